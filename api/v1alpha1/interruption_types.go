@@ -1,0 +1,253 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Interruption is the durable record of all notices about one instance, and of
+// how far its evacuation has come. It is named after the instance, so that
+// however often and from wherever a notice arrives, there is one record.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,shortName=int
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeName`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.status.kind`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Deadline",type=string,format=date-time,JSONPath=`.status.deadline.time`
+// +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.status.pods.total`
+// +kubebuilder:printcolumn:name="Moved",type=integer,JSONPath=`.status.pods.moved`
+// +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.pods.waiting`
+// +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=`.status.pods.lost`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Interruption struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   InterruptionSpec   `json:"spec"`
+	Status InterruptionStatus `json:"status,omitempty"`
+}
+
+// InterruptionList is a list of Interruption.
+//
+// +kubebuilder:object:root=true
+type InterruptionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Interruption `json:"items"`
+}
+
+// InterruptionSpec is what was heard. Intake alone writes it.
+//
+// +kubebuilder:validation:XValidation:rule="self.instanceID == oldSelf.instanceID",message="instanceID cannot change: an Interruption is the record of one instance"
+type InterruptionSpec struct {
+	// InstanceID is the cloud's id of the instance, such as i-0a1b2c3d4e5f60718.
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._-]*$`
+	// +kubebuilder:validation:MaxLength=63
+	InstanceID string `json:"instanceID"`
+	// NodeName is the node that the instance was when the first notice was
+	// recorded. Node names come again on some clouds; NodeUID tells them apart.
+	// +optional
+	NodeName string `json:"nodeName,omitempty"`
+	// NodeUID is the UID of that node.
+	// +optional
+	NodeUID types.UID `json:"nodeUID,omitempty"`
+	// Notices are all the notices about the instance, oldest arrival first.
+	// Repeats of a notice are not added again.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=id
+	Notices []Notice `json:"notices"`
+}
+
+// Notice is one signal, from one source, that an instance is going away or is
+// sick.
+type Notice struct {
+	// ID is the cloud's own id of the notice where it has one, such as the
+	// EventBridge event id; else one derived from its content.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	ID string `json:"id"`
+	// Kind is what the notice says, such as SpotInterruption. An open string:
+	// the kinds that a release knows are in its registry.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// Source is the way it came in, such as sqs.
+	// +kubebuilder:validation:MaxLength=63
+	Source string `json:"source"`
+	// Time is when the cloud says it issued the notice.
+	Time metav1.Time `json:"time"`
+	// ReceivedTime is when Lifeboat first took it in.
+	ReceivedTime metav1.MicroTime `json:"receivedTime"`
+	// Deadline is when the instance will be gone, if the notice tells or
+	// implies it.
+	// +optional
+	Deadline *Deadline `json:"deadline,omitempty"`
+	// InstanceAction is what will be done to the instance: terminate, stop or
+	// hibernate.
+	// +optional
+	InstanceAction string `json:"instanceAction,omitempty"`
+	// InstanceState is the state that the instance has entered, for kinds that
+	// report one: stopping, stopped, shutting-down or terminated.
+	// +optional
+	InstanceState string `json:"instanceState,omitempty"`
+	// Description is a sentence for people.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Description string `json:"description,omitempty"`
+}
+
+// DeadlineType says whether a deadline can move.
+type DeadlineType string
+
+const (
+	// DeadlineHard is a deadline that nobody can move, as of a spot reclaim.
+	DeadlineHard DeadlineType = "Hard"
+	// DeadlineSoft is a deadline that is planned for later, or that is a guess.
+	DeadlineSoft DeadlineType = "Soft"
+)
+
+// Deadline is when an instance will be gone.
+type Deadline struct {
+	// Time is the moment itself.
+	Time metav1.Time `json:"time"`
+	// Type says whether it can move.
+	// +kubebuilder:validation:Enum=Hard;Soft
+	Type DeadlineType `json:"type"`
+}
+
+// Phase is a one-word summary computed from the conditions; it is never input.
+type Phase string
+
+// The phases of an Interruption, in the order of its life.
+const (
+	PhasePending   Phase = "Pending"
+	PhaseScheduled Phase = "Scheduled"
+	PhaseCordoned  Phase = "Cordoned"
+	PhaseDraining  Phase = "Draining"
+	PhaseDrained   Phase = "Drained"
+	PhaseCompleted Phase = "Completed"
+	PhaseIgnored   Phase = "Ignored"
+	PhaseNotified  Phase = "Notified"
+	PhaseCancelled Phase = "Cancelled"
+)
+
+// InterruptionStatus is what was decided and how far it has come. The
+// controller alone writes it.
+type InterruptionStatus struct {
+	// Phase is a one-word summary computed from the conditions.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+	// Kind is the kind of the notice that rules.
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// NodeName is the node that the instance is.
+	// +optional
+	NodeName string `json:"nodeName,omitempty"`
+	// Decision is what policy said when it was last asked.
+	// +optional
+	Decision *Decision `json:"decision,omitempty"`
+	// Deadline is the deadline that rules: the earliest hard one, else the
+	// earliest soft one.
+	// +optional
+	Deadline *Deadline `json:"deadline,omitempty"`
+	// Pods counts the pods of the node.
+	// +optional
+	Pods PodCounts `json:"pods,omitempty"`
+	// PodsLeft are the pods that are still on the node and have to leave it,
+	// each with what is being done about it and why; at most 300.
+	// +kubebuilder:validation:MaxItems=300
+	// +listType=atomic
+	// +optional
+	PodsLeft []PodLeft `json:"podsLeft,omitempty"`
+	// Timeline is what happened and when, oldest first; at most 50 entries.
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	// +optional
+	Timeline []TimelineEntry `json:"timeline,omitempty"`
+	// LastNoticeID is the id of the newest notice that was looked at.
+	// +optional
+	LastNoticeID string `json:"lastNoticeID,omitempty"`
+	// Since is when an earlier interruption of the same instance was over;
+	// notices received until then belong to that one.
+	// +optional
+	Since *metav1.MicroTime `json:"since,omitempty"`
+	// CompletionTime is when nothing was left to do. A notice received later
+	// opens the record again.
+	// +optional
+	CompletionTime *metav1.MicroTime `json:"completionTime,omitempty"`
+	// Conditions follow the Kubernetes conventions: Accepted, Cordoned,
+	// Drained and, computed from them, Ready.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Decision is what policy says is to be done, and by which rule.
+type Decision struct {
+	// Action is what is done.
+	Action Action `json:"action"`
+	// Policy is the InterruptionPolicy that rules, or empty for the defaults.
+	// +optional
+	Policy string `json:"policy,omitempty"`
+	// Rule tells the rule: its name, or its place in the policy.
+	// +optional
+	Rule string `json:"rule,omitempty"`
+	// Message is a sentence that says why.
+	Message string `json:"message"`
+}
+
+// PodCounts counts the pods of a doomed node. DaemonSet, static and finished
+// pods, which stay, do not count.
+type PodCounts struct {
+	// Total is the number of pods there were to move.
+	Total int32 `json:"total"`
+	// Moved is the number that have left with the grace they were given.
+	Moved int32 `json:"moved"`
+	// Leaving is the number that were asked to stop and still run.
+	Leaving int32 `json:"leaving"`
+	// Waiting is the number that wait for something; see podsLeft.
+	Waiting int32 `json:"waiting"`
+	// Lost is the number that were still on the node when its instance went.
+	Lost int32 `json:"lost"`
+}
+
+// PodLeft is a pod that is still on a doomed node and has to leave it.
+type PodLeft struct {
+	// Namespace and Name tell which pod.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// UID tells it from a pod of the same name before or after.
+	UID types.UID `json:"uid"`
+	// Verdict is what the plan says about it now: Waits, Evict, Delete or
+	// Leaving; or Lost, where its instance went before it did.
+	Verdict string `json:"verdict"`
+	// Reason is a sentence that says why.
+	// +kubebuilder:validation:MaxLength=512
+	Reason string `json:"reason"`
+	// LastCall is when the pod has to be asked to stop at the latest.
+	// +optional
+	LastCall *metav1.Time `json:"lastCall,omitempty"`
+	// AskedTime is when the pod was asked to stop.
+	// +optional
+	AskedTime *metav1.Time `json:"askedTime,omitempty"`
+	// GraceSeconds is the time it was given to stop, in seconds.
+	// +optional
+	GraceSeconds *int64 `json:"graceSeconds,omitempty"`
+}
+
+// TimelineEntry is something that happened.
+type TimelineEntry struct {
+	// Time is when it happened.
+	Time metav1.MicroTime `json:"time"`
+	// Reason is a CamelCase word, one of the Reason constants.
+	Reason string `json:"reason"`
+	// Message is a sentence for people.
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message"`
+}

@@ -1,0 +1,54 @@
+package v1alpha1
+
+// Condition types.
+const (
+	// ConditionAccepted is true once a decision was made (Interruption), or
+	// the policy is in force (InterruptionPolicy).
+	ConditionAccepted = "Accepted"
+	// ConditionCordoned is true while new pods are kept off the node.
+	ConditionCordoned = "Cordoned"
+	// ConditionDrained is true once no pod is left that had to move.
+	ConditionDrained = "Drained"
+	// ConditionReady is computed from the others: true once nothing is left
+	// to do.
+	ConditionReady = "Ready"
+)
+
+// Reasons of conditions, timeline entries and Kubernetes Events.
+const (
+	ReasonNoticeReceived = "NoticeReceived"
+	ReasonDecided        = "Decided"
+	ReasonScheduled      = "Scheduled"
+	ReasonMarkedAtRisk   = "MarkedAtRisk"
+	ReasonCordoned       = "Cordoned"
+	ReasonNotCordoned    = "NotCordoned"
+	ReasonEvicted        = "Evicted"
+	ReasonDeleted        = "Deleted"
+	ReasonOverridden     = "Overridden"
+	ReasonHeld           = "Held"
+	ReasonPodGone        = "PodGone"
+	ReasonPodLost        = "PodLost"
+	ReasonPodsLeft       = "PodsLeft"
+	ReasonDrained        = "Drained"
+	ReasonPutBack        = "PutBack"
+	ReasonCompleted      = "Completed"
+	ReasonReopened       = "Reopened"
+	ReasonInvalid        = "Invalid"
+	ReasonValid          = "Valid"
+)
+
+// What Lifeboat puts on nodes and reads from pods.
+const (
+	// TaintInterrupted keeps new pods off a doomed node (NoSchedule) or makes
+	// them prefer others (PreferNoSchedule, for a node that is only at risk).
+	TaintInterrupted = "lifeboat.dev/interrupted"
+	// AnnotationBefore on a node records what Lifeboat changed on it, so that
+	// a node that lives is put back exactly as it was.
+	AnnotationBefore = "lifeboat.dev/before"
+	// AnnotationDoNotDisrupt on a pod asks to leave it alone as long as there
+	// is time: "true", or a duration counted from the pod's start.
+	AnnotationDoNotDisrupt = "lifeboat.dev/do-not-disrupt"
+	// LabelExcludeBalancers takes a node out of external load balancers
+	// (k8s.io/api/core/v1 LabelNodeExcludeBalancers).
+	LabelExcludeBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
+)

@@ -1,0 +1,59 @@
+// Command lifeboatd is what runs in clusters. See `lifeboatd --help`.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+	_ "time/tzdata" // policies name time zones; images need not have them
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifeboat-dev/lifeboat/internal/app"
+	"github.com/lifeboat-dev/lifeboat/internal/version"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := root().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "lifeboatd:", err)
+		os.Exit(1)
+	}
+}
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "lifeboatd", Short: "Gets pods off doomed nodes before they go down",
+		Version: version.String(), SilenceUsage: true, SilenceErrors: true,
+	}
+	cmd.AddCommand(controller())
+	return cmd
+}
+
+func controller() *cobra.Command {
+	var c app.Config
+	cmd := &cobra.Command{
+		Use: "controller", Short: "Takes notices in and evacuates nodes; runs in the cluster",
+		Example: "  lifeboatd controller --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return app.Run(cmd.Context(), c) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; in a pod leave it out")
+	f.StringVar(&c.QueueURL, "queue-url", os.Getenv("LIFEBOAT_QUEUE_URL"), "SQS queue that EventBridge delivers notices to [$LIFEBOAT_QUEUE_URL]")
+	f.StringVar(&c.Account, "account", "", "AWS account whose notices are taken in (default: the one in the queue's URL)")
+	f.StringVar(&c.Region, "region", "", "AWS region whose notices are taken in (default: the AWS SDK's)")
+	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 is off")
+	f.StringVar(&c.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 is off")
+	f.BoolVar(&c.LeaderElect, "leader-elect", true, "let one of several replicas act; all take notices in")
+	f.StringVar(&c.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease (default: the pod's own)")
+	f.DurationVar(&c.Margin, "margin", 10*time.Second, "time kept between a pod's last moment and a hard deadline")
+	f.DurationVar(&c.TTL, "ttl", 24*time.Hour, "how long finished Interruptions are kept")
+	f.BoolVar(&c.Development, "text-logs", false, "log as text and not as JSON")
+	f.IntVarP(&c.Verbosity, "verbosity", "v", 0, "0: what changed; 1: decisions as well")
+	return cmd
+}

@@ -1,0 +1,147 @@
+// Package app is where lifeboatd is put together: a manager, the loops, the
+// sources of notices. registry.go is the map of the product.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/version"
+)
+
+// leaseName names the leader's lease; it is part of what a cluster's
+// administrator sees.
+const leaseName = "lifeboat-controller"
+
+// Run runs the controller until ctx ends.
+func Run(ctx context.Context, c Config) error {
+	logger := newLogger(c)
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger.WithName("client-go"))
+
+	c, err := c.complete()
+	if err != nil {
+		return err
+	}
+	cloud, err := awsconfig.LoadDefaultConfig(ctx)
+	if err != nil {
+		return fmt.Errorf("configuring the AWS SDK: %w", err)
+	}
+	if c.Region == "" {
+		c.Region = cloud.Region
+	}
+	if c.Region == "" {
+		return errors.New("no AWS region: give --region or AWS_REGION")
+	}
+	cloud.Region = c.Region
+
+	cluster, err := clusterConfig(c.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(cluster, c)
+	if err != nil {
+		return fmt.Errorf("reaching the cluster at %s: %w", cluster.Host, err)
+	}
+	if err := assemble(ctx, mgr, cloud, c); err != nil {
+		return err
+	}
+	logger.Info("started", "version", version.String(), "queue", c.QueueURL, "account", c.Account, "region", c.Region)
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running: %w", err)
+	}
+	return nil
+}
+
+// assemble adds everything that runs to the manager.
+func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config) error {
+	nodes, err := nodeindex.New(ctx, mgr.GetFieldIndexer(), mgr.GetClient())
+	if err != nil {
+		return err
+	}
+	if err := addLoops(mgr, nodes, c); err != nil {
+		return fmt.Errorf("adding the loops: %w", err)
+	}
+	if err := addSources(mgr, nodes, cloud, c); err != nil {
+		return fmt.Errorf("adding the sources of notices: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("caches", cachesSynced(mgr)); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}
+
+func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	grace := 20 * time.Second
+	return ctrl.NewManager(cluster, ctrl.Options{
+		Scheme: scheme,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: nodeindex.Slim}},
+		},
+		Metrics:                       metricsserver.Options{BindAddress: c.MetricsAddress},
+		HealthProbeBindAddress:        c.HealthAddress,
+		LeaderElection:                c.LeaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       c.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &grace,
+	})
+}
+
+// clusterConfig finds the cluster. Requests are not limited here: the API
+// server's priority and fairness knows better than a client what it can take.
+func clusterConfig(kubeconfig string) (*rest.Config, error) {
+	var (
+		cluster *rest.Config
+		err     error
+	)
+	if kubeconfig != "" {
+		cluster, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	} else {
+		cluster, err = ctrl.GetConfig()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster: %w: run in a pod with a service account, or give --kubeconfig", err)
+	}
+	cluster.QPS = -1
+	cluster.UserAgent = "lifeboatd/" + version.String()
+	return cluster, nil
+}
+
+func newLogger(c Config) logr.Logger {
+	options := &slog.HandlerOptions{Level: slog.Level(-c.Verbosity)}
+	var handler slog.Handler = slog.NewJSONHandler(os.Stderr, options)
+	if c.Development {
+		handler = slog.NewTextHandler(os.Stderr, options)
+	}
+	return logr.FromSlogHandler(handler)
+}

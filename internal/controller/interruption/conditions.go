@@ -1,0 +1,122 @@
+package interruption
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+)
+
+// conditions says in the manner of the Kubernetes conventions how far it has
+// come.
+func (r *report) conditions(o outcome) {
+	d := r.seen.decision
+	r.condition(v1alpha1.ConditionAccepted, true, v1alpha1.ReasonDecided, d.Message)
+	r.marked(o)
+	if d.Action == v1alpha1.ActionDrain {
+		r.drained(o)
+	}
+	reason, message := v1alpha1.ReasonPodsLeft, o.waits
+	switch {
+	case o.completed:
+		reason, message = v1alpha1.ReasonCompleted, r.summary()
+	case message == "":
+		pods := r.after.Status.Pods
+		message = fmt.Sprintf("%d pods are leaving, %d wait", pods.Leaving, pods.Waiting)
+	default:
+		reason = v1alpha1.ReasonScheduled
+	}
+	r.condition(v1alpha1.ConditionReady, o.completed, reason, message)
+}
+
+// marked notes that the node was marked, or that it was put back.
+func (r *report) marked(o outcome) {
+	switch {
+	case o.completed:
+		r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "nothing keeps pods off the node any more")
+	case o.marked == action.MarkDoomed:
+		if r.condition(v1alpha1.ConditionCordoned, true, v1alpha1.ReasonCordoned, "no new pods are scheduled to the node") {
+			r.happen(v1alpha1.ReasonCordoned, "the node takes no new pods and is out of external load balancers")
+		}
+	case o.marked == action.MarkAtRisk:
+		if r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes") {
+			r.happen(v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes; its pods stay")
+		}
+	}
+}
+
+func (r *report) drained(o outcome) {
+	if !o.drained {
+		r.condition(v1alpha1.ConditionDrained, false, v1alpha1.ReasonPodsLeft,
+			fmt.Sprintf("%d pods have to leave", len(r.after.Status.PodsLeft)))
+		return
+	}
+	if r.condition(v1alpha1.ConditionDrained, true, v1alpha1.ReasonDrained, r.summary()) {
+		r.happen(v1alpha1.ReasonDrained, r.summary()+r.spare())
+	}
+}
+
+// spare says how much time there was left.
+func (r *report) spare() string {
+	deadline := r.seen.decision.Deadline
+	if deadline == nil {
+		return ""
+	}
+	left := deadline.Time.Sub(r.now).Round(time.Second)
+	if left < 0 {
+		return fmt.Sprintf(", %s after the deadline", -left)
+	}
+	return fmt.Sprintf(", %s before the deadline", left)
+}
+
+// condition sets a condition and reports whether its status or reason changed.
+func (r *report) condition(typ string, status bool, reason, message string) bool {
+	c := metav1.Condition{
+		Type: typ, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+		ObservedGeneration: r.before.Generation, LastTransitionTime: metav1.NewTime(r.now),
+	}
+	if status {
+		c.Status = metav1.ConditionTrue
+	}
+	was := meta.FindStatusCondition(r.before.Status.Conditions, typ)
+	meta.SetStatusCondition(&r.after.Status.Conditions, c)
+	return was == nil || was.Status != c.Status || was.Reason != c.Reason
+}
+
+// phase computes the one-word summary.
+func phase(in *v1alpha1.Interruption, nodeThere bool, now time.Time) v1alpha1.Phase {
+	s := &in.Status
+	is := func(typ string) bool { return meta.IsStatusConditionTrue(s.Conditions, typ) }
+	switch s.Decision.Action {
+	case v1alpha1.ActionIgnore:
+		return v1alpha1.PhaseIgnored
+	case v1alpha1.ActionNotify:
+		if s.CompletionTime == nil {
+			return v1alpha1.PhaseNotified
+		}
+		return v1alpha1.PhaseCompleted
+	}
+	switch {
+	case s.CompletionTime != nil && nodeThere && outlived(s, now):
+		return v1alpha1.PhaseCancelled
+	case s.CompletionTime != nil:
+		return v1alpha1.PhaseCompleted
+	case is(v1alpha1.ConditionDrained):
+		return v1alpha1.PhaseDrained
+	case is(v1alpha1.ConditionCordoned) && s.Decision.Action == v1alpha1.ActionCordon:
+		return v1alpha1.PhaseCordoned
+	case is(v1alpha1.ConditionCordoned):
+		return v1alpha1.PhaseDraining
+	}
+	return v1alpha1.PhaseScheduled
+}
+
+// outlived reports whether the deadline, if there was one, is well past: the
+// node that is still there lives.
+func outlived(s *v1alpha1.InterruptionStatus, now time.Time) bool {
+	return s.Deadline == nil || !now.Before(s.Deadline.Time.Add(afterDeadline))
+}

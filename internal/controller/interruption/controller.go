@@ -1,0 +1,125 @@
+// Package interruption is the loop that moves one Interruption one step
+// closer to done: observe, decide, plan, act, report. Nothing is remembered
+// between passes but what the record's status says, so that it can be killed
+// at any line.
+package interruption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// PodSource knows the pods of a node; podwatch.Watcher is one.
+type PodSource interface {
+	// Pods returns the pods bound to a node and whether all are known.
+	Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, error)
+	// Forget says that a node is of no more interest.
+	Forget(node string)
+}
+
+// NodeIndex finds the node that an instance is; nil where there is none.
+type NodeIndex interface {
+	NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error)
+}
+
+// Options are what the loop needs. All but the durations have to be set.
+type Options struct {
+	Client  client.Client
+	Nodes   NodeIndex
+	Pods    PodSource
+	Events  events.EventRecorder
+	Metrics *Metrics
+	// Clock tells the time; it is read once a pass.
+	Clock func() time.Time
+	// Margin is kept between a pod's last moment and a hard deadline.
+	Margin time.Duration
+	// TTL is how long a finished record is kept.
+	TTL time.Duration
+}
+
+// Controller reconciles Interruptions.
+type Controller struct{ Options }
+
+// New returns the loop.
+func New(o Options) *Controller { return &Controller{Options: o} }
+
+// Reconcile moves one interruption one step closer to done.
+func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (_ reconcile.Result, err error) {
+	if !in.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	now := c.Clock()
+	if finished(in) {
+		c.Pods.Forget(in.Status.NodeName)
+		return c.expire(ctx, in, now)
+	}
+	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("node", in.Spec.NodeName))
+
+	report := begin(in, now)
+	defer func() { err = errors.Join(err, c.close(ctx, report)) }()
+
+	facts, err := c.observe(ctx, in, now)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("observing: %w", err)
+	}
+	decision, ok := policy.Decide(facts.forPolicy())
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	plan := drain.NewPlan(facts.forDrain(decision, c.Margin))
+	report.decided(facts, decision, plan)
+
+	outcome, err := c.act(ctx, facts, decision, plan)
+	report.reached(outcome)
+	return wake(now, outcome.wake), err
+}
+
+// finished reports whether nothing is left to do: the record was completed and
+// nothing was heard since.
+func finished(in *v1alpha1.Interruption) bool {
+	done := in.Status.CompletionTime
+	if done == nil {
+		return false
+	}
+	for _, n := range in.Spec.Notices {
+		if n.ReceivedTime.After(done.Time) {
+			return false
+		}
+	}
+	return true
+}
+
+// expire deletes a finished record once it has been kept long enough.
+func (c *Controller) expire(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (reconcile.Result, error) {
+	if left := in.Status.CompletionTime.Add(c.TTL).Sub(now); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	// A notice may have joined a moment ago; the resource version tells.
+	err := c.Client.Delete(ctx, in, client.Preconditions{UID: &in.UID, ResourceVersion: &in.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		return reconcile.Result{}, fmt.Errorf("deleting the finished record: %w", err)
+	}
+	return reconcile.Result{}, nil
+}
+
+// wake turns a moment into a result; the zero time means nothing but changes
+// are waited for.
+func wake(now, at time.Time) reconcile.Result {
+	if at.IsZero() {
+		return reconcile.Result{}
+	}
+	return reconcile.Result{RequeueAfter: max(at.Sub(now), time.Millisecond)}
+}

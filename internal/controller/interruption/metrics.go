@@ -1,0 +1,78 @@
+package interruption
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// Metrics counts what the loop brings about.
+type Metrics struct {
+	pods     *prometheus.CounterVec
+	refusals *prometheus.CounterVec
+	cordon   prometheus.Histogram
+	drain    prometheus.Histogram
+	finished *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		pods: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_drained_pods_total",
+			Help: "Pods that had to leave a doomed node, by what became of them: moved or lost.",
+		}, []string{"outcome"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_refused_evictions_total",
+			Help: "Evictions that the API server refused, by whose doing: budget or busy.",
+		}, []string{"by"}),
+		cordon: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "lifeboat_cordon_seconds",
+			Help:    "Time from receiving the notice to the node being cordoned.",
+			Buckets: []float64{.05, .1, .25, .5, 1, 2, 5, 10, 30, 60},
+		}),
+		drain: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "lifeboat_drain_seconds",
+			Help:    "Time from receiving the notice to no pod being left that had to leave.",
+			Buckets: []float64{1, 2, 5, 10, 20, 30, 45, 60, 90, 120, 300, 900, 3600},
+		}),
+		finished: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_finished_interruptions_total",
+			Help: "Interruptions that are over, by the phase they ended in.",
+		}, []string{"phase"}),
+	}
+	for _, c := range []prometheus.Collector{m.pods, m.refusals, m.cordon, m.drain, m.finished} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("registering metrics of the interruption loop: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Metrics) refused() { m.refusals.WithLabelValues("budget").Inc() }
+func (m *Metrics) busy()    { m.refusals.WithLabelValues("busy").Inc() }
+
+// report counts what a pass brought about, once it is written down.
+func (m *Metrics) report(r *report) {
+	m.pods.WithLabelValues("moved").Add(float64(r.moved))
+	m.pods.WithLabelValues("lost").Add(float64(r.lost))
+	if r.seen == nil {
+		return
+	}
+	took := r.now.Sub(r.seen.decision.Notice.ReceivedTime.Time)
+	for _, h := range r.happened {
+		switch h.Reason {
+		case v1alpha1.ReasonCordoned:
+			observe(m.cordon, took)
+		case v1alpha1.ReasonDrained:
+			observe(m.drain, took)
+		case v1alpha1.ReasonCompleted:
+			m.finished.WithLabelValues(string(r.after.Status.Phase)).Inc()
+		}
+	}
+}
+
+func observe(h prometheus.Observer, d time.Duration) { h.Observe(d.Seconds()) }

@@ -1,0 +1,157 @@
+package interruption
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// patience is how long a doomed node that is cordoned waits for the others to
+// be: long enough for a thousand of them, short beside a two-minute notice.
+const patience = 5 * time.Second
+
+// facts are all that a pass knows of the world, read once.
+type facts struct {
+	now time.Time
+	in  *v1alpha1.Interruption
+	// was is the status as it was read: what is known to be durable.
+	was v1alpha1.InterruptionStatus
+	// node is nil where the instance has none.
+	node     *corev1.Node
+	nodeName string
+	pods     []*corev1.Pod
+	// podsKnown is false until the watch of the node's pods has caught up.
+	podsKnown bool
+	budgets   []*policyv1.PodDisruptionBudget
+	policies  []v1alpha1.InterruptionPolicy
+	// uncordoned are other doomed nodes that still take pods.
+	uncordoned []string
+}
+
+func (f *facts) since() time.Time {
+	if f.in.Status.Since == nil {
+		return time.Time{}
+	}
+	return f.in.Status.Since.Time
+}
+
+func (f *facts) forPolicy() policy.Facts {
+	return policy.Facts{Now: f.now, Notices: f.in.Spec.Notices, Since: f.since(), Node: f.node, Policies: f.policies}
+}
+
+func (f *facts) forDrain(d policy.Decision, margin time.Duration) drain.Facts {
+	return drain.Facts{
+		Now: f.now, Deadline: d.Deadline, InstanceGone: d.InstanceGone, DoNotDisrupt: d.DoNotDisrupt,
+		Margin: margin, Pods: f.pods, Budgets: f.budgets, Refused: f.refused(),
+	}
+}
+
+// refused tells which evictions the API server refused when last asked.
+func (f *facts) refused() map[types.UID]string {
+	refused := map[types.UID]string{}
+	for _, left := range f.was.PodsLeft {
+		if left.Verdict == verdictRefused {
+			refused[left.UID] = left.Reason
+		}
+	}
+	return refused
+}
+
+// observe reads everything that a pass needs.
+func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (*facts, error) {
+	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName}
+	node, err := c.Nodes.NodeByInstance(ctx, in.Spec.InstanceID)
+	if err != nil {
+		return nil, err
+	}
+	if node != nil {
+		f.node, f.nodeName = node, node.Name
+	}
+	if f.nodeName == "" {
+		f.podsKnown = true
+	} else if f.pods, f.podsKnown, err = c.Pods.Pods(ctx, f.nodeName); err != nil {
+		return nil, err
+	}
+	if f.budgets, err = c.budgets(ctx, f.pods); err != nil {
+		return nil, err
+	}
+	var policies v1alpha1.InterruptionPolicyList
+	if err := c.Client.List(ctx, &policies); err != nil {
+		return nil, fmt.Errorf("listing policies: %w", err)
+	}
+	f.policies = policies.Items
+	f.uncordoned, err = c.uncordoned(ctx, in, now)
+	return f, err
+}
+
+// budgets returns the PodDisruptionBudgets of the namespaces of the pods.
+func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
+	seen := map[string]bool{}
+	var budgets []*policyv1.PodDisruptionBudget
+	for _, pod := range pods {
+		if seen[pod.Namespace] {
+			continue
+		}
+		seen[pod.Namespace] = true
+		var list policyv1.PodDisruptionBudgetList
+		if err := c.Client.List(ctx, &list, client.InNamespace(pod.Namespace)); err != nil {
+			return nil, fmt.Errorf("listing PodDisruptionBudgets of namespace %s: %w", pod.Namespace, err)
+		}
+		for i := range list.Items {
+			budgets = append(budgets, &list.Items[i])
+		}
+	}
+	return budgets, nil
+}
+
+// uncordoned lists the other nodes that are to be drained too and can still be
+// given pods: moving a pod now might move it there. A record counts for a few
+// seconds only, so that one that cannot be cordoned holds nobody up.
+func (c *Controller) uncordoned(ctx context.Context, in *v1alpha1.Interruption, now time.Time) ([]string, error) {
+	var all v1alpha1.InterruptionList
+	if err := c.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing interruptions: %w", err)
+	}
+	var names []string
+	for i := range all.Items {
+		other := &all.Items[i]
+		if other.Name == in.Name || finished(other) || !fresh(other, now) || !mayDrain(other) {
+			continue
+		}
+		node, err := c.Nodes.NodeByInstance(ctx, other.Spec.InstanceID)
+		if err != nil {
+			return nil, err
+		}
+		if node != nil && !action.IsMarked(node, action.MarkDoomed) {
+			names = append(names, node.Name)
+		}
+	}
+	return names, nil
+}
+
+// fresh reports whether the record got a notice a moment ago.
+func fresh(in *v1alpha1.Interruption, now time.Time) bool {
+	for _, n := range in.Spec.Notices {
+		if now.Sub(n.ReceivedTime.Time) < patience {
+			return true
+		}
+	}
+	return false
+}
+
+// mayDrain reports whether the node is, or may yet turn out to be, one to
+// drain now.
+func mayDrain(in *v1alpha1.Interruption) bool {
+	d := in.Status.Decision
+	return d == nil || (d.Action == v1alpha1.ActionDrain && in.Status.Phase != v1alpha1.PhaseScheduled)
+}

@@ -1,0 +1,195 @@
+package interruption
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+const (
+	// maxPodsLeft bounds status.podsLeft; a kubelet's default limit is 110.
+	maxPodsLeft = 300
+	// verdictLost is the verdict on a pod whose instance went before it.
+	verdictLost = "Lost"
+	// verdictRefused is the verdict on a pod whose eviction the API server
+	// refused although the plan expected otherwise.
+	verdictRefused = "Refused"
+)
+
+// settle accounts for the pods that were listed and are gone.
+func (r *report) settle(f *facts, d policy.Decision) {
+	present := map[types.UID]bool{}
+	for _, pod := range f.pods {
+		present[pod.UID] = true
+	}
+	var gone, lost []string
+	for _, left := range f.was.PodsLeft {
+		switch {
+		case present[left.UID]:
+		case left.Verdict == verdictLost: // counted when it was found to be
+		case inTime(left, d.Deadline, f.now):
+			gone = append(gone, departure(left, f.now))
+		default:
+			lost = append(lost, podName(left))
+		}
+	}
+	r.moved += len(gone)
+	r.after.Status.Pods.Moved += int32(len(gone))
+	r.happenTo(v1alpha1.ReasonPodGone, "left", gone)
+	r.lose(lost, "was still there when the deadline passed")
+}
+
+// inTime reports whether a pod that is gone left before the instance did: it
+// was seen to be gone by then, or its grace had ended by then.
+func inTime(left v1alpha1.PodLeft, deadline *v1alpha1.Deadline, now time.Time) bool {
+	if deadline == nil || deadline.Type != v1alpha1.DeadlineHard || !now.After(deadline.Time.Time) {
+		return true
+	}
+	if left.AskedTime == nil || left.GraceSeconds == nil {
+		return false
+	}
+	end := left.AskedTime.Add(time.Duration(*left.GraceSeconds) * time.Second)
+	return !end.After(deadline.Time.Time)
+}
+
+// departure tells how a pod left.
+func departure(left v1alpha1.PodLeft, now time.Time) string {
+	if left.AskedTime == nil || left.GraceSeconds == nil {
+		return podName(left)
+	}
+	took := now.Sub(left.AskedTime.Time).Round(time.Second)
+	return fmt.Sprintf("%s (%s of %ds grace)", podName(left), took, *left.GraceSeconds)
+}
+
+// list writes down the pods that have to leave, with what the plan says.
+func (r *report) list(f *facts, plan drain.Plan, d policy.Decision) {
+	was := map[types.UID]v1alpha1.PodLeft{}
+	for _, left := range f.was.PodsLeft {
+		was[left.UID] = left
+	}
+	var (
+		lost, held []string
+		list       []v1alpha1.PodLeft
+	)
+	for _, v := range plan.Left() {
+		left, known := was[v.Pod.UID]
+		left = entry(left, v)
+		if d.InstanceGone || (f.node == nil && f.nodeName != "") {
+			if left.Verdict != verdictLost {
+				lost = append(lost, podName(left))
+			}
+			left.Verdict, left.Reason = verdictLost, "its instance went before it had left"
+		}
+		if v.Step == drain.StepWaits && (!known || was[v.Pod.UID].Reason != v.Reason) {
+			held = append(held, podName(left)+" "+v.Reason)
+		}
+		list = append(list, left)
+	}
+	r.lose(lost, "was still there when its instance went")
+	r.happenEach(v1alpha1.ReasonHeld, held)
+	r.after.Status.PodsLeft = list[:min(len(list), maxPodsLeft)]
+}
+
+// entry updates the entry of a pod with what the plan says about it now.
+func entry(left v1alpha1.PodLeft, v drain.Verdict) v1alpha1.PodLeft {
+	pod := v.Pod
+	left.Namespace, left.Name, left.UID = pod.Namespace, pod.Name, pod.UID
+	if left.Verdict != verdictLost && (left.Verdict != verdictRefused || v.Step != drain.StepEvict) {
+		left.Verdict, left.Reason = string(v.Step), clip(v.Reason)
+	}
+	if !v.LastCall.IsZero() {
+		at := metav1.NewTime(v.LastCall)
+		left.LastCall = &at
+	}
+	if asked, grace, ok := askedToStop(pod); ok {
+		left.AskedTime, left.GraceSeconds = &asked, &grace
+	}
+	return left
+}
+
+// askedToStop reads when a terminating pod was asked to stop and what time it
+// was given: the API server sets the deletion timestamp to the end of it.
+func askedToStop(pod *corev1.Pod) (metav1.Time, int64, bool) {
+	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
+		return metav1.Time{}, 0, false
+	}
+	grace := *pod.DeletionGracePeriodSeconds
+	return metav1.NewTime(pod.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)), grace, true
+}
+
+// asked notes the pods that were asked to stop in this pass.
+func (r *report) asked(o outcome) {
+	byUID := map[types.UID]*v1alpha1.PodLeft{}
+	for i := range r.after.Status.PodsLeft {
+		left := &r.after.Status.PodsLeft[i]
+		byUID[left.UID] = left
+		if text, refused := o.refused[left.UID]; refused {
+			left.Verdict, left.Reason = verdictRefused, clip("the API server refused its eviction: "+text)
+		}
+	}
+	for _, v := range o.asked {
+		left := byUID[v.Pod.UID]
+		if left == nil || left.Verdict == verdictLost {
+			continue
+		}
+		at := metav1.NewTime(r.now)
+		left.AskedTime, left.GraceSeconds = &at, v.GraceSeconds
+		if left.GraceSeconds == nil {
+			left.GraceSeconds = v.Pod.Spec.TerminationGracePeriodSeconds
+		}
+		left.Verdict = string(drain.StepLeaving)
+		r.happen(reasonFor(v), podName(*left)+" "+v.Reason)
+	}
+}
+
+func reasonFor(v drain.Verdict) string {
+	switch {
+	case v.Overrides != "":
+		return v1alpha1.ReasonOverridden
+	case v.Step == drain.StepDelete:
+		return v1alpha1.ReasonDeleted
+	}
+	return v1alpha1.ReasonEvicted
+}
+
+// lose counts pods that are lost.
+func (r *report) lose(names []string, how string) {
+	r.lost += len(names)
+	r.after.Status.Pods.Lost += int32(len(names))
+	r.happenTo(v1alpha1.ReasonPodLost, how+":", names)
+}
+
+// count brings the counts in line with the list.
+func (r *report) count() {
+	pods := &r.after.Status.Pods
+	pods.Leaving, pods.Waiting = 0, 0
+	for _, left := range r.after.Status.PodsLeft {
+		switch left.Verdict {
+		case verdictLost:
+		case string(drain.StepLeaving):
+			pods.Leaving++
+		default:
+			pods.Waiting++
+		}
+	}
+	pods.Total = pods.Moved + pods.Lost + pods.Leaving + pods.Waiting
+}
+
+func podName(left v1alpha1.PodLeft) string { return left.Namespace + "/" + left.Name }
+
+// clip keeps a sentence within what the CRD takes.
+func clip(text string) string {
+	const most = 500
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

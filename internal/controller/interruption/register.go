@@ -1,0 +1,114 @@
+package interruption
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions/status,verbs=patch
+// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptionpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=get;create;update
+
+// concurrency is how many interruptions are worked on at the same time. Passes
+// are short and mostly wait for the API server, whose priority and fairness is
+// the real limit.
+const concurrency = 64
+
+// Register adds the loop to a manager. changedNodes yields the names of nodes
+// whose pods have changed.
+func (c *Controller) Register(mgr ctrl.Manager, changedNodes <-chan event.TypedGenericEvent[string]) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("interruption").
+		For(&v1alpha1.Interruption{}).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.ofNode), builder.WithPredicates(nodePredicate)).
+		Watches(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(c.ofBudget), builder.WithPredicates(budgetPredicate)).
+		Watches(&v1alpha1.InterruptionPolicy{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(generationPredicate)).
+		WatchesRawSource(source.Channel(changedNodes, handler.TypedEnqueueRequestsFromMapFunc(c.ofNodeName))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
+}
+
+// Which changes matter: a node's heartbeat does not, nor does a budget's count
+// of pods that are healthy.
+var (
+	generationPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+	}}
+	nodePredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok1 := e.ObjectOld.(*corev1.Node)
+		is, ok2 := e.ObjectNew.(*corev1.Node)
+		return !ok1 || !ok2 || ready(was) != ready(is) || !equality.Semantic.DeepEqual(was.Spec, is.Spec) ||
+			!equality.Semantic.DeepEqual(was.Labels, is.Labels)
+	}}
+	budgetPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok1 := e.ObjectOld.(*policyv1.PodDisruptionBudget)
+		is, ok2 := e.ObjectNew.(*policyv1.PodDisruptionBudget)
+		return !ok1 || !ok2 || was.Generation != is.Generation ||
+			was.Status.DisruptionsAllowed != is.Status.DisruptionsAllowed ||
+			was.Status.ObservedGeneration != is.Status.ObservedGeneration
+	}}
+)
+
+func (c *Controller) ofNode(ctx context.Context, node client.Object) []reconcile.Request {
+	return c.ofNodeName(ctx, node.GetName())
+}
+
+func (c *Controller) ofNodeName(ctx context.Context, name string) []reconcile.Request {
+	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
+		return in.Spec.NodeName == name || in.Status.NodeName == name
+	})
+}
+
+// ofBudget returns the interruptions with a pod in the budget's namespace that
+// has not been asked to stop.
+func (c *Controller) ofBudget(ctx context.Context, budget client.Object) []reconcile.Request {
+	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
+		return slices.ContainsFunc(in.Status.PodsLeft, func(left v1alpha1.PodLeft) bool {
+			return left.AskedTime == nil && left.Namespace == budget.GetNamespace()
+		})
+	})
+}
+
+func (c *Controller) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true })
+}
+
+// unfinished returns the interruptions in work that match. It reads the cache
+// without copying: there may be thousands.
+func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Interruption) bool) []reconcile.Request {
+	var list v1alpha1.InterruptionList
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "listing interruptions from the cache")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if in := &list.Items[i]; !finished(in) && matches(in) {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: in.Name}})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,136 @@
+package interruption
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// report gathers what a pass found, to be written once at its end.
+type report struct {
+	now    time.Time
+	before *v1alpha1.Interruption
+	after  *v1alpha1.Interruption
+	node   *corev1.Node
+	// happened are the timeline entries of this pass, in order.
+	happened []v1alpha1.TimelineEntry
+	// settled are the pods that this pass found to have left or been lost.
+	moved, lost int
+	// cordoned, drained: how long after the first notice, where it happened now.
+	seen *seen
+}
+
+// seen is what decided and reached hand to each other.
+type seen struct {
+	facts    *facts
+	decision policy.Decision
+	plan     drain.Plan
+}
+
+// begin remembers the object as it was read.
+func begin(in *v1alpha1.Interruption, now time.Time) *report {
+	r := &report{now: now, before: in.DeepCopy(), after: in}
+	if done := in.Status.CompletionTime; done != nil {
+		in.Status = v1alpha1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID}
+		r.happen(v1alpha1.ReasonReopened, "a new notice came after the earlier interruption was over")
+	}
+	return r
+}
+
+// decided notes what is to be done, and how the pods stand.
+func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
+	r.node, r.seen = f.node, &seen{facts: f, decision: d, plan: plan}
+	s := &r.after.Status
+	r.noticed(f)
+	if s.Decision == nil || !sameDecision(*s.Decision, d.Decision) {
+		decision := d.Decision
+		s.Decision = &decision
+		r.happen(v1alpha1.ReasonDecided, fmt.Sprintf("%s: %s", d.Action, d.Message))
+	}
+	s.Kind, s.NodeName, s.Deadline = d.Notice.Kind, f.nodeName, d.Deadline
+	if d.Action == v1alpha1.ActionDrain && f.podsKnown {
+		r.settle(f, d)
+		r.list(f, plan, d)
+	}
+}
+
+// noticed adds a timeline entry for each notice that was not there before.
+func (r *report) noticed(f *facts) {
+	notices, s := f.in.Spec.Notices, &r.after.Status
+	first := 0
+	for i := range notices {
+		if notices[i].ID == s.LastNoticeID {
+			first = i + 1
+		}
+	}
+	for _, n := range notices[first:] {
+		text := n.Kind + " by " + n.Source
+		if n.Description != "" {
+			text += ": " + n.Description
+		}
+		r.happenAt(n.ReceivedTime.Time, v1alpha1.ReasonNoticeReceived, text)
+		s.LastNoticeID = n.ID
+	}
+}
+
+func sameDecision(a, b v1alpha1.Decision) bool {
+	return a.Action == b.Action && a.Policy == b.Policy && a.Rule == b.Rule
+}
+
+// reached notes what the steps did.
+func (r *report) reached(o outcome) {
+	if r.seen == nil {
+		return
+	}
+	r.asked(o)
+	r.count()
+	r.conditions(o)
+	if o.putBack {
+		r.happen(v1alpha1.ReasonPutBack, "the node is as it was before")
+	}
+	if o.completed && r.after.Status.CompletionTime == nil {
+		done := microTime(r.now)
+		r.after.Status.CompletionTime = &done
+		r.happen(v1alpha1.ReasonCompleted, r.summary())
+	}
+	r.after.Status.Phase = phase(r.after, r.seen.facts.node != nil, r.now)
+}
+
+// summary says how it ended.
+func (r *report) summary() string {
+	pods := r.after.Status.Pods
+	if r.after.Status.Decision.Action != v1alpha1.ActionDrain {
+		return "nothing is left to do"
+	}
+	return fmt.Sprintf("%d of %d pods moved, %d lost", pods.Moved, pods.Total, pods.Lost)
+}
+
+// close writes the status if it changed and then, since only now it is true,
+// tells of it by events, metrics and logs.
+func (c *Controller) close(ctx context.Context, r *report) error {
+	r.trim()
+	if equality.Semantic.DeepEqual(r.before.Status, r.after.Status) {
+		return nil
+	}
+	desired := r.before.DeepCopy()
+	desired.Status = r.after.Status
+	base := client.MergeFromWithOptions(r.before, client.MergeFromWithOptimisticLock{})
+	if err := c.Client.Status().Patch(ctx, desired, base); err != nil {
+		return fmt.Errorf("reporting: %w", client.IgnoreNotFound(err))
+	}
+	for _, h := range r.happened {
+		log.FromContext(ctx).Info("reported", "reason", h.Reason, "message", h.Message)
+		c.emit(r, h)
+	}
+	c.Metrics.report(r)
+	return nil
+}

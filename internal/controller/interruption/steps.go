@@ -1,0 +1,233 @@
+package interruption
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+const (
+	// afterDeadline is how long an instance may outlive its hard deadline
+	// before it counts as one that lives.
+	afterDeadline = 10 * time.Minute
+	// withoutDeadline is how long a node stays marked where nothing says when
+	// the risk is over.
+	withoutDeadline = time.Hour
+	// lookAgain is when to look again for what no watch can tell.
+	lookAgain = 250 * time.Millisecond
+	// refusedAgain is when to ask again after the API server refused an
+	// eviction that the budget, as cached, allowed. The budget's own change
+	// comes sooner by its watch.
+	refusedAgain = 2 * time.Second
+)
+
+// outcome is what a pass did and found.
+type outcome struct {
+	// marked is set once the node carries the mark that the decision wants.
+	marked action.Mark
+	// asked are the verdicts that were carried out now.
+	asked []drain.Verdict
+	// refused are pods whose eviction the API server refused, with its words.
+	refused map[types.UID]string
+	// waits is what the whole record waits for, a sentence.
+	waits string
+	// drained is set once no pod is left that has to leave.
+	drained bool
+	// putBack is set once a node that lives is as it was.
+	putBack bool
+	// completed is set once nothing is left to do.
+	completed bool
+	// wake is when to look again; zero: when something changes.
+	wake time.Time
+}
+
+// until notes what is waited for, and when to look again.
+func (o *outcome) until(at time.Time, sentence string) {
+	o.waits = sentence
+	o.sooner(at)
+}
+
+func (o *outcome) sooner(at time.Time) {
+	if !at.IsZero() && (o.wake.IsZero() || at.Before(o.wake)) {
+		o.wake = at
+	}
+}
+
+// pass is one walk through the steps.
+type pass struct {
+	*Controller
+	facts    *facts
+	decision policy.Decision
+	plan     drain.Plan
+	outcome  outcome
+}
+
+// step makes one thing true and reports whether it is.
+type step func(context.Context, *pass) (bool, error)
+
+// stepsFor lists what each action means, in order.
+func stepsFor(a v1alpha1.Action) []step {
+	switch a {
+	case v1alpha1.ActionIgnore:
+		return []step{over, complete}
+	case v1alpha1.ActionCordon:
+		return []step{window, markDoomed, over, putBack, complete}
+	case v1alpha1.ActionDrain:
+		return []step{window, markDoomed, listed, together, empty, over, putBack, complete}
+	}
+	return []step{markAtRisk, over, putBack, complete}
+}
+
+// act walks the steps and stops at the first that is not done.
+func (c *Controller) act(ctx context.Context, f *facts, d policy.Decision, plan drain.Plan) (outcome, error) {
+	p := &pass{Controller: c, facts: f, decision: d, plan: plan}
+	for _, step := range stepsFor(d.Action) {
+		done, err := step(ctx, p)
+		if err != nil || !done {
+			return p.outcome, err
+		}
+	}
+	return p.outcome, nil
+}
+
+// window waits for the time at which policy lets the action begin.
+func window(_ context.Context, p *pass) (bool, error) {
+	if at := p.decision.NotBefore; at.After(p.facts.now) {
+		p.outcome.until(at, "waits for its window, which opens at "+at.UTC().Format(time.RFC3339))
+		return false, nil
+	}
+	return true, nil
+}
+
+func markAtRisk(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, action.MarkAtRisk) }
+func markDoomed(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, action.MarkDoomed) }
+
+func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
+	if p.facts.node != nil {
+		if _, err := action.Apply(ctx, p.Client, p.facts.node, mark, p.decision.Notice.Kind); err != nil {
+			return false, err
+		}
+	}
+	p.outcome.marked = mark
+	return true, nil
+}
+
+// listed holds back until the record's status lists every pod that has to
+// leave: a pod that is gone before it was written down could not be accounted
+// for.
+func listed(_ context.Context, p *pass) (bool, error) {
+	if !p.facts.podsKnown {
+		p.outcome.until(p.facts.now.Add(patience), "waits for the list of the node's pods")
+		return false, nil
+	}
+	known := map[types.UID]bool{}
+	for _, left := range p.facts.was.PodsLeft {
+		known[left.UID] = true
+	}
+	left := p.plan.Left()
+	for i := range left[:min(len(left), maxPodsLeft)] {
+		if !known[left[i].Pod.UID] {
+			p.outcome.wake = p.facts.now // the report of this pass lists it
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// together holds back until every doomed node is cordoned, so that no pod is
+// moved from one to the next.
+func together(_ context.Context, p *pass) (bool, error) {
+	if len(p.facts.uncordoned) == 0 || p.facts.draining() {
+		return true, nil
+	}
+	// The sentence names no node or number: it would be written anew with each.
+	p.outcome.until(p.facts.now.Add(lookAgain),
+		fmt.Sprintf("waits up to %s for the other doomed nodes to be cordoned", patience))
+	return false, nil
+}
+
+// draining reports whether pods were asked to stop before: once begun, a drain
+// is not held up by nodes that are doomed later.
+func (f *facts) draining() bool {
+	for _, left := range f.was.PodsLeft {
+		if left.AskedTime != nil {
+			return true
+		}
+	}
+	return f.was.Pods.Moved > 0
+}
+
+// empty carries the plan out and waits until no pod is left.
+func empty(ctx context.Context, p *pass) (bool, error) {
+	if p.plan.Empty() {
+		p.outcome.drained = true
+		return true, nil
+	}
+	p.outcome.sooner(p.plan.WakeAt)
+	return false, p.carryOut(ctx)
+}
+
+// over waits until the interruption is: the node or its instance has gone, or
+// the time at which it should have is well past.
+func over(_ context.Context, p *pass) (bool, error) {
+	end := p.end()
+	switch {
+	case p.facts.node == nil && p.plan.Empty(),
+		p.decision.InstanceGone && !ready(p.facts.node),
+		!p.facts.now.Before(end):
+		return true, nil
+	}
+	p.outcome.until(end, "waits for the instance to go, at the latest until "+end.UTC().Format(time.RFC3339))
+	return false, nil
+}
+
+// end is when a node that is still there counts as one that lives.
+func (p *pass) end() time.Time {
+	switch d := p.decision; {
+	case d.Deadline != nil:
+		return d.Deadline.Time.Add(afterDeadline)
+	case !d.Until.IsZero():
+		return d.Until
+	default:
+		return d.Notice.Time.Add(withoutDeadline)
+	}
+}
+
+// putBack makes a node that lives what it was. An instance that was stopped
+// comes back as the same node, so that counts as well; by then it is not
+// Ready, and nothing is scheduled to it before it is.
+func putBack(ctx context.Context, p *pass) (bool, error) {
+	if p.facts.node != nil {
+		changed, err := action.PutBack(ctx, p.Client, p.facts.node)
+		if err != nil {
+			return false, err
+		}
+		p.outcome.putBack = changed
+	}
+	return true, nil
+}
+
+func complete(_ context.Context, p *pass) (bool, error) {
+	p.outcome.completed = true
+	return true, nil
+}
+
+func ready(node *corev1.Node) bool {
+	if node == nil {
+		return false
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,98 @@
+// Package orphan puts nodes back that carry Lifeboat's mark although no
+// Interruption is in work for them: a person deleted the record to call the
+// whole thing off, or its end was cut short.
+package orphan
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+)
+
+// Controller looks after marked nodes.
+type Controller struct {
+	client client.Client
+	forget func(node string)
+}
+
+// New returns the loop. forget is told of nodes whose record is gone.
+func New(c client.Client, forget func(node string)) *Controller {
+	return &Controller{client: c, forget: forget}
+}
+
+// Register adds the loop to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("orphan").
+		Watches(&corev1.Node{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(markChanged)).
+		Watches(&v1alpha1.Interruption{}, handler.EnqueueRequestsFromMapFunc(nodeOf), builder.WithPredicates(deleted)).
+		Complete(reconcile.Func(c.Reconcile))
+}
+
+// Reconcile puts the node back if it is marked and no record of its instance
+// is there.
+func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var node corev1.Node
+	if err := c.client.Get(ctx, req.NamespacedName, &node); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.forget(req.Name)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("reading the node: %w", err)
+	}
+	if !marked(&node) {
+		return reconcile.Result{}, nil
+	}
+	var record v1alpha1.Interruption
+	err := c.client.Get(ctx, types.NamespacedName{Name: nodeindex.InstanceID(&node)}, &record)
+	if err == nil || !apierrors.IsNotFound(err) {
+		return reconcile.Result{}, err
+	}
+	c.forget(node.Name)
+	if _, err := action.PutBack(ctx, c.client, &node); err != nil {
+		return reconcile.Result{}, err
+	}
+	log.FromContext(ctx).Info("put back a node that has no Interruption")
+	return reconcile.Result{}, nil
+}
+
+func marked(o client.Object) bool {
+	_, ok := o.GetAnnotations()[v1alpha1.AnnotationBefore]
+	return ok
+}
+
+func nodeOf(_ context.Context, o client.Object) []reconcile.Request {
+	record, ok := o.(*v1alpha1.Interruption)
+	if !ok || record.Spec.NodeName == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: record.Spec.NodeName}}}
+}
+
+var (
+	markChanged = predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return marked(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return marked(e.ObjectNew) && !marked(e.ObjectOld) },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+	deleted = predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+)

@@ -1,0 +1,70 @@
+// Package nodeindex finds the node that an instance is, in the manager's cache.
+package nodeindex
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// field is the name of the index; it is no path of the object.
+const field = "lifeboat.instanceID"
+
+// Index finds nodes by instance.
+type Index struct{ reader client.Reader }
+
+// New adds the index to a cache and returns it.
+func New(ctx context.Context, indexer client.FieldIndexer, reader client.Reader) (*Index, error) {
+	if err := indexer.IndexField(ctx, &corev1.Node{}, field, func(o client.Object) []string {
+		if node, ok := o.(*corev1.Node); ok {
+			if id := InstanceID(node); id != "" {
+				return []string{id}
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("indexing nodes by instance: %w", err)
+	}
+	return &Index{reader: reader}, nil
+}
+
+// NodeByInstance returns the node that an instance is, or nil where it has
+// none. Two nodes of one instance are possible while one is being replaced
+// under another name; the younger is the one that lives.
+func (x *Index) NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error) {
+	var nodes corev1.NodeList
+	if err := x.reader.List(ctx, &nodes, client.MatchingFields{field: instanceID}); err != nil {
+		return nil, fmt.Errorf("finding the node of instance %s: %w", instanceID, err)
+	}
+	var found *corev1.Node
+	for i := range nodes.Items {
+		if n := &nodes.Items[i]; found == nil || found.CreationTimestamp.Before(&n.CreationTimestamp) {
+			found = n
+		}
+	}
+	return found, nil
+}
+
+// InstanceID returns the id of a node's instance: what ends its provider id,
+// which on AWS reads aws:///us-east-1a/i-0a1b2c3d4e5f60718 (cloud-provider-aws).
+// Nodes are not found by their names: on EC2 these are DNS names, which end
+// with the instance and come again.
+func InstanceID(node *corev1.Node) string {
+	id := node.Spec.ProviderID
+	return id[strings.LastIndex(id, "/")+1:]
+}
+
+// Slim drops, before a node is cached, what nothing here reads: images and
+// managed fields are most of its bytes.
+func Slim(object any) (any, error) {
+	if node, ok := object.(*corev1.Node); ok {
+		node.ManagedFields = nil
+		node.Status.Images = nil
+		node.Status.VolumesInUse = nil
+		node.Status.VolumesAttached = nil
+	}
+	return object, nil
+}

@@ -1,0 +1,131 @@
+// Package notice is the noun of the product: what one source has heard about
+// one instance. It is pure: it knows kinds and how notices about one instance
+// add up, and nothing of where they come from or what is done about them.
+package notice
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// MaxPerInstance is how many notices an Interruption holds; the oldest that
+// neither rules nor is the newest makes room (the CRD has the same bound).
+const MaxPerInstance = 32
+
+// Notice is one signal, from one source, that an instance is going away or is
+// sick, as intake hands it over to be recorded.
+type Notice struct {
+	v1alpha1.Notice
+
+	// InstanceID is the cloud's id of the instance.
+	InstanceID string
+	// Account and Region are where the notice says it comes from.
+	Account, Region string
+}
+
+// Join adds a notice to those already recorded about the instance. It reports
+// false where nothing changed: the notice is a repeat of one that is there.
+func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, bool) {
+	if slices.ContainsFunc(recorded, func(r v1alpha1.Notice) bool { return r.ID == n.ID }) {
+		return recorded, false
+	}
+	joined := append(slices.Clone(recorded), n)
+	if len(joined) <= MaxPerInstance {
+		return joined, true
+	}
+	ruling, _ := Ruling(joined, time.Time{})
+	for i := range joined[:len(joined)-1] {
+		if joined[i].ID != ruling.ID {
+			return slices.Delete(joined, i, i+1), true
+		}
+	}
+	return joined[1:], true
+}
+
+// Ruling returns the notice that rules among those received after since: one
+// that says the instance is already going or gone, else the one with the
+// earliest hard deadline, else the one with the earliest soft deadline, else
+// the newest. It reports false where there is none.
+func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) {
+	var best *v1alpha1.Notice
+	for i := range notices {
+		n := &notices[i]
+		if !since.IsZero() && !n.ReceivedTime.Time.After(since) {
+			continue
+		}
+		if best == nil || overrules(n, best) {
+			best = n
+		}
+	}
+	if best == nil {
+		return v1alpha1.Notice{}, false
+	}
+	return *best, true
+}
+
+// Deadline returns the deadline that rules among notices received after since:
+// the earliest hard one, else the earliest soft one, else nil.
+func Deadline(notices []v1alpha1.Notice, since time.Time) *v1alpha1.Deadline {
+	var best *v1alpha1.Deadline
+	for _, n := range notices {
+		if n.Deadline == nil || (!since.IsZero() && !n.ReceivedTime.Time.After(since)) {
+			continue
+		}
+		if best == nil || earlier(n.Deadline, best) {
+			best = n.Deadline.DeepCopy()
+		}
+	}
+	return best
+}
+
+// InstanceGone reports whether a notice received after since says that the
+// instance no longer runs, so that nothing on it can be asked to stop.
+func InstanceGone(notices []v1alpha1.Notice, since time.Time) bool {
+	return slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool {
+		return (since.IsZero() || n.ReceivedTime.Time.After(since)) && isGone(&n)
+	})
+}
+
+func isGone(n *v1alpha1.Notice) bool {
+	return n.Kind == KindInstanceStateChange && (n.InstanceState == StateStopped || n.InstanceState == StateTerminated)
+}
+
+// overrules reports whether a comes before b in the order that Ruling states.
+// Equal rank goes to the newer.
+func overrules(a, b *v1alpha1.Notice) bool {
+	if rankA, rankB := rank(a), rank(b); rankA != rankB {
+		return rankA > rankB
+	}
+	if a.Deadline != nil && b.Deadline != nil && !a.Deadline.Time.Equal(&b.Deadline.Time) {
+		return a.Deadline.Time.Before(&b.Deadline.Time)
+	}
+	return !a.Time.Before(&b.Time)
+}
+
+func rank(n *v1alpha1.Notice) int {
+	switch {
+	case isGone(n):
+		return 3
+	case n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard:
+		return 2
+	case n.Deadline != nil:
+		return 1
+	}
+	return 0
+}
+
+func earlier(a, b *v1alpha1.Deadline) bool {
+	if a.Type != b.Type {
+		return a.Type == v1alpha1.DeadlineHard
+	}
+	return a.Time.Before(&b.Time)
+}
+
+// At is a convenience for writing deadlines.
+func At(t time.Time, typ v1alpha1.DeadlineType) *v1alpha1.Deadline {
+	return &v1alpha1.Deadline{Time: metav1.NewTime(t), Type: typ}
+}
