@@ -1,0 +1,209 @@
+package testkit_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/lifeboat-dev/lifeboat"
+
+// goPackage is what `go list -json` tells of a package.
+type goPackage struct {
+	ImportPath   string
+	Dir          string
+	Doc          string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+	GoFiles      []string
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json", "./...")
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("listing packages: %v", err)
+	}
+	var all []goPackage
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// floors are the storeys of the house, top first. A package may import only
+// from lower ones, so that data flows one way.
+var floors = [][]string{
+	{"cmd/"},
+	{"internal/app", "internal/cli"},
+	{"scenarios"},
+	{"internal/sandbox/scenario"},
+	{"internal/sandbox"},
+	{"internal/sandbox/machines", "internal/sandbox/kwok", "internal/sandbox/controlplane"},
+	{"internal/sandbox/assets", "internal/sandbox/process", "internal/cli/terminal"},
+	{"internal/awsemu"},
+	{"internal/awsemu/events", "internal/awsemu/ec2", "internal/awsemu/fis", "internal/awsemu/sqs", "internal/awsemu/sts"},
+	{"internal/awsemu/wire"},
+	{"internal/controller/"},
+	{"internal/intake/sqs"},
+	{"internal/intake", "internal/action", "internal/podwatch", "internal/nodeindex", "internal/wiring"},
+	{"internal/policy", "internal/drain"},
+	{"internal/wiring/pattern"},
+	{"internal/notice"},
+	{"api/", "internal/version", "charts/"},
+}
+
+// floor returns how far down a package is, or -1; the longest match counts.
+func floor(path string) int {
+	path = strings.TrimPrefix(path, module+"/")
+	best, length := -1, -1
+	for i, names := range floors {
+		for _, name := range names {
+			inside := path == strings.TrimSuffix(name, "/") || strings.HasPrefix(path, strings.TrimSuffix(name, "/")+"/")
+			if inside && len(name) > length {
+				best, length = i, len(name)
+			}
+		}
+	}
+	return best
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, p := range packages(t) {
+		if strings.HasSuffix(p.ImportPath, "/testkit") || strings.Contains(p.ImportPath, "/e2e") {
+			continue // for tests; they may look at everything
+		}
+		from := floor(p.ImportPath)
+		if from < 0 {
+			t.Errorf("%s stands on no floor: give it one in the list above", p.ImportPath)
+		}
+		for _, i := range p.Imports {
+			if !strings.HasPrefix(i, module+"/") {
+				continue
+			}
+			if to := floor(i); to <= from {
+				t.Errorf("%s imports %s, which is not below it", p.ImportPath, i)
+			}
+		}
+	}
+}
+
+// rules are imports that are not allowed, with the reason.
+var rules = []struct {
+	packages, forbidden, except string
+	reason                      string
+}{
+	{
+		packages:  `^internal/(notice|policy|drain)$|^internal/wiring/pattern$`,
+		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
+		reason:    "what decides is pure: it is told the world and the time, and reads neither",
+	},
+	{
+		packages:  `^api/`,
+		forbidden: `.`, except: `^k8s\.io/(apimachinery|api)/`,
+		reason: "others vendor the API alone",
+	},
+	{
+		packages:  `^(internal/(controller|action|podwatch|nodeindex|notice|policy|drain)|api)`,
+		forbidden: `aws-sdk-go`,
+		reason:    "the core does not know which cloud it is on",
+	},
+	{
+		packages:  `^internal/(intake|policy|drain|notice|action|controller|podwatch|nodeindex|app)|^cmd/lifeboatd`,
+		forbidden: `lifeboat/internal/(awsemu|sandbox|cli|testkit)`,
+		reason:    "what runs in clusters carries nothing of the sandbox",
+	},
+	{
+		packages:  `.`,
+		forbidden: `^(github\.com/(stretchr/testify|onsi/.*)|k8s\.io/kubectl.*|k8s\.io/kubernetes.*)$`,
+		reason:    "tests use testing and go-cmp; drains are planned here; the control plane is a process",
+	},
+}
+
+func TestForbiddenImports(t *testing.T) {
+	all := packages(t)
+	for _, rule := range rules {
+		matched := 0
+		for _, p := range all {
+			if !regexp.MustCompile(rule.packages).MatchString(strings.TrimPrefix(p.ImportPath, module+"/")) {
+				continue
+			}
+			matched++
+			for _, i := range p.Imports {
+				excepted := rule.except != "" && regexp.MustCompile(rule.except).MatchString(i)
+				if regexp.MustCompile(rule.forbidden).MatchString(i) && !excepted {
+					t.Errorf("%s imports %s: %s", p.ImportPath, i, rule.reason)
+				}
+			}
+		}
+		if matched == 0 {
+			t.Errorf("the rule %q applies to no package", rule.reason)
+		}
+	}
+}
+
+func TestOnlyTestsImportTestkit(t *testing.T) {
+	for _, p := range packages(t) {
+		if slices.Contains(p.Imports, module+"/internal/testkit") && !strings.Contains(p.ImportPath, "/e2e") {
+			t.Errorf("%s imports testkit outside of its tests", p.ImportPath)
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.Doc == "" && len(p.GoFiles) > 0 {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
+
+func TestRootModuleReplacesNothing(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if regexp.MustCompile(`(?m)^\s*replace\b`).Match(text) {
+		t.Error("go.mod has a replace: `go install` of the commands would fail for users")
+	}
+}
+
+func TestNothingRegistersItselfByInit(t *testing.T) {
+	pattern := regexp.MustCompile(`(?m)^func init\(\)`)
+	for _, p := range packages(t) {
+		for _, name := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pattern.Match(text) {
+				t.Errorf("%s/%s has an init function: list things explicitly", p.ImportPath, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package pattern
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// regionAndAccount is the beginning of an EC2 ARN that has come as far as the account.
+var regionAndAccount = regexp.MustCompile(`^arn:aws[a-z-]*:ec2:[a-z]{2}(-[a-z]+)+-[0-9]+:`)
+
+// envelopeKeys are all the keys of an event (EventBridge User Guide, "Events structure"); replay-name is there when an
+// archive is replayed.
+func envelopeKeys() []string {
+	return []string{"version", "id", "detail-type", "source", "account", "time", "region", "resources", "detail", "replay-name"}
+}
+
+// envelope finds top-level keys that no event has. EventBridge accepts them, and the rule never fires.
+func (l *linter) envelope(b branch) {
+	for _, leaf := range b.leaves {
+		key, _, _ := strings.Cut(leaf.path, ".")
+		if leaf.absent || slices.Contains(envelopeKeys(), key) {
+			continue
+		}
+		f := Finding{Severity: SeverityError, Code: "unknown-key", Path: leaf.path,
+			Message: fmt.Sprintf("no event has the top-level key %s; EventBridge accepts it and the rule never fires", quote(key))}
+		if right := misspelt(key, envelopeKeys()); right != "" {
+			f.Suggestion = "write " + quote(right)
+		} else if under := catalogueKey("detail." + leaf.path); under {
+			f.Suggestion = fmt.Sprintf("put it under %s", quote("detail"))
+		}
+		l.add(f)
+	}
+}
+
+// catalogueKey says whether some sample has a value at the path.
+func catalogueKey(path string) bool {
+	return slices.ContainsFunc(catalogue(), func(k knownEvent) bool { return len(k.event.at(path).values) > 0 })
+}
+
+// awsPrefix is how people write the beginning of an AWS source.
+var awsPrefix = regexp.MustCompile(`(?i)^(aws|amazon)[.:/-]`)
+
+// sources finds sources that are slips for a known one. A bare "ec2" may be someone's own source, so it is accused only
+// beside one of AWS's detail-types.
+func (l *linter) sources(b branch) {
+	known, wanted := knownSources(), b.exactly("source")
+	for _, source := range wanted {
+		right := "aws." + foldCase(awsPrefix.ReplaceAllString(source, ""))
+		if slices.Contains(known, source) || !slices.Contains(known, right) || slices.Contains(wanted, right) {
+			continue
+		}
+		if awsPrefix.MatchString(source) || b.onlyKnownTypes() {
+			l.add(Finding{Severity: SeverityError, Code: "unknown-source", Path: "source",
+				Message:    fmt.Sprintf("AWS does not send events from the source %s", quote(source)),
+				Suggestion: "write " + quote(right)})
+		}
+	}
+}
+
+// detailTypes finds names that nothing is sent under, when the pattern is about sources in the catalogue.
+func (l *linter) detailTypes(b branch, sent []*knownEvent) {
+	sources := b.exactly("source")
+	if b.leaf("source") != nil && !slices.ContainsFunc(sources, func(s string) bool { return slices.Contains(knownSources(), s) }) {
+		return // someone else's events
+	}
+	var names []string
+	for _, s := range sources {
+		names = append(names, detailTypesOf(s)...)
+	}
+	if b.leaf("source") == nil {
+		names = detailTypesOf("")
+	}
+	for _, want := range b.exactly("detail-type") {
+		if !slices.Contains(names, want) {
+			l.detailType(b, want, sources, names)
+		}
+	}
+}
+
+func (l *linter) detailType(b branch, want string, sources, names []string) {
+	f := Finding{Severity: SeverityWarning, Code: "unknown-detail-type", Path: "detail-type",
+		Message: fmt.Sprintf("%s is not a detail-type known of %s", quote(want), orAWS(strings.Join(sources, ", ")))}
+	near := nearest(want, names)
+	switch elsewhere := sourceOf(want); {
+	case elsewhere != "" && b.fromKnownSource():
+		f.Severity, f.Code = SeverityError, "wrong-source"
+		f.Message = fmt.Sprintf("%s is sent from %s, not from %s", quote(want), elsewhere, strings.Join(sources, ", "))
+		f.Suggestion = fmt.Sprintf("write \"source\":[%s]", quote(elsewhere))
+	case elsewhere != "":
+		return
+	case near != "":
+		f.Suggestion = "did you mean " + quote(near) + "?"
+		if b.fromKnownSource() {
+			f.Severity = SeverityError
+		}
+		if foldCase(near) == foldCase(want) {
+			f.Suggestion = fmt.Sprintf("write %s: matching is case-sensitive", quote(near))
+		}
+	case !b.fromKnownSource():
+		return // nothing like AWS's names, and perhaps not about AWS at all
+	}
+	l.add(f)
+}
+
+// sourceOf is the source that sends a detail-type, or "".
+func sourceOf(detailType string) string {
+	for _, k := range catalogue() {
+		if !k.anySource && slices.Contains(k.detailTypes, detailType) {
+			return k.Source
+		}
+	}
+	return ""
+}
+
+// fields checks every other field against the kinds of event that source and detail-type select. A pattern that selects
+// neither a known source nor a known detail-type is left alone.
+func (l *linter) fields(b branch, sent []*knownEvent) {
+	if len(sent) == 0 || b.asksForOtherTypes() || !b.fromKnownSource() && !b.onlyKnownTypes() {
+		return
+	}
+	for _, leaf := range b.leaves {
+		if leaf.path == "source" || leaf.path == "detail-type" || leaf.absent {
+			continue
+		}
+		for _, t := range leaf.tests {
+			if !slices.ContainsFunc(sent, func(k *knownEvent) bool { return k.takes(leaf.path, t) }) {
+				l.field(leaf.path, t, sent)
+			}
+		}
+	}
+}
+
+// onlyKnownTypes says whether the branch names detail-types, all of them in the catalogue.
+func (b branch) onlyKnownTypes() bool {
+	l, wanted := b.leaf("detail-type"), b.exactly("detail-type")
+	return l != nil && len(wanted) == len(l.all) && !slices.ContainsFunc(wanted, func(s string) bool { return sourceOf(s) == "" })
+}
+
+// field reports a test that no event of the given kinds can satisfy.
+func (l *linter) field(path string, t test, sent []*knownEvent) {
+	f := Finding{Severity: SeverityError, Path: path}
+	if strings.HasPrefix(path, "detail.") || path == "resources" || slices.Contains(envelopeKeys(), path) {
+		if !l.value(&f, t, sent) {
+			l.path(&f, sent)
+		}
+		l.add(f)
+	} // else: envelope has reported the key
+}
+
+// value fills in a finding about the value at a path that exists; it reports whether it does.
+func (l *linter) value(f *Finding, t test, sent []*knownEvent) bool {
+	for _, k := range sent {
+		at := k.event.at(f.Path)
+		values := k.values[f.Path]
+		switch {
+		case values != nil:
+			f.Code, f.Severity = "unknown-value", SeverityWarning
+			f.Message = fmt.Sprintf("%s is not among the values of %s: %s", t, f.Path, strings.Join(values, ", "))
+			l.rightValue(f, t, values)
+		case len(at.values) == 0:
+			continue
+		case wrongType(t, at.values[0]):
+			f.Code = "wrong-type"
+			f.Message = fmt.Sprintf("%s only matches %s, but %s is %s", t, wantedText(t), f.Path, at.values[0].kind)
+			if at.values[0].kind == kindString {
+				f.Suggestion = fmt.Sprintf("write [%s]", quote(strings.Trim(t.String(), `"`)))
+			}
+		default:
+			f.Code = "zone-arn"
+			f.Message = fmt.Sprintf("%s never matches: the resource of %s names an availability zone in place of the region, and no account", t, quote(k.DetailType))
+			f.Suggestion = `match detail.instance-id, or write {"wildcard":"arn:aws:ec2:<region>*:instance/*"}`
+		}
+		return true
+	}
+	return false
+}
+
+// rightValue suggests the value of a closed set that was probably meant.
+func (l *linter) rightValue(f *Finding, t test, values []string) {
+	switch t := t.(type) {
+	case exactString:
+		for _, v := range values {
+			if foldCase(v) == foldCase(t.want) {
+				f.Severity, f.Suggestion = SeverityError, fmt.Sprintf("write %s: matching is case-sensitive", quote(v))
+				return
+			}
+		}
+		if near := nearest(t.want, values); near != "" {
+			f.Suggestion = "did you mean " + quote(near) + "?"
+		}
+	case exactNumber, keyword:
+		if slices.Contains(values, t.String()) {
+			f.Code, f.Severity = "wrong-type", SeverityError
+			f.Message = fmt.Sprintf("%s only matches %s, but %s is a string", t, wantedText(t), f.Path)
+			f.Suggestion = fmt.Sprintf("write [%s]", quote(t.String()))
+		}
+	}
+}
+
+func wantedText(t test) string {
+	k, _ := typeWanted(t)
+	return k.String()
+}
+
+// path fills in a finding about a path that none of the kinds of event has.
+func (l *linter) path(f *Finding, sent []*knownEvent) {
+	f.Code, f.Severity = "unknown-field", SeverityWarning
+	f.Message = fmt.Sprintf("none of the events selected is known to have %s", f.Path)
+	for _, k := range sent {
+		hint := k.event.missingHint(f.Path, k.event.at(f.Path))
+		if strings.Contains(hint, "it has") || strings.Contains(hint, "must name") {
+			f.Severity = SeverityError
+		} else if !strings.Contains(hint, "did you mean") {
+			continue
+		}
+		f.Suggestion = fmt.Sprintf("in %s: %s", quote(k.DetailType), hint)
+		return
+	}
+}
+
+// deadTypes finds detail-types that the pattern names but that its other fields rule out, while others remain: the rule
+// fires, so its silence about these goes unnoticed.
+func (l *linter) deadTypes(b branch, sent, matched []*knownEvent) {
+	if len(matched) == 0 {
+		return
+	}
+	for _, name := range b.exactly("detail-type") {
+		named := func(k *knownEvent) bool { return slices.Contains(k.detailTypes, name) }
+		i := slices.IndexFunc(sent, named)
+		if i < 0 || slices.ContainsFunc(matched, named) {
+			continue
+		}
+		path := sent[i].obstacle(b).path
+		l.add(Finding{Severity: SeverityError, Code: "dead-detail-type", Path: path,
+			Message:    fmt.Sprintf("%s never matches: what the pattern asks of %s rules it out", quote(name), path),
+			Suggestion: "give it a rule of its own, or put the fields into $or"})
+	}
+}
+
+// noise points out patterns that match far more than a node's end.
+func (l *linter) noise(b branch, matched []*knownEvent) {
+	for _, k := range matched {
+		switch {
+		case k.Name == "instance-state-change" && b.leaf("detail.state") == nil && b.leaf("detail.instance-id") == nil:
+			l.add(Finding{Severity: SeverityAdvice, Code: "noise", Path: "detail.state",
+				Message:    "without detail.state every start of an instance is a message, which also hides that another rule is silent",
+				Suggestion: `add "state":["stopping","stopped","shutting-down","terminated"]`})
+		case k.Source == "aws.health" && b.leaf("detail.service") == nil && b.leaf("detail.eventTypeCode") == nil:
+			l.add(Finding{Severity: SeverityAdvice, Code: "noise", Path: "detail.service",
+				Message:    "without detail.service the notices of every AWS service are messages",
+				Suggestion: `add "service":["EC2"] and "eventTypeCategory":["scheduledChange"]`})
+		}
+	}
+}
