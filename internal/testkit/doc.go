@@ -1,4 +1,3 @@
-// Package testkit holds what tests of several packages share: a network proxy
-// that can be cut, a real control plane to test against, and the test that
-// keeps the architecture. Only tests import it.
+// Package testkit holds the test that keeps the architecture: which package may
+// import which, and why. It has no code of its own.
 package testkit

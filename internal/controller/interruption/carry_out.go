@@ -3,11 +3,12 @@ package interruption
 import (
 	"context"
 	"errors"
-	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
@@ -16,31 +17,59 @@ import (
 // API server's priority and fairness is what limits the whole.
 const abreast = 8
 
+// askedAgain is when a pod that was asked to stop, and does not show it, is
+// asked again: the watch has caught up by then, so the request was lost.
+const askedAgain = 2 * time.Second
+
 // carryOut asks the pods to stop that the plan says are to be asked now. One
 // that cannot be asked holds up none of the others.
 func (p *pass) carryOut(ctx context.Context) error {
-	var (
-		mu    sync.Mutex
-		errs  []error
-		group errgroup.Group
-	)
+	verdicts := p.toAsk()
+	answers, errs := make([]action.Answer, len(verdicts)), make([]error, len(verdicts))
+	var group errgroup.Group
 	group.SetLimit(abreast)
-	p.outcome.refused = map[types.UID]string{}
-	for _, v := range p.plan.Verdicts {
-		if v.Step != drain.StepEvict && v.Step != drain.StepDelete {
-			continue
-		}
+	for i, v := range verdicts {
 		group.Go(func() error {
-			answer, err := p.ask(ctx, v)
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
-			p.heard(v, answer)
-			return nil
+			answers[i], errs[i] = p.ask(ctx, v)
+			return nil // an error here would hold up the others
 		})
 	}
 	errs = append(errs, group.Wait())
+	p.outcome.refused = map[types.UID]string{}
+	for i, v := range verdicts {
+		p.heard(v, answers[i])
+	}
 	return errors.Join(errs...)
+}
+
+// toAsk returns the verdicts that want something done now.
+func (p *pass) toAsk() []drain.Verdict {
+	var verdicts []drain.Verdict
+	for _, v := range p.plan.Verdicts {
+		switch {
+		case v.Step != drain.StepEvict && v.Step != drain.StepDelete:
+		case p.facts.askedLately(v.Pod.UID):
+			p.outcome.sooner(p.facts.now.Add(askedAgain))
+		default:
+			verdicts = append(verdicts, v)
+		}
+	}
+	return verdicts
+}
+
+// askedLately reports whether the record says that the pod was asked to stop a
+// moment ago.
+func (f *facts) askedLately(pod types.UID) bool {
+	for _, left := range f.was.PodsLeft {
+		if left.UID == pod {
+			return lately(left, f.now)
+		}
+	}
+	return false
+}
+
+func lately(left v1alpha1.PodLeft, now time.Time) bool {
+	return left.AskedTime != nil && now.Sub(left.AskedTime.Time) < askedAgain
 }
 
 // ask makes the one request that the verdict says.

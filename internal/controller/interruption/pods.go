@@ -81,7 +81,7 @@ func (r *report) list(f *facts, plan drain.Plan, d policy.Decision) {
 	)
 	for _, v := range plan.Left() {
 		left, known := was[v.Pod.UID]
-		left = entry(left, v)
+		left = entry(left, v, f.now)
 		if d.InstanceGone || (f.node == nil && f.nodeName != "") {
 			if left.Verdict != verdictLost {
 				lost = append(lost, podName(left))
@@ -99,10 +99,14 @@ func (r *report) list(f *facts, plan drain.Plan, d policy.Decision) {
 }
 
 // entry updates the entry of a pod with what the plan says about it now.
-func entry(left v1alpha1.PodLeft, v drain.Verdict) v1alpha1.PodLeft {
+func entry(left v1alpha1.PodLeft, v drain.Verdict, now time.Time) v1alpha1.PodLeft {
 	pod := v.Pod
 	left.Namespace, left.Name, left.UID = pod.Namespace, pod.Name, pod.UID
-	if left.Verdict != verdictLost && (left.Verdict != verdictRefused || v.Step != drain.StepEvict) {
+	switch {
+	case left.Verdict == verdictLost,
+		left.Verdict == verdictRefused && v.Step == drain.StepEvict,
+		lately(left, now) && v.Step != drain.StepLeaving: // the watch is behind
+	default:
 		left.Verdict, left.Reason = string(v.Step), clip(v.Reason)
 	}
 	if !v.LastCall.IsZero() {

@@ -54,7 +54,7 @@ func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 	if s.Decision == nil || !sameDecision(*s.Decision, d.Decision) {
 		decision := d.Decision
 		s.Decision = &decision
-		r.happen(v1alpha1.ReasonDecided, fmt.Sprintf("%s: %s", d.Action, d.Message))
+		r.happen(v1alpha1.ReasonDecided, d.Message)
 	}
 	s.Kind, s.NodeName, s.Deadline = d.Notice.Kind, f.nodeName, d.Deadline
 	if d.Action == v1alpha1.ActionDrain && f.podsKnown {

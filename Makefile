@@ -1,0 +1,35 @@
+# Two commands do all set-up: `make demo` and `make test`. `make help` lists
+# the rest. Everything that is built or downloaded goes to bin/, to Go's caches
+# and to the user's cache directory (see docs/tour.md).
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X github.com/lifeboat-dev/lifeboat/internal/version.version=$(VERSION)
+TOOL    := go tool -modfile=hack/tools.mod
+LINT    := go tool -modfile=hack/lint.mod
+export GOFLAGS := -buildvcs=false
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint gen verify build
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## Survive a spot interruption on this machine, in front of your eyes
+	@bin/lifeboat sandbox demo
+
+build: ## Build bin/lifeboat and bin/lifeboatd
+	@echo "building bin/lifeboat and bin/lifeboatd (about 2 min the first time)"
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+test: ## Run every test, on a real control plane, under the race detector
+	@go run ./hack/assets
+	@$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m ./...
+
+lint: ## Vet, lint, look for known vulnerabilities and for generated files that are out of step
+	@hack/lint.sh
+
+gen: ## Generate deep copies, CRDs and RBAC rules from the Go types
+	@$(TOOL) controller-gen object paths=./api/... crd output:crd:dir=charts/lifeboat/crds
+	@$(TOOL) controller-gen rbac:roleName=lifeboat-controller paths=./internal/... output:rbac:dir=charts/lifeboat/rbac
+
+verify: lint test ## What CI runs

@@ -1,0 +1,295 @@
+package interruption
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+func TestSpotNoticeIsSurvived(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), pod("web-2"))
+
+	w.settle(time.Second)
+	if !action.IsMarked(w.node(), action.MarkDoomed) {
+		t.Error("the node is not cordoned")
+	}
+	if diff := cmp.Diff([]string{"web-1", "web-2"}, sorted(w.evictions)); diff != "" {
+		t.Errorf("evictions (-want +got):\n%s", diff)
+	}
+	s := w.record().Status
+	if s.Phase != v1alpha1.PhaseDraining || s.Pods != (v1alpha1.PodCounts{Total: 2, Leaving: 2}) {
+		t.Errorf("phase %s, pods %+v", s.Phase, s.Pods)
+	}
+
+	w.stopped("web-1", "web-2")
+	w.settle(20 * time.Second)
+	s = w.record().Status
+	if s.Phase != v1alpha1.PhaseDrained || s.Pods != (v1alpha1.PodCounts{Total: 2, Moved: 2}) {
+		t.Errorf("phase %s, pods %+v", s.Phase, s.Pods)
+	}
+
+	w.remove(w.node())
+	w.settle(2 * time.Minute)
+	s = w.record().Status
+	if s.Phase != v1alpha1.PhaseCompleted || s.CompletionTime == nil {
+		t.Errorf("phase %s, completed %v", s.Phase, s.CompletionTime)
+	}
+	want := []string{"NoticeReceived", "Decided", "Cordoned", "Evicted", "Evicted", "PodGone", "Drained", "Completed"}
+	if diff := cmp.Diff(want, reasons(s)); diff != "" {
+		t.Errorf("timeline (-want +got):\n%s", diff)
+	}
+
+	w.settle(2 * time.Hour)
+	if w.record() != nil {
+		t.Error("the finished record is kept for ever")
+	}
+}
+
+func TestNoPodIsAskedBeforeItIsWrittenDown(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	if err := w.pass(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.evictions) > 0 {
+		t.Errorf("evicted %v in the pass that first saw them", w.evictions)
+	}
+	if got := w.record().Status.PodsLeft; len(got) != 1 || got[0].Name != "web-1" {
+		t.Errorf("written down: %+v", got)
+	}
+	if w.wake > time.Second {
+		t.Errorf("looks again only after %s", w.wake)
+	}
+}
+
+func TestRebalanceHintMarksTheNodeAndComesToNothing(t *testing.T) {
+	before := node("a", instance)
+	w := newWorld(t, record(rebalance()), before, pod("web-1"))
+	w.settle(time.Second)
+	if !action.IsMarked(w.node(), action.MarkAtRisk) || w.node().Spec.Unschedulable {
+		t.Errorf("node: %+v", w.node().Spec)
+	}
+	if got := w.record().Status.Phase; got != v1alpha1.PhaseNotified {
+		t.Errorf("phase %s", got)
+	}
+	w.settle(time.Hour)
+	if diff := cmp.Diff(before, w.node(), cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the node that lives is not as it was (-was +is):\n%s", diff)
+	}
+	if got := w.record().Status.Phase; got != v1alpha1.PhaseCompleted {
+		t.Errorf("phase %s", got)
+	}
+	if len(w.evictions)+len(w.deletions) > 0 {
+		t.Errorf("pods were touched: %v %v", w.evictions, w.deletions)
+	}
+}
+
+func TestSpotNoticeOvertakesARebalanceHint(t *testing.T) {
+	w := newWorld(t, record(rebalance()), node("a", instance), pod("web-1"))
+	w.settle(time.Second)
+	w.hear(spot())
+	w.settle(time.Second)
+	if !action.IsMarked(w.node(), action.MarkDoomed) || !slices.Contains(w.evictions, "web-1") {
+		t.Errorf("not drained: evictions %v, node %+v", w.evictions, w.node().Spec)
+	}
+	if got := w.record().Status.Kind; got != notice.KindSpotInterruption {
+		t.Errorf("kind %s rules", got)
+	}
+}
+
+func TestInstanceThatOutlivesItsDeadlineIsPutBack(t *testing.T) {
+	before := node("a", instance)
+	w := newWorld(t, record(spot()), before)
+	w.settle(time.Second)
+	w.settle(5 * time.Minute)
+	if got := w.record().Status.Phase; got != v1alpha1.PhaseDrained {
+		t.Errorf("phase %s five minutes after the notice", got)
+	}
+	w.settle(10 * time.Minute)
+	if got := w.record().Status.Phase; got != v1alpha1.PhaseCancelled {
+		t.Errorf("phase %s", got)
+	}
+	if diff := cmp.Diff(before, w.node(), cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the node that lives is not as it was (-was +is):\n%s", diff)
+	}
+}
+
+func TestPodsOfAnInstanceThatIsGoneAreLostAndCleanedUp(t *testing.T) {
+	w := newWorld(t, record(stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
+	w.settle(time.Second)
+	if grace, ok := w.deletions["web-1"]; !ok || grace != 0 {
+		t.Errorf("deletions %v", w.deletions)
+	}
+	if got := w.record().Status.Pods; got != (v1alpha1.PodCounts{Total: 1, Lost: 1}) {
+		t.Errorf("pods %+v", got)
+	}
+	w.stopped("web-1")
+	w.remove(w.node())
+	w.settle(time.Second)
+	s := w.record().Status
+	if s.Phase != v1alpha1.PhaseCompleted || s.Pods != (v1alpha1.PodCounts{Total: 1, Lost: 1}) {
+		t.Errorf("phase %s, pods %+v: counted twice?", s.Phase, s.Pods)
+	}
+}
+
+func TestPodThatVanishedAfterTheDeadlineCountsAsLost(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), pod("web-2"), budget(1))
+	w.settle(time.Second) // web-1 is asked; web-2 waits for the budget
+	if len(w.evictions) != 1 {
+		t.Fatalf("evictions %v", w.evictions)
+	}
+	w.stopped("web-1", "web-2")
+	w.settle(5 * time.Minute) // the loop was away meanwhile
+	// web-1's grace had ended long before the deadline; web-2 was never asked.
+	if got := w.record().Status.Pods; got != (v1alpha1.PodCounts{Total: 2, Moved: 1, Lost: 1}) {
+		t.Errorf("pods %+v", got)
+	}
+}
+
+func TestNewNoticeOpensAFinishedRecordAgain(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w.settle(time.Second)
+	w.stopped("web-1")
+	w.settle(20 * time.Minute)
+	if w.record().Status.CompletionTime == nil {
+		t.Fatalf("not finished: %+v", w.record().Status)
+	}
+	again := spot()
+	again.ID, again.ReceivedTime, again.Time = "spot-2", metav1.NewMicroTime(w.now.Add(time.Second)), metav1.NewTime(w.now)
+	again.Deadline = notice.At(w.now.Add(2*time.Minute), v1alpha1.DeadlineHard)
+	w.hear(again)
+	w.settle(2 * time.Second)
+	s := w.record().Status
+	if s.CompletionTime != nil || s.Since == nil || !s.Deadline.Time.Equal(&again.Deadline.Time) {
+		t.Errorf("status %+v", s)
+	}
+	if !action.IsMarked(w.node(), action.MarkDoomed) {
+		t.Error("the node is not cordoned again")
+	}
+}
+
+func TestEveryDoomedNodeIsCordonedBeforeAPodIsMoved(t *testing.T) {
+	other := record(spot())
+	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0000000000000000b", "i-0000000000000000b", "b"
+	w := newWorld(t, record(spot()), other, node("a", instance), node("b", other.Name), pod("web-1"))
+	w.settle(time.Second)
+	if len(w.evictions) > 0 {
+		t.Errorf("evicted %v while node b still takes pods", w.evictions)
+	}
+	if w.wake > time.Second {
+		t.Errorf("looks again only after %s", w.wake)
+	}
+	w.settle(patience)
+	if len(w.evictions) != 1 {
+		t.Errorf("evictions %v although the wait is over", w.evictions)
+	}
+}
+
+func TestPodIsNotAskedAgainWhileTheWatchIsBehind(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w.lagging = true
+	w.settle(time.Second)
+	if len(w.evictions) != 1 {
+		t.Errorf("asked %d times", len(w.evictions))
+	}
+	if got := w.record().Status.Pods; got.Leaving != 1 {
+		t.Errorf("pods %+v", got)
+	}
+	// If the request was lost on its way, it is made again.
+	w.settle(2 * askedAgain)
+	if len(w.evictions) != 2 {
+		t.Errorf("asked %d times in all", len(w.evictions))
+	}
+}
+
+func TestRefusedEvictionIsReportedAndTriedAgain(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w.refuse = refusal()
+	w.settle(time.Second)
+	left := w.record().Status.PodsLeft
+	if len(left) != 1 || left[0].Verdict != verdictRefused || left[0].AskedTime != nil {
+		t.Errorf("pods left: %+v", left)
+	}
+	if w.wake == 0 || w.wake > refusedAgain {
+		t.Errorf("looks again after %s", w.wake)
+	}
+	w.refuse = nil
+	w.settle(refusedAgain)
+	if len(w.evictions) != 1 || w.record().Status.PodsLeft[0].AskedTime == nil {
+		t.Errorf("evictions %v", w.evictions)
+	}
+}
+
+func TestConflictWhileReportingLosesNothing(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	for range 4 {
+		w.failPatch = apierrors.NewConflict(schema.GroupResource{}, instance, errors.New("written meanwhile"))
+		if err := w.pass(time.Second); err != nil && !apierrors.IsConflict(err) {
+			t.Fatal(err)
+		}
+		w.failPatch = nil
+		w.settle(0)
+	}
+	w.stopped("web-1")
+	w.settle(time.Second)
+	if got := w.record().Status.Pods; got != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
+		t.Errorf("pods %+v", got)
+	}
+	if n := len(slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != "NoticeReceived" })); n != 1 {
+		t.Errorf("the notice is in the timeline %d times", n)
+	}
+}
+
+func TestIgnoredNoticeIsVisiblyIgnored(t *testing.T) {
+	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "batch"}}
+	p.Spec.Rules = []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionIgnore}}
+	before := node("a", instance)
+	w := newWorld(t, record(spot()), before, pod("web-1"), p)
+	w.settle(time.Second)
+	s := w.record().Status
+	if s.Phase != v1alpha1.PhaseIgnored || s.Decision.Policy != "batch" || s.CompletionTime != nil {
+		t.Errorf("status %+v", s)
+	}
+	if len(w.evictions)+len(w.deletions) > 0 || len(w.node().Spec.Taints) > 0 {
+		t.Error("something was done all the same")
+	}
+}
+
+func TestUnknownPodsAreNoEmptyNode(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w.unknown = true
+	w.settle(time.Second)
+	if got := w.record().Status.Phase; got != v1alpha1.PhaseDraining {
+		t.Errorf("phase %s before the list of pods has come", got)
+	}
+}
+
+func refusal() error {
+	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: "DisruptionBudget"}}
+	return err
+}
+
+func reasons(s v1alpha1.InterruptionStatus) []string {
+	var all []string
+	for _, h := range s.Timeline {
+		all = append(all, h.Reason)
+	}
+	return all
+}
+
+func sorted(names []string) []string {
+	s := slices.Clone(names)
+	slices.Sort(s)
+	return s
+}

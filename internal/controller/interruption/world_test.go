@@ -1,0 +1,317 @@
+package interruption
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// start is when every story begins: the notice is received.
+var start = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
+
+const instance = "i-0a1b2c3d4e5f60718"
+
+// world is a cluster in memory whose clock the test moves, and the loop in it.
+// It stands for the kubelets as well: see stopped.
+type world struct {
+	t       *testing.T
+	mu      sync.Mutex // the loop asks several pods at once
+	client  client.Client
+	loop    *Controller
+	now     time.Time
+	unknown bool // the list of pods has not come yet
+	lagging bool // the watch of pods is behind: it shows none as terminating
+	// evictions are the pods whose eviction was asked for, in order.
+	evictions []string
+	// deletions are the pods that were deleted, with their grace.
+	deletions map[string]int64
+	// asked is when pods were asked to stop, and grace what they were given.
+	asked map[string]time.Time
+	grace map[string]int64
+	// refuse is what the API server answers to evictions.
+	refuse error
+	// failPatch is what it answers to the next status patch.
+	failPatch error
+	// wake is when the last pass wants to look again.
+	wake time.Duration
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{t: t, now: start, deletions: map[string]int64{}, asked: map[string]time.Time{}, grace: map[string]int64{}}
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&v1alpha1.Interruption{}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			SubResourceCreate: w.evict, Delete: w.delete, SubResourcePatch: w.patch,
+		}).Build()
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.loop = New(Options{
+		Client: w.client, Nodes: w, Pods: w, Metrics: metrics, Events: events.NewFakeRecorder(1000),
+		Clock: func() time.Time { return w.now }, Margin: 10 * time.Second, TTL: time.Hour,
+	})
+	return w
+}
+
+func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ client.Object, _ ...client.SubResourceCreateOption) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refuse != nil {
+		return w.refuse
+	}
+	w.evictions = append(w.evictions, o.GetName())
+	w.asked[o.GetName()], w.grace[o.GetName()] = w.now, 30
+	spent := &policyv1.PodDisruptionBudget{}
+	if err := c.Get(ctx, types.NamespacedName{Namespace: "default", Name: "web"}, spent); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	spent.Status.DisruptionsAllowed--
+	return c.Status().Update(ctx, spent)
+}
+
+func (w *world) delete(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+	if _, ok := o.(*corev1.Pod); !ok {
+		return c.Delete(ctx, o)
+	}
+	options := client.DeleteOptions{}
+	options.ApplyOptions(opts)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deletions[o.GetName()] = -1
+	if options.GracePeriodSeconds != nil {
+		w.deletions[o.GetName()] = *options.GracePeriodSeconds
+	}
+	w.asked[o.GetName()], w.grace[o.GetName()] = w.now, w.deletions[o.GetName()]
+	return nil
+}
+
+func (w *world) patch(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	if err := w.failPatch; err != nil {
+		w.failPatch = nil
+		return err
+	}
+	return c.SubResource(sub).Patch(ctx, o, p, opts...)
+}
+
+// NodeByInstance and Pods stand for the index and the watch.
+func (w *world) NodeByInstance(ctx context.Context, id string) (*corev1.Node, error) {
+	var nodes corev1.NodeList
+	if err := w.client.List(ctx, &nodes); err != nil {
+		return nil, err
+	}
+	for i := range nodes.Items {
+		if nodeindex.InstanceID(&nodes.Items[i]) == id {
+			return &nodes.Items[i], nil
+		}
+	}
+	return nil, nil
+}
+
+func (w *world) Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, error) {
+	var list corev1.PodList
+	if err := w.client.List(ctx, &list); err != nil {
+		return nil, false, err
+	}
+	var pods []*corev1.Pod
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if asked, ok := w.asked[pod.Name]; ok && !w.lagging {
+			grace := w.grace[pod.Name]
+			at := metav1.NewTime(asked.Add(time.Duration(grace) * time.Second))
+			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
+		}
+		if pod.Spec.NodeName == node {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, !w.unknown, nil
+}
+
+func (w *world) Forget(string) {}
+
+// pass lets the loop work once, some time later.
+func (w *world) pass(after time.Duration) error {
+	w.t.Helper()
+	w.now = w.now.Add(after)
+	in := w.record()
+	if in == nil {
+		return nil
+	}
+	var result reconcile.Result
+	result, err := w.loop.Reconcile(w.t.Context(), in)
+	w.wake = result.RequeueAfter
+	return err
+}
+
+// settle lets the loop work until nothing changes any more.
+func (w *world) settle(after time.Duration) {
+	w.t.Helper()
+	for range 10 {
+		before := w.record()
+		if err := w.pass(after); err != nil {
+			w.t.Fatalf("reconciling: %v", err)
+		}
+		after = 0
+		if now := w.record(); now == nil || now.ResourceVersion == before.ResourceVersion {
+			return
+		}
+	}
+	w.t.Fatalf("the record does not settle:\n%+v", w.record().Status)
+}
+
+// record is the interruption of the story; nil once it is deleted.
+func (w *world) record() *v1alpha1.Interruption {
+	w.t.Helper()
+	in := &v1alpha1.Interruption{}
+	err := w.client.Get(w.t.Context(), types.NamespacedName{Name: instance}, in)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return in
+}
+
+func (w *world) node() *corev1.Node {
+	w.t.Helper()
+	node, err := w.NodeByInstance(w.t.Context(), instance)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return node
+}
+
+// stopped plays the kubelet: the pods have stopped and are gone.
+func (w *world) stopped(names ...string) {
+	w.t.Helper()
+	for _, name := range names {
+		pod := &corev1.Pod{}
+		key := types.NamespacedName{Namespace: "default", Name: name}
+		if err := w.client.Get(w.t.Context(), key, pod); err != nil {
+			w.t.Fatal(err)
+		}
+		w.remove(pod)
+	}
+}
+
+// remove takes an object away past the interceptor.
+func (w *world) remove(o client.Object) {
+	w.t.Helper()
+	inner, ok := w.client.(client.WithWatch)
+	if !ok {
+		w.t.Fatal("the fake client does not watch")
+	}
+	o.SetFinalizers(nil)
+	if pod, ok := o.(*corev1.Pod); ok {
+		pod.Spec.NodeName = "elsewhere"
+		if err := inner.Update(w.t.Context(), pod); err != nil {
+			w.t.Fatal(err)
+		}
+		return
+	}
+	if err := inner.Delete(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// hear adds notices to the record, as intake does.
+func (w *world) hear(notices ...v1alpha1.Notice) {
+	w.t.Helper()
+	in := w.record()
+	in.Spec.Notices = append(in.Spec.Notices, notices...)
+	if err := w.client.Update(w.t.Context(), in); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// What the stories are made of.
+
+func record(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
+	return &v1alpha1.Interruption{
+		ObjectMeta: metav1.ObjectMeta{Name: instance},
+		Spec:       v1alpha1.InterruptionSpec{InstanceID: instance, NodeName: "a", Notices: notices},
+	}
+}
+
+func spot() v1alpha1.Notice {
+	return v1alpha1.Notice{
+		ID: "spot-1", Kind: notice.KindSpotInterruption, Source: "sqs", Time: metav1.NewTime(start),
+		ReceivedTime: metav1.NewMicroTime(start), InstanceAction: "terminate",
+		Deadline: notice.At(start.Add(2*time.Minute), v1alpha1.DeadlineHard),
+	}
+}
+
+func rebalance() v1alpha1.Notice {
+	return v1alpha1.Notice{
+		ID: "rebalance-1", Kind: notice.KindRebalanceRecommendation, Source: "sqs",
+		Time: metav1.NewTime(start), ReceivedTime: metav1.NewMicroTime(start),
+	}
+}
+
+func stateChange(state string, at time.Time) v1alpha1.Notice {
+	return v1alpha1.Notice{
+		ID: "state-" + state, Kind: notice.KindInstanceStateChange, Source: "sqs", InstanceState: state,
+		Time: metav1.NewTime(at), ReceivedTime: metav1.NewMicroTime(at),
+		Deadline: notice.At(at, v1alpha1.DeadlineHard),
+	}
+}
+
+func node(name, id string) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}},
+		Spec:       corev1.NodeSpec{ProviderID: "aws:///us-east-1a/" + id},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+func pod(name string) *corev1.Pod {
+	grace, controller := int64(30), true
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"app": "web"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "rs", Controller: &controller}},
+		},
+		Spec: corev1.PodSpec{NodeName: "a", TerminationGracePeriodSeconds: &grace, Containers: []corev1.Container{{Name: "c"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+		}},
+	}
+}
+
+func budget(allowed int32) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Generation: 1},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+		Status: policyv1.PodDisruptionBudgetStatus{
+			ObservedGeneration: 1, DisruptionsAllowed: allowed, CurrentHealthy: 2, DesiredHealthy: 2 - allowed, ExpectedPods: 2,
+		},
+	}
+}

@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+const (
+	spotWarning = "EC2 Spot Instance Interruption Warning"
+	stateChange = "EC2 Instance State-change Notification"
+	unknown     = "i-0fffffffffffffff0"
+)
+
+// noise is what a queue may hold beside the one notice that counts: each kind
+// with the outcome that the metric of received messages has for it.
+func noise(account, region, alive string, now time.Time) map[string][]string {
+	terminate := func(id string) map[string]string {
+		return map[string]string{"instance-id": id, "instance-action": "terminate"}
+	}
+	return map[string][]string{
+		"foreign": {
+			envelope("other-account", spotWarning, "999999999999", region, now, terminate(alive)),
+			envelope("other-region", spotWarning, account, "ap-south-1", now, terminate(alive)),
+		},
+		"stale": {envelope("stale", spotWarning, account, region, now.Add(-time.Hour), terminate(alive))},
+		"of-no-concern": {
+			envelope("running", stateChange, account, region, now, map[string]string{"instance-id": alive, "state": "running"}),
+			envelope("misspelt", "EC2 Spot Interruption Warning", account, region, now, terminate(alive)),
+		},
+		"unreadable": {
+			"{", "not JSON at all", `{"version":"0"}`,
+			envelope("no-instance", spotWarning, account, region, now, map[string]string{"instance-action": "terminate"}),
+			envelope("bad-instance", spotWarning, account, region, now, terminate("i-../../etc")),
+		},
+		"not-yet-known": {envelope("unknown", spotWarning, account, region, now, terminate(unknown))},
+	}
+}
+
+func TestNoiseHarmsNothingAndIsVisible(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	books := r.openLedger()
+	doomed, pods := r.stage()
+	alive := r.launch(1)[0]
+	st, now := r.State(), time.Now()
+
+	all := noise(st.Account, st.Region, alive.ID, now)
+	for _, bodies := range all {
+		for _, body := range bodies {
+			r.send(body)
+		}
+	}
+	// The one that counts comes last, three times, after its own aftermath.
+	r.send(envelope("late", stateChange, st.Account, st.Region, now.Add(time.Second),
+		map[string]string{"instance-id": doomed.ID, "state": "pending"}))
+	for range 3 {
+		r.send(envelope("the-one", spotWarning, st.Account, st.Region, now,
+			map[string]string{"instance-id": doomed.ID, "instance-action": "terminate"}))
+	}
+
+	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, time.Minute)
+	books.check(t, doomed, pods, record)
+	if n := len(record.Spec.Notices); n != 1 {
+		t.Errorf("the record holds %d notices of one that was delivered three times", n)
+	}
+	for _, id := range []string{alive.ID, unknown} {
+		if in, err := r.record(t.Context(), id); err != nil || in != nil {
+			t.Errorf("instance %s has a record %v (error %v)", id, in, err)
+		}
+	}
+	for outcome, bodies := range all {
+		r.until(fmt.Sprintf("%d messages counted as %s", len(bodies), outcome), 30*time.Second, func(context.Context) (bool, error) {
+			got := r.metric("lifeboat_received_messages_total", fmt.Sprintf("outcome=%q", outcome))
+			return got >= float64(len(bodies)), fmt.Errorf("%v are", got)
+		})
+	}
+	r.unreadableReachTheDeadLetterQueue(len(all["unreadable"]))
+	r.logSaysWhatToDo()
+}
+
+// unreadableReachTheDeadLetterQueue shows that what cannot be read is not
+// thrown away.
+func (r *rig) unreadableReachTheDeadLetterQueue(n int) {
+	r.t.Helper()
+	url := r.State().DeadLetterURL
+	r.until(fmt.Sprintf("%d messages in the dead-letter queue", n), 4*time.Minute, func(ctx context.Context) (bool, error) {
+		out, err := r.sqs.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
+			QueueUrl: &url, AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameApproximateNumberOfMessages},
+		})
+		if err != nil {
+			return false, err
+		}
+		got := out.Attributes[string(sqstypes.QueueAttributeNameApproximateNumberOfMessages)]
+		return got == fmt.Sprint(n), fmt.Errorf("it holds %s", got)
+	})
+}
+
+func (r *rig) logSaysWhatToDo() {
+	r.t.Helper()
+	text, err := os.ReadFile(r.LifeboatLog())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, want := range []string{"999999999999", "ap-south-1", "unreadable"} {
+		if !strings.Contains(string(text), want) {
+			r.t.Errorf("the log does not speak of %s", want)
+		}
+	}
+}

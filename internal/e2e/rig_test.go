@@ -1,0 +1,253 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
+)
+
+// lifeboatd is the program under test, built once.
+var lifeboatd string
+
+func TestMain(m *testing.M) {
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "lifeboat-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	lifeboatd = filepath.Join(dir, "lifeboatd")
+	build := exec.Command("go", "build", "-o", lifeboatd, "github.com/lifeboat-dev/lifeboat/cmd/lifeboatd")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as `make build` has it, whose build cache serves
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "building lifeboatd:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// rig is a sandbox with the world's levers.
+type rig struct {
+	*sandbox.Sandbox
+	t      *testing.T
+	client client.Client
+	sqs    *awssqs.Client
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: -short leaves out the tests that start a real control plane")
+	}
+	s, err := sandbox.New(sandbox.Options{
+		Name: "e2e", Dir: filepath.Join(t.TempDir(), "s"), BootDelay: 200 * time.Millisecond, Lifeboatd: lifeboatd,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			log, _ := os.ReadFile(s.LifeboatLog())
+			t.Logf("lifeboatd's log ends:\n%s", tail(log, 6000))
+		}
+		if err := s.Down(); err != nil {
+			t.Error(err)
+		}
+	})
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(s.RESTConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{Sandbox: s, t: t, client: c, sqs: awssqs.NewFromConfig(s.AWSConfig())}
+}
+
+func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
+
+// until waits for a condition; the API server may be away meanwhile.
+func (r *rig) until(what string, within time.Duration, holds func(ctx context.Context) (bool, error)) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), within)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		ok, err := holds(ctx)
+		if ok {
+			return
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			r.t.Fatalf("waited %s for %s; last: %v", within, what, last)
+		case <-tick.C:
+		}
+	}
+}
+
+// launch starts spot instances and returns them with their nodes Ready.
+func (r *rig) launch(n int) []ec2.Instance {
+	r.t.Helper()
+	instances, err := r.EC2().Launch(ec2.LaunchInput{
+		ImageID: "ami-0123456789abcdef0", Type: "m5.xlarge", Min: n, Max: n, Spot: &ec2.SpotOptions{},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, in := range instances {
+		r.until("node "+in.PrivateDNSName+" to be Ready", time.Minute, func(ctx context.Context) (bool, error) {
+			node, err := r.node(ctx, in)
+			if err != nil {
+				return false, err
+			}
+			for _, c := range node.Status.Conditions {
+				if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+					return true, nil
+				}
+			}
+			return false, nil
+		})
+	}
+	return instances
+}
+
+func (r *rig) node(ctx context.Context, in ec2.Instance) (*corev1.Node, error) {
+	node := &corev1.Node{}
+	return node, r.client.Get(ctx, types.NamespacedName{Name: in.PrivateDNSName}, node)
+}
+
+// record reads the interruption of an instance; nil where there is none.
+func (r *rig) record(ctx context.Context, id string) (*v1alpha1.Interruption, error) {
+	in := &v1alpha1.Interruption{}
+	err := r.client.Get(ctx, types.NamespacedName{Name: id}, in)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return in, err
+}
+
+// reaches waits until an interruption is in a phase, and returns it.
+func (r *rig) reaches(id string, phase v1alpha1.Phase, within time.Duration) *v1alpha1.Interruption {
+	r.t.Helper()
+	var found *v1alpha1.Interruption
+	r.until(fmt.Sprintf("interruption %s to be %s", id, phase), within, func(ctx context.Context) (bool, error) {
+		in, err := r.record(ctx, id)
+		if err != nil || in == nil {
+			return false, err
+		}
+		found = in
+		return in.Status.Phase == phase, fmt.Errorf("it is %s, with %+v", in.Status.Phase, in.Status.Pods)
+	})
+	return found
+}
+
+// apply creates objects.
+func (r *rig) apply(objects ...client.Object) {
+	r.t.Helper()
+	for _, o := range objects {
+		if err := r.client.Create(r.t.Context(), o); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// podsOn returns the pods bound to an instance's node.
+func (r *rig) podsOn(in ec2.Instance) []corev1.Pod {
+	r.t.Helper()
+	var list corev1.PodList
+	if err := r.client.List(r.t.Context(), &list, client.MatchingFields{"spec.nodeName": in.PrivateDNSName}); err != nil {
+		r.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// send puts a message into the queue, past EventBridge.
+func (r *rig) send(body string) {
+	r.t.Helper()
+	url := r.State().QueueURL
+	if _, err := r.sqs.SendMessage(r.t.Context(), &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// metric reads the sum of a metric's series whose labels contain the given
+// text from lifeboatd; -1 where there are none.
+func (r *rig) metric(name, labels string) float64 {
+	r.t.Helper()
+	var address string
+	for _, part := range r.State().Parts {
+		if part.Name == "lifeboatd" {
+			address = part.Address
+		}
+	}
+	resp, err := http.Get(address)
+	if err != nil {
+		return -1
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return -1
+	}
+	sum := -1.0
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, name+"{") || !strings.Contains(line, labels) {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[strings.LastIndex(line, " ")+1:], 64)
+		if err == nil {
+			sum = max(sum, 0) + value
+		}
+	}
+	return sum
+}
+
+// envelope writes a notice as EventBridge delivers it.
+func envelope(id, detailType, account, region string, at time.Time, detail map[string]string) string {
+	text, err := json.Marshal(map[string]any{
+		"version": "0", "id": id, "detail-type": detailType, "source": "aws.ec2", "account": account,
+		"time": at.UTC().Format(time.RFC3339), "region": region, "resources": []string{}, "detail": detail,
+	})
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return string(text)
+}

@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+func TestWrongSpecsAreRefusedWithWhatToWriteInstead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	tests := map[string]struct{ spec, says string }{
+		"an unknown action": {
+			spec: `{rules: [{kinds: [SpotInterruption], action: Evacuate}]}`,
+			says: "unknown action Evacuate: write Ignore, Notify, Cordon or Drain",
+		},
+		"no rules": {spec: `{}`, says: "spec.rules: Required value"},
+		"an unknown worth of do-not-disrupt": {
+			spec: `{rules: [{kinds: ["*"], action: Drain, doNotDisrupt: Maybe}]}`,
+			says: "unknown doNotDisrupt Maybe: write Respect, UntilLastCall or Ignore",
+		},
+		"a window with a schedule that is none": {
+			spec: `{rules: [{kinds: ["*"], action: Drain, window: {schedule: "at night", duration: 2h}}]}`,
+			says: `write minute hour day-of-month month day-of-week, such as "0 2 * * *"`,
+		},
+		"a window that is too short": {
+			spec: `{rules: [{kinds: ["*"], action: Drain, window: {schedule: "0 2 * * *", duration: 1s}}]}`,
+			says: "duration must be between 1m and 168h",
+		},
+		"a window with a time zone that is none": {
+			spec: `{rules: [{kinds: ["*"], action: Drain, window: {schedule: "0 2 * * *", duration: 2h, timeZone: "CET+1"}}]}`,
+			says: "write UTC or one such as Europe/Berlin",
+		},
+		"a window on an action that has no beginning": {
+			spec: `{rules: [{kinds: ["*"], action: Ignore, window: {schedule: "0 2 * * *", duration: 2h}}]}`,
+			says: "window only makes sense with action Cordon or Drain",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := r.client.Create(t.Context(), policyOf(t, "wrong", tc.spec))
+			if err == nil {
+				t.Fatal("it was taken")
+			}
+			if !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("the error does not say %q:\n%v", tc.says, err)
+			}
+		})
+	}
+}
+
+func TestPolicySaysWhetherItIsInForce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	tests := map[string]struct {
+		spec   string
+		status metav1.ConditionStatus
+		says   string
+	}{
+		"good": {
+			spec:   `{rules: [{kinds: ["*"], action: Drain, window: {schedule: "0 2 * * *", duration: 2h, timeZone: Europe/Berlin}}]}`,
+			status: metav1.ConditionTrue, says: "in force",
+		},
+		"unknown-kind": {spec: `{rules: [{kinds: [SpotInteruption], action: Drain}]}`, status: metav1.ConditionFalse, says: "SpotInterruption"},
+		"unknown-zone": {
+			spec:   `{rules: [{kinds: ["*"], action: Drain, window: {schedule: "0 2 * * *", duration: 2h, timeZone: Europe/Berlim}}]}`,
+			status: metav1.ConditionFalse, says: "Europe/Berlim",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r.apply(policyOf(t, name, tc.spec))
+			r.until("the policy to be judged", 30*time.Second, func(ctx context.Context) (bool, error) {
+				p := &v1alpha1.InterruptionPolicy{}
+				if err := r.client.Get(ctx, types.NamespacedName{Name: name}, p); err != nil {
+					return false, err
+				}
+				c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAccepted)
+				return c != nil && c.Status == tc.status && strings.Contains(c.Message, tc.says), fmt.Errorf("condition %+v", c)
+			})
+		})
+	}
+}
+
+func policyOf(t *testing.T, name, spec string) *v1alpha1.InterruptionPolicy {
+	t.Helper()
+	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := yaml.UnmarshalStrict([]byte(spec), &p.Spec); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
