@@ -206,14 +206,19 @@ type Decision struct {
 // pods, which stay, do not count.
 type PodCounts struct {
 	// Total is the number of pods there were to move.
+	// +optional
 	Total int32 `json:"total"`
 	// Moved is the number that have left with the grace they were given.
+	// +optional
 	Moved int32 `json:"moved"`
 	// Leaving is the number that were asked to stop and still run.
+	// +optional
 	Leaving int32 `json:"leaving"`
 	// Waiting is the number that wait for something; see podsLeft.
+	// +optional
 	Waiting int32 `json:"waiting"`
 	// Lost is the number that were still on the node when its instance went.
+	// +optional
 	Lost int32 `json:"lost"`
 }
 

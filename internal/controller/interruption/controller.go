@@ -84,7 +84,10 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 
 	outcome, err := c.act(ctx, facts, decision, plan)
 	report.reached(outcome)
-	return wake(now, outcome.wake), err
+	if err != nil {
+		return reconcile.Result{}, err // the queue backs off
+	}
+	return wake(now, outcome.wake), nil
 }
 
 // finished reports whether nothing is left to do: the record was completed and
