@@ -265,6 +265,38 @@ func TestIgnoredNoticeIsVisiblyIgnored(t *testing.T) {
 	}
 }
 
+func TestDrainThatBeganInItsWindowGoesOnAfterIt(t *testing.T) {
+	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "nightly"}}
+	p.Spec.Rules = []v1alpha1.Rule{{
+		Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1alpha1.ActionDrain,
+		Window: &v1alpha1.Window{Schedule: "30 8 * * *", Duration: metav1.Duration{Duration: 5 * time.Minute}},
+	}}
+	w := newWorld(t, record(rebalance()), node("a", instance), pod("web-1"), pod("web-2"), budget(1), p)
+	w.settle(time.Second) // 08:14
+	if s := w.record().Status; s.Phase != v1alpha1.PhaseScheduled || w.node().Spec.Unschedulable {
+		t.Errorf("before the window: phase %s, node %+v", s.Phase, w.node().Spec)
+	}
+	w.settle(16 * time.Minute) // 08:30
+	if len(w.evictions) != 1 {
+		t.Errorf("in the window: evictions %v", w.evictions)
+	}
+	w.stopped("web-1")
+	w.setBudget(1)
+	w.settle(8 * time.Minute) // 08:38
+	if len(w.evictions) != 2 {
+		t.Errorf("after the window: evictions %v", w.evictions)
+	}
+	w.stopped("web-2")
+	w.settle(50 * time.Minute)
+	if !w.node().Spec.Unschedulable {
+		t.Error("put back within an hour of being drained")
+	}
+	w.settle(10 * time.Minute)
+	if w.node().Spec.Unschedulable || w.record().Status.CompletionTime == nil {
+		t.Errorf("not put back: %+v", w.record().Status.Conditions)
+	}
+}
+
 func TestUnknownPodsAreNoEmptyNode(t *testing.T) {
 	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
 	w.unknown = true

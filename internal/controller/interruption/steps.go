@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -19,7 +21,7 @@ const (
 	// before it counts as one that lives.
 	afterDeadline = 10 * time.Minute
 	// withoutDeadline is how long a node stays marked where nothing says when
-	// the risk is over.
+	// the risk is over, from the notice or from when it was cordoned.
 	withoutDeadline = time.Hour
 	// lookAgain is when to look again for what no watch can tell.
 	lookAgain = 250 * time.Millisecond
@@ -98,9 +100,11 @@ func (c *Controller) act(ctx context.Context, f *facts, d policy.Decision, plan 
 	return p.outcome, nil
 }
 
-// window waits for the time at which policy lets the action begin.
+// window waits for the time at which policy lets the action begin. What has
+// begun goes on after the window has closed.
 func window(_ context.Context, p *pass) (bool, error) {
-	if at := p.decision.NotBefore; at.After(p.facts.now) {
+	begun := meta.IsStatusConditionTrue(p.facts.was.Conditions, v1alpha1.ConditionCordoned)
+	if at := p.decision.NotBefore; at.After(p.facts.now) && !begun {
 		p.outcome.until(at, "waits for its window, which opens at "+at.UTC().Format(time.RFC3339))
 		return false, nil
 	}
@@ -196,9 +200,12 @@ func (p *pass) end() time.Time {
 		return d.Deadline.Time.Add(afterDeadline)
 	case !d.Until.IsZero():
 		return d.Until
-	default:
-		return d.Notice.Time.Add(withoutDeadline)
 	}
+	begun := p.decision.Notice.Time.Time
+	if c := meta.FindStatusCondition(p.facts.was.Conditions, v1alpha1.ConditionCordoned); c != nil && c.Status == metav1.ConditionTrue {
+		begun = c.LastTransitionTime.Time // its window may have opened long after the notice
+	}
+	return begun.Add(withoutDeadline)
 }
 
 // putBack makes a node that lives what it was. An instance that was stopped

@@ -242,6 +242,19 @@ func (w *world) remove(o client.Object) {
 	}
 }
 
+// setBudget plays the disruption controller.
+func (w *world) setBudget(allowed int32) {
+	w.t.Helper()
+	web := &policyv1.PodDisruptionBudget{}
+	if err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: "default", Name: "web"}, web); err != nil {
+		w.t.Fatal(err)
+	}
+	web.Status.DisruptionsAllowed = allowed
+	if err := w.client.Status().Update(w.t.Context(), web); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // hear adds notices to the record, as intake does.
 func (w *world) hear(notices ...v1alpha1.Notice) {
 	w.t.Helper()

@@ -1,0 +1,189 @@
+package drain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// maxDisruptedPods is the number of evictions that the API server grants ahead
+// of the disruption controller (kubernetes pkg/registry/core/pod/storage,
+// MaxDisruptedPodSize).
+const maxDisruptedPods = 2000
+
+// budget is a PodDisruptionBudget and what this plan has taken from it.
+type budget struct {
+	*policyv1.PodDisruptionBudget
+	selector labels.Selector
+	taken    int32
+	first    string // the first pod that took from it
+}
+
+// ledger keeps the budgets, by namespace, so that a plan hands out no more
+// evictions than the API server would grant.
+type ledger struct {
+	byNamespace map[string][]*budget
+}
+
+func newLedger(pods []*corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) *ledger {
+	l := &ledger{byNamespace: map[string][]*budget{}}
+	for _, pod := range pods {
+		if pod != nil {
+			l.byNamespace[pod.Namespace] = nil
+		}
+	}
+	for _, pdb := range pdbs {
+		if pdb == nil {
+			continue
+		}
+		if _, wanted := l.byNamespace[pdb.Namespace]; !wanted {
+			continue
+		}
+		// As the API server has it: a budget whose selector is malformed, or
+		// missing, covers no pod; an empty selector covers all.
+		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
+		if err != nil {
+			continue
+		}
+		l.byNamespace[pdb.Namespace] = append(l.byNamespace[pdb.Namespace], &budget{PodDisruptionBudget: pdb, selector: selector})
+	}
+	for _, budgets := range l.byNamespace {
+		slices.SortFunc(budgets, func(a, b *budget) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+		})
+	}
+	return l
+}
+
+func (l *ledger) covering(pod *corev1.Pod) []*budget {
+	var covering []*budget
+	for _, b := range l.byNamespace[pod.Namespace] {
+		if b.selector.Matches(labels.Set(pod.Labels)) {
+			covering = append(covering, b)
+		}
+	}
+	return covering
+}
+
+// permit is what the Eviction API would answer.
+type permit struct {
+	granted bool
+	why     string  // half a sentence, such as "PodDisruptionBudget a allows 0 disruptions"
+	from    *budget // the budget that pays for it, if one does
+}
+
+// permitFor answers as the Eviction API would after the evictions that this
+// plan has handed out (kubernetes pkg/registry/core/pod/storage/eviction.go).
+func permitFor(c *candidate) permit {
+	switch {
+	case len(c.budgets) == 0:
+		return permit{granted: true, why: "nothing holds it"}
+	case c.pod.Status.Phase == corev1.PodPending:
+		return permit{granted: true, why: "it has not started, so no PodDisruptionBudget protects it"}
+	case len(c.budgets) > 1:
+		return permit{why: fmt.Sprintf("%d PodDisruptionBudgets cover it (%s), and the Eviction API takes no pod with more than one",
+			len(c.budgets), strings.Join(names(c.budgets), ", "))}
+	}
+	b := c.budgets[0]
+	if why, unguarded := b.ignores(c.pod); unguarded {
+		return permit{granted: true, why: why}
+	}
+	if why, refused := b.refuses(); refused {
+		return permit{why: why}
+	}
+	return permit{granted: true, why: fmt.Sprintf("%s allows %s", b.title(), disruptions(b.Status.DisruptionsAllowed)), from: b}
+}
+
+// ignores reports whether the budget lets the pod go without paying: it is not
+// Ready, so it does not count as healthy in the first place.
+func (b *budget) ignores(pod *corev1.Pod) (string, bool) {
+	if isReady(pod) {
+		return "", false
+	}
+	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
+		return fmt.Sprintf("it is not Ready, and %s always lets such pods go", b.title()), true
+	}
+	if b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0 {
+		return fmt.Sprintf("it is not Ready, and %s has the %d healthy pods it needs without it", b.title(), b.Status.DesiredHealthy), true
+	}
+	return "", false
+}
+
+// refuses reports why the budget lets no further pod go, if it does not.
+func (b *budget) refuses() (string, bool) {
+	st := b.Status
+	switch {
+	case st.ObservedGeneration < b.Generation:
+		return b.title() + " has changed, and the disruption controller has not counted it anew yet", true
+	case st.DisruptionsAllowed < 0:
+		return fmt.Sprintf("%s allows %d disruptions, which the API server refuses as corrupt", b.title(), st.DisruptionsAllowed), true
+	case len(st.DisruptedPods) > maxDisruptedPods:
+		return fmt.Sprintf("%s has %d evictions that the disruption controller has not seen yet", b.title(), len(st.DisruptedPods)), true
+	case st.DisruptionsAllowed == 0:
+		return fmt.Sprintf("%s allows 0 disruptions (%s)", b.title(), b.account()), true
+	case b.taken >= st.DisruptionsAllowed:
+		return fmt.Sprintf("%s allows %s at a time, and %s goes first", b.title(), disruptions(st.DisruptionsAllowed), b.first), true
+	}
+	return "", false
+}
+
+// account says in what state a budget is that allows nothing.
+func (b *budget) account() string {
+	c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
+	if c != nil && c.Status == metav1.ConditionFalse && c.Reason == policyv1.SyncFailedReason {
+		return "it cannot be computed: " + c.Message
+	}
+	counts := fmt.Sprintf("%d of %d pods healthy, %d needed", b.Status.CurrentHealthy, b.Status.ExpectedPods, b.Status.DesiredHealthy)
+	if b.atATime() == 0 {
+		counts += ", so it never allows any"
+	}
+	return counts
+}
+
+// atATime is how many pods may be away at once while all others are healthy.
+func (b *budget) atATime() int {
+	spare := int64(b.Status.ExpectedPods) - int64(b.Status.DesiredHealthy)
+	return int(max(spare, int64(b.Status.DisruptionsAllowed), 0))
+}
+
+// take notes that the pod goes. Where that overrides its budgets, what it
+// breaks of them is not there for others either.
+func (p permit) take(c *candidate) {
+	var payers []*budget
+	switch {
+	case p.from != nil:
+		payers = []*budget{p.from}
+	case !p.granted && isReady(c.pod):
+		payers = c.budgets
+	}
+	for _, b := range payers {
+		if b.taken == 0 {
+			b.first = c.pod.Name
+		}
+		b.taken++
+	}
+}
+
+func (b *budget) title() string { return "PodDisruptionBudget " + b.Name }
+
+func disruptions(n int32) string {
+	if n == 1 {
+		return "1 disruption"
+	}
+	return fmt.Sprintf("%d disruptions", n)
+}
+
+func names(budgets []*budget) []string {
+	var all []string
+	for _, b := range budgets {
+		all = append(all, b.Name)
+	}
+	return all
+}

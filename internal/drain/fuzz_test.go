@@ -1,0 +1,235 @@
+package drain_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// dice makes choices from fuzzed bytes, 0 when they run out.
+type dice struct{ bytes []byte }
+
+func (d *dice) roll(sides int) int {
+	if len(d.bytes) == 0 {
+		return 0
+	}
+	b := d.bytes[0]
+	d.bytes = d.bytes[1:]
+	return int(b) % sides
+}
+
+func (d *dice) number() int64 {
+	return []int64{0, 1, 2, 30, 300, -1, -30, 1 << 31, -1 << 31, math.MaxInt64, math.MinInt64, math.MaxInt64 / int64(time.Second)}[d.roll(12)]
+}
+
+func (d *dice) moment() time.Time {
+	return []time.Time{noon, {}, noon.Add(time.Minute), noon.Add(-time.Minute), time.Unix(0, 0), time.Unix(1<<40, 0), noon.Add(math.MaxInt64), noon.Add(math.MinInt64)}[d.roll(8)]
+}
+
+func (d *dice) word() string {
+	return []string{"", "a", "true", "false", "5m", "-1h", "9223372036854775807h", "\xff\xfe", "<nil>", string(make([]byte, 700))}[d.roll(10)]
+}
+
+func (d *dice) labels() map[string]string {
+	if d.roll(4) == 0 {
+		return nil
+	}
+	return map[string]string{"app": d.word(), d.word(): d.word()}
+}
+
+func (d *dice) pod(i int) *corev1.Pod {
+	if d.roll(16) == 15 {
+		return nil
+	}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("%s%d", d.word(), i), Namespace: d.word(), UID: types.UID(fmt.Sprint(i)), Labels: d.labels(),
+		CreationTimestamp: metav1.NewTime(d.moment()),
+	}}
+	if d.roll(2) == 1 {
+		grace := d.number()
+		p.Spec.TerminationGracePeriodSeconds = &grace
+	}
+	if d.roll(3) == 2 {
+		at := metav1.NewTime(d.moment())
+		p.DeletionTimestamp = &at
+		if d.roll(3) > 0 {
+			grace := d.number()
+			p.DeletionGracePeriodSeconds = &grace
+		}
+		p.Finalizers = []string{d.word(), d.word()}
+	}
+	if d.roll(3) == 2 {
+		p.Annotations = map[string]string{
+			[]string{v1alpha1.AnnotationDoNotDisrupt, "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict", corev1.MirrorPodAnnotationKey}[d.roll(4)]: d.word(),
+		}
+	}
+	if d.roll(4) == 3 {
+		yes := d.roll(2) == 1
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: []string{"DaemonSet", "Node", "ReplicaSet"}[d.roll(3)], Name: d.word(), Controller: &yes}}
+	}
+	p.Status.Phase = []corev1.PodPhase{corev1.PodRunning, corev1.PodPending, corev1.PodFailed, "", "Odd"}[d.roll(5)]
+	p.Spec.PriorityClassName = []string{"", "system-node-critical", "x"}[d.roll(3)]
+	if d.roll(3) == 2 {
+		priority := int32(d.number())
+		p.Spec.Priority = &priority
+	}
+	if d.roll(2) == 1 {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionStatus([]string{"True", "False", ""}[d.roll(3)])}}
+	}
+	return p
+}
+
+func (d *dice) budget(i int) *policyv1.PodDisruptionBudget {
+	if d.roll(16) == 15 {
+		return nil
+	}
+	b := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s%d", d.word(), i), Namespace: d.word(), Generation: d.number()},
+		Status: policyv1.PodDisruptionBudgetStatus{
+			ObservedGeneration: d.number(), DisruptionsAllowed: int32(d.number()), CurrentHealthy: int32(d.number()),
+			DesiredHealthy: int32(d.number()), ExpectedPods: int32(d.number()),
+		},
+	}
+	switch d.roll(4) {
+	case 0:
+		b.Spec.Selector = &metav1.LabelSelector{}
+	case 1:
+		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: d.labels()}
+	case 2:
+		b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: d.word(), Operator: metav1.LabelSelectorOperator([]string{"In", "Exists", "NotIn", "Near", ""}[d.roll(5)]), Values: []string{d.word()},
+		}}}
+	}
+	if d.roll(3) == 2 {
+		when := policyv1.UnhealthyPodEvictionPolicyType([]string{"AlwaysAllow", "IfHealthyBudget", "Odd"}[d.roll(3)])
+		b.Spec.UnhealthyPodEvictionPolicy = &when
+	}
+	return b
+}
+
+func (d *dice) facts() drain.Facts {
+	f := drain.Facts{
+		Now: noon, InstanceGone: d.roll(8) == 7, Margin: time.Duration(d.number()),
+		DoNotDisrupt: v1alpha1.DoNotDisrupt([]string{"", "Respect", "UntilLastCall", "Ignore", "Odd"}[d.roll(5)]),
+	}
+	if d.roll(4) > 0 {
+		f.Deadline = &v1alpha1.Deadline{Time: metav1.NewTime(d.moment()), Type: v1alpha1.DeadlineType([]string{"Hard", "Hard", "Soft", ""}[d.roll(4)])}
+	}
+	for i := range d.roll(8) {
+		f.Pods = append(f.Pods, d.pod(i))
+	}
+	for i := range d.roll(5) {
+		f.Budgets = append(f.Budgets, d.budget(i))
+	}
+	if d.roll(4) == 3 {
+		f.Refused = map[types.UID]string{"0": d.word(), "1": d.word()}
+	}
+	return f
+}
+
+// FuzzNewPlan: whatever stands in pods and budgets, there is a plan, and it
+// keeps what plans promise.
+func FuzzNewPlan(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{0, 3, 0, 1, 2, 0, 7, 0, 1, 1, 1, 2, 3, 0, 1, 9, 2, 7, 9, 1, 1, 2, 0, 1})
+	f.Add([]byte("a deadline, some pods, and budgets that know nothing of each other; 0123456789"))
+	long := make([]byte, 600)
+	for i := range long {
+		long[i] = byte(i * 7)
+	}
+	f.Add(long)
+	f.Fuzz(func(t *testing.T, bytes []byte) { checkOdd(t, bytes) })
+}
+
+// TestOddPodsAndBudgets tries the fuzz target on thousands of odd facts, so
+// that it needs no fuzzing to fail.
+func TestOddPodsAndBudgets(t *testing.T) {
+	t.Parallel()
+	r := rand.NewChaCha8([32]byte{1})
+	for i := 0; i < 10*worlds && !t.Failed(); i++ {
+		bytes := make([]byte, 400)
+		if _, err := r.Read(bytes); err != nil {
+			t.Fatal(err)
+		}
+		checkOdd(t, bytes)
+	}
+}
+
+func checkOdd(t *testing.T, bytes []byte) {
+	t.Helper()
+	facts := (&dice{bytes: bytes}).facts()
+	plan := drain.NewPlan(facts)
+	pods := len(facts.Pods)
+	for _, p := range facts.Pods {
+		if p == nil {
+			pods--
+		}
+	}
+	if len(plan.Verdicts) != pods {
+		t.Errorf("%d verdicts for %d pods", len(plan.Verdicts), pods)
+	}
+	if !plan.WakeAt.IsZero() && !plan.WakeAt.After(facts.Now) {
+		t.Errorf("wakes at %s", plan.WakeAt)
+	}
+	for _, v := range plan.Verdicts {
+		checkVerdict(t, facts, v)
+	}
+	slices.Reverse(facts.Pods)
+	slices.Reverse(facts.Budgets)
+	if diff := cmp.Diff(written(plan), written(drain.NewPlan(facts))); diff != "" {
+		t.Errorf("the order of the input makes a difference (-forwards +backwards)\n%s", diff)
+	}
+}
+
+func checkVerdict(t *testing.T, f drain.Facts, v drain.Verdict) {
+	t.Helper()
+	if v.Reason == "" || utf8.RuneCountInString(v.Reason) > 512 || !utf8.ValidString(v.Reason) {
+		t.Errorf("reason of %q: %q", v.Pod.Name, v.Reason)
+	}
+	if v.GraceSeconds != nil && *v.GraceSeconds < 2 && !f.InstanceGone {
+		t.Errorf("%q gets %d s", v.Pod.Name, *v.GraceSeconds)
+	}
+	hard := f.Deadline != nil && f.Deadline.Type == v1alpha1.DeadlineHard
+	if v.Step == drain.StepDelete && !hard && !f.InstanceGone {
+		t.Errorf("deletes %q without a hard deadline: %s", v.Pod.Name, v.Reason)
+	}
+	if v.Overrides != "" && !hard {
+		t.Errorf("overrides %s for %q without a hard deadline", v.Overrides, v.Pod.Name)
+	}
+}
+
+func BenchmarkNewPlan(b *testing.B) {
+	for _, c := range []struct{ pods, budgets int }{{110, 50}, {110, 0}, {11, 5}} {
+		b.Run(fmt.Sprintf("%dPods%dBudgets", c.pods, c.budgets), func(b *testing.B) {
+			in := scenario{Deadline: &deadlineIn{In: metav1.Duration{Duration: 2 * time.Minute}}}
+			for i := range c.budgets {
+				in.Budgets = append(in.Budgets, budgetIn{Name: fmt.Sprintf("pdb-%d", i), App: fmt.Sprintf("app-%d", i), Allowed: int32(i % 3), Healthy: 5, Desired: 5 - int32(i%3), Expected: 5})
+			}
+			for i := range c.pods {
+				p := podIn{Name: fmt.Sprintf("pod-%03d", i), App: fmt.Sprintf("app-%d", i/2)}
+				if i%10 == 0 {
+					p.Annotations = map[string]string{"lifeboat.dev/do-not-disrupt": "true"}
+				}
+				in.Pods = append(in.Pods, p)
+			}
+			facts := in.facts()
+			b.ReportAllocs()
+			for b.Loop() {
+				drain.NewPlan(facts)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package drain
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+const (
+	// annotationKarpenter is Karpenter's way to say do-not-disrupt, with the
+	// same values as ours (Karpenter documentation, "Disruption").
+	annotationKarpenter = "karpenter.sh/do-not-disrupt"
+	// annotationAutoscaler is the Cluster Autoscaler's, which holds a pod where
+	// it says "false" (Cluster Autoscaler FAQ).
+	annotationAutoscaler = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+)
+
+// hold is a do-not-disrupt annotation in force.
+type hold struct {
+	by    string    // the annotation; empty: nothing holds the pod
+	until time.Time // when it ends by itself; zero: never
+	typo  string    // an annotation with a value that means nothing
+}
+
+func (h hold) active() bool { return h.by != "" }
+
+func (h hold) endsBefore(t time.Time) bool {
+	return !h.until.IsZero() && h.until.Before(t)
+}
+
+// holdOf returns what holds the pod now: of its annotations the one that holds
+// it the longest.
+func holdOf(pod *corev1.Pod, now time.Time) hold {
+	var h hold
+	for _, key := range []string{v1alpha1.AnnotationDoNotDisrupt, annotationKarpenter} {
+		value, ok := pod.Annotations[key]
+		if !ok || value == "false" {
+			continue
+		}
+		if value == "true" {
+			h.by, h.until = key, time.Time{}
+			return h
+		}
+		d, err := time.ParseDuration(value)
+		if err != nil {
+			h.typo = key
+			continue
+		}
+		until := startOf(pod).Add(d)
+		if until.After(now) && (h.by == "" || until.After(h.until)) {
+			h.by, h.until = key, until
+		}
+	}
+	if pod.Annotations[annotationAutoscaler] == "false" {
+		h.by, h.until = annotationAutoscaler, time.Time{}
+	}
+	return h
+}
+
+// startOf is the moment that durations count from: the pod's start, or its
+// creation as long as the kubelet has not started it.
+func startOf(pod *corev1.Pod) time.Time {
+	if pod.Status.StartTime != nil {
+		return pod.Status.StartTime.Time
+	}
+	return pod.CreationTimestamp.Time
+}

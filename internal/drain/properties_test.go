@@ -1,0 +1,293 @@
+package drain_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// worlds is how many clusters the properties are tried on.
+const worlds = 2000
+
+func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	n := uint64(worlds)
+	if testing.Short() {
+		n /= 10
+	}
+	for seed := range n {
+		w := newWorld(seed)
+		test(t, w)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// hard returns the hard deadline, or zero.
+func (w *world) hard() time.Time {
+	if d := w.facts.Deadline; d != nil && d.Type == v1alpha1.DeadlineHard {
+		return d.Time.Time
+	}
+	return time.Time{}
+}
+
+// end is when to stop looking.
+func (w *world) end() time.Time {
+	if h := w.hard(); !h.IsZero() {
+		return h
+	}
+	return noon.Add(90 * time.Second)
+}
+
+// act carries a plan out on an API server of unlimited speed, and checks each
+// request against what must always hold.
+func (w *world) act(t *testing.T, plan drain.Plan) bool {
+	t.Helper()
+	acted := false
+	for _, v := range plan.Verdicts {
+		switch v.Step {
+		case drain.StepEvict:
+			if v.Pod.DeletionTimestamp != nil {
+				t.Errorf("%s: evicts %s, which was asked to stop before", hour(w.now), v.Pod.Name)
+			}
+			if why := w.evict(v.Pod, v.GraceSeconds); why != "" {
+				t.Errorf("%s: evicts %s, which the API server refuses: %s\n%s", hour(w.now), v.Pod.Name, why, v.Reason)
+			}
+		case drain.StepDelete:
+			w.checkDelete(t, v)
+			w.remove(v.Pod, v.GraceSeconds)
+		default:
+			continue
+		}
+		acted = true
+		w.checkGrace(t, v)
+	}
+	w.count()
+	return acted
+}
+
+func (w *world) checkDelete(t *testing.T, v drain.Verdict) {
+	t.Helper()
+	if v.Pod.DeletionTimestamp != nil {
+		if v.GraceSeconds == nil || *v.GraceSeconds >= *v.Pod.DeletionGracePeriodSeconds {
+			t.Errorf("%s: deletes %s again with no shorter grace: %s", hour(w.now), v.Pod.Name, v.Reason)
+		}
+		return
+	}
+	if w.hard().IsZero() || w.now.Before(v.LastCall) || v.Overrides == "" {
+		t.Errorf("%s: deletes %s, whose last call is %s and which overrides %q: %s", hour(w.now), v.Pod.Name, hour(v.LastCall), v.Overrides, v.Reason)
+	}
+}
+
+func (w *world) checkGrace(t *testing.T, v drain.Verdict) {
+	t.Helper()
+	if v.GraceSeconds == nil {
+		return
+	}
+	room := w.hard().Sub(w.now)
+	if got := time.Duration(*v.GraceSeconds) * time.Second; got > max(room, 2*time.Second) || (w.facts.Margin >= time.Second && got > max(room-w.facts.Margin, 2*time.Second)) {
+		t.Errorf("%s: %s gets %s, but only %s are left: %s", hour(w.now), v.Pod.Name, got, room, v.Reason)
+	}
+}
+
+func TestEveryPodHasExactlyOneVerdictWithAReason(t *testing.T) {
+	t.Parallel()
+	eachWorld(t, func(t *testing.T, w *world) {
+		plan := drain.NewPlan(w.facts)
+		seen := map[string]int{}
+		for _, v := range plan.Verdicts {
+			seen[v.Pod.Name]++
+			if n := len([]rune(v.Reason)); n == 0 || n > 512 {
+				t.Errorf("the reason for %s has %d characters: %s", v.Pod.Name, n, v.Reason)
+			}
+		}
+		for _, p := range w.facts.Pods {
+			if seen[p.Name] != 1 {
+				t.Errorf("%s has %d verdicts", p.Name, seen[p.Name])
+			}
+		}
+		if len(plan.Verdicts) != len(w.facts.Pods) || plan.Empty() != (len(plan.Left()) == 0) {
+			t.Errorf("%d verdicts for %d pods; empty %t with %d left", len(plan.Verdicts), len(w.facts.Pods), plan.Empty(), len(plan.Left()))
+		}
+	})
+}
+
+func TestOrderOfTheInputIsIrrelevant(t *testing.T) {
+	t.Parallel()
+	eachWorld(t, func(t *testing.T, w *world) {
+		want := written(drain.NewPlan(w.facts))
+		for range 3 {
+			w.rand.Shuffle(len(w.facts.Pods), func(i, j int) {
+				w.facts.Pods[i], w.facts.Pods[j] = w.facts.Pods[j], w.facts.Pods[i]
+			})
+			w.rand.Shuffle(len(w.facts.Budgets), func(i, j int) {
+				w.facts.Budgets[i], w.facts.Budgets[j] = w.facts.Budgets[j], w.facts.Budgets[i]
+			})
+			if diff := cmp.Diff(want, written(drain.NewPlan(w.facts))); diff != "" {
+				t.Fatalf("(-before +after)\n%s", diff)
+			}
+		}
+	})
+}
+
+// TestDrainSecondBySecond plays each world up to its deadline with a plan a
+// second. act checks that no PodDisruptionBudget is broken before last call,
+// that nobody is asked twice, and that graces fit.
+func TestDrainSecondBySecond(t *testing.T) {
+	t.Parallel()
+	eachWorld(t, func(t *testing.T, w *world) {
+		for !w.now.After(w.end()) && !t.Failed() {
+			plan := drain.NewPlan(w.facts)
+			w.checkWake(t, plan)
+			if w.act(t, plan) {
+				w.checkSettled(t)
+			}
+			w.checkLastCalls(t, plan)
+			w.tick()
+			if plan.Empty() {
+				break
+			}
+		}
+		w.checkEmpty(t)
+	})
+}
+
+// TestDrainWakingOnlyWhenToldTo plays each world with a plan only when
+// something changed or WakeAt has come, and checks that nothing is missed.
+func TestDrainWakingOnlyWhenToldTo(t *testing.T) {
+	t.Parallel()
+	eachWorld(t, func(t *testing.T, w *world) {
+		var last drain.Plan
+		changed := true
+		for !w.now.After(w.end()) && !t.Failed() {
+			if changed || (!last.WakeAt.IsZero() && !w.now.Before(last.WakeAt)) {
+				for last = drain.NewPlan(w.facts); w.act(t, last) && !t.Failed(); {
+					last = drain.NewPlan(w.facts)
+				}
+			} else if w.rand.IntN(4) > 0 {
+				// Looking at every quiet second would cost more than it shows.
+			} else if now := drain.NewPlan(w.facts); !slices.EqualFunc(last.Verdicts, now.Verdicts, sameVerdict) {
+				t.Errorf("%s: the plan changed by itself before it said to wake (-then +now)\n%s", hour(w.now), cmp.Diff(written(last), written(now)))
+			}
+			changed = w.tick()
+			if last.Empty() {
+				break
+			}
+		}
+		w.checkEmpty(t)
+	})
+}
+
+func sameVerdict(a, b drain.Verdict) bool {
+	return a.Pod.Name == b.Pod.Name && a.Step == b.Step && a.Reason == b.Reason && a.LastCall.Equal(b.LastCall) && a.Overrides == b.Overrides
+}
+
+// checkWake: WakeAt is later than now and not later than the next last call.
+func (w *world) checkWake(t *testing.T, plan drain.Plan) {
+	t.Helper()
+	if !plan.WakeAt.IsZero() && !plan.WakeAt.After(w.now) {
+		t.Errorf("%s: wakes at %s", hour(w.now), hour(plan.WakeAt))
+	}
+	for _, v := range plan.Verdicts {
+		if v.LastCall.After(w.now) && (plan.WakeAt.IsZero() || plan.WakeAt.After(v.LastCall)) {
+			t.Errorf("%s: wakes at %s, after the last call of %s at %s", hour(w.now), hour(plan.WakeAt), v.Pod.Name, hour(v.LastCall))
+		}
+	}
+}
+
+// checkLastCalls: once its last call has come, a pod has been asked to stop.
+func (w *world) checkLastCalls(t *testing.T, plan drain.Plan) {
+	t.Helper()
+	for _, v := range plan.Verdicts {
+		if v.LastCall.IsZero() || w.now.Before(v.LastCall) {
+			continue
+		}
+		if _, asked := w.asked[v.Pod.Name]; !asked {
+			t.Errorf("%s: %s was not asked by its last call at %s: %s", hour(w.now), v.Pod.Name, hour(v.LastCall), v.Reason)
+		}
+	}
+}
+
+// checkSettled: a plan made right after another was carried out repeats none
+// of its requests.
+func (w *world) checkSettled(t *testing.T) {
+	t.Helper()
+	for _, v := range drain.NewPlan(w.facts).Verdicts {
+		if asked, ok := w.asked[v.Pod.Name]; ok && asked.Equal(w.now) && (v.Step == drain.StepEvict || v.Step == drain.StepDelete) {
+			t.Errorf("%s: %s is asked twice: %s", hour(w.now), v.Pod.Name, v.Reason)
+		}
+	}
+}
+
+// checkEmpty: at a hard deadline nobody is left, but for those that a policy
+// protects and those whose own grace never fitted; whoever had the time got
+// the whole of its grace.
+func (w *world) checkEmpty(t *testing.T) {
+	t.Helper()
+	hard := w.hard()
+	if hard.IsZero() || w.facts.DoNotDisrupt == v1alpha1.DoNotDisruptRespect {
+		return
+	}
+	for _, v := range drain.NewPlan(w.facts).Left() {
+		asked, ok := w.asked[v.Pod.Name]
+		if !ok {
+			t.Errorf("%s was never asked to stop: %s", v.Pod.Name, v.Reason)
+		} else if w.facts.Margin >= 2*time.Second {
+			t.Errorf("%s, asked at %s, is still there at the deadline: %s", v.Pod.Name, hour(asked), v.Reason)
+		}
+	}
+	for name, granted := range w.granted {
+		if need := min(granted.own, hard.Add(-w.facts.Margin).Sub(noon)); granted.got < need {
+			t.Errorf("%s got %s of its grace of %s, though there were %s", name, granted.got, granted.own, need)
+		}
+	}
+}
+
+// TestSharedBudgetsAreRespectedWhereThereIsTime: pods that wait for do-not-
+// disrupt or for ordinary pods still leave one batch after the other, early
+// enough that their budget need not be overridden.
+func TestSharedBudgetsAreRespectedWhereThereIsTime(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		w := newWorld(seed)
+		n, atATime, grace := 2+r.IntN(5), 1+r.IntN(2), int64(5+r.IntN(25))
+		need := time.Duration((n+atATime-1)/atATime) * (time.Duration(grace)*time.Second + 10*time.Second)
+		in := scenario{
+			Deadline: &deadlineIn{In: metav1.Duration{Duration: need + 10*time.Second + time.Duration(r.IntN(100))*time.Second}},
+			Budgets:  []budgetIn{{Name: "db", App: "a"}},
+		}
+		for i := range n {
+			p := podIn{Name: fmt.Sprintf("db-%d", i), App: "a", Grace: &grace}
+			if r.IntN(4) > 0 {
+				p.Annotations = map[string]string{"lifeboat.dev/do-not-disrupt": "true"}
+			}
+			in.Pods = append(in.Pods, p)
+		}
+		w.facts, w.starts, w.away, w.arrives = in.facts(), 9*time.Second, map[string]int32{}, map[string][]time.Time{}
+		for _, p := range w.facts.Pods {
+			w.work[p.Name] = time.Duration(grace) * time.Second
+		}
+		w.facts.Budgets[0].Status.ExpectedPods, w.facts.Budgets[0].Status.DesiredHealthy = int32(n), int32(n-atATime)
+		w.asked, w.ends, w.left = map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}
+		w.count()
+		for !w.now.After(w.end()) && !t.Failed() {
+			plan := drain.NewPlan(w.facts)
+			if i := slices.IndexFunc(plan.Verdicts, func(v drain.Verdict) bool { return strings.Contains(v.Overrides, "PodDisruptionBudget") }); i >= 0 {
+				t.Errorf("seed %d: at %s of %s: %s", seed, hour(w.now), hour(w.end()), plan.Verdicts[i].Reason)
+			}
+			w.act(t, plan)
+			w.tick()
+		}
+		w.checkEmpty(t)
+	}
+}

@@ -1,0 +1,218 @@
+package drain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// rule looks at one pod and says what is to be done about it, or has no
+// opinion.
+type rule func(s *scene, c *candidate) (Verdict, bool)
+
+// rulesInOrder lists the rules; the first with an opinion wins.
+func rulesInOrder() []rule {
+	return []rule{
+		daemonSetStays,       // its controller would only put it back
+		staticStays,          // the kubelet runs it from a file
+		finishedStays,        // nothing of it runs any more
+		instanceGone,         // nobody is left to stop it gracefully: clean up
+		leavingTooLate,       // asked to stop before, with a grace that outlasts the deadline
+		leaving,              // asked to stop before: nothing to add
+		respected,            // the policy puts do-not-disrupt above the deadline
+		heldAtLastCall,       // a PodDisruptionBudget holds it, and its time has come
+		doNotDisrupt,         // its annotation holds it until its turn
+		criticalAfterTheRest, // the rest may need it while they stop
+		heldByBudget,         // the Eviction API would refuse it now
+		// and otherwise: evict, since nothing holds it
+	}
+}
+
+func say(step Step, reason string) (Verdict, bool) {
+	return Verdict{Step: step, Reason: reason}, true
+}
+
+func daemonSetStays(_ *scene, c *candidate) (Verdict, bool) {
+	name, ok := daemonSetOf(c.pod)
+	if !ok {
+		return Verdict{}, false
+	}
+	return say(StepStays, fmt.Sprintf("stays: DaemonSet %s keeps one on every node", name))
+}
+
+func staticStays(_ *scene, c *candidate) (Verdict, bool) {
+	if !isStatic(c.pod) {
+		return Verdict{}, false
+	}
+	return say(StepStays, "stays: it is a static pod, which the kubelet runs from a file on the node")
+}
+
+func finishedStays(_ *scene, c *candidate) (Verdict, bool) {
+	if !isFinished(c.pod) {
+		return Verdict{}, false
+	}
+	return say(StepStays, fmt.Sprintf("stays: it has finished (%s)", c.pod.Status.Phase))
+}
+
+// instanceGone takes pods of an instance that no longer runs out of the API
+// with a grace of 0, which is safe only here: a StatefulSet starts the
+// successor at once.
+func instanceGone(s *scene, c *candidate) (Verdict, bool) {
+	if !s.facts.InstanceGone {
+		return Verdict{}, false
+	}
+	if isLeaving(c.pod) && graceGiven(c.pod) == 0 {
+		return say(StepLeaving, "leaving: its instance is gone and it was deleted with grace 0; "+finalizers(c.pod))
+	}
+	var none int64
+	return Verdict{
+		Step:         StepDelete,
+		Reason:       "deleted with grace 0: its instance is gone, so nothing of it runs and nobody would confirm that it stopped",
+		GraceSeconds: &none,
+	}, true
+}
+
+// leavingTooLate cuts short the grace of a pod that was asked to stop before,
+// so that it is killed and not cut off. It does so at the very end: the API
+// server counts the shorter grace from the first request, and where that has
+// run out already it leaves one second (k8s.io/apiserver pkg/registry/rest,
+// BeforeDelete), so to ask earlier would cost the pod time that it has.
+func leavingTooLate(s *scene, c *candidate) (Verdict, bool) {
+	at := s.cutAt(c)
+	if at.IsZero() || s.now.Before(at) {
+		return Verdict{}, false
+	}
+	grace := int64(shortestGrace / time.Second)
+	return Verdict{
+		Step: StepDelete,
+		Reason: fmt.Sprintf("deleted again with grace %d s: its grace of %s ends at %s, and the deadline %s",
+			grace, seconds(graceGiven(c.pod)), clock(c.pod.DeletionTimestamp.Time), s.whenDeadline()),
+		GraceSeconds: &grace,
+	}, true
+}
+
+// cutAt is when the grace of a leaving pod is cut short; zero if it ends before
+// the deadline, or cannot be shortened.
+func (s *scene) cutAt(c *candidate) time.Time {
+	if s.deadline.IsZero() || !isLeaving(c.pod) || !c.pod.DeletionTimestamp.After(s.deadline) || graceGiven(c.pod) <= shortestGrace {
+		return time.Time{}
+	}
+	return s.latest.Add(-shortestGrace)
+}
+
+func leaving(s *scene, c *candidate) (Verdict, bool) {
+	if !isLeaving(c.pod) {
+		return Verdict{}, false
+	}
+	end, grace := c.pod.DeletionTimestamp.Time, graceGiven(c.pod)
+	if !s.now.Before(stuckAt(c.pod)) {
+		return say(StepLeaving, fmt.Sprintf("leaving: its grace of %s ended at %s and it is still there; %s", seconds(grace), clock(end), finalizers(c.pod)))
+	}
+	reason := fmt.Sprintf("leaving: asked to stop at %s with grace %s, which ends at %s", clock(end.Add(-grace)), seconds(grace), clock(end))
+	if at := s.cutAt(c); !at.IsZero() {
+		reason += fmt.Sprintf(", after the deadline; it is cut short at %s", clock(at))
+	}
+	return say(StepLeaving, reason)
+}
+
+func respected(s *scene, c *candidate) (Verdict, bool) {
+	if !s.respects(c) {
+		return Verdict{}, false
+	}
+	if !c.hold.until.IsZero() {
+		return say(StepWaits, fmt.Sprintf("waits: %s holds it until %s, and the policy respects that whatever the deadline", c.hold.by, date(c.hold.until)))
+	}
+	return say(StepWaits, fmt.Sprintf("waits: %s holds it, and the policy respects that whatever the deadline; remove the annotation to let it go", c.hold.by))
+}
+
+// heldAtLastCall deletes what the Eviction API would not, or did not, evict.
+func heldAtLastCall(s *scene, c *candidate) (Verdict, bool) {
+	if !s.pressed(c) {
+		return Verdict{}, false
+	}
+	p := permitFor(c)
+	var over []string
+	why := p.why
+	switch {
+	case !p.granted:
+		over = append(over, "PodDisruptionBudget "+strings.Join(names(c.budgets), ", "))
+	case c.refused != "":
+		over, why = append(over, "refused eviction"), "its last eviction was refused: "+brief(c.refused)
+	default:
+		return Verdict{}, false
+	}
+	if c.hold.active() {
+		over = append(over, "do-not-disrupt")
+	}
+	p.take(c)
+	cut := s.graceLeft(c)
+	return Verdict{
+		Step:         StepDelete,
+		Reason:       fmt.Sprintf("deleted at its last call: %s; %s", why, s.timing(c, cut)),
+		GraceSeconds: cut,
+		Overrides:    strings.Join(over, ", "),
+	}, true
+}
+
+func doNotDisrupt(s *scene, c *candidate) (Verdict, bool) {
+	if !c.hold.active() || !s.awaitsTurn(c) {
+		return Verdict{}, false
+	}
+	reason := fmt.Sprintf("waits: %s holds it", c.hold.by)
+	switch {
+	case !c.hold.until.IsZero() && (c.turn.IsZero() || c.hold.until.Before(c.turn)):
+		reason += " until " + date(c.hold.until)
+	case c.turn.IsZero():
+		reason += "; " + s.withoutDeadline()
+	case c.turn.Before(c.lastCall):
+		reason += fmt.Sprintf(" until %s, before its last call at %s: %s", clock(c.turn), clock(c.lastCall), c.chain())
+	default:
+		reason += " until its last call at " + clock(c.lastCall)
+	}
+	return say(StepWaits, reason)
+}
+
+func criticalAfterTheRest(s *scene, c *candidate) (Verdict, bool) {
+	if !c.critical || s.going == 0 || !s.awaitsTurn(c) {
+		return Verdict{}, false
+	}
+	reason := fmt.Sprintf("waits: it is critical, so it leaves after the ordinary pods (still leaving: %d)", s.going)
+	if !c.turn.IsZero() {
+		reason += fmt.Sprintf("; at %s at the latest", clock(c.turn))
+	}
+	return say(StepWaits, reason)
+}
+
+func heldByBudget(s *scene, c *candidate) (Verdict, bool) {
+	p := permitFor(c)
+	if p.granted {
+		return Verdict{}, false
+	}
+	return say(StepWaits, fmt.Sprintf("waits: %s; %s", p.why, s.atTheLatest(c)))
+}
+
+func evict(s *scene, c *candidate) Verdict {
+	p := permitFor(c)
+	p.take(c)
+	why := p.why
+	v := Verdict{Step: StepEvict, GraceSeconds: s.graceLeft(c)}
+	if c.hold.active() {
+		v.Overrides = "do-not-disrupt"
+		why = fmt.Sprintf("%s holds it no longer, since %s", c.hold.by, s.whyOverridden(c))
+	}
+	if c.refused != "" {
+		why += ", though its last eviction was refused: " + brief(c.refused)
+	}
+	if c.hold.typo != "" {
+		why += fmt.Sprintf(" (%s is neither \"true\" nor a duration, so it counts for nothing)", c.hold.typo)
+	}
+	v.Reason = fmt.Sprintf("goes now: %s; %s", why, s.timing(c, v.GraceSeconds))
+	return v
+}
+
+func (s *scene) whyOverridden(c *candidate) string {
+	if s.pressed(c) || c.after == 0 {
+		return "this is its last call"
+	}
+	return c.chain()
+}

@@ -1,0 +1,214 @@
+package drain
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+const (
+	// shortestGrace is the least that a pod is given to stop. The kubelet
+	// gives each container two seconds whatever it is told (kubernetes
+	// pkg/kubelet/kuberuntime, minimumGracePeriodInSeconds), and 0 would take
+	// the pod out of the API while its containers still run.
+	shortestGrace = 2 * time.Second
+	// defaultGrace is what the API server fills in where a pod says nothing
+	// (k8s.io/api/core/v1, PodSpec.terminationGracePeriodSeconds).
+	defaultGrace = 30 * time.Second
+	// longestGrace bounds the arithmetic: ten years are as good as for ever.
+	longestGrace = 10 * 365 * 24 * time.Hour
+	// stuckAfter is how long after the end of its grace a pod that is still
+	// there no longer counts as leaving, so that it holds up nobody.
+	stuckAfter = time.Minute
+)
+
+// scene is what the rules look at: the facts, made ready once per plan.
+type scene struct {
+	now    time.Time
+	facts  *Facts
+	mode   v1alpha1.DoNotDisrupt
+	margin time.Duration
+	// deadline is the hard deadline and latest the moment by which pods are to
+	// have stopped; both zero where there is none.
+	deadline, latest time.Time
+
+	pods  []*candidate // in the order to judge
+	rules []rule
+	// going counts the ordinary pods that are leaving or are asked to now.
+	going int
+}
+
+// candidate is a pod with what the rules want to know about it.
+type candidate struct {
+	pod      *corev1.Pod
+	grace    time.Duration
+	critical bool
+	hold     hold
+	budgets  []*budget
+	refused  string
+	// lastCall is zero where there is no hard deadline or the pod will not be
+	// asked to stop.
+	lastCall time.Time
+	// turn is when neither do-not-disrupt nor the order of pods keeps it
+	// waiting any longer: its last call, or earlier where others that share
+	// its budget have to leave after it.
+	turn  time.Time
+	after int // how many have to leave after it, if turn is earlier for their sake
+}
+
+func survey(f Facts) *scene {
+	s := &scene{now: f.Now, facts: &f, mode: f.DoNotDisrupt, margin: max(f.Margin, 0), rules: rulesInOrder()}
+	if s.mode == "" {
+		s.mode = v1alpha1.DoNotDisruptUntilLastCall
+	}
+	if f.Deadline != nil && f.Deadline.Time.IsZero() {
+		f.Deadline = nil
+	}
+	if f.Deadline != nil && f.Deadline.Type == v1alpha1.DeadlineHard {
+		s.deadline = f.Deadline.Time.Time
+		s.latest = s.deadline.Add(-s.margin)
+	}
+	ledger := newLedger(f.Pods, f.Budgets)
+	for _, pod := range f.Pods {
+		if pod != nil {
+			s.pods = append(s.pods, s.candidate(pod, ledger))
+		}
+	}
+	slices.SortFunc(s.pods, inTurn)
+	if !s.latest.IsZero() {
+		ledger.link(s.pods)
+	}
+	return s
+}
+
+func (s *scene) candidate(pod *corev1.Pod, ledger *ledger) *candidate {
+	c := &candidate{
+		pod:      pod,
+		grace:    graceOf(pod),
+		critical: isCritical(pod),
+		budgets:  ledger.covering(pod),
+		refused:  s.facts.Refused[pod.UID],
+	}
+	if s.mode != v1alpha1.DoNotDisruptIgnore {
+		c.hold = holdOf(pod, s.now)
+	}
+	if s.deadline.IsZero() || s.facts.InstanceGone || isLeaving(pod) || stays(pod) {
+		return c
+	}
+	lastCall := s.latest.Add(-c.grace)
+	if s.respects(c) && !c.hold.endsBefore(lastCall) {
+		return c
+	}
+	c.lastCall, c.turn = lastCall, lastCall
+	return c
+}
+
+// inTurn orders pods: ordinary ones first, then those with the longest grace,
+// whose last call is the earliest, then by name.
+func inTurn(a, b *candidate) int {
+	if a.critical != b.critical {
+		if b.critical {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(b.grace, a.grace),
+		cmp.Compare(a.pod.Namespace, b.pod.Namespace),
+		cmp.Compare(a.pod.Name, b.pod.Name),
+		cmp.Compare(a.pod.UID, b.pod.UID),
+	)
+}
+
+func (s *scene) respects(c *candidate) bool {
+	return s.mode == v1alpha1.DoNotDisruptRespect && c.hold.active()
+}
+
+// pressed reports whether the pod's last call has come.
+func (s *scene) pressed(c *candidate) bool {
+	return !c.lastCall.IsZero() && !s.now.Before(c.lastCall)
+}
+
+// awaitsTurn reports whether what can be overridden may still hold the pod. It
+// may for ever where there is no hard deadline.
+func (s *scene) awaitsTurn(c *candidate) bool {
+	return c.turn.IsZero() || s.now.Before(c.turn)
+}
+
+// graceLeft returns the grace to give in place of the pod's own: what is left
+// before the deadline, or nil if its own fits. A part of a second is rounded
+// up, since a pod asked milliseconds after its last call shall keep its whole
+// grace; the margin has room for it, or else it is rounded down.
+func (s *scene) graceLeft(c *candidate) *int64 {
+	if s.latest.IsZero() {
+		return nil
+	}
+	room := s.latest.Sub(s.now)
+	if s.margin >= time.Second && room < longestGrace {
+		room += time.Second - 1
+	}
+	room = max(room.Truncate(time.Second), shortestGrace)
+	if room >= c.grace {
+		return nil
+	}
+	seconds := int64(room / time.Second)
+	return &seconds
+}
+
+// sooner returns the earliest of the moments that is later than now; at may be
+// zero, as may all of them.
+func (s *scene) sooner(at time.Time, moments ...time.Time) time.Time {
+	for _, m := range moments {
+		if m.After(s.now) && (at.IsZero() || m.Before(at)) {
+			at = m
+		}
+	}
+	return at
+}
+
+// moments are those at which the verdict on a pod may change by itself.
+func (s *scene) moments(c *candidate, v Verdict) []time.Time {
+	switch v.Step {
+	case StepWaits:
+		return []time.Time{c.turn, c.lastCall, c.hold.until}
+	case StepEvict: // it may be refused
+		return []time.Time{c.lastCall}
+	case StepLeaving:
+		return []time.Time{s.cutAt(c), stuckAt(c.pod)}
+	}
+	return nil
+}
+
+// judge asks the rules about a pod. Pods are judged in turn, each knowing what
+// was said of those before it.
+func (s *scene) judge(c *candidate) Verdict {
+	v := s.opinion(c)
+	v.Pod, v.LastCall, v.Reason = c.pod, c.lastCall, clip(v.Reason)
+	if !c.critical && s.isGoing(c, v) {
+		s.going++
+	}
+	return v
+}
+
+func (s *scene) opinion(c *candidate) Verdict {
+	for _, opinion := range s.rules {
+		if v, ok := opinion(s, c); ok {
+			return v
+		}
+	}
+	return evict(s, c)
+}
+
+func (s *scene) isGoing(c *candidate, v Verdict) bool {
+	switch v.Step {
+	case StepEvict, StepDelete:
+		return true
+	case StepLeaving:
+		return s.now.Before(stuckAt(c.pod))
+	}
+	return false
+}

@@ -1,0 +1,86 @@
+package drain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// longestReason is what the Interruption's status takes.
+const longestReason = 512
+
+// clock writes a moment that is minutes away.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05") + " UTC" }
+
+// date writes a moment that may be days away.
+func date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+
+// seconds writes a duration in whole seconds, as grace periods are given.
+func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int64(d/time.Second)) }
+
+// timing says what grace the pod gets and what that leaves.
+func (s *scene) timing(c *candidate, cut *int64) string {
+	switch {
+	case s.deadline.IsZero():
+		return "grace " + seconds(c.grace)
+	case cut != nil:
+		return fmt.Sprintf("it gets %d s of its grace of %s, since the deadline %s", *cut, seconds(c.grace), s.whenDeadline())
+	}
+	spare := s.deadline.Sub(s.now) - c.grace
+	if spare < 0 {
+		return fmt.Sprintf("grace %s, though the deadline %s", seconds(c.grace), s.whenDeadline())
+	}
+	return fmt.Sprintf("grace %s leaves %s before the deadline at %s", seconds(c.grace), seconds(spare), clock(s.deadline))
+}
+
+func (s *scene) whenDeadline() string {
+	left := s.deadline.Sub(s.now)
+	if left <= 0 {
+		return "passed at " + clock(s.deadline)
+	}
+	return fmt.Sprintf("at %s is %s away", clock(s.deadline), seconds(left))
+}
+
+// atTheLatest ends the reason of a pod that waits for a budget.
+func (s *scene) atTheLatest(c *candidate) string {
+	if c.lastCall.IsZero() {
+		return s.withoutDeadline()
+	}
+	return fmt.Sprintf("if that lasts it is deleted at its last call at %s", clock(c.lastCall))
+}
+
+// withoutDeadline says why nothing is overridden.
+func (s *scene) withoutDeadline() string {
+	if d := s.facts.Deadline; d != nil {
+		return fmt.Sprintf("the deadline at %s is soft, so nothing is overridden", date(d.Time.Time))
+	}
+	return "there is no deadline, so nothing is overridden"
+}
+
+// brief keeps what others say from drowning what the reason has to say.
+func brief(why string) string {
+	const enough = 160
+	if r := []rune(why); len(r) > enough {
+		return string(r[:enough-1]) + "…"
+	}
+	return why
+}
+
+func finalizers(pod *corev1.Pod) string {
+	if len(pod.Finalizers) == 0 {
+		return "its kubelet has not confirmed that it stopped"
+	}
+	return "its finalizers hold it: " + strings.Join(pod.Finalizers, ", ")
+}
+
+// clip keeps a reason within what the status takes, at the end of a character.
+func clip(reason string) string {
+	reason = strings.ToValidUTF8(reason, "?")
+	if utf8.RuneCountInString(reason) <= longestReason {
+		return reason
+	}
+	return string([]rune(reason)[:longestReason-1]) + "…"
+}

@@ -1,0 +1,270 @@
+package notice_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+func after(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+
+// heard builds a notice of a time, in seconds after noon, received a second
+// later.
+func heard(id string, at int, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
+	n := v1alpha1.Notice{
+		ID: id, Kind: notice.KindRebalanceRecommendation, Source: "sqs",
+		Time: metav1.NewTime(after(at)), ReceivedTime: metav1.NewMicroTime(after(at + 1)),
+	}
+	for _, c := range change {
+		c(&n)
+	}
+	return n
+}
+
+func hard(at int) func(*v1alpha1.Notice) {
+	return func(n *v1alpha1.Notice) {
+		n.Kind, n.Deadline = notice.KindSpotInterruption, notice.At(after(at), v1alpha1.DeadlineHard)
+	}
+}
+
+func soft(at int) func(*v1alpha1.Notice) {
+	return func(n *v1alpha1.Notice) { n.Deadline = notice.At(after(at), v1alpha1.DeadlineSoft) }
+}
+
+func state(s string) func(*v1alpha1.Notice) {
+	return func(n *v1alpha1.Notice) { n.Kind, n.InstanceState = notice.KindInstanceStateChange, s }
+}
+
+func ids(notices []v1alpha1.Notice) []string {
+	var all []string
+	for _, n := range notices {
+		all = append(all, n.ID)
+	}
+	return all
+}
+
+// many returns n notices with nothing special about them: r0, r1, …
+func many(n int) []v1alpha1.Notice {
+	var all []v1alpha1.Notice
+	for i := range n {
+		all = append(all, heard(fmt.Sprintf("r%d", i), i))
+	}
+	return all
+}
+
+func TestJoin(t *testing.T) {
+	full := many(notice.MaxPerInstance)
+	ruled := slices.Concat([]v1alpha1.Notice{heard("spot", 0, hard(120))}, many(notice.MaxPerInstance-1))
+	for _, c := range []struct {
+		name     string
+		recorded []v1alpha1.Notice
+		joins    v1alpha1.Notice
+		want     []string
+		changed  bool
+	}{
+		{"the first notice", nil, heard("a", 0), []string{"a"}, true},
+		{"another goes last, however old it is", []v1alpha1.Notice{heard("a", 5)}, heard("b", 0), []string{"a", "b"}, true},
+		{"a repeat changes nothing, whatever else it says", []v1alpha1.Notice{heard("a", 0), heard("b", 1)}, heard("a", 9, hard(1)), []string{"a", "b"}, false},
+		{"the last that fits", full[:notice.MaxPerInstance-1], heard("last", 99), append(ids(full[:notice.MaxPerInstance-1]), "last"), true},
+		{"where it is full the oldest makes room", full, heard("new", 99), append(ids(full[1:]), "new"), true},
+		{"where it is full the one that rules stays", ruled, heard("new", 99), append(append([]string{"spot"}, ids(ruled[2:])...), "new"), true},
+		{"where it is full the newest stays, even if it rules", full, heard("spot", 99, hard(120)), append(ids(full[1:]), "spot"), true},
+		{"a repeat changes nothing where it is full", full, full[3], ids(full), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := ids(c.recorded)
+			got, changed := notice.Join(c.recorded, c.joins)
+			if changed != c.changed {
+				t.Errorf("changed: %t", changed)
+			}
+			if diff := cmp.Diff(c.want, ids(got)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(before, ids(c.recorded)); diff != "" {
+				t.Errorf("Join changed what it was given (-before +after)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJoinLeavesRoomBehindTheRecordedAlone(t *testing.T) {
+	backing := append(make([]v1alpha1.Notice, 0, 4), heard("a", 0))
+	first, _ := notice.Join(backing, heard("b", 1))
+	second, _ := notice.Join(backing, heard("c", 2))
+	if diff := cmp.Diff([][]string{{"a", "b"}, {"a", "c"}}, [][]string{ids(first), ids(second)}); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestRuling(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		notices []v1alpha1.Notice
+		since   time.Time
+		want    string // empty: none
+	}{
+		{name: "none of none"},
+		{name: "the only one", notices: []v1alpha1.Notice{heard("a", 0)}, want: "a"},
+		{name: "the newest of those without a deadline", notices: []v1alpha1.Notice{heard("a", 0), heard("c", 2), heard("b", 1)}, want: "c"},
+		{name: "a soft deadline before none", notices: []v1alpha1.Notice{heard("a", 0, soft(900)), heard("b", 1)}, want: "a"},
+		{name: "the earliest soft deadline", notices: []v1alpha1.Notice{heard("a", 0, soft(900)), heard("b", 1, soft(600)), heard("c", 2, soft(800))}, want: "b"},
+		{name: "a hard deadline before an earlier soft one", notices: []v1alpha1.Notice{heard("a", 0, soft(60)), heard("b", 1, hard(120))}, want: "b"},
+		{name: "the earliest hard deadline", notices: []v1alpha1.Notice{heard("a", 0, hard(120)), heard("b", 1, hard(90))}, want: "b"},
+		{name: "of equal deadlines the newer notice", notices: []v1alpha1.Notice{heard("b", 1, hard(120)), heard("a", 0, hard(120))}, want: "b"},
+		{name: "stopped before any deadline", notices: []v1alpha1.Notice{heard("a", 0, state(notice.StateStopped)), heard("b", 1, hard(1))}, want: "a"},
+		{name: "terminated before any deadline", notices: []v1alpha1.Notice{heard("b", 1, hard(1)), heard("a", 0, state(notice.StateTerminated))}, want: "a"},
+		{name: "stopping counts by its deadline", notices: []v1alpha1.Notice{heard("a", 0, state(notice.StateStopping), func(n *v1alpha1.Notice) { n.Deadline = notice.At(after(0), v1alpha1.DeadlineHard) }), heard("b", 1, hard(120))}, want: "a"},
+		{name: "a state without the kind is not one", notices: []v1alpha1.Notice{heard("a", 0, func(n *v1alpha1.Notice) { n.InstanceState = notice.StateTerminated }), heard("b", 1)}, want: "b"},
+		{name: "only what came since", notices: []v1alpha1.Notice{heard("a", 0, hard(120)), heard("b", 10)}, since: after(1), want: "b"},
+		{name: "nothing came since", notices: []v1alpha1.Notice{heard("a", 0, hard(120))}, since: after(5)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, ok := notice.Ruling(c.notices, c.since)
+			if got.ID != c.want || ok != (c.want != "") {
+				t.Errorf("got %q, %t; want %q", got.ID, ok, c.want)
+			}
+		})
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		notices []v1alpha1.Notice
+		since   time.Time
+		want    *v1alpha1.Deadline
+	}{
+		{name: "none of none"},
+		{name: "none where no notice has one", notices: []v1alpha1.Notice{heard("a", 0)}},
+		{name: "the earliest soft one", notices: []v1alpha1.Notice{heard("a", 0, soft(900)), heard("b", 0, soft(600))}, want: notice.At(after(600), v1alpha1.DeadlineSoft)},
+		{name: "a hard one before an earlier soft one", notices: []v1alpha1.Notice{heard("a", 0, soft(60)), heard("b", 0, hard(120)), heard("c", 0, soft(30))}, want: notice.At(after(120), v1alpha1.DeadlineHard)},
+		{name: "the earliest hard one", notices: []v1alpha1.Notice{heard("a", 0, hard(120)), heard("b", 0, hard(90)), heard("c", 0, hard(110))}, want: notice.At(after(90), v1alpha1.DeadlineHard)},
+		{name: "only what came since", notices: []v1alpha1.Notice{heard("a", 0, hard(90)), heard("b", 10, hard(200))}, since: after(1), want: notice.At(after(200), v1alpha1.DeadlineHard)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, notice.Deadline(c.notices, c.since)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDeadlineIsACopy(t *testing.T) {
+	notices := []v1alpha1.Notice{heard("a", 0, hard(120))}
+	notice.Deadline(notices, time.Time{}).Type = v1alpha1.DeadlineSoft
+	if notices[0].Deadline.Type != v1alpha1.DeadlineHard {
+		t.Error("changing the answer changed the notice")
+	}
+}
+
+func TestInstanceGone(t *testing.T) {
+	for s, want := range map[string]bool{
+		notice.StateStopped: true, notice.StateTerminated: true,
+		notice.StateStopping: false, notice.StateShuttingDown: false, "running": false, "": false,
+	} {
+		n := heard("a", 0, state(s))
+		if got := notice.InstanceGone([]v1alpha1.Notice{heard("b", 0, hard(1)), n}, time.Time{}); got != want {
+			t.Errorf("%q: %t", s, got)
+		}
+		if notice.InstanceGone([]v1alpha1.Notice{n}, after(1)) {
+			t.Errorf("%q: gone by a notice that does not count", s)
+		}
+		n.Kind = notice.KindSpotInterruption
+		if notice.InstanceGone([]v1alpha1.Notice{n}, time.Time{}) {
+			t.Errorf("%q: gone by a notice of another kind", s)
+		}
+	}
+}
+
+func TestKindsAreSorted(t *testing.T) {
+	if kinds := notice.Kinds(); !slices.IsSorted(kinds) || len(slices.Compact(kinds)) != 3 {
+		t.Errorf("kinds %v", kinds)
+	}
+}
+
+// TestOrderOfArrivalDoesNotChangeTheDeadline: whatever order notices, and
+// repeats of them, arrive in, the record says the same.
+func TestOrderOfArrivalDoesNotChangeTheDeadline(t *testing.T) {
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		var all []v1alpha1.Notice
+		for i := range 1 + r.IntN(notice.MaxPerInstance) {
+			all = append(all, anyNotice(r, i))
+		}
+		record := func() []v1alpha1.Notice {
+			var recorded []v1alpha1.Notice
+			for _, n := range all {
+				recorded, _ = notice.Join(recorded, n)
+				recorded, _ = notice.Join(recorded, all[r.IntN(len(all))])
+			}
+			return recorded
+		}
+		first := record()
+		if len(first) != len(all) {
+			t.Fatalf("seed %d: %d of %d notices recorded", seed, len(first), len(all))
+		}
+		since := after(r.IntN(100))
+		for range 5 {
+			r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+			then := record()
+			for _, since := range []time.Time{{}, since} {
+				if diff := cmp.Diff(notice.Deadline(first, since), notice.Deadline(then, since)); diff != "" {
+					t.Fatalf("seed %d: deadline (-first +then)\n%s", seed, diff)
+				}
+				if a, b := notice.InstanceGone(first, since), notice.InstanceGone(then, since); a != b {
+					t.Fatalf("seed %d: gone %t, then %t", seed, a, b)
+				}
+				a, ok := notice.Ruling(first, since)
+				if b, okThen := notice.Ruling(then, since); ok != okThen || a.ID != b.ID {
+					t.Fatalf("seed %d: %s rules, then %s", seed, a.ID, b.ID)
+				}
+			}
+		}
+	}
+}
+
+// TestAFullRecordStillKnowsTheDeadline: however many notices come, the earliest
+// hard deadline is not forgotten to make room.
+func TestAFullRecordStillKnowsTheDeadline(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var recorded, all []v1alpha1.Notice
+		for i := range 100 {
+			n := anyNotice(r, i)
+			n.Kind = notice.KindSpotInterruption // none that says it is gone
+			all = append(all, n)
+			recorded, _ = notice.Join(recorded, n)
+			if len(recorded) > notice.MaxPerInstance {
+				t.Fatalf("seed %d: %d notices recorded", seed, len(recorded))
+			}
+			if diff := cmp.Diff(notice.Deadline(all, time.Time{}), notice.Deadline(recorded, time.Time{})); diff != "" {
+				t.Fatalf("seed %d: after %d notices (-all +recorded)\n%s", seed, len(all), diff)
+			}
+		}
+	}
+}
+
+func anyNotice(r *rand.Rand, i int) v1alpha1.Notice {
+	n := heard(fmt.Sprintf("n%d", i), i) // no two of the same time: the newer rules
+	switch r.IntN(4) {
+	case 0:
+		hard(r.IntN(20))(&n)
+	case 1:
+		soft(r.IntN(20))(&n)
+	case 2:
+		if r.IntN(10) == 0 {
+			state(notice.StateTerminated)(&n)
+		}
+	}
+	return n
+}

@@ -1,0 +1,125 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// Facts is all that a decision is made from.
+type Facts struct {
+	// Now is the moment of the decision.
+	Now time.Time
+	// Notices are all notices of the record.
+	Notices []v1alpha1.Notice
+	// Since leaves out notices received at that moment or before, which an
+	// interruption of the same instance that is over has answered. Zero: all
+	// count.
+	Since time.Time
+	// Node is the node that the instance is; nil where there is none in the
+	// cluster.
+	Node *corev1.Node
+	// Policies are all policies of the cluster, in any order.
+	Policies []v1alpha1.InterruptionPolicy
+}
+
+// Decision is what is to be done, and why.
+type Decision struct {
+	// Decision is the part that is reported in the record's status.
+	v1alpha1.Decision
+	// Notice is the notice that rules.
+	Notice v1alpha1.Notice
+	// Deadline is the deadline that rules, if there is one.
+	Deadline *v1alpha1.Deadline
+	// InstanceGone says that nothing runs on the instance any more: its pods
+	// are lost and have to be cleaned up.
+	InstanceGone bool
+	// DoNotDisrupt is what a pod's do-not-disrupt annotation is worth.
+	DoNotDisrupt v1alpha1.DoNotDisrupt
+	// NotBefore is when the action may begin; zero: now. It is always later
+	// than now, earlier than a soft deadline, and zero under a hard one. What
+	// has begun in a window goes on after it closes: that is the caller's to
+	// remember.
+	NotBefore time.Time
+	// Until is, for Notify and Cordon without a deadline, when the risk is
+	// over and the node is put back; zero: never.
+	Until time.Time
+	// Considered is every policy and rule that was looked at, in order, with
+	// why it rules or does not.
+	Considered []Considered
+}
+
+// Considered is one policy, or one rule of it, that was looked at.
+type Considered struct {
+	// Policy is the policy's name; empty for the built-in defaults.
+	Policy string
+	// Rule is the rule's name or place; empty where the policy as a whole is
+	// meant.
+	Rule string
+	// Rules says that this is the one that rules.
+	Rules bool
+	// Reason is a sentence that says why it rules or does not.
+	Reason string
+}
+
+// Decide says what is to be done. It reports false where no notice counts.
+func Decide(f Facts) (Decision, bool) {
+	notices := counting(f.Notices, f.Since)
+	ruling, ok := notice.Ruling(notices, time.Time{})
+	if !ok {
+		return Decision{}, false
+	}
+	d := Decision{
+		Notice:       ruling,
+		Deadline:     notice.Deadline(notices, time.Time{}),
+		InstanceGone: notice.InstanceGone(notices, time.Time{}),
+	}
+	q := &question{node: f.Node, notice: ruling}
+	chosen := q.choose(f.Policies)
+	d.Considered = q.considered
+	d.Action, d.Policy, d.Rule = chosen.action, chosen.policy, chosen.rule
+	d.DoNotDisrupt = cmp.Or(chosen.doNotDisrupt, v1alpha1.DoNotDisruptUntilLastCall)
+
+	start := begin(chosen.window, d.Deadline, f.Now)
+	d.NotBefore = start.notBefore
+	d.Until = riskOver(d)
+	d.Message = fmt.Sprintf("%s: %s%s", chosen.action, chosen.because, start.because)
+	return d, true
+}
+
+// counting returns the notices received after since. One that says the
+// instance is already going has a deadline even if it names none: now.
+func counting(all []v1alpha1.Notice, since time.Time) []v1alpha1.Notice {
+	var counting []v1alpha1.Notice
+	for _, n := range all {
+		if !since.IsZero() && !n.ReceivedTime.Time.After(since) {
+			continue
+		}
+		if n.Deadline == nil && isGoing(n) {
+			n.Deadline = notice.At(issued(n), v1alpha1.DeadlineHard)
+		}
+		counting = append(counting, n)
+	}
+	return counting
+}
+
+// issued is when the cloud says it issued the notice, or else when it came.
+func issued(n v1alpha1.Notice) time.Time {
+	if n.Time.IsZero() {
+		return n.ReceivedTime.Time
+	}
+	return n.Time.Time
+}
+
+// riskOver is when a node that is only marked is put back.
+func riskOver(d Decision) time.Time {
+	if d.Deadline != nil || (d.Action != v1alpha1.ActionNotify && d.Action != v1alpha1.ActionCordon) {
+		return time.Time{}
+	}
+	return issued(d.Notice).Add(atRiskFor)
+}

@@ -1,0 +1,120 @@
+package policy_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// FuzzDecide: whatever stands in policies and notices, a decision is made, it
+// is made the same way twice, and it keeps its promises.
+func FuzzDecide(f *testing.F) {
+	f.Add("0 2 * * *", "Europe/Berlin", int64(2*time.Hour), notice.KindRebalanceRecommendation, "", "Drain", int64(3600), true, "tier", "In", "db")
+	f.Add("30 2 29 2 *", "America/New_York", int64(time.Minute), notice.KindSpotInterruption, "", "Cordon", int64(120), false, "tier", "Exists", "")
+	f.Add("TZ=0", "Local", int64(-1), notice.KindInstanceStateChange, "stopped", "", int64(-5), false, "", "", "")
+	f.Add("TZ=UTC\t0 2 * *", "../etc", int64(1)<<62, "*", "stopping", "Ignore", int64(1)<<40, true, "a b", "NotIn", "c d")
+	f.Add("*/7 1-3 1,15 JAN-DEC ?", "UTC", int64(168*time.Hour), "SolarFlare", "running", "Notify", int64(0), true, "x", "DoesNotExist", "y")
+	f.Fuzz(func(t *testing.T, schedule, zone string, duration int64, kind, state, action string, dueIn int64, soft bool, key, operator, value string) {
+		n := build("n", kind, func(n *v1alpha1.Notice) { n.InstanceState = state })
+		if dueIn != 0 {
+			typ := v1alpha1.DeadlineHard
+			if soft {
+				typ = v1alpha1.DeadlineSoft
+			}
+			due(noon.Add(time.Duration(dueIn%1e9)*time.Second), typ)(&n)
+		}
+		rule := v1alpha1.Rule{Kinds: []string{"*"}, Action: v1alpha1.Action(action), Window: &v1alpha1.Window{Schedule: schedule, Duration: metav1.Duration{Duration: time.Duration(duration)}, TimeZone: zone}}
+		p := selecting(named("p", 0, rule), v1alpha1.NodeSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOperator(operator), Values: strings.Fields(value)}},
+			MatchLabels:      map[string]string{key: value},
+		})
+		everywhere := named("q", -1, rule, v1alpha1.Rule{})
+		facts := policy.Facts{
+			Now: noon, Notices: []v1alpha1.Notice{n, rebalance()}, Node: node(map[string]string{key: value}),
+			Policies: []v1alpha1.InterruptionPolicy{p, everywhere, {}},
+		}
+		d, ok := policy.Decide(facts)
+		again, _ := policy.Decide(facts)
+		if diff := cmp.Diff(d, again); !ok || diff != "" {
+			t.Fatalf("ok %t (-first +then)\n%s", ok, diff)
+		}
+		keepsPromises(t, facts, d)
+	})
+}
+
+func keepsPromises(t *testing.T, f policy.Facts, d policy.Decision) {
+	t.Helper()
+	if !d.NotBefore.IsZero() {
+		if !d.NotBefore.After(f.Now) {
+			t.Errorf("not before %s, which is not later than %s", d.NotBefore, f.Now)
+		}
+		if d.Deadline != nil && (d.Deadline.Type == v1alpha1.DeadlineHard || !d.NotBefore.Before(d.Deadline.Time.Time)) {
+			t.Errorf("not before %s, with a deadline %s", d.NotBefore, d.Deadline.Time)
+		}
+	}
+	rules := 0
+	for _, c := range d.Considered {
+		if c.Reason == "" {
+			t.Errorf("no reason for %s %s", c.Policy, c.Rule)
+		}
+		if c.Rules {
+			rules++
+			if c.Policy != d.Policy || c.Rule != d.Rule {
+				t.Errorf("considered says %s %s, decision %s %s", c.Policy, c.Rule, d.Policy, d.Rule)
+			}
+		}
+	}
+	if rules != 1 || d.Message == "" || d.Action == "" || d.DoNotDisrupt == "" {
+		t.Errorf("%d rules rule: %+v", rules, d)
+	}
+}
+
+// FuzzValidate: what Validate accepts can be decided with, and it never panics.
+func FuzzValidate(f *testing.F) {
+	f.Add("0 2 * * *", "Europe/Berlin", int64(time.Hour))
+	f.Add("CRON_TZ=\t* * * *", "", int64(0))
+	f.Add("0-59/0 * * * *", "UTC", int64(time.Hour))
+	f.Add("99999999999999999999 * * * *", "Asia/Kolkata", int64(time.Hour))
+	f.Fuzz(func(t *testing.T, schedule, zone string, duration int64) {
+		rule := on(v1alpha1.ActionCordon, "*")
+		rule.Window = &v1alpha1.Window{Schedule: schedule, Duration: metav1.Duration{Duration: time.Duration(duration)}, TimeZone: zone}
+		p := named("p", 0, rule)
+		problems := policy.Validate(p.Spec)
+		d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{rebalance()}, Policies: []v1alpha1.InterruptionPolicy{p}})
+		if valid := len(problems) == 0; valid != (d.Policy == "p") {
+			t.Errorf("problems %q, but policy %q rules", problems, d.Policy)
+		}
+	})
+}
+
+func BenchmarkDecide(b *testing.B) {
+	facts := policy.Facts{Now: noon, Notices: []v1alpha1.Notice{rebalance(), spot()}, Node: ofPool("web")}
+	for i := range int32(50) {
+		rule := on(v1alpha1.ActionDrain, "*")
+		rule.Window = window("0 2 * * *", time.Hour, "Europe/Berlin")
+		facts.Policies = append(facts.Policies, selecting(named(fmt.Sprintf("p-%02d", i), i, rule), v1alpha1.NodeSelector{NodePools: []string{fmt.Sprintf("pool-%d", i)}}))
+	}
+	for _, c := range []struct {
+		name string
+		last v1alpha1.NodeSelector
+	}{
+		{"50PoliciesNoneSelects", v1alpha1.NodeSelector{NodePools: []string{"other"}}},
+		{"50PoliciesTheLastRules", v1alpha1.NodeSelector{}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			facts.Policies[0].Spec.Nodes = c.last
+			b.ReportAllocs()
+			for b.Loop() {
+				policy.Decide(facts)
+			}
+		})
+	}
+}
