@@ -1,0 +1,82 @@
+package ec2
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+)
+
+// Errors as EC2 gives them (EC2 API Reference, Error codes).
+
+func malformedInstance(id string) error {
+	return wire.Errorf("InvalidInstanceID.Malformed", "Invalid id: %q", id)
+}
+
+func instancesNotFound(ids []string) error {
+	if len(ids) == 1 {
+		return wire.Errorf("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", ids[0])
+	}
+	return wire.Errorf("InvalidInstanceID.NotFound", "The instance IDs '%s' do not exist", strings.Join(ids, ", "))
+}
+
+func spotRequestNotFound(id string) error {
+	return wire.Errorf("InvalidSpotInstanceRequestID.NotFound", "The spot instance request ID '%s' does not exist", id)
+}
+
+func invalidID(id string) error {
+	return wire.Errorf("InvalidID", "The ID '%s' is not valid", id)
+}
+
+func malformedImage(id string) error {
+	return wire.Errorf("InvalidAMIID.Malformed", "Invalid id: %q (expecting \"ami-...\")", id)
+}
+
+func subnetNotFound(id string) error {
+	return wire.Errorf("InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", id)
+}
+
+func noAddresses(subnet string) error {
+	return wire.Errorf("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", subnet)
+}
+
+func quotaExceeded(n int) error {
+	return wire.Errorf("InstanceLimitExceeded", "Your quota allows for %d instances per call; you requested %d.", maxPerCall, n)
+}
+
+func tokenReused() error {
+	return wire.Errorf("IdempotentParameterMismatch", "Arguments on this idempotent request are inconsistent with arguments used in previous request(s).")
+}
+
+func missingParameter(name string) error {
+	return wire.Errorf("MissingParameter", "The request must contain the parameter %s", name)
+}
+
+func invalidValue(message string) error {
+	return &wire.Error{Code: "InvalidParameterValue", Message: message}
+}
+
+func invalidCombination(message string) error {
+	return &wire.Error{Code: "InvalidParameterCombination", Message: message}
+}
+
+func tooManyTags(id string) error {
+	return wire.Errorf("TagLimitExceeded", "You may specify a maximum of %d tags for the resource '%s'.", maxTags, id)
+}
+
+func wrongState(id, participle string) error {
+	return wire.Errorf("IncorrectInstanceState", "The instance '%s' is not in a state from which it can be %s.", id, participle)
+}
+
+func oneTimeSpot(id string) error {
+	return wire.Errorf("UnsupportedOperation", "You can't stop the Spot Instance '%s' because it is associated with a one-time Spot Instance request. You can only stop Spot Instances associated with persistent Spot Instance requests.", id)
+}
+
+func notYoursToStart(id string) error {
+	return wire.Errorf("IncorrectSpotRequestState", "You can't start the Spot Instance '%s' because the associated Spot Instance request is not in an appropriate state to support start.", id)
+}
+
+func dryRun() error {
+	return &wire.Error{Status: http.StatusPreconditionFailed, Code: "DryRunOperation",
+		Message: "Request would have succeeded, but DryRun flag is set."}
+}

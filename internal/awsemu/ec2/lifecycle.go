@@ -1,0 +1,197 @@
+package ec2
+
+import "time"
+
+// Transition is what an instance was and what it is after a call.
+type Transition struct {
+	ID                string
+	Previous, Current InstanceState
+}
+
+// Codes of state reasons (EC2 API Reference, StateReason).
+const (
+	byUser      = "Client.UserInitiatedShutdown"
+	bySpotEnd   = "Server.SpotInstanceTermination"
+	bySpotPause = "Server.SpotInstanceShutdown"
+)
+
+// boot sends an instance on its way to running. It needs the lock.
+func (s *State) boot(in *instance, what What) {
+	in.course++
+	in.StateReason, in.TransitionReason = StateReason{}, ""
+	s.enter(in, Pending, what)
+	s.after(s.timing.PendingFor, in, func() {
+		in.Powered = true
+		s.enter(in, Running, Booted)
+	})
+}
+
+// end sends an instance on its way to terminated. It needs the lock.
+func (s *State) end(in *instance, why, reason string) {
+	in.course++
+	in.reclaim = nil
+	explain(in, why)
+	s.enter(in, ShuttingDown, WindingDown)
+	s.powerOff(in)
+	s.after(s.timing.ShutdownFor, in, func() {
+		s.cut(in)
+		in.Notice = Notice{}
+		s.settle(in, "terminated", reason)
+		s.enter(in, Terminated, WasTerminated)
+		s.after(s.timing.TerminatedFor, in, func() { s.forget(in) })
+	})
+}
+
+// halt sends an instance on its way to stopped. It needs the lock.
+func (s *State) halt(in *instance, why, reason string) {
+	in.course++
+	in.reclaim = nil
+	explain(in, why)
+	s.enter(in, Stopping, WindingDown)
+	s.powerOff(in)
+	s.after(s.timing.StoppingFor, in, func() {
+		s.cut(in)
+		in.Notice = Notice{}
+		s.settle(in, "stopped", reason)
+		s.enter(in, Stopped, WasStopped)
+	})
+}
+
+func explain(in *instance, why string) {
+	switch why {
+	case byUser:
+		in.StateReason = StateReason{why, why + ": User initiated shutdown"}
+		in.TransitionReason = time.Now().UTC().Format("User initiated (2006-01-02 15:04:05 GMT)")
+	case bySpotEnd:
+		in.StateReason = StateReason{why, why + ": Spot Instance termination"}
+		in.TransitionReason = in.StateReason.Message
+	case bySpotPause:
+		in.StateReason = StateReason{why, why + ": Spot Instance shutdown"}
+		in.TransitionReason = in.StateReason.Message
+	}
+}
+
+// powerOff cuts the current now or after Timing.PowerOffAfter. It needs the lock.
+func (s *State) powerOff(in *instance) {
+	if s.timing.PowerOffAfter == 0 {
+		s.cut(in)
+		return
+	}
+	s.after(s.timing.PowerOffAfter, in, func() { s.cut(in) })
+}
+
+// cut takes the current away, once. It needs the lock.
+func (s *State) cut(in *instance) {
+	if in.Powered {
+		in.Powered = false
+		s.tell(in, PowerOff)
+	}
+}
+
+// forget takes a terminated instance off the list. It needs the lock.
+func (s *State) forget(in *instance) {
+	delete(s.instances, in.ID)
+	for i, id := range s.order {
+		if id == in.ID {
+			s.order = append(s.order[:i:i], s.order[i+1:]...)
+			break
+		}
+	}
+	s.tell(in, Forgotten)
+}
+
+// Terminate ends instances on the user's behalf. Those that are already going or gone
+// are left as they are. Errors: InvalidInstanceID.NotFound and .Malformed.
+func (s *State) Terminate(ids []string) ([]Transition, error) {
+	return s.transit(ids, nil, func(in *instance) {
+		if in.State != ShuttingDown && in.State != Terminated {
+			s.end(in, byUser, reasonUser)
+		}
+	})
+}
+
+// Stop stops instances on the user's behalf; a one-time spot instance cannot be
+// stopped (UnsupportedOperation), nor one that is going away
+// (IncorrectInstanceState).
+func (s *State) Stop(ids []string) ([]Transition, error) {
+	return s.transit(ids, s.stoppable, func(in *instance) {
+		if in.State == Pending || in.State == Running {
+			s.halt(in, byUser, reasonUser)
+		}
+	})
+}
+
+// Start starts stopped instances. A spot instance that EC2 stopped is not the user's
+// to start (IncorrectSpotRequestState).
+func (s *State) Start(ids []string) ([]Transition, error) {
+	return s.transit(ids, s.startable, func(in *instance) {
+		if in.State != Stopped {
+			return
+		}
+		if r := s.requests[in.SpotRequestID]; r != nil {
+			r.State = "active"
+			r.mark("fulfilled", time.Now())
+		}
+		in.LaunchTime = time.Now().UTC().Truncate(time.Second)
+		s.boot(in, Started)
+	})
+}
+
+// Reboot restarts running instances. Their state does not change, and EC2 sends no
+// event.
+func (s *State) Reboot(ids []string) error {
+	_, err := s.transit(ids, rebootable, func(in *instance) { s.tell(in, Rebooted) })
+	return err
+}
+
+// transit checks all instances before it changes any, as EC2 does.
+func (s *State) transit(ids []string, allowed func(*instance) error, do func(*instance)) ([]Transition, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, err := s.find(ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range found {
+		if allowed == nil {
+			break
+		}
+		if err := allowed(in); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]Transition, 0, len(found))
+	for _, in := range found {
+		was := in.State
+		do(in)
+		out = append(out, Transition{ID: in.ID, Previous: was, Current: in.State})
+	}
+	return out, nil
+}
+
+func (s *State) stoppable(in *instance) error {
+	if in.State == ShuttingDown || in.State == Terminated {
+		return wrongState(in.ID, "stopped")
+	}
+	if r := s.requests[in.SpotRequestID]; r != nil && !r.Persistent {
+		return oneTimeSpot(in.ID)
+	}
+	return nil
+}
+
+func (s *State) startable(in *instance) error {
+	if in.State != Stopped && in.State != Running && in.State != Pending {
+		return wrongState(in.ID, "started")
+	}
+	if in.State == Stopped && in.Spot() && in.StateReason.Code == bySpotPause {
+		return notYoursToStart(in.ID)
+	}
+	return nil
+}
+
+func rebootable(in *instance) error {
+	if in.State != Running {
+		return wrongState(in.ID, "rebooted")
+	}
+	return nil
+}

@@ -1,0 +1,274 @@
+package ec2
+
+import (
+	"context"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+)
+
+// api turns requests into calls on the state.
+type api struct{ state *State }
+
+type tagParam struct{ Key, Value string }
+
+type tagSpecification struct {
+	ResourceType string
+	Tags         []tagParam `query:"Tag"`
+}
+
+type runInput struct {
+	ImageID            string `query:"ImageId"`
+	InstanceType       string
+	MinCount, MaxCount int
+	SubnetID           string `query:"SubnetId"`
+	KeyName            string
+	UserData           string
+	ClientToken        string
+	SecurityGroupIDs   []string `query:"SecurityGroupId"`
+	Placement          struct{ AvailabilityZone string }
+	NetworkInterfaces  []struct {
+		SubnetID         string   `query:"SubnetId"`
+		SecurityGroupIDs []string `query:"SecurityGroupId"`
+	} `query:"NetworkInterface"`
+	InstanceMarketOptions struct {
+		MarketType  string
+		SpotOptions struct {
+			SpotInstanceType             string
+			InstanceInterruptionBehavior string
+		}
+	}
+	TagSpecifications []tagSpecification `query:"TagSpecification"`
+}
+
+func (in *runInput) tags(resource string) map[string]string {
+	out := map[string]string{}
+	for _, spec := range in.TagSpecifications {
+		if spec.ResourceType != resource {
+			continue
+		}
+		for _, t := range spec.Tags {
+			out[t.Key] = t.Value
+		}
+	}
+	return out
+}
+
+func (in *runInput) spot() (*SpotOptions, error) {
+	market := in.InstanceMarketOptions
+	switch market.MarketType {
+	case "":
+		return nil, nil
+	case "spot":
+	default:
+		return nil, invalidValue("Invalid value '" + market.MarketType + "' for MarketType")
+	}
+	o := market.SpotOptions
+	switch o.SpotInstanceType {
+	case "", "one-time", "persistent":
+	default:
+		return nil, invalidValue("Invalid value '" + o.SpotInstanceType + "' for SpotInstanceType")
+	}
+	return &SpotOptions{
+		Persistent: o.SpotInstanceType == "persistent", Behaviour: Behaviour(o.InstanceInterruptionBehavior),
+	}, nil
+}
+
+func (a *api) runInstances(_ context.Context, _ *wire.Request, in *runInput) (*reservationReply, error) {
+	spot, err := in.spot()
+	if err != nil {
+		return nil, err
+	}
+	input := LaunchInput{
+		ImageID: in.ImageID, Type: in.InstanceType, SubnetID: in.SubnetID, Zone: in.Placement.AvailabilityZone,
+		Min: in.MinCount, Max: in.MaxCount, Spot: spot, Tags: in.tags("instance"),
+		RequestTags: in.tags("spot-instances-request"), UserData: in.UserData, KeyName: in.KeyName,
+		SecurityGroupIDs: in.SecurityGroupIDs, ClientToken: in.ClientToken,
+	}
+	if len(in.NetworkInterfaces) > 0 && input.SubnetID == "" {
+		input.SubnetID = in.NetworkInterfaces[0].SubnetID
+		input.SecurityGroupIDs = append(input.SecurityGroupIDs, in.NetworkInterfaces[0].SecurityGroupIDs...)
+	}
+	list, err := a.state.Launch(input)
+	if err != nil {
+		return nil, err
+	}
+	made := reservations(list, a.state.scope.Account)
+	if len(made) == 0 {
+		// The token's instances have all been forgotten since.
+		return nil, tokenReused()
+	}
+	return &made[0], nil
+}
+
+type idsInput struct {
+	InstanceIDs []string `query:"InstanceId"`
+}
+
+func (in *idsInput) check() error {
+	if len(in.InstanceIDs) == 0 {
+		return missingParameter("InstanceId")
+	}
+	return nil
+}
+
+// transition makes an action of one that starts, stops or terminates instances.
+func transition(f func(ids []string) ([]Transition, error)) wire.Action {
+	return wire.Do(func(_ context.Context, _ *wire.Request, in *idsInput) (*transitionsReply, error) {
+		if err := in.check(); err != nil {
+			return nil, err
+		}
+		list, err := f(in.InstanceIDs)
+		if err != nil {
+			return nil, err
+		}
+		return transitionsToWire(list), nil
+	})
+}
+
+func (a *api) rebootInstances(_ context.Context, _ *wire.Request, in *idsInput) (*wire.None, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	return nil, a.state.Reboot(in.InstanceIDs)
+}
+
+type describeInput struct {
+	paging
+
+	InstanceIDs         []string `query:"InstanceId"`
+	Filters             []Filter `query:"Filter"`
+	IncludeAllInstances bool
+}
+
+// check refuses pages of a list that is given by its ids.
+func (in *describeInput) check() error {
+	if len(in.InstanceIDs) > 0 && in.MaxResults != nil {
+		return invalidCombination("The parameter instancesSet cannot be used with the parameter maxResults")
+	}
+	return nil
+}
+
+type describeReply struct {
+	Reservations wire.Set[reservationReply] `xml:"reservationSet"`
+	NextToken    string                     `xml:"nextToken,omitempty"`
+}
+
+func (a *api) describeInstances(_ context.Context, _ *wire.Request, in *describeInput) (*describeReply, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	list, err := a.state.Describe(in.InstanceIDs, in.Filters)
+	if err != nil {
+		return nil, err
+	}
+	list, next, err := page(list, in.paging, 5)
+	return &describeReply{reservations(list, a.state.scope.Account), next}, err
+}
+
+type statusesReply struct {
+	Statuses  wire.Set[instanceStatusReply] `xml:"instanceStatusSet"`
+	NextToken string                        `xml:"nextToken,omitempty"`
+}
+
+func (a *api) describeInstanceStatus(_ context.Context, _ *wire.Request, in *describeInput) (*statusesReply, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	list, err := a.state.DescribeStatus(in.InstanceIDs, in.Filters, in.IncludeAllInstances)
+	if err != nil {
+		return nil, err
+	}
+	list, next, err := page(list, in.paging, 5)
+	out := &statusesReply{NextToken: next}
+	for _, in := range list {
+		out.Statuses = append(out.Statuses, statusToWire(in))
+	}
+	return out, err
+}
+
+type spotInput struct {
+	paging
+
+	IDs     []string `query:"SpotInstanceRequestId"`
+	Filters []Filter `query:"Filter"`
+}
+
+type spotReply struct {
+	Requests  wire.Set[spotRequestReply] `xml:"spotInstanceRequestSet"`
+	NextToken string                     `xml:"nextToken,omitempty"`
+}
+
+func (a *api) describeSpotInstanceRequests(_ context.Context, _ *wire.Request, in *spotInput) (*spotReply, error) {
+	list, err := a.state.DescribeSpotRequests(in.IDs, in.Filters)
+	if err != nil {
+		return nil, err
+	}
+	list, next, err := page(list, in.paging, 5)
+	out := &spotReply{NextToken: next}
+	for _, r := range list {
+		out.Requests = append(out.Requests, spotRequestToWire(r))
+	}
+	return out, err
+}
+
+type cancelledReply struct {
+	Requests wire.Set[cancelledRequest] `xml:"spotInstanceRequestSet"`
+}
+
+type cancelledRequest struct {
+	ID    string `xml:"spotInstanceRequestId"`
+	State string `xml:"state"`
+}
+
+func (a *api) cancelSpotInstanceRequests(_ context.Context, _ *wire.Request, in *spotInput) (*cancelledReply, error) {
+	if len(in.IDs) == 0 {
+		return nil, missingParameter("SpotInstanceRequestId")
+	}
+	list, err := a.state.CancelSpotRequests(in.IDs)
+	out := &cancelledReply{}
+	for _, r := range list {
+		out.Requests = append(out.Requests, cancelledRequest{r.ID, r.State})
+	}
+	return out, err
+}
+
+type tagsInput struct {
+	ResourceIDs []string `query:"ResourceId"`
+	Tags        []struct {
+		Key   string
+		Value *string
+	} `query:"Tag"`
+}
+
+func (a *api) createTags(_ context.Context, _ *wire.Request, in *tagsInput) (*wire.None, error) {
+	if len(in.ResourceIDs) == 0 {
+		return nil, missingParameter("ResourceId")
+	}
+	tags := map[string]string{}
+	for _, t := range in.Tags {
+		tags[t.Key] = ""
+		if t.Value != nil {
+			tags[t.Key] = *t.Value
+		}
+	}
+	return nil, a.state.CreateTags(in.ResourceIDs, tags)
+}
+
+func (a *api) deleteTags(_ context.Context, _ *wire.Request, in *tagsInput) (*wire.None, error) {
+	tags := map[string]*string{}
+	for _, t := range in.Tags {
+		tags[t.Key] = t.Value
+	}
+	return nil, a.state.DeleteTags(in.ResourceIDs, tags)
+}
+
+// dryRunnable answers requests with DryRun=true as EC2 answers those that are allowed.
+func dryRunnable(f wire.Action) wire.Action {
+	return func(ctx context.Context, r *wire.Request) (any, error) {
+		if strings.EqualFold(r.Form.Get("DryRun"), "true") {
+			return nil, dryRun()
+		}
+		return f(ctx, r)
+	}
+}

@@ -1,0 +1,115 @@
+package ec2
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Tag is one tag of one resource, as DescribeTags lists it.
+type Tag struct {
+	ResourceID, ResourceType, Key, Value string
+}
+
+// maxTags is how many tags a resource may have (EC2 User Guide, Tag restrictions).
+const maxTags = 50
+
+// CreateTags sets tags on instances and spot requests. Nothing is set when one of the
+// resources is unknown.
+func (s *State) CreateTags(ids []string, tags map[string]string) error {
+	if err := checkTags(tags); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owned, err := s.tagsOf(ids)
+	if err != nil {
+		return err
+	}
+	for i, m := range owned {
+		merged := maps.Clone(m)
+		maps.Copy(merged, tags)
+		if len(merged) > maxTags {
+			return tooManyTags(ids[i])
+		}
+	}
+	for _, m := range owned {
+		maps.Copy(m, tags)
+	}
+	return nil
+}
+
+// DeleteTags removes tags: all of them when none is named, and only where the value is
+// the given one if it is not nil.
+func (s *State) DeleteTags(ids []string, tags map[string]*string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owned, err := s.tagsOf(ids)
+	if err != nil {
+		return err
+	}
+	for _, m := range owned {
+		maps.DeleteFunc(m, func(k, v string) bool {
+			want, named := tags[k]
+			return len(tags) == 0 || named && (want == nil || *want == v)
+		})
+	}
+	return nil
+}
+
+// Tags lists every tag, ordered by resource and key.
+func (s *State) Tags() []Tag {
+	var out []Tag
+	for _, in := range s.Instances() {
+		out = appendTags(out, in.ID, "instance", in.Tags)
+	}
+	for _, r := range s.SpotRequests() {
+		out = appendTags(out, r.ID, "spot-instances-request", r.Tags)
+	}
+	slices.SortStableFunc(out, func(a, b Tag) int {
+		return cmp.Or(strings.Compare(a.ResourceID, b.ResourceID), strings.Compare(a.Key, b.Key))
+	})
+	return out
+}
+
+func appendTags(out []Tag, id, kind string, tags map[string]string) []Tag {
+	for k, v := range tags {
+		out = append(out, Tag{id, kind, k, v})
+	}
+	return out
+}
+
+// tagsOf returns the tag maps of the resources themselves. It needs the lock.
+func (s *State) tagsOf(ids []string) ([]map[string]string, error) {
+	var out []map[string]string
+	for _, id := range ids {
+		switch in, r := s.instances[id], s.requests[id]; {
+		case in != nil:
+			out = append(out, in.Tags)
+		case r != nil:
+			out = append(out, r.Tags)
+		case strings.HasPrefix(id, "i-"):
+			return nil, instancesNotFound([]string{id})
+		case strings.HasPrefix(id, "sir-"):
+			return nil, spotRequestNotFound(id)
+		default:
+			return nil, invalidID(id)
+		}
+	}
+	return out, nil
+}
+
+func checkTags(tags map[string]string) error {
+	for k, v := range tags {
+		switch {
+		case k == "" || len(k) > 128:
+			return invalidValue("Tag keys must be 1 to 128 characters long")
+		case len(v) > 256:
+			return invalidValue("Tag values must be at most 256 characters long")
+		case strings.HasPrefix(strings.ToLower(k), "aws:"):
+			return invalidValue("Tag keys starting with 'aws:' are reserved for internal use")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package awsemu
+
+import (
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/events"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/fis"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/sqs"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/sts"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+)
+
+// States holds the state of every emulated service.
+type States struct {
+	STS    *sts.State
+	SQS    *sqs.State
+	Events *events.State
+	EC2    *ec2.State
+	FIS    *fis.State
+}
+
+// newStates makes the states of a scope. What one service needs of another is
+// handed over here, as a function.
+func newStates(scope wire.Scope, timing ec2.Timing) *States {
+	s := &States{
+		STS: sts.New(scope),
+		SQS: sqs.New(scope),
+	}
+	s.Events = events.New(scope, s.SQS.Deliver)
+	s.EC2 = ec2.New(ec2.Options{Scope: scope, Emit: s.Events.Emit, Timing: timing})
+	s.FIS = fis.New(fis.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})
+	return s
+}
+
+// services is the list of what is emulated: one line each.
+func (s *States) services() []wire.Service {
+	return []wire.Service{
+		sts.Service(s.STS),
+		sqs.Service(s.SQS, s.STS.Identify),
+		events.Service(s.Events),
+		ec2.Service(s.EC2),
+		fis.Service(s.FIS),
+	}
+}

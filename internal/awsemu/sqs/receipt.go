@@ -1,0 +1,98 @@
+package sqs
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"strings"
+	"time"
+)
+
+// newHandle makes a receipt handle for a message just received: opaque to
+// clients, and different each time.
+func (q *queue) newHandle(m *message) string {
+	m.receipt = rand.Text()
+	return base64.StdEncoding.EncodeToString([]byte(q.id + " " + m.id + " " + m.receipt))
+}
+
+// redeem finds a handle's message. It is nil if it is gone, or has been
+// received again since: then the handle is out of date. Handles that are not
+// of this queue are refused.
+func (q *queue) redeem(handle string) (*message, error) {
+	if handle == "" {
+		return nil, missingParameter("ReceiptHandle")
+	}
+	decoded, err := base64.StdEncoding.DecodeString(handle)
+	parts := strings.Split(string(decoded), " ")
+	if err != nil || len(parts) != 3 || parts[0] != q.id {
+		return nil, badHandle(handle)
+	}
+	m := q.messages[parts[1]]
+	if m == nil || m.receipt != parts[2] {
+		return nil, nil
+	}
+	return m, nil
+}
+
+// DeleteMessage removes the message that a receipt handle stands for. Handles
+// out of date succeed and delete nothing (API Reference, DeleteMessage).
+func (s *State) DeleteMessage(name, handle string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	m, err := q.redeem(handle)
+	if err != nil || m == nil {
+		return err
+	}
+	q.remove(m)
+	return nil
+}
+
+// ChangeVisibility hides a message in flight for that many seconds from now; 0
+// gives it back at once.
+func (s *State) ChangeVisibility(name, handle string, seconds *int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	q.advance(now)
+	m, err := q.redeem(handle)
+	if err != nil {
+		return err
+	}
+	if err := checkVisibility(seconds); err != nil {
+		return err
+	}
+	until := now.Add(time.Duration(*seconds) * time.Second)
+	switch {
+	case m == nil:
+		return badParameter("Value %s for parameter ReceiptHandle is invalid. "+
+			"Reason: Message does not exist or is not available for visibility timeout change.", handle)
+	case !m.inFlight:
+		return prefixed("MessageNotInflight", "The specified message isn't in flight.")
+	case until.Sub(m.received) > maxVisibility*time.Second:
+		return badParameter("Total VisibilityTimeout for the message is beyond the limit [%d seconds]", maxVisibility)
+	}
+	q.take(m)
+	m.visibleAt = until
+	q.hide(m)
+	q.advance(now) // 0 seconds: it is back at once
+	q.wake()       // it may come back sooner than polls expect
+	return nil
+}
+
+func checkVisibility(seconds *int) error {
+	if seconds == nil {
+		return missingParameter("VisibilityTimeout")
+	}
+	if *seconds < 0 || *seconds > maxVisibility {
+		return badParameter("Value %d for parameter VisibilityTimeout is invalid. Reason: VisibilityTimeout must be between 0 and %d.",
+			*seconds, maxVisibility)
+	}
+	return nil
+}
