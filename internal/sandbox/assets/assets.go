@@ -1,0 +1,96 @@
+// Package assets finds, or builds once, the programs that the sandbox runs but
+// does not contain: a Kubernetes control plane, and kwok for simulated nodes.
+//
+// Each is built from the sources of a nested module (modules/NAME) with the go
+// command, and kept outside the tree in a cache keyed by all that goes into it.
+// A second call finds it there within milliseconds.
+package assets
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Environment variables that say where things are.
+const (
+	SourceEnv = "LIFEBOAT_SOURCE" // a clone of Lifeboat, when it cannot be found from here
+	CacheEnv  = "LIFEBOAT_CACHE"  // instead of lifeboat in the user's cache directory
+)
+
+// Paths are the programs, each with the version it was built from.
+type Paths struct {
+	Kubernetes        string // see modules/kubernetes
+	KubernetesVersion string // as v1.36.3
+	Kwok              string // see modules/kwok
+	KwokVersion       string // as v0.8.0
+}
+
+// Ensure returns the programs and builds those that the cache lacks. What it
+// does is told on progress, which may be nil: a line that changes on a terminal,
+// else a line now and then. When ctx ends, a build is stopped and leaves nothing
+// behind. Any number of processes may call it at once; only one builds.
+func Ensure(ctx context.Context, progress io.Writer) (Paths, error) {
+	b, err := newBuilder(progress)
+	if err != nil {
+		return Paths{}, err
+	}
+	var paths Paths
+	if paths.Kubernetes, paths.KubernetesVersion, err = b.ensure(ctx, kubernetesModule()); err != nil {
+		return Paths{}, err
+	}
+	if paths.Kwok, paths.KwokVersion, err = b.ensure(ctx, kwokModule()); err != nil {
+		return Paths{}, err
+	}
+	return paths, nil
+}
+
+func kubernetesModule() module {
+	return module{name: "kubernetes", pinned: "k8s.io/kubernetes", cold: "4 to 7 min", ldflags: kubernetesLDFlags}
+}
+
+func kwokModule() module {
+	return module{name: "kwok", pinned: "sigs.k8s.io/kwok", cold: "about 2 min", ldflags: kwokLDFlags}
+}
+
+// kubernetesLDFlags stamps the version, without which servers and nodes call
+// themselves v0.0.0-master+$Format:%H$ and clients that read versions trip.
+func kubernetesLDFlags(version string) string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	var flags []string
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags,
+			"-X "+pkg+".gitVersion="+version,
+			"-X "+pkg+".gitMajor="+major,
+			"-X "+pkg+".gitMinor="+minor)
+	}
+	return strings.Join(flags, " ")
+}
+
+func kwokLDFlags(version string) string {
+	return "-X sigs.k8s.io/kwok/pkg/consts.Version=" + strings.TrimPrefix(version, "v")
+}
+
+func newBuilder(progress io.Writer) (*builder, error) {
+	source, err := findSource()
+	if err != nil {
+		return nil, err
+	}
+	cache := os.Getenv(CacheEnv)
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("finding the cache for the sandbox's programs: %w: set %s to a directory", err, CacheEnv)
+		}
+		cache = filepath.Join(user, "lifeboat")
+	}
+	cache, err = filepath.Abs(filepath.Join(cache, "assets"))
+	if err != nil {
+		return nil, fmt.Errorf("finding the cache for the sandbox's programs: %w", err)
+	}
+	return &builder{source: source, cache: cache, progress: newProgress(progress)}, nil
+}

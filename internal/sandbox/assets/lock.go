@@ -1,0 +1,41 @@
+package assets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// lock takes the lock on building one program, over all processes. The kernel
+// lets go of it when its holder dies.
+func (b *builder) lock(ctx context.Context, name string) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(b.cache, name+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lock: %w", err)
+	}
+	told := false
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			f.Close()
+			return nil, fmt.Errorf("taking the lock: %w", err)
+		}
+		if !told {
+			b.progress.say("waiting for another lifeboat that is building " + name)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("waiting for another build: %w", ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

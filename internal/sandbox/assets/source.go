@@ -1,0 +1,114 @@
+package assets
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+const rootModule = "github.com/lifeboat-dev/lifeboat"
+
+var errNoSource = errors.New("the sandbox builds its programs from Lifeboat's sources, which are not here")
+
+// findSource returns Lifeboat's root directory: what $LIFEBOAT_SOURCE names, or
+// the first one at or above the working directory or this program.
+func findSource() (string, error) {
+	if dir := os.Getenv(SourceEnv); dir != "" {
+		if !isRoot(dir) {
+			return "", fmt.Errorf("finding Lifeboat's sources: $%s is %s, which has no go.mod of %s: set it to a clone", SourceEnv, dir, rootModule)
+		}
+		return filepath.Abs(dir)
+	}
+	var starts []string
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		starts = append(starts, filepath.Dir(exe))
+	}
+	for _, dir := range starts {
+		for ; ; dir = filepath.Dir(dir) {
+			if isRoot(dir) {
+				return dir, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", fmt.Errorf("finding Lifeboat's sources: %w: run this within a clone, or set %s to one", errNoSource, SourceEnv)
+}
+
+var rootLine = regexp.MustCompile(`(?m)^module\s+` + regexp.QuoteMeta(rootModule) + `\s*$`)
+
+func isRoot(dir string) bool {
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && rootLine.Match(mod)
+}
+
+// pinnedVersion reads from a go.mod at which version it requires a module.
+func pinnedVersion(goMod []byte, path string) (string, error) {
+	line := regexp.MustCompile(`(?m)^\s*(?:require\s+)?` + regexp.QuoteMeta(path) + `\s+(v\S+)`)
+	m := line.FindSubmatch(goMod)
+	if m == nil {
+		return "", fmt.Errorf("go.mod does not require %s", path)
+	}
+	return string(m[1]), nil
+}
+
+// buildKey digests all that a binary is made of: the module's go.mod, go.sum and
+// Go files, the toolchain, the platform and the linker's flags.
+func buildKey(dir, ldflags, goVersion string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s/%s %q\n", goVersion, runtime.GOOS, runtime.GOARCH, ldflags)
+	// WalkDir goes in lexical order, so the digest is stable.
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name := d.Name()
+		isSource := strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+		if !isSource && name != "go.mod" && name != "go.sum" {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s %d\n", rel, len(data))
+		h.Write(data)
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("reading the sources: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12], nil
+}
+
+// goVersion asks the go command in dir which toolchain it would use. Without a go
+// command it is the one that built this program: what was built before can
+// still be found.
+func goVersion(dir string) string {
+	cmd := exec.Command("go", "env", "GOVERSION")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if v := strings.TrimSpace(string(out)); err == nil && v != "" {
+		return v
+	}
+	return runtime.Version()
+}

@@ -1,0 +1,16 @@
+//go:build unix && !linux
+
+package process
+
+import "syscall"
+
+func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// guard kills the child's group when this process is gone; release ends the guarding.
+func guard(pid int) (release func(), err error) {
+	w, err := newWatchdog(pid)
+	if err != nil {
+		return nil, err
+	}
+	return w.release, nil
+}
