@@ -1,0 +1,67 @@
+package intake
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// refuses reports whether the notice is of another account or region, and says
+// so in the log.
+func (r *Recorder) refuses(ctx context.Context, n *notice.Notice) bool {
+	switch {
+	case isOther(n.Account, r.o.Account):
+		r.explain(ctx, "account "+n.Account, "refused notice of another account", describe(n,
+			"account", n.Account, "expected", r.o.Account,
+			"advice", "let only this account's rules send to the source (aws:SourceAccount in the queue policy); if the account is this cluster's, correct the one that Lifeboat was given"))
+		return true
+	case isOther(n.Region, r.o.Region):
+		r.explain(ctx, "region "+n.Region, "refused notice of another region", describe(n,
+			"region", n.Region, "expected", r.o.Region,
+			"advice", "remove the rule that forwards from that region; if the region is this cluster's, correct the one that Lifeboat was given"))
+		return true
+	}
+	return false
+}
+
+func isOther(said, expected string) bool {
+	return said != "" && expected != "" && said != expected
+}
+
+func (r *Recorder) explainStale(ctx context.Context, n *notice.Notice) {
+	r.explain(ctx, "stale "+n.Kind, "dropped stale notice", describe(n,
+		"advice", "see why it came so late: messages waited in the source while no replica of Lifeboat ran, or EventBridge could not deliver them"))
+}
+
+func (r *Recorder) explainUnknown(ctx context.Context, n *notice.Notice) {
+	r.explain(ctx, "unknown "+n.Kind, "dropped notice of an instance that is not of this cluster", describe(n,
+		"advice", "nothing, if the instance is of another cluster or its node was removed before it"))
+}
+
+// explain logs what like messages say once a minute.
+func (r *Recorder) explain(ctx context.Context, key, message string, names []any) {
+	if held, ok := r.throttle.Allow(key); ok {
+		log.FromContext(ctx).Info(message, append(names, "alikeSince", held)...)
+	}
+}
+
+// describe names what a log line is about, with more names after.
+func describe(n *notice.Notice, more ...any) []any {
+	names := []any{"instance", n.InstanceID, "kind", n.Kind, "source", n.Source, "notice", n.ID,
+		"issued", n.Time.UTC().Format(time.RFC3339)}
+	if n.InstanceState != "" {
+		names = append(names, "state", n.InstanceState)
+	}
+	if n.Deadline != nil {
+		names = append(names, "deadline", deadlineText(n.Deadline))
+	}
+	return append(names, more...)
+}
+
+func deadlineText(d *v1alpha1.Deadline) string {
+	return d.Time.UTC().Format(time.RFC3339) + " " + string(d.Type)
+}

@@ -1,0 +1,108 @@
+package intake
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// Metrics are what intake counts, for all sources together. Labels are from
+// closed lists: no instance, node or message id ever becomes one.
+type Metrics struct {
+	received   *prometheus.CounterVec
+	recorded   *prometheus.CounterVec
+	delay      prometheus.Histogram
+	unreadable *prometheus.CounterVec
+	up         *prometheus.GaugeVec
+	errors     *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics and registers them, or fails where they are
+// registered already. A nil registerer makes metrics that nobody reads.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		received: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_received_messages_total",
+			Help: "Messages received, by source and by what became of them. A message that comes again counts again.",
+		}, []string{"source", "outcome"}),
+		recorded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_recorded_notices_total",
+			Help: "Notices that were added to an Interruption, by source and kind.",
+		}, []string{"source", "kind"}),
+		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "lifeboat_notice_delay_seconds",
+			Help:    "Time from the moment that a notice says it was issued until it was recorded.",
+			Buckets: []float64{0.5, 1, 2, 3, 5, 10, 20, 30, 60, 90, 120, 300, 600},
+		}),
+		unreadable: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_unreadable_messages_total",
+			Help: "Messages that could not be read and were left where they are, by source and reason.",
+		}, []string{"source", "reason"}),
+		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lifeboat_source_up",
+			Help: "1 while the source can be reached, else 0.",
+		}, []string{"source"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_source_errors_total",
+			Help: "Calls to a source that failed, by operation (such as receive or acknowledge) and reason.",
+		}, []string{"source", "operation", "reason"}),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.received, m.recorded, m.delay, m.unreadable, m.up, m.errors} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering intake metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// unread returns metrics that nobody reads, for callers that gave none.
+func unread() *Metrics {
+	m, _ := NewMetrics(nil) // registers nothing, so nothing can fail
+	return m
+}
+
+// OrUnread returns m, or metrics that nobody reads where m is nil.
+func (m *Metrics) OrUnread() *Metrics {
+	if m == nil {
+		return unread()
+	}
+	return m
+}
+
+// Received counts a message of a source. The outcome is an Outcome, or a word
+// of the source's own for messages that hold no notice.
+func (m *Metrics) Received(source, outcome string) {
+	m.received.WithLabelValues(source, outcome).Inc()
+}
+
+// Unreadable counts a message that could not be read.
+func (m *Metrics) Unreadable(source, reason string) {
+	m.unreadable.WithLabelValues(source, reason).Inc()
+}
+
+// Up says whether a source can be reached.
+func (m *Metrics) Up(source string, up bool) {
+	value := 0.0
+	if up {
+		value = 1
+	}
+	m.up.WithLabelValues(source).Set(value)
+}
+
+// Failed counts a call to a source that failed.
+func (m *Metrics) Failed(source, operation, reason string) {
+	m.errors.WithLabelValues(source, operation, reason).Inc()
+}
+
+// wrote counts a notice that was made durable at now.
+func (m *Metrics) wrote(n *notice.Notice, now time.Time) {
+	m.recorded.WithLabelValues(n.Source, n.Kind).Inc()
+	// The cloud's clock may be ahead of ours.
+	m.delay.Observe(max(0, now.Sub(n.Time.Time).Seconds()))
+}

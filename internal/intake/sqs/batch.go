@@ -1,0 +1,196 @@
+package sqs
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// What becomes of messages besides the outcomes of their notices, in metrics.
+const (
+	fateUnconcern  = "ofNoConcern"
+	fateUnreadable = "unreadable"
+	fateFailed     = "failed"
+)
+
+const (
+	// attemptTime is what one attempt to record may take, and recordPause the
+	// longest pause between two.
+	attemptTime = 8 * time.Second
+	recordPause = 2 * time.Second
+	// answerMargin is kept of the visibility for the acknowledgement.
+	answerMargin = 5 * time.Second
+	// stopGrace is what recording may still take once Run is told to stop.
+	stopGrace = 3 * time.Second
+
+	// A notice of an instance that is not known yet comes again after
+	// firstAgain, then twice that, up to longestAgain.
+	firstAgain   = 5 * time.Second
+	longestAgain = 30 * time.Second
+	// longestRest is how long a message that cannot be read may rest where no
+	// dead-letter queue takes it.
+	longestRest = 15 * time.Minute
+)
+
+// fate is what is done with a message.
+type fate struct {
+	// word is what the metric calls it.
+	word string
+	// ack deletes the message.
+	ack bool
+	// again, if set, is when others may see it; else the visibility says so.
+	again *time.Duration
+}
+
+// handle decides the messages of a batch side by side, so that none waits for
+// another's write, and then answers for all of them at once.
+func (s *Source) handle(ctx context.Context, messages []types.Message) {
+	if len(messages) == 0 {
+		return
+	}
+	inHand, release := s.inHand(ctx)
+	defer release()
+	fates := make([]fate, len(messages))
+	var group sync.WaitGroup
+	for i := range messages {
+		group.Go(func() { fates[i] = s.decide(inHand, &messages[i]) })
+	}
+	group.Wait()
+	for i := range fates {
+		if ctx.Err() != nil && fates[i].word == fateFailed {
+			fates[i].again = new(time.Duration) // another replica may have it at once
+		}
+		s.o.Metrics.Received(Name, fates[i].word)
+	}
+	s.answer(context.WithoutCancel(ctx), messages, fates)
+}
+
+// inHand returns the context of work on messages: it outlives ctx, and ends
+// before others see the messages.
+func (s *Source) inHand(ctx context.Context) (context.Context, func()) {
+	limit := max(s.o.Visibility-answerMargin, s.o.Visibility/2)
+	hand, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	unhook := context.AfterFunc(ctx, func() {
+		sleep(hand, min(stopGrace, limit))
+		cancel()
+	})
+	return hand, func() { unhook(); cancel() }
+}
+
+// decide does for one message all that has to be done before it may go.
+func (s *Source) decide(ctx context.Context, m *types.Message) fate {
+	body := aws.ToString(m.Body)
+	d, err := decode(body)
+	if err != nil {
+		return s.leave(ctx, m, err)
+	}
+	if d.unconcern != "" {
+		s.passOver(ctx, &d)
+		return fate{word: fateUnconcern, ack: true}
+	}
+	var worst fate
+	for _, n := range d.notices {
+		if f := s.take(ctx, m, n); worst.word == "" || worst.ack {
+			worst = f
+		}
+	}
+	return worst
+}
+
+// take records a notice of a message.
+func (s *Source) take(ctx context.Context, m *types.Message, n notice.Notice) fate {
+	outcome, err := s.record(ctx, n)
+	switch {
+	case errors.Is(err, intake.ErrRefused):
+		return s.leave(ctx, m, unreadable("record", "%v", err))
+	case err != nil:
+		return fate{word: fateFailed}
+	case outcome.Final():
+		return fate{word: string(outcome), ack: true}
+	case s.isHopeless(m, &n):
+		s.say(ctx, "given up "+n.Kind, "dropped notice of an instance that is not of this cluster",
+			"instance", n.InstanceID, "kind", n.Kind, "notice", n.ID, "receives", receives(m),
+			"advice", "nothing, if the instance is of another cluster (give each cluster a queue of its own); else see why its Node has no spec.providerID that ends in the instance id")
+		return fate{word: string(intake.Foreign), ack: true}
+	}
+	again := min(longestAgain, firstAgain<<min(receives(m)-1, 10))
+	return fate{word: string(outcome), again: &again}
+}
+
+// record tries until the notice is durable or ctx is done: while the API
+// server is away there is nothing better to do, and messages that are handed
+// back use up their receives.
+func (s *Source) record(ctx context.Context, n notice.Notice) (intake.Outcome, error) {
+	pause := backoff{longest: recordPause}
+	for {
+		attempt, cancel := context.WithTimeout(ctx, attemptTime)
+		outcome, err := s.recorder.Record(attempt, n)
+		cancel()
+		if err == nil || errors.Is(err, intake.ErrRefused) {
+			return outcome, err
+		}
+		s.say(ctx, "failed", "could not record notice yet, goes on trying", "instance", n.InstanceID, "kind", n.Kind, "error", err.Error())
+		if !sleep(ctx, pause.next()) {
+			return "", err
+		}
+	}
+}
+
+// isHopeless reports whether an instance that is not known will not become so:
+// it was asked for often enough, or, asked for twice, is gone by now.
+func (s *Source) isHopeless(m *types.Message, n *notice.Notice) bool {
+	limit := s.o.Receives
+	if policy := s.redrive.Load(); policy != nil && policy.Target != "" {
+		limit = min(limit, policy.Receives)
+	}
+	over := n.Deadline != nil && s.o.Clock().After(n.Deadline.Time.Time)
+	return receives(m) >= limit || (over && receives(m) >= 2)
+}
+
+// leave leaves a message that cannot be read in the queue. Where no
+// dead-letter queue takes it, it rests for longer and longer.
+func (s *Source) leave(ctx context.Context, m *types.Message, err error) fate {
+	reason := "body"
+	var cause *unreadableError
+	if errors.As(err, &cause) {
+		reason = cause.field
+	}
+	s.o.Metrics.Unreadable(Name, reason)
+	s.say(ctx, "unreadable "+reason, "left unreadable message in the queue",
+		"message", aws.ToString(m.MessageId), "error", err.Error(), "begins", quote(aws.ToString(m.Body)),
+		"advice", "see who sends it: the queue is for EventBridge's messages as they are; it goes to the dead-letter queue if there is one, else it expires")
+	f := fate{word: fateUnreadable}
+	if policy := s.redrive.Load(); policy != nil && policy.Target == "" {
+		rest := min(longestRest, s.o.Visibility<<min(receives(m)-1, 10))
+		f.again = &rest
+	}
+	return f
+}
+
+// passOver says why messages of a sort are of no concern.
+func (s *Source) passOver(ctx context.Context, d *decoded) {
+	if d.ordinary {
+		log.FromContext(ctx).V(1).Info("passed over message", "what", d.what, "why", d.unconcern)
+		return
+	}
+	s.say(ctx, "passed over "+d.what, "passed over message", "what", d.what, "why", d.unconcern,
+		"advice", "nothing; to save the traffic, narrow the rule that sends it, and if it was meant to be heard, compare its detail-type with the AWS documentation")
+}
+
+// receives is how often a message was received, this time included.
+func receives(m *types.Message) int {
+	count, err := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
+	if err != nil || count < 1 {
+		return 1
+	}
+	return count
+}

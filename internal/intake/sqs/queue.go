@@ -1,0 +1,123 @@
+package sqs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// API is what is used of SQS; NewClient makes the real one.
+type API interface {
+	ReceiveMessage(context.Context, *awssqs.ReceiveMessageInput, ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error)
+	DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error)
+	ChangeMessageVisibilityBatch(context.Context, *awssqs.ChangeMessageVisibilityBatchInput, ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error)
+	GetQueueAttributes(context.Context, *awssqs.GetQueueAttributesInput, ...func(*awssqs.Options)) (*awssqs.GetQueueAttributesOutput, error)
+}
+
+const (
+	// longestWait is the longest that SQS keeps a long poll open, and
+	// batchSize the most that it hands out or takes at once (Amazon SQS API
+	// Reference, ReceiveMessage and DeleteMessageBatch).
+	longestWait = 20 * time.Second
+	batchSize   = 10
+	// answerTime is what an answer of SQS may take beyond the wait. The SDK
+	// sets no limit: a connection that a firewall forgot would hang for good.
+	answerTime = 10 * time.Second
+)
+
+// NewClient makes a client that outwaits a long poll and not much more. The
+// endpoint may be set as for every AWS SDK: AWS_ENDPOINT_URL_SQS, or
+// AWS_ENDPOINT_URL.
+func NewClient(config aws.Config) *awssqs.Client {
+	return awssqs.NewFromConfig(config, func(o *awssqs.Options) {
+		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(longestWait + answerTime)
+	})
+}
+
+// once keeps the SDK from trying again by itself: receivers back off by their
+// own measure, and say so.
+func once(o *awssqs.Options) { o.RetryMaxAttempts = 1 }
+
+// checkURL tells a queue's URL from its name or ARN.
+func checkURL(queue string) error {
+	u, err := url.Parse(queue)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || len(u.Path) < 2 {
+		return fmt.Errorf("%q is no queue URL: give one such as https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat (aws sqs get-queue-url --queue-name NAME prints it)", queue)
+	}
+	return nil
+}
+
+// redrive is what a queue does with messages that come again and again.
+type redrive struct {
+	// Target is the ARN of the dead-letter queue; empty: there is none.
+	Target string
+	// Receives is how often a message is received before it goes there.
+	Receives int
+}
+
+// redriveOf reads the attribute RedrivePolicy, in which maxReceiveCount is
+// written as a number by some and as a string by others.
+func redriveOf(attributes map[string]string) (redrive, error) {
+	text := attributes[string(types.QueueAttributeNameRedrivePolicy)]
+	if text == "" {
+		return redrive{}, nil
+	}
+	var policy struct {
+		Target   string `json:"deadLetterTargetArn"`
+		Receives any    `json:"maxReceiveCount"`
+	}
+	if err := json.Unmarshal([]byte(text), &policy); err != nil {
+		return redrive{}, fmt.Errorf("reading RedrivePolicy: %w", err)
+	}
+	receives, err := strconv.Atoi(fmt.Sprint(policy.Receives))
+	if err != nil {
+		return redrive{}, fmt.Errorf("reading maxReceiveCount of RedrivePolicy: %w", err)
+	}
+	return redrive{Target: policy.Target, Receives: receives}, nil
+}
+
+// backoff spaces calls that fail, so that many replicas do not come at once
+// when SQS is back, and none comes much later.
+type backoff struct {
+	longest  time.Duration
+	failures int
+}
+
+const (
+	firstPause   = 250 * time.Millisecond
+	longestPause = 5 * time.Second // between receives that fail
+)
+
+// next returns the pause after one more failure: between half and all of a
+// time that doubles up to the longest.
+func (b *backoff) next() time.Duration {
+	pause := b.longest
+	if b.failures < 10 {
+		pause = min(b.longest, firstPause<<b.failures)
+		b.failures++
+	}
+	return pause/2 + rand.N(pause/2)
+}
+
+func (b *backoff) reset() { b.failures = 0 }
+
+// sleep waits, or returns false when ctx is done before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,179 @@
+package sqs
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// Recorder makes a notice durable: intake.Recorder does.
+type Recorder interface {
+	Record(ctx context.Context, n notice.Notice) (intake.Outcome, error)
+}
+
+// Options are what a Source can be told. Zero values are the defaults.
+type Options struct {
+	// Receivers is how many long polls are open at once; 4.
+	Receivers int
+	// Wait is how long SQS keeps a long poll open, in whole seconds; 20 s,
+	// which is also the most.
+	Wait time.Duration
+	// Visibility is how long a message that was received is kept from others,
+	// in whole seconds; 30 s. What is not recorded in that time comes again.
+	Visibility time.Duration
+	// Receives is after how many receives the notice of an instance that is
+	// not known is given up; 8, which is after about two and a half minutes.
+	// A queue that moves messages to its dead-letter queue earlier lowers it.
+	Receives int
+	// Metrics are counted in; nil: nobody reads them.
+	Metrics *intake.Metrics
+	// Clock tells the time; nil: time.Now.
+	Clock func() time.Time
+}
+
+// Source takes notices from one queue.
+type Source struct {
+	queue    string
+	api      API
+	recorder Recorder
+	o        Options
+	throttle *intake.Throttle
+
+	redrive atomic.Pointer[redrive] // nil: not read yet
+	reach   reach
+}
+
+// New returns the source of the queue with this URL, or an error that says
+// what a URL looks like.
+func New(queueURL string, api API, recorder Recorder, o Options) (*Source, error) {
+	if err := checkURL(queueURL); err != nil {
+		return nil, err
+	}
+	if o.Receivers <= 0 {
+		o.Receivers = 4
+	}
+	if o.Wait <= 0 || o.Wait > longestWait {
+		o.Wait = longestWait
+	}
+	if o.Visibility <= 0 {
+		o.Visibility = 30 * time.Second
+	}
+	if o.Receives <= 0 {
+		o.Receives = 8
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	o.Metrics = o.Metrics.OrUnread()
+	return &Source{queue: queueURL, api: api, recorder: recorder, o: o, throttle: intake.NewThrottle(o.Clock)}, nil
+}
+
+// Name returns the name that notices, metrics and logs carry.
+func (s *Source) Name() string { return Name }
+
+// Run receives until ctx is done, then finishes what is in hand, for which it
+// takes seconds. It survives whatever SQS and the API server do, and returns
+// nil.
+func (s *Source) Run(ctx context.Context) error {
+	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("queue", s.queue))
+	s.o.Metrics.Up(Name, false)
+	var group sync.WaitGroup
+	group.Go(func() { s.inspect(ctx) })
+	for range s.o.Receivers {
+		group.Go(func() { s.receive(ctx) })
+	}
+	group.Wait()
+	return nil
+}
+
+// receive takes batches, one after the other.
+func (s *Source) receive(ctx context.Context) {
+	pause := backoff{longest: longestPause}
+	for ctx.Err() == nil {
+		out, err := s.api.ReceiveMessage(ctx, s.request(), once)
+		switch {
+		case err == nil:
+			pause.reset()
+			s.reached(ctx)
+			s.handle(ctx, out.Messages)
+		case ctx.Err() == nil:
+			s.unreached(ctx, "receive", err)
+			sleep(ctx, pause.next())
+		}
+	}
+}
+
+func (s *Source) request() *awssqs.ReceiveMessageInput {
+	in := &awssqs.ReceiveMessageInput{
+		QueueUrl:                    aws.String(s.queue),
+		MaxNumberOfMessages:         batchSize,
+		WaitTimeSeconds:             seconds(s.o.Wait),
+		VisibilityTimeout:           seconds(s.o.Visibility),
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
+	}
+	if !s.reach.isUp() {
+		in.WaitTimeSeconds = 0 // an empty queue answers at once that it is there
+	}
+	return in
+}
+
+// inspect learns, once, what the queue does with messages that are left in it.
+func (s *Source) inspect(ctx context.Context) {
+	pause := backoff{longest: longestPause}
+	for {
+		out, err := s.api.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
+			QueueUrl:       aws.String(s.queue),
+			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameRedrivePolicy},
+		}, once)
+		if err == nil {
+			s.heed(ctx, out.Attributes)
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		reason, advice := explain("sqs:GetQueueAttributes", err)
+		s.o.Metrics.Failed(Name, "inspect", reason)
+		s.say(ctx, "inspect "+reason, "could not see whether the queue has a dead-letter queue", "error", err, "advice", advice)
+		if reason == reasonDenied || !sleep(ctx, pause.next()) {
+			return
+		}
+	}
+}
+
+// heed remembers the redrive policy, and says what is amiss with it.
+func (s *Source) heed(ctx context.Context, attributes map[string]string) {
+	policy, err := redriveOf(attributes)
+	logger := log.FromContext(ctx)
+	switch {
+	case err != nil:
+		logger.Error(err, "could not read the queue's redrive policy")
+		return
+	case policy.Target == "":
+		logger.Info("queue has no dead-letter queue: messages that cannot be read come again until they expire",
+			"advice", fmt.Sprintf(`make a queue for them, then: aws sqs set-queue-attributes --queue-url %s --attributes '{"RedrivePolicy":"{\"deadLetterTargetArn\":\"ARN\",\"maxReceiveCount\":\"10\"}"}'`, s.queue))
+	case policy.Receives < s.o.Receives:
+		logger.Info("queue gives messages up early: so does Lifeboat with notices of instances that have not registered yet",
+			"maxReceiveCount", policy.Receives, "advice", fmt.Sprintf("set maxReceiveCount of the queue's redrive policy to %d or more", s.o.Receives+2))
+	}
+	s.redrive.Store(&policy)
+}
+
+// say logs what like messages have in common once a minute.
+func (s *Source) say(ctx context.Context, key, message string, names ...any) {
+	if held, ok := s.throttle.Allow(key); ok {
+		log.FromContext(ctx).Info(message, append(names, "alikeSince", held)...)
+	}
+}
+
+func seconds(d time.Duration) int32 { return int32(d / time.Second) }
