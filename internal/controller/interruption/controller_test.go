@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -139,6 +140,22 @@ func TestPodsOfAnInstanceThatIsGoneAreLostAndCleanedUp(t *testing.T) {
 	s := w.record().Status
 	if s.Phase != v1alpha1.PhaseCompleted || s.Pods != (v1alpha1.PodCounts{Total: 1, Lost: 1}) {
 		t.Errorf("phase %s, pods %+v: counted twice?", s.Phase, s.Pods)
+	}
+}
+
+func TestPodThatFinishesBeforeItIsRemovedCountsAsMoved(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w.settle(time.Second)
+	w.finish("web-1", corev1.PodSucceeded) // kubelets report this before they remove it
+	w.settle(time.Second)
+	s := w.record().Status
+	if s.Phase != v1alpha1.PhaseDrained || s.Pods != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
+		t.Errorf("phase %s, pods %+v", s.Phase, s.Pods)
+	}
+	w.stopped("web-1")
+	w.settle(time.Second)
+	if got := w.record().Status.Pods; got != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
+		t.Errorf("pods %+v once it is removed: counted twice?", got)
 	}
 }
 

@@ -24,16 +24,17 @@ const (
 	verdictRefused = "Refused"
 )
 
-// settle accounts for the pods that were listed and are gone.
-func (r *report) settle(f *facts, d policy.Decision) {
-	present := map[types.UID]bool{}
-	for _, pod := range f.pods {
-		present[pod.UID] = true
+// settle accounts for the pods that were listed and no longer have to leave:
+// they are gone, or have finished and are about to be.
+func (r *report) settle(f *facts, plan drain.Plan, d policy.Decision) {
+	still := map[types.UID]bool{}
+	for _, v := range plan.Left() {
+		still[v.Pod.UID] = true
 	}
 	var gone, lost []string
 	for _, left := range f.was.PodsLeft {
 		switch {
-		case present[left.UID]:
+		case still[left.UID]:
 		case left.Verdict == verdictLost: // counted when it was found to be
 		case inTime(left, d.Deadline, f.now):
 			gone = append(gone, departure(left, f.now))

@@ -58,7 +58,7 @@ func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 	}
 	s.Kind, s.NodeName, s.Deadline = d.Notice.Kind, f.nodeName, d.Deadline
 	if d.Action == v1alpha1.ActionDrain && f.podsKnown {
-		r.settle(f, d)
+		r.settle(f, plan, d)
 		r.list(f, plan, d)
 	}
 }
@@ -94,7 +94,7 @@ func (r *report) reached(o outcome) {
 	r.asked(o)
 	r.count()
 	r.conditions(o)
-	if o.putBack {
+	if o.putBack && !r.seen.decision.InstanceGone {
 		r.happen(v1alpha1.ReasonPutBack, "the node is as it was before")
 	}
 	if o.completed && r.after.Status.CompletionTime == nil {

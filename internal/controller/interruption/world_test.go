@@ -222,6 +222,19 @@ func (w *world) stopped(names ...string) {
 	}
 }
 
+// finish plays the kubelet: the pod's containers have ended.
+func (w *world) finish(name string, phase corev1.PodPhase) {
+	w.t.Helper()
+	pod := &corev1.Pod{}
+	if err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: "default", Name: name}, pod); err != nil {
+		w.t.Fatal(err)
+	}
+	pod.Status.Phase = phase
+	if err := w.client.Status().Update(w.t.Context(), pod); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // remove takes an object away past the interceptor.
 func (w *world) remove(o client.Object) {
 	w.t.Helper()

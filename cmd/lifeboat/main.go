@@ -1,0 +1,27 @@
+// Command lifeboat is the CLI. Called kubectl-lifeboat and on $PATH, it is the
+// kubectl plugin `kubectl lifeboat`. See `lifeboat --help`.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // policies name time zones; machines need not have them
+
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs may log in by OIDC
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first Ctrl-C cleans up; a second one ends the program at once.
+	context.AfterFunc(ctx, stop)
+	return cli.Run(ctx, cli.OSEnv())
+}

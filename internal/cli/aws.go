@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/fis"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/drill"
+)
+
+// cloud is the AWS that a command is about.
+type cloud struct {
+	place     drill.Place
+	instances drill.DescribeInstances
+	fis       drill.ExperimentsAPI
+	queues    drill.QueueAPI
+	// emulated is true for the sandbox's AWS, where nothing is at stake.
+	emulated bool
+	// queueURL is the sandbox's queue; empty on AWS.
+	queueURL string
+}
+
+// awsConfig is how to reach the sandbox's AWS, or the one that the environment
+// names; of the sandbox it returns the connection too. The sandbox needs
+// nothing of the user's own configuration, so none of it can be in the way.
+func (s *session) awsConfig(ctx context.Context) (aws.Config, connection, error) {
+	if s.flags.sandbox == "" {
+		cfg, err := config.LoadDefaultConfig(ctx)
+		if err != nil {
+			return aws.Config{}, connection{}, awsError{fmt.Errorf("reading the AWS configuration: %w", err)}
+		}
+		return cfg, connection{}, nil
+	}
+	found, err := s.findSandbox(s.flags.sandbox)
+	if err != nil {
+		return aws.Config{}, connection{}, err
+	}
+	return aws.Config{
+		Region:       found.region,
+		BaseEndpoint: aws.String(found.endpoint),
+		Credentials:  credentials.NewStaticCredentialsProvider(found.accessKeyID, found.secretAccessKey, ""),
+	}, found, nil
+}
+
+// connectAWS makes clients and finds out whose account they reach. zone tells
+// the region where the environment does not.
+func (s *session) connectAWS(ctx context.Context, zone string) (cloud, error) {
+	cfg, sandbox, err := s.awsConfig(ctx)
+	if err != nil {
+		return cloud{}, err
+	}
+	cfg.Region = cmp.Or(cfg.Region, drill.RegionOf(zone))
+	if cfg.Region == "" {
+		return cloud{}, awsError{&aws.MissingRegionError{}}
+	}
+	place, err := drill.Locate(ctx, sts.NewFromConfig(cfg), cfg.Region)
+	if err != nil {
+		return cloud{}, awsError{err}
+	}
+	return cloud{
+		place:     place,
+		instances: ec2.NewFromConfig(cfg).DescribeInstances,
+		fis:       fis.NewFromConfig(cfg),
+		queues:    sqs.NewFromConfig(cfg),
+		emulated:  s.flags.sandbox != "" || isLoopback(aws.ToString(cfg.BaseEndpoint)),
+		queueURL:  sandbox.queueURL,
+	}, nil
+}
+
+// isLoopback reports whether an endpoint is on this machine: AWS never is, so
+// it is an emulator.
+func isLoopback(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// patience is how long the cluster may take to answer one question.
+const patience = 15 * time.Second
+
+// cluster is the Kubernetes cluster that a command is about.
+type cluster struct {
+	client.WithWatch
+	// name is the cluster's name as the kubeconfig tells it.
+	name string
+}
+
+// errNoContext says that the kubeconfig has no context of that name.
+var errNoContext = errors.New("there is no such context")
+
+// connection is what it takes to speak to a running sandbox.
+type connection struct {
+	name                         string
+	kubeconfig                   string
+	endpoint, account, region    string
+	accessKeyID, secretAccessKey string
+	queueURL                     string
+}
+
+// newScheme knows the built-in types and Lifeboat's.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	return scheme, nil
+}
+
+// connectKubernetes makes a client from the kubeconfig that the flags name.
+func (s *session) connectKubernetes(context.Context) (cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = s.flags.kubeconfig
+	if s.flags.sandbox != "" {
+		sandbox, err := s.findSandbox(s.flags.sandbox)
+		if err != nil {
+			return cluster{}, err
+		}
+		rules.ExplicitPath = sandbox.kubeconfig
+	}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.flags.context})
+	if err := s.checkContext(loader); err != nil {
+		return cluster{}, err
+	}
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return cluster{}, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.WarningHandler = rest.NoWarnings{}
+	scheme, err := newScheme()
+	if err != nil {
+		return cluster{}, err
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return cluster{}, fmt.Errorf("connecting to the cluster %s: %w", config.Host, err)
+	}
+	return cluster{WithWatch: c, name: s.clusterName(loader)}, nil
+}
+
+// checkContext makes sure that the context that was asked for exists.
+func (s *session) checkContext(loader clientcmd.ClientConfig) error {
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if _, ok := raw.Contexts[s.flags.context]; s.flags.context != "" && !ok {
+		return fmt.Errorf("reading the kubeconfig: %w: %s", errNoContext, s.flags.context)
+	}
+	return nil
+}
+
+// clusterName guesses the cluster's own name from the kubeconfig: the last part
+// of an EKS ARN, the first of what eksctl writes (name.region.eksctl.io), else
+// the name as it stands.
+func (s *session) clusterName(loader clientcmd.ClientConfig) string {
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return ""
+	}
+	current := raw.CurrentContext
+	if s.flags.context != "" {
+		current = s.flags.context
+	}
+	entry, ok := raw.Contexts[current]
+	if !ok {
+		return ""
+	}
+	return shortClusterName(entry.Cluster)
+}
+
+func shortClusterName(name string) string {
+	if strings.HasPrefix(name, "arn:") {
+		return name[strings.LastIndex(name, "/")+1:]
+	}
+	if strings.HasSuffix(name, ".eksctl.io") {
+		short, _, _ := strings.Cut(name, ".")
+		return short
+	}
+	return name
+}
+
+// list lists objects, giving the cluster a bounded time to answer.
+func (c cluster) list(ctx context.Context, what string, into client.ObjectList, opts ...client.ListOption) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := c.List(ctx, into, opts...); err != nil {
+		return fmt.Errorf("listing %s: %w", what, err)
+	}
+	return nil
+}

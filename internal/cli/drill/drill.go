@@ -1,0 +1,158 @@
+// Package drill makes interruptions happen on purpose: real ones, which AWS
+// Fault Injection Service (FIS) sends to spot instances, or notices written
+// straight into Lifeboat's queue, which reclaim nothing.
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+)
+
+// Target is an instance to interrupt.
+type Target struct {
+	// InstanceID is the EC2 instance.
+	InstanceID string `json:"instanceID"`
+	// Node is the node that it is, if that is known.
+	Node string `json:"node,omitempty"`
+	// Zone is its availability zone, if that is known.
+	Zone string `json:"zone,omitempty"`
+}
+
+// String is the target as people know it.
+func (t Target) String() string {
+	if t.Node == "" {
+		return t.InstanceID
+	}
+	return t.Node + " (" + t.InstanceID + ")"
+}
+
+// Place is where in AWS a drill happens.
+type Place struct {
+	Account   string `json:"account"`
+	Region    string `json:"region"`
+	Partition string `json:"-"`
+}
+
+// IdentityAPI says whose credentials are used. *sts.Client implements it; the
+// call needs no permission.
+type IdentityAPI interface {
+	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
+}
+
+// Locate finds out which account and partition the credentials belong to.
+func Locate(ctx context.Context, api IdentityAPI, region string) (Place, error) {
+	out, err := api.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return Place{}, fmt.Errorf("asking AWS whose credentials these are: %w", err)
+	}
+	caller, err := arn.Parse(aws.ToString(out.Arn))
+	if err != nil {
+		return Place{}, fmt.Errorf("asking AWS whose credentials these are: %w", err)
+	}
+	return Place{Account: aws.ToString(out.Account), Region: region, Partition: caller.Partition}, nil
+}
+
+func (p Place) instanceARN(id string) string {
+	return arn.ARN{Partition: p.Partition, Service: "ec2", Region: p.Region, AccountID: p.Account, Resource: "instance/" + id}.String()
+}
+
+// DescribeInstances is ec2.Client's method of that name. It is taken as a
+// function because a client held in an interface keeps all of its more than
+// seven hundred operations in the program, which is tens of megabytes.
+type DescribeInstances func(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+
+// NotInterruptibleError names every target that FIS could not interrupt, and
+// why.
+type NotInterruptibleError struct {
+	Reasons []string
+}
+
+// Error lists the reasons.
+func (e *NotInterruptibleError) Error() string {
+	return strings.Join(e.Reasons, "; ")
+}
+
+// CheckSpot makes sure that every target is a running spot instance, which is
+// all that FIS interrupts. The error is a *NotInterruptibleError that names
+// every one that is not, or whatever kept EC2 from answering.
+func CheckSpot(ctx context.Context, describe DescribeInstances, targets []Target) error {
+	ids := make([]string, 0, len(targets))
+	for _, t := range targets {
+		ids = append(ids, t.InstanceID)
+	}
+	out, err := describe(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
+	if err != nil {
+		return describeError(err)
+	}
+	found := map[string]types.Instance{}
+	for _, r := range out.Reservations {
+		for _, i := range r.Instances {
+			found[aws.ToString(i.InstanceId)] = i
+		}
+	}
+	var reasons []string
+	for _, t := range targets {
+		if reason := whyNot(found, t); reason != "" {
+			reasons = append(reasons, reason)
+		}
+	}
+	if len(reasons) > 0 {
+		return &NotInterruptibleError{Reasons: reasons}
+	}
+	return nil
+}
+
+func whyNot(found map[string]types.Instance, t Target) string {
+	i, ok := found[t.InstanceID]
+	switch {
+	case !ok:
+		return fmt.Sprintf("%s does not exist", t)
+	case i.InstanceLifecycle != types.InstanceLifecycleTypeSpot:
+		lifecycle := string(i.InstanceLifecycle)
+		if lifecycle == "" { // EC2 leaves it out for on-demand instances
+			lifecycle = "on-demand"
+		}
+		return fmt.Sprintf("%s is not a spot instance but %s", t, lifecycle)
+	case i.State == nil || i.State.Name != types.InstanceStateNameRunning:
+		state := "in an unknown state"
+		if i.State != nil {
+			state = string(i.State.Name)
+		}
+		return fmt.Sprintf("%s is not running but %s", t, state)
+	}
+	return ""
+}
+
+func describeError(err error) error {
+	var api smithy.APIError
+	if errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "InvalidInstanceID.") {
+		return &NotInterruptibleError{Reasons: []string{api.ErrorMessage()}}
+	}
+	return fmt.Errorf("looking at the instances: %w", err)
+}
+
+var regionInZone = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+`)
+
+// RegionOf returns the region that an availability zone, or a local zone such
+// as us-west-2-lax-1a, belongs to; empty where it does not look like one.
+func RegionOf(zone string) string {
+	// A local zone's own part ends in a number too: the shortest match counts.
+	parts := strings.Split(zone, "-")
+	for i := range parts {
+		head := strings.Join(parts[:i+1], "-")
+		if region := regionInZone.FindString(head); region != "" {
+			return region
+		}
+	}
+	return ""
+}

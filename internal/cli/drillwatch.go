@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+)
+
+const (
+	// hearing is how long Lifeboat may take to record a notice that is out.
+	// EventBridge is not always quick.
+	hearing = time.Minute
+	// ending is how long an interruption may go on after the instance is gone.
+	ending = 5 * time.Minute
+)
+
+// outcome is how the interruption of one target went.
+type outcome struct {
+	InstanceID string             `json:"instanceID"`
+	Node       string             `json:"node,omitempty"`
+	Phase      v1alpha1.Phase     `json:"phase"`
+	Pods       v1alpha1.PodCounts `json:"pods"`
+	// SecondsTaken is from the first notice to the end; 0 while it goes on.
+	SecondsTaken float64 `json:"secondsTaken"`
+}
+
+// drillWatch waits for what Lifeboat makes of a drill.
+type drillWatch struct {
+	session *session
+	cluster cluster
+	targets []drill.Target
+	kind    string
+	// before are the notices that were there before the drill.
+	before map[string]bool
+	// latest is the newest that was seen of each instance's record, once it has
+	// a notice of the drill.
+	latest map[string]*v1alpha1.Interruption
+	told   *timeline
+}
+
+// beforeDrill looks at what is recorded already, so that it is not taken for
+// the drill.
+func (s *session) beforeDrill(ctx context.Context, targets []drill.Target, kind string) (*drillWatch, error) {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all v1alpha1.InterruptionList
+	if err := c.list(ctx, "interruptions", &all); err != nil {
+		return nil, err
+	}
+	w := &drillWatch{
+		session: s, cluster: c, targets: targets, kind: kind,
+		before: map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, told: newTimeline(),
+	}
+	for i := range all.Items {
+		for _, n := range all.Items[i].Spec.Notices {
+			w.before[n.ID] = true
+		}
+		w.told.news(&all.Items[i])
+	}
+	return w, nil
+}
+
+// run waits until every target's interruption is settled, showing what happens
+// if show is set. It fails where Lifeboat hears nothing, or takes too long, or
+// loses a pod.
+func (w *drillWatch) run(ctx context.Context, progress *terminal.Progress, show bool) ([]outcome, error) {
+	progress.Step("waiting for Lifeboat to record the notice")
+	hurry, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	deaf := time.AfterFunc(hearing, func() {
+		cancel(fmt.Errorf("no notice was recorded within %s: is lifeboatd running, and do the EventBridge rules reach its queue?", terminal.Duration(hearing)))
+	})
+	defer deaf.Stop()
+	late := time.AfterFunc(drill.Lead+ending, func() {
+		cancel(fmt.Errorf("the interruption is not over %s after the notice; `%s watch` shows how far it is", terminal.Duration(drill.Lead+ending), w.session.name))
+	})
+	defer late.Stop()
+
+	err := w.cluster.follow(hurry, followOptions{
+		saw: func(in *v1alpha1.Interruption) bool {
+			w.saw(in, progress, show)
+			if len(w.latest) == len(w.targets) {
+				deaf.Stop()
+			}
+			return w.isOver()
+		},
+		listed: w.isOver,
+		warn:   func(text string) { progress.Print(w.session.err, text+"\n") },
+	})
+	if ctx.Err() == nil && hurry.Err() != nil {
+		err = context.Cause(hurry)
+	}
+	if err != nil {
+		return w.outcomes(), err
+	}
+	return w.outcomes(), w.verdict()
+}
+
+func (w *drillWatch) saw(in *v1alpha1.Interruption, progress *terminal.Progress, show bool) {
+	if !w.isOurs(in) {
+		return
+	}
+	if show {
+		for _, e := range w.told.news(in) {
+			progress.Print(w.session.out, e.line(w.session.out))
+		}
+	}
+	if !w.isHeard(in) {
+		return
+	}
+	w.latest[in.Spec.InstanceID] = in
+	pods := in.Status.Pods
+	progress.Step("%s: %s, %d of %d pods moved", nodeOf(in), in.Status.Phase, pods.Moved, pods.Total)
+}
+
+func (w *drillWatch) isOurs(in *v1alpha1.Interruption) bool {
+	for _, t := range w.targets {
+		if t.InstanceID == in.Spec.InstanceID {
+			return true
+		}
+	}
+	return false
+}
+
+// isHeard reports whether the record has a notice of the drill: a spot drill
+// brings a rebalance recommendation too, which does not count.
+func (w *drillWatch) isHeard(in *v1alpha1.Interruption) bool {
+	for _, n := range in.Spec.Notices {
+		if n.Kind == w.kind && !w.before[n.ID] {
+			return true
+		}
+	}
+	return false
+}
+
+// isOver reports whether every target's interruption is settled.
+func (w *drillWatch) isOver() bool {
+	for _, t := range w.targets {
+		in := w.latest[t.InstanceID]
+		if in == nil || !isSettled(in) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *drillWatch) outcomes() []outcome {
+	var all []outcome
+	for _, t := range w.targets {
+		o := outcome{InstanceID: t.InstanceID, Node: t.Node}
+		if in := w.latest[t.InstanceID]; in != nil {
+			o.Phase, o.Pods = in.Status.Phase, in.Status.Pods
+			if done := in.Status.CompletionTime; done != nil {
+				o.SecondsTaken = done.Sub(firstNotice(in)).Round(time.Millisecond).Seconds()
+			}
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+func (w *drillWatch) verdict() error {
+	lost := map[types.UID]int32{}
+	for _, in := range w.latest {
+		lost[in.UID] = in.Status.Pods.Lost
+	}
+	return lostError(lost)
+}

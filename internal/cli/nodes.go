@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/drill"
+)
+
+var instanceID = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
+
+// nodes lists the nodes of the cluster.
+func (c cluster) nodes(ctx context.Context) ([]corev1.Node, error) {
+	var all corev1.NodeList
+	if err := c.list(ctx, "nodes", &all); err != nil {
+		return nil, err
+	}
+	return all.Items, nil
+}
+
+// findNode finds a node by its name, or by the id of its instance.
+func findNode(nodes []corev1.Node, arg string) (*corev1.Node, error) {
+	for i := range nodes {
+		if id, _ := instanceOf(&nodes[i]); nodes[i].Name == arg || id == arg {
+			return &nodes[i], nil
+		}
+	}
+	if instanceID.MatchString(arg) {
+		return nil, fmt.Errorf("no node of this cluster is instance %s", arg)
+	}
+	names := make([]string, 0, len(nodes))
+	for _, n := range nodes {
+		names = append(names, n.Name)
+	}
+	near := nearest(arg, names)
+	if len(near) == 0 {
+		return nil, fmt.Errorf("node %q not found: the cluster has no nodes; check --context", arg)
+	}
+	return nil, fmt.Errorf("node %q not found; the nearest names are %s", arg, strings.Join(near, ", "))
+}
+
+// targets makes targets of the arguments. A node's instance is the one that
+// ends its provider id. An instance id needs no node, so a cluster that does
+// not answer, or does not know it, only leaves its node's name unknown.
+func (s *session) targets(ctx context.Context, args []string) ([]drill.Target, error) {
+	named := slices.ContainsFunc(args, func(a string) bool { return !instanceID.MatchString(a) })
+	nodes, err := s.nodesOf(ctx)
+	if err != nil && named {
+		return nil, err
+	}
+	var found []drill.Target
+	for _, arg := range args {
+		node, err := findNode(nodes, arg)
+		var t drill.Target
+		switch {
+		case err == nil:
+			if t, err = targetOf(node); err != nil {
+				return nil, err
+			}
+		case instanceID.MatchString(arg):
+			t = drill.Target{InstanceID: arg}
+		default:
+			return nil, err
+		}
+		if !slices.ContainsFunc(found, func(other drill.Target) bool { return other.InstanceID == t.InstanceID }) {
+			found = append(found, t)
+		}
+	}
+	return found, nil
+}
+
+func (s *session) nodesOf(ctx context.Context) ([]corev1.Node, error) {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.nodes(ctx)
+}
+
+func targetOf(node *corev1.Node) (drill.Target, error) {
+	id, zone := instanceOf(node)
+	if id == "" {
+		return drill.Target{}, fmt.Errorf("node %s is no EC2 instance: its provider id is %q, not aws:///ZONE/INSTANCE", node.Name, node.Spec.ProviderID)
+	}
+	return drill.Target{InstanceID: id, Node: node.Name, Zone: zone}, nil
+}
+
+// instanceOf reads the instance and its zone from a node's provider id,
+// aws:///us-east-1a/i-0a1b2c3d4e5f60718; both are empty if it is none of AWS.
+func instanceOf(node *corev1.Node) (id, zone string) {
+	rest, ok := strings.CutPrefix(node.Spec.ProviderID, "aws://")
+	if !ok {
+		return "", ""
+	}
+	parts := strings.Split(rest, "/")
+	if id = parts[len(parts)-1]; !instanceID.MatchString(id) {
+		return "", ""
+	}
+	if zone = node.Labels[corev1.LabelTopologyZone]; zone == "" && len(parts) > 1 {
+		zone = parts[len(parts)-2]
+	}
+	return id, zone
+}
+
+// nearest returns the three names that take the fewest edits, nearest first.
+func nearest(name string, names []string) []string {
+	sorted := slices.Sorted(slices.Values(names))
+	slices.SortStableFunc(sorted, func(a, b string) int { return edits(name, a) - edits(name, b) })
+	return sorted[:min(3, len(sorted))]
+}
+
+// edits is the Levenshtein distance.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

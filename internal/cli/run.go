@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+)
+
+// Exit codes. They are documented in the help of the program.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitDoesNotFit  = 3
+	ExitInterrupted = 130
+)
+
+// Env is what a run of the program gets from outside.
+type Env struct {
+	// Args are the arguments, the program's own name first.
+	Args []string
+	// In, Out and Err are the standard streams.
+	In       io.Reader
+	Out, Err io.Writer
+	// Getenv reads the environment.
+	Getenv func(string) string
+}
+
+// OSEnv is the environment of this process.
+func OSEnv() Env {
+	return Env{Args: os.Args, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}
+}
+
+// Run runs the program and returns its exit code. A cancelled ctx is Ctrl-C.
+func Run(ctx context.Context, env Env) int {
+	// The libraries' own logs would tear the progress line and say nothing
+	// that the errors do not.
+	ctrllog.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	return newSession(env).run(ctx)
+}
+
+// session is one run of the program.
+type session struct {
+	env  Env
+	name string // as the user calls it: "lifeboat" or "kubectl lifeboat"
+	out  terminal.Stream
+	err  terminal.Stream
+	// typing reports whether a person can be asked.
+	typing bool
+	now    func() time.Time
+	flags  globalFlags
+	// What follows reaches outside; tests put something of their own here.
+	connect      func(ctx context.Context) (cluster, error)
+	connectCloud func(ctx context.Context, zone string) (cloud, error)
+	findSandbox  func(name string) (connection, error)
+	sandboxes    sandboxes
+}
+
+func newSession(env Env) *session {
+	s := &session{
+		env:       env,
+		name:      calledAs(env.Args),
+		out:       terminal.NewStream(env.Out, env.Getenv),
+		err:       terminal.NewStream(env.Err, env.Getenv),
+		typing:    terminal.IsTerminal(env.In),
+		now:       time.Now,
+		sandboxes: realSandboxes(),
+	}
+	s.connect = s.connectKubernetes
+	s.connectCloud = s.connectAWS
+	s.findSandbox = s.findRunningSandbox
+	return s
+}
+
+// calledAs is the name to use in help: kubectl runs a program named
+// kubectl-lifeboat as `kubectl lifeboat`.
+func calledAs(args []string) string {
+	if len(args) > 0 && strings.TrimSuffix(filepath.Base(args[0]), ".exe") == "kubectl-lifeboat" {
+		return "kubectl lifeboat"
+	}
+	return "lifeboat"
+}
+
+func (s *session) run(ctx context.Context) int {
+	root := newRoot(s)
+	root.SetArgs(s.env.Args[min(1, len(s.env.Args)):])
+	err := root.ExecuteContext(ctx)
+	var quiet exitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case ctx.Err() != nil:
+		s.err.Printf("interrupted\n")
+		return ExitInterrupted
+	case errors.As(err, &quiet) && quiet.err == nil:
+		return quiet.code
+	}
+	s.err.Printf("%s %v\n", s.err.Paint(terminal.Bad, "error:"), err)
+	if hint := s.hint(err); hint != "" {
+		s.err.Printf("%s\n", hint)
+	}
+	if quiet.code != 0 {
+		return quiet.code
+	}
+	return ExitFailed
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/scenario"
+	"github.com/lifeboat-dev/lifeboat/scenarios"
+)
+
+const defaultScenario = "first-voyage"
+
+func newSandboxDemo(s *session) *cobra.Command {
+	var f superviseFlags
+	cmd := &cobra.Command{
+		Use:   "demo [SCENARIO]",
+		Short: "Play a scenario in a sandbox of its own, and take it down again",
+		Long: fmt.Sprintf(`Play a scenario in a sandbox of its own, live, and take it down again.
+
+SCENARIO is one of those built in (%s), or the path of a
+.txtar file. Exit code 0 says that all it expects came true: in %s,
+that every pod left with its full grace period before the deadline and none
+was lost. With -o json the report alone goes to standard output.`, scenarioNames(), defaultScenario),
+		Example: `  lifeboat sandbox demo
+  lifeboat sandbox demo -o json | jq .secondsToSpare
+  lifeboat sandbox demo my-story.txtar`,
+		Args: arguments(0, 1, "at most one scenario"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := defaultScenario
+			if len(args) == 1 {
+				name = args[0]
+			}
+			return s.demo(cmd.Context(), f, name)
+		},
+	}
+	f.add(s, cmd)
+	return cmd
+}
+
+func (s *session) demo(ctx context.Context, f superviseFlags, name string) error {
+	story, err := readScenario(name)
+	if err != nil {
+		return err
+	}
+	stream := s.out
+	if s.isJSON() {
+		stream = s.err
+	}
+	options := f.options(s)
+	options.Name = f.name // if none is given, the scenario's own: a sandbox that is up is left alone
+	render, finish := s.steps()
+	options.Progress = render
+	report, err := s.sandboxes.play(ctx, story, scenario.Options{
+		Sandbox: options, Moment: scenario.RenderMoment(stream),
+	})
+	finish()
+	if report != nil {
+		if writeErr := s.writeReport(report); writeErr != nil {
+			return writeErr
+		}
+	}
+	var failed *scenario.FailedError
+	if errors.As(err, &failed) {
+		return exitError{code: ExitFailed} // the report says what failed
+	}
+	return err
+}
+
+func (s *session) writeReport(report *scenario.Report) error {
+	if s.isJSON() {
+		return s.writeJSON(report)
+	}
+	scenario.Render(s.out, report)
+	return nil
+}
+
+// scenarioNames lists the scenarios that are built in.
+func scenarioNames() string {
+	names, err := scenarios.Names()
+	if err != nil {
+		return defaultScenario // embedded files can always be listed
+	}
+	return strings.Join(names, ", ")
+}
+
+// readScenario finds a scenario: a file, if the name looks like one, else one
+// of those built in.
+func readScenario(name string) (*scenario.Scenario, error) {
+	if filepath.Ext(name) == ".txtar" || strings.ContainsRune(name, filepath.Separator) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the scenario: %w", err)
+		}
+		return scenario.Parse(filepath.Base(name), text)
+	}
+	text, err := scenarios.Read(name)
+	if err != nil {
+		return nil, usageErrorf("there is no scenario %q: write %s, or the path of a .txtar file", name, scenarioNames())
+	}
+	return scenario.Parse(name, text)
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+)
+
+// entry is one thing that happened, as `watch` tells it.
+type entry struct {
+	Time time.Time `json:"time"`
+	// SecondsSinceNotice is relative to when Lifeboat received the first notice
+	// of this interruption.
+	SecondsSinceNotice float64        `json:"secondsSinceNotice"`
+	Interruption       string         `json:"interruption"`
+	InstanceID         string         `json:"instanceID"`
+	Node               string         `json:"node"`
+	Kind               string         `json:"kind"`
+	Phase              v1alpha1.Phase `json:"phase"`
+	Reason             string         `json:"reason"`
+	Message            string         `json:"message"`
+}
+
+// timeline tells each entry of each Interruption once, however often the
+// Interruption is seen. The record keeps a bounded timeline whose middle goes
+// first, so entries are known by what they are, not by where they stand.
+type timeline struct {
+	told map[types.UID]map[v1alpha1.TimelineEntry]bool
+}
+
+func newTimeline() *timeline {
+	return &timeline{told: map[types.UID]map[v1alpha1.TimelineEntry]bool{}}
+}
+
+// news returns what has not been told yet, oldest first.
+func (t *timeline) news(in *v1alpha1.Interruption) []entry {
+	told := t.told[in.UID]
+	if told == nil {
+		told = map[v1alpha1.TimelineEntry]bool{}
+		t.told[in.UID] = told
+	}
+	origin := firstNotice(in)
+	var news []entry
+	for _, e := range in.Status.Timeline {
+		key := e
+		key.Time.Time = e.Time.UTC() // as a map key, a time must not carry a location
+		if told[key] {
+			continue
+		}
+		told[key] = true
+		news = append(news, entry{
+			Time:               e.Time.UTC(),
+			SecondsSinceNotice: e.Time.Sub(origin).Round(time.Millisecond).Seconds(),
+			Interruption:       in.Name,
+			InstanceID:         in.Spec.InstanceID,
+			Node:               nodeOf(in),
+			Kind:               in.Status.Kind,
+			Phase:              in.Status.Phase,
+			Reason:             e.Reason,
+			Message:            e.Message,
+		})
+	}
+	slices.SortStableFunc(news, func(a, b entry) int { return a.Time.Compare(b.Time) })
+	return news
+}
+
+// line is an entry as a line for people.
+func (e entry) line(s terminal.Stream) string {
+	offset := terminal.Offset(time.Duration(e.SecondsSinceNotice * float64(time.Second)))
+	return fmt.Sprintf("%-8s  %s  %s  %s\n", offset, s.Paint(terminal.Bold, e.Node), s.Paint(styleOf(e.Reason), fmt.Sprintf("%-14s", e.Reason)), e.Message)
+}
+
+func styleOf(reason string) terminal.Style {
+	switch reason {
+	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden:
+		return terminal.Bad
+	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHeld:
+		return terminal.Warn
+	case v1alpha1.ReasonDrained, v1alpha1.ReasonCompleted, v1alpha1.ReasonPutBack:
+		return terminal.Good
+	}
+	return terminal.Plain
+}
+
+// firstNotice is when the first notice of the interruption under way was
+// received.
+func firstNotice(in *v1alpha1.Interruption) time.Time {
+	var first time.Time
+	for _, n := range in.Spec.Notices {
+		if since := in.Status.Since; since != nil && !n.ReceivedTime.After(since.Time) {
+			continue
+		}
+		if first.IsZero() || n.ReceivedTime.Time.Before(first) {
+			first = n.ReceivedTime.Time
+		}
+	}
+	if first.IsZero() {
+		return in.CreationTimestamp.Time
+	}
+	return first
+}
+
+// nodeOf is the node of an Interruption, or its instance where there is none.
+func nodeOf(in *v1alpha1.Interruption) string {
+	switch {
+	case in.Status.NodeName != "":
+		return in.Status.NodeName
+	case in.Spec.NodeName != "":
+		return in.Spec.NodeName
+	}
+	return in.Spec.InstanceID
+}
+
+// isAbout reports whether an Interruption is about the node or instance of
+// this name.
+func isAbout(in *v1alpha1.Interruption, name string) bool {
+	return name == in.Status.NodeName || name == in.Spec.NodeName || name == in.Spec.InstanceID || name == in.Name
+}
+
+// isCompleted reports whether nothing is left to do: the record was completed
+// and no notice came since.
+func isCompleted(in *v1alpha1.Interruption) bool {
+	done := in.Status.CompletionTime
+	return done != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool {
+		return n.ReceivedTime.After(done.Time)
+	})
+}
+
+// isSettled reports whether no pod is going to be moved any more: completed, or
+// the decision was to do no more than to tell. A record whose newest notice the
+// controller has not looked at yet is not settled.
+func isSettled(in *v1alpha1.Interruption) bool {
+	if n := len(in.Spec.Notices); n > 0 && in.Status.LastNoticeID != in.Spec.Notices[n-1].ID {
+		return false
+	}
+	switch in.Status.Phase {
+	case v1alpha1.PhaseNotified, v1alpha1.PhaseIgnored, v1alpha1.PhaseCancelled:
+		return true
+	}
+	return isCompleted(in)
+}
