@@ -26,6 +26,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
@@ -105,6 +106,7 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 		Scheme: scheme,
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
+			NewInformer:      listwatch.NewInformer,
 			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: nodeindex.Slim}},
 		},
 		Metrics:                       metricsserver.Options{BindAddress: c.MetricsAddress},

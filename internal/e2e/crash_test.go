@@ -42,6 +42,7 @@ func (r *rig) reclaim(in ec2.Instance) {
 func (l *ledger) check(t *testing.T, doomed ec2.Instance, pods int, record *v1alpha1.Interruption) {
 	t.Helper()
 	deadline := record.Status.Deadline.Time.Time
+	l.closeOn(t, doomed)
 	left := l.on(doomed.PrivateDNSName)
 	if len(left) != pods {
 		t.Errorf("%d pods were on the doomed node, %d in the books: one landed on it after the notice", pods, len(left))
@@ -63,6 +64,27 @@ func (l *ledger) check(t *testing.T, doomed ec2.Instance, pods int, record *v1al
 	}
 	if want := (v1alpha1.PodCounts{Total: int32(pods), Moved: int32(pods)}); record.Status.Pods != want {
 		t.Errorf("the record counts %+v, want %+v", record.Status.Pods, want)
+	}
+}
+
+// closeOn waits until the books know that every pod of the node is gone: their
+// own watch may be behind the record, by seconds where the API server was away.
+func (l *ledger) closeOn(t *testing.T, doomed ec2.Instance) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		open := l.where(func(a account) bool { return a.node == doomed.PrivateDNSName && a.gone.IsZero() })
+		if len(open) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }
 

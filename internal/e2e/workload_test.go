@@ -11,12 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/kwok"
 )
 
@@ -102,8 +104,8 @@ func (r *rig) openLedger() *ledger {
 		r.t.Fatal(err)
 	}
 	l := &ledger{pods: map[types.UID]*account{}}
-	informer := cache.NewSharedIndexInformer(
-		cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "pods", "default", nil), &corev1.Pod{}, 0, nil)
+	pods := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "pods", "default", fields.Everything())
+	informer := listwatch.NewInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    l.seen,
 		UpdateFunc: func(_, pod any) { l.seen(pod) },

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 )
 
 // Watcher watches the pods of the nodes it was asked about.
@@ -86,7 +88,7 @@ func (w *Watcher) Watched() int {
 }
 
 func (w *Watcher) begin(ctx context.Context, node string) (*nodeWatch, error) {
-	informer := cache.NewSharedIndexInformer(w.listWatch(node), &corev1.Pod{}, 0, nil)
+	informer := listwatch.NewInformer(w.listWatch(node), &corev1.Pod{}, 0, cache.Indexers{})
 	if err := informer.SetTransform(slim); err != nil {
 		return nil, fmt.Errorf("watching pods of node %s: %w", node, err)
 	}

@@ -77,7 +77,7 @@ var floors = [][]string{
 	{"internal/intake/sqs", "internal/drill"},
 	{"internal/intake", "internal/action", "internal/podwatch", "internal/nodeindex", "internal/wiring", "internal/forecast"},
 	{"internal/policy", "internal/drain"},
-	{"internal/wiring/pattern"},
+	{"internal/wiring/pattern", "internal/listwatch"},
 	{"internal/notice"},
 	{"api/", "internal/version", "charts/", "scenarios"},
 }
@@ -133,12 +133,12 @@ var rules = []struct {
 		reason: "others vendor the API alone",
 	},
 	{
-		packages:  `^(internal/(controller|action|podwatch|nodeindex|notice|policy|drain)|api)`,
+		packages:  `^(internal/(controller|action|podwatch|listwatch|nodeindex|notice|policy|drain)|api)`,
 		forbidden: `aws-sdk-go`,
 		reason:    "the core does not know which cloud it is on",
 	},
 	{
-		packages:  `^internal/(intake|policy|drain|notice|action|controller|podwatch|nodeindex|app)|^cmd/lifeboatd`,
+		packages:  `^internal/(intake|policy|drain|notice|action|controller|podwatch|listwatch|nodeindex|app)|^cmd/lifeboatd`,
 		forbidden: `lifeboat/internal/(awsemu|sandbox|cli|testkit)`,
 		reason:    "what runs in clusters carries nothing of the sandbox",
 	},

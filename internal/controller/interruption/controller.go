@@ -57,7 +57,7 @@ type Controller struct{ Options }
 func New(o Options) *Controller { return &Controller{Options: o} }
 
 // Reconcile moves one interruption one step closer to done.
-func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (_ reconcile.Result, err error) {
+func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (result reconcile.Result, err error) {
 	if !in.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
@@ -69,7 +69,14 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("node", in.Spec.NodeName))
 
 	report := begin(in, now)
-	defer func() { err = errors.Join(err, c.close(ctx, report)) }()
+	defer func() {
+		switch failed := c.close(ctx, report); {
+		case apierrors.IsConflict(failed) && err == nil:
+			result = reconcile.Result{RequeueAfter: lookAgain} // the cache was behind, or a notice joined
+		case failed != nil:
+			result, err = reconcile.Result{}, errors.Join(err, failed)
+		}
+	}()
 
 	facts, err := c.observe(ctx, in, now)
 	if err != nil {

@@ -1,0 +1,69 @@
+// Package listwatch keeps watches from falling asleep while the API server is
+// away. A client-go reflector backs off for up to a minute, which is half of a
+// spot instance's notice; here a request that did not get through is repeated
+// every second or so until it does.
+package listwatch
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// pause is the least time between two tries; up to as much again is added at
+// random, so that many watches do not come back as one.
+const pause = 500 * time.Millisecond
+
+// Persistent returns a ListerWatcher that repeats requests which did not get
+// through to an API server that works. Answers, errors included, are passed on.
+func Persistent(lw cache.ListerWatcher) cache.ListerWatcher {
+	inner := cache.ToListerWatcherWithContext(lw)
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return repeat(ctx, func() (runtime.Object, error) { return inner.ListWithContext(ctx, o) })
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return repeat(ctx, func() (watch.Interface, error) { return inner.WatchWithContext(ctx, o) })
+		},
+	}
+}
+
+// NewInformer makes a shared informer that is persistent; it has the shape that
+// controller-runtime's cache takes.
+func NewInformer(lw cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(Persistent(lw), object, resync, indexers)
+}
+
+func repeat[T any](ctx context.Context, request func() (T, error)) (T, error) {
+	for {
+		answer, err := request()
+		if err == nil || !unanswered(err) {
+			return answer, err
+		}
+		timer := time.NewTimer(pause + rand.N(pause))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return answer, err
+		case <-timer.C:
+		}
+	}
+}
+
+// unanswered reports whether a request did not reach an API server that works:
+// the connection failed, or something on the way, or the server as it starts or
+// stops, said that it is unavailable.
+func unanswered(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return !errors.Is(err, context.Canceled)
+	}
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+}
