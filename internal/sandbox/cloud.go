@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+)
+
+// cloud is the AWS emulator, on a port that can be out of order for a while.
+type cloud struct {
+	server *awsemu.Server
+	gate   *gate
+	serve  *background
+}
+
+func newCloud(account, region string, log *slog.Logger) (*cloud, error) {
+	server, err := awsemu.New(awsemu.Options{Account: account, Region: region, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	listener, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("opening the AWS emulator: %w", err)
+	}
+	g := &gate{Listener: listener, through: map[net.Conn]struct{}{}}
+	return &cloud{
+		server: server, gate: g,
+		serve: inBackground(func(ctx context.Context) error { return server.Serve(ctx, g) }),
+	}, nil
+}
+
+func (c *cloud) stop() error {
+	err := c.serve.stop()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (c *cloud) endpoint() string { return "http://" + c.gate.Addr().String() }
+
+func (c *cloud) config() aws.Config {
+	return aws.Config{
+		Region:       c.server.Region(),
+		BaseEndpoint: aws.String(c.endpoint()),
+		Credentials:  credentials.NewStaticCredentialsProvider(accessKeyID, secretAccessKey, ""),
+	}
+}
+
+// gate is a listener that can be shut: connections that are open are cut, and new
+// ones hung up on.
+type gate struct {
+	net.Listener
+
+	mu      sync.Mutex
+	closed  bool
+	through map[net.Conn]struct{}
+}
+
+// Accept returns the next connection that the gate lets through.
+func (g *gate) Accept() (net.Conn, error) {
+	for {
+		conn, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		g.mu.Lock()
+		if !g.closed {
+			g.through[conn] = struct{}{}
+			g.mu.Unlock()
+			return &gated{Conn: conn, gate: g}, nil
+		}
+		g.mu.Unlock()
+		conn.Close()
+	}
+}
+
+func (g *gate) shut(closed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = closed
+	if closed {
+		for conn := range g.through {
+			conn.Close()
+		}
+	}
+}
+
+// gated is a connection that came through the gate.
+type gated struct {
+	net.Conn
+	gate *gate
+}
+
+// Close closes it, and the gate forgets it.
+func (c *gated) Close() error {
+	c.gate.mu.Lock()
+	delete(c.gate.through, c.Conn)
+	c.gate.mu.Unlock()
+	return c.Conn.Close()
+}

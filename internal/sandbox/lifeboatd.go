@@ -1,0 +1,165 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/process"
+)
+
+// lifeboatPatience is how long lifeboatd may take to become ready.
+const lifeboatPatience = 30 * time.Second
+
+// firstLifeboat is the step of Up.
+func (s *Sandbox) firstLifeboat(ctx context.Context, detail func(string)) error {
+	if s.opts.NoLifeboat {
+		detail("left out")
+		return nil
+	}
+	if err := s.StartLifeboat(ctx); err != nil {
+		return err
+	}
+	detail("takes notices in from the queue")
+	return nil
+}
+
+// StartLifeboat starts lifeboatd, which from then on is started again whenever it
+// ends, and returns when it is ready. It does nothing if it runs.
+func (s *Sandbox) StartLifeboat(ctx context.Context) error {
+	if s.lifeboat == nil {
+		k, err := s.newLifeboat()
+		if err != nil {
+			return err
+		}
+		s.lifeboat = k
+	}
+	if err := s.lifeboat.start(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lifeboatPatience)
+	defer cancel()
+	return waitFor(ctx, "lifeboatd to become ready", func(ctx context.Context) (bool, error) {
+		return ready(ctx, s.lifeboatAddr), s.lifeboatTrouble()
+	})
+}
+
+// StopLifeboat stops lifeboatd in an orderly way, until it is started again.
+func (s *Sandbox) StopLifeboat() error {
+	if s.lifeboat == nil {
+		return nil
+	}
+	return s.lifeboat.stop()
+}
+
+// KillLifeboat kills lifeboatd with SIGKILL. It is started again, as a
+// Deployment would.
+func (s *Sandbox) KillLifeboat() error {
+	if s.lifeboat == nil {
+		return fmt.Errorf("killing lifeboatd: it does not run")
+	}
+	if err := s.lifeboat.kill(); err != nil {
+		return fmt.Errorf("killing lifeboatd: %w", err)
+	}
+	return nil
+}
+
+// LifeboatLog is where lifeboatd writes.
+func (s *Sandbox) LifeboatLog() string { return s.path("lifeboatd.log") }
+
+const lifeboatPart = "lifeboatd"
+
+func (s *Sandbox) newLifeboat() (*keeper, error) {
+	program, err := findLifeboatd(s.opts.Lifeboatd)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := s.cluster.UserKubeconfig(lifeboatUser)
+	if err != nil {
+		return nil, err
+	}
+	health, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	st := s.State()
+	args := append([]string{
+		"controller",
+		"--kubeconfig=" + kubeconfig,
+		"--queue-url=" + st.QueueURL,
+		"--account=" + st.Account,
+		"--region=" + st.Region,
+		"--health-probe-bind-address=" + health,
+		"--metrics-bind-address=" + metrics,
+		// One replica: a lease would only make the next one wait after a kill.
+		"--leader-elect=false",
+		"--leader-election-namespace=" + lifeboatNamespace,
+	}, s.opts.LifeboatdArgs...)
+	part := Part{Name: lifeboatPart, Address: "http://" + metrics + "/metrics", Log: s.LifeboatLog()}
+	started := func(pid int) { s.partStarted(part, pid) }
+	s.lifeboatAddr = health
+	options := process.Options{
+		Name: lifeboatPart, Path: program, Args: args, Env: lifeboatEnv(st), Dir: s.opts.Dir, LogFile: s.LifeboatLog(),
+	}
+	return &keeper{
+		name: lifeboatPart, log: s.log, started: started,
+		launch: func(ctx context.Context) (*process.Process, error) { return process.Start(ctx, options) },
+	}, nil
+}
+
+// lifeboatEnv is the environment without a developer's own AWS and Kubernetes,
+// which lifeboatd must not find by mistake.
+func lifeboatEnv(st State) []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "AWS_") && !strings.HasPrefix(kv, "KUBE") {
+			env = append(env, kv)
+		}
+	}
+	for _, v := range st.Env()[1:] { // its kubeconfig is its own
+		env = append(env, v.Name+"="+v.Value)
+	}
+	return append(env, "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null")
+}
+
+// lifeboatTrouble is what its last end has to say, if it keeps ending.
+func (s *Sandbox) lifeboatTrouble() error {
+	p, err := s.lifeboat.current()
+	if err != nil {
+		return err
+	}
+	return p.Err()
+}
+
+// ready asks for /readyz.
+func ready(ctx context.Context, addr string) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// freePort returns a loopback address that nobody listens on now.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("finding a free port: %w", err)
+	}
+	return l.Addr().String(), l.Close()
+}

@@ -1,0 +1,115 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+)
+
+const (
+	// DefaultName is the sandbox that commands mean unless they name one.
+	DefaultName      = "default"
+	defaultBootDelay = 2 * time.Second
+)
+
+// Options say what sandbox to make. The zero value makes the default one.
+type Options struct {
+	// Name tells sandboxes apart; several live side by side. Lower-case letters,
+	// digits and -, at most 30.
+	Name string
+	// Dir holds everything that the sandbox writes. It is made, and removed when
+	// the sandbox goes. Default: DefaultDir(Name).
+	Dir string
+	// Account and Region are those of the emulated AWS.
+	Account, Region string
+	// BootDelay is the time from the launch of an instance to its Node; default 2 s.
+	BootDelay time.Duration
+	// Lifeboatd is the path of the program; default: beside the running one, else
+	// on $PATH.
+	Lifeboatd string
+	// LifeboatdArgs are added to its command line.
+	LifeboatdArgs []string
+	// NoLifeboat leaves lifeboatd out, until StartLifeboat.
+	NoLifeboat bool
+	// Progress hears of every step of coming up and going down. It may be nil.
+	Progress func(Step)
+}
+
+var nameFormat = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$`)
+
+func (o Options) complete() (Options, error) {
+	if o.Name == "" {
+		o.Name = DefaultName
+	}
+	if !nameFormat.MatchString(o.Name) {
+		return o, fmt.Errorf("sandbox name %q: use lower-case letters, digits and -, at most 30 of them", o.Name)
+	}
+	if o.Dir == "" {
+		dir, err := DefaultDir(o.Name)
+		if err != nil {
+			return o, err
+		}
+		o.Dir = dir
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return o, fmt.Errorf("finding the sandbox's directory: %w", err)
+	}
+	o.Dir = dir
+	if o.Account == "" {
+		o.Account = awsemu.DefaultAccount
+	}
+	if o.Region == "" {
+		o.Region = awsemu.DefaultRegion
+	}
+	if o.BootDelay == 0 {
+		o.BootDelay = defaultBootDelay
+	}
+	if o.Progress == nil {
+		o.Progress = func(Step) {}
+	}
+	return o, nil
+}
+
+// DefaultDir is where a sandbox of this name is kept:
+// $XDG_STATE_HOME/lifeboat/sandbox/<name>, or lifeboat/sandbox/<name> in the
+// user's cache directory.
+func DefaultDir(name string) (string, error) {
+	base, err := baseDir()
+	return filepath.Join(base, name), err
+}
+
+func baseDir() (string, error) {
+	if state := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "lifeboat", "sandbox"), nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding a place for sandboxes: %w: set XDG_STATE_HOME to a directory", err)
+	}
+	return filepath.Join(cache, "lifeboat", "sandbox"), nil
+}
+
+// findLifeboatd looks where `make build` and a package would have put it.
+func findLifeboatd(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "lifeboatd")
+		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath("lifeboatd")
+	if err != nil {
+		return "", errors.New("finding lifeboatd: it is neither beside this program nor on $PATH: run `make build`")
+	}
+	return path, nil
+}

@@ -1,0 +1,206 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/kwok"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/process"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+)
+
+// The steps of Up. Each takes how to tell of details.
+
+func (s *Sandbox) ensurePrograms(ctx context.Context, detail func(string)) error {
+	var err error
+	s.programs, err = assets.Ensure(ctx, &lineWriter{line: detail})
+	if err != nil {
+		return err
+	}
+	detail("Kubernetes " + s.programs.KubernetesVersion + ", kwok " + s.programs.KwokVersion)
+	return nil
+}
+
+func (s *Sandbox) startControlPlane(ctx context.Context, detail func(string)) error {
+	cluster, err := controlplane.Start(ctx, controlplane.Options{
+		Binary: s.programs.Kubernetes, Dir: s.path("control-plane"), NodeMonitorGracePeriod: nodeGrace,
+	})
+	if err != nil {
+		return err
+	}
+	s.cluster = cluster
+	s.know(func(st *State) { st.Kubeconfig = cluster.Kubeconfig() })
+	s.partStarted(s.clusterPart(), cluster.PID())
+	detail("API server on " + cluster.URL())
+	return cluster.WaitDefaultServiceAccount(ctx, "default")
+}
+
+func (s *Sandbox) clusterPart() Part {
+	return Part{
+		Name: "control plane", Address: s.cluster.URL(), Version: s.programs.KubernetesVersion, Log: s.cluster.LogFile(),
+	}
+}
+
+func (s *Sandbox) startCloud(_ context.Context, detail func(string)) error {
+	c, err := newCloud(s.opts.Account, s.opts.Region, s.log)
+	if err != nil {
+		return err
+	}
+	s.cloud = c
+	s.know(func(st *State) { st.AWSEndpoint = c.endpoint() })
+	s.partStarted(Part{Name: "AWS emulator", Address: c.endpoint(), Log: s.path("sandbox.log")}, os.Getpid())
+	detail(c.endpoint())
+	return nil
+}
+
+func (s *Sandbox) startMachines(ctx context.Context, detail func(string)) error {
+	if err := s.startKwok(ctx); err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(s.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	sim := machines.New(s.EC2(), client, machines.Options{BootDelay: s.opts.BootDelay, Region: s.opts.Region, Log: s.log})
+	s.machines = inBackground(sim.Run)
+	detail(fmt.Sprintf("nodes register %s after launch", s.opts.BootDelay))
+	return nil
+}
+
+// startKwok starts kwok, and starts it again should it end.
+func (s *Sandbox) startKwok(ctx context.Context) error {
+	dir := s.path("kwok")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making kwok's directory: %w", err)
+	}
+	options := kwok.Options{
+		Binary: s.programs.Kwok, Kubeconfig: s.cluster.Kubeconfig(), Dir: dir, KubeletVersion: s.programs.KubernetesVersion,
+	}
+	part := Part{Name: "kwok", Version: s.programs.KwokVersion, Log: filepath.Join(dir, "kwok.log")}
+	s.kwok = &keeper{
+		name: part.Name, log: s.log,
+		launch:  func(ctx context.Context) (*process.Process, error) { return kwok.Start(ctx, options) },
+		started: func(pid int) { s.partStarted(part, pid) },
+	}
+	return s.kwok.start(ctx)
+}
+
+// partStarted notes that a part was started, perhaps again.
+func (s *Sandbox) partStarted(part Part, pid int) {
+	part.PID = pid
+	s.know(func(st *State) {
+		st.setPart(part)
+		if err := st.write(); err != nil {
+			s.log.Warn("state file not written", "err", err)
+		}
+	})
+}
+
+// setPart adds a part, or replaces the one of that name.
+func (s *State) setPart(p Part) {
+	for i := range s.Parts {
+		if s.Parts[i].Name == p.Name {
+			s.Parts[i] = p
+			return
+		}
+	}
+	s.Parts = append(s.Parts, p)
+}
+
+func (s *Sandbox) wire(ctx context.Context, detail func(string)) error {
+	w := s.Wiring()
+	applied, err := wiring.Apply(ctx, s.WiringClients(), w)
+	if err != nil {
+		return err
+	}
+	s.know(func(st *State) { st.QueueURL, st.DeadLetterURL = applied.QueueURL, applied.DeadLetterURL })
+	var rules []string
+	for _, r := range w.Rules {
+		rules = append(rules, strings.TrimPrefix(r.Name, "lifeboat-"+clusterName+"-"))
+	}
+	detail("queue " + w.Queue.Name + ", rules " + strings.Join(rules, ", "))
+	return nil
+}
+
+// WiringClients are clients of the emulated AWS for wiring.Apply.
+func (s *Sandbox) WiringClients() wiring.Clients {
+	cfg := s.AWSConfig()
+	return wiring.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)}
+}
+
+// StopAPIServer stops the control plane, as an outage would: at once.
+func (s *Sandbox) StopAPIServer() { s.cluster.Kill9() }
+
+// StartAPIServer starts the control plane again, with its data, on its port.
+func (s *Sandbox) StartAPIServer(ctx context.Context) error {
+	if err := s.cluster.Restart(ctx); err != nil {
+		return err
+	}
+	s.partStarted(s.clusterPart(), s.cluster.PID())
+	// What kwok did at the moment of the outage may be lost to it. It starts again.
+	return s.kwok.kill()
+}
+
+// StopAWS makes the AWS emulator unreachable, as an outage would; in it, time goes
+// on.
+func (s *Sandbox) StopAWS() { s.cloud.gate.shut(true) }
+
+// StartAWS makes it reachable again.
+func (s *Sandbox) StartAWS() { s.cloud.gate.shut(false) }
+
+// background is a function that runs until it is stopped.
+type background struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // read after done
+}
+
+func inBackground(run func(context.Context) error) *background {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &background{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(b.done)
+		b.err = run(ctx)
+	}()
+	return b
+}
+
+// stop ends it and returns what it returned.
+func (b *background) stop() error {
+	b.cancel()
+	<-b.done
+	return b.err
+}
+
+// waitFor asks until ok says yes, every 50 ms, or ctx ends.
+func waitFor(ctx context.Context, what string, ok func(context.Context) (bool, error)) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		done, err := ok(ctx)
+		if done {
+			return nil
+		}
+		if err != nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx)), last)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/process"
+)
+
+func TestAKeptProgramIsStartedAgain(t *testing.T) {
+	dir := t.TempDir()
+	pids := make(chan int, 10)
+	k := &keeper{
+		name: "sleep", log: slog.New(slog.DiscardHandler), started: func(pid int) { pids <- pid },
+		launch: func(ctx context.Context) (*process.Process, error) {
+			return process.Start(ctx, process.Options{Name: "sleep", Path: "/bin/sleep", Args: []string{"60"}, LogFile: filepath.Join(dir, "log")})
+		},
+	}
+	if err := k.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := k.stop(); err != nil {
+			t.Error(err)
+		}
+		if _, err := k.current(); err == nil {
+			t.Error("it is kept after stop")
+		}
+		if err := k.kill(); err == nil {
+			t.Error("what was stopped could be killed")
+		}
+	}()
+	first := <-pids
+	if err := k.start(t.Context()); err != nil || len(pids) != 0 {
+		t.Errorf("starting it again: %v, %d more processes", err, len(pids))
+	}
+	for range 2 {
+		if err := k.kill(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case pid := <-pids:
+			if pid == first {
+				t.Error("the same process again")
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("it was not started again")
+		}
+	}
+}
+
+func TestAGateThatIsShutCutsConnections(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{Listener: listener, through: map[net.Conn]struct{}{}}
+	entered := make(chan struct{}, 1)
+	var slow atomic.Bool
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if slow.Load() {
+			entered <- struct{}{}
+			<-r.Context().Done()
+		}
+	}))
+	server.Listener.Close()
+	server.Listener = g
+	server.Start()
+	defer server.Close()
+	get := func() error {
+		resp, err := server.Client().Get(server.URL)
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	}
+	if err := get(); err != nil {
+		t.Fatal(err)
+	}
+	slow.Store(true)
+	polling := make(chan error, 1)
+	go func() { polling <- get() }()
+	<-entered
+	g.shut(true)
+	if err := <-polling; err == nil {
+		t.Error("a request under way was answered after the gate was shut")
+	}
+	slow.Store(false)
+	if err := get(); err == nil {
+		t.Error("a new request came through")
+	}
+	g.shut(false)
+	if err := get(); err != nil {
+		t.Errorf("after it was opened: %v", err)
+	}
+}
+
+func TestLock(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sb")
+	if yes, err := held(dir); yes || err != nil {
+		t.Errorf("held before it was there: %v, %v", yes, err)
+	}
+	l, err := takeLock(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "leftover"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := takeLock(t.Context(), dir); !errors.Is(err, ErrRunning) {
+		t.Errorf("taken twice: %v", err)
+	}
+	if yes, err := held(dir); !yes || err != nil {
+		t.Errorf("held: %v, %v", yes, err)
+	}
+	if err := l.clear(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%d files are left after clearing, %v: want the lock", len(entries), err)
+	}
+	if err := l.remove(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory is still there: %v", err)
+	}
+}
+
+func TestOptionsRefuseWrongNames(t *testing.T) {
+	for _, name := range []string{"Up", "a/b", "..", "a-very-long-name-that-nobody-would-type"} {
+		if _, err := New(Options{Name: name}); err == nil {
+			t.Errorf("the name %q was taken", name)
+		}
+	}
+	t.Setenv("XDG_STATE_HOME", "/somewhere")
+	if dir, err := DefaultDir("x"); dir != "/somewhere/lifeboat/sandbox/x" || err != nil {
+		t.Errorf("DefaultDir() = %s, %v", dir, err)
+	}
+}
+
+func TestExportsAreQuoted(t *testing.T) {
+	got := State{Kubeconfig: "/it's/here", AWSEndpoint: "http://127.0.0.1:1", Region: "us-east-1", AccessKeyID: "a", SecretAccessKey: "b"}.Exports()
+	want := `export KUBECONFIG='/it'\''s/here'
+export AWS_ENDPOINT_URL='http://127.0.0.1:1'
+export AWS_REGION='us-east-1'
+export AWS_ACCESS_KEY_ID='a'
+export AWS_SECRET_ACCESS_KEY='b'
+`
+	if got != want {
+		t.Errorf("exports:\n%s\nwant:\n%s", got, want)
+	}
+}

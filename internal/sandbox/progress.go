@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+)
+
+// Step is one line of progress. A step is told when it begins, perhaps with
+// details while it goes on, and when it is done.
+type Step struct {
+	// Name says what it is, such as "control plane".
+	Name string `json:"name"`
+	// Detail is how far it has come, and in the end what came of it.
+	Detail string `json:"detail,omitempty"`
+	// Done says that it has ended, after Took.
+	Done bool          `json:"done,omitempty"`
+	Took time.Duration `json:"took,omitempty"`
+}
+
+// slow is when a step is worth telling of before it is done, where lines do not
+// move.
+const slow = 3 * time.Second
+
+// RenderStep writes steps to a stream: a moving line for the one under way on a
+// terminal, a line for each that is done everywhere. Call finish at the end.
+func RenderStep(s terminal.Stream) (render func(Step), finish func()) {
+	var mu sync.Mutex
+	var began time.Time
+	var name string
+	var moving *terminal.Progress // nil between two steps, so that others can write
+	stop := func() {
+		if moving != nil {
+			moving.Stop()
+			moving = nil
+		}
+	}
+	render = func(st Step) {
+		mu.Lock()
+		defer mu.Unlock()
+		if st.Done {
+			stop()
+			line := fmt.Sprintf("%s %-16s %5.1f s  %s", s.Paint(terminal.Good, "✓"), st.Name, st.Took.Seconds(), s.Paint(terminal.Dim, st.Detail))
+			s.Printf("%s\n", strings.TrimRight(line, " "))
+			return
+		}
+		if st.Name != name {
+			name, began = st.Name, time.Now()
+		}
+		if !s.TTY && time.Since(began) < slow {
+			return
+		}
+		if moving == nil {
+			moving = terminal.NewProgress(s)
+		}
+		moving.Step("%s", strings.TrimSuffix(st.Name+": "+st.Detail, ": "))
+	}
+	finish = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stop()
+	}
+	return render, finish
+}
+
+// run does one step and tells of it.
+func (o Options) run(name string, f func(detail func(string)) error) error {
+	began := time.Now()
+	var mu sync.Mutex
+	last := ""
+	o.Progress(Step{Name: name})
+	err := f(func(detail string) {
+		mu.Lock()
+		defer mu.Unlock()
+		last = detail
+		o.Progress(Step{Name: name, Detail: detail})
+	})
+	if err != nil {
+		return err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	o.Progress(Step{Name: name, Detail: last, Done: true, Took: time.Since(began)})
+	return nil
+}
+
+// lineWriter hands over what is written line by line.
+type lineWriter struct {
+	line func(string)
+	rest []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, ok := bytes.Cut(w.rest, []byte("\n"))
+		if !ok {
+			return len(p), nil
+		}
+		w.rest = rest
+		if text := strings.TrimSpace(string(line)); text != "" {
+			w.line(text)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package scenario
+
+import "time"
+
+// MomentKind is a kind of thing that happens.
+type MomentKind string
+
+// What happens, as seen from the machines and on the API server.
+const (
+	MomentStep      MomentKind = "step"      // a line of the script that took effect
+	MomentJoined    MomentKind = "joined"    // a node came up
+	MomentNotice    MomentKind = "notice"    // AWS warned of the end of an instance
+	MomentRebalance MomentKind = "rebalance" // AWS recommended rebalancing
+	MomentHeard     MomentKind = "heard"     // Lifeboat recorded a notice
+	MomentSays      MomentKind = "says"      // Lifeboat reported a decision or a reason
+	MomentCordoned  MomentKind = "cordoned"  // new pods are kept off a node
+	MomentAtRisk    MomentKind = "at-risk"   // new pods prefer other nodes
+	MomentOpen      MomentKind = "open"      // a node is as it was before
+	MomentAsked     MomentKind = "asked"     // a pod was asked to stop
+	MomentShortened MomentKind = "shortened" // a stopping pod's grace was cut down
+	MomentWhole     MomentKind = "whole"     // a pod ended with its stop work done
+	MomentCut       MomentKind = "cut"       // a pod was killed in its stop work
+	MomentLost      MomentKind = "lost"      // a pod was never asked, and its machine is gone
+	MomentReady     MomentKind = "ready"     // a pod that took another's place is Ready
+	MomentEmpty     MomentKind = "empty"     // no pod is left that had to leave
+	MomentDeadline  MomentKind = "deadline"  // what the notice said is due
+	MomentDark      MomentKind = "dark"      // a machine lost its power
+	MomentNotReady  MomentKind = "not-ready" // Kubernetes noticed that a node is silent
+	MomentGone      MomentKind = "gone"      // a Node was deleted
+	MomentMet       MomentKind = "met"       // an expectation holds
+	MomentFailed    MomentKind = "failed"    // an expectation does not hold
+)
+
+// Moment is one line of the timeline.
+type Moment struct {
+	Time time.Time `json:"time"`
+	// Seconds is the time since the notice; nil before it.
+	Seconds *float64   `json:"seconds,omitempty"`
+	Kind    MomentKind `json:"kind"`
+	// Node is what the script calls it.
+	Node string `json:"node,omitempty"`
+	// Pod is namespace/name.
+	Pod string `json:"pod,omitempty"`
+	// Text is a sentence for people.
+	Text string `json:"text"`
+}

@@ -1,0 +1,226 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
+)
+
+// Options are how to play a scenario.
+type Options struct {
+	// Sandbox says where. Its name defaults to that of the scenario.
+	Sandbox sandbox.Options
+	// Moment hears the timeline live, one moment at a time. It may be nil.
+	Moment func(Moment)
+}
+
+// Run makes a sandbox, plays a scenario on it, and takes the sandbox down, also
+// when ctx ends. The report is there whenever the script was played to its end.
+// The error is a *FailedError where expectations did not hold.
+func Run(ctx context.Context, sc *Scenario, o Options) (_ *Report, err error) {
+	if o.Sandbox.Name == "" {
+		o.Sandbox.Name = sandboxName(sc.Name)
+	}
+	sb, err := sandbox.New(o.Sandbox)
+	if err != nil {
+		return nil, err
+	}
+	if err := sb.Up(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, sb.Down()) }()
+	return Play(ctx, sc, sb, o.Moment)
+}
+
+// sandboxName makes of a scenario's name what a sandbox's may be.
+func sandboxName(name string) string {
+	const longest = 30
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return strings.Trim(clean[:min(len(clean), longest)], "-")
+}
+
+// Play plays a scenario on a sandbox that is up and has no nodes yet.
+func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Moment)) (*Report, error) {
+	if moment == nil {
+		moment = func(Moment) {}
+	}
+	p := &player{scenario: sc, sandbox: sb, watcher: newWatcher(moment)}
+	if err := p.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer p.end()
+	for _, step := range sc.Steps {
+		if err := p.step(ctx, step); err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, &ParseError{File: sc.Name + ending, Line: step.Line, Err: err}
+		}
+	}
+	var report *Report
+	p.do(func(w *World) []Moment { report = w.report(sc, p.failures); return nil })
+	if len(p.failures) > 0 {
+		return report, &FailedError{Scenario: sc.Name, Failures: p.failures}
+	}
+	return report, nil
+}
+
+// player is a scenario being played.
+type player struct {
+	*watcher
+	scenario *Scenario
+	sandbox  *sandbox.Sandbox
+	client   client.Client
+	nodes    map[string]ec2.Instance // by what the script calls them
+	rules    []string                // names of the rules that there are
+	failures []string
+	stops    []func()
+}
+
+func (p *player) begin(ctx context.Context) error {
+	p.nodes = map[string]ec2.Instance{}
+	s, err := scheme()
+	if err != nil {
+		return err
+	}
+	p.client, err = client.New(p.sandbox.RESTConfig(), client.Options{Scheme: s})
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	stop, err := p.watch(ctx, p.sandbox.RESTConfig())
+	if err != nil {
+		return err
+	}
+	p.stops = append(p.stops, stop, p.sandbox.EC2().Subscribe(p.machine))
+	for _, r := range p.sandbox.Wiring().Rules {
+		p.rules = append(p.rules, r.Name)
+	}
+	return nil
+}
+
+func (p *player) end() {
+	for _, stop := range p.stops {
+		stop()
+	}
+}
+
+// tell adds a moment of the player's own.
+func (p *player) tell(kind MomentKind, text string) {
+	p.do(func(w *World) []Moment { return []Moment{w.moment(time.Now(), kind, "", "", text)} })
+}
+
+// step does one line. An expectation that does not hold is noted and no error:
+// the story goes on, so that its report tells all of it.
+func (p *player) step(ctx context.Context, s Step) error {
+	switch do := s.Do.(type) {
+	case NodeStatement:
+		return p.launch(do)
+	case ApplyStatement:
+		return p.apply(ctx, do)
+	case RulesStatement:
+		return p.setRules(ctx, do)
+	case LifeboatStatement:
+		return p.lifeboat(ctx, do)
+	case InterruptStatement:
+		return p.interrupt(ctx, do)
+	case UntilStatement:
+		return p.until(ctx, do.Until)
+	case CheckStatement:
+		return p.check(ctx, s, do)
+	default:
+		return fmt.Errorf("nobody knows how to play %T", do)
+	}
+}
+
+func (p *player) lifeboat(ctx context.Context, st LifeboatStatement) error {
+	switch st.Do {
+	case LifeboatOn:
+		p.tell(MomentStep, "lifeboatd is started")
+		return p.sandbox.StartLifeboat(ctx)
+	case LifeboatKill:
+		p.tell(MomentStep, "lifeboatd is killed (SIGKILL)")
+		return p.sandbox.KillLifeboat()
+	default:
+		p.tell(MomentStep, "lifeboatd is stopped")
+		return p.sandbox.StopLifeboat()
+	}
+}
+
+// until lets time pass.
+func (p *player) until(ctx context.Context, w When) error {
+	notice, deadline := p.clock()
+	return sleepUntil(ctx, w.time(notice, deadline))
+}
+
+func sleepUntil(ctx context.Context, t time.Time) error {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// check sees whether a condition holds when it has to.
+func (p *player) check(ctx context.Context, s Step, c CheckStatement) error {
+	notice, deadline := p.clock()
+	limit := time.Now()
+	switch c.Mode {
+	case CheckWait:
+		limit = limit.Add(c.Within)
+	case CheckBy:
+		limit = c.When.time(notice, deadline)
+	case CheckAt:
+		if err := sleepUntil(ctx, c.When.time(notice, deadline)); err != nil {
+			return err
+		}
+	}
+	ok, text, err := p.await(ctx, c.Cond, limit)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		p.tell(MomentMet, s.Text)
+		return nil
+	case c.Mode == CheckWait:
+		// What follows is built on it.
+		return fmt.Errorf("%q does not hold after %s: %s", s.Text, c.Within, text)
+	default:
+		failure := fmt.Sprintf("line %d, %q does not hold: %s", s.Line, s.Text, text)
+		p.failures = append(p.failures, failure)
+		p.tell(MomentFailed, failure)
+		return nil
+	}
+}
+
+// await waits until a condition holds, or limit; it looks at least once.
+func (p *player) await(ctx context.Context, c Condition, limit time.Time) (bool, string, error) {
+	timer := time.NewTimer(time.Until(limit))
+	defer timer.Stop()
+	for {
+		ok, text, changed := p.holds(c)
+		if ok || !time.Now().Before(limit) {
+			return ok, text, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, "", context.Cause(ctx)
+		case <-timer.C:
+		case <-changed:
+		}
+	}
+}

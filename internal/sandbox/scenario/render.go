@@ -1,0 +1,136 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+)
+
+// RenderMoment writes the timeline, a line a moment, as it happens.
+func RenderMoment(s terminal.Stream) func(Moment) {
+	return func(m Moment) {
+		clock := ""
+		if m.Seconds != nil {
+			clock = offset(m.Seconds)
+		}
+		sign, style := look(m.Kind)
+		who := m.Node
+		if m.Pod != "" {
+			_, who, _ = strings.Cut(m.Pod, "/")
+		}
+		s.Printf("%s  %s %s %s\n", s.Paint(terminal.Dim, fmt.Sprintf("%8s", clock)), s.Paint(style, sign),
+			s.Paint(terminal.Bold, fmt.Sprintf("%-26s", who)), s.Paint(textStyle(m.Kind), m.Text))
+	}
+}
+
+// look is the sign before a moment, and its colour. The sign tells enough
+// without colour.
+func look(k MomentKind) (string, terminal.Style) {
+	switch k {
+	case MomentNotice, MomentRebalance, MomentDeadline, MomentDark:
+		return "!", terminal.Warn
+	case MomentLost, MomentCut, MomentFailed:
+		return "✗", terminal.Bad
+	case MomentWhole, MomentEmpty, MomentMet, MomentReady, MomentOpen:
+		return "✓", terminal.Good
+	case MomentAsked, MomentCordoned, MomentAtRisk, MomentShortened:
+		return "→", terminal.Plain
+	default:
+		return "·", terminal.Dim
+	}
+}
+
+func textStyle(k MomentKind) terminal.Style {
+	switch k {
+	case MomentStep, MomentMet, MomentSays, MomentHeard, MomentJoined:
+		return terminal.Dim
+	case MomentFailed, MomentLost, MomentCut:
+		return terminal.Bad
+	default:
+		return terminal.Plain
+	}
+}
+
+// Render writes what a scenario came to: a line for each pod, and the sum.
+func Render(s terminal.Stream, r *Report) {
+	table := terminal.NewTable("POD", "NODE", "ASKED", "NEEDS", "GRACE", "OVER", "TO SPARE", "VERDICT")
+	for _, p := range r.Pods {
+		table.Row(
+			terminal.Cell{Text: p.Name}, terminal.Cell{Text: p.Node},
+			terminal.Cell{Text: offset(p.Asked)}, terminal.Cell{Text: number(&p.StopSeconds)},
+			terminal.Cell{Text: number(p.GraceSeconds)}, terminal.Cell{Text: offset(p.Over)},
+			terminal.Cell{Text: number(p.SecondsToSpare)}, verdictCell(p.Verdict),
+		)
+	}
+	table.Write(s)
+	s.Printf("\n%s\n", r.Summary())
+	for _, f := range r.Failures {
+		s.Printf("%s %s\n", s.Paint(terminal.Bad, "✗"), f)
+	}
+	if r.Passed {
+		s.Printf("%s\n", s.Paint(terminal.Good, "✓ everything was as it should be"))
+	}
+}
+
+// Summary is the report in a sentence.
+func (r *Report) Summary() string {
+	parts := []string{
+		count1(r.Notices, "notice") + " recorded",
+		count1(r.PodsMoved, "pod") + " moved whole",
+		strconv.Itoa(r.PodsCut) + " cut short",
+		strconv.Itoa(r.PodsLost) + " lost",
+	}
+	if r.PodsKept > 0 {
+		parts = append(parts, strconv.Itoa(r.PodsKept)+" left alone")
+	}
+	if r.SecondsToCordon != nil {
+		parts = append(parts, "cordoned after "+number(r.SecondsToCordon))
+	}
+	if r.SecondsToSpare != nil {
+		parts = append(parts, number(r.SecondsToSpare)+" to spare")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func count1(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}
+
+func verdictCell(v Verdict) terminal.Cell {
+	switch v {
+	case Whole:
+		return terminal.Cell{Text: string(v), Style: terminal.Good}
+	case Cut, Lost:
+		return terminal.Cell{Text: string(v), Style: terminal.Bad}
+	default:
+		return terminal.Cell{Text: string(v)}
+	}
+}
+
+func offset(s *float64) string {
+	if s == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%+.1fs", positiveZero(*s))
+}
+
+func number(s *float64) string {
+	if s == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1fs", positiveZero(*s))
+}
+
+// positiveZero keeps what rounds to nothing from being written as -0.0.
+func positiveZero(s float64) float64 {
+	if math.Abs(s) < 0.05 {
+		return 0
+	}
+	return s
+}

@@ -1,0 +1,127 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Report is what a scenario came to.
+type Report struct {
+	Scenario string `json:"scenario"`
+	Title    string `json:"title"`
+	// Notices counts what Lifeboat has recorded, all interrupted nodes together.
+	Notices int `json:"notices"`
+	// PodsMoved counts pods of the interrupted nodes that ended with their stop
+	// work done, PodsCut those killed in it, PodsLost those that were never asked
+	// before their machine went dark, PodsKept those that run on.
+	PodsMoved int `json:"podsMoved"`
+	PodsCut   int `json:"podsCut"`
+	PodsLost  int `json:"podsLost"`
+	PodsKept  int `json:"podsKept"`
+	// SecondsToCordon is the time from the notice until the last of the
+	// interrupted nodes was cordoned; absent where one never was.
+	SecondsToCordon *float64 `json:"secondsToCordon,omitempty"`
+	// SecondsToSpare is the time from when the last pod was over to the deadline;
+	// absent without pods or deadline.
+	SecondsToSpare *float64 `json:"secondsToSpare,omitempty"`
+	// Passed says whether every expectation held; Failures are those that did not.
+	Passed   bool        `json:"passed"`
+	Failures []string    `json:"failures,omitempty"`
+	Pods     []PodReport `json:"pods"`
+}
+
+// PodReport is what became of one pod. Times are seconds since the notice.
+type PodReport struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Owner     string `json:"owner,omitempty"`
+	Node      string `json:"node"`
+	// StopSeconds is what it needs to stop, GraceSeconds what it was given.
+	StopSeconds  float64  `json:"stopSeconds"`
+	GraceSeconds *float64 `json:"graceSeconds,omitempty"`
+	// Asked is when it was asked to stop, Over when it was over.
+	Asked *float64 `json:"askedAt,omitempty"`
+	Over  *float64 `json:"overAt,omitempty"`
+	// SecondsToSpare is the time from then to the deadline.
+	SecondsToSpare *float64 `json:"secondsToSpare,omitempty"`
+	Verdict        Verdict  `json:"verdict"`
+	Description    string   `json:"description"`
+}
+
+// FailedError says that expectations of a scenario did not hold.
+type FailedError struct {
+	Scenario string
+	Failures []string
+}
+
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("scenario %s failed: %s", e.Scenario, strings.Join(e.Failures, "; "))
+}
+
+// report sums the world up.
+func (w *World) report(sc *Scenario, failures []string) *Report {
+	r := &Report{
+		Scenario: sc.Name, Title: sc.Title, Passed: len(failures) == 0, Failures: failures, Pods: []PodReport{},
+		PodsMoved: w.count(Whole), PodsCut: w.count(Cut), PodsLost: w.count(Lost), PodsKept: w.count(Kept) + w.count(Leaving),
+		SecondsToCordon: w.toCordon(),
+	}
+	for _, n := range w.nodes {
+		if n.doomed {
+			r.Notices += len(n.heard)
+		}
+	}
+	for _, p := range w.judged() {
+		one := w.podReport(p)
+		r.Pods = append(r.Pods, one)
+		if s := one.SecondsToSpare; s != nil && (r.SecondsToSpare == nil || *s < *r.SecondsToSpare) {
+			r.SecondsToSpare = s
+		}
+	}
+	return r
+}
+
+func (w *World) toCordon() *float64 {
+	var last time.Time
+	for _, n := range w.nodes {
+		if !n.doomed {
+			continue
+		}
+		if n.wasCordoned.IsZero() {
+			return nil
+		}
+		if n.wasCordoned.After(last) {
+			last = n.wasCordoned
+		}
+	}
+	if last.IsZero() || !w.Started() {
+		return nil
+	}
+	return between(w.notice, last)
+}
+
+func (w *World) podReport(p *podTrack) PodReport {
+	r := PodReport{
+		Namespace: p.namespace, Name: p.name, Owner: p.owner, Node: w.byNode[p.node].name,
+		StopSeconds: p.need.Seconds(), Verdict: p.verdict(), Description: p.describe(),
+	}
+	if !p.asked.IsZero() {
+		r.Asked = between(w.notice, p.asked)
+		grace := p.grace.Seconds()
+		r.GraceSeconds = &grace
+	}
+	if over := p.over(); !over.IsZero() {
+		r.Over = between(w.notice, over)
+		if !w.deadline.IsZero() {
+			r.SecondsToSpare = between(over, w.deadline)
+		}
+	}
+	return r
+}
+
+// between is the time from a to b in seconds, to a hundredth.
+func between(a, b time.Time) *float64 {
+	s := math.Round(b.Sub(a).Seconds()*100) / 100
+	return &s
+}

@@ -1,0 +1,181 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+)
+
+// watcher feeds a World from the API server and the machines, and hands its
+// moments on, one at a time and in order.
+type watcher struct {
+	moment func(Moment)
+
+	mu      sync.Mutex // guards world and the order of moments
+	world   *World
+	changed chan struct{} // closed and replaced at every observation
+}
+
+func newWatcher(moment func(Moment)) *watcher {
+	return &watcher{moment: moment, world: NewWorld(), changed: make(chan struct{})}
+}
+
+// do lets f look at the world, or change it, and hands its moments on.
+func (w *watcher) do(f func(*World) []Moment) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range f(w.world) {
+		w.moment(m)
+	}
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// holds reports whether a condition holds now and, if not, what to wait for.
+func (w *watcher) holds(c Condition) (bool, string, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ok, text := c.Holds(w.world)
+	return ok, text, w.changed
+}
+
+// clock returns notice and deadline.
+func (w *watcher) clock() (notice, deadline time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.world.Clock()
+}
+
+// machine is what EC2's changes mean to the world.
+func (w *watcher) machine(c ec2.Change) {
+	now := time.Now()
+	w.do(func(world *World) []Moment {
+		switch c.What {
+		case ec2.PowerOff:
+			return world.Dark(now, c.Instance.ID)
+		case ec2.Booted:
+			world.Lit(c.Instance.ID)
+		}
+		return nil
+	})
+}
+
+func scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(s); err != nil {
+		return nil, fmt.Errorf("registering Kubernetes' types: %w", err)
+	}
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		return nil, fmt.Errorf("registering Lifeboat's types: %w", err)
+	}
+	return s, nil
+}
+
+// watch begins to observe and returns once everything that is there was seen.
+// stop ends it.
+func (w *watcher) watch(ctx context.Context, config *rest.Config) (stop func(), err error) {
+	s, err := scheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := cache.New(config, cache.Options{Scheme: s})
+	if err != nil {
+		return nil, fmt.Errorf("watching the cluster: %w", err)
+	}
+	for _, one := range []struct {
+		object client.Object
+		see    func(obj any, gone bool)
+	}{
+		{&corev1.Node{}, seer(w, func(world *World, t time.Time, o *corev1.Node, gone bool) []Moment { return world.Node(t, o, gone) })},
+		{&corev1.Pod{}, seer(w, func(world *World, t time.Time, o *corev1.Pod, gone bool) []Moment { return world.Pod(t, o, gone) })},
+		{&v1alpha1.Interruption{}, seer(w, func(world *World, t time.Time, o *v1alpha1.Interruption, gone bool) []Moment {
+			if gone {
+				return nil
+			}
+			return world.Record(t, o)
+		})},
+		{&appsv1.Deployment{}, seer(w, seeDeployment)},
+		{&appsv1.StatefulSet{}, seer(w, seeStatefulSet)},
+		{&appsv1.DaemonSet{}, seer(w, seeDaemonSet)},
+	} {
+		informer, err := c.GetInformer(ctx, one.object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, fmt.Errorf("watching the cluster: %w", err)
+		}
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { one.see(obj, false) },
+			UpdateFunc: func(_, obj any) { one.see(obj, false) },
+			DeleteFunc: func(obj any) { one.see(obj, true) },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("watching the cluster: %w", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.Start(ctx) // it ends with ctx; what it could not reach shows in conditions that do not hold
+	}()
+	stop = func() { cancel(); <-ended }
+	if !c.WaitForCacheSync(ctx) {
+		stop()
+		return nil, fmt.Errorf("watching the cluster: %w", context.Cause(ctx))
+	}
+	return stop, nil
+}
+
+// seer makes a handler for one kind of object.
+func seer[T client.Object](w *watcher, see func(*World, time.Time, T, bool) []Moment) func(obj any, gone bool) {
+	return func(obj any, gone bool) {
+		now := time.Now()
+		if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+			obj = unknown.Obj
+		}
+		o, ok := obj.(T)
+		if !ok {
+			return
+		}
+		w.do(func(world *World) []Moment { return see(world, now, o, gone) })
+	}
+}
+
+func seeDeployment(w *World, _ time.Time, d *appsv1.Deployment, gone bool) []Moment {
+	st := d.Status
+	w.Workload("Deployment", d.Namespace, d.Name, gone || st.ObservedGeneration >= d.Generation &&
+		st.UpdatedReplicas == wanted(d.Spec.Replicas) && st.ReadyReplicas == st.UpdatedReplicas && st.UnavailableReplicas == 0)
+	return nil
+}
+
+func seeStatefulSet(w *World, _ time.Time, s *appsv1.StatefulSet, gone bool) []Moment {
+	w.Workload("StatefulSet", s.Namespace, s.Name, gone || s.Status.ObservedGeneration >= s.Generation &&
+		s.Status.ReadyReplicas == wanted(s.Spec.Replicas))
+	return nil
+}
+
+func seeDaemonSet(w *World, _ time.Time, d *appsv1.DaemonSet, gone bool) []Moment {
+	w.Workload("DaemonSet", d.Namespace, d.Name, gone || d.Status.ObservedGeneration >= d.Generation &&
+		d.Status.NumberReady >= d.Status.DesiredNumberScheduled)
+	return nil
+}
+
+// wanted is the number of replicas, one where it is not said.
+func wanted(replicas *int32) int32 {
+	if replicas == nil {
+		return 1
+	}
+	return *replicas
+}

@@ -1,0 +1,239 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// World is what was seen so far: machines, nodes, pods, workloads, and what
+// Lifeboat has written down. Each observation comes with its time and yields the
+// moments that are news. It is pure, and not safe for concurrent use.
+type World struct {
+	nodes     map[string]*nodeTrack // by what the script calls them
+	byNode    map[string]*nodeTrack // by the name of the Node
+	pods      map[types.UID]*podTrack
+	workloads map[string]bool // kind/namespace/name: all its replicas are Ready
+	notice    time.Time       // the clock's start; zero: it stands still
+	deadline  time.Time       // zero: there is none
+}
+
+// nodeTrack is what was seen of one node.
+type nodeTrack struct {
+	name     string // what the script calls it
+	instance string
+	node     string // name of its Node; "": not registered yet
+	doomed   bool   // an interrupt names it
+
+	ready, everReady bool
+	cordoned, atRisk bool
+	wasCordoned      time.Time // first
+	empty            bool
+	dark, gone       time.Time // zero: not so
+
+	record    *v1alpha1.Interruption
+	heard     []string // ids of notices that were passed on
+	lastEntry v1alpha1.TimelineEntry
+}
+
+// NewWorld is a world in which nothing was seen yet.
+func NewWorld() *World {
+	return &World{
+		nodes: map[string]*nodeTrack{}, byNode: map[string]*nodeTrack{},
+		pods: map[types.UID]*podTrack{}, workloads: map[string]bool{},
+	}
+}
+
+// Launched notes an instance that the script asked for.
+func (w *World) Launched(name, instance, node string) {
+	n := &nodeTrack{name: name, instance: instance, node: node}
+	w.nodes[name], w.byNode[node] = n, n
+}
+
+// Applied notes a workload whose pods are to be waited for.
+func (w *World) Applied(kind, namespace, name string) {
+	key := workloadKey(kind, namespace, name)
+	if _, seen := w.workloads[key]; !seen {
+		w.workloads[key] = false
+	}
+}
+
+func workloadKey(kind, namespace, name string) string {
+	return strings.Join([]string{kind, namespace, name}, "/")
+}
+
+// Workload notes how many of a workload's replicas are Ready, of the generation
+// that is wanted.
+func (w *World) Workload(kind, namespace, name string, ready bool) {
+	w.workloads[workloadKey(kind, namespace, name)] = ready
+}
+
+// Doom names the nodes that the interruption is about; their pods are judged.
+func (w *World) Doom(names []string) {
+	for _, n := range names {
+		w.nodes[n].doomed = true
+	}
+}
+
+// Start starts the clock.
+func (w *World) Start(notice, deadline time.Time) { w.notice, w.deadline = notice, deadline }
+
+// Started reports whether the clock runs.
+func (w *World) Started() bool { return !w.notice.IsZero() }
+
+// Clock returns notice and deadline; zero where there is none.
+func (w *World) Clock() (notice, deadline time.Time) { return w.notice, w.deadline }
+
+// moment makes a line of the timeline.
+func (w *World) moment(t time.Time, kind MomentKind, node, pod, text string) Moment {
+	m := Moment{Time: t, Kind: kind, Node: node, Pod: pod, Text: text}
+	if w.Started() {
+		s := t.Sub(w.notice).Seconds()
+		m.Seconds = &s
+	}
+	return m
+}
+
+// Dark notes that a machine lost its power.
+func (w *World) Dark(t time.Time, instance string) []Moment {
+	n := w.byInstance(instance)
+	if n == nil || !n.dark.IsZero() {
+		return nil
+	}
+	n.dark = t
+	out := []Moment{w.moment(t, MomentDark, n.name, "", "the machine is dark: its power is gone")}
+	for _, p := range w.podsOn(n) {
+		if p.stays || !p.over().IsZero() {
+			continue
+		}
+		p.dark = t
+		out = append(out, w.ended(t, n, p))
+	}
+	return out
+}
+
+// Lit notes that a machine has power again.
+func (w *World) Lit(instance string) {
+	if n := w.byInstance(instance); n != nil {
+		n.dark = time.Time{}
+	}
+}
+
+func (w *World) byInstance(id string) *nodeTrack {
+	for _, n := range w.nodes {
+		if n.instance == id {
+			return n
+		}
+	}
+	return nil
+}
+
+// Node takes in a Node as it is at t; gone says that it was deleted.
+func (w *World) Node(t time.Time, node *corev1.Node, gone bool) []Moment {
+	n := w.byNode[node.Name]
+	if n == nil {
+		return nil
+	}
+	if gone {
+		n.gone, n.ready = t, false
+		return []Moment{w.moment(t, MomentGone, n.name, "", "the Node is deleted")}
+	}
+	var out []Moment
+	news := func(kind MomentKind, text string) { out = append(out, w.moment(t, kind, n.name, "", text)) }
+
+	ready := nodeReady(node)
+	switch {
+	case ready && !n.everReady:
+		n.everReady = true
+		news(MomentJoined, "node "+n.name+" is up: "+describeNode(node))
+	case !ready && n.ready:
+		news(MomentNotReady, "Kubernetes counts the node as NotReady")
+	}
+	n.ready = ready
+
+	cordoned, atRisk := marks(node)
+	switch {
+	case cordoned && !n.cordoned:
+		n.wasCordoned = cmp.Or(n.wasCordoned, t)
+		news(MomentCordoned, "cordoned: new pods are kept off")
+	case atRisk && !n.atRisk && !cordoned:
+		news(MomentAtRisk, "marked at risk: new pods prefer other nodes")
+	case n.cordoned && !cordoned || n.atRisk && !atRisk && !cordoned:
+		news(MomentOpen, "put back: new pods are welcome again")
+	}
+	n.cordoned, n.atRisk = cordoned, atRisk
+	return out
+}
+
+func describeNode(n *corev1.Node) string {
+	l := n.Labels
+	return fmt.Sprintf("%s in %s, %s", l[corev1.LabelInstanceTypeStable], l[corev1.LabelTopologyZone], n.Name)
+}
+
+func nodeReady(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// marks reads what keeps pods off a node.
+func marks(n *corev1.Node) (cordoned, atRisk bool) {
+	for _, t := range n.Spec.Taints {
+		if t.Key != v1alpha1.TaintInterrupted {
+			continue
+		}
+		cordoned = cordoned || t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+		atRisk = atRisk || t.Effect == corev1.TaintEffectPreferNoSchedule
+	}
+	return cordoned || n.Spec.Unschedulable, atRisk
+}
+
+// podsOn lists the pods of a node, by name.
+func (w *World) podsOn(n *nodeTrack) []*podTrack {
+	var out []*podTrack
+	for _, p := range w.pods {
+		if p.node == n.node {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *podTrack) int {
+		return cmp.Or(strings.Compare(a.key(), b.key()), strings.Compare(string(a.uid), string(b.uid)))
+	})
+	return out
+}
+
+// Judged lists the pods that the interruption is about: those that were on a
+// doomed node when the clock started, or came there later, and had to leave.
+func (w *World) judged() []*podTrack {
+	var out []*podTrack
+	for _, n := range w.sortedNodes() {
+		if !n.doomed {
+			continue
+		}
+		for _, p := range w.podsOn(n) {
+			if !p.stays && (p.gone.IsZero() || p.gone.After(w.notice)) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+func (w *World) sortedNodes() []*nodeTrack {
+	var out []*nodeTrack
+	for _, n := range w.nodes {
+		out = append(out, n)
+	}
+	slices.SortFunc(out, func(a, b *nodeTrack) int { return strings.Compare(a.name, b.name) })
+	return out
+}

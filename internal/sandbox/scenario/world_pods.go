@@ -1,0 +1,159 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// Pod takes in a pod as it is at t; gone says that it is off the API server.
+func (w *World) Pod(t time.Time, pod *corev1.Pod, gone bool) []Moment {
+	if pod.Spec.NodeName == "" {
+		return nil // not anywhere yet
+	}
+	p := w.pods[pod.UID]
+	if p == nil {
+		if gone {
+			return nil
+		}
+		p = newPodTrack(pod)
+		w.pods[pod.UID] = p
+	}
+	before := *p
+	p.observe(t, pod, gone)
+	n := w.byNode[p.node]
+	if n == nil || !w.Started() {
+		return nil
+	}
+	if !n.doomed {
+		if p.ready && !before.ready && !p.stays {
+			return []Moment{w.moment(t, MomentReady, n.name, p.key(), "is Ready on "+n.name)}
+		}
+		return nil
+	}
+	if p.stays {
+		return nil
+	}
+	var out []Moment
+	switch {
+	case before.asked.IsZero() && !p.asked.IsZero() && !gone && n.dark.IsZero():
+		out = append(out, w.moment(t, MomentAsked, n.name, p.key(), fmt.Sprintf("asked to stop: needs %s, has %s", seconds(p.need), seconds(p.grace))))
+	case !before.asked.IsZero() && p.grace < before.grace && p.over().IsZero():
+		out = append(out, w.moment(t, MomentShortened, n.name, p.key(),
+			fmt.Sprintf("its grace is cut from %s to %s", seconds(before.grace), seconds(p.grace))))
+	}
+	if before.over().IsZero() && !p.over().IsZero() {
+		out = append(out, w.ended(t, n, p))
+	}
+	return append(out, w.emptied(t, n)...)
+}
+
+func (w *World) ended(t time.Time, n *nodeTrack, p *podTrack) Moment {
+	kind := MomentWhole
+	switch p.verdict() {
+	case Cut:
+		kind = MomentCut
+	case Lost:
+		kind = MomentLost
+	}
+	return w.moment(t, kind, n.name, p.key(), p.describe())
+}
+
+// emptied tells, once, that the last pod which had to leave a node is over.
+func (w *World) emptied(t time.Time, n *nodeTrack) []Moment {
+	if n.empty || !n.dark.IsZero() || w.left(n) > 0 {
+		return nil
+	}
+	n.empty = true
+	text := "empty: every pod that had to leave is gone"
+	if !w.deadline.IsZero() {
+		text += fmt.Sprintf(", %s before the deadline", seconds(w.deadline.Sub(t)))
+	}
+	return []Moment{w.moment(t, MomentEmpty, n.name, "", text)}
+}
+
+// left counts the pods that still have to leave a node.
+func (w *World) left(n *nodeTrack) int {
+	count := 0
+	for _, p := range w.podsOn(n) {
+		if !p.stays && p.over().IsZero() {
+			count++
+		}
+	}
+	return count
+}
+
+// Record takes in Lifeboat's record about an instance.
+func (w *World) Record(t time.Time, record *v1alpha1.Interruption) []Moment {
+	n := w.byInstance(record.Spec.InstanceID)
+	if n == nil {
+		return nil
+	}
+	n.record = record
+	var out []Moment
+	for _, notice := range record.Spec.Notices {
+		if slices.Contains(n.heard, notice.ID) {
+			continue
+		}
+		n.heard = append(n.heard, notice.ID)
+		text := fmt.Sprintf("Lifeboat has recorded: %s", notice.Kind)
+		if notice.InstanceState != "" {
+			text += " (" + notice.InstanceState + ")"
+		}
+		out = append(out, w.moment(t, MomentHeard, n.name, "", text))
+	}
+	for _, e := range n.newEntries(record.Status.Timeline) {
+		pod, text := w.aboutPod(n, e.Message)
+		out = append(out, w.moment(t, MomentSays, n.name, pod, text))
+	}
+	return out
+}
+
+// aboutPod splits a message that begins with the name of one of the node's pods.
+func (w *World) aboutPod(n *nodeTrack, message string) (pod, text string) {
+	first, rest, _ := strings.Cut(message, " ")
+	for _, p := range w.podsOn(n) {
+		if p.key() == first {
+			return first, rest
+		}
+	}
+	return "", message
+}
+
+// newEntries returns what the timeline has gained. It is bounded: its oldest
+// entries go, so the last one passed on is looked for.
+func (n *nodeTrack) newEntries(timeline []v1alpha1.TimelineEntry) []v1alpha1.TimelineEntry {
+	from := 0
+	for i, e := range timeline {
+		if e.Reason == n.lastEntry.Reason && e.Message == n.lastEntry.Message && e.Time.Equal(&n.lastEntry.Time) {
+			from = i + 1
+		}
+	}
+	fresh := timeline[from:]
+	if len(fresh) > 0 {
+		n.lastEntry = fresh[len(fresh)-1]
+	}
+	var out []v1alpha1.TimelineEntry
+	for _, e := range fresh {
+		if !saidElsewhere(e.Reason) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// saidElsewhere names the entries whose matter the timeline shows as it was
+// seen, not as Lifeboat tells it.
+func saidElsewhere(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonCordoned, v1alpha1.ReasonPodGone, v1alpha1.ReasonDrained:
+		return true
+	default:
+		return false
+	}
+}
