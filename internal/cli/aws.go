@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"github.com/lifeboat-dev/lifeboat/internal/cli/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/drill"
 )
 
 // cloud is the AWS that a command is about.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/cli/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 )
 

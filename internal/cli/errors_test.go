@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/internal/cli/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/internal/cli/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/drill"
 )
 
 var instanceID = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)

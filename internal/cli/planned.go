@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/cli/forecast"
+	"github.com/lifeboat-dev/lifeboat/internal/forecast"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )

@@ -58,7 +58,8 @@ func (l *ledger) check(t *testing.T, doomed ec2.Instance, pods int, record *v1al
 		}
 	}
 	for _, a := range l.notOn(doomed.PrivateDNSName) {
-		if !a.asked.IsZero() {
+		// A StatefulSet's controller may take back a pod that has no node yet.
+		if !a.asked.IsZero() && a.node != "" {
 			t.Errorf("%s on %s was asked to stop: it had moved already", a.name, a.node)
 		}
 	}

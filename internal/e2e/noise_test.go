@@ -32,7 +32,7 @@ func noise(account, region, alive string, now time.Time) map[string][]string {
 			envelope("other-region", spotWarning, account, "ap-south-1", now, terminate(alive)),
 		},
 		"stale": {envelope("stale", spotWarning, account, region, now.Add(-time.Hour), terminate(alive))},
-		"of-no-concern": {
+		"ofNoConcern": {
 			envelope("running", stateChange, account, region, now, map[string]string{"instance-id": alive, "state": "running"}),
 			envelope("misspelt", "EC2 Spot Interruption Warning", account, region, now, terminate(alive)),
 		},
@@ -41,7 +41,7 @@ func noise(account, region, alive string, now time.Time) map[string][]string {
 			envelope("no-instance", spotWarning, account, region, now, map[string]string{"instance-action": "terminate"}),
 			envelope("bad-instance", spotWarning, account, region, now, terminate("i-../../etc")),
 		},
-		"not-yet-known": {envelope("unknown", spotWarning, account, region, now, terminate(unknown))},
+		"notYetKnown": {envelope("unknown", spotWarning, account, region, now, terminate(unknown))},
 	}
 }
 

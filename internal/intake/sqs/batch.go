@@ -27,8 +27,6 @@ const (
 	// longest pause between two.
 	attemptTime = 8 * time.Second
 	recordPause = 2 * time.Second
-	// answerMargin is kept of the visibility for the acknowledgement.
-	answerMargin = 5 * time.Second
 	// stopGrace is what recording may still take once Run is told to stop.
 	stopGrace = 3 * time.Second
 
@@ -36,8 +34,15 @@ const (
 	// firstAgain, then twice that, up to longestAgain.
 	firstAgain   = 5 * time.Second
 	longestAgain = 30 * time.Second
-	// longestRest is how long a message that cannot be read may rest where no
-	// dead-letter queue takes it.
+	// hold is how long a batch is kept in hand at the most while the API server
+	// does not take its notices: messages that are handed back use up their
+	// receives, and the dead-letter queue takes those that have none left.
+	hold = 25 * time.Second
+	// shortRest is how soon a message that cannot be read comes again where a
+	// dead-letter queue waits for it: the sooner it is there the better.
+	shortRest = time.Second
+	// firstRest and longestRest bound how long it rests where there is none.
+	firstRest   = 30 * time.Second
 	longestRest = 15 * time.Minute
 )
 
@@ -59,12 +64,15 @@ func (s *Source) handle(ctx context.Context, messages []types.Message) {
 	}
 	inHand, release := s.inHand(ctx)
 	defer release()
+	kept := s.keep(inHand, messages)
 	fates := make([]fate, len(messages))
 	var group sync.WaitGroup
 	for i := range messages {
 		group.Go(func() { fates[i] = s.decide(inHand, &messages[i]) })
 	}
 	group.Wait()
+	release()
+	<-kept // else it might take back what the answer says
 	for i := range fates {
 		if ctx.Err() != nil && fates[i].word == fateFailed {
 			fates[i].again = new(time.Duration) // another replica may have it at once
@@ -74,16 +82,34 @@ func (s *Source) handle(ctx context.Context, messages []types.Message) {
 	s.answer(context.WithoutCancel(ctx), messages, fates)
 }
 
-// inHand returns the context of work on messages: it outlives ctx, and ends
-// before others see the messages.
+// inHand returns the context of work on messages: it outlives ctx by what
+// recording may take, and ends when they are handed back.
 func (s *Source) inHand(ctx context.Context) (context.Context, func()) {
-	limit := max(s.o.Visibility-answerMargin, s.o.Visibility/2)
-	hand, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	hand, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold)
 	unhook := context.AfterFunc(ctx, func() {
-		sleep(hand, min(stopGrace, limit))
+		sleep(hand, stopGrace)
 		cancel()
 	})
 	return hand, func() { unhook(); cancel() }
+}
+
+// keep keeps messages from others, a visibility at a time, until ctx ends; the
+// channel is closed when it has stopped. So the visibility can be short, and a
+// receiver that dies costs a spot warning little of its two minutes.
+func (s *Source) keep(ctx context.Context, messages []types.Message) <-chan struct{} {
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for sleep(ctx, s.o.Visibility/2) {
+			var entries []types.ChangeMessageVisibilityBatchRequestEntry
+			for i, m := range messages {
+				entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
+					Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds(s.o.Visibility)})
+			}
+			s.postpone(ctx, entries)
+		}
+	}()
+	return stopped
 }
 
 // decide does for one message all that has to be done before it may go.
@@ -156,8 +182,8 @@ func (s *Source) isHopeless(m *types.Message, n *notice.Notice) bool {
 	return receives(m) >= limit || (over && receives(m) >= 2)
 }
 
-// leave leaves a message that cannot be read in the queue. Where no
-// dead-letter queue takes it, it rests for longer and longer.
+// leave leaves a message that cannot be read in the queue, to be taken by the
+// dead-letter queue soon. Where there is none, it rests for longer and longer.
 func (s *Source) leave(ctx context.Context, m *types.Message, err error) fate {
 	reason := "body"
 	var cause *unreadableError
@@ -169,8 +195,11 @@ func (s *Source) leave(ctx context.Context, m *types.Message, err error) fate {
 		"message", aws.ToString(m.MessageId), "error", err.Error(), "begins", quote(aws.ToString(m.Body)),
 		"advice", "see who sends it: the queue is for EventBridge's messages as they are; it goes to the dead-letter queue if there is one, else it expires")
 	f := fate{word: fateUnreadable}
-	if policy := s.redrive.Load(); policy != nil && policy.Target == "" {
-		rest := min(longestRest, s.o.Visibility<<min(receives(m)-1, 10))
+	if policy := s.redrive.Load(); policy != nil {
+		rest := shortRest
+		if policy.Target == "" {
+			rest = min(longestRest, firstRest<<min(receives(m)-1, 10))
+		}
 		f.again = &rest
 	}
 	return f

@@ -29,7 +29,8 @@ type Options struct {
 	// which is also the most.
 	Wait time.Duration
 	// Visibility is how long a message that was received is kept from others,
-	// in whole seconds; 30 s. What is not recorded in that time comes again.
+	// in whole seconds; 10 s. It is renewed while the message is in hand, so
+	// it is what a receiver that dies costs.
 	Visibility time.Duration
 	// Receives is after how many receives the notice of an instance that is
 	// not known is given up; 8, which is after about two and a half minutes.
@@ -66,7 +67,7 @@ func New(queueURL string, api API, recorder Recorder, o Options) (*Source, error
 		o.Wait = longestWait
 	}
 	if o.Visibility <= 0 {
-		o.Visibility = 30 * time.Second
+		o.Visibility = 10 * time.Second
 	}
 	if o.Receives <= 0 {
 		o.Receives = 8

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/cli/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
