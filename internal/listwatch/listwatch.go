@@ -25,7 +25,7 @@ const pause = 500 * time.Millisecond
 // through to an API server that works. Answers, errors included, are passed on.
 func Persistent(lw cache.ListerWatcher) cache.ListerWatcher {
 	inner := cache.ToListerWatcherWithContext(lw)
-	return &cache.ListWatch{
+	persistent := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return repeat(ctx, func() (runtime.Object, error) { return inner.ListWithContext(ctx, o) })
 		},
@@ -33,6 +33,7 @@ func Persistent(lw cache.ListerWatcher) cache.ListerWatcher {
 			return repeat(ctx, func() (watch.Interface, error) { return inner.WatchWithContext(ctx, o) })
 		},
 	}
+	return cache.ToListWatcherWithWatchListSemantics(persistent, lw)
 }
 
 // NewInformer makes a shared informer that is persistent; it has the shape that

@@ -18,17 +18,20 @@ type Index struct{ reader client.Reader }
 
 // New adds the index to a cache and returns it.
 func New(ctx context.Context, indexer client.FieldIndexer, reader client.Reader) (*Index, error) {
-	if err := indexer.IndexField(ctx, &corev1.Node{}, field, func(o client.Object) []string {
-		if node, ok := o.(*corev1.Node); ok {
-			if id := InstanceID(node); id != "" {
-				return []string{id}
-			}
-		}
-		return nil
-	}); err != nil {
+	if err := indexer.IndexField(ctx, &corev1.Node{}, field, keys); err != nil {
 		return nil, fmt.Errorf("indexing nodes by instance: %w", err)
 	}
 	return &Index{reader: reader}, nil
+}
+
+// keys are what a node is found by.
+func keys(o client.Object) []string {
+	if node, ok := o.(*corev1.Node); ok {
+		if id := InstanceID(node); id != "" {
+			return []string{id}
+		}
+	}
+	return nil
 }
 
 // NodeByInstance returns the node that an instance is, or nil where it has

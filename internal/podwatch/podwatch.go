@@ -104,8 +104,10 @@ func (w *Watcher) begin(ctx context.Context, node string) (*nodeWatch, error) {
 	go informer.RunWithContext(ctx)
 	go func() {
 		// An empty node yields no event, so the end of the list is one.
-		if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		select {
+		case <-registration.HasSyncedChecker().Done():
 			w.changed(node)
+		case <-ctx.Done():
 		}
 	}()
 	return &nodeWatch{informer: informer, stop: stop}, nil
@@ -114,7 +116,7 @@ func (w *Watcher) begin(ctx context.Context, node string) (*nodeWatch, error) {
 func (w *Watcher) listWatch(node string) cache.ListerWatcher {
 	selector := fields.OneTermEqualSelector("spec.nodeName", node).String()
 	pods := w.kube.CoreV1().Pods(metav1.NamespaceAll)
-	return &cache.ListWatch{
+	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = selector
 			return pods.List(ctx, o)
@@ -124,6 +126,7 @@ func (w *Watcher) listWatch(node string) cache.ListerWatcher {
 			return pods.Watch(ctx, o)
 		},
 	}
+	return cache.ToListWatcherWithWatchListSemantics(lw, w.kube)
 }
 
 // slim drops what planning does not read.

@@ -1,0 +1,58 @@
+package app
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func good() Config {
+	return Config{
+		QueueURL: "https://sqs.eu-west-1.amazonaws.com/210987654321/lifeboat-prod", Margin: 10 * time.Second, TTL: time.Hour,
+	}
+}
+
+func TestAccountComesFromTheQueue(t *testing.T) {
+	for queue, want := range map[string]string{
+		"https://sqs.eu-west-1.amazonaws.com/210987654321/lifeboat-prod": "210987654321",
+		"http://127.0.0.1:4566/123456789012/lifeboat-sandbox":            "123456789012",
+		"http://127.0.0.1:4566/queue/lifeboat":                           "",
+		"http://127.0.0.1:4566/":                                         "",
+	} {
+		c := good()
+		c.QueueURL = queue
+		got, err := c.complete()
+		if err != nil || got.Account != want {
+			t.Errorf("account of %s: %q, error %v; want %q", queue, got.Account, err, want)
+		}
+	}
+	c := good()
+	c.Account = "111111111111"
+	if got, err := c.complete(); err != nil || got.Account != "111111111111" {
+		t.Errorf("account %q, error %v although one was given", got.Account, err)
+	}
+}
+
+func TestWrongConfigurationSaysWhatToWrite(t *testing.T) {
+	tests := map[string]struct {
+		change func(*Config)
+		says   string
+	}{
+		"no queue":         {func(c *Config) { c.QueueURL = "" }, "--queue-url"},
+		"a queue's name":   {func(c *Config) { c.QueueURL = "lifeboat-prod" }, "get-queue-url"},
+		"no URL":           {func(c *Config) { c.QueueURL = "http://[::1" }, "get-queue-url"},
+		"a short account":  {func(c *Config) { c.Account = "42" }, "twelve digits"},
+		"a margin below 0": {func(c *Config) { c.Margin = -time.Second }, "--margin"},
+		"a margin of 1 h":  {func(c *Config) { c.Margin = time.Hour }, "--margin"},
+		"no time to keep":  {func(c *Config) { c.TTL = 0 }, "--ttl"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := good()
+			tc.change(&c)
+			if _, err := c.complete(); err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("error %v does not speak of %q", err, tc.says)
+			}
+		})
+	}
+}

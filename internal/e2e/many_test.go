@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+)
+
+// Many nodes at once: a third of a pool is reclaimed in the same second.
+const (
+	manyNodes  = 24
+	manyDoomed = 8
+	manyPods   = 120
+)
+
+func TestManyNodesGoAtOnceAndNoPodMovesTwice(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	nodes := r.launch(manyNodes)
+	r.apply(deployment("web", manyPods, 3*time.Second), budget("web", manyPods-40))
+	books := r.openLedger()
+	r.until("all pods to run", time.Minute, func(context.Context) (bool, error) {
+		running := books.where(func(a account) bool { return a.node != "" && a.gone.IsZero() })
+		return len(running) == manyPods, fmt.Errorf("%d do", len(running))
+	})
+
+	doomed := map[string]ec2.Instance{}
+	var ids []string
+	for _, in := range nodes[:manyDoomed] {
+		doomed[in.PrivateDNSName] = in
+		ids = append(ids, in.ID)
+	}
+	start := time.Now()
+	if err := r.EC2().Interrupt(ids, ec2.InterruptOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	moved := int32(0)
+	for _, in := range doomed {
+		record := r.reaches(in.ID, v1alpha1.PhaseDrained, 100*time.Second)
+		if record.Status.Pods.Lost != 0 {
+			t.Errorf("node %s: %+v", in.PrivateDNSName, record.Status.Pods)
+		}
+		moved += record.Status.Pods.Moved
+	}
+	t.Logf("%d pods moved off %d nodes in %s", moved, manyDoomed, time.Since(start).Round(100*time.Millisecond))
+
+	asked := books.where(func(a account) bool { return !a.asked.IsZero() && a.node != "" })
+	if len(asked) != int(moved) {
+		t.Errorf("%d pods were asked to stop, %d had to move: some moved twice", len(asked), moved)
+	}
+	for _, a := range asked {
+		if _, ok := doomed[a.node]; !ok {
+			t.Errorf("%s on %s, which lives, was asked to stop", a.name, a.node)
+		}
+		if a.asked.Before(start.Add(-time.Second)) || a.grace != 30 {
+			t.Errorf("%s: asked %s, grace %d s", a.name, a.asked, a.grace)
+		}
+	}
+}

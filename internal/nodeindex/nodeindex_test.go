@@ -1,0 +1,76 @@
+package nodeindex
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+func TestInstanceID(t *testing.T) {
+	for providerID, want := range map[string]string{
+		"aws:///us-east-1a/i-0a1b2c3d4e5f60718": "i-0a1b2c3d4e5f60718",
+		"i-0a1b2c3d4e5f60718":                   "i-0a1b2c3d4e5f60718",
+		"kwok://node-1":                         "node-1",
+		"aws:///us-east-1a/":                    "",
+		"":                                      "",
+	} {
+		if got := InstanceID(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: providerID}}); got != want {
+			t.Errorf("instance of %q: %q, want %q", providerID, got, want)
+		}
+	}
+}
+
+func TestNodeByInstance(t *testing.T) {
+	const id = "i-0a1b2c3d4e5f60718"
+	node := func(name, instance string, age time.Duration) *corev1.Node {
+		return &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Now().Add(-age))},
+			Spec:       corev1.NodeSpec{ProviderID: "aws:///us-east-1a/" + instance},
+		}
+	}
+	tests := map[string]struct {
+		nodes []client.Object
+		want  string
+	}{
+		"the node of the instance":                       {nodes: []client.Object{node("a", id, time.Hour), node("b", "i-1", 0)}, want: "a"},
+		"no node of the instance":                        {nodes: []client.Object{node("b", "i-1", 0)}},
+		"the younger of two, while one is being renamed": {nodes: []client.Object{node("old", id, time.Hour), node("new", id, 0)}, want: "new"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := fake.NewClientBuilder().WithObjects(tc.nodes...).WithIndex(&corev1.Node{}, field, keys).Build()
+			got, err := (&Index{reader: c}).NodeByInstance(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (got == nil) != (tc.want == "") || got != nil && got.Name != tc.want {
+				t.Errorf("node %v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSlimKeepsWhatIsRead(t *testing.T) {
+	full := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
+		Spec:       corev1.NodeSpec{ProviderID: "aws:///z/i-1", Unschedulable: true},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}},
+			Images:     []corev1.ContainerImage{{Names: []string{"big"}}},
+		},
+	}
+	want := full.DeepCopy()
+	want.ManagedFields, want.Status.Images = nil, nil
+	got, err := Slim(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
