@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/likeness"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
 var instanceID = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
@@ -90,17 +92,14 @@ func targetOf(node *corev1.Node) (drill.Target, error) {
 	return drill.Target{InstanceID: id, Node: node.Name, Zone: zone}, nil
 }
 
-// instanceOf reads the instance and its zone from a node's provider id,
-// aws:///us-east-1a/i-0a1b2c3d4e5f60718; both are empty if it is none of AWS.
+// instanceOf reads the instance and its zone from a node; both are empty if it
+// is none of EC2's. Where no label names the zone, the provider id does:
+// aws:///us-east-1a/i-0a1b2c3d4e5f60718.
 func instanceOf(node *corev1.Node) (id, zone string) {
-	rest, ok := strings.CutPrefix(node.Spec.ProviderID, "aws://")
-	if !ok {
+	if id = nodeindex.InstanceID(node); !instanceID.MatchString(id) {
 		return "", ""
 	}
-	parts := strings.Split(rest, "/")
-	if id = parts[len(parts)-1]; !instanceID.MatchString(id) {
-		return "", ""
-	}
+	parts := strings.Split(node.Spec.ProviderID, "/")
 	if zone = node.Labels[corev1.LabelTopologyZone]; zone == "" && len(parts) > 1 {
 		zone = parts[len(parts)-2]
 	}
@@ -110,27 +109,6 @@ func instanceOf(node *corev1.Node) (id, zone string) {
 // nearest returns the three names that take the fewest edits, nearest first.
 func nearest(name string, names []string) []string {
 	sorted := slices.Sorted(slices.Values(names))
-	slices.SortStableFunc(sorted, func(a, b string) int { return edits(name, a) - edits(name, b) })
+	slices.SortStableFunc(sorted, func(a, b string) int { return likeness.Distance(name, a) - likeness.Distance(name, b) })
 	return sorted[:min(3, len(sorted))]
-}
-
-// edits is the Levenshtein distance.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
 // What the sandbox's first nodes are.
@@ -61,7 +61,7 @@ func (c cluster) awaitReady(ctx context.Context, wanted map[string]bool, progres
 		}
 		ready := 0
 		for i := range nodes {
-			if id, _ := instanceOf(&nodes[i]); wanted[id] && isNodeReady(&nodes[i]) {
+			if id, _ := instanceOf(&nodes[i]); wanted[id] && nodeindex.Ready(&nodes[i]) {
 				ready++
 			}
 		}
@@ -75,13 +75,4 @@ func (c cluster) awaitReady(ctx context.Context, wanted map[string]bool, progres
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-}
-
-func isNodeReady(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

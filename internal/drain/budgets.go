@@ -104,7 +104,7 @@ func permitFor(c *candidate) permit {
 // ignores reports whether the budget lets the pod go without paying: it is not
 // Ready, so it does not count as healthy in the first place.
 func (b *budget) ignores(pod *corev1.Pod) (string, bool) {
-	if isReady(pod) {
+	if IsReady(pod) {
 		return "", false
 	}
 	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil && *p == policyv1.AlwaysAllow {
@@ -160,7 +160,7 @@ func (p permit) take(c *candidate) {
 	switch {
 	case p.from != nil:
 		payers = []*budget{p.from}
-	case !p.granted && isReady(c.pod):
+	case !p.granted && IsReady(c.pod):
 		payers = c.budgets
 	}
 	for _, b := range payers {

@@ -61,7 +61,8 @@ func isFinished(pod *corev1.Pod) bool {
 
 func isLeaving(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil }
 
-func isReady(pod *corev1.Pod) bool {
+// IsReady reports whether a pod counts as Ready.
+func IsReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})

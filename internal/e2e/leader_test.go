@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -53,7 +52,10 @@ func (r *rig) replica(name string) *process.Process {
 	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		r.t.Fatal(err)
 	}
-	health := freeAddress(r.t)
+	health, err := process.FreeAddress()
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	env := os.Environ()
 	for _, v := range st.Env() {
 		env = append(env, v.Name+"="+v.Value)
@@ -104,14 +106,4 @@ func (r *rig) leader(not string) string {
 		return holder != nil && *holder != "" && *holder != not, nil
 	})
 	return *lease.Spec.HolderIdentity
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

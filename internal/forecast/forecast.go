@@ -156,7 +156,7 @@ func (w *world) stop(fate *Fate, v drain.Verdict) {
 	leaving := !v.Pod.DeletionTimestamp.IsZero()
 	seconds, gone := int64(given/time.Second), metav1.NewTime(fate.Gone)
 	v.Pod.DeletionTimestamp, v.Pod.DeletionGracePeriodSeconds = &gone, &seconds
-	if leaving || !isReady(v.Pod) {
+	if leaving || !drain.IsReady(v.Pod) {
 		return // no budget counts it as healthy
 	}
 	for _, b := range w.Budgets {
@@ -283,12 +283,6 @@ func grace(p *corev1.Pod) time.Duration {
 		return time.Duration(*s) * time.Second
 	}
 	return 0
-}
-
-func isReady(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // covers reports whether a budget counts the pod. A selector that cannot be

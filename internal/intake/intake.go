@@ -18,19 +18,21 @@ import (
 type Outcome string
 
 const (
-	// Recorded: the notice is the first of a new Interruption.
+	// Recorded says that the notice is the first of a new Interruption.
 	Recorded Outcome = "recorded"
-	// Joined: the notice was added to the Interruption of its instance.
+	// Joined says that the notice was added to the Interruption of its instance.
 	Joined Outcome = "joined"
-	// Repeated: the Interruption of its instance holds the notice already.
+	// Repeated says that the Interruption of its instance holds the notice
+	// already.
 	Repeated Outcome = "repeated"
-	// Foreign: the notice is of another account, another region, or an
-	// instance that is not of this cluster.
+	// Foreign says that the notice is of another account, another region, or
+	// an instance that is not of this cluster.
 	Foreign Outcome = "foreign"
-	// Stale: the notice's hard deadline was over long ago (see StaleAfter).
+	// Stale says that the notice's hard deadline was over long ago (see
+	// StaleAfter).
 	Stale Outcome = "stale"
-	// NotYetKnown: no node of this cluster is the instance, but one may still
-	// register. The source decides how long it goes on asking.
+	// NotYetKnown says that no node of this cluster is the instance, but one may
+	// still register. The source decides how long it goes on asking.
 	NotYetKnown Outcome = "notYetKnown"
 )
 

@@ -1,4 +1,5 @@
-// Package nodeindex finds the node that an instance is, in the manager's cache.
+// Package nodeindex finds the node that an instance is, in the manager's cache,
+// and reads from nodes what several packages ask of them.
 package nodeindex
 
 import (
@@ -51,13 +52,36 @@ func (x *Index) NodeByInstance(ctx context.Context, instanceID string) (*corev1.
 	return found, nil
 }
 
-// InstanceID returns the id of a node's instance: what ends its provider id,
-// which on AWS reads aws:///us-east-1a/i-0a1b2c3d4e5f60718 (cloud-provider-aws).
-// Nodes are not found by their names: on EC2 these are DNS names, which end
-// with the instance and come again.
+// InstanceID returns the id of a node's EC2 instance, or "" where it is none:
+// what ends its provider id, which on AWS reads
+// aws:///us-east-1a/i-0a1b2c3d4e5f60718, or is the bare id (cloud-provider-aws;
+// on Fargate no instance's id stands there). Nodes are not found by their names:
+// on EC2 these are DNS names, which end with the instance and come again.
 func InstanceID(node *corev1.Node) string {
-	id := node.Spec.ProviderID
-	return id[strings.LastIndex(id, "/")+1:]
+	scheme, id, ok := strings.Cut(node.Spec.ProviderID, "://")
+	switch {
+	case !ok:
+		id = node.Spec.ProviderID
+	case scheme != "aws":
+		return ""
+	}
+	if id = id[strings.LastIndex(id, "/")+1:]; !strings.HasPrefix(id, "i-") {
+		return ""
+	}
+	return id
+}
+
+// Ready reports whether a node is there and counts as Ready.
+func Ready(node *corev1.Node) bool {
+	if node == nil {
+		return false
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // Slim drops, before a node is cached, what nothing here reads: images and

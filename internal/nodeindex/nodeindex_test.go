@@ -15,12 +15,37 @@ func TestInstanceID(t *testing.T) {
 	for providerID, want := range map[string]string{
 		"aws:///us-east-1a/i-0a1b2c3d4e5f60718": "i-0a1b2c3d4e5f60718",
 		"i-0a1b2c3d4e5f60718":                   "i-0a1b2c3d4e5f60718",
-		"kwok://node-1":                         "node-1",
+		"aws:////i-0a1b2c3d4e5f60718":           "i-0a1b2c3d4e5f60718",
+		"aws:///us-east-1a/fargate-10.0.0.1":    "",
+		"other:///zone/i-0a1b2c3d4e5f60718":     "",
+		"kwok://node-1":                         "",
 		"aws:///us-east-1a/":                    "",
 		"":                                      "",
 	} {
 		if got := InstanceID(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: providerID}}); got != want {
 			t.Errorf("instance of %q: %q, want %q", providerID, got, want)
+		}
+	}
+}
+
+func TestReady(t *testing.T) {
+	is := func(status corev1.ConditionStatus) *corev1.Node {
+		return &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: status},
+		}}}
+	}
+	for name, tc := range map[string]struct {
+		node *corev1.Node
+		want bool
+	}{
+		"no node":           {nil, false},
+		"no condition yet":  {&corev1.Node{}, false},
+		"ready":             {is(corev1.ConditionTrue), true},
+		"not ready":         {is(corev1.ConditionFalse), false},
+		"not heard of long": {is(corev1.ConditionUnknown), false},
+	} {
+		if got := Ready(tc.node); got != tc.want {
+			t.Errorf("%s: ready %v, want %v", name, got, tc.want)
 		}
 	}
 }

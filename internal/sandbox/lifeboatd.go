@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -82,11 +81,11 @@ func (s *Sandbox) newLifeboat() (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	health, err := freePort()
+	health, err := process.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := freePort()
+	metrics, err := process.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -153,13 +152,4 @@ func ready(ctx context.Context, addr string) bool {
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode == http.StatusOK
-}
-
-// freePort returns a loopback address that nobody listens on now.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	return l.Addr().String(), l.Close()
 }

@@ -22,16 +22,11 @@ type Step struct {
 	Took time.Duration `json:"took,omitempty"`
 }
 
-// slow is when a step is worth telling of before it is done, where lines do not
-// move.
-const slow = 3 * time.Second
-
-// RenderStep writes steps to a stream: a moving line for the one under way on a
-// terminal, a line for each that is done everywhere. Call finish at the end.
+// RenderStep writes steps to a stream: a line for each that is done, and of the
+// one under way a moving line on a terminal, elsewhere a plain one now and then.
+// Call finish at the end.
 func RenderStep(s terminal.Stream) (render func(Step), finish func()) {
 	var mu sync.Mutex
-	var began time.Time
-	var name string
 	var moving *terminal.Progress // nil between two steps, so that others can write
 	stop := func() {
 		if moving != nil {
@@ -46,12 +41,6 @@ func RenderStep(s terminal.Stream) (render func(Step), finish func()) {
 			stop()
 			line := fmt.Sprintf("%s %-16s %5.1f s  %s", s.Paint(terminal.Good, "✓"), st.Name, st.Took.Seconds(), s.Paint(terminal.Dim, st.Detail))
 			s.Printf("%s\n", strings.TrimRight(line, " "))
-			return
-		}
-		if st.Name != name {
-			name, began = st.Name, time.Now()
-		}
-		if !s.TTY && time.Since(began) < slow {
 			return
 		}
 		if moving == nil {

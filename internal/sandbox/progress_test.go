@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,7 +37,30 @@ func TestProgressWithoutATerminalIsALineAStep(t *testing.T) {
 	}
 }
 
-func TestASlowStepIsToldOfBeforeItIsDone(t *testing.T) {
+func TestASlowStepWithoutATerminalIsToldOfNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		render, finish := RenderStep(terminal.Stream{Writer: &out})
+		defer finish()
+		o := Options{Progress: render}
+		if err := o.run("programs", func(detail func(string)) error {
+			time.Sleep(500 * time.Millisecond) // off the beat
+			for i := range 40 {
+				detail(fmt.Sprintf("%d packages", i))
+				time.Sleep(time.Second)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		want := "programs: 14 packages\nprograms: 29 packages\n✓ programs          40.5 s  39 packages\n"
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("progress (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAStepMovesOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	render, finish := RenderStep(terminal.Stream{Writer: &out, TTY: true})
 	render(Step{Name: "programs", Detail: "building"})

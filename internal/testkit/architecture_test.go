@@ -72,14 +72,14 @@ var floors = [][]string{
 	{"internal/awsemu/ec2"},
 	{"internal/awsemu/events"},
 	{"internal/awsemu/sqs", "internal/awsemu/sts"},
-	{"internal/awsemu/sqs/policy", "internal/awsemu/wire"},
+	{"internal/awsemu/sqs/policy", "internal/awsemu/wire", "internal/awsemu/alarm"},
 	{"internal/controller/"},
 	{"internal/intake/sqs", "internal/drill"},
 	{"internal/intake", "internal/action", "internal/podwatch", "internal/nodeindex", "internal/wiring", "internal/forecast"},
 	{"internal/policy", "internal/drain"},
 	{"internal/wiring/pattern", "internal/listwatch"},
 	{"internal/notice"},
-	{"api/", "internal/version", "charts/", "scenarios"},
+	{"api/", "internal/version", "internal/likeness", "charts/", "scenarios"},
 }
 
 // floor returns how far down a package is, or -1; the longest match counts.

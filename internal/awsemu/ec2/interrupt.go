@@ -129,7 +129,7 @@ func (s *State) interrupt(in *instance, o InterruptOptions) {
 		s.warn(in, r)
 		return
 	}
-	s.schedule(o.Notice-WarningLead, func() { s.warn(in, r) })
+	s.clock.After(o.Notice-WarningLead, func() { s.warn(in, r) })
 }
 
 // recommend needs the lock.
@@ -155,7 +155,7 @@ func (s *State) warn(in *instance, r *reclaim) {
 		s.takeBack(in, r)
 		return
 	}
-	s.schedule(time.Until(r.deadline), func() { s.takeBack(in, r) })
+	s.clock.After(time.Until(r.deadline), func() { s.takeBack(in, r) })
 }
 
 // takeBack needs the lock.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/alarm"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/events"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
 )
@@ -55,8 +56,7 @@ type State struct {
 	outbox *outbox
 
 	mu           sync.Mutex
-	closed       bool
-	timers       map[*time.Timer]struct{}
+	clock        *alarm.Clock // under mu
 	instances    map[string]*instance
 	order        []string // instance ids, oldest first
 	requests     map[string]*SpotRequest
@@ -80,29 +80,24 @@ func New(o Options) *State {
 	if o.Emit == nil {
 		o.Emit = func(events.Event) {}
 	}
-	return &State{
+	s := &State{
 		scope:     o.Scope,
 		timing:    o.Timing.withDefaults(),
 		outbox:    newOutbox(o.Emit),
-		timers:    map[*time.Timer]struct{}{},
 		instances: map[string]*instance{},
 		requests:  map[string]*SpotRequest{},
 		tokens:    map[string]launch{},
 		hosts:     map[string]int{},
 	}
+	s.clock = alarm.NewClock(&s.mu)
+	return s
 }
 
 // Run hands events and changes on until ctx is done; from then on nothing happens by
 // itself any more, and the state stays readable. Call it once.
 func (s *State) Run(ctx context.Context) {
 	s.outbox.run(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for t := range s.timers {
-		t.Stop()
-	}
-	clear(s.timers)
+	s.clock.Stop()
 }
 
 // Subscribe calls f with every change from now on, in order, one at a time and outside
@@ -160,28 +155,11 @@ func (s *State) find(ids []string) ([]*instance, error) {
 // course by then. It needs the lock.
 func (s *State) after(d time.Duration, in *instance, f func()) {
 	course := in.course
-	s.schedule(d, func() {
+	s.clock.After(d, func() {
 		if in.course == course {
 			f()
 		}
 	})
-}
-
-// schedule runs f with the lock held when d is over. It needs the lock.
-func (s *State) schedule(d time.Duration, f func()) {
-	if s.closed {
-		return
-	}
-	var t *time.Timer
-	t = time.AfterFunc(d, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.timers, t)
-		if !s.closed {
-			f()
-		}
-	})
-	s.timers[t] = struct{}{}
 }
 
 // The details of EC2's events, their fields in AWS's order.

@@ -1,9 +1,10 @@
 package events
 
 import (
-	"bytes"
 	"encoding/json"
 	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
 )
 
 // Event is what is put on a bus. Its JSON is the envelope in which EventBridge hands
@@ -28,7 +29,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if resources == nil {
 		resources = []string{}
 	}
-	return marshal(struct {
+	return wire.JSON(struct {
 		Version    string          `json:"version"`
 		ID         string          `json:"id"`
 		DetailType string          `json:"detail-type"`
@@ -45,20 +46,9 @@ func (e Event) MarshalJSON() ([]byte, error) {
 // Detail encodes the detail of an event from a struct or map of plain values. What
 // does not encode becomes null.
 func Detail(v any) json.RawMessage {
-	b, err := marshal(v)
+	b, err := wire.JSON(v)
 	if err != nil {
 		return json.RawMessage("null")
 	}
 	return b
-}
-
-// marshal is json.Marshal without the escaping of <, > and &, which AWS does not do.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -124,7 +124,7 @@ func (s *State) Start(input StartInput) (Experiment, error) {
 	if input.Token != "" {
 		s.tokens[input.Token] = e.ID
 	}
-	s.schedule(s.step, func() { s.initiate(e) })
+	s.clock.After(s.step, func() { s.initiate(e) })
 	return e.clone(), nil
 }
 
@@ -177,7 +177,7 @@ func (s *State) Stop(id string) (Experiment, error) {
 		}
 	}
 	s.become(e, Status{stopping, "Experiment is stopping."})
-	s.schedule(s.step, func() {
+	s.clock.After(s.step, func() {
 		if e.State.Status == stopping {
 			s.finish(e, Status{stopped, "Experiment stopped by user."})
 		}

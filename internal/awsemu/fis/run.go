@@ -56,7 +56,7 @@ func (s *State) initiate(e *experiment) {
 		}
 		e.resolved[target] = ids
 	}
-	s.schedule(s.step, func() { s.run(e) })
+	s.clock.After(s.step, func() { s.run(e) })
 }
 
 // abort fails an experiment; actions that have not begun never will. It needs the
@@ -131,7 +131,7 @@ func (s *State) begin(e *experiment, name string) {
 		s.abort(e, Status{failed, "Action " + name + " failed: " + err.Error()})
 		return
 	}
-	s.schedule(lasts, func() {
+	s.clock.After(lasts, func() {
 		if e.Actions[name].State.Status != running {
 			return
 		}

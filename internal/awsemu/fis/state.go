@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/alarm"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/events"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
@@ -38,8 +39,7 @@ type State struct {
 	step  time.Duration
 
 	mu              sync.Mutex
-	closed          bool
-	timers          map[*time.Timer]struct{}
+	clock           *alarm.Clock // under mu
 	templates       map[string]*Template
 	templateTokens  map[string]made
 	experiments     map[string]*experiment
@@ -55,44 +55,22 @@ func New(o Options) *State {
 	if o.Emit == nil {
 		o.Emit = func(events.Event) {}
 	}
-	return &State{
+	s := &State{
 		scope: o.Scope, ec2: o.EC2, emit: o.Emit, step: cmp.Or(o.StepFor, 100*time.Millisecond),
-		timers:         map[*time.Timer]struct{}{},
 		templates:      map[string]*Template{},
 		templateTokens: map[string]made{},
 		experiments:    map[string]*experiment{},
 		tokens:         map[string]string{},
 	}
+	s.clock = alarm.NewClock(&s.mu)
+	return s
 }
 
 // Run waits until ctx is done and stops all experiments then; the state stays
 // readable.
 func (s *State) Run(ctx context.Context) {
 	<-ctx.Done()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for t := range s.timers {
-		t.Stop()
-	}
-	clear(s.timers)
-}
-
-// schedule runs f with the lock held when d is over. It needs the lock.
-func (s *State) schedule(d time.Duration, f func()) {
-	if s.closed {
-		return
-	}
-	var t *time.Timer
-	t = time.AfterFunc(d, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.timers, t)
-		if !s.closed {
-			f()
-		}
-	})
-	s.timers[t] = struct{}{}
+	s.clock.Stop()
 }
 
 // newID is a prefix and 15 letters or digits, as in EXTA1B2C3D4E5F6G7H.

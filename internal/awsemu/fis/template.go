@@ -127,6 +127,27 @@ func (t *Template) checkOptions() error {
 }
 
 func (t Target) check(name string) error {
+	if err := t.checkSelectors(name); err != nil {
+		return err
+	}
+	if err := checkMode(name, t.SelectionMode); err != nil {
+		return err
+	}
+	for _, arn := range t.ResourceARNs {
+		if instanceOf(arn) == "" {
+			return validation("%q is not the ARN of an instance, in target %s.", arn, name)
+		}
+	}
+	for _, f := range t.Filters {
+		if filterField(f.Path) == nil {
+			return validation("The filter path %q of target %s is not supported by this emulator.", f.Path, name)
+		}
+	}
+	return nil
+}
+
+// checkSelectors refuses ways of naming resources that do not go together.
+func (t Target) checkSelectors(name string) error {
 	switch {
 	case len(t.ResourceARNs) > 0 && len(t.ResourceTags) > 0:
 		return validation("You cannot specify both resource ARNs and resource tags for target %s.", name)
@@ -138,23 +159,19 @@ func (t Target) check(name string) error {
 		return validation("Target %s has %d resource ARNs; at most %d are allowed.", name, len(t.ResourceARNs), maxResourceARNs)
 	case len(t.Parameters) > 0:
 		return validation("Target parameters are not supported by this emulator: target %s.", name)
+	default:
+		return nil
 	}
-	m := selectionPattern.FindStringSubmatch(t.SelectionMode)
+}
+
+// checkMode refuses what says nothing about how many resources are taken.
+func checkMode(target, mode string) error {
+	m := selectionPattern.FindStringSubmatch(mode)
 	if m == nil {
-		return validation("The selectionMode %q of target %s must be ALL, COUNT(n) or PERCENT(n).", t.SelectionMode, name)
+		return validation("The selectionMode %q of target %s must be ALL, COUNT(n) or PERCENT(n).", mode, target)
 	}
 	if n, _ := strconv.Atoi(m[2]); m[1] != "" && n < 1 || m[1] == "PERCENT" && n > 100 {
-		return validation("The selectionMode %q of target %s is out of range.", t.SelectionMode, name)
-	}
-	for _, arn := range t.ResourceARNs {
-		if instanceOf(arn) == "" {
-			return validation("%q is not the ARN of an instance, in target %s.", arn, name)
-		}
-	}
-	for _, f := range t.Filters {
-		if filterField(f.Path) == nil {
-			return validation("The filter path %q of target %s is not supported by this emulator.", f.Path, name)
-		}
+		return validation("The selectionMode %q of target %s is out of range.", mode, target)
 	}
 	return nil
 }

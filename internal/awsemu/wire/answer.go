@@ -58,7 +58,7 @@ func encode(s *Service, r *Request, out any) (*answer, error) {
 		if out == nil {
 			out = None{}
 		}
-		a.body, err = jsonBody(out)
+		a.body, err = JSON(out)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encoding answer to %s: %w", r.Action, err)
@@ -88,7 +88,8 @@ func encodeError(s *Service, r *Request, e *Error) *answer {
 	return a
 }
 
-func jsonBody(v any) ([]byte, error) {
+// JSON is json.Marshal without the escaping of <, > and &, which AWS does not do.
+func JSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -110,7 +111,7 @@ func errorJSON(e *Error, namespace string) []byte {
 	}
 	members := map[string]any{"__type": name, "message": e.Message}
 	maps.Copy(members, e.Fields)
-	body, err := jsonBody(members)
+	body, err := JSON(members)
 	if err != nil {
 		return fmt.Appendf(nil, `{"__type":%q}`, name)
 	}

@@ -55,6 +55,7 @@ func TestFormDecode(t *testing.T) {
 		IDs: []string{"a", "b"}, Arns: []string{"x", "y"},
 		Filters: []filter{{Name: "n", Values: []string{"v", "w"}}, {Name: "m"}},
 		Tags:    map[string]string{"k": "v", "k2": ""},
+		Left:    "", hidden: "", // although the form names them
 	}
 	want.Nested.Group = &filter{Name: "g"}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(formInput{}, embedded{})); diff != "" {

@@ -6,12 +6,18 @@ import (
 	"time"
 )
 
-// redraw is how often a progress line moves.
-const redraw = 120 * time.Millisecond
+const (
+	// redraw is how often a progress line moves.
+	redraw = 120 * time.Millisecond
+	// remind is how often a wait that goes on is told of where lines stay.
+	remind = 15 * time.Second
+	// unclocked is how short a wait is not worth counting.
+	unclocked = 2 * time.Second
+)
 
 // Progress tells what is being waited for: one moving line with a clock on a
-// terminal, a plain line whenever it changes elsewhere. It is safe for
-// concurrent use.
+// terminal; elsewhere, where every line stays, a plain line now and then, and
+// none at all when it is soon over. It is safe for concurrent use.
 type Progress struct {
 	stream Stream
 	stop   chan struct{}
@@ -28,9 +34,7 @@ type Progress struct {
 // NewProgress begins to tell. Stop must be called.
 func NewProgress(s Stream) *Progress {
 	p := &Progress{stream: s, stop: make(chan struct{})}
-	if s.TTY {
-		p.ended.Go(p.move)
-	}
+	p.ended.Go(p.run)
 	return p
 }
 
@@ -43,15 +47,11 @@ func (p *Progress) Step(format string, args ...any) {
 		return
 	}
 	p.text, p.since, p.idle = text, time.Now(), false
-	if p.stream.TTY {
-		p.draw()
-		return
-	}
-	p.stream.Printf("%s\n", text)
+	p.draw()
 }
 
-// Idle says that nothing is being waited for: the moving line goes away until
-// the next step.
+// Idle says that nothing is being waited for: the line goes away until the next
+// step.
 func (p *Progress) Idle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,8 +81,12 @@ func (p *Progress) Stop() {
 	p.ended.Wait()
 }
 
-func (p *Progress) move() {
-	ticker := time.NewTicker(redraw)
+func (p *Progress) run() {
+	every, tell := redraw, p.draw
+	if !p.stream.TTY {
+		every, tell = remind, p.remind
+	}
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
@@ -91,32 +95,43 @@ func (p *Progress) move() {
 		case <-ticker.C:
 			p.mu.Lock()
 			p.frame++
-			p.draw()
+			tell()
 			p.mu.Unlock()
 		}
 	}
 }
 
-func (p *Progress) isShown() bool {
-	return p.stream.TTY && !p.done && !p.idle && p.text != ""
-}
+func (p *Progress) waits() bool { return !p.done && !p.idle && p.text != "" }
 
 func (p *Progress) clear() {
-	if p.isShown() {
+	if p.stream.TTY && p.waits() {
 		p.stream.Printf("\r\x1b[K")
 	}
 }
 
+// clock is how long the wait has been, once that is worth a word.
+func (p *Progress) clock() string {
+	if waited := time.Since(p.since); waited >= unclocked {
+		return " " + Duration(waited)
+	}
+	return ""
+}
+
+// remind writes a line that stays.
+func (p *Progress) remind() {
+	if p.waits() {
+		p.stream.Printf("%s%s\n", p.text, p.clock())
+	}
+}
+
+// draw writes the line that moves.
 func (p *Progress) draw() {
-	if !p.isShown() {
+	if !p.stream.TTY || !p.waits() {
 		return
 	}
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	text := []rune(p.text)
-	clock := ""
-	if waited := time.Since(p.since); waited >= 2*time.Second {
-		clock = " " + Duration(waited)
-	}
+	clock := p.clock()
 	// A line that wraps cannot be taken back, so it is cut to fit.
 	if room := p.stream.Width - len(clock) - 3; p.stream.Width > 0 && len(text) > room {
 		text = text[:max(room, 0)]

@@ -55,17 +55,29 @@ func TestTablePadsByRunesAndNotByColours(t *testing.T) {
 	}
 }
 
-func TestProgressWithoutTerminalWritesEachStepOnce(t *testing.T) {
-	var out bytes.Buffer
-	p := NewProgress(Stream{Writer: &out})
-	p.Step("starting %s", "etcd")
-	p.Step("starting %s", "etcd")
-	p.Step("starting the API server")
-	p.Stop()
-	p.Step("too late")
-	if diff := cmp.Diff("starting etcd\nstarting the API server\n", out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+func TestProgressWithoutTerminalTellsOfLongWaitsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := NewProgress(Stream{Writer: &out})
+		p.Step("starting %s", "etcd")
+		time.Sleep(14 * time.Second)
+		p.Step("starting the API server")
+		time.Sleep(14 * time.Second)
+		p.Step("starting the API server")
+		time.Sleep(14 * time.Second) // 42 s
+		p.Idle()
+		time.Sleep(14 * time.Second)
+		p.Print(Stream{Writer: &out}, "a line that stays\n")
+		p.Step("starting the scheduler")
+		time.Sleep(14 * time.Second) // 70 s
+		p.Stop()
+		p.Step("too late")
+		time.Sleep(time.Minute)
+		want := "starting the API server\nstarting the API server 16s\na line that stays\nstarting the scheduler 4s\n"
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestProgressOnTerminalMovesAndLeavesNothing(t *testing.T) {

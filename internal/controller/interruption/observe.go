@@ -34,8 +34,8 @@ type facts struct {
 	podsKnown bool
 	budgets   []*policyv1.PodDisruptionBudget
 	policies  []v1alpha1.InterruptionPolicy
-	// uncordoned are other doomed nodes that still take pods.
-	uncordoned []string
+	// uncordoned is set where another doomed node still takes pods.
+	uncordoned bool
 }
 
 func (f *facts) since() time.Time {
@@ -114,15 +114,14 @@ func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policy
 	return budgets, nil
 }
 
-// uncordoned lists the other nodes that are to be drained too and can still be
-// given pods: moving a pod now might move it there. A record counts for a few
-// seconds only, so that one that cannot be cordoned holds nobody up.
-func (c *Controller) uncordoned(ctx context.Context, in *v1alpha1.Interruption, now time.Time) ([]string, error) {
+// uncordoned reports whether another node that is to be drained too can still
+// be given pods: moving a pod now might move it there. A record counts for a
+// few seconds only, so that one that cannot be cordoned holds nobody up.
+func (c *Controller) uncordoned(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (bool, error) {
 	var all v1alpha1.InterruptionList
 	if err := c.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing interruptions: %w", err)
+		return false, fmt.Errorf("listing interruptions: %w", err)
 	}
-	var names []string
 	for i := range all.Items {
 		other := &all.Items[i]
 		if other.Name == in.Name || finished(other) || !fresh(other, now) || !mayDrain(other) {
@@ -130,13 +129,13 @@ func (c *Controller) uncordoned(ctx context.Context, in *v1alpha1.Interruption, 
 		}
 		node, err := c.Nodes.NodeByInstance(ctx, other.Spec.InstanceID)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		if node != nil && !action.IsMarked(node, action.MarkDoomed) {
-			names = append(names, node.Name)
+			return true, nil
 		}
 	}
-	return names, nil
+	return false, nil
 }
 
 // fresh reports whether the record got a notice a moment ago.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions,verbs=get;list;watch;create;patch;delete
@@ -60,7 +61,7 @@ var (
 	nodePredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, ok1 := e.ObjectOld.(*corev1.Node)
 		is, ok2 := e.ObjectNew.(*corev1.Node)
-		return !ok1 || !ok2 || ready(was) != ready(is) || !equality.Semantic.DeepEqual(was.Spec, is.Spec) ||
+		return !ok1 || !ok2 || nodeindex.Ready(was) != nodeindex.Ready(is) || !equality.Semantic.DeepEqual(was.Spec, is.Spec) ||
 			!equality.Semantic.DeepEqual(was.Labels, is.Labels)
 	}}
 	budgetPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {

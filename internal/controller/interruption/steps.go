@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -149,7 +149,7 @@ func listed(_ context.Context, p *pass) (bool, error) {
 // together holds back until every doomed node is cordoned, so that no pod is
 // moved from one to the next.
 func together(_ context.Context, p *pass) (bool, error) {
-	if len(p.facts.uncordoned) == 0 || p.facts.draining() {
+	if !p.facts.uncordoned || p.facts.draining() {
 		return true, nil
 	}
 	// The sentence names no node or number: it would be written anew with each.
@@ -185,7 +185,7 @@ func over(_ context.Context, p *pass) (bool, error) {
 	end := p.end()
 	switch {
 	case p.facts.node == nil && p.plan.Empty(),
-		p.decision.InstanceGone && !ready(p.facts.node),
+		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
 		!p.facts.now.Before(end):
 		return true, nil
 	}
@@ -225,16 +225,4 @@ func putBack(ctx context.Context, p *pass) (bool, error) {
 func complete(_ context.Context, p *pass) (bool, error) {
 	p.outcome.completed = true
 	return true, nil
-}
-
-func ready(node *corev1.Node) bool {
-	if node == nil {
-		return false
-	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -114,8 +115,8 @@ func TestBodiesHaveALimit(t *testing.T) {
 
 func TestDerivedIDs(t *testing.T) {
 	body := samples(t)["testdata/spot-loose"]
-	id := func(old, new string) string {
-		d, err := decode(strings.ReplaceAll(body, old, new))
+	id := func(old, by string) string {
+		d, err := decode(strings.ReplaceAll(body, old, by))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +149,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		switch {
 		case err != nil:
-			if u, ok := err.(*unreadableError); !ok || u.field == "" || u.cause == "" {
+			if u, ok := errors.AsType[*unreadableError](err); !ok || u.field == "" || u.cause == "" {
 				t.Fatalf("error explains nothing: %#v", err)
 			}
 			return

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -102,10 +103,17 @@ func (w *world) waiting(queue string) int {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var visible, inFlight int
-	fmt.Sscan(out.Attributes["ApproximateNumberOfMessages"], &visible)
-	fmt.Sscan(out.Attributes["ApproximateNumberOfMessagesNotVisible"], &inFlight)
-	return visible + inFlight
+	sum := 0
+	for _, name := range []types.QueueAttributeName{
+		types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
+	} {
+		n, err := strconv.Atoi(out.Attributes[string(name)])
+		if err != nil {
+			w.t.Fatalf("reading %s: %v", name, err)
+		}
+		sum += n
+	}
+	return sum
 }
 
 // start runs a replica until the test ends, or the function that it returns is

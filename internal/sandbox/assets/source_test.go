@@ -10,7 +10,7 @@ import (
 
 func TestFindSource(t *testing.T) {
 	root := newSource(t)
-	real, err := filepath.EvalSymlinks(root)
+	resolved, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestFindSource(t *testing.T) {
 	t.Run("above the working directory", func(t *testing.T) {
 		t.Setenv(SourceEnv, "")
 		t.Chdir(filepath.Join(root, "modules", "tiny"))
-		if got, err := findSource(); err != nil || got != real && got != root {
+		if got, err := findSource(); err != nil || got != resolved && got != root {
 			t.Errorf("got %s, %v; want %s", got, err, root)
 		}
 	})

@@ -29,8 +29,9 @@ import (
 )
 
 const (
-	// ManagedLabel and ManagedValue mark the Nodes that kwok plays.
+	// ManagedLabel marks the Nodes that kwok plays.
 	ManagedLabel = "kwok.x-k8s.io/node"
+	// ManagedValue is what ManagedLabel says on them.
 	ManagedValue = "fake"
 
 	// StartSecondsAnnotation says on a pod how many seconds after it was bound its

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/kwok"
 )
 
@@ -102,7 +103,7 @@ func TestNodeIsAsOnEC2(t *testing.T) {
 	if diff := cmp.Diff(wantTaints, n.Spec.Taints); diff != "" {
 		t.Errorf("taints (-want +got):\n%s", diff)
 	}
-	if n.Name != in.PrivateDNSName || n.Spec.ProviderID != "aws:///us-east-1a/"+in.ID || instanceID(n) != in.ID {
+	if n.Name != in.PrivateDNSName || n.Spec.ProviderID != "aws:///us-east-1a/"+in.ID || nodeindex.InstanceID(n) != in.ID {
 		t.Errorf("name %s, provider id %s", n.Name, n.Spec.ProviderID)
 	}
 	// As an m5.large of EKS with Amazon Linux 2023 reports.

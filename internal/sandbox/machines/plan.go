@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/kwok"
 )
 
@@ -39,7 +40,7 @@ type view struct {
 func plan(v view) (steps []step, wake time.Time) {
 	nodes := map[string]*corev1.Node{}
 	for _, n := range v.Nodes {
-		if id := instanceID(n); id != "" {
+		if id := nodeindex.InstanceID(n); id != "" {
 			nodes[id] = n
 		}
 	}
@@ -66,8 +67,8 @@ func plan(v view) (steps []step, wake time.Time) {
 	}
 	// What is left has no instance any more. v.Nodes is walked for its order.
 	for _, n := range v.Nodes {
-		if nodes[instanceID(n)] == n {
-			steps = append(steps, unpowered(ec2.Instance{ID: instanceID(n), State: ec2.Terminated}, n)...)
+		if nodes[nodeindex.InstanceID(n)] == n {
+			steps = append(steps, unpowered(ec2.Instance{ID: nodeindex.InstanceID(n), State: ec2.Terminated}, n)...)
 		}
 	}
 	return steps, wake
@@ -92,14 +93,10 @@ func unpowered(in ec2.Instance, n *corev1.Node) []step {
 // lit reports whether kwok plays the node's kubelet.
 func lit(n *corev1.Node) bool { return n.Labels[kwok.ManagedLabel] == kwok.ManagedValue }
 
+// nodeReady reports whether a Node is Ready, or so new that it has not told its
+// condition yet: it is not one to delete.
 func nodeReady(n *corev1.Node) bool {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	// A Node that has not told its condition yet is not one to delete.
-	return len(n.Status.Conditions) == 0
+	return len(n.Status.Conditions) == 0 || nodeindex.Ready(n)
 }
 
 func sooner(a, b time.Time) time.Time {

@@ -66,16 +66,6 @@ func Node(in ec2.Instance, where Where) (*corev1.Node, error) {
 // providerID is how the AWS cloud provider writes an instance.
 func providerID(in ec2.Instance) string { return "aws:///" + in.Zone + "/" + in.ID }
 
-// instanceID is the instance of a Node, or "" where it is none of EC2's.
-func instanceID(n *corev1.Node) string {
-	rest, ok := strings.CutPrefix(n.Spec.ProviderID, "aws:///")
-	if !ok {
-		return ""
-	}
-	_, id, _ := strings.Cut(rest, "/")
-	return id
-}
-
 // Flags of the kubelet, as they stand in user data of every make: plain, in
 // bootstrap.sh --kubelet-extra-args, or in a NodeConfig's list of flags.
 var (

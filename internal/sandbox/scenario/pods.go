@@ -94,23 +94,29 @@ func (p *podTrack) observe(t time.Time, pod *corev1.Pod, gone bool) {
 		p.stays = staysOn(pod)
 	}
 	p.ready = podReady(pod) && pod.DeletionTimestamp == nil && !gone
-	// Nobody hears it in the dark; and what is asked of one that has ended is to go
-	// off the API server.
-	if pod.DeletionTimestamp != nil && p.dark.IsZero() && p.ended.IsZero() {
-		grace := time.Duration(deref(pod.DeletionGracePeriodSeconds)) * time.Second
-		if p.asked.IsZero() {
-			p.asked, p.grace = t, grace
-		}
-		p.grace = min(p.grace, grace)
-	}
-	if p.ended.IsZero() && finished(pod) && p.dark.IsZero() {
-		p.ended, p.killed = t, killed(pod)
+	if p.dark.IsZero() && p.ended.IsZero() { // nobody hears or ends in the dark
+		p.observeEnd(t, pod)
 	}
 	if gone && p.gone.IsZero() {
 		p.gone = t
 		if p.asked.IsZero() && p.dark.IsZero() {
 			p.asked = t // with no grace at all
 		}
+	}
+}
+
+// observeEnd takes in how a pod that has not ended is asked to, and that it has.
+// What is asked of one that has ended is to go off the API server.
+func (p *podTrack) observeEnd(t time.Time, pod *corev1.Pod) {
+	if pod.DeletionTimestamp != nil {
+		grace := time.Duration(deref(pod.DeletionGracePeriodSeconds)) * time.Second
+		if p.asked.IsZero() {
+			p.asked, p.grace = t, grace
+		}
+		p.grace = min(p.grace, grace)
+	}
+	if finished(pod) {
+		p.ended, p.killed = t, killed(pod)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
 // World is what was seen so far: machines, nodes, pods, workloads, and what
@@ -145,45 +146,46 @@ func (w *World) Node(t time.Time, node *corev1.Node, gone bool) []Moment {
 		n.gone, n.ready = t, false
 		return []Moment{w.moment(t, MomentGone, n.name, "", "the Node is deleted")}
 	}
-	var out []Moment
-	news := func(kind MomentKind, text string) { out = append(out, w.moment(t, kind, n.name, "", text)) }
+	return append(w.readiness(t, n, node), w.marked(t, n, node)...)
+}
 
-	ready := nodeReady(node)
+// readiness takes in whether a Node is Ready.
+func (w *World) readiness(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
+	before := n.ready
+	n.ready = nodeindex.Ready(node)
 	switch {
-	case ready && !n.everReady:
+	case n.ready && !n.everReady:
 		n.everReady = true
-		news(MomentJoined, "node "+n.name+" is up: "+describeNode(node))
-	case !ready && n.ready:
-		news(MomentNotReady, "Kubernetes counts the node as NotReady")
+		return []Moment{w.moment(t, MomentJoined, n.name, "", "node "+n.name+" is up: "+describeNode(node))}
+	case !n.ready && before:
+		return []Moment{w.moment(t, MomentNotReady, n.name, "", "Kubernetes counts the node as NotReady")}
+	default:
+		return nil
 	}
-	n.ready = ready
+}
 
-	cordoned, atRisk := marks(node)
+// marked takes in what keeps pods off a Node.
+func (w *World) marked(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
+	wasCordoned, wasAtRisk := n.cordoned, n.atRisk
+	n.cordoned, n.atRisk = marks(node)
 	switch {
-	case cordoned && !n.cordoned:
+	case n.cordoned && !wasCordoned:
 		n.wasCordoned = cmp.Or(n.wasCordoned, t)
-		news(MomentCordoned, "cordoned: new pods are kept off")
-	case atRisk && !n.atRisk && !cordoned:
-		news(MomentAtRisk, "marked at risk: new pods prefer other nodes")
-	case n.cordoned && !cordoned || n.atRisk && !atRisk && !cordoned:
-		news(MomentOpen, "put back: new pods are welcome again")
+		return []Moment{w.moment(t, MomentCordoned, n.name, "", "cordoned: new pods are kept off")}
+	case n.cordoned:
+		return nil
+	case n.atRisk && !wasAtRisk:
+		return []Moment{w.moment(t, MomentAtRisk, n.name, "", "marked at risk: new pods prefer other nodes")}
+	case wasCordoned || wasAtRisk && !n.atRisk:
+		return []Moment{w.moment(t, MomentOpen, n.name, "", "put back: new pods are welcome again")}
+	default:
+		return nil
 	}
-	n.cordoned, n.atRisk = cordoned, atRisk
-	return out
 }
 
 func describeNode(n *corev1.Node) string {
 	l := n.Labels
 	return fmt.Sprintf("%s in %s, %s", l[corev1.LabelInstanceTypeStable], l[corev1.LabelTopologyZone], n.Name)
-}
-
-func nodeReady(n *corev1.Node) bool {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // marks reads what keeps pods off a node.

@@ -27,30 +27,32 @@ func (w *World) Pod(t time.Time, pod *corev1.Pod, gone bool) []Moment {
 	before := *p
 	p.observe(t, pod, gone)
 	n := w.byNode[p.node]
-	if n == nil || !w.Started() {
-		return nil
-	}
-	if !n.doomed {
-		if p.ready && !before.ready && !p.stays {
-			return []Moment{w.moment(t, MomentReady, n.name, p.key(), "is Ready on "+n.name)}
-		}
-		return nil
-	}
-	if p.stays {
-		return nil
-	}
-	var out []Moment
 	switch {
-	case before.asked.IsZero() && !p.asked.IsZero() && !gone && n.dark.IsZero():
-		out = append(out, w.moment(t, MomentAsked, n.name, p.key(), fmt.Sprintf("asked to stop: needs %s, has %s", seconds(p.need), seconds(p.grace))))
-	case !before.asked.IsZero() && p.grace < before.grace && p.over().IsZero():
-		out = append(out, w.moment(t, MomentShortened, n.name, p.key(),
-			fmt.Sprintf("its grace is cut from %s to %s", seconds(before.grace), seconds(p.grace))))
+	case n == nil || !w.Started() || p.stays:
+		return nil
+	case !n.doomed && p.ready && !before.ready:
+		return []Moment{w.moment(t, MomentReady, n.name, p.key(), "is Ready on "+n.name)}
+	case !n.doomed:
+		return nil
 	}
+	out := w.asked(t, n, p, before)
 	if before.over().IsZero() && !p.over().IsZero() {
 		out = append(out, w.ended(t, n, p))
 	}
 	return append(out, w.emptied(t, n)...)
+}
+
+// asked tells that a pod was asked to stop, or to be quicker about it.
+func (w *World) asked(t time.Time, n *nodeTrack, p *podTrack, before podTrack) []Moment {
+	switch {
+	case before.asked.IsZero() && !p.asked.IsZero() && p.gone.IsZero() && n.dark.IsZero():
+		return []Moment{w.moment(t, MomentAsked, n.name, p.key(), fmt.Sprintf("asked to stop: needs %s, has %s", seconds(p.need), seconds(p.grace)))}
+	case !before.asked.IsZero() && p.grace < before.grace && p.over().IsZero():
+		return []Moment{w.moment(t, MomentShortened, n.name, p.key(),
+			fmt.Sprintf("its grace is cut from %s to %s", seconds(before.grace), seconds(p.grace)))}
+	default:
+		return nil
+	}
 }
 
 func (w *World) ended(t time.Time, n *nodeTrack, p *podTrack) Moment {

@@ -76,11 +76,11 @@ func (c *compiler) operator(op member) (test, error) {
 	}
 }
 
-func (c *compiler) stringOperator(v *node, what string, make func(string) test) (test, error) {
+func (c *compiler) stringOperator(v *node, what string, build func(string) test) (test, error) {
 	if v.kind != kindString {
 		return nil, c.fail(v.at, "%s pattern must be a string", what)
 	}
-	return make(v.text), nil
+	return build(v.text), nil
 }
 
 func newEqualFold(s string) test { return equalFold{text: s, want: foldCase(s)} }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/likeness"
 )
 
 // missingHint says why there is nothing at a path: a key spelt otherwise, a scalar half-way, an object at the end.
@@ -209,7 +211,7 @@ func slip(want, found string) bool {
 	if len(want) < 4 || len(want) > longestCompared || len(found) > longestCompared {
 		return false
 	}
-	return !strings.ContainsAny(want+found, "0123456789") && distance(want, found) <= max(1, len(want)/6)
+	return !strings.ContainsAny(want+found, "0123456789") && likeness.Distance(want, found) <= max(1, len(want)/6)
 }
 
 func globs(want, found string) bool {

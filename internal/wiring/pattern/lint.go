@@ -98,7 +98,7 @@ func (l *linter) branch(b branch) {
 	l.envelope(b)
 	l.sources(b)
 	sent := meant(b)
-	l.detailTypes(b, sent)
+	l.detailTypes(b)
 	l.fields(b, sent)
 
 	var matched []*knownEvent

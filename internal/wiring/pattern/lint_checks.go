@@ -60,7 +60,7 @@ func (l *linter) sources(b branch) {
 }
 
 // detailTypes finds names that nothing is sent under, when the pattern is about sources in the catalogue.
-func (l *linter) detailTypes(b branch, sent []*knownEvent) {
+func (l *linter) detailTypes(b branch) {
 	sources := b.exactly("source")
 	if b.leaf("source") != nil && !slices.ContainsFunc(sources, func(s string) bool { return slices.Contains(knownSources(), s) }) {
 		return // someone else's events

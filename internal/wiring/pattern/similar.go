@@ -3,39 +3,19 @@ package pattern
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lifeboat-dev/lifeboat/internal/likeness"
 )
 
 // longestCompared bounds the work of comparing two texts for likeness.
 const longestCompared = 128
-
-// distance is the Levenshtein distance in bytes between two texts, whatever their case.
-func distance(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitution := diagonal
-			if a[i] != b[j] {
-				substitution++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitution, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
 
 // alike says whether two sentences are near enough that one may be a slip for the other: at most a third differs.
 func alike(a, b string) bool {
 	if len(a) > longestCompared || len(b) > longestCompared || a == b {
 		return false
 	}
-	return 3*distance(a, b) <= max(len(a), len(b))
+	return 3*likeness.Distance(a, b) <= max(len(a), len(b))
 }
 
 // nearest returns the candidate most like the text, or "".
@@ -45,7 +25,7 @@ func nearest(text string, candidates []string) string {
 		if !alike(text, c) {
 			continue
 		}
-		if d := distance(text, c); best == "" || d < least {
+		if d := likeness.Distance(text, c); best == "" || d < least {
 			best, least = c, d
 		}
 	}
@@ -73,7 +53,7 @@ func misspelt(key string, keys []string) string {
 		return ""
 	}
 	for _, k := range keys {
-		if k != key && len(k) >= 4 && len(k) <= longestCompared && distance(k, key) <= max(1, len(key)/6) {
+		if k != key && len(k) >= 4 && len(k) <= longestCompared && likeness.Distance(k, key) <= max(1, len(key)/6) {
 			return k
 		}
 	}
