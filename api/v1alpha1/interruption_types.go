@@ -206,18 +206,23 @@ type Decision struct {
 // pods, which stay, do not count.
 type PodCounts struct {
 	// Total is the number of pods there were to move.
+	// +kubebuilder:default=0
 	// +optional
 	Total int32 `json:"total"`
 	// Moved is the number that have left with the grace they were given.
+	// +kubebuilder:default=0
 	// +optional
 	Moved int32 `json:"moved"`
 	// Leaving is the number that were asked to stop and still run.
+	// +kubebuilder:default=0
 	// +optional
 	Leaving int32 `json:"leaving"`
 	// Waiting is the number that wait for something; see podsLeft.
+	// +kubebuilder:default=0
 	// +optional
 	Waiting int32 `json:"waiting"`
 	// Lost is the number that were still on the node when its instance went.
+	// +kubebuilder:default=0
 	// +optional
 	Lost int32 `json:"lost"`
 }

@@ -72,7 +72,7 @@ func newInterrupt(s *session) *cobra.Command {
 	flags.DurationVar(&f.delay, "delay", 0, "time before the notice, up to 13m")
 	flags.StringVar(&f.queueURL, "queue-url", "", "Lifeboat's queue (default: the one named lifeboat-CLUSTER)")
 	flags.StringVar(&f.role, "fis-role-arn", "", "the role that FIS acts with (the sandbox needs none)")
-	flags.BoolVar(&f.wait, "wait", false, "wait until it is over; exit 1 if a pod was lost")
+	flags.BoolVar(&f.wait, "wait", false, "wait until no pod is left to move; exit 1 if one was lost")
 	flags.BoolVar(&f.watch, "watch", false, "as --wait, and show what happens")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	return cmd

@@ -131,15 +131,16 @@ func isCompleted(in *v1alpha1.Interruption) bool {
 	})
 }
 
-// isSettled reports whether no pod is going to be moved any more: completed, or
-// the decision was to do no more than to tell. A record whose newest notice the
+// isSettled reports whether no pod is going to be moved any more: the node is
+// empty, or the decision was to do no more than to tell. What comes after, the
+// instance's end, may be minutes away, and in a drill by the queue never comes. A record whose newest notice the
 // controller has not looked at yet is not settled.
 func isSettled(in *v1alpha1.Interruption) bool {
 	if n := len(in.Spec.Notices); n > 0 && in.Status.LastNoticeID != in.Spec.Notices[n-1].ID {
 		return false
 	}
 	switch in.Status.Phase {
-	case v1alpha1.PhaseNotified, v1alpha1.PhaseIgnored, v1alpha1.PhaseCancelled:
+	case v1alpha1.PhaseDrained, v1alpha1.PhaseNotified, v1alpha1.PhaseIgnored, v1alpha1.PhaseCancelled:
 		return true
 	}
 	return isCompleted(in)

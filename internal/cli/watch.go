@@ -43,7 +43,7 @@ With -o json each line is a JSON object.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.once, "once", false, "tell what has happened so far, and end")
-	cmd.Flags().BoolVar(&f.untilDone, "until-done", false, "end when every interruption that was seen is over; exit 1 if a pod was lost")
+	cmd.Flags().BoolVar(&f.untilDone, "until-done", false, "end when no node that was seen has a pod left to move; exit 1 if one was lost")
 	return cmd
 }
 

@@ -167,6 +167,7 @@ func TestIsSettled(t *testing.T) {
 	}{
 		{"nobody has looked", interruption(spotNotice("n1", 0)), false},
 		{"pods are being moved", looked(v1alpha1.PhaseDraining, "n1", spotNotice("n1", 0)), false},
+		{"the node is empty", looked(v1alpha1.PhaseDrained, "n1", spotNotice("n1", 0)), true},
 		{"no more than told", looked(v1alpha1.PhaseNotified, "n1", spotNotice("n1", 0)), true},
 		{"told of one, and another has come", looked(v1alpha1.PhaseNotified, "n1", spotNotice("n1", 0), spotNotice("n2", 0)), false},
 		{"completed", finished(0), true},
