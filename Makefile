@@ -21,9 +21,10 @@ build: ## Build bin/lifeboat and bin/lifeboatd
 	@echo "building bin/lifeboat and bin/lifeboatd (about 2 min the first time)"
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
+# The long tests mostly wait for clocks, so more of them than cores run at once.
 test: ## Run every test, on a real control plane, under the race detector
 	@go run ./hack/assets
-	@$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m ./...
+	@$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m -parallel 3 ./...
 
 lint: ## Vet, lint, look for known vulnerabilities and for generated files that are out of step
 	@hack/lint.sh

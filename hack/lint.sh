@@ -52,11 +52,10 @@ modules() {
 }
 
 check "gofmt" bash -c 'out=$(gofmt -l $(git ls-files "*.go")); [ -z "$out" ] || { echo "$out"; exit 1; }'
-check "go vet" go vet ./...
 check "go vet in the nested modules" modules
 check "go mod tidy" tidy
 check "generated files" generated
-check "golangci-lint" go tool -modfile=hack/lint.mod golangci-lint run
+check "golangci-lint, with go vet" go tool -modfile=hack/lint.mod golangci-lint run
 check "govulncheck" vulnerabilities
 
 if [ ${#failed[@]} -gt 0 ]; then

@@ -60,7 +60,7 @@ func (l *ledger) check(t *testing.T, doomed ec2.Instance, pods int, record *v1al
 	for _, a := range l.notOn(doomed.PrivateDNSName) {
 		// A StatefulSet's controller may take back a pod that has no node yet.
 		if !a.asked.IsZero() && a.node != "" {
-			t.Errorf("%s on %s was asked to stop: it had moved already", a.name, a.node)
+			t.Errorf("%s on %s was asked to stop, with grace %d s: it had moved already", a.name, a.node, a.grace)
 		}
 	}
 	if want := (v1alpha1.PodCounts{Total: int32(pods), Moved: int32(pods)}); record.Status.Pods != want {
