@@ -123,9 +123,9 @@ type Deadline struct {
 // Phase is a one-word summary computed from the conditions; it is never input.
 type Phase string
 
-// The phases of an Interruption, in the order of its life.
+// The phases of an Interruption, in the order of its life. One that nobody has
+// looked at yet has none.
 const (
-	PhasePending   Phase = "Pending"
 	PhaseScheduled Phase = "Scheduled"
 	PhaseCordoned  Phase = "Cordoned"
 	PhaseDraining  Phase = "Draining"

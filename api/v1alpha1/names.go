@@ -18,10 +18,9 @@ const (
 const (
 	ReasonNoticeReceived = "NoticeReceived"
 	ReasonDecided        = "Decided"
-	ReasonScheduled      = "Scheduled"
+	ReasonWaiting        = "Waiting"
 	ReasonMarkedAtRisk   = "MarkedAtRisk"
 	ReasonCordoned       = "Cordoned"
-	ReasonNotCordoned    = "NotCordoned"
 	ReasonEvicted        = "Evicted"
 	ReasonDeleted        = "Deleted"
 	ReasonOverridden     = "Overridden"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -47,6 +48,11 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, c Config) error {
 	}
 	changed := make(chan event.TypedGenericEvent[string], 1024)
 	pods := podwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
+	if err := metrics.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifeboat_watched_nodes", Help: "Nodes whose pods are watched: those that are going away.",
+	}, func() float64 { return float64(pods.Watched()) })); err != nil {
+		return fmt.Errorf("registering the count of watched nodes: %w", err)
+	}
 	loop := interruption.New(interruption.Options{
 		Client: mgr.GetClient(), Nodes: nodes, Pods: pods, Metrics: loopMetrics,
 		Events: mgr.GetEventRecorder("lifeboat"), Clock: time.Now, Margin: c.Margin, TTL: c.TTL,

@@ -54,13 +54,15 @@ const (
 	// a dead-letter queue keeps the time at which it was first sent (SQS
 	// Developer Guide, Dead-letter queues), so this leaves ten days to look.
 	deadLetterRetention = 14 * 24 * time.Hour
-	// visibility bounds what a receiver that died costs a two-minute warning.
-	visibility = 20 * time.Second
+	// visibility is for readers that do not ask for one of their own, as
+	// lifeboatd does: as short, since it is what a reader that died costs a
+	// two-minute warning.
+	visibility = 10 * time.Second
 	// longPoll is the longest that SQS offers.
 	longPoll = 20 * time.Second
-	// maxReceives times visibility is how long the API server may be away before
-	// a good notice is set aside: ten minutes, far longer than a spot warning
-	// is worth anything.
+	// maxReceives bounds how long the API server may be away before a good notice
+	// is set aside. lifeboatd keeps one in hand for some 25 seconds a receive, so
+	// that is over ten minutes, far longer than a spot warning is worth anything.
 	maxReceives = 30
 )
 

@@ -132,7 +132,7 @@ func checkAttributes(t *testing.T, queues *sqs.Client, w wiring.Wiring, applied 
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"VisibilityTimeout": "20", "MessageRetentionPeriod": "345600", "ReceiveMessageWaitTimeSeconds": "20", "SqsManagedSseEnabled": "true",
+		"VisibilityTimeout": "10", "MessageRetentionPeriod": "345600", "ReceiveMessageWaitTimeSeconds": "20", "SqsManagedSseEnabled": "true",
 		"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:123456789012:lifeboat-prod-dead-letter","maxReceiveCount":30}`,
 		"Policy": `{"Version":"2012-10-17","Statement":[{"Sid":"LifeboatRules","Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},` +
 			`"Action":"sqs:SendMessage","Resource":"` + w.QueueARN() + `","Condition":{"ArnEquals":{"aws:SourceArn":["` +

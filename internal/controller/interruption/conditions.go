@@ -28,7 +28,7 @@ func (r *report) conditions(o outcome) {
 		pods := r.after.Status.Pods
 		message = fmt.Sprintf("%d pods are leaving, %d wait", pods.Leaving, pods.Waiting)
 	default:
-		reason = v1alpha1.ReasonScheduled
+		reason = v1alpha1.ReasonWaiting
 	}
 	r.condition(v1alpha1.ConditionReady, o.completed, reason, message)
 }

@@ -23,9 +23,9 @@ type report struct {
 	node   *corev1.Node
 	// happened are the timeline entries of this pass, in order.
 	happened []v1alpha1.TimelineEntry
-	// settled are the pods that this pass found to have left or been lost.
+	// moved and lost count the pods that this pass found to be so.
 	moved, lost int
-	// cordoned, drained: how long after the first notice, where it happened now.
+	// seen is nil until decided was called.
 	seen *seen
 }
 
