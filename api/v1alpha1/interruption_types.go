@@ -87,14 +87,38 @@ type Notice struct {
 	// implies it.
 	// +optional
 	Deadline *Deadline `json:"deadline,omitempty"`
-	// InstanceAction is what will be done to the instance: terminate, stop or
-	// hibernate.
+	// EndTime is until when it may happen at the latest, for a change that is
+	// scheduled for a span of time that begins at the deadline.
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+	// InstanceAction is what will be done to the instance: terminate, stop,
+	// hibernate, reboot, or maintain where it only loses network or power for
+	// a moment.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	InstanceAction string `json:"instanceAction,omitempty"`
 	// InstanceState is the state that the instance has entered, for kinds that
 	// report one: stopping, stopped, shutting-down or terminated.
 	// +optional
 	InstanceState string `json:"instanceState,omitempty"`
+	// EventTypeCode is the cloud's own word for it, finer than the kind, such
+	// as AWS_EC2_INSTANCE_STOP_SCHEDULED (AWS Health) or instance-stop (EC2).
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	EventTypeCode string `json:"eventTypeCode,omitempty"`
+	// Subject is what the notice is about, for notices that the cloud updates,
+	// such as the ARN of an AWS Health event. Of the notices of one source,
+	// kind and subject only the one issued last stands.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Subject string `json:"subject,omitempty"`
+	// Withdrawn says that the cloud has taken it back: it was cancelled, or it
+	// is over.
+	// +optional
+	Withdrawn bool `json:"withdrawn,omitempty"`
+	// Drill says that somebody sent it on purpose, to try what happens.
+	// +optional
+	Drill bool `json:"drill,omitempty"`
 	// Description is a sentence for people.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
@@ -169,6 +193,10 @@ type InterruptionStatus struct {
 	// +listType=atomic
 	// +optional
 	Timeline []TimelineEntry `json:"timeline,omitempty"`
+	// BootID is the node's boot id when it was first looked at: a node that
+	// shows another one was rebooted since.
+	// +optional
+	BootID string `json:"bootID,omitempty"`
 	// LastNoticeID is the id of the newest notice that was looked at.
 	// +optional
 	LastNoticeID string `json:"lastNoticeID,omitempty"`
@@ -181,7 +209,7 @@ type InterruptionStatus struct {
 	// +optional
 	CompletionTime *metav1.MicroTime `json:"completionTime,omitempty"`
 	// Conditions follow the Kubernetes conventions: Accepted, Cordoned,
-	// Drained and, computed from them, Ready.
+	// Drained, WiringDegraded and, computed from them, Ready.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -9,6 +9,9 @@ const (
 	ConditionCordoned = "Cordoned"
 	// ConditionDrained is true once no pod is left that had to move.
 	ConditionDrained = "Drained"
+	// ConditionWiringDegraded is true where another source brought what the
+	// queue should have brought too, and did not.
+	ConditionWiringDegraded = "WiringDegraded"
 	// ConditionReady is computed from the others: true once nothing is left
 	// to do.
 	ConditionReady = "Ready"
@@ -17,6 +20,8 @@ const (
 // Reasons of conditions, timeline entries and Kubernetes Events.
 const (
 	ReasonNoticeReceived = "NoticeReceived"
+	ReasonWithdrawn      = "Withdrawn"
+	ReasonNotHeard       = "NotHeardFromQueue"
 	ReasonDecided        = "Decided"
 	ReasonWaiting        = "Waiting"
 	ReasonMarkedAtRisk   = "MarkedAtRisk"

@@ -10,8 +10,34 @@ const (
 	// no deadline and often nothing follows (EC2 User Guide, "EC2 instance
 	// rebalance recommendations").
 	KindRebalanceRecommendation = "RebalanceRecommendation"
+	// KindScheduledChange: AWS has planned to stop, retire, reboot or maintain
+	// the instance (AWS Health User Guide, "EventBridge event schema"; EC2 User
+	// Guide, "Scheduled events for Amazon EC2 instances").
+	KindScheduledChange = "ScheduledChange"
+	// KindHealthIssue: AWS Health speaks of the instance for another reason
+	// than a scheduled change.
+	KindHealthIssue = "HealthIssue"
 	// KindInstanceStateChange: the instance is stopping or going, or has gone.
 	KindInstanceStateChange = "InstanceStateChange"
+	// KindInstanceStatus: the instance has failed its status checks for a while
+	// (EC2 User Guide, "Status checks for Amazon EC2 instances").
+	KindInstanceStatus = "InstanceStatus"
+	// KindCapacityReservationInterruption: EC2 takes back the capacity that the
+	// instance was lent, two minutes after it says so (EC2 User Guide,
+	// "Interruptible Capacity Reservations").
+	KindCapacityReservationInterruption = "CapacityReservationInterruption"
+	// KindCapacityBlockExpiration: the Capacity Block that the instance runs in
+	// ends; EC2 begins to terminate 30 minutes before that (EC2 User Guide,
+	// "Capacity Blocks for ML").
+	KindCapacityBlockExpiration = "CapacityBlockExpiration"
+	// KindAutoScalingTermination: its Auto Scaling group terminates the
+	// instance, and waits for its lifecycle hook first (EC2 Auto Scaling User
+	// Guide, "Lifecycle hooks").
+	KindAutoScalingTermination = "AutoScalingTermination"
+	// KindLifecycleActionFailure: somebody tried to complete a lifecycle action
+	// of the instance and was refused, so that the hook may end by its timeout
+	// (CloudTrail's record of CompleteLifecycleAction).
+	KindLifecycleActionFailure = "LifecycleActionFailure"
 )
 
 // States of an instance that a KindInstanceStateChange notice reports
@@ -23,7 +49,34 @@ const (
 	StateTerminated   = "terminated"
 )
 
+// What will be done to an instance, in Notice.InstanceAction.
+const (
+	ActionTerminate = "terminate"
+	ActionStop      = "stop"
+	ActionHibernate = "hibernate"
+	ActionReboot    = "reboot"
+	// ActionMaintain: the network or the power goes for a moment; the instance
+	// may come through it without a reboot.
+	ActionMaintain = "maintain"
+)
+
+// Sources, in Notice.Source.
+const (
+	// SourceQueue is the queue that EventBridge delivers to: the first way in.
+	SourceQueue = "sqs"
+	// SourceIMDS is the agent that reads the instance's own metadata.
+	SourceIMDS = "imds"
+	// SourceEC2 is the poll of spot requests and of instance status.
+	SourceEC2 = "ec2"
+	// SourceAutoScaling is the poll of lifecycle states.
+	SourceAutoScaling = "autoscaling"
+)
+
 // Kinds returns every kind that this release understands, sorted.
 func Kinds() []string {
-	return []string{KindInstanceStateChange, KindRebalanceRecommendation, KindSpotInterruption}
+	return []string{
+		KindAutoScalingTermination, KindCapacityBlockExpiration, KindCapacityReservationInterruption, KindHealthIssue,
+		KindInstanceStateChange, KindInstanceStatus, KindLifecycleActionFailure, KindRebalanceRecommendation,
+		KindScheduledChange, KindSpotInterruption,
+	}
 }

@@ -28,12 +28,17 @@ type Notice struct {
 }
 
 // Join adds a notice to those already recorded about the instance. It reports
-// false where nothing changed: the notice is a repeat of one that is there.
+// false where nothing changed: the notice is a repeat of one that is there, or
+// older news of the same subject. News of a subject takes the place of what was
+// known of it.
 func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, bool) {
-	if slices.ContainsFunc(recorded, func(r v1alpha1.Notice) bool { return r.ID == n.ID }) {
-		return recorded, false
+	for i := range recorded {
+		if recorded[i].ID == n.ID || (sameSubject(&recorded[i], &n) && n.Time.Before(&recorded[i].Time)) {
+			return recorded, false
+		}
 	}
-	joined := append(slices.Clone(recorded), n)
+	joined := slices.DeleteFunc(slices.Clone(recorded), func(r v1alpha1.Notice) bool { return sameSubject(&r, &n) })
+	joined = append(joined, n)
 	if len(joined) <= MaxPerInstance {
 		return joined, true
 	}
@@ -46,7 +51,38 @@ func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, boo
 	return joined[1:], true
 }
 
-// Ruling returns the notice that rules among those received after since: one
+// sameSubject reports whether a and b are news of the same thing.
+func sameSubject(a, b *v1alpha1.Notice) bool {
+	return a.Subject != "" && a.Subject == b.Subject && a.Kind == b.Kind && a.Source == b.Source
+}
+
+// counts reports whether the notice is to be acted on: it was received after
+// since, and was not taken back.
+func counts(n *v1alpha1.Notice, since time.Time) bool {
+	return !n.Withdrawn && isLater(n, since)
+}
+
+func isLater(n *v1alpha1.Notice, since time.Time) bool {
+	return since.IsZero() || n.ReceivedTime.Time.After(since)
+}
+
+// AllWithdrawn reports whether there are notices received after since, and the
+// cloud has taken every one of them back.
+func AllWithdrawn(notices []v1alpha1.Notice, since time.Time) bool {
+	withdrawn := false
+	for i := range notices {
+		switch {
+		case counts(&notices[i], since):
+			return false
+		case isLater(&notices[i], since):
+			withdrawn = true
+		}
+	}
+	return withdrawn
+}
+
+// Ruling returns the notice that rules among those that count, which are those
+// received after since and not withdrawn: one
 // that says the instance is already going or gone, else the one with the
 // earliest hard deadline, else the one with the earliest soft deadline, else
 // the newest. It reports false where there is none.
@@ -54,7 +90,7 @@ func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) 
 	var best *v1alpha1.Notice
 	for i := range notices {
 		n := &notices[i]
-		if !since.IsZero() && !n.ReceivedTime.Time.After(since) {
+		if !counts(n, since) {
 			continue
 		}
 		if best == nil || overrules(n, best) {
@@ -67,12 +103,12 @@ func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) 
 	return *best, true
 }
 
-// Deadline returns the deadline that rules among notices received after since:
-// the earliest hard one, else the earliest soft one, else nil.
+// Deadline returns the deadline that rules among notices that count: the
+// earliest hard one, else the earliest soft one, else nil.
 func Deadline(notices []v1alpha1.Notice, since time.Time) *v1alpha1.Deadline {
 	var best *v1alpha1.Deadline
 	for _, n := range notices {
-		if n.Deadline == nil || (!since.IsZero() && !n.ReceivedTime.Time.After(since)) {
+		if n.Deadline == nil || !counts(&n, since) {
 			continue
 		}
 		if best == nil || earlier(n.Deadline, best) {
@@ -82,11 +118,11 @@ func Deadline(notices []v1alpha1.Notice, since time.Time) *v1alpha1.Deadline {
 	return best
 }
 
-// InstanceGone reports whether a notice received after since says that the
+// InstanceGone reports whether a notice that counts says that the
 // instance no longer runs, so that nothing on it can be asked to stop.
 func InstanceGone(notices []v1alpha1.Notice, since time.Time) bool {
 	return slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool {
-		return (since.IsZero() || n.ReceivedTime.Time.After(since)) && isGone(&n)
+		return counts(&n, since) && isGone(&n)
 	})
 }
 

@@ -187,7 +187,7 @@ func TestInstanceGone(t *testing.T) {
 }
 
 func TestKindsAreSorted(t *testing.T) {
-	if kinds := notice.Kinds(); !slices.IsSorted(kinds) || len(slices.Compact(kinds)) != 3 {
+	if kinds := notice.Kinds(); !slices.IsSorted(kinds) || len(slices.Compact(kinds)) != 10 {
 		t.Errorf("kinds %v", kinds)
 	}
 }

@@ -75,7 +75,7 @@ func TestConsideredTellsTheWholeStory(t *testing.T) {
 	d, _ := policy.Decide(facts)
 	want := []policy.Considered{
 		{Policy: "kafka", Reason: "does not select the node: it is for NodePools kafka, and the node is of web"},
-		{Policy: "broken", Reason: `is passed over, since it is not valid: rule 1: unknown kind "SpotInteruption": write InstanceStateChange, RebalanceRecommendation, SpotInterruption, or "*" for all`},
+		{Policy: "broken", Reason: `is passed over, since it is not valid: rule 1: unknown kind "SpotInteruption": write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, or "*" for all`},
 		{Policy: "careful", Rule: "rule 1", Reason: "is for RebalanceRecommendation, not for SpotInterruption"},
 		{Policy: "careful", Rule: "reclaims", Rules: true, Reason: "rules: it is the first of policy careful for SpotInterruption"},
 		{Policy: "twin", Reason: "is not asked: policy careful has the same priority 10 and sorts first"},

@@ -41,6 +41,9 @@ type Decision struct {
 	InstanceGone bool
 	// DoNotDisrupt is what a pod's do-not-disrupt annotation is worth.
 	DoNotDisrupt v1alpha1.DoNotDisrupt
+	// Withdrawn says that the cloud has taken every notice back: whatever was
+	// done to the node is undone. Nothing else of the decision counts then.
+	Withdrawn bool
 	// NotBefore is when the action may begin; zero: now. It is always later
 	// than now, earlier than a soft deadline, and zero under a hard one. What
 	// has begun in a window goes on after it closes: that is the caller's to
@@ -72,11 +75,11 @@ func Decide(f Facts) (Decision, bool) {
 	notices := counting(f.Notices, f.Since)
 	ruling, ok := notice.Ruling(notices, time.Time{})
 	if !ok {
-		return Decision{}, false
+		return withdrawn(f)
 	}
 	d := Decision{
 		Notice:       ruling,
-		Deadline:     notice.Deadline(notices, time.Time{}),
+		Deadline:     harden(ruling, notice.Deadline(notices, time.Time{}), f.Now),
 		InstanceGone: notice.InstanceGone(notices, time.Time{}),
 	}
 	q := &question{node: f.Node, notice: ruling}
@@ -92,6 +95,21 @@ func Decide(f Facts) (Decision, bool) {
 	return d, true
 }
 
+// withdrawn is the decision where no notice counts, if there were any.
+func withdrawn(f Facts) (Decision, bool) {
+	if !notice.AllWithdrawn(f.Notices, f.Since) {
+		return Decision{}, false
+	}
+	last := f.Notices[len(f.Notices)-1]
+	return Decision{
+		Decision: v1alpha1.Decision{
+			Action:  v1alpha1.ActionIgnore,
+			Message: fmt.Sprintf("%s: AWS has taken back %s", v1alpha1.ActionIgnore, subject(last)),
+		},
+		Notice: last, Withdrawn: true,
+	}, true
+}
+
 // counting returns the notices received after since. One that says the
 // instance is already going has a deadline even if it names none: now.
 func counting(all []v1alpha1.Notice, since time.Time) []v1alpha1.Notice {
@@ -100,7 +118,7 @@ func counting(all []v1alpha1.Notice, since time.Time) []v1alpha1.Notice {
 		if !since.IsZero() && !n.ReceivedTime.Time.After(since) {
 			continue
 		}
-		if n.Deadline == nil && isGoing(n) {
+		if n.Deadline == nil && !n.Withdrawn && isGoing(n) {
 			n.Deadline = notice.At(issued(n), v1alpha1.DeadlineHard)
 		}
 		counting = append(counting, n)

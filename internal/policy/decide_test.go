@@ -85,7 +85,7 @@ func TestDefaultsRuleWhereNoPolicyDoes(t *testing.T) {
 			name:    "a kind that this release does not know is only reported",
 			notices: []v1alpha1.Notice{build("x", "SolarFlare", due(noon.Add(time.Hour), v1alpha1.DeadlineSoft))},
 			want:    gist{Action: v1alpha1.ActionNotify, Rule: "Unknown", Deadline: "Soft 13:00:00"},
-			message: "Notify: built-in default for SolarFlare, since no policy selects the node; this release does not know what it means",
+			message: "Notify: built-in default for SolarFlare, since no policy selects the node; this release does not know what it means; the deadline is near",
 		},
 		{
 			name: "a notice without a time counts from when it came",

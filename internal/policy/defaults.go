@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -30,6 +31,30 @@ func defaultFor(n v1alpha1.Notice) fallback {
 			name: notice.KindSpotInterruption, matches: ofKind(notice.KindSpotInterruption),
 			action: v1alpha1.ActionDrain, because: "EC2 takes the instance back",
 		},
+		{ // as little time, as hard
+			name: notice.KindCapacityReservationInterruption, matches: ofKind(notice.KindCapacityReservationInterruption),
+			action: v1alpha1.ActionDrain, because: "EC2 takes the capacity back that the instance was lent",
+		},
+		{
+			name: notice.KindCapacityBlockExpiration, matches: ofKind(notice.KindCapacityBlockExpiration),
+			action: v1alpha1.ActionDrain, because: "the Capacity Block that the instance runs in ends",
+		},
+		{ // the group waits for its hook
+			name: notice.KindAutoScalingTermination, matches: ofKind(notice.KindAutoScalingTermination),
+			action: v1alpha1.ActionDrain, because: "its Auto Scaling group terminates the instance",
+		},
+		{ // the pods live through it
+			name: notice.KindScheduledChange + " (maintain)", matches: onlyMaintained,
+			action: v1alpha1.ActionNotify, because: "the instance loses its network or power for a moment, and goes on",
+		},
+		{ // stop, retirement, reboot
+			name: notice.KindScheduledChange, matches: disturbs,
+			action: v1alpha1.ActionDrain, because: "AWS has planned it",
+		},
+		{ // a share of a pool at a time would have to be replaced; see docs/limits.md
+			name: notice.KindInstanceStatus, matches: ofKind(notice.KindInstanceStatus),
+			action: v1alpha1.ActionNotify, because: "what fails its checks may recover, and a whole zone may seem to fail them",
+		},
 		{ // most such hints come to nothing
 			name: notice.KindRebalanceRecommendation, matches: ofKind(notice.KindRebalanceRecommendation),
 			action: v1alpha1.ActionNotify, because: "the instance is only at risk",
@@ -43,12 +68,27 @@ func defaultFor(n v1alpha1.Notice) fallback {
 			return d
 		}
 	}
-	// A kind, or a state, of a later release.
+	if n.Kind == notice.KindHealthIssue || n.Kind == notice.KindLifecycleActionFailure {
+		return fallback{name: n.Kind, action: v1alpha1.ActionNotify, because: "a person has to look at it"}
+	}
+	// A kind, a state or a code of a later release.
 	return fallback{name: "Unknown", action: v1alpha1.ActionNotify, because: "this release does not know what it means"}
 }
 
 func ofKind(kind string) func(v1alpha1.Notice) bool {
 	return func(n v1alpha1.Notice) bool { return n.Kind == kind }
+}
+
+// onlyMaintained reports whether a scheduled change costs the instance no more
+// than a moment of network or power.
+func onlyMaintained(n v1alpha1.Notice) bool {
+	return n.Kind == notice.KindScheduledChange && n.InstanceAction == notice.ActionMaintain
+}
+
+// disturbs reports whether a scheduled change ends what runs on the instance.
+// A code that this release does not know has no action, and is only reported.
+func disturbs(n v1alpha1.Notice) bool {
+	return n.Kind == notice.KindScheduledChange && n.InstanceAction != "" && n.InstanceAction != notice.ActionMaintain
 }
 
 // isGoing reports whether the notice says that the instance is on its way down
@@ -60,8 +100,8 @@ func isGoing(n v1alpha1.Notice) bool {
 
 // subject names the notice in a reason.
 func subject(n v1alpha1.Notice) string {
-	if n.InstanceState != "" {
-		return fmt.Sprintf("%s (%s)", n.Kind, n.InstanceState)
+	if detail := cmp.Or(n.InstanceState, n.EventTypeCode); detail != "" {
+		return fmt.Sprintf("%s (%s)", n.Kind, detail)
 	}
 	return n.Kind
 }

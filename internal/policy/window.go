@@ -8,6 +8,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Bounds of a window's duration; the CRD has the same.
@@ -38,24 +39,56 @@ type start struct {
 	because   string    // goes on a sentence; empty where there is no window
 }
 
-// begin says when an action with this window may begin. A hard deadline waits
-// for no window. Neither does a soft one that passes before the window opens:
-// to begin outside of a window is bad, to be late is worse.
-func begin(w *window, deadline *v1alpha1.Deadline, now time.Time) start {
-	if w == nil {
-		return start{}
+// lead is how long before a soft deadline what is planned for it begins, where
+// no window says otherwise; from then on the deadline counts as hard. It is
+// long enough for pods that stop in turn, and short enough for a change that is
+// due in two weeks not to cost anything today.
+const lead = time.Hour
+
+// harden makes the deadline of a scheduled change a hard one once it is near:
+// nobody moves it any more, and a preStop hook that runs beats a power cut. Where
+// the instance only loses its network or power for a moment, its pods need not
+// die for it.
+func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, now time.Time) *v1alpha1.Deadline {
+	if deadline == nil || deadline.Type == v1alpha1.DeadlineHard || now.Before(deadline.Time.Add(-lead)) || !disturbs(n) {
+		return deadline
 	}
-	if deadline != nil && deadline.Type == v1alpha1.DeadlineHard {
-		return start{because: "; its window does not count, since the deadline is hard"}
+	return notice.At(deadline.Time.Time, v1alpha1.DeadlineHard)
+}
+
+// begin says when an action may begin, and why. A hard deadline waits for no
+// window. What has a soft one begins in its window, or, if none opens in time,
+// an hour before the deadline: to begin outside of a window is bad, to be late
+// is worse.
+func begin(w *window, deadline *v1alpha1.Deadline, now time.Time) start {
+	hard := deadline != nil && deadline.Type == v1alpha1.DeadlineHard
+	switch {
+	case w == nil && (deadline == nil || hard):
+		return start{}
+	case w == nil:
+		return before(deadline, now, "")
+	case hard:
+		return start{because: "; its window does not count, since the deadline is hard or near"}
 	}
 	opening := w.openingAt(now)
 	switch {
 	case !opening.After(now) && !opening.IsZero():
 		return start{because: fmt.Sprintf("; its window is open until %s", wall(opening.Add(w.duration)))}
-	case opening.IsZero(), deadline != nil && !opening.Before(deadline.Time.Time):
-		return start{because: "; it begins at once, since its window does not open before the deadline"}
+	case deadline != nil && (opening.IsZero() || !opening.Before(deadline.Time.Time)):
+		return before(deadline, now, ", since its window does not open before")
+	case opening.IsZero():
+		return start{because: "; it begins at once, since its window never opens"}
 	}
 	return start{notBefore: opening, because: fmt.Sprintf("; it begins when its window opens at %s", wall(opening))}
+}
+
+// before begins an hour before the deadline.
+func before(deadline *v1alpha1.Deadline, now time.Time, because string) start {
+	at := deadline.Time.Add(-lead)
+	if !at.After(now) {
+		return start{because: "; the deadline is near" + because}
+	}
+	return start{notBefore: at, because: fmt.Sprintf("; it begins at %s, an hour before the deadline%s", wall(at), because)}
 }
 
 // understand reads a window, or says what to write instead.

@@ -1,0 +1,76 @@
+package notice_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// news is what a source says of one scheduled change.
+func news(id string, issued int, more ...func(*v1alpha1.Notice)) v1alpha1.Notice {
+	n := heard(id, issued)
+	n.Kind, n.Subject, n.Source = notice.KindScheduledChange, "arn:event", notice.SourceQueue
+	for _, change := range more {
+		change(&n)
+	}
+	return n
+}
+
+func withdrawn(n *v1alpha1.Notice) { n.Withdrawn = true }
+
+func TestNewsOfASubjectTakesThePlaceOfWhatWasKnown(t *testing.T) {
+	other := func(change func(*v1alpha1.Notice)) v1alpha1.Notice { return news("b", 5, change) }
+	for name, tc := range map[string]struct {
+		second  v1alpha1.Notice
+		want    string
+		changed bool
+	}{
+		"newer news replaces":           {news("b", 5), "b", true},
+		"news of the same second too":   {news("b", 3), "b", true},
+		"older news changes nothing":    {news("b", 1), "a", false},
+		"the same news changes nothing": {news("a", 5), "a", false},
+		"another subject joins":         {other(func(n *v1alpha1.Notice) { n.Subject = "arn:other" }), "ab", true},
+		"another source joins":          {other(func(n *v1alpha1.Notice) { n.Source = notice.SourceEC2 }), "ab", true},
+		"another kind joins":            {other(func(n *v1alpha1.Notice) { n.Kind = notice.KindHealthIssue }), "ab", true},
+		"what has no subject joins":     {other(func(n *v1alpha1.Notice) { n.Subject = "" }), "ab", true},
+	} {
+		got, changed := notice.Join([]v1alpha1.Notice{news("a", 3)}, tc.second)
+		if strings.Join(ids(got), "") != tc.want || changed != tc.changed {
+			t.Errorf("%s: %s, changed %v; want %s, %v", name, ids(got), changed, tc.want, tc.changed)
+		}
+	}
+}
+
+// TestAClosedEventStaysClosed: the queue keeps no order, so the opening may
+// come after the end.
+func TestAClosedEventStaysClosed(t *testing.T) {
+	opened, closed := news("a", 1, soft(60)), news("b", 2, soft(60), withdrawn)
+	for _, order := range [][]v1alpha1.Notice{{opened, closed}, {closed, opened}} {
+		var record []v1alpha1.Notice
+		for _, n := range order {
+			record, _ = notice.Join(record, n)
+		}
+		if !notice.AllWithdrawn(record, time.Time{}) {
+			t.Errorf("%s counts", ids(record))
+		}
+		if _, ok := notice.Ruling(record, time.Time{}); ok || notice.Deadline(record, time.Time{}) != nil {
+			t.Errorf("%s rules", ids(record))
+		}
+	}
+}
+
+func TestAllWithdrawn(t *testing.T) {
+	gone := news("a", 1, withdrawn)
+	if notice.AllWithdrawn(nil, time.Time{}) {
+		t.Error("nothing was heard, so nothing was taken back")
+	}
+	if notice.AllWithdrawn([]v1alpha1.Notice{gone, heard("b", 2, hard(5))}, time.Time{}) {
+		t.Error("a reclaim stands")
+	}
+	if notice.AllWithdrawn([]v1alpha1.Notice{gone}, after(100)) {
+		t.Error("it was taken back before")
+	}
+}

@@ -1,0 +1,61 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+func scheduled(action string, at time.Time, more ...func(*v1alpha1.Notice)) v1alpha1.Notice {
+	n := build("s", notice.KindScheduledChange, due(at, v1alpha1.DeadlineSoft))
+	n.InstanceAction, n.Subject = action, "instance-event-1"
+	for _, change := range more {
+		change(&n)
+	}
+	return n
+}
+
+func TestScheduledChanges(t *testing.T) {
+	in12Days := noon.Add(12 * 24 * time.Hour)
+	for name, tc := range map[string]struct {
+		notice    v1alpha1.Notice
+		action    v1alpha1.Action
+		deadline  v1alpha1.DeadlineType
+		notBefore time.Time
+	}{
+		"a stop in 12 days waits for its last hour": {scheduled(notice.ActionStop, in12Days), v1alpha1.ActionDrain, v1alpha1.DeadlineSoft, in12Days.Add(-time.Hour)},
+		"a stop in an hour begins, and is hard":     {scheduled(notice.ActionStop, noon.Add(time.Hour)), v1alpha1.ActionDrain, v1alpha1.DeadlineHard, time.Time{}},
+		"a stop that is overdue begins":             {scheduled(notice.ActionTerminate, noon.Add(-time.Hour)), v1alpha1.ActionDrain, v1alpha1.DeadlineHard, time.Time{}},
+		"a reboot is drained before":                {scheduled(notice.ActionReboot, noon.Add(time.Minute)), v1alpha1.ActionDrain, v1alpha1.DeadlineHard, time.Time{}},
+		"maintenance only marks, and stays soft":    {scheduled(notice.ActionMaintain, noon.Add(time.Minute)), v1alpha1.ActionNotify, v1alpha1.DeadlineSoft, time.Time{}},
+		"maintenance in 12 days marks nothing yet":  {scheduled(notice.ActionMaintain, in12Days), v1alpha1.ActionNotify, v1alpha1.DeadlineSoft, in12Days.Add(-time.Hour)},
+		"what is not known is only reported":        {scheduled("", noon.Add(time.Minute)), v1alpha1.ActionNotify, v1alpha1.DeadlineSoft, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, ok := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{tc.notice}, Node: node(nil)})
+			if !ok || d.Action != tc.action || d.Deadline.Type != tc.deadline || !d.NotBefore.Equal(tc.notBefore) {
+				t.Errorf("%s, %s deadline, not before %s; want %s, %s, %s", d.Action, d.Deadline.Type, d.NotBefore, tc.action, tc.deadline, tc.notBefore)
+			}
+		})
+	}
+}
+
+func TestWithdrawnNoticesUndo(t *testing.T) {
+	withdrawn := func(n *v1alpha1.Notice) { n.Withdrawn, n.EventTypeCode = true, "instance-stop" }
+	gone := scheduled(notice.ActionStop, noon.Add(time.Hour), withdrawn)
+	d, ok := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{gone}, Node: node(nil)})
+	if !ok || !d.Withdrawn || !strings.Contains(d.Message, "AWS has taken back ScheduledChange (instance-stop)") {
+		t.Errorf("decision %+v, %v", d, ok)
+	}
+	d, ok = policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{spot(), gone}, Node: node(nil)})
+	if !ok || d.Withdrawn || d.Notice.Kind != notice.KindSpotInterruption {
+		t.Errorf("beside a reclaim: decision %+v, %v", d, ok)
+	}
+	if d, ok = policy.Decide(policy.Facts{Now: noon, Since: noon.Add(time.Hour), Notices: []v1alpha1.Notice{gone}}); ok {
+		t.Errorf("what an earlier interruption has answered: decision %+v", d)
+	}
+}
