@@ -21,6 +21,7 @@ const (
 const (
 	ReasonNoticeReceived = "NoticeReceived"
 	ReasonWithdrawn      = "Withdrawn"
+	ReasonReported       = "ReportedByAWS"
 	ReasonNotHeard       = "NotHeardFromQueue"
 	ReasonDecided        = "Decided"
 	ReasonWaiting        = "Waiting"

@@ -18,6 +18,7 @@ type Metrics struct {
 	unreadable *prometheus.CounterVec
 	up         *prometheus.GaugeVec
 	errors     *prometheus.CounterVec
+	probe      prometheus.Histogram
 }
 
 // NewMetrics makes the metrics and registers them, or fails where they are
@@ -49,11 +50,16 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Name: "lifeboat_source_errors_total",
 			Help: "Calls to a source that failed, by operation (such as receive or acknowledge) and reason.",
 		}, []string{"source", "operation", "reason"}),
+		probe: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "lifeboat_probe_seconds",
+			Help:    "Time that a probe took from being sent, through EventBridge, a rule and the queue, to a replica.",
+			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60},
+		}),
 	}
 	if registerer == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.received, m.recorded, m.delay, m.unreadable, m.up, m.errors} {
+	for _, c := range []prometheus.Collector{m.received, m.recorded, m.delay, m.unreadable, m.up, m.errors, m.probe} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering intake metrics: %w", err)
 		}
@@ -98,6 +104,13 @@ func (m *Metrics) Up(source string, up bool) {
 // Failed counts a call to a source that failed.
 func (m *Metrics) Failed(source, operation, reason string) {
 	m.errors.WithLabelValues(source, operation, reason).Inc()
+}
+
+// Probed notes a probe that came back at now.
+func (m *Metrics) Probed(p Probe, now time.Time) {
+	if !p.Sent.IsZero() {
+		m.probe.Observe(max(0, now.Sub(p.Sent).Seconds()))
+	}
 }
 
 // wrote counts a notice that was made durable at now.

@@ -38,6 +38,8 @@ func TestMetrics(t *testing.T) {
 	metrics.Unreadable("test", "detail")
 	metrics.Up("test", true)
 	metrics.Failed("test", "receive", "throttled")
+	metrics.Probed(intake.Probe{Sent: now.Add(-300 * time.Millisecond)}, now)
+	metrics.Probed(intake.Probe{}, now) // nobody knows how long it took
 	want := `
 # HELP lifeboat_notice_delay_seconds Time from the moment that a notice says it was issued until it was recorded.
 # TYPE lifeboat_notice_delay_seconds histogram
@@ -57,6 +59,21 @@ lifeboat_notice_delay_seconds_bucket{le="600"} 3
 lifeboat_notice_delay_seconds_bucket{le="+Inf"} 3
 lifeboat_notice_delay_seconds_sum 6
 lifeboat_notice_delay_seconds_count 3
+# HELP lifeboat_probe_seconds Time that a probe took from being sent, through EventBridge, a rule and the queue, to a replica.
+# TYPE lifeboat_probe_seconds histogram
+lifeboat_probe_seconds_bucket{le="0.05"} 0
+lifeboat_probe_seconds_bucket{le="0.1"} 0
+lifeboat_probe_seconds_bucket{le="0.25"} 0
+lifeboat_probe_seconds_bucket{le="0.5"} 1
+lifeboat_probe_seconds_bucket{le="1"} 1
+lifeboat_probe_seconds_bucket{le="2"} 1
+lifeboat_probe_seconds_bucket{le="5"} 1
+lifeboat_probe_seconds_bucket{le="10"} 1
+lifeboat_probe_seconds_bucket{le="30"} 1
+lifeboat_probe_seconds_bucket{le="60"} 1
+lifeboat_probe_seconds_bucket{le="+Inf"} 1
+lifeboat_probe_seconds_sum 0.3
+lifeboat_probe_seconds_count 1
 # HELP lifeboat_received_messages_total Messages received, by source and by what became of them. A message that comes again counts again.
 # TYPE lifeboat_received_messages_total counter
 lifeboat_received_messages_total{outcome="joined",source="test"} 1

@@ -137,9 +137,9 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 	if err != nil {
 		return "", fmt.Errorf("finding the node: %w", err)
 	}
-	if node == nil && notice.InstanceGone([]v1alpha1.Notice{n.Notice}, time.Time{}) {
+	if node == nil && (n.Withdrawn || notice.InstanceGone([]v1alpha1.Notice{n.Notice}, time.Time{})) {
 		r.explainUnknown(ctx, n)
-		return Foreign, nil // what is gone will not register
+		return Foreign, nil // what is gone will not register, and what is over need not be known
 	}
 	if node == nil {
 		return NotYetKnown, nil

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -83,6 +84,7 @@ func recorded(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
 func cluster(funcs interceptor.Funcs, objects ...client.Object) client.WithWatch {
 	scheme := runtime.NewScheme()
 	_ = v1alpha1.AddToScheme(scheme) // only adds known types
+	_ = clientgoscheme.AddToScheme(scheme)
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.Interruption{}).WithInterceptorFuncs(funcs).Build()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // conditions says in the manner of the Kubernetes conventions how far it has
@@ -93,12 +94,18 @@ func phase(in *v1alpha1.Interruption, nodeThere bool, now time.Time) v1alpha1.Ph
 	is := func(typ string) bool { return meta.IsStatusConditionTrue(s.Conditions, typ) }
 	switch s.Decision.Action {
 	case v1alpha1.ActionIgnore:
+		if notice.AllWithdrawn(in.Spec.Notices, sinceOf(s)) {
+			return v1alpha1.PhaseCancelled
+		}
 		return v1alpha1.PhaseIgnored
 	case v1alpha1.ActionNotify:
-		if s.CompletionTime == nil {
-			return v1alpha1.PhaseNotified
+		switch {
+		case s.CompletionTime != nil:
+			return v1alpha1.PhaseCompleted
+		case meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionCordoned) == nil:
+			return v1alpha1.PhaseScheduled // it is not marked yet
 		}
-		return v1alpha1.PhaseCompleted
+		return v1alpha1.PhaseNotified
 	}
 	switch {
 	case s.CompletionTime != nil && nodeThere && outlived(s, now):

@@ -84,7 +84,11 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	}
 	decision, ok := policy.Decide(facts.forPolicy())
 	if !ok {
+		report.untrusted(facts)
 		return reconcile.Result{}, nil
+	}
+	if err := c.observePods(ctx, facts, decision); err != nil {
+		return reconcile.Result{}, fmt.Errorf("observing the pods: %w", err)
 	}
 	plan := drain.NewPlan(facts.forDrain(decision, c.Margin))
 	report.decided(facts, decision, plan)
@@ -98,14 +102,14 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 }
 
 // finished reports whether nothing is left to do: the record was completed and
-// nothing was heard since.
+// nothing was heard since but that it is over.
 func finished(in *v1alpha1.Interruption) bool {
 	done := in.Status.CompletionTime
 	if done == nil {
 		return false
 	}
 	for _, n := range in.Spec.Notices {
-		if n.ReceivedTime.After(done.Time) {
+		if n.ReceivedTime.After(done.Time) && !n.Withdrawn {
 			return false
 		}
 	}

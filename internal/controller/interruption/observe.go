@@ -3,16 +3,20 @@ package interruption
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -38,15 +42,45 @@ type facts struct {
 	uncordoned bool
 }
 
-func (f *facts) since() time.Time {
-	if f.in.Status.Since == nil {
+// sinceOf is when an earlier interruption of the instance was over, or zero.
+func sinceOf(s *v1alpha1.InterruptionStatus) time.Time {
+	if s.Since == nil {
 		return time.Time{}
 	}
-	return f.in.Status.Since.Time
+	return s.Since.Time
 }
 
 func (f *facts) forPolicy() policy.Facts {
-	return policy.Facts{Now: f.now, Notices: f.in.Spec.Notices, Since: f.since(), Node: f.node, Policies: f.policies}
+	return policy.Facts{Now: f.now, Notices: f.trusted(), Since: sinceOf(&f.in.Status), Node: f.node, Policies: f.policies}
+}
+
+// trusted returns the notices that may be acted on. An agent can write only of
+// the node that it runs on, but names the instance itself: what it says counts
+// only if that node is the instance.
+func (f *facts) trusted() []v1alpha1.Notice {
+	if f.node == nil || f.node.Name == f.in.Spec.NodeName {
+		return f.in.Spec.Notices
+	}
+	return slices.DeleteFunc(slices.Clone(f.in.Spec.Notices), func(n v1alpha1.Notice) bool {
+		return n.Source == notice.SourceIMDS
+	})
+}
+
+// begun reports whether the node was cordoned: what has begun in its window
+// goes on after it.
+func (f *facts) begun() bool {
+	return meta.IsStatusConditionTrue(f.was.Conditions, v1alpha1.ConditionCordoned)
+}
+
+// later reports whether what was decided does not begin yet.
+func (f *facts) later(d policy.Decision) bool {
+	return d.NotBefore.After(f.now) && !f.begun()
+}
+
+// rebooted reports whether the node has come back from a reboot since it was
+// first looked at.
+func (f *facts) rebooted() bool {
+	return f.was.BootID != "" && nodeindex.Ready(f.node) && f.node.Status.NodeInfo.BootID != f.was.BootID
 }
 
 func (f *facts) forDrain(d policy.Decision, margin time.Duration) drain.Facts {
@@ -67,7 +101,7 @@ func (f *facts) refused() map[types.UID]string {
 	return refused
 }
 
-// observe reads everything that a pass needs.
+// observe reads everything that a decision needs.
 func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (*facts, error) {
 	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName}
 	node, err := c.Nodes.NodeByInstance(ctx, in.Spec.InstanceID)
@@ -77,21 +111,32 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 	if node != nil {
 		f.node, f.nodeName = node, node.Name
 	}
-	if f.nodeName == "" {
-		f.podsKnown = true
-	} else if f.pods, f.podsKnown, err = c.Pods.Pods(ctx, f.nodeName); err != nil {
-		return nil, err
-	}
-	if f.budgets, err = c.budgets(ctx, f.pods); err != nil {
-		return nil, err
-	}
 	var policies v1alpha1.InterruptionPolicyList
 	if err := c.Client.List(ctx, &policies); err != nil {
 		return nil, fmt.Errorf("listing policies: %w", err)
 	}
 	f.policies = policies.Items
-	f.uncordoned, err = c.uncordoned(ctx, in, now)
-	return f, err
+	return f, nil
+}
+
+// observePods reads what a plan needs besides. Pods are watched only while
+// they are to be moved: a change that is due in two weeks costs nothing yet.
+func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decision) error {
+	if d.Action != v1alpha1.ActionDrain || f.later(d) {
+		c.Pods.Forget(f.nodeName)
+		return nil
+	}
+	var err error
+	if f.nodeName == "" {
+		f.podsKnown = true
+	} else if f.pods, f.podsKnown, err = c.Pods.Pods(ctx, f.nodeName); err != nil {
+		return err
+	}
+	if f.budgets, err = c.budgets(ctx, f.pods); err != nil {
+		return err
+	}
+	f.uncordoned, err = c.uncordoned(ctx, f.in, f.now)
+	return err
 }
 
 // budgets returns the PodDisruptionBudgets of the namespaces of the pods.

@@ -51,12 +51,18 @@ func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 	r.node, r.seen = f.node, &seen{facts: f, decision: d, plan: plan}
 	s := &r.after.Status
 	r.noticed(f)
+	if s.BootID == "" && f.node != nil {
+		s.BootID = f.node.Status.NodeInfo.BootID
+	}
 	if s.Decision == nil || !sameDecision(*s.Decision, d.Decision) {
 		decision := d.Decision
 		s.Decision = &decision
 		r.happen(v1alpha1.ReasonDecided, d.Message)
 	}
 	s.Kind, s.NodeName, s.Deadline = d.Notice.Kind, f.nodeName, d.Deadline
+	if d.Withdrawn {
+		s.PodsLeft = nil
+	}
 	if d.Action == v1alpha1.ActionDrain && f.podsKnown {
 		r.settle(f, plan, d)
 		r.list(f, plan, d)
@@ -67,19 +73,38 @@ func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 func (r *report) noticed(f *facts) {
 	notices, s := f.in.Spec.Notices, &r.after.Status
 	first := 0
+	if s.LastNoticeID != "" {
+		first = max(0, len(notices)-1) // where later news has taken the place of the last one
+	}
 	for i := range notices {
 		if notices[i].ID == s.LastNoticeID {
 			first = i + 1
 		}
 	}
 	for _, n := range notices[first:] {
-		text := n.Kind + " by " + n.Source
+		reason, text := v1alpha1.ReasonNoticeReceived, n.Kind+" by "+n.Source
+		if n.Withdrawn {
+			reason, text = v1alpha1.ReasonWithdrawn, n.Kind+" withdrawn by "+n.Source
+		}
 		if n.Description != "" {
 			text += ": " + n.Description
 		}
-		r.happenAt(n.ReceivedTime.Time, v1alpha1.ReasonNoticeReceived, text)
+		r.happenAt(n.ReceivedTime.Time, reason, text)
 		s.LastNoticeID = n.ID
 	}
+}
+
+// untrusted says that a record is not acted on because only an agent of another
+// node speaks of its instance, and lets it expire.
+func (r *report) untrusted(f *facts) {
+	if len(f.trusted()) > 0 || f.node == nil {
+		return
+	}
+	done := microTime(r.now)
+	r.node, r.after.Status.CompletionTime, r.after.Status.Phase = f.node, &done, v1alpha1.PhaseIgnored
+	text := fmt.Sprintf("the agent of node %s spoke of instance %s, which is node %s: not acted on", r.before.Spec.NodeName, r.before.Spec.InstanceID, f.node.Name)
+	r.condition(v1alpha1.ConditionAccepted, false, v1alpha1.ReasonInvalid, text)
+	r.happen(v1alpha1.ReasonInvalid, text)
 }
 
 func sameDecision(a, b v1alpha1.Decision) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -85,13 +86,17 @@ func stepsFor(a v1alpha1.Action) []step {
 	case v1alpha1.ActionDrain:
 		return []step{window, markDoomed, listed, together, empty, over, putBack, complete}
 	}
-	return []step{markAtRisk, over, putBack, complete}
+	return []step{window, markAtRisk, over, putBack, complete}
 }
 
 // act walks the steps and stops at the first that is not done.
 func (c *Controller) act(ctx context.Context, f *facts, d policy.Decision, plan drain.Plan) (outcome, error) {
 	p := &pass{Controller: c, facts: f, decision: d, plan: plan}
-	for _, step := range stepsFor(d.Action) {
+	steps := stepsFor(d.Action)
+	if d.Withdrawn {
+		steps = []step{putBack, complete}
+	}
+	for _, step := range steps {
 		done, err := step(ctx, p)
 		if err != nil || !done {
 			return p.outcome, err
@@ -103,12 +108,12 @@ func (c *Controller) act(ctx context.Context, f *facts, d policy.Decision, plan 
 // window waits for the time at which policy lets the action begin. What has
 // begun goes on after the window has closed.
 func window(_ context.Context, p *pass) (bool, error) {
-	begun := meta.IsStatusConditionTrue(p.facts.was.Conditions, v1alpha1.ConditionCordoned)
-	if at := p.decision.NotBefore; at.After(p.facts.now) && !begun {
-		p.outcome.until(at, "waits for its window, which opens at "+at.UTC().Format(time.RFC3339))
-		return false, nil
+	if !p.facts.later(p.decision) {
+		return true, nil
 	}
-	return true, nil
+	at := p.decision.NotBefore
+	p.outcome.until(at, "waits for its time, which comes at "+at.UTC().Format(time.RFC3339))
+	return false, nil
 }
 
 func markAtRisk(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, action.MarkAtRisk) }
@@ -186,6 +191,7 @@ func over(_ context.Context, p *pass) (bool, error) {
 	switch {
 	case p.facts.node == nil && p.plan.Empty(),
 		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
+		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted(),
 		!p.facts.now.Before(end):
 		return true, nil
 	}
@@ -196,6 +202,8 @@ func over(_ context.Context, p *pass) (bool, error) {
 // end is when a node that is still there counts as one that lives.
 func (p *pass) end() time.Time {
 	switch d := p.decision; {
+	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
+		return d.Notice.EndTime.Add(afterDeadline)
 	case d.Deadline != nil:
 		return d.Deadline.Time.Add(afterDeadline)
 	case !d.Until.IsZero():

@@ -272,7 +272,9 @@ func (w *world) setBudget(allowed int32) {
 func (w *world) hear(notices ...v1alpha1.Notice) {
 	w.t.Helper()
 	in := w.record()
-	in.Spec.Notices = append(in.Spec.Notices, notices...)
+	for _, n := range notices {
+		in.Spec.Notices, _ = notice.Join(in.Spec.Notices, n)
+	}
 	if err := w.client.Update(w.t.Context(), in); err != nil {
 		w.t.Fatal(err)
 	}

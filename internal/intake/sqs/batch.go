@@ -3,6 +3,7 @@ package sqs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ const (
 	fateUnconcern  = "ofNoConcern"
 	fateUnreadable = "unreadable"
 	fateFailed     = "failed"
+	fateProbe      = "probe"
 )
 
 const (
@@ -123,18 +125,67 @@ func (s *Source) decide(ctx context.Context, m *types.Message) fate {
 		s.passOver(ctx, &d)
 		return fate{word: fateUnconcern, ack: true}
 	}
-	var worst fate
-	for _, n := range d.notices {
-		if f := s.take(ctx, m, n); worst.word == "" || worst.ack {
-			worst = f
+	notices, err := s.resolve(ctx, &d)
+	if err != nil {
+		s.say(ctx, "unresolved", "could not find the instances of a group yet", "error", err.Error(),
+			"advice", "allow ec2:DescribeInstances")
+		return fate{word: fateFailed}
+	}
+	fates := []fate{{word: fateUnconcern, ack: true}} // a group of none
+	if len(notices)+len(d.reports) > 0 || d.probe != nil {
+		fates = nil
+	}
+	for _, n := range notices {
+		fates = append(fates, s.take(ctx, m, n))
+	}
+	for _, r := range d.reports {
+		fates = append(fates, s.pass(ctx, func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Report(ctx, r) }))
+	}
+	if d.probe != nil {
+		fates = append(fates, s.pass(ctx, func(ctx context.Context) (intake.Outcome, error) {
+			return fateProbe, s.recorder.Answer(ctx, *d.probe)
+		}))
+	}
+	return worst(fates)
+}
+
+// worst is the fate of a message whose parts had these: it may go when every
+// part may.
+func worst(fates []fate) fate {
+	for _, f := range fates {
+		if !f.ack {
+			return f
 		}
 	}
-	return worst
+	return fates[0]
+}
+
+// resolve returns the notices of a message, those of instances that it names
+// only as a group among them.
+func (s *Source) resolve(ctx context.Context, d *decoded) ([]notice.Notice, error) {
+	notices := d.notices
+	for _, g := range d.groups {
+		if s.o.Instances == nil {
+			s.say(ctx, "no resolver", "passed over notice of a group of instances", "filter", g.filter, "value", g.value,
+				"advice", "switch on the ec2 source")
+			continue
+		}
+		ids, err := s.o.Instances(ctx, g.filter, g.value)
+		if err != nil {
+			return nil, fmt.Errorf("instances with %s %s: %w", g.filter, g.value, err)
+		}
+		for _, id := range ids {
+			n := g.notice
+			n.InstanceID = id
+			notices = append(notices, n)
+		}
+	}
+	return notices, nil
 }
 
 // take records a notice of a message.
 func (s *Source) take(ctx context.Context, m *types.Message, n notice.Notice) fate {
-	outcome, err := s.record(ctx, n)
+	outcome, err := s.insist(ctx, func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Record(ctx, n) })
 	switch {
 	case errors.Is(err, intake.ErrRefused):
 		return s.leave(ctx, m, unreadable("record", "%v", err))
@@ -152,19 +203,31 @@ func (s *Source) take(ctx context.Context, m *types.Message, n notice.Notice) fa
 	return fate{word: string(outcome), again: &again}
 }
 
-// record tries until the notice is durable or ctx is done: while the API
-// server is away there is nothing better to do, and messages that are handed
-// back use up their receives.
-func (s *Source) record(ctx context.Context, n notice.Notice) (intake.Outcome, error) {
+// pass makes durable what is no notice of an instance.
+func (s *Source) pass(ctx context.Context, write func(context.Context) (intake.Outcome, error)) fate {
+	outcome, err := s.insist(ctx, write)
+	switch {
+	case err != nil:
+		return fate{word: fateFailed}
+	case outcome == fateProbe:
+		return fate{word: fateProbe, ack: true}
+	}
+	return fate{word: string(outcome), ack: outcome.Final()}
+}
+
+// insist tries until what a message says is durable or ctx is done: while the
+// API server is away there is nothing better to do, and messages that are
+// handed back use up their receives.
+func (s *Source) insist(ctx context.Context, write func(context.Context) (intake.Outcome, error)) (intake.Outcome, error) {
 	pause := backoff{longest: recordPause}
 	for {
 		attempt, cancel := context.WithTimeout(ctx, attemptTime)
-		outcome, err := s.recorder.Record(attempt, n)
+		outcome, err := write(attempt)
 		cancel()
 		if err == nil || errors.Is(err, intake.ErrRefused) {
 			return outcome, err
 		}
-		s.say(ctx, "failed", "could not record notice yet, goes on trying", "instance", n.InstanceID, "kind", n.Kind, "error", err.Error())
+		s.say(ctx, "failed", "could not record notice yet, goes on trying", "error", err.Error())
 		if !sleep(ctx, pause.next()) {
 			return "", err
 		}

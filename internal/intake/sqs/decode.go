@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -34,15 +35,36 @@ const (
 // since (EC2 User Guide, "Resource IDs").
 var instanceID = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 
-// decoded is what a message says: notices, or why it is of no concern.
+// decoded is what a message says: notices of instances, of groups of them, or
+// of something else; or why it is of no concern.
 type decoded struct {
-	notices   []notice.Notice
+	notices []notice.Notice
+	groups  []group
+	reports []intake.Report
+	probe   *intake.Probe
+	// unconcern says why there is nothing of all that.
 	unconcern string
 	// ordinary: of no concern, and nobody needs to be told.
 	ordinary bool
 	// what tells the sort of message, for logs: its source and detail-type.
 	what string
 }
+
+// group is a notice of instances that the message does not name one by one.
+type group struct {
+	// filter and value find them (EC2 API, DescribeInstances).
+	filter, value string
+	// notice is that of each of them, but for the instance id.
+	notice notice.Notice
+}
+
+// Filters of DescribeInstances.
+const (
+	filterReservation = "capacity-reservation-id"
+	filterHost        = "host-id"
+)
+
+func one(n notice.Notice) decoded { return decoded{notices: []notice.Notice{n}} }
 
 // unreadableError says what of a message could not be read.
 type unreadableError struct {
@@ -72,6 +94,11 @@ func decode(body string) (decoded, error) {
 		return decoded{}, err
 	}
 	what := quote(e.Source) + " " + quote(e.DetailType)
+	if e.Source == intake.ProbeSource {
+		d, err := readProbe(e)
+		d.what = what
+		return d, err
+	}
 	r := find(e.Source, e.DetailType)
 	switch {
 	case r == nil:
@@ -108,13 +135,15 @@ type envelope struct {
 	Service             string `json:"Service"`
 	Event               string `json:"Event"`
 	LifecycleTransition string `json:"LifecycleTransition"`
+	AccountID           string `json:"AccountId"`
 }
 
 // open finds the envelope in a body.
 func open(body []byte) (*envelope, error) {
 	e, err := parse(body)
 	if err == nil && e.Type == "Notification" && e.DetailType == "" && e.Message != "" {
-		e, err = parse([]byte(e.Message))
+		body = []byte(e.Message)
+		e, err = parse(body)
 		if err != nil {
 			return nil, unreadable("Message", "what SNS wrapped: %v", err)
 		}
@@ -123,7 +152,8 @@ func open(body []byte) (*envelope, error) {
 		return nil, err
 	}
 	if e.DetailType == "" && e.Service == autoScaling {
-		e.Source, e.DetailType = autoScaling, e.Event
+		// What EventBridge puts into the detail stands at the top here.
+		e.Source, e.DetailType, e.Account, e.Detail = autoScaling, e.Event, e.AccountID, body
 		if e.DetailType == "" {
 			e.DetailType = e.LifecycleTransition
 		}
@@ -198,27 +228,62 @@ func into(parent string, data []byte, object any) error {
 	return unreadable(strings.TrimPrefix(parent+"."+wrongType.Field, "."), "found a JSON %s, expected a string", wrongType.Value)
 }
 
-// notice reads what every notice has.
+// notice reads what every notice has, of messages that name the instance as
+// EC2's do.
 func (e *envelope) notice(kind string) (notice.Notice, error) {
 	id, err := e.instance()
 	if err != nil {
 		return notice.Notice{}, err
 	}
-	issued, err := time.Parse(time.RFC3339, strings.TrimSpace(e.Time))
-	if err != nil || issued.Year() < oldest || issued.Year() > newest {
-		return notice.Notice{}, unreadable("time", "%s is no time: expected one such as 2026-05-11T08:14:02Z", quote(e.Time))
+	return e.about(id, kind)
+}
+
+// about is the notice of an instance.
+func (e *envelope) about(instance, kind string) (notice.Notice, error) {
+	issued, err := moment("time", e.Time)
+	if err != nil {
+		return notice.Notice{}, err
 	}
 	n := notice.Notice{
-		Notice:     v1alpha1.Notice{ID: strings.TrimSpace(e.ID), Kind: kind, Source: Name, Time: metav1.NewTime(issued.UTC())},
-		InstanceID: id,
+		Notice: v1alpha1.Notice{
+			ID: strings.TrimSpace(e.ID), Kind: kind, Source: Name, Time: metav1.NewTime(issued), Drill: e.isDrill(),
+		},
+		InstanceID: instance,
 		Account:    strings.TrimSpace(e.Account),
 		Region:     strings.TrimSpace(e.Region),
 	}
 	if n.ID == "" || len(n.ID) > maxID {
-		n.ID = derivedID(kind, id, issued)
+		n.ID = derivedID(kind, instance, issued)
 	}
 	return n, nil
 }
+
+// isDrill reports whether the message was made to try what happens.
+func (e *envelope) isDrill() bool {
+	var detail struct {
+		Drill json.RawMessage `json:"lifeboat-drill"`
+	}
+	return json.Unmarshal(e.Detail, &detail) == nil && len(detail.Drill) > 0
+}
+
+// moment reads a time: RFC 3339, as EventBridge writes it, or as AWS Health
+// does, whose days may have one digit and whose weekdays may be wrong (AWS
+// Health User Guide, "EventBridge event schema"). A zone that Go does not know
+// would count as UTC, so only GMT is taken.
+func moment(field, text string) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil && (strings.HasSuffix(text, " GMT") || strings.HasSuffix(text, " UTC")) {
+		at, err = time.Parse("Mon, 2 Jan 2006 15:04:05 MST", text)
+	}
+	if err != nil || at.Year() < oldest || at.Year() > newest {
+		return time.Time{}, unreadable(field, "%s is no time: expected one such as 2026-05-11T08:14:02Z", quote(text))
+	}
+	return at.UTC(), nil
+}
+
+// stamp writes a time for people.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // instance is the instance's id: detail has it, else the resource does, after
 // the last slash. Spot warnings have the availability zone where an ARN has
@@ -234,7 +299,7 @@ func (e *envelope) instance() (string, error) {
 	id := strings.TrimSpace(detail.InstanceID)
 	if id == "" {
 		for _, arn := range e.Resources {
-			if last := strings.TrimSpace(arn[strings.LastIndexByte(arn, '/')+1:]); instanceID.MatchString(last) {
+			if last, ok := instanceIn(arn); ok {
 				return last, nil
 			}
 		}
@@ -244,6 +309,13 @@ func (e *envelope) instance() (string, error) {
 		return "", unreadable("detail.instance-id", "%s is no instance id: expected i- and 8 to 17 hexadecimal digits", quote(id))
 	}
 	return id, nil
+}
+
+// instanceIn returns the instance id that a value is, or ends with where it is
+// an ARN.
+func instanceIn(value string) (string, bool) {
+	last := strings.TrimSpace(value[strings.LastIndexByte(value, '/')+1:])
+	return last, instanceID.MatchString(last)
 }
 
 // derivedID stands in where the message has no id that can be recorded: what

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -20,8 +21,25 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // reading is what a golden file shows of a message.
 type reading struct {
 	Notices    []notice.Notice `json:"notices,omitempty"`
+	Groups     []readGroup     `json:"groups,omitempty"`
+	Reports    []intake.Report `json:"reports,omitempty"`
+	Probe      *intake.Probe   `json:"probe,omitempty"`
 	Unconcern  string          `json:"ofNoConcern,omitempty"`
 	Unreadable string          `json:"unreadable,omitempty"`
+}
+
+type readGroup struct {
+	Filter string        `json:"filter"`
+	Value  string        `json:"value"`
+	Each   notice.Notice `json:"each"`
+}
+
+func readingOf(d decoded) reading {
+	r := reading{Notices: d.notices, Reports: d.reports, Probe: d.probe, Unconcern: d.unconcern}
+	for _, g := range d.groups {
+		r.Groups = append(r.Groups, readGroup{g.filter, g.value, g.notice})
+	}
+	return r
 }
 
 func samples(tb testing.TB) map[string]string {
@@ -45,7 +63,7 @@ func TestDecodeSamples(t *testing.T) {
 	for name, body := range samples(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			d, err := decode(body)
-			r := reading{Notices: d.notices, Unconcern: d.unconcern}
+			r := readingOf(d)
 			if err != nil {
 				r.Unreadable = err.Error()
 			}
@@ -95,9 +113,15 @@ func TestTheTableGivesEveryKindThatIsKnown(t *testing.T) {
 		for _, n := range d.notices {
 			got = append(got, n.Kind)
 		}
+		for _, g := range d.groups {
+			got = append(got, g.notice.Kind)
+		}
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(notice.Kinds(), slices.Compact(got)); diff != "" {
+	want := slices.DeleteFunc(notice.Kinds(), func(kind string) bool {
+		return kind == notice.KindInstanceStatus // of status checks AWS sends nothing; they are polled
+	})
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
 		t.Errorf("kinds (-known +decoded):\n%s", diff)
 	}
 }
@@ -144,7 +168,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		d, err := decode(body)
 		again, errAgain := decode(body)
-		if diff := cmp.Diff(d, again, cmp.AllowUnexported(decoded{})); diff != "" || (err == nil) != (errAgain == nil) {
+		if diff := cmp.Diff(d, again, cmp.AllowUnexported(decoded{}, group{})); diff != "" || (err == nil) != (errAgain == nil) {
 			t.Fatalf("two readings differ:\n%s%v\n%v", diff, err, errAgain)
 		}
 		switch {
@@ -153,10 +177,16 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("error explains nothing: %#v", err)
 			}
 			return
-		case (len(d.notices) == 0) == (d.unconcern == ""):
+		case (len(d.notices)+len(d.groups)+len(d.reports) == 0 && d.probe == nil) == (d.unconcern == ""):
 			t.Fatalf("neither a notice nor of no concern, or both: %+v", d)
 		}
-		for _, n := range d.notices {
+		all := slices.Clone(d.notices)
+		for _, g := range d.groups {
+			n := g.notice
+			n.InstanceID = "i-0a1b2c3d4e5f60718"
+			all = append(all, n)
+		}
+		for _, n := range all {
 			if n.ID == "" || len(n.ID) > maxID || n.Time.IsZero() || n.Source != Name ||
 				!slices.Contains(notice.Kinds(), n.Kind) || !instanceID.MatchString(n.InstanceID) {
 				t.Fatalf("notice lacks something: %+v", n)
@@ -170,7 +200,7 @@ func FuzzDecode(f *testing.F) {
 
 func BenchmarkDecode(b *testing.B) {
 	bodies := samples(b)
-	for _, name := range []string{"spot-terminate", "state-running", "spot-sns", "health", "bad-not-json"} {
+	for _, name := range []string{"spot-terminate", "state-running", "spot-sns", "health-stop", "bad-not-json"} {
 		b.Run(name, func(b *testing.B) {
 			body := bodies["testdata/"+name]
 			b.ReportAllocs()

@@ -2,6 +2,7 @@ package sqs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -97,6 +98,14 @@ type recorderFunc func(context.Context, notice.Notice) (intake.Outcome, error)
 
 func (f recorderFunc) Record(ctx context.Context, n notice.Notice) (intake.Outcome, error) {
 	return f(ctx, n)
+}
+
+func (recorderFunc) Report(context.Context, intake.Report) (intake.Outcome, error) {
+	return "", errors.New("no report was expected")
+}
+
+func (recorderFunc) Answer(context.Context, intake.Probe) error {
+	return errors.New("no probe was expected")
 }
 
 // BenchmarkNoise drains a full queue over the wire, in messages a second.

@@ -16,9 +16,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Recorder makes a notice durable: intake.Recorder does.
+// Recorder makes durable what a message says: intake.Recorder does.
 type Recorder interface {
 	Record(ctx context.Context, n notice.Notice) (intake.Outcome, error)
+	Report(ctx context.Context, r intake.Report) (intake.Outcome, error)
+	Answer(ctx context.Context, p intake.Probe) error
 }
 
 // Options are what a Source can be told. Zero values are the defaults.
@@ -36,6 +38,10 @@ type Options struct {
 	// not known is given up; 8, which is after about two and a half minutes.
 	// A queue that moves messages to its dead-letter queue earlier lowers it.
 	Receives int
+	// Instances finds the ids of the instances that a filter of EC2's
+	// DescribeInstances selects, for notices that name only a Capacity Block or a
+	// host; nil: those are passed over.
+	Instances func(ctx context.Context, filter, value string) ([]string, error)
 	// Metrics are counted in; nil: nobody reads them.
 	Metrics *intake.Metrics
 	// Clock tells the time; nil: time.Now.

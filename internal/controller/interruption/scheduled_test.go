@@ -1,0 +1,147 @@
+package interruption
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// planned is what AWS Health says of a change of the instance.
+func planned(id, what string, at time.Time) v1alpha1.Notice {
+	n := spot()
+	n.ID, n.Kind, n.InstanceAction, n.Subject = id, notice.KindScheduledChange, what, "arn:aws:health:event"
+	n.Deadline = notice.At(at, v1alpha1.DeadlineSoft)
+	n.EventTypeCode = "AWS_EC2_INSTANCE_STOP_SCHEDULED"
+	return n
+}
+
+// same fails the test unless the node is what it was.
+func (w *world) same(before *corev1.Node) {
+	w.t.Helper()
+	if diff := cmp.Diff(before, w.node(), cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.EquateEmpty()); diff != "" {
+		w.t.Errorf("the node is not as it was (-was +is):\n%s", diff)
+	}
+}
+
+func TestStopDueInTwelveDaysDoesNothingToday(t *testing.T) {
+	before, due := node("a", instance), start.Add(12*24*time.Hour)
+	w := newWorld(t, record(planned("h1", notice.ActionStop, due)), before, pod("web-1"))
+	w.settle(time.Second)
+	w.same(before)
+	got := w.record().Status
+	if got.Phase != v1alpha1.PhaseScheduled || !got.Deadline.Time.Equal(&metav1.Time{Time: due}) || len(got.PodsLeft) > 0 {
+		t.Errorf("phase %s, deadline %v, pods %v", got.Phase, got.Deadline, got.PodsLeft)
+	}
+	if want := due.Add(-time.Hour).Sub(w.now); w.wake != want {
+		t.Errorf("looks again in %s, want %s", w.wake, want)
+	}
+
+	w.settle(w.wake)
+	if !action.IsMarked(w.node(), action.MarkDoomed) || len(w.evictions) != 1 {
+		t.Errorf("an hour before: evictions %v", w.evictions)
+	}
+}
+
+func TestClosedChangeIsCancelled(t *testing.T) {
+	before := node("a", instance)
+	w := newWorld(t, record(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"))
+	w.settle(time.Second)
+	if !action.IsMarked(w.node(), action.MarkDoomed) {
+		t.Fatal("not begun")
+	}
+	closed := planned("h2", notice.ActionStop, start.Add(30*time.Minute))
+	closed.Withdrawn = true
+	w.hear(closed)
+	w.settle(time.Minute)
+	w.same(before)
+	if got := w.record().Status; got.Phase != v1alpha1.PhaseCancelled || got.CompletionTime == nil || got.Pods.Waiting != 0 {
+		t.Errorf("phase %s, completed %v, pods %+v", got.Phase, got.CompletionTime, got.Pods)
+	}
+}
+
+func TestChangeThatIsClosedAfterItHappenedStaysCompleted(t *testing.T) {
+	w := newWorld(t, record(planned("h1", notice.ActionStop, start.Add(time.Minute))), node("a", instance))
+	w.settle(time.Second)
+	w.hear(stateChange(notice.StateTerminated, start.Add(time.Minute)))
+	w.remove(w.node())
+	w.settle(2 * time.Minute)
+	closed := planned("h2", notice.ActionStop, start.Add(time.Minute))
+	closed.Withdrawn = true
+	w.hear(closed)
+	w.settle(time.Minute)
+	if got := w.record().Status.Phase; got != v1alpha1.PhaseCompleted {
+		t.Errorf("phase %s", got)
+	}
+}
+
+func TestRebootedNodeIsPutBack(t *testing.T) {
+	before := node("a", instance)
+	before.Status.NodeInfo.BootID = "first"
+	w := newWorld(t, record(planned("h1", notice.ActionReboot, start.Add(30*time.Minute))), before)
+	w.settle(time.Second)
+	w.settle(31 * time.Minute)
+	if !action.IsMarked(w.node(), action.MarkDoomed) {
+		t.Error("put back although it was not rebooted")
+	}
+	n := w.node()
+	n.Status.NodeInfo.BootID, before.Status.NodeInfo.BootID = "second", "second"
+	if err := w.client.Status().Update(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(time.Minute)
+	w.same(before)
+	if got := w.record().Status.Phase; got != v1alpha1.PhaseCompleted {
+		t.Errorf("phase %s", got)
+	}
+}
+
+func TestMaintenanceInAWindowKeepsTheMarkUntilItsEnd(t *testing.T) {
+	before, n := node("a", instance), planned("h1", notice.ActionMaintain, start.Add(2*time.Hour))
+	end := metav1.NewTime(start.Add(4 * time.Hour))
+	n.EndTime = &end
+	w := newWorld(t, record(n), before, pod("web-1"))
+	w.settle(time.Second)
+	w.same(before)
+	w.settle(2 * time.Hour)
+	if !action.IsMarked(w.node(), action.MarkAtRisk) || w.record().Status.Phase != v1alpha1.PhaseNotified {
+		t.Errorf("not marked; phase %s", w.record().Status.Phase)
+	}
+	w.settle(2*time.Hour + 10*time.Minute)
+	w.same(before)
+	if len(w.evictions) > 0 {
+		t.Errorf("evictions %v", w.evictions)
+	}
+}
+
+func TestAgentOfAnotherNodeIsNotBelieved(t *testing.T) {
+	n := spot()
+	n.Source = notice.SourceIMDS
+	in := record(n)
+	in.Spec.NodeName = "another"
+	before := node("a", instance)
+	w := newWorld(t, in, before, pod("web-1"))
+	w.settle(time.Second)
+	w.same(before)
+	if got := w.record().Status; got.Phase != v1alpha1.PhaseIgnored || got.CompletionTime == nil {
+		t.Errorf("phase %s, completed %v", got.Phase, got.CompletionTime)
+	}
+	if len(w.evictions) > 0 {
+		t.Errorf("evictions %v", w.evictions)
+	}
+
+	queue := spot()
+	queue.ID, queue.ReceivedTime = "spot-2", metav1.NewMicroTime(w.now.Add(time.Second))
+	w.hear(queue)
+	w.settle(2 * time.Second)
+	if len(w.evictions) != 1 {
+		t.Error("the queue's own notice is not acted on")
+	}
+}

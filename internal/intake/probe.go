@@ -1,0 +1,88 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// ProbeSource is the source of messages that prove a rule. It is private:
+	// AWS lets nobody send in its own name (EventBridge API Reference,
+	// PutEvents, NotAuthorizedForSourceException).
+	ProbeSource = "lifeboat.dev"
+	// ProbeLease is the Lease that says which probes have come back.
+	ProbeLease = "lifeboat-probe"
+	// ProbeNamespace is where it is.
+	ProbeNamespace = "lifeboat-system"
+	// probeAnnotation, with the role of a rule behind it, holds the id of the
+	// last probe that came through the rule, a space, and when it came.
+	probeAnnotation = "lifeboat.dev/probe-"
+)
+
+// Probe is a message that was sent through a rule to see whether it arrives.
+type Probe struct {
+	// ID tells it from others; Cluster and Rule say what it proves.
+	ID, Cluster, Rule string
+	// Sent is when it was sent, if it says so.
+	Sent time.Time
+}
+
+// ProbeAnnotation is the annotation of the Lease that says what came through
+// the rule of a role last.
+func ProbeAnnotation(rule string) string { return probeAnnotation + rule }
+
+// ProbeValue is what stands in it.
+func ProbeValue(id string, at time.Time) string { return id + " " + at.UTC().Format(time.RFC3339Nano) }
+
+var (
+	probeID   = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+	probeRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+)
+
+// Valid reports whether the probe can be answered.
+func (p Probe) Valid() bool { return probeID.MatchString(p.ID) && probeRule.MatchString(p.Rule) }
+
+// Answer writes down that a probe has come.
+func (r *Recorder) Answer(ctx context.Context, p Probe) error {
+	now := r.o.Clock()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return r.answer(ctx, p, now) })
+	if err != nil {
+		return fmt.Errorf("answering the probe of rule %s: %w", p.Rule, err)
+	}
+	r.o.Metrics.Probed(p, now)
+	log.FromContext(ctx).V(1).Info("answered probe", "probe", p.ID, "rule", p.Rule)
+	return nil
+}
+
+func (r *Recorder) answer(ctx context.Context, p Probe, now time.Time) error {
+	key := client.ObjectKey{Namespace: ProbeNamespace, Name: ProbeLease}
+	lease := &coordinationv1.Lease{}
+	renewed := metav1.NewMicroTime(now)
+	err := r.o.Live.Get(ctx, key, lease)
+	switch {
+	case apierrors.IsNotFound(err):
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{ProbeAnnotation(p.Rule): ProbeValue(p.ID, now)},
+		}}
+		lease.Spec.RenewTime = &renewed
+		err = r.client.Create(ctx, lease)
+		if apierrors.IsAlreadyExists(err) {
+			return apierrors.NewConflict(coordinationv1.Resource("leases"), key.Name, err)
+		}
+		return err
+	case err != nil:
+		return err
+	}
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, ProbeAnnotation(p.Rule), ProbeValue(p.ID, now))
+	lease.Spec.RenewTime = &renewed
+	return r.client.Update(ctx, lease)
+}

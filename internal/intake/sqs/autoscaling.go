@@ -1,0 +1,167 @@
+package sqs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// lifecycle is what Auto Scaling says of a lifecycle action, in the detail of
+// EventBridge's message or in its own (Amazon EC2 Auto Scaling User Guide,
+// "EventBridge event reference"). Messages of 2020 lack origin and destination.
+type lifecycle struct {
+	Token       string `json:"LifecycleActionToken"`
+	Group       string `json:"AutoScalingGroupName"`
+	Hook        string `json:"LifecycleHookName"`
+	Instance    string `json:"EC2InstanceId"`
+	Time        string `json:"Time"`
+	Origin      string `json:"Origin"`
+	Destination string `json:"Destination"`
+}
+
+const warmPool = "WarmPool"
+
+// lifecycle reads a lifecycle action. The resources name the group only.
+func (e *envelope) lifecycle() (lifecycle, error) {
+	var l lifecycle
+	if err := e.into(&l); err != nil {
+		return l, err
+	}
+	if e.Source == autoScaling {
+		e.Time = l.Time
+	}
+	id, ok := instanceIn(l.Instance)
+	if !ok {
+		return l, unreadable("detail.EC2InstanceId", "%s is no instance id: expected i- and 8 to 17 hexadecimal digits", quote(l.Instance))
+	}
+	l.Instance = id
+	return l, nil
+}
+
+// readTerminating: the group terminates the instance, and waits for the hook.
+// How long it waits, the message does not say. What goes back to the warm pool
+// lives, and what is taken out of it serves nobody.
+func readTerminating(e *envelope) (decoded, error) {
+	l, err := e.lifecycle()
+	switch {
+	case err != nil:
+		return decoded{}, err
+	case l.Destination == warmPool:
+		return decoded{unconcern: "the instance goes back to its warm pool", ordinary: true}, nil
+	case l.Origin == warmPool:
+		return decoded{unconcern: "the instance is deleted from its warm pool, where it serves nobody", ordinary: true}, nil
+	}
+	n, err := e.about(l.Instance, notice.KindAutoScalingTermination)
+	if err != nil {
+		return decoded{}, err
+	}
+	n.InstanceAction = notice.ActionTerminate
+	// Whether by EventBridge or without: it is the same action.
+	if token := strings.TrimSpace(l.Token); token != "" && len(token) <= maxID {
+		n.ID, n.Subject = token, token
+	}
+	n.Description = fmt.Sprintf("Auto Scaling group %s terminates the instance and waits for its hook %s", clip(l.Group, 255), clip(l.Hook, 255))
+	return one(n), nil
+}
+
+// readLaunching: what is launched is not going away.
+func readLaunching(e *envelope) (decoded, error) {
+	l, err := e.lifecycle()
+	if err != nil {
+		return decoded{}, err
+	}
+	where := "into service"
+	if l.Destination == warmPool {
+		where = "into the warm pool"
+	}
+	return decoded{unconcern: "an instance is launched " + where + "; its hook is answered by what launches it", ordinary: true}, nil
+}
+
+// result is what Auto Scaling says after the fact.
+type result struct {
+	Group       string `json:"AutoScalingGroupName"`
+	Instance    string `json:"EC2InstanceId"`
+	Message     string `json:"StatusMessage"`
+	Cause       string `json:"Cause"`
+	Destination string `json:"Destination"`
+}
+
+// readTerminated: the instance is gone; the cause says why.
+func readTerminated(e *envelope) (decoded, error) {
+	var r result
+	if err := e.into(&r); err != nil {
+		return decoded{}, err
+	}
+	if r.Destination == warmPool {
+		return decoded{unconcern: "the instance went back to its warm pool", ordinary: true}, nil
+	}
+	id, ok := instanceIn(r.Instance)
+	if !ok {
+		return decoded{}, unreadable("detail.EC2InstanceId", "%s is no instance id: expected i- and 8 to 17 hexadecimal digits", quote(r.Instance))
+	}
+	n, err := e.about(id, notice.KindInstanceStateChange)
+	if err != nil {
+		return decoded{}, err
+	}
+	n.InstanceState = notice.StateTerminated
+	n.Deadline = notice.At(n.Time.Time, v1alpha1.DeadlineHard)
+	n.Description = fmt.Sprintf("Auto Scaling group %s has terminated the instance", clip(r.Group, 255))
+	if r.Cause != "" {
+		n.Description += ": " + clip(r.Cause, 700)
+	}
+	return one(n), nil
+}
+
+// readScalingFailure: the group could not do what it wanted; no node is the
+// worse for it.
+func readScalingFailure(e *envelope) (decoded, error) {
+	var r result
+	if err := e.into(&r); err != nil {
+		return decoded{}, err
+	}
+	return decoded{unconcern: fmt.Sprintf("Auto Scaling group %s could not do it: %s", quote(r.Group), quote(r.Message))}, nil
+}
+
+func readLaunched(*envelope) (decoded, error) {
+	return decoded{unconcern: "an instance was launched", ordinary: true}, nil
+}
+
+// readTrail: CloudTrail's record of a call that completes a lifecycle action
+// and was refused: unless somebody completes it, the hook ends by its timeout,
+// and a launch hook takes the healthy instance with it. CloudTrail's records
+// come minutes late (AWS CloudTrail User Guide).
+func readTrail(e *envelope) (decoded, error) {
+	var call struct {
+		Name       string `json:"eventName"`
+		Error      string `json:"errorCode"`
+		Message    string `json:"errorMessage"`
+		Parameters struct {
+			Group    string `json:"autoScalingGroupName"`
+			Hook     string `json:"lifecycleHookName"`
+			Instance string `json:"instanceId"`
+		} `json:"requestParameters"`
+	}
+	if err := e.into(&call); err != nil {
+		return decoded{}, err
+	}
+	if call.Name != "CompleteLifecycleAction" || call.Error == "" {
+		return decoded{unconcern: "it is a call to " + quote(call.Name) + ", or was not refused", ordinary: true}, nil
+	}
+	id, ok := instanceIn(call.Parameters.Instance)
+	if words := strings.Fields(call.Message); !ok && len(words) > 0 { // a call by token names it only there
+		id, ok = instanceIn(words[len(words)-1])
+	}
+	if !ok {
+		return decoded{unconcern: "the call names no instance"}, nil
+	}
+	n, err := e.about(id, notice.KindLifecycleActionFailure)
+	if err != nil {
+		return decoded{}, err
+	}
+	n.EventTypeCode = clip(call.Error, 128)
+	n.Description = fmt.Sprintf("completing hook %s of Auto Scaling group %s was refused: %s",
+		clip(call.Parameters.Hook, 255), clip(call.Parameters.Group, 255), clip(call.Message, 400))
+	return one(n), nil
+}

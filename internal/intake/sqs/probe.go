@@ -1,0 +1,33 @@
+package sqs
+
+import (
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+)
+
+// readProbe: a message that Lifeboat's own doctor sent through a rule. It is
+// never a notice, whatever else it says.
+func readProbe(e *envelope) (decoded, error) {
+	var detail struct {
+		Probe struct {
+			ID      string `json:"id"`
+			Cluster string `json:"cluster"`
+			Rule    string `json:"rule"`
+			Sent    string `json:"sent"`
+		} `json:"lifeboat-probe"`
+	}
+	if err := e.into(&detail); err != nil {
+		return decoded{}, err
+	}
+	p := intake.Probe{
+		ID: strings.TrimSpace(detail.Probe.ID), Cluster: strings.TrimSpace(detail.Probe.Cluster), Rule: strings.TrimSpace(detail.Probe.Rule),
+	}
+	if sent, err := moment("detail.lifeboat-probe.sent", detail.Probe.Sent); err == nil {
+		p.Sent = sent
+	}
+	if !p.Valid() {
+		return decoded{unconcern: "it says that it is a probe, and lacks its id or rule"}, nil
+	}
+	return decoded{probe: &p}, nil
+}
