@@ -86,6 +86,9 @@ func (r *report) noticed(f *facts) {
 		if n.Withdrawn {
 			reason, text = v1alpha1.ReasonWithdrawn, n.Kind+" withdrawn by "+n.Source
 		}
+		if n.Drill {
+			text += " (a drill)"
+		}
 		if n.Description != "" {
 			text += ": " + n.Description
 		}

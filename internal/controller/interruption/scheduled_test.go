@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
@@ -143,5 +145,23 @@ func TestAgentOfAnotherNodeIsNotBelieved(t *testing.T) {
 	w.settle(2 * time.Second)
 	if len(w.evictions) != 1 {
 		t.Error("the queue's own notice is not acted on")
+	}
+}
+
+func TestDrillsSaySo(t *testing.T) {
+	n := spot()
+	n.Drill = true
+	w := newWorld(t, record(n), node("a", instance))
+	recorder := events.NewFakeRecorder(100)
+	w.loop.Events = recorder
+	w.settle(time.Second)
+	close(recorder.Events)
+	if len(recorder.Events) == 0 {
+		t.Fatal("no events")
+	}
+	for text := range recorder.Events {
+		if !strings.Contains(text, "Drill: ") {
+			t.Errorf("event %q does not say that it is a drill", text)
+		}
 	}
 }

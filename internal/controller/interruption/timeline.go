@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,10 +69,19 @@ func (c *Controller) emit(r *report, h v1alpha1.TimelineEntry) {
 	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonNoticeReceived:
 		typ = corev1.EventTypeWarning
 	}
-	c.Events.Eventf(r.after, nil, typ, h.Reason, h.Reason, "%s", h.Message)
-	if r.node != nil {
-		c.Events.Eventf(r.node, r.after, typ, h.Reason, h.Reason, "%s", h.Message)
+	message := h.Message
+	if isDrill(r.after) {
+		message = "Drill: " + message
 	}
+	c.Events.Eventf(r.after, nil, typ, h.Reason, h.Reason, "%s", message)
+	if r.node != nil {
+		c.Events.Eventf(r.node, r.after, typ, h.Reason, h.Reason, "%s", message)
+	}
+}
+
+// isDrill reports whether somebody sent a notice of the record on purpose.
+func isDrill(in *v1alpha1.Interruption) bool {
+	return slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.Drill })
 }
 
 func microTime(t time.Time) metav1.MicroTime {

@@ -1,0 +1,44 @@
+package notice_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+func TestUnheard(t *testing.T) {
+	from := func(source, kind string, at int) v1alpha1.Notice {
+		n := heard(source+kind, at)
+		n.Source, n.Kind = source, kind
+		return n
+	}
+	spot, plan := notice.KindSpotInterruption, notice.KindScheduledChange
+	gone := from(notice.SourceEC2, spot, 1)
+	gone.Withdrawn = true
+	for name, tc := range map[string]struct {
+		notices []v1alpha1.Notice
+		since   time.Time
+		kind    string
+		within  time.Duration
+	}{
+		"nothing was heard":                      {},
+		"only the queue spoke":                   {notices: []v1alpha1.Notice{from(notice.SourceQueue, spot, 1)}},
+		"the agent alone spoke":                  {notices: []v1alpha1.Notice{from(notice.SourceIMDS, spot, 1)}, kind: spot, within: 15 * time.Second},
+		"the queue spoke too":                    {notices: []v1alpha1.Notice{from(notice.SourceIMDS, spot, 1), from(notice.SourceQueue, spot, 9)}},
+		"the queue spoke of something else":      {notices: []v1alpha1.Notice{from(notice.SourceQueue, notice.KindInstanceStateChange, 1), from(notice.SourceEC2, spot, 2)}, kind: spot, within: 15 * time.Second},
+		"the queue spoke the time before":        {notices: []v1alpha1.Notice{from(notice.SourceQueue, spot, 1), from(notice.SourceEC2, spot, 50)}, since: after(30), kind: spot, within: 15 * time.Second},
+		"what is due first comes first":          {notices: []v1alpha1.Notice{from(notice.SourceEC2, plan, 1), from(notice.SourceIMDS, spot, 2)}, kind: spot, within: 15 * time.Second},
+		"AWS Health takes its time":              {notices: []v1alpha1.Notice{from(notice.SourceEC2, plan, 1)}, kind: plan, within: time.Hour},
+		"of status checks EventBridge is silent": {notices: []v1alpha1.Notice{from(notice.SourceEC2, notice.KindInstanceStatus, 1)}},
+		"what was taken back is not missed":      {notices: []v1alpha1.Notice{gone}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, missing := notice.Unheard(tc.notices, tc.since)
+			if got.Kind != tc.kind || missing != (tc.kind != "") || got.Due.Sub(got.ReceivedTime) != tc.within {
+				t.Errorf("%+v, %v; want %q within %s", got, missing, tc.kind, tc.within)
+			}
+		})
+	}
+}
