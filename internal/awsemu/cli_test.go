@@ -40,12 +40,15 @@ type cliCase struct {
 var cliGroups = []struct {
 	name  string
 	cases []cliCase
+	// prepare makes what no call can make, and returns what to save of it.
+	prepare func(t *testing.T, s *awsemu.States) map[string]string
 }{
-	{"sts", stsCLICases},
-	{"sqs", sqsCLICases},
-	{"events", eventsCLICases},
-	{"ec2", ec2CLICases},
-	{"fis", fisCLICases},
+	{"sts", stsCLICases, nil},
+	{"sqs", sqsCLICases, nil},
+	{"events", eventsCLICases, nil},
+	{"ec2", ec2CLICases, nil},
+	{"fis", fisCLICases, nil},
+	{"autoscaling", autoscalingCLICases, prepareAutoScaling},
 }
 
 var stsCLICases = []cliCase{
@@ -100,8 +103,11 @@ func TestAWSCLI(t *testing.T) {
 			t.Parallel()
 			for _, group := range cliGroups {
 				t.Run(group.name, func(t *testing.T) {
-					_, url := awsemutest.Serve(t, awsemu.Options{})
+					server, url := awsemutest.Serve(t, awsemu.Options{})
 					c := &cli{path: path, url: url, empty: filepath.Join(t.TempDir(), "none"), saved: map[string]string{}}
+					if group.prepare != nil {
+						c.saved = group.prepare(t, server.States)
+					}
 					for _, tc := range group.cases {
 						t.Run(tc.name, func(t *testing.T) { c.run(t, tc) })
 					}

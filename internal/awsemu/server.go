@@ -46,6 +46,8 @@ type Options struct {
 type Server struct {
 	// States are the services' states, for those who share the process.
 	States *States
+	// Gate counts calls, denies and throttles them, and lets services fail.
+	Gate *wire.Gate
 
 	scope    wire.Scope
 	services []wire.Service
@@ -73,8 +75,9 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{scope: scope, States: newStates(scope, o.Timing)}
 	s.services = s.States.services()
+	s.Gate = wire.NewGate(s.States.STS.Identify, s.States.CloudTrail.Record)
 	var err error
-	if s.router, err = wire.NewRouter(scope, log, s.services); err != nil {
+	if s.router, err = wire.NewRouter(scope, log, s.Gate, s.services); err != nil {
 		return nil, fmt.Errorf("registering services: %w", err)
 	}
 	return s, nil
@@ -123,6 +126,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			background.Go(func() { service.Background(ctx) })
 		}
 	}
+	background.Go(func() { s.States.Health.Run(ctx) })
 	server := &http.Server{
 		Handler:           s.Handler(),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

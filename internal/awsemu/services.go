@@ -1,9 +1,13 @@
 package awsemu
 
 import (
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/cloudtrail"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/events"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/fis"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/health"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/imds"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/sqs"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/sts"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
@@ -16,6 +20,11 @@ type States struct {
 	Events *events.State
 	EC2    *ec2.State
 	FIS    *fis.State
+	IMDS   *imds.State
+
+	AutoScaling *autoscaling.State
+	CloudTrail  *cloudtrail.State
+	Health      *health.State
 }
 
 // newStates makes the states of a scope. What one service needs of another is
@@ -28,6 +37,10 @@ func newStates(scope wire.Scope, timing ec2.Timing) *States {
 	s.Events = events.New(scope, s.SQS.Deliver)
 	s.EC2 = ec2.New(ec2.Options{Scope: scope, Emit: s.Events.Emit, Timing: timing})
 	s.FIS = fis.New(fis.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})
+	s.AutoScaling = autoscaling.New(autoscaling.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit, Deliver: s.SQS.Deliver})
+	s.IMDS = imds.New(imds.Options{Scope: scope, EC2: s.EC2, TargetState: s.AutoScaling.TargetState})
+	s.CloudTrail = cloudtrail.New(scope, s.STS.Identify, s.Events.Emit)
+	s.Health = health.New(health.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})
 	return s
 }
 
@@ -39,5 +52,6 @@ func (s *States) services() []wire.Service {
 		events.Service(s.Events),
 		ec2.Service(s.EC2),
 		fis.Service(s.FIS),
+		autoscaling.Service(s.AutoScaling),
 	}
 }

@@ -68,18 +68,22 @@ var floors = [][]string{
 	{"internal/sandbox/process", "internal/cli/terminal"},
 	{"internal/awsemu/awsemutest"},
 	{"internal/awsemu"},
-	{"internal/awsemu/fis"},
-	{"internal/awsemu/ec2"},
+	{"internal/awsemu/fis", "internal/awsemu/autoscaling", "internal/awsemu/imds", "internal/awsemu/health"},
+	{"internal/awsemu/ec2", "internal/awsemu/cloudtrail"},
 	{"internal/awsemu/events"},
 	{"internal/awsemu/sqs", "internal/awsemu/sts"},
-	{"internal/awsemu/sqs/policy", "internal/awsemu/wire", "internal/awsemu/alarm"},
+	{"internal/awsemu/wire", "internal/awsemu/alarm"},
 	{"internal/controller/"},
-	{"internal/intake/sqs", "internal/drill"},
+	{"internal/wiring/diagnose", "internal/wiring/emit", "internal/wiring/iam"},
+	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/ec2", "internal/intake/autoscaling", "internal/drill"},
+	{"internal/intake/poll/polltest"},
+	{"internal/intake/poll"},
 	{"internal/intake", "internal/action", "internal/podwatch", "internal/nodeindex", "internal/wiring", "internal/forecast"},
 	{"internal/policy", "internal/drain"},
-	{"internal/wiring/pattern", "internal/listwatch"},
+	{"internal/wiring/template"},
+	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/chart"},
 	{"internal/notice"},
-	{"api/", "internal/version", "internal/likeness", "charts/", "scenarios"},
+	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/finding", "charts/", "scenarios"},
 }
 
 // floor returns how far down a package is, or -1; the longest match counts.
@@ -123,7 +127,7 @@ var rules = []struct {
 	reason                      string
 }{
 	{
-		packages:  `^internal/(notice|policy|drain)$|^internal/wiring/pattern$`,
+		packages:  `^internal/(notice|policy|drain|finding)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
 		reason:    "what decides is pure: it is told the world and the time, and reads neither",
 	},

@@ -2,176 +2,225 @@ package wiring
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"time"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
-
-// Queues is what is needed of SQS; *sqs.Client has it.
-type Queues interface {
-	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
-	CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)
-	SetQueueAttributes(context.Context, *sqs.SetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
-}
-
-// Rules is what is needed of EventBridge; *eventbridge.Client has it.
-type Rules interface {
-	PutRule(context.Context, *eventbridge.PutRuleInput, ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error)
-	PutTargets(context.Context, *eventbridge.PutTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error)
-	RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error)
-	DeleteRule(context.Context, *eventbridge.DeleteRuleInput, ...func(*eventbridge.Options)) (*eventbridge.DeleteRuleOutput, error)
-}
-
-// Clients are the AWS clients that Apply needs.
-type Clients struct {
-	SQS    Queues
-	Events Rules
-}
 
 // Applied is what the wiring came to.
 type Applied struct {
-	QueueURL      string
-	DeadLetterURL string
+	QueueURL      string `json:"queueURL,omitempty"`
+	DeadLetterURL string `json:"deadLetterURL,omitempty"`
 }
+
+// ErrConflicts says that something is in the way that is not Lifeboat's to
+// change.
+var ErrConflicts = errors.New("there are objects in the way that `lifeboat wire` did not make")
 
 // targetID names the queue among the targets of each rule.
 const targetID = "lifeboat-queue"
 
-// Apply makes the account as w wants it. It may be run again: what is there
-// already is corrected where it differs and otherwise left alone.
+// Apply makes the account as w wants it, in one go. It may be run again: what is
+// there already is corrected where it differs and otherwise left alone. Errors are
+// those of [Observe], [Diff] and [Plan.Apply].
 func Apply(ctx context.Context, clients Clients, w Wiring) (Applied, error) {
-	deadLetter, err := ensureQueue(ctx, clients.SQS, w, w.DeadLetter, w.DeadLetterARN())
+	observed, err := Observe(ctx, clients.SQS, clients.Events, w)
 	if err != nil {
 		return Applied{}, err
 	}
-	queue, err := ensureQueue(ctx, clients.SQS, w, w.Queue, w.QueueARN())
+	plan, err := Diff(w, observed, Options{})
 	if err != nil {
 		return Applied{}, err
 	}
-	for _, r := range w.Rules {
-		if err := applyRule(ctx, clients.Events, w, r); err != nil {
-			return Applied{}, fmt.Errorf("rule %s: %w", r.Name, err)
-		}
-	}
-	return Applied{QueueURL: queue, DeadLetterURL: deadLetter}, nil
+	return plan.Apply(ctx, clients, func(Change) {})
 }
 
-// RemoveRules takes rules and their targets away; those that are not there are
-// fine.
-func RemoveRules(ctx context.Context, events Rules, rules []Rule) error {
-	for _, r := range rules {
-		_, err := events.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: &r.Name, Ids: []string{targetID}})
-		if isNoSuchRule(err) {
-			continue
+// Apply does what the plan says, in order, and tells of each change once it is
+// done. It does nothing if there are conflicts: the error then wraps
+// [ErrConflicts]. It stops at the first call that fails; errors wrap a
+// [CallError]. A new plan continues where it stopped.
+func (p Plan) Apply(ctx context.Context, clients Clients, done func(Change)) (Applied, error) {
+	if len(p.Conflicts) > 0 {
+		c := p.Conflicts[0]
+		return Applied{}, fmt.Errorf("%s %s: %s: %w", c.Kind, c.Name, c.Reason, ErrConflicts)
+	}
+	for _, c := range p.Changes {
+		var err error
+		switch c.Kind {
+		case QueueObject:
+			err = p.applyQueue(ctx, clients.SQS, c)
+		case RuleObject:
+			err = p.applyRule(ctx, clients.Events, c)
 		}
 		if err != nil {
-			return fmt.Errorf("rule %s: removing its target: %w", r.Name, err)
+			return Applied{}, fmt.Errorf("%s %s: %w", c.Kind, c.Name, err)
 		}
-		if _, err := events.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: &r.Name}); err != nil && !isNoSuchRule(err) {
-			return fmt.Errorf("rule %s: deleting it: %w", r.Name, err)
+		done(c)
+	}
+	return Applied{QueueURL: p.urls[p.Wiring.Queue.Name], DeadLetterURL: p.urls[p.Wiring.DeadLetter.Name]}, nil
+}
+
+func (p Plan) applyQueue(ctx context.Context, client QueueWriter, c Change) error {
+	attributes, tags := c.split()
+	url := p.urls[c.Name]
+	switch c.Action {
+	case Create:
+		for name, value := range attributes {
+			if value == "" {
+				delete(attributes, name) // there is nothing yet that could be taken away
+			}
+		}
+		// Attributes and tags come with it, so that it is never there without them.
+		made, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &c.Name, Attributes: attributes, Tags: tags})
+		if err != nil {
+			return called("creating it", "sqs:CreateQueue", err)
+		}
+		p.urls[c.Name] = aws.ToString(made.QueueUrl)
+	case Update:
+		if len(attributes) > 0 {
+			_, err := client.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: attributes})
+			if err != nil {
+				return called("setting its attributes", "sqs:SetQueueAttributes", err)
+			}
+		}
+		if len(tags) > 0 {
+			_, err := client.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: tags})
+			return called("tagging it", "sqs:TagQueue", err)
+		}
+	case Delete:
+		_, err := client.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
+		if !isNoSuchQueue(err) {
+			return called("deleting it", "sqs:DeleteQueue", err)
 		}
 	}
 	return nil
 }
 
-func isNoSuchRule(err error) bool {
-	var missing *ebtypes.ResourceNotFoundException
-	return errors.As(err, &missing)
-}
-
-// ensureQueue makes a queue with its attributes and returns its URL. Creating and
-// setting are two calls because CreateQueue refuses to change a queue that is
-// there with other attributes.
-func ensureQueue(ctx context.Context, client Queues, w Wiring, q Queue, arn string) (string, error) {
-	url, err := queueURL(ctx, client, q.Name)
-	if err != nil {
-		return "", fmt.Errorf("queue %s: %w", q.Name, err)
-	}
-	attributes, err := w.attributes(q, arn)
-	if err != nil {
-		return "", fmt.Errorf("queue %s: %w", q.Name, err)
-	}
-	if _, err := client.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: attributes}); err != nil {
-		return "", fmt.Errorf("queue %s: setting its attributes: %w", q.Name, err)
-	}
-	return url, nil
-}
-
-func queueURL(ctx context.Context, client Queues, name string) (string, error) {
-	got, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
-	if err == nil {
-		return aws.ToString(got.QueueUrl), nil
-	}
-	var missing *sqstypes.QueueDoesNotExist
-	if !errors.As(err, &missing) {
-		return "", fmt.Errorf("looking it up: %w", err)
-	}
-	made, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name})
-	if err != nil {
-		return "", fmt.Errorf("creating it: %w", err)
-	}
-	return aws.ToString(made.QueueUrl), nil
-}
-
-func (w Wiring) attributes(q Queue, arn string) (map[string]string, error) {
-	policy, err := w.queuePolicy(arn)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]string{
-		string(sqstypes.QueueAttributeNamePolicy): policy,
-		// With keys of SQS' own. The AWS managed KMS key cannot work: its policy
-		// does not let EventBridge use it (EventBridge User Guide, Encrypting SQS
-		// targets).
-		string(sqstypes.QueueAttributeNameSqsManagedSseEnabled): "true",
-	}
-	seconds := func(attribute sqstypes.QueueAttributeName, d time.Duration) {
-		if d > 0 {
-			out[string(attribute)] = strconv.Itoa(int(d / time.Second))
+// split parts the fields of a change into settings and tags.
+func (c Change) split() (settings, tags map[string]string) {
+	settings, tags = map[string]string{}, map[string]string{}
+	for _, f := range c.Fields {
+		if key, ok := strings.CutPrefix(f.Name, fieldTag); ok {
+			tags[key] = f.WillBe
+		} else {
+			settings[f.Name] = f.WillBe
 		}
 	}
-	seconds(sqstypes.QueueAttributeNameMessageRetentionPeriod, q.Retention)
-	seconds(sqstypes.QueueAttributeNameVisibilityTimeout, q.Visibility)
-	seconds(sqstypes.QueueAttributeNameReceiveMessageWaitTimeSeconds, q.Wait)
-	if q.MaxReceives > 0 {
-		redrive, err := json.Marshal(map[string]any{"deadLetterTargetArn": w.DeadLetterARN(), "maxReceiveCount": q.MaxReceives})
-		if err != nil {
-			return nil, fmt.Errorf("encoding the redrive policy: %w", err)
-		}
-		out[string(sqstypes.QueueAttributeNameRedrivePolicy)] = string(redrive)
-	}
-	return out, nil
+	return settings, tags
 }
 
-func applyRule(ctx context.Context, events Rules, w Wiring, r Rule) error {
-	_, err := events.PutRule(ctx, &eventbridge.PutRuleInput{
-		Name: &r.Name, Description: &r.Description, EventPattern: &r.Pattern, State: ebtypes.RuleStateEnabled,
-	})
-	if err != nil {
-		return fmt.Errorf("putting it: %w", err)
+func (p Plan) applyRule(ctx context.Context, client RuleWriter, c Change) error {
+	if c.Action == Delete {
+		return removeRule(ctx, client, c.Name, p.targets[c.Name])
 	}
-	out, err := events.PutTargets(ctx, &eventbridge.PutTargetsInput{
-		Rule: &r.Name,
-		Targets: []ebtypes.Target{{
-			Id: aws.String(targetID), Arn: aws.String(w.QueueARN()),
-			// What cannot be delivered is kept where a person can see it.
-			DeadLetterConfig: &ebtypes.DeadLetterConfig{Arn: aws.String(w.DeadLetterARN())},
-		}},
-	})
-	if err != nil {
-		return fmt.Errorf("putting its target: %w", err)
+	settings, tags := c.split()
+	putRule, putTarget := c.Action == Create, false
+	for name := range settings {
+		if strings.HasPrefix(name, fieldTarget) {
+			putTarget = true
+		} else {
+			putRule = true
+		}
 	}
-	if out.FailedEntryCount > 0 && len(out.FailedEntries) > 0 {
+	if putRule {
+		if err := p.putRule(ctx, client, c); err != nil {
+			return err
+		}
+	}
+	if putTarget {
+		if err := p.putTarget(ctx, client, c.Name); err != nil {
+			return err
+		}
+	}
+	if arn, there := p.arns[c.Name]; there && len(tags) > 0 {
+		_, err := client.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &arn, Tags: tagList(tags)})
+		return called("tagging it", "events:TagResource", err)
+	}
+	return nil
+}
+
+// putRule writes the whole rule: PutRule replaces all but tags and targets.
+func (p Plan) putRule(ctx context.Context, client RuleWriter, c Change) error {
+	for _, r := range p.Wiring.Rules {
+		if r.Name != c.Name {
+			continue
+		}
+		in := &eventbridge.PutRuleInput{Name: &r.Name, EventPattern: &r.Pattern, State: ebtypes.RuleStateEnabled}
+		if r.Description != "" {
+			in.Description = &r.Description
+		}
+		if c.Action == Create {
+			in.Tags = tagList(p.Wiring.Tags()) // of a rule that is there, PutRule ignores them
+		}
+		_, err := client.PutRule(ctx, in)
+		return called("putting it", "events:PutRule", err)
+	}
+	return fmt.Errorf("it is not part of the wiring")
+}
+
+func (p Plan) putTarget(ctx context.Context, client RuleWriter, rule string) error {
+	t := p.Wiring.Target()
+	out, err := client.PutTargets(ctx, &eventbridge.PutTargetsInput{
+		Rule:    &rule,
+		Targets: []ebtypes.Target{{Id: &t.ID, Arn: &t.ARN, DeadLetterConfig: &ebtypes.DeadLetterConfig{Arn: &t.DeadLetterARN}}},
+	})
+	if err == nil && out.FailedEntryCount > 0 && len(out.FailedEntries) > 0 {
 		failed := out.FailedEntries[0]
-		return fmt.Errorf("putting its target: %s: %s", aws.ToString(failed.ErrorCode), aws.ToString(failed.ErrorMessage))
+		err = fmt.Errorf("%s: %s", aws.ToString(failed.ErrorCode), aws.ToString(failed.ErrorMessage))
+	}
+	return called("putting its target", "events:PutTargets", err)
+}
+
+func tagList(tags map[string]string) []ebtypes.Tag {
+	var out []ebtypes.Tag
+	for key, value := range tags {
+		out = append(out, ebtypes.Tag{Key: &key, Value: &value})
+	}
+	return out
+}
+
+// RemoveRules takes rules and their targets away; those that are not there are
+// fine.
+func RemoveRules(ctx context.Context, events RuleRemover, rules []Rule) error {
+	for _, r := range rules {
+		if err := removeRule(ctx, events, r.Name, []string{targetID}); err != nil {
+			return fmt.Errorf("rule %s: %w", r.Name, err)
+		}
+	}
+	return nil
+}
+
+func removeRule(ctx context.Context, client RuleRemover, name string, targets []string) error {
+	if len(targets) > 0 {
+		out, err := client.RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{Rule: &name, Ids: targets})
+		if isNoSuchRule(err) {
+			return nil
+		}
+		if err == nil {
+			err = firstFailure(out.FailedEntries)
+		}
+		if err != nil {
+			return called("removing its targets", "events:RemoveTargets", err)
+		}
+	}
+	_, err := client.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: &name})
+	if isNoSuchRule(err) {
+		return nil
+	}
+	return called("deleting it", "events:DeleteRule", err)
+}
+
+// firstFailure is the first entry that failed, but for targets that are not there.
+func firstFailure(entries []ebtypes.RemoveTargetsResultEntry) error {
+	for _, failed := range entries {
+		if code := aws.ToString(failed.ErrorCode); code != "ResourceNotFoundException" {
+			return fmt.Errorf("%s: %s", code, aws.ToString(failed.ErrorMessage))
+		}
 	}
 	return nil
 }

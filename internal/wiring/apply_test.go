@@ -2,148 +2,254 @@ package wiring_test
 
 import (
 	"encoding/json"
-	"strings"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/events"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
 )
 
-func TestWantedRulesCatchWhatTheyAreFor(t *testing.T) {
-	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
-	for _, sample := range pattern.Samples() {
-		var by []string
-		for _, r := range w.Rules {
-			p, err := pattern.Compile([]byte(r.Pattern))
-			if err != nil {
-				t.Fatalf("rule %s: %v", r.Name, err)
-			}
-			matched, err := p.Match(sample.JSON)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if matched {
-				by = append(by, strings.TrimPrefix(r.Name, "lifeboat-prod-"))
-			}
-		}
-		var want []string
-		switch {
-		case sample.DetailType == "EC2 Spot Instance Interruption Warning":
-			want = []string{"spot-interruption"}
-		case sample.DetailType == "EC2 Instance Rebalance Recommendation":
-			want = []string{"rebalance"}
-		case sample.DetailType == "EC2 Instance State-change Notification" && !strings.Contains(string(sample.JSON), `"running"`) && !strings.Contains(string(sample.JSON), `"pending"`):
-			want = []string{"state-change"}
-		}
-		if diff := cmp.Diff(want, by); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", sample.Name, diff)
-		}
-	}
+// account is an emulated AWS account.
+type account struct {
+	server  *awsemu.Server
+	queues  *sqs.Client
+	rules   *eventbridge.Client
+	clients wiring.Clients
+	w       wiring.Wiring
 }
 
-func TestNamesFitWhateverTheClusterIsCalled(t *testing.T) {
-	long := strings.Repeat("x", 100)
-	seen := map[string]string{}
-	for _, cluster := range []string{"prod", "k8s.example.com", "k8s-example-com", long, long + "y", "Ärger", "a_b"} {
-		w := wiring.Wanted(cluster, "210987654321", "eu-west-1")
-		for _, name := range []string{w.Queue.Name, w.DeadLetter.Name, w.Rules[0].Name} {
-			if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" || len(name) > 80 {
-				t.Errorf("cluster %s: %q is no name for a queue", cluster, name)
-			}
-			if other, ok := seen[name]; ok {
-				t.Errorf("clusters %s and %s share %s", cluster, other, name)
-			}
-			seen[name] = cluster
-		}
-		for _, r := range w.Rules {
-			if len(r.Name) > 64 {
-				t.Errorf("cluster %s: %q is too long for a rule", cluster, r.Name)
-			}
-		}
-	}
-	if w := wiring.Wanted("prod", "210987654321", "cn-north-1"); w.RuleARN("r") != "arn:aws-cn:events:cn-north-1:210987654321:rule/r" {
-		t.Errorf("ARN in China: %s", w.RuleARN("r"))
-	}
-}
-
-func TestApplyMakesAndCorrectsTheWiring(t *testing.T) {
+func newAccount(t *testing.T) *account {
+	t.Helper()
 	server, url := awsemutest.Serve(t, awsemu.Options{})
 	cfg := aws.Config{Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
-	queues, rules := sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)
-	clients := wiring.Clients{SQS: queues, Events: rules}
-	w := wiring.Wanted("prod", server.Account(), server.Region())
+	a := &account{server: server, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
+	a.clients = wiring.Clients{SQS: a.queues, Events: a.rules}
+	a.w = wiring.Wanted("prod", server.Account(), server.Region())
+	return a
+}
 
-	first, err := wiring.Apply(t.Context(), clients, w)
+func (a *account) observe(t *testing.T) wiring.Observed {
+	t.Helper()
+	o, err := wiring.Observe(t.Context(), a.queues, a.rules, a.w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Somebody meddles; the next time it is put right.
-	if _, err := queues.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{
-		QueueUrl: &first.QueueURL, Attributes: map[string]string{"Policy": "", "VisibilityTimeout": "0"},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	second, err := wiring.Apply(t.Context(), clients, w)
+	return o
+}
+
+func (a *account) plan(t *testing.T, opts wiring.Options) wiring.Plan {
+	t.Helper()
+	p, err := wiring.Diff(a.w, a.observe(t), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first != second {
-		t.Errorf("applied twice: %v, then %v", first, second)
-	}
-	checkAttributes(t, queues, w, second)
+	return p
+}
 
-	server.States.Events.Emit(events.Event{
+func (a *account) apply(t *testing.T, p wiring.Plan) (wiring.Applied, int) {
+	t.Helper()
+	done := 0
+	applied, err := p.Apply(t.Context(), a.clients, func(wiring.Change) { done++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return applied, done
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// hears sends an event of AWS's and waits for it in the queue.
+func (a *account) hears(t *testing.T, url string) {
+	t.Helper()
+	a.server.States.Events.Emit(events.Event{
 		Source: "aws.ec2", DetailType: "EC2 Spot Instance Interruption Warning", Resources: []string{"arn:aws:ec2:us-east-1a:instance/i-1"},
 		Time: time.Now(), Detail: json.RawMessage(`{"instance-id":"i-1","instance-action":"terminate"}`),
 	})
-	got, err := queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &second.QueueURL, WaitTimeSeconds: 5})
-	if err != nil || len(got.Messages) != 1 {
-		t.Fatalf("received %d messages, %v: want the warning", len(got.Messages), err)
+	got := must(a.queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, WaitTimeSeconds: 5}))(t)
+	if len(got.Messages) != 1 {
+		t.Fatalf("received %d messages: want the warning", len(got.Messages))
 	}
-
-	for range 2 { // the second time there is nothing left to remove
-		if err := wiring.RemoveRules(t.Context(), rules, w.Rules); err != nil {
-			t.Fatal(err)
-		}
-	}
-	left, err := rules.ListRules(t.Context(), &eventbridge.ListRulesInput{})
-	if err != nil || len(left.Rules) != 0 {
-		t.Errorf("%d rules are left, %v", len(left.Rules), err)
-	}
+	must(a.queues.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: got.Messages[0].ReceiptHandle}))(t)
 }
 
-func checkAttributes(t *testing.T, queues *sqs.Client, w wiring.Wiring, applied wiring.Applied) {
-	t.Helper()
-	out, err := queues.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
-		QueueUrl: &applied.QueueURL, AttributeNames: []sqstypes.QueueAttributeName{"All"},
-	})
+func TestApplyMakesTheWiringAndASecondPlanIsEmpty(t *testing.T) {
+	a := newAccount(t)
+	first := a.plan(t, wiring.Options{})
+	applied, done := a.apply(t, first)
+	if done != 10 || len(first.Changes) != 10 {
+		t.Errorf("%d of %d changes done, want 10: two queues, eight rules", done, len(first.Changes))
+	}
+	if second := a.plan(t, wiring.Options{}); !second.Empty() || len(second.Notes) > 0 {
+		t.Errorf("a second plan is not empty: %v", told(second))
+	}
+	a.hears(t, applied.QueueURL)
+	again, err := wiring.Apply(t.Context(), a.clients, a.w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{
-		"VisibilityTimeout": "10", "MessageRetentionPeriod": "345600", "ReceiveMessageWaitTimeSeconds": "20", "SqsManagedSseEnabled": "true",
-		"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:123456789012:lifeboat-prod-dead-letter","maxReceiveCount":30}`,
-		"Policy": `{"Version":"2012-10-17","Statement":[{"Sid":"LifeboatRules","Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},` +
-			`"Action":"sqs:SendMessage","Resource":"` + w.QueueARN() + `","Condition":{"ArnEquals":{"aws:SourceArn":["` +
-			w.RuleARN("lifeboat-prod-spot-interruption") + `","` + w.RuleARN("lifeboat-prod-rebalance") + `","` + w.RuleARN("lifeboat-prod-state-change") +
-			`"]},"StringEquals":{"aws:SourceAccount":"123456789012"}}}]}`,
+	if diff := cmp.Diff(applied, again); diff != "" {
+		t.Errorf("applied twice (-first +second):\n%s", diff)
 	}
-	got := map[string]string{}
-	for name := range want {
-		got[name] = out.Attributes[name]
+}
+
+func TestEveryProbeArrives(t *testing.T) {
+	a := newAccount(t)
+	applied := must(wiring.Apply(t.Context(), a.clients, a.w))(t)
+	for _, r := range a.w.Rules {
+		probe := must(wiring.Probe(r, "p1", a.w.Cluster))(t)
+		out := must(a.rules.PutEvents(t.Context(), &eventbridge.PutEventsInput{Entries: []ebtypes.PutEventsRequestEntry{{
+			Source: &probe.Source, DetailType: &probe.DetailType, Detail: aws.String(string(probe.Detail)),
+		}}}))(t)
+		if out.FailedEntryCount > 0 {
+			t.Fatalf("probe of %s: %s", r.Role, aws.ToString(out.Entries[0].ErrorMessage))
+		}
+		got := must(a.queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &applied.QueueURL, WaitTimeSeconds: 5}))(t)
+		if len(got.Messages) != 1 {
+			t.Fatalf("probe of %s: received %d messages", r.Role, len(got.Messages))
+		}
+		must(a.queues.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &applied.QueueURL, ReceiptHandle: got.Messages[0].ReceiptHandle}))(t)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("attributes (-want +got):\n%s", diff)
+}
+
+func TestDriftIsMended(t *testing.T) {
+	a := newAccount(t)
+	applied := must(wiring.Apply(t.Context(), a.clients, a.w))(t)
+	spot, health := a.w.Rules[0].Name, wiring.RuleName("prod", wiring.RoleHealth)
+	set := func(attributes map[string]string) {
+		must(a.queues.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &applied.QueueURL, Attributes: attributes}))(t)
+	}
+	for _, tc := range []struct {
+		name   string
+		meddle func()
+		fields []string
+	}{
+		{"policy and visibility", func() { set(map[string]string{"Policy": "", "VisibilityTimeout": "0"}) }, []string{"Policy", "VisibilityTimeout"}},
+		{"KMS key", func() { set(map[string]string{"KmsMasterKeyId": "alias/aws/sqs"}) }, []string{"KmsMasterKeyId", "SqsManagedSseEnabled"}},
+		{"no dead-letter queue", func() { set(map[string]string{"RedrivePolicy": ""}) }, []string{"RedrivePolicy"}},
+		{"the field's misspelt pattern", func() {
+			must(a.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{
+				Name: &spot, EventPattern: aws.String(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]}`),
+			}))(t)
+		}, []string{"EventPattern", "Description"}},
+		{"disabled", func() { must(a.rules.DisableRule(t.Context(), &eventbridge.DisableRuleInput{Name: &spot}))(t) }, []string{"State"}},
+		{"input transformer", func() {
+			must(a.rules.PutTargets(t.Context(), &eventbridge.PutTargetsInput{Rule: &health, Targets: []ebtypes.Target{{
+				Id: aws.String("lifeboat-queue"), Arn: aws.String(a.w.QueueARN()),
+				InputTransformer: &ebtypes.InputTransformer{InputTemplate: aws.String(`"text"`)},
+				RetryPolicy:      &ebtypes.RetryPolicy{MaximumRetryAttempts: aws.Int32(0)},
+			}}}))(t)
+		}, []string{"Target.DeadLetterConfig.Arn", "Target.InputTransformer.InputTemplate", "Target.RetryPolicy"}},
+		{"no target", func() {
+			must(a.rules.RemoveTargets(t.Context(), &eventbridge.RemoveTargetsInput{Rule: &spot, Ids: []string{"lifeboat-queue"}}))(t)
+		}, []string{"Target.Arn", "Target.DeadLetterConfig.Arn"}},
+		{"tag", func() {
+			must(a.rules.UntagResource(t.Context(), &eventbridge.UntagResourceInput{ResourceARN: aws.String(a.w.RuleARN(spot)), TagKeys: []string{wiring.TagManagedBy}}))(t)
+		}, []string{"Tag lifeboat.dev/managed-by"}},
+	} {
+		tc.meddle()
+		plan := a.plan(t, wiring.Options{})
+		var fields []string
+		for _, c := range plan.Changes {
+			for _, f := range c.Fields {
+				fields = append(fields, f.Name)
+			}
+		}
+		if diff := cmp.Diff(tc.fields, fields); diff != "" {
+			t.Errorf("%s: plan (-want +got):\n%s", tc.name, diff)
+		}
+		a.apply(t, plan)
+		if left := a.plan(t, wiring.Options{}); !left.Empty() {
+			t.Errorf("%s: not mended: %v", tc.name, told(left))
+		}
+		a.hears(t, applied.QueueURL)
+	}
+}
+
+func TestForeignObjectsAreRefusedUntilAdopted(t *testing.T) {
+	a := newAccount(t)
+	spot := a.w.Rules[0].Name
+	made := must(a.queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &a.w.Queue.Name, Tags: map[string]string{"team": "a"}}))(t)
+	must(a.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &spot, EventPattern: aws.String(`{"source":["aws.ec2"]}`)}))(t)
+	before := a.observe(t)
+
+	if _, err := wiring.Apply(t.Context(), a.clients, a.w); !errors.Is(err, wiring.ErrConflicts) {
+		t.Errorf("error = %v, want that there are conflicts", err)
+	}
+	if diff := cmp.Diff(before, a.observe(t)); diff != "" {
+		t.Errorf("it was touched all the same (-before +after):\n%s", diff)
+	}
+	applied, _ := a.apply(t, a.plan(t, wiring.Options{Adopt: true}))
+	if applied.QueueURL != aws.ToString(made.QueueUrl) {
+		t.Errorf("the queue is %s, want %s adopted", applied.QueueURL, *made.QueueUrl)
+	}
+	if plan := a.plan(t, wiring.Options{}); !plan.Empty() {
+		t.Errorf("after adoption: %v", told(plan))
+	}
+	if tags := a.observe(t).Queue.Tags; tags["team"] != "a" {
+		t.Errorf("tags are now %v: others' should stay", tags)
+	}
+	a.hears(t, applied.QueueURL)
+}
+
+func TestTeardownTakesAwayWhatIsOursOnly(t *testing.T) {
+	a := newAccount(t)
+	must(wiring.Apply(t.Context(), a.clients, a.w))(t)
+	other := wiring.Wanted("prod-eu", a.w.Account, a.w.Region)
+	must(wiring.Apply(t.Context(), a.clients, other))(t)
+	must(a.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: aws.String("lifeboat-prod-mine"), EventPattern: aws.String(`{"source":["x"]}`)}))(t)
+	// One of an older release, which has to go too.
+	must(a.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{
+		Name: aws.String("lifeboat-prod-old"), EventPattern: aws.String(`{"source":["x"]}`),
+		Tags: []ebtypes.Tag{{Key: aws.String(wiring.TagCluster), Value: aws.String("prod")}},
+	}))(t)
+
+	_, done := a.apply(t, wiring.Teardown(a.w, a.observe(t), wiring.Options{}))
+	if done != 11 {
+		t.Errorf("%d things deleted, want two queues and nine rules", done)
+	}
+	if plan := wiring.Teardown(a.w, a.observe(t), wiring.Options{}); !plan.Empty() {
+		t.Errorf("left: %v", told(plan))
+	}
+	var names []string
+	for _, r := range must(a.rules.ListRules(t.Context(), &eventbridge.ListRulesInput{NamePrefix: aws.String("lifeboat-")}))(t).Rules {
+		names = append(names, *r.Name)
+	}
+	if len(names) != 9 {
+		t.Errorf("rules left: %v; want the other cluster's eight and lifeboat-prod-mine", names)
+	}
+	otherLeft := must(wiring.Observe(t.Context(), a.queues, a.rules, other))(t)
+	if plan := must(wiring.Diff(other, otherLeft, wiring.Options{}))(t); !plan.Empty() {
+		t.Errorf("the other cluster's wiring was touched: %v", told(plan))
+	}
+}
+
+func TestRemoveRules(t *testing.T) {
+	a := newAccount(t)
+	must(wiring.Apply(t.Context(), a.clients, a.w))(t)
+	for range 2 { // the second time there is nothing left to remove
+		if err := wiring.RemoveRules(t.Context(), a.rules, a.w.Rules); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := a.observe(t).Rules; len(left) != 0 {
+		t.Errorf("%d rules are left", len(left))
 	}
 }

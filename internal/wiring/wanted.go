@@ -11,10 +11,11 @@ import (
 type Wiring struct {
 	// Cluster is the name of the cluster.
 	Cluster string `json:"cluster"`
-	// Account and Region say where the wiring is. Rules hear only of what
-	// happens in their own region.
-	Account string `json:"account"`
-	Region  string `json:"region"`
+	// Account, Region and Partition say where the wiring is. Rules hear only of
+	// what happens in their own region.
+	Account   string `json:"account"`
+	Region    string `json:"region"`
+	Partition string `json:"partition"`
 	// Queue is where the notices arrive, DeadLetter where those go that could
 	// not be read or delivered.
 	Queue      Queue `json:"queue"`
@@ -35,14 +36,6 @@ type Queue struct {
 	// MaxReceives is how often a message is received before it goes to the
 	// dead-letter queue.
 	MaxReceives int `json:"maxReceives,omitempty"`
-}
-
-// Rule is an EventBridge rule whose target is the queue.
-type Rule struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
-	// Pattern is the event pattern, in JSON.
-	Pattern string `json:"pattern"`
 }
 
 const (
@@ -66,34 +59,22 @@ const (
 	maxReceives = 30
 )
 
-// Wanted is the wiring of a cluster.
+// Wanted is the wiring of a cluster. Account and region may be placeholders, such
+// as ${AWS::Region}, where text is made of it that somebody else fills in; the
+// partition then is the caller's to set.
 func Wanted(cluster, account, region string) Wiring {
-	return Wiring{
-		Cluster: cluster, Account: account, Region: region,
+	w := Wiring{
+		Cluster: cluster, Account: account, Region: region, Partition: partition(region),
 		Queue: Queue{
 			Name: name(cluster, "", maxQueueName), Retention: retention,
 			Visibility: visibility, Wait: longPoll, MaxReceives: maxReceives,
 		},
 		DeadLetter: Queue{Name: name(cluster, "-dead-letter", maxQueueName), Retention: deadLetterRetention},
-		Rules: []Rule{
-			{
-				Name:        RuleName(cluster, "spot-interruption"),
-				Description: "EC2 takes a spot instance back, in two minutes",
-				Pattern:     `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`,
-			},
-			{
-				Name:        RuleName(cluster, "rebalance"),
-				Description: "A spot instance is at elevated risk of interruption",
-				Pattern:     `{"source":["aws.ec2"],"detail-type":["EC2 Instance Rebalance Recommendation"]}`,
-			},
-			{
-				Name:        RuleName(cluster, "state-change"),
-				Description: "An instance is stopping or going, or has gone",
-				Pattern: `{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"],` +
-					`"detail":{"state":["stopping","stopped","shutting-down","terminated"]}}`,
-			},
-		},
 	}
+	for _, r := range roles() {
+		w.Rules = append(w.Rules, r.rule(cluster))
+	}
+	return w
 }
 
 // QueueARN is the ARN of the queue.
@@ -102,11 +83,20 @@ func (w Wiring) QueueARN() string { return w.arn("sqs", w.Queue.Name) }
 // DeadLetterARN is the ARN of the dead-letter queue.
 func (w Wiring) DeadLetterARN() string { return w.arn("sqs", w.DeadLetter.Name) }
 
+// Target is what each rule sends to: the queue, and what cannot be delivered to
+// the dead-letter queue, where a person can see it.
+func (w Wiring) Target() Target {
+	return Target{ID: targetID, ARN: w.QueueARN(), DeadLetterARN: w.DeadLetterARN()}
+}
+
 // RuleARN is the ARN of a rule on the default bus.
 func (w Wiring) RuleARN(rule string) string { return w.arn("events", "rule/"+rule) }
 
+// BusARN is the ARN of the default bus, on which AWS puts its events.
+func (w Wiring) BusARN() string { return w.arn("events", "event-bus/default") }
+
 func (w Wiring) arn(service, resource string) string {
-	return strings.Join([]string{"arn", partition(w.Region), service, w.Region, w.Account, resource}, ":")
+	return strings.Join([]string{"arn", w.Partition, service, w.Region, w.Account, resource}, ":")
 }
 
 // partition of a region (AWS General Reference, Amazon Resource Names).
@@ -121,6 +111,22 @@ func partition(region string) string {
 	}
 }
 
+// The tags of what Lifeboat made.
+const (
+	// TagCluster names the cluster that a queue or a rule is for.
+	TagCluster = "lifeboat.dev/cluster"
+	// TagManagedBy says who looks after it: [ManagedByLifeboat], or the tool that
+	// applied a template which `lifeboat wire emit` printed.
+	TagManagedBy = "lifeboat.dev/managed-by"
+	// ManagedByLifeboat marks what Apply made, may change and may delete.
+	ManagedByLifeboat = "lifeboat"
+)
+
+// Tags are the tags of everything that Apply makes.
+func (w Wiring) Tags() map[string]string {
+	return map[string]string{TagCluster: w.Cluster, TagManagedBy: ManagedByLifeboat}
+}
+
 // Longest names (SQS and EventBridge API references, CreateQueue and PutRule).
 const (
 	maxQueueName = 80
@@ -131,21 +137,41 @@ const (
 // spot-interruption.
 func RuleName(cluster, role string) string { return name(cluster, "-"+role, maxRuleName) }
 
+const prefix = "lifeboat-"
+
+// RulePrefix begins the names of all rules of a cluster, those of other releases
+// too, and perhaps some of other clusters.
+func RulePrefix(cluster string) string {
+	const longestRole = 24
+	clean := cleaned(cluster)
+	room := maxRuleName - len(prefix) - longestRole - digestLength
+	if clean == cluster && len(clean) <= room {
+		return prefix + clean + "-"
+	}
+	return prefix + clean[:min(len(clean), room)]
+}
+
+// digestLength is that of a digest in a name, with its hyphen.
+const digestLength = 9
+
 // name is lifeboat-<cluster><suffix>. Where the cluster's name has characters
 // that a queue's may not (only letters, digits, - and _ may be) or is too long,
 // it is changed, and ends in a digest so that two clusters do not meet.
 func name(cluster, suffix string, longest int) string {
-	const prefix = "lifeboat-"
-	clean := strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
-			return r
-		}
-		return '-'
-	}, cluster)
+	clean := cleaned(cluster)
 	if room := longest - len(prefix) - len(suffix); clean != cluster || len(clean) > room {
 		digest := sha256.Sum256([]byte(cluster))
 		tail := "-" + hex.EncodeToString(digest[:4])
 		clean = clean[:min(len(clean), room-len(tail))] + tail
 	}
 	return prefix + clean + suffix
+}
+
+func cleaned(cluster string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+			return r
+		}
+		return '-'
+	}, cluster)
 }

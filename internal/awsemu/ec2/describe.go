@@ -37,10 +37,12 @@ func (s *State) instanceFields() map[string]field[Instance] {
 	return map[string]field[Instance]{
 		"architecture":             text(func(Instance) string { return architecture }),
 		"availability-zone":        text(func(in Instance) string { return in.Zone }),
+		"capacity-reservation-id":  text(func(in Instance) string { return in.CapacityReservationID }),
 		"client-token":             text(func(in Instance) string { return in.ClientToken }),
+		"host-id":                  text(func(in Instance) string { return in.HostID }),
 		"image-id":                 text(func(in Instance) string { return in.ImageID }),
 		"instance-id":              text(func(in Instance) string { return in.ID }),
-		"instance-lifecycle":       text(lifecycle),
+		"instance-lifecycle":       text(Instance.Lifecycle),
 		"instance-state-code":      text(func(in Instance) string { return strconv.Itoa(in.State.Code()) }),
 		"instance-state-name":      text(func(in Instance) string { return string(in.State) }),
 		"instance-type":            text(func(in Instance) string { return in.Type }),
@@ -58,15 +60,10 @@ func (s *State) instanceFields() map[string]field[Instance] {
 	}
 }
 
-const architecture = "x86_64"
-
-// lifecycle is spot, or nothing for on-demand instances.
-func lifecycle(in Instance) string {
-	if in.Spot() {
-		return "spot"
-	}
-	return ""
-}
+const (
+	architecture       = "x86_64"
+	productDescription = "Linux/UNIX"
+)
 
 // shownDNSName is empty once the instance is not running any more.
 func shownDNSName(in Instance) string {
@@ -128,6 +125,7 @@ func statusFields() map[string]field[Instance] {
 		"instance-state-name":          text(func(in Instance) string { return string(in.State) }),
 		"instance-status.status":       text(func(in Instance) string { return check(in, in.Health.Instance) }),
 		"instance-status.reachability": text(func(in Instance) string { return reachability(check(in, in.Health.Instance)) }),
+		"operator.managed":             text(func(Instance) string { return "false" }),
 		"system-status.status":         text(func(in Instance) string { return check(in, in.Health.System) }),
 		"system-status.reachability":   text(func(in Instance) string { return reachability(check(in, in.Health.System)) }),
 		"attached-ebs-status.status":   text(func(in Instance) string { return check(in, in.Health.AttachedEBS) }),
@@ -152,6 +150,9 @@ func (s *State) DescribeSpotRequests(ids []string, filters []Filter) ([]SpotRequ
 		"instance-id":                text(func(r SpotRequest) string { return r.InstanceID }),
 		"launch.image-id":            text(func(r SpotRequest) string { return r.ImageID }),
 		"launch.instance-type":       text(func(r SpotRequest) string { return r.InstanceType }),
+		"create-time":                text(func(r SpotRequest) string { return r.CreateTime.Format("2006-01-02T15:04:05.000Z") }),
+		"product-description":        text(func(SpotRequest) string { return productDescription }),
+		"status-message":             text(func(r SpotRequest) string { return r.Status.Message }),
 		"launched-availability-zone": text(func(r SpotRequest) string { return r.Zone }),
 		"spot-instance-request-id":   text(func(r SpotRequest) string { return r.ID }),
 		"state":                      text(func(r SpotRequest) string { return r.State }),

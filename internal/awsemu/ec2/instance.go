@@ -89,8 +89,16 @@ type Instance struct {
 	// Powered tells whether the machine has current: from running until the power
 	// goes off, which may be later than the state says.
 	Powered bool
+	// BootID is another one after every boot, as the kernel's is.
+	BootID string
 
-	SpotRequestID string // empty: on demand
+	SpotRequestID string // empty: no spot instance
+	// Market is how the instance was bought, unless on demand or on the spot market:
+	// capacity-block or interruptible-capacity-reservation.
+	Market string
+	// CapacityReservationID is the reservation that it runs in, HostID the dedicated
+	// host that it runs on; empty: none.
+	CapacityReservationID, HostID string
 	// Notice is the interruption notice in force; zero until EC2 has warned.
 	Notice Notice
 	// RebalanceAt is when EC2 recommended rebalancing; zero: never.
@@ -103,6 +111,15 @@ type Instance struct {
 
 // Spot tells whether this is a spot instance.
 func (in Instance) Spot() bool { return in.SpotRequestID != "" }
+
+// Lifecycle is what the API calls the way in which an instance was bought: spot,
+// capacity-block, interruptible-capacity-reservation, or nothing for on demand.
+func (in Instance) Lifecycle() string {
+	if in.Spot() {
+		return "spot"
+	}
+	return in.Market
+}
 
 // clone is a copy that shares nothing with the original.
 func (in Instance) clone() Instance {

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"crypto/rand"
 	"maps"
 	"reflect"
 	"slices"
@@ -14,15 +15,17 @@ type LaunchInput struct {
 	// Type defaults to m5.large.
 	Type string
 	// SubnetID and Zone choose where; both empty: the region's first zone.
-	SubnetID, Zone   string
-	Min, Max         int
-	Spot             *SpotOptions // nil: on demand
-	Tags             map[string]string
-	RequestTags      map[string]string // for the spot request
-	UserData         string            // base64
-	KeyName          string
-	SecurityGroupIDs []string
-	ClientToken      string
+	SubnetID, Zone string
+	Min, Max       int
+	Spot           *SpotOptions // nil: not on the spot market
+	// Market, CapacityReservationID and HostID are as in [Instance].
+	Market, CapacityReservationID, HostID string
+	Tags                                  map[string]string
+	RequestTags                           map[string]string // for the spot request
+	UserData                              string            // base64
+	KeyName                               string
+	SecurityGroupIDs                      []string
+	ClientToken                           string
 }
 
 // SpotOptions says what kind of spot request to make.
@@ -92,6 +95,7 @@ func (s *State) checkLaunch(input LaunchInput) (LaunchInput, Subnet, error) {
 		checkCount(input.Min, input.Max),
 		checkType(input.Type),
 		checkSpot(input.Spot),
+		checkMarket(input),
 		checkTags(input.Tags),
 		checkTags(input.RequestTags),
 	)
@@ -122,8 +126,9 @@ func (s *State) create(input LaunchInput, subnet Subnet, reservation string) *in
 		PrivateDNSName:   privateName(ip, s.scope.Region),
 		SecurityGroupIDs: slices.Clone(input.SecurityGroupIDs),
 		UserData:         input.UserData, ClientToken: input.ClientToken,
+		Market: input.Market, CapacityReservationID: input.CapacityReservationID, HostID: input.HostID,
 		Tags:       maps.Clone(input.Tags),
-		LaunchTime: time.Now().UTC().Truncate(time.Second),
+		LaunchTime: time.Now().UTC().Truncate(time.Second), BootID: rand.Text(),
 	}}
 	if in.Tags == nil {
 		in.Tags = map[string]string{}
@@ -205,6 +210,30 @@ func checkType(name string) error {
 		return invalidValue("Invalid value '" + name + "' for InstanceType. This emulator knows: " + strings.Join(typeNames(), ", "))
 	}
 	return nil
+}
+
+// Markets other than on demand and spot (EC2 API Reference, InstanceMarketOptions).
+const (
+	CapacityBlock            = "capacity-block"
+	InterruptibleReservation = "interruptible-capacity-reservation"
+)
+
+func checkMarket(input LaunchInput) error {
+	switch input.Market {
+	case "":
+		return nil
+	case CapacityBlock, InterruptibleReservation:
+	default:
+		return invalidValue("Invalid value '" + input.Market + "' for MarketType")
+	}
+	switch {
+	case input.Spot != nil:
+		return invalidCombination("An instance cannot be of the market types 'spot' and '" + input.Market + "' at once")
+	case input.CapacityReservationID == "":
+		return invalidCombination("The market type '" + input.Market + "' needs a Capacity Reservation as target")
+	default:
+		return nil
+	}
 }
 
 func checkSpot(o *SpotOptions) error {

@@ -1,6 +1,9 @@
 package ec2
 
-import "time"
+import (
+	"crypto/rand"
+	"time"
+)
 
 // Transition is what an instance was and what it is after a call.
 type Transition struct {
@@ -13,6 +16,8 @@ const (
 	byUser      = "Client.UserInitiatedShutdown"
 	bySpotEnd   = "Server.SpotInstanceTermination"
 	bySpotPause = "Server.SpotInstanceShutdown"
+	bySchedule  = "Server.ScheduledStop"
+	byCapacity  = "Server.InsufficientInstanceCapacity"
 )
 
 // boot sends an instance on its way to running. It needs the lock.
@@ -38,6 +43,7 @@ func (s *State) end(in *instance, why, reason string) {
 		in.Notice = Notice{}
 		s.settle(in, "terminated", reason)
 		s.enter(in, Terminated, WasTerminated)
+		s.conclude(in, func(Maintenance) bool { return true })
 		s.after(s.timing.TerminatedFor, in, func() { s.forget(in) })
 	})
 }
@@ -54,6 +60,7 @@ func (s *State) halt(in *instance, why, reason string) {
 		in.Notice = Notice{}
 		s.settle(in, "stopped", reason)
 		s.enter(in, Stopped, WasStopped)
+		s.conclude(in, func(m Maintenance) bool { return !m.NotBefore.After(time.Now()) })
 	})
 }
 
@@ -67,6 +74,12 @@ func explain(in *instance, why string) {
 		in.TransitionReason = in.StateReason.Message
 	case bySpotPause:
 		in.StateReason = StateReason{why, why + ": Spot Instance shutdown"}
+		in.TransitionReason = in.StateReason.Message
+	case bySchedule:
+		in.StateReason = StateReason{why, why + ": Stopped due to a scheduled retirement"}
+		in.TransitionReason = in.StateReason.Message
+	case byCapacity:
+		in.StateReason = StateReason{why, why + ": Capacity Reservation reclaimed"}
 		in.TransitionReason = in.StateReason.Message
 	}
 }
@@ -132,15 +145,17 @@ func (s *State) Start(ids []string) ([]Transition, error) {
 			r.State = "active"
 			r.mark("fulfilled", time.Now())
 		}
-		in.LaunchTime = time.Now().UTC().Truncate(time.Second)
+		in.LaunchTime, in.BootID = time.Now().UTC().Truncate(time.Second), rand.Text()
 		s.boot(in, Started)
+		// It comes up on other hardware, which nothing is scheduled for.
+		s.conclude(in, func(Maintenance) bool { return true })
 	})
 }
 
 // Reboot restarts running instances. Their state does not change, and EC2 sends no
 // event.
 func (s *State) Reboot(ids []string) error {
-	_, err := s.transit(ids, rebootable, func(in *instance) { s.tell(in, Rebooted) })
+	_, err := s.transit(ids, rebootable, s.reboot)
 	return err
 }
 
@@ -194,4 +209,10 @@ func rebootable(in *instance) error {
 		return wrongState(in.ID, "rebooted")
 	}
 	return nil
+}
+
+// reboot starts the machine again; nothing else of it changes.
+func (s *State) reboot(in *instance) {
+	in.BootID = rand.Text()
+	s.tell(in, Rebooted)
 }

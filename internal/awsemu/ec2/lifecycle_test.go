@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,9 +18,11 @@ import (
 // world is an EC2 whose events and changes are written down, in virtual time.
 type world struct {
 	*State
-	start  time.Time
-	events []string // "120s EC2 …: detail" and the resource
-	log    []string // "120s PowerOff shutting-down"
+	start time.Time
+
+	mu     sync.Mutex // held to write, and given up whenever time passes
+	events []string   // "120s EC2 …: detail" and the resource
+	log    []string   // "120s PowerOff shutting-down"
 }
 
 // inWorld runs a test in virtual time, in which a spot reclaim takes microseconds.
@@ -30,10 +33,14 @@ func inWorld(t *testing.T, timing Timing, test func(t *testing.T, w *world)) {
 		w.State = New(Options{
 			Scope: wire.Scope{Account: "210987654321", Region: "eu-west-1"}, Timing: timing,
 			Emit: func(e events.Event) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
 				w.events = append(w.events, fmt.Sprintf("%s %s %s %s", w.now(), e.DetailType, e.Resources[0], e.Detail))
 			},
 		})
 		w.Subscribe(func(c Change) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.log = append(w.log, fmt.Sprintf("%s %s %s", w.now(), c.What, c.Instance.State))
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -48,6 +55,8 @@ func (w *world) now() time.Duration { return time.Since(w.start) }
 
 // pass lets virtual time go by and waits until all is quiet.
 func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	w.mu.Unlock() //nolint:staticcheck // what the test has read so far, it read before what is written from now on
 	time.Sleep(d)
 	synctest.Wait()
 }

@@ -37,6 +37,14 @@ type groupReply struct {
 type placementReply struct {
 	Zone    string `xml:"availabilityZone"`
 	Tenancy string `xml:"tenancy"`
+	HostID  string `xml:"hostId,omitempty"`
+}
+
+func placementToWire(in Instance) placementReply {
+	if in.HostID != "" {
+		return placementReply{in.Zone, "host", in.HostID}
+	}
+	return placementReply{in.Zone, "default", ""}
 }
 
 type reasonReply struct {
@@ -68,6 +76,7 @@ type instanceReply struct {
 	Virtualization string               `xml:"virtualizationType"`
 	Hypervisor     string               `xml:"hypervisor"`
 	Lifecycle      string               `xml:"instanceLifecycle,omitempty"`
+	CapacityID     string               `xml:"capacityReservationId,omitempty"`
 	SpotRequestID  string               `xml:"spotInstanceRequestId,omitempty"`
 	ClientToken    string               `xml:"clientToken"`
 	Tags           wire.Set[tagReply]   `xml:"tagSet"`
@@ -77,10 +86,10 @@ func instanceToWire(in Instance, index int) instanceReply {
 	out := instanceReply{
 		ID: in.ID, ImageID: in.ImageID, State: stateToWire(in.State), PrivateDNSName: shownDNSName(in),
 		Reason: in.TransitionReason, KeyName: in.KeyName, AMILaunchIndex: index, Type: in.Type,
-		LaunchTime: wire.Time{Time: in.LaunchTime}, Placement: placementReply{in.Zone, "default"},
+		LaunchTime: wire.Time{Time: in.LaunchTime}, Placement: placementToWire(in),
 		Monitoring: "disabled", PrivateIP: shownIP(in), Architecture: architecture,
 		RootDeviceType: "ebs", RootDeviceName: "/dev/xvda", Virtualization: "hvm", Hypervisor: "xen",
-		Lifecycle: lifecycle(in), SpotRequestID: in.SpotRequestID, ClientToken: in.ClientToken,
+		Lifecycle: in.Lifecycle(), CapacityID: in.CapacityReservationID, SpotRequestID: in.SpotRequestID, ClientToken: in.ClientToken,
 		Tags: tagsToWire(in.Tags),
 	}
 	if in.State != Terminated {
@@ -221,7 +230,7 @@ func spotRequestToWire(r SpotRequest) spotRequestReply {
 		ID: r.ID, Type: r.kind(), State: r.State,
 		Status: spotStatusReply{r.Status.Code, r.Status.Message, wire.Time{Time: r.Status.UpdateTime}},
 		Launch: launchReply{r.ImageID, r.InstanceType}, InstanceID: r.InstanceID,
-		CreateTime: wire.Time{Time: r.CreateTime}, Product: "Linux/UNIX", Zone: r.Zone,
+		CreateTime: wire.Time{Time: r.CreateTime}, Product: productDescription, Zone: r.Zone,
 		Behaviour: string(r.Behaviour), Tags: tagsToWire(r.Tags),
 	}
 }

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
@@ -26,8 +27,16 @@ type runInput struct {
 	UserData           string
 	ClientToken        string
 	SecurityGroupIDs   []string `query:"SecurityGroupId"`
-	Placement          struct{ AvailabilityZone string }
-	NetworkInterfaces  []struct {
+	Placement          struct {
+		AvailabilityZone string
+		HostID           string `query:"HostId"`
+	}
+	CapacityReservationSpecification struct {
+		CapacityReservationTarget struct {
+			CapacityReservationID string `query:"CapacityReservationId"`
+		}
+	}
+	NetworkInterfaces []struct {
 		SubnetID         string   `query:"SubnetId"`
 		SecurityGroupIDs []string `query:"SecurityGroupId"`
 	} `query:"NetworkInterface"`
@@ -57,11 +66,9 @@ func (in *runInput) tags(resource string) map[string]string {
 func (in *runInput) spot() (*SpotOptions, error) {
 	market := in.InstanceMarketOptions
 	switch market.MarketType {
-	case "":
-		return nil, nil
 	case "spot":
 	default:
-		return nil, invalidValue("Invalid value '" + market.MarketType + "' for MarketType")
+		return nil, nil
 	}
 	o := market.SpotOptions
 	switch o.SpotInstanceType {
@@ -74,6 +81,16 @@ func (in *runInput) spot() (*SpotOptions, error) {
 	}, nil
 }
 
+// market is the way to buy, if it is neither on demand nor spot.
+func (in *runInput) market() string {
+	switch m := in.InstanceMarketOptions.MarketType; m {
+	case "spot", "on-demand":
+		return ""
+	default:
+		return m
+	}
+}
+
 func (a *api) runInstances(_ context.Context, _ *wire.Request, in *runInput) (*reservationReply, error) {
 	spot, err := in.spot()
 	if err != nil {
@@ -84,6 +101,8 @@ func (a *api) runInstances(_ context.Context, _ *wire.Request, in *runInput) (*r
 		Min: in.MinCount, Max: in.MaxCount, Spot: spot, Tags: in.tags("instance"),
 		RequestTags: in.tags("spot-instances-request"), UserData: in.UserData, KeyName: in.KeyName,
 		SecurityGroupIDs: in.SecurityGroupIDs, ClientToken: in.ClientToken,
+		Market: in.market(), HostID: in.Placement.HostID,
+		CapacityReservationID: in.CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationID,
 	}
 	if len(in.NetworkInterfaces) > 0 && input.SubnetID == "" {
 		input.SubnetID = in.NetworkInterfaces[0].SubnetID
@@ -171,9 +190,15 @@ type statusesReply struct {
 	NextToken string                        `xml:"nextToken,omitempty"`
 }
 
+// maxStatusIDs bounds the ids of one DescribeInstanceStatus call (EC2 API Reference).
+const maxStatusIDs = 100
+
 func (a *api) describeInstanceStatus(_ context.Context, _ *wire.Request, in *describeInput) (*statusesReply, error) {
 	if err := in.check(); err != nil {
 		return nil, err
+	}
+	if n := len(in.InstanceIDs); n > maxStatusIDs {
+		return nil, invalidValue(fmt.Sprintf("The number of instance IDs (%d) exceeds the maximum of %d", n, maxStatusIDs))
 	}
 	list, err := a.state.DescribeStatus(in.InstanceIDs, in.Filters, in.IncludeAllInstances)
 	if err != nil {

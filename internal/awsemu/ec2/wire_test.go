@@ -34,7 +34,7 @@ func newClient(t *testing.T) (*awsemu.Server, *ec2.Client) {
 		PendingFor: time.Millisecond, StoppingFor: time.Millisecond, ShutdownFor: time.Millisecond,
 	}})
 	return server, ec2.New(ec2.Options{
-		Region: server.Region(), BaseEndpoint: &url, RetryMaxAttempts: 1,
+		Region: server.Region(), BaseEndpoint: &url, RetryMaxAttempts: 1, HTTPClient: awsemutest.HTTPClient(t),
 		Credentials: aws.CredentialsProviderFunc(credentials),
 	})
 }

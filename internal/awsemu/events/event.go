@@ -20,14 +20,19 @@ type Event struct {
 	Region     string
 	Resources  []string
 	Detail     json.RawMessage
+
+	// Milliseconds writes the time in milliseconds, as Auto Scaling does.
+	Milliseconds bool
+	// ScalarResources writes a single resource as a string and not as a list, as some
+	// of AWS's samples have it; NoResources leaves them out, as others do.
+	ScalarResources, NoResources bool
 }
 
-// MarshalJSON writes the envelope, its fields in AWS's order and its time in whole
-// seconds.
+// MarshalJSON writes the envelope, its fields in AWS's order.
 func (e Event) MarshalJSON() ([]byte, error) {
-	resources := e.Resources
-	if resources == nil {
-		resources = []string{}
+	layout := "2006-01-02T15:04:05Z"
+	if e.Milliseconds {
+		layout = "2006-01-02T15:04:05.000Z"
 	}
 	return wire.JSON(struct {
 		Version    string          `json:"version"`
@@ -37,10 +42,23 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Account    string          `json:"account"`
 		Time       string          `json:"time"`
 		Region     string          `json:"region"`
-		Resources  []string        `json:"resources"`
+		Resources  any             `json:"resources,omitempty"`
 		Detail     json.RawMessage `json:"detail"`
-	}{"0", e.ID, e.DetailType, e.Source, e.Account, e.Time.UTC().Format("2006-01-02T15:04:05Z"),
-		e.Region, resources, e.Detail})
+	}{"0", e.ID, e.DetailType, e.Source, e.Account, e.Time.UTC().Format(layout), e.Region, e.resources(), e.Detail})
+}
+
+// resources is what the envelope says of them: nil is nothing at all.
+func (e Event) resources() any {
+	switch {
+	case e.NoResources:
+		return nil
+	case e.ScalarResources && len(e.Resources) == 1:
+		return e.Resources[0]
+	case e.Resources == nil:
+		return []string{}
+	default:
+		return e.Resources
+	}
 }
 
 // Detail encodes the detail of an event from a struct or map of plain values. What

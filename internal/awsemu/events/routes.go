@@ -1,6 +1,10 @@
 package events
 
-import "github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+import (
+	"cmp"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+)
 
 // Service is EventBridge on the wire.
 func Service(s *State) wire.Service {
@@ -10,6 +14,7 @@ func Service(s *State) wire.Service {
 		Protocol:     wire.JSON11,
 		TargetPrefix: "AWSEvents",
 		Background:   s.Run,
+		Resource:     s.resource,
 		Actions: map[string]wire.Action{
 			"CreateEventBus":        wire.Do(a.createEventBus),
 			"DeleteEventBus":        wire.Do(a.deleteEventBus),
@@ -31,5 +36,22 @@ func Service(s *State) wire.Service {
 			"TestEventPattern":      wire.Do(a.testEventPattern),
 			"UntagResource":         wire.Do(a.changeTags),
 		},
+	}
+}
+
+// resource is the ARN of the rule or bus that a request is about.
+func (s *State) resource(r *wire.Request) string {
+	bus := busName(r.Value("EventBusName"))
+	switch r.Action {
+	case "TestEventPattern", "ListEventBuses", "ListRuleNamesByTarget":
+		return ""
+	case "PutEvents":
+		return s.busARN(bus)
+	case "CreateEventBus", "DeleteEventBus", "DescribeEventBus":
+		return s.busARN(busName(r.Value("Name")))
+	case "ListRules":
+		return s.ruleARN(bus, "*")
+	default:
+		return cmp.Or(r.Value("ResourceARN"), s.ruleARN(bus, cmp.Or(r.Value("Name"), r.Value("Rule"))))
 	}
 }

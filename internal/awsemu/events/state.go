@@ -119,7 +119,11 @@ func (s *State) stamp(e Event) Event {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	e.Time = e.Time.UTC().Truncate(time.Second)
+	precision := time.Second
+	if e.Milliseconds {
+		precision = time.Millisecond
+	}
+	e.Time = e.Time.UTC().Truncate(precision)
 	return e
 }
 

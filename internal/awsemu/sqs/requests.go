@@ -48,9 +48,7 @@ func (a *api) queue(r *wire.Request, ref queueRef) (string, error) {
 	case account != a.scope.Account:
 		return "", noSuchQueue()
 	}
-	// Batches are authorized as their single actions.
-	action := "sqs:" + strings.TrimSuffix(r.Action, "Batch")
-	return name, a.state.Authorize(name, action, a.identify(r.AccessKey))
+	return name, a.state.Authorize(name, "sqs:"+permission(r.Action), a.identify(r.AccessKey))
 }
 
 func invalidAddress(address string) *wire.Error {

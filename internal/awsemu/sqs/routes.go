@@ -1,6 +1,13 @@
 package sqs
 
-import "github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+)
 
 // Service is SQS on the wire. Identify tells who holds an access key.
 func Service(s *State, identify func(accessKey string) wire.Identity) wire.Service {
@@ -12,6 +19,11 @@ func Service(s *State, identify func(accessKey string) wire.Identity) wire.Servi
 		ErrorNamespace:  "com.amazonaws.sqs",
 		QueryCompatible: true,
 		XMLNamespace:    "http://queue.amazonaws.com/doc/2012-11-05/",
+		Permission:      permission,
+		Resource:        a.resource,
+		Throttled: &wire.Error{
+			Status: http.StatusForbidden, Code: "RequestThrottled", Message: "The request was denied due to request throttling.",
+		},
 		Actions: map[string]wire.Action{
 			"AddPermission":                wire.Do(a.addPermission),
 			"CancelMessageMoveTask":        wire.Do(a.cancelMessageMoveTask),
@@ -38,4 +50,22 @@ func Service(s *State, identify func(accessKey string) wire.Identity) wire.Servi
 			"UntagQueue":                   wire.Do(a.untagQueue),
 		},
 	}
+}
+
+// permission is what an action needs: batches are authorized as their single actions.
+func permission(action string) string { return strings.TrimSuffix(action, "Batch") }
+
+// resource is the ARN of the queue that a request is about.
+func (a *api) resource(r *wire.Request) string {
+	name := r.Value("QueueName")
+	if u, err := url.Parse(r.Value("QueueUrl")); err == nil && name == "" {
+		name = path.Base(u.Path)
+	}
+	if name == "." {
+		name = path.Base(r.Path) // the way of old clients
+	}
+	if name == "/" {
+		name = ""
+	}
+	return a.scope.ARN("sqs", name)
 }

@@ -6,7 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/sqs/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring/queuepolicy"
 )
 
 // Why a delivery did not reach its queue, in EventBridge's terms
@@ -24,6 +25,9 @@ const servicesSender = "AIDAEMULATEDSERVICE01"
 type Sender struct {
 	// ServicePrincipal is the service, such as "events.amazonaws.com".
 	ServicePrincipal string
+	// RoleARN is the role of the account that the service has assumed. Such a role
+	// needs no leave of the queue's policy; the other fields then do not matter.
+	RoleARN string
 	// SourceARN is the resource that sends, such as a rule: aws:SourceArn.
 	SourceARN string
 	// SourceAccount owns that resource: aws:SourceAccount.
@@ -74,7 +78,13 @@ func (s *State) Deliver(queueARN, body string, from Sender) error {
 
 // refusal is why a service may not send to a queue; empty if it may.
 func (s *State) refusal(q *queue, from Sender) string {
-	verdict := q.settings.policy.Evaluate(policy.Request{
+	if from.RoleARN != "" {
+		if s.denies(q, "sqs:SendMessage", wire.Identity{ARN: from.RoleARN}) {
+			return fmt.Sprintf("The policy of %s denies sqs:SendMessage to %s", q.arn, from.RoleARN)
+		}
+		return ""
+	}
+	verdict := q.settings.policy.Evaluate(queuepolicy.Request{
 		Service:  from.ServicePrincipal,
 		Action:   "sqs:SendMessage",
 		Resource: q.arn,
@@ -87,7 +97,7 @@ func (s *State) refusal(q *queue, from Sender) string {
 		},
 	})
 	switch {
-	case verdict != policy.Allow:
+	case verdict != queuepolicy.Allow:
 		return fmt.Sprintf("The policy of %s does not allow %s to perform sqs:SendMessage from %s",
 			q.arn, from.ServicePrincipal, from.SourceARN)
 	case q.settings.kmsKey == "alias/aws/sqs":

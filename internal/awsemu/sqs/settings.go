@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/sqs/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring/queuepolicy"
 )
 
 // settings are a queue's attributes that can be set. They are replaced as a
@@ -23,7 +23,7 @@ type settings struct {
 	kmsKey         string
 	managedSSE     bool
 	policyDocument string
-	policy         *policy.Policy
+	policy         *queuepolicy.Policy
 	redrive        redrivePolicy
 	redriveAllow   redriveAllowPolicy
 }
@@ -123,7 +123,7 @@ func (s *settings) setPolicy(document string) error {
 	if document == "" {
 		return nil
 	}
-	parsed, err := policy.Parse(document)
+	parsed, err := queuepolicy.Parse(document)
 	if err != nil {
 		return badAttributeValue("Invalid value for the parameter Policy. Reason: %s.", err)
 	}

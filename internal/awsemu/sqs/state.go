@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/sqs/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring/queuepolicy"
 )
 
 // coolDown is how long after a deletion the queue's name stays taken, and how
@@ -226,7 +226,16 @@ func (s *State) Authorize(name, action string, caller wire.Identity) error {
 	if err != nil {
 		return err
 	}
-	verdict := q.settings.policy.Evaluate(policy.Request{
+	if s.denies(q, action, caller) {
+		return accessDenied(caller, action, q.arn)
+	}
+	return nil
+}
+
+// denies tells whether a queue's policy denies an action to a caller of its own
+// account. It needs the lock.
+func (s *State) denies(q *queue, action string, caller wire.Identity) bool {
+	return q.settings.policy.Evaluate(queuepolicy.Request{
 		ARN:      caller.ARN,
 		Account:  s.scope.Account,
 		Action:   action,
@@ -237,9 +246,5 @@ func (s *State) Authorize(name, action string, caller wire.Identity) error {
 			"aws:PrincipalIsAWSService": "false",
 			"aws:SecureTransport":       "true", // as it would be with AWS itself
 		},
-	})
-	if verdict == policy.Deny {
-		return accessDenied(caller, action, q.arn)
-	}
-	return nil
+	}) == queuepolicy.Deny
 }

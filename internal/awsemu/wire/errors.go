@@ -38,6 +38,14 @@ func Errorf(code, format string, args ...any) *Error {
 // the service itself sees the request.
 const Coral = "com.amazon.coral.service"
 
+// NameIn is the error's name in a protocol.
+func (e *Error) NameIn(p Protocol) string {
+	if p == Query || p == EC2Query {
+		return e.queryCode()
+	}
+	return e.Code
+}
+
 func (e *Error) status() int {
 	if e.Status == 0 {
 		return http.StatusBadRequest

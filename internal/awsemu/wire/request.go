@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -42,6 +43,32 @@ func (r *Request) Param(name string) string {
 // Params returns all values of a query string parameter of a RESTJSON request.
 func (r *Request) Params(name string) []string {
 	return r.http.URL.Query()[name]
+}
+
+// Value returns a string at the top of the input, by its name, in any protocol but
+// RESTJSON; empty if there is none.
+func (r *Request) Value(name string) string {
+	if r.Protocol == Query || r.Protocol == EC2Query {
+		return r.Form.Get(name)
+	}
+	var members map[string]json.RawMessage
+	var value string
+	if json.Unmarshal(r.Body, &members) != nil || json.Unmarshal(members[name], &value) != nil {
+		return ""
+	}
+	return value
+}
+
+// UserAgent is what the caller's client calls itself.
+func (r *Request) UserAgent() string { return r.http.UserAgent() }
+
+// SourceIP is the address that the call came from.
+func (r *Request) SourceIP() string {
+	host, _, err := net.SplitHostPort(r.http.RemoteAddr)
+	if err != nil {
+		return r.http.RemoteAddr
+	}
+	return host
 }
 
 // Decode fills in, a pointer to a struct, from the request. JSON goes by

@@ -21,6 +21,7 @@ const maxBody = 8 << 20
 type Router struct {
 	scope    Scope
 	log      *slog.Logger
+	gate     *Gate
 	services map[string]*registered
 	order    []*registered
 }
@@ -32,10 +33,10 @@ type registered struct {
 	paths *http.ServeMux
 }
 
-// NewRouter makes a router over the services of one scope. It refuses tables
-// with mistakes and names given twice.
-func NewRouter(scope Scope, log *slog.Logger, services []Service) (*Router, error) {
-	rt := &Router{scope: scope, log: log, services: map[string]*registered{}}
+// NewRouter makes a router over the services of one scope, all of whose calls
+// pass the gate. It refuses tables with mistakes and names given twice.
+func NewRouter(scope Scope, log *slog.Logger, gate *Gate, services []Service) (*Router, error) {
+	rt := &Router{scope: scope, log: log, gate: gate, services: map[string]*registered{}}
 	for _, s := range services {
 		if err := s.check(); err != nil {
 			return nil, err
@@ -87,7 +88,7 @@ func (rt *Router) call(w http.ResponseWriter, r *Request, service **registered) 
 	if err != nil {
 		return nil, err
 	}
-	return action(r.http.Context(), r)
+	return rt.gate.perform(&(*service).Service, r, action)
 }
 
 // read takes in body and form, and finds protocol, service and action.

@@ -53,7 +53,7 @@ func newRouter(t *testing.T, log *bytes.Buffer) *wire.Router {
 	paths := map[string]string{
 		"GET /things/{id}": "GetThing", "DELETE /things/{id}": "DeleteThing", "POST /refuse": "Refuse", "POST /break": "Break",
 	}
-	router, err := wire.NewRouter(wire.Scope{Account: "123456789012", Region: "eu-west-1"}, slog.New(slog.NewTextHandler(log, nil)), []wire.Service{
+	router, err := wire.NewRouter(wire.Scope{Account: "123456789012", Region: "eu-west-1"}, slog.New(slog.NewTextHandler(log, nil)), newGate(), []wire.Service{
 		{Name: "both", Protocol: wire.Query, TargetPrefix: "Both", ErrorNamespace: "com.both", QueryCompatible: true, XMLNamespace: "urn:both", Actions: actions},
 		{Name: "json", Protocol: wire.JSON11, TargetPrefix: "Json", Actions: actions},
 		{Name: "ec2", Protocol: wire.EC2Query, XMLNamespace: "urn:ec2", Actions: actions},
@@ -239,7 +239,7 @@ func TestRouterRefusesBadTables(t *testing.T) {
 		"no protocol":      {{Name: "a", Actions: actions}},
 		"unknown action":   {{Name: "a", Protocol: wire.RESTJSON, Actions: actions, Paths: map[string]string{"GET /x": "Fly"}}},
 	} {
-		if _, err := wire.NewRouter(wire.Scope{}, slog.New(slog.DiscardHandler), services); err == nil {
+		if _, err := wire.NewRouter(wire.Scope{}, slog.New(slog.DiscardHandler), newGate(), services); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

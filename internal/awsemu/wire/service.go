@@ -41,6 +41,15 @@ type Service struct {
 	QueryCompatible bool
 	// XMLNamespace is the xmlns of XML answers.
 	XMLNamespace string
+	// Permission is the action that policies must allow for an action to be
+	// performed, where it goes by another name; nil: all go by their own.
+	Permission func(action string) string
+	// Resource is the ARN that a request is about, for messages; empty or nil:
+	// none in particular.
+	Resource func(r *Request) string
+	// Throttled is the service's answer to too many calls; nil: its
+	// protocol's usual one.
+	Throttled *Error
 	// AnyRegion admits credentials of every region, as global endpoints do.
 	AnyRegion bool
 	// Actions is the action table, by AWS's names.

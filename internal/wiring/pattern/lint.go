@@ -30,6 +30,10 @@ type Finding struct {
 	Message string `json:"message"`
 	// Suggestion is what to write instead; empty when there is no telling.
 	Suggestion string `json:"suggestion,omitempty"`
+
+	// wrong is a piece of the pattern's text, and right what it should be; empty
+	// where no such exchange mends it. See Mend.
+	wrong, right string
 }
 
 // String is the finding in one line.
@@ -112,7 +116,7 @@ func (l *linter) branch(b branch) {
 	l.noise(b, matched)
 	if len(matched) == 0 && len(l.seen) == before && b.fromKnownSource() && !b.asksForOtherTypes() {
 		l.add(Finding{Severity: SeverityWarning, Code: "matches-nothing",
-			Message: "matches no event that AWS is known to send from " + strings.Join(b.exactly("source"), ", ")})
+			Message: "matches no event that AWS is known to send from " + strings.Join(b.senders(), ", ")})
 	}
 }
 
@@ -139,20 +143,30 @@ func (b branch) exactly(path string) []string {
 	return all
 }
 
+// probeSource is the source of Lifeboat's own probes. A rule that takes it beside a service of AWS is judged by the
+// service.
+const probeSource = "lifeboat.dev"
+
+// senders lists the sources that the branch wants, without that of probes.
+func (b branch) senders() []string {
+	return slices.DeleteFunc(b.exactly("source"), func(s string) bool { return s == probeSource })
+}
+
 // fromKnownSource says whether the branch wants only sources whose events are in the catalogue.
 func (b branch) fromKnownSource() bool {
 	l := b.leaf("source")
 	if l == nil {
 		return false
 	}
-	known, wanted := knownSources(), b.exactly("source")
-	return len(wanted) == len(l.all) && !slices.ContainsFunc(wanted, func(s string) bool { return !slices.Contains(known, s) })
+	known, wanted := knownSources(), b.senders()
+	probes := len(b.exactly("source")) - len(wanted)
+	return len(wanted) > 0 && len(wanted)+probes == len(l.all) && !slices.ContainsFunc(wanted, func(s string) bool { return !slices.Contains(known, s) })
 }
 
 // asksForOtherTypes says whether the branch takes a detail-type that AWS documents but the catalogue has no sample of.
 func (b branch) asksForOtherTypes() bool {
 	others, l := otherDetailTypes(), b.leaf("detail-type")
-	for _, source := range b.exactly("source") {
+	for _, source := range b.senders() {
 		for _, name := range others[source] {
 			if l == nil || slices.ContainsFunc(l.tests, func(t test) bool { return t.holds(text(name)) }) {
 				return true

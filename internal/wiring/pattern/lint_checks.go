@@ -26,7 +26,7 @@ func (l *linter) envelope(b branch) {
 		f := Finding{Severity: SeverityError, Code: "unknown-key", Path: leaf.path,
 			Message: fmt.Sprintf("no event has the top-level key %s; EventBridge accepts it and the rule never fires", quote(key))}
 		if right := misspelt(key, envelopeKeys()); right != "" {
-			f.Suggestion = "write " + quote(right)
+			f.Suggestion, f.wrong, f.right = "write "+quote(right), quote(key), quote(right)
 		} else if under := catalogueKey("detail." + leaf.path); under {
 			f.Suggestion = fmt.Sprintf("put it under %s", quote("detail"))
 		}
@@ -45,7 +45,7 @@ var awsPrefix = regexp.MustCompile(`(?i)^(aws|amazon)[.:/-]`)
 // sources finds sources that are slips for a known one. A bare "ec2" may be someone's own source, so it is accused only
 // beside one of AWS's detail-types.
 func (l *linter) sources(b branch) {
-	known, wanted := knownSources(), b.exactly("source")
+	known, wanted := knownSources(), b.senders()
 	for _, source := range wanted {
 		right := "aws." + foldCase(awsPrefix.ReplaceAllString(source, ""))
 		if slices.Contains(known, source) || !slices.Contains(known, right) || slices.Contains(wanted, right) {
@@ -54,14 +54,14 @@ func (l *linter) sources(b branch) {
 		if awsPrefix.MatchString(source) || b.onlyKnownTypes() {
 			l.add(Finding{Severity: SeverityError, Code: "unknown-source", Path: "source",
 				Message:    fmt.Sprintf("AWS does not send events from the source %s", quote(source)),
-				Suggestion: "write " + quote(right)})
+				Suggestion: "write " + quote(right), wrong: quote(source), right: quote(right)})
 		}
 	}
 }
 
 // detailTypes finds names that nothing is sent under, when the pattern is about sources in the catalogue.
 func (l *linter) detailTypes(b branch) {
-	sources := b.exactly("source")
+	sources := b.senders()
 	if b.leaf("source") != nil && !slices.ContainsFunc(sources, func(s string) bool { return slices.Contains(knownSources(), s) }) {
 		return // someone else's events
 	}
@@ -88,10 +88,13 @@ func (l *linter) detailType(b branch, want string, sources, names []string) {
 		f.Severity, f.Code = SeverityError, "wrong-source"
 		f.Message = fmt.Sprintf("%s is sent from %s, not from %s", quote(want), elsewhere, strings.Join(sources, ", "))
 		f.Suggestion = fmt.Sprintf("write \"source\":[%s]", quote(elsewhere))
+		if len(sources) == 1 && len(b.exactly("detail-type")) == 1 {
+			f.wrong, f.right = quote(sources[0]), quote(elsewhere)
+		}
 	case elsewhere != "":
 		return
 	case near != "":
-		f.Suggestion = "did you mean " + quote(near) + "?"
+		f.Suggestion, f.wrong, f.right = "did you mean "+quote(near)+"?", quote(want), quote(near)
 		if b.fromKnownSource() {
 			f.Severity = SeverityError
 		}
@@ -165,7 +168,8 @@ func (l *linter) value(f *Finding, t test, sent []*knownEvent) bool {
 			f.Code = "wrong-type"
 			f.Message = fmt.Sprintf("%s only matches %s, but %s is %s", t, wantedText(t), f.Path, at.values[0].kind)
 			if at.values[0].kind == kindString {
-				f.Suggestion = fmt.Sprintf("write [%s]", quote(strings.Trim(t.String(), `"`)))
+				right := quote(strings.Trim(t.String(), `"`))
+				f.Suggestion, f.wrong, f.right = fmt.Sprintf("write [%s]", right), "["+t.String()+"]", "["+right+"]"
 			}
 		default:
 			f.Code = "zone-arn"
@@ -184,17 +188,19 @@ func (l *linter) rightValue(f *Finding, t test, values []string) {
 		for _, v := range values {
 			if foldCase(v) == foldCase(t.want) {
 				f.Severity, f.Suggestion = SeverityError, fmt.Sprintf("write %s: matching is case-sensitive", quote(v))
+				f.wrong, f.right = quote(t.want), quote(v)
 				return
 			}
 		}
 		if near := nearest(t.want, values); near != "" {
-			f.Suggestion = "did you mean " + quote(near) + "?"
+			f.Suggestion, f.wrong, f.right = "did you mean "+quote(near)+"?", quote(t.want), quote(near)
 		}
 	case exactNumber, keyword:
 		if slices.Contains(values, t.String()) {
 			f.Code, f.Severity = "wrong-type", SeverityError
 			f.Message = fmt.Sprintf("%s only matches %s, but %s is a string", t, wantedText(t), f.Path)
 			f.Suggestion = fmt.Sprintf("write [%s]", quote(t.String()))
+			f.wrong, f.right = "["+t.String()+"]", "["+quote(t.String())+"]"
 		}
 	}
 }

@@ -1,0 +1,95 @@
+package autoscaling
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of hooks (Amazon EC2 Auto Scaling API Reference, PutLifecycleHook; User Guide,
+// Quotas).
+const (
+	defaultHeartbeat = time.Hour
+	maxHooks         = 50
+	maxTotal         = 48 * time.Hour
+	maxHeartbeats    = 100
+)
+
+// Result is how a lifecycle action ends.
+type Result string
+
+// The results of a lifecycle action.
+const (
+	Continue Result = "CONTINUE"
+	Abandon  Result = "ABANDON"
+)
+
+// Hook holds instances on their way through a transition.
+type Hook struct {
+	Name, Group string
+	Transition  Transition
+	// DefaultResult is what a time-out means; default Abandon.
+	DefaultResult Result
+	// Heartbeat is the time to answer or ask for more; default one hour. AWS takes 30 s
+	// to two hours, tests may have less.
+	Heartbeat time.Duration
+	// NotificationTarget is the ARN of a queue that gets a message besides the event,
+	// sent with the role RoleARN; empty: none.
+	NotificationTarget, RoleARN string
+	Metadata                    string
+}
+
+// total bounds an action however many heartbeats it gets.
+func (h Hook) total() time.Duration { return min(maxTotal, maxHeartbeats*h.Heartbeat) }
+
+// PutHook makes a hook, or replaces the one of the same name; actions under way go on
+// as they are. A queue as target gets a test message first. Errors: ValidationError for
+// an unknown group or transition, or a target that cannot be reached; LimitExceeded.
+func (s *State) PutHook(h Hook) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.groups[h.Group]
+	i := -1
+	if g != nil {
+		i = slices.IndexFunc(g.hooks, func(o Hook) bool { return o.Name == h.Name })
+	}
+	switch {
+	case g == nil:
+		return groupNotFound(h.Group)
+	case h.Transition != Launching && h.Transition != Leaving:
+		return validation("Invalid Lifecycle Transition: %s", h.Transition)
+	case i < 0 && len(g.hooks) >= maxHooks:
+		return limitExceeded(g.Name)
+	}
+	h.DefaultResult = cmp.Or(h.DefaultResult, Abandon)
+	h.Heartbeat = cmp.Or(h.Heartbeat, defaultHeartbeat)
+	if h.NotificationTarget != "" {
+		if err := s.sendTest(g, h); err != nil {
+			return validation("Unable to publish test message to notification target %s using IAM role %s. Please check your target and role configuration and try to put lifecycle hook again.", h.NotificationTarget, h.RoleARN)
+		}
+	}
+	if i >= 0 {
+		g.hooks[i] = h
+		return nil
+	}
+	g.hooks = append(g.hooks, h)
+	slices.SortFunc(g.hooks, func(a, b Hook) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// Hooks lists the hooks of a group: all, or those named. The error is ValidationError
+// for an unknown group.
+func (s *State) Hooks(groupName string, names []string) ([]Hook, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.groups[groupName]
+	if g == nil {
+		return nil, groupNotFound(groupName)
+	}
+	hooks := slices.Clone(g.hooks)
+	if len(names) > 0 {
+		hooks = slices.DeleteFunc(hooks, func(h Hook) bool { return !slices.Contains(names, h.Name) })
+	}
+	return hooks, nil
+}

@@ -1,0 +1,77 @@
+package imds
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+)
+
+// retryPort is how long to wait for a port that somebody took while the instance was
+// off.
+const retryPort = 50 * time.Millisecond
+
+// endpoint is one listener, open while its instance is under power.
+type endpoint struct {
+	address  string
+	listener net.Listener // nil while closed
+	server   *http.Server
+	powered  func() bool
+	handler  http.Handler
+	wake     chan struct{} // holds one token while the instance may have changed
+	done     chan struct{}
+}
+
+// run opens and closes the listener as the instance's power comes and goes.
+func (e *endpoint) run(ctx context.Context) {
+	defer e.shut()
+	for {
+		var again <-chan time.Time
+		if !e.powered() {
+			e.shut()
+		} else if !e.open(ctx) {
+			again = time.After(retryPort)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.wake:
+		case <-again:
+		}
+	}
+}
+
+// open tells whether the listener is open now.
+func (e *endpoint) open(ctx context.Context) bool {
+	if e.server != nil {
+		return true
+	}
+	if e.listener == nil {
+		var lc net.ListenConfig
+		l, err := lc.Listen(ctx, "tcp", e.address)
+		if err != nil {
+			return false
+		}
+		e.listener = l
+	}
+	server := &http.Server{
+		Handler: e.handler, ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	e.server = server
+	// It ends with an error in any case, which says that it was shut.
+	go func(l net.Listener) { _ = server.Serve(l) }(e.listener)
+	return true
+}
+
+// shut closes the listener and every connection, as a power cut does.
+func (e *endpoint) shut() {
+	if e.server != nil {
+		_ = e.server.Close()
+	}
+	if e.listener != nil {
+		// The server closes it too, unless it had not begun to serve.
+		_ = e.listener.Close()
+	}
+	e.server, e.listener = nil, nil
+}

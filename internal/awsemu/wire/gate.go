@@ -1,0 +1,203 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+)
+
+// AnyAction stands for all actions of a service.
+const AnyAction = "*"
+
+// Gate is what every call passes before it reaches its service. It counts calls, and
+// it can turn them away as AWS does when permission is lacking, when there are too
+// many, or when a service is down. It is safe for concurrent use.
+//
+// Each method names a service by its signing name ("ec2", "autoscaling") and one
+// action ("DescribeInstances") or [AnyAction]. A service and action have one fault at
+// a time, the one that was set last; a fault of the action itself goes before one of
+// AnyAction. A fault of an action also meets the actions that need its permission, as
+// DeleteMessageBatch needs sqs:DeleteMessage.
+type Gate struct {
+	identify func(accessKey string) Identity
+	watch    func(*Request, *Error)
+
+	mu     sync.Mutex
+	faults map[target]*fault
+	calls  map[target]int
+}
+
+type target struct{ service, action string }
+
+// fault is what happens to calls. Left is how many; negative: all.
+type fault struct {
+	do   func(ctx context.Context, s *Service, r *Request) error
+	left int
+}
+
+// NewGate makes a gate that lets everything pass. Identify tells who holds an access
+// key. Watch, unless nil, is told of each call that came to the gate and how it ended;
+// a nil error is well.
+func NewGate(identify func(accessKey string) Identity, watch func(*Request, *Error)) *Gate {
+	if watch == nil {
+		watch = func(*Request, *Error) {}
+	}
+	return &Gate{identify: identify, watch: watch, faults: map[target]*fault{}, calls: map[target]int{}}
+}
+
+// Deny refuses calls for want of permission, as if no policy of the caller allowed the
+// action.
+func (g *Gate) Deny(service, action string) { g.set(service, action, -1, g.deny) }
+
+// Throttle refuses the next n calls because there are too many; all, if n is negative.
+func (g *Gate) Throttle(service, action string, n int) {
+	g.set(service, action, n, func(_ context.Context, s *Service, r *Request) error { return s.throttled(r.Protocol) })
+}
+
+// Fail answers calls that the service is unavailable: status 503.
+func (g *Gate) Fail(service, action string) {
+	g.set(service, action, -1, func(_ context.Context, _ *Service, r *Request) error { return unavailable(r.Protocol) })
+}
+
+// Hang leaves calls without an answer until their caller gives up.
+func (g *Gate) Hang(service, action string) {
+	g.set(service, action, -1, func(ctx context.Context, _ *Service, r *Request) error {
+		<-ctx.Done()
+		return unavailable(r.Protocol)
+	})
+}
+
+// Lift ends the fault of a service and action.
+func (g *Gate) Lift(service, action string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.faults, target{service, action})
+}
+
+// LiftAll ends all faults.
+func (g *Gate) LiftAll() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.faults)
+}
+
+// Calls is how many calls of an action have come in, those turned away among them.
+func (g *Gate) Calls(service, action string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.calls[target{service, action}]
+}
+
+// AllCalls is how often each action of a service has been called, by action.
+func (g *Gate) AllCalls(service string) map[string]int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := map[string]int{}
+	for t, n := range g.calls {
+		if t.service == service {
+			out[t.action] = n
+		}
+	}
+	return out
+}
+
+func (g *Gate) set(service, action string, n int, do func(context.Context, *Service, *Request) error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.faults[target{service, action}] = &fault{do: do, left: n}
+}
+
+// perform counts a call, lets the action answer it unless a fault does, and tells of it.
+func (g *Gate) perform(s *Service, r *Request, action Action) (out any, err error) {
+	if f := g.meet(s, r); f != nil {
+		err = f.do(r.http.Context(), s, r)
+	} else {
+		out, err = action(r.http.Context(), r)
+	}
+	if err != nil {
+		e, _ := asError(err)
+		g.watch(r, e)
+		return nil, err
+	}
+	g.watch(r, nil)
+	return out, nil
+}
+
+func (g *Gate) meet(s *Service, r *Request) *fault {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls[target{r.Service, r.Action}]++
+	for _, t := range []target{{r.Service, r.Action}, {r.Service, s.permission(r.Action)}, {r.Service, AnyAction}} {
+		f := g.faults[t]
+		switch {
+		case f == nil || f.left == 0:
+			continue
+		case f.left > 0:
+			f.left--
+		}
+		return f
+	}
+	return nil
+}
+
+// deny is the answer to a call that no policy allows, in each protocol's own shape
+// (IAM User Guide, Troubleshooting access denied error messages; EC2 API Reference,
+// Error codes).
+func (g *Gate) deny(_ context.Context, s *Service, r *Request) error {
+	permission := s.Name + ":" + s.permission(r.Action)
+	on := ""
+	if s.Resource != nil {
+		if arn := s.Resource(r); arn != "" {
+			on = " on resource: " + arn
+		}
+	}
+	message := fmt.Sprintf("User: %s is not authorized to perform: %s%s because no identity-based policy allows the %s action",
+		g.identify(r.AccessKey).ARN, permission, on, permission)
+	e := &Error{Status: http.StatusForbidden, Code: "AccessDeniedException", QueryCode: "AccessDenied", Namespace: Coral, Message: message}
+	switch r.Protocol {
+	case EC2Query:
+		e.QueryCode = "UnauthorizedOperation"
+		e.Message = "You are not authorized to perform this operation. " + message
+	case JSON11:
+		e.Status, e.Namespace = http.StatusBadRequest, s.ErrorNamespace
+	case JSON10, Query, RESTJSON:
+	}
+	return e
+}
+
+// permission is the action that policies have to allow.
+func (s *Service) permission(action string) string {
+	if s.Permission != nil {
+		return s.Permission(action)
+	}
+	return action
+}
+
+// throttled is the answer to one call too many. Services name it differently; see the
+// lists of errors in their API references.
+func (s *Service) throttled(p Protocol) error {
+	if s.Throttled != nil {
+		return s.Throttled
+	}
+	e := &Error{Code: "ThrottlingException", QueryCode: "Throttling", Message: "Rate exceeded"}
+	switch p {
+	case EC2Query:
+		e.Status, e.QueryCode, e.Message = http.StatusServiceUnavailable, "RequestLimitExceeded", "Request limit exceeded."
+	case RESTJSON:
+		e.Status = http.StatusTooManyRequests
+	case Query, JSON10, JSON11:
+	}
+	return e
+}
+
+func unavailable(p Protocol) error {
+	e := &Error{
+		Status: http.StatusServiceUnavailable, Code: "ServiceUnavailableException", QueryCode: "ServiceUnavailable", Namespace: Coral,
+		Message: "The request has failed due to a temporary failure of the server.",
+	}
+	if p == EC2Query {
+		e.QueryCode = "Unavailable"
+	}
+	return e
+}

@@ -1,0 +1,55 @@
+package awshttp_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+)
+
+// TestLongAnswersComeWhole asks as the SDK does, which closes the body of a
+// request when its answer begins.
+func TestLongAnswersComeWhole(t *testing.T) {
+	long := strings.Repeat("x", 64<<10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, long)
+	}))
+	defer server.Close()
+	client := awshttp.NewClient()
+	defer client.CloseIdleConnections()
+	handler := smithyhttp.NewClientHandler(client)
+	for i := range 500 {
+		request, ok := smithyhttp.NewStackRequest().(*smithyhttp.Request)
+		if !ok {
+			t.Fatal("no request")
+		}
+		request, err := request.SetStream(bytes.NewReader([]byte("body")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Method = http.MethodPost
+		if request.URL, err = request.URL.Parse(server.URL); err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := handler.Handle(t.Context(), request)
+		if err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+		answer, ok := out.(*smithyhttp.Response)
+		if !ok {
+			t.Fatalf("call %d: answer is %T", i, out)
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || len(text) != len(long) {
+			t.Fatalf("call %d: %d bytes, %v", i, len(text), err)
+		}
+	}
+}

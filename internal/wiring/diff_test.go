@@ -1,0 +1,223 @@
+package wiring_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+)
+
+func wantedHere() wiring.Wiring { return wiring.Wanted("prod", "210987654321", "eu-west-1") }
+
+// asWanted is an account in which all is as w wants it.
+func asWanted(t *testing.T, w wiring.Wiring) wiring.Observed {
+	t.Helper()
+	queue, err := w.QueueAttributes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadLetter, err := w.DeadLetterAttributes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := wiring.Observed{
+		Queue:      wiring.ObservedQueue{URL: "https://sqs/q", Attributes: queue, Tags: w.Tags()},
+		DeadLetter: wiring.ObservedQueue{URL: "https://sqs/d", Attributes: deadLetter, Tags: w.Tags()},
+	}
+	for _, r := range w.Rules {
+		o.Rules = append(o.Rules, wiring.ObservedRule{
+			Name: r.Name, ARN: w.RuleARN(r.Name), Description: r.Description, Pattern: r.Pattern, State: "ENABLED", Tags: w.Tags(),
+			Targets: []wiring.Target{{ID: "lifeboat-queue", ARN: w.QueueARN(), DeadLetterARN: w.DeadLetterARN()}},
+		})
+	}
+	return o
+}
+
+// told is a plan in one line a change.
+func told(p wiring.Plan) []string {
+	var out []string
+	for _, c := range p.Changes {
+		line := string(c.Action) + " " + c.Name
+		for _, f := range c.Fields {
+			if c.Action == wiring.Update {
+				line += ", " + f.Name + ": " + f.Was + " -> " + f.WillBe
+			}
+		}
+		out = append(out, line)
+	}
+	for _, c := range p.Conflicts {
+		line := "conflict " + c.Name
+		for _, f := range c.Fields {
+			line += ", " + f.Name
+		}
+		out = append(out, line+": "+c.Reason)
+	}
+	for _, n := range p.Notes {
+		out = append(out, "note: "+n)
+	}
+	return out
+}
+
+const cloudFormation = "cloudformation"
+
+func TestDiff(t *testing.T) {
+	w := wantedHere()
+	foreign := map[string]string{"team": "a"}
+	for _, tc := range []struct {
+		name    string
+		meddle  func(*wiring.Observed)
+		options wiring.Options
+		want    []string
+	}{
+		{"all as wanted", func(*wiring.Observed) {}, wiring.Options{}, nil},
+		{"written in another way", func(o *wiring.Observed) {
+			o.Queue.Attributes["RedrivePolicy"] = `{"maxReceiveCount":"30", "deadLetterTargetArn":"` + w.DeadLetterARN() + `"}`
+			o.Rules[0].Pattern = "{\n \"detail-type\": [\"EC2 Spot Instance Interruption Warning\"], \"source\": [\"lifeboat.dev\", \"aws.ec2\"]}"
+		}, wiring.Options{}, nil},
+		{"a rule is gone", func(o *wiring.Observed) { o.Rules = o.Rules[1:] }, wiring.Options{},
+			[]string{"create lifeboat-prod-spot-interruption"}},
+		{"a queue is gone", func(o *wiring.Observed) { o.Queue = wiring.ObservedQueue{} }, wiring.Options{},
+			[]string{"create lifeboat-prod"}},
+		{"attributes drifted", func(o *wiring.Observed) {
+			o.Queue.Attributes["MessageRetentionPeriod"] = "300"
+			o.Queue.Attributes["DelaySeconds"] = "60"
+			delete(o.DeadLetter.Attributes, "RedriveAllowPolicy")
+		}, wiring.Options{}, []string{
+			`update lifeboat-prod-dead-letter, RedriveAllowPolicy:  -> {"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:eu-west-1:210987654321:lifeboat-prod"]}`,
+			"update lifeboat-prod, DelaySeconds: 60 -> 0, MessageRetentionPeriod: 300 -> 345600",
+		}},
+		{"a small message size", func(o *wiring.Observed) {
+			o.Queue.Attributes["MaximumMessageSize"], o.DeadLetter.Attributes["MaximumMessageSize"] = "1024", "1048576"
+		}, wiring.Options{}, []string{"update lifeboat-prod, MaximumMessageSize: 1024 -> 262144"}},
+		{"a KMS key", func(o *wiring.Observed) {
+			o.Queue.Attributes["KmsMasterKeyId"], o.Queue.Attributes["SqsManagedSseEnabled"] = "alias/aws/sqs", "false"
+		}, wiring.Options{}, []string{"update lifeboat-prod, KmsMasterKeyId: alias/aws/sqs -> , SqsManagedSseEnabled: false -> true"}},
+		{"a rule drifted", func(o *wiring.Observed) {
+			o.Rules[0].Pattern = `{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]}`
+			o.Rules[0].State = "DISABLED"
+			o.Rules[1].Targets[0].InputTemplate = "<x>"
+			o.Rules[2].Targets = nil
+		}, wiring.Options{}, []string{
+			`update lifeboat-prod-spot-interruption, EventPattern: {"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]} -> ` +
+				w.Rules[0].Pattern + ", State: DISABLED -> ENABLED",
+			"update lifeboat-prod-rebalance, Target.InputTransformer.InputTemplate: <x> -> ",
+			"update lifeboat-prod-state-change, Target.Arn:  -> " + w.QueueARN() + ", Target.DeadLetterConfig.Arn:  -> " + w.DeadLetterARN(),
+		}},
+		{"somebody's queue of that name", func(o *wiring.Observed) {
+			o.Queue.Tags, o.Queue.Attributes["VisibilityTimeout"] = foreign, "30"
+		}, wiring.Options{}, []string{
+			"conflict lifeboat-prod, VisibilityTimeout: `lifeboat wire` did not make it (it has no tag lifeboat.dev/cluster=prod)",
+		}},
+		{"it is adopted", func(o *wiring.Observed) {
+			o.Queue.Tags, o.Queue.Attributes["VisibilityTimeout"] = foreign, "30"
+		}, wiring.Options{Adopt: true}, []string{
+			"update lifeboat-prod, VisibilityTimeout: 30 -> 10, Tag lifeboat.dev/cluster:  -> prod, Tag lifeboat.dev/managed-by:  -> lifeboat",
+		}},
+		{"another cluster's rule", func(o *wiring.Observed) {
+			o.Rules[0].Tags, o.Rules[0].State = map[string]string{wiring.TagCluster: "other", wiring.TagManagedBy: "lifeboat"}, "DISABLED"
+		}, wiring.Options{}, []string{
+			"conflict lifeboat-prod-spot-interruption, State: it belongs to another cluster (its tag lifeboat.dev/cluster says other)",
+		}},
+		{"made by a template, and as wanted", func(o *wiring.Observed) {
+			o.DeadLetter.Tags = map[string]string{wiring.TagCluster: "prod", wiring.TagManagedBy: cloudFormation}
+		}, wiring.Options{}, []string{
+			"note: queue lifeboat-prod-dead-letter is as wanted, but not Lifeboat's to change or delete: " +
+				"it is looked after by cloudformation (its tag lifeboat.dev/managed-by says so)",
+		}},
+		{"a tag is gone", func(o *wiring.Observed) { o.Queue.Tags = map[string]string{wiring.TagCluster: "prod"} }, wiring.Options{},
+			[]string{"update lifeboat-prod, Tag lifeboat.dev/managed-by:  -> lifeboat"}},
+		{"a rule of an older release", func(o *wiring.Observed) {
+			o.Rules = append(o.Rules, wiring.ObservedRule{Name: "lifeboat-prod-old", Tags: w.Tags(), Targets: []wiring.Target{{ID: "lifeboat-queue"}}})
+		}, wiring.Options{}, []string{"delete lifeboat-prod-old"}},
+		{"and it has somebody's target", func(o *wiring.Observed) {
+			o.Rules = append(o.Rules, wiring.ObservedRule{Name: "lifeboat-prod-old", Tags: w.Tags(), Targets: []wiring.Target{{ID: "theirs", ARN: "arn:x"}}})
+		}, wiring.Options{}, []string{"conflict lifeboat-prod-old: it has a target of somebody else's (theirs, to arn:x)"}},
+		{"somebody's target on a rule of ours", func(o *wiring.Observed) {
+			o.Rules[0].Targets = append(o.Rules[0].Targets, wiring.Target{ID: "theirs", ARN: "arn:x"})
+		}, wiring.Options{}, []string{"note: rule lifeboat-prod-spot-interruption has a target of somebody else's too (theirs, to arn:x): it is left alone"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := asWanted(t, w)
+			tc.meddle(&o)
+			plan, err := wiring.Diff(w, o, tc.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, told(plan)); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+			if left := slices.ContainsFunc(tc.want, func(l string) bool { return !strings.HasPrefix(l, "note") }); plan.Empty() == left {
+				t.Errorf("empty: %v", plan.Empty())
+			}
+		})
+	}
+}
+
+func TestANewAccountGetsEverythingInAnOrderThatWorks(t *testing.T) {
+	w := wantedHere()
+	plan, err := wiring.Diff(w, wiring.Observed{}, wiring.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"create lifeboat-prod-dead-letter", "create lifeboat-prod"}
+	for _, r := range w.Rules {
+		want = append(want, "create "+r.Name)
+	}
+	if diff := cmp.Diff(want, told(plan)); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+	queue := map[string]string{}
+	for _, f := range plan.Changes[1].Fields {
+		queue[f.Name] = f.WillBe
+	}
+	wantQueue := map[string]string{
+		"VisibilityTimeout": "10", "MessageRetentionPeriod": "345600", "ReceiveMessageWaitTimeSeconds": "20", "SqsManagedSseEnabled": "true", "DelaySeconds": "0",
+		"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:210987654321:lifeboat-prod-dead-letter","maxReceiveCount":30}`,
+		"Policy":        policyOf(w, w.QueueARN()), "Tag lifeboat.dev/cluster": "prod", "Tag lifeboat.dev/managed-by": "lifeboat",
+	}
+	if diff := cmp.Diff(wantQueue, queue); diff != "" {
+		t.Errorf("queue (-want +got):\n%s", diff)
+	}
+}
+
+// policyOf is the policy that a queue is to have, written by hand.
+func policyOf(w wiring.Wiring, queue string) string {
+	var rules []string
+	for _, r := range w.Rules {
+		rules = append(rules, `"`+w.RuleARN(r.Name)+`"`)
+	}
+	return `{"Version":"2012-10-17","Statement":[{"Sid":"LifeboatRules","Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},` +
+		`"Action":"sqs:SendMessage","Resource":"` + queue + `","Condition":{"ArnEquals":{"aws:SourceArn":[` + strings.Join(rules, ",") +
+		`]},"StringEquals":{"aws:SourceAccount":"` + w.Account + `"}}}]}`
+}
+
+func TestTeardown(t *testing.T) {
+	w := wantedHere()
+	o := asWanted(t, w)
+	o.Rules = o.Rules[:3]
+	o.Rules[1].Tags = map[string]string{}
+	o.Rules[2].Targets = append(o.Rules[2].Targets, wiring.Target{ID: "theirs", ARN: "arn:x"})
+	o.Queue.Attributes = maps.Clone(o.Queue.Attributes)
+	o.Queue.Attributes["ApproximateNumberOfMessages"], o.Queue.Attributes["ApproximateNumberOfMessagesNotVisible"] = "3", "2"
+	o.DeadLetter.Tags[wiring.TagManagedBy] = cloudFormation
+	want := []string{
+		"delete lifeboat-prod-spot-interruption", "delete lifeboat-prod",
+		"conflict lifeboat-prod-state-change: it has a target of somebody else's (theirs, to arn:x)",
+		"note: rule lifeboat-prod-rebalance stays: `lifeboat wire` did not make it (it has no tag lifeboat.dev/cluster=prod)",
+		"note: queue lifeboat-prod-dead-letter stays: it is looked after by cloudformation (its tag lifeboat.dev/managed-by says so)",
+	}
+	plan := wiring.Teardown(w, o, wiring.Options{})
+	if diff := cmp.Diff(want, told(plan)); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+	if reason := plan.Changes[1].Reason; reason != "about 5 messages in it will be lost" {
+		t.Errorf("the queue goes: %s", reason)
+	}
+	if plan := wiring.Teardown(w, wiring.Observed{}, wiring.Options{}); !plan.Empty() {
+		t.Errorf("an empty account: %v", told(plan))
+	}
+}

@@ -1,0 +1,217 @@
+package emit_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring/emit"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const (
+	account = "210987654321"
+	region  = "eu-west-1"
+)
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("differs from %s; go test -update writes it anew (-want +got):\n%s", path, diff)
+	}
+}
+
+func emitted(t *testing.T, write func(string, emit.Place) ([]byte, error), p emit.Place) []byte {
+	t.Helper()
+	out, err := write("prod", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestGolden(t *testing.T) {
+	anywhere, here := emit.Place{}, emit.Place{Account: account, Region: region}
+	template := emitted(t, emit.CloudFormation, anywhere)
+	asYAML, err := emit.YAML(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "cloudformation.yaml", asYAML)
+	golden(t, "cloudformation-here.json", emitted(t, emit.CloudFormation, here))
+	golden(t, "terraform.tf.json", emitted(t, emit.Terraform, anywhere))
+	golden(t, "terraform-here.tf.json", emitted(t, emit.Terraform, here))
+	golden(t, "wiring.json", emitted(t, emit.JSON, anywhere))
+}
+
+// isAsWanted holds what a template makes against what `lifeboat wire` wants: it
+// must find nothing to change, though nothing is its own.
+func isAsWanted(t *testing.T, o wiring.Observed) {
+	t.Helper()
+	w := wiring.Wanted("prod", account, region)
+	slices.SortFunc(o.Rules, func(a, b wiring.ObservedRule) int { return strings.Compare(a.Name, b.Name) })
+	plan, err := wiring.Diff(w, o, wiring.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !plan.Empty() {
+		t.Errorf("it is not as wanted: changes %+v, conflicts %+v", plan.Changes, plan.Conflicts)
+	}
+	if len(o.Rules) != len(w.Rules) || len(plan.Notes) != len(w.Rules)+2 {
+		t.Errorf("%d rules, notes %v", len(o.Rules), plan.Notes)
+	}
+	if plan := wiring.Teardown(w, o, wiring.Options{}); !plan.Empty() {
+		t.Errorf("`lifeboat wire destroy` would take away what the template made: %+v", plan.Changes)
+	}
+}
+
+// resource is one of a CloudFormation template.
+type resource struct {
+	Type       string
+	Properties struct {
+		QueueName, Name, Description, State string
+		EventPattern, PolicyDocument        json.RawMessage
+		RedrivePolicy, RedriveAllowPolicy   json.RawMessage
+		MessageRetentionPeriod              json.Number
+		VisibilityTimeout                   json.Number
+		ReceiveMessageWaitTimeSeconds       json.Number
+		DelaySeconds                        json.Number
+		SqsManagedSseEnabled                bool
+		Queues                              []string
+		Tags                                []struct{ Key, Value string }
+		Targets                             []struct {
+			ID               string `json:"Id"`
+			ARN              string `json:"Arn"`
+			DeadLetterConfig struct {
+				ARN string `json:"Arn"`
+			}
+		}
+	}
+}
+
+func (r resource) tags() map[string]string {
+	out := map[string]string{}
+	for _, tag := range r.Properties.Tags {
+		out[tag.Key] = tag.Value
+	}
+	return out
+}
+
+// resolve does what CloudFormation does with Ref, Fn::Sub and Fn::GetAtt.
+func resolve(t *testing.T, v any, names map[string]string) any {
+	t.Helper()
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = resolve(t, v[i], names)
+		}
+	case map[string]any:
+		if len(v) == 1 {
+			if text, ok := v["Fn::Sub"].(string); ok {
+				return strings.NewReplacer("${AWS::AccountId}", account, "${AWS::Region}", region, "${AWS::Partition}", "aws").Replace(text)
+			}
+			if name, ok := v["Ref"].(string); ok && names[name] != "" {
+				return name
+			}
+			if at, ok := v["Fn::GetAtt"].([]any); ok && names[at[0].(string)] != "" && at[1] == "Arn" {
+				return fmt.Sprintf("arn:aws:sqs:%s:%s:%s", region, account, names[at[0].(string)])
+			}
+		}
+		for key := range v {
+			if strings.HasPrefix(key, "Fn::") || key == "Ref" {
+				t.Fatalf("%v refers to nothing", v)
+			}
+			v[key] = resolve(t, v[key], names)
+		}
+	}
+	return v
+}
+
+func TestCloudFormationMakesWhatIsWanted(t *testing.T) {
+	for _, p := range []emit.Place{{}, {Account: account, Region: region}} {
+		text := emitted(t, emit.CloudFormation, p)
+		asYAML, err := emit.YAML(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, document := range [][]byte{text, asYAML} {
+			isAsWanted(t, fromCloudFormation(t, document))
+		}
+	}
+}
+
+func fromCloudFormation(t *testing.T, document []byte) wiring.Observed {
+	t.Helper()
+	var raw map[string]any
+	if err := yaml.Unmarshal(document, &raw); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{}
+	for name, r := range raw["Resources"].(map[string]any) {
+		if queue, ok := r.(map[string]any)["Properties"].(map[string]any)["QueueName"].(string); ok {
+			names[name] = queue
+		}
+	}
+	flat, err := json.Marshal(resolve(t, raw, names))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var template struct{ Resources map[string]resource }
+	if err := json.Unmarshal(flat, &template); err != nil {
+		t.Fatal(err)
+	}
+	var o wiring.Observed
+	policies := map[string]string{}
+	for _, r := range template.Resources {
+		if r.Type == "AWS::SQS::QueuePolicy" {
+			policies[r.Properties.Queues[0]] = string(r.Properties.PolicyDocument)
+		}
+	}
+	for name, r := range template.Resources {
+		p := r.Properties
+		switch r.Type {
+		case "AWS::SQS::QueuePolicy":
+		case "AWS::SQS::Queue":
+			q := wiring.ObservedQueue{URL: "https://" + p.QueueName, Tags: r.tags(), Attributes: map[string]string{
+				"Policy": policies[name], "RedrivePolicy": string(p.RedrivePolicy), "RedriveAllowPolicy": string(p.RedriveAllowPolicy),
+				"MessageRetentionPeriod": string(p.MessageRetentionPeriod), "VisibilityTimeout": string(p.VisibilityTimeout),
+				"ReceiveMessageWaitTimeSeconds": string(p.ReceiveMessageWaitTimeSeconds), "DelaySeconds": string(p.DelaySeconds),
+				"SqsManagedSseEnabled": fmt.Sprint(p.SqsManagedSseEnabled),
+			}}
+			if strings.HasSuffix(p.QueueName, "-dead-letter") {
+				o.DeadLetter = q
+			} else {
+				o.Queue = q
+			}
+		case "AWS::Events::Rule":
+			rule := wiring.ObservedRule{Name: p.Name, Description: p.Description, State: p.State, Pattern: string(p.EventPattern), Tags: r.tags()}
+			for _, target := range p.Targets {
+				rule.Targets = append(rule.Targets, wiring.Target{ID: target.ID, ARN: target.ARN, DeadLetterARN: target.DeadLetterConfig.ARN})
+			}
+			o.Rules = append(o.Rules, rule)
+		default:
+			t.Errorf("resource %s is a %s", name, r.Type)
+		}
+	}
+	return o
+}

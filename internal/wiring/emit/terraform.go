@@ -1,0 +1,178 @@
+package emit
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+)
+
+// Terraform writes Terraform in its JSON syntax, for a file named *.tf.json and
+// the provider hashicorp/aws, release 4 or later. Where no account or region is
+// given it asks the provider for its own. All labels hold the cluster's name, so
+// that the files of several clusters can lie in one module.
+func Terraform(cluster string, p Place) ([]byte, error) {
+	w := wiring.Wanted(cluster, p.Account, p.Region)
+	label := label(w.Queue.Name)
+	ph := placeholders{
+		account:   "${data.aws_caller_identity." + label + ".account_id}",
+		region:    "${data.aws_region." + label + ".id}",
+		partition: "${data.aws_partition." + label + ".partition}",
+		tool:      "terraform",
+	}
+	w = p.wiring(cluster, ph)
+	notices, deadLetter, err := queues(w)
+	if err != nil {
+		return nil, err
+	}
+	t := tf{w: w, label: label, deadLetter: label + "_dead_letter", tags: ph.tags(w)}
+	resources, err := t.resources(notices, deadLetter)
+	if err != nil {
+		return nil, err
+	}
+	document := object{
+		"//":       "What brings EC2, Auto Scaling and Health notices to Lifeboat in cluster " + cluster + ". Printed by `lifeboat wire emit`.",
+		"resource": resources,
+		"output": object{
+			label + "_queue_url": object{"description": "for lifeboatd --queue-url", "value": "${aws_sqs_queue." + label + ".id}"},
+			label + "_queue_arn": object{"value": t.queueARN()},
+		},
+	}
+	if data := p.data(label); len(data) > 0 {
+		document["data"] = data
+	}
+	return render(document)
+}
+
+// data are the sources that placeholders name.
+func (p Place) data(label string) object {
+	data := object{}
+	if p.Account == "" {
+		data["aws_caller_identity"] = object{label: object{}}
+	}
+	if p.Region == "" {
+		data["aws_region"] = object{label: object{}}
+		data["aws_partition"] = object{label: object{}}
+	}
+	return data
+}
+
+// tf writes resources under one label.
+type tf struct {
+	w                 wiring.Wiring
+	label, deadLetter string
+	tags              map[string]string
+}
+
+func (t tf) queueARN() string      { return "${aws_sqs_queue." + t.label + ".arn}" }
+func (t tf) deadLetterARN() string { return "${aws_sqs_queue." + t.deadLetter + ".arn}" }
+
+// ref puts references in place of what Terraform makes itself, so that it knows
+// the order.
+func (t tf) ref(text string) any {
+	switch text {
+	case t.w.QueueARN():
+		return t.queueARN()
+	case t.w.DeadLetterARN():
+		return t.deadLetterARN()
+	}
+	return text
+}
+
+func (t tf) resources(notices, deadLetter queue) (object, error) {
+	queue, err := t.sqs(notices)
+	if err != nil {
+		return nil, err
+	}
+	dead, err := t.sqs(deadLetter)
+	if err != nil {
+		return nil, err
+	}
+	policies, texts := object{}, map[string]any{t.label: notices.policy, t.deadLetter: deadLetter.policy}
+	for label, document := range texts {
+		text, err := t.text(document)
+		if err != nil {
+			return nil, err
+		}
+		policies[label] = object{"queue_url": "${aws_sqs_queue." + label + ".id}", "policy": text}
+	}
+	allow, err := t.text(deadLetter.attributes["RedriveAllowPolicy"])
+	if err != nil {
+		return nil, err
+	}
+	rules, targets := object{}, object{}
+	for _, r := range t.w.Rules {
+		rules[label(r.Name)], targets[label(r.Name)] = t.rule(r)
+	}
+	return object{
+		"aws_sqs_queue":        object{t.label: queue, t.deadLetter: dead},
+		"aws_sqs_queue_policy": policies,
+		// A resource of its own, since the queues refer to each other.
+		"aws_sqs_queue_redrive_allow_policy": object{t.deadLetter: object{
+			"queue_url": "${aws_sqs_queue." + t.deadLetter + ".id}", "redrive_allow_policy": allow,
+		}},
+		"aws_cloudwatch_event_rule":   rules,
+		"aws_cloudwatch_event_target": targets,
+	}, nil
+}
+
+// arguments are SQS' attributes as the provider names them.
+func arguments() map[string]string {
+	return map[string]string{
+		"MessageRetentionPeriod":        "message_retention_seconds",
+		"VisibilityTimeout":             "visibility_timeout_seconds",
+		"ReceiveMessageWaitTimeSeconds": "receive_wait_time_seconds",
+		"DelaySeconds":                  "delay_seconds",
+		"SqsManagedSseEnabled":          "sqs_managed_sse_enabled",
+		"RedrivePolicy":                 "redrive_policy",
+	}
+}
+
+func (t tf) sqs(q queue) (object, error) {
+	out := object{"name": q.name, "tags": t.tags}
+	for key, value := range q.attributes {
+		argument, known := arguments()[key]
+		switch {
+		case key == "RedriveAllowPolicy": // has a resource of its own
+		case !known:
+			return nil, fmt.Errorf("queue %s: Terraform has no argument for the attribute %s", q.name, key)
+		case key == "RedrivePolicy":
+			text, err := t.text(value)
+			if err != nil {
+				return nil, err
+			}
+			out[argument] = text
+		default:
+			out[argument] = value
+		}
+	}
+	return out, nil
+}
+
+// rule is a rule and its target, which comes after the policies, so that it
+// delivers from its first moment.
+func (t tf) rule(r wiring.Rule) (rule, target object) {
+	wanted := t.w.Target()
+	return object{
+			"name": r.Name, "description": r.Description, "event_pattern": r.Pattern, "tags": t.tags,
+		}, object{
+			"rule": "${aws_cloudwatch_event_rule." + label(r.Name) + ".name}", "target_id": wanted.ID,
+			"arn": t.ref(wanted.ARN), "dead_letter_config": object{"arn": t.ref(wanted.DeadLetterARN)},
+			"depends_on": []string{"aws_sqs_queue_policy." + t.label, "aws_sqs_queue_policy." + t.deadLetter},
+		}
+}
+
+// text is a document as the text that the provider wants. References in it are
+// filled in all the same: every text is a template.
+func (t tf) text(document any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(replace(document, t.ref)); err != nil {
+		return "", fmt.Errorf("writing a policy: %w", err)
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+func label(name string) string { return strings.ReplaceAll(name, "-", "_") }

@@ -1,0 +1,84 @@
+package wiring_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/events"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+)
+
+// picky is an EventBridge that answers with 200 and failed entries.
+type picky struct{ *eventbridge.Client }
+
+// PutTargets fails in its answer.
+func (picky) PutTargets(context.Context, *eventbridge.PutTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error) {
+	return &eventbridge.PutTargetsOutput{FailedEntryCount: 1, FailedEntries: []ebtypes.PutTargetsResultEntry{{
+		TargetId: aws.String("lifeboat-queue"), ErrorCode: aws.String("ConcurrentModificationException"), ErrorMessage: aws.String("try again"),
+	}}}, nil
+}
+
+// RemoveTargets fails in its answer.
+func (picky) RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error) {
+	return &eventbridge.RemoveTargetsOutput{FailedEntryCount: 1, FailedEntries: []ebtypes.RemoveTargetsResultEntry{{
+		TargetId: aws.String("lifeboat-queue"), ErrorCode: aws.String("ConcurrentModificationException"), ErrorMessage: aws.String("try again"),
+	}}}, nil
+}
+
+func TestFailedEntriesAreErrorsAndTheNextPlanGoesOn(t *testing.T) {
+	a := newAccount(t)
+	_, err := wiring.Apply(t.Context(), wiring.Clients{SQS: a.queues, Events: picky{a.rules}}, a.w)
+	var call *wiring.CallError
+	if !errors.As(err, &call) || call.Permission != "events:PutTargets" ||
+		err.Error() != "rule lifeboat-prod-spot-interruption: putting its target: ConcurrentModificationException: try again" {
+		t.Fatalf("error = %v", err)
+	}
+	plan := a.plan(t, wiring.Options{})
+	if got := told(plan)[0]; got != "update lifeboat-prod-spot-interruption, Target.Arn:  -> "+a.w.QueueARN()+", Target.DeadLetterConfig.Arn:  -> "+a.w.DeadLetterARN() {
+		t.Errorf("the next plan begins with: %s", got)
+	}
+	applied, _ := a.apply(t, plan)
+	a.hears(t, applied.QueueURL)
+
+	teardown := wiring.Teardown(a.w, a.observe(t), wiring.Options{})
+	if _, err := teardown.Apply(t.Context(), wiring.Clients{SQS: a.queues, Events: picky{a.rules}}, func(wiring.Change) {}); !errors.As(err, &call) || call.Permission != "events:RemoveTargets" {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// denied is an SQS that may not be read.
+type denied struct{ *sqs.Client }
+
+// GetQueueAttributes is refused.
+func (denied) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	return nil, errors.New("access denied")
+}
+
+func TestErrorsNameThePermission(t *testing.T) {
+	a := newAccount(t)
+	must(wiring.Apply(t.Context(), a.clients, a.w))(t)
+	_, err := wiring.Observe(t.Context(), denied{a.queues}, a.rules, a.w)
+	var call *wiring.CallError
+	if !errors.As(err, &call) || call.Permission != "sqs:GetQueueAttributes" || err.Error() != "queue lifeboat-prod: reading its attributes: access denied" {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestObservePagesThroughManyRules(t *testing.T) {
+	a := newAccount(t)
+	for i := range 120 {
+		must(a.server.States.Events.PutRule(events.RuleInput{
+			Name: "lifeboat-prod-" + string(rune('a'+i/26)) + string(rune('a'+i%26)), Pattern: `{"source":["x"]}`,
+		}))(t)
+	}
+	must(wiring.Apply(t.Context(), a.clients, a.w))(t)
+	if got := len(a.observe(t).Rules); got != 8 {
+		t.Errorf("observed %d rules, want 8", got)
+	}
+}

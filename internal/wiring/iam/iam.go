@@ -1,0 +1,148 @@
+// Package iam writes the least that Lifeboat's parts need of IAM, and who may
+// take their roles on. It is pure.
+//
+// What an action can be limited to is in the Service Authorization Reference:
+// ec2:Describe*, autoscaling:Describe* and events:List* know no resources, so
+// they are limited to the region.
+package iam
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+)
+
+// Document is a policy document.
+type Document struct {
+	Version   string
+	Statement []Statement
+}
+
+// Statement is one statement of a policy.
+type Statement struct {
+	Sid       string
+	Effect    string
+	Principal map[string]string `json:",omitempty"`
+	Action    []string
+	Resource  []string                     `json:",omitempty"`
+	Condition map[string]map[string]string `json:",omitempty"`
+}
+
+// Namespace and ServiceAccount are whose pods may take the controller's role on.
+const (
+	Namespace      = "lifeboat-system"
+	ServiceAccount = "lifeboat-controller"
+)
+
+func document(statements ...Statement) Document {
+	for i := range statements {
+		statements[i].Effect = "Allow"
+	}
+	return Document{Version: "2012-10-17", Statement: statements}
+}
+
+// everything is the resource of actions that know none.
+func everything() []string { return []string{"*"} }
+
+func inRegion(w wiring.Wiring) map[string]map[string]string {
+	return map[string]map[string]string{"StringEquals": {"aws:RequestedRegion": w.Region}}
+}
+
+// Controller is what lifeboatd controller needs. Whose credentials it has, it may
+// ask without a permission (STS API Reference, GetCallerIdentity). canary adds
+// what it needs to send probes: events of Lifeboat's own source, and of no other.
+func Controller(w wiring.Wiring, canary bool) Document {
+	d := document(
+		Statement{
+			Sid: "ReadTheQueue", Resource: []string{w.QueueARN()},
+			Action: []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"},
+		},
+		Statement{
+			Sid: "SeeInstances", Resource: everything(), Condition: inRegion(w),
+			Action: []string{
+				"ec2:DescribeInstances", "ec2:DescribeInstanceStatus", "ec2:DescribeSpotInstanceRequests",
+				"autoscaling:DescribeAutoScalingInstances", "autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks",
+			},
+		},
+		Statement{
+			Sid: "DiagnoseTheWiring", Resource: everything(), Condition: inRegion(w),
+			Action: []string{"events:ListRules", "events:ListRuleNamesByTarget", "events:TestEventPattern"},
+		},
+		Statement{
+			Sid: "DiagnoseTheRules", Resource: []string{w.RuleARN("*")},
+			Action: []string{"events:DescribeRule", "events:ListTargetsByRule"},
+		},
+	)
+	if canary {
+		d.Statement = append(d.Statement, sendProbes(w))
+	}
+	return d
+}
+
+func sendProbes(w wiring.Wiring) Statement {
+	return Statement{
+		Sid: "SendProbes", Effect: "Allow", Action: []string{"events:PutEvents"}, Resource: []string{w.BusARN()},
+		Condition: map[string]map[string]string{"StringEquals": {"events:source": wiring.ProbeSource}},
+	}
+}
+
+// Wire is what a person or a pipeline needs to run `lifeboat wire` for the
+// cluster: plan, apply and destroy. It reaches the cluster's queues and, since
+// roles come and go with releases, all rules that begin with its name.
+func Wire(w wiring.Wiring) Document {
+	rules := w.RuleARN(wiring.RulePrefix(w.Cluster) + "*")
+	return document(
+		Statement{
+			Sid: "Queues", Resource: []string{w.QueueARN(), w.DeadLetterARN()},
+			Action: []string{
+				"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags",
+				"sqs:CreateQueue", "sqs:SetQueueAttributes", "sqs:TagQueue", "sqs:DeleteQueue",
+			},
+		},
+		Statement{Sid: "FindRules", Resource: everything(), Condition: inRegion(w), Action: []string{"events:ListRules"}},
+		Statement{
+			Sid: "Rules", Resource: []string{rules},
+			Action: []string{
+				"events:ListTargetsByRule", "events:ListTagsForResource", "events:PutRule", "events:PutTargets",
+				"events:TagResource", "events:RemoveTargets", "events:DeleteRule",
+			},
+		},
+	)
+}
+
+// PodIdentity lets pods of the controller's service account, and of this cluster
+// only, take a role on (EKS User Guide, "Create IAM role with trust policy
+// required by EKS Pod Identity").
+func PodIdentity(w wiring.Wiring) Document {
+	return document(Statement{
+		Sid: "EKSPodIdentity", Principal: map[string]string{"Service": "pods.eks.amazonaws.com"},
+		Action: []string{"sts:AssumeRole", "sts:TagSession"},
+		Condition: map[string]map[string]string{"StringEquals": {
+			"aws:SourceAccount":                         w.Account,
+			"aws:RequestTag/eks-cluster-name":           w.Cluster,
+			"aws:RequestTag/kubernetes-namespace":       Namespace,
+			"aws:RequestTag/kubernetes-service-account": ServiceAccount,
+		}},
+	})
+}
+
+// UnknownIssuer stands where the cluster's OIDC issuer is not known.
+const UnknownIssuer = "OIDC_ISSUER"
+
+// WebIdentity lets the controller's service account take a role on through the
+// cluster's OIDC provider, which on EKS is called IRSA (EKS User Guide, "Assign
+// IAM roles to Kubernetes service accounts"). issuer is that of the cluster, with
+// or without https://.
+func WebIdentity(w wiring.Wiring, issuer string) Document {
+	issuer = cmp.Or(strings.TrimSuffix(strings.TrimPrefix(issuer, "https://"), "/"), UnknownIssuer)
+	return document(Statement{
+		Sid:       "WebIdentity",
+		Principal: map[string]string{"Federated": "arn:" + w.Partition + ":iam::" + w.Account + ":oidc-provider/" + issuer},
+		Action:    []string{"sts:AssumeRoleWithWebIdentity"},
+		Condition: map[string]map[string]string{"StringEquals": {
+			issuer + ":sub": "system:serviceaccount:" + Namespace + ":" + ServiceAccount,
+			issuer + ":aud": "sts.amazonaws.com",
+		}},
+	})
+}

@@ -1,0 +1,85 @@
+package queuepolicy
+
+import (
+	"slices"
+	"strings"
+)
+
+// condition is one operator on one key: it holds if any value compares.
+type condition struct {
+	key      string
+	values   []string
+	compare  func(pattern, text string) bool
+	negated  bool
+	ifExists bool
+	null     bool
+	// unknown is an operator that is not implemented: nobody can tell whether it
+	// holds.
+	unknown string
+}
+
+// comparisons are the operators that have a Not form.
+var comparisons = map[string]func(pattern, text string) bool{
+	"StringEquals":           func(pattern, text string) bool { return pattern == text },
+	"StringEqualsIgnoreCase": strings.EqualFold,
+	"StringLike":             glob,
+	"ArnEquals":              arnLike, // the same as ArnLike, by the IAM User Guide
+	"ArnLike":                arnLike,
+}
+
+func newCondition(operator, key string, values []string) condition {
+	c := condition{key: key, values: values}
+	name := strings.TrimPrefix(strings.TrimPrefix(operator, "ForAnyValue:"), "ForAllValues:")
+	name, c.ifExists = strings.CutSuffix(name, "IfExists")
+	switch name {
+	case "Bool":
+		c.compare = strings.EqualFold
+		return c
+	case "Null":
+		c.null = true
+		return c
+	}
+	positive := strings.Replace(name, "Not", "", 1)
+	c.negated = positive != name
+	if c.compare = comparisons[positive]; c.compare == nil {
+		c.unknown = operator
+	}
+	return c
+}
+
+// holds judges the condition. Without the key, negated operators hold and the
+// others do not, unless they end in IfExists.
+func (c condition) holds(context map[string]string) bool {
+	text, found := lookUp(context, c.key)
+	switch {
+	case c.null:
+		return slices.ContainsFunc(c.values, func(v string) bool { return strings.EqualFold(v, "true") != found })
+	case !found:
+		return c.negated || c.ifExists
+	}
+	return c.negated != slices.ContainsFunc(c.values, func(v string) bool { return c.compare(v, text) })
+}
+
+func lookUp(context map[string]string, key string) (string, bool) {
+	for name, value := range context {
+		if strings.EqualFold(name, key) {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// arnLike matches ARNs part by part, so that * does not reach over a colon of
+// the first five.
+func arnLike(pattern, text string) bool {
+	patterns, texts := strings.SplitN(pattern, ":", 6), strings.SplitN(text, ":", 6)
+	if len(patterns) != 6 || len(texts) != 6 {
+		return false
+	}
+	for i := range patterns {
+		if !glob(patterns[i], texts[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,230 @@
+package template
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
+)
+
+// terraform reads configuration in Terraform's JSON syntax (Terraform
+// documentation, "JSON Configuration Syntax").
+func (b *builder) terraform(file string, root map[string]any) {
+	m := newModule(b, file)
+	for _, block := range items(root["variable"]) {
+		for name, v := range object(block) {
+			if d, ok := first(v)["default"]; ok {
+				m.values["var."+name] = d
+			}
+		}
+	}
+	for _, block := range items(root["locals"]) {
+		for name, v := range object(block) {
+			m.values["local."+name] = v
+		}
+	}
+	m.blocks("", root["resource"])
+	m.blocks("data.", root["data"])
+	m.read()
+}
+
+// terraformShow reads what `terraform show -json` prints of a state or a plan
+// (Terraform documentation, "JSON Output Format").
+func (b *builder) terraformShow(file string, root map[string]any) {
+	m := newModule(b, file)
+	values := object(root["values"])
+	if values == nil {
+		values = object(root["planned_values"])
+	}
+	m.shown(object(values["root_module"]), 0)
+	// A plan does not know the ARNs yet; the configuration says what they refer to.
+	configuration := object(object(root["configuration"])["root_module"])
+	for _, r := range items(configuration["resources"]) {
+		m.refer(str(object(r)["address"]), object(object(r)["expressions"]))
+	}
+	m.read()
+}
+
+// module is a Terraform module: resources by address.
+type module struct {
+	*builder
+
+	file      string
+	resources map[string]map[string]any // such as aws_sqs_queue.main
+	values    map[string]any            // var.x and local.x
+	work      int
+}
+
+func newModule(b *builder, file string) *module {
+	return &module{builder: b, file: file, resources: map[string]map[string]any{}, values: map[string]any{}}
+}
+
+// blocks takes in {"aws_sqs_queue": {"main": {…}}}; every level may be a list.
+func (m *module) blocks(prefix string, v any) {
+	for _, types := range items(v) {
+		for kind, named := range object(types) {
+			for _, names := range items(named) {
+				for name, body := range object(names) {
+					if attributes := first(body); attributes != nil {
+						m.resources[prefix+kind+"."+name] = attributes
+					}
+				}
+			}
+		}
+	}
+}
+
+// deepestModule bounds how deep modules are looked into.
+const deepestModule = 20
+
+func (m *module) shown(in map[string]any, depth int) {
+	if depth > deepestModule {
+		return
+	}
+	for _, r := range items(in["resources"]) {
+		resource := object(r)
+		if address, values := str(resource["address"]), object(resource["values"]); address != "" && values != nil {
+			m.resources[address] = values
+		}
+	}
+	for _, child := range items(in["child_modules"]) {
+		m.shown(object(child), depth+1)
+	}
+}
+
+// refer gives a planned resource the references that stand for values which are
+// not known yet.
+func (m *module) refer(address string, expressions map[string]any) {
+	attributes := m.resources[address]
+	if attributes == nil {
+		return
+	}
+	for name, e := range expressions {
+		if references := items(object(e)["references"]); attributes[name] == nil && len(references) > 0 {
+			attributes[name] = "${" + str(references[0]) + "}"
+		}
+	}
+}
+
+// kindOf is the type of the resource at an address, which may be in a module and
+// counted: module.a.aws_sqs_queue.main[0].
+func kindOf(address string) string {
+	parts := strings.Split(address, ".")
+	for len(parts) > 2 && (parts[0] == "module" || parts[0] == "data") {
+		if parts[0] == "data" {
+			return "data." + parts[1]
+		}
+		parts = parts[2:]
+	}
+	return parts[0]
+}
+
+// read takes in the resources. Those that say how others are called come first.
+func (m *module) read() {
+	addresses := slices.Sorted(maps.Keys(m.resources))
+	for _, address := range addresses {
+		switch kindOf(address) {
+		case "aws_sqs_queue":
+			m.queue(address)
+		case "aws_cloudwatch_event_rule":
+			m.rule(address)
+		case "aws_kms_key":
+			m.setKey(jsonText(m.attribute(address, "policy")), m.named(address, "arn"), m.named(address, "key_id"), m.named(address, "id"))
+		}
+	}
+	for _, address := range addresses {
+		switch kindOf(address) {
+		case "aws_sqs_queue_policy":
+			m.policies = append(m.policies, attached{m.text(address, "queue_url"), jsonText(m.attribute(address, "policy"))})
+		case "aws_sqs_queue_redrive_policy":
+			if i, ok := m.handles[m.text(address, "queue_url")]; ok {
+				m.out.Queues[i].Redrive(m.text(address, "redrive_policy"))
+			}
+		case "aws_cloudwatch_event_target":
+			m.target(address)
+		case "aws_iam_policy", "aws_iam_role_policy", "aws_iam_user_policy":
+			m.grantsText(address)
+		}
+	}
+}
+
+// attribute is an attribute of a resource, resolved.
+func (m *module) attribute(address, name string) any {
+	return m.resolve(m.resources[address][name], 0)
+}
+
+func (m *module) text(address, name string) string { return str(m.attribute(address, name)) }
+
+// named is what a resource is known as: given by the state, or made from its name.
+func (m *module) named(address, attribute string) string {
+	return str(m.computed(address, attribute, 0))
+}
+
+func (m *module) queue(address string) {
+	q := snapshot.Queue{
+		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.file + ", " + address, Known: true, PolicyKnown: true,
+		Retention:   seconds(m.attribute(address, "message_retention_seconds"), snapshot.DefaultRetention),
+		Visibility:  seconds(m.attribute(address, "visibility_timeout_seconds"), snapshot.DefaultVisibility),
+		Delay:       seconds(m.attribute(address, "delay_seconds"), 0),
+		MaximumSize: number(m.attribute(address, "max_message_size"), snapshot.DefaultMaximumSize),
+		KMSKey:      m.text(address, "kms_master_key_id"),
+		FIFO:        truth(m.attribute(address, "fifo_queue"), false), ContentDeduplicated: truth(m.attribute(address, "content_based_deduplication"), false),
+	}
+	q.ManagedSSE = truth(m.attribute(address, "sqs_managed_sse_enabled"), q.KMSKey == "")
+	q.Redrive(jsonText(m.attribute(address, "redrive_policy")))
+	for name, value := range object(m.attribute(address, "tags")) {
+		if q.Tags == nil {
+			q.Tags = map[string]string{}
+		}
+		q.Tags[name] = str(value)
+	}
+	if policy := jsonText(m.attribute(address, "policy")); policy != "" {
+		m.setPolicy(&q, policy)
+	}
+	m.addQueue(q, m.named(address, "url"), m.named(address, "id"))
+	m.learnKnown(q.ARN)
+}
+
+// learnKnown takes the place from an ARN of a state.
+func (b *builder) learnKnown(arn string) {
+	if !strings.Contains(arn, "{") {
+		b.learn(arn)
+	}
+}
+
+func (m *module) rule(address string) {
+	pattern := m.attribute(address, "event_pattern")
+	if pattern == nil && m.resources[address]["schedule_expression"] != nil {
+		return
+	}
+	r := snapshot.Rule{
+		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.file + ", " + address, Bus: m.text(address, "event_bus_name"),
+		Enabled:      !strings.EqualFold(m.text(address, "state"), "DISABLED") && truth(m.attribute(address, "is_enabled"), true),
+		TargetsKnown: true,
+	}
+	m.setPattern(&r, pattern)
+	m.addRule(r)
+}
+
+func (m *module) target(address string) {
+	sqs, dead := first(m.attribute(address, "sqs_target")), first(m.attribute(address, "dead_letter_config"))
+	m.targets = append(m.targets, looseTarget{rule: m.text(address, "rule"), to: snapshot.Target{
+		ID: m.text(address, "target_id"), ARN: m.text(address, "arn"), RoleARN: m.text(address, "role_arn"),
+		Input: m.text(address, "input"), InputPath: m.text(address, "input_path"),
+		Transformed: len(items(m.attribute(address, "input_transformer"))) > 0,
+		GroupID:     str(sqs["message_group_id"]), DeadLetterARN: str(dead["arn"]),
+	}})
+	m.pieces++
+}
+
+// grantsText reads an IAM policy that is JSON in a string.
+func (m *module) grantsText(address string) {
+	documents, err := decode([]byte(jsonText(m.attribute(address, "policy"))))
+	if err != nil {
+		return // left open, or none: it says nothing about readers
+	}
+	for _, d := range documents {
+		m.grants(address, d)
+	}
+}

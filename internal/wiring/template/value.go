@@ -1,0 +1,82 @@
+package template
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// object is a value's fields, or none.
+func object(v any) map[string]any {
+	o, ok := v.(map[string]any)
+	if !ok {
+		return nil
+	}
+	return o
+}
+
+// items is a list, or a list of the one value. Terraform's JSON allows one block
+// to stand for a list of them.
+func items(v any) []any {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case []any:
+		return v
+	default:
+		return []any{v}
+	}
+}
+
+// first is the only block of a list of them.
+func first(v any) map[string]any {
+	if all := items(v); len(all) > 0 {
+		return object(all[0])
+	}
+	return nil
+}
+
+// str is a scalar's text; lists and objects have none.
+func str(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return ""
+}
+
+// jsonText is a document that is given as text or as a value.
+func jsonText(v any) string {
+	if v == nil {
+		return ""
+	}
+	if text, ok := v.(string); ok {
+		return text
+	}
+	return toJSON(v)
+}
+
+func number(v any, otherwise int) int {
+	n, err := strconv.Atoi(str(v))
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+func seconds(v any, otherwise time.Duration) time.Duration {
+	return time.Duration(number(v, int(otherwise/time.Second))) * time.Second
+}
+
+func truth(v any, otherwise bool) bool {
+	b, err := strconv.ParseBool(strings.ToLower(str(v)))
+	if err != nil {
+		return otherwise
+	}
+	return b
+}

@@ -1,0 +1,230 @@
+package wiring_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
+)
+
+// roleMatcher finds the roles of the rules that match an event.
+func roleMatcher(t *testing.T, rules []wiring.Rule) func(event []byte) []string {
+	t.Helper()
+	compiled := map[string]*pattern.Pattern{}
+	for _, r := range rules {
+		p, err := pattern.Compile([]byte(r.Pattern))
+		if err != nil {
+			t.Fatalf("rule %s: %v", r.Name, err)
+		}
+		compiled[r.Role] = p
+	}
+	return func(event []byte) []string {
+		t.Helper()
+		var by []string
+		for role, p := range compiled {
+			matched, err := p.Match(event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if matched {
+				by = append(by, role)
+			}
+		}
+		slices.Sort(by)
+		return by
+	}
+}
+
+// heard says which rule is to hear each sample; those with none are noise to us.
+func heard() map[string]string {
+	return map[string]string{
+		"spot-interruption-warning":         wiring.RoleSpotInterruption,
+		"rebalance-recommendation":          wiring.RoleRebalance,
+		"instance-state-change":             wiring.RoleStateChange,
+		"health-event":                      wiring.RoleHealth,
+		"health-abuse-event":                "",
+		"capacity-reservation-interruption": wiring.RoleCapacity,
+		"capacity-block-interruption":       wiring.RoleCapacity,
+		"capacity-block-expiration":         wiring.RoleCapacity,
+		"terminate-lifecycle-action":        wiring.RoleAutoScalingLifecycle,
+		"launch-lifecycle-action":           wiring.RoleAutoScalingLifecycle,
+		"instance-launch":                   "",
+		"instance-terminate":                wiring.RoleAutoScalingResult,
+		"instance-refresh":                  "",
+		"spot-request-fulfillment":          "",
+		"fleet-instance-change":             "",
+		"spot-fleet-instance-change":        "",
+		"fis-experiment-state-change":       "",
+		"cloudtrail-api-call":               wiring.RoleLifecycleFailure,
+	}
+}
+
+func TestEverySampleIsHeardByTheOneRuleItIsFor(t *testing.T) {
+	match := roleMatcher(t, wiring.Wanted("prod", "210987654321", "eu-west-1").Rules)
+	for _, sample := range pattern.Samples() {
+		role, known := heard()[sample.Name]
+		if !known {
+			t.Errorf("sample %s: say above which rule is to hear it", sample.Name)
+			continue
+		}
+		var want []string
+		if role != "" {
+			want = []string{role}
+		}
+		if diff := cmp.Diff(want, match(sample.JSON)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", sample.Name, diff)
+		}
+	}
+}
+
+func TestVariantsOfSamplesAreHeardOrNot(t *testing.T) {
+	match := roleMatcher(t, wiring.Wanted("prod", "210987654321", "eu-west-1").Rules)
+	for _, tc := range []struct{ sample, old, new, want string }{
+		{"instance-state-change", `"stopping"`, `"running"`, ""},
+		{"instance-state-change", `"stopping"`, `"pending"`, ""},
+		{"instance-state-change", `"stopping"`, `"stopped"`, wiring.RoleStateChange},
+		{"instance-state-change", `"stopping"`, `"shutting-down"`, wiring.RoleStateChange},
+		{"instance-state-change", `"stopping"`, `"terminated"`, wiring.RoleStateChange},
+		{"spot-interruption-warning", `"terminate"`, `"hibernate"`, wiring.RoleSpotInterruption},
+		{"rebalance-recommendation", "EC2 Instance Rebalance Recommendation", "EC2 Spot Instance Rebalance Recommended", wiring.RoleRebalance},
+		{"health-event", `"service": "EC2"`, `"service": "RDS"`, ""},
+		{"health-event", `"service": "EC2"`, `"service": "EBS"`, wiring.RoleHealth},
+		{"health-event", `"service": "EC2"`, `"service": "EKS"`, wiring.RoleHealth},
+		{"health-event", `"scheduledChange"`, `"issue"`, wiring.RoleHealth},
+		{"health-event", `"scheduledChange"`, `"accountNotification"`, wiring.RoleHealth},
+		{"health-event", `"scheduledChange"`, `"investigation"`, ""},
+		{"health-event", `"backupEvent": "false"`, `"backupEvent": "true"`, ""},
+		{"health-event", `"backupEvent": "false",`, ``, wiring.RoleHealth},
+		{"health-event", `"statusCode": "upcoming"`, `"statusCode": "closed"`, wiring.RoleHealth},
+		{"capacity-reservation-interruption", "EC2 Capacity Res", "EC2 Interruptible Capacity Res", wiring.RoleCapacity},
+		{"capacity-block-expiration", "Capacity Block Reservation Expiration", "Capacity Block Expiration", wiring.RoleCapacity},
+		{"instance-terminate", "Terminate Successful", "Terminate Unsuccessful", wiring.RoleAutoScalingResult},
+		{"instance-launch", "Launch Successful", "Launch Unsuccessful", wiring.RoleAutoScalingResult},
+		{"cloudtrail-api-call", `"errorCode": "ValidationException",`, ``, ""},
+		{"cloudtrail-api-call", `"CompleteLifecycleAction"`, `"RecordLifecycleActionHeartbeat"`, ""},
+		{"cloudtrail-api-call", `"aws.autoscaling"`, `"aws.ec2"`, ""},
+	} {
+		i := slices.IndexFunc(pattern.Samples(), func(s pattern.Sample) bool { return s.Name == tc.sample })
+		before := string(pattern.Samples()[i].JSON)
+		after := strings.Replace(before, tc.old, tc.new, 1)
+		if before == after {
+			t.Errorf("%s has no %s", tc.sample, tc.old)
+		}
+		if got := strings.Join(match([]byte(after)), " and "); got != tc.want {
+			t.Errorf("%s with %s: heard by %q, want %q", tc.sample, tc.new, got, tc.want)
+		}
+	}
+}
+
+func TestPatternsAreWithinLimitsAndFaultless(t *testing.T) {
+	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
+	roles, kinds := map[string]bool{}, map[string]bool{}
+	for _, r := range w.Rules {
+		if roles[r.Role] || r.Name != "lifeboat-prod-"+r.Role {
+			t.Errorf("rule %s has the role %s, which is there already: %v", r.Name, r.Role, roles[r.Role])
+		}
+		roles[r.Role] = true
+		for _, kind := range r.Kinds {
+			kinds[kind] = true
+			if !slices.Contains(notice.Kinds(), kind) {
+				t.Errorf("rule %s brings %s, which is no kind", r.Name, kind)
+			}
+		}
+		if len(r.Pattern) > pattern.MaxLength || r.Description == "" || len(r.Description) > 512 || len(r.Kinds) == 0 {
+			t.Errorf("rule %s: pattern of %d characters, description %q, kinds %v", r.Name, len(r.Pattern), r.Description, r.Kinds)
+		}
+		if r.Optional() != (r.Role == wiring.RoleLifecycleFailure) {
+			t.Errorf("rule %s: optional is %v", r.Name, r.Optional())
+		}
+		p, err := pattern.Compile([]byte(r.Pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range pattern.Lint(p).Findings {
+			t.Errorf("rule %s: %s", r.Name, f)
+		}
+	}
+	// Failed status checks are no event: only a poll sees them.
+	for _, kind := range notice.Kinds() {
+		if kinds[kind] == (kind == notice.KindInstanceStatus) {
+			t.Errorf("kind %s is brought by a rule: %v", kind, kinds[kind])
+		}
+	}
+}
+
+func TestAProbeGoesThroughItsOwnRuleOnly(t *testing.T) {
+	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
+	match := roleMatcher(t, w.Rules)
+	for _, r := range w.Rules {
+		probe, err := wiring.Probe(r, "probe-1", w.Cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		event, err := json.Marshal(map[string]any{
+			"version": "0", "id": "3f1c9a52-6d0b-4f0e-9d0a-7b6f0c2f4f01", "account": w.Account, "region": w.Region, "time": "2026-05-11T08:14:02Z",
+			"resources": []string{}, "source": probe.Source, "detail-type": probe.DetailType, "detail": probe.Detail,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{r.Role}, match(event)); diff != "" {
+			t.Errorf("probe of %s (-want +got):\n%s", r.Role, diff)
+		}
+		var detail struct {
+			Mark wiring.ProbeMark `json:"lifeboat-probe"`
+		}
+		if err := json.Unmarshal(probe.Detail, &detail); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(wiring.ProbeMark{ID: "probe-1", Cluster: "prod", Rule: r.Role}, detail.Mark); diff != "" {
+			t.Errorf("mark (-want +got):\n%s", diff)
+		}
+		if len(probe.DetailType) > 128 || probe.Source != wiring.ProbeSource || strings.HasPrefix(probe.Source, "aws.") {
+			t.Errorf("EventBridge would refuse %+v", probe)
+		}
+	}
+	if _, err := wiring.Probe(wiring.Rule{Name: "lifeboat-prod-old", Role: "old"}, "1", "prod"); err == nil {
+		t.Error("a rule without a known role has a probe")
+	}
+}
+
+func TestNamesFitWhateverTheClusterIsCalled(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	seen := map[string]string{}
+	for _, cluster := range []string{"prod", "k8s.example.com", "k8s-example-com", long, long + "y", strings.Repeat("x", 22), strings.Repeat("x", 23), "Ärger", "a_b"} {
+		w := wiring.Wanted(cluster, "210987654321", "eu-west-1")
+		names := []string{w.Queue.Name, w.DeadLetter.Name}
+		for _, r := range w.Rules {
+			names = append(names, r.Name)
+			if len(r.Name) > 64 {
+				t.Errorf("cluster %s: %q is too long for a rule", cluster, r.Name)
+			}
+			if !strings.HasPrefix(r.Name, wiring.RulePrefix(cluster)) {
+				t.Errorf("cluster %s: rule %s would not be found by its prefix %s", cluster, r.Name, wiring.RulePrefix(cluster))
+			}
+		}
+		for _, name := range names {
+			if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" || len(name) > 80 {
+				t.Errorf("cluster %s: %q is no name for a queue", cluster, name)
+			}
+			if other, ok := seen[name]; ok {
+				t.Errorf("clusters %s and %s share %s", cluster, other, name)
+			}
+			seen[name] = cluster
+		}
+	}
+	for region, want := range map[string]string{
+		"eu-west-1": "arn:aws:", "cn-north-1": "arn:aws-cn:", "us-gov-west-1": "arn:aws-us-gov:",
+	} {
+		if got := wiring.Wanted("prod", "210987654321", region).RuleARN("r"); got != fmt.Sprintf("%sevents:%s:210987654321:rule/r", want, region) {
+			t.Errorf("ARN in %s: %s", region, got)
+		}
+	}
+}
