@@ -1,16 +1,12 @@
-// Package lifeboatchart carries the manifests of the Helm chart that tools of
-// this repository install by themselves: the CRDs and the RBAC rules.
+// Package lifeboatchart carries the Helm chart itself, for what of this
+// repository installs it: internal/chart renders it.
 package lifeboatchart
 
 import "embed"
 
-// CRDs holds crds/*.yaml, generated from the Go types.
+// Files are the chart's files: Chart.yaml, values.yaml and its schema, the
+// templates, crds/*.yaml, generated from the Go types, and rbac/role.yaml,
+// generated from the markers beside the code that needs each right.
 //
-//go:embed crds/*.yaml
-var CRDs embed.FS
-
-// RBAC holds rbac/role.yaml, generated from the markers beside the code that
-// needs each right.
-//
-//go:embed rbac/*.yaml
-var RBAC embed.FS
+//go:embed Chart.yaml values.yaml values.schema.json crds rbac all:templates
+var Files embed.FS

@@ -30,7 +30,7 @@ func root() *cobra.Command {
 		Use: "lifeboatd", Short: "Gets pods off doomed nodes before they go down",
 		Version: version.String(), SilenceUsage: true, SilenceErrors: true,
 	}
-	cmd.AddCommand(controller())
+	cmd.AddCommand(controller(), agent())
 	return cmd
 }
 
@@ -45,6 +45,12 @@ func controller() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; in a pod leave it out")
 	f.StringVar(&c.QueueURL, "queue-url", os.Getenv("LIFEBOAT_QUEUE_URL"), "SQS queue that EventBridge delivers notices to [$LIFEBOAT_QUEUE_URL]")
+	f.StringVar(&c.ClusterName, "cluster-name", "", "what the cluster is called in its wiring (default: as the queue's name says)")
+	f.StringSliceVar(&c.Sources, "sources", []string{"sqs", "ec2", "autoscaling"}, "sources of notices that are listened to")
+	f.DurationVar(&c.SpotInterval, "spot-interval", 15*time.Second, "how often EC2 is asked about spot requests")
+	f.DurationVar(&c.StatusInterval, "status-interval", time.Minute, "how often EC2 is asked about scheduled events and status checks")
+	f.DurationVar(&c.StatusThreshold, "status-threshold", 2*time.Minute, "for how long a status check has to fail before that is a notice")
+	f.DurationVar(&c.AutoScalingInterval, "autoscaling-interval", 30*time.Second, "how often Auto Scaling is asked about groups")
 	f.StringVar(&c.Account, "account", "", "AWS account whose notices are taken in (default: the one in the queue's URL)")
 	f.StringVar(&c.Region, "region", "", "AWS region whose notices are taken in (default: the AWS SDK's)")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 is off")

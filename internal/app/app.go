@@ -1,5 +1,5 @@
 // Package app is where lifeboatd is put together: a manager, the loops, the
-// sources of notices. registry.go is the map of the product.
+// sources of notices; and the agent. registry.go is the map of the product.
 package app
 
 import (
@@ -26,6 +26,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
@@ -37,7 +38,7 @@ const leaseName = "lifeboat-controller"
 
 // Run runs the controller until ctx ends.
 func Run(ctx context.Context, c Config) error {
-	logger := newLogger(c)
+	logger := newLogger(c.Development, c.Verbosity)
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger.WithName("client-go"))
 
@@ -49,6 +50,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("configuring the AWS SDK: %w", err)
 	}
+	cloud = awshttp.Use(cloud)
 	if c.Region == "" {
 		c.Region = cloud.Region
 	}
@@ -81,7 +83,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err != nil {
 		return err
 	}
-	if err := addLoops(mgr, nodes, c); err != nil {
+	if err := addLoops(mgr, nodes, cloud, c); err != nil {
 		return fmt.Errorf("adding the loops: %w", err)
 	}
 	if err := addSources(mgr, nodes, cloud, c); err != nil {
@@ -139,10 +141,10 @@ func clusterConfig(kubeconfig string) (*rest.Config, error) {
 	return cluster, nil
 }
 
-func newLogger(c Config) logr.Logger {
-	options := &slog.HandlerOptions{Level: slog.Level(-c.Verbosity)}
+func newLogger(development bool, verbosity int) logr.Logger {
+	options := &slog.HandlerOptions{Level: slog.Level(-verbosity)}
 	var handler slog.Handler = slog.NewJSONHandler(os.Stderr, options)
-	if c.Development {
+	if development {
 		handler = slog.NewTextHandler(os.Stderr, options)
 	}
 	return logr.FromSlogHandler(handler)

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Config is what `lifeboatd controller` can be told.
@@ -14,6 +17,18 @@ type Config struct {
 	// Kubeconfig is a file to reach the cluster by; empty means the pod's own
 	// service account, or $KUBECONFIG.
 	Kubeconfig string
+	// Sources are the sources of notices that are listened to, by name. Empty
+	// means all.
+	Sources []string
+	// SpotInterval, StatusInterval and AutoScalingInterval are how often AWS is
+	// asked about spot requests, about instance status, and about groups.
+	SpotInterval, StatusInterval, AutoScalingInterval time.Duration
+	// StatusThreshold is for how long a status check has to fail before that
+	// is a notice.
+	StatusThreshold time.Duration
+	// ClusterName is what the cluster is called in its wiring. Empty means as the
+	// queue's name says, if it is lifeboat-<cluster>.
+	ClusterName string
 	// QueueURL is the SQS queue that EventBridge delivers notices to.
 	QueueURL string
 	// Account is the AWS account whose notices are taken in. Empty means the
@@ -42,12 +57,18 @@ var account = regexp.MustCompile(`^\d{12}$`)
 
 // complete fills in what follows from the rest, or says what is missing.
 func (c Config) complete() (Config, error) {
-	if c.QueueURL == "" {
-		return c, errors.New("no source of notices: give the SQS queue with --queue-url or LIFEBOAT_QUEUE_URL")
+	if len(c.Sources) == 0 {
+		c.Sources = sourceNames()
+	}
+	if err := c.checkSources(); err != nil {
+		return c, err
 	}
 	u, err := url.Parse(c.QueueURL)
-	if err != nil || u.Host == "" {
+	if c.QueueURL != "" && (err != nil || u.Host == "") {
 		return c, fmt.Errorf("--queue-url %q is not a queue URL: write it as `aws sqs get-queue-url` prints it", c.QueueURL)
+	}
+	if c.ClusterName == "" {
+		c.ClusterName = clusterOf(c.QueueURL)
 	}
 	if c.Account == "" {
 		// https://sqs.<region>.amazonaws.com/<account>/<name>
@@ -65,4 +86,28 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("--ttl %s is too short: write at least 1m", c.TTL)
 	}
 	return c, nil
+}
+
+// checkSources checks what is said of the sources of notices.
+func (c Config) checkSources() error {
+	for _, name := range c.Sources {
+		if !slices.Contains(sourceNames(), name) {
+			return fmt.Errorf("--sources: there is no source %q: write some of %s", name, strings.Join(sourceNames(), ","))
+		}
+	}
+	if c.QueueURL == "" && slices.Contains(c.Sources, notice.SourceQueue) {
+		return errors.New("no queue to take notices from: give the SQS queue with --queue-url or LIFEBOAT_QUEUE_URL, or leave sqs out of --sources")
+	}
+	for _, f := range []struct {
+		name     string
+		interval time.Duration
+	}{
+		{"--spot-interval", c.SpotInterval}, {"--status-interval", c.StatusInterval},
+		{"--status-threshold", c.StatusThreshold}, {"--autoscaling-interval", c.AutoScalingInterval},
+	} {
+		if f.interval != 0 && (f.interval < time.Second || f.interval > time.Hour) { // zero: the source's own default
+			return fmt.Errorf("%s %s is out of range: write a duration from 1s to 1h", f.name, f.interval)
+		}
+	}
+	return nil
 }

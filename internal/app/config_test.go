@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func good() Config {
@@ -45,6 +47,9 @@ func TestWrongConfigurationSaysWhatToWrite(t *testing.T) {
 		"a margin below 0": {func(c *Config) { c.Margin = -time.Second }, "--margin"},
 		"a margin of 1 h":  {func(c *Config) { c.Margin = time.Hour }, "--margin"},
 		"no time to keep":  {func(c *Config) { c.TTL = 0 }, "--ttl"},
+		"no such source":   {func(c *Config) { c.Sources = []string{"sqs", "smoke"} }, `"smoke": write some of sqs,ec2,autoscaling`},
+		"asked too often":  {func(c *Config) { c.SpotInterval = time.Millisecond }, "--spot-interval"},
+		"a patience of 0":  {func(c *Config) { c.StatusThreshold = -time.Second }, "--status-threshold"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,5 +59,32 @@ func TestWrongConfigurationSaysWhatToWrite(t *testing.T) {
 				t.Errorf("error %v does not speak of %q", err, tc.says)
 			}
 		})
+	}
+}
+
+func TestAQueueIsNeededByItsSourceAlone(t *testing.T) {
+	c := good()
+	c.QueueURL, c.Sources = "", []string{"ec2"}
+	if _, err := c.complete(); err != nil {
+		t.Errorf("without the queue and its source: %v", err)
+	}
+	c.Sources = nil
+	if _, err := c.complete(); err == nil {
+		t.Error("all sources, and no queue: no error")
+	}
+	c = good()
+	if got, err := c.complete(); err != nil || len(got.Sources) != 3 {
+		t.Errorf("sources %v, error %v", got.Sources, err)
+	}
+}
+
+func TestWhereSourcesRun(t *testing.T) {
+	got := map[string]bool{}
+	for _, r := range sources() {
+		got[r.name] = placed{where: r.where}.NeedLeaderElection()
+	}
+	want := map[string]bool{"sqs": false, "ec2": true, "autoscaling": true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("on the leader alone (-want +got):\n%s", diff)
 	}
 }

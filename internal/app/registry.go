@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,31 +14,46 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/unheard"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/podwatch"
 )
 
-// sources makes the sources of notices: one line for each.
-func sources(r *intake.Recorder, m *intake.Metrics, cloud aws.Config, c Config) ([]intake.Source, error) {
-	queue, err := sqs.New(c.QueueURL, sqs.NewClient(cloud), r, sqs.Options{Metrics: m})
-	if err != nil {
-		return nil, err
+// sources are the sources of notices: a line for each. What polls AWS runs on
+// the leader alone, so that replicas do not multiply its cost.
+func sources() []registered {
+	return []registered{
+		{notice.SourceQueue, everywhere, func(d deps) (intake.Source, error) {
+			return sqs.New(d.QueueURL, sqs.NewClient(d.cloud), d.recorder, sqs.Options{
+				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith,
+			})
+		}},
+		{notice.SourceEC2, onLeader, func(d deps) (intake.Source, error) {
+			return ec2.New(ec2.NewAPI(d.cloud), d.nodes, d.recorder, ec2.Options{
+				SpotInterval: d.SpotInterval, StatusInterval: d.StatusInterval, Threshold: d.StatusThreshold,
+				Reader: d.reader, Metrics: d.metrics,
+			}), nil
+		}},
+		{notice.SourceAutoScaling, onLeader, func(d deps) (intake.Source, error) {
+			return autoscaling.New(autoscaling.NewAPI(d.cloud), d.recorder, autoscaling.Options{
+				Interval: d.AutoScalingInterval, Reader: d.reader, Metrics: d.metrics,
+			}), nil
+		}},
 	}
-	return []intake.Source{
-		queue,
-	}, nil
 }
 
 // addLoops adds the control loops, which run on the leader alone.
-func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, c Config) error {
+func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Config) error {
 	kube, err := kubernetes.NewForConfig(mgr.GetConfig())
 	if err != nil {
 		return err
@@ -57,44 +73,45 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, c Config) error {
 		Client: mgr.GetClient(), Nodes: nodes, Pods: pods, Metrics: loopMetrics,
 		Events: mgr.GetEventRecorder("lifeboat"), Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
 	})
+	listening, err := unheard.New(unheard.Options{
+		Client: mgr.GetClient(), Events: mgr.GetEventRecorder("lifeboat"), Cause: causeOf(cloud, c), Clock: time.Now,
+		Registerer: metrics.Registry,
+	})
+	if err != nil {
+		return err
+	}
 	return errors.Join(
 		loop.Register(mgr, changed),
+		listening.Register(mgr),
 		orphan.New(mgr.GetClient(), pods.Forget).Register(mgr),
 		policy.New(mgr.GetClient()).Register(mgr),
 	)
 }
 
-// addSources adds the sources of notices, which run on every replica.
+// addSources adds the sources of notices that the configuration names.
 func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Config) error {
 	intakeMetrics, err := intake.NewMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	recorder := intake.NewRecorder(mgr.GetClient(), nodes, intake.Options{
-		Account: c.Account, Region: c.Region, Live: mgr.GetAPIReader(), Metrics: intakeMetrics, Clock: time.Now,
+		Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Live: mgr.GetAPIReader(), Metrics: intakeMetrics, Clock: time.Now,
 	})
-	list, err := sources(recorder, intakeMetrics, cloud, c)
-	if err != nil {
-		return err
-	}
-	for _, source := range list {
-		if err := mgr.Add(everywhere{source}); err != nil {
-			return fmt.Errorf("adding source %s: %w", source.Name(), err)
+	d := deps{Config: c, cloud: cloud, nodes: nodes, reader: mgr.GetClient(), recorder: recorder, metrics: intakeMetrics}
+	for _, r := range sources() {
+		if !slices.Contains(c.Sources, r.name) {
+			continue
+		}
+		source, err := r.build(d)
+		if err != nil {
+			return fmt.Errorf("making source %s: %w", r.name, err)
+		}
+		if err := mgr.Add(placed{source, r.where}); err != nil {
+			return fmt.Errorf("adding source %s: %w", r.name, err)
 		}
 	}
 	return nil
 }
-
-// everywhere runs a source on every replica, leader or not.
-type everywhere struct{ intake.Source }
-
-var _ manager.LeaderElectionRunnable = everywhere{}
-
-// Start runs the source until ctx ends.
-func (e everywhere) Start(ctx context.Context) error { return e.Run(ctx) }
-
-// NeedLeaderElection says that it does not.
-func (everywhere) NeedLeaderElection() bool { return false }
 
 // cachesSynced is ready once the picture of the cluster is whole.
 func cachesSynced(mgr ctrl.Manager) healthz.Checker {

@@ -11,7 +11,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/process"
@@ -37,19 +36,12 @@ func TestAnotherReplicaTakesOverFromAKilledLeader(t *testing.T) {
 	books.check(t, doomed, pods, record)
 }
 
-// replica starts lifeboatd with leader election, as the user that RBAC knows.
+// replica starts lifeboatd with leader election, as the chart's ServiceAccount.
 func (r *rig) replica(name string) *process.Process {
 	r.t.Helper()
 	st, dir := r.State(), r.t.TempDir()
-	config, err := clientcmd.LoadFromFile(st.Kubeconfig)
+	kubeconfig, err := r.ControllerKubeconfig(r.t.Context())
 	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, user := range config.AuthInfos {
-		user.Impersonate = "lifeboatd"
-	}
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		r.t.Fatal(err)
 	}
 	health, err := process.FreeAddress()

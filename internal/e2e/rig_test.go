@@ -62,12 +62,17 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigWith(t, sandbox.Options{})
+}
+
+// newRigWith is a rig of a sandbox with some options of its own.
+func newRigWith(t *testing.T, o sandbox.Options) *rig {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("SKIPPED: -short leaves out the tests that start a real control plane")
 	}
-	s, err := sandbox.New(sandbox.Options{
-		Name: "e2e", Dir: filepath.Join(t.TempDir(), "s"), BootDelay: 200 * time.Millisecond, Lifeboatd: lifeboatd,
-	})
+	o.Name, o.Dir, o.BootDelay, o.Lifeboatd = "e2e", filepath.Join(t.TempDir(), "s"), 200*time.Millisecond, lifeboatd
+	s, err := sandbox.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,8 +51,11 @@ var (
 // Valid reports whether the probe can be answered.
 func (p Probe) Valid() bool { return probeID.MatchString(p.ID) && probeRule.MatchString(p.Rule) }
 
-// Answer writes down that a probe has come.
+// Answer writes down that a probe of this cluster has come.
 func (r *Recorder) Answer(ctx context.Context, p Probe) error {
+	if isOther(p.Cluster, r.o.Cluster) {
+		return nil // each cluster's rules match the probes of all
+	}
 	now := r.o.Clock()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return r.answer(ctx, p, now) })
 	if err != nil {

@@ -42,6 +42,9 @@ type Options struct {
 	// say is not refused. Give them wherever they are known: the account is
 	// what keeps out messages that others send to the queue.
 	Account, Region string
+	// Cluster is this cluster's name: probes of others are passed over. Empty is
+	// not checked.
+	Cluster string
 	// Live reads past a cache, after a write has shown that the cache is
 	// behind. Nil: the client itself.
 	Live client.Reader

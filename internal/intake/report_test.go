@@ -111,6 +111,11 @@ func TestProbesAreAnswered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	o := options()
+	o.Cluster = "ours"
+	if err := intake.NewRecorder(c, oneNode(), o).Answer(t.Context(), intake.Probe{ID: "p-4", Rule: "health", Cluster: "theirs"}); err != nil {
+		t.Fatal(err)
+	}
 	var lease coordinationv1.Lease
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: intake.ProbeNamespace, Name: intake.ProbeLease}, &lease); err != nil {
 		t.Fatal(err)

@@ -81,6 +81,13 @@ func AllWithdrawn(notices []v1alpha1.Notice, since time.Time) bool {
 	return withdrawn
 }
 
+// Finished reports whether nothing is left to do about a record: it was
+// completed, and nothing was heard since but that something is over.
+func Finished(in *v1alpha1.Interruption) bool {
+	done := in.Status.CompletionTime
+	return done != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return counts(&n, done.Time) })
+}
+
 // Ruling returns the notice that rules among those that count, which are those
 // received after since and not withdrawn: one
 // that says the instance is already going or gone, else the one with the

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 )
 
 // cloud is the AWS emulator, on a port that can be out of order for a while.
@@ -51,6 +52,7 @@ func (c *cloud) config() aws.Config {
 	return aws.Config{
 		Region:       c.server.Region(),
 		BaseEndpoint: aws.String(c.endpoint()),
+		HTTPClient:   awshttp.NewClient(),
 		Credentials:  credentials.NewStaticCredentialsProvider(accessKeyID, secretAccessKey, ""),
 	}
 }

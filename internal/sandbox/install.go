@@ -1,112 +1,88 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	lifeboatchart "github.com/lifeboat-dev/lifeboat/charts/lifeboat"
+	"github.com/lifeboat-dev/lifeboat/internal/chart"
 )
 
-const (
-	lifeboatNamespace = "lifeboat-system"
-	lifeboatUser      = "lifeboatd"
-)
-
-// install puts the CRDs into the cluster, and what lifeboatd needs to be allowed
-// in it: its own role, bound to an identity of its own, and nothing more.
+// install installs the chart as `helm install` would, but for its workloads:
+// the sandbox has no container runtime, so lifeboatd runs as a process, with the
+// arguments and the ServiceAccount of the chart's Deployment.
 func (s *Sandbox) install(ctx context.Context, detail func(string)) error {
 	c, err := client.New(s.RESTConfig(), client.Options{})
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	crds, err := createAll(ctx, c, lifeboatchart.CRDs)
+	m, err := chart.Render(ctx, chart.Options{Values: s.chartValues(), Cluster: s.RESTConfig()})
 	if err != nil {
 		return err
 	}
-	if err := create(ctx, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: lifeboatNamespace}}); err != nil {
-		return err
-	}
-	roles, err := createAll(ctx, c, lifeboatchart.RBAC)
+	s.controllerArgs, err = controllerArgs(m.Objects)
 	if err != nil {
 		return err
 	}
-	for _, r := range roles {
-		if err := create(ctx, c, bindingOf(r)); err != nil {
-			return err
+	if err := applyAll(ctx, c, m.CRDs); err != nil {
+		return err
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: chart.Namespace}}
+	if err := client.IgnoreAlreadyExists(c.Create(ctx, ns)); err != nil {
+		return fmt.Errorf("creating the namespace: %w", err)
+	}
+	objects := slices.DeleteFunc(m.Objects, isWorkload)
+	if err := applyAll(ctx, c, objects); err != nil {
+		return err
+	}
+	detail(fmt.Sprintf("%d CRDs and %d objects of the Helm chart", len(m.CRDs), len(objects)))
+	return waitEstablished(ctx, c, m.CRDs)
+}
+
+// chartValues are what a user would write in a values file. The image is named
+// and never pulled.
+func (s *Sandbox) chartValues() map[string]any {
+	st := s.State()
+	return map[string]any{
+		"image": map[string]any{"repository": lifeboatPart},
+		"aws":   map[string]any{"queueURL": st.QueueURL, "account": st.Account, "region": st.Region},
+	}
+}
+
+// isWorkload tells the objects of which Kubernetes would make pods.
+func isWorkload(obj *unstructured.Unstructured) bool {
+	return obj.GetKind() == "Deployment" || obj.GetKind() == "DaemonSet"
+}
+
+// controllerArgs are the arguments of lifeboatd in the chart's Deployment.
+func controllerArgs(objects []*unstructured.Unstructured) ([]string, error) {
+	for _, obj := range objects {
+		if obj.GetKind() != "Deployment" {
+			continue
 		}
+		var d appsv1.Deployment
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &d); err != nil {
+			return nil, fmt.Errorf("reading the chart's Deployment: %w", err)
+		}
+		return d.Spec.Template.Spec.Containers[0].Args, nil
 	}
-	detail(fmt.Sprintf("%d CRDs, %d roles for the user %s", len(crds), len(roles), lifeboatUser))
-	return waitEstablished(ctx, c, crds)
+	return nil, fmt.Errorf("reading the chart: it has no Deployment")
 }
 
-// bindingOf binds a role, of the cluster or of a namespace, to lifeboatd.
-func bindingOf(role *unstructured.Unstructured) client.Object {
-	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: role.GetKind(), Name: role.GetName()}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: lifeboatUser}}
-	named := metav1.ObjectMeta{Name: role.GetName(), Namespace: role.GetNamespace()}
-	if role.GetNamespace() == "" {
-		return &rbacv1.ClusterRoleBinding{ObjectMeta: named, RoleRef: ref, Subjects: subjects}
-	}
-	return &rbacv1.RoleBinding{ObjectMeta: named, RoleRef: ref, Subjects: subjects}
-}
-
-// createAll creates the objects of every YAML file, in order.
-func createAll(ctx context.Context, c client.Client, files fs.FS) ([]*unstructured.Unstructured, error) {
-	paths, err := fs.Glob(files, "*/*.yaml")
-	if err != nil {
-		return nil, fmt.Errorf("listing manifests: %w", err)
-	}
-	var out []*unstructured.Unstructured
-	for _, path := range paths {
-		text, err := fs.ReadFile(files, path)
+// applyAll applies objects in order, under the name that Helm uses.
+func applyAll(ctx context.Context, c client.Client, objects []*unstructured.Unstructured) error {
+	for _, obj := range objects {
+		err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("helm"), client.ForceOwnership)
 		if err != nil {
-			return nil, fmt.Errorf("reading a manifest: %w", err)
+			return fmt.Errorf("applying %s %s: %w", obj.GetKind(), obj.GetName(), err)
 		}
-		objects, err := decodeAll(text)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", path, err)
-		}
-		for _, obj := range objects {
-			if err := create(ctx, c, obj); err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
-		}
-		out = append(out, objects...)
-	}
-	return out, nil
-}
-
-// decodeAll reads every document of a YAML file.
-func decodeAll(text []byte) ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
-	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text)); ; {
-		obj := &unstructured.Unstructured{}
-		if err := decoder.Decode(&obj.Object); errors.Is(err, io.EOF) {
-			return out, nil
-		} else if err != nil {
-			return nil, err
-		}
-		if len(obj.Object) > 0 {
-			out = append(out, obj)
-		}
-	}
-}
-
-func create(ctx context.Context, c client.Client, obj client.Object) error {
-	if err := c.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating %s: %w", obj.GetName(), err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func (s *Sandbox) firstLifeboat(ctx context.Context, detail func(string)) error 
 // ends, and returns when it is ready. It does nothing if it runs.
 func (s *Sandbox) StartLifeboat(ctx context.Context) error {
 	if s.lifeboat == nil {
-		k, err := s.newLifeboat()
+		k, err := s.newLifeboat(ctx)
 		if err != nil {
 			return err
 		}
@@ -45,6 +46,16 @@ func (s *Sandbox) StartLifeboat(ctx context.Context) error {
 	return waitFor(ctx, "lifeboatd to become ready", func(ctx context.Context) (bool, error) {
 		return ready(ctx, s.lifeboatAddr), s.lifeboatTrouble()
 	})
+}
+
+// RestartLifeboat starts lifeboatd with other arguments in place of
+// Options.LifeboatdArgs, stopping it first if it runs.
+func (s *Sandbox) RestartLifeboat(ctx context.Context, args ...string) error {
+	if err := s.StopLifeboat(); err != nil {
+		return fmt.Errorf("stopping lifeboatd: %w", err)
+	}
+	s.lifeboat, s.opts.LifeboatdArgs = nil, args
+	return s.StartLifeboat(ctx)
 }
 
 // StopLifeboat stops lifeboatd in an orderly way, until it is started again.
@@ -72,12 +83,14 @@ func (s *Sandbox) LifeboatLog() string { return s.path("lifeboatd.log") }
 
 const lifeboatPart = "lifeboatd"
 
-func (s *Sandbox) newLifeboat() (*keeper, error) {
+// newLifeboat is lifeboatd as the chart's Deployment has it: with its arguments,
+// but for addresses, and its identity.
+func (s *Sandbox) newLifeboat(ctx context.Context) (*keeper, error) {
 	program, err := findLifeboatd(s.opts.Lifeboatd)
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := s.cluster.UserKubeconfig(lifeboatUser)
+	kubeconfig, err := s.ControllerKubeconfig(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,24 +102,19 @@ func (s *Sandbox) newLifeboat() (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := s.State()
-	args := append([]string{
-		"controller",
+	// Of a flag that is given twice the last counts.
+	args := slices.Concat(s.controllerArgs, []string{
 		"--kubeconfig=" + kubeconfig,
-		"--queue-url=" + st.QueueURL,
-		"--account=" + st.Account,
-		"--region=" + st.Region,
 		"--health-probe-bind-address=" + health,
 		"--metrics-bind-address=" + metrics,
 		// One replica: a lease would only make the next one wait after a kill.
 		"--leader-elect=false",
-		"--leader-election-namespace=" + lifeboatNamespace,
-	}, s.opts.LifeboatdArgs...)
+	}, s.opts.LifeboatdArgs)
 	part := Part{Name: lifeboatPart, Address: "http://" + metrics + "/metrics", Log: s.LifeboatLog()}
 	started := func(pid int) { s.partStarted(part, pid) }
 	s.lifeboatAddr = health
 	options := process.Options{
-		Name: lifeboatPart, Path: program, Args: args, Env: lifeboatEnv(st), Dir: s.opts.Dir, LogFile: s.LifeboatLog(),
+		Name: lifeboatPart, Path: program, Args: args, Env: lifeboatEnv(s.State()), Dir: s.opts.Dir, LogFile: s.LifeboatLog(),
 	}
 	return &keeper{
 		name: lifeboatPart, log: s.log, started: started,
@@ -114,19 +122,25 @@ func (s *Sandbox) newLifeboat() (*keeper, error) {
 	}, nil
 }
 
-// lifeboatEnv is the environment without a developer's own AWS and Kubernetes,
-// which lifeboatd must not find by mistake.
+// lifeboatEnv is what lifeboatd finds in its environment.
 func lifeboatEnv(st State) []string {
+	env := bareEnv()
+	for _, v := range st.Env()[1:] { // its kubeconfig is its own
+		env = append(env, v.Name+"="+v.Value)
+	}
+	return append(env, "AWS_EC2_METADATA_DISABLED=true")
+}
+
+// bareEnv is the environment without a developer's own AWS and Kubernetes, which
+// no part must find by mistake.
+func bareEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "AWS_") && !strings.HasPrefix(kv, "KUBE") {
 			env = append(env, kv)
 		}
 	}
-	for _, v := range st.Env()[1:] { // its kubeconfig is its own
-		env = append(env, v.Name+"="+v.Value)
-	}
-	return append(env, "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null")
+	return append(env, "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null")
 }
 
 // lifeboatTrouble is what its last end has to say, if it keeps ending.

@@ -35,6 +35,11 @@ type Options struct {
 	Lifeboatd string
 	// LifeboatdArgs are added to its command line.
 	LifeboatdArgs []string
+	// Agents runs an agent for every node, with AgentArgs added to its command line.
+	Agents    bool
+	AgentArgs []string
+	// APIServerArgs are more flags of the API server, as --name=value.
+	APIServerArgs []string
 	// NoLifeboat leaves lifeboatd out, until StartLifeboat.
 	NoLifeboat bool
 	// Progress hears of every step of coming up and going down. It may be nil.

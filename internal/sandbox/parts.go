@@ -36,6 +36,7 @@ func (s *Sandbox) ensurePrograms(ctx context.Context, detail func(string)) error
 func (s *Sandbox) startControlPlane(ctx context.Context, detail func(string)) error {
 	cluster, err := controlplane.Start(ctx, controlplane.Options{
 		Binary: s.programs.Kubernetes, Dir: s.path("control-plane"), NodeMonitorGracePeriod: nodeGrace,
+		APIServerArgs: s.opts.APIServerArgs,
 	})
 	if err != nil {
 		return err
@@ -73,7 +74,15 @@ func (s *Sandbox) startMachines(ctx context.Context, detail func(string)) error 
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	sim := machines.New(s.EC2(), client, machines.Options{BootDelay: s.opts.BootDelay, Region: s.opts.Region, Log: s.log})
+	s.agents = newAgents(s)
+	sim := machines.New(s.EC2(), client, machines.Options{
+		BootDelay: s.opts.BootDelay, Region: s.opts.Region, Log: s.log, Running: s.agents.want,
+	})
+	if s.opts.Agents {
+		if err := s.StartAgents(); err != nil {
+			return err
+		}
+	}
 	s.machines = inBackground(sim.Run)
 	detail(fmt.Sprintf("nodes register %s after launch", s.opts.BootDelay))
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"k8s.io/client-go/rest"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
@@ -39,9 +40,12 @@ type Sandbox struct {
 	cloud        *cloud
 	cluster      *controlplane.ControlPlane
 	machines     *background
+	agents       *agents
 	kwok         *keeper
 	lifeboat     *keeper // nil until it was started once
 	lifeboatAddr string  // of its /readyz
+
+	controllerArgs []string // as the chart has them
 
 	mu    sync.Mutex // guards state
 	state State
@@ -84,9 +88,9 @@ func (s *Sandbox) up(ctx context.Context) error {
 		{"programs", s.ensurePrograms},
 		{"control plane", s.startControlPlane},
 		{"AWS emulator", s.startCloud},
-		{"CRDs and RBAC", s.install},
-		{"machines", s.startMachines},
 		{"wiring", s.wire},
+		{"chart", s.install}, // after the wiring: the queue's URL is one of its values
+		{"machines", s.startMachines},
 		{"lifeboatd", s.firstLifeboat},
 	} {
 		err := s.opts.run(step.name, func(detail func(string)) error { return step.do(ctx, detail) })
@@ -138,6 +142,7 @@ func (s *Sandbox) Down() error {
 		if s.machines != nil {
 			errs = append(errs, s.machines.stop())
 		}
+		errs = append(errs, s.StopAgents())
 		if s.kwok != nil {
 			errs = append(errs, s.kwok.stop())
 		}
@@ -170,6 +175,9 @@ func (s *Sandbox) State() State {
 
 // EC2 is the emulated EC2 itself.
 func (s *Sandbox) EC2() *ec2.State { return s.cloud.server.States.EC2 }
+
+// AWS is the emulator with all its services.
+func (s *Sandbox) AWS() *awsemu.Server { return s.cloud.server }
 
 // RESTConfig is the administrator's way to the API server.
 func (s *Sandbox) RESTConfig() *rest.Config { return s.cluster.RESTConfig() }

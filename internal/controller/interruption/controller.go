@@ -19,6 +19,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -62,7 +63,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 		return reconcile.Result{}, nil
 	}
 	now := c.Clock()
-	if finished(in) {
+	if notice.Finished(in) {
 		c.Pods.Forget(in.Status.NodeName)
 		return c.expire(ctx, in, now)
 	}
@@ -99,21 +100,6 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 		return reconcile.Result{}, err // the queue backs off
 	}
 	return wake(now, outcome.wake), nil
-}
-
-// finished reports whether nothing is left to do: the record was completed and
-// nothing was heard since but that it is over.
-func finished(in *v1alpha1.Interruption) bool {
-	done := in.Status.CompletionTime
-	if done == nil {
-		return false
-	}
-	for _, n := range in.Spec.Notices {
-		if n.ReceivedTime.After(done.Time) && !n.Withdrawn {
-			return false
-		}
-	}
-	return true
 }
 
 // expire deletes a finished record once it has been kept long enough.

@@ -169,7 +169,7 @@ func (c *Controller) uncordoned(ctx context.Context, in *v1alpha1.Interruption, 
 	}
 	for i := range all.Items {
 		other := &all.Items[i]
-		if other.Name == in.Name || finished(other) || !fresh(other, now) || !mayDrain(other) {
+		if other.Name == in.Name || notice.Finished(other) || !fresh(other, now) || !mayDrain(other) {
 			continue
 		}
 		node, err := c.Nodes.NodeByInstance(ctx, other.Spec.InstanceID)

@@ -21,17 +21,19 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions/status,verbs=patch
-// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptionpolicies,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptionpolicies,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch;patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
-// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=get;create;update
+// +kubebuilder:rbac:groups="",namespace=lifeboat-system,resources=events,verbs=create;patch
 
 // concurrency is how many interruptions are worked on at the same time. Passes
 // are short and mostly wait for the API server, whose priority and fairness is
@@ -107,7 +109,7 @@ func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Inte
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
-		if in := &list.Items[i]; !finished(in) && matches(in) {
+		if in := &list.Items[i]; !notice.Finished(in) && matches(in) {
 			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: in.Name}})
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Controller looks after marked nodes.
@@ -40,12 +41,12 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("orphan").
 		Watches(&corev1.Node{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(markChanged)).
-		Watches(&v1alpha1.Interruption{}, handler.EnqueueRequestsFromMapFunc(nodeOf), builder.WithPredicates(deleted)).
+		Watches(&v1alpha1.Interruption{}, handler.EnqueueRequestsFromMapFunc(nodeOf), builder.WithPredicates(ended)).
 		Complete(reconcile.Func(c.Reconcile))
 }
 
 // Reconcile puts the node back if it is marked and no record of its instance
-// is there.
+// is there that is in work.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var node corev1.Node
 	if err := c.client.Get(ctx, req.NamespacedName, &node); err != nil {
@@ -60,20 +61,28 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	var record v1alpha1.Interruption
 	err := c.client.Get(ctx, types.NamespacedName{Name: nodeindex.InstanceID(&node)}, &record)
-	if err == nil || !apierrors.IsNotFound(err) {
-		return reconcile.Result{}, err
+	switch {
+	case err == nil && !notice.Finished(&record):
+		return reconcile.Result{}, nil
+	case client.IgnoreNotFound(err) != nil:
+		return reconcile.Result{}, fmt.Errorf("reading the interruption: %w", err)
 	}
 	c.forget(node.Name)
 	if _, err := action.PutBack(ctx, c.client, &node); err != nil {
 		return reconcile.Result{}, err
 	}
-	log.FromContext(ctx).Info("put back a node that has no Interruption")
+	log.FromContext(ctx).Info("put back a node that has no Interruption in work")
 	return reconcile.Result{}, nil
 }
 
 func marked(o client.Object) bool {
 	_, ok := o.GetAnnotations()[v1alpha1.AnnotationBefore]
 	return ok
+}
+
+func isFinished(o client.Object) bool {
+	record, ok := o.(*v1alpha1.Interruption)
+	return ok && notice.Finished(record)
 }
 
 func nodeOf(_ context.Context, o client.Object) []reconcile.Request {
@@ -90,9 +99,11 @@ var (
 		UpdateFunc: func(e event.UpdateEvent) bool { return marked(e.ObjectNew) && !marked(e.ObjectOld) },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
-	deleted = predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+	// A record that ends may have been acted on once more by a pass that had
+	// not seen its end.
+	ended = predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return isFinished(e.Object) },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return isFinished(e.ObjectNew) && !isFinished(e.ObjectOld) },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
 )

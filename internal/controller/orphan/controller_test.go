@@ -2,6 +2,7 @@ package orphan
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,11 @@ func TestNodesWithoutARecordArePutBack(t *testing.T) {
 	plain := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{ProviderID: "aws:///z/" + instance}}
 	doomed := action.Marked(plain, action.MarkDoomed, "SpotInterruption")
 	record := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}
+	done := metav1.NewMicroTime(time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC))
+	finished := record.DeepCopy()
+	finished.Status.CompletionTime = &done
+	reopened := finished.DeepCopy()
+	reopened.Spec.Notices = []v1alpha1.Notice{{ID: "a", ReceivedTime: metav1.NewMicroTime(done.Add(time.Second))}}
 	tests := map[string]struct {
 		objects   []client.Object
 		putBack   bool
@@ -29,6 +35,8 @@ func TestNodesWithoutARecordArePutBack(t *testing.T) {
 	}{
 		"a marked node whose record is there stays marked":   {objects: []client.Object{doomed, record}},
 		"a marked node whose record is gone is put back":     {objects: []client.Object{doomed}, putBack: true, forgotten: []string{"a"}},
+		"a marked node whose record is finished is put back": {objects: []client.Object{doomed, finished}, putBack: true, forgotten: []string{"a"}},
+		"a marked node whose record was opened again stays":  {objects: []client.Object{doomed, reopened}},
 		"a node that was never marked is left alone":         {objects: []client.Object{plain}, putBack: true},
 		"the pods of a node that is gone too are of no more": {forgotten: []string{"a"}, putBack: true},
 	}

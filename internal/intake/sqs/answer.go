@@ -8,38 +8,39 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
 )
 
 const (
-	// answersTime is what the answers for a batch may take in all.
+	// answersTime is what it may take in all to tell SQS of a batch.
 	answersTime = 5 * time.Second
 	// deleteTries is how often a delete is tried: what fails after that comes
 	// again and is found to be a repeat.
 	deleteTries = 3
 )
 
-// answer tells SQS what becomes of the messages of a batch.
-func (s *Source) answer(ctx context.Context, messages []types.Message, fates []fate) {
-	ctx, cancel := context.WithTimeout(ctx, answersTime)
-	defer cancel()
-	var done []types.DeleteMessageBatchRequestEntry
-	var later []types.ChangeMessageVisibilityBatchRequestEntry
-	for i, f := range fates {
-		id := aws.String(strconv.Itoa(i))
-		switch {
-		case f.ack:
-			done = append(done, types.DeleteMessageBatchRequestEntry{Id: id, ReceiptHandle: messages[i].ReceiptHandle})
-		case f.again != nil:
-			later = append(later, types.ChangeMessageVisibilityBatchRequestEntry{
-				Id: id, ReceiptHandle: messages[i].ReceiptHandle, VisibilityTimeout: seconds(*f.again)})
+// answer says what is to become of a message; it is done beside the receiving.
+func (s *Source) answer(m *letter, f fate) {
+	switch {
+	case f.ack:
+		s.deletes.in <- m.handle()
+	case f.again != nil:
+		if f.word == string(intake.NotYetKnown) {
+			s.lobby.add(m, s.o.Clock().Add(*f.again))
 		}
+		s.returns.in <- postponement{handle: m.handle(), by: *f.again}
 	}
-	s.acknowledge(ctx, done)
-	s.postpone(ctx, later)
 }
 
 // acknowledge deletes messages. SQS answers for each one by itself.
-func (s *Source) acknowledge(ctx context.Context, entries []types.DeleteMessageBatchRequestEntry) {
+func (s *Source) acknowledge(ctx context.Context, handles []string) {
+	ctx, cancel := context.WithTimeout(ctx, answersTime)
+	defer cancel()
+	var entries []types.DeleteMessageBatchRequestEntry
+	for i, handle := range handles {
+		entries = append(entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &handle})
+	}
 	pause := backoff{longest: time.Second}
 	for try := 1; len(entries) > 0; try++ {
 		out, err := s.api.DeleteMessageBatch(ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: aws.String(s.queue), Entries: entries}, once)
@@ -74,11 +75,21 @@ func notDeleted(entries []types.DeleteMessageBatchRequestEntry, failed []types.B
 	return left
 }
 
+// postponement says when a message may be received again.
+type postponement struct {
+	handle string
+	by     time.Duration
+}
+
 // postpone sets when messages come again. Where that fails they come when the
 // visibility ends, which is as well.
-func (s *Source) postpone(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) {
-	if len(entries) == 0 {
-		return
+func (s *Source) postpone(ctx context.Context, all []postponement) {
+	ctx, cancel := context.WithTimeout(ctx, answersTime)
+	defer cancel()
+	var entries []types.ChangeMessageVisibilityBatchRequestEntry
+	for i, p := range all {
+		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(p.handle), VisibilityTimeout: seconds(p.by)})
 	}
 	out, err := s.api.ChangeMessageVisibilityBatch(ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(s.queue), Entries: entries}, once)
 	switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -32,10 +33,11 @@ const (
 	// stopGrace is what recording may still take once Run is told to stop.
 	stopGrace = 3 * time.Second
 
-	// A notice of an instance that is not known yet comes again after
-	// firstAgain, then twice that, up to longestAgain.
-	firstAgain   = 5 * time.Second
-	longestAgain = 30 * time.Second
+	// A notice of an instance that is not known yet comes again after a time,
+	// the first time after half of it. That may be long, since the lobby hears at
+	// once when the node registers: it is what is lost if this process ends.
+	hardAgain = 30 * time.Second
+	softAgain = time.Minute
 	// hold is how long a batch is kept in hand at the most while the API server
 	// does not take its notices: messages that are handed back use up their
 	// receives, and the dead-letter queue takes those that have none left.
@@ -58,8 +60,17 @@ type fate struct {
 	again *time.Duration
 }
 
+// letter is a message in hand, with what it says.
+type letter struct {
+	*types.Message
+	decoded
+	err error // why it cannot be read
+}
+
+func (m *letter) handle() string { return aws.ToString(m.ReceiptHandle) }
+
 // handle decides the messages of a batch side by side, so that none waits for
-// another's write, and then answers for all of them at once.
+// another's write, and then says what is to become of them.
 func (s *Source) handle(ctx context.Context, messages []types.Message) {
 	if len(messages) == 0 {
 		return
@@ -67,10 +78,16 @@ func (s *Source) handle(ctx context.Context, messages []types.Message) {
 	inHand, release := s.inHand(ctx)
 	defer release()
 	kept := s.keep(inHand, messages)
-	fates := make([]fate, len(messages))
+	letters, fates := make([]letter, len(messages)), make([]fate, len(messages))
 	var group sync.WaitGroup
 	for i := range messages {
-		group.Go(func() { fates[i] = s.decide(inHand, &messages[i]) })
+		m := &letters[i]
+		m.Message = &messages[i]
+		if m.decoded, m.err = decode(aws.ToString(m.Body)); m.err != nil || m.unconcern != "" {
+			fates[i] = s.decide(inHand, m) // calls nobody
+			continue
+		}
+		group.Go(func() { fates[i] = s.decide(inHand, m) })
 	}
 	group.Wait()
 	release()
@@ -80,8 +97,8 @@ func (s *Source) handle(ctx context.Context, messages []types.Message) {
 			fates[i].again = new(time.Duration) // another replica may have it at once
 		}
 		s.o.Metrics.Received(Name, fates[i].word)
+		s.answer(&letters[i], fates[i])
 	}
-	s.answer(context.WithoutCancel(ctx), messages, fates)
 }
 
 // inHand returns the context of work on messages: it outlives ctx by what
@@ -103,29 +120,27 @@ func (s *Source) keep(ctx context.Context, messages []types.Message) <-chan stru
 	go func() {
 		defer close(stopped)
 		for sleep(ctx, s.o.Visibility/2) {
-			var entries []types.ChangeMessageVisibilityBatchRequestEntry
-			for i, m := range messages {
-				entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
-					Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds(s.o.Visibility)})
+			var all []postponement
+			for _, m := range messages {
+				all = append(all, postponement{handle: aws.ToString(m.ReceiptHandle), by: s.o.Visibility})
 			}
-			s.postpone(ctx, entries)
+			s.postpone(ctx, all)
 		}
 	}()
 	return stopped
 }
 
 // decide does for one message all that has to be done before it may go.
-func (s *Source) decide(ctx context.Context, m *types.Message) fate {
-	body := aws.ToString(m.Body)
-	d, err := decode(body)
-	if err != nil {
-		return s.leave(ctx, m, err)
-	}
-	if d.unconcern != "" {
-		s.passOver(ctx, &d)
+func (s *Source) decide(ctx context.Context, m *letter) fate {
+	d := &m.decoded
+	switch {
+	case m.err != nil:
+		return s.leave(ctx, m.Message, m.err)
+	case d.unconcern != "":
+		s.passOver(ctx, d)
 		return fate{word: fateUnconcern, ack: true}
 	}
-	notices, err := s.resolve(ctx, &d)
+	notices, err := s.resolve(ctx, d)
 	if err != nil {
 		s.say(ctx, "unresolved", "could not find the instances of a group yet", "error", err.Error(),
 			"advice", "allow ec2:DescribeInstances")
@@ -136,7 +151,7 @@ func (s *Source) decide(ctx context.Context, m *types.Message) fate {
 		fates = nil
 	}
 	for _, n := range notices {
-		fates = append(fates, s.take(ctx, m, n))
+		fates = append(fates, s.take(ctx, m.Message, n))
 	}
 	for _, r := range d.reports {
 		fates = append(fates, s.pass(ctx, func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Report(ctx, r) }))
@@ -185,7 +200,7 @@ func (s *Source) resolve(ctx context.Context, d *decoded) ([]notice.Notice, erro
 
 // take records a notice of a message.
 func (s *Source) take(ctx context.Context, m *types.Message, n notice.Notice) fate {
-	outcome, err := s.insist(ctx, func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Record(ctx, n) })
+	outcome, err := s.insist(ctx, isUrgent(&n), func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Record(ctx, n) })
 	switch {
 	case errors.Is(err, intake.ErrRefused):
 		return s.leave(ctx, m, unreadable("record", "%v", err))
@@ -199,13 +214,24 @@ func (s *Source) take(ctx context.Context, m *types.Message, n notice.Notice) fa
 			"advice", "nothing, if the instance is of another cluster (give each cluster a queue of its own); else see why its Node has no spec.providerID that ends in the instance id")
 		return fate{word: string(intake.Foreign), ack: true}
 	}
-	again := min(longestAgain, firstAgain<<min(receives(m)-1, 10))
+	again := softAgain
+	if isUrgent(&n) {
+		again = hardAgain
+	}
+	if receives(m) == 1 {
+		again /= 2
+	}
 	return fate{word: string(outcome), again: &again}
+}
+
+// isUrgent reports whether nobody can move the deadline of the notice.
+func isUrgent(n *notice.Notice) bool {
+	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard
 }
 
 // pass makes durable what is no notice of an instance.
 func (s *Source) pass(ctx context.Context, write func(context.Context) (intake.Outcome, error)) fate {
-	outcome, err := s.insist(ctx, write)
+	outcome, err := s.insist(ctx, false, write)
 	switch {
 	case err != nil:
 		return fate{word: fateFailed}
@@ -218,12 +244,16 @@ func (s *Source) pass(ctx context.Context, write func(context.Context) (intake.O
 // insist tries until what a message says is durable or ctx is done: while the
 // API server is away there is nothing better to do, and messages that are
 // handed back use up their receives.
-func (s *Source) insist(ctx context.Context, write func(context.Context) (intake.Outcome, error)) (intake.Outcome, error) {
+func (s *Source) insist(ctx context.Context, urgent bool, write func(context.Context) (intake.Outcome, error)) (intake.Outcome, error) {
 	pause := backoff{longest: recordPause}
 	for {
+		if err := s.turnstile.enter(ctx, urgent); err != nil {
+			return "", err
+		}
 		attempt, cancel := context.WithTimeout(ctx, attemptTime)
 		outcome, err := write(attempt)
 		cancel()
+		s.turnstile.leave()
 		if err == nil || errors.Is(err, intake.ErrRefused) {
 			return outcome, err
 		}

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -25,8 +26,13 @@ type Recorder interface {
 
 // Options are what a Source can be told. Zero values are the defaults.
 type Options struct {
-	// Receivers is how many long polls are open at once; 4.
-	Receivers int
+	// Receivers is how many long polls are open at once while there is little to
+	// do; 4. Most is how many there are while batches come back full; 16, or
+	// Receivers if that is more.
+	Receivers, Most int
+	// Abreast is how many writes to the API server are under way at the same
+	// time, the urgent ones first; 64.
+	Abreast int
 	// Wait is how long SQS keeps a long poll open, in whole seconds; 20 s,
 	// which is also the most.
 	Wait time.Duration
@@ -35,8 +41,9 @@ type Options struct {
 	// it is what a receiver that dies costs.
 	Visibility time.Duration
 	// Receives is after how many receives the notice of an instance that is
-	// not known is given up; 8, which is after about two and a half minutes.
-	// A queue that moves messages to its dead-letter queue earlier lowers it.
+	// not known is given up; 5, which is after about two minutes, or three and a
+	// half where the deadline is soft. A queue that moves messages to its
+	// dead-letter queue earlier lowers it.
 	Receives int
 	// Instances finds the ids of the instances that a filter of EC2's
 	// DescribeInstances selects, for notices that name only a Capacity Block or a
@@ -58,6 +65,12 @@ type Source struct {
 
 	redrive atomic.Pointer[redrive] // nil: not read yet
 	reach   reach
+
+	crew      crew
+	turnstile *turnstile
+	lobby     lobby
+	deletes   *outbox[string] // receipt handles
+	returns   *outbox[postponement]
 }
 
 // New returns the source of the queue with this URL, or an error that says
@@ -66,23 +79,27 @@ func New(queueURL string, api API, recorder Recorder, o Options) (*Source, error
 	if err := checkURL(queueURL); err != nil {
 		return nil, err
 	}
-	if o.Receivers <= 0 {
-		o.Receivers = 4
-	}
+	o = o.complete()
+	s := &Source{queue: queueURL, api: api, recorder: recorder, o: o, throttle: intake.NewThrottle(o.Clock),
+		turnstile: newTurnstile(o.Abreast)}
+	s.crew.least, s.crew.most = o.Receivers, o.Most
+	return s, nil
+}
+
+func (o Options) complete() Options {
+	o.Receivers = cmp.Or(max(o.Receivers, 0), 4)
+	o.Most = max(cmp.Or(max(o.Most, 0), 16), o.Receivers)
+	o.Abreast = cmp.Or(max(o.Abreast, 0), 64)
+	o.Receives = cmp.Or(max(o.Receives, 0), 5)
+	o.Visibility = cmp.Or(max(o.Visibility, 0), 10*time.Second)
 	if o.Wait <= 0 || o.Wait > longestWait {
 		o.Wait = longestWait
-	}
-	if o.Visibility <= 0 {
-		o.Visibility = 10 * time.Second
-	}
-	if o.Receives <= 0 {
-		o.Receives = 8
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
 	o.Metrics = o.Metrics.OrUnread()
-	return &Source{queue: queueURL, api: api, recorder: recorder, o: o, throttle: intake.NewThrottle(o.Clock)}, nil
+	return o
 }
 
 // Name returns the name that notices, metrics and logs carry.
@@ -94,30 +111,21 @@ func (s *Source) Name() string { return Name }
 func (s *Source) Run(ctx context.Context) error {
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("queue", s.queue))
 	s.o.Metrics.Up(Name, false)
-	var group sync.WaitGroup
-	group.Go(func() { s.inspect(ctx) })
+	s.deletes, s.returns = newOutbox(s.acknowledge), newOutbox(s.postpone)
+	var desk, floor sync.WaitGroup
+	desk.Go(func() { s.deletes.run(context.WithoutCancel(ctx)) })
+	desk.Go(func() { s.returns.run(context.WithoutCancel(ctx)) })
+	floor.Go(func() { s.inspect(ctx) })
+	floor.Go(func() { s.attend(ctx) })
 	for range s.o.Receivers {
-		group.Go(func() { s.receive(ctx) })
+		s.crew.grow(func() { s.receive(ctx) })
 	}
-	group.Wait()
+	s.crew.group.Wait()
+	floor.Wait()
+	close(s.deletes.in)
+	close(s.returns.in)
+	desk.Wait()
 	return nil
-}
-
-// receive takes batches, one after the other.
-func (s *Source) receive(ctx context.Context) {
-	pause := backoff{longest: longestPause}
-	for ctx.Err() == nil {
-		out, err := s.api.ReceiveMessage(ctx, s.request(), once)
-		switch {
-		case err == nil:
-			pause.reset()
-			s.reached(ctx)
-			s.handle(ctx, out.Messages)
-		case ctx.Err() == nil:
-			s.unreached(ctx, "receive", err)
-			sleep(ctx, pause.next())
-		}
-	}
 }
 
 func (s *Source) request() *awssqs.ReceiveMessageInput {
@@ -128,8 +136,11 @@ func (s *Source) request() *awssqs.ReceiveMessageInput {
 		VisibilityTimeout:           seconds(s.o.Visibility),
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
 	}
-	if !s.reach.isUp() {
+	switch {
+	case !s.reach.isUp():
 		in.WaitTimeSeconds = 0 // an empty queue answers at once that it is there
+	case s.crew.spare():
+		in.WaitTimeSeconds = 1 // who is not needed leaves soon
 	}
 	return in
 }

@@ -129,13 +129,13 @@ func TestAnInstanceThatIsNeverKnown(t *testing.T) {
 	api := &hurried{API: w.aws}
 	w.send(spot("a", other).String(), state("b", other, "stopping").String())
 	w.start(api, sqs.Options{Receivers: 1, Wait: time.Second})
-	// What is still to come is asked for 8 times, what has come twice.
-	w.untilOutcomes(map[string]float64{"notYetKnown": 7 + 1, "foreign": 2})
+	// What is still to come is asked for 5 times, what has come twice.
+	w.untilOutcomes(map[string]float64{"notYetKnown": 4 + 1, "foreign": 2})
 	w.untilEmpty()
 	if len(w.records()) != 0 {
 		t.Errorf("records: %v", w.records())
 	}
-	if w.log.with(`"dropped notice of an instance that is not of this cluster"`, `"receives"=8`, "spec.providerID") != 1 {
+	if w.log.with(`"dropped notice of an instance that is not of this cluster"`, `"receives"=5`, "spec.providerID") != 1 {
 		t.Errorf("the log does not say that it gave up:\n%s", w.log)
 	}
 }
@@ -146,7 +146,7 @@ func TestPausesBetweenReceivesGrow(t *testing.T) {
 	w.send(rebalance("a", other).String())
 	w.start(api, sqs.Options{Receivers: 1, Wait: time.Second})
 	w.untilEmpty()
-	if diff := cmp.Diff([]int32{5, 10, 20, 30, 30, 30, 30}, api.seen()); diff != "" {
+	if diff := cmp.Diff([]int32{30, 60, 60, 60}, api.seen()); diff != "" {
 		t.Errorf("pauses in seconds (-want +got):\n%s", diff)
 	}
 }

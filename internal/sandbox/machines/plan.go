@@ -17,6 +17,7 @@ const (
 	register act = "register" // the machine has booted: make its Node
 	lightUp  act = "light up" // it has booted again: give its Node back to kwok
 	goDark   act = "go dark"  // it has no power: take its Node from kwok
+	restart  act = "restart"  // it was rebooted: its Node is away for a moment
 	remove   act = "remove"   // it is gone, and its Node NotReady: delete the Node
 )
 
@@ -52,6 +53,9 @@ func plan(v view) (steps []step, wake time.Time) {
 			continue
 		}
 		if n != nil && lit(n) {
+			if rebooted(in, n) {
+				steps = append(steps, step{Act: restart, Instance: in, Node: n})
+			}
 			continue
 		}
 		// Launch times are whole seconds, so a boot may be up to one shorter.
@@ -88,6 +92,26 @@ func unpowered(in ec2.Instance, n *corev1.Node) []step {
 	default:
 		return nil
 	}
+}
+
+// rebooted reports whether the machine has booted since its Node came up.
+func rebooted(in ec2.Instance, n *corev1.Node) bool {
+	return nodeindex.Ready(n) && n.Status.NodeInfo.BootID != in.BootID
+}
+
+// running returns the names of the Nodes of the instances that have power.
+func running(v view) map[string]string {
+	powered := map[string]bool{}
+	for _, in := range v.Instances {
+		powered[in.ID] = in.Powered
+	}
+	names := map[string]string{}
+	for _, n := range v.Nodes {
+		if id := nodeindex.InstanceID(n); powered[id] {
+			names[id] = n.Name
+		}
+	}
+	return names
 }
 
 // lit reports whether kwok plays the node's kubelet.

@@ -58,6 +58,7 @@ func Node(in ec2.Instance, where Where) (*corev1.Node, error) {
 			},
 			NodeInfo: corev1.NodeSystemInfo{
 				Architecture: "amd64", OperatingSystem: "linux", OSImage: "Amazon Linux 2023 (simulated)",
+				BootID: in.BootID,
 			},
 		},
 	}, nil

@@ -41,6 +41,9 @@ type Options struct {
 	BootDelay time.Duration
 	// Region is the region of the instances.
 	Region string
+	// Running hears, on every look, which instances have power and a Node, and the
+	// Node's name. It must not block. It may be nil.
+	Running func(nodes map[string]string)
 	// Log hears of every step. Nil is silence.
 	Log *slog.Logger
 }
@@ -133,7 +136,11 @@ func (s *Simulator) pass(ctx context.Context, lister listers.NodeLister) (time.T
 	if err != nil {
 		return now.Add(retryAfter), fmt.Errorf("listing nodes: %w", err)
 	}
-	steps, wake := plan(view{Now: now, BootDelay: s.opts.BootDelay, Instances: s.cloud.Instances(), Nodes: nodes})
+	v := view{Now: now, BootDelay: s.opts.BootDelay, Instances: s.cloud.Instances(), Nodes: nodes}
+	if s.opts.Running != nil {
+		s.opts.Running(running(v))
+	}
+	steps, wake := plan(v)
 	var errs []error
 	for _, st := range steps {
 		if err := s.do(ctx, st); err != nil {
@@ -154,6 +161,8 @@ func (s *Simulator) do(ctx context.Context, st step) error {
 		return s.manage(ctx, st.Node, kwok.ManagedValue)
 	case goDark:
 		return s.manage(ctx, st.Node, nil)
+	case restart:
+		return s.restart(ctx, st.Instance, st.Node)
 	default:
 		err := s.client.CoreV1().Nodes().Delete(ctx, st.Node.Name, metav1.DeleteOptions{
 			Preconditions: metav1.NewUIDPreconditions(string(st.Node.UID)),
@@ -184,6 +193,26 @@ func (s *Simulator) manage(ctx context.Context, n *corev1.Node, value any) error
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
 	_, err = s.client.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return ignoreGone(err)
+}
+
+// restart shows what a reboot shows: a kubelet that was away, and another boot
+// id. kwok finds the Node NotReady and brings it up.
+func (s *Simulator) restart(ctx context.Context, in ec2.Instance, n *corev1.Node) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": n.UID},
+		"status": map[string]any{
+			"nodeInfo": map[string]any{"bootID": in.BootID},
+			"conditions": []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
+				Reason: "KubeletNotReady", Message: "the machine is starting again",
+			}},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	_, err = s.client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	return ignoreGone(err)
 }
 

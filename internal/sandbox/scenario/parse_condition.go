@@ -126,9 +126,11 @@ func (p *parser) recordCondition(words []string) (Condition, error) {
 		return c, nil
 	}
 	return c, options(words[1:], map[string]func(string) error{
-		"phase":  set(&c.Phase),
-		"action": set(&c.Action),
-		"policy": set(&c.Policy),
-		"kinds":  set(&c.Kinds),
+		"phase":   set(&c.Phase),
+		"action":  set(&c.Action),
+		"policy":  set(&c.Policy),
+		"kinds":   set(&c.Kinds),
+		"sources": set(&c.Sources),
+		"wiring":  oneOf(&c.Wiring, wiringDegraded),
 	})
 }

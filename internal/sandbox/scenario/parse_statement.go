@@ -61,8 +61,20 @@ func (p *parser) lifeboat(args []string) (any, error) {
 	if len(args) == 1 {
 		switch act := LifeboatAct(args[0]); act {
 		case LifeboatOn, LifeboatOff, LifeboatKill:
-			return LifeboatStatement{act}, nil
+			return LifeboatStatement{Do: act}, nil
 		}
+	}
+	if len(args) == 2 && args[0] == string(LifeboatOn) {
+		if sources, ok := strings.CutPrefix(args[1], "sources="); ok && sources != "" {
+			return LifeboatStatement{Do: LifeboatOn, Sources: sources}, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown act %q", strings.Join(args, " "))
+}
+
+func (p *parser) agents(args []string) (any, error) {
+	if len(args) == 1 && (args[0] == "on" || args[0] == "off") {
+		return AgentsStatement{On: args[0] == "on"}, nil
 	}
 	return nil, fmt.Errorf("unknown act %q", strings.Join(args, " "))
 }

@@ -131,6 +131,8 @@ func (p *player) step(ctx context.Context, s Step) error {
 		return p.apply(ctx, do)
 	case RulesStatement:
 		return p.setRules(ctx, do)
+	case AgentsStatement:
+		return p.agents(do)
 	case LifeboatStatement:
 		return p.lifeboat(ctx, do)
 	case InterruptStatement:
@@ -147,6 +149,10 @@ func (p *player) step(ctx context.Context, s Step) error {
 func (p *player) lifeboat(ctx context.Context, st LifeboatStatement) error {
 	switch st.Do {
 	case LifeboatOn:
+		if st.Sources != "" {
+			p.tell(MomentStep, "lifeboatd listens to "+st.Sources+" alone")
+			return p.sandbox.RestartLifeboat(ctx, "--sources="+st.Sources)
+		}
 		p.tell(MomentStep, "lifeboatd is started")
 		return p.sandbox.StartLifeboat(ctx)
 	case LifeboatKill:
@@ -156,6 +162,15 @@ func (p *player) lifeboat(ctx context.Context, st LifeboatStatement) error {
 		p.tell(MomentStep, "lifeboatd is stopped")
 		return p.sandbox.StopLifeboat()
 	}
+}
+
+func (p *player) agents(st AgentsStatement) error {
+	if !st.On {
+		p.tell(MomentStep, "the agents are stopped")
+		return p.sandbox.StopAgents()
+	}
+	p.tell(MomentStep, "an agent is started on every node")
+	return p.sandbox.StartAgents()
 }
 
 // until lets time pass.

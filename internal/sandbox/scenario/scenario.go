@@ -41,7 +41,13 @@ type (
 		File string // for RulesFrom
 	}
 	// LifeboatStatement starts, stops or kills lifeboatd.
-	LifeboatStatement struct{ Do LifeboatAct }
+	LifeboatStatement struct {
+		Do LifeboatAct
+		// Sources are those that it listens to, such as sqs,ec2; empty: as before.
+		Sources string
+	}
+	// AgentsStatement runs an agent on every node, or on none.
+	AgentsStatement struct{ On bool }
 	// InterruptStatement makes AWS take nodes back, or warn of it. The clock
 	// starts with its notice.
 	InterruptStatement struct {

@@ -1,0 +1,79 @@
+{{/* The labels that tell one part's pods from all others. Arg: dict "part" "root". */}}
+{{- define "lifeboat.selector" -}}
+app.kubernetes.io/name: lifeboat
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .part }}
+{{- end }}
+
+{{/* The labels that are the chart's own. Arg: dict "part" "root". */}}
+{{- define "lifeboat.ownLabels" -}}
+{{ include "lifeboat.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/part-of: lifeboat
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* The labels of every object. Arg: dict "part" "root". */}}
+{{- define "lifeboat.labels" -}}
+{{ include "lifeboat.ownLabels" . }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "lifeboat.image" -}}
+{{- $repository := required "image.repository is empty: write where lifeboatd's image is in your registry, such as --set image.repository=HOST/lifeboatd; no registry is assumed" .Values.image.repository -}}
+{{- if .Values.image.digest -}}
+{{ $repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+{{- end }}
+
+{{- define "lifeboat.queueURL" -}}
+{{- required "aws.queueURL is empty: write the URL of the SQS queue that `lifeboat wire apply` prints" .Values.aws.queueURL -}}
+{{- end }}
+
+{{/* What a container of ours may do: nothing. */}}
+{{- define "lifeboat.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- define "lifeboat.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{/* Probes of /healthz and /readyz. */}}
+{{- define "lifeboat.probes" -}}
+livenessProbe:
+  httpGet: {path: /healthz, port: health}
+  periodSeconds: 10
+  failureThreshold: 6
+readinessProbe:
+  httpGet: {path: /readyz, port: health}
+  periodSeconds: 5
+{{- end }}
+
+{{/* Where a pod runs. Arg: the part's values. */}}
+{{- define "lifeboat.placement" -}}
+nodeSelector:
+  kubernetes.io/os: linux
+{{- with .nodeSelector }}
+{{ toYaml . | indent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+{{ toYaml . }}
+{{- end }}
+{{- with .affinity }}
+affinity:
+{{ toYaml . | indent 2 }}
+{{- end }}
+{{- end }}

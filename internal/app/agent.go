@@ -1,0 +1,210 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"time"
+
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/version"
+)
+
+// AgentConfig is what `lifeboatd agent` can be told.
+type AgentConfig struct {
+	// Kubeconfig is a file to reach the cluster by; empty means the pod's own
+	// service account, or $KUBECONFIG.
+	Kubeconfig string
+	// NodeName is the node that the agent runs on.
+	NodeName string
+	// PollInterval is how often instance metadata is read.
+	PollInterval time.Duration
+	// MetricsAddress and HealthAddress are host:port to serve on; "0" is off.
+	MetricsAddress, HealthAddress string
+	// Development logs as text for people and not as JSON.
+	Development bool
+	// Verbosity is 0 for what changed and 1 for decisions as well.
+	Verbosity int
+}
+
+// requestTime is what a request of the agent to the API server may take.
+const requestTime = 10 * time.Second
+
+// nodeNames are DNS names (Kubernetes documentation, "Nodes").
+var nodeNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+func (c AgentConfig) check() error {
+	switch {
+	case c.NodeName == "":
+		return errors.New("no node: give --node-name, or set NODE_NAME from the field spec.nodeName of the pod")
+	case !nodeNames.MatchString(c.NodeName):
+		return fmt.Errorf("--node-name %q is no name of a node: set NODE_NAME from the field spec.nodeName of the pod", c.NodeName)
+	case c.PollInterval < time.Second || c.PollInterval > 30*time.Second:
+		return fmt.Errorf("--poll-interval %s is out of range: write a duration from 1s to 30s", c.PollInterval)
+	}
+	return nil
+}
+
+// RunAgent runs the agent of one node until ctx ends.
+func RunAgent(ctx context.Context, c AgentConfig) error {
+	logger := newLogger(c.Development, c.Verbosity)
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger.WithName("client-go"))
+	if err := c.check(); err != nil {
+		return err
+	}
+	cloud, err := awsconfig.LoadDefaultConfig(ctx)
+	if err != nil {
+		return fmt.Errorf("configuring the AWS SDK: %w", err)
+	}
+	cluster, err := clusterConfig(c.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	kube, err := agentClient(cluster)
+	if err != nil {
+		return fmt.Errorf("reaching the cluster at %s: %w", cluster.Host, err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	intakeMetrics, err := intake.NewMetrics(registry)
+	if err != nil {
+		return err
+	}
+	node := ownNode{kube, c.NodeName}
+	recorder := intake.NewRecorder(kube, node, intake.Options{Metrics: intakeMetrics, Clock: time.Now})
+	source := imds.New(imds.NewClient(cloud), recorder, imds.Options{
+		Interval: c.PollInterval, Reader: kube, Expect: node.instance, Metrics: intakeMetrics, Clock: time.Now,
+	})
+	logger.Info("started", "version", version.String(), "node", c.NodeName)
+	ctx = log.IntoContext(ctx, logger.WithValues("node", c.NodeName))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return source.Run(ctx) })
+	group.Go(func() error { return serve(ctx, c.HealthAddress, healthOf(source.Ready)) })
+	group.Go(func() error { return serve(ctx, c.MetricsAddress, metricsOf(registry)) })
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("running: %w", err)
+	}
+	return nil
+}
+
+// agentClient makes a client that knows the two kinds that the agent needs
+// without asking for them: many agents start at once. It reads past no cache,
+// because a watch for each node of a large cluster would be a burden.
+func agentClient(cluster *rest.Config) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1alpha1.GroupVersion})
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("Interruption"), meta.RESTScopeRoot)
+	cluster = rest.CopyConfig(cluster)
+	cluster.Timeout = requestTime
+	return client.New(cluster, client.Options{Scheme: scheme, Mapper: mapper})
+}
+
+// ownNode is a NodeIndex that knows the agent's own node and no other.
+type ownNode struct {
+	reader client.Reader
+	name   string
+}
+
+var _ intake.NodeIndex = ownNode{}
+
+// NodeByInstance returns the node if it is the instance, else nil.
+func (o ownNode) NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error) {
+	var node corev1.Node
+	err := o.reader.Get(ctx, client.ObjectKey{Name: o.name}, &node)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // as intake.NodeIndex has it
+	case err != nil:
+		return nil, fmt.Errorf("reading node %s: %w", o.name, err)
+	case nodeindex.InstanceID(&node) != instanceID:
+		return nil, nil //nolint:nilnil // as intake.NodeIndex has it
+	}
+	return &node, nil
+}
+
+// instance returns the id of the instance that the node is.
+func (o ownNode) instance(ctx context.Context) (string, error) {
+	var node corev1.Node
+	err := o.reader.Get(ctx, client.ObjectKey{Name: o.name}, &node)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", fmt.Errorf("node %s does not exist: set NODE_NAME from the field spec.nodeName of the pod", o.name)
+	case apierrors.IsForbidden(err):
+		return "", fmt.Errorf("reading node %s: %w: grant get on nodes to the agent's ServiceAccount, as the chart does", o.name, err)
+	case err != nil:
+		return "", fmt.Errorf("reading node %s: %w", o.name, err)
+	case node.Spec.ProviderID == "":
+		return "", fmt.Errorf("node %s has no spec.providerID yet: the cloud controller manager sets it soon after the node registers", o.name)
+	}
+	id := nodeindex.InstanceID(&node)
+	if id == "" {
+		return "", fmt.Errorf("node %s is no EC2 instance: its spec.providerID is %q; keep the agent off such nodes", o.name, node.Spec.ProviderID)
+	}
+	return id, nil
+}
+
+// healthOf answers /healthz while the process lives, and /readyz with what
+// ready says.
+func healthOf(ready func() error) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return mux
+}
+
+func metricsOf(registry *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// serve answers at an address until ctx ends; "0" and "" are nowhere.
+func serve(ctx context.Context, address string, handler http.Handler) error {
+	if address == "0" || address == "" {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("serving on %s: %w: give another address, or 0 for none", address, err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody waits for an answer then
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving on %s: %w", address, err)
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+const nodeName = "ip-10-0-1-7.eu-west-1.compute.internal"
+
+// apiServer answers what the agent may ask of one, and refuses all else.
+type apiServer struct {
+	mu     sync.Mutex
+	node   corev1.Node
+	record []byte // the interruption
+	asked  []string
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	s.asked = append(s.asked, r.Method+" "+r.URL.Path)
+	w.Header().Set("Content-Type", "application/json")
+	records := "/apis/lifeboat.dev/v1alpha1/interruptions"
+	switch r.Method + " " + r.URL.Path {
+	case "GET /api/v1/nodes/" + nodeName:
+		_ = json.NewEncoder(w).Encode(s.node)
+	case "POST " + records:
+		s.record = body
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(body)
+	case "GET " + records + "/" + s.instance():
+		if s.record == nil {
+			refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+			return
+		}
+		_, _ = w.Write(s.record)
+	default:
+		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden)
+	}
+}
+
+func (s *apiServer) instance() string {
+	return s.node.Spec.ProviderID[strings.LastIndexByte(s.node.Spec.ProviderID, '/')+1:]
+}
+
+func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason) {
+	w.WriteHeader(int(code))
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: string(reason),
+	})
+}
+
+// interruption is the record as it was written, or nil.
+func (s *apiServer) interruption() *v1alpha1.Interruption {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var record v1alpha1.Interruption
+	if s.record == nil || json.Unmarshal(s.record, &record) != nil {
+		return nil
+	}
+	return &record
+}
+
+// kubeconfig writes one for a server.
+func kubeconfig(t *testing.T, url string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":%q}}],
+		"contexts":[{"name":"c","context":{"cluster":"c"}}]}`, url)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func get(t *testing.T, address, path string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer reply.Body.Close()
+	body, _ := io.ReadAll(reply.Body)
+	return reply.StatusCode, string(body)
+}
+
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited too long until %s", what)
+		}
+	}
+}
+
+func TestTheAgentOfANode(t *testing.T) {
+	server, _ := awsemutest.Serve(t, awsemu.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
+	made, err := server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0abc", Min: 1, Max: 1, Spot: &ec2.SpotOptions{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := made[0].ID
+	metadata, stop, err := server.States.IMDS.Serve(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	api := &apiServer{node: corev1.Node{
+		TypeMeta:   metav1.TypeMeta{Kind: "Node", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{Name: nodeName, UID: "node-uid"},
+	}}
+	cluster := httptest.NewServer(api)
+	t.Cleanup(cluster.Close)
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata)
+	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "false")
+	c := AgentConfig{
+		Kubeconfig: kubeconfig(t, cluster.URL), NodeName: nodeName, PollInterval: time.Second,
+		MetricsAddress: freeAddress(t), HealthAddress: freeAddress(t),
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- RunAgent(ctx, c) }()
+	until(t, "it says what it waits for", func() bool {
+		code, why := get(t, c.HealthAddress, "/readyz")
+		return code == http.StatusServiceUnavailable && strings.Contains(why, "no spec.providerID yet")
+	})
+	if code, _ := get(t, c.HealthAddress, "/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz answers %d", code)
+	}
+	api.mu.Lock()
+	api.node.Spec.ProviderID = "aws:///us-east-1a/" + id
+	api.mu.Unlock()
+	until(t, "it is ready", func() bool { code, _ := get(t, c.HealthAddress, "/readyz"); return code == http.StatusOK })
+	if err := server.States.EC2.Interrupt([]string{id}, ec2.InterruptOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the notice is on record", func() bool { return api.interruption() != nil })
+	record := api.interruption()
+	if record.Name != id || record.Spec.NodeName != nodeName || record.Spec.NodeUID != "node-uid" || len(record.Spec.Notices) != 1 ||
+		record.Spec.Notices[0].Source != notice.SourceIMDS || record.Labels != nil || record.Finalizers != nil || record.OwnerReferences != nil {
+		t.Errorf("on record: %+v", record)
+	}
+	if _, text := get(t, c.MetricsAddress, "/metrics"); !strings.Contains(text, `lifeboat_recorded_notices_total{kind="SpotInterruption",source="imds"} 1`) ||
+		!strings.Contains(text, `lifeboat_source_up{source="imds"} 1`) || !strings.Contains(text, "process_resident_memory_bytes") {
+		t.Errorf("metrics:\n%s", text)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("RunAgent: %v", err)
+	}
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	for _, asked := range slices.Compact(slices.Sorted(slices.Values(api.asked))) {
+		if !strings.Contains(asked, "/nodes/"+nodeName) && !strings.Contains(asked, "/interruptions") {
+			t.Errorf("the agent asked for more than it may: %s", asked)
+		}
+	}
+}
+
+func TestAnAgentThatCannotStartSaysWhatToWrite(t *testing.T) {
+	good := AgentConfig{NodeName: nodeName, PollInterval: 2 * time.Second}
+	if err := good.check(); err != nil {
+		t.Errorf("what is right: %v", err)
+	}
+	for says, change := range map[string]func(*AgentConfig){
+		"field spec.nodeName": func(c *AgentConfig) { c.NodeName = "" },
+		"no name of a node":   func(c *AgentConfig) { c.NodeName = "$(NODE_NAME)" },
+		"from 1s to 30s":      func(c *AgentConfig) { c.PollInterval = time.Millisecond },
+	} {
+		c := good
+		change(&c)
+		if err := RunAgent(t.Context(), c); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v does not speak of %q", err, says)
+		}
+	}
+	err := serve(t.Context(), "127.0.0.1:notaport", http.NotFoundHandler())
+	if err == nil || !strings.Contains(err.Error(), "give another address") {
+		t.Errorf("a wrong address: %v", err)
+	}
+}
+
+func TestTheAgentsNode(t *testing.T) {
+	api := &apiServer{node: corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}, TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}}}
+	cluster := httptest.NewServer(api)
+	t.Cleanup(cluster.Close)
+	config, err := clusterConfig(kubeconfig(t, cluster.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube, err := agentClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := ownNode{kube, nodeName}
+	for providerID, want := range map[string]string{
+		"":                                      "no spec.providerID yet",
+		"gce://project/zone/name":               "is no EC2 instance",
+		"aws:///eu-west-1a/fargate-ip-10-0-0-1": "is no EC2 instance",
+		"aws:///eu-west-1a/i-0a1b2c3d4e5f60718": "",
+	} {
+		api.node.Spec.ProviderID = providerID
+		id, err := node.instance(t.Context())
+		switch {
+		case want == "" && (err != nil || id != "i-0a1b2c3d4e5f60718"):
+			t.Errorf("%q: %q, %v", providerID, id, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: error %v does not speak of %q", providerID, err, want)
+		}
+	}
+	api.node.Spec.ProviderID = "aws:///eu-west-1a/i-0a1b2c3d4e5f60718"
+	if found, err := node.NodeByInstance(t.Context(), "i-0a1b2c3d4e5f60718"); found == nil || err != nil {
+		t.Errorf("its own instance: %v, %v", found, err)
+	}
+	if found, err := node.NodeByInstance(t.Context(), "i-0bbbbbbbbbbbbbbbb"); found != nil || err != nil {
+		t.Errorf("another instance: %v, %v", found, err)
+	}
+	if _, err := (ownNode{kube, "another"}).instance(t.Context()); err == nil || !strings.Contains(err.Error(), "grant get on nodes") {
+		t.Errorf("a node that it may not read: %v", err)
+	}
+}

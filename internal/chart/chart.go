@@ -1,0 +1,156 @@
+// Package chart renders Lifeboat's own Helm chart with Helm's own engine, to the
+// objects that `helm install` would make.
+package chart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	helmchart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	lifeboatchart "github.com/lifeboat-dev/lifeboat/charts/lifeboat"
+)
+
+// What a release is called and where it is. The chart refuses other namespaces.
+const (
+	Release   = "lifeboat"
+	Namespace = "lifeboat-system"
+
+	// ControllerAccount and AgentAccount are the ServiceAccounts in Namespace that
+	// controller and agent run as.
+	ControllerAccount = "lifeboat-controller"
+	AgentAccount      = "lifeboat-agent"
+)
+
+const notesFile = "NOTES.txt"
+
+// Options say how to render.
+type Options struct {
+	// Values are merged over those of values.yaml, as `helm --values` does; a null
+	// removes one.
+	Values map[string]any
+	// Namespace defaults to the constant.
+	Namespace string
+	// Cluster is what templates look things up in. Nil: they find nothing, as with
+	// `helm template`.
+	Cluster *rest.Config
+	// Upgrade renders as `helm upgrade` does and not as `helm install`.
+	Upgrade bool
+}
+
+// Manifests are what a release consists of.
+type Manifests struct {
+	// CRDs are the files of crds/, which Helm installs before everything else and
+	// never upgrades.
+	CRDs []*unstructured.Unstructured
+	// Objects are in the order in which Helm installs them.
+	Objects []*unstructured.Unstructured
+	// Notes is what Helm prints at the end.
+	Notes string
+}
+
+// Render renders the chart. The error says which value is wrong, and how.
+func Render(ctx context.Context, o Options) (Manifests, error) {
+	m, err := render(ctx, o)
+	if err != nil {
+		return m, fmt.Errorf("rendering the chart: %w", err)
+	}
+	return m, nil
+}
+
+func render(ctx context.Context, o Options) (Manifests, error) {
+	c, err := load(lifeboatchart.Files)
+	if err != nil {
+		return Manifests{}, err
+	}
+	if o.Namespace == "" {
+		o.Namespace = Namespace
+	}
+	release := common.ReleaseOptions{
+		Name: Release, Namespace: o.Namespace, Revision: 1, IsInstall: !o.Upgrade, IsUpgrade: o.Upgrade,
+	}
+	values, err := util.ToRenderValues(c, o.Values, release, nil)
+	if err != nil {
+		return Manifests{}, err
+	}
+	var e engine.Engine
+	if o.Cluster != nil {
+		e = engine.New(o.Cluster)
+	}
+	files, err := e.RenderWithContext(ctx, c, values)
+	if err != nil {
+		return Manifests{}, err
+	}
+	return sorted(c, files)
+}
+
+// load reads the chart's files.
+func load(files fs.FS) (*helmchart.Chart, error) {
+	var all []*archive.BufferedFile
+	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, path)
+		all = append(all, &archive.BufferedFile{Name: path, Data: text})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading its files: %w", err)
+	}
+	return loader.LoadFiles(all)
+}
+
+// sorted takes rendered files apart into objects, in Helm's order.
+func sorted(c *helmchart.Chart, files map[string]string) (Manifests, error) {
+	var m Manifests
+	for _, crd := range c.CRDObjects() {
+		obj, err := parse(crd.Name, string(crd.File.Data))
+		if err != nil {
+			return m, err
+		}
+		m.CRDs = append(m.CRDs, obj)
+	}
+	notes := c.Name() + "/templates/" + notesFile
+	m.Notes = files[notes]
+	delete(files, notes)
+	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return m, err
+	}
+	if len(hooks) > 0 {
+		return m, errors.New("it has hooks, which only Helm itself can run")
+	}
+	for _, manifest := range manifests {
+		obj, err := parse(manifest.Name, manifest.Content)
+		if err != nil {
+			return m, err
+		}
+		m.Objects = append(m.Objects, obj)
+	}
+	return m, nil
+}
+
+// parse reads one object; a key that is there twice is an error.
+func parse(name, text string) (*unstructured.Unstructured, error) {
+	asJSON, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(asJSON); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return obj, nil
+}

@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/health"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+)
+
+// visible is what of a node Lifeboat could change.
+func (r *rig) visible(in ec2.Instance) map[string]any {
+	r.t.Helper()
+	node, err := r.node(r.t.Context(), in)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return map[string]any{"uid": node.UID, "labels": node.Labels, "annotations": node.Annotations, "spec": node.Spec}
+}
+
+// settled returns what is visible of a new node once Kubernetes' own
+// controllers are done with it.
+func (r *rig) settled(in ec2.Instance) map[string]any {
+	r.t.Helper()
+	r.until("the node to settle", 30*time.Second, func(ctx context.Context) (bool, error) {
+		node, err := r.node(ctx, in)
+		return err == nil && len(node.Spec.Taints) == 0 && node.Labels["beta.kubernetes.io/os"] != "", err
+	})
+	return r.visible(in)
+}
+
+// putBack waits until a node is as it was: Kubernetes' own taint for what is
+// unschedulable goes a moment later.
+func (r *rig) putBack(in ec2.Instance, before map[string]any) {
+	r.t.Helper()
+	r.until("the node to be as it was", 30*time.Second, func(context.Context) (bool, error) {
+		diff := cmp.Diff(before, r.visible(in))
+		return diff == "", errors.New(diff)
+	})
+}
+
+// TestStopDueInTwelveDays: it is scheduled, nothing is done today, and when AWS
+// closes it the record is cancelled.
+func TestStopDueInTwelveDays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	in := r.launch(1)[0]
+	before := r.settled(in)
+	at := time.Now().Add(12 * 24 * time.Hour).Truncate(time.Second)
+	arn, err := r.AWS().States.Health.Schedule(health.Plan{InstanceIDs: []string{in.ID}, Code: "instance-stop", NotBefore: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := r.reaches(in.ID, v1alpha1.PhaseScheduled, 30*time.Second)
+	if d := record.Status.Deadline; d == nil || !d.Time.Time.Equal(at) || d.Type != v1alpha1.DeadlineSoft {
+		t.Errorf("deadline %+v, want %s", d, at)
+	}
+	if diff := cmp.Diff(before, r.visible(in)); diff != "" {
+		t.Errorf("the node was changed twelve days ahead:\n%s", diff)
+	}
+	if err := r.AWS().States.Health.Close(arn); err != nil {
+		t.Fatal(err)
+	}
+	r.reaches(in.ID, v1alpha1.PhaseCancelled, 2*time.Minute) // the other source notices within a minute
+	r.putBack(in, before)
+}
+
+// TestStopThatIsCalledOffWhileItIsUnderWay: the node is put back.
+func TestStopThatIsCalledOffWhileItIsUnderWay(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	in := r.launch(1)[0]
+	before := r.settled(in)
+	arn, err := r.AWS().States.Health.Schedule(health.Plan{
+		InstanceIDs: []string{in.ID}, Code: "instance-stop", NotBefore: time.Now().Add(30 * time.Minute),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.reaches(in.ID, v1alpha1.PhaseDrained, 30*time.Second)
+	if err := r.AWS().States.Health.Close(arn); err != nil {
+		t.Fatal(err)
+	}
+	r.reaches(in.ID, v1alpha1.PhaseCancelled, 2*time.Minute)
+	r.putBack(in, before)
+}
+
+// TestReboot: the node is emptied before, comes back as the same node, and
+// takes pods again.
+func TestReboot(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	in := r.launch(1)[0]
+	before := r.settled(in)
+	node, err := r.node(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boot := node.Status.NodeInfo.BootID
+	if _, err := r.AWS().States.Health.Schedule(health.Plan{
+		InstanceIDs: []string{in.ID}, Code: "system-reboot", NotBefore: time.Now().Add(15 * time.Second),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.reaches(in.ID, v1alpha1.PhaseDrained, 10*time.Second)
+	if node, err := r.node(t.Context(), in); err != nil || !action.IsMarked(node, action.MarkDoomed) {
+		t.Errorf("not cordoned before the reboot: %v, error %v", node, err)
+	}
+	var after *corev1.Node
+	r.until("the node to be back", time.Minute, func(ctx context.Context) (bool, error) {
+		after, err = r.node(ctx, in)
+		return err == nil && after.Status.NodeInfo.BootID != boot && nodeindex.Ready(after) && !after.Spec.Unschedulable,
+			fmt.Errorf("%+v, %w", after.Spec, err)
+	})
+	r.putBack(in, before)
+}

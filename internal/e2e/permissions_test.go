@@ -1,0 +1,195 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/chart"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
+)
+
+// auditPolicy has the API server write down the requests of the chart's accounts.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, userGroups: ["system:serviceaccounts:lifeboat-system"]}
+- {level: None}
+`
+
+// rarelyUsed are permissions that this story does not come to, with the reason
+// why each is needed all the same.
+var rarelyUsed = map[string]string{
+	"events.k8s.io/events patch":             "client-go counts an event that comes again within minutes by patching the first",
+	"/events patch":                          "the same, for the events of leader election",
+	"lifeboat.dev/interruptions get":         "a write that meets a newer record reads it past the cache",
+	"/persistentvolumes list":                "an EBS volume that AWS Health names is looked for",
+	"/nodes list":                            watched,
+	"/pods list":                             watched,
+	"lifeboat.dev/interruptions list":        watched,
+	"lifeboat.dev/interruptionpolicies list": watched,
+	"policy/poddisruptionbudgets list":       watched,
+}
+
+// watched is why what is watched must be listed: an API server that can not send
+// the state within the watch (before Kubernetes 1.34 by default) is asked for it.
+const watched = "client-go lists what it watches, where the API server does not stream the list"
+
+// request is a line of the audit log.
+type request struct {
+	Verb      string
+	User      struct{ Username string }
+	ObjectRef struct{ APIGroup, Resource, Subresource, Name string }
+	// ResponseStatus has no message with level Metadata.
+	ResponseStatus struct{ Code int }
+}
+
+func (r request) String() string {
+	resource := r.ObjectRef.Resource
+	if r.ObjectRef.Subresource != "" {
+		resource += "/" + r.ObjectRef.Subresource
+	}
+	return r.ObjectRef.APIGroup + "/" + resource + " " + r.Verb
+}
+
+// TestEveryPermissionIsUsedAndNoneIsMissing plays an interruption from the first
+// notice until its record is removed, with controller and agents under the chart's
+// ServiceAccounts, and holds what they asked of the API server against what the
+// chart grants them.
+func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newRigWith(t, sandbox.Options{
+		APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log, "--audit-log-mode=blocking"},
+		LifeboatdArgs: []string{"--leader-elect=true", "--ttl=1m"},
+		NoLifeboat:    true, // at first, so that the agent is the first to hear
+		Agents:        true,
+	})
+	r.apply(&v1alpha1.InterruptionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "p"},
+		Spec:       v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"SpotInterruption"}, Action: v1alpha1.ActionDrain}}},
+	})
+	doomed := r.launch(1)[0]
+	// The budget of the second holds its pod until last call, when it is deleted.
+	r.apply(deployment("web", 2, time.Second), budget("web", 1), deployment("held", 1, time.Second), budget("held", 1))
+	r.waitPods(doomed, 3)
+	unheard := r.launch(2)[0] // and one to move to
+	if err := r.EC2().Recommend([]string{doomed.ID}); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the agent to record it", time.Minute, func(ctx context.Context) (bool, error) {
+		in, err := r.record(ctx, doomed.ID)
+		return in != nil, err
+	})
+	if err := r.StartLifeboat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.EC2().Terminate([]string{unheard.ID}); err != nil { // instance metadata tells nothing of it
+		t.Fatal(err)
+	}
+	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{Notice: 20 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	r.until("the record to be removed", 2*time.Minute, func(ctx context.Context) (bool, error) {
+		in, err := r.record(ctx, doomed.ID)
+		return in == nil && err == nil, err
+	})
+
+	asked := readAudit(t, log)
+	for _, account := range []string{chart.ControllerAccount, chart.AgentAccount} {
+		checkUse(t, account, asked[account], r.grants(account))
+	}
+}
+
+// checkUse compares what an account asked for with what it is granted.
+func checkUse(t *testing.T, account string, asked []request, grants map[string]bool) {
+	t.Helper()
+	used := map[string]bool{}
+	for _, q := range asked {
+		used[q.String()] = true
+		if q.ResponseStatus.Code == 403 {
+			t.Errorf("%s was refused %s: grant it in the chart", account, q)
+		}
+	}
+	for _, grant := range slices.Sorted(maps.Keys(grants)) {
+		if reason := rarelyUsed[grant]; !used[grant] && reason == "" {
+			t.Errorf("%s may %s and never did: take it out of the chart, or have this story come to it", account, grant)
+		}
+	}
+	t.Logf("%s made %d requests, of %d kinds; it is granted %d", account, len(asked), len(used), len(grants))
+}
+
+// grants are what the chart's roles of this name grant.
+func (r *rig) grants(name string) map[string]bool {
+	r.t.Helper()
+	var ofCluster rbacv1.ClusterRole
+	var ofNamespace rbacv1.Role
+	err := r.client.Get(r.t.Context(), client.ObjectKey{Name: name}, &ofCluster)
+	if inNamespace := r.client.Get(r.t.Context(), client.ObjectKey{Namespace: chart.Namespace, Name: name}, &ofNamespace); inNamespace != nil {
+		err = errors.Join(err, client.IgnoreNotFound(inNamespace))
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, rule := range append(ofCluster.Rules, ofNamespace.Rules...) {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					out[fmt.Sprintf("%s/%s %s", group, resource, verb)] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// readAudit reads the audit log, by account.
+func readAudit(t *testing.T, path string) map[string][]request {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	out := map[string][]request{}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var q request
+		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+			t.Fatalf("reading the audit log: %v: %s", err, lines.Text())
+		}
+		if q.ObjectRef.Resource == "" || q.ObjectRef.Name == sandbox.NotMine {
+			continue // discovery, which everybody may use, and the sandbox's own question
+		}
+		account := strings.TrimPrefix(q.User.Username, "system:serviceaccount:"+chart.Namespace+":")
+		out[account] = append(out[account], q)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,137 @@
+package ec2
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// checks are the status checks of an instance, by the names of the filters for
+// them without their ".status" (EC2 API Reference, DescribeInstanceStatus).
+// They are the subjects of notices as well.
+var checks = []string{"system-status", "instance-status", "attached-ebs-status"}
+
+// what each check looks after (EC2 User Guide, "Status checks for Amazon EC2
+// instances").
+var checkLooksAfter = map[string]string{
+	"system-status":       "the host or its network",
+	"instance-status":     "the instance's own system or network",
+	"attached-ebs-status": "the instance's way to its EBS volumes",
+}
+
+const (
+	statusOK       = "ok"
+	statusImpaired = "impaired"
+)
+
+// readEvents makes notices of the scheduled events of an instance. What can be
+// read counts even if something else cannot.
+func readEvents(row *types.InstanceStatus) ([]notice.Notice, error) {
+	instance := aws.ToString(row.InstanceId)
+	if !instanceFormat.MatchString(instance) {
+		return nil, fmt.Errorf("%q is no instance id", instance)
+	}
+	var notices []notice.Notice
+	var unread error
+	for i := range row.Events {
+		e := &row.Events[i]
+		n, err := poll.Scheduled{
+			EventID: strings.TrimSpace(aws.ToString(e.InstanceEventId)), Code: string(e.Code), Description: aws.ToString(e.Description),
+			NotBefore: aws.ToTime(e.NotBefore), NotAfter: aws.ToTime(e.NotAfter),
+		}.Notice(Name, instance)
+		if err != nil {
+			unread = errors.Join(unread, fmt.Errorf("instance %s: %w", instance, err))
+			continue
+		}
+		notices = append(notices, n)
+	}
+	return notices, unread
+}
+
+// check is the outcome of one status check.
+type check struct {
+	name, status string
+	since        time.Time // zero: not said
+}
+
+// checksOf returns the outcomes of the checks that EC2 tells of.
+func checksOf(row *types.InstanceStatus) []check {
+	var all []check
+	add := func(name string, summary *types.InstanceStatusSummary) {
+		if summary == nil {
+			return
+		}
+		c := check{name: name, status: string(summary.Status)}
+		for _, d := range summary.Details {
+			c.since = earliest(c.since, d.ImpairedSince)
+		}
+		all = append(all, c)
+	}
+	add(checks[0], row.SystemStatus)
+	add(checks[1], row.InstanceStatus)
+	if ebs := row.AttachedEbsStatus; ebs != nil {
+		c := check{name: checks[2], status: string(ebs.Status)}
+		for _, d := range ebs.Details {
+			c.since = earliest(c.since, d.ImpairedSince)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func earliest(a time.Time, b *time.Time) time.Time {
+	if b == nil || !poll.Plausible(*b) || (!a.IsZero() && a.Before(*b)) {
+		return a
+	}
+	return b.UTC()
+}
+
+// impaired makes a notice of a check that fails.
+func impaired(instance string, c check) notice.Notice {
+	n := notice.Notice{
+		Notice: v1alpha1.Notice{
+			Kind: notice.KindInstanceStatus, Source: Name, Subject: c.name, EventTypeCode: c.name,
+			Description: fmt.Sprintf("the status check %s fails: %s", c.name, checkLooksAfter[c.name]),
+		},
+		InstanceID: instance,
+	}
+	if !c.since.IsZero() {
+		n.Time = metav1.NewTime(c.since)
+		n.Description = fmt.Sprintf("the status check %s fails since %s: %s", c.name, poll.Moment(c.since), checkLooksAfter[c.name])
+	}
+	n.ID = poll.ID(Name, n.Kind, c.name, statusImpaired, poll.Moment(c.since))
+	return n
+}
+
+// overtaken returns, of notices that stand on record of an instance, those that
+// its status now contradicts, taken back: events that are not listed any more,
+// and checks that pass again. A check that says neither changes nothing.
+func overtaken(row *types.InstanceStatus, standing []notice.Notice) []notice.Notice {
+	listed, passed := map[string]bool{}, map[string]bool{}
+	for i := range row.Events {
+		listed[strings.TrimSpace(aws.ToString(row.Events[i].InstanceEventId))] = true
+		listed[string(row.Events[i].Code)] = true // the subject of those without an id
+	}
+	for _, c := range checksOf(row) {
+		passed[c.name] = c.status == statusOK
+	}
+	var back []notice.Notice
+	for _, n := range standing {
+		switch {
+		case n.Kind == notice.KindScheduledChange && !listed[n.Subject]:
+			back = append(back, poll.TakeBack(n, "EC2 does not list the scheduled event "+n.EventTypeCode+" any more"))
+		case n.Kind == notice.KindInstanceStatus && passed[n.Subject]:
+			back = append(back, poll.TakeBack(n, "the status check "+n.Subject+" passes again"))
+		}
+	}
+	return back
+}

@@ -1,0 +1,206 @@
+package imds
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// Paths below /latest/meta-data (EC2 User Guide, "Instance metadata
+// categories"). Those that have nothing to say answer 404. All but the first
+// are the subjects of notices as well.
+const (
+	pathInstance    = "instance-id"
+	pathSpot        = "spot/instance-action"
+	pathRebalance   = "events/recommendations/rebalance"
+	pathScheduled   = "events/maintenance/scheduled"
+	pathHistory     = "events/maintenance/history"
+	pathAutoScaling = "autoscaling/target-lifecycle-state"
+)
+
+// spotLead is how long before it EC2 warns of a spot interruption, which is
+// needed where the moment itself cannot be read. Hibernation begins at once
+// (EC2 User Guide, "Spot Instance interruption notices").
+const spotLead = 2 * time.Minute
+
+// maxText is more than a reply of any of these paths can hold.
+const maxText = 256 << 10
+
+// instanceFormat is what EC2 calls instances.
+var instanceFormat = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
+
+// readSpot reads pathSpot: {"action":"terminate","time":"2026-05-11T08:16:02Z"}
+// (EC2 User Guide, "Spot Instance interruption notices"). What of it cannot be
+// read is taken from the moment at which it was seen, now: EC2 has said that it
+// takes the instance back.
+func readSpot(text string, now time.Time) (notice.Notice, error) {
+	var said struct{ Action, Time string }
+	if err := object(text, &said); err != nil {
+		return notice.Notice{}, err
+	}
+	action, lead := strings.ToLower(strings.TrimSpace(said.Action)), spotLead
+	switch action {
+	case notice.ActionTerminate, notice.ActionStop:
+	case notice.ActionHibernate:
+		lead = 0
+	default:
+		action = "" // whatever is done to it, EC2 takes it back
+	}
+	at, err := time.Parse(time.RFC3339, strings.TrimSpace(said.Time))
+	known := err == nil && poll.Plausible(at)
+	switch {
+	case !known && action == "":
+		return notice.Notice{}, fmt.Errorf("%s says neither what nor when: expected an action and a time", quote(text))
+	case !known:
+		at = now.Add(lead)
+	}
+	n := about(notice.KindSpotInterruption, pathSpot)
+	n.InstanceAction = action
+	n.Deadline = notice.At(at.UTC(), v1alpha1.DeadlineHard)
+	n.Description = "EC2 takes the spot instance back at " + poll.Moment(at)
+	if action != "" {
+		n.Description += " (" + action + ")"
+	}
+	moment := ""
+	if known {
+		moment = poll.Moment(at)
+	}
+	n.ID = poll.ID(Name, n.Kind, action, moment)
+	return n, nil
+}
+
+// readRebalance reads pathRebalance: {"noticeTime":"2026-05-11T08:02:40Z"} (EC2
+// User Guide, "EC2 instance rebalance recommendations").
+func readRebalance(text string) (notice.Notice, error) {
+	var said struct{ NoticeTime string }
+	if err := object(text, &said); err != nil {
+		return notice.Notice{}, err
+	}
+	at, err := time.Parse(time.RFC3339, strings.TrimSpace(said.NoticeTime))
+	if err != nil || !poll.Plausible(at) {
+		return notice.Notice{}, fmt.Errorf("%s is no time: expected a noticeTime such as 2026-05-11T08:02:40Z", quote(said.NoticeTime))
+	}
+	n := about(notice.KindRebalanceRecommendation, pathRebalance)
+	n.Time = metav1.NewTime(at.UTC())
+	n.Description = "EC2 sees an elevated risk that it takes the spot instance back"
+	n.ID = poll.ID(Name, n.Kind, poll.Moment(at))
+	return n, nil
+}
+
+// readLifecycle reads pathAutoScaling (EC2 Auto Scaling User Guide, "Retrieve
+// the target lifecycle state through instance metadata"). Of its states only
+// Terminated is a death, and InService takes one back: in a warm pool, in
+// standby or detached the instance lives, and may come again.
+func readLifecycle(text string) (notice.Notice, bool) {
+	n := about(notice.KindAutoScalingTermination, pathAutoScaling)
+	state := strings.TrimSpace(text)
+	switch state {
+	case "Terminated":
+		n.InstanceAction = notice.ActionTerminate
+		n.Description = "its Auto Scaling group terminates the instance"
+	case "InService":
+		n.Withdrawn = true
+		n.Description = "its Auto Scaling group has the instance in service"
+	default:
+		return notice.Notice{}, false
+	}
+	n.EventTypeCode = state
+	n.ID = poll.ID(Name, n.Kind, state)
+	return n, true
+}
+
+// readMaintenance reads pathScheduled and pathHistory, which hold lists of
+//
+//	{"NotBefore":"21 May 2026 09:00:43 GMT","Code":"system-reboot","Description":"scheduled reboot","EventId":"instance-event-0a1b…","State":"active"}
+//
+// (EC2 User Guide, "View scheduled events for your instances"). The entries that
+// can be read count even if others cannot.
+func readMaintenance(text string, isHistory bool) ([]notice.Notice, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var entries []json.RawMessage
+	if err := decode(text, &entries); err != nil {
+		return nil, err
+	}
+	var notices []notice.Notice
+	var unread error
+	for _, entry := range entries {
+		n, err := readEntry(string(entry), isHistory)
+		if err != nil {
+			unread = err
+			continue
+		}
+		notices = append(notices, n)
+	}
+	return notices, unread
+}
+
+func readEntry(text string, isHistory bool) (notice.Notice, error) {
+	var said struct{ NotBefore, NotAfter, Code, Description, EventID, State string }
+	if err := object(text, &said); err != nil {
+		return notice.Notice{}, err
+	}
+	state := strings.ToLower(strings.TrimSpace(said.State))
+	s := poll.Scheduled{
+		EventID: strings.TrimSpace(said.EventID), Code: strings.TrimSpace(said.Code), Description: said.Description,
+		NotBefore: maintenanceTime(said.NotBefore), NotAfter: maintenanceTime(said.NotAfter),
+		Over: isHistory || state == "completed" || state == "canceled" || state == "cancelled",
+	}
+	n, err := s.Notice(Name, "")
+	if err != nil {
+		return notice.Notice{}, fmt.Errorf("%s: %w", quote(text), err)
+	}
+	return n, nil
+}
+
+// maintenanceTime reads 21 May 2026 09:00:43 GMT, or returns zero. Go takes a
+// zone that it does not know for UTC, so no other name is let through.
+func maintenanceTime(text string) time.Time {
+	text = strings.TrimSpace(text)
+	if at, err := time.Parse(time.RFC3339, text); err == nil && poll.Plausible(at) {
+		return at.UTC()
+	}
+	at, err := time.Parse("2 Jan 2006 15:04:05 MST", text)
+	if zone, _ := at.Zone(); err != nil || (zone != "GMT" && zone != "UTC") || !poll.Plausible(at) {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
+// about begins a notice. Which instance it is of, the source adds.
+func about(kind, path string) notice.Notice {
+	return notice.Notice{Notice: v1alpha1.Notice{Kind: kind, Source: Name, Subject: path}}
+}
+
+func object(text string, into any) error {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return fmt.Errorf("%s: expected a JSON object", quote(text))
+	}
+	return decode(text, into)
+}
+
+func decode(text string, into any) error {
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("%s: %w", quote(text), err)
+	}
+	return nil
+}
+
+// maxQuote is how much of a reply goes into a log line.
+const maxQuote = 80
+
+func quote(s string) string {
+	if len(s) > maxQuote {
+		s = strings.ToValidUTF8(s[:maxQuote], "") + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,280 @@
+package imds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+const (
+	// maintenanceEvery is how many looks go by for one at maintenance, which is
+	// announced days ahead.
+	maintenanceEvery = 5
+	// missedEnough is after how many looks in a row an event that metadata
+	// does not speak of any more is over.
+	missedEnough = 3
+	// longestPause is the longest between looks that fail.
+	longestPause = 30 * time.Second
+)
+
+// watch looks at metadata again and again.
+func (s *Source) watch(ctx context.Context) {
+	pause := backoff{first: s.o.Interval, longest: longestPause}
+	for looks := 0; ; looks++ {
+		err := s.look(ctx, looks%maintenanceEvery == 0)
+		if ctx.Err() != nil {
+			return
+		}
+		s.looked(ctx, err)
+		wait := vary(s.o.Interval)
+		if err != nil {
+			wait = pause.next()
+			looks = -1 // the next look is a whole one
+		} else {
+			pause.reset()
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+	}
+}
+
+// looked notes how a look went, and says so where that is news.
+func (s *Source) looked(ctx context.Context, err error) {
+	s.mu.Lock()
+	was, instance := s.read, s.instance
+	if instance == "" {
+		instance = s.expected
+	}
+	s.read = err
+	s.mu.Unlock()
+	s.o.Metrics.Up(Name, err == nil)
+	if err == nil {
+		if was != nil {
+			log.FromContext(ctx).Info("instance metadata answers", "instance", instance)
+		}
+		return
+	}
+	reason := Strange
+	var trouble *Trouble
+	if errors.As(err, &trouble) {
+		reason = trouble.Reason
+	}
+	s.o.Metrics.Failed(Name, "read", string(reason))
+	s.say(ctx, "read "+string(reason)+instance, "could not read instance metadata, goes on trying",
+		"reason", reason, "error", err.Error(), "advice", advice(reason, instance))
+}
+
+// look reads everything once. An error says that metadata does not answer; what
+// cannot be understood is none.
+func (s *Source) look(ctx context.Context, whole bool) error {
+	instance, err := s.identify(ctx)
+	if err != nil {
+		return err
+	}
+	see := func(n notice.Notice) {
+		n.InstanceID = instance
+		if s.ledger.See(n) {
+			s.poke()
+		}
+	}
+	now := s.o.Clock()
+	for _, p := range []struct {
+		path string
+		read func(text string) (n notice.Notice, ok bool, err error)
+	}{
+		{pathSpot, func(text string) (notice.Notice, bool, error) { return ok(readSpot(text, now)) }},
+		{pathRebalance, func(text string) (notice.Notice, bool, error) { return ok(readRebalance(text)) }},
+		{pathAutoScaling, func(text string) (notice.Notice, bool, error) {
+			n, ok := readLifecycle(text)
+			return n, ok, nil
+		}},
+	} {
+		err := s.lookAt(ctx, p.path, func(text string) error {
+			n, ok, err := p.read(text)
+			if ok {
+				see(n)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !whole {
+		return nil
+	}
+	return s.lookAtMaintenance(ctx, see)
+}
+
+// ok says that there is a notice where there is no error.
+func ok(n notice.Notice, err error) (notice.Notice, bool, error) { return n, err == nil, err }
+
+// identify reads, once, whose metadata this is.
+func (s *Source) identify(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	instance := s.instance
+	s.mu.Unlock()
+	if instance != "" {
+		return instance, nil
+	}
+	text, found, err := s.metadata.Get(ctx, pathInstance)
+	if err != nil {
+		return "", err
+	}
+	instance = strings.TrimSpace(text)
+	if !found || !instanceFormat.MatchString(instance) {
+		return "", &Trouble{Reason: Strange, err: fmt.Errorf("reading instance metadata %s: %s is no instance id", pathInstance, quote(text))}
+	}
+	s.mu.Lock()
+	s.instance = instance
+	s.mu.Unlock()
+	s.poke()
+	return instance, nil
+}
+
+// lookAt reads a path. What stands there and is not understood is counted and
+// left: the next look may find something else.
+func (s *Source) lookAt(ctx context.Context, path string, read func(text string) error) error {
+	text, found, err := s.metadata.Get(ctx, path)
+	if err != nil || !found {
+		return err
+	}
+	if err := read(text); err != nil {
+		s.o.Metrics.Unreadable(Name, path)
+		s.say(ctx, "unreadable "+path, "could not understand instance metadata", "path", path, "error", err.Error())
+	}
+	return nil
+}
+
+// lookAtMaintenance reads what is scheduled. Only where something that was
+// scheduled is not any more does it ask what became of it.
+func (s *Source) lookAtMaintenance(ctx context.Context, see func(notice.Notice)) error {
+	listed, sure := map[string]bool{}, true
+	note := func(path string, isHistory bool) error {
+		return s.lookAt(ctx, path, func(text string) error {
+			notices, err := readMaintenance(text, isHistory)
+			for _, n := range notices {
+				if isHistory && !s.knows(n.Subject) {
+					continue // it was over before anybody heard of it
+				}
+				listed[n.Subject] = true
+				s.remember(n)
+				see(n)
+			}
+			sure = sure && err == nil
+			return err
+		})
+	}
+	if err := note(pathScheduled, false); err != nil {
+		return err
+	}
+	if len(s.missing(listed)) == 0 {
+		return nil
+	}
+	if err := note(pathHistory, true); err != nil {
+		return err
+	}
+	if !sure {
+		return nil // what is missing may be what was not understood
+	}
+	for _, n := range s.missing(listed) {
+		if s.miss(n.Subject) {
+			see(poll.TakeBack(n, "EC2 does not list the scheduled event "+n.EventTypeCode+" any more"))
+		}
+	}
+	return nil
+}
+
+func (s *Source) knows(subject string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.known[subject]
+	return ok
+}
+
+// remember notes that an event is ahead, or that it is over.
+func (s *Source) remember(n notice.Notice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n.Withdrawn {
+		delete(s.known, n.Subject)
+		return
+	}
+	s.known[n.Subject] = event{notice: n}
+}
+
+// missing returns the events that are ahead and not listed.
+func (s *Source) missing(listed map[string]bool) []notice.Notice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var missing []notice.Notice
+	for subject, e := range s.known {
+		if !listed[subject] {
+			missing = append(missing, e.notice)
+		}
+	}
+	return missing
+}
+
+// miss counts that an event is not listed, and reports whether that is enough
+// to say that it is over.
+func (s *Source) miss(subject string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.known[subject]
+	e.missed++
+	s.known[subject] = e
+	if e.missed < missedEnough {
+		return false
+	}
+	delete(s.known, subject)
+	return true
+}
+
+// backoff spaces what fails: soon at first, then ever less often.
+type backoff struct {
+	first, longest time.Duration
+	failures       int
+}
+
+func (b *backoff) next() time.Duration {
+	pause := b.longest
+	if b.failures < 10 {
+		pause = min(b.longest, b.first<<b.failures)
+		b.failures++
+	}
+	return vary(pause)
+}
+
+func (b *backoff) reset() { b.failures = 0 }
+
+// vary changes a pause by up to a fifth, so that the nodes of a cluster do not
+// act at once.
+func vary(d time.Duration) time.Duration {
+	fifth := int64(d / 5)
+	if fifth <= 0 {
+		return d
+	}
+	return d + time.Duration(rand.Int64N(2*fifth)-fifth)
+}
+
+// sleep waits, or returns false when ctx is done before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,134 @@
+package imds_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	awsimds "github.com/lifeboat-dev/lifeboat/internal/awsemu/imds"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// machine is a spot instance that is a node, with its agent's source.
+type machine struct {
+	*polltest.World
+	t   *testing.T
+	emu *awsemu.Server
+	id  string
+	url string // of its metadata
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	t.Parallel()
+	server, _ := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
+		PendingFor: time.Millisecond, StoppingFor: time.Millisecond, ShutdownFor: time.Millisecond,
+	}})
+	made, err := server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0abc", Min: 1, Max: 1, Spot: &ec2.SpotOptions{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{World: polltest.New(t), t: t, emu: server, id: made[0].ID}
+	m.Until("the machine runs", func() bool {
+		in, _ := server.States.EC2.Instance(m.id)
+		return in.Powered
+	})
+	url, stop, err := server.States.IMDS.Serve(t.Context(), m.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	m.url = url
+	m.AddNode(m.id)
+	return m
+}
+
+// endpoint is where metadata is, in the configuration of an SDK.
+type endpoint string
+
+// GetEC2IMDSEndpoint returns it.
+func (e endpoint) GetEC2IMDSEndpoint() (string, bool, error) { return string(e), true, nil }
+
+// client is the client that the product makes, for this machine.
+func client(url string) *imds.Client {
+	return imds.NewClient(aws.Config{ConfigSources: []any{endpoint(url)}})
+}
+
+// start runs the source until the test ends or it is stopped.
+func (m *machine) start() (source *imds.Source, stop func()) {
+	m.t.Helper()
+	return m.run(client(m.url), m.id)
+}
+
+func (m *machine) run(metadata imds.Metadata, node string) (source *imds.Source, stop func()) {
+	m.t.Helper()
+	source = imds.New(metadata, m.Recorder(), imds.Options{
+		Interval: 5 * time.Millisecond, Reader: m.Kube, Metrics: m.Metrics,
+		Expect: func(ctx context.Context) (string, error) {
+			if _, err := m.NodeByInstance(ctx, node); err != nil {
+				return "", err
+			}
+			return node, nil
+		},
+	})
+	ctx, cancel := context.WithCancel(log.IntoContext(context.Background(), m.Logger()))
+	ended := make(chan error, 1)
+	go func() { ended <- source.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			m.t.Errorf("Run: %v", err)
+		}
+	})
+	m.t.Cleanup(stop)
+	return source, stop
+}
+
+func (m *machine) untilReady(s *imds.Source) {
+	m.t.Helper()
+	m.Until("the source is ready", func() bool { return s.Ready() == nil })
+}
+
+func (m *machine) set(s awsimds.Settings) { m.emu.States.IMDS.Set(m.id, s) }
+
+// untilRecorded waits until as many notices stand on record.
+func (m *machine) untilRecorded(count int) {
+	m.t.Helper()
+	m.Until("notices are on record", func() bool { return len(m.Notices(m.id)) == count })
+}
+
+// looks waits until the metadata was read a few times more.
+func (m *machine) looks(reads *counted, times int) {
+	m.t.Helper()
+	from := reads.count()
+	m.Until("metadata was read again", func() bool { return reads.count() >= from+times })
+}
+
+// counted counts reads of metadata.
+type counted struct {
+	imds.Metadata
+	mu sync.Mutex
+	n  int
+}
+
+func (c *counted) Get(ctx context.Context, path string) (string, bool, error) {
+	c.mu.Lock()
+	c.n++
+	c.mu.Unlock()
+	return c.Metadata.Get(ctx, path)
+}
+
+func (c *counted) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}

@@ -1,0 +1,299 @@
+package poll_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+func TestWhatIsSeenAgainCostsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.seen(about("event-1", "a"))
+	if reads, writes := w.Spent(); reads == 0 || writes != 1 {
+		t.Errorf("%d reads and %d writes for the first sight, want some and one", reads, writes)
+	}
+	for range 100 {
+		w.Pass(2 * time.Second)
+		w.seen(about("event-1", "a"))
+	}
+	if reads, writes := w.Spent(); reads != 0 || writes != 0 {
+		t.Errorf("%d reads and %d writes for what is seen again", reads, writes)
+	}
+	w.restart()
+	w.seen(about("event-1", "a"))
+	if _, writes := w.Spent(); writes != 0 {
+		t.Errorf("%d writes after a restart", writes)
+	}
+	got := w.Notices(instance)
+	if len(got) != 1 || !got[0].Time.Time.Equal(noon) || !got[0].ReceivedTime.Time.Equal(noon) {
+		t.Errorf("want the time of the first sight on record, got %v", got)
+	}
+}
+
+func TestNewsOfASubject(t *testing.T) {
+	tests := []struct {
+		name  string
+		looks []notice.Notice
+		want  []string
+	}{
+		{"a change takes the place of what was", []notice.Notice{about("e", "a"), about("e", "b")}, []string{"b"}},
+		{"it changes back", []notice.Notice{about("e", "a"), about("e", "b"), about("e", "a")}, []string{"a"}},
+		{"two subjects", []notice.Notice{about("e", "a"), about("f", "b")}, []string{"a", "b"}},
+		{"it is taken back", []notice.Notice{about("e", "a"), about("e", "w", withdrawn)}, []string{"w"}},
+		{"there is nothing to take back", []notice.Notice{about("e", "w", withdrawn)}, nil},
+		{"nothing of that subject", []notice.Notice{about("f", "a"), about("e", "w", withdrawn)}, []string{"a"}},
+		{"it is taken back twice", []notice.Notice{about("e", "a"), about("e", "w", withdrawn), about("e", "w2", withdrawn)}, []string{"w"}},
+		{"it comes again after it was taken back", []notice.Notice{about("e", "a"), about("e", "w", withdrawn), about("e", "a")}, []string{"a"}},
+		{"the cloud's time is older than what is on record", []notice.Notice{about("e", "a"), about("e", "b", issued(noon.Add(-time.Hour)))}, []string{"b"}},
+	}
+	for _, test := range tests {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, restarts %t", test.name, restarts), func(t *testing.T) {
+				w := newWorld(t)
+				for _, n := range test.looks {
+					w.seen(n)
+					w.Pass(-time.Second) // also where a clock goes wrong
+					if restarts {
+						w.restart()
+					}
+				}
+				if diff := cmp.Diff(test.want, w.IDs(instance)); diff != "" {
+					t.Errorf("on record (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatIsOverIsNotTakenBack(t *testing.T) {
+	w := newWorld(t)
+	w.seen(about("e", "a"))
+	w.Finish(instance)
+	w.seen(about("e", "w", withdrawn))
+	if diff := cmp.Diff([]string{"a"}, w.IDs(instance)); diff != "" {
+		t.Errorf("on record (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatWasSeenWhileTheAPIServerWasAwayIsNotForgotten(t *testing.T) {
+	w := newWorld(t)
+	w.Away(true)
+	w.ledger.See(about("e", "a"))
+	for range 5 {
+		if err := w.ledger.Settle(t.Context()); !errors.Is(err, polltest.ErrAway) {
+			t.Fatalf("got %v, want the API server's error", err)
+		}
+		w.Pass(time.Minute)
+	}
+	w.Away(false)
+	if err := w.ledger.Settle(t.Context()); err != nil { // the cloud does not speak of it any more
+		t.Fatal(err)
+	}
+	got := w.Notices(instance)
+	if len(got) != 1 || !got[0].Time.Time.Equal(noon) {
+		t.Errorf("want it on record with the time of its first sight, got %v", got)
+	}
+	if w.ledger.Pending() != 0 {
+		t.Errorf("%d are left", w.ledger.Pending())
+	}
+}
+
+func TestWhatChangesWhileTheAPIServerIsAway(t *testing.T) {
+	w := newWorld(t)
+	w.seen(about("e", "a"))
+	w.Away(true)
+	w.ledger.See(about("e", "b"))
+	w.ledger.See(about("e", "a"))
+	w.Away(false)
+	w.Spent()
+	w.seen()
+	if reads, writes := w.Spent(); reads+writes != 0 || w.ledger.Pending() != 0 {
+		t.Errorf("%d calls and %d left for what is again as it was", reads+writes, w.ledger.Pending())
+	}
+	w.Away(true)
+	w.ledger.See(about("f", "c"))
+	w.ledger.See(about("f", "w", withdrawn))
+	w.Away(false)
+	w.seen()
+	if diff := cmp.Diff([]string{"a"}, w.IDs(instance)); diff != "" {
+		t.Errorf("on record (-want +got):\n%s", diff)
+	}
+}
+
+// memory is a Recorder that keeps no record.
+type memory struct {
+	ids     []string
+	outcome intake.Outcome
+	fails   map[string]bool
+}
+
+func (m *memory) Record(_ context.Context, n notice.Notice) (intake.Outcome, error) {
+	m.ids = append(m.ids, n.ID)
+	if m.fails[n.ID] {
+		return "", polltest.ErrAway
+	}
+	return m.outcome, nil
+}
+
+func (w *world) with(m *memory) *poll.Ledger {
+	return poll.NewLedger(m, w.Kube, poll.Options{Source: source, Clock: w.Clock})
+}
+
+func deadline(in time.Duration, typ v1alpha1.DeadlineType) func(*notice.Notice) {
+	return func(n *notice.Notice) { n.Deadline = notice.At(noon.Add(in), typ) }
+}
+
+func TestTheMostUrgentFirst(t *testing.T) {
+	w, m := newWorld(t), &memory{outcome: intake.Recorded}
+	l := w.with(m)
+	for _, n := range []notice.Notice{
+		about("1", "none"), about("2", "soft", deadline(time.Minute, v1alpha1.DeadlineSoft)),
+		about("3", "later", deadline(time.Hour, v1alpha1.DeadlineHard)), about("4", "soon", deadline(2*time.Minute, v1alpha1.DeadlineHard)),
+	} {
+		l.See(n)
+	}
+	if err := l.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"soon", "later", "soft", "none"}, m.ids); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+func TestOneThatFailsHoldsUpNoOther(t *testing.T) {
+	w, m := newWorld(t), &memory{outcome: intake.Recorded, fails: map[string]bool{"soon": true}}
+	l := w.with(m)
+	l.See(about("1", "soon", deadline(0, v1alpha1.DeadlineHard)))
+	l.See(about("2", "none"))
+	for range 2 {
+		if err := l.Settle(t.Context()); !errors.Is(err, polltest.ErrAway) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if diff := cmp.Diff([]string{"soon", "none", "soon"}, m.ids); diff != "" {
+		t.Errorf("tried (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhereAllFailNotAllAreTried(t *testing.T) {
+	w, m := newWorld(t), &memory{fails: map[string]bool{}}
+	l := w.with(m)
+	for i := range 50 {
+		id := fmt.Sprint(i)
+		m.fails[id] = true
+		l.See(about(id, id))
+	}
+	if err := l.Settle(t.Context()); err == nil || len(m.ids) != 3 {
+		t.Errorf("%d tried with error %v, want three", len(m.ids), err)
+	}
+	if l.Pending() != 50 {
+		t.Errorf("%d left, want all", l.Pending())
+	}
+}
+
+func TestANodeThatRegistersLater(t *testing.T) {
+	w := newWorld(t)
+	other := "i-0bbbbbbbbbbbbbbbb"
+	w.seen(about("e", "a", of(other)))
+	w.Pass(9 * time.Minute)
+	w.AddNode(other)
+	w.seen()
+	if _, writes := w.Spent(); writes != 1 {
+		t.Errorf("%d writes for a node that registered", writes)
+	}
+}
+
+func TestANodeThatNeverRegisters(t *testing.T) {
+	w, m := newWorld(t), &memory{outcome: intake.NotYetKnown}
+	l := w.with(m)
+	l.See(about("e", "a"))
+	for range 30 {
+		if err := l.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.Pass(time.Minute)
+	}
+	if len(m.ids) != 12 || l.Pending() != 0 {
+		t.Errorf("tried %d times with %d left, want to give up after ten minutes", len(m.ids), l.Pending())
+	}
+}
+
+func TestWhatIsSeenNoMoreIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	n := about("e", "a")
+	w.seen(n)
+	if !w.ledger.SeenSince(&n, noon) {
+		t.Error("it was not seen")
+	}
+	w.Pass(time.Minute)
+	if w.ledger.SeenSince(&n, w.Clock()) {
+		t.Error("it was seen a minute ago only")
+	}
+	w.Pass(2 * time.Hour)
+	w.seen()
+	w.Spent()
+	w.seen(n)
+	if reads, writes := w.Spent(); reads != 1 || writes != 0 {
+		t.Errorf("%d reads and %d writes after it was forgotten, want one read", reads, writes)
+	}
+}
+
+func TestStanding(t *testing.T) {
+	w := newWorld(t)
+	w.AddNode("i-0bbbbbbbbbbbbbbbb")
+	w.seen(about("e", "a"), about("f", "b"), about("f", "w", withdrawn), about("", "subjectless"), about("g", "c", of("i-0bbbbbbbbbbbbbbbb")))
+	w.seen(about("e2", "d"), about("e2", "w2", withdrawn))
+	got := func(notices []notice.Notice, err error) []string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, n := range notices {
+			all = append(all, n.InstanceID+" "+n.ID)
+		}
+		return all
+	}
+	want := []string{instance + " a", "i-0bbbbbbbbbbbbbbbb c"}
+	if diff := cmp.Diff(want, got(poll.Standing(t.Context(), w.Kube, source))); diff != "" {
+		t.Errorf("standing (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[:1], got(poll.StandingOf(t.Context(), w.Kube, source, instance))); diff != "" {
+		t.Errorf("standing of one (-want +got):\n%s", diff)
+	}
+	if got := got(poll.Standing(t.Context(), w.Kube, "another")); got != nil {
+		t.Errorf("standing of another source: %v", got)
+	}
+	w.Finish(instance)
+	if got := got(poll.StandingOf(t.Context(), w.Kube, source, instance)); got != nil {
+		t.Errorf("standing where nothing is left to do: %v", got)
+	}
+}
+
+func TestTakeBack(t *testing.T) {
+	w := newWorld(t)
+	w.seen(about("e", "a", deadline(time.Hour, v1alpha1.DeadlineSoft)))
+	standing, err := poll.StandingOf(t.Context(), w.Kube, source, instance)
+	if err != nil || len(standing) != 1 {
+		t.Fatal(standing, err)
+	}
+	w.Pass(time.Minute)
+	w.seen(poll.TakeBack(standing[0], "it is over"))
+	got := w.Notices(instance)
+	if len(got) != 1 || !got[0].Withdrawn || got[0].Description != "it is over" || !got[0].Time.Time.Equal(noon.Add(time.Minute)) {
+		t.Errorf("on record: %+v", got)
+	}
+	if again := poll.TakeBack(standing[0], "it is over"); again.ID != got[0].ID {
+		t.Errorf("the id of the same news is %s and %s", again.ID, got[0].ID)
+	}
+}

@@ -1,0 +1,241 @@
+// Package polltest is a cluster for tests of sources that ask. It counts what
+// is asked of it, and can be away.
+package polltest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+)
+
+// ErrAway is what the API server says while it is away.
+var ErrAway = errors.New("connection refused")
+
+// World is a cluster with its own clock, log and metrics.
+type World struct {
+	Kube     client.WithWatch
+	Metrics  *intake.Metrics
+	Registry *prometheus.Registry
+
+	t testing.TB
+
+	mu            sync.Mutex
+	now           time.Time // zero: the real time
+	reads, writes int
+	away          bool
+	lines         []string
+}
+
+// New returns an empty cluster. Its clock is the real one until Set.
+func New(t testing.TB) *World {
+	t.Helper()
+	w := &World{t: t, Registry: prometheus.NewRegistry()}
+	var err error
+	if w.Metrics, err = intake.NewMetrics(w.Registry); err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	w.Kube = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Interruption{}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				return w.call(&w.reads, func() error { return c.Get(ctx, key, o, opts...) })
+			},
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				return w.call(nil, func() error { return c.List(ctx, list, opts...) }) // caches answer these
+			},
+			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				return w.call(&w.writes, func() error { return c.Create(ctx, o, opts...) })
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				return w.call(&w.writes, func() error { return c.Patch(ctx, o, p, opts...) })
+			},
+		}).Build()
+	return w
+}
+
+func (w *World) call(count *int, do func() error) error {
+	w.mu.Lock()
+	away := w.away
+	if count != nil {
+		*count++
+	}
+	w.mu.Unlock()
+	if away {
+		return ErrAway
+	}
+	return do()
+}
+
+// Recorder returns the product's own recorder on this cluster.
+func (w *World) Recorder() *intake.Recorder {
+	return intake.NewRecorder(w.Kube, w, intake.Options{Clock: w.Clock, Metrics: w.Metrics})
+}
+
+// AddNode makes the node of an instance; labels are pairs.
+func (w *World) AddNode(id string, labels ...string) {
+	w.t.Helper()
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "node-" + id, UID: types.UID("uid-" + id), Labels: map[string]string{}},
+		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + id},
+	}
+	for pair := range slices.Chunk(labels, 2) {
+		node.Labels[pair[0]] = pair[1]
+	}
+	if err := w.Kube.Create(context.Background(), node); err != nil {
+		w.t.Fatal(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes--
+}
+
+// NodeByInstance makes the world an intake.NodeIndex.
+func (w *World) NodeByInstance(ctx context.Context, id string) (*corev1.Node, error) {
+	var nodes corev1.NodeList
+	if err := w.Kube.List(ctx, &nodes); err != nil {
+		return nil, err
+	}
+	for i := range nodes.Items {
+		if nodeindex.InstanceID(&nodes.Items[i]) == id {
+			return &nodes.Items[i], nil
+		}
+	}
+	return nil, nil //nolint:nilnil // as intake.NodeIndex has it
+}
+
+// Clock tells the world's time.
+func (w *World) Clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.now.IsZero() {
+		return time.Now()
+	}
+	return w.now
+}
+
+// Set sets the clock, which then stands still.
+func (w *World) Set(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = now
+}
+
+// Pass moves a clock that was set.
+func (w *World) Pass(d time.Duration) { w.Set(w.Clock().Add(d)) }
+
+// Away takes the API server away, or brings it back.
+func (w *World) Away(away bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.away = away
+}
+
+// Spent returns the reads of single objects and the writes since it was last
+// asked.
+func (w *World) Spent() (reads, writes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	reads, writes = w.reads, w.writes
+	w.reads, w.writes = 0, 0
+	return reads, writes
+}
+
+// Notices returns what is on record of an instance.
+func (w *World) Notices(id string) []v1alpha1.Notice {
+	w.t.Helper()
+	var list v1alpha1.InterruptionList
+	if err := w.Kube.List(context.Background(), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range list.Items {
+		if list.Items[i].Name == id {
+			return list.Items[i].Spec.Notices
+		}
+	}
+	return nil
+}
+
+// IDs returns the ids of what is on record of an instance.
+func (w *World) IDs(id string) []string {
+	w.t.Helper()
+	var ids []string
+	for _, n := range w.Notices(id) {
+		ids = append(ids, n.ID)
+	}
+	return ids
+}
+
+// Finish has the controller be done with the record of an instance.
+func (w *World) Finish(id string) {
+	w.t.Helper()
+	record := &v1alpha1.Interruption{}
+	if err := w.Kube.Get(context.Background(), client.ObjectKey{Name: id}, record); err != nil {
+		w.t.Fatal(err)
+	}
+	done := metav1.NewMicroTime(w.Clock())
+	record.Status.CompletionTime = &done
+	if err := w.Kube.Status().Update(context.Background(), record); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Logger returns a logger whose lines Said counts.
+func (w *World) Logger() logr.Logger {
+	return funcr.New(func(_, args string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.lines = append(w.lines, args)
+	}, funcr.Options{})
+}
+
+// Said counts the lines that hold all the parts.
+func (w *World) Said(parts ...string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	count := 0
+	for _, line := range w.lines {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			count++
+		}
+	}
+	return count
+}
+
+// Log returns what was logged.
+func (w *World) Log() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.lines, "\n")
+}
+
+// Until waits for a condition, in real time.
+func (w *World) Until(what string, holds func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("waited too long until %s; log:\n%s", what, w.Log())
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package poll
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// Scheduled is a scheduled event of an instance, as DescribeInstanceStatus and
+// the instance's own metadata tell it (EC2 User Guide, "Scheduled events for
+// Amazon EC2 instances").
+type Scheduled struct {
+	// EventID is EC2's id of it: instance-event-0123456789abcdef0.
+	EventID string
+	// Code is one of ScheduledCodes, or a later one.
+	Code string
+	// Description is EC2's own. It begins with [Completed] or [Canceled] once
+	// the event is over; EC2 lists it for a week more.
+	Description string
+	// NotBefore and NotAfter are when it may happen; zero: not said.
+	NotBefore, NotAfter time.Time
+	// Over says that it is over, where that is told by other means than the
+	// description.
+	Over bool
+}
+
+// Notice makes a notice of it. An error says what of it cannot be read: one that
+// is ahead and does not say when would have the node emptied at once.
+func (s Scheduled) Notice(source, instanceID string) (notice.Notice, error) {
+	code, subject := Cut(s.Code, 128), s.EventID
+	if subject == "" {
+		subject = code // an older reply has no ids
+	}
+	if subject == "" {
+		return notice.Notice{}, errors.New("a scheduled event has neither an id nor a code")
+	}
+	n := notice.Notice{
+		Notice: v1alpha1.Notice{
+			Kind: notice.KindScheduledChange, Source: source, Subject: Cut(subject, 512), EventTypeCode: code,
+			InstanceAction: ScheduledAction(code), Withdrawn: s.Over || isOverText(s.Description),
+		},
+		InstanceID: instanceID,
+	}
+	if !s.NotBefore.IsZero() && Plausible(s.NotBefore) {
+		n.Deadline = notice.At(s.NotBefore.UTC(), v1alpha1.DeadlineSoft)
+	}
+	if !s.NotAfter.IsZero() && Plausible(s.NotAfter) {
+		end := metav1.NewTime(s.NotAfter.UTC())
+		n.EndTime = &end
+	}
+	if n.Deadline == nil && !n.Withdrawn {
+		return notice.Notice{}, fmt.Errorf("the scheduled event %q does not say from when on", n.Subject)
+	}
+	n.Description = s.sentence(&n)
+	word := "active"
+	if n.Withdrawn {
+		word = "over"
+	}
+	n.ID = ID(source, n.Kind, subject, code, Moment(s.NotBefore), Moment(s.NotAfter), word)
+	return n, nil
+}
+
+func isOverText(description string) bool {
+	d := strings.ToLower(strings.TrimSpace(description))
+	return strings.HasPrefix(d, "[completed]") || strings.HasPrefix(d, "[canceled]") || strings.HasPrefix(d, "[cancelled]")
+}
+
+func (s Scheduled) sentence(n *notice.Notice) string {
+	said := strings.TrimSpace(strings.ToValidUTF8(s.Description, "�"))
+	if said != "" {
+		said = ": " + said
+	}
+	switch {
+	case n.Withdrawn:
+		return fmt.Sprintf("the scheduled event %s is over%s", n.EventTypeCode, said)
+	case n.EndTime == nil:
+		return fmt.Sprintf("EC2 has scheduled the event %s for %s%s", n.EventTypeCode, Moment(s.NotBefore), said)
+	}
+	return fmt.Sprintf("EC2 has scheduled the event %s for %s to %s%s", n.EventTypeCode, Moment(s.NotBefore), Moment(s.NotAfter), said)
+}
+
+// ScheduledAction returns what a scheduled event of EC2 does to the instance,
+// or "" for a code that this release does not know. A retirement stops an
+// instance whose root device is an EBS volume, as those of nearly all nodes
+// are, and terminates others.
+func ScheduledAction(code string) string {
+	switch code {
+	case "instance-stop", "instance-retirement":
+		return notice.ActionStop
+	case "instance-reboot", "system-reboot":
+		return notice.ActionReboot
+	case "system-maintenance":
+		return notice.ActionMaintain
+	}
+	return ""
+}
+
+// ScheduledCodes are the codes that EC2 documents.
+func ScheduledCodes() []string {
+	return []string{"instance-reboot", "instance-retirement", "instance-stop", "system-maintenance", "system-reboot"}
+}
