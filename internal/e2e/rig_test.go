@@ -15,12 +15,14 @@ import (
 	"time"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
@@ -35,6 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 func buildAndRun(m *testing.M) int {
+	ctrllog.SetLogger(logr.Discard()) // lifeboatd's own log tells what matters
 	dir, err := os.MkdirTemp("", "lifeboat-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

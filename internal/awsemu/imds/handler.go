@@ -33,6 +33,9 @@ func (s *State) get(w http.ResponseWriter, r *http.Request, instanceID string) {
 		fail(w, http.StatusUnauthorized)
 		return
 	}
+	s.mu.Lock()
+	s.reads[instanceID]++
+	s.mu.Unlock()
 	in, ok := s.ec2.Instance(instanceID)
 	if !ok {
 		fail(w, http.StatusNotFound)

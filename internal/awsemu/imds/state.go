@@ -48,6 +48,7 @@ type State struct {
 	mu        sync.Mutex
 	settings  map[string]Settings // by instance id
 	tokens    map[string]token    // by the token itself
+	reads     map[string]int      // by instance id
 	endpoints map[*endpoint]struct{}
 }
 
@@ -55,7 +56,7 @@ type State struct {
 func New(o Options) *State {
 	s := &State{
 		scope: o.Scope, ec2: o.EC2, targetState: o.TargetState,
-		settings: map[string]Settings{}, tokens: map[string]token{}, endpoints: map[*endpoint]struct{}{},
+		settings: map[string]Settings{}, tokens: map[string]token{}, reads: map[string]int{}, endpoints: map[*endpoint]struct{}{},
 	}
 	if s.targetState == nil {
 		s.targetState = func(string) string { return "" }
@@ -76,6 +77,14 @@ func (s *State) setting(instanceID string) Settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.settings[instanceID]
+}
+
+// Reads returns how often an instance's service was read with a token in order: it
+// tells whether somebody on the instance listens.
+func (s *State) Reads(instanceID string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reads[instanceID]
 }
 
 // Serve opens the metadata service of an instance on a loopback port of its own, and

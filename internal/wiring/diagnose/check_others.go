@@ -46,7 +46,7 @@ func checkReaders(e *exam) []finding.Finding {
 			Fix:     "kubectl --namespace lifeboat-system get pods; kubectl --namespace lifeboat-system logs deployment/lifeboat-controller",
 		})
 	}
-	if tool := toolOf(q); tool != "" && e.Queue != "" {
+	if tool := toolOf(q); tool != "" && e.Queue != "" && !e.ours() {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idQueueOfAnotherTool, Object: e.queueObject(),
 			Problem: "by its name or tags it is the queue of " + tool + ": if both read it, each gets only some of the messages",
@@ -70,6 +70,8 @@ func toolOf(q snapshot.Queue) string {
 		}
 	}
 	switch {
+	case strings.HasPrefix(name, "lifeboat-"):
+		return "" // the cluster may be called karpenter
 	case strings.Contains(name, "karpenter"):
 		return karpenter
 	case strings.HasSuffix(name, "-nth"), strings.HasPrefix(name, "nth-"), strings.Contains(name, "node-termination-handler"):

@@ -381,6 +381,10 @@ func TestCannotLook(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
+	away := sqs.New(a.queues.Options(), func(o *sqs.Options) { o.BaseEndpoint, o.RetryMaxAttempts = aws.String("http://127.0.0.1:1"), 1 })
+	if err := look(t.Context(), diagnose.NewClients(away, a.events), diagnose.Target{Want: a.want}); err == nil || !strings.Contains(err.Error(), "sqs:GetQueueUrl of queue lifeboat-prod") {
+		t.Errorf("nobody answers: %v", err)
+	}
 	a.server.Gate.Deny("sqs", wire.AnyAction)
 	a.server.Gate.Deny("events", wire.AnyAction)
 	var denied *diagnose.DeniedError

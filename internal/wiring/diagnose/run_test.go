@@ -122,8 +122,11 @@ func TestRun(t *testing.T) {
 		{"a policy that denies plain HTTP", queue(func(q *snapshot.Queue) {
 			q.Policy = strings.Replace(q.Policy, `"Statement":[`, `"Statement":[{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"false"}}},`, 1)
 		}), []string{}, ""},
-		{"a queue of Karpenter's by its tags", queue(func(q *snapshot.Queue) { q.Tags = map[string]string{"karpenter.sh/discovery": "prod"} }),
-			[]string{"warning queue-of-another-tool" + main}, "Karpenter"},
+		{"a queue of Karpenter's by its tags hears the same", func(s *snapshot.Snapshot, _ *diagnose.Cluster) {
+			other := snapshot.Queue{ARN: "arn:aws:sqs:eu-west-1:210987654321:nodes", Name: "nodes", Tags: map[string]string{"karpenter.sh/discovery": "prod"}}
+			s.Queues = append(s.Queues, other)
+			s.Rules[0].Targets = append(s.Rules[0].Targets, snapshot.Target{ID: "n", ARN: other.ARN})
+		}, []string{"warning karpenter-hears-too queue nodes"}, "Karpenter deletes the node at once"},
 		{"a thousand messages wait", queue(func(q *snapshot.Queue) { q.Waiting = 1000 }), []string{"warning queue-backlog" + main}, "1000 messages"},
 		{"messages pile up", queue(func(q *snapshot.Queue) { q.Waiting, q.Growth = 5, 2 }), []string{"warning queue-backlog" + main}, "+2"},
 		{"messages in flight while Lifeboat runs", func(s *snapshot.Snapshot, c *diagnose.Cluster) {
@@ -169,6 +172,25 @@ func TestRun(t *testing.T) {
 				t.Errorf("%q is not in\n%s", tc.says, text(all[:1]))
 			}
 		})
+	}
+}
+
+// A queue with another name may be somebody else's.
+func TestAQueueOfAnotherTool(t *testing.T) {
+	for name, tool := range map[string]string{
+		"Karpenter-prod": "Karpenter", "k8s-example-com-nth": "AWS Node Termination Handler", "lifeboat-karpenter": "", "notices": "",
+	} {
+		arn := "arn:aws:sqs:eu-west-1:210987654321:" + name
+		s := snapshot.Snapshot{Account: testAccount, Region: testRegion, Queue: arn, Queues: []snapshot.Queue{{ARN: arn, Name: name}}}
+		got := ""
+		for _, f := range diagnose.Run(s, wiring.Wanted("", testAccount, testRegion), diagnose.Cluster{}) {
+			if f.ID == "queue-of-another-tool" {
+				got = f.Problem
+			}
+		}
+		if (got != "") != (tool != "") || !strings.Contains(got, tool) {
+			t.Errorf("%s: %q, want %q", name, got, tool)
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ func Controller(w wiring.Wiring, canary bool) Document {
 		},
 		Statement{
 			Sid: "DiagnoseTheWiring", Resource: everything(), Condition: inRegion(w),
-			Action: []string{"events:ListRules", "events:ListRuleNamesByTarget", "events:TestEventPattern"},
+			Action: []string{"events:ListRules", "events:ListEventBuses", "events:ListRuleNamesByTarget", "events:TestEventPattern"},
 		},
 		Statement{
 			Sid: "DiagnoseTheRules", Resource: []string{w.RuleARN("*")},
