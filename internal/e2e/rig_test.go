@@ -133,9 +133,15 @@ func (r *rig) until(what string, within time.Duration, holds func(ctx context.Co
 // launch starts spot instances and returns them with their nodes Ready.
 func (r *rig) launch(n int) []ec2.Instance {
 	r.t.Helper()
-	instances, err := r.EC2().Launch(ec2.LaunchInput{
+	return r.launchAll(ec2.LaunchInput{
 		ImageID: "ami-0123456789abcdef0", Type: "m5.xlarge", Min: n, Max: n, Spot: &ec2.SpotOptions{},
 	})
+}
+
+// launchAll starts instances and returns them with their nodes Ready.
+func (r *rig) launchAll(input ec2.LaunchInput) []ec2.Instance {
+	r.t.Helper()
+	instances, err := r.EC2().Launch(input)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -154,6 +154,7 @@ func TestExportsAreQuoted(t *testing.T) {
 	want := `export KUBECONFIG='/it'\''s/here'
 export AWS_ENDPOINT_URL='http://127.0.0.1:1'
 export AWS_REGION='us-east-1'
+export AWS_DEFAULT_REGION='us-east-1'
 export AWS_ACCESS_KEY_ID='a'
 export AWS_SECRET_ACCESS_KEY='b'
 `

@@ -53,6 +53,7 @@ func (s State) Env() []EnvVar {
 		{"KUBECONFIG", s.Kubeconfig},
 		{"AWS_ENDPOINT_URL", s.AWSEndpoint},
 		{"AWS_REGION", s.Region},
+		{"AWS_DEFAULT_REGION", s.Region}, // for version 1 of the AWS CLI
 		{"AWS_ACCESS_KEY_ID", s.AccessKeyID},
 		{"AWS_SECRET_ACCESS_KEY", s.SecretAccessKey},
 	}

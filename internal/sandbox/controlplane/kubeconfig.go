@@ -41,7 +41,7 @@ func (c *ControlPlane) writeKubeconfig(path, user string, groups []string) error
 	if err != nil {
 		return err
 	}
-	const name = "lifeboat-sandbox"
+	const name = "sandbox" // the cluster's name in its wiring too: commands read it from here
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: c.URL(), CertificateAuthorityData: c.ca.certPEM}
 	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: certPEM, ClientKeyData: keyPEM}
