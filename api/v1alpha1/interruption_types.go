@@ -197,6 +197,12 @@ type InterruptionStatus struct {
 	// shows another one was rebooted since.
 	// +optional
 	BootID string `json:"bootID,omitempty"`
+	// Answered are the ids of notices that were dealt with while others still
+	// stand, such as a reboot that is over on a node that is to be stopped later.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	Answered []string `json:"answered,omitempty"`
 	// LastNoticeID is the id of the newest notice that was looked at.
 	// +optional
 	LastNoticeID string `json:"lastNoticeID,omitempty"`

@@ -37,6 +37,7 @@ const (
 	ReasonDrained        = "Drained"
 	ReasonPutBack        = "PutBack"
 	ReasonCompleted      = "Completed"
+	ReasonAnswered       = "Answered"
 	ReasonReopened       = "Reopened"
 	ReasonInvalid        = "Invalid"
 	ReasonValid          = "Valid"

@@ -253,6 +253,11 @@ func (in *InterruptionStatus) DeepCopyInto(out *InterruptionStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Answered != nil {
+		in, out := &in.Answered, &out.Answered
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Since != nil {
 		in, out := &in.Since, &out.Since
 		*out = (*in).DeepCopy()

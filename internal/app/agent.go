@@ -99,7 +99,7 @@ func RunAgent(ctx context.Context, c AgentConfig) error {
 		Interval: c.PollInterval, Reader: kube, Expect: node.instance, Metrics: intakeMetrics, Clock: time.Now,
 	})
 	logger.Info("started", "version", version.String(), "node", c.NodeName)
-	ctx = log.IntoContext(ctx, logger.WithValues("node", c.NodeName))
+	ctx = log.IntoContext(ctx, logger)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return source.Run(ctx) })
 	group.Go(func() error { return serve(ctx, c.HealthAddress, healthOf(source.Ready)) })

@@ -178,10 +178,11 @@ func TestTheAgentOfANode(t *testing.T) {
 		record.Spec.Notices[0].Source != notice.SourceIMDS || record.Labels != nil || record.Finalizers != nil || record.OwnerReferences != nil {
 		t.Errorf("on record: %+v", record)
 	}
-	if _, text := get(t, c.MetricsAddress, "/metrics"); !strings.Contains(text, `lifeboat_recorded_notices_total{kind="SpotInterruption",source="imds"} 1`) ||
-		!strings.Contains(text, `lifeboat_source_up{source="imds"} 1`) || !strings.Contains(text, "process_resident_memory_bytes") {
-		t.Errorf("metrics:\n%s", text)
-	}
+	until(t, "its metrics say so", func() bool {
+		_, text := get(t, c.MetricsAddress, "/metrics")
+		return strings.Contains(text, `lifeboat_recorded_notices_total{kind="SpotInterruption",source="imds"} 1`) &&
+			strings.Contains(text, `lifeboat_source_up{source="imds"} 1`) && strings.Contains(text, "process_resident_memory_bytes")
+	})
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("RunAgent: %v", err)

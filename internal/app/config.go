@@ -71,10 +71,7 @@ func (c Config) complete() (Config, error) {
 		c.ClusterName = clusterOf(c.QueueURL)
 	}
 	if c.Account == "" {
-		// https://sqs.<region>.amazonaws.com/<account>/<name>
-		if parts := strings.Split(strings.Trim(u.Path, "/"), "/"); len(parts) == 2 && account.MatchString(parts[0]) {
-			c.Account = parts[0]
-		}
+		c.Account = accountOf(u)
 	}
 	if c.Account != "" && !account.MatchString(c.Account) {
 		return c, fmt.Errorf("--account %q is not an AWS account id: write its twelve digits", c.Account)
@@ -86,6 +83,15 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("--ttl %s is too short: write at least 1m", c.TTL)
 	}
 	return c, nil
+}
+
+// accountOf is the account in the URL of a queue, which reads
+// https://sqs.<region>.amazonaws.com/<account>/<name>, or "".
+func accountOf(queue *url.URL) string {
+	if parts := strings.Split(strings.Trim(queue.Path, "/"), "/"); len(parts) == 2 && account.MatchString(parts[0]) {
+		return parts[0]
+	}
+	return ""
 }
 
 // checkSources checks what is said of the sources of notices.

@@ -4,6 +4,7 @@ package awshttp
 import (
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdkhttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -23,6 +24,18 @@ func Use(config aws.Config) aws.Config {
 		config.HTTPClient = mend(own)
 	} else if config.HTTPClient == nil {
 		config.HTTPClient = NewClient()
+	}
+	return config
+}
+
+// WithTimeout is Use with a limit for each call, answer included; the SDK sets
+// none. A client that is none of these two kinds stays as it is.
+func WithTimeout(config aws.Config, limit time.Duration) aws.Config {
+	config = Use(config)
+	if client, ok := config.HTTPClient.(*http.Client); ok {
+		limited := *client
+		limited.Timeout = limit
+		config.HTTPClient = &limited
 	}
 	return config
 }

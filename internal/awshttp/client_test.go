@@ -7,7 +7,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
@@ -51,5 +53,16 @@ func TestLongAnswersComeWhole(t *testing.T) {
 		if err != nil || len(text) != len(long) {
 			t.Fatalf("call %d: %d bytes, %v", i, len(text), err)
 		}
+	}
+}
+
+func TestWithTimeout(t *testing.T) {
+	given := awshttp.Use(aws.Config{})
+	limited, ok := awshttp.WithTimeout(given, 7*time.Second).HTTPClient.(*http.Client)
+	if !ok || limited.Timeout != 7*time.Second {
+		t.Errorf("client %+v", limited)
+	}
+	if own, ok := given.HTTPClient.(*http.Client); !ok || own.Timeout != 0 || own.Transport != limited.Transport {
+		t.Errorf("the given client is %+v", own)
 	}
 }

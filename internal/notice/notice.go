@@ -43,9 +43,13 @@ func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, boo
 		return joined, true
 	}
 	ruling, _ := Ruling(joined, time.Time{})
-	for i := range joined[:len(joined)-1] {
-		if joined[i].ID != ruling.ID {
-			return slices.Delete(joined, i, i+1), true
+	// Each source makes room among its own first: an agent may not touch what
+	// others wrote.
+	for _, own := range []bool{true, false} {
+		for i := range joined[:len(joined)-1] {
+			if joined[i].ID != ruling.ID && (joined[i].Source == n.Source || !own) {
+				return slices.Delete(joined, i, i+1), true
+			}
 		}
 	}
 	return joined[1:], true
@@ -64,6 +68,14 @@ func counts(n *v1alpha1.Notice, since time.Time) bool {
 
 func isLater(n *v1alpha1.Notice, since time.Time) bool {
 	return since.IsZero() || n.ReceivedTime.Time.After(since)
+}
+
+// Unanswered returns the notices that were not dealt with yet.
+func Unanswered(notices []v1alpha1.Notice, answered []string) []v1alpha1.Notice {
+	if len(answered) == 0 {
+		return notices
+	}
+	return slices.DeleteFunc(slices.Clone(notices), func(n v1alpha1.Notice) bool { return slices.Contains(answered, n.ID) })
 }
 
 // AllWithdrawn reports whether there are notices received after since, and the

@@ -21,6 +21,9 @@ type Facts struct {
 	// interruption of the same instance that is over has answered. Zero: all
 	// count.
 	Since time.Time
+	// Answered are the ids of notices that were dealt with while others still
+	// stand, such as a reboot that is over on a node that is to be stopped later.
+	Answered []string
 	// Node is the node that the instance is; nil where there is none in the
 	// cluster.
 	Node *corev1.Node
@@ -72,7 +75,7 @@ type Considered struct {
 
 // Decide says what is to be done. It reports false where no notice counts.
 func Decide(f Facts) (Decision, bool) {
-	notices := counting(f.Notices, f.Since)
+	notices := counting(f)
 	ruling, ok := notice.Ruling(notices, time.Time{})
 	if !ok {
 		return withdrawn(f)
@@ -97,10 +100,11 @@ func Decide(f Facts) (Decision, bool) {
 
 // withdrawn is the decision where no notice counts, if there were any.
 func withdrawn(f Facts) (Decision, bool) {
-	if !notice.AllWithdrawn(f.Notices, f.Since) {
+	standing := counting(f)
+	if !notice.AllWithdrawn(standing, time.Time{}) {
 		return Decision{}, false
 	}
-	last := f.Notices[len(f.Notices)-1]
+	last := standing[len(standing)-1]
 	return Decision{
 		Decision: v1alpha1.Decision{
 			Action:  v1alpha1.ActionIgnore,
@@ -110,12 +114,13 @@ func withdrawn(f Facts) (Decision, bool) {
 	}, true
 }
 
-// counting returns the notices received after since. One that says the
+// counting returns the notices received after since that were not dealt with.
+// One that says the
 // instance is already going has a deadline even if it names none: now.
-func counting(all []v1alpha1.Notice, since time.Time) []v1alpha1.Notice {
+func counting(f Facts) []v1alpha1.Notice {
 	var counting []v1alpha1.Notice
-	for _, n := range all {
-		if !since.IsZero() && !n.ReceivedTime.Time.After(since) {
+	for _, n := range notice.Unanswered(f.Notices, f.Answered) {
+		if !f.Since.IsZero() && !n.ReceivedTime.Time.After(f.Since) {
 			continue
 		}
 		if n.Deadline == nil && !n.Withdrawn && isGoing(n) {

@@ -37,7 +37,7 @@ func (r *report) conditions(o outcome) {
 // marked notes that the node was marked, or that it was put back.
 func (r *report) marked(o outcome) {
 	switch {
-	case o.completed:
+	case o.completed, o.answered != "":
 		r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "nothing keeps pods off the node any more")
 	case o.marked == action.MarkDoomed:
 		if r.condition(v1alpha1.ConditionCordoned, true, v1alpha1.ReasonCordoned, "no new pods are scheduled to the node") {
@@ -94,7 +94,7 @@ func phase(in *v1alpha1.Interruption, nodeThere bool, now time.Time) v1alpha1.Ph
 	is := func(typ string) bool { return meta.IsStatusConditionTrue(s.Conditions, typ) }
 	switch s.Decision.Action {
 	case v1alpha1.ActionIgnore:
-		if notice.AllWithdrawn(in.Spec.Notices, sinceOf(s)) {
+		if notice.AllWithdrawn(notice.Unanswered(in.Spec.Notices, s.Answered), sinceOf(s)) {
 			return v1alpha1.PhaseCancelled
 		}
 		return v1alpha1.PhaseIgnored

@@ -27,6 +27,9 @@ import (
 type PodSource interface {
 	// Pods returns the pods bound to a node and whether all are known.
 	Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, error)
+	// Await returns once the pods of a node that was asked about are known, or
+	// ctx is done.
+	Await(ctx context.Context, node string)
 	// Forget says that a node is of no more interest.
 	Forget(node string)
 }
@@ -52,7 +55,10 @@ type Options struct {
 }
 
 // Controller reconciles Interruptions.
-type Controller struct{ Options }
+type Controller struct {
+	Options
+	muster muster
+}
 
 // New returns the loop.
 func New(o Options) *Controller { return &Controller{Options: o} }
@@ -72,9 +78,9 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	report := begin(in, now)
 	defer func() {
 		switch failed := c.close(ctx, report); {
-		case apierrors.IsConflict(failed) && err == nil:
-			result = reconcile.Result{RequeueAfter: lookAgain} // the cache was behind, or a notice joined
-		case failed != nil:
+		case apierrors.IsConflict(failed) && (err == nil || apierrors.IsConflict(err)):
+			result, err = reconcile.Result{RequeueAfter: lookAgain}, nil // the cache was behind, or a notice joined
+		case failed != nil && !apierrors.IsNotFound(failed): // else it was deleted, which calls it off
 			result, err = reconcile.Result{}, errors.Join(err, failed)
 		}
 	}()
@@ -94,7 +100,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	plan := drain.NewPlan(facts.forDrain(decision, c.Margin))
 	report.decided(facts, decision, plan)
 
-	outcome, err := c.act(ctx, facts, decision, plan)
+	outcome, err := c.act(ctx, report.seen, report)
 	report.reached(outcome)
 	if err != nil {
 		return reconcile.Result{}, err // the queue backs off

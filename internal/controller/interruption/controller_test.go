@@ -57,19 +57,21 @@ func TestSpotNoticeIsSurvived(t *testing.T) {
 	}
 }
 
+// See evict as well, which looks at each pod that is asked.
 func TestNoPodIsAskedBeforeItIsWrittenDown(t *testing.T) {
 	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w.failPatch = errors.New("the API server is away")
+	if err := w.pass(time.Second); err == nil {
+		t.Error("the pass that could not write is no error")
+	}
+	if len(w.evictions) > 0 {
+		t.Errorf("evicted %v, which are not written down", w.evictions)
+	}
 	if err := w.pass(time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.evictions) > 0 {
-		t.Errorf("evicted %v in the pass that first saw them", w.evictions)
-	}
-	if got := w.record().Status.PodsLeft; len(got) != 1 || got[0].Name != "web-1" {
-		t.Errorf("written down: %+v", got)
-	}
-	if w.wake > time.Second {
-		t.Errorf("looks again only after %s", w.wake)
+	if got := w.record().Status.PodsLeft; len(w.evictions) != 1 || len(got) != 1 || got[0].AskedTime == nil {
+		t.Errorf("evicted %v, written down: %+v", w.evictions, got)
 	}
 }
 

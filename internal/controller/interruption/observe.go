@@ -38,8 +38,8 @@ type facts struct {
 	podsKnown bool
 	budgets   []*policyv1.PodDisruptionBudget
 	policies  []v1alpha1.InterruptionPolicy
-	// uncordoned is set where another doomed node still takes pods.
-	uncordoned bool
+	// uncordoned is how many other doomed nodes may still take pods.
+	uncordoned int
 }
 
 // sinceOf is when an earlier interruption of the instance was over, or zero.
@@ -51,7 +51,7 @@ func sinceOf(s *v1alpha1.InterruptionStatus) time.Time {
 }
 
 func (f *facts) forPolicy() policy.Facts {
-	return policy.Facts{Now: f.now, Notices: f.trusted(), Since: sinceOf(&f.in.Status), Node: f.node, Policies: f.policies}
+	return policy.Facts{Now: f.now, Notices: f.trusted(), Since: sinceOf(&f.in.Status), Answered: f.was.Answered, Node: f.node, Policies: f.policies}
 }
 
 // trusted returns the notices that may be acted on. An agent can write only of
@@ -70,6 +70,18 @@ func (f *facts) trusted() []v1alpha1.Notice {
 // goes on after it.
 func (f *facts) begun() bool {
 	return meta.IsStatusConditionTrue(f.was.Conditions, v1alpha1.ConditionCordoned)
+}
+
+// stands reports whether another notice than the one that rules is yet to come
+// true, on a node that lives.
+func (f *facts) stands(d policy.Decision) bool {
+	if f.node == nil || d.InstanceGone {
+		return false
+	}
+	return slices.ContainsFunc(notice.Unanswered(f.trusted(), f.was.Answered), func(n v1alpha1.Notice) bool {
+		return n.ID != d.Notice.ID && !n.Withdrawn && n.ReceivedTime.After(sinceOf(&f.was)) &&
+			n.Deadline != nil && n.Deadline.Time.After(f.now)
+	})
 }
 
 // later reports whether what was decided does not begin yet.
@@ -135,7 +147,7 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 	if f.budgets, err = c.budgets(ctx, f.pods); err != nil {
 		return err
 	}
-	f.uncordoned, err = c.uncordoned(ctx, f.in, f.now)
+	f.uncordoned, err = c.uncordoned(ctx, f)
 	return err
 }
 
@@ -159,38 +171,13 @@ func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policy
 	return budgets, nil
 }
 
-// uncordoned reports whether another node that is to be drained too can still
-// be given pods: moving a pod now might move it there. A record counts for a
-// few seconds only, so that one that cannot be cordoned holds nobody up.
-func (c *Controller) uncordoned(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (bool, error) {
-	var all v1alpha1.InterruptionList
-	if err := c.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("listing interruptions: %w", err)
-	}
-	for i := range all.Items {
-		other := &all.Items[i]
-		if other.Name == in.Name || notice.Finished(other) || !fresh(other, now) || !mayDrain(other) {
-			continue
-		}
-		node, err := c.Nodes.NodeByInstance(ctx, other.Spec.InstanceID)
-		if err != nil {
-			return false, err
-		}
-		if node != nil && !action.IsMarked(node, action.MarkDoomed) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// fresh reports whether the record got a notice a moment ago.
-func fresh(in *v1alpha1.Interruption, now time.Time) bool {
-	for _, n := range in.Spec.Notices {
-		if now.Sub(n.ReceivedTime.Time) < patience {
-			return true
-		}
-	}
-	return false
+// uncordoned counts the other nodes that are to be drained too and can still be
+// given pods: moving a pod now might move it there.
+func (c *Controller) uncordoned(ctx context.Context, f *facts) (int, error) {
+	return c.muster.others(f.in.Name, f.now, func(instanceID string) (bool, error) {
+		node, err := c.Nodes.NodeByInstance(ctx, instanceID)
+		return node == nil || action.IsMarked(node, action.MarkDoomed), err
+	})
 }
 
 // mayDrain reports whether the node is, or may yet turn out to be, one to

@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,9 +44,13 @@ const concurrency = 64
 // Register adds the loop to a manager. changedNodes yields the names of nodes
 // whose pods have changed.
 func (c *Controller) Register(mgr ctrl.Manager, changedNodes <-chan event.TypedGenericEvent[string]) error {
+	// A manager indexes before its caches start, so no context is needed.
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Interruption{}, byNode, nodesOf); err != nil {
+		return fmt.Errorf("indexing interruptions by node: %w", err)
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("interruption").
-		For(&v1alpha1.Interruption{}).
+		For(&v1alpha1.Interruption{}, builder.WithPredicates(c.muster.hears())).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.ofNode), builder.WithPredicates(nodePredicate)).
 		Watches(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(c.ofBudget), builder.WithPredicates(budgetPredicate)).
 		Watches(&v1alpha1.InterruptionPolicy{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(generationPredicate)).
@@ -80,9 +85,23 @@ func (c *Controller) ofNode(ctx context.Context, node client.Object) []reconcile
 }
 
 func (c *Controller) ofNodeName(ctx context.Context, name string) []reconcile.Request {
-	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
-		return in.Spec.NodeName == name || in.Status.NodeName == name
-	})
+	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true }, client.MatchingFields{byNode: name})
+}
+
+// byNode is the index of interruptions by node; it is no path of the object.
+const byNode = "lifeboat.node"
+
+// nodesOf are the nodes that an interruption is found by.
+func nodesOf(o client.Object) []string {
+	in, ok := o.(*v1alpha1.Interruption)
+	if !ok {
+		return nil
+	}
+	nodes := []string{in.Spec.NodeName}
+	if in.Status.NodeName != "" && in.Status.NodeName != in.Spec.NodeName {
+		nodes = append(nodes, in.Status.NodeName)
+	}
+	return nodes
 }
 
 // ofBudget returns the interruptions with a pod in the budget's namespace that
@@ -101,9 +120,9 @@ func (c *Controller) all(ctx context.Context, _ client.Object) []reconcile.Reque
 
 // unfinished returns the interruptions in work that match. It reads the cache
 // without copying: there may be thousands.
-func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Interruption) bool) []reconcile.Request {
+func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Interruption) bool, only ...client.ListOption) []reconcile.Request {
 	var list v1alpha1.InterruptionList
-	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.Client.List(ctx, &list, append(only, client.UnsafeDisableDeepCopy)...); err != nil {
 		log.FromContext(ctx).Error(err, "listing interruptions from the cache")
 		return nil
 	}

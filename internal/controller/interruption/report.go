@@ -63,6 +63,12 @@ func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 	if d.Withdrawn {
 		s.PodsLeft = nil
 	}
+	r.planned(f, d, plan)
+}
+
+// planned notes how the pods stand.
+func (r *report) planned(f *facts, d policy.Decision, plan drain.Plan) {
+	r.seen.plan = plan
 	if d.Action == v1alpha1.ActionDrain && f.podsKnown {
 		r.settle(f, plan, d)
 		r.list(f, plan, d)
@@ -125,6 +131,10 @@ func (r *report) reached(o outcome) {
 	if o.putBack && !r.seen.decision.InstanceGone {
 		r.happen(v1alpha1.ReasonPutBack, "the node is as it was before")
 	}
+	if o.answered != "" {
+		r.after.Status.Answered = append(r.after.Status.Answered, o.answered)
+		r.happen(v1alpha1.ReasonAnswered, r.seen.decision.Notice.Kind+" is dealt with; another notice still stands")
+	}
 	if o.completed && r.after.Status.CompletionTime == nil {
 		done := microTime(r.now)
 		r.after.Status.CompletionTime = &done
@@ -153,12 +163,15 @@ func (c *Controller) close(ctx context.Context, r *report) error {
 	desired.Status = r.after.Status
 	base := client.MergeFromWithOptions(r.before, client.MergeFromWithOptimisticLock{})
 	if err := c.Client.Status().Patch(ctx, desired, base); err != nil {
-		return fmt.Errorf("reporting: %w", client.IgnoreNotFound(err))
+		return fmt.Errorf("reporting: %w", err)
 	}
 	for _, h := range r.happened {
 		log.FromContext(ctx).Info("reported", "reason", h.Reason, "message", h.Message)
 		c.emit(r, h)
 	}
 	c.Metrics.report(r)
+	// What comes after is told of by itself.
+	r.before, r.after = desired, desired.DeepCopy()
+	r.happened, r.moved, r.lost = nil, 0, 0
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
 // planned is what AWS Health says of a change of the instance.
@@ -102,6 +103,43 @@ func TestRebootedNodeIsPutBack(t *testing.T) {
 	w.same(before)
 	if got := w.record().Status.Phase; got != v1alpha1.PhaseCompleted {
 		t.Errorf("phase %s", got)
+	}
+}
+
+// TestStopAfterAReboot: what is planned for later is not forgotten over what
+// comes first.
+func TestStopAfterAReboot(t *testing.T) {
+	before, due := node("a", instance), start.Add(12*24*time.Hour)
+	before.Status.NodeInfo.BootID = "first"
+	stop := planned("h1", notice.ActionStop, due)
+	stop.Subject = "another event"
+	w := newWorld(t, record(stop, planned("h2", notice.ActionReboot, start.Add(30*time.Minute))), before, pod("web-1"))
+	w.settle(time.Second)
+	if !action.IsMarked(w.node(), action.MarkDoomed) {
+		t.Fatal("not cordoned for the reboot")
+	}
+	w.stopped("web-1")
+	n := w.node()
+	n.Status.NodeInfo.BootID, before.Status.NodeInfo.BootID = "second", "second"
+	if err := w.client.Status().Update(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(31 * time.Minute)
+	w.same(before)
+	if got := w.record().Status; got.Phase != v1alpha1.PhaseScheduled || got.CompletionTime != nil || !got.Deadline.Time.Time.Equal(due) {
+		t.Errorf("phase %s, completed %v, deadline %v", got.Phase, got.CompletionTime, got.Deadline)
+	}
+	calledOff := planned("h3", notice.ActionStop, due)
+	calledOff.Subject, calledOff.Withdrawn = "another event", true
+	off := w.record()
+	notices, _ := notice.Join(off.Spec.Notices, calledOff)
+	d, ok := policy.Decide(policy.Facts{Now: w.now, Notices: notices, Answered: off.Status.Answered, Node: n})
+	if !ok || !d.Withdrawn {
+		t.Errorf("if it were called off: decision %+v, %v", d, ok)
+	}
+	w.settle(12*24*time.Hour - 32*time.Minute)
+	if !action.IsMarked(w.node(), action.MarkDoomed) {
+		t.Error("not cordoned for the stop")
 	}
 }
 

@@ -26,6 +26,9 @@ const (
 	withoutDeadline = time.Hour
 	// lookAgain is when to look again for what no watch can tell.
 	lookAgain = 250 * time.Millisecond
+	// listTime is how long a pass waits for the list of a node's pods: another
+	// pass would have to begin with what this one has written.
+	listTime = 50 * time.Millisecond
 	// refusedAgain is when to ask again after the API server refused an
 	// eviction that the budget, as cached, allowed. The budget's own change
 	// comes sooner by its watch.
@@ -46,6 +49,8 @@ type outcome struct {
 	drained bool
 	// putBack is set once a node that lives is as it was.
 	putBack bool
+	// answered is the id of a notice that was dealt with while others stand.
+	answered string
 	// completed is set once nothing is left to do.
 	completed bool
 	// wake is when to look again; zero: when something changes.
@@ -70,6 +75,7 @@ type pass struct {
 	facts    *facts
 	decision policy.Decision
 	plan     drain.Plan
+	report   *report
 	outcome  outcome
 }
 
@@ -90,8 +96,9 @@ func stepsFor(a v1alpha1.Action) []step {
 }
 
 // act walks the steps and stops at the first that is not done.
-func (c *Controller) act(ctx context.Context, f *facts, d policy.Decision, plan drain.Plan) (outcome, error) {
-	p := &pass{Controller: c, facts: f, decision: d, plan: plan}
+func (c *Controller) act(ctx context.Context, seen *seen, report *report) (outcome, error) {
+	d := seen.decision
+	p := &pass{Controller: c, facts: seen.facts, decision: d, plan: seen.plan, report: report}
 	steps := stepsFor(d.Action)
 	if d.Withdrawn {
 		steps = []step{putBack, complete}
@@ -129,10 +136,19 @@ func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 	return true, nil
 }
 
-// listed holds back until the record's status lists every pod that has to
-// leave: a pod that is gone before it was written down could not be accounted
-// for.
-func listed(_ context.Context, p *pass) (bool, error) {
+// listed makes the record's status list every pod that has to leave: a pod that
+// is gone before it was written down could not be accounted for.
+func listed(ctx context.Context, p *pass) (bool, error) {
+	if !p.facts.podsKnown {
+		// The list was asked for before the node was marked, and has come by now
+		// or does soon. No other node waits longer to be marked for that.
+		if p.facts.uncordoned == 0 {
+			p.await(ctx)
+		}
+		if err := p.replan(ctx); err != nil {
+			return false, err
+		}
+	}
 	if !p.facts.podsKnown {
 		p.outcome.until(p.facts.now.Add(patience), "waits for the list of the node's pods")
 		return false, nil
@@ -144,21 +160,49 @@ func listed(_ context.Context, p *pass) (bool, error) {
 	left := p.plan.Left()
 	for i := range left[:min(len(left), maxPodsLeft)] {
 		if !known[left[i].Pod.UID] {
-			p.outcome.wake = p.facts.now // the report of this pass lists it
-			return false, nil
+			return true, p.writeDown(ctx)
 		}
 	}
 	return true, nil
 }
 
+func (p *pass) await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	p.Pods.Await(ctx, p.facts.nodeName)
+}
+
+// replan looks at the pods anew.
+func (p *pass) replan(ctx context.Context) error {
+	if err := p.observePods(ctx, p.facts, p.decision); err != nil {
+		return fmt.Errorf("observing the pods: %w", err)
+	}
+	p.plan = drain.NewPlan(p.facts.forDrain(p.decision, p.Margin))
+	p.report.planned(p.facts, p.decision, p.plan)
+	return nil
+}
+
+// writeDown writes what the pass has found so far, before it goes on to act on
+// it.
+func (p *pass) writeDown(ctx context.Context) error {
+	p.report.reached(p.outcome)
+	if err := p.close(ctx, p.report); err != nil {
+		return err
+	}
+	p.facts.was = *p.report.after.Status.DeepCopy()
+	return nil
+}
+
 // together holds back until every doomed node is cordoned, so that no pod is
 // moved from one to the next.
 func together(_ context.Context, p *pass) (bool, error) {
-	if !p.facts.uncordoned || p.facts.draining() {
+	if p.facts.uncordoned == 0 || p.facts.draining() {
 		return true, nil
 	}
 	// The sentence names no node or number: it would be written anew with each.
-	p.outcome.until(p.facts.now.Add(lookAgain),
+	// The more there are, the longer it takes, and the less often each looks.
+	after := min(patience, lookAgain+time.Duration(p.facts.uncordoned)*time.Millisecond)
+	p.outcome.until(p.facts.now.Add(after),
 		fmt.Sprintf("waits up to %s for the other doomed nodes to be cordoned", patience))
 	return false, nil
 }
@@ -230,7 +274,14 @@ func putBack(ctx context.Context, p *pass) (bool, error) {
 	return true, nil
 }
 
+// complete ends the interruption, or, where another notice still stands, only
+// what this one was about.
 func complete(_ context.Context, p *pass) (bool, error) {
+	if p.facts.stands(p.decision) {
+		p.outcome.answered = p.decision.Notice.ID
+		p.outcome.until(p.facts.now, "waits for what else is to come")
+		return false, nil
+	}
 	p.outcome.completed = true
 	return true, nil
 }

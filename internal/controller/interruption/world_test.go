@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -83,6 +84,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ client.Object, _ ...client.SubResourceCreateOption) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if in := w.record(); !slices.ContainsFunc(in.Status.PodsLeft, func(left v1alpha1.PodLeft) bool { return left.Name == o.GetName() }) {
+		w.t.Errorf("%s is asked to stop before it is written down", o.GetName())
+	}
 	if w.refuse != nil {
 		return w.refuse
 	}
@@ -154,7 +158,8 @@ func (w *world) Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, err
 	return pods, !w.unknown, nil
 }
 
-func (w *world) Forget(string) {}
+func (w *world) Await(context.Context, string) {}
+func (w *world) Forget(string)                 {}
 
 // pass lets the loop work once, some time later.
 func (w *world) pass(after time.Duration) error {
@@ -163,6 +168,13 @@ func (w *world) pass(after time.Duration) error {
 	in := w.record()
 	if in == nil {
 		return nil
+	}
+	var all v1alpha1.InterruptionList
+	if err := w.client.List(w.t.Context(), &all); err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range all.Items {
+		w.loop.muster.hear(&all.Items[i]) // as its watch would have it
 	}
 	var result reconcile.Result
 	result, err := w.loop.Reconcile(w.t.Context(), in)

@@ -7,10 +7,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 )
 
@@ -42,8 +42,7 @@ type API struct {
 // NewAPI makes the real one. AWS_ENDPOINT_URL_AUTO_SCALING or AWS_ENDPOINT_URL
 // say where Auto Scaling is, as for every AWS SDK.
 func NewAPI(config aws.Config) API {
-	client := awsas.NewFromConfig(config, func(o *awsas.Options) {
-		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(callTime)
+	client := awsas.NewFromConfig(awshttp.WithTimeout(config, callTime), func(o *awsas.Options) {
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts, r.MaxBackoff = 3, 5*time.Second
 		})

@@ -189,7 +189,7 @@ func TestFewCallsHoweverManyNodes(t *testing.T) {
 	a.rounds(10)
 	calls := a.server.Gate.AllCalls("autoscaling")
 	if diff := cmp.Diff(map[string]int{"DescribeAutoScalingInstances": 4, "DescribeAutoScalingGroups": calls["DescribeAutoScalingGroups"]}, calls); diff != "" {
-		t.Errorf("calls for 182 nodes, of which two are in no group (-want +got):\n%s", diff)
+		t.Errorf("calls for 182 nodes, of which two are in no group (-want +got):\n%s\n%s", diff, a.Log())
 	}
 	// Those that join a group that is known are learned from its list.
 	late := a.join("workers-0", emu.InService, emu.InService)

@@ -7,10 +7,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 )
 
@@ -46,8 +46,7 @@ type API struct {
 // EC2 is, as for every AWS SDK. Calls that are throttled are tried three times
 // in all, with the SDK's back-off; then the source asks less often.
 func NewAPI(config aws.Config) API {
-	client := awsec2.NewFromConfig(config, func(o *awsec2.Options) {
-		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(callTime)
+	client := awsec2.NewFromConfig(awshttp.WithTimeout(config, callTime), func(o *awsec2.Options) {
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts, r.MaxBackoff = 3, 5*time.Second
 		})

@@ -57,17 +57,23 @@ func diagnose(last exchange, err error) Reason {
 		return Disabled // no request was made at all
 	case isTimeout && !isDial && last.method == http.MethodPut:
 		return HopLimit
-	case last.err != nil:
+	case last.err != nil, errors.Is(err, context.DeadlineExceeded):
 		return Unreachable
-	case last.status == http.StatusForbidden:
+	}
+	return diagnoseStatus(last.status)
+}
+
+// diagnoseStatus tells by the status of an answer.
+func diagnoseStatus(status int) Reason {
+	switch status {
+	case http.StatusForbidden:
 		return Off
-	case last.status == http.StatusUnauthorized:
+	case http.StatusUnauthorized:
 		return Token
-	case last.status == http.StatusServiceUnavailable, last.status == http.StatusTooManyRequests:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		return Throttled
-	case last.status >= http.StatusInternalServerError:
-		return Unreachable
-	case errors.Is(err, context.DeadlineExceeded):
+	}
+	if status >= http.StatusInternalServerError {
 		return Unreachable
 	}
 	return Strange

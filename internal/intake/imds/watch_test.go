@@ -160,7 +160,7 @@ func TestBackOffAndRecovery(t *testing.T) {
 		p.fail(&Trouble{Reason: Unreachable, err: errors.New("away")})
 		time.Sleep(3 * time.Second)
 		p.fail(nil)
-		time.Sleep(4 * time.Second)
+		time.Sleep(6 * time.Second) // of back-off there is one pause of 2 s and one of 4 s, each a fifth more at most
 		if s.Ready() != nil {
 			t.Errorf("a short trouble lasts: %v", s.Ready())
 		}

@@ -53,6 +53,7 @@ type Ledger struct {
 
 	mu      sync.Mutex
 	pending map[key]notice.Notice
+	inHand  map[key]bool // of those pending, what a Settle is at work on
 	settled map[key]sighting
 }
 
@@ -72,7 +73,10 @@ func NewLedger(recorder Recorder, reader client.Reader, o Options) *Ledger {
 		o.Clock = time.Now
 	}
 	o.Metrics = o.Metrics.OrUnread()
-	return &Ledger{recorder: recorder, reader: reader, o: o, pending: map[key]notice.Notice{}, settled: map[key]sighting{}}
+	return &Ledger{
+		recorder: recorder, reader: reader, o: o,
+		pending: map[key]notice.Notice{}, inHand: map[key]bool{}, settled: map[key]sighting{},
+	}
 }
 
 func keyOf(n *notice.Notice) key {
@@ -120,12 +124,15 @@ func (l *Ledger) SeenSince(n *notice.Notice, since time.Time) bool {
 	return s.id == n.ID && !s.at.Before(since)
 }
 
-// Settle makes durable what is not yet, the most urgent first. An error says
-// that something is left, and why; the next Settle tries again.
+// Settle makes durable what is not yet, the most urgent first, but for what
+// another Settle is at work on. An error says that something is left, and why;
+// the next Settle tries again.
 func (l *Ledger) Settle(ctx context.Context) error {
 	var errs []error
 	failures := 0
-	for _, n := range l.due() {
+	due := l.take()
+	defer l.putBack(due)
+	for _, n := range due {
 		err := l.settle(ctx, n)
 		if err == nil {
 			failures = 0
@@ -139,9 +146,9 @@ func (l *Ledger) Settle(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// due returns what is pending: hard deadlines first, the earlier before the
-// later. It forgets what was not seen for long.
-func (l *Ledger) due() []notice.Notice {
+// take returns what is pending and in nobody's hand: hard deadlines first, the
+// earlier before the later. It forgets what was not seen for long.
+func (l *Ledger) take() []notice.Notice {
 	now := l.o.Clock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,8 +158,11 @@ func (l *Ledger) due() []notice.Notice {
 		}
 	}
 	due := make([]notice.Notice, 0, len(l.pending))
-	for _, n := range l.pending { // in random order, so that none always comes behind one that fails
-		due = append(due, n)
+	for k, n := range l.pending { // in random order, so that none always comes behind one that fails
+		if !l.inHand[k] {
+			l.inHand[k] = true
+			due = append(due, n)
+		}
 	}
 	slices.SortStableFunc(due, func(a, b notice.Notice) int {
 		if ra, rb := urgency(&a), urgency(&b); ra != rb || ra == 2 {
@@ -161,6 +171,15 @@ func (l *Ledger) due() []notice.Notice {
 		return a.Deadline.Time.Compare(b.Deadline.Time.Time)
 	})
 	return due
+}
+
+// putBack lets go of what take returned.
+func (l *Ledger) putBack(taken []notice.Notice) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range taken {
+		delete(l.inHand, keyOf(&taken[i]))
+	}
 }
 
 func urgency(n *notice.Notice) int {

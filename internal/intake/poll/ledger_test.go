@@ -297,3 +297,39 @@ func TestTakeBack(t *testing.T) {
 		t.Errorf("the id of the same news is %s and %s", again.ID, got[0].ID)
 	}
 }
+
+// slow is a Recorder that waits until it is let go on.
+type slow struct {
+	memory
+	began, goOn chan struct{}
+}
+
+func (s *slow) Record(ctx context.Context, n notice.Notice) (intake.Outcome, error) {
+	outcome, err := s.memory.Record(ctx, n)
+	if n.ID == "slow" {
+		close(s.began)
+		<-s.goOn
+	}
+	return outcome, err
+}
+
+func TestTwoAtOnceDoNotDoTheSame(t *testing.T) {
+	w := newWorld(t)
+	s := &slow{memory: memory{outcome: intake.Recorded}, began: make(chan struct{}), goOn: make(chan struct{})}
+	l := poll.NewLedger(s, w.Kube, poll.Options{Source: source, Clock: w.Clock})
+	l.See(about("e", "slow"))
+	first := make(chan error, 1)
+	go func() { first <- l.Settle(t.Context()) }()
+	<-s.began
+	l.See(about("f", "other"))
+	if err := l.Settle(t.Context()); err != nil || l.Pending() != 1 {
+		t.Errorf("%v, %d left while one is in hand", err, l.Pending())
+	}
+	close(s.goOn)
+	if err := <-first; err != nil || l.Pending() != 0 {
+		t.Errorf("%v, %d left", err, l.Pending())
+	}
+	if diff := cmp.Diff([]string{"slow", "other"}, s.ids); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
+	}
+}

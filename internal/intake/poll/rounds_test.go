@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/smithy-go"
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -26,17 +25,13 @@ func refusal(code string) error {
 	return fmt.Errorf("reading: %w", &smithy.GenericAPIError{Code: code, Message: "no"})
 }
 
-// play runs rounds for a while, in a world of its own time, and returns what
-// they logged.
-func play(t *testing.T, w *world, metrics *intake.Metrics, long time.Duration, questions ...poll.Question) []string {
+// play runs rounds for a while.
+func play(t *testing.T, w *world, metrics *intake.Metrics, long time.Duration, questions ...poll.Question) {
 	t.Helper()
 	ledger := poll.NewLedger(intake.NewRecorder(w.Kube, w, intake.Options{}), w.Kube, poll.Options{Source: source, Metrics: metrics})
-	var lines []string
-	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-	ctx, cancel := context.WithTimeout(log.IntoContext(t.Context(), logger), long)
+	ctx, cancel := context.WithTimeout(log.IntoContext(t.Context(), w.Logger()), long)
 	defer cancel()
 	poll.NewRounds(ledger).Run(ctx, questions)
-	return lines
 }
 
 func TestPace(t *testing.T) {
@@ -77,7 +72,7 @@ func TestOneQuestionThatIsDeniedHoldsUpNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newWorld(t)
-		lines := play(t, w, metrics, 119*time.Second,
+		play(t, w, metrics, 119*time.Second,
 			poll.Question{Name: "denied", Permission: "ec2:DescribeSpotInstanceRequests", Interval: 15 * time.Second,
 				Ask: func(context.Context) ([]notice.Notice, error) { return nil, refusal("UnauthorizedOperation") }},
 			poll.Question{Name: "hangs", Permission: "ec2:DescribeInstanceStatus", Interval: 15 * time.Second,
@@ -99,14 +94,9 @@ func TestOneQuestionThatIsDeniedHoldsUpNoOther(t *testing.T) {
 			`"AWS answers" "source"="test" "question"="late"`:         1,
 			`"msg"="AWS answers" "source"="test" "question"="denied"`: 0,
 		} {
-			got := 0
-			for _, line := range lines {
-				if strings.Contains(line, says) {
-					got++
-				}
-			}
+			got := w.Said(says)
 			if got != want {
-				t.Errorf("%d lines say %s, want %d:\n%s", got, says, want, strings.Join(lines, "\n"))
+				t.Errorf("%d lines say %s, want %d:\n%s", got, says, want, w.Log())
 			}
 		}
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(`
@@ -126,14 +116,15 @@ func TestTheClusterThatIsAwayIsNotBlamedOnAWS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := strings.Join(play(t, newWorld(t), metrics, 20*time.Second, poll.Question{
+		w := newWorld(t)
+		play(t, w, metrics, 20*time.Second, poll.Question{
 			Name: "q", Permission: "ec2:DescribeInstanceStatus", Interval: 15 * time.Second,
 			Ask: func(context.Context) ([]notice.Notice, error) {
 				return nil, poll.OfCluster(errors.New("listing nodes: away"))
 			},
-		}), "\n")
-		if !strings.Contains(lines, "could not read the cluster") || strings.Contains(lines, "grant") {
-			t.Error(lines)
+		})
+		if w.Said("could not read the cluster") != 1 || w.Said("grant") != 0 {
+			t.Error(w.Log())
 		}
 		if n, err := testutil.GatherAndCount(registry, "lifeboat_source_errors_total"); n != 0 || err != nil {
 			t.Errorf("%d errors of the source, %v", n, err)

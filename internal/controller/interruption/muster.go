@@ -1,0 +1,90 @@
+package interruption
+
+import (
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// muster knows which records have a node that is to be drained and may still be
+// given pods. To ask all records in every pass would take time that grows with
+// the square of the nodes that are doomed at once. It holds nothing that the
+// records and nodes do not say: what has become untrue is dropped by the next
+// pass that meets it.
+type muster struct {
+	mu   sync.Mutex
+	open map[string]time.Time // by name; until when it counts
+}
+
+// hears is a predicate that lets everything through: what a record says is known
+// here before the loop can act on it, or on one that came later.
+func (m *muster) hears() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { m.hear(e.Object); return true },
+		UpdateFunc: func(e event.UpdateEvent) bool { m.hear(e.ObjectNew); return true },
+		DeleteFunc: func(e event.DeleteEvent) bool { m.drop(e.Object.GetName()); return true },
+	}
+}
+
+// hear notes what a record says. It counts for a few seconds from its last
+// notice only, so that one that cannot be cordoned holds nobody up.
+func (m *muster) hear(o client.Object) {
+	in, ok := o.(*v1alpha1.Interruption)
+	if !ok {
+		return
+	}
+	if notice.Finished(in) || !mayDrain(in) {
+		m.drop(in.Name)
+		return
+	}
+	var last time.Time
+	for i := range in.Spec.Notices {
+		if at := in.Spec.Notices[i].ReceivedTime.Time; at.After(last) {
+			last = at
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.open == nil {
+		m.open = map[string]time.Time{}
+	}
+	m.open[in.Name] = last.Add(patience)
+}
+
+func (m *muster) drop(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.open, name)
+}
+
+// others returns how many records, but for the one named, may have a node that
+// can still be given pods; at least the first of them does. It asks cordoned of
+// as many as it takes to find one.
+func (m *muster) others(name string, now time.Time, cordoned func(name string) (bool, error)) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for other, until := range m.open {
+		if !now.Before(until) {
+			delete(m.open, other)
+			continue
+		}
+		if other == name {
+			continue
+		}
+		done, err := cordoned(other)
+		if err != nil {
+			return 0, err
+		}
+		if !done {
+			return len(m.open), nil
+		}
+		delete(m.open, other)
+	}
+	return 0, nil
+}
