@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 )
 
@@ -39,17 +40,17 @@ func (s *session) awsConfig(ctx context.Context) (aws.Config, connection, error)
 		if err != nil {
 			return aws.Config{}, connection{}, awsError{fmt.Errorf("reading the AWS configuration: %w", err)}
 		}
-		return cfg, connection{}, nil
+		return awshttp.Use(cfg), connection{}, nil
 	}
 	found, err := s.findSandbox(s.flags.sandbox)
 	if err != nil {
 		return aws.Config{}, connection{}, err
 	}
-	return aws.Config{
+	return awshttp.Use(aws.Config{
 		Region:       found.region,
 		BaseEndpoint: aws.String(found.endpoint),
 		Credentials:  credentials.NewStaticCredentialsProvider(found.accessKeyID, found.secretAccessKey, ""),
-	}, found, nil
+	}), found, nil
 }
 
 // connectAWS makes clients and finds out whose account they reach. zone tells

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -18,6 +19,10 @@ const (
 	hearing = time.Minute
 	// ending is how long an interruption may go on after the instance is gone.
 	ending = 5 * time.Minute
+	// outliving is how long lifeboatd lets an instance outlive its deadline, and
+	// atRisk how long a node counts as at risk, before it puts the node back.
+	outliving = 10 * time.Minute
+	atRisk    = time.Hour
 )
 
 // outcome is how the interruption of one target went.
@@ -28,6 +33,8 @@ type outcome struct {
 	Pods       v1alpha1.PodCounts `json:"pods"`
 	// SecondsTaken is from the first notice to the end; 0 while it goes on.
 	SecondsTaken float64 `json:"secondsTaken"`
+	// Message says what is waited for, or how it ended.
+	Message string `json:"message,omitempty"`
 }
 
 // drillWatch waits for what Lifeboat makes of a drill.
@@ -36,6 +43,11 @@ type drillWatch struct {
 	cluster cluster
 	targets []drill.Target
 	kind    string
+	// over is set to wait until the node is gone or has recovered, and not only
+	// until no pod is left to move.
+	over bool
+	// limit is how long that may take.
+	limit time.Duration
 	// before are the notices that were there before the drill.
 	before map[string]bool
 	// latest is the newest that was seen of each instance's record, once it has
@@ -46,7 +58,7 @@ type drillWatch struct {
 
 // beforeDrill looks at what is recorded already, so that it is not taken for
 // the drill.
-func (s *session) beforeDrill(ctx context.Context, targets []drill.Target, kind string) (*drillWatch, error) {
+func (s *session) beforeDrill(ctx context.Context, it *drilling) (*drillWatch, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -56,7 +68,7 @@ func (s *session) beforeDrill(ctx context.Context, targets []drill.Target, kind 
 		return nil, err
 	}
 	w := &drillWatch{
-		session: s, cluster: c, targets: targets, kind: kind,
+		session: s, cluster: c, targets: it.targets, kind: it.flags.of.Name, over: it.flags.until == untilOver, limit: it.longest(),
 		before: map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, told: newTimeline(),
 	}
 	for i := range all.Items {
@@ -66,6 +78,21 @@ func (s *session) beforeDrill(ctx context.Context, targets []drill.Target, kind 
 		w.told.news(&all.Items[i])
 	}
 	return w, nil
+}
+
+// longest is how long the drill may take until what is waited for has come.
+func (it *drilling) longest() time.Duration {
+	f := it.flags
+	lead := max(f.lead, drill.Lead) + ending
+	switch {
+	case it.isRecommendation():
+		return f.delay + lead
+	case f.via == viaFIS || f.until == untilDrained:
+		return lead
+	case f.of.Lead == 0:
+		return lead + atRisk
+	}
+	return lead + outliving
 }
 
 // run waits until every target's interruption is settled, showing what happens
@@ -79,8 +106,8 @@ func (w *drillWatch) run(ctx context.Context, progress *terminal.Progress, show 
 		cancel(fmt.Errorf("no notice was recorded within %s: is lifeboatd running, and do the EventBridge rules reach its queue?", terminal.Duration(hearing)))
 	})
 	defer deaf.Stop()
-	late := time.AfterFunc(drill.Lead+ending, func() {
-		cancel(fmt.Errorf("the interruption is not over %s after the notice; `%s watch` shows how far it is", terminal.Duration(drill.Lead+ending), w.session.name))
+	late := time.AfterFunc(w.limit, func() {
+		cancel(fmt.Errorf("the interruption is not over %s after the notice; `%s watch` shows how far it is", terminal.Duration(w.limit), w.session.name))
 	})
 	defer late.Stop()
 
@@ -101,7 +128,26 @@ func (w *drillWatch) run(ctx context.Context, progress *terminal.Progress, show 
 	if err != nil {
 		return w.outcomes(), err
 	}
+	w.tell(progress)
 	return w.outcomes(), w.verdict()
+}
+
+// tell says how each of them stands at the end.
+func (w *drillWatch) tell(progress *terminal.Progress) {
+	if w.session.isJSON() {
+		return
+	}
+	for _, o := range w.outcomes() {
+		name := nodeOf(w.latest[o.InstanceID])
+		text := fmt.Sprintf("%s is %s", name, o.Phase)
+		if o.Message != "" {
+			text += ": " + o.Message
+		}
+		if o.Phase == v1alpha1.PhaseScheduled {
+			text += fmt.Sprintf("\nnothing happens to it until then; `%s watch %s` shows it when it does", w.session.name, name)
+		}
+		progress.Print(w.session.out, text+"\n")
+	}
 }
 
 func (w *drillWatch) saw(in *v1alpha1.Interruption, progress *terminal.Progress, show bool) {
@@ -118,6 +164,10 @@ func (w *drillWatch) saw(in *v1alpha1.Interruption, progress *terminal.Progress,
 	}
 	w.latest[in.Spec.InstanceID] = in
 	pods := in.Status.Pods
+	if w.over && isSettled(in) {
+		progress.Step("%s: %s; %s", nodeOf(in), in.Status.Phase, statusMessage(in))
+		return
+	}
 	progress.Step("%s: %s, %d of %d pods moved", nodeOf(in), in.Status.Phase, pods.Moved, pods.Total)
 }
 
@@ -141,15 +191,43 @@ func (w *drillWatch) isHeard(in *v1alpha1.Interruption) bool {
 	return false
 }
 
-// isOver reports whether every target's interruption is settled.
+// isOver reports whether every target's interruption has come as far as is
+// waited for.
 func (w *drillWatch) isOver() bool {
 	for _, t := range w.targets {
-		in := w.latest[t.InstanceID]
-		if in == nil || !isSettled(in) {
+		if in := w.latest[t.InstanceID]; in == nil || !w.isFar(in) {
 			return false
 		}
 	}
 	return true
+}
+
+// isFar reports whether a record has come as far as is waited for: to its end,
+// or until no pod is left to move. One that only waits for a day to come counts
+// as well, since the day may be weeks away.
+func (w *drillWatch) isFar(in *v1alpha1.Interruption) bool {
+	switch {
+	case isPostponed(in):
+		return true
+	case w.over:
+		return isSeen(in) && (isCompleted(in) || in.Status.Phase == v1alpha1.PhaseCancelled)
+	}
+	return isSettled(in)
+}
+
+// isPostponed reports whether the action waits for the time at which policy
+// lets it begin.
+func isPostponed(in *v1alpha1.Interruption) bool {
+	ready := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady)
+	return isSeen(in) && in.Status.Phase == v1alpha1.PhaseScheduled && ready != nil && ready.Reason == v1alpha1.ReasonWaiting
+}
+
+// statusMessage is what the record says of itself.
+func statusMessage(in *v1alpha1.Interruption) string {
+	if ready := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		return ready.Message
+	}
+	return ""
 }
 
 func (w *drillWatch) outcomes() []outcome {
@@ -157,7 +235,7 @@ func (w *drillWatch) outcomes() []outcome {
 	for _, t := range w.targets {
 		o := outcome{InstanceID: t.InstanceID, Node: t.Node}
 		if in := w.latest[t.InstanceID]; in != nil {
-			o.Phase, o.Pods = in.Status.Phase, in.Status.Pods
+			o.Phase, o.Pods, o.Message = in.Status.Phase, in.Status.Pods, statusMessage(in)
 			if done := in.Status.CompletionTime; done != nil {
 				o.SecondsTaken = done.Sub(firstNotice(in)).Round(time.Millisecond).Seconds()
 			}

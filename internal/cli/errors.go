@@ -97,6 +97,9 @@ func isNotInstalled(err error) bool {
 }
 
 func (s *session) hintAWS(err error) string {
+	if hint := s.hintWiring(err); hint != "" {
+		return hint
+	}
 	var (
 		notSpot *drill.NotInterruptibleError
 		noQueue *sqstypes.QueueDoesNotExist

@@ -16,24 +16,36 @@ import (
 
 const interruptHelp = `Make an interruption happen on purpose, to see that pods survive it.
 
---via fis (the default) asks AWS Fault Injection Service to interrupt the
-instances for real: EC2 sends a rebalance recommendation at once and the
-interruption notice after --delay, and takes the instances away two minutes
-after the notice. It works for running spot instances only and needs a role
-that trusts fis.amazonaws.com and may send spot interruptions (the managed
-policy AWSFaultInjectionSimulatorEC2Access).
+--via fis (the default for --kind spot) asks AWS Fault Injection Service to
+interrupt the instances for real: EC2 sends a rebalance recommendation at once
+and the interruption notice after --delay, and takes the instances away two
+minutes after the notice. It works for running spot instances only and needs a
+role that trusts fis.amazonaws.com and may send spot interruptions (the managed
+policy AWSFaultInjectionSimulatorEC2Access). With --kind rebalance it is the
+recommendation that is waited for; FIS sends none alone, so that the notice
+follows as late as it can, unless Ctrl-C calls it off.
 
---via queue writes the notice into Lifeboat's queue, as EventBridge would. It
-tests Lifeboat alone: nodes are drained, but nothing is reclaimed, and neither
-the EventBridge rules nor EC2 have a part in it.
+--via queue writes the notice into Lifeboat's queue as AWS would, marked as a
+drill. It works for every kind and tests Lifeboat alone: nodes are drained, but
+nothing is reclaimed, and neither the EventBridge rules nor AWS have a part in
+it.
 
-A rebalance recommendation on its own (--kind rebalance) goes via the queue
-only: FIS sends one together with a spot interruption, never alone.`
+Kinds: spot, rebalance, scheduled (--code, --in, --close), health (--code,
+--close), state (--state), capacity-reservation (--in), capacity-block (--in),
+autoscaling (--group), lifecycle-failure (--group); or as policies name them.`
 
 type interruptFlags struct {
 	kind, via, queueURL, role string
+	instances                 []string
 	delay                     time.Duration
 	wait, watch, yes          bool
+	interactive, dryRun       bool
+	action, state, code, in   string
+	closes                    bool
+	group, until              string
+	lead                      time.Duration // what in says, or the kind's own
+	of                        drill.Kind    // what kind says
+	viaGiven, delayGiven      bool
 }
 
 const (
@@ -42,6 +54,9 @@ const (
 
 	kindSpot      = "spot"
 	kindRebalance = "rebalance"
+
+	untilDrained = "drained"
+	untilOver    = "over"
 )
 
 func newInterrupt(s *session) *cobra.Command {
@@ -53,108 +68,103 @@ func newInterrupt(s *session) *cobra.Command {
 		Example: `  # Reclaim a node of the sandbox and see its pods leave
   lifeboat interrupt --sandbox ip-10-0-1-5.ec2.internal --watch
 
-  # Reclaim two spot instances for real, with the notice in 30 s
-  lifeboat interrupt i-0a1b2c3d4e5f60718 i-0b2c3d4e5f6071829 --delay 30s --fis-role-arn arn:aws:iam::123456789012:role/fis
+  # Choose from the spot nodes, and reclaim them for real with the notice in 30 s
+  lifeboat interrupt --interactive --delay 30s --fis-role-arn arn:aws:iam::123456789012:role/fis
 
   # Only tell Lifeboat that a node is going away
-  lifeboat interrupt ip-10-0-1-5.ec2.internal --via queue --wait`,
-		Args: arguments(1, -1, "at least one node or instance"),
+  lifeboat interrupt ip-10-0-1-5.ec2.internal --via queue --wait
+
+  # AWS plans to reboot it in 12 days; and then it does not
+  lifeboat interrupt ip-10-0-1-5.ec2.internal --kind scheduled --code AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED --in 12d
+  lifeboat interrupt ip-10-0-1-5.ec2.internal --kind scheduled --close`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd.Flags().Changed("via")); err != nil {
+			args = append(args, f.instances...)
+			f.viaGiven, f.delayGiven = cmd.Flags().Changed("via"), cmd.Flags().Changed("delay")
+			if err := f.check(cmd, args); err != nil {
 				return err
 			}
 			return s.interrupt(cmd.Context(), f, args)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.kind, "kind", kindSpot, "spot, or rebalance (via queue only)")
-	flags.StringVar(&f.via, "via", viaFIS, "fis for a real interruption; queue to test Lifeboat alone")
-	flags.DurationVar(&f.delay, "delay", 0, "time before the notice, up to 13m")
-	flags.StringVar(&f.queueURL, "queue-url", "", "Lifeboat's queue (default: the one named lifeboat-CLUSTER)")
-	flags.StringVar(&f.role, "fis-role-arn", "", "the role that FIS acts with (the sandbox needs none)")
-	flags.BoolVar(&f.wait, "wait", false, "wait until no pod is left to move; exit 1 if one was lost")
-	flags.BoolVar(&f.watch, "watch", false, "as --wait, and show what happens")
-	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
+	f.register(cmd)
 	return cmd
 }
 
-func (f *interruptFlags) check(viaGiven bool) error {
-	switch f.kind {
-	case kindSpot:
-	case kindRebalance:
-		if f.via == viaFIS && viaGiven {
-			return usageErrorf("FIS cannot send a rebalance recommendation alone, only together with a spot interruption: use --via queue, or --kind spot")
-		}
-		f.via = viaQueue
-	default:
-		return usageErrorf("unknown kind %q: write --kind spot or --kind rebalance", f.kind)
-	}
-	if f.via != viaFIS && f.via != viaQueue {
-		return usageErrorf("unknown way %q: write --via fis or --via queue", f.via)
-	}
-	if f.via == viaFIS && f.queueURL != "" {
-		return usageErrorf("--queue-url is for --via queue")
-	}
-	if f.delay < 0 || f.delay > drill.MaxDelay {
-		return usageErrorf("delay %s is out of range: FIS allows 0s to %s", f.delay, terminal.Duration(drill.MaxDelay))
-	}
-	return nil
-}
-
-// kindOf is the kind of notice that a drill causes.
-func (f *interruptFlags) noticeKind() string {
-	if f.kind == kindRebalance {
-		return notice.KindRebalanceRecommendation
-	}
-	return notice.KindSpotInterruption
+func (f *interruptFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.kind, "kind", kindSpot, "what is sent; see above")
+	flags.StringVar(&f.via, "via", viaFIS, "fis for a real interruption; queue to test Lifeboat alone (the default for all kinds but spot)")
+	flags.StringSliceVar(&f.instances, "instance-id", nil, "an instance; the same as to name it as an argument")
+	flags.BoolVar(&f.interactive, "interactive", false, "choose from a list of the spot nodes")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, and send nothing")
+	flags.DurationVar(&f.delay, "delay", 0, "time before the notice, up to 13m")
+	flags.StringVar(&f.action, "action", "", "what EC2 does to the instance: terminate (the default), stop or hibernate")
+	flags.StringVar(&f.state, "state", "", "the state that it enters: stopping (the default), stopped, shutting-down or terminated")
+	flags.StringVar(&f.code, "code", "", "AWS Health's event type code (default for --kind scheduled "+drill.DefaultScheduledCode+")")
+	flags.StringVar(&f.in, "in", "", "how far away the change is, such as 12d, 2h or 2m (default for --kind scheduled 14d)")
+	flags.BoolVar(&f.closes, "close", false, "say that what an earlier drill announced is called off")
+	flags.StringVar(&f.group, "group", "", "the Auto Scaling group (default one that nobody has)")
+	flags.StringVar(&f.queueURL, "queue-url", "", "Lifeboat's queue (default: the one named lifeboat-CLUSTER)")
+	flags.StringVar(&f.role, "fis-role-arn", "", "the role that FIS acts with (the sandbox needs none)")
+	flags.BoolVar(&f.wait, "wait", false, "wait until it is done; exit 1 if a pod was lost")
+	flags.BoolVar(&f.watch, "watch", false, "as --wait, and show what happens")
+	flags.StringVar(&f.until, "until", "", "what --wait waits for: drained, no pod is left to move (the default via queue); or over, the node is gone or recovered (the default via fis)")
+	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 }
 
 // interrupted is what the command reports.
 type interrupted struct {
 	Kind        string         `json:"kind"`
 	Via         string         `json:"via"`
+	DryRun      bool           `json:"dryRun,omitempty"`
 	Sandbox     bool           `json:"sandbox"`
 	Place       drill.Place    `json:"place"`
 	Targets     []drill.Target `json:"targets"`
 	Experiments []string       `json:"experiments,omitempty"`
-	Messages    []string       `json:"messages,omitempty"`
-	NoticeTime  time.Time      `json:"noticeTime"`
+	// Drill is the id that marks the messages.
+	Drill      string    `json:"drill,omitempty"`
+	Messages   []string  `json:"messages,omitempty"`
+	NoticeTime time.Time `json:"noticeTime,omitzero"`
+	// Templates and Bodies are what would be sent, with --dry-run.
+	Templates []drill.Template `json:"templates,omitempty"`
+	Bodies    []rawMessage     `json:"bodies,omitempty"`
 	// Outcomes are there with --wait and --watch.
 	Outcomes []outcome `json:"outcomes,omitempty"`
 }
 
 func (s *session) interrupt(ctx context.Context, f interruptFlags, args []string) error {
-	targets, err := s.targets(ctx, args)
+	keyboard := bufio.NewReader(s.env.In)
+	cloud, targets, err := s.aim(ctx, f, args, keyboard)
 	if err != nil {
 		return err
 	}
-	cloud, err := s.connectCloud(ctx, targets[0].Zone)
+	it, err := s.prepare(ctx, f, cloud, targets)
 	if err != nil {
 		return err
 	}
-	drillIt, err := s.prepare(ctx, &f, cloud, targets)
-	if err != nil {
-		return err
+	if f.dryRun {
+		return s.show(it)
 	}
-	if err := s.confirm(f, cloud, targets); err != nil {
+	if err := s.confirm(it, keyboard); err != nil {
 		return err
 	}
 	var watcher *drillWatch
 	if f.wait || f.watch {
-		if watcher, err = s.beforeDrill(ctx, targets, f.noticeKind()); err != nil {
+		if watcher, err = s.beforeDrill(ctx, it); err != nil {
 			return err
 		}
 	}
 	progress := terminal.NewProgress(s.err)
 	defer progress.Stop()
-	done := interrupted{Kind: f.noticeKind(), Via: f.via, Sandbox: cloud.emulated, Place: cloud.place, Targets: targets}
-	if err := drillIt(ctx, progress, &done); err != nil {
+	done := it.report()
+	if err := it.send(ctx, s, progress, &done); err != nil {
 		return err
 	}
 	done.NoticeTime = s.now()
-	s.tell(progress, done)
+	s.tell(progress, it, done)
 	if watcher != nil {
 		done.Outcomes, err = watcher.run(ctx, progress, f.watch && !s.isJSON())
+		it.callOff(ctx, s, progress, done.Experiments)
 	}
 	progress.Stop()
 	if s.isJSON() {
@@ -165,114 +175,18 @@ func (s *session) interrupt(ctx context.Context, f interruptFlags, args []string
 	return err
 }
 
-// drillFunc makes the interruption happen and fills in what it did.
-type drillFunc func(ctx context.Context, progress *terminal.Progress, done *interrupted) error
-
-// prepare finds out all that can be known to be wrong before anything is done.
-func (s *session) prepare(ctx context.Context, f *interruptFlags, c cloud, targets []drill.Target) (drillFunc, error) {
-	if f.via == viaQueue {
-		url, err := s.queue(ctx, f.queueURL, c)
-		if err != nil {
-			return nil, err
-		}
-		return s.viaQueue(*f, c, url), nil
-	}
-	if f.role == "" && !c.emulated {
-		return nil, usageErrorf("FIS needs a role to interrupt instances with: give --fis-role-arn, the ARN of a role that trusts " +
-			"fis.amazonaws.com and has the managed policy AWSFaultInjectionSimulatorEC2Access; or use --via queue, which reclaims nothing")
-	}
-	if f.role == "" {
-		f.role = "arn:aws:iam::" + c.place.Account + ":role/lifeboat-sandbox"
-	}
-	if err := drill.CheckSpot(ctx, c.instances, targets); err != nil {
-		return nil, awsError{err}
-	}
-	return s.viaFIS(*f, c), nil
-}
-
-func (s *session) viaFIS(f interruptFlags, c cloud) drillFunc {
-	poll := 3 * time.Second
-	if c.emulated {
-		poll = 250 * time.Millisecond
-	}
-	return func(ctx context.Context, progress *terminal.Progress, done *interrupted) error {
-		ids, err := drill.Experiment{
-			Place: c.place, RoleARN: f.role, Delay: f.delay, Poll: poll,
-			Progress: func(text string) { progress.Step("%s", text) },
-			Warn: func(text string) {
-				progress.Print(s.err, s.err.Paint(terminal.Warn, "warning:")+" "+text+"\n")
-			},
-		}.Run(ctx, c.fis, done.Targets)
-		done.Experiments = ids
-		if err != nil {
-			return awsError{err}
-		}
-		return nil
-	}
-}
-
-func (s *session) viaQueue(f interruptFlags, c cloud, url string) drillFunc {
-	return func(ctx context.Context, progress *terminal.Progress, done *interrupted) error {
-		if f.delay > 0 {
-			progress.Step("sending the notice in %s", terminal.Duration(f.delay))
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(f.delay):
-			}
-		}
-		for _, t := range done.Targets {
-			progress.Step("writing the notice about %s into %s", t, url)
-			n := drill.Notice{Place: c.place, Kind: f.noticeKind(), Target: t, Time: s.now(), ID: drill.NewID()}
-			id, err := n.Send(ctx, c.queues, url)
-			if err != nil {
-				return awsError{err}
-			}
-			done.Messages = append(done.Messages, id)
-		}
-		return nil
-	}
-}
-
-// queue finds the queue to write into.
-func (s *session) queue(ctx context.Context, given string, c cloud) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	if c.queueURL != "" {
-		return c.queueURL, nil
-	}
-	k8s, err := s.connect(ctx)
-	if err != nil {
-		return "", fmt.Errorf("finding the name of Lifeboat's queue (or give --queue-url): %w", err)
-	}
-	url, err := drill.FindQueue(ctx, c.queues, "lifeboat-"+strings.TrimPrefix(k8s.name, "lifeboat-"))
-	if err != nil {
-		return "", awsError{err}
-	}
-	return url, nil
-}
-
 // confirm asks before anything real is touched. Where nobody can be asked,
 // --yes has to say it.
-func (s *session) confirm(f interruptFlags, c cloud, targets []drill.Target) error {
-	if c.emulated || f.yes {
+func (s *session) confirm(it *drilling, keyboard *bufio.Reader) error {
+	if it.cloud.emulated || it.flags.yes {
 		return nil
 	}
-	names := make([]string, 0, len(targets))
-	for _, t := range targets {
-		names = append(names, t.String())
-	}
-	what := fmt.Sprintf("EC2 account %s in %s will take these spot instances away, about %s from now: %s.",
-		c.place.Account, c.place.Region, terminal.Duration(f.delay+drill.Lead), strings.Join(names, ", "))
-	if f.via == viaQueue {
-		what = fmt.Sprintf("Lifeboat will be told that these nodes are going away, and moves their pods off them (nothing is reclaimed): %s.", strings.Join(names, ", "))
-	}
+	what := it.consequence()
 	if !s.typing {
 		return usageErrorf("this is not a sandbox, and there is nobody to ask: add --yes if you mean it. %s", what)
 	}
 	s.err.Printf("%s\nGo on? [y/N] ", what)
-	answer, err := bufio.NewReader(s.env.In).ReadString('\n')
+	answer, err := keyboard.ReadString('\n')
 	if err != nil && answer == "" {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
@@ -283,16 +197,48 @@ func (s *session) confirm(f interruptFlags, c cloud, targets []drill.Target) err
 	return fmt.Errorf("not confirmed: nothing was done")
 }
 
+// consequence says what the drill is going to do.
+func (it *drilling) consequence() string {
+	names := make([]string, 0, len(it.targets))
+	for _, t := range it.targets {
+		names = append(names, t.String())
+	}
+	all := strings.Join(names, ", ")
+	f := it.flags
+	switch {
+	case f.via == viaFIS:
+		return fmt.Sprintf("EC2 account %s in %s will take these spot instances away, about %s from now: %s.",
+			it.cloud.place.Account, it.cloud.place.Region, terminal.Duration(f.delay+drill.Lead), all)
+	case f.closes:
+		return fmt.Sprintf("Lifeboat will be told that what was planned for these nodes is called off: %s.", all)
+	case f.state == notice.StateStopped || f.state == notice.StateTerminated:
+		return fmt.Sprintf("Lifeboat will be told that these instances are gone, and deletes their pods with no time to stop, though they run: %s.", all)
+	case f.of.Name == notice.KindSpotInterruption:
+		return fmt.Sprintf("Lifeboat will be told that these nodes are going away, and moves their pods off them (nothing is reclaimed): %s.", all)
+	}
+	return fmt.Sprintf("Lifeboat will be told of a %s of these nodes, and does what its policies say of it (nothing is reclaimed): %s.", f.of.Name, all)
+}
+
 // tell says what has been done.
-func (s *session) tell(progress *terminal.Progress, done interrupted) {
+func (s *session) tell(progress *terminal.Progress, it *drilling, done interrupted) {
 	if s.isJSON() {
 		return
 	}
 	for _, t := range done.Targets {
-		text := fmt.Sprintf("the notice of %s is out, by FIS; EC2 takes it away in about %s", t, terminal.Duration(drill.Lead))
-		if done.Via == viaQueue {
-			text = fmt.Sprintf("wrote a %s about %s into the queue; this tests Lifeboat only, nothing is reclaimed", done.Kind, t)
+		text := fmt.Sprintf("wrote a notice of kind %s about %s into the queue; this tests Lifeboat only, nothing is reclaimed", done.Kind, t)
+		switch {
+		case it.flags.closes:
+			text = fmt.Sprintf("wrote into the queue that the %s of %s is called off", done.Kind, t)
+		case it.isRecommendation():
+			text = fmt.Sprintf("the rebalance recommendation of %s is out, by FIS; its notice follows in about %s", t, terminal.Duration(it.flags.delay))
+		case done.Via == viaFIS:
+			text = fmt.Sprintf("the notice of %s is out, by FIS; EC2 takes it away in about %s", t, terminal.Duration(drill.Lead))
 		}
 		progress.Print(s.out, text+"\n")
+	}
+	if it.isRecommendation() && !it.flags.wait && !it.flags.watch {
+		for _, id := range done.Experiments {
+			progress.Print(s.out, fmt.Sprintf("to call it off: aws fis stop-experiment --id %s\n", id))
+		}
 	}
 }

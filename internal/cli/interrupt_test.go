@@ -231,7 +231,7 @@ func TestInterruptWatch(t *testing.T) {
 			if r.code != c.code {
 				t.Errorf("exit code %d: %s", r.code, r.err)
 			}
-			for _, want := range []string{"NoticeReceived", "asked shop/web-1 to stop", "Completed"} {
+			for _, want := range []string{"NoticeReceived", "asked shop/web-1 to stop", "Completed       ", nodeName + " is Completed"} {
 				if strings.Count(r.out, want) != 1 {
 					t.Errorf("%q is not told once:\n%s", want, r.out)
 				}
@@ -256,7 +256,7 @@ func TestDrillWatchGivesUp(t *testing.T) {
 				w := &drillWatch{
 					session: s, targets: []drill.Target{{InstanceID: instanceA}}, kind: notice.KindSpotInterruption,
 					cluster: cluster{WithWatch: fakeCluster(t, (&script{states: c.states}).funcs())},
-					before:  map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, told: newTimeline(),
+					before:  map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, told: newTimeline(), limit: 7 * time.Minute,
 				}
 				progress := terminal.NewProgress(s.err)
 				defer progress.Stop()

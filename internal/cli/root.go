@@ -11,9 +11,11 @@ const rootHelp = `Lifeboat gets pods off doomed AWS nodes before they go down.
 
 Exit codes:
   0    done
-  1    failed; standard error says why and what to do
-  2    wrong usage
-  3    plan: some pod cannot leave with its whole grace period in time
+  1    failed; standard error says why and what to do; doctor: something is
+       broken
+  2    wrong usage; doctor: it could not look, or not everywhere
+  3    plan: some pod cannot leave with its whole grace period in time;
+       wire plan: there is something to change
   130  interrupted (Ctrl-C); what was begun has been cleaned up`
 
 // globalFlags are the flags that every command has.
@@ -63,11 +65,13 @@ func newRoot(s *session) *cobra.Command {
 	f.StringVarP(&s.flags.output, "output", "o", outputText, "text, or json for scripts (on standard output)")
 
 	root.AddCommand(
+		newDoctor(s),
 		newInterrupt(s),
 		newPlan(s),
 		newWatch(s),
 		newSandbox(s),
 		newVersion(s),
+		newWire(s),
 	)
 	s.nameExamples(root)
 	return root
@@ -116,7 +120,7 @@ func (s *session) checkGlobals(cmd *cobra.Command, _ []string) error {
 func (s *session) isJSON() bool { return s.flags.output == outputJSON }
 
 // aCommand is a command of this program inside an example.
-var aCommand = regexp.MustCompile(`\blifeboat (interrupt|plan|sandbox|version|watch)\b`)
+var aCommand = regexp.MustCompile(`\blifeboat (doctor|interrupt|plan|sandbox|version|watch|wire)\b`)
 
 // nameExamples puts the name that the user calls the program by into the
 // examples.

@@ -15,7 +15,7 @@ import (
 type superviseFlags struct {
 	name, account, region, lifeboatd string
 	bootDelay                        time.Duration
-	noLifeboat                       bool
+	noLifeboat, agents               bool
 }
 
 func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
@@ -25,13 +25,14 @@ func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
 	flags.StringVar(&f.region, "region", "us-east-1", "the region of the emulated AWS")
 	flags.StringVar(&f.lifeboatd, "lifeboatd", "", "path of lifeboatd (default: beside this program, then $PATH)")
 	flags.DurationVar(&f.bootDelay, "boot-delay", 2*time.Second, "how long an instance takes from its launch to its node")
+	flags.BoolVar(&f.agents, "agents", false, "run an agent on every node, which reads its instance's metadata")
 	flags.BoolVar(&f.noLifeboat, "no-lifeboat", false, "leave lifeboatd out, to run your own")
 }
 
 func (f *superviseFlags) options(s *session) sandbox.Options {
 	return sandbox.Options{
 		Name: s.nameOf(f.name), Account: f.account, Region: f.region,
-		BootDelay: f.bootDelay, Lifeboatd: f.lifeboatd, NoLifeboat: f.noLifeboat,
+		BootDelay: f.bootDelay, Lifeboatd: f.lifeboatd, NoLifeboat: f.noLifeboat, Agents: f.agents,
 	}
 }
 
@@ -45,6 +46,7 @@ func (f *superviseFlags) command(s *session) ([]string, error) {
 		self, "sandbox", "supervise", "--name=" + s.nameOf(f.name),
 		"--account=" + f.account, "--region=" + f.region, "--lifeboatd=" + f.lifeboatd,
 		"--boot-delay=" + f.bootDelay.String(), "--no-lifeboat=" + strconv.FormatBool(f.noLifeboat),
+		"--agents=" + strconv.FormatBool(f.agents),
 	}, nil
 }
 

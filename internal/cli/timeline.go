@@ -136,7 +136,7 @@ func isCompleted(in *v1alpha1.Interruption) bool {
 // instance's end, may be minutes away, and in a drill by the queue never comes. A record whose newest notice the
 // controller has not looked at yet is not settled.
 func isSettled(in *v1alpha1.Interruption) bool {
-	if n := len(in.Spec.Notices); n > 0 && in.Status.LastNoticeID != in.Spec.Notices[n-1].ID {
+	if !isSeen(in) {
 		return false
 	}
 	switch in.Status.Phase {
@@ -144,4 +144,10 @@ func isSettled(in *v1alpha1.Interruption) bool {
 		return true
 	}
 	return isCompleted(in)
+}
+
+// isSeen reports whether the controller has looked at the newest notice.
+func isSeen(in *v1alpha1.Interruption) bool {
+	n := len(in.Spec.Notices)
+	return n == 0 || in.Status.LastNoticeID == in.Spec.Notices[n-1].ID
 }

@@ -43,7 +43,7 @@ With -o json each line is a JSON object.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.once, "once", false, "tell what has happened so far, and end")
-	cmd.Flags().BoolVar(&f.untilDone, "until-done", false, "end when no node that was seen has a pod left to move; exit 1 if one was lost")
+	cmd.Flags().BoolVar(&f.untilDone, "until-done", false, "end when no node that was seen has a pod left to move, but for those whose time is still to come; exit 1 if one was lost")
 	return cmd
 }
 
@@ -90,7 +90,7 @@ func (v *viewer) saw(in *v1alpha1.Interruption) bool {
 			return true
 		}
 	}
-	v.open[in.UID] = !isSettled(in)
+	v.open[in.UID] = !isSettled(in) && !isPostponed(in)
 	v.lost[in.UID] = in.Status.Pods.Lost
 	return v.isDone()
 }

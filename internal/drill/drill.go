@@ -26,6 +26,9 @@ type Target struct {
 	Node string `json:"node,omitempty"`
 	// Zone is its availability zone, if that is known.
 	Zone string `json:"zone,omitempty"`
+	// Reservation is the capacity reservation or Capacity Block that it runs in,
+	// if somebody looked (see [InBlocks]).
+	Reservation string `json:"reservation,omitempty"`
 }
 
 // String is the target as people know it.
@@ -62,9 +65,18 @@ func Locate(ctx context.Context, api IdentityAPI, region string) (Place, error) 
 	return Place{Account: aws.ToString(out.Account), Region: region, Partition: caller.Partition}, nil
 }
 
-func (p Place) instanceARN(id string) string {
-	return arn.ARN{Partition: p.Partition, Service: "ec2", Region: p.Region, AccountID: p.Account, Resource: "instance/" + id}.String()
+func (p Place) partition() string {
+	if p.Partition == "" {
+		return "aws"
+	}
+	return p.Partition
 }
+
+func (p Place) arn(service, resource string) string {
+	return arn.ARN{Partition: p.partition(), Service: service, Region: p.Region, AccountID: p.Account, Resource: resource}.String()
+}
+
+func (p Place) instanceARN(id string) string { return p.arn("ec2", "instance/"+id) }
 
 // DescribeInstances is ec2.Client's method of that name. It is taken as a
 // function because a client held in an interface keeps all of its more than
@@ -86,19 +98,9 @@ func (e *NotInterruptibleError) Error() string {
 // all that FIS interrupts. The error is a *NotInterruptibleError that names
 // every one that is not, or whatever kept EC2 from answering.
 func CheckSpot(ctx context.Context, describe DescribeInstances, targets []Target) error {
-	ids := make([]string, 0, len(targets))
-	for _, t := range targets {
-		ids = append(ids, t.InstanceID)
-	}
-	out, err := describe(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
+	found, err := look(ctx, describe, targets)
 	if err != nil {
-		return describeError(err)
-	}
-	found := map[string]types.Instance{}
-	for _, r := range out.Reservations {
-		for _, i := range r.Instances {
-			found[aws.ToString(i.InstanceId)] = i
-		}
+		return err
 	}
 	var reasons []string
 	for _, t := range targets {

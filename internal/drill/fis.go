@@ -13,33 +13,31 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/fis/types"
 )
 
-// What FIS allows (AWS FIS User Guide, "Quotas" and the action
-// aws:ec2:send-spot-instance-interruptions).
-const (
-	spotAction       = "aws:ec2:send-spot-instance-interruptions"
-	spotResource     = "aws:ec2:spot-instance"
-	targetsPerAction = 5
-	actionsPerRun    = 20
-	// Lead is the time between the interruption notice and the interruption.
-	// It is also the shortest that FIS waits before it interrupts.
-	Lead = 2 * time.Minute
-	// MaxDelay is the longest time before the notice: FIS waits 15 minutes at
-	// most before it interrupts.
-	MaxDelay = 13 * time.Minute
-)
-
 const (
 	cleanUpTime = 15 * time.Second
+	// callTime is how long FIS may take over a call that must not be cut short.
+	callTime = 30 * time.Second
 	// slack is how much longer than asked for an experiment may take.
 	slack = 3 * time.Minute
 )
 
-// ExperimentsAPI runs experiments. *fis.Client implements it.
-type ExperimentsAPI interface {
+// TemplatesAPI makes and deletes experiment templates. *fis.Client implements it.
+type TemplatesAPI interface {
 	CreateExperimentTemplate(context.Context, *fis.CreateExperimentTemplateInput, ...func(*fis.Options)) (*fis.CreateExperimentTemplateOutput, error)
+	DeleteExperimentTemplate(context.Context, *fis.DeleteExperimentTemplateInput, ...func(*fis.Options)) (*fis.DeleteExperimentTemplateOutput, error)
+}
+
+// RunsAPI runs experiments. *fis.Client implements it.
+type RunsAPI interface {
 	StartExperiment(context.Context, *fis.StartExperimentInput, ...func(*fis.Options)) (*fis.StartExperimentOutput, error)
 	GetExperiment(context.Context, *fis.GetExperimentInput, ...func(*fis.Options)) (*fis.GetExperimentOutput, error)
-	DeleteExperimentTemplate(context.Context, *fis.DeleteExperimentTemplateInput, ...func(*fis.Options)) (*fis.DeleteExperimentTemplateOutput, error)
+	StopExperiment(context.Context, *fis.StopExperimentInput, ...func(*fis.Options)) (*fis.StopExperimentOutput, error)
+}
+
+// ExperimentsAPI is all that is needed of FIS. *fis.Client implements it.
+type ExperimentsAPI interface {
+	TemplatesAPI
+	RunsAPI
 }
 
 // Experiment is what FIS is asked to do.
@@ -49,105 +47,142 @@ type Experiment struct {
 	RoleARN string
 	// Delay is the time before the notice.
 	Delay time.Duration
+	// Recommendation is set to wait only for the rebalance recommendation, which
+	// EC2 sends as soon as the experiment runs, and not for the notice.
+	Recommendation bool
 	// Poll is how often FIS is asked how far it is.
 	Poll time.Duration
-	// Progress hears what is being done, and Warn what went wrong that the
-	// user has to clean up.
+	// Progress hears what is being done, and Warn what went wrong, or was left
+	// undone, that the user has to know of.
 	Progress, Warn func(string)
 }
 
-// Run interrupts the targets and returns the ids of its experiments once all
-// their notices are out. It deletes its experiment templates whatever happens,
-// ctx being cancelled included. The error has FIS's own reason.
+// Run interrupts the targets and returns the ids of its experiments once what
+// is waited for is out. It deletes its experiment templates whatever happens,
+// and where it fails, ctx being cancelled included, it stops the experiments
+// that have not sent their notice. The error has FIS's own reason.
 func (e Experiment) Run(ctx context.Context, api ExperimentsAPI, targets []Target) ([]string, error) {
 	var ids, templates []string
 	defer func() { e.deleteTemplates(ctx, api, templates) }()
-	for batch := range slices.Chunk(targets, targetsPerAction*actionsPerRun) {
+	for _, t := range e.Templates(targets) {
 		e.Progress("creating a FIS experiment template")
-		created, err := api.CreateExperimentTemplate(ctx, e.template(batch))
-		if err != nil {
-			return ids, fmt.Errorf("creating the FIS experiment template: %w", err)
+		made, err := e.start(ctx, api, t)
+		if made.template != "" {
+			templates = append(templates, made.template)
 		}
-		template := aws.ToString(created.ExperimentTemplate.Id)
-		templates = append(templates, template)
-		started, err := api.StartExperiment(ctx, &fis.StartExperimentInput{
-			ExperimentTemplateId: aws.String(template),
-			Tags:                 tags(),
-		})
-		if err != nil {
-			return ids, fmt.Errorf("starting the FIS experiment: %w", err)
+		if made.experiment != "" {
+			ids = append(ids, made.experiment)
 		}
-		ids = append(ids, aws.ToString(started.Experiment.Id))
+		if err != nil {
+			e.Stop(ctx, api, ids)
+			return ids, err
+		}
 	}
-	for _, id := range ids {
-		if err := e.follow(ctx, api, id); err != nil {
+	for i, id := range ids {
+		if over, err := e.follow(ctx, api, id); err != nil {
+			left := ids[i:]
+			if over {
+				left = left[1:]
+			}
+			e.Stop(ctx, api, left)
 			return ids, err
 		}
 	}
 	return ids, nil
 }
 
-func (e Experiment) template(targets []Target) *fis.CreateExperimentTemplateInput {
-	in := &fis.CreateExperimentTemplateInput{
-		Description:    aws.String("Lifeboat: spot interruption on purpose"),
-		RoleArn:        aws.String(e.RoleARN),
-		StopConditions: []types.CreateExperimentTemplateStopConditionInput{{Source: aws.String("none")}},
-		Targets:        map[string]types.CreateExperimentTemplateTargetInput{},
-		Actions:        map[string]types.CreateExperimentTemplateActionInput{},
-		Tags:           tags(),
+// made is what start made.
+type made struct{ template, experiment string }
+
+// start makes a template and starts it; what it returns beside an error was
+// made all the same. Neither call is cut short when ctx is cancelled: one that
+// is may have been carried out, and nobody would know what to clean up.
+func (e Experiment) start(ctx context.Context, api ExperimentsAPI, t Template) (made, error) {
+	if ctx.Err() != nil {
+		return made{}, context.Cause(ctx)
 	}
-	n := 0
-	for batch := range slices.Chunk(targets, targetsPerAction) {
-		name := fmt.Sprintf("batch%02d", n)
-		n++
-		arns := make([]string, 0, len(batch))
-		for _, t := range batch {
-			arns = append(arns, e.Place.instanceARN(t.InstanceID))
-		}
-		in.Targets[name] = types.CreateExperimentTemplateTargetInput{
-			ResourceType:  aws.String(spotResource),
-			ResourceArns:  arns,
-			SelectionMode: aws.String("ALL"),
-		}
-		in.Actions[name] = types.CreateExperimentTemplateActionInput{
-			ActionId:   aws.String(spotAction),
-			Parameters: map[string]string{"durationBeforeInterruption": isoDuration(Lead + e.Delay)},
-			Targets:    map[string]string{"SpotInstances": name},
+	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
+	defer cancel()
+	created, err := api.CreateExperimentTemplate(calls, t.input())
+	if err != nil {
+		return made{}, fmt.Errorf("creating the FIS experiment template: %w", err)
+	}
+	m := made{template: aws.ToString(created.ExperimentTemplate.Id)}
+	if ctx.Err() != nil {
+		return m, context.Cause(ctx)
+	}
+	started, err := api.StartExperiment(calls, &fis.StartExperimentInput{ExperimentTemplateId: aws.String(m.template), Tags: tags()})
+	if err != nil {
+		return m, fmt.Errorf("starting the FIS experiment: %w", err)
+	}
+	m.experiment = aws.ToString(started.Experiment.Id)
+	return m, nil
+}
+
+// Stop stops experiments that have not sent their notice. It runs to its end
+// even if ctx is cancelled. Of one that cannot be stopped it warns.
+func (e Experiment) Stop(ctx context.Context, api RunsAPI, ids []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	for _, id := range ids {
+		_, err := api.StopExperiment(ctx, &fis.StopExperimentInput{Id: aws.String(id)})
+		var gone *types.ResourceNotFoundException
+		switch {
+		case errors.As(err, &gone):
+		case err != nil:
+			e.Warn(fmt.Sprintf("FIS experiment %s goes on without us (%v); to stop it: aws fis stop-experiment --id %s", id, err, id))
+		default:
+			e.Warn(fmt.Sprintf("FIS experiment %s is stopped before its notice was out; should EC2 send one all the same, the instances go two minutes after it", id))
 		}
 	}
-	return in
 }
 
 // follow waits until the notices of an experiment are out. FIS does not say so
 // itself: it calls the action completed only some time after. But it sends them
 // two minutes before the interruption, so they are out when the action has been
 // running for the delay, and for one more question in which it could have
-// failed.
-func (e Experiment) follow(ctx context.Context, api ExperimentsAPI, id string) error {
-	limit, cancel := context.WithTimeout(ctx, e.Delay+slack)
+// failed. Beside an error it reports whether the experiment is over.
+func (e Experiment) follow(ctx context.Context, api RunsAPI, id string) (bool, error) {
+	limit, cancel := context.WithTimeout(ctx, e.wait()+slack)
 	defer cancel()
 	var running time.Time
 	for {
 		out, err := api.GetExperiment(limit, &fis.GetExperimentInput{Id: aws.String(id)})
 		if err != nil {
-			return e.leftRunning(ctx, id, fmt.Errorf("asking how far FIS experiment %s is: %w", id, err))
+			return false, whyEnded(ctx, fmt.Errorf("asking how far FIS experiment %s is: %w", id, err))
 		}
 		if done, err := outcome(out.Experiment); done || err != nil {
-			return err
+			return true, err
 		}
 		if running.IsZero() && isRunning(out.Experiment) {
 			running = time.Now()
 		}
-		if !running.IsZero() && time.Since(running) >= e.Delay+e.Poll {
-			return nil
+		if !running.IsZero() && time.Since(running) >= e.wait()+e.Poll {
+			return false, nil
 		}
 		e.Progress(e.describe(id, out.Experiment, running))
 		select {
 		case <-limit.Done():
-			return e.leftRunning(ctx, id, fmt.Errorf("FIS experiment %s is still %s after %s", id, status(out.Experiment), e.Delay+slack))
+			return false, whyEnded(ctx, fmt.Errorf("FIS experiment %s is still %s after %s", id, status(out.Experiment), e.wait()+slack))
 		case <-time.After(e.Poll):
 		}
 	}
+}
+
+// wait is how long after its beginning an experiment sends what is waited for.
+func (e Experiment) wait() time.Duration {
+	if e.Recommendation {
+		return 0
+	}
+	return e.Delay
+}
+
+// whyEnded is the cause of the cancellation, if that is what it was.
+func whyEnded(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
 }
 
 func (e Experiment) describe(id string, x *types.Experiment, running time.Time) string {
@@ -156,15 +191,6 @@ func (e Experiment) describe(id string, x *types.Experiment, running time.Time) 
 		text += "; the notice is due at " + running.Add(e.Delay).Format(time.TimeOnly)
 	}
 	return text
-}
-
-// leftRunning warns that an experiment outlives the command.
-func (e Experiment) leftRunning(ctx context.Context, id string, err error) error {
-	e.Warn(fmt.Sprintf("FIS experiment %s goes on without us; to stop it: aws fis stop-experiment --id %s", id, id))
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
 }
 
 // outcome reports whether an experiment is over, or why it failed.
@@ -243,17 +269,4 @@ func (e Experiment) deleteTemplates(ctx context.Context, api ExperimentsAPI, ids
 			e.Warn(fmt.Sprintf("FIS experiment template %s is left behind (%v); to delete it: aws fis delete-experiment-template --id %s", id, err, id))
 		}
 	}
-}
-
-func tags() map[string]string {
-	return map[string]string{"lifeboat.dev/drill": "true"}
-}
-
-// isoDuration writes whole seconds as ISO 8601, such as PT2M15S.
-func isoDuration(d time.Duration) string {
-	minutes, seconds := int(d.Minutes()), int(d.Round(time.Second).Seconds())%60
-	if seconds == 0 {
-		return fmt.Sprintf("PT%dM", minutes)
-	}
-	return fmt.Sprintf("PT%dM%dS", minutes, seconds)
 }

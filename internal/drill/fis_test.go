@@ -19,15 +19,24 @@ import (
 type fakeFIS struct {
 	states    []types.ExperimentState
 	startErr  error
+	stopErr   error
 	deleteErr error
+	onCreate  func()
 
 	templates []*fis.CreateExperimentTemplateInput
 	started   int
 	deleted   []string
+	stopped   []string
 	asked     int
 }
 
-func (f *fakeFIS) CreateExperimentTemplate(_ context.Context, in *fis.CreateExperimentTemplateInput, _ ...func(*fis.Options)) (*fis.CreateExperimentTemplateOutput, error) {
+func (f *fakeFIS) CreateExperimentTemplate(ctx context.Context, in *fis.CreateExperimentTemplateInput, _ ...func(*fis.Options)) (*fis.CreateExperimentTemplateOutput, error) {
+	if f.onCreate != nil {
+		f.onCreate()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	f.templates = append(f.templates, in)
 	id := fmt.Sprintf("EXT%d", len(f.templates))
 	return &fis.CreateExperimentTemplateOutput{ExperimentTemplate: &types.ExperimentTemplate{Id: &id}}, nil
@@ -56,6 +65,17 @@ func (f *fakeFIS) DeleteExperimentTemplate(ctx context.Context, in *fis.DeleteEx
 	}
 	f.deleted = append(f.deleted, *in.Id)
 	return nil, f.deleteErr
+}
+
+func (f *fakeFIS) StopExperiment(ctx context.Context, in *fis.StopExperimentInput, _ ...func(*fis.Options)) (*fis.StopExperimentOutput, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if f.stopErr != nil {
+		return nil, f.stopErr
+	}
+	f.stopped = append(f.stopped, *in.Id)
+	return &fis.StopExperimentOutput{}, nil
 }
 
 func state(status types.ExperimentStatus, reason string) types.ExperimentState {
@@ -88,6 +108,9 @@ func TestRun(t *testing.T) {
 		warns   string
 		// wantTook is checked where it is given.
 		wantTook time.Duration
+		// stopped are the experiments that are stopped.
+		stopped []string
+		only    bool // the recommendation
 	}{
 		{name: "one instance", fake: &fakeFIS{states: []types.ExperimentState{running, running, completed}}, targets: 1, wantIDs: []string{"EXP1"}},
 		{name: "more than one template holds", fake: &fakeFIS{states: []types.ExperimentState{completed}}, targets: 101, wantIDs: []string{"EXP1", "EXP2"}},
@@ -99,14 +122,23 @@ func TestRun(t *testing.T) {
 			wantErr: "starting the FIS experiment: the role cannot be assumed"},
 		{name: "it runs on after the notice", fake: &fakeFIS{states: []types.ExperimentState{running}}, targets: 1, wantIDs: []string{"EXP1"}, wantTook: 20 * time.Second},
 		{name: "it never begins", fake: &fakeFIS{states: []types.ExperimentState{state("initiating", "")}}, targets: 1, wantIDs: []string{"EXP1"},
+			wantErr: "FIS experiment EXP1 is still initiating after 3m15s", warns: "EXP1 is stopped before its notice was out", stopped: []string{"EXP1"}},
+		{name: "it never begins and cannot be stopped", fake: &fakeFIS{states: []types.ExperimentState{state("initiating", "")}, stopErr: errors.New("throttled")},
+			targets: 1, wantIDs: []string{"EXP1"},
 			wantErr: "FIS experiment EXP1 is still initiating after 3m15s", warns: "aws fis stop-experiment --id EXP1"},
+		{name: "of two the first fails, so the other is called off", fake: &fakeFIS{states: []types.ExperimentState{state("failed", "No.")}}, targets: 101,
+			wantIDs: []string{"EXP1", "EXP2"}, wantErr: "FIS experiment EXP1 failed: No.", warns: "EXP2 is stopped", stopped: []string{"EXP2"}},
+		{name: "only the recommendation is waited for", fake: &fakeFIS{states: []types.ExperimentState{running}}, targets: 1, only: true,
+			wantIDs: []string{"EXP1"}, wantTook: 4 * time.Second},
 		{name: "the template cannot be deleted", fake: &fakeFIS{states: []types.ExperimentState{completed}, deleteErr: errors.New("throttled")}, targets: 1,
 			wantIDs: []string{"EXP1"}, warns: "aws fis delete-experiment-template --id EXT1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				warned, began := "", time.Now()
-				ids, err := experiment(func(s string) { warned += s }).Run(t.Context(), c.fake, instances(c.targets))
+				e := experiment(func(s string) { warned += s })
+				e.Recommendation = c.only
+				ids, err := e.Run(t.Context(), c.fake, instances(c.targets))
 				if diff := cmp.Diff(c.wantIDs, ids); diff != "" {
 					t.Errorf("experiments (-want +got):\n%s", diff)
 				}
@@ -118,6 +150,9 @@ func TestRun(t *testing.T) {
 				}
 				if len(c.fake.deleted) != len(c.fake.templates) {
 					t.Errorf("%d of %d templates deleted", len(c.fake.deleted), len(c.fake.templates))
+				}
+				if diff := cmp.Diff(c.stopped, c.fake.stopped); diff != "" {
+					t.Errorf("stopped (-want +got):\n%s", diff)
 				}
 				if (c.warns == "") != (warned == "") || !strings.Contains(warned, c.warns) {
 					t.Errorf("warned %q, want %q", warned, c.warns)
@@ -140,14 +175,31 @@ func TestRunDeletesTheTemplateOnCtrlC(t *testing.T) {
 		if diff := cmp.Diff([]string{"EXT1"}, fake.deleted); diff != "" {
 			t.Errorf("deleted (-want +got):\n%s", diff)
 		}
-		if !strings.Contains(warned, "goes on without us") {
+		if diff := cmp.Diff([]string{"EXP1"}, fake.stopped); diff != "" {
+			t.Errorf("stopped (-want +got):\n%s", diff)
+		}
+		if !strings.Contains(warned, "EXP1 is stopped before its notice was out") {
 			t.Errorf("warned %q", warned)
 		}
 	})
 }
 
+// The answer to a call that was under way at Ctrl-C is waited for: it names
+// what has to be cleaned up.
+func TestRunDeletesTheTemplateThatWasBeingMadeAtCtrlC(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	fake := &fakeFIS{onCreate: cancel}
+	_, err := experiment(func(string) {}).Run(ctx, fake, instances(1))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	if diff := cmp.Diff([]string{"EXT1"}, fake.deleted); diff != "" || fake.started != 0 {
+		t.Errorf("%d started; deleted (-want +got):\n%s", fake.started, diff)
+	}
+}
+
 func TestTemplateKeepsFISLimits(t *testing.T) {
-	in := experiment(nil).template(instances(12))
+	in := experiment(nil).Templates(instances(12))[0].input()
 	if got := len(in.Actions); got != 3 {
 		t.Errorf("%d actions for 12 instances, want 3", got)
 	}

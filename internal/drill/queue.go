@@ -29,17 +29,36 @@ func FindQueue(ctx context.Context, api QueueAPI, name string) (string, error) {
 	return aws.ToString(out.QueueUrl), nil
 }
 
-// Notice is a message that says what EventBridge would say.
+// Notice is a message that says what AWS would say. Kind, Target, Time and ID
+// have to be set; what of the rest has a meaning, the Kind's Takes says.
 type Notice struct {
 	Place Place
-	// Kind is notice.KindSpotInterruption or
-	// notice.KindRebalanceRecommendation.
+	// Kind is one of [Kinds], by its Name.
 	Kind   string
 	Target Target
-	// Time is when EC2 would have issued it.
+	// Time is when AWS would have issued it.
 	Time time.Time
 	// ID is the envelope's id; EventBridge uses UUIDs.
 	ID string
+	// Drill marks the message as a drill. One drill may send several messages.
+	Drill string
+
+	// Action is what is done to the instance: terminate unless it is set.
+	Action string
+	// State is the state that the instance enters: stopping unless it is set.
+	State string
+	// Code is Health's code, such as [DefaultScheduledCode].
+	Code string
+	// Begins is when it is done: the start of a scheduled change, the end of
+	// lent capacity, the moment from which a block's instances are terminated.
+	Begins time.Time
+	// Closed says that it is over, or was called off.
+	Closed bool
+	// Subject is the ARN of the Health event that the message updates; one of
+	// the drill's own unless it is set.
+	Subject string
+	// Group is the Auto Scaling group: [DefaultGroup] unless it is set.
+	Group string
 }
 
 // NewID returns an id as EventBridge gives to envelopes.
@@ -50,43 +69,28 @@ func NewID() string {
 // envelope is EventBridge's, with its fields in the order that AWS writes
 // them (EventBridge User Guide, "AWS service event metadata").
 type envelope struct {
-	Version    string   `json:"version"`
-	ID         string   `json:"id"`
-	DetailType string   `json:"detail-type"`
-	Source     string   `json:"source"`
-	Account    string   `json:"account"`
-	Time       string   `json:"time"`
-	Region     string   `json:"region"`
-	Resources  []string `json:"resources"`
-	Detail     detail   `json:"detail"`
+	Version    string `json:"version"`
+	ID         string `json:"id"`
+	DetailType string `json:"detail-type"`
+	Source     string `json:"source"`
+	Account    string `json:"account"`
+	Time       string `json:"time"`
+	Region     string `json:"region"`
+	Resources  any    `json:"resources"` // []string, or a string
+	Detail     any    `json:"detail"`
 }
 
-type detail struct {
-	InstanceID     string `json:"instance-id"`
-	InstanceAction string `json:"instance-action,omitempty"`
-}
+const sourceEC2 = "aws.ec2"
 
-// Body returns the message as EventBridge delivers it to a queue.
+// Body returns the message as EventBridge delivers it to a queue. The error
+// says that the kind is none of [Kinds].
 func (n Notice) Body() (string, error) {
-	e := envelope{
-		Version: "0",
-		ID:      n.ID,
-		Source:  "aws.ec2",
-		Account: n.Place.Account,
-		Time:    n.Time.UTC().Format(time.RFC3339),
-		Region:  n.Place.Region,
-		Detail:  detail{InstanceID: n.Target.InstanceID},
+	kind, err := FindKind(n.Kind)
+	if err != nil {
+		return "", fmt.Errorf("writing a notice: %w", err)
 	}
-	switch n.Kind {
-	case notice.KindSpotInterruption:
-		e.DetailType = "EC2 Spot Instance Interruption Warning"
-		e.Detail.InstanceAction = "terminate"
-	case notice.KindRebalanceRecommendation:
-		e.DetailType = "EC2 Instance Rebalance Recommendation"
-	default:
-		return "", fmt.Errorf("writing a notice: EventBridge has no message for kind %s that could be written here", n.Kind)
-	}
-	e.Resources = []string{n.zoneARN()}
+	e := envelope{Version: "0", ID: n.ID, Account: n.Place.Account, Time: stamp(n.Time), Region: n.Place.Region}
+	kind.detail(&n, &e)
 	body, err := json.Marshal(e)
 	if err != nil {
 		return "", fmt.Errorf("writing a notice: %w", err)
@@ -94,19 +98,22 @@ func (n Notice) Body() (string, error) {
 	return string(body), nil
 }
 
-// zoneARN is the odd ARN of these two kinds: the availability zone stands
-// where the region belongs, and the account and its colon are missing (EC2 User Guide, "Spot
-// Instance interruption notices").
-func (n Notice) zoneARN() string {
+func (n *Notice) action() string {
+	if n.Action == "" {
+		return notice.ActionTerminate
+	}
+	return n.Action
+}
+
+// zoneARN is the odd ARN of spot interruptions and rebalance recommendations:
+// the availability zone stands where the region belongs, and the account and
+// its colon are missing (EC2 User Guide, "Spot Instance interruption notices").
+func (n *Notice) zoneARN() string {
 	zone := n.Target.Zone
 	if zone == "" {
 		zone = n.Place.Region + "a" // nobody reads it, but there always is one
 	}
-	partition := n.Place.Partition
-	if partition == "" {
-		partition = "aws"
-	}
-	return strings.Join([]string{"arn", partition, "ec2", zone, "instance/" + n.Target.InstanceID}, ":")
+	return strings.Join([]string{"arn", n.Place.partition(), "ec2", zone, "instance/" + n.Target.InstanceID}, ":")
 }
 
 // Send writes the notice into a queue and returns the message's id.

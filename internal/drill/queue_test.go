@@ -1,14 +1,12 @@
 package drill
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
 )
 
 func TestBodyIsWhatEventBridgeDelivers(t *testing.T) {
@@ -39,67 +37,10 @@ func TestBodyIsWhatEventBridgeDelivers(t *testing.T) {
 			}
 		})
 	}
-	n.Kind = notice.KindInstanceStateChange
+	n.Kind = notice.KindInstanceStatus
 	if _, err := n.Body(); err == nil {
 		t.Error("a kind that cannot be written was written")
 	}
-}
-
-// The samples of the pattern package are AWS's own; ours must have the same
-// fields of the same types.
-func TestBodyHasTheShapeOfAWSSamples(t *testing.T) {
-	kinds := map[string]string{
-		"EC2 Spot Instance Interruption Warning": notice.KindSpotInterruption,
-		"EC2 Instance Rebalance Recommendation":  notice.KindRebalanceRecommendation,
-	}
-	compared := 0
-	for _, sample := range pattern.Samples() {
-		kind, ok := kinds[sample.DetailType]
-		if !ok {
-			continue
-		}
-		compared++
-		body, err := Notice{Kind: kind, Target: Target{InstanceID: "i-0a1b2c3d4e5f60718"}, ID: NewID()}.Body()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(shape(t, sample.JSON), shape(t, []byte(body))); diff != "" {
-			t.Errorf("%s (-sample +ours):\n%s", sample.Name, diff)
-		}
-	}
-	if compared != len(kinds) {
-		t.Errorf("compared with %d samples, want %d", compared, len(kinds))
-	}
-}
-
-// shape replaces every value by its type.
-func shape(t *testing.T, text []byte) any {
-	t.Helper()
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		t.Fatal(err)
-	}
-	return shapeOf(value)
-}
-
-func shapeOf(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for k, inner := range v {
-			out[k] = shapeOf(inner)
-		}
-		return out
-	case []any:
-		out := []any{}
-		for _, inner := range v {
-			out = append(out, shapeOf(inner))
-		}
-		return out
-	case string:
-		return "string"
-	}
-	return value
 }
 
 func TestRegionOf(t *testing.T) {

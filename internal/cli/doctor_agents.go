@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+)
+
+// The ids of what is found about agents.
+const (
+	agentsMissing  = "agents-missing"
+	agentsNotReady = "agents-not-ready"
+	nodesNoAgent   = "nodes-without-agent"
+)
+
+// agents looks whether an agent on every node reads its instance's metadata: it
+// is Ready once it does. Where the chart is not installed there is nothing to
+// look at.
+func (d *examination) agents(ctx context.Context) ([]finding.Finding, error) {
+	if d.kube == nil {
+		return nil, nil
+	}
+	if running, err := controllers(ctx, *d.kube); err != nil || *running == 0 {
+		return nil, err // who looks at the wiring says that no controller runs
+	}
+	nodes, err := d.kube.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var pods corev1.PodList
+	err = d.kube.list(ctx, "the agents", &pods, client.InNamespace(lifeboatNamespace),
+		client.MatchingLabels{nameLabel: "lifeboat", "app.kubernetes.io/component": "agent"})
+	if err != nil {
+		return nil, err
+	}
+	return judgeAgents(nodes, pods.Items), nil
+}
+
+// judgeAgents says which nodes have no agent, or one that cannot read.
+func judgeAgents(nodes []corev1.Node, pods []corev1.Pod) []finding.Finding {
+	ready := map[string]bool{} // by node; false: there is one, and it is not
+	for i := range pods {
+		if pod := &pods[i]; pod.DeletionTimestamp.IsZero() && pod.Spec.NodeName != "" {
+			ready[pod.Spec.NodeName] = ready[pod.Spec.NodeName] || podReady(pod)
+		}
+	}
+	var without, unready []string
+	for i := range nodes {
+		node := &nodes[i]
+		if nodeindex.InstanceID(node) == "" || !nodeindex.Ready(node) {
+			continue // not on EC2, or with other troubles
+		}
+		switch is, there := ready[node.Name]; {
+		case !there:
+			without = append(without, node.Name)
+		case !is:
+			unready = append(unready, node.Name)
+		}
+	}
+	const poorer = "where its queue fails as well, a spot warning is heard only by the poll of EC2, up to 15 seconds late"
+	switch {
+	case len(ready) == 0 && len(without) > 0:
+		return []finding.Finding{{
+			Severity: finding.Warning, ID: agentsMissing, Object: "daemonset " + lifeboatNamespace + "/lifeboat-agent",
+			Problem: "no agent runs on any node, so that nobody reads instance metadata: " + poorer,
+			Fix:     "helm upgrade lifeboat charts/lifeboat -n " + lifeboatNamespace + " --reuse-values --set agent.enabled=true",
+		}}
+	case len(without) == 0 && len(unready) == 0:
+		return nil
+	}
+	var all []finding.Finding
+	if len(without) > 0 {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: nodesNoAgent, Object: someNodes(without), Problem: "no agent runs there: " + poorer,
+			Fix: "kubectl -n " + lifeboatNamespace + " describe daemonset lifeboat-agent",
+		})
+	}
+	if len(unready) > 0 {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: agentsNotReady, Object: someNodes(unready),
+			Problem: "the agent there is not Ready: it cannot read the instance's metadata, or not write to the API server; " + poorer,
+			Fix: "kubectl -n " + lifeboatNamespace + " logs -l app.kubernetes.io/component=agent --prefix --tail=3, which says why; where the hop limit is too low: " +
+				"aws ec2 modify-instance-metadata-options --instance-id ID --http-put-response-hop-limit 2, or agent.hostNetwork=true in the chart",
+		})
+	}
+	return all
+}
+
+func podReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// someNodes names the first few of many.
+func someNodes(names []string) string {
+	slices.Sort(names)
+	const shown = 5
+	if len(names) <= shown {
+		return "nodes " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("nodes %s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
+)
+
+// doctorReport is what the doctor says with -o json.
+type doctorReport struct {
+	Subject  string                   `json:"subject,omitempty"`
+	Findings []finding.Finding        `json:"findings"`
+	Counts   map[finding.Severity]int `json:"counts"`
+	Notes    []string                 `json:"notes,omitempty"`
+}
+
+// report writes what was found, the worst first.
+func (d *examination) report(all []finding.Finding) error {
+	counts := map[finding.Severity]int{}
+	for _, severity := range finding.Severities() {
+		counts[severity] = 0
+	}
+	for _, f := range all {
+		counts[f.Severity]++
+	}
+	if d.isJSON() {
+		if all == nil {
+			all = []finding.Finding{}
+		}
+		return d.writeJSON(doctorReport{Subject: d.subject, Findings: all, Counts: counts, Notes: d.notes})
+	}
+	if d.subject != "" {
+		d.out.Printf("%s\n", d.out.Paint(terminal.Bold, d.subject))
+	}
+	for _, note := range d.notes {
+		d.out.Printf("%s\n", d.out.Paint(terminal.Dim, note))
+	}
+	for _, severity := range finding.Severities() {
+		if counts[severity] > 0 {
+			d.reportSeverity(severity, all)
+		}
+	}
+	d.out.Printf("\n%s\n", summary(counts))
+	return nil
+}
+
+func (d *examination) reportSeverity(severity finding.Severity, all []finding.Finding) {
+	style := map[finding.Severity]terminal.Style{
+		finding.Broken: terminal.Bad, finding.Unknown: terminal.Warn, finding.Warning: terminal.Warn, finding.Info: terminal.Dim,
+	}[severity]
+	d.out.Printf("\n%s\n", d.out.Paint(style, strings.ToUpper(string(severity))))
+	for _, f := range all {
+		if f.Severity != severity {
+			continue
+		}
+		d.out.Printf("  %s  %s\n    %s\n", d.out.Paint(terminal.Bold, f.Object), d.out.Paint(terminal.Dim, f.ID), f.Problem)
+		if f.Fix != "" {
+			d.out.Printf("    %s %s\n", d.out.Paint(terminal.Good, "→"), aCommand.ReplaceAllString(f.Fix, d.name+" $1"))
+		}
+	}
+}
+
+// summary is the last line: what it comes to.
+func summary(counts map[finding.Severity]int) string {
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, what)
+		}
+	}
+	add(counts[finding.Broken], counted(counts[finding.Broken], "thing")+" broken")
+	add(counts[finding.Unknown], counted(counts[finding.Unknown], "thing")+" not looked at")
+	add(counts[finding.Warning], counted(counts[finding.Warning], "warning"))
+	add(counts[finding.Info], counted(counts[finding.Info], "thing")+" worth knowing")
+	switch {
+	case len(parts) == 0:
+		return "All is well: every kind of notice reaches the queue."
+	case counts[finding.Broken] == 0:
+		return "Nothing is broken: " + strings.Join(parts, ", ") + "."
+	}
+	return strings.Join(parts, ", ") + "."
+}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
+)
+
+// doctor runs the doctor for the cluster prod.
+func (e *wireAccount) doctor(args ...string) result {
+	e.t.Helper()
+	r := e.run(e.t.Context(), append([]string{"doctor", "--sandbox", "--cluster", "prod"}, args...)...)
+	r.out, r.err = strings.ReplaceAll(r.out, e.url, "https://sqs"), strings.ReplaceAll(r.err, e.url, "https://sqs")
+	return r
+}
+
+func newSickAccount(t *testing.T) *wireAccount {
+	t.Helper()
+	e := newWireAccount(t)
+	e.cluster = fakeCluster(t, interceptor.Funcs{})
+	e.want(e.wire("apply", "--yes"), ExitOK)
+	return e
+}
+
+func TestDoctorFindsNothing(t *testing.T) {
+	r := newSickAccount(t).doctor()
+	if want := "Queue lifeboat-prod in account 123456789012, region us-east-1\n\nAll is well: every kind of notice reaches the queue.\n"; r.out != want || r.code != ExitOK || r.err != "" {
+		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
+func TestDoctorFindsWhatIsBroken(t *testing.T) {
+	e := newSickAccount(t)
+	_, err := e.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{
+		Name: aws.String("lifeboat-prod-spot-interruption"), EventPattern: aws.String(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := e.url + "/123456789012/lifeboat-prod"
+	if _, err := e.queues.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{
+		QueueUrl: &url, Attributes: map[string]string{"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "false"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	e.server.Gate.Deny("events", "ListEventBuses")
+	e.cluster = fakeCluster(t, interceptor.Funcs{}, karpenterDeployment())
+
+	r := e.doctor()
+	golden(t, "doctor-broken.golden", r.out)
+	if r.code != 1 || r.err != "" {
+		t.Errorf("exit code %d, standard error %q", r.code, r.err)
+	}
+
+	r = e.doctor("-o", "json")
+	var report doctorReport
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != 1 {
+		t.Fatalf("exit code %d, %v:\n%s", r.code, err, r.out)
+	}
+	if report.Counts["broken"] != 1 || report.Findings[0].ID != "rule-matches-nothing" || report.Findings[0].Kinds[0] != "SpotInterruption" {
+		t.Errorf("%+v", report)
+	}
+}
+
+func karpenterDeployment() *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "kube-system", Name: "karpenter", Labels: map[string]string{"app.kubernetes.io/name": "karpenter", "app.kubernetes.io/version": "1.14.1"},
+		},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Env: []corev1.EnvVar{{Name: "INTERRUPTION_QUEUE", Value: "prod"}},
+		}}}}},
+	}
+}
+
+func TestDoctorCannotLook(t *testing.T) {
+	e := newSickAccount(t)
+	for name, tc := range map[string]struct {
+		do   func()
+		args []string
+		want string
+	}{
+		"all is denied":                  {func() { e.server.Gate.Deny("sqs", "*"); e.server.Gate.Deny("events", "*") }, nil, "these credentials may not look"},
+		"some is denied":                 {func() { e.server.Gate.Deny("events", "ListRules") }, nil, ""},
+		"the queue is another account's": {func() {}, []string{"--queue-url", "https://sqs.us-east-1.amazonaws.com/999999999999/q"}, "is in account 999999999999"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer e.server.Gate.LiftAll()
+			tc.do()
+			if r := e.doctor(tc.args...); r.code != 2 || !strings.Contains(r.err, tc.want) {
+				t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
+			}
+		})
+	}
+	e.setup = func(s *session) {
+		s.findSandbox = func(string) (connection, error) { return connection{}, errors.New("no such sandbox") }
+	}
+	if r := e.doctor(); r.code != 2 || !strings.Contains(r.err, "no such sandbox") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+}
+
+func TestDoctorOfAQueueThatIsGone(t *testing.T) {
+	e := newWireAccount(t)
+	e.cluster = fakeCluster(t, interceptor.Funcs{})
+	if r := e.doctor(); r.code != 1 || !strings.Contains(r.out, "queue-missing") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
+func TestDoctorWithoutACluster(t *testing.T) {
+	e := newSickAccount(t)
+	sandboxed := e.setup
+	e.cluster, e.setup = nil, func(s *session) {
+		sandboxed(s)
+		s.connect = func(context.Context) (cluster, error) { return cluster{}, errors.New("there is no kubeconfig") }
+	}
+	r := e.doctor()
+	if r.code != ExitOK || !strings.Contains(r.out, "The cluster was not looked at: there is no kubeconfig.\n") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
+func TestDoctorOffline(t *testing.T) {
+	const misspelt = `{"Rules":[{"Name":"spot","State":"ENABLED","EventPattern":"{\"source\":[\"aws.ec2\"],\"detail-type\":[\"EC2 Spot Interruption Warning\"]}"}]}`
+	dir := t.TempDir()
+	open, other := filepath.Join(dir, "open.json"), filepath.Join(dir, "other.json")
+	for name, text := range map[string]string{
+		open:  `{"Parameters":{"P":{"Type":"String"}},"Resources":{"R":{"Type":"AWS::Events::Rule","Properties":{"EventPattern":{"source":[{"Ref":"P"}]},"Targets":[{"Id":"q","Arn":"arn:aws:sqs:eu-west-1:1:q"}]}}}}`,
+		other: `{"Resources":{}}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	emitted := (&harness{t: t}).run(t.Context(), "wire", "emit", "--cluster", "prod")
+	for name, tc := range map[string]struct {
+		stdin string
+		args  []string
+		code  int
+		want  string
+	}{
+		"a misspelt rule":     {misspelt, []string{"--offline", "-f", "-"}, 1, `"EC2 Spot Instance Interruption Warning"`},
+		"its own template":    {emitted.out, []string{"--offline", "-f", "-"}, 0, "All is well"},
+		"for its own cluster": {emitted.out, []string{"--offline", "-f", "-", "--cluster", "prod", "--region", "eu-west-1"}, 0, "2 queues and 8 rules"},
+		"an open parameter":   {"", []string{"--offline", "-f", open}, 2, "NOT-UNDERSTOOD"},
+		"nothing in it":       {"", []string{"--offline", "-f", other}, 2, "no queue and no EventBridge rule"},
+		"no such file":        {"", []string{"--offline", "-f", filepath.Join(dir, "none")}, 2, "no such file"},
+		"not a template":      {"hello", []string{"--offline", "-f", "-"}, 2, "neither a template"},
+		"no file":             {"", []string{"--offline"}, 2, "give a file with -f"},
+		"a file and no flag":  {"", []string{"-f", open}, 2, "add --offline"},
+		"a strange region":    {"", []string{"--region", "here"}, 2, "is no AWS region"},
+		"a strange cluster":   {"", []string{"--cluster", "a/b"}, 2, "no name of a cluster"},
+		"arguments":           {"", []string{"x"}, 2, "files are given with -f"},
+		"as JSON":             {misspelt, []string{"--offline", "-f", "-", "-o", "json"}, 1, `"id": "rule-matches-nothing"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &harness{t: t, stdin: tc.stdin}
+			r := h.run(t.Context(), append([]string{"doctor"}, tc.args...)...)
+			if r.code != tc.code || !strings.Contains(strings.ToUpper(r.out+r.err), strings.ToUpper(tc.want)) {
+				t.Errorf("exit code %d, want %d and %q\n%s%s", r.code, tc.code, tc.want, r.out, r.err)
+			}
+		})
+	}
+}
+
+func TestToolsInTheCluster(t *testing.T) {
+	two := int32(2)
+	nth := &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "nth", Labels: map[string]string{nameLabel: nthName}},
+		Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Args: []string{"--queue-url", "https://sqs/1/prod-nth"},
+		}}}}},
+	}
+	own := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lifeboatNamespace, Name: lifeboatController},
+		Spec:       appsv1.DeploymentSpec{Replicas: &two}, Status: appsv1.DeploymentStatus{ReadyReplicas: two},
+	}
+	c := cluster{WithWatch: fakeCluster(t, interceptor.Funcs{}, karpenterDeployment(), nth, own)}
+	got, err := findTools(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := 2
+	want := diagnose.Cluster{
+		Lifeboat:  &ready,
+		Karpenter: &diagnose.Tool{Object: "deployment kube-system/karpenter", Version: "1.14.1", Queue: "prod"},
+		NTH:       &diagnose.Tool{Object: "daemonset kube-system/nth", Queue: "https://sqs/1/prod-nth"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// rawMessage is the body of a message, which is JSON itself.
+type rawMessage = json.RawMessage
+
+// drilling is a drill that is ready to be sent.
+type drilling struct {
+	flags   interruptFlags
+	cloud   cloud
+	targets []drill.Target
+	// queueURL and notices are set via the queue; what of a notice depends on
+	// the moment of sending is filled in then.
+	queueURL string
+	drill    string
+	notices  []drill.Notice
+	// experiment is set via FIS.
+	experiment drill.Experiment
+}
+
+// prepare finds out all that can be known to be wrong before anything is done.
+func (s *session) prepare(ctx context.Context, f interruptFlags, c cloud, targets []drill.Target) (*drilling, error) {
+	it := &drilling{flags: f, cloud: c, targets: targets}
+	if f.via == viaFIS {
+		return it, s.prepareFIS(ctx, it)
+	}
+	if f.of.Name == notice.KindCapacityBlockExpiration {
+		if err := s.widen(ctx, it); err != nil {
+			return nil, err
+		}
+	}
+	it.drill = drill.NewID()
+	for _, t := range it.targets {
+		if f.of.Name == notice.KindCapacityBlockExpiration && it.covers(t.Reservation) {
+			continue // one message is about all of the block
+		}
+		it.notices = append(it.notices, drill.Notice{
+			Place: c.place, Kind: f.of.Name, Target: t, Drill: it.drill,
+			Action: f.action, State: f.state, Code: f.code, Group: f.group,
+		})
+	}
+	if f.closes {
+		if err := s.reopen(ctx, it); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if it.queueURL, err = s.queue(ctx, f.queueURL, c); err != nil {
+		return nil, err
+	}
+	return it, nil
+}
+
+func (it *drilling) covers(block string) bool {
+	return slices.ContainsFunc(it.notices, func(n drill.Notice) bool { return n.Target.Reservation == block })
+}
+
+// widen makes targets of all that run in the targets' Capacity Blocks.
+func (s *session) widen(ctx context.Context, it *drilling) error {
+	inside, err := drill.InBlocks(ctx, it.cloud.instances, it.targets)
+	if err != nil {
+		return awsError{err}
+	}
+	nodes, err := s.nodesOf(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range inside {
+		if node, err := findNode(nodes, inside[i].InstanceID); err == nil {
+			inside[i].Node = node.Name
+		}
+	}
+	it.targets = inside
+	return nil
+}
+
+func (s *session) prepareFIS(ctx context.Context, it *drilling) error {
+	f, c := it.flags, it.cloud
+	if f.role == "" && !c.emulated {
+		return usageErrorf("FIS needs a role to interrupt instances with: give --fis-role-arn, the ARN of a role that trusts " +
+			"fis.amazonaws.com and has the managed policy AWSFaultInjectionSimulatorEC2Access; or use --via queue, which reclaims nothing")
+	}
+	if err := drill.CheckSpot(ctx, c.instances, it.targets); err != nil {
+		return awsError{err}
+	}
+	it.experiment = drill.Experiment{
+		Place: c.place, RoleARN: cmp.Or(f.role, "arn:aws:iam::"+c.place.Account+":role/lifeboat-sandbox"),
+		Delay: f.delay, Poll: 3 * time.Second, Recommendation: it.isRecommendation(),
+	}
+	if c.emulated {
+		it.experiment.Poll = 250 * time.Millisecond
+	}
+	return nil
+}
+
+// isRecommendation reports whether it is FIS's rebalance recommendation that
+// is waited for, before the notice.
+func (it *drilling) isRecommendation() bool {
+	return it.flags.via == viaFIS && it.flags.of.Name == notice.KindRebalanceRecommendation
+}
+
+func (it *drilling) report() interrupted {
+	return interrupted{
+		Kind: it.flags.of.Name, Via: it.flags.via, Sandbox: it.cloud.emulated, Place: it.cloud.place,
+		Targets: it.targets, Drill: it.drill,
+	}
+}
+
+// at fills in what depends on the moment.
+func (it *drilling) at(n drill.Notice, now time.Time) drill.Notice {
+	n.Time, n.ID = now, drill.NewID()
+	if n.Begins.IsZero() && it.flags.lead > 0 {
+		n.Begins = now.Add(it.flags.lead)
+	}
+	if it.flags.of.Accepts(drill.OptionIn) && n.Begins.IsZero() {
+		n.Begins = now // --in 0s
+	}
+	return n
+}
+
+// send makes it happen and notes what it did.
+func (it *drilling) send(ctx context.Context, s *session, progress *terminal.Progress, done *interrupted) error {
+	if it.flags.via == viaFIS {
+		it.listen(s, progress)
+		ids, err := it.experiment.Run(ctx, it.cloud.fis, it.targets)
+		done.Experiments = ids
+		if err != nil {
+			return awsError{err}
+		}
+		return nil
+	}
+	if f := it.flags; f.delay > 0 {
+		progress.Step("sending the notice in %s", terminal.Duration(f.delay))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(f.delay):
+		}
+	}
+	for _, n := range it.notices {
+		progress.Step("writing the notice about %s into %s", n.Target, it.queueURL)
+		id, err := it.at(n, s.now()).Send(ctx, it.cloud.queues, it.queueURL)
+		if err != nil {
+			return awsError{err}
+		}
+		done.Messages = append(done.Messages, id)
+	}
+	return nil
+}
+
+func (it *drilling) listen(s *session, progress *terminal.Progress) {
+	it.experiment.Progress = func(text string) { progress.Step("%s", text) }
+	it.experiment.Warn = func(text string) {
+		progress.Print(s.err, s.err.Paint(terminal.Warn, "warning:")+" "+text+"\n")
+	}
+}
+
+// callOff stops experiments whose notice is still to come when the user has
+// seen enough.
+func (it *drilling) callOff(ctx context.Context, s *session, progress *terminal.Progress, ids []string) {
+	if it.isRecommendation() && ctx.Err() != nil {
+		it.listen(s, progress)
+		it.experiment.Stop(ctx, it.cloud.fis, ids)
+	}
+}
+
+// show prints what would be sent.
+func (s *session) show(it *drilling) error {
+	would := it.report()
+	would.DryRun = true
+	for _, n := range it.notices {
+		body, err := it.at(n, s.now()).Body()
+		if err != nil {
+			return err
+		}
+		would.Bodies = append(would.Bodies, rawMessage(body))
+	}
+	if it.flags.via == viaFIS {
+		would.Templates = it.experiment.Templates(it.targets)
+	}
+	if s.isJSON() {
+		return s.writeJSON(would)
+	}
+	for _, t := range would.Templates {
+		s.err.Printf("would create and start this experiment template (aws fis create-experiment-template --cli-input-json):\n")
+		if err := s.writeJSON(t); err != nil {
+			return err
+		}
+	}
+	for _, body := range would.Bodies {
+		s.err.Printf("would send this message to %s:\n", it.queueURL)
+		if err := s.writeJSON(body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queue finds the queue to write into.
+func (s *session) queue(ctx context.Context, given string, c cloud) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	if c.queueURL != "" {
+		return c.queueURL, nil
+	}
+	k8s, err := s.connect(ctx)
+	if err != nil {
+		return "", fmt.Errorf("finding the name of Lifeboat's queue (or give --queue-url): %w", err)
+	}
+	url, err := drill.FindQueue(ctx, c.queues, "lifeboat-"+strings.TrimPrefix(k8s.name, "lifeboat-"))
+	if err != nil {
+		return "", awsError{err}
+	}
+	return url, nil
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+)
+
+func newWireApply(s *session) *cobra.Command {
+	var f wireFlags
+	cmd := &cobra.Command{
+		Use:   "apply --cluster NAME",
+		Short: "Make the AWS wiring of a cluster, or put it right",
+		Long: `Make the AWS wiring of a cluster, or put it right. It shows what will change,
+and asks. If it is interrupted, run it again: it continues.`,
+		Example: `  lifeboat wire apply --cluster prod --region eu-west-1
+
+  # In a pipeline
+  lifeboat wire apply --cluster prod --yes -o json`,
+		Args: arguments(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return s.wireApply(cmd.Context(), f)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "take over what has the names of the wiring but was not made by lifeboat wire")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	return cmd
+}
+
+func (s *session) wireApply(ctx context.Context, f wireFlags) error {
+	w, err := s.connectWiring(ctx, f)
+	if err != nil {
+		return err
+	}
+	plan, err := w.plan(ctx, f.adopt)
+	if err != nil {
+		return err
+	}
+	if !s.isJSON() {
+		s.showPlan(plan)
+	}
+	if len(plan.Conflicts) > 0 {
+		return conflictError(plan)
+	}
+	if !plan.Empty() {
+		what := fmt.Sprintf("This changes AWS account %s in %s.", w.wanted.Account, w.wanted.Region)
+		if err := s.askBefore(what, f.yes); err != nil {
+			return err
+		}
+	}
+	applied, err := s.carryOut(ctx, w, plan)
+	if err != nil {
+		return err
+	}
+	if s.isJSON() {
+		done := reportPlan(plan)
+		done.Applied = &applied
+		return s.writeJSON(done)
+	}
+	s.out.Printf("\nThe queue: %s\n", applied.QueueURL)
+	if !plan.Empty() {
+		s.out.Printf("Give it to lifeboatd (--queue-url), and the role of its pods what `%s wire iam --cluster %s` prints.\n", s.name, f.cluster)
+	}
+	return nil
+}
+
+// carryOut does what a plan says, and tells of each change that is done.
+func (s *session) carryOut(ctx context.Context, w wired, plan wiring.Plan) (wiring.Applied, error) {
+	said := map[wiring.Action]string{wiring.Create: "created", wiring.Update: "changed", wiring.Delete: "deleted"}
+	if !s.isJSON() && !plan.Empty() {
+		s.out.Printf("\n")
+	}
+	applied, err := plan.Apply(ctx, w.clients, func(c wiring.Change) {
+		if !s.isJSON() {
+			s.out.Printf("%s %s %s\n", s.out.Paint(terminal.Good, said[c.Action]), c.Kind, c.Name)
+		}
+	})
+	if err != nil {
+		return wiring.Applied{}, awsError{fmt.Errorf("%w (run it again to continue)", err)}
+	}
+	return applied, nil
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring/iam"
+)
+
+// Roles that permissions are printed for.
+const (
+	roleController = "controller"
+	roleAgent      = "agent"
+	roleWire       = "wire"
+)
+
+type iamFlags struct {
+	wireFlags
+
+	role, issuer string
+	canary       bool
+}
+
+func newWireIAM(s *session) *cobra.Command {
+	var f iamFlags
+	cmd := &cobra.Command{
+		Use:   "iam --cluster NAME",
+		Short: "Print the IAM policies that are needed, and who may take the role on",
+		Long: `Print the least that a part of Lifeboat needs of IAM, and trust policies for the
+role, for EKS Pod Identity and for IRSA. With --account and --region it needs no
+AWS credentials.`,
+		Example: `  lifeboat wire iam --cluster prod
+
+  # Only the policy, for a file
+  lifeboat wire iam --cluster prod -o json | jq .policy > policy.json
+
+  # What the person or pipeline needs that runs lifeboat wire
+  lifeboat wire iam --cluster prod --role wire --account 210987654321 --region eu-west-1`,
+		Args: arguments(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return s.wireIAM(cmd.Context(), f)
+		},
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.account, "account", "", "AWS account of the cluster (default: that of the credentials)")
+	flags.StringVar(&f.role, "role", roleController, "controller, agent, or wire: who runs lifeboat wire")
+	flags.StringVar(&f.issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for IRSA (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
+	flags.BoolVar(&f.canary, "canary", false, "add what the controller needs to send probes through the wiring")
+	return cmd
+}
+
+// permissions are what a role needs.
+type permissions struct {
+	Role string `json:"role"`
+	// Note says in words what the policy is about.
+	Note string `json:"note"`
+	// Policy is nil where nothing is needed.
+	Policy *iam.Document `json:"policy"`
+	Trust  *trust        `json:"trust,omitempty"`
+}
+
+// trust says who may take a role on, one document for each way.
+type trust struct {
+	PodIdentity iam.Document `json:"podIdentity"`
+	WebIdentity iam.Document `json:"webIdentity"`
+}
+
+func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
+	var needed permissions
+	switch f.role {
+	case roleAgent:
+		needed = permissions{Role: roleAgent, Note: "lifeboatd agent needs no IAM permission and no role: it reads the metadata of its own instance, " +
+			"which asks for none. It must reach it: from a pod without hostNetwork the instance needs the metadata hop limit 2."}
+	case roleController, roleWire:
+		w, err := s.wiringAt(ctx, f.wireFlags)
+		if err != nil {
+			return err
+		}
+		needed = needs(w, f)
+	default:
+		return usageErrorf("unknown role %q: write --role controller, agent or wire", f.role)
+	}
+	if s.isJSON() {
+		return s.writeJSON(needed)
+	}
+	return s.showPermissions(needed)
+}
+
+// wiringAt is the wiring at the place that the flags or the credentials name.
+func (s *session) wiringAt(ctx context.Context, f wireFlags) (wiring.Wiring, error) {
+	if f.account != "" && f.region != "" {
+		return wiring.Wanted(f.cluster, f.account, f.region), nil
+	}
+	found, err := s.connectWiring(ctx, f)
+	if err != nil {
+		return wiring.Wiring{}, fmt.Errorf("finding out account and region (or give --account and --region): %w", err)
+	}
+	if f.account != "" {
+		return wiring.Wanted(f.cluster, f.account, found.wanted.Region), nil
+	}
+	return found.wanted, nil
+}
+
+func needs(w wiring.Wiring, f iamFlags) permissions {
+	if f.role == roleWire {
+		policy := iam.Wire(w)
+		return permissions{Role: roleWire, Policy: &policy, Note: "What lifeboat wire plan, apply and destroy need for cluster " + w.Cluster + "."}
+	}
+	policy := iam.Controller(w, f.canary)
+	return permissions{
+		Role: roleController, Policy: &policy,
+		Note: "What lifeboatd controller needs in cluster " + w.Cluster + ". It reads one queue, and changes nothing else.",
+		Trust: &trust{
+			PodIdentity: iam.PodIdentity(w),
+			WebIdentity: iam.WebIdentity(w, f.issuer),
+		},
+	}
+}
+
+func (s *session) showPermissions(p permissions) error {
+	s.out.Printf("%s\n", p.Note)
+	if p.Policy == nil {
+		return nil
+	}
+	if err := s.showDocument("Policy", "", *p.Policy); err != nil {
+		return err
+	}
+	if p.Trust == nil {
+		return nil
+	}
+	if err := s.showDocument("Trust, with EKS Pod Identity", "then: aws eks create-pod-identity-association --cluster-name … --namespace "+
+		iam.Namespace+" --service-account "+iam.ServiceAccount+" --role-arn …", p.Trust.PodIdentity); err != nil {
+		return err
+	}
+	if err := s.showDocument("Trust, with IRSA", "put the cluster's issuer in place of "+iam.UnknownIssuer+", or give --oidc-issuer; then annotate the "+
+		"service account with eks.amazonaws.com/role-arn", p.Trust.WebIdentity); err != nil {
+		return err
+	}
+	s.out.Printf("\n%s\nAttach the policy to the role of the instances that the controller runs on; no trust policy is needed.\n",
+		s.out.Paint(terminal.Bold, "With neither (instance roles)"))
+	return nil
+}
+
+func (s *session) showDocument(title, how string, d iam.Document) error {
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the policy: %w", err)
+	}
+	s.out.Printf("\n%s\n", s.out.Paint(terminal.Bold, title))
+	if how != "" {
+		s.out.Printf("%s\n", how)
+	}
+	s.out.Printf("%s\n", text)
+	return nil
+}

@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+)
+
+// wireAccount is an emulated AWS account that --sandbox reaches.
+type wireAccount struct {
+	*harness
+
+	server *awsemu.Server
+	url    string
+	queues *sqs.Client
+	rules  *eventbridge.Client
+}
+
+func newWireAccount(t *testing.T) *wireAccount {
+	t.Helper()
+	server, url := awsemutest.Serve(t, awsemu.Options{})
+	cfg := aws.Config{Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
+	return &wireAccount{harness: atEndpoint(t, url), server: server, url: url, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
+}
+
+// atEndpoint makes --sandbox mean the AWS at a URL.
+func atEndpoint(t *testing.T, url string) *harness {
+	t.Helper()
+	return &harness{t: t, setup: func(s *session) {
+		s.findSandbox = func(string) (connection, error) {
+			return connection{endpoint: url, region: "us-east-1", accessKeyID: "AKIAEXAMPLE", secretAccessKey: "x"}, nil
+		}
+	}}
+}
+
+// wire runs a wire command for the cluster prod.
+func (e *wireAccount) wire(args ...string) result {
+	e.t.Helper()
+	r := e.run(e.t.Context(), append(append([]string{"wire"}, args...), "--sandbox", "--cluster", "prod")...)
+	r.out, r.err = strings.ReplaceAll(r.out, e.url, "https://sqs"), strings.ReplaceAll(r.err, e.url, "https://sqs")
+	return r
+}
+
+func (e *wireAccount) want(r result, code int) {
+	e.t.Helper()
+	if r.code != code {
+		e.t.Fatalf("exit code %d, want %d\n%s%s", r.code, code, r.out, r.err)
+	}
+}
+
+func TestWireFromNothingToNothing(t *testing.T) {
+	e := newWireAccount(t)
+	plan := e.wire("plan")
+	e.want(plan, ExitChanges)
+	golden(t, "wire-plan-new.golden", plan.out)
+	e.want(e.wire("plan"), ExitChanges) // nothing was touched
+
+	apply := e.wire("apply", "--yes")
+	e.want(apply, ExitOK)
+	if !strings.HasPrefix(apply.out, strings.Split(plan.out, "\n`lifeboat wire apply")[0]) {
+		t.Errorf("apply does not show the plan first:\n%s", apply.out)
+	}
+	for _, want := range []string{"created queue lifeboat-prod-dead-letter\ncreated queue lifeboat-prod\ncreated rule lifeboat-prod-spot-interruption\n",
+		"The queue: https://sqs/123456789012/lifeboat-prod\n"} {
+		if !strings.Contains(apply.out, want) {
+			t.Errorf("apply does not say %q:\n%s", want, apply.out)
+		}
+	}
+	plan = e.wire("plan")
+	e.want(plan, ExitOK)
+	if want := "Wiring of cluster prod in account 123456789012, region us-east-1\n\nThere is nothing to change.\n"; plan.out != want {
+		t.Errorf("second plan:\n%s", plan.out)
+	}
+
+	url := "https://sqs/123456789012/lifeboat-prod"
+	if _, err := e.queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(strings.Replace(url, "https://sqs", e.url, 1)), MessageBody: aws.String("x")}); err != nil {
+		t.Fatal(err)
+	}
+	e.want(e.wire("destroy"), ExitUsage) // nobody can be asked
+	e.typing, e.stdin = true, "n\n"
+	refused := e.wire("destroy")
+	e.want(refused, ExitFailed)
+	e.stdin = "y\n"
+	destroyed := e.wire("destroy")
+	e.want(destroyed, ExitOK)
+	golden(t, "wire-destroy.golden", destroyed.out+"--- standard error\n"+destroyed.err)
+	again := e.wire("destroy")
+	e.want(again, ExitOK)
+	if !strings.Contains(again.out, "There is nothing to change.") {
+		t.Errorf("destroyed twice:\n%s", again.out)
+	}
+	soon := e.wire("apply", "--yes")
+	e.want(soon, ExitFailed)
+	if !strings.Contains(soon.err, "try again in a minute") {
+		t.Errorf("queues that were just deleted:\n%s", soon.err)
+	}
+}
+
+func TestWirePlanShowsDriftAndWhatIsInTheWay(t *testing.T) {
+	e := newWireAccount(t)
+	e.want(e.wire("apply", "--yes"), ExitOK)
+	queue := aws.String(e.url + "/123456789012/lifeboat-prod")
+	if _, err := e.queues.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: map[string]string{
+		"KmsMasterKeyId": "alias/aws/sqs", "MessageRetentionPeriod": "300",
+		"Policy": `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":["events.amazonaws.com","sqs.amazonaws.com"]},"Action":"sqs:SendMessage","Resource":"*"}]}`,
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{
+		Name: aws.String("lifeboat-prod-spot-interruption"), State: "DISABLED",
+		Description: aws.String("EC2 takes a spot instance back, in two minutes"), EventPattern: aws.String(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]}`),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	drift := e.wire("plan")
+	e.want(drift, ExitChanges)
+	golden(t, "wire-plan-drift.golden", drift.out)
+
+	if _, err := e.queues.UntagQueue(t.Context(), &sqs.UntagQueueInput{QueueUrl: queue, TagKeys: []string{"lifeboat.dev/cluster"}}); err != nil {
+		t.Fatal(err)
+	}
+	inTheWay := e.wire("plan")
+	e.want(inTheWay, ExitFailed)
+	golden(t, "wire-plan-conflict.golden", inTheWay.out+"--- standard error\n"+inTheWay.err)
+	refused := e.wire("apply", "--yes")
+	e.want(refused, ExitFailed)
+	if strings.Contains(refused.out, "changed") {
+		t.Errorf("something was changed all the same:\n%s", refused.out)
+	}
+
+	adopted := e.wire("apply", "--adopt", "--yes", "-o", "json")
+	e.want(adopted, ExitOK)
+	var report plannedWiring
+	if err := json.Unmarshal([]byte(adopted.out), &report); err != nil {
+		t.Fatalf("%v in %s", err, adopted.out)
+	}
+	if report.Applied == nil || report.Applied.QueueURL != "https://sqs/123456789012/lifeboat-prod" || len(report.Changes) != 2 || report.Region != "us-east-1" {
+		t.Errorf("reported %+v", report)
+	}
+	e.want(e.wire("plan"), ExitOK)
+}
+
+func TestWirePlanInJSON(t *testing.T) {
+	e := newWireAccount(t)
+	r := e.wire("plan", "-o", "json")
+	e.want(r, ExitChanges)
+	var report plannedWiring
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil {
+		t.Fatalf("%v in %s", err, r.out)
+	}
+	if len(report.Changes) != 10 || report.Cluster != "prod" || report.Account != "123456789012" || r.err != "" {
+		t.Errorf("reported %+v, standard error %q", report, r.err)
+	}
+	e.want(e.wire("apply", "--yes"), ExitOK)
+	if r := e.wire("plan", "-o", "json"); r.code != ExitOK || !strings.Contains(r.out, `"changes": []`) {
+		t.Errorf("exit code %d: %s", r.code, r.out)
+	}
+}
+
+func TestWireEmitNeedsNoAccount(t *testing.T) {
+	h := &harness{t: t}
+	for format, want := range map[string]string{
+		"cloudformation": "AWSTemplateFormatVersion: \"2010-09-09\"\n", "terraform": `"aws_cloudwatch_event_rule": {`, "json": `"eventPattern": {`,
+	} {
+		r := h.run(t.Context(), "wire", "emit", "--cluster", "prod", "--format", format)
+		if r.code != ExitOK || !strings.Contains(r.out, want) || r.err != "" {
+			t.Errorf("%s: exit code %d, standard error %q:\n%s", format, r.code, r.err, r.out)
+		}
+	}
+	if r := h.run(t.Context(), "wire", "emit", "--cluster", "prod", "-o", "json"); !json.Valid([]byte(r.out)) {
+		t.Errorf("-o json printed\n%s", r.out)
+	}
+}
+
+func TestWireIAM(t *testing.T) {
+	h := &harness{t: t}
+	place := []string{"--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}
+	golden(t, "wire-iam.golden", h.run(t.Context(), append([]string{"wire", "iam"}, place...)...).out)
+	agent := h.run(t.Context(), "wire", "iam", "--role", "agent", "--cluster", "prod")
+	if agent.code != ExitOK || !strings.Contains(agent.out, "needs no IAM permission") {
+		t.Errorf("agent: exit code %d: %s", agent.code, agent.out)
+	}
+	var p struct {
+		Policy struct {
+			Statement []struct{ Action []string }
+		}
+	}
+	r := h.run(t.Context(), append([]string{"wire", "iam", "--role", "wire", "-o", "json"}, place...)...)
+	if err := json.Unmarshal([]byte(r.out), &p); err != nil || len(p.Policy.Statement) != 3 {
+		t.Errorf("%v: %s", err, r.out)
+	}
+	// Without a place, that of the credentials.
+	e := newWireAccount(t)
+	if r := e.wire("iam"); r.code != ExitOK || !strings.Contains(r.out, "arn:aws:sqs:us-east-1:123456789012:lifeboat-prod") {
+		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
+	}
+}
+
+func TestWireSaysWhatIsWrongWithTheCommand(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"plan"}, "no cluster is named: add --cluster NAME"},
+		{[]string{"plan", "--cluster", "a b"}, `"a b" is no name of a cluster`},
+		{[]string{"plan", "--cluster", "${x}"}, `"${x}" is no name of a cluster`},
+		{[]string{"plan", "--cluster", "prod", "--region", "eu-west-1a"}, `"eu-west-1a" is no AWS region: write it as in eu-west-1`},
+		{[]string{"emit", "--cluster", "prod", "--account", "12"}, "write its twelve digits"},
+		{[]string{"emit", "--cluster", "prod", "--format", "cdk"}, "write --format cloudformation, terraform or json"},
+		{[]string{"iam", "--cluster", "prod", "--role", "x"}, "write --role controller, agent or wire"},
+		{[]string{"applie"}, "did you mean apply?"},
+		{[]string{"apply", "now"}, "takes no arguments, got 1"},
+	} {
+		r := (&harness{t: t}).run(t.Context(), append([]string{"wire"}, tc.args...)...)
+		if r.code != ExitUsage || !strings.Contains(r.err, tc.want) {
+			t.Errorf("%v: exit code %d: %s", tc.args, r.code, r.err)
+		}
+	}
+}
+
+// refusing is an AWS that answers all but whose credentials these are with an
+// error.
+func refusing(t *testing.T, code, message string) *harness {
+	t.Helper()
+	_, backend := awsemutest.Serve(t, awsemu.Options{})
+	target, err := url.Parse(backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sts := httputil.NewSingleHostReverseProxy(target)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Amz-Target") == "" {
+			sts.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.Header().Set("X-Amzn-Query-Error", code+";Sender")
+		w.WriteHeader(http.StatusForbidden)
+		_ = json.NewEncoder(w).Encode(map[string]string{"__type": "com.amazonaws#" + code, "message": message})
+	}))
+	t.Cleanup(proxy.Close)
+	return atEndpoint(t, proxy.URL)
+}
+
+func TestWireErrorsHaveANextStep(t *testing.T) {
+	r := refusing(t, "AccessDenied", "Access to the resource https://sqs.us-east-1.amazonaws.com/ is denied.").
+		run(t.Context(), "wire", "plan", "--sandbox", "--cluster", "prod")
+	for _, want := range []string{"queue lifeboat-prod: looking it up", "lack the permission sqs:GetQueueUrl", "wire iam --role wire"} {
+		if r.code != ExitFailed || !strings.Contains(r.err, want) {
+			t.Errorf("denied: exit code %d, want %q in\n%s", r.code, want, r.err)
+		}
+	}
+	r = atEndpoint(t, "http://127.0.0.1:1").run(t.Context(), "wire", "plan", "--sandbox", "--cluster", "prod")
+	if r.code != ExitFailed || !strings.Contains(r.err, "AWS does not answer") {
+		t.Errorf("unreachable: exit code %d\n%s", r.code, r.err)
+	}
+	t.Setenv("AWS_CONFIG_FILE", t.TempDir()+"/none")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/none")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	for _, name := range []string{"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		t.Setenv(name, "")
+	}
+	h := &harness{t: t}
+	if r := h.run(t.Context(), "wire", "plan", "--cluster", "prod"); r.code != ExitFailed || !strings.Contains(r.err, "No AWS region is set") {
+		t.Errorf("no region: exit code %d\n%s", r.code, r.err)
+	}
+	if r := h.run(t.Context(), "wire", "plan", "--cluster", "prod", "--region", "eu-west-1"); r.code != ExitFailed || !strings.Contains(r.err, "There are no AWS credentials") {
+		t.Errorf("no credentials: exit code %d\n%s", r.code, r.err)
+	}
+}

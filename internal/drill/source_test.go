@@ -1,0 +1,152 @@
+package drill_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/internal/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+const (
+	instance = "i-0a1b2c3d4e5f60718"
+	block    = "cr-0a1b2c3d4e5f60718"
+)
+
+// ear is a recorder that passes on what it hears.
+type ear struct{ heard chan notice.Notice }
+
+func (e ear) Record(_ context.Context, n notice.Notice) (intake.Outcome, error) {
+	e.heard <- n
+	return intake.Recorded, nil
+}
+
+func (ear) Report(context.Context, intake.Report) (intake.Outcome, error) {
+	return intake.Recorded, nil
+}
+func (ear) Answer(context.Context, intake.Probe) error { return nil }
+
+// listen runs the product's own source on an emulated queue.
+func listen(t *testing.T) (*awssqs.Client, string, ear) {
+	t.Helper()
+	_, endpoint := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1"})
+	cfg := aws.Config{Region: "eu-west-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", "")}
+	api := awssqs.NewFromConfig(cfg)
+	queue, err := api.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("lifeboat-prod")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := ear{make(chan notice.Notice, 16)}
+	source, err := sqs.New(*queue.QueueUrl, sqs.NewClient(cfg), e, sqs.Options{
+		Receivers: 1,
+		Instances: func(_ context.Context, _, value string) ([]string, error) {
+			if value != block {
+				return nil, nil
+			}
+			return []string{instance}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = source.Run(ctx) }) // it returns nil always
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return api, *queue.QueueUrl, e
+}
+
+func (e ear) next(t *testing.T) notice.Notice {
+	t.Helper()
+	select {
+	case n := <-e.heard:
+		return n
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing was heard")
+		return notice.Notice{}
+	}
+}
+
+// heard is what of a notice a drill decides.
+type heard struct {
+	Kind, Instance, Action, State, Code, Subject string
+	Deadline                                     time.Time
+	Withdrawn, Drill                             bool
+}
+
+func whatOf(n notice.Notice) heard {
+	h := heard{
+		Kind: n.Kind, Instance: n.InstanceID, Action: n.InstanceAction, State: n.InstanceState, Code: n.EventTypeCode, Subject: n.Subject,
+		Withdrawn: n.Withdrawn, Drill: n.Drill,
+	}
+	if n.Deadline != nil {
+		h.Deadline = n.Deadline.Time.UTC()
+	}
+	return h
+}
+
+func TestSourceHearsEveryKindThatIsSent(t *testing.T) {
+	api, queue, e := listen(t)
+	now := time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
+	in := now.Add(12 * 24 * time.Hour)
+	event := func(code string) string {
+		return "arn:aws:health:eu-west-1::event/EC2/" + code + "/" + code + "_d-1"
+	}
+	const reboot = "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED"
+	for name, c := range map[string]struct {
+		send drill.Notice
+		want heard
+	}{
+		"spot":      {drill.Notice{Kind: notice.KindSpotInterruption}, heard{Action: "terminate", Deadline: now.Add(2 * time.Minute)}},
+		"hibernate": {drill.Notice{Kind: notice.KindSpotInterruption, Action: "hibernate"}, heard{Action: "hibernate", Deadline: now}},
+		"rebalance": {drill.Notice{Kind: notice.KindRebalanceRecommendation}, heard{}},
+		"stop in 12 days": {drill.Notice{Kind: notice.KindScheduledChange, Begins: in},
+			heard{Action: "stop", Code: drill.DefaultScheduledCode, Subject: event(drill.DefaultScheduledCode), Deadline: in}},
+		"reboot": {drill.Notice{Kind: notice.KindScheduledChange, Begins: in, Code: reboot},
+			heard{Action: "reboot", Code: reboot, Subject: event(reboot), Deadline: in}},
+		"stop closed": {drill.Notice{Kind: notice.KindScheduledChange, Begins: in, Closed: true, Subject: event(drill.DefaultScheduledCode)},
+			heard{Action: "stop", Code: drill.DefaultScheduledCode, Subject: event(drill.DefaultScheduledCode), Deadline: in, Withdrawn: true}},
+		"issue": {drill.Notice{Kind: notice.KindHealthIssue}, heard{Code: drill.DefaultIssueCode, Subject: event(drill.DefaultIssueCode)}},
+		"issue closed": {drill.Notice{Kind: notice.KindHealthIssue, Closed: true},
+			heard{Code: drill.DefaultIssueCode, Subject: event(drill.DefaultIssueCode), Withdrawn: true}},
+		"state":         {drill.Notice{Kind: notice.KindInstanceStateChange}, heard{State: "stopping", Deadline: now}},
+		"shutting down": {drill.Notice{Kind: notice.KindInstanceStateChange, State: "shutting-down"}, heard{State: "shutting-down", Deadline: now}},
+		"reservation": {drill.Notice{Kind: notice.KindCapacityReservationInterruption, Begins: now.Add(3 * time.Minute)},
+			heard{Action: "terminate", Deadline: now.Add(3 * time.Minute)}},
+		"block": {drill.Notice{Kind: notice.KindCapacityBlockExpiration, Begins: now.Add(10 * time.Minute)},
+			heard{Action: "terminate", Subject: block, Deadline: now.Add(10 * time.Minute)}},
+		"autoscaling":       {drill.Notice{Kind: notice.KindAutoScalingTermination, ID: "id-of-token"}, heard{Action: "terminate", Subject: "id-of-token"}},
+		"lifecycle failure": {drill.Notice{Kind: notice.KindLifecycleActionFailure}, heard{Code: "ValidationException"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.send.Place = drill.Place{Account: "210987654321", Region: "eu-west-1", Partition: "aws"}
+			c.send.Target = drill.Target{InstanceID: instance, Reservation: block}
+			c.send.Time, c.send.Drill = now, "d-1"
+			if c.send.ID == "" {
+				c.send.ID = drill.NewID()
+			}
+			if _, err := c.send.Send(t.Context(), api, queue); err != nil {
+				t.Fatal(err)
+			}
+			c.want.Kind, c.want.Instance, c.want.Drill = c.send.Kind, instance, true
+			got := e.next(t)
+			if diff := cmp.Diff(c.want, whatOf(got)); diff != "" {
+				t.Errorf("heard (-want +got):\n%s", diff)
+			}
+			if got.Account != "210987654321" || got.Region != "eu-west-1" || !got.Time.Time.Equal(now) {
+				t.Errorf("heard of %s in %s at %s", got.Account, got.Region, got.Time)
+			}
+		})
+	}
+}

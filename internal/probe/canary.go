@@ -1,0 +1,88 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+)
+
+// Canary probes all rules again and again, so that a wiring that breaks is
+// noticed before an interruption notices it. It is a Runnable for a
+// controller-runtime manager, on the leader alone.
+type Canary struct {
+	prober   *Prober
+	rules    []wiring.Rule
+	interval time.Duration
+	seconds  *prometheus.HistogramVec
+	failed   *prometheus.CounterVec
+}
+
+// shortestInterval keeps a canary from becoming noise: each probe is a message
+// for every cluster of the account.
+const shortestInterval = time.Minute
+
+// NewCanary returns a canary that probes the rules every interval, and registers
+// its metrics.
+func NewCanary(p *Prober, rules []wiring.Rule, interval time.Duration, registerer prometheus.Registerer) (*Canary, error) {
+	if interval < shortestInterval {
+		return nil, fmt.Errorf("canary interval %s is too short: at least %s", interval, shortestInterval)
+	}
+	c := &Canary{
+		prober: p, rules: rules, interval: interval,
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "lifeboat_canary_seconds",
+			Help:    "Time that a probe of a rule took, from PutEvents through EventBridge, rule, queue and a replica back to the leader, by the rule's role.",
+			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30},
+		}, []string{"rule"}),
+		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_canary_failed_total",
+			Help: "Probes that did not come back in time, or could not be sent, by the role of the rule.",
+		}, []string{"rule"}),
+	}
+	for _, rule := range rules { // a counter that is not there cannot be alerted on
+		c.failed.WithLabelValues(rule.Role)
+	}
+	if err := errors.Join(registerer.Register(c.seconds), registerer.Register(c.failed)); err != nil {
+		return nil, fmt.Errorf("registering the canary's metrics: %w", err)
+	}
+	return c, nil
+}
+
+// NeedLeaderElection says that one replica is enough.
+func (*Canary) NeedLeaderElection() bool { return true }
+
+// Start probes at once and then every interval, until ctx ends.
+func (c *Canary) Start(ctx context.Context) error {
+	tick := time.NewTicker(c.interval)
+	defer tick.Stop()
+	for {
+		c.sing(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *Canary) sing(ctx context.Context) {
+	results := c.prober.Run(ctx, c.rules)
+	if ctx.Err() != nil {
+		return // it was stopped, which says nothing of the rules
+	}
+	for _, r := range results {
+		if r.Verdict == Answered {
+			c.seconds.WithLabelValues(r.Role).Observe(r.Seconds)
+			continue
+		}
+		c.failed.WithLabelValues(r.Role).Inc()
+		log.FromContext(ctx).Info("probe failed", "rule", r.Rule, "verdict", r.Verdict, "problem", r.Problem,
+			"advice", "run lifeboat doctor --probe")
+	}
+}

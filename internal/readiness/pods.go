@@ -1,0 +1,220 @@
+package readiness
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// defaultGrace is what the API server fills in where a pod says nothing
+// (Kubernetes API, PodSpec.terminationGracePeriodSeconds).
+const defaultGrace = 30 * time.Second
+
+// AddPod adds a pod. Those that a drain leaves alone are of no interest.
+func (s *Survey) AddPod(pod *corev1.Pod) {
+	if staysBehind(pod) {
+		return
+	}
+	s.pods++
+	by := s.ownerOf(pod)
+	w := s.workloads[by]
+	if w == nil {
+		w = &workload{example: pod.Name}
+		s.workloads[by] = w
+	}
+	w.pods++
+	s.compare(pod)
+	w.hook(pod)
+	w.tolerates = w.tolerates || toleratesDoom(pod)
+	if s.spot[pod.Spec.NodeName] {
+		w.onSpot++
+		w.addSpot(pod)
+	}
+}
+
+// staysBehind reports whether a drain leaves the pod alone, or it is leaving.
+func staysBehind(pod *corev1.Pod) bool {
+	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror || pod.DeletionTimestamp != nil {
+		return true
+	}
+	if by := metav1.GetControllerOfNoCopy(pod); by != nil && (by.Kind == "DaemonSet" || by.Kind == "Node") {
+		return true
+	}
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// ownerOf finds whom a pod belongs to. The Deployment behind a ReplicaSet is
+// told by the ReplicaSet's name, which is the Deployment's with the hash of the
+// pod template behind it.
+func (s *Survey) ownerOf(pod *corev1.Pod) owner {
+	by := metav1.GetControllerOfNoCopy(pod)
+	if by == nil {
+		return owner{kind: kindBare, namespace: pod.Namespace}
+	}
+	if hash := pod.Labels["pod-template-hash"]; by.Kind == "ReplicaSet" && hash != "" {
+		above := owner{kindDeployment, pod.Namespace, strings.TrimSuffix(by.Name, "-"+hash)}
+		if _, known := s.sets[above]; known {
+			return above
+		}
+	}
+	return owner{by.Kind, pod.Namespace, by.Name}
+}
+
+// compare notes pods that more than one budget covers.
+func (s *Survey) compare(pod *corev1.Pod) {
+	var covering []string
+	for _, b := range s.budgets[pod.Namespace] {
+		if b.selector != nil && b.selector.Matches(labels.Set(pod.Labels)) {
+			covering = append(covering, b.Name)
+		}
+	}
+	if len(covering) < 2 {
+		return
+	}
+	key := pod.Namespace + "/" + strings.Join(covering, ",")
+	o := s.overlaps[key]
+	if o == nil {
+		o = &overlap{namespace: pod.Namespace, names: covering, example: pod.Name}
+		s.overlaps[key] = o
+	}
+	o.pods++
+}
+
+func (w *workload) addSpot(pod *corev1.Pod) {
+	w.grace = max(w.grace, graceOf(pod))
+	if by := heldBy(pod); by != "" {
+		w.held, w.heldPods = by, w.heldPods+1
+	}
+	w.keeps = w.keeps || keepsData(pod)
+}
+
+func graceOf(pod *corev1.Pod) time.Duration {
+	if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {
+		return time.Duration(*g) * time.Second
+	}
+	return defaultGrace
+}
+
+// heldBy is the annotation that asks to leave the pod alone; empty if none does.
+func heldBy(pod *corev1.Pod) string {
+	// Karpenter's takes durations as ours does (Karpenter documentation,
+	// "Disruption"); the Cluster Autoscaler's FAQ has the third.
+	for _, key := range []string{v1alpha1.AnnotationDoNotDisrupt, "karpenter.sh/do-not-disrupt"} {
+		if value, ok := pod.Annotations[key]; ok && value != "false" {
+			return key + "=" + value
+		}
+	}
+	const autoscaler = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+	if pod.Annotations[autoscaler] == "false" {
+		return autoscaler + "=false"
+	}
+	return ""
+}
+
+// manyData is the size from which an emptyDir is taken to hold data that is
+// missed: smaller ones hold sockets and temporary files.
+var manyData = resource.MustParse("1Gi")
+
+// keepsData reports whether the pod has an emptyDir on the node's disk that is
+// meant to be large, or that a StatefulSet's pod writes to.
+func keepsData(pod *corev1.Pod) bool {
+	by := metav1.GetControllerOfNoCopy(pod)
+	stateful := by != nil && by.Kind == kindStatefulSet
+	for _, v := range pod.Spec.Volumes {
+		d := v.EmptyDir
+		if d == nil || d.Medium != corev1.StorageMediumDefault {
+			continue
+		}
+		if limit := d.SizeLimit; (limit != nil && limit.Cmp(manyData) >= 0) || (limit == nil && stateful) {
+			return true
+		}
+	}
+	return false
+}
+
+// toleratesDoom reports whether the scheduler may put the pod back on a node
+// that is cordoned and tainted because it goes away.
+func toleratesDoom(pod *corev1.Pod) bool {
+	return tolerates(pod, v1alpha1.TaintInterrupted) && tolerates(pod, corev1.TaintNodeUnschedulable)
+}
+
+func tolerates(pod *corev1.Pod, key string) bool {
+	for _, t := range pod.Spec.Tolerations {
+		if t.Effect != "" && t.Effect != corev1.TaintEffectNoSchedule {
+			continue
+		}
+		if t.Operator == corev1.TolerationOpExists && (t.Key == "" || t.Key == key) {
+			return true
+		}
+	}
+	return false
+}
+
+// hook remembers the preStop hook that overruns its grace period by the most.
+func (w *workload) hook(pod *corev1.Pod) {
+	grace := graceOf(pod)
+	sleep := time.Duration(0)
+	for i := range pod.Spec.Containers {
+		sleep = max(sleep, sleepOf(pod.Spec.Containers[i].Lifecycle))
+	}
+	for i := range pod.Spec.InitContainers { // sidecars
+		sleep = max(sleep, sleepOf(pod.Spec.InitContainers[i].Lifecycle))
+	}
+	if sleep >= grace && sleep > 0 && sleep-grace >= w.hookSleep-w.hookGrace {
+		w.hookSleep, w.hookGrace = sleep, grace
+	}
+}
+
+// sleepOf is how long a preStop hook sleeps, as far as it can be read from it.
+func sleepOf(l *corev1.Lifecycle) time.Duration {
+	switch {
+	case l == nil || l.PreStop == nil:
+		return 0
+	case l.PreStop.Sleep != nil:
+		return time.Duration(l.PreStop.Sleep.Seconds) * time.Second
+	case l.PreStop.Exec == nil:
+		return 0
+	}
+	return sleepIn(strings.Join(l.PreStop.Exec.Command, " "))
+}
+
+// aSleep is a call of sleep(1) with a number that is written out; GNU's takes
+// fractions and units.
+var aSleep = regexp.MustCompile(`(?:^|[\s;&|(/])sleep\s+([0-9]+(?:\.[0-9]+)?)([smhd]?)(?:$|[\s;&|)])`)
+
+// sleepIn sums up the sleeps of a command, one after the other.
+func sleepIn(command string) time.Duration {
+	sum := time.Duration(0)
+	for command != "" {
+		at := aSleep.FindStringSubmatchIndex(command)
+		if at == nil {
+			return sum
+		}
+		number, err := strconv.ParseFloat(command[at[2]:at[3]], 64)
+		if err == nil && number < 1e6 {
+			sum += time.Duration(number * float64(unit(command[at[4]:at[5]])))
+		}
+		command = command[at[5]:] // what ends one may begin the next
+	}
+	return sum
+}
+
+func unit(letter string) time.Duration {
+	switch letter {
+	case "m":
+		return time.Minute
+	case "h":
+		return time.Hour
+	case "d":
+		return 24 * time.Hour
+	}
+	return time.Second
+}
