@@ -89,6 +89,9 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err := addSources(mgr, nodes, cloud, c); err != nil {
 		return fmt.Errorf("adding the sources of notices: %w", err)
 	}
+	if err := addCanary(mgr, cloud, c); err != nil {
+		return fmt.Errorf("adding the canary: %w", err)
+	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}

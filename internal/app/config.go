@@ -29,6 +29,8 @@ type Config struct {
 	// ClusterName is what the cluster is called in its wiring. Empty means as the
 	// queue's name says, if it is lifeboat-<cluster>.
 	ClusterName string
+	// CanaryInterval is how often all rules are probed; zero: never.
+	CanaryInterval time.Duration
 	// QueueURL is the SQS queue that EventBridge delivers notices to.
 	QueueURL string
 	// Account is the AWS account whose notices are taken in. Empty means the
@@ -76,22 +78,20 @@ func (c Config) complete() (Config, error) {
 	if c.Account != "" && !account.MatchString(c.Account) {
 		return c, fmt.Errorf("--account %q is not an AWS account id: write its twelve digits", c.Account)
 	}
-	if c.Margin < 0 || c.Margin > time.Minute {
-		return c, fmt.Errorf("--margin %s is out of range: write a duration from 0s to 1m", c.Margin)
-	}
-	if c.TTL < time.Minute {
-		return c, fmt.Errorf("--ttl %s is too short: write at least 1m", c.TTL)
-	}
-	return c, nil
+	return c, c.checkTimes()
 }
 
-// accountOf is the account in the URL of a queue, which reads
-// https://sqs.<region>.amazonaws.com/<account>/<name>, or "".
-func accountOf(queue *url.URL) string {
-	if parts := strings.Split(strings.Trim(queue.Path, "/"), "/"); len(parts) == 2 && account.MatchString(parts[0]) {
-		return parts[0]
+// checkTimes checks what is said of times and what hangs on it.
+func (c Config) checkTimes() error {
+	switch {
+	case c.CanaryInterval != 0 && c.ClusterName == "":
+		return errors.New("--canary-interval needs the cluster's name, which the queue's does not tell: add --cluster-name")
+	case c.Margin < 0 || c.Margin > time.Minute:
+		return fmt.Errorf("--margin %s is out of range: write a duration from 0s to 1m", c.Margin)
+	case c.TTL < time.Minute:
+		return fmt.Errorf("--ttl %s is too short: write at least 1m", c.TTL)
 	}
-	return ""
+	return nil
 }
 
 // checkSources checks what is said of the sources of notices.

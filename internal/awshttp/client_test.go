@@ -26,7 +26,7 @@ func TestLongAnswersComeWhole(t *testing.T) {
 	defer server.Close()
 	client := awshttp.NewClient()
 	defer client.CloseIdleConnections()
-	handler := smithyhttp.NewClientHandler(client)
+	handler := smithyhttp.NewClientHandlerWithOptions(client)
 	for i := range 500 {
 		request, ok := smithyhttp.NewStackRequest().(*smithyhttp.Request)
 		if !ok {

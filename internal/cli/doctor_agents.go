@@ -45,35 +45,14 @@ func (d *examination) agents(ctx context.Context) ([]finding.Finding, error) {
 
 // judgeAgents says which nodes have no agent, or one that cannot read.
 func judgeAgents(nodes []corev1.Node, pods []corev1.Pod) []finding.Finding {
-	ready := map[string]bool{} // by node; false: there is one, and it is not
-	for i := range pods {
-		if pod := &pods[i]; pod.DeletionTimestamp.IsZero() && pod.Spec.NodeName != "" {
-			ready[pod.Spec.NodeName] = ready[pod.Spec.NodeName] || podReady(pod)
-		}
-	}
-	var without, unready []string
-	for i := range nodes {
-		node := &nodes[i]
-		if nodeindex.InstanceID(node) == "" || !nodeindex.Ready(node) {
-			continue // not on EC2, or with other troubles
-		}
-		switch is, there := ready[node.Name]; {
-		case !there:
-			without = append(without, node.Name)
-		case !is:
-			unready = append(unready, node.Name)
-		}
-	}
+	without, unready := agentless(nodes, pods)
 	const poorer = "where its queue fails as well, a spot warning is heard only by the poll of EC2, up to 15 seconds late"
-	switch {
-	case len(ready) == 0 && len(without) > 0:
+	if len(pods) == 0 && len(without) > 0 {
 		return []finding.Finding{{
 			Severity: finding.Warning, ID: agentsMissing, Object: "daemonset " + lifeboatNamespace + "/lifeboat-agent",
 			Problem: "no agent runs on any node, so that nobody reads instance metadata: " + poorer,
 			Fix:     "helm upgrade lifeboat charts/lifeboat -n " + lifeboatNamespace + " --reuse-values --set agent.enabled=true",
 		}}
-	case len(without) == 0 && len(unready) == 0:
-		return nil
 	}
 	var all []finding.Finding
 	if len(without) > 0 {
@@ -91,6 +70,30 @@ func judgeAgents(nodes []corev1.Node, pods []corev1.Pod) []finding.Finding {
 		})
 	}
 	return all
+}
+
+// agentless returns the nodes of EC2 that have no agent, and those whose agent is
+// not Ready.
+func agentless(nodes []corev1.Node, pods []corev1.Pod) (without, unready []string) {
+	ready := map[string]bool{} // by node; false: there is one, and it is not
+	for i := range pods {
+		if pod := &pods[i]; pod.DeletionTimestamp.IsZero() && pod.Spec.NodeName != "" {
+			ready[pod.Spec.NodeName] = ready[pod.Spec.NodeName] || podReady(pod)
+		}
+	}
+	for i := range nodes {
+		node := &nodes[i]
+		if nodeindex.InstanceID(node) == "" || !nodeindex.Ready(node) {
+			continue // not on EC2, or with other troubles
+		}
+		switch is, there := ready[node.Name]; {
+		case !there:
+			without = append(without, node.Name)
+		case !is:
+			unready = append(unready, node.Name)
+		}
+	}
+	return without, unready
 }
 
 func podReady(pod *corev1.Pod) bool {

@@ -9,10 +9,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
+
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=create;patch
 
 const (
 	// ProbeSource is the source of messages that prove a rule. It is private:
@@ -57,8 +58,7 @@ func (r *Recorder) Answer(ctx context.Context, p Probe) error {
 		return nil // each cluster's rules match the probes of all
 	}
 	now := r.o.Clock()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return r.answer(ctx, p, now) })
-	if err != nil {
+	if err := r.answer(ctx, p, now); err != nil {
 		return fmt.Errorf("answering the probe of rule %s: %w", p.Rule, err)
 	}
 	r.o.Metrics.Probed(p, now)
@@ -66,26 +66,22 @@ func (r *Recorder) Answer(ctx context.Context, p Probe) error {
 	return nil
 }
 
+// answer patches what is of this rule alone: probes of several rules come at
+// once. Whoever comes first makes the Lease.
 func (r *Recorder) answer(ctx context.Context, p Probe, now time.Time) error {
-	key := client.ObjectKey{Namespace: ProbeNamespace, Name: ProbeLease}
-	lease := &coordinationv1.Lease{}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ProbeNamespace, Name: ProbeLease}}
+	answered := lease.DeepCopy()
+	metav1.SetMetaDataAnnotation(&answered.ObjectMeta, ProbeAnnotation(p.Rule), ProbeValue(p.ID, now))
 	renewed := metav1.NewMicroTime(now)
-	err := r.o.Live.Get(ctx, key, lease)
-	switch {
-	case apierrors.IsNotFound(err):
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-			Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{ProbeAnnotation(p.Rule): ProbeValue(p.ID, now)},
-		}}
-		lease.Spec.RenewTime = &renewed
-		err = r.client.Create(ctx, lease)
-		if apierrors.IsAlreadyExists(err) {
-			return apierrors.NewConflict(coordinationv1.Resource("leases"), key.Name, err)
-		}
-		return err
-	case err != nil:
+	answered.Spec.RenewTime = &renewed
+	patch := client.MergeFrom(lease)
+	err := r.client.Patch(ctx, answered.DeepCopy(), patch)
+	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, ProbeAnnotation(p.Rule), ProbeValue(p.ID, now))
-	lease.Spec.RenewTime = &renewed
-	return r.client.Update(ctx, lease)
+	err = r.client.Create(ctx, answered.DeepCopy())
+	if apierrors.IsAlreadyExists(err) {
+		err = r.client.Patch(ctx, answered, patch)
+	}
+	return err
 }

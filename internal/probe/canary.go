@@ -12,6 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=get;list;watch
+
 // Canary probes all rules again and again, so that a wiring that breaks is
 // noticed before an interruption notices it. It is a Runnable for a
 // controller-runtime manager, on the leader alone.

@@ -56,9 +56,10 @@ func (s *Sandbox) chartValues() map[string]any {
 	}
 }
 
-// isWorkload tells the objects of which Kubernetes would make pods.
+// isWorkload tells the objects of which Kubernetes would make pods, and what is
+// about these pods.
 func isWorkload(obj *unstructured.Unstructured) bool {
-	return obj.GetKind() == "Deployment" || obj.GetKind() == "DaemonSet"
+	return slices.Contains([]string{"Deployment", "DaemonSet", "PodDisruptionBudget"}, obj.GetKind())
 }
 
 // controllerArgs are the arguments of lifeboatd in the chart's Deployment.

@@ -99,13 +99,7 @@ func phase(in *v1alpha1.Interruption, nodeThere bool, now time.Time) v1alpha1.Ph
 		}
 		return v1alpha1.PhaseIgnored
 	case v1alpha1.ActionNotify:
-		switch {
-		case s.CompletionTime != nil:
-			return v1alpha1.PhaseCompleted
-		case meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionCordoned) == nil:
-			return v1alpha1.PhaseScheduled // it is not marked yet
-		}
-		return v1alpha1.PhaseNotified
+		return notified(s)
 	}
 	switch {
 	case s.CompletionTime != nil && nodeThere && outlived(s, now):
@@ -120,6 +114,17 @@ func phase(in *v1alpha1.Interruption, nodeThere bool, now time.Time) v1alpha1.Ph
 		return v1alpha1.PhaseDraining
 	}
 	return v1alpha1.PhaseScheduled
+}
+
+// notified is the phase of what is only reported.
+func notified(s *v1alpha1.InterruptionStatus) v1alpha1.Phase {
+	switch {
+	case s.CompletionTime != nil:
+		return v1alpha1.PhaseCompleted
+	case meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionCordoned) == nil:
+		return v1alpha1.PhaseScheduled // it is not marked yet
+	}
+	return v1alpha1.PhaseNotified
 }
 
 // outlived reports whether the deadline, if there was one, is well past: the

@@ -63,7 +63,7 @@ func (m *Metrics) report(r *report) {
 		return
 	}
 	took := r.now.Sub(r.seen.decision.Notice.ReceivedTime.Time)
-	for _, h := range r.happened {
+	for _, h := range r.durable {
 		switch h.Reason {
 		case v1alpha1.ReasonCordoned:
 			observe(m.cordon, took)

@@ -23,6 +23,10 @@ type report struct {
 	node   *corev1.Node
 	// happened are the timeline entries of this pass, in order.
 	happened []v1alpha1.TimelineEntry
+	// durable are those that have been written, and written tells that anything
+	// has.
+	durable []v1alpha1.TimelineEntry
+	written bool
 	// moved and lost count the pods that this pass found to be so.
 	moved, lost int
 	// seen is nil until decided was called.
@@ -92,9 +96,6 @@ func (r *report) noticed(f *facts) {
 		if n.Withdrawn {
 			reason, text = v1alpha1.ReasonWithdrawn, n.Kind+" withdrawn by "+n.Source
 		}
-		if n.Drill {
-			text += " (a drill)"
-		}
 		if n.Description != "" {
 			text += ": " + n.Description
 		}
@@ -155,6 +156,20 @@ func (r *report) summary() string {
 // close writes the status if it changed and then, since only now it is true,
 // tells of it by events, metrics and logs.
 func (c *Controller) close(ctx context.Context, r *report) error {
+	err := c.write(ctx, r)
+	if !r.written {
+		return err
+	}
+	for _, h := range r.durable {
+		log.FromContext(ctx).Info("reported", "reason", h.Reason, "message", h.Message)
+		c.emit(r, h)
+	}
+	c.Metrics.report(r)
+	return err
+}
+
+// write writes the status if it changed.
+func (c *Controller) write(ctx context.Context, r *report) error {
 	r.trim()
 	if equality.Semantic.DeepEqual(r.before.Status, r.after.Status) {
 		return nil
@@ -165,13 +180,7 @@ func (c *Controller) close(ctx context.Context, r *report) error {
 	if err := c.Client.Status().Patch(ctx, desired, base); err != nil {
 		return fmt.Errorf("reporting: %w", err)
 	}
-	for _, h := range r.happened {
-		log.FromContext(ctx).Info("reported", "reason", h.Reason, "message", h.Message)
-		c.emit(r, h)
-	}
-	c.Metrics.report(r)
-	// What comes after is told of by itself.
-	r.before, r.after = desired, desired.DeepCopy()
-	r.happened, r.moved, r.lost = nil, 0, 0
+	r.before, r.after, r.written = desired, desired.DeepCopy(), true
+	r.durable, r.happened = append(r.durable, r.happened...), nil
 	return nil
 }

@@ -183,10 +183,10 @@ func (p *pass) replan(ctx context.Context) error {
 }
 
 // writeDown writes what the pass has found so far, before it goes on to act on
-// it.
+// it. To tell of it has time until the end of the pass.
 func (p *pass) writeDown(ctx context.Context) error {
 	p.report.reached(p.outcome)
-	if err := p.close(ctx, p.report); err != nil {
+	if err := p.write(ctx, p.report); err != nil {
 		return err
 	}
 	p.facts.was = *p.report.after.Status.DeepCopy()

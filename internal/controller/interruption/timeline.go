@@ -25,6 +25,9 @@ const (
 func (r *report) happen(reason, message string) { r.happenAt(r.now, reason, message) }
 
 func (r *report) happenAt(at time.Time, reason, message string) {
+	if isDrill(r.after) {
+		message = "Drill: " + message
+	}
 	h := v1alpha1.TimelineEntry{Time: microTime(at), Reason: reason, Message: clip(message)}
 	r.happened = append(r.happened, h)
 	r.after.Status.Timeline = append(r.after.Status.Timeline, h)
@@ -69,13 +72,9 @@ func (c *Controller) emit(r *report, h v1alpha1.TimelineEntry) {
 	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonNoticeReceived:
 		typ = corev1.EventTypeWarning
 	}
-	message := h.Message
-	if isDrill(r.after) {
-		message = "Drill: " + message
-	}
-	c.Events.Eventf(r.after, nil, typ, h.Reason, h.Reason, "%s", message)
+	c.Events.Eventf(r.after, nil, typ, h.Reason, h.Reason, "%s", h.Message)
 	if r.node != nil {
-		c.Events.Eventf(r.node, r.after, typ, h.Reason, h.Reason, "%s", message)
+		c.Events.Eventf(r.node, r.after, typ, h.Reason, h.Reason, "%s", h.Message)
 	}
 }
 
