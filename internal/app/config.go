@@ -81,6 +81,15 @@ func (c Config) complete() (Config, error) {
 	return c, c.checkTimes()
 }
 
+// accountOf is the account in a queue's URL, which is
+// https://sqs.<region>.amazonaws.com/<account>/<name>, or empty.
+func accountOf(queue *url.URL) string {
+	if parts := strings.Split(strings.Trim(queue.Path, "/"), "/"); len(parts) == 2 && account.MatchString(parts[0]) {
+		return parts[0]
+	}
+	return ""
+}
+
 // checkTimes checks what is said of times and what hangs on it.
 func (c Config) checkTimes() error {
 	switch {
