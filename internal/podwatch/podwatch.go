@@ -31,6 +31,7 @@ type Watcher struct {
 // nodeWatch is the watch of one node.
 type nodeWatch struct {
 	informer cache.SharedIndexInformer
+	known    <-chan struct{} // closed once all pods are
 	stop     context.CancelFunc
 }
 
@@ -70,6 +71,21 @@ func (w *Watcher) Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, e
 	return pods, true, nil
 }
 
+// Await returns once the pods of a node that is watched are known, or ctx is
+// done.
+func (w *Watcher) Await(ctx context.Context, node string) {
+	w.mu.Lock()
+	watched, ok := w.nodes[node]
+	w.mu.Unlock()
+	if !ok {
+		return
+	}
+	select {
+	case <-watched.known:
+	case <-ctx.Done():
+	}
+}
+
 // Forget ends the watch of a node.
 func (w *Watcher) Forget(node string) {
 	w.mu.Lock()
@@ -100,17 +116,18 @@ func (w *Watcher) begin(ctx context.Context, node string) (*nodeWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching pods of node %s: %w", node, err)
 	}
+	known := registration.HasSyncedChecker().Done()
 	ctx, stop := context.WithCancel(ctx)
 	go informer.RunWithContext(ctx)
 	go func() {
 		// An empty node yields no event, so the end of the list is one.
 		select {
-		case <-registration.HasSyncedChecker().Done():
+		case <-known:
 			w.changed(node)
 		case <-ctx.Done():
 		}
 	}()
-	return &nodeWatch{informer: informer, stop: stop}, nil
+	return &nodeWatch{informer: informer, known: known, stop: stop}, nil
 }
 
 func (w *Watcher) listWatch(node string) cache.ListerWatcher {
@@ -126,8 +143,18 @@ func (w *Watcher) listWatch(node string) cache.ListerWatcher {
 			return pods.Watch(ctx, o)
 		},
 	}
-	return cache.ToListWatcherWithWatchListSemantics(lw, w.kube)
+	return listFirst{lw}
 }
+
+// listFirst lists before it watches, which a cache of the API server answers at
+// once. To have the list come as the beginning of a watch would cost up to a
+// tenth of a second here: the API server then waits until its cache is known to
+// be as new as etcd (Kubernetes docs, "API concepts", streaming lists). A pod
+// that is too new for the list is told of by the watch.
+type listFirst struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported tells client-go to list first.
+func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
 
 // slim drops what planning does not read.
 func slim(object any) (any, error) {

@@ -64,18 +64,21 @@ func (r *report) trim() {
 	}
 }
 
-// emit turns a timeline entry into a Kubernetes Event about the record and,
-// where there is one, the node.
+// emit turns a timeline entry into a Kubernetes Event about the node, to which
+// the record is related; or about the record, where there is no node. Not about
+// both: events are most of what is written for a notice, and the record has its
+// timeline.
 func (c *Controller) emit(r *report, h v1alpha1.TimelineEntry) {
 	typ := corev1.EventTypeNormal
 	switch h.Reason {
 	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonNoticeReceived:
 		typ = corev1.EventTypeWarning
 	}
-	c.Events.Eventf(r.after, nil, typ, h.Reason, h.Reason, "%s", h.Message)
-	if r.node != nil {
-		c.Events.Eventf(r.node, r.after, typ, h.Reason, h.Reason, "%s", h.Message)
+	if r.node == nil {
+		c.Events.Eventf(r.after, nil, typ, h.Reason, h.Reason, "%s", h.Message)
+		return
 	}
+	c.Events.Eventf(r.node, r.after, typ, h.Reason, h.Reason, "%s", h.Message)
 }
 
 // isDrill reports whether somebody sent a notice of the record on purpose.

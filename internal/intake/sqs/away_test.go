@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
@@ -131,5 +133,33 @@ func TestNewWantsAQueueURL(t *testing.T) {
 	}
 	if _, err := sqs.New("https://sqs.eu-west-1.amazonaws.com/210987654321/lifeboat", nil, nil, sqs.Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// closedEarly is a body as the SDK has it once the answer has come: closed,
+// which WriteTo says by an error that io.Copy's rules do not foresee.
+type closedEarly struct{ *strings.Reader }
+
+func (closedEarly) WriteTo(io.Writer) (int64, error) { return 0, io.EOF }
+func (closedEarly) Close() error                     { return nil }
+
+func TestAnAnswerThatComesAtOnceIsNotCutOff(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	}))
+	t.Cleanup(server.Close)
+	client := sqs.NewClient(aws.Config{Region: region}).Options().HTTPClient
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, closedEarly{strings.NewReader("receive")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.ContentLength = int64(len("receive"))
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); err != nil || string(text) != "receive" {
+		t.Errorf("answer %q, error %v", text, err)
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 )
 
 // API is what is used of SQS; NewClient makes the real one.
@@ -38,9 +39,7 @@ const (
 // endpoint may be set as for every AWS SDK: AWS_ENDPOINT_URL_SQS, or
 // AWS_ENDPOINT_URL.
 func NewClient(config aws.Config) *awssqs.Client {
-	return awssqs.NewFromConfig(config, func(o *awssqs.Options) {
-		o.HTTPClient = awshttp.NewBuildableClient().WithTimeout(longestWait + answerTime)
-	})
+	return awssqs.NewFromConfig(awshttp.WithTimeout(config, longestWait+answerTime))
 }
 
 // once keeps the SDK from trying again by itself: receivers back off by their

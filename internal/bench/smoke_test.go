@@ -1,0 +1,38 @@
+package bench
+
+import "testing"
+
+// TestBenchmarksWork runs the parts of the benchmarks once, on a small scale: it
+// measures nothing.
+func TestBenchmarksWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short leaves out the tests that start a real control plane")
+	}
+	const nodes, messages = 30, 200
+	r := newRig(t)
+	r.nodes(nodes)
+	if floor := r.floor(nodes); floor.rate() <= 0 {
+		t.Errorf("floor %+v", floor)
+	}
+
+	r.startIntake()
+	r.fill(messages, func(i int) string { return noisy(0, i, nodes) })
+	r.emptied(of("noise", messages, messages/20, nodes, noisy).strangers)
+	r.recorded(messages / 20)
+	r.stop()
+	r.forget()
+
+	r.must(r.createPods(t.Context(), 0, podsPerNode))
+	before := r.writes()
+	r.start()
+	seen := r.watchWorld()
+	r.receiveAndPatch(r.newQueue("floor"), 1, seen)
+	r.sendTo(r.queueURL, spot("the-one", instance(0)))
+	<-seen.taints
+	<-seen.evictions
+	r.settled(0)
+	if r.rss() == 0 || r.writes() <= before {
+		t.Error("neither memory nor writes can be read")
+	}
+	r.stop()
+}

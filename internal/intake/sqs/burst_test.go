@@ -1,0 +1,120 @@
+package sqs_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+func TestMoreReceiveWhileTheQueueIsFull(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var inHand, most atomic.Int32
+		api := &full{paperAPI: newPaper(), batches: 60}
+		w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
+		stop := w.run(api, recorderFunc(func(context.Context, notice.Notice) (intake.Outcome, error) {
+			most.Store(max(most.Load(), inHand.Add(1)))
+			time.Sleep(time.Second)
+			inHand.Add(-1)
+			return intake.Recorded, nil
+		}), sqs.Options{Receivers: 2, Most: 12, Abreast: 1000})
+		time.Sleep(time.Minute)
+		if got := most.Load(); got != 12*10 {
+			t.Errorf("%d messages in hand at the same time, want those of twelve receivers", got)
+		}
+		before := w.calls.of("receive")
+		time.Sleep(time.Minute)
+		if got := w.calls.of("receive") - before; got != 2*3 {
+			t.Errorf("%d receives in a minute of an empty queue, want those of two receivers", got)
+		}
+		stop()
+	})
+}
+
+// full is a queue that has so many full batches at first.
+type full struct {
+	*paperAPI
+	batches int
+}
+
+func (f *full) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, o ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
+	f.mu.Lock()
+	if f.batches > 0 {
+		f.batches--
+		body := spot("s", instance).String()
+		f.messages = slices.Repeat([]types.Message{{Body: &body, ReceiptHandle: aws.String("handle")}}, 10)
+	}
+	out := f.messages
+	f.messages = nil
+	f.mu.Unlock()
+	if len(out) > 0 {
+		return &awssqs.ReceiveMessageOutput{Messages: out}, nil
+	}
+	return f.paperAPI.ReceiveMessage(ctx, in, o...)
+}
+
+func (f *full) DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
+	return &awssqs.DeleteMessageBatchOutput{}, nil
+}
+
+func TestUrgentNoticesAreWrittenFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var order []string
+		var bodies []string
+		for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
+			bodies = append(bodies, rebalance(id, instance).String())
+		}
+		api := newPaper(append(bodies, spot("spot", instance).String())...)
+		w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
+		stop := w.run(api, recorderFunc(func(_ context.Context, n notice.Notice) (intake.Outcome, error) {
+			mu.Lock()
+			order = append(order, n.ID)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			return intake.Recorded, nil
+		}), sqs.Options{Receivers: 1, Abreast: 2})
+		time.Sleep(10 * time.Second)
+		stop()
+		// Two were under way before it came to its turn.
+		if i := slices.Index(order, "spot"); i < 0 || i > 2 {
+			t.Errorf("written in the order %v", order)
+		}
+	})
+}
+
+func TestANodeThatRegistersIsHeardAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		began := time.Now()
+		api := newPaper(spot("a", other).String())
+		w, stop := startPaper(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) {
+			if time.Since(began) < 5*time.Second {
+				return intake.NotYetKnown, nil
+			}
+			return intake.Recorded, nil
+		})
+		<-api.deleted
+		if took := time.Since(began); took > 7*time.Second {
+			t.Errorf("heard %s after the notice, though the node was there after five seconds", took)
+		}
+		synctest.Wait()
+		if !slices.Equal(api.hidden, []int32{15}) {
+			t.Errorf("hidden for %v seconds", api.hidden)
+		}
+		if got := w.count("lifeboat_received_messages_total", "outcome"); got["notYetKnown"] != 1 || got["recorded"] != 1 {
+			t.Errorf("outcomes %v", got)
+		}
+		stop()
+	})
+}
