@@ -30,7 +30,7 @@ func TestEveryScenarioIsWellFormed(t *testing.T) {
 
 func TestReadNamesWhatThereIs(t *testing.T) {
 	_, err := scenarios.Read("maiden-voyage")
-	want := `there is no scenario "maiden-voyage": there are first-voyage, held-pods, killed, misspelt-rule, policy-ignore, rebalance`
+	want := `there is no scenario "maiden-voyage": there are first-voyage, held-pods, killed, misspelt-rule-alone, misspelt-rule, policy-ignore, rebalance`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read() = %v, want %s", err, want)
 	}
