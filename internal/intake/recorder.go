@@ -140,9 +140,9 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 	if err != nil {
 		return "", fmt.Errorf("finding the node: %w", err)
 	}
-	if node == nil && (n.Withdrawn || n.Kind == notice.KindInstanceStateChange) {
+	if node == nil && (n.Withdrawn || notice.InstanceGone([]v1alpha1.Notice{n.Notice}, time.Time{})) {
 		r.explainUnknown(ctx, n)
-		return Foreign, nil // what is going will not register, and what is over need not be known
+		return Foreign, nil // what is gone will not register, and what is over need not be known
 	}
 	if node == nil {
 		return NotYetKnown, nil

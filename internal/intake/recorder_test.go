@@ -127,7 +127,7 @@ func TestRecordOutcomes(t *testing.T) {
 		{"a repeat needs no node", []client.Object{recorded(old)}, nil, spot("old"), intake.Repeated, []string{"old"}},
 		{"a state joins though the node is gone", []client.Object{recorded(old)}, nil, spot("a", state("terminated")), intake.Joined, []string{"old", "a"}},
 		{"an instance without a node is not known yet", nil, nil, spot("a"), intake.NotYetKnown, nil},
-		{"an instance that stops without a node is foreign", nil, nil, spot("a", state("stopping")), intake.Foreign, nil},
+		{"an instance that stops without a node is not known yet", nil, nil, spot("a", state("stopping")), intake.NotYetKnown, nil},
 		{"an instance that went without a node is foreign", nil, nil, spot("a", state("terminated")), intake.Foreign, nil},
 		{"another account is foreign", nil, oneNode(), spot("a", func(n *notice.Notice) { n.Account = "999999999999" }), intake.Foreign, nil},
 		{"another region is foreign", nil, oneNode(), spot("a", func(n *notice.Notice) { n.Region = "us-east-1" }), intake.Foreign, nil},
