@@ -57,7 +57,18 @@ func (l *ledger) check(t *testing.T, doomed ec2.Instance, pods int, record *v1al
 			t.Errorf("%s was given %d s of its 30", a.name, a.grace)
 		}
 	}
+	was := map[string]bool{}
+	for _, a := range left {
+		was[a.name] = true
+	}
 	for _, a := range l.notOn(doomed.PrivateDNSName) {
+		// kwok removes a pod that has ended by its name alone, and on a slow
+		// machine meets its successor; nothing else deletes without grace here, as
+		// the checks of what left show.
+		if a.grace == 0 && was[a.name] {
+			t.Logf("kwok removed %s on %s in place of the one before it", a.name, a.node)
+			continue
+		}
 		// A StatefulSet's controller may take back a pod that has no node yet.
 		if !a.asked.IsZero() && a.node != "" {
 			t.Errorf("%s on %s was asked to stop, with grace %d s: it had moved already", a.name, a.node, a.grace)
