@@ -16,10 +16,6 @@ import (
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=create;patch
 
 const (
-	// ProbeSource is the source of messages that prove a rule. It is private:
-	// AWS lets nobody send in its own name (EventBridge API Reference,
-	// PutEvents, NotAuthorizedForSourceException).
-	ProbeSource = "lifeboat.dev"
 	// ProbeLease is the Lease that says which probes have come back.
 	ProbeLease = "lifeboat-probe"
 	// ProbeNamespace is where it is.

@@ -4,12 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-)
 
-// ProbeSource is the source of probes. EventBridge refuses events whose source
-// begins with "aws." from anybody but AWS (EventBridge API Reference, PutEvents),
-// so that a rule can only be tried with a source of one's own.
-const ProbeSource = "lifeboat.dev"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
 
 // ProbeField is the field of a probe's detail that holds its [ProbeMark].
 const ProbeField = "lifeboat-probe"
@@ -46,7 +43,7 @@ func Probe(rule Rule, id, cluster string) (ProbeEvent, error) {
 		if err != nil {
 			return ProbeEvent{}, fmt.Errorf("encoding the probe: %w", err)
 		}
-		return ProbeEvent{Source: ProbeSource, DetailType: r.detailType, Detail: text}, nil
+		return ProbeEvent{Source: notice.ProbeSource, DetailType: r.detailType, Detail: text}, nil
 	}
 	return ProbeEvent{}, fmt.Errorf("rule %s: there is no probe for the role %q", rule.Name, rule.Role)
 }

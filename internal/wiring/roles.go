@@ -51,7 +51,7 @@ func (r role) rule(cluster string) Rule {
 // roles are the rules that Lifeboat wants, and what a probe of each looks like.
 // Every pattern is as narrow as the kinds it brings allow, since each message
 // costs a receive and a delete, and holds no account or region: a rule hears
-// those of its own bus only. Each accepts [ProbeSource] beside AWS's own source.
+// those of its own bus only. Each accepts [notice.ProbeSource] beside AWS's own source.
 func roles() []role {
 	return append(instanceRoles(), healthRole(), lifecycleRole(), resultRole(), failureRole())
 }

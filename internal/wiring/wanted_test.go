@@ -186,7 +186,7 @@ func TestAProbeGoesThroughItsOwnRuleOnly(t *testing.T) {
 		if diff := cmp.Diff(wiring.ProbeMark{ID: "probe-1", Cluster: "prod", Rule: r.Role}, detail.Mark); diff != "" {
 			t.Errorf("mark (-want +got):\n%s", diff)
 		}
-		if len(probe.DetailType) > 128 || probe.Source != wiring.ProbeSource || strings.HasPrefix(probe.Source, "aws.") {
+		if len(probe.DetailType) > 128 || probe.Source != notice.ProbeSource || strings.HasPrefix(probe.Source, "aws.") {
 			t.Errorf("EventBridge would refuse %+v", probe)
 		}
 	}

@@ -70,7 +70,7 @@ type member struct {
 	group, instance, state string
 }
 
-func (m member) subject() string { return poll.Cut(m.group+"/"+m.instance, 512) }
+func (m member) subject() string { return notice.Cut(m.group+"/"+m.instance, 512) }
 
 // read makes a notice of it, or reports false where there is none. That it
 // serves is a notice that takes back. It waits for its hooks from now on for
@@ -82,7 +82,7 @@ func (m member) read(now time.Time, wait time.Duration) (notice.Notice, bool) {
 	}
 	n := notice.Notice{
 		Notice: v1alpha1.Notice{
-			Kind: notice.KindAutoScalingTermination, Source: Name, Subject: m.subject(), EventTypeCode: poll.Cut(m.state, 128),
+			Kind: notice.KindAutoScalingTermination, Source: Name, Subject: m.subject(), EventTypeCode: notice.Cut(m.state, 128),
 			InstanceAction: notice.ActionTerminate,
 			Description:    fmt.Sprintf("its Auto Scaling group %s terminates the instance (%s)", m.group, m.state),
 		},

@@ -51,8 +51,8 @@ func readSpotRequest(row *types.SpotInstanceRequest, now time.Time) (notice.Noti
 	request := aws.ToString(row.SpotInstanceRequestId)
 	n := notice.Notice{
 		Notice: v1alpha1.Notice{
-			Kind: notice.KindSpotInterruption, Source: Name, Subject: poll.Cut(request, 512),
-			EventTypeCode: poll.Cut(code, 128), InstanceAction: action,
+			Kind: notice.KindSpotInterruption, Source: Name, Subject: notice.Cut(request, 512),
+			EventTypeCode: notice.Cut(code, 128), InstanceAction: action,
 		},
 		InstanceID: instance,
 	}

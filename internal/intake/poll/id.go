@@ -39,13 +39,3 @@ const oldest, newest = 2006, 9000
 
 // Plausible reports whether t can be a time that a cloud means.
 func Plausible(t time.Time) bool { return t.UTC().Year() >= oldest && t.UTC().Year() <= newest }
-
-// Cut shortens a word out of a reply to what the CRD takes for it, which only
-// words that mean nothing to us can need.
-func Cut(s string, most int) string {
-	s = strings.ToValidUTF8(s, "�")
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most])
-	}
-	return s
-}

@@ -33,7 +33,7 @@ type Scheduled struct {
 // Notice makes a notice of it. An error says what of it cannot be read: one that
 // is ahead and does not say when would have the node emptied at once.
 func (s Scheduled) Notice(source, instanceID string) (notice.Notice, error) {
-	code, subject := Cut(s.Code, 128), s.EventID
+	code, subject := notice.Cut(s.Code, 128), s.EventID
 	if subject == "" {
 		subject = code // an older reply has no ids
 	}
@@ -42,7 +42,7 @@ func (s Scheduled) Notice(source, instanceID string) (notice.Notice, error) {
 	}
 	n := notice.Notice{
 		Notice: v1alpha1.Notice{
-			Kind: notice.KindScheduledChange, Source: source, Subject: Cut(subject, 512), EventTypeCode: code,
+			Kind: notice.KindScheduledChange, Source: source, Subject: notice.Cut(subject, 512), EventTypeCode: code,
 			InstanceAction: ScheduledAction(code), Withdrawn: s.Over || isOverText(s.Description),
 		},
 		InstanceID: instanceID,

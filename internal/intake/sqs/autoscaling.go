@@ -62,7 +62,7 @@ func readTerminating(e *envelope) (decoded, error) {
 	if token := strings.TrimSpace(l.Token); token != "" && len(token) <= maxID {
 		n.ID, n.Subject = token, token
 	}
-	n.Description = fmt.Sprintf("Auto Scaling group %s terminates the instance and waits for its hook %s", clip(l.Group, 255), clip(l.Hook, 255))
+	n.Description = fmt.Sprintf("Auto Scaling group %s terminates the instance and waits for its hook %s", notice.Cut(l.Group, 255), notice.Cut(l.Hook, 255))
 	return one(n), nil
 }
 
@@ -107,9 +107,9 @@ func readTerminated(e *envelope) (decoded, error) {
 	}
 	n.InstanceState = notice.StateTerminated
 	n.Deadline = notice.At(n.Time.Time, v1alpha1.DeadlineHard)
-	n.Description = fmt.Sprintf("Auto Scaling group %s has terminated the instance", clip(r.Group, 255))
+	n.Description = fmt.Sprintf("Auto Scaling group %s has terminated the instance", notice.Cut(r.Group, 255))
 	if r.Cause != "" {
-		n.Description += ": " + clip(r.Cause, 700)
+		n.Description += ": " + notice.Cut(r.Cause, 700)
 	}
 	return one(n), nil
 }
@@ -160,8 +160,8 @@ func readTrail(e *envelope) (decoded, error) {
 	if err != nil {
 		return decoded{}, err
 	}
-	n.EventTypeCode = clip(call.Error, 128)
+	n.EventTypeCode = notice.Cut(call.Error, 128)
 	n.Description = fmt.Sprintf("completing hook %s of Auto Scaling group %s was refused: %s",
-		clip(call.Parameters.Hook, 255), clip(call.Parameters.Group, 255), clip(call.Message, 400))
+		notice.Cut(call.Parameters.Hook, 255), notice.Cut(call.Parameters.Group, 255), notice.Cut(call.Message, 400))
 	return one(n), nil
 }

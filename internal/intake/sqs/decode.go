@@ -93,7 +93,7 @@ func decode(body string) (decoded, error) {
 		return decoded{}, err
 	}
 	what := quote(e.Source) + " " + quote(e.DetailType)
-	if e.Source == intake.ProbeSource {
+	if e.Source == notice.ProbeSource {
 		d, err := readProbe(e)
 		d.what = what
 		return d, err

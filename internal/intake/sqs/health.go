@@ -122,7 +122,7 @@ func (h *health) notice(e *envelope, instance string, it entity) (notice.Notice,
 	}
 	// News is as new as its last update: the queue keeps no order.
 	n.Time = metav1.NewTime(h.updated(n.Time.Time, it))
-	n.EventTypeCode, n.Subject, n.Withdrawn = clip(h.Code, 128), clip(h.subject(), 512), h.over(it)
+	n.EventTypeCode, n.Subject, n.Withdrawn = notice.Cut(h.Code, 128), notice.Cut(h.subject(), 512), h.over(it)
 	n.Description = fmt.Sprintf("AWS Health: %s is %s", h.Code, h.Status)
 	if kind == notice.KindScheduledChange {
 		err = h.schedule(&n)
@@ -218,12 +218,4 @@ func (h *health) report(e *envelope) (intake.Report, error) {
 		r.Message += ", from " + h.Start
 	}
 	return r, nil
-}
-
-// clip cuts what is longer than the CRD takes.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
 }

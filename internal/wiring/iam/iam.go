@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Document is a policy document.
@@ -83,7 +85,7 @@ func Controller(w wiring.Wiring, canary bool) Document {
 func sendProbes(w wiring.Wiring) Statement {
 	return Statement{
 		Sid: "SendProbes", Effect: "Allow", Action: []string{"events:PutEvents"}, Resource: []string{w.BusARN()},
-		Condition: map[string]map[string]string{"StringEquals": {"events:source": wiring.ProbeSource}},
+		Condition: map[string]map[string]string{"StringEquals": {"events:source": notice.ProbeSource}},
 	}
 }
 

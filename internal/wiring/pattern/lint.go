@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Severity is how sure and how bad a finding is.
@@ -143,13 +145,9 @@ func (b branch) exactly(path string) []string {
 	return all
 }
 
-// probeSource is the source of Lifeboat's own probes. A rule that takes it beside a service of AWS is judged by the
-// service.
-const probeSource = "lifeboat.dev"
-
 // senders lists the sources that the branch wants, without that of probes.
 func (b branch) senders() []string {
-	return slices.DeleteFunc(b.exactly("source"), func(s string) bool { return s == probeSource })
+	return slices.DeleteFunc(b.exactly("source"), func(s string) bool { return s == notice.ProbeSource })
 }
 
 // fromKnownSource says whether the branch wants only sources whose events are in the catalogue.
