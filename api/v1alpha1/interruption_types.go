@@ -14,12 +14,14 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeName`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.status.kind`
+// +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.status.decision.action`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Deadline",type=string,format=date-time,JSONPath=`.status.deadline.time`
 // +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.status.pods.total`
 // +kubebuilder:printcolumn:name="Moved",type=integer,JSONPath=`.status.pods.moved`
 // +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.pods.waiting`
 // +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=`.status.pods.lost`
+// +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.status.decision.policy`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Interruption struct {
@@ -39,7 +41,8 @@ type InterruptionList struct {
 	Items           []Interruption `json:"items"`
 }
 
-// InterruptionSpec is what was heard. Intake alone writes it.
+// InterruptionSpec is what was heard, and what people have said about it. Intake
+// writes the notices; `lifeboat approve`, `hold` and `release` write the rest.
 //
 // +kubebuilder:validation:XValidation:rule="self.instanceID == oldSelf.instanceID",message="instanceID cannot change: an Interruption is the record of one instance"
 type InterruptionSpec struct {
@@ -61,6 +64,38 @@ type InterruptionSpec struct {
 	// +listType=map
 	// +listMapKey=id
 	Notices []Notice `json:"notices"`
+	// Approval is a person's go-ahead, where policy requires one or a hook that
+	// failed waits for one.
+	// +optional
+	Approval *Say `json:"approval,omitempty"`
+	// Hold is a person's word to move no pod yet. It does not hold a pod past
+	// its last call before a hard deadline.
+	// +optional
+	Hold *Say `json:"hold,omitempty"`
+}
+
+// Say is what a person has said. The admission policy of the chart sees to it
+// that nobody speaks for somebody else.
+type Say struct {
+	// By is the user's name, as the API server knows it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	By string `json:"by"`
+	// Time is when it was said.
+	Time metav1.MicroTime `json:"time"`
+	// About is the kind, and the subject if it has one, of the notice that
+	// ruled when it was said, with a space between: an approval counts for that
+	// only.
+	// +kubebuilder:validation:MaxLength=576
+	// +optional
+	About string `json:"about,omitempty"`
+	// Until is when it ends by itself, for a hold.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+	// Note is why.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Note string `json:"note,omitempty"`
 }
 
 // Notice is one signal, from one source, that an instance is going away or is
@@ -151,6 +186,10 @@ type Phase string
 // looked at yet has none.
 const (
 	PhaseScheduled Phase = "Scheduled"
+	// PhaseAwaitingApproval waits for a person.
+	PhaseAwaitingApproval Phase = "AwaitingApproval"
+	// PhaseQueued waits for its turn in the policy's budget.
+	PhaseQueued    Phase = "Queued"
 	PhaseCordoned  Phase = "Cordoned"
 	PhaseDraining  Phase = "Draining"
 	PhaseDrained   Phase = "Drained"
@@ -193,6 +232,22 @@ type InterruptionStatus struct {
 	// +listType=atomic
 	// +optional
 	Timeline []TimelineEntry `json:"timeline,omitempty"`
+	// Hooks are the hooks of the policy that were begun, in their order.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Hooks []HookStatus `json:"hooks,omitempty"`
+	// Notified tells, by notification of the policy, how far it has come.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Notified []NotifiedStatus `json:"notified,omitempty"`
+	// TerminationTime is when the instance was asked to terminate, for the
+	// action Terminate.
+	// +optional
+	TerminationTime *metav1.MicroTime `json:"terminationTime,omitempty"`
 	// BootID is the node's boot id when it was first looked at: a node that
 	// shows another one was rebooted since.
 	// +optional
@@ -232,8 +287,59 @@ type Decision struct {
 	// Rule tells the rule: its name, or its place in the policy.
 	// +optional
 	Rule string `json:"rule,omitempty"`
+	// Strategy is how pods are moved, for Drain and Terminate.
+	// +optional
+	Strategy Strategy `json:"strategy,omitempty"`
+	// Replacement is whether capacity is brought up before, for Drain and
+	// Terminate.
+	// +optional
+	Replacement Replacement `json:"replacement,omitempty"`
 	// Message is a sentence that says why.
 	Message string `json:"message"`
+}
+
+// HookState is how far a hook has come.
+type HookState string
+
+// The states of a hook.
+const (
+	HookRunning   HookState = "Running"
+	HookSucceeded HookState = "Succeeded"
+	HookFailed    HookState = "Failed"
+)
+
+// HookStatus is how far a hook of the policy has come.
+type HookStatus struct {
+	// Name is the hook's.
+	Name string `json:"name"`
+	// State is Running, Succeeded or Failed.
+	State HookState `json:"state"`
+	// Try counts the tries, from 1.
+	Try int32 `json:"try"`
+	// StartTime is when the latest try began.
+	StartTime metav1.MicroTime `json:"startTime"`
+	// CompletionTime is when it succeeded, or failed for good.
+	// +optional
+	CompletionTime *metav1.MicroTime `json:"completionTime,omitempty"`
+	// Message says what came of the latest try.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// NotifiedStatus is how far a notification of the policy has come.
+type NotifiedStatus struct {
+	// Name is the notification's.
+	Name string `json:"name"`
+	// Through is the time of the last entry of the timeline that was told.
+	Through metav1.MicroTime `json:"through"`
+	// Tries counts failed tries to tell the next.
+	// +optional
+	Tries int32 `json:"tries,omitempty"`
+	// Message says what came of the latest try, if it failed.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // PodCounts counts the pods of a doomed node. DaemonSet, static and finished
@@ -268,7 +374,7 @@ type PodLeft struct {
 	Name      string `json:"name"`
 	// UID tells it from a pod of the same name before or after.
 	UID types.UID `json:"uid"`
-	// Verdict is what the plan says about it now: Waits, Evict, Delete or
+	// Verdict is what the plan says about it now: Waits, Surge, Evict, Delete or
 	// Leaving; or Lost, where its instance went before it did.
 	Verdict string `json:"verdict"`
 	// Reason is a sentence that says why.

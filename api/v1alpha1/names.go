@@ -41,6 +41,21 @@ const (
 	ReasonReopened       = "Reopened"
 	ReasonInvalid        = "Invalid"
 	ReasonValid          = "Valid"
+
+	ReasonAwaitingApproval = "AwaitingApproval"
+	ReasonApproved         = "Approved"
+	ReasonOnHold           = "OnHold"
+	ReasonReleased         = "Released"
+	ReasonQueued           = "Queued"
+	ReasonPostponed        = "Postponed"
+	ReasonHookStarted      = "HookStarted"
+	ReasonHookSucceeded    = "HookSucceeded"
+	ReasonHookFailed       = "HookFailed"
+	ReasonSurged           = "Surged"
+	ReasonSurgeUndone      = "SurgeUndone"
+	ReasonLeft             = "LeftWhereItIs"
+	ReasonTerminated       = "TerminationRequested"
+	ReasonNotifyFailed     = "NotificationFailed"
 )
 
 // What Lifeboat puts on nodes and reads from pods.
@@ -54,6 +69,17 @@ const (
 	// AnnotationDoNotDisrupt on a pod asks to leave it alone as long as there
 	// is time: "true", or a duration counted from the pod's start.
 	AnnotationDoNotDisrupt = "lifeboat.dev/do-not-disrupt"
+	// LabelSurged on a pod says that its successor was started first: it was
+	// taken from its ReplicaSet, whose name is the label's value, and leaves once
+	// the successor is Ready.
+	LabelSurged = "lifeboat.dev/surged"
+	// AnnotationSurged on such a pod records, as JSON, what was taken from it,
+	// so that it is given back if the node lives.
+	AnnotationSurged = "lifeboat.dev/surged-from"
+	// LabelInterruption on a Job tells which Interruption it is a hook of.
+	LabelInterruption = "lifeboat.dev/interruption"
+	// LabelNodeGroup on a node names its NodeGroup.
+	LabelNodeGroup = "lifeboat.dev/nodegroup"
 	// LabelExcludeBalancers takes a node out of external load balancers
 	// (k8s.io/api/core/v1 LabelNodeExcludeBalancers).
 	LabelExcludeBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"

@@ -43,6 +43,31 @@ type InterruptionPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	Rules []Rule `json:"rules"`
+	// Workloads treat pods differently by what they are; the first that matches
+	// a pod rules it.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Workloads []Workload `json:"workloads,omitempty"`
+	// Budget bounds how many of the policy's nodes are drained at the same time.
+	// +optional
+	Budget *Budget `json:"budget,omitempty"`
+	// Terminations bounds how many nodes of a pool the action Terminate takes at
+	// the same time.
+	// +optional
+	Terminations *Terminations `json:"terminations,omitempty"`
+	// Hooks run before or after the drain, in their order.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Hooks []Hook `json:"hooks,omitempty"`
+	// Notifications tell people what happens to the policy's nodes.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Notifications []Notification `json:"notifications,omitempty"`
 }
 
 // NodeSelector selects nodes by what they carry. All given parts must hold.
@@ -52,6 +77,12 @@ type NodeSelector struct {
 	// +listType=set
 	// +optional
 	NodePools []string `json:"nodePools,omitempty"`
+	// NodeGroups are names of node groups: of a NodeGroup of Lifeboat, of EKS,
+	// of eksctl, or of an instance group of kOps, as a node's label tells.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=set
+	// +optional
+	NodeGroups []string `json:"nodeGroups,omitempty"`
 	// MatchLabels are labels that a node must carry with these values.
 	// +optional
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
@@ -75,6 +106,55 @@ const (
 	ActionCordon Action = "Cordon"
 	// ActionDrain also moves its pods.
 	ActionDrain Action = "Drain"
+	// ActionTerminate drains, and then has the instance terminated, so that
+	// whatever provisions it brings up another.
+	ActionTerminate Action = "Terminate"
+)
+
+// Strategy says how a pod is moved.
+type Strategy string
+
+const (
+	// StrategyEvict asks the Eviction API, which stops the pod; its successor
+	// is started when it is gone or going.
+	StrategyEvict Strategy = "Evict"
+	// StrategySurge has the successor started first, for pods of a Deployment
+	// that may run twice; the others are evicted.
+	StrategySurge Strategy = "Surge"
+	// StrategyNever leaves the pod where it is. It goes down with the instance.
+	StrategyNever Strategy = "Never"
+)
+
+// Replacement says whether capacity is brought up before the drain.
+type Replacement string
+
+const (
+	// ReplacementBefore brings a replacement up first. Pods wait for it, but
+	// never past their last call.
+	ReplacementBefore Replacement = "Before"
+	// ReplacementNone leaves that to whatever provisions nodes.
+	ReplacementNone Replacement = "None"
+)
+
+// Approval says whether a person has to agree.
+type Approval string
+
+const (
+	// ApprovalRequired waits for a person's go-ahead: `lifeboat approve NODE`.
+	ApprovalRequired Approval = "Required"
+	// ApprovalNone waits for nobody.
+	ApprovalNone Approval = "None"
+)
+
+// Unanswered says what happens where nobody approves.
+type Unanswered string
+
+const (
+	// UnansweredWait does nothing without approval, whatever the deadline.
+	UnansweredWait Unanswered = "Wait"
+	// UnansweredProceed goes ahead an hour before the deadline, or an hour after
+	// the notice where there is none.
+	UnansweredProceed Unanswered = "Proceed"
 )
 
 // DoNotDisrupt says what a pod's do-not-disrupt annotation is worth.
@@ -91,7 +171,12 @@ const (
 
 // Rule says what to do about notices of some kinds.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.window) || self.action == 'Drain' || self.action == 'Cordon'",message="window only makes sense with action Cordon or Drain; remove it, or change the action"
+// +kubebuilder:validation:XValidation:rule="!has(self.window) || self.action in ['Drain','Cordon','Terminate']",message="window only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
+// +kubebuilder:validation:XValidation:rule="!has(self.notBefore) || self.action in ['Drain','Cordon','Terminate']",message="notBefore only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
+// +kubebuilder:validation:XValidation:rule="!has(self.approval) || self.approval == 'None' || self.action in ['Drain','Cordon','Terminate']",message="approval only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
+// +kubebuilder:validation:XValidation:rule="!has(self.ifUnanswered) || (has(self.approval) && self.approval == 'Required')",message="ifUnanswered says what happens where nobody approves; write approval: Required as well, or remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.action in ['Drain','Terminate']",message="strategy only makes sense with action Drain or Terminate; remove it, or change the action"
+// +kubebuilder:validation:XValidation:rule="!has(self.replacement) || self.action in ['Drain','Terminate']",message="replacement only makes sense with action Drain or Terminate; remove it, or change the action"
 type Rule struct {
 	// Name is used where the rule is reported; else its place is.
 	// +kubebuilder:validation:MaxLength=63
@@ -105,10 +190,43 @@ type Rule struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=set
 	Kinds []string `json:"kinds"`
-	// Action is what is done: Ignore, Notify, Cordon or Drain.
+	// EventTypeCodes narrow the kinds down to notices with one of these codes,
+	// the cloud's own word for what happens. "*" stands for any characters, and
+	// case does not matter: "*_STOP_SCHEDULED" (AWS Health), "instance-stop"
+	// (EC2). A notice without a code matches none.
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	// +listType=set
+	// +optional
+	EventTypeCodes []string `json:"eventTypeCodes,omitempty"`
+	// Action is what is done: Ignore, Notify, Cordon, Drain or Terminate.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self in ['Ignore','Notify','Cordon','Drain']",messageExpression="'unknown action ' + self + ': write Ignore, Notify, Cordon or Drain'"
+	// +kubebuilder:validation:XValidation:rule="self in ['Ignore','Notify','Cordon','Drain','Terminate']",messageExpression="'unknown action ' + self + ': write Ignore, Notify, Cordon, Drain or Terminate'"
 	Action Action `json:"action"`
+	// Approval says whether a person has to agree before anything is done to
+	// the node: Required or None (the default).
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self in ['Required','None']",messageExpression="'unknown approval ' + self + ': write Required or None'"
+	// +optional
+	Approval Approval `json:"approval,omitempty"`
+	// IfUnanswered says what happens where nobody approves: Wait (the default),
+	// which does nothing whatever the deadline, or Proceed, which goes ahead an
+	// hour before it.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self in ['Wait','Proceed']",messageExpression="'unknown ifUnanswered ' + self + ': write Wait or Proceed'"
+	// +optional
+	IfUnanswered Unanswered `json:"ifUnanswered,omitempty"`
+	// NotBefore is how long before a soft deadline the action begins at the
+	// earliest, such as 24h; an hour where there is no window either.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="notBefore must be between 1m and 8760h, such as 24h"
+	// +optional
+	NotBefore *metav1.Duration `json:"notBefore,omitempty"`
+	// Window is when the action may begin, for deadlines that are soft. A hard
+	// deadline waits for no window. Where the window does not open before a soft
+	// one, the action begins an hour before it.
+	// +optional
+	Window *Window `json:"window,omitempty"`
 	// DoNotDisrupt says what a pod's do-not-disrupt annotation is worth:
 	// Respect, UntilLastCall (the default) or Ignore.
 	// +kubebuilder:validation:MaxLength=63
@@ -116,10 +234,17 @@ type Rule struct {
 	// +kubebuilder:default=UntilLastCall
 	// +optional
 	DoNotDisrupt DoNotDisrupt `json:"doNotDisrupt,omitempty"`
-	// Window is when the action may begin, for deadlines that are soft. A hard
-	// deadline waits for no window.
+	// Strategy says how pods are moved: Evict (the default) or Surge.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self in ['Evict','Surge']",messageExpression="'unknown strategy ' + self + ': write Evict or Surge; Never is for workloads'"
 	// +optional
-	Window *Window `json:"window,omitempty"`
+	Strategy Strategy `json:"strategy,omitempty"`
+	// Replacement says whether capacity is brought up before the drain: Before
+	// or None.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self in ['Before','None']",messageExpression="'unknown replacement ' + self + ': write Before or None'"
+	// +optional
+	Replacement Replacement `json:"replacement,omitempty"`
 }
 
 // Window is a recurring span of time.

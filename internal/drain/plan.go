@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +25,16 @@ type Facts struct {
 	// DoNotDisrupt says what a do-not-disrupt annotation is worth; empty means
 	// UntilLastCall.
 	DoNotDisrupt v1alpha1.DoNotDisrupt
+	// Strategy is how pods are moved: Surge, or, if empty, Evict.
+	Strategy v1alpha1.Strategy
+	// Workloads treat pods differently by what they are; the first that matches
+	// a pod rules it.
+	Workloads []v1alpha1.Workload
+	// Gates are what all pods wait for, but none past its last call: a
+	// replacement, a hook, a person.
+	Gates []Gate
+	// Owners are what controls the pods, for Surge.
+	Owners Owners
 	// Margin is kept between the end of the last pod's grace and a hard
 	// deadline.
 	Margin time.Duration
@@ -39,6 +50,24 @@ type Facts struct {
 	Refused map[types.UID]string
 }
 
+// Gate is something that all pods wait for.
+type Gate struct {
+	// Why goes on a sentence that begins with "waits: ", such as "its
+	// replacement is not Ready yet".
+	Why string
+	// Until is when it ends by itself; zero: nobody knows.
+	Until time.Time
+}
+
+// Owners are the objects that say whether a pod may run twice, and how far its
+// successor has come, in any order. A pod whose owners are not among them is
+// evicted.
+type Owners struct {
+	ReplicaSets []*appsv1.ReplicaSet
+	Deployments []*appsv1.Deployment
+	Claims      []*corev1.PersistentVolumeClaim
+}
+
 // Step is what is to be done about a pod now.
 type Step string
 
@@ -50,6 +79,9 @@ const (
 	StepLeaving Step = "Leaving"
 	// StepWaits: the pod has to leave, but not now.
 	StepWaits Step = "Waits"
+	// StepSurge: take the pod from its ReplicaSet, which then starts a successor
+	// while the pod goes on serving.
+	StepSurge Step = "Surge"
 	// StepEvict: ask the Eviction API, which respects PodDisruptionBudgets.
 	StepEvict Step = "Evict"
 	// StepDelete: delete the pod, whatever holds it.

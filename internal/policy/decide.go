@@ -29,6 +29,11 @@ type Facts struct {
 	Node *corev1.Node
 	// Policies are all policies of the cluster, in any order.
 	Policies []v1alpha1.InterruptionPolicy
+	// Approval is a person's go-ahead, if there is one.
+	Approval *v1alpha1.Say
+	// Begun is when the node was cordoned for this interruption; zero where it
+	// was not.
+	Begun time.Time
 }
 
 // Decision is what is to be done, and why.
@@ -55,6 +60,24 @@ type Decision struct {
 	// Until is, for Notify and Cordon without a deadline, when the risk is
 	// over and the node is put back; zero: never.
 	Until time.Time
+	// About is what an approval has to be about to count: Say.About.
+	About string
+	// AwaitsApproval says that a person has to agree first, and has not.
+	AwaitsApproval bool
+	// ProceedsAt is, while approval is awaited, when it goes ahead unanswered;
+	// zero: never.
+	ProceedsAt time.Time
+	// Governor is the policy that has the say about the node: whose workloads,
+	// budget, hooks and notifications these are, also where none of its rules is
+	// for the notice and a default rules. Empty where no policy selects the node.
+	Governor string
+	// Workloads, Budget, Terminations, Hooks and Notifications are the
+	// governor's; Terminations has the default where it says nothing.
+	Workloads     []v1alpha1.Workload
+	Budget        *v1alpha1.Budget
+	Terminations  v1alpha1.Terminations
+	Hooks         []v1alpha1.Hook
+	Notifications []v1alpha1.Notification
 	// Considered is every policy and rule that was looked at, in order, with
 	// why it rules or does not.
 	Considered []Considered

@@ -1,0 +1,56 @@
+package policy
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// nodeGroupLabels name the group of a node, the first that is there: Lifeboat's
+// own, that of EKS managed node groups, of eksctl, and of kOps' instance groups.
+func nodeGroupLabels() []string {
+	return []string{
+		v1alpha1.LabelNodeGroup, "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "kops.k8s.io/instancegroup",
+	}
+}
+
+// NodeGroup returns the group that a node is of, or "".
+func NodeGroup(node *corev1.Node) string {
+	for _, label := range nodeGroupLabels() {
+		if group := node.Labels[label]; group != "" {
+			return group
+		}
+	}
+	return ""
+}
+
+// Pool returns what a node is counted with: its NodePool, its node group, or ""
+// where it is of none.
+func Pool(node *corev1.Node) string {
+	if pool := node.Labels[labelNodePool]; pool != "" {
+		return "NodePool " + pool
+	}
+	if group := NodeGroup(node); group != "" {
+		return "node group " + group
+	}
+	return ""
+}
+
+// Selects reports whether a policy is for a node. A policy that is not valid is
+// for none.
+func Selects(p *v1alpha1.InterruptionPolicy, node *corev1.Node) bool {
+	q := &question{node: node}
+	_, objects := q.objection(p)
+	return !objects
+}
+
+// Share returns how many of so many nodes a limit allows at the same time: a
+// number, or a percentage rounded up; at least one.
+func Share(limit intstr.IntOrString, of int) int {
+	n, err := intstr.GetScaledValueFromIntOrPercent(&limit, of, true)
+	if err != nil {
+		return 1 // the policy is valid, so there is none
+	}
+	return max(n, 1)
+}
