@@ -287,6 +287,11 @@ type Decision struct {
 	// Rule tells the rule: its name, or its place in the policy.
 	// +optional
 	Rule string `json:"rule,omitempty"`
+	// Governor is the policy that has the say about the node: whose workloads,
+	// budget, hooks and notifications count, also where none of its rules is for
+	// the notice and a default rules. Empty where no policy selects the node.
+	// +optional
+	Governor string `json:"governor,omitempty"`
 	// Strategy is how pods are moved, for Drain and Terminate.
 	// +optional
 	Strategy Strategy `json:"strategy,omitempty"`

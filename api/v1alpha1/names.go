@@ -9,6 +9,12 @@ const (
 	ConditionCordoned = "Cordoned"
 	// ConditionDrained is true once no pod is left that had to move.
 	ConditionDrained = "Drained"
+	// ConditionApproved is true once a person has agreed to what policy wants
+	// approved; it is there only where approval is required.
+	ConditionApproved = "Approved"
+	// ConditionOnHold is true while a person holds the drain; it is there only
+	// where somebody did.
+	ConditionOnHold = "OnHold"
 	// ConditionWiringDegraded is true where another source brought what the
 	// queue should have brought too, and did not.
 	ConditionWiringDegraded = "WiringDegraded"
@@ -53,7 +59,6 @@ const (
 	ReasonHookFailed       = "HookFailed"
 	ReasonSurged           = "Surged"
 	ReasonSurgeUndone      = "SurgeUndone"
-	ReasonLeft             = "LeftWhereItIs"
 	ReasonTerminated       = "TerminationRequested"
 	ReasonNotifyFailed     = "NotificationFailed"
 )

@@ -67,12 +67,9 @@ type Decision struct {
 	// ProceedsAt is, while approval is awaited, when it goes ahead unanswered;
 	// zero: never.
 	ProceedsAt time.Time
-	// Governor is the policy that has the say about the node: whose workloads,
-	// budget, hooks and notifications these are, also where none of its rules is
-	// for the notice and a default rules. Empty where no policy selects the node.
-	Governor string
-	// Workloads, Budget, Terminations, Hooks and Notifications are the
-	// governor's; Terminations has the default where it says nothing.
+	// Workloads, Budget, Terminations, Hooks and Notifications are those of the
+	// governor (in the reported part); Terminations has the default where it says
+	// nothing.
 	Workloads     []v1alpha1.Workload
 	Budget        *v1alpha1.Budget
 	Terminations  v1alpha1.Terminations
