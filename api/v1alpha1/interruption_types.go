@@ -72,6 +72,9 @@ type InterruptionSpec struct {
 	// its last call before a hard deadline.
 	// +optional
 	Hold *Say `json:"hold,omitempty"`
+	// Released is a person's word that ended the latest hold.
+	// +optional
+	Released *Say `json:"released,omitempty"`
 }
 
 // Say is what a person has said. The admission policy of the chart sees to it
@@ -248,6 +251,10 @@ type InterruptionStatus struct {
 	// action Terminate.
 	// +optional
 	TerminationTime *metav1.MicroTime `json:"terminationTime,omitempty"`
+	// TerminationMessage says why that could not be done.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	TerminationMessage string `json:"terminationMessage,omitempty"`
 	// BootID is the node's boot id when it was first looked at: a node that
 	// shows another one was rebooted since.
 	// +optional

@@ -57,6 +57,8 @@ func controller() *cobra.Command {
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 is off")
 	f.StringVar(&c.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 is off")
 	f.BoolVar(&c.LeaderElect, "leader-elect", true, "let one of several replicas act; all take notices in")
+	f.StringVar(&c.Namespace, "namespace", "", "Lifeboat's own namespace, with the Secrets that webhooks' URLs come from (default: the pod's own)")
+	f.StringSliceVar(&c.HookNamespaces, "hook-namespaces", nil, "namespaces besides its own in which policies may have Jobs run")
 	f.StringVar(&c.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease (default: the pod's own)")
 	f.DurationVar(&c.Margin, "margin", 10*time.Second, "time kept between a pod's last moment and a hard deadline")
 	f.DurationVar(&c.TTL, "ttl", 24*time.Hour, "how long finished Interruptions are kept")

@@ -13,8 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/go-logr/logr"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -112,7 +115,10 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			NewInformer:      listwatch.NewInformer,
-			ByObject:         map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: nodeindex.Slim}},
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.Node{}: {Transform: nodeindex.Slim()},
+				&batchv1.Job{}: hookJobs(c),
+			},
 		},
 		Metrics:                       metricsserver.Options{BindAddress: c.MetricsAddress},
 		HealthProbeBindAddress:        c.HealthAddress,
@@ -122,6 +128,19 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &grace,
 	})
+}
+
+// hookJobs keeps in the cache the Jobs that are hooks, and no others.
+func hookJobs(c Config) cache.ByObject {
+	hooks, err := labels.NewRequirement(v1alpha1.LabelInterruption, selection.Exists, nil)
+	if err != nil {
+		return cache.ByObject{} // the label is a constant that is legal
+	}
+	jobs := cache.ByObject{Label: labels.NewSelector().Add(*hooks), Namespaces: map[string]cache.Config{}}
+	for _, namespace := range c.HookNamespaces {
+		jobs.Namespaces[namespace] = cache.Config{}
+	}
+	return jobs
 }
 
 // clusterConfig finds the cluster. Requests are not limited here: the API

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,6 +47,12 @@ type Config struct {
 	LeaderElect bool
 	// LeaderElectionNamespace holds the lease; empty means the pod's own.
 	LeaderElectionNamespace string
+	// Namespace is Lifeboat's own; empty means that of the lease, or the pod's
+	// own, or lifeboat-system.
+	Namespace string
+	// HookNamespaces are those in which policies may have Jobs run, besides
+	// Lifeboat's own.
+	HookNamespaces []string
 	// Margin is kept between a pod's last moment and a hard deadline.
 	Margin time.Duration
 	// TTL is how long finished Interruptions are kept.
@@ -69,6 +77,10 @@ func (c Config) complete() (Config, error) {
 	if c.QueueURL != "" && (err != nil || u.Host == "") {
 		return c, fmt.Errorf("--queue-url %q is not a queue URL: write it as `aws sqs get-queue-url` prints it", c.QueueURL)
 	}
+	c.Namespace = cmp.Or(c.Namespace, c.LeaderElectionNamespace, podNamespace(), defaultNamespace)
+	if !slices.Contains(c.HookNamespaces, c.Namespace) {
+		c.HookNamespaces = append(slices.Clone(c.HookNamespaces), c.Namespace)
+	}
 	if c.ClusterName == "" {
 		c.ClusterName = clusterOf(c.QueueURL)
 	}
@@ -79,6 +91,19 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("--account %q is not an AWS account id: write its twelve digits", c.Account)
 	}
 	return c, c.checkTimes()
+}
+
+// defaultNamespace is where the documentation installs Lifeboat.
+const defaultNamespace = "lifeboat-system"
+
+// podNamespace is the namespace of the pod that this runs in, or empty
+// (Kubernetes documentation, "Accessing the Kubernetes API from a Pod").
+func podNamespace() string {
+	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // accountOf is the account in a queue's URL, which is

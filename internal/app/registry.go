@@ -16,16 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/unheard"
+	"github.com/lifeboat-dev/lifeboat/internal/errand"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/ownerwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/podwatch"
 )
 
@@ -69,10 +72,30 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Conf
 	}, func() float64 { return float64(pods.Watched()) })); err != nil {
 		return fmt.Errorf("registering the count of watched nodes: %w", err)
 	}
-	loop := interruption.New(interruption.Options{
-		Client: mgr.GetClient(), Nodes: nodes, Pods: pods, Metrics: loopMetrics,
-		Events: mgr.GetEventRecorder("lifeboat"), Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
+	wanted := make(chan event.TypedGenericEvent[string], 1024)
+	errandMetrics, err := errand.NewMetrics(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	errands := errand.New(errand.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, Metrics: errandMetrics,
+		Wake: func(record string) {
+			select {
+			case wanted <- event.TypedGenericEvent[string]{Object: record}:
+			default: // it is looked at again in any case, only later
+			}
+		},
 	})
+	owners := ownerwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
+	loop := interruption.New(interruption.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
+		Cloud: cloudaws.New(cloud), Metrics: loopMetrics, Events: mgr.GetEventRecorder("lifeboat"),
+		Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
+	})
+	forget := func(node string) {
+		pods.Forget(node)
+		owners.Forget(node)
+	}
 	listening, err := unheard.New(unheard.Options{
 		Client: mgr.GetClient(), Events: mgr.GetEventRecorder("lifeboat"), Cause: causeOf(cloud, c), Clock: time.Now,
 		Registerer: metrics.Registry,
@@ -81,9 +104,10 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Conf
 		return err
 	}
 	return errors.Join(
-		loop.Register(mgr, changed),
+		mgr.Add(errands),
+		loop.Register(mgr, changed, wanted),
 		listening.Register(mgr),
-		orphan.New(mgr.GetClient(), pods.Forget).Register(mgr),
+		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
 		policy.New(mgr.GetClient()).Register(mgr),
 	)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // settle is how long a pod's place is reckoned to take, after it has stopped,
@@ -15,8 +17,8 @@ const settle = 10 * time.Second
 
 // link moves forward the turns of pods that share a budget. Where it lets k go
 // at a time and pods wait for something else than it (do-not-disrupt until
-// last call, or their place after ordinary pods), the first have to leave early
-// enough for the last to leave by its last call with the budget respected.
+// last call, a gate, their place after others, a successor), the first have to
+// leave early enough for the last to leave by its last call with the budget respected.
 // pods are in the order to judge.
 func (l *ledger) link(pods []*candidate) {
 	sharing := map[*budget][]*candidate{}
@@ -25,15 +27,17 @@ func (l *ledger) link(pods []*candidate) {
 			continue
 		}
 		b := c.budgets[0]
-		if b.atATime() == 0 || permitFor(c).freeOfCharge() {
+		if b.atATime() == 0 || c.freeOfCharge() {
 			continue
 		}
 		sharing[b] = append(sharing[b], c)
 	}
 	for b, members := range sharing {
 		// Pods that nothing else holds go as soon as the budget allows, so
-		// they go before those that wait.
-		slices.SortStableFunc(members, func(a, b *candidate) int { return waitsAnyway(a) - waitsAnyway(b) })
+		// they go before those that wait. A gate holds all alike; those that
+		// it alone holds go before those that would wait without it too.
+		first := members[0].rank
+		slices.SortStableFunc(members, func(a, b *candidate) int { return waitsAnyway(a, first) - waitsAnyway(b, first) })
 		b.schedule(members)
 	}
 }
@@ -64,11 +68,20 @@ func (c *candidate) chain() string {
 	return fmt.Sprintf("%s lets %d go at a time and %d more leave after it", b.title(), b.atATime(), c.after)
 }
 
-// freeOfCharge reports whether the eviction is granted and no budget pays.
-func (p permit) freeOfCharge() bool { return p.granted && p.from == nil }
+// freeOfCharge reports whether the Eviction API lets the pod go without its
+// budget paying.
+func (c *candidate) freeOfCharge() bool {
+	if c.pod.Status.Phase == corev1.PodPending {
+		return true
+	}
+	_, free := c.budgets[0].ignores(c.pod)
+	return free
+}
 
-func waitsAnyway(c *candidate) int {
-	if c.hold.active() || c.critical {
+// waitsAnyway is 1 for pods that wait for something of their own: do-not-
+// disrupt, or their place after those of the first rank.
+func waitsAnyway(c *candidate, first rank) int {
+	if c.hold.active() || c.rank > first {
 		return 1
 	}
 	return 0

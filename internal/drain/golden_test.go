@@ -37,8 +37,8 @@ func TestPlanMatchesGoldenFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(inputs) < 18 {
-		t.Fatalf("found %d inputs in testdata, want at least 18", len(inputs))
+	if len(inputs) < 55 {
+		t.Fatalf("found %d inputs in testdata, want at least 55", len(inputs))
 	}
 	for _, input := range inputs {
 		name := strings.TrimSuffix(filepath.Base(input), ".input.yaml")

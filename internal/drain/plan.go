@@ -31,9 +31,10 @@ type Facts struct {
 	// a pod rules it.
 	Workloads []v1alpha1.Workload
 	// Gates are what all pods wait for, but none past its last call: a
-	// replacement, a hook, a person.
+	// replacement, a hook, a person. Reasons tell them in this order.
 	Gates []Gate
-	// Owners are what controls the pods, for Surge.
+	// Owners are what controls the pods, for Surge. A surged pod whose
+	// ReplicaSet is not among them has nobody to wait for, and leaves.
 	Owners Owners
 	// Margin is kept between the end of the last pod's grace and a hard
 	// deadline.
@@ -55,7 +56,8 @@ type Gate struct {
 	// Why goes on a sentence that begins with "waits: ", such as "its
 	// replacement is not Ready yet".
 	Why string
-	// Until is when it ends by itself; zero: nobody knows.
+	// Until is when it ends by itself, after which it holds nobody; zero: nobody
+	// knows.
 	Until time.Time
 }
 
@@ -107,20 +109,22 @@ type Verdict struct {
 	// runs out: PodDisruptionBudgets, "do-not-disrupt", "refused eviction"; or
 	// empty.
 	Overrides string
+	// Origin is what to write on a pod that is surged; nil with other steps.
+	Origin *Origin
 }
 
 // Plan is a verdict per pod.
 type Plan struct {
 	// Verdicts has one entry per pod, in the order to act: deletions,
-	// evictions, then those for whom nothing is done now.
+	// evictions, surges, then those for whom nothing is done now.
 	Verdicts []Verdict
 	// WakeAt is when to look again at the latest, later than now; zero where
 	// only a change of the facts can change the plan.
 	WakeAt time.Time
 }
 
-// NewPlan makes the plan. The order of pods and budgets in the facts makes no
-// difference to it.
+// NewPlan makes the plan. The order of pods, budgets and owners in the facts
+// makes no difference to it.
 func NewPlan(f Facts) Plan {
 	s := survey(f)
 	var p Plan
@@ -156,5 +160,5 @@ func (p Plan) Empty() bool {
 }
 
 func urgency(s Step) int {
-	return slices.Index([]Step{StepDelete, StepEvict, StepLeaving, StepWaits, StepStays}, s)
+	return slices.Index([]Step{StepDelete, StepEvict, StepSurge, StepLeaving, StepWaits, StepStays}, s)
 }

@@ -39,7 +39,7 @@ func stays(pod *corev1.Pod) bool {
 }
 
 func daemonSetOf(pod *corev1.Pod) (string, bool) {
-	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" {
 		return owner.Name, true
 	}
 	return "", false
@@ -51,7 +51,7 @@ func isStatic(pod *corev1.Pod) bool {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true
 	}
-	owner := metav1.GetControllerOf(pod)
+	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "Node"
 }
 

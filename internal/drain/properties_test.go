@@ -20,7 +20,11 @@ const worlds = 2000
 
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	n := uint64(worlds)
+	ofWorlds(t, worlds, test)
+}
+
+func ofWorlds(t *testing.T, n uint64, test func(t *testing.T, w *world)) {
+	t.Helper()
 	if testing.Short() {
 		n /= 10
 	}
@@ -54,12 +58,17 @@ func (w *world) end() time.Time {
 func (w *world) act(t *testing.T, plan drain.Plan) bool {
 	t.Helper()
 	acted := false
+	before := w.ready()
 	for _, v := range plan.Verdicts {
 		switch v.Step {
+		case drain.StepSurge:
+			w.checkSurge(t, v)
+			w.surge(v)
 		case drain.StepEvict:
 			if v.Pod.DeletionTimestamp != nil {
 				t.Errorf("%s: evicts %s, which was asked to stop before", hour(w.now), v.Pod.Name)
 			}
+			w.checkReplaced(t, v, before)
 			if why := w.evict(v.Pod, v.GraceSeconds); why != "" {
 				t.Errorf("%s: evicts %s, which the API server refuses: %s\n%s", hour(w.now), v.Pod.Name, why, v.Reason)
 			}
@@ -132,6 +141,13 @@ func TestOrderOfTheInputIsIrrelevant(t *testing.T) {
 			})
 			w.rand.Shuffle(len(w.facts.Budgets), func(i, j int) {
 				w.facts.Budgets[i], w.facts.Budgets[j] = w.facts.Budgets[j], w.facts.Budgets[i]
+			})
+			o := w.facts.Owners
+			w.rand.Shuffle(len(o.ReplicaSets), func(i, j int) {
+				o.ReplicaSets[i], o.ReplicaSets[j] = o.ReplicaSets[j], o.ReplicaSets[i]
+			})
+			w.rand.Shuffle(len(o.Deployments), func(i, j int) {
+				o.Deployments[i], o.Deployments[j] = o.Deployments[j], o.Deployments[i]
 			})
 			if diff := cmp.Diff(want, written(drain.NewPlan(w.facts))); diff != "" {
 				t.Fatalf("(-before +after)\n%s", diff)
@@ -274,6 +290,7 @@ func TestSharedBudgetsAreRespectedWhereThereIsTime(t *testing.T) {
 			in.Pods = append(in.Pods, p)
 		}
 		w.facts, w.starts, w.away, w.arrives = in.facts(), 9*time.Second, map[string]int32{}, map[string][]time.Time{}
+		w.fleets, w.lifts = nil, nil
 		for _, p := range w.facts.Pods {
 			w.work[p.Name] = time.Duration(grace) * time.Second
 		}

@@ -13,17 +13,21 @@ type rule func(s *scene, c *candidate) (Verdict, bool)
 // rulesInOrder lists the rules; the first with an opinion wins.
 func rulesInOrder() []rule {
 	return []rule{
-		daemonSetStays,       // its controller would only put it back
-		staticStays,          // the kubelet runs it from a file
-		finishedStays,        // nothing of it runs any more
-		instanceGone,         // nobody is left to stop it gracefully: clean up
-		leavingTooLate,       // asked to stop before, with a grace that outlasts the deadline
-		leaving,              // asked to stop before: nothing to add
-		respected,            // the policy puts do-not-disrupt above the deadline
-		heldAtLastCall,       // a PodDisruptionBudget holds it, and its time has come
-		doNotDisrupt,         // its annotation holds it until its turn
-		criticalAfterTheRest, // the rest may need it while they stop
-		heldByBudget,         // the Eviction API would refuse it now
+		daemonSetStays,  // its controller would only put it back
+		staticStays,     // the kubelet runs it from a file
+		finishedStays,   // nothing of it runs any more
+		instanceGone,    // nobody is left to stop it gracefully: clean up
+		leavingTooLate,  // asked to stop before, with a grace that outlasts the deadline
+		leaving,         // asked to stop before: nothing to add
+		leftAlone,       // the policy leaves it where it is
+		respected,       // the policy puts do-not-disrupt above the deadline
+		heldAtLastCall,  // a PodDisruptionBudget holds it, and its time has come
+		doNotDisrupt,    // its annotation holds it until its turn
+		gated,           // all pods wait, until their turn
+		outOfOrder,      // others leave before it, until its turn
+		awaitsSuccessor, // it was surged, and its successor is not Ready, until its turn
+		successorFirst,  // the policy says Surge, and it may run twice
+		heldByBudget,    // the Eviction API would refuse it now
 		// and otherwise: evict, since nothing holds it
 	}
 }
@@ -159,28 +163,10 @@ func doNotDisrupt(s *scene, c *candidate) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	reason := fmt.Sprintf("waits: %s holds it", c.hold.by)
-	switch {
-	case !c.hold.until.IsZero() && (c.turn.IsZero() || c.hold.until.Before(c.turn)):
-		reason += " until " + date(c.hold.until)
-	case c.turn.IsZero():
-		reason += "; " + s.withoutDeadline()
-	case c.turn.Before(c.lastCall):
-		reason += fmt.Sprintf(" until %s, before its last call at %s: %s", clock(c.turn), clock(c.lastCall), c.chain())
-	default:
-		reason += " until its last call at " + clock(c.lastCall)
+	if c.turn.IsZero() && c.hold.until.IsZero() {
+		reason += ";"
 	}
-	return say(StepWaits, reason)
-}
-
-func criticalAfterTheRest(s *scene, c *candidate) (Verdict, bool) {
-	if !c.critical || s.going == 0 || !s.awaitsTurn(c) {
-		return Verdict{}, false
-	}
-	reason := fmt.Sprintf("waits: it is critical, so it leaves after the ordinary pods (still leaving: %d)", s.going)
-	if !c.turn.IsZero() {
-		reason += fmt.Sprintf("; at %s at the latest", clock(c.turn))
-	}
-	return say(StepWaits, reason)
+	return say(StepWaits, reason+" "+s.untilWhen(c, c.hold.until))
 }
 
 func heldByBudget(s *scene, c *candidate) (Verdict, bool) {
@@ -188,13 +174,17 @@ func heldByBudget(s *scene, c *candidate) (Verdict, bool) {
 	if p.granted {
 		return Verdict{}, false
 	}
-	return say(StepWaits, fmt.Sprintf("waits: %s; %s", p.why, s.atTheLatest(c)))
+	return say(StepWaits, fmt.Sprintf("waits: %s; %s%s", p.why, s.atTheLatest(c), c.whyNotSurged()))
 }
 
 func evict(s *scene, c *candidate) Verdict {
 	p := permitFor(c)
 	p.take(c)
+	c.letGo()
 	why := p.why
+	if c.released != "" {
+		why = c.released + "; " + why
+	}
 	v := Verdict{Step: StepEvict, GraceSeconds: s.graceLeft(c)}
 	if c.hold.active() {
 		v.Overrides = "do-not-disrupt"
@@ -206,7 +196,7 @@ func evict(s *scene, c *candidate) Verdict {
 	if c.hold.typo != "" {
 		why += fmt.Sprintf(" (%s is neither \"true\" nor a duration, so it counts for nothing)", c.hold.typo)
 	}
-	v.Reason = fmt.Sprintf("goes now: %s; %s", why, s.timing(c, v.GraceSeconds))
+	v.Reason = fmt.Sprintf("goes now: %s; %s%s", why, s.timing(c, v.GraceSeconds), c.whyNotSurged())
 	return v
 }
 

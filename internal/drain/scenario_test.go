@@ -25,6 +25,32 @@ type scenario struct {
 	Margin       *metav1.Duration      `json:"margin,omitempty"` // 10s
 	Pods         []podIn               `json:"pods"`
 	Budgets      []budgetIn            `json:"budgets,omitempty"`
+	Strategy     v1alpha1.Strategy     `json:"strategy,omitempty"`
+	Workloads    []v1alpha1.Workload   `json:"workloads,omitempty"`
+	Gates        []gateIn              `json:"gates,omitempty"`
+	Sets         []setIn               `json:"sets,omitempty"`
+	Claims       map[string]string     `json:"claims,omitempty"` // by name: the access mode
+}
+
+type gateIn struct {
+	Why   string          `json:"why"`
+	Until metav1.Duration `json:"until,omitempty"` // from now
+}
+
+// setIn is a ReplicaSet, by default of a Deployment of the same name.
+type setIn struct {
+	Name       string `json:"name"`
+	Replicas   int32  `json:"replicas"`
+	Ready      int32  `json:"ready"`
+	Stale      bool   `json:"stale,omitempty"`
+	Version    string `json:"version,omitempty"`    // resourceVersion
+	Deployment string `json:"deployment,omitempty"` // "-": none controls it
+	Strategy   string `json:"strategy,omitempty"`   // RollingUpdate
+	Paused     bool   `json:"paused,omitempty"`
+	Unobserved bool   `json:"unobserved,omitempty"` // the Deployment has changed
+	Others     int32  `json:"others,omitempty"`     // pods of other ReplicaSets
+	Wanted     *int32 `json:"wanted,omitempty"`     // of the Deployment
+	Gone       bool   `json:"gone,omitempty"`       // being deleted
 }
 
 type deadlineIn struct {
@@ -47,6 +73,19 @@ type podIn struct {
 	Started       *metav1.Duration  `json:"started,omitempty"` // how long ago; 1h
 	Leaving       *leavingIn        `json:"leaving,omitempty"`
 	Refused       string            `json:"refused,omitempty"`
+	Set           string            `json:"set,omitempty"`    // its ReplicaSet
+	Surged        *surgedIn         `json:"surged,omitempty"` // taken from that
+	HostPort      int32             `json:"hostPort,omitempty"`
+	HostNetwork   bool              `json:"hostNetwork,omitempty"`
+	Claim         string            `json:"claim,omitempty"`
+	Ephemeral     bool              `json:"ephemeral,omitempty"`
+}
+
+type surgedIn struct {
+	Ago        metav1.Duration `json:"ago"`
+	Seen       string          `json:"seen,omitempty"`
+	Unreleased bool            `json:"unreleased,omitempty"`
+	Unreadable bool            `json:"unreadable,omitempty"`
 }
 
 type leavingIn struct {
@@ -96,6 +135,27 @@ func (s scenario) facts() drain.Facts {
 	for _, b := range s.Budgets {
 		f.Budgets = append(f.Budgets, b.budget())
 	}
+	f.Strategy, f.Workloads = s.Strategy, s.Workloads
+	for _, g := range s.Gates {
+		gate := drain.Gate{Why: g.Why}
+		if g.Until.Duration != 0 {
+			gate.Until = noon.Add(g.Until.Duration)
+		}
+		f.Gates = append(f.Gates, gate)
+	}
+	for _, set := range s.Sets {
+		rs, d := set.objects()
+		f.Owners.ReplicaSets = append(f.Owners.ReplicaSets, rs)
+		if d != nil {
+			f.Owners.Deployments = append(f.Owners.Deployments, d)
+		}
+	}
+	for name, mode := range s.Claims {
+		f.Owners.Claims = append(f.Owners.Claims, &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Spec:       corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(mode)}},
+		})
+	}
 	return f
 }
 
@@ -120,6 +180,7 @@ func (p podIn) pod() *corev1.Pod {
 		yes := true
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name, Controller: &yes}}
 	}
+	p.own(pod)
 	if p.NotReady {
 		pod.Status.Conditions[0].Status = corev1.ConditionFalse
 	}

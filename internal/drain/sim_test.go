@@ -29,6 +29,8 @@ type world struct {
 	arrives map[string][]time.Time   // by budget: when successors become Ready
 	granted map[string]granted       // by pod: the grace it was first given
 	starts  time.Duration            // how long a successor takes
+	fleets  []*fleet
+	lifts   []time.Time // by gate: when it is gone
 }
 
 type granted struct{ own, got time.Duration }
@@ -61,7 +63,9 @@ func newWorld(seed uint64) *world {
 		}
 		in.Budgets = append(in.Budgets, b)
 	}
+	w.conduct(&in)
 	w.facts = in.facts()
+	w.raise(in)
 	for _, p := range w.facts.Pods {
 		w.work[p.Name] = time.Duration(r.Int64N(int64(ownGrace(p)) + 1)).Truncate(time.Second)
 		if p.DeletionTimestamp != nil {
@@ -121,6 +125,7 @@ func (w *world) tick() bool {
 		on = append(on, p)
 	}
 	w.facts.Pods = on
+	changed = w.control() || changed
 	for name, times := range w.arrives {
 		for len(times) > 0 && !w.now.Before(times[0]) {
 			w.away[name]++
@@ -189,7 +194,7 @@ func (w *world) remove(p *corev1.Pod, grace *int64) {
 		w.asked[p.Name] = w.now
 		w.granted[p.Name] = granted{own: ownGrace(p), got: time.Duration(seconds) * time.Second}
 		for _, b := range w.facts.Budgets {
-			if covers(b, p) && ready(p) {
+			if covers(b, p) && ready(p) && w.fleetOf(p) == nil { // the fleet starts it else
 				w.arrives[b.Name] = append(w.arrives[b.Name], w.now.Add(w.work[p.Name]+w.starts))
 			}
 		}
@@ -205,8 +210,12 @@ func (w *world) remove(p *corev1.Pod, grace *int64) {
 		q.DeletionTimestamp, q.DeletionGracePeriodSeconds = &at, &seconds
 		w.ends[p.Name] = w.now.Add(2 * time.Second) // the kubelet's least
 	}
+	w.replace(q)
+}
+
+func (w *world) replace(q *corev1.Pod) {
 	for i := range w.facts.Pods {
-		if w.facts.Pods[i].Name == p.Name {
+		if w.facts.Pods[i].Name == q.Name {
 			w.facts.Pods[i] = q
 		}
 	}

@@ -38,26 +38,41 @@ type scene struct {
 
 	pods  []*candidate // in the order to judge
 	rules []rule
-	// going counts the ordinary pods that are leaving or are asked to now.
-	going int
+	gates []Gate // those in force
+	known owners
+	// going counts, by rank, the pods that are on their way.
+	going [ranks]int
 }
 
 // candidate is a pod with what the rules want to know about it.
 type candidate struct {
-	pod      *corev1.Pod
-	grace    time.Duration
-	critical bool
-	hold     hold
-	budgets  []*budget
-	refused  string
+	pod       *corev1.Pod
+	grace     time.Duration
+	treatment *workload // what the policy says of it in particular, or nil
+	rank      rank
+	strategy  v1alpha1.Strategy
+	hold      hold
+	budgets   []*budget
+	refused   string
+	surged    *Origin // where it was taken from; nil for others
+	line      *line   // what it has in common with others of its ReplicaSet
+	staying   bool    // it is Ready, and waits for its successor if need be
+	// patience is when a surged pod waits for its successor no longer.
+	patience time.Time
 	// lastCall is zero where there is no hard deadline or the pod will not be
 	// asked to stop.
 	lastCall time.Time
-	// turn is when neither do-not-disrupt nor the order of pods keeps it
-	// waiting any longer: its last call, or earlier where others that share
-	// its budget have to leave after it.
+	// turn is when neither do-not-disrupt, nor a gate, nor the order of pods,
+	// nor its successor keeps it waiting any longer: its last call, or earlier
+	// where others that share its budget have to leave after it.
 	turn  time.Time
 	after int // how many have to leave after it, if turn is earlier for their sake
+
+	// What the rules have found out on the way.
+
+	moving   bool   // it waits, but is on its way
+	unsurged string // why it is not surged, though the policy says Surge
+	released string // why a surged pod waits for its successor no longer
 }
 
 func survey(f Facts) *scene {
@@ -72,31 +87,42 @@ func survey(f Facts) *scene {
 		s.deadline = f.Deadline.Time.Time
 		s.latest = s.deadline.Add(-s.margin)
 	}
-	ledger := newLedger(f.Pods, f.Budgets)
-	for _, pod := range f.Pods {
+	s.gates = inForce(f.Gates, f.Now)
+	s.recruit(newLedger(f.Pods, f.Budgets), compile(f.Workloads))
+	return s
+}
+
+// recruit makes the candidates, in the order to judge: those whose last call
+// has come before those who can still wait, so that a budget they share is
+// spent on them.
+func (s *scene) recruit(ledger *ledger, workloads []workload) {
+	for _, pod := range s.facts.Pods {
 		if pod != nil {
-			s.pods = append(s.pods, s.candidate(pod, ledger))
+			s.pods = append(s.pods, s.candidate(pod, ledger, workloads))
 		}
 	}
 	slices.SortFunc(s.pods, inTurn)
 	if !s.latest.IsZero() {
 		ledger.link(s.pods)
+		slices.SortStableFunc(s.pods, func(a, b *candidate) int { return s.canWait(a) - s.canWait(b) })
 	}
-	return s
+	s.trace()
 }
 
-func (s *scene) candidate(pod *corev1.Pod, ledger *ledger) *candidate {
+func (s *scene) candidate(pod *corev1.Pod, ledger *ledger, workloads []workload) *candidate {
 	c := &candidate{
-		pod:      pod,
-		grace:    graceOf(pod),
-		critical: isCritical(pod),
-		budgets:  ledger.covering(pod),
-		refused:  s.facts.Refused[pod.UID],
+		pod:     pod,
+		grace:   graceOf(pod),
+		budgets: ledger.covering(pod),
+		refused: s.facts.Refused[pod.UID],
+		surged:  takenFrom(pod),
 	}
+	c.treatment = treatmentOf(workloads, c)
+	c.rank, c.strategy = rankOf(c), s.strategyOf(c)
 	if s.mode != v1alpha1.DoNotDisruptIgnore {
 		c.hold = holdOf(pod, s.now)
 	}
-	if s.deadline.IsZero() || s.facts.InstanceGone || isLeaving(pod) || stays(pod) {
+	if s.deadline.IsZero() || s.facts.InstanceGone || isLeaving(pod) || stays(pod) || c.strategy == v1alpha1.StrategyNever {
 		return c
 	}
 	lastCall := s.latest.Add(-c.grace)
@@ -107,21 +133,24 @@ func (s *scene) candidate(pod *corev1.Pod, ledger *ledger) *candidate {
 	return c
 }
 
-// inTurn orders pods: ordinary ones first, then those with the longest grace,
-// whose last call is the earliest, then by name.
+// inTurn orders pods: by rank, then those with the longest grace, whose last
+// call is the earliest, then by name.
 func inTurn(a, b *candidate) int {
-	if a.critical != b.critical {
-		if b.critical {
-			return -1
-		}
-		return 1
-	}
 	return cmp.Or(
+		cmp.Compare(a.rank, b.rank),
 		cmp.Compare(b.grace, a.grace),
 		cmp.Compare(a.pod.Namespace, b.pod.Namespace),
 		cmp.Compare(a.pod.Name, b.pod.Name),
 		cmp.Compare(a.pod.UID, b.pod.UID),
 	)
+}
+
+// canWait is 0 for pods whose last call has come, 1 for others.
+func (s *scene) canWait(c *candidate) int {
+	if s.pressed(c) {
+		return 0
+	}
+	return 1
 }
 
 func (s *scene) respects(c *candidate) bool {
@@ -174,9 +203,18 @@ func (s *scene) sooner(at time.Time, moments ...time.Time) time.Time {
 func (s *scene) moments(c *candidate, v Verdict) []time.Time {
 	switch v.Step {
 	case StepWaits:
-		return []time.Time{c.turn, c.lastCall, c.hold.until}
+		moments := []time.Time{c.turn, c.lastCall, c.hold.until}
+		for _, g := range s.gates {
+			moments = append(moments, g.Until)
+		}
+		if c.line != nil {
+			moments = append(moments, c.line.settled(), c.patience)
+		}
+		return moments
 	case StepEvict: // it may be refused
 		return []time.Time{c.lastCall}
+	case StepSurge: // it too
+		return []time.Time{c.turn, c.lastCall}
 	case StepLeaving:
 		return []time.Time{s.cutAt(c), stuckAt(c.pod)}
 	}
@@ -188,8 +226,8 @@ func (s *scene) moments(c *candidate, v Verdict) []time.Time {
 func (s *scene) judge(c *candidate) Verdict {
 	v := s.opinion(c)
 	v.Pod, v.LastCall, v.Reason = c.pod, c.lastCall, clip(v.Reason)
-	if !c.critical && s.isGoing(c, v) {
-		s.going++
+	if s.isGoing(c, v) {
+		s.going[c.rank]++
 	}
 	return v
 }
@@ -205,8 +243,10 @@ func (s *scene) opinion(c *candidate) Verdict {
 
 func (s *scene) isGoing(c *candidate, v Verdict) bool {
 	switch v.Step {
-	case StepEvict, StepDelete:
+	case StepEvict, StepDelete, StepSurge:
 		return true
+	case StepWaits:
+		return c.moving
 	case StepLeaving:
 		return s.now.Before(stuckAt(c.pod))
 	}

@@ -21,6 +21,9 @@ func date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + "
 // seconds writes a duration in whole seconds, as grace periods are given.
 func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int64(d/time.Second)) }
 
+// minutes writes a duration in whole minutes.
+func minutes(d time.Duration) string { return fmt.Sprintf("%d min", int64(d/time.Minute)) }
+
 // timing says what grace the pod gets and what that leaves.
 func (s *scene) timing(c *candidate, cut *int64) string {
 	switch {
@@ -42,6 +45,29 @@ func (s *scene) whenDeadline() string {
 		return "passed at " + clock(s.deadline)
 	}
 	return fmt.Sprintf("at %s is %s away", clock(s.deadline), seconds(left))
+}
+
+// byItsTurn ends the reason of a pod that waits for something of which nobody
+// knows when it ends.
+func (s *scene) byItsTurn(c *candidate) string {
+	if c.turn.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("; at %s at the latest", clock(c.turn))
+}
+
+// untilWhen says for how long something holds the pod that ends by itself at
+// until (zero: nobody knows when), and that its turn ends in any case.
+func (s *scene) untilWhen(c *candidate, until time.Time) string {
+	switch {
+	case !until.IsZero() && (c.turn.IsZero() || until.Before(c.turn)):
+		return "until " + date(until)
+	case c.turn.IsZero():
+		return s.withoutDeadline()
+	case c.turn.Before(c.lastCall):
+		return fmt.Sprintf("until %s, before its last call at %s: %s", clock(c.turn), clock(c.lastCall), c.chain())
+	}
+	return "until its last call at " + clock(c.lastCall)
 }
 
 // atTheLatest ends the reason of a pod that waits for a budget.

@@ -42,6 +42,16 @@ func NewInformer(lw cache.ListerWatcher, object runtime.Object, resync time.Dura
 	return cache.NewSharedIndexInformer(Persistent(lw), object, resync, indexers)
 }
 
+// ListFirst lists before it watches, which a cache of the API server answers at
+// once. To have the list come as the beginning of a watch would cost up to a
+// tenth of a second here: the API server then waits until its cache is known to
+// be as new as etcd (Kubernetes docs, "API concepts", streaming lists). What is
+// too new for the list is told of by the watch.
+type ListFirst struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported tells client-go to list first.
+func (ListFirst) IsWatchListSemanticsUnSupported() bool { return true }
+
 func repeat[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	for {
 		answer, err := request()

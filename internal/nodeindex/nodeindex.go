@@ -83,15 +83,3 @@ func Ready(node *corev1.Node) bool {
 	}
 	return false
 }
-
-// Slim drops, before a node is cached, what nothing here reads: images and
-// managed fields are most of its bytes.
-func Slim(object any) (any, error) {
-	if node, ok := object.(*corev1.Node); ok {
-		node.ManagedFields = nil
-		node.Status.Images = nil
-		node.Status.VolumesInUse = nil
-		node.Status.VolumesAttached = nil
-	}
-	return object, nil
-}

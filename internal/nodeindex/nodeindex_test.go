@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,25 +76,5 @@ func TestNodeByInstance(t *testing.T) {
 				t.Errorf("node %v, want %q", got, tc.want)
 			}
 		})
-	}
-}
-
-func TestSlimKeepsWhatIsRead(t *testing.T) {
-	full := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}},
-		Spec:       corev1.NodeSpec{ProviderID: "aws:///z/i-1", Unschedulable: true},
-		Status: corev1.NodeStatus{
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}},
-			Images:     []corev1.ContainerImage{{Names: []string{"big"}}},
-		},
-	}
-	want := full.DeepCopy()
-	want.ManagedFields, want.Status.Images = nil, nil
-	got, err := Slim(full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -5,13 +5,13 @@ package podwatch
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -28,13 +28,6 @@ type Watcher struct {
 	nodes map[string]*nodeWatch
 }
 
-// nodeWatch is the watch of one node.
-type nodeWatch struct {
-	informer cache.SharedIndexInformer
-	known    <-chan struct{} // closed once all pods are
-	stop     context.CancelFunc
-}
-
 // New returns a Watcher that calls changed, from any goroutine, whenever the
 // pods of a node that it watches may have changed.
 func New(kube kubernetes.Interface, changed func(node string)) *Watcher {
@@ -49,26 +42,13 @@ func (w *Watcher) Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, e
 	w.mu.Lock()
 	watched, ok := w.nodes[node]
 	if !ok {
-		begun, err := w.begin(ctx, node)
-		if err != nil {
-			w.mu.Unlock()
-			return nil, false, err
-		}
-		w.nodes[node], watched = begun, begun
+		watched = w.begin(ctx, node)
+		w.nodes[node] = watched
 	}
 	w.mu.Unlock()
 
-	if !watched.informer.HasSynced() {
-		return nil, false, nil
-	}
-	objects := watched.informer.GetStore().List()
-	pods := make([]*corev1.Pod, 0, len(objects))
-	for _, object := range objects {
-		if pod, ok := object.(*corev1.Pod); ok {
-			pods = append(pods, pod)
-		}
-	}
-	return pods, true, nil
+	pods, known := watched.list()
+	return pods, known, nil
 }
 
 // Await returns once the pods of a node that is watched are known, or ctx is
@@ -103,31 +83,14 @@ func (w *Watcher) Watched() int {
 	return len(w.nodes)
 }
 
-func (w *Watcher) begin(ctx context.Context, node string) (*nodeWatch, error) {
-	informer := listwatch.NewInformer(w.listWatch(node), &corev1.Pod{}, 0, cache.Indexers{})
-	if err := informer.SetTransform(slim); err != nil {
-		return nil, fmt.Errorf("watching pods of node %s: %w", node, err)
-	}
-	notify := func(any) { w.changed(node) }
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: notify, DeleteFunc: notify,
-		UpdateFunc: func(_, next any) { notify(next) },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("watching pods of node %s: %w", node, err)
-	}
-	known := registration.HasSyncedChecker().Done()
+func (w *Watcher) begin(ctx context.Context, node string) *nodeWatch {
 	ctx, stop := context.WithCancel(ctx)
-	go informer.RunWithContext(ctx)
-	go func() {
-		// An empty node yields no event, so the end of the list is one.
-		select {
-		case <-known:
-			w.changed(node)
-		case <-ctx.Done():
-		}
-	}()
-	return &nodeWatch{informer: informer, known: known, stop: stop}, nil
+	begun := &nodeWatch{changed: func() { w.changed(node) }, pods: map[types.UID]*corev1.Pod{}, known: make(chan struct{}), stop: stop}
+	// A reflector alone: an informer besides would hold a queue, a ring of 1,024
+	// places and five goroutines for each node.
+	reflector := cache.NewReflectorWithOptions(listwatch.Persistent(w.listWatch(node)), &corev1.Pod{}, begun, cache.ReflectorOptions{Name: "podwatch"})
+	go reflector.RunWithContext(ctx)
+	return begun
 }
 
 func (w *Watcher) listWatch(node string) cache.ListerWatcher {
@@ -143,24 +106,5 @@ func (w *Watcher) listWatch(node string) cache.ListerWatcher {
 			return pods.Watch(ctx, o)
 		},
 	}
-	return listFirst{lw}
-}
-
-// listFirst lists before it watches, which a cache of the API server answers at
-// once. To have the list come as the beginning of a watch would cost up to a
-// tenth of a second here: the API server then waits until its cache is known to
-// be as new as etcd (Kubernetes docs, "API concepts", streaming lists). A pod
-// that is too new for the list is told of by the watch.
-type listFirst struct{ *cache.ListWatch }
-
-// IsWatchListSemanticsUnSupported tells client-go to list first.
-func (listFirst) IsWatchListSemanticsUnSupported() bool { return true }
-
-// slim drops what planning does not read.
-func slim(object any) (any, error) {
-	if pod, ok := object.(*corev1.Pod); ok {
-		pod.ManagedFields = nil
-		pod.Spec.InitContainers = nil
-	}
-	return object, nil
+	return listwatch.ListFirst{ListWatch: lw}
 }

@@ -1,13 +1,11 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -17,62 +15,10 @@ import (
 // labelNodePool is Karpenter's label with the name of a node's NodePool.
 const labelNodePool = "karpenter.sh/nodepool"
 
-// question is what is asked of the policies, and what came of it so far.
-type question struct {
-	node       *corev1.Node
-	notice     v1alpha1.Notice
-	says       *v1alpha1.InterruptionPolicy // the policy that has the say
-	considered []Considered
-}
-
-// choice is the rule that rules.
-type choice struct {
-	policy, rule string
-	action       v1alpha1.Action
-	doNotDisrupt v1alpha1.DoNotDisrupt
-	window       *window
-	because      string
-}
-
 // check looks at one policy and says why it has no say, or has no objection.
 type check func(q *question, p *v1alpha1.InterruptionPolicy) (string, bool)
 
-// checksInOrder lists the checks; the first with an objection wins.
-func checksInOrder() []check {
-	return []check{
-		outranked,      // one of higher priority has the say
-		otherPool,      // its nodePools leave the node out
-		otherLabels,    // its matchLabels do
-		otherwiseBound, // its matchExpressions do
-		invalid,        // nobody should be governed by half a policy
-	}
-}
-
-// choose finds the rule that rules: of the policy that has the say the first
-// that is for the notice, else the built-in default.
-func (q *question) choose(policies []v1alpha1.InterruptionPolicy) choice {
-	var ranked []*v1alpha1.InterruptionPolicy
-	for i := range policies {
-		ranked = append(ranked, &policies[i])
-	}
-	slices.SortFunc(ranked, func(a, b *v1alpha1.InterruptionPolicy) int {
-		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), cmp.Compare(a.Name, b.Name))
-	})
-	var chosen *choice
-	for _, p := range ranked {
-		if objection, objects := q.objection(p); objects {
-			q.consider(p.Name, "", false, objection)
-			continue
-		}
-		q.says = p
-		chosen = q.ask(p)
-	}
-	if chosen != nil {
-		return *chosen
-	}
-	return q.fallBack()
-}
-
+// objection says why a policy has no say about the node.
 func (q *question) objection(p *v1alpha1.InterruptionPolicy) (string, bool) {
 	for _, object := range checksInOrder() {
 		if reason, objects := object(q, p); objects {
@@ -82,45 +28,16 @@ func (q *question) objection(p *v1alpha1.InterruptionPolicy) (string, bool) {
 	return "", false
 }
 
-// ask goes through the rules of the policy that has the say; nil if none is
-// for the notice.
-func (q *question) ask(p *v1alpha1.InterruptionPolicy) *choice {
-	for i, r := range p.Spec.Rules {
-		name := ruleName(i, r)
-		if !slices.Contains(r.Kinds, q.notice.Kind) && !slices.Contains(r.Kinds, "*") {
-			q.consider(p.Name, name, false, fmt.Sprintf("is for %s, not for %s", strings.Join(r.Kinds, ", "), q.notice.Kind))
-			continue
-		}
-		q.consider(p.Name, name, true, fmt.Sprintf("rules: it is the first of policy %s for %s", p.Name, q.notice.Kind))
-		chosen := &choice{
-			policy: p.Name, rule: name, action: r.Action, doNotDisrupt: r.DoNotDisrupt,
-			because: fmt.Sprintf("policy %s, %s, is for %s", p.Name, placed(i, r), q.notice.Kind),
-		}
-		if r.Window != nil {
-			w, _ := understand(*r.Window) // no problems: the policy is valid
-			chosen.window = &w
-		}
-		return chosen
+// checksInOrder lists the checks; the first with an objection wins.
+func checksInOrder() []check {
+	return []check{
+		outranked,      // one of higher priority has the say
+		otherPool,      // its nodePools leave the node out
+		otherGroup,     // its nodeGroups do
+		otherLabels,    // its matchLabels do
+		otherwiseBound, // its matchExpressions do
+		invalid,        // nobody should be governed by half a policy
 	}
-	return nil
-}
-
-// fallBack asks the built-in defaults, the last of which is for everything.
-func (q *question) fallBack() choice {
-	why := "no policy selects the node"
-	if q.says != nil {
-		why = fmt.Sprintf("policy %s has no rule for it", q.says.Name)
-	}
-	d := defaultFor(q.notice)
-	q.consider("", d.name, true, "rules: it is the built-in default, since "+why)
-	return choice{
-		rule: d.name, action: d.action,
-		because: fmt.Sprintf("built-in default for %s, since %s; %s", subject(q.notice), why, d.because),
-	}
-}
-
-func (q *question) consider(policy, rule string, rules bool, reason string) {
-	q.considered = append(q.considered, Considered{Policy: policy, Rule: rule, Rules: rules, Reason: reason})
 }
 
 func outranked(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
@@ -147,6 +64,24 @@ func otherPool(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
 		return fmt.Sprintf("does not select the node: it is for NodePools %s, and the node is of none", strings.Join(pools, ", ")), true
 	case !slices.Contains(pools, pool):
 		return fmt.Sprintf("does not select the node: it is for NodePools %s, and the node is of %s", strings.Join(pools, ", "), pool), true
+	}
+	return "", false
+}
+
+func otherGroup(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
+	groups := p.Spec.Nodes.NodeGroups
+	if len(groups) == 0 {
+		return "", false
+	}
+	if q.node == nil {
+		return unknownNode, true
+	}
+	group := NodeGroup(q.node)
+	switch {
+	case group == "":
+		return fmt.Sprintf("does not select the node: it is for node groups %s, and the node is of none", strings.Join(groups, ", ")), true
+	case !slices.Contains(groups, group):
+		return fmt.Sprintf("does not select the node: it is for node groups %s, and the node is of %s", strings.Join(groups, ", "), group), true
 	}
 	return "", false
 }
@@ -197,20 +132,4 @@ func invalid(_ *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
 		return "", false
 	}
 	return "is passed over, since it is not valid: " + strings.Join(problems, "; "), true
-}
-
-// ruleName is how a rule is reported: by its name, or by its place.
-func ruleName(i int, r v1alpha1.Rule) string {
-	if r.Name != "" {
-		return r.Name
-	}
-	return fmt.Sprintf("rule %d", i+1)
-}
-
-// placed is how a rule is found in the policy's text.
-func placed(i int, r v1alpha1.Rule) string {
-	if r.Name != "" {
-		return fmt.Sprintf("rule %d (%s)", i+1, r.Name)
-	}
-	return fmt.Sprintf("rule %d", i+1)
 }

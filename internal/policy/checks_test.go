@@ -18,7 +18,8 @@ func TestSelectionOfNodes(t *testing.T) {
 	expression := func(op metav1.LabelSelectorOperator, values ...string) v1alpha1.NodeSelector {
 		return v1alpha1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: op, Values: values}}}
 	}
-	const selects = "rules: it is the first of policy p for SpotInterruption"
+	groups := v1alpha1.NodeSelector{NodeGroups: []string{"db", "mq"}}
+	const selects = "has the say: it selects the node, and none that does has a priority above its 0"
 	for _, c := range []struct {
 		name  string
 		nodes v1alpha1.NodeSelector
@@ -31,6 +32,12 @@ func TestSelectionOfNodes(t *testing.T) {
 		{"a node of another pool", kafka, ofPool("web"), "does not select the node: it is for NodePools kafka, zookeeper, and the node is of web"},
 		{"a node of no pool", kafka, node(nil), "does not select the node: it is for NodePools kafka, zookeeper, and the node is of none"},
 		{"a pool of a node that is not there", kafka, nil, "does not select the node: it asks for labels, and the node is not in the cluster to show any"},
+		{"a node of a node group of EKS", groups, node(map[string]string{"eks.amazonaws.com/nodegroup": "mq"}), selects},
+		{"Lifeboat's own node group comes first", groups, node(map[string]string{"eks.amazonaws.com/nodegroup": "mq", "lifeboat.dev/nodegroup": "web"}), "does not select the node: it is for node groups db, mq, and the node is of web"},
+		{"a node of an instance group of kOps", groups, node(map[string]string{"kops.k8s.io/instancegroup": "db"}), selects},
+		{"a node of a node group of eksctl", groups, node(map[string]string{"alpha.eksctl.io/nodegroup-name": "db"}), selects},
+		{"a node of no node group", groups, ofPool("db"), "does not select the node: it is for node groups db, mq, and the node is of none"},
+		{"a node group of a node that is not there", groups, nil, "does not select the node: it asks for labels, and the node is not in the cluster to show any"},
 		{"a node with the labels", tier, node(map[string]string{"tier": "db", "zone": "a"}), selects},
 		{"a node with another value", tier, node(map[string]string{"tier": "db", "zone": "b"}), "does not select the node: it asks for label zone=a, and the node has zone=b"},
 		{"a node without the label", tier, node(map[string]string{"zone": "a"}), "does not select the node: it asks for label tier=db, which the node lacks"},
@@ -69,6 +76,7 @@ func TestConsideredTellsTheWholeStory(t *testing.T) {
 			named("careful", 10,
 				on(v1alpha1.ActionNotify, notice.KindRebalanceRecommendation),
 				v1alpha1.Rule{Name: "reclaims", Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionDrain},
+				on(v1alpha1.ActionIgnore, "*"),
 			),
 		},
 	}
@@ -76,11 +84,14 @@ func TestConsideredTellsTheWholeStory(t *testing.T) {
 	want := []policy.Considered{
 		{Policy: "kafka", Reason: "does not select the node: it is for NodePools kafka, and the node is of web"},
 		{Policy: "broken", Reason: `is passed over, since it is not valid: rule 1: unknown kind "SpotInteruption": write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, or "*" for all`},
+		{Policy: "careful", Reason: "has the say: it selects the node, and none that does has a priority above its 10"},
 		{Policy: "careful", Rule: "rule 1", Reason: "is for RebalanceRecommendation, not for SpotInterruption"},
 		{Policy: "careful", Rule: "reclaims", Rules: true, Reason: "rules: it is the first of policy careful for SpotInterruption"},
+		{Policy: "careful", Rule: "rule 3", Reason: "is not asked: rule 2 (reclaims) comes before it"},
 		{Policy: "twin", Reason: "is not asked: policy careful has the same priority 10 and sorts first"},
 		{Policy: "everyone-else", Reason: "is not asked: policy careful has priority 10, above its 1"},
 		{Policy: "everyone", Reason: "is not asked: policy careful has priority 10, above its 0"},
+		{Rule: "SpotInterruption", Reason: "is not asked: a rule of policy careful rules, and this is the built-in default"},
 	}
 	if diff := cmp.Diff(want, d.Considered); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -96,6 +107,7 @@ func TestConsideredEndsWithTheDefaultWhereItRules(t *testing.T) {
 		Policies: []v1alpha1.InterruptionPolicy{named("hints", 0, on(v1alpha1.ActionCordon, notice.KindRebalanceRecommendation))},
 	})
 	want := []policy.Considered{
+		{Policy: "hints", Reason: "has the say: it selects the node, and none that does has a priority above its 0"},
 		{Policy: "hints", Rule: "rule 1", Reason: "is for RebalanceRecommendation, not for SpotInterruption"},
 		{Rule: "SpotInterruption", Rules: true, Reason: "rules: it is the built-in default, since policy hints has no rule for it"},
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -100,22 +101,50 @@ func Decide(f Facts) (Decision, bool) {
 	if !ok {
 		return withdrawn(f)
 	}
-	d := Decision{
-		Notice:       ruling,
-		Deadline:     harden(ruling, notice.Deadline(notices, time.Time{}), f.Now),
-		InstanceGone: notice.InstanceGone(notices, time.Time{}),
-	}
 	q := &question{node: f.Node, notice: ruling}
 	chosen := q.choose(f.Policies)
-	d.Considered = q.considered
+	d := Decision{
+		Notice: ruling, About: about(ruling), InstanceGone: notice.InstanceGone(notices, time.Time{}),
+		DoNotDisrupt: cmp.Or(chosen.doNotDisrupt, v1alpha1.DoNotDisruptUntilLastCall),
+		Considered:   q.considered,
+	}
 	d.Action, d.Policy, d.Rule = chosen.action, chosen.policy, chosen.rule
-	d.DoNotDisrupt = cmp.Or(chosen.doNotDisrupt, v1alpha1.DoNotDisruptUntilLastCall)
+	d.moves(chosen)
+	d.governedBy(q.says)
 
-	start := begin(chosen.window, d.Deadline, f.Now)
-	d.NotBefore = start.notBefore
+	deadline := due(chosen.action, notice.Deadline(notices, time.Time{}), f.Begun)
+	starts := chosen.begin(deadline, f.Now)
+	d.NotBefore = starts.notBefore
+	d.Deadline = harden(ruling, deadline, starts, f.Now)
 	d.Until = riskOver(d)
-	d.Message = fmt.Sprintf("%s: %s%s", chosen.action, chosen.because, start.because)
+
+	agreed := chosen.consent(f, d)
+	d.AwaitsApproval, d.ProceedsAt = agreed.awaited, agreed.proceedsAt
+	d.Message = chosen.message(agreed, starts)
 	return d, true
+}
+
+// moves fills in how pods are moved, where they are.
+func (d *Decision) moves(c choice) {
+	if c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate {
+		return
+	}
+	d.Strategy = cmp.Or(c.strategy, v1alpha1.StrategyEvict)
+	d.Replacement = cmp.Or(c.replacement, v1alpha1.ReplacementNone)
+}
+
+// governedBy fills in what holds whichever of the policy's rules rules, and
+// where none does.
+func (d *Decision) governedBy(p *v1alpha1.InterruptionPolicy) {
+	d.Terminations = v1alpha1.Terminations{MaxConcurrent: intstr.FromString(terminationShare)}
+	if p == nil {
+		return
+	}
+	d.Governor = p.Name
+	d.Workloads, d.Budget, d.Hooks, d.Notifications = p.Spec.Workloads, p.Spec.Budget, p.Spec.Hooks, p.Spec.Notifications
+	if p.Spec.Terminations != nil {
+		d.Terminations = *p.Spec.Terminations
+	}
 }
 
 // withdrawn is the decision where no notice counts, if there were any.
@@ -125,18 +154,22 @@ func withdrawn(f Facts) (Decision, bool) {
 		return Decision{}, false
 	}
 	last := standing[len(standing)-1]
-	return Decision{
+	q := &question{node: f.Node, notice: last}
+	q.choose(f.Policies)
+	d := Decision{
 		Decision: v1alpha1.Decision{
 			Action:  v1alpha1.ActionIgnore,
 			Message: fmt.Sprintf("%s: AWS has taken back %s", v1alpha1.ActionIgnore, subject(last)),
 		},
 		Notice: last, Withdrawn: true,
-	}, true
+	}
+	d.governedBy(q.says) // whose people want to be told
+	return d, true
 }
 
 // counting returns the notices received after since that were not dealt with.
-// One that says the
-// instance is already going has a deadline even if it names none: now.
+// One that says the instance is already going has a deadline even if it names
+// none: now.
 func counting(f Facts) []v1alpha1.Notice {
 	var counting []v1alpha1.Notice
 	for _, n := range notice.Unanswered(f.Notices, f.Answered) {

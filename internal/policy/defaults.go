@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -18,22 +20,24 @@ const atRiskFor = time.Hour
 // fallback is a built-in rule, for where no policy has one.
 type fallback struct {
 	name    string
-	matches func(v1alpha1.Notice) bool
+	matches matcher
 	action  v1alpha1.Action
-	because string // ends a sentence that begins with the action
+	// replaces says that capacity is brought up before the drain.
+	replaces bool
+	because  string // ends a sentence that begins with the action
 }
 
-// defaultFor returns the built-in rule for a notice: of these the first that
-// matches.
-func defaultFor(n v1alpha1.Notice) fallback {
+// defaultFor returns the built-in rule for a notice about a node, which is nil
+// where there is none: of these the first that matches.
+func defaultFor(n v1alpha1.Notice, node *corev1.Node) fallback {
 	for _, d := range []fallback{
 		{ // two minutes, which nobody can move
 			name: notice.KindSpotInterruption, matches: ofKind(notice.KindSpotInterruption),
-			action: v1alpha1.ActionDrain, because: "EC2 takes the instance back",
+			action: v1alpha1.ActionDrain, replaces: true, because: "EC2 takes the instance back",
 		},
 		{ // as little time, as hard
 			name: notice.KindCapacityReservationInterruption, matches: ofKind(notice.KindCapacityReservationInterruption),
-			action: v1alpha1.ActionDrain, because: "EC2 takes the capacity back that the instance was lent",
+			action: v1alpha1.ActionDrain, replaces: true, because: "EC2 takes the capacity back that the instance was lent",
 		},
 		{
 			name: notice.KindCapacityBlockExpiration, matches: ofKind(notice.KindCapacityBlockExpiration),
@@ -41,7 +45,7 @@ func defaultFor(n v1alpha1.Notice) fallback {
 		},
 		{ // the group waits for its hook
 			name: notice.KindAutoScalingTermination, matches: ofKind(notice.KindAutoScalingTermination),
-			action: v1alpha1.ActionDrain, because: "its Auto Scaling group terminates the instance",
+			action: v1alpha1.ActionDrain, replaces: true, because: "its Auto Scaling group terminates the instance",
 		},
 		{ // the pods live through it
 			name: notice.KindScheduledChange + " (maintain)", matches: onlyMaintained,
@@ -49,11 +53,15 @@ func defaultFor(n v1alpha1.Notice) fallback {
 		},
 		{ // stop, retirement, reboot
 			name: notice.KindScheduledChange, matches: disturbs,
-			action: v1alpha1.ActionDrain, because: "AWS has planned it",
+			action: v1alpha1.ActionDrain, replaces: n.InstanceAction != notice.ActionReboot, because: "AWS has planned it",
 		},
-		{ // a share of a pool at a time would have to be replaced; see docs/limits.md
+		{ // a share of the pool at a time
+			name: notice.KindInstanceStatus, matches: ofKind(notice.KindInstanceStatus).and(node != nil && Pool(node) != ""),
+			action: v1alpha1.ActionTerminate, because: "the instance fails its status checks, and its pool replaces it",
+		},
+		{ // there it would only be gone
 			name: notice.KindInstanceStatus, matches: ofKind(notice.KindInstanceStatus),
-			action: v1alpha1.ActionNotify, because: "what fails its checks may recover, and a whole zone may seem to fail them",
+			action: v1alpha1.ActionNotify, because: "the node is of no pool, so that nobody would replace it",
 		},
 		{ // most such hints come to nothing
 			name: notice.KindRebalanceRecommendation, matches: ofKind(notice.KindRebalanceRecommendation),
@@ -75,8 +83,16 @@ func defaultFor(n v1alpha1.Notice) fallback {
 	return fallback{name: "Unknown", action: v1alpha1.ActionNotify, because: "this release does not know what it means"}
 }
 
-func ofKind(kind string) func(v1alpha1.Notice) bool {
+// matcher reports whether a built-in rule is for a notice.
+type matcher func(v1alpha1.Notice) bool
+
+func ofKind(kind string) matcher {
 	return func(n v1alpha1.Notice) bool { return n.Kind == kind }
+}
+
+// and narrows it by what is known already.
+func (m matcher) and(holds bool) matcher {
+	return func(n v1alpha1.Notice) bool { return holds && m(n) }
 }
 
 // onlyMaintained reports whether a scheduled change costs the instance no more

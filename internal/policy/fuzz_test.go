@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -17,13 +19,16 @@ import (
 // FuzzDecide: whatever stands in policies and notices, a decision is made, it
 // is made the same way twice, and it keeps its promises.
 func FuzzDecide(f *testing.F) {
-	f.Add("0 2 * * *", "Europe/Berlin", int64(2*time.Hour), notice.KindRebalanceRecommendation, "", "Drain", int64(3600), true, "tier", "In", "db")
-	f.Add("30 2 29 2 *", "America/New_York", int64(time.Minute), notice.KindSpotInterruption, "", "Cordon", int64(120), false, "tier", "Exists", "")
-	f.Add("TZ=0", "Local", int64(-1), notice.KindInstanceStateChange, "stopped", "", int64(-5), false, "", "", "")
-	f.Add("TZ=UTC\t0 2 * *", "../etc", int64(1)<<62, "*", "stopping", "Ignore", int64(1)<<40, true, "a b", "NotIn", "c d")
-	f.Add("*/7 1-3 1,15 JAN-DEC ?", "UTC", int64(168*time.Hour), "SolarFlare", "running", "Notify", int64(0), true, "x", "DoesNotExist", "y")
-	f.Fuzz(func(t *testing.T, schedule, zone string, duration int64, kind, state, action string, dueIn int64, soft bool, key, operator, value string) {
-		n := build("n", kind, func(n *v1alpha1.Notice) { n.InstanceState = state })
+	f.Add("0 2 * * *", "Europe/Berlin", int64(2*time.Hour), notice.KindRebalanceRecommendation, "", "Drain", int64(3600), true, "tier", "In", "db", "*-stop", int64(24*time.Hour), "Required", "Proceed")
+	f.Add("30 2 29 2 *", "America/New_York", int64(time.Minute), notice.KindSpotInterruption, "", "Cordon", int64(120), false, "tier", "Exists", "", "", int64(0), "None", "")
+	f.Add("TZ=0", "Local", int64(-1), notice.KindInstanceStateChange, "stopped", "", int64(-5), false, "", "", "", "**", int64(-1), "Required", "Wait")
+	f.Add("TZ=UTC\t0 2 * *", "../etc", int64(1)<<62, "*", "stopping", "Ignore", int64(1)<<40, true, "a b", "NotIn", "c d", "*a*", int64(1)<<62, "Maybe", "Maybe")
+	f.Add("*/7 1-3 1,15 JAN-DEC ?", "UTC", int64(168*time.Hour), "SolarFlare", "running", "Notify", int64(0), true, "x", "DoesNotExist", "y", "SOLAR*", int64(time.Minute), "", "")
+	f.Add("0 2 * * *", "", int64(time.Hour), notice.KindScheduledChange, "", "Terminate", int64(7200), true, "tier", "Exists", "", "", int64(time.Hour), "Required", "Wait")
+	f.Fuzz(func(t *testing.T, schedule, zone string, duration int64, kind, state, action string, dueIn int64, soft bool, key, operator, value, code string, notBefore int64, approval, unanswered string) {
+		n := build("n", kind, func(n *v1alpha1.Notice) {
+			n.InstanceState, n.InstanceAction, n.EventTypeCode = state, notice.ActionStop, value
+		})
 		if dueIn != 0 {
 			typ := v1alpha1.DeadlineHard
 			if soft {
@@ -31,15 +36,23 @@ func FuzzDecide(f *testing.F) {
 			}
 			due(noon.Add(time.Duration(dueIn%1e9)*time.Second), typ)(&n)
 		}
-		rule := v1alpha1.Rule{Kinds: []string{"*"}, Action: v1alpha1.Action(action), Window: &v1alpha1.Window{Schedule: schedule, Duration: metav1.Duration{Duration: time.Duration(duration)}, TimeZone: zone}}
-		p := selecting(named("p", 0, rule), v1alpha1.NodeSelector{
+		rule := v1alpha1.Rule{
+			Kinds: []string{"*"}, Action: v1alpha1.Action(action), Approval: v1alpha1.Approval(approval), IfUnanswered: v1alpha1.Unanswered(unanswered),
+			Window: &v1alpha1.Window{Schedule: schedule, Duration: metav1.Duration{Duration: time.Duration(duration)}, TimeZone: zone},
+		}
+		if notBefore != 0 {
+			rule.NotBefore = after(time.Duration(notBefore))
+		}
+		coded := rule
+		coded.EventTypeCodes = []string{code}
+		p := selecting(named("p", 0, coded, rule), v1alpha1.NodeSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOperator(operator), Values: strings.Fields(value)}},
 			MatchLabels:      map[string]string{key: value},
 		})
 		everywhere := named("q", -1, rule, v1alpha1.Rule{})
 		facts := policy.Facts{
 			Now: noon, Notices: []v1alpha1.Notice{n, rebalance()}, Node: node(map[string]string{key: value}),
-			Policies: []v1alpha1.InterruptionPolicy{p, everywhere, {}},
+			Policies: []v1alpha1.InterruptionPolicy{p, everywhere, {}}, Approval: say(code, noon),
 		}
 		d, ok := policy.Decide(facts)
 		again, _ := policy.Decide(facts)
@@ -59,6 +72,20 @@ func keepsPromises(t *testing.T, f policy.Facts, d policy.Decision) {
 		if d.Deadline != nil && (d.Deadline.Type == v1alpha1.DeadlineHard || !d.NotBefore.Before(d.Deadline.Time.Time)) {
 			t.Errorf("not before %s, with a deadline %s", d.NotBefore, d.Deadline.Time)
 		}
+	}
+	switch {
+	case d.AwaitsApproval && !d.ProceedsAt.IsZero() && !d.ProceedsAt.After(f.Now):
+		t.Errorf("it waits for approval, and would have gone ahead at %s", d.ProceedsAt)
+	case !d.AwaitsApproval && !d.ProceedsAt.IsZero():
+		t.Errorf("it waits for nobody, and goes ahead at %s", d.ProceedsAt)
+	case d.AwaitsApproval && !strings.Contains(d.Message, "`lifeboat approve "):
+		t.Errorf("it does not say how to approve: %s", d.Message)
+	case d.Policy != "" && d.Policy != d.Governor:
+		t.Errorf("policy %q rules, and %q governs", d.Policy, d.Governor)
+	case (d.Strategy != "") != (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate):
+		t.Errorf("%s with strategy %q", d.Action, d.Strategy)
+	case !strings.HasPrefix(d.Message, string(d.Action)+": "):
+		t.Errorf("%s: %s", d.Action, d.Message)
 	}
 	rules := 0
 	for _, c := range d.Considered {
@@ -87,6 +114,12 @@ func FuzzValidate(f *testing.F) {
 		rule := on(v1alpha1.ActionCordon, "*")
 		rule.Window = &v1alpha1.Window{Schedule: schedule, Duration: metav1.Duration{Duration: time.Duration(duration)}, TimeZone: zone}
 		p := named("p", 0, rule)
+		p.Spec.Workloads = []v1alpha1.Workload{{Namespaces: []string{zone}, Order: v1alpha1.OrderLast}}
+		p.Spec.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromString(schedule)}
+		p.Spec.Hooks = []v1alpha1.Hook{{Name: zone, When: v1alpha1.HookAfterDrain, Retries: int32(duration), Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: []byte(schedule)}}}}
+		p.Spec.Notifications = []v1alpha1.Notification{{Name: zone, On: []string{schedule}, Webhook: v1alpha1.Webhook{URL: zone, Body: schedule, Headers: map[string]string{zone: schedule}}}}
+		policy.Validate(p.Spec) // takes everything
+		p.Spec.Workloads, p.Spec.Budget, p.Spec.Hooks, p.Spec.Notifications = nil, nil, nil, nil
 		problems := policy.Validate(p.Spec)
 		d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{rebalance()}, Policies: []v1alpha1.InterruptionPolicy{p}})
 		if valid := len(problems) == 0; valid != (d.Policy == "p") {

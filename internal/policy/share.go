@@ -7,6 +7,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
+// Lead is how long before a soft deadline it counts as hard, and what is planned
+// for it begins where a policy does not say otherwise.
+const Lead = lead
+
+// terminationShare is the part of a pool that is terminated at the same time
+// where a policy does not say: a whole zone may seem to fail its checks.
+const terminationShare = "20%"
+
 // nodeGroupLabels name the group of a node, the first that is there: Lifeboat's
 // own, that of EKS managed node groups, of eksctl, and of kOps' instance groups.
 func nodeGroupLabels() []string {

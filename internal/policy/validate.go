@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -12,68 +13,131 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
+// Bounds of notBefore; the CRD has the same.
+const (
+	shortestNotBefore = time.Minute
+	longestNotBefore  = 365 * 24 * time.Hour
+)
+
 // Validate returns what is wrong with a policy, each problem a sentence that
-// says what to write; none if it can be put in force. It finds what the CRD's
-// own rules cannot see, such as kinds that this release does not know, and what
-// they do see again, for policies that were stored before there were any.
+// says where it is and what to write; none if it can be put in force. It finds
+// what the CRD's own rules cannot see, such as kinds that this release does not
+// know, and what they do see again, for policies that were stored before there
+// were any.
 func Validate(spec v1alpha1.InterruptionPolicySpec) []string {
-	problems := checkNodes(spec.Nodes)
+	found := checkNodes(spec.Nodes)
 	if len(spec.Rules) == 0 {
-		problems = append(problems, "it has no rules: write at least one, or delete the policy")
+		found.add(noRules)
 	}
 	for i, r := range spec.Rules {
-		for _, problem := range checkRule(r) {
-			problems = append(problems, fmt.Sprintf("%s: %s", placed(i, r), problem))
-		}
+		found.at(placed(i, r), checkRule(r))
 	}
-	return problems
+	found = append(found, checkConduct(spec)...)
+	return found
 }
 
-func checkNodes(nodes v1alpha1.NodeSelector) []string {
-	var problems []string
+func checkNodes(nodes v1alpha1.NodeSelector) problems {
+	var found problems
 	if slices.Contains(nodes.NodePools, "") {
-		problems = append(problems, "nodes.nodePools has an empty name: write the name of a Karpenter NodePool, or remove the entry")
+		found.add(nodesEmptyPool)
+	}
+	if slices.Contains(nodes.NodeGroups, "") {
+		found.add(nodesEmptyGroup)
 	}
 	if _, err := labels.ValidatedSelectorFromSet(nodes.MatchLabels); err != nil {
-		problems = append(problems, fmt.Sprintf("nodes.matchLabels: %v", err))
+		found.add(nodesLabels, err)
 	}
 	for i, e := range nodes.MatchExpressions {
 		one := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{e}}
 		if _, err := metav1.LabelSelectorAsSelector(one); err != nil {
-			problems = append(problems, fmt.Sprintf("nodes.matchExpressions[%d]: %v; write operator In or NotIn with values, or Exists or DoesNotExist without", i, err))
+			found.add(nodesExpressions, i, err)
 		}
 	}
-	return problems
+	return found
 }
 
-func checkRule(r v1alpha1.Rule) []string {
-	var problems []string
+func checkRule(r v1alpha1.Rule) problems {
+	var found problems
 	if len(r.Kinds) == 0 {
-		problems = append(problems, fmt.Sprintf("it has no kinds: write %s", knownKinds()))
+		found.add(noKinds, knownKinds())
 	}
 	for _, kind := range r.Kinds {
 		if kind != "*" && !slices.Contains(notice.Kinds(), kind) {
-			problems = append(problems, fmt.Sprintf("unknown kind %q: write %s", kind, knownKinds()))
+			found.add(unknownKind, kind, knownKinds())
 		}
 	}
-	actions := []v1alpha1.Action{v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon, v1alpha1.ActionDrain}
-	if !slices.Contains(actions, r.Action) {
-		problems = append(problems, fmt.Sprintf("unknown action %q: write Ignore, Notify, Cordon or Drain", r.Action))
+	if slices.Contains(r.EventTypeCodes, "") {
+		found.add(emptyCode)
 	}
-	worths := []v1alpha1.DoNotDisrupt{"", v1alpha1.DoNotDisruptRespect, v1alpha1.DoNotDisruptUntilLastCall, v1alpha1.DoNotDisruptIgnore}
-	if !slices.Contains(worths, r.DoNotDisrupt) {
-		problems = append(problems, fmt.Sprintf("unknown doNotDisrupt %q: write Respect, UntilLastCall or Ignore", r.DoNotDisrupt))
+	found = append(found, checkWords(r)...)
+	found = append(found, checkSense(r)...)
+	if d := r.NotBefore; d != nil && (d.Duration < shortestNotBefore || d.Duration > longestNotBefore) {
+		found.add(notBeforeRange)
 	}
-	if r.Window == nil {
-		return problems
+	if r.Window != nil {
+		_, wrong := understand(*r.Window)
+		found.at("window", wrong)
 	}
-	if r.Action == v1alpha1.ActionIgnore || r.Action == v1alpha1.ActionNotify {
-		problems = append(problems, fmt.Sprintf("a window makes no sense with action %s: remove it, or write Cordon or Drain", r.Action))
+	return found
+}
+
+// checkWords finds words that this release does not know.
+func checkWords(r v1alpha1.Rule) problems {
+	var found problems
+	among(&found, r.Action, unknownAction,
+		v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon, v1alpha1.ActionDrain, v1alpha1.ActionTerminate)
+	among(&found, r.Approval, unknownApproval, "", v1alpha1.ApprovalRequired, v1alpha1.ApprovalNone)
+	among(&found, r.IfUnanswered, unknownUnanswered, "", v1alpha1.UnansweredWait, v1alpha1.UnansweredProceed)
+	among(&found, r.DoNotDisrupt, unknownWorth,
+		"", v1alpha1.DoNotDisruptRespect, v1alpha1.DoNotDisruptUntilLastCall, v1alpha1.DoNotDisruptIgnore)
+	among(&found, r.Strategy, unknownStrategy, "", v1alpha1.StrategyEvict, v1alpha1.StrategySurge)
+	among(&found, r.Replacement, unknownReplace, "", v1alpha1.ReplacementBefore, v1alpha1.ReplacementNone)
+	return found
+}
+
+// among finds a word that is none of those that are known.
+func among[T ~string](found *problems, word T, f form, known ...T) {
+	if !slices.Contains(known, word) {
+		found.add(f, word)
 	}
-	_, wrong := understand(*r.Window)
-	return append(problems, wrong...)
+}
+
+// checkSense finds what means nothing beside the rest of the rule.
+func checkSense(r v1alpha1.Rule) problems {
+	var found problems
+	moves := r.Action == v1alpha1.ActionDrain || r.Action == v1alpha1.ActionTerminate
+	begins := moves || r.Action == v1alpha1.ActionCordon
+	requires := r.Approval == v1alpha1.ApprovalRequired
+	for _, c := range []struct {
+		field string
+		given bool
+		sense bool
+		form  form
+	}{
+		{"window", r.Window != nil, begins, noSenseBegin},
+		{"notBefore", r.NotBefore != nil, begins, noSenseBegin},
+		{"approval", requires, begins, noSenseBegin},
+		{"strategy", r.Strategy != "", moves, noSenseMove},
+		{"replacement", r.Replacement != "", moves, noSenseMove},
+	} {
+		if c.given && !c.sense {
+			found.add(c.form, c.field)
+		}
+	}
+	if r.IfUnanswered != "" && !requires {
+		found.add(noSenseUnanswered)
+	}
+	return found
 }
 
 func knownKinds() string {
 	return strings.Join(notice.Kinds(), ", ") + `, or "*" for all`
+}
+
+// entry is the path to an entry of a list: by its name, or by its place.
+func entry(list string, i int, name string) string {
+	if name != "" {
+		return fmt.Sprintf("%s[%s]", list, name)
+	}
+	return fmt.Sprintf("%s[%d]", list, i)
 }

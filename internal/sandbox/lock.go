@@ -48,7 +48,11 @@ func takeLock(ctx context.Context, dir string) (*lock, error) {
 }
 
 func tryLock(dir string, how int) (*lock, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	err := os.MkdirAll(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrRunning // another that is going has removed a parent in between
+	}
+	if err != nil {
 		return nil, fmt.Errorf("making the sandbox's directory: %w", err)
 	}
 	path := filepath.Join(dir, lockFile)

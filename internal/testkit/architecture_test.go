@@ -78,11 +78,11 @@ var floors = [][]string{
 	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/ec2", "internal/intake/autoscaling", "internal/drill", "internal/probe"},
 	{"internal/intake/poll/polltest"},
 	{"internal/intake/poll"},
-	{"internal/intake", "internal/action", "internal/podwatch", "internal/nodeindex", "internal/wiring", "internal/forecast"},
+	{"internal/intake", "internal/action", "internal/errand", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/nodeindex", "internal/wiring", "internal/forecast"},
 	{"internal/policy", "internal/drain", "internal/readiness"},
 	{"internal/wiring/template"},
 	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/chart"},
-	{"internal/notice"},
+	{"internal/notice", "internal/hook", "internal/cloud"},
 	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/finding", "charts/", "scenarios"},
 }
 
@@ -127,7 +127,7 @@ var rules = []struct {
 	reason                      string
 }{
 	{
-		packages:  `^internal/(notice|policy|drain|finding)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
+		packages:  `^internal/(notice|hook|policy|drain|finding)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
 		reason:    "what decides is pure: it is told the world and the time, and reads neither",
 	},
@@ -137,12 +137,12 @@ var rules = []struct {
 		reason: "others vendor the API alone",
 	},
 	{
-		packages:  `^(internal/(controller|action|podwatch|listwatch|nodeindex|notice|policy|drain)|api)`,
+		packages:  `^(internal/(controller|action|errand|hook|podwatch|ownerwatch|listwatch|nodeindex|notice|policy|drain)|internal/cloud$|api)`,
 		forbidden: `aws-sdk-go`,
 		reason:    "the core does not know which cloud it is on",
 	},
 	{
-		packages:  `^internal/(intake|policy|drain|notice|action|controller|podwatch|listwatch|nodeindex|app)|^cmd/lifeboatd`,
+		packages:  `^internal/(intake|policy|drain|notice|hook|action|errand|cloud|controller|podwatch|ownerwatch|listwatch|nodeindex|app)|^cmd/lifeboatd`,
 		forbidden: `lifeboat/internal/(awsemu|sandbox|cli|testkit)`,
 		reason:    "what runs in clusters carries nothing of the sandbox",
 	},

@@ -47,7 +47,7 @@ func (p *pass) toAsk() []drain.Verdict {
 	var verdicts []drain.Verdict
 	for _, v := range p.plan.Verdicts {
 		switch {
-		case v.Step != drain.StepEvict && v.Step != drain.StepDelete:
+		case v.Step != drain.StepEvict && v.Step != drain.StepDelete && v.Step != drain.StepSurge:
 		case p.facts.askedLately(v.Pod.UID):
 			p.outcome.sooner(p.facts.now.Add(askedAgain))
 		default:
@@ -74,8 +74,11 @@ func lately(left v1alpha1.PodLeft, now time.Time) bool {
 
 // ask makes the one request that the verdict says.
 func (p *pass) ask(ctx context.Context, v drain.Verdict) (action.Answer, error) {
-	if v.Step == drain.StepDelete {
+	switch v.Step {
+	case drain.StepDelete:
 		return action.Delete(ctx, p.Client, v.Pod, v.GraceSeconds)
+	case drain.StepSurge:
+		return action.Surge(ctx, p.Client, v.Pod, p.facts.now)
 	}
 	return action.Evict(ctx, p.Client, v.Pod, v.GraceSeconds)
 }

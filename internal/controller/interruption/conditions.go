@@ -10,6 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
 // conditions says in the manner of the Kubernetes conventions how far it has
@@ -18,9 +19,14 @@ func (r *report) conditions(o outcome) {
 	d := r.seen.decision
 	r.condition(v1alpha1.ConditionAccepted, true, v1alpha1.ReasonDecided, d.Message)
 	r.marked(o)
-	if d.Action == v1alpha1.ActionDrain {
+	switch {
+	case !drains(d.Action):
+	case o.marked != "":
 		r.drained(o)
+	case !meta.IsStatusConditionTrue(r.after.Status.Conditions, v1alpha1.ConditionCordoned): // it has not begun
+		meta.RemoveStatusCondition(&r.after.Status.Conditions, v1alpha1.ConditionDrained)
 	}
+	r.staged(o)
 	reason, message := v1alpha1.ReasonPodsLeft, o.waits
 	switch {
 	case o.completed:
@@ -41,13 +47,56 @@ func (r *report) marked(o outcome) {
 		r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "nothing keeps pods off the node any more")
 	case o.marked == action.MarkDoomed:
 		if r.condition(v1alpha1.ConditionCordoned, true, v1alpha1.ReasonCordoned, "no new pods are scheduled to the node") {
-			r.happen(v1alpha1.ReasonCordoned, "the node takes no new pods and is out of external load balancers")
+			r.happenAt(o.markedAt, v1alpha1.ReasonCordoned, "the node takes no new pods and is out of external load balancers")
 		}
 	case o.marked == action.MarkAtRisk:
 		if r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes") {
 			r.happen(v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes; its pods stay")
 		}
 	}
+}
+
+// staged notes that a record begins to wait for a person, or for its turn.
+func (r *report) staged(o outcome) {
+	if o.stage == "" || r.before.Status.Phase == o.stage {
+		return
+	}
+	reason := v1alpha1.ReasonQueued
+	if o.stage == v1alpha1.PhaseAwaitingApproval {
+		reason = v1alpha1.ReasonAwaitingApproval
+	}
+	r.happen(reason, o.waits)
+}
+
+// said notes what people have said: that they approve, or that they hold it.
+func (r *report) said(f *facts, d policy.Decision) {
+	say, held := f.in.Spec.Approval, f.holds()
+	switch {
+	case d.AwaitsApproval:
+		r.condition(v1alpha1.ConditionApproved, false, v1alpha1.ReasonAwaitingApproval, "nobody has approved it yet")
+	case say != nil && say.About == d.About && say.Time.After(sinceOf(&f.was)):
+		if r.condition(v1alpha1.ConditionApproved, true, v1alpha1.ReasonApproved, "approved by "+spoken(say)) {
+			r.happen(v1alpha1.ReasonApproved, "approved by "+spoken(say))
+		}
+	}
+	was := meta.IsStatusConditionTrue(f.was.Conditions, v1alpha1.ConditionOnHold)
+	switch {
+	case held != nil:
+		if text := "held by " + spoken(held); r.condition(v1alpha1.ConditionOnHold, true, v1alpha1.ReasonOnHold, text) {
+			r.happen(v1alpha1.ReasonOnHold, text)
+		}
+	case was:
+		r.condition(v1alpha1.ConditionOnHold, false, v1alpha1.ReasonReleased, "nobody holds it any more")
+		r.happen(v1alpha1.ReasonReleased, "nobody holds it any more")
+	}
+}
+
+// spoken is who said something, and why.
+func spoken(say *v1alpha1.Say) string {
+	if say.Note == "" {
+		return say.By
+	}
+	return say.By + ": " + say.Note
 }
 
 func (r *report) drained(o outcome) {
@@ -89,9 +138,11 @@ func (r *report) condition(typ string, status bool, reason, message string) bool
 }
 
 // phase computes the one-word summary.
-func phase(in *v1alpha1.Interruption, nodeThere bool, now time.Time) v1alpha1.Phase {
+func phase(in *v1alpha1.Interruption, stage v1alpha1.Phase, nodeThere bool, now time.Time) v1alpha1.Phase {
 	s := &in.Status
-	is := func(typ string) bool { return meta.IsStatusConditionTrue(s.Conditions, typ) }
+	if stage != "" && s.CompletionTime == nil {
+		return stage
+	}
 	switch s.Decision.Action {
 	case v1alpha1.ActionIgnore:
 		if notice.AllWithdrawn(notice.Unanswered(in.Spec.Notices, s.Answered), sinceOf(s)) {
@@ -101,6 +152,12 @@ func phase(in *v1alpha1.Interruption, nodeThere bool, now time.Time) v1alpha1.Ph
 	case v1alpha1.ActionNotify:
 		return notified(s)
 	}
+	return moving(s, nodeThere, now)
+}
+
+// moving is the phase of what is cordoned or drained.
+func moving(s *v1alpha1.InterruptionStatus, nodeThere bool, now time.Time) v1alpha1.Phase {
+	is := func(typ string) bool { return meta.IsStatusConditionTrue(s.Conditions, typ) }
 	switch {
 	case s.CompletionTime != nil && nodeThere && outlived(s, now):
 		return v1alpha1.PhaseCancelled

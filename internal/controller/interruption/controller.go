@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/errand"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
@@ -39,11 +41,35 @@ type NodeIndex interface {
 	NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error)
 }
 
-// Options are what the loop needs. All but the durations have to be set.
+// OwnerSource knows what controls the pods of a node; ownerwatch.Watcher is one.
+type OwnerSource interface {
+	// Owners returns what controls the pods, and the volume claims that they
+	// mount, and whether all are known.
+	Owners(ctx context.Context, node string, pods []*corev1.Pod) (drain.Owners, bool, error)
+	// Forget says that a node is of no more interest.
+	Forget(node string)
+}
+
+// Errands runs hooks and delivers notifications; errand.Runner is one.
+type Errands interface {
+	// Hooks takes the hooks of a record one step further.
+	Hooks(context.Context, errand.HookRun) (errand.HookOutcome, error)
+	// Tell takes its notifications one step further.
+	Tell(context.Context, errand.Telling) (errand.Told, error)
+}
+
+// Options are what the loop needs. Live, Owners, Errands and Cloud may be nil:
+// without them nothing is surged, no hook runs, nobody is notified, and no
+// instance is terminated.
 type Options struct {
-	Client  client.Client
+	Client client.Client
+	// Live reads past the cache.
+	Live    client.Reader
 	Nodes   NodeIndex
 	Pods    PodSource
+	Owners  OwnerSource
+	Errands Errands
+	Cloud   cloud.Cloud
 	Events  events.EventRecorder
 	Metrics *Metrics
 	// Clock tells the time; it is read once a pass.
@@ -58,6 +84,7 @@ type Options struct {
 type Controller struct {
 	Options
 	muster muster
+	berths berths
 }
 
 // New returns the loop.
@@ -70,8 +97,8 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	}
 	now := c.Clock()
 	if notice.Finished(in) {
-		c.Pods.Forget(in.Status.NodeName)
-		return c.expire(ctx, in, now)
+		c.forget(in.Status.NodeName)
+		return c.finish(ctx, in, now)
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("node", in.Spec.NodeName))
 
@@ -105,7 +132,29 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	if err != nil {
 		return reconcile.Result{}, err // the queue backs off
 	}
-	return wake(now, outcome.wake), nil
+	if outcome.quiet {
+		report.drop()
+	}
+	told, err := c.tell(ctx, report, decision)
+	outcome.sooner(told.Wake)
+	rank := priorityOf(in)
+	result = wake(now, outcome.wake)
+	result.Priority = &rank
+	return result, err
+}
+
+// finish has told what is to be told of a finished record, and deletes it once
+// it has been kept long enough.
+func (c *Controller) finish(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (reconcile.Result, error) {
+	told, err := c.tellOfFinished(ctx, in, now)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	result, err := c.expire(ctx, in, now)
+	if at := told.Wake; !at.IsZero() && err == nil {
+		result.RequeueAfter = min(result.RequeueAfter, max(at.Sub(now), time.Millisecond))
+	}
+	return result, err
 }
 
 // expire deletes a finished record once it has been kept long enough.

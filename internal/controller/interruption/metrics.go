@@ -66,7 +66,7 @@ func (m *Metrics) report(r *report) {
 	for _, h := range r.durable {
 		switch h.Reason {
 		case v1alpha1.ReasonCordoned:
-			observe(m.cordon, took)
+			observe(m.cordon, h.Time.Sub(r.seen.decision.Notice.ReceivedTime.Time))
 		case v1alpha1.ReasonDrained:
 			observe(m.drain, took)
 		case v1alpha1.ReasonCompleted:

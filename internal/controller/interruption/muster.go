@@ -20,6 +20,28 @@ import (
 type muster struct {
 	mu   sync.Mutex
 	open map[string]time.Time // by name; until when it counts
+	// marked is when nodes were cordoned whose records do not say so yet.
+	marked map[string]time.Time
+}
+
+// cordoned notes when the node of a record was.
+func (m *muster) cordoned(name string, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.marked == nil {
+		m.marked = map[string]time.Time{}
+	}
+	m.marked[name] = at
+}
+
+// cordonedAt is when the node of a record was cordoned, if this process knows.
+func (m *muster) cordonedAt(name string, otherwise time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if at, known := m.marked[name]; known {
+		return at
+	}
+	return otherwise
 }
 
 // hears is a predicate that lets everything through: what a record says is known
@@ -28,7 +50,11 @@ func (m *muster) hears() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { m.hear(e.Object); return true },
 		UpdateFunc: func(e event.UpdateEvent) bool { m.hear(e.ObjectNew); return true },
-		DeleteFunc: func(e event.DeleteEvent) bool { m.drop(e.Object.GetName()); return true },
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			m.drop(e.Object.GetName())
+			m.written(e.Object.GetName())
+			return true
+		},
 	}
 }
 
@@ -38,6 +64,9 @@ func (m *muster) hear(o client.Object) {
 	in, ok := o.(*v1alpha1.Interruption)
 	if !ok {
 		return
+	}
+	if isCordoned(in) || notice.Finished(in) {
+		m.written(in.Name)
 	}
 	if notice.Finished(in) || !mayDrain(in) {
 		m.drop(in.Name)
@@ -55,6 +84,13 @@ func (m *muster) hear(o client.Object) {
 		m.open = map[string]time.Time{}
 	}
 	m.open[in.Name] = last.Add(patience)
+}
+
+// written forgets when a node was cordoned: its record says so.
+func (m *muster) written(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.marked, name)
 }
 
 func (m *muster) drop(name string) {

@@ -37,7 +37,12 @@ type facts struct {
 	// podsKnown is false until the watch of the node's pods has caught up.
 	podsKnown bool
 	budgets   []*policyv1.PodDisruptionBudget
-	policies  []v1alpha1.InterruptionPolicy
+	// surges is set where some pods are to be surged, which takes to know what
+	// controls them.
+	surges, ownersKnown bool
+	owners              drain.Owners
+	gates               []drain.Gate
+	policies            []v1alpha1.InterruptionPolicy
 	// uncordoned is how many other doomed nodes may still take pods.
 	uncordoned int
 }
@@ -51,7 +56,14 @@ func sinceOf(s *v1alpha1.InterruptionStatus) time.Time {
 }
 
 func (f *facts) forPolicy() policy.Facts {
-	return policy.Facts{Now: f.now, Notices: f.trusted(), Since: sinceOf(&f.in.Status), Answered: f.was.Answered, Node: f.node, Policies: f.policies}
+	facts := policy.Facts{
+		Now: f.now, Notices: f.trusted(), Since: sinceOf(&f.in.Status), Answered: f.was.Answered,
+		Node: f.node, Policies: f.policies, Approval: f.in.Spec.Approval,
+	}
+	if f.begun() {
+		facts.Begun = f.begunAt()
+	}
+	return facts
 }
 
 // trusted returns the notices that may be acted on. An agent can write only of
@@ -99,6 +111,7 @@ func (f *facts) forDrain(d policy.Decision, margin time.Duration) drain.Facts {
 	return drain.Facts{
 		Now: f.now, Deadline: d.Deadline, InstanceGone: d.InstanceGone, DoNotDisrupt: d.DoNotDisrupt,
 		Margin: margin, Pods: f.pods, Budgets: f.budgets, Refused: f.refused(),
+		Strategy: d.Strategy, Workloads: d.Workloads, Owners: f.owners, Gates: f.gates,
 	}
 }
 
@@ -134,11 +147,17 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 // observePods reads what a plan needs besides. Pods are watched only while
 // they are to be moved: a change that is due in two weeks costs nothing yet.
 func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decision) error {
-	if d.Action != v1alpha1.ActionDrain || f.later(d) {
-		c.Pods.Forget(f.nodeName)
+	if !drains(d.Action) || f.later(d) || f.postponed(d) || (d.AwaitsApproval && !f.begun()) {
+		c.forget(f.nodeName)
 		return nil
 	}
 	var err error
+	if f.uncordoned, err = c.uncordoned(ctx, f); err != nil {
+		return err
+	}
+	if f.musters() {
+		return nil // marking the rest comes first, and every request delays it
+	}
 	if f.nodeName == "" {
 		f.podsKnown = true
 	} else if f.pods, f.podsKnown, err = c.Pods.Pods(ctx, f.nodeName); err != nil {
@@ -147,8 +166,36 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 	if f.budgets, err = c.budgets(ctx, f.pods); err != nil {
 		return err
 	}
-	f.uncordoned, err = c.uncordoned(ctx, f)
+	if err := c.observeOwners(ctx, f, d); err != nil {
+		return err
+	}
+	f.gates = c.gates(f, d)
+	return nil
+}
+
+// musters reports whether the node's drain waits for other doomed nodes to be
+// cordoned. Once begun, a drain is not held up by nodes that are doomed later.
+func (f *facts) musters() bool { return f.uncordoned > 0 && !f.draining() }
+
+// observeOwners reads what controls the pods, where some are to be surged.
+func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decision) error {
+	f.surges = c.Owners != nil && (d.Strategy == v1alpha1.StrategySurge || slices.ContainsFunc(d.Workloads, func(w v1alpha1.Workload) bool {
+		return w.Strategy == v1alpha1.StrategySurge
+	}) || slices.ContainsFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Labels[v1alpha1.LabelSurged] != "" }))
+	if !f.surges || !f.podsKnown {
+		return nil
+	}
+	var err error
+	f.owners, f.ownersKnown, err = c.Owners.Owners(ctx, f.nodeName, f.pods)
 	return err
+}
+
+// forget ends the watches of a node's pods and of what controls them.
+func (c *Controller) forget(node string) {
+	c.Pods.Forget(node)
+	if c.Owners != nil {
+		c.Owners.Forget(node)
+	}
 }
 
 // budgets returns the PodDisruptionBudgets of the namespaces of the pods.
@@ -184,5 +231,7 @@ func (c *Controller) uncordoned(ctx context.Context, f *facts) (int, error) {
 // drain now.
 func mayDrain(in *v1alpha1.Interruption) bool {
 	d := in.Status.Decision
-	return d == nil || (d.Action == v1alpha1.ActionDrain && in.Status.Phase != v1alpha1.PhaseScheduled)
+	return d == nil || (drains(d.Action) && !slices.Contains([]v1alpha1.Phase{
+		v1alpha1.PhaseScheduled, v1alpha1.PhaseAwaitingApproval, v1alpha1.PhaseQueued,
+	}, in.Status.Phase))
 }

@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,8 +78,8 @@ func (r *report) list(f *facts, plan drain.Plan, d policy.Decision) {
 		was[left.UID] = left
 	}
 	var (
-		lost, held []string
-		list       []v1alpha1.PodLeft
+		lost       []string
+		held, list []v1alpha1.PodLeft
 	)
 	for _, v := range plan.Left() {
 		left, known := was[v.Pod.UID]
@@ -89,14 +90,24 @@ func (r *report) list(f *facts, plan drain.Plan, d policy.Decision) {
 			}
 			left.Verdict, left.Reason = verdictLost, "its instance went before it had left"
 		}
-		if v.Step == drain.StepWaits && (!known || was[v.Pod.UID].Reason != v.Reason) {
-			held = append(held, podName(left)+" "+v.Reason)
+		if v.Step == drain.StepWaits && (!known || was[v.Pod.UID].Reason != left.Reason) && !f.isTold(v) {
+			held = append(held, left)
 		}
 		list = append(list, left)
 	}
 	r.lose(lost, "was still there when its instance went")
 	r.happenEach(v1alpha1.ReasonHeld, held)
 	r.after.Status.PodsLeft = list[:min(len(list), maxPodsLeft)]
+}
+
+// isTold reports whether what a pod waits for is told elsewhere: the record says
+// what all pods wait for, and that a successor was started says that it is waited
+// for.
+func (f *facts) isTold(v drain.Verdict) bool {
+	if v.Pod.Labels[v1alpha1.LabelSurged] != "" {
+		return true
+	}
+	return slices.ContainsFunc(f.gates, func(g drain.Gate) bool { return strings.Contains(v.Reason, g.Why) })
 }
 
 // entry updates the entry of a pod with what the plan says about it now.
@@ -146,12 +157,17 @@ func (r *report) asked(o outcome) {
 			continue
 		}
 		at := metav1.NewTime(r.now)
+		if v.Step == drain.StepSurge {
+			left.Verdict, left.Reason = string(drain.StepSurge), clip(v.Reason)
+			r.happenToPod(v1alpha1.ReasonSurged, *left, v.Reason)
+			continue
+		}
 		left.AskedTime, left.GraceSeconds = &at, v.GraceSeconds
 		if left.GraceSeconds == nil {
 			left.GraceSeconds = v.Pod.Spec.TerminationGracePeriodSeconds
 		}
 		left.Verdict = string(drain.StepLeaving)
-		r.happen(reasonFor(v), podName(*left)+" "+v.Reason)
+		r.happenToPod(reasonFor(v), *left, v.Reason)
 	}
 }
 

@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -28,7 +27,7 @@ import (
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions/status,verbs=patch
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptionpolicies,verbs=list;watch
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch;patch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list;watch
@@ -42,19 +41,23 @@ import (
 const concurrency = 64
 
 // Register adds the loop to a manager. changedNodes yields the names of nodes
-// whose pods have changed.
-func (c *Controller) Register(mgr ctrl.Manager, changedNodes <-chan event.TypedGenericEvent[string]) error {
+// whose pods, or what controls them, have changed, and wanted the names of records
+// that something was found out for.
+func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted <-chan event.TypedGenericEvent[string]) error {
 	// A manager indexes before its caches start, so no context is needed.
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Interruption{}, byNode, nodesOf); err != nil {
 		return fmt.Errorf("indexing interruptions by node: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("interruption").
-		For(&v1alpha1.Interruption{}, builder.WithPredicates(c.muster.hears())).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.ofNode), builder.WithPredicates(nodePredicate)).
-		Watches(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(c.ofBudget), builder.WithPredicates(budgetPredicate)).
-		Watches(&v1alpha1.InterruptionPolicy{}, handler.EnqueueRequestsFromMapFunc(c.all), builder.WithPredicates(generationPredicate)).
-		WatchesRawSource(source.Channel(changedNodes, handler.TypedEnqueueRequestsFromMapFunc(c.ofNodeName))).
+		Watches(&v1alpha1.Interruption{}, enqueue(c.itself), builder.WithPredicates(c.muster.hears())).
+		Watches(&v1alpha1.Interruption{}, enqueue(c.queued), builder.WithPredicates(berthPredicate)).
+		Watches(&corev1.Node{}, enqueue(c.ofNode), builder.WithPredicates(nodePredicate)).
+		Watches(&policyv1.PodDisruptionBudget{}, enqueue(c.ofBudget), builder.WithPredicates(budgetPredicate)).
+		Watches(&v1alpha1.InterruptionPolicy{}, enqueue(c.all), builder.WithPredicates(generationPredicate)).
+		Watches(&batchv1.Job{}, enqueue(c.ofJob)).
+		WatchesRawSource(source.Channel(changedNodes, enqueue(c.ofNodeName))).
+		WatchesRawSource(source.Channel(wanted, enqueue(c.ofName))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
@@ -78,13 +81,48 @@ var (
 			was.Status.DisruptionsAllowed != is.Status.DisruptionsAllowed ||
 			was.Status.ObservedGeneration != is.Status.ObservedGeneration
 	}}
+	// A record that is done with draining, or is no more, frees a berth.
+	berthPredicate = predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			was, ok1 := e.ObjectOld.(*v1alpha1.Interruption)
+			is, ok2 := e.ObjectNew.(*v1alpha1.Interruption)
+			return ok1 && ok2 && (isDraining(was) && !isDraining(is) || !notice.Finished(was) && notice.Finished(is))
+		},
+	}
 )
 
-func (c *Controller) ofNode(ctx context.Context, node client.Object) []reconcile.Request {
+func (c *Controller) itself(_ context.Context, o client.Object) requests {
+	in, ok := o.(*v1alpha1.Interruption)
+	if !ok {
+		return nil
+	}
+	return requests{in.Name: priorityOf(in)}
+}
+
+// queued returns the interruptions that wait for a berth.
+func (c *Controller) queued(ctx context.Context, _ client.Object) requests {
+	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return in.Status.Phase == v1alpha1.PhaseQueued })
+}
+
+// ofJob returns the interruption that a Job is a hook of.
+func (c *Controller) ofJob(ctx context.Context, job client.Object) requests {
+	return c.ofName(ctx, job.GetLabels()[v1alpha1.LabelInterruption])
+}
+
+func (c *Controller) ofName(ctx context.Context, name string) requests {
+	var in v1alpha1.Interruption
+	if name == "" || c.Client.Get(ctx, client.ObjectKey{Name: name}, &in) != nil {
+		return nil // it has been deleted
+	}
+	return requests{name: priorityOf(&in)}
+}
+
+func (c *Controller) ofNode(ctx context.Context, node client.Object) requests {
 	return c.ofNodeName(ctx, node.GetName())
 }
 
-func (c *Controller) ofNodeName(ctx context.Context, name string) []reconcile.Request {
+func (c *Controller) ofNodeName(ctx context.Context, name string) requests {
 	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true }, client.MatchingFields{byNode: name})
 }
 
@@ -106,7 +144,7 @@ func nodesOf(o client.Object) []string {
 
 // ofBudget returns the interruptions with a pod in the budget's namespace that
 // has not been asked to stop.
-func (c *Controller) ofBudget(ctx context.Context, budget client.Object) []reconcile.Request {
+func (c *Controller) ofBudget(ctx context.Context, budget client.Object) requests {
 	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
 		return slices.ContainsFunc(in.Status.PodsLeft, func(left v1alpha1.PodLeft) bool {
 			return left.AskedTime == nil && left.Namespace == budget.GetNamespace()
@@ -114,23 +152,23 @@ func (c *Controller) ofBudget(ctx context.Context, budget client.Object) []recon
 	})
 }
 
-func (c *Controller) all(ctx context.Context, _ client.Object) []reconcile.Request {
+func (c *Controller) all(ctx context.Context, _ client.Object) requests {
 	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true })
 }
 
 // unfinished returns the interruptions in work that match. It reads the cache
 // without copying: there may be thousands.
-func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Interruption) bool, only ...client.ListOption) []reconcile.Request {
+func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Interruption) bool, only ...client.ListOption) requests {
 	var list v1alpha1.InterruptionList
 	if err := c.Client.List(ctx, &list, append(only, client.UnsafeDisableDeepCopy)...); err != nil {
 		log.FromContext(ctx).Error(err, "listing interruptions from the cache")
 		return nil
 	}
-	var requests []reconcile.Request
+	found := requests{}
 	for i := range list.Items {
 		if in := &list.Items[i]; !notice.Finished(in) && matches(in) {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: in.Name}})
+			found[in.Name] = priorityOf(in)
 		}
 	}
-	return requests
+	return found
 }

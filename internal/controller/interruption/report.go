@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -21,11 +22,11 @@ type report struct {
 	before *v1alpha1.Interruption
 	after  *v1alpha1.Interruption
 	node   *corev1.Node
-	// happened are the timeline entries of this pass, in order.
-	happened []v1alpha1.TimelineEntry
-	// durable are those that have been written, and written tells that anything
+	// happened is what happened in this pass, in order.
+	happened []happening
+	// durable is what of it has been written, and written tells that anything
 	// has.
-	durable []v1alpha1.TimelineEntry
+	durable []happening
 	written bool
 	// moved and lost count the pods that this pass found to be so.
 	moved, lost int
@@ -63,17 +64,21 @@ func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 		s.Decision = &decision
 		r.happen(v1alpha1.ReasonDecided, d.Message)
 	}
-	s.Kind, s.NodeName, s.Deadline = d.Notice.Kind, f.nodeName, d.Deadline
+	s.Kind, s.NodeName = d.Notice.Kind, f.nodeName
+	if !f.postponed(d) { // else it is, once the node has been put back
+		s.Deadline = d.Deadline
+	}
 	if d.Withdrawn {
 		s.PodsLeft = nil
 	}
+	r.said(f, d)
 	r.planned(f, d, plan)
 }
 
 // planned notes how the pods stand.
 func (r *report) planned(f *facts, d policy.Decision, plan drain.Plan) {
 	r.seen.plan = plan
-	if d.Action == v1alpha1.ActionDrain && f.podsKnown {
+	if drains(d.Action) && f.podsKnown {
 		r.settle(f, plan, d)
 		r.list(f, plan, d)
 	}
@@ -118,7 +123,8 @@ func (r *report) untrusted(f *facts) {
 }
 
 func sameDecision(a, b v1alpha1.Decision) bool {
-	return a.Action == b.Action && a.Policy == b.Policy && a.Rule == b.Rule
+	return a.Action == b.Action && a.Policy == b.Policy && a.Rule == b.Rule &&
+		a.Governor == b.Governor && a.Strategy == b.Strategy && a.Replacement == b.Replacement
 }
 
 // reached notes what the steps did.
@@ -126,9 +132,21 @@ func (r *report) reached(o outcome) {
 	if r.seen == nil {
 		return
 	}
+	if o.hooks != nil {
+		r.after.Status.Hooks = o.hooks
+	}
+	if o.postponed {
+		r.postponed(o)
+	}
 	r.asked(o)
 	r.count()
 	r.conditions(o)
+	if o.terminated {
+		r.happen(v1alpha1.ReasonTerminated, "the cloud was asked to terminate the instance")
+	}
+	if o.undone > 0 {
+		r.happen(v1alpha1.ReasonSurgeUndone, fmt.Sprintf("%d pods are their ReplicaSets' again", o.undone))
+	}
 	if o.putBack && !r.seen.decision.InstanceGone {
 		r.happen(v1alpha1.ReasonPutBack, "the node is as it was before")
 	}
@@ -141,17 +159,34 @@ func (r *report) reached(o outcome) {
 		r.after.Status.CompletionTime = &done
 		r.happen(v1alpha1.ReasonCompleted, r.summary())
 	}
-	r.after.Status.Phase = phase(r.after, r.seen.facts.node != nil, r.now)
+	r.after.Status.Phase = phase(r.after, o.stage, r.seen.facts.node != nil, r.now)
+}
+
+// postponed notes that a node whose drain had begun was put back.
+func (r *report) postponed(o outcome) {
+	s := &r.after.Status
+	s.Deadline, s.PodsLeft, s.Hooks = r.seen.decision.Deadline, nil, nil
+	text := "the deadline has moved; the node is as it was before"
+	if o.undone > 0 {
+		text += fmt.Sprintf(", and %d pods are their ReplicaSets' again", o.undone)
+	}
+	r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPostponed, text)
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDrained)
+	r.happen(v1alpha1.ReasonPostponed, text)
 }
 
 // summary says how it ended.
 func (r *report) summary() string {
 	pods := r.after.Status.Pods
-	if r.after.Status.Decision.Action != v1alpha1.ActionDrain {
+	if d := r.after.Status.Decision; !drains(d.Action) || len(r.after.Status.Conditions) > 0 &&
+		meta.FindStatusCondition(r.after.Status.Conditions, v1alpha1.ConditionDrained) == nil {
 		return "nothing is left to do"
 	}
 	return fmt.Sprintf("%d of %d pods moved, %d lost", pods.Moved, pods.Total, pods.Lost)
 }
+
+// drop leaves what was found for the next pass to find again.
+func (r *report) drop() { r.after, r.happened = r.before.DeepCopy(), nil }
 
 // close writes the status if it changed and then, since only now it is true,
 // tells of it by events, metrics and logs.

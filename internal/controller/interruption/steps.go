@@ -3,17 +3,14 @@ package interruption
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
-	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -39,14 +36,31 @@ const (
 type outcome struct {
 	// marked is set once the node carries the mark that the decision wants.
 	marked action.Mark
+	// markedAt is when it was put on it, as far as this process knows; else now.
+	markedAt time.Time
 	// asked are the verdicts that were carried out now.
 	asked []drain.Verdict
 	// refused are pods whose eviction the API server refused, with its words.
 	refused map[types.UID]string
 	// waits is what the whole record waits for, a sentence.
 	waits string
+	// stage is the phase that the record is in before anything was done to its
+	// node: AwaitingApproval or Queued; empty otherwise.
+	stage v1alpha1.Phase
+	// quiet is set where nothing is to be written: there is nothing new but that
+	// other nodes are waited for, whose turn it is.
+	quiet bool
+	// postponed is set once a node whose drain had begun was put back, because
+	// the deadline has moved away.
+	postponed bool
+	// hooks is how far the hooks have come; nil where none was looked at.
+	hooks []v1alpha1.HookStatus
+	// terminated is set once the instance was asked to terminate in this pass.
+	terminated bool
 	// drained is set once no pod is left that has to leave.
 	drained bool
+	// undone is how many pods were given back to their ReplicaSet.
+	undone int
 	// putBack is set once a node that lives is as it was.
 	putBack bool
 	// answered is the id of a notice that was dealt with while others stand.
@@ -84,15 +98,24 @@ type step func(context.Context, *pass) (bool, error)
 
 // stepsFor lists what each action means, in order.
 func stepsFor(a v1alpha1.Action) []step {
+	begin := []step{approval, window, inTurn}
+	end := []step{over, putBack, complete}
 	switch a {
 	case v1alpha1.ActionIgnore:
 		return []step{over, complete}
 	case v1alpha1.ActionCordon:
-		return []step{window, markDoomed, over, putBack, complete}
+		return slices.Concat(begin, []step{markDoomed}, end)
 	case v1alpha1.ActionDrain:
-		return []step{window, markDoomed, listed, together, empty, over, putBack, complete}
+		return slices.Concat(begin, []step{markDoomed, together, listed, hooksBefore, empty, hooksAfter}, end)
+	case v1alpha1.ActionTerminate:
+		return slices.Concat(begin, []step{terminations, markDoomed, together, listed, hooksBefore, empty, detached, hooksAfter, terminated}, end)
 	}
-	return []step{window, markAtRisk, over, putBack, complete}
+	return slices.Concat([]step{window, markAtRisk}, end)
+}
+
+// drains reports whether an action moves pods.
+func drains(a v1alpha1.Action) bool {
+	return a == v1alpha1.ActionDrain || a == v1alpha1.ActionTerminate
 }
 
 // act walks the steps and stops at the first that is not done.
@@ -112,27 +135,20 @@ func (c *Controller) act(ctx context.Context, seen *seen, report *report) (outco
 	return p.outcome, nil
 }
 
-// window waits for the time at which policy lets the action begin. What has
-// begun goes on after the window has closed.
-func window(_ context.Context, p *pass) (bool, error) {
-	if !p.facts.later(p.decision) {
-		return true, nil
-	}
-	at := p.decision.NotBefore
-	p.outcome.until(at, "waits for its time, which comes at "+at.UTC().Format(time.RFC3339))
-	return false, nil
-}
-
 func markAtRisk(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, action.MarkAtRisk) }
 func markDoomed(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, action.MarkDoomed) }
 
 func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 	if p.facts.node != nil {
-		if _, err := action.Apply(ctx, p.Client, p.facts.node, mark, p.decision.Notice.Kind); err != nil {
+		changed, err := action.Apply(ctx, p.Client, p.facts.node, mark, p.decision.Notice.Kind)
+		if err != nil {
 			return false, err
 		}
+		if changed {
+			p.muster.cordoned(p.facts.in.Name, p.Clock())
+		}
 	}
-	p.outcome.marked = mark
+	p.outcome.marked, p.outcome.markedAt = mark, p.muster.cordonedAt(p.facts.in.Name, p.facts.now)
 	return true, nil
 }
 
@@ -140,11 +156,7 @@ func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 // is gone before it was written down could not be accounted for.
 func listed(ctx context.Context, p *pass) (bool, error) {
 	if !p.facts.podsKnown {
-		// The list was asked for before the node was marked, and has come by now
-		// or does soon. No other node waits longer to be marked for that.
-		if p.facts.uncordoned == 0 {
-			p.await(ctx)
-		}
+		p.await(ctx) // it was asked for before the node was marked, or soon comes
 		if err := p.replan(ctx); err != nil {
 			return false, err
 		}
@@ -196,9 +208,13 @@ func (p *pass) writeDown(ctx context.Context) error {
 // together holds back until every doomed node is cordoned, so that no pod is
 // moved from one to the next.
 func together(_ context.Context, p *pass) (bool, error) {
-	if p.facts.uncordoned == 0 || p.facts.draining() {
+	if !p.facts.musters() {
 		return true, nil
 	}
+	// What comes with a hard deadline comes in swarms, and has begun whatever is
+	// written of it.
+	hard := p.decision.Deadline != nil && p.decision.Deadline.Type == v1alpha1.DeadlineHard
+	p.outcome.quiet = hard
 	// The sentence names no node or number: it would be written anew with each.
 	// The more there are, the longer it takes, and the less often each looks.
 	after := min(patience, lookAgain+time.Duration(p.facts.uncordoned)*time.Millisecond)
@@ -226,62 +242,4 @@ func empty(ctx context.Context, p *pass) (bool, error) {
 	}
 	p.outcome.sooner(p.plan.WakeAt)
 	return false, p.carryOut(ctx)
-}
-
-// over waits until the interruption is: the node or its instance has gone, or
-// the time at which it should have is well past.
-func over(_ context.Context, p *pass) (bool, error) {
-	end := p.end()
-	switch {
-	case p.facts.node == nil && p.plan.Empty(),
-		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
-		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted(),
-		!p.facts.now.Before(end):
-		return true, nil
-	}
-	p.outcome.until(end, "waits for the instance to go, at the latest until "+end.UTC().Format(time.RFC3339))
-	return false, nil
-}
-
-// end is when a node that is still there counts as one that lives.
-func (p *pass) end() time.Time {
-	switch d := p.decision; {
-	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
-		return d.Notice.EndTime.Add(afterDeadline)
-	case d.Deadline != nil:
-		return d.Deadline.Time.Add(afterDeadline)
-	case !d.Until.IsZero():
-		return d.Until
-	}
-	begun := p.decision.Notice.Time.Time
-	if c := meta.FindStatusCondition(p.facts.was.Conditions, v1alpha1.ConditionCordoned); c != nil && c.Status == metav1.ConditionTrue {
-		begun = c.LastTransitionTime.Time // its window may have opened long after the notice
-	}
-	return begun.Add(withoutDeadline)
-}
-
-// putBack makes a node that lives what it was. An instance that was stopped
-// comes back as the same node, so that counts as well; by then it is not
-// Ready, and nothing is scheduled to it before it is.
-func putBack(ctx context.Context, p *pass) (bool, error) {
-	if p.facts.node != nil {
-		changed, err := action.PutBack(ctx, p.Client, p.facts.node)
-		if err != nil {
-			return false, err
-		}
-		p.outcome.putBack = changed
-	}
-	return true, nil
-}
-
-// complete ends the interruption, or, where another notice still stands, only
-// what this one was about.
-func complete(_ context.Context, p *pass) (bool, error) {
-	if p.facts.stands(p.decision) {
-		p.outcome.answered = p.decision.Notice.ID
-		p.outcome.until(p.facts.now, "waits for what else is to come")
-		return false, nil
-	}
-	p.outcome.completed = true
-	return true, nil
 }

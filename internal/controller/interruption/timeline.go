@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
@@ -28,9 +29,24 @@ func (r *report) happenAt(at time.Time, reason, message string) {
 	if isDrill(r.after) {
 		message = "Drill: " + message
 	}
-	h := v1alpha1.TimelineEntry{Time: microTime(at), Reason: reason, Message: clip(message)}
+	h := happening{TimelineEntry: v1alpha1.TimelineEntry{Time: microTime(at), Reason: reason, Message: clip(message)}}
 	r.happened = append(r.happened, h)
-	r.after.Status.Timeline = append(r.after.Status.Timeline, h)
+	r.after.Status.Timeline = append(r.after.Status.Timeline, h.TimelineEntry)
+}
+
+// happening is an entry of the timeline, and the pod that it is about, if it is
+// about one.
+type happening struct {
+	v1alpha1.TimelineEntry
+	pod *corev1.ObjectReference
+}
+
+// happenToPod adds an entry about a pod.
+func (r *report) happenToPod(reason string, left v1alpha1.PodLeft, what string) {
+	r.happen(reason, podName(left)+" "+what)
+	r.happened[len(r.happened)-1].pod = &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: left.Namespace, Name: left.Name, UID: left.UID,
+	}
 }
 
 // happenTo adds one entry for several pods.
@@ -46,12 +62,12 @@ func (r *report) happenTo(reason, what string, names []string) {
 	r.happen(reason, text)
 }
 
-// happenEach adds an entry per sentence, and one for those beyond the bound.
-func (r *report) happenEach(reason string, sentences []string) {
-	for _, s := range sentences[:min(len(sentences), eachAtMost)] {
-		r.happen(reason, s)
+// happenEach adds an entry per pod, and one for those beyond the bound.
+func (r *report) happenEach(reason string, pods []v1alpha1.PodLeft) {
+	for _, left := range pods[:min(len(pods), eachAtMost)] {
+		r.happenToPod(reason, left, left.Reason)
 	}
-	if more := len(sentences) - eachAtMost; more > 0 {
+	if more := len(pods) - eachAtMost; more > 0 {
 		r.happen(reason, fmt.Sprintf("and %d more pods; see status.podsLeft", more))
 	}
 }
@@ -64,21 +80,33 @@ func (r *report) trim() {
 	}
 }
 
-// emit turns a timeline entry into a Kubernetes Event about the node, to which
-// the record is related; or about the record, where there is no node. Not about
-// both: events are most of what is written for a notice, and the record has its
-// timeline.
-func (c *Controller) emit(r *report, h v1alpha1.TimelineEntry) {
+// emit turns an entry into one Kubernetes Event, about what it concerns most: a
+// pod, the node, or else the record. Not about all of them: events are most of
+// what is written for a notice. The record, or the node, is what it is related to.
+func (c *Controller) emit(r *report, h happening) {
 	typ := corev1.EventTypeNormal
 	switch h.Reason {
-	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonNoticeReceived:
+	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHookFailed, v1alpha1.ReasonNotifyFailed:
 		typ = corev1.EventTypeWarning
 	}
-	if r.node == nil {
-		c.Events.Eventf(r.after, nil, typ, h.Reason, h.Reason, "%s", h.Message)
-		return
+	var about, related runtime.Object = r.after, nil
+	switch {
+	case h.pod != nil:
+		about, related = h.pod, r.after
+	case r.node != nil && isAboutNode(h.Reason):
+		about, related = r.node, r.after
+	case r.node != nil:
+		related = r.node
 	}
-	c.Events.Eventf(r.node, r.after, typ, h.Reason, h.Reason, "%s", h.Message)
+	c.Events.Eventf(about, related, typ, h.Reason, h.Reason, "%s", h.Message)
+}
+
+// isAboutNode reports whether what happened is to be found with the node.
+func isAboutNode(reason string) bool {
+	return slices.Contains([]string{
+		v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonMarkedAtRisk, v1alpha1.ReasonCordoned, v1alpha1.ReasonDrained,
+		v1alpha1.ReasonPutBack, v1alpha1.ReasonPostponed, v1alpha1.ReasonTerminated, v1alpha1.ReasonPodLost,
+	}, reason)
 }
 
 // isDrill reports whether somebody sent a notice of the record on purpose.

@@ -84,7 +84,13 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ client.Object, _ ...client.SubResourceCreateOption) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if in := w.record(); !slices.ContainsFunc(in.Status.PodsLeft, func(left v1alpha1.PodLeft) bool { return left.Name == o.GetName() }) {
+	var records v1alpha1.InterruptionList
+	if err := c.List(ctx, &records); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(records.Items, func(in v1alpha1.Interruption) bool {
+		return slices.ContainsFunc(in.Status.PodsLeft, func(left v1alpha1.PodLeft) bool { return left.Name == o.GetName() })
+	}) {
 		w.t.Errorf("%s is asked to stop before it is written down", o.GetName())
 	}
 	if w.refuse != nil {

@@ -1,6 +1,7 @@
 // Package orphan puts nodes back that carry Lifeboat's mark although no
 // Interruption is in work for them: a person deleted the record to call the
-// whole thing off, or its end was cut short.
+// whole thing off, or its end was cut short. Their surged pods go back to their
+// ReplicaSets.
 package orphan
 
 import (
@@ -25,16 +26,21 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Controller looks after marked nodes.
-type Controller struct {
-	client client.Client
-	forget func(node string)
+// Options are what the loop needs.
+type Options struct {
+	// Client reads nodes and records, from a cache, and writes.
+	Client client.Client
+	// Pods reads pods, and their ReplicaSets, from the API server itself.
+	Pods client.Reader
+	// Forget is told of nodes whose record is gone.
+	Forget func(node string)
 }
 
-// New returns the loop. forget is told of nodes whose record is gone.
-func New(c client.Client, forget func(node string)) *Controller {
-	return &Controller{client: c, forget: forget}
-}
+// Controller looks after marked nodes.
+type Controller struct{ Options }
+
+// New returns the loop.
+func New(o Options) *Controller { return &Controller{o} }
 
 // Register adds the loop to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
@@ -46,12 +52,13 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 }
 
 // Reconcile puts the node back if it is marked and no record of its instance
-// is there that is in work.
+// is there that is in work. The mark goes last: it is what has a node that was
+// not put back wholly looked at again.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var node corev1.Node
-	if err := c.client.Get(ctx, req.NamespacedName, &node); err != nil {
+	if err := c.Client.Get(ctx, req.NamespacedName, &node); err != nil {
 		if apierrors.IsNotFound(err) {
-			c.forget(req.Name)
+			c.Forget(req.Name)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("reading the node: %w", err)
@@ -60,18 +67,22 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	var record v1alpha1.Interruption
-	err := c.client.Get(ctx, types.NamespacedName{Name: nodeindex.InstanceID(&node)}, &record)
+	err := c.Client.Get(ctx, types.NamespacedName{Name: nodeindex.InstanceID(&node)}, &record)
 	switch {
 	case err == nil && !notice.Finished(&record):
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, fmt.Errorf("reading the interruption: %w", err)
 	}
-	c.forget(node.Name)
-	if _, err := action.PutBack(ctx, c.client, &node); err != nil {
+	c.Forget(node.Name)
+	undone, err := action.UndoSurges(ctx, c.Client, c.Pods, node.Name)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
-	log.FromContext(ctx).Info("put back a node that has no Interruption in work")
+	if _, err := action.PutBack(ctx, c.Client, &node); err != nil {
+		return reconcile.Result{}, err
+	}
+	log.FromContext(ctx).Info("put back a node that has no Interruption in work", "surgesUndone", undone)
 	return reconcile.Result{}, nil
 }
 

@@ -1,9 +1,12 @@
 package orphan
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,13 +14,31 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
 const instance = "i-0a1b2c3d4e5f60718"
+
+// cluster is an API server that can select pods by their node.
+func cluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(funcs).
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
+			pod, _ := o.(*corev1.Pod)
+			return []string{pod.Spec.NodeName}
+		}).Build()
+}
 
 func TestNodesWithoutARecordArePutBack(t *testing.T) {
 	plain := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{ProviderID: "aws:///z/" + instance}}
@@ -42,15 +63,9 @@ func TestNodesWithoutARecordArePutBack(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			scheme := runtime.NewScheme()
-			for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
-				if err := add(scheme); err != nil {
-					t.Fatal(err)
-				}
-			}
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.objects...).Build()
+			c := cluster(t, interceptor.Funcs{}, tc.objects...)
 			var forgotten []string
-			loop := New(c, func(node string) { forgotten = append(forgotten, node) })
+			loop := New(Options{Client: c, Pods: c, Forget: func(node string) { forgotten = append(forgotten, node) }})
 			request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}}
 			if _, err := loop.Reconcile(t.Context(), request); err != nil {
 				t.Fatal(err)
@@ -66,5 +81,55 @@ func TestNodesWithoutARecordArePutBack(t *testing.T) {
 				t.Errorf("forgot %v, want %v", forgotten, tc.forgotten)
 			}
 		})
+	}
+}
+
+// A crash between the two leaves the mark, by which the node is found again.
+func TestTheMarkGoesOnlyOnceAllSurgesAreUndone(t *testing.T) {
+	doomed := action.Marked(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, action.MarkDoomed, "SpotInterruption")
+	set := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-5d4f", UID: "set"},
+		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"pod-template-hash": "5d4f"}}},
+	}
+	surged := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-5d4f-x", UID: "pod",
+			Labels: map[string]string{v1alpha1.LabelSurged: set.Name},
+			Annotations: map[string]string{
+				v1alpha1.AnnotationSurged: drain.Origin{ReplicaSet: set.Name, UID: set.UID, Hash: "5d4f"}.String(),
+			}},
+		Spec: corev1.PodSpec{NodeName: "a"},
+	}
+	var fails error
+	c := cluster(t, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if _, ok := o.(*corev1.Pod); ok && fails != nil {
+				return fails
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
+	}, doomed, set, surged)
+	loop := New(Options{Client: c, Pods: c, Forget: func(string) {}})
+	state := func() (isMarked, isSurged bool) {
+		node, pod := &corev1.Node{}, &corev1.Pod{}
+		if err := errors.Join(c.Get(t.Context(), client.ObjectKeyFromObject(doomed), node),
+			c.Get(t.Context(), client.ObjectKeyFromObject(surged), pod)); err != nil {
+			t.Fatal(err)
+		}
+		return action.IsMarked(node, action.MarkDoomed), pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == ""
+	}
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}}
+	fails = errors.New("the API server is away")
+	if _, err := loop.Reconcile(t.Context(), request); err == nil {
+		t.Error("nobody looks again")
+	}
+	if isMarked, isSurged := state(); !isMarked || !isSurged {
+		t.Fatalf("marked %t, surged %t", isMarked, isSurged)
+	}
+	fails = nil
+	if _, err := loop.Reconcile(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if isMarked, isSurged := state(); isMarked || isSurged {
+		t.Errorf("marked %t, surged %t", isMarked, isSurged)
 	}
 }

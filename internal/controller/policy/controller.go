@@ -17,8 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
+
+// longestMessage of a condition that the API server takes (metav1.Condition), in
+// characters.
+const longestMessage = 32768
 
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptionpolicies/status,verbs=patch
 
@@ -44,7 +49,7 @@ func (c *Controller) Reconcile(ctx context.Context, p *v1alpha1.InterruptionPoli
 	}
 	if wrong := policy.Validate(p.Spec); len(wrong) > 0 {
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonInvalid
-		condition.Message = "not in force: " + strings.Join(wrong, "; ")
+		condition.Message = notice.Cut("not in force: "+strings.Join(wrong, "; "), longestMessage)
 	}
 	before := p.DeepCopy()
 	meta.SetStatusCondition(&p.Status.Conditions, condition)
@@ -52,8 +57,8 @@ func (c *Controller) Reconcile(ctx context.Context, p *v1alpha1.InterruptionPoli
 		return reconcile.Result{}, nil
 	}
 	base := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.client.Status().Patch(ctx, p, base); err != nil {
-		return reconcile.Result{}, fmt.Errorf("reporting: %w", client.IgnoreNotFound(err))
+	if err := client.IgnoreNotFound(c.client.Status().Patch(ctx, p, base)); err != nil {
+		return reconcile.Result{}, fmt.Errorf("reporting: %w", err)
 	}
 	return reconcile.Result{}, nil
 }

@@ -75,11 +75,27 @@ func Controller(w wiring.Wiring, canary bool) Document {
 			Sid: "DiagnoseTheRules", Resource: []string{w.RuleARN("*")},
 			Action: []string{"events:DescribeRule", "events:ListTargetsByRule"},
 		},
+		terminate(w, "TerminateNodes", "kubernetes.io/cluster/"+w.Cluster, "owned"),
+		terminate(w, "TerminateNodesOfNodeGroups", "eks:cluster-name", w.Cluster),
 	)
 	if canary {
 		d.Statement = append(d.Statement, sendProbes(w))
 	}
 	return d
+}
+
+// terminate lets instances be terminated that have a tag. Nodes of a cluster have
+// kubernetes.io/cluster/NAME: Karpenter, kOps, Cluster API and the templates for
+// self-managed nodes set it to "owned" (EKS User Guide, "Maintain nodes yourself
+// with self-managed nodes"; Karpenter docs, "EC2NodeClass", spec.tags), and EKS
+// tags the instances of its node groups with eks:cluster-name. Conditions of one
+// statement would all have to hold, so each tag has a statement.
+func terminate(w wiring.Wiring, sid, tag, value string) Statement {
+	return Statement{
+		Sid: sid, Effect: "Allow", Action: []string{"ec2:TerminateInstances"},
+		Resource:  []string{"arn:" + w.Partition + ":ec2:" + w.Region + ":" + w.Account + ":instance/*"},
+		Condition: map[string]map[string]string{"StringEquals": {"aws:ResourceTag/" + tag: value}},
+	}
 }
 
 func sendProbes(w wiring.Wiring) Statement {

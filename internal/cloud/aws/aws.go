@@ -1,0 +1,92 @@
+// Package aws answers AWS: it has EC2 terminate instances.
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	sdkhttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+)
+
+const (
+	// permitTerminate is the IAM action that Terminate needs.
+	permitTerminate = "ec2:TerminateInstances"
+	// callTime is what one call may take; the SDK sets no limit.
+	callTime = 10 * time.Second
+)
+
+var _ cloud.Cloud = (*Cloud)(nil)
+
+// Cloud tells AWS. It holds functions and not the SDK's client: where a client
+// of EC2 is held in an interface, the linker keeps all of its several hundred
+// methods, which are 30 MB.
+type Cloud struct {
+	terminate func(context.Context, *awsec2.TerminateInstancesInput, ...func(*awsec2.Options)) (*awsec2.TerminateInstancesOutput, error)
+}
+
+// New returns the Cloud that a configuration leads to. AWS_ENDPOINT_URL_EC2 or
+// AWS_ENDPOINT_URL say where EC2 is, as for every AWS SDK. Each call is made
+// once: whoever calls from a control loop asks again by itself, and a loop does
+// not wait meanwhile.
+func New(config awssdk.Config) *Cloud {
+	client := awsec2.NewFromConfig(awshttp.WithTimeout(config, callTime), func(o *awsec2.Options) {
+		o.Retryer = awssdk.NopRetryer{}
+	})
+	return &Cloud{terminate: client.TerminateInstances}
+}
+
+// Terminate has EC2 terminate an instance. EC2 does it again without an error
+// for one that is terminated, and forgets it within about an hour, whereupon it
+// is not found (EC2 User Guide, "Terminate Amazon EC2 instances").
+func (c *Cloud) Terminate(ctx context.Context, instanceID string) error {
+	_, err := c.terminate(ctx, &awsec2.TerminateInstancesInput{InstanceIds: []string{instanceID}})
+	if err == nil || codeOf(err) == "InvalidInstanceID.NotFound" {
+		return nil
+	}
+	return fmt.Errorf("terminating instance %s: %w", instanceID, sort(err))
+}
+
+// sort tells what asking again is worth (EC2 API Reference, "Error codes").
+func sort(err error) error {
+	switch codeOf(err) {
+	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException":
+		return &cloud.DeniedError{Err: err, Mend: "allow " + permitTerminate + " for this instance: `lifeboat wire iam` prints " +
+			"the policy, which reaches the instances that have the tag kubernetes.io/cluster/NAME or eks:cluster-name of the cluster"}
+	case "OperationNotPermitted":
+		return &cloud.DeniedError{Err: err, Mend: "take its termination protection off (disableApiTermination), or terminate it by hand"}
+	case "InvalidInstanceID.Malformed":
+		return &cloud.DeniedError{Err: err, Mend: "only EC2 instances can be terminated: have a policy Drain such nodes instead"}
+	}
+	if isBusy(err) {
+		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
+	}
+	return err
+}
+
+// isBusy reports whether the call was throttled, or EC2 answered that it does
+// not work.
+func isBusy(err error) bool {
+	if _, throttled := retry.DefaultThrottleErrorCodes[codeOf(err)]; throttled {
+		return true
+	}
+	var answered *sdkhttp.ResponseError
+	return errors.As(err, &answered) && answered.HTTPStatusCode() >= http.StatusInternalServerError
+}
+
+func codeOf(err error) string {
+	var said smithy.APIError
+	if errors.As(err, &said) {
+		return said.ErrorCode()
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+package interruption
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// What has begun goes on, whatever is waited for here: after its window has
+// closed, and when somebody changes the policy.
+
+// approval waits for a person's go-ahead.
+func approval(_ context.Context, p *pass) (bool, error) {
+	d := p.decision
+	if !d.AwaitsApproval || p.facts.begun() {
+		return true, nil
+	}
+	text := fmt.Sprintf("waits for approval: `lifeboat approve %s`", p.facts.nodeName)
+	if d.ProceedsAt.IsZero() {
+		text += "; without it nothing is done"
+	} else {
+		text += "; unanswered it goes ahead at " + d.ProceedsAt.UTC().Format(time.RFC3339)
+	}
+	p.outcome.stage = v1alpha1.PhaseAwaitingApproval
+	p.outcome.until(p.ends(d.ProceedsAt), text)
+	return p.lapsed()
+}
+
+// ends is the sooner of a moment and the end of the interruption, after which
+// nothing is waited for any more.
+func (p *pass) ends(at time.Time) time.Time {
+	if end := p.end(); at.IsZero() || end.Before(at) {
+		return end
+	}
+	return at
+}
+
+// lapsed ends what nobody approved, once there is nothing left to approve.
+func (p *pass) lapsed() (bool, error) {
+	if p.facts.node != nil && p.facts.now.Before(p.end()) {
+		return false, nil
+	}
+	p.outcome.completed = true
+	return false, nil
+}
+
+// window waits for the time at which policy lets the action begin.
+func window(ctx context.Context, p *pass) (bool, error) {
+	if p.facts.postponed(p.decision) {
+		if _, err := putBack(ctx, p); err != nil {
+			return false, err
+		}
+		p.outcome.postponed = true
+	} else if !p.facts.later(p.decision) {
+		return true, nil
+	}
+	at := p.decision.NotBefore
+	p.outcome.until(at, "waits for its time, which comes at "+at.UTC().Format(time.RFC3339))
+	return false, nil
+}
+
+// postponed reports whether the cloud has moved the deadline away from a node
+// whose drain had begun, so far that it would not have begun yet.
+func (f *facts) postponed(d policy.Decision) bool {
+	return f.begun() && d.NotBefore.After(f.now) && d.Deadline != nil && f.was.Deadline != nil &&
+		d.Deadline.Time.After(f.was.Deadline.Time.Time)
+}
+
+// inTurn waits until policy lets one more of its nodes be drained.
+func inTurn(ctx context.Context, p *pass) (bool, error) { return p.queue(ctx, p.budgetOf()) }
+
+// terminations waits until one more node of the pool may be terminated.
+func terminations(ctx context.Context, p *pass) (bool, error) {
+	return p.queue(ctx, p.terminationsOf())
+}
+
+func (p *pass) queue(ctx context.Context, b *berth) (bool, error) {
+	if b == nil || p.facts.begun() {
+		return true, nil
+	}
+	sentence, err := p.board(ctx, b)
+	if err != nil || sentence == "" {
+		return err == nil, err
+	}
+	p.outcome.stage = v1alpha1.PhaseQueued
+	p.outcome.until(p.facts.now.Add(berthAgain), sentence)
+	if d := p.decision.Deadline; d != nil {
+		p.outcome.sooner(d.Time.Add(-policy.Lead)) // from then on it waits for nobody
+	}
+	return false, nil
+}

@@ -1,0 +1,348 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// team is a policy of one rule that drains, for every node.
+func team(change func(*v1alpha1.InterruptionPolicySpec)) *v1alpha1.InterruptionPolicy {
+	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Spec: v1alpha1.InterruptionPolicySpec{
+		Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain}},
+	}}
+	change(&p.Spec)
+	return p
+}
+
+func needsApproval(s *v1alpha1.InterruptionPolicySpec) {
+	s.Rules[0].Approval = v1alpha1.ApprovalRequired
+}
+
+// say changes what people have said about the record.
+func (w *world) say(change func(*v1alpha1.InterruptionSpec)) {
+	w.t.Helper()
+	in := w.record()
+	change(&in.Spec)
+	if err := w.client.Update(w.t.Context(), in); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) by(about string) *v1alpha1.Say {
+	return &v1alpha1.Say{By: "alice", Time: metav1.NewMicroTime(w.now), About: about, Note: "go"}
+}
+
+// about is what an approval of planned has to be about.
+const about = notice.KindScheduledChange + " arn:aws:health:event"
+
+func TestNothingIsDoneBeforeAPersonApproves(t *testing.T) {
+	before := node("a", instance)
+	w := newWorld(t, record(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"), team(needsApproval))
+	w.settle(time.Second)
+	w.settle(25 * time.Minute)
+	w.same(before)
+	if got := w.record().Status; got.Phase != v1alpha1.PhaseAwaitingApproval || len(w.evictions) > 0 {
+		t.Fatalf("phase %s, evictions %v", got.Phase, w.evictions)
+	}
+	w.say(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
+	w.settle(time.Second)
+	got := w.record().Status
+	if !action.IsMarked(w.node(), action.MarkDoomed) || len(w.evictions) != 1 || got.Phase != v1alpha1.PhaseDraining {
+		t.Errorf("phase %s, evictions %v", got.Phase, w.evictions)
+	}
+	if !slices.ContainsFunc(got.Timeline, func(e v1alpha1.TimelineEntry) bool {
+		return e.Reason == v1alpha1.ReasonApproved && e.Message == "approved by alice: go"
+	}) {
+		t.Errorf("timeline %v", reasons(got))
+	}
+}
+
+func TestWhatNobodyApprovesIsOverWithItsDeadline(t *testing.T) {
+	before := node("a", instance)
+	w := newWorld(t, record(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"), team(needsApproval))
+	w.settle(time.Second)
+	w.settle(30*time.Minute + afterDeadline)
+	w.same(before)
+	if got := w.record().Status; got.CompletionTime == nil || len(w.evictions) > 0 {
+		t.Errorf("phase %s, evictions %v", got.Phase, w.evictions)
+	}
+}
+
+func TestApprovalOfSomethingElseDoesNotCount(t *testing.T) {
+	w := newWorld(t, record(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), node("a", instance), pod("web-1"), team(needsApproval))
+	w.say(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(notice.KindSpotInterruption) })
+	w.settle(time.Second)
+	if got := w.record().Status.Phase; got != v1alpha1.PhaseAwaitingApproval {
+		t.Errorf("phase %s", got)
+	}
+}
+
+func TestPersonHoldsADrainUntilLastCall(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w.say(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
+	w.settle(time.Second)
+	if got := w.record().Status; len(w.evictions) > 0 || got.Pods.Waiting != 1 {
+		t.Fatalf("evictions %v, pods %+v", w.evictions, got.Pods)
+	}
+	w.settle(w.wake)
+	if at := w.now.Sub(start); len(w.evictions) != 1 || at != 80*time.Second {
+		t.Errorf("evicted %v at %s, want at its last call, after 80s", w.evictions, at)
+	}
+}
+
+func TestReleasedNodeGoesOn(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w.say(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
+	w.settle(time.Second)
+	w.say(func(s *v1alpha1.InterruptionSpec) { s.Hold = nil })
+	w.settle(time.Second)
+	if got := reasons(w.record().Status); len(w.evictions) != 1 || !slices.Contains(got, v1alpha1.ReasonReleased) {
+		t.Errorf("evictions %v, timeline %v", w.evictions, got)
+	}
+}
+
+func TestDrainIsPutBackWhenItsDeadlineMovesAway(t *testing.T) {
+	before := node("a", instance)
+	w := newWorld(t, record(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"))
+	w.settle(time.Second)
+	if len(w.evictions) != 1 {
+		t.Fatal("not begun")
+	}
+	moved := planned("h2", notice.ActionStop, start.Add(12*24*time.Hour))
+	moved.Time = metav1.NewTime(start.Add(time.Minute))
+	w.hear(moved)
+	w.settle(2 * time.Minute)
+	w.same(before)
+	got := w.record().Status
+	if got.Phase != v1alpha1.PhaseScheduled || !slices.Contains(reasons(got), v1alpha1.ReasonPostponed) || !got.Deadline.Time.Equal(&moved.Deadline.Time) {
+		t.Errorf("phase %s, deadline %v, timeline %v", got.Phase, got.Deadline, reasons(got))
+	}
+	w.settle(w.wake)
+	if !action.IsMarked(w.node(), action.MarkDoomed) {
+		t.Errorf("not begun again an hour before, at %s", w.now)
+	}
+}
+
+// fleet is nodes a, b, c … with a record each, all of the same change.
+func fleet(t *testing.T, n int, policy *v1alpha1.InterruptionPolicy, due time.Time) *world {
+	w := newWorld(t, policy)
+	for i := range n {
+		id := fmt.Sprintf("i-%017d", i)
+		in := record(planned("h1", notice.ActionStop, due))
+		in.Name, in.Spec.InstanceID, in.Spec.NodeName = id, id, fmt.Sprint("n", i)
+		p := pod(fmt.Sprint("p", i))
+		p.Spec.NodeName = in.Spec.NodeName
+		for _, err := range []error{
+			w.client.Create(t.Context(), in), w.client.Create(t.Context(), node(in.Spec.NodeName, id)), w.client.Create(t.Context(), p),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return w
+}
+
+// each lets the loop work on every record of a fleet.
+func (w *world) each(after time.Duration) {
+	w.t.Helper()
+	w.now = w.now.Add(after)
+	var all v1alpha1.InterruptionList
+	for range 4 {
+		if err := w.client.List(w.t.Context(), &all); err != nil {
+			w.t.Fatal(err)
+		}
+		for i := range all.Items {
+			w.loop.muster.hear(&all.Items[i])
+			if _, err := w.loop.Reconcile(w.t.Context(), &all.Items[i]); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+}
+
+func (w *world) phases() map[v1alpha1.Phase]int {
+	w.t.Helper()
+	var all v1alpha1.InterruptionList
+	if err := w.client.List(w.t.Context(), &all); err != nil {
+		w.t.Fatal(err)
+	}
+	phases := map[v1alpha1.Phase]int{}
+	for i := range all.Items {
+		phases[all.Items[i].Status.Phase]++
+	}
+	return phases
+}
+
+func TestBudgetLetsOneNodeAtATimeDrain(t *testing.T) {
+	w := fleet(t, 5, team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
+		s.Rules[0].NotBefore = &metav1.Duration{Duration: 24 * time.Hour}
+	}), start.Add(12*time.Hour))
+	for drained := range 5 {
+		w.each(time.Second)
+		got := w.phases()
+		if got[v1alpha1.PhaseDraining] != 1 || got[v1alpha1.PhaseDrained] != drained || got[v1alpha1.PhaseQueued] != 4-drained {
+			t.Fatalf("after %d: %v", drained, got)
+		}
+		if len(w.evictions) != drained+1 {
+			t.Fatalf("evictions %v", w.evictions)
+		}
+		w.loop.berths = berths{} // as after a restart
+		w.stopped(w.evictions[drained])
+	}
+}
+
+func TestPercentageOfABudgetIsOfTheNodesThatThePolicySelects(t *testing.T) {
+	w := fleet(t, 10, team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromString("25%")}
+		s.Rules[0].NotBefore = &metav1.Duration{Duration: 24 * time.Hour}
+	}), start.Add(12*time.Hour))
+	w.each(time.Second)
+	if got := w.phases(); got[v1alpha1.PhaseDraining] != 3 {
+		t.Errorf("%v, want three draining", got)
+	}
+}
+
+func TestHardDeadlineWaitsForNoBudget(t *testing.T) {
+	w := fleet(t, 5, team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
+	}), start.Add(30*time.Minute))
+	w.each(time.Second)
+	if got := w.phases(); got[v1alpha1.PhaseDraining] != 5 {
+		t.Errorf("%v", got)
+	}
+}
+
+// executioner counts what it is asked to terminate.
+type executioner struct {
+	asked []string
+	err   error
+}
+
+func (e *executioner) Terminate(_ context.Context, id string) error {
+	e.asked = append(e.asked, id)
+	return e.err
+}
+
+// impaired is a failed status check; it has no deadline.
+func impaired() v1alpha1.Notice {
+	n := rebalance()
+	n.ID, n.Kind = "status-1", notice.KindInstanceStatus
+	return n
+}
+
+func terminate(s *v1alpha1.InterruptionPolicySpec) { s.Rules[0].Action = v1alpha1.ActionTerminate }
+
+func TestInstanceIsTerminatedOnceItsPodsHaveLeft(t *testing.T) {
+	w := newWorld(t, record(impaired()), node("a", instance), pod("web-1"), team(terminate))
+	cloud := &executioner{}
+	w.loop.Cloud = cloud
+	w.settle(time.Second)
+	if len(cloud.asked) > 0 || len(w.evictions) != 1 {
+		t.Fatalf("terminated %v, evicted %v", cloud.asked, w.evictions)
+	}
+	w.stopped("web-1")
+	w.settle(10 * time.Second)
+	w.settle(10 * time.Second)
+	if !slices.Equal(cloud.asked, []string{instance}) {
+		t.Errorf("terminated %v", cloud.asked)
+	}
+	w.settle(terminateAgain)
+	if len(cloud.asked) != 2 {
+		t.Errorf("an instance that does not go was asked %d times", len(cloud.asked))
+	}
+	w.remove(w.node())
+	w.settle(time.Second)
+	if got := w.record().Status; got.Phase != v1alpha1.PhaseCompleted {
+		t.Errorf("phase %s", got.Phase)
+	}
+}
+
+// A budget that allows nothing must not keep an instance that fails.
+func TestTerminationForcesPodsAfterTwoMinutes(t *testing.T) {
+	w := newWorld(t, record(impaired()), node("a", instance), pod("web-1"), budget(0), team(terminate))
+	w.loop.Cloud = &executioner{}
+	w.settle(time.Second)
+	w.settle(30 * time.Second)
+	if len(w.deletions) > 0 {
+		t.Fatalf("deleted %v", w.deletions)
+	}
+	w.settle(w.wake)
+	if at := w.now.Sub(start); len(w.deletions) != 1 || at > 2*time.Minute {
+		t.Errorf("deleted %v after %s", w.deletions, at)
+	}
+}
+
+func TestInstanceThatCannotBeTerminatedIsReported(t *testing.T) {
+	w := newWorld(t, record(impaired()), node("a", instance), team(terminate))
+	cloud := &executioner{err: errors.New("UnauthorizedOperation")}
+	w.loop.Cloud = cloud
+	w.settle(time.Second)
+	ready := w.record().Status.Conditions
+	if i := slices.IndexFunc(ready, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionReady }); i < 0 || ready[i].Message != "terminating the instance: UnauthorizedOperation; tried again every minute" {
+		t.Errorf("conditions %v", ready)
+	}
+	if len(cloud.asked) != 1 || w.wake != terminateAgain {
+		t.Errorf("asked %d times, looks again in %s", len(cloud.asked), w.wake)
+	}
+}
+
+func TestNoMoreThanAShareOfAPoolIsTerminated(t *testing.T) {
+	w := newWorld(t, team(terminate))
+	w.loop.Cloud = &executioner{}
+	for i := range 10 {
+		id := fmt.Sprintf("i-%017d", i)
+		in, n := record(impaired()), node(fmt.Sprint("n", i), id)
+		in.Name, in.Spec.InstanceID, in.Spec.NodeName = id, id, n.Name
+		n.Labels["karpenter.sh/nodepool"] = "spot"
+		if err := errors.Join(w.client.Create(t.Context(), in), w.client.Create(t.Context(), n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.each(time.Second)
+	if got := len(w.loop.Cloud.(*executioner).asked); got != 2 {
+		t.Errorf("%d of ten terminated at once, want two: %v", got, w.phases())
+	}
+}
+
+func TestVolumesAreDetachedBeforeTheInstanceIsTerminated(t *testing.T) {
+	n := node("a", instance)
+	n.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "kubernetes.io/csi/ebs.csi.aws.com^vol-1"}}
+	w := newWorld(t, record(impaired()), n, team(terminate))
+	cloud := &executioner{}
+	w.loop.Cloud, w.loop.Live = cloud, w.client
+	w.settle(time.Second)
+	if len(cloud.asked) > 0 {
+		t.Fatal("terminated with a volume attached")
+	}
+	if w.wake != detachAgain {
+		t.Errorf("looks again in %s", w.wake)
+	}
+	got := &corev1.Node{}
+	if err := w.client.Get(t.Context(), types.NamespacedName{Name: "a"}, got); err != nil {
+		t.Fatal(err)
+	}
+	got.Status.VolumesAttached = nil
+	if err := w.client.Status().Update(t.Context(), got); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(detachAgain)
+	if len(cloud.asked) != 1 {
+		t.Errorf("asked %d times", len(cloud.asked))
+	}
+}

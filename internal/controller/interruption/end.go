@@ -1,0 +1,84 @@
+package interruption
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// over waits until the interruption is: the node or its instance has gone, or
+// the time at which it should have is well past.
+func over(_ context.Context, p *pass) (bool, error) {
+	end := p.end()
+	switch {
+	case p.facts.node == nil && p.plan.Empty(),
+		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
+		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted(),
+		!p.facts.now.Before(end):
+		return true, nil
+	}
+	p.outcome.until(end, "waits for the instance to go, at the latest until "+end.UTC().Format(time.RFC3339))
+	return false, nil
+}
+
+// end is when a node that is still there counts as one that lives.
+func (p *pass) end() time.Time {
+	switch d := p.decision; {
+	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
+		return d.Notice.EndTime.Add(afterDeadline)
+	case p.facts.was.TerminationTime != nil:
+		return p.facts.was.TerminationTime.Add(afterDeadline)
+	case d.Deadline != nil:
+		return d.Deadline.Time.Add(afterDeadline)
+	case !d.Until.IsZero():
+		return d.Until
+	}
+	begun := p.decision.Notice.Time.Time
+	if c := meta.FindStatusCondition(p.facts.was.Conditions, v1alpha1.ConditionCordoned); c != nil && c.Status == metav1.ConditionTrue {
+		begun = c.LastTransitionTime.Time // its window may have opened long after the notice
+	}
+	return begun.Add(withoutDeadline)
+}
+
+// putBack makes a node that lives what it was. An instance that was stopped
+// comes back as the same node, so that counts as well; by then it is not
+// Ready, and nothing is scheduled to it before it is.
+func putBack(ctx context.Context, p *pass) (bool, error) {
+	node := p.facts.node
+	if node == nil {
+		return true, nil
+	}
+	if action.IsMarked(node, action.MarkDoomed) && p.Live != nil {
+		undone, err := action.UndoSurges(ctx, p.Client, p.Live, node.Name)
+		if err != nil {
+			return false, fmt.Errorf("giving pods back that were to be replaced: %w", err)
+		}
+		p.outcome.undone = undone
+	}
+	changed, err := action.PutBack(ctx, p.Client, node)
+	if err != nil {
+		return false, err
+	}
+	p.outcome.putBack = changed
+	return true, nil
+}
+
+// complete ends the interruption, or, where another notice still stands, only
+// what this one was about.
+func complete(_ context.Context, p *pass) (bool, error) {
+	if p.facts.stands(p.decision) {
+		p.outcome.answered = p.decision.Notice.ID
+		p.outcome.until(p.facts.now, "waits for what else is to come")
+		return false, nil
+	}
+	p.outcome.completed = true
+	return true, nil
+}

@@ -1,0 +1,224 @@
+package interruption
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/errand"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+func withHook(when v1alpha1.HookTime, onFailure v1alpha1.HookFailure) func(*v1alpha1.InterruptionPolicySpec) {
+	return func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Hooks = []v1alpha1.Hook{{
+			Name: "leaders", When: when, OnFailure: onFailure, Timeout: &metav1.Duration{Duration: time.Minute},
+			Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: []byte(
+				`{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`)}},
+		}}
+	}
+}
+
+// withErrands gives the loop what runs hooks.
+func (w *world) withErrands() *world {
+	w.loop.Errands = errand.New(errand.Options{Client: w.client, Live: w.client, Namespace: "lifeboat-system"})
+	return w
+}
+
+func (w *world) jobs() []batchv1.Job {
+	w.t.Helper()
+	var jobs batchv1.JobList
+	if err := w.client.List(w.t.Context(), &jobs); err != nil {
+		w.t.Fatal(err)
+	}
+	return jobs.Items
+}
+
+// ended plays the Job controller.
+func (w *world) ended(typ batchv1.JobConditionType) {
+	w.t.Helper()
+	for _, job := range w.jobs() {
+		job.Status.Conditions = []batchv1.JobCondition{{Type: typ, Status: corev1.ConditionTrue}}
+		if err := w.client.Status().Update(w.t.Context(), &job); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func TestPodsWaitForAHookBeforeTheDrain(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, ""))).withErrands()
+	w.settle(time.Second)
+	if len(w.jobs()) != 1 || len(w.evictions) > 0 {
+		t.Fatalf("%d jobs, evictions %v", len(w.jobs()), w.evictions)
+	}
+	if left := w.record().Status.PodsLeft; len(left) != 1 || !strings.Contains(left[0].Reason, "hook leaders") {
+		t.Errorf("left: %+v", left)
+	}
+	w.ended(batchv1.JobComplete)
+	w.settle(5 * time.Second)
+	if got := reasons(w.record().Status); len(w.evictions) != 1 || !slices.Contains(got, v1alpha1.ReasonHookSucceeded) {
+		t.Errorf("evictions %v, timeline %v", w.evictions, got)
+	}
+	w.settle(time.Second)
+	if len(w.jobs()) != 1 {
+		t.Errorf("%d jobs were made", len(w.jobs()))
+	}
+}
+
+func TestHookThatHangsCostsNoPodItsGrace(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+		withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold)(s)
+		s.Hooks[0].Timeout.Duration = time.Hour
+	})).withErrands()
+	w.settle(time.Second)
+	for len(w.evictions) == 0 && w.now.Sub(start) < 2*time.Minute {
+		w.settle(max(w.wake, time.Second))
+	}
+	if at := w.now.Sub(start); at != 80*time.Second {
+		t.Errorf("asked after %s, want at its last call, after 80s", at)
+	}
+}
+
+func TestFailedHookThatHoldsIsLetThroughByAPerson(t *testing.T) {
+	n := planned("h1", notice.ActionStop, start.Add(50*time.Minute))
+	w := newWorld(t, record(n), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold))).withErrands()
+	w.settle(time.Second)
+	w.ended(batchv1.JobFailed)
+	w.settle(time.Second)
+	w.settle(time.Second)
+	if got := reasons(w.record().Status); len(w.evictions) > 0 || !slices.Contains(got, v1alpha1.ReasonHookFailed) {
+		t.Fatalf("evictions %v, timeline %v", w.evictions, got)
+	}
+	w.now = w.now.Add(time.Second)
+	w.say(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
+	w.settle(time.Second)
+	if len(w.evictions) != 1 {
+		t.Errorf("evictions %v: %+v", w.evictions, w.record().Status.PodsLeft)
+	}
+}
+
+func TestHookAfterTheDrainRunsOnceThePodsHaveLeft(t *testing.T) {
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookAfterDrain, ""))).withErrands()
+	w.settle(time.Second)
+	if len(w.jobs()) > 0 || len(w.evictions) != 1 {
+		t.Fatalf("%d jobs, evictions %v", len(w.jobs()), w.evictions)
+	}
+	w.stopped("web-1")
+	w.settle(time.Second)
+	if len(w.jobs()) != 1 {
+		t.Errorf("%d jobs", len(w.jobs()))
+	}
+}
+
+// owned stands for ownerwatch.
+type owned struct{ owners drain.Owners }
+
+func (o *owned) Owners(context.Context, string, []*corev1.Pod) (drain.Owners, bool, error) {
+	return o.owners, true, nil
+}
+func (o *owned) Forget(string) {}
+
+func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
+	one, yes := int32(1), true
+	p := pod("web-1")
+	p.Labels["pod-template-hash"] = "5d9c"
+	p.OwnerReferences[0].Name, p.OwnerReferences[0].UID = "web-5d9c", "rs-uid"
+	rs := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "web-5d9c", UID: "rs-uid",
+			OwnerReferences: []metav1.OwnerReference{{Kind: "Deployment", Name: "web", UID: "d-uid", Controller: &yes}},
+		},
+		Spec: appsv1.ReplicaSetSpec{Replicas: &one, Selector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{"app": "web", "pod-template-hash": "5d9c"},
+		}},
+		Status: appsv1.ReplicaSetStatus{Replicas: 1, ReadyReplicas: 1},
+	}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "d-uid"},
+		Spec:       appsv1.DeploymentSpec{Replicas: &one, Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}},
+		Status:     appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1},
+	}
+	w := newWorld(t, record(spot()), node("a", instance), p, team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Rules[0].Strategy = v1alpha1.StrategySurge
+	}))
+	w.loop.Owners = &owned{drain.Owners{ReplicaSets: []*appsv1.ReplicaSet{rs}, Deployments: []*appsv1.Deployment{d}}}
+	w.settle(time.Second)
+	got := &corev1.Pod{}
+	if err := w.client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "web-1"}, got); err != nil {
+		t.Fatal(err)
+	}
+	if _, still := got.Labels["pod-template-hash"]; still || got.Labels[v1alpha1.LabelSurged] == "" || len(w.evictions) > 0 {
+		t.Fatalf("labels %v, evictions %v: %+v", got.Labels, w.evictions, w.record().Status.PodsLeft)
+	}
+	got.OwnerReferences = nil // as the ReplicaSet's controller does, which starts another
+	if err := w.client.Update(t.Context(), got); err != nil {
+		t.Fatal(err)
+	}
+	rs.Status.ReadyReplicas = 0
+	w.settle(3 * time.Second)
+	if len(w.evictions) > 0 {
+		t.Fatalf("evicted %v before the successor is Ready", w.evictions)
+	}
+	rs.Status.ReadyReplicas = 1
+	w.settle(3 * time.Second)
+	if !slices.Equal(w.evictions, []string{"web-1"}) {
+		t.Errorf("evictions %v: %+v", w.evictions, w.record().Status.PodsLeft)
+	}
+	surged := slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != v1alpha1.ReasonSurged })
+	if len(surged) != 1 {
+		t.Errorf("told %d times that it was surged", len(surged))
+	}
+}
+
+func TestPeopleAreTold(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	chat := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, string(body))
+	}))
+	defer chat.Close()
+	woken := make(chan struct{}, 100)
+	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Notifications = []v1alpha1.Notification{{
+			Name: "chat", On: []string{v1alpha1.ReasonCordoned, v1alpha1.ReasonCompleted}, Webhook: v1alpha1.Webhook{URL: chat.URL, Body: `{{.Node}}: {{.Message}}`},
+		}}
+	}))
+	w.loop.Errands = errand.New(errand.Options{Client: w.client, Live: w.client, Wake: func(string) { woken <- struct{}{} }})
+	w.settle(time.Second)
+	<-woken
+	w.settle(time.Second)
+	w.stopped("web-1")
+	w.settle(time.Second)
+	w.remove(w.node())
+	w.settle(3 * time.Minute)
+	w.settle(time.Second)
+	<-woken
+	w.settle(time.Second)
+	mu.Lock()
+	defer mu.Unlock()
+	want := []string{"a: the node takes no new pods and is out of external load balancers", "a: 1 of 1 pods moved, 0 lost"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	if got := w.record().Status.Notified; len(got) != 1 || got[0].Through.IsZero() {
+		t.Errorf("notified %+v", got)
+	}
+}

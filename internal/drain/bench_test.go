@@ -1,0 +1,73 @@
+package drain_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// crowd is a node of many pods: two to an app, with budgets for the first of
+// them, every tenth held.
+func crowd(pods, budgets int, strategy v1alpha1.Strategy) drain.Facts {
+	in := scenario{Deadline: &deadlineIn{In: metav1.Duration{Duration: 2 * time.Minute}}, Strategy: strategy}
+	for i := range budgets {
+		in.Budgets = append(in.Budgets, budgetIn{Name: fmt.Sprintf("pdb-%d", i), App: fmt.Sprintf("app-%d", i), Allowed: int32(i % 3), Healthy: 5, Desired: 5 - int32(i%3), Expected: 5})
+	}
+	for i := range pods {
+		p := podIn{Name: fmt.Sprintf("pod-%03d", i), App: fmt.Sprintf("app-%d", i/2)}
+		if i%10 == 0 {
+			p.Annotations = map[string]string{"lifeboat.dev/do-not-disrupt": "true"}
+		}
+		if strategy == v1alpha1.StrategySurge {
+			p.Set = p.App
+			if i%2 == 0 {
+				in.Sets = append(in.Sets, setIn{Name: p.App, Replicas: 3, Ready: 3})
+			}
+			if i%4 == 1 {
+				p.Surged = &surgedIn{Ago: metav1.Duration{Duration: 10 * time.Second}}
+			}
+		}
+		in.Pods = append(in.Pods, p)
+	}
+	if strategy == v1alpha1.StrategySurge {
+		in.Workloads = []v1alpha1.Workload{
+			{MatchOwnerKinds: []string{"StatefulSet"}, Order: v1alpha1.OrderLast},
+			{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "app-3"}}, Order: v1alpha1.OrderFirst},
+		}
+	}
+	return in.facts()
+}
+
+func BenchmarkNewPlan(b *testing.B) {
+	for _, c := range []struct {
+		pods, budgets int
+		strategy      v1alpha1.Strategy
+	}{{110, 50, ""}, {110, 0, ""}, {10, 5, ""}, {110, 50, v1alpha1.StrategySurge}, {10, 5, v1alpha1.StrategySurge}} {
+		b.Run(fmt.Sprintf("%dPods%dBudgets%s", c.pods, c.budgets, c.strategy), func(b *testing.B) {
+			facts := crowd(c.pods, c.budgets, c.strategy)
+			b.ReportAllocs()
+			for b.Loop() {
+				drain.NewPlan(facts)
+			}
+		})
+	}
+}
+
+// BenchmarkStorm plans each of 1,000 nodes with 10 pods once.
+func BenchmarkStorm(b *testing.B) {
+	nodes := make([]drain.Facts, 1000)
+	for i := range nodes {
+		nodes[i] = crowd(10, 5, v1alpha1.StrategySurge)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, facts := range nodes {
+			drain.NewPlan(facts)
+		}
+	}
+}

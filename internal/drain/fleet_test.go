@@ -1,0 +1,321 @@
+package drain_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// fleet is a ReplicaSet of a Deployment with its pods, and the controller that
+// keeps their number: it lets go of pods that lost their label, starts
+// successors, and counts, each some time after the other.
+type fleet struct {
+	app    string
+	set    *appsv1.ReplicaSet
+	away   int32           // Ready pods on other nodes
+	starts []time.Duration // how long the next successors take
+	coming []time.Time     // when successors become Ready
+	// notices and counts are how late it sees a pod's label gone, and how late
+	// after a look at its pods their number is in its status.
+	notices, counts time.Duration
+	due             time.Time // when the count under way is written
+	count           int32     // Ready pods in it
+	of              int64     // the generation that it is for
+	scales          map[time.Time]int32
+	ends            time.Time // when it is deleted; zero: never
+}
+
+// conduct makes up what a policy says.
+func (w *world) conduct(in *scenario) {
+	r := w.rand
+	in.Strategy = pick(r, "", v1alpha1.StrategyEvict, v1alpha1.StrategySurge, v1alpha1.StrategySurge)
+	for range r.IntN(3) {
+		wl := v1alpha1.Workload{
+			Order:    pick(r, "", v1alpha1.OrderFirst, v1alpha1.OrderNormal, v1alpha1.OrderLast, v1alpha1.OrderLast),
+			Strategy: pick(r, "", "", v1alpha1.StrategyEvict, v1alpha1.StrategySurge, v1alpha1.StrategyNever),
+		}
+		switch r.IntN(3) {
+		case 0:
+			wl.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": pick(r, "a", "b", "c", "d")}}
+		case 1:
+			wl.MatchOwnerKinds = []string{pick(r, "Deployment", "None", "ReplicaSet")}
+		default:
+			wl.Namespaces = []string{pick(r, "default", "elsewhere")}
+		}
+		in.Workloads = append(in.Workloads, wl)
+	}
+	for i := range max(0, r.IntN(5)-2) {
+		g := gateIn{Why: fmt.Sprintf("hook %d runs", i)}
+		lift := time.Duration(1+r.IntN(100)) * time.Second
+		if r.IntN(2) == 0 {
+			g.Until = metav1.Duration{Duration: lift}
+		}
+		in.Gates = append(in.Gates, g)
+		w.lifts = append(w.lifts, noon.Add(lift))
+	}
+	for _, app := range []string{"a", "b", "c"} {
+		if r.IntN(2) == 0 {
+			w.found(in, app)
+		}
+	}
+}
+
+// found gives the pods of an app to a ReplicaSet.
+func (w *world) found(in *scenario, app string) {
+	r := w.rand
+	var here, owned, up int32
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if p.App != app || p.Owner != "" {
+			continue
+		}
+		p.Set = "rs-" + app
+		if r.IntN(5) == 0 {
+			p.Surged = &surgedIn{Ago: metav1.Duration{Duration: time.Duration(r.IntN(300)) * time.Second}}
+		} else if p.Leaving == nil && p.Phase != corev1.PodSucceeded && p.Phase != corev1.PodFailed {
+			owned++
+			if !p.NotReady {
+				up++
+			}
+		}
+		here++
+	}
+	slow := here == 1 && r.IntN(2) == 0 // nothing but the version tells then
+	f := &fleet{app: app, away: int32(r.IntN(4)), notices: time.Duration(r.IntN(2)) * time.Second, counts: time.Duration(r.IntN(2)) * time.Second}
+	if slow {
+		f.notices, f.counts = time.Duration(r.IntN(7))*time.Second, time.Duration(r.IntN(7))*time.Second
+	}
+	for range 20 {
+		f.starts = append(f.starts, time.Duration(1+r.IntN(20))*time.Second)
+	}
+	set := setIn{Name: "rs-" + app, Replicas: owned + f.away, Ready: up + f.away, Version: "1", Strategy: pick(r, "", "", "", "Recreate")}
+	if r.IntN(8) == 0 {
+		set.Others = 1
+	}
+	set.Stale = r.IntN(5) == 0
+	f.scales = map[time.Time]int32{}
+	for range max(0, r.IntN(5)-2) {
+		if slow {
+			break // a version that others change tells nothing
+		}
+		f.scales[second(1+r.IntN(100))] = int32(r.IntN(int(set.Replicas) + 2))
+	}
+	if r.IntN(12) == 0 {
+		f.ends = second(1 + r.IntN(100))
+	}
+	in.Sets = append(in.Sets, set)
+	w.fleets = append(w.fleets, f)
+}
+
+// raise ties the fleets to what stands in the facts.
+func (w *world) raise(in scenario) {
+	for i, f := range w.fleets {
+		f.set = w.facts.Owners.ReplicaSets[i]
+		if in.Sets[i].Name != f.set.Name {
+			panic("the sets are in another order")
+		}
+	}
+}
+
+func (w *world) fleetOf(p *corev1.Pod) *fleet {
+	for _, f := range w.fleets {
+		if owner := metav1.GetControllerOf(p); owner != nil && owner.UID == f.set.UID {
+			return f
+		}
+		if _, surged := p.Labels[v1alpha1.LabelSurged]; surged && p.Labels["app"] == f.app {
+			return f
+		}
+	}
+	return nil
+}
+
+func (f *fleet) owns(p *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(p)
+	return owner != nil && owner.UID == f.set.UID && p.DeletionTimestamp == nil &&
+		p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+}
+
+// surge does what a plan says about a pod.
+func (w *world) surge(v drain.Verdict) {
+	q := v.Pod.DeepCopy()
+	surge(q, *v.Origin)
+	w.replace(q)
+}
+
+// control has each fleet's controller, and whoever lifts gates, do what is due.
+// It reports whether anything changed.
+func (w *world) control() bool {
+	changed := false
+	for i := len(w.lifts) - 1; i >= 0; i-- {
+		if w.facts.Gates[i].Until.IsZero() && !w.now.Before(w.lifts[i]) {
+			w.facts.Gates, w.lifts = slices.Delete(slices.Clone(w.facts.Gates), i, i+1), slices.Delete(w.lifts, i, i+1)
+			changed = true
+		}
+	}
+	for _, f := range w.fleets {
+		changed = w.keep(f) || changed
+	}
+	return changed
+}
+
+func (w *world) keep(f *fleet) bool {
+	changed := false
+	if !f.ends.IsZero() && !w.now.Before(f.ends) {
+		n := len(w.facts.Owners.ReplicaSets)
+		w.facts.Owners.ReplicaSets = slices.DeleteFunc(slices.Clone(w.facts.Owners.ReplicaSets), func(rs *appsv1.ReplicaSet) bool { return rs == f.set })
+		return len(w.facts.Owners.ReplicaSets) != n
+	}
+	if to, ok := f.scales[w.now]; ok && to != *f.set.Spec.Replicas {
+		f.set.Spec.Replicas, changed = &to, true
+		f.set.Generation++
+		f.touch()
+		for _, d := range w.facts.Owners.Deployments {
+			if d.Name == f.set.Name {
+				d.Spec.Replicas = &to
+			}
+		}
+	}
+	for len(f.coming) > 0 && !w.now.Before(f.coming[0]) {
+		f.coming = f.coming[1:]
+		f.away++
+		changed = w.heal(f, 1) || changed
+	}
+	if f.due.IsZero() {
+		changed = w.look(f) || changed
+	}
+	if !f.due.IsZero() && !w.now.Before(f.due) {
+		f.due = time.Time{}
+		f.set.Status.ReadyReplicas, f.set.Status.ObservedGeneration = f.count, f.of
+		f.touch()
+		changed = true
+	}
+	return changed
+}
+
+func (f *fleet) touch() {
+	n, err := strconv.Atoi(f.set.ResourceVersion)
+	if err != nil {
+		panic(err)
+	}
+	f.set.ResourceVersion = strconv.Itoa(n + 1)
+}
+
+// look is the ReplicaSet controller's: it takes stock, and starts or stops
+// pods. What it has counted is in the status later.
+func (w *world) look(f *fleet) bool {
+	released := false
+	owned, up := f.away+int32(len(f.coming)), f.away
+	for i, p := range w.facts.Pods {
+		if !f.owns(p) {
+			continue
+		}
+		if o, ok := drain.SurgedFrom(p); ok && !w.now.Before(o.Time.Add(f.notices)) {
+			q := p.DeepCopy()
+			q.OwnerReferences = nil
+			w.facts.Pods[i], released = q, true
+			continue
+		}
+		owned++
+		if ready(p) {
+			up++
+		}
+	}
+	want := *f.set.Spec.Replicas
+	for ; owned < want; owned++ {
+		f.coming = append(f.coming, w.now.Add(f.starts[0]))
+		f.starts = append(f.starts[1:], f.starts[0])
+		slices.SortFunc(f.coming, time.Time.Compare)
+	}
+	for ; owned > want && len(f.coming) > 0; owned-- {
+		f.coming = f.coming[1:]
+	}
+	for ; owned > want && f.away > 0; owned-- {
+		f.away--
+		up--
+		w.heal(f, -1)
+	}
+	if up != f.set.Status.ReadyReplicas || f.set.Generation != f.set.Status.ObservedGeneration || released {
+		f.count, f.of, f.due = up, f.set.Generation, w.now.Add(f.counts)
+	}
+	return released
+}
+
+// heal has the budgets of the fleet's pods count one more on other nodes, or
+// one less. It reports whether there are any.
+func (w *world) heal(f *fleet, by int32) bool {
+	found := false
+	for _, b := range w.facts.Budgets {
+		if app, ok := b.Spec.Selector.MatchLabels["app"]; !ok || app == f.app {
+			w.away[b.Name] += by
+			found = true
+		}
+	}
+	return found
+}
+
+// ready counts, by fleet, the pods that are Ready in truth: those on other
+// nodes, and those here, surged or not, that were not asked to stop.
+func (w *world) ready() map[*fleet]int32 {
+	up := map[*fleet]int32{}
+	for _, f := range w.fleets {
+		up[f] = f.away
+	}
+	for _, p := range w.facts.Pods {
+		if f := w.fleetOf(p); f != nil && ready(p) && p.DeletionTimestamp == nil &&
+			p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			up[f]++
+		}
+	}
+	return up
+}
+
+// checkReplaced: where the plan lets a surged pod go for its successor, the
+// ReplicaSet has as many Ready without it as it wants; and it lets none go for
+// nothing.
+func (w *world) checkReplaced(t *testing.T, v drain.Verdict, up map[*fleet]int32) {
+	t.Helper()
+	if _, surged := v.Pod.Labels[v1alpha1.LabelSurged]; !surged {
+		return
+	}
+	f := w.fleetOf(v.Pod)
+	if !ready(v.Pod) {
+		return
+	}
+	up[f]--
+	want := *f.set.Spec.Replicas
+	origin, _ := drain.SurgedFrom(v.Pod)
+	switch {
+	case strings.Contains(v.Reason, "its successor is Ready"):
+		if up[f] < want {
+			t.Errorf("%s: %s goes and leaves %d of %d Ready: %s", hour(w.now), v.Pod.Name, up[f], want, v.Reason)
+		}
+	case want == 0, !f.ends.IsZero() && !w.now.Before(f.ends), w.now.Sub(origin.Time) >= 5*time.Minute:
+	case !v.LastCall.IsZero() && (!w.now.Before(v.LastCall) || strings.Contains(v.Reason, "leave after it")):
+	default:
+		t.Errorf("%s: %s goes for nothing, %d of %d Ready: %s", hour(w.now), v.Pod.Name, up[f], want, v.Reason)
+	}
+}
+
+// checkSurge: only pods are surged that may run twice, once, and not when their
+// last call has come.
+func (w *world) checkSurge(t *testing.T, v drain.Verdict) {
+	t.Helper()
+	_, before := v.Pod.Labels[v1alpha1.LabelSurged]
+	f := w.fleetOf(v.Pod)
+	if before || f == nil || !f.owns(v.Pod) || !ready(v.Pod) || v.Origin == nil || v.Origin.UID != f.set.UID || *f.set.Spec.Replicas == 0 {
+		t.Errorf("%s: surges %s: %s", hour(w.now), v.Pod.Name, v.Reason)
+	}
+	if !v.LastCall.IsZero() && !w.now.Before(v.LastCall) {
+		t.Errorf("%s: surges %s past its last call at %s: %s", hour(w.now), v.Pod.Name, hour(v.LastCall), v.Reason)
+	}
+}

@@ -1,0 +1,40 @@
+package drain
+
+import (
+	"strings"
+	"time"
+)
+
+// inForce returns the gates that have not ended by themselves.
+func inForce(gates []Gate, now time.Time) []Gate {
+	var closed []Gate
+	for _, g := range gates {
+		if g.Until.IsZero() || g.Until.After(now) {
+			closed = append(closed, g)
+		}
+	}
+	return closed
+}
+
+// gated has every pod wait for all gates, evicted or surged, but not past its
+// turn. Without a hard deadline there is none, and they hold as long as they
+// are there.
+func gated(s *scene, c *candidate) (Verdict, bool) {
+	if len(s.gates) == 0 || !s.awaitsTurn(c) {
+		return Verdict{}, false
+	}
+	var until time.Time // the last to end by itself, if all do
+	open := true
+	whys := make([]string, 0, len(s.gates))
+	for _, g := range s.gates {
+		whys = append(whys, brief(g.Why))
+		open = open && !g.Until.IsZero()
+		if g.Until.After(until) {
+			until = g.Until
+		}
+	}
+	if !open {
+		until = time.Time{}
+	}
+	return say(StepWaits, "waits: "+strings.Join(whys, ", and ")+"; "+s.untilWhen(c, until))
+}

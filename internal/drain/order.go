@@ -1,0 +1,58 @@
+package drain
+
+import (
+	"fmt"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// rank is a pod's place in the order of leaving: pods of a lower one leave
+// first.
+type rank int
+
+const (
+	rankFirst rank = iota
+	rankNormal
+	rankLast
+	rankCritical
+	ranks
+)
+
+func rankOf(c *candidate) rank {
+	if isCritical(c.pod) {
+		return rankCritical
+	}
+	if c.treatment != nil {
+		switch c.treatment.Order {
+		case v1alpha1.OrderFirst:
+			return rankFirst
+		case v1alpha1.OrderLast:
+			return rankLast
+		}
+	}
+	return rankNormal
+}
+
+// outOfOrder has a pod wait while others that leave before it are on their way,
+// since they may need it while they stop. Those that something holds are not
+// on their way, and hold up nobody.
+func outOfOrder(s *scene, c *candidate) (Verdict, bool) {
+	going := 0
+	for _, n := range s.going[:c.rank] {
+		going += n
+	}
+	if going == 0 || !s.awaitsTurn(c) {
+		return Verdict{}, false
+	}
+	return say(StepWaits, fmt.Sprintf("waits: %s (still leaving: %d)%s", c.afterWhom(), going, s.byItsTurn(c)))
+}
+
+func (c *candidate) afterWhom() string {
+	switch c.rank {
+	case rankCritical:
+		return "it is critical, so it leaves after the ordinary pods"
+	case rankLast:
+		return fmt.Sprintf("its order is Last (%s), so it leaves after the others", c.treatment.title())
+	}
+	return "those whose order is First leave before it"
+}

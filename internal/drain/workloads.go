@@ -1,0 +1,110 @@
+package drain
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// kindNone stands for pods that nothing controls.
+const kindNone = "None"
+
+// workload is a workload of the policy, ready to match pods.
+type workload struct {
+	*v1alpha1.Workload
+	place    int // counted from 1, as people do
+	selector labels.Selector
+}
+
+// compile makes workloads ready. One whose selector is malformed, of which the
+// policy's condition Accepted tells, matches nothing.
+func compile(all []v1alpha1.Workload) []workload {
+	compiled := make([]workload, 0, len(all))
+	for i := range all {
+		w := workload{Workload: &all[i], place: i + 1, selector: labels.Everything()}
+		if w.Selector != nil {
+			selector, err := metav1.LabelSelectorAsSelector(w.Selector)
+			if err != nil {
+				continue
+			}
+			w.selector = selector
+		}
+		compiled = append(compiled, w)
+	}
+	return compiled
+}
+
+// treatmentOf returns the first workload that matches the pod, or nil.
+func treatmentOf(all []workload, c *candidate) *workload {
+	for i := range all {
+		if all[i].matches(c) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+func (w *workload) matches(c *candidate) bool {
+	switch {
+	case len(w.Namespaces) > 0 && !slices.Contains(w.Namespaces, c.pod.Namespace),
+		!w.selector.Matches(labels.Set(c.pod.Labels)):
+		return false
+	}
+	return len(w.MatchOwnerKinds) == 0 || slices.ContainsFunc(w.MatchOwnerKinds, c.isOf)
+}
+
+// isOf reports whether that kind controls the pod. A pod of a Deployment is one
+// of a ReplicaSet that carries the label by which Deployments tell their
+// ReplicaSets apart; a surged pod was one.
+func (c *candidate) isOf(kind string) bool {
+	if c.surged != nil {
+		return kind == kindReplicaSet || kind == kindDeployment
+	}
+	owner := metav1.GetControllerOfNoCopy(c.pod)
+	switch {
+	case owner == nil:
+		return kind == kindNone
+	case kind == kindDeployment && owner.Kind == kindReplicaSet:
+		_, ok := c.pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+		return ok
+	}
+	return kind == owner.Kind
+}
+
+// title names the workload as `lifeboat explain` does: by its place, and its
+// name if it has one.
+func (w *workload) title() string {
+	if w.Name == "" {
+		return fmt.Sprintf("workload %d", w.place)
+	}
+	return fmt.Sprintf("workload %d, %s", w.place, w.Name)
+}
+
+// strategyOf returns how the pod is moved. A surged pod has lost its place, so
+// that nobody would leave it where it is.
+func (s *scene) strategyOf(c *candidate) v1alpha1.Strategy {
+	strategy := s.facts.Strategy
+	if c.treatment != nil && c.treatment.Strategy != "" {
+		strategy = c.treatment.Strategy
+	}
+	if strategy == v1alpha1.StrategyNever && c.surged != nil {
+		return v1alpha1.StrategyEvict
+	}
+	return strategy
+}
+
+func leftAlone(_ *scene, c *candidate) (Verdict, bool) {
+	if c.strategy != v1alpha1.StrategyNever {
+		return Verdict{}, false
+	}
+	reason := "stays: policy leaves it where it is"
+	if c.treatment != nil && c.treatment.Strategy != "" {
+		reason += " (" + c.treatment.title() + ")"
+	}
+	return say(StepStays, reason)
+}

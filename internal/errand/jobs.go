@@ -1,0 +1,125 @@
+package errand
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/hook"
+)
+
+// startJob makes the Job of a try. One that is there already was made before a
+// crash, unless it is somebody else's; it may have ended already.
+func (w *walk) startJob(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.HookStatus) error {
+	job, err := hook.Job(*h, w.run.Subject, status.Try, w.o.Namespace)
+	if err != nil {
+		return &refusal{err, true}
+	}
+	key, uid := client.ObjectKeyFromObject(job), job.Annotations[hook.AnnotationUID]
+	switch err := w.o.Client.Create(ctx, job); {
+	case apierrors.IsAlreadyExists(err):
+		if job, err = w.job(ctx, key, true); err != nil {
+			return fmt.Errorf("reading Job %s: %w", key, err)
+		}
+		if job.Annotations[hook.AnnotationUID] != uid {
+			return &refusal{fmt.Errorf("a Job %s is in the way that is not Lifeboat's: delete it", key), false}
+		}
+		w.out.Until = w.run.Now.Add(soon)
+	case isRefusal(err):
+		return &refusal{sayRefused(err, key), false}
+	case err != nil:
+		return fmt.Errorf("making Job %s: %w", key, err)
+	}
+	_, status.Message = hook.Outcome(job)
+	return nil
+}
+
+// isRefusal tells an API server that does not take a Job from one that cannot
+// answer now.
+func isRefusal(err error) bool {
+	switch apierrors.ReasonForError(err) {
+	case metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest,
+		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonInternalError: // the last: an admission webhook that fails
+		return true
+	}
+	return false
+}
+
+func sayRefused(err error, key client.ObjectKey) error {
+	text := firstLine(err.Error())
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no namespace %s: make it, or write another job.namespace in the policy", key.Namespace)
+	case apierrors.IsForbidden(err) && strings.Contains(text, "cannot create resource"):
+		return fmt.Errorf("Lifeboat may not make Jobs in namespace %s: add it to the chart's value hooks.namespaces", key.Namespace)
+	case apierrors.IsForbidden(err) && strings.Contains(text, "exceeded quota"):
+		return fmt.Errorf("the quota of namespace %s leaves no room for its Job: raise it, or write another job.namespace in the policy: %s", key.Namespace, text)
+	}
+	return fmt.Errorf("the API server does not take its Job: mend job.template in the policy, or what refuses it: %s", text)
+}
+
+// job reads a Job, from the cache as long as that is no judgement: it may not
+// know the Job yet, not have its namespace, or have lost its watch.
+func (w *walk) job(ctx context.Context, key client.ObjectKey, final bool) (*batchv1.Job, error) {
+	var job batchv1.Job
+	if !final && w.o.Client.Get(ctx, key, &job) == nil {
+		return &job, nil
+	}
+	if err := w.o.Live.Get(ctx, key, &job); err != nil {
+		return nil, err
+	}
+	return &job, nil
+}
+
+// lookAtJob looks at how the Job of a try has come out.
+func (w *walk) lookAtJob(ctx context.Context, h *v1alpha1.Hook, status v1alpha1.HookStatus) (v1alpha1.HookStatus, error) {
+	key := client.ObjectKey{Namespace: w.o.Namespace, Name: hook.JobName(*h, w.run.Subject, status.Try)}
+	if h.Job != nil && h.Job.Namespace != "" {
+		key.Namespace = h.Job.Namespace
+	}
+	final := !w.run.Now.Before(w.end(h, status))
+	job, err := w.job(ctx, key, final)
+	switch {
+	case apierrors.IsNotFound(err):
+		return w.failed(h, status, fmt.Sprintf("Job %s was deleted before it had ended", key)), nil
+	case apierrors.IsForbidden(err):
+		return w.failed(h, status, fmt.Sprintf("Lifeboat may not read Jobs in namespace %s: add it to the chart's value hooks.namespaces", key.Namespace)), nil
+	case err != nil:
+		return status, fmt.Errorf("reading Job %s: %w", key, err)
+	case job.Annotations[hook.AnnotationUID] != string(w.run.Subject.UID):
+		return w.failed(h, status, fmt.Sprintf("Job %s is not Lifeboat's: delete it", key)), nil
+	}
+	state, message := hook.Outcome(job)
+	switch {
+	case state == v1alpha1.HookSucceeded:
+		return w.succeeded(h, status, message), nil
+	case state == v1alpha1.HookFailed:
+		return w.failed(h, status, message), nil
+	case !job.DeletionTimestamp.IsZero():
+		return w.failed(h, status, fmt.Sprintf("Job %s was deleted before it had ended", key)), nil
+	case !final:
+		status.Message = message
+		w.out.Until = w.end(h, status)
+		return status, nil
+	}
+	if err := w.remove(ctx, job); err != nil {
+		return status, err
+	}
+	return w.failed(h, status, fmt.Sprintf("did not finish within %s: %s", hook.Timeout(*h), message)), nil
+}
+
+// remove deletes a Job and, in the background, its pods.
+func (w *walk) remove(ctx context.Context, job *batchv1.Job) error {
+	err := w.o.Client.Delete(ctx, job,
+		client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &job.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Job %s: %w", client.ObjectKeyFromObject(job), err)
+	}
+	return nil
+}

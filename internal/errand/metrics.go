@@ -1,0 +1,37 @@
+package errand
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics count what came of hooks and notifications.
+type Metrics struct {
+	hooks         *prometheus.CounterVec
+	notifications *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics and registers them, or fails where they are
+// registered already. A nil registerer makes metrics that nobody reads.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		hooks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_hooks_total",
+			Help: "Tries of hooks that are over, by outcome: succeeded or failed.",
+		}, []string{"outcome"}),
+		notifications: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_notifications_total",
+			Help: "Requests of notifications that are over, by outcome: delivered or failed.",
+		}, []string{"outcome"}),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.hooks, m.notifications} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering metrics of errands: %w", err)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,283 @@
+package errand_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/errand"
+	"github.com/lifeboat-dev/lifeboat/internal/hook"
+)
+
+var (
+	_ manager.Runnable               = &errand.Runner{}
+	_ manager.LeaderElectionRunnable = &errand.Runner{}
+)
+
+// begin is when every story begins.
+var begin = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
+
+// patience is for what happens in other goroutines, at once but for a slow
+// machine.
+const patience = 30 * time.Second
+
+// world is a cluster in memory and one record in it, whose status is written
+// after every pass, as the controller does.
+type world struct {
+	t      *testing.T
+	client client.Client
+	live   client.Client
+	runner *errand.Runner
+	stop   func()
+	woken  chan string
+	now    time.Time
+
+	hooks    []v1alpha1.Hook
+	when     v1alpha1.HookTime
+	goAhead  time.Time
+	status   []v1alpha1.HookStatus
+	subject  hook.Subject
+	happened []string
+}
+
+func newWorld(t *testing.T, funcs interceptor.Funcs, hooks ...v1alpha1.Hook) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	live := fake.NewClientBuilder().WithScheme(scheme).Build()
+	w := &world{
+		t: t, live: live, client: interceptor.NewClient(live, funcs), woken: make(chan string, 10000), now: begin,
+		hooks: hooks, when: v1alpha1.HookBeforeDrain,
+		subject: hook.Subject{Interruption: "i-0abc", UID: "uid-1", Node: "node-a", InstanceID: "i-0abc", Kind: "SpotInterruption", Message: "cordoned"},
+	}
+	w.restart()
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// restart ends the process and begins another, which knows nothing.
+func (w *world) restart() {
+	if w.stop != nil {
+		w.stop()
+	}
+	w.runner = errand.New(errand.Options{
+		Client: w.client, Live: w.live, Namespace: "lifeboat-system", Abreast: 16,
+		Wake: func(record string) { w.woken <- record },
+	})
+	w.stop = run(w.t, w.runner)
+}
+
+// run starts a runner and returns what stops it and waits for that.
+func run(t *testing.T, r *errand.Runner) func() {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Start(ctx) }()
+	return func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- nil
+		case <-time.After(patience):
+			t.Error("the runner does not end")
+		}
+	}
+}
+
+// try makes a pass and returns what it said, without writing it.
+func (w *world) try() (errand.HookOutcome, error) {
+	return w.runner.Hooks(w.t.Context(), errand.HookRun{
+		Hooks: w.hooks, When: w.when, Status: w.status, Subject: w.subject, Now: w.now, GoAhead: w.goAhead,
+	})
+}
+
+// pass makes a pass and writes what it said.
+func (w *world) pass() errand.HookOutcome {
+	w.t.Helper()
+	before := slices.Clone(w.status)
+	out, err := w.try()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if !slices.Equal(before, w.status) {
+		w.t.Error("the status that was handed in was changed")
+	}
+	w.status = out.Status
+	for _, h := range out.Happened {
+		w.happened = append(w.happened, h.Reason+": "+h.Message)
+	}
+	if out.Done != (out.Waits == "") || out.Done && !out.Until.IsZero() {
+		w.t.Errorf("contradictory: %+v", out)
+	}
+	return out
+}
+
+// passes makes so many passes and returns the last's.
+func (w *world) passes(n int) errand.HookOutcome {
+	w.t.Helper()
+	for range n - 1 {
+		w.pass()
+	}
+	return w.pass()
+}
+
+// awaitWake waits until the record is woken.
+func (w *world) awaitWake() {
+	w.t.Helper()
+	select {
+	case got := <-w.woken:
+		if got != w.subject.Interruption {
+			w.t.Errorf("woke %s", got)
+		}
+	case <-time.After(patience):
+		w.t.Fatal("nobody woke the record")
+	}
+}
+
+// after moves the clock on.
+func (w *world) after(d time.Duration) *world {
+	w.now = w.now.Add(d)
+	return w
+}
+
+func (w *world) jobs() []batchv1.Job {
+	w.t.Helper()
+	var list batchv1.JobList
+	if err := w.live.List(w.t.Context(), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	slices.SortFunc(list.Items, func(a, b batchv1.Job) int { return strings.Compare(tryOf(&a), tryOf(&b)) })
+	return list.Items
+}
+
+// onlyJob is the one Job that is there.
+func (w *world) onlyJob() *batchv1.Job {
+	w.t.Helper()
+	jobs := w.jobs()
+	if len(jobs) != 1 {
+		w.t.Fatalf("%d Jobs", len(jobs))
+	}
+	return &jobs[0]
+}
+
+func tryOf(j *batchv1.Job) string {
+	for _, v := range j.Spec.Template.Spec.Containers[0].Env {
+		if v.Name == "LIFEBOAT_TRY" {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+// ends stands for the Job controller.
+func (w *world) ends(j *batchv1.Job, typ batchv1.JobConditionType, reason string) {
+	w.t.Helper()
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: typ, Status: corev1.ConditionTrue, Reason: reason})
+	if err := w.live.Status().Update(w.t.Context(), j); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func jobHook(name string, change ...func(*v1alpha1.Hook)) v1alpha1.Hook {
+	h := v1alpha1.Hook{Name: name, When: v1alpha1.HookBeforeDrain, Job: &v1alpha1.HookJob{
+		Template: runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"tool:1"}]}}}}`)},
+	}}
+	for _, c := range change {
+		c(&h)
+	}
+	return h
+}
+
+func webHook(name, url string, change ...func(*v1alpha1.Hook)) v1alpha1.Hook {
+	return jobHook(name, append([]func(*v1alpha1.Hook){func(h *v1alpha1.Hook) {
+		h.Job, h.Webhook = nil, &v1alpha1.Webhook{URL: url}
+	}}, change...)...)
+}
+
+func retries(n int32) func(*v1alpha1.Hook) { return func(h *v1alpha1.Hook) { h.Retries = n } }
+
+func holding(h *v1alpha1.Hook) { h.OnFailure = v1alpha1.HookHold }
+
+func afterDrain(h *v1alpha1.Hook) { h.When = v1alpha1.HookAfterDrain }
+
+func timeout(d time.Duration) func(*v1alpha1.Hook) {
+	return func(h *v1alpha1.Hook) { h.Timeout = &metav1.Duration{Duration: d} }
+}
+
+// server is an HTTP server that remembers what it was asked.
+type server struct {
+	*httptest.Server
+	mu      sync.Mutex
+	asked   []request
+	abreast int
+	most    int
+}
+
+type request struct {
+	path, body string
+	header     http.Header
+}
+
+func serve(t *testing.T, handle http.HandlerFunc) *server {
+	t.Helper()
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		s.asked = append(s.asked, request{path: r.Method + " " + r.URL.Path, body: string(body), header: r.Header.Clone()})
+		s.abreast++
+		s.most = max(s.most, s.abreast)
+		s.mu.Unlock()
+		defer func() {
+			s.mu.Lock()
+			s.abreast--
+			s.mu.Unlock()
+		}()
+		handle(rw, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) requests() []request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+func (s *server) mostAbreast() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most
+}
+
+func status(code int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+// hang answers when the caller has gone away.
+func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }

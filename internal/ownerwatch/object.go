@@ -1,0 +1,213 @@
+package ownerwatch
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
+)
+
+// The kinds that are watched.
+const (
+	kindReplicaSet = "ReplicaSet"
+	kindDeployment = "Deployment"
+)
+
+// quiet is the least time between two words about one object. A Deployment
+// with pods on hundreds of doomed nodes changes many times a second, and each
+// word has all of those nodes planned anew.
+const quiet = time.Second
+
+// key names an object.
+type key struct{ kind, namespace, name string }
+
+// object is one object that is watched, and the store that its reflector writes
+// to: a fraction of an informer, of which there would be thousands.
+type object struct {
+	w    *Watcher
+	stop context.CancelFunc
+
+	// The rest is guarded by the Watcher's lock.
+
+	nodes map[string]bool // who asks about it
+	known bool
+	is    metav1.Object // nil: it does not exist, or is not known
+	told  time.Time     // when word of it went out
+	due   bool          // whether word is about to go out
+}
+
+var _ cache.ReflectorStore = (*object)(nil)
+
+// join returns the object, and watches it if nobody does. It needs the lock.
+func (w *Watcher) join(ctx context.Context, node string, k key) *object {
+	o, ok := w.objects[k]
+	if !ok {
+		ctx, stop := context.WithCancel(ctx)
+		o = &object{w: w, stop: stop, nodes: map[string]bool{}}
+		w.objects[k] = o
+		go w.reflector(k, o).RunWithContext(ctx)
+	}
+	o.nodes[node] = true
+	return o
+}
+
+// leave ends the watch if the node was the last to ask. It needs the lock.
+func (w *Watcher) leave(node string, k key) {
+	o, ok := w.objects[k]
+	if !ok {
+		return
+	}
+	delete(o.nodes, node)
+	if len(o.nodes) == 0 {
+		o.stop()
+		delete(w.objects, k)
+	}
+}
+
+// reflector makes what lists and watches one object.
+func (w *Watcher) reflector(k key, o *object) *cache.Reflector {
+	if k.kind == kindDeployment {
+		lw := listWatch(w.kube.AppsV1().Deployments(k.namespace), k.name, o.refused)
+		return cache.NewReflector(lw, &appsv1.Deployment{}, o, 0)
+	}
+	lw := listWatch(w.kube.AppsV1().ReplicaSets(k.namespace), k.name, o.refused)
+	return cache.NewReflector(lw, &appsv1.ReplicaSet{}, o, 0)
+}
+
+// resource is what client-go has for each kind.
+type resource[L runtime.Object] interface {
+	List(ctx context.Context, o metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
+}
+
+// listWatch lists and watches the object of that name, and tells of a list that
+// is refused.
+func listWatch[L runtime.Object](of resource[L], name string, refused func()) cache.ListerWatcher {
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	return listwatch.Persistent(listwatch.ListFirst{ListWatch: &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = selector
+			list, err := of.List(ctx, o)
+			if apierrors.IsForbidden(err) {
+				refused()
+			}
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = selector
+			return of.Watch(ctx, o)
+		},
+	}})
+}
+
+// Add stores the object.
+func (o *object) Add(is any) error { o.set(is); return nil }
+
+// Update stores the object.
+func (o *object) Update(is any) error { o.set(is); return nil }
+
+// Delete notes that there is none.
+func (o *object) Delete(any) error { o.set(nil); return nil }
+
+// Replace stores what a list has: one object, or none.
+func (o *object) Replace(all []any, _ string) error {
+	if len(all) == 0 {
+		o.set(nil)
+		return nil
+	}
+	o.set(all[0])
+	return nil
+}
+
+// Resync is of no use here.
+func (o *object) Resync() error { return nil }
+
+// refused notes that the object may not be read: waiting for it would hold up a
+// drain for ever.
+func (o *object) refused() {
+	o.w.mu.Lock()
+	seen := o.known
+	o.w.mu.Unlock()
+	if !seen {
+		o.set(nil)
+	}
+}
+
+func (o *object) set(is any) {
+	is = slim(is)
+	o.w.mu.Lock()
+	next, _ := is.(metav1.Object)
+	if o.known && equality.Semantic.DeepEqual(o.is, next) {
+		o.w.mu.Unlock()
+		return
+	}
+	o.known, o.is = true, next
+	wait := quiet - time.Since(o.told)
+	now := wait <= 0 && !o.due
+	if wait > 0 && !o.due {
+		o.due = true
+		time.AfterFunc(wait, o.tell)
+	}
+	o.w.mu.Unlock()
+	if now {
+		o.tell()
+	}
+}
+
+// tell has all nodes that ask about the object looked at again.
+func (o *object) tell() {
+	o.w.mu.Lock()
+	o.told, o.due = time.Now(), false
+	nodes := slices.Collect(maps.Keys(o.nodes))
+	o.w.mu.Unlock()
+	for _, node := range nodes {
+		o.w.changed(node)
+	}
+}
+
+// slim drops what planning does not read.
+func slim(is any) any {
+	switch full := is.(type) {
+	case *appsv1.ReplicaSet:
+		full.Status.Conditions = nil
+		return &appsv1.ReplicaSet{
+			ObjectMeta: slimMeta(&full.ObjectMeta),
+			Spec:       appsv1.ReplicaSetSpec{Replicas: full.Spec.Replicas, Selector: full.Spec.Selector},
+			Status:     full.Status,
+		}
+	case *appsv1.Deployment:
+		full.Status.Conditions = nil
+		return &appsv1.Deployment{
+			ObjectMeta: slimMeta(&full.ObjectMeta),
+			Spec:       appsv1.DeploymentSpec{Replicas: full.Spec.Replicas, Strategy: full.Spec.Strategy, Paused: full.Spec.Paused},
+			Status:     full.Status,
+		}
+	}
+	return nil
+}
+
+func slimClaim(full *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: slimMeta(&full.ObjectMeta),
+		Spec:       corev1.PersistentVolumeClaimSpec{AccessModes: full.Spec.AccessModes},
+	}
+}
+
+func slimMeta(full *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: full.Name, Namespace: full.Namespace, UID: full.UID, Generation: full.Generation,
+		DeletionTimestamp: full.DeletionTimestamp, OwnerReferences: full.OwnerReferences,
+	}
+}

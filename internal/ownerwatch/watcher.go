@@ -1,0 +1,199 @@
+package ownerwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// Watcher watches the owners of the pods of the nodes it was asked about.
+type Watcher struct {
+	kube    kubernetes.Interface
+	changed func(node string)
+
+	mu      sync.Mutex
+	objects map[key]*object
+	nodes   map[string]*interest
+}
+
+// interest is what a node's pods belong to.
+type interest struct {
+	objects map[key]bool
+	claims  map[types.NamespacedName]*corev1.PersistentVolumeClaim // nil: there is none
+}
+
+// New returns a Watcher that calls changed, from any goroutine, when the owners
+// of a node's pods may have changed; for a node and one owner that changes all
+// the time, about once a second.
+func New(kube kubernetes.Interface, changed func(node string)) *Watcher {
+	return &Watcher{kube: kube, changed: changed, objects: map[key]*object{}, nodes: map[string]*interest{}}
+}
+
+// Owners returns the owners of pods of a node, and whether all of them are
+// known: for pods that a ReplicaSet controls, and those that were taken from
+// one, the ReplicaSets with their Deployments; for the former also the claims
+// that they mount. What does not exist is known to be absent, and so is what
+// Lifeboat may not read. Where not all are known, or with an error, those that
+// are known are returned.
+//
+// What is first asked about begins to be watched, and changed is called once it
+// is known. The watch ends with ctx, with Forget, or when no node's pods belong
+// to it any more. The objects are shared, and slimmed to what a plan reads: do
+// not change them.
+func (w *Watcher) Owners(ctx context.Context, node string, pods []*corev1.Pod) (drain.Owners, bool, error) {
+	owners, all := w.controllers(ctx, node, pods)
+	claims, err := w.claims(ctx, node, pods)
+	owners.Claims = claims
+	return owners, all && err == nil, err
+}
+
+// Forget ends the interest in a node.
+func (w *Watcher) Forget(node string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	in, ok := w.nodes[node]
+	if !ok {
+		return
+	}
+	delete(w.nodes, node)
+	for k := range in.objects {
+		w.leave(node, k)
+	}
+}
+
+// Watched returns how many objects are watched.
+func (w *Watcher) Watched() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.objects)
+}
+
+func (w *Watcher) controllers(ctx context.Context, node string, pods []*corev1.Pod) (drain.Owners, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	in := w.nodes[node]
+	if in == nil {
+		in = &interest{objects: map[key]bool{}, claims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{}}
+		w.nodes[node] = in
+	}
+	var owners drain.Owners
+	all, wanted := true, map[key]bool{}
+	look := func(namespace string, ref metav1.OwnerReference) metav1.Object {
+		k := key{ref.Kind, namespace, ref.Name}
+		wanted[k], in.objects[k] = true, true
+		o := w.join(ctx, node, k)
+		all = all && o.known
+		if o.is == nil || o.is.GetUID() != ref.UID {
+			return nil // another may have its name by now
+		}
+		return o.is
+	}
+	seen := map[types.UID]bool{}
+	for _, pod := range pods {
+		ref, ok := replicaSetOf(pod)
+		if !ok || seen[ref.UID] {
+			continue
+		}
+		seen[ref.UID] = true
+		set, ok := look(pod.Namespace, ref).(*appsv1.ReplicaSet)
+		if !ok {
+			continue
+		}
+		owners.ReplicaSets = append(owners.ReplicaSets, set)
+		above := metav1.GetControllerOf(set)
+		if above == nil || above.Kind != kindDeployment || seen[above.UID] {
+			continue
+		}
+		seen[above.UID] = true
+		if deployment, ok := look(pod.Namespace, *above).(*appsv1.Deployment); ok {
+			owners.Deployments = append(owners.Deployments, deployment)
+		}
+	}
+	for k := range in.objects {
+		if !wanted[k] {
+			delete(in.objects, k)
+			w.leave(node, k)
+		}
+	}
+	return owners, all
+}
+
+// replicaSetOf returns the ReplicaSet that controls a pod, or from which it was
+// taken.
+func replicaSetOf(pod *corev1.Pod) (metav1.OwnerReference, bool) {
+	if ref := metav1.GetControllerOf(pod); ref != nil {
+		return *ref, ref.Kind == kindReplicaSet
+	}
+	from, ok := drain.SurgedFrom(pod)
+	return metav1.OwnerReference{Kind: kindReplicaSet, Name: from.ReplicaSet, UID: from.UID}, ok
+}
+
+// claims returns the claims that the pods of ReplicaSets mount.
+func (w *Watcher) claims(ctx context.Context, node string, pods []*corev1.Pod) ([]*corev1.PersistentVolumeClaim, error) {
+	var (
+		claims []*corev1.PersistentVolumeClaim
+		errs   []error
+		seen   = map[types.NamespacedName]bool{}
+	)
+	for _, pod := range pods {
+		if ref := metav1.GetControllerOf(pod); ref == nil || ref.Kind != kindReplicaSet {
+			continue
+		}
+		for i := range pod.Spec.Volumes {
+			mount := pod.Spec.Volumes[i].PersistentVolumeClaim
+			if mount == nil {
+				continue
+			}
+			name := types.NamespacedName{Namespace: pod.Namespace, Name: mount.ClaimName}
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			claim, err := w.claim(ctx, node, name)
+			if err != nil {
+				errs = append(errs, err)
+			} else if claim != nil {
+				claims = append(claims, claim)
+			}
+		}
+	}
+	return claims, errors.Join(errs...)
+}
+
+// claim reads a claim once for a node; nil where there is none.
+func (w *Watcher) claim(ctx context.Context, node string, name types.NamespacedName) (*corev1.PersistentVolumeClaim, error) {
+	w.mu.Lock()
+	if in := w.nodes[node]; in != nil {
+		if claim, ok := in.claims[name]; ok {
+			w.mu.Unlock()
+			return claim, nil
+		}
+	}
+	w.mu.Unlock()
+
+	claim, err := w.kube.CoreV1().PersistentVolumeClaims(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		claim = nil
+	case err != nil:
+		return nil, fmt.Errorf("reading claim %s: %w", name, err)
+	default:
+		claim = slimClaim(claim)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if in := w.nodes[node]; in != nil {
+		in.claims[name] = claim
+	}
+	return claim, nil
+}

@@ -1,0 +1,78 @@
+package podwatch
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// longest is how long an annotation of others may be: those that are read hold a
+// word or a duration.
+const longest = 256
+
+// ownPrefix begins the names of Lifeboat's own annotations.
+const ownPrefix = "lifeboat.dev/"
+
+// slim drops what planning does not read, which is nine tenths of a pod: of its
+// containers only those that use a port of the host are kept, with their ports;
+// of its volumes those that are claimed; of its conditions only whether it is
+// ready; and no long annotation of others.
+//
+// A pod that was put together anew, and not this one with less, is what lets go
+// of the memory that it was decoded into.
+func slim(full *corev1.Pod) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: full.ObjectMeta}
+	pod.ManagedFields, pod.Annotations = nil, short(full.Annotations)
+	from := &full.Spec
+	pod.Spec = corev1.PodSpec{
+		NodeName: from.NodeName, HostNetwork: from.HostNetwork, Volumes: claimed(from.Volumes),
+		TerminationGracePeriodSeconds: from.TerminationGracePeriodSeconds, PriorityClassName: from.PriorityClassName, Priority: from.Priority,
+		RestartPolicy: from.RestartPolicy, Containers: onHostPorts(from.Containers), InitContainers: onHostPorts(from.InitContainers),
+	}
+	pod.Status = corev1.PodStatus{Phase: full.Status.Phase, StartTime: full.Status.StartTime}
+	for _, c := range full.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		}
+	}
+	return pod
+}
+
+// short returns the annotations but for long ones that are not Lifeboat's own,
+// such as what kubectl applied last.
+func short(annotations map[string]string) map[string]string {
+	var kept map[string]string
+	for key, value := range annotations {
+		if len(value) > longest && !strings.HasPrefix(key, ownPrefix) {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = value
+	}
+	return kept
+}
+
+// claimed returns the volumes that have, or bring, a PersistentVolumeClaim.
+func claimed(volumes []corev1.Volume) []corev1.Volume {
+	var kept []corev1.Volume
+	for i := range volumes {
+		if volumes[i].PersistentVolumeClaim != nil || volumes[i].Ephemeral != nil {
+			kept = append(kept, volumes[i])
+		}
+	}
+	return kept
+}
+
+// onHostPorts returns the containers that use a port of the host.
+func onHostPorts(containers []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for i := range containers {
+		if slices.ContainsFunc(containers[i].Ports, func(p corev1.ContainerPort) bool { return p.HostPort != 0 }) {
+			kept = append(kept, corev1.Container{Name: containers[i].Name, Ports: containers[i].Ports})
+		}
+	}
+	return kept
+}

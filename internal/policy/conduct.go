@@ -1,0 +1,136 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/hook"
+)
+
+// longestName of a hook or a notification, and mostRetries of a hook; the CRD
+// has the same.
+const (
+	longestName = 30
+	mostRetries = 10
+)
+
+// checkConduct looks at what holds whichever rule rules.
+func checkConduct(spec v1alpha1.InterruptionPolicySpec) problems {
+	var found problems
+	for i, w := range spec.Workloads {
+		found.at(entry("workloads", i, w.Name), checkWorkload(w))
+	}
+	if spec.Budget != nil {
+		found.at("budget", checkLimit(spec.Budget.MaxConcurrent))
+	}
+	if spec.Terminations != nil {
+		found.at("terminations", checkLimit(spec.Terminations.MaxConcurrent))
+	}
+	seen := map[string]bool{}
+	for i, h := range spec.Hooks {
+		path := entry("hooks", i, h.Name)
+		found.at(path, checkName(h.Name, seen))
+		found.at(path, checkHook(h))
+	}
+	seen = map[string]bool{}
+	for i, n := range spec.Notifications {
+		path := entry("notifications", i, n.Name)
+		found.at(path, checkName(n.Name, seen))
+		found.at(path, checkReasons(n.On))
+		for _, problem := range hook.CheckWebhook(n.Webhook) {
+			found.at(path, []string{"webhook." + problem})
+		}
+	}
+	return found
+}
+
+func checkWorkload(w v1alpha1.Workload) problems {
+	var found problems
+	if len(w.Namespaces) == 0 && w.Selector == nil && len(w.MatchOwnerKinds) == 0 {
+		found.add(workloadForNone)
+	}
+	if w.Order == "" && w.Strategy == "" {
+		found.add(workloadNoTreat)
+	}
+	for _, namespace := range w.Namespaces {
+		if len(validation.IsDNS1123Label(namespace)) > 0 {
+			found.add(workloadNamespace, namespace)
+		}
+	}
+	if w.Selector != nil {
+		if _, err := metav1.LabelSelectorAsSelector(w.Selector); err != nil {
+			found.add(workloadSelector, err)
+		}
+	}
+	if slices.Contains(w.MatchOwnerKinds, "") {
+		found.add(workloadEmptyOwner)
+	}
+	among(&found, w.Order, workloadOrder, "", v1alpha1.OrderFirst, v1alpha1.OrderNormal, v1alpha1.OrderLast)
+	among(&found, w.Strategy, workloadStrategy, "", v1alpha1.StrategyEvict, v1alpha1.StrategySurge, v1alpha1.StrategyNever)
+	return found
+}
+
+// checkLimit takes a number, or a percentage such as 20%.
+func checkLimit(limit intstr.IntOrString) problems {
+	var found problems
+	// The string is looked at too: what is read from it would take "+20%".
+	n, err := intstr.GetScaledValueFromIntOrPercent(&limit, 100, true)
+	digits := strings.Trim(limit.StrVal, "0123456789")
+	if err != nil || n < 1 || limit.Type == intstr.String && (n > 100 || digits != "%" || strings.HasPrefix(limit.StrVal, "0")) {
+		found.add(limitNotOne)
+	}
+	return found
+}
+
+func checkHook(h v1alpha1.Hook) problems {
+	var found problems
+	if h.Retries < 0 || h.Retries > mostRetries {
+		found.add(retriesRange, h.Retries)
+	}
+	if h.Job != nil && h.Job.Namespace != "" && len(validation.IsDNS1123Label(h.Job.Namespace)) > 0 {
+		found.add(jobNamespace, h.Job.Namespace)
+	}
+	return append(found, hook.Check(h)...)
+}
+
+func checkName(name string, seen map[string]bool) problems {
+	var found problems
+	if len(name) > longestName || len(validation.IsDNS1123Label(name)) > 0 {
+		found.add(badName, name)
+	}
+	if seen[name] {
+		found.add(sameName, name)
+	}
+	seen[name] = true
+	return found
+}
+
+func checkReasons(on []string) problems {
+	var found problems
+	for _, reason := range on {
+		if reason != "*" && !slices.Contains(TimelineReasons(), reason) {
+			found.add(unknownReason, reason, strings.Join(TimelineReasons(), ", ")+`, or "*" for all`)
+		}
+	}
+	return found
+}
+
+// TimelineReasons returns the reasons that an entry of an Interruption's
+// timeline can have, which are those that a notification can be on, sorted.
+func TimelineReasons() []string {
+	return []string{
+		v1alpha1.ReasonAnswered, v1alpha1.ReasonApproved, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonCompleted,
+		v1alpha1.ReasonCordoned, v1alpha1.ReasonDecided, v1alpha1.ReasonDeleted, v1alpha1.ReasonDrained,
+		v1alpha1.ReasonEvicted, v1alpha1.ReasonHeld, v1alpha1.ReasonHookFailed, v1alpha1.ReasonHookStarted,
+		v1alpha1.ReasonHookSucceeded, v1alpha1.ReasonInvalid, v1alpha1.ReasonMarkedAtRisk, v1alpha1.ReasonNoticeReceived,
+		v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonOnHold, v1alpha1.ReasonOverridden, v1alpha1.ReasonPodGone,
+		v1alpha1.ReasonPodLost, v1alpha1.ReasonPostponed, v1alpha1.ReasonPutBack, v1alpha1.ReasonQueued,
+		v1alpha1.ReasonReleased, v1alpha1.ReasonReopened, v1alpha1.ReasonSurgeUndone, v1alpha1.ReasonSurged,
+		v1alpha1.ReasonTerminated, v1alpha1.ReasonWithdrawn,
+	}
+}

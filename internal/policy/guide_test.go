@@ -1,0 +1,50 @@
+package policy_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// TestTheGuidesPoliciesAreValid, so that what is copied from it works. That the
+// API server takes them as well is tested in internal/e2e.
+func TestTheGuidesPoliciesAreValid(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guides/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) < 8 {
+		t.Fatalf("only %d examples", len(blocks))
+	}
+	for _, block := range blocks {
+		for document := range strings.SplitSeq(block[1], "\n---\n") {
+			var p v1alpha1.InterruptionPolicy
+			if err := yaml.UnmarshalStrict([]byte(document), &p); err != nil {
+				t.Errorf("%v in\n%s", err, document)
+			}
+			if problems := policy.Validate(p.Spec); len(problems) > 0 || p.Name == "" {
+				t.Errorf("policy %q: %q", p.Name, problems)
+			}
+		}
+	}
+}
+
+// TestTheGuideNamesEveryReason that a notification can be on.
+func TestTheGuideNamesEveryReason(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guides/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reason := range policy.TimelineReasons() {
+		if !strings.Contains(string(text), "`"+reason+"`") {
+			t.Errorf("docs/guides/policy.md does not name %s", reason)
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package policy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/robfig/cron/v3"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// dice throws worlds to decide about.
+type dice struct{ *rand.Rand }
+
+func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
+
+func (d dice) rule() v1alpha1.Rule {
+	r := v1alpha1.Rule{
+		Kinds: []string{pick(d, append(notice.Kinds(), "*", "*", "*", notice.KindScheduledChange)...)},
+		Action: pick(d, v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon,
+			v1alpha1.ActionDrain, v1alpha1.ActionDrain, v1alpha1.ActionTerminate),
+		EventTypeCodes: pick(d, nil, nil, nil, []string{"*stop*"}),
+	}
+	if r.Action == v1alpha1.ActionIgnore || r.Action == v1alpha1.ActionNotify {
+		return r
+	}
+	if d.IntN(3) == 0 {
+		r.Approval = v1alpha1.ApprovalRequired
+		r.IfUnanswered = pick(d, "", v1alpha1.UnansweredWait, v1alpha1.UnansweredProceed)
+	}
+	if d.IntN(2) == 0 {
+		r.NotBefore = after(pick(d, time.Minute, 20*time.Minute, time.Hour, 61*time.Minute, 5*time.Hour, 48*time.Hour))
+	}
+	if d.IntN(2) == 0 {
+		r.Window = window(pick(d, "0 2 * * *", "*/7 * * * *", "30 1 29 2 *", "0 12 * * MON", "15 2 * * *"),
+			pick(d, time.Minute, time.Hour, 26*time.Hour), pick(d, "", "Europe/Berlin", "America/New_York"))
+	}
+	return r
+}
+
+func (d dice) notice(i int) v1alpha1.Notice {
+	n := build(fmt.Sprint("n", i), pick(d, append(notice.Kinds(), "SolarFlare", notice.KindScheduledChange, notice.KindScheduledChange)...))
+	n.EventTypeCode = pick(d, "", "instance-stop", "instance-reboot")
+	n.InstanceAction = pick(d, "", notice.ActionStop, notice.ActionReboot, notice.ActionMaintain)
+	n.InstanceState = pick(d, "", notice.StateStopping, notice.StateTerminated)
+	n.Subject = pick(d, "", "a", "b")
+	if d.IntN(3) > 0 {
+		due(noon.Add(time.Duration(d.Int64N(int64(pick(d, 3*time.Minute, 3*time.Hour, 90*time.Hour))))),
+			pick(d, v1alpha1.DeadlineHard, v1alpha1.DeadlineSoft, v1alpha1.DeadlineSoft, v1alpha1.DeadlineSoft))(&n)
+	}
+	return n
+}
+
+func (d dice) facts() policy.Facts {
+	f := policy.Facts{Now: noon.Add(time.Duration(d.IntN(7200)) * time.Second), Node: pick(d, node(nil), ofPool("db"), ofPool("web"), nil)}
+	for i := range 1 + d.IntN(3) {
+		f.Notices = append(f.Notices, d.notice(i))
+	}
+	for i := range d.IntN(5) {
+		p := named(fmt.Sprint("p", i), d.Int32N(3))
+		p.Spec.Rules = []v1alpha1.Rule{d.rule(), d.rule()}
+		p.Spec.Nodes.NodePools = pick(d, nil, nil, []string{"db"})
+		if d.IntN(8) == 0 {
+			p.Spec.Rules[0].Kinds = []string{"Nonsense"}
+		}
+		f.Policies = append(f.Policies, p)
+	}
+	if d.IntN(3) == 0 {
+		f.Approval = say(pick(d, "ScheduledChange a", "ScheduledChange", "SpotInterruption"), noon)
+	}
+	if d.IntN(4) == 0 {
+		f.Begun = noon
+	}
+	return f
+}
+
+// worlds runs a check on many random worlds; each tells its seed.
+func worlds(t *testing.T, check func(t *testing.T, d dice, f policy.Facts, decided policy.Decision)) {
+	t.Helper()
+	for seed := range uint64(4000) {
+		d := dice{rand.New(rand.NewPCG(seed, 1))}
+		f := d.facts()
+		decided, ok := policy.Decide(f)
+		if !ok {
+			t.Fatalf("seed %d: no notice counts", seed)
+		}
+		check(t, d, f, decided)
+		if t.Failed() {
+			t.Fatalf("seed %d: %s", seed, decided.Message)
+		}
+	}
+}
+
+// ruling returns the rule that rules; nil for a default.
+func ruling(f policy.Facts, d policy.Decision) *v1alpha1.Rule {
+	for i := range f.Policies {
+		for j := range f.Policies[i].Spec.Rules {
+			if f.Policies[i].Name == d.Policy && d.Rule == fmt.Sprintf("rule %d", j+1) {
+				return &f.Policies[i].Spec.Rules[j]
+			}
+		}
+	}
+	return nil
+}
+
+// begins is the moment at which something is done to the node, if nobody says
+// anything any more; the zero time: never.
+func begins(f policy.Facts, d policy.Decision) time.Time {
+	at := f.Now
+	if d.AwaitsApproval {
+		at = d.ProceedsAt
+	}
+	if !at.IsZero() && d.NotBefore.After(at) {
+		at = d.NotBefore
+	}
+	return at
+}
+
+func TestThePromisesOfADecision(t *testing.T) {
+	worlds(t, func(t *testing.T, _ dice, f policy.Facts, d policy.Decision) { keepsPromises(t, f, d) })
+}
+
+func TestTheOrderOfPoliciesDoesNotMatter(t *testing.T) {
+	worlds(t, func(t *testing.T, d dice, f policy.Facts, decided policy.Decision) {
+		d.Shuffle(len(f.Policies), func(i, j int) { f.Policies[i], f.Policies[j] = f.Policies[j], f.Policies[i] })
+		again, _ := policy.Decide(f)
+		if diff := cmp.Diff(decided, again); diff != "" {
+			t.Errorf("(-first +shuffled)\n%s", diff)
+		}
+	})
+}
+
+// TestAPromisedBeginningIsKept: as the time goes by, NotBefore stays what it
+// was, and when it has come the action begins.
+func TestAPromisedBeginningIsKept(t *testing.T) {
+	worlds(t, func(t *testing.T, d dice, f policy.Facts, decided policy.Decision) {
+		if decided.NotBefore.IsZero() {
+			return
+		}
+		promised := decided.NotBefore
+		f.Now = f.Now.Add(time.Duration(d.Int64N(int64(promised.Sub(f.Now)))))
+		if then, _ := policy.Decide(f); !then.NotBefore.Equal(promised) {
+			t.Errorf("at %s it says %s and not %s any more", f.Now, then.NotBefore, promised)
+		}
+		f.Now = promised
+		if then, _ := policy.Decide(f); !then.NotBefore.IsZero() {
+			t.Errorf("when it has come it says %s", then.NotBefore)
+		}
+	})
+}
+
+// TestWhatWaitsForAWindowBeginsInIt: or else a while before the deadline, with
+// no opening in time.
+func TestWhatWaitsForAWindowBeginsInIt(t *testing.T) {
+	inWindow := 0
+	worlds(t, func(t *testing.T, _ dice, f policy.Facts, d policy.Decision) {
+		r := ruling(f, d)
+		if r == nil || r.Window == nil || d.NotBefore.IsZero() {
+			return
+		}
+		if isOpen(t, r.Window, d.NotBefore) {
+			inWindow++
+			return
+		}
+		early := time.Hour
+		if r.NotBefore != nil {
+			early = min(early, r.NotBefore.Duration)
+		}
+		if d.Deadline == nil || !d.NotBefore.Equal(d.Deadline.Time.Add(-early)) {
+			t.Errorf("it begins at %s, which lies in no window, with deadline %v", d.NotBefore, d.Deadline)
+		}
+		from := f.Now
+		if r.NotBefore != nil && d.Deadline.Time.Add(-r.NotBefore.Duration).After(from) {
+			from = d.Deadline.Time.Add(-r.NotBefore.Duration)
+		}
+		for at := from.Truncate(time.Minute).Add(time.Minute); at.Before(d.NotBefore); at = at.Add(time.Minute) {
+			if isOpen(t, r.Window, at) {
+				t.Fatalf("it begins at %s, although its window is open at %s", d.NotBefore, at)
+			}
+		}
+	})
+	if inWindow < 50 {
+		t.Errorf("only %d worlds wait for a window", inWindow)
+	}
+}
+
+func isOpen(t *testing.T, w *v1alpha1.Window, at time.Time) bool {
+	t.Helper()
+	zone, err := time.LoadLocation(w.TimeZone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedule, err := cron.ParseStandard(w.Schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opening := schedule.Next(at.In(zone).Add(-w.Duration.Duration))
+	return !opening.IsZero() && !opening.After(at)
+}
+
+// TestNothingBeginsBeforeItsNotBefore, under a soft deadline.
+func TestNothingBeginsBeforeItsNotBefore(t *testing.T) {
+	worlds(t, func(t *testing.T, _ dice, f policy.Facts, d policy.Decision) {
+		r := ruling(f, d)
+		if r == nil || r.NotBefore == nil || d.Deadline == nil || d.Deadline.Type == v1alpha1.DeadlineHard {
+			return
+		}
+		if at := d.Deadline.Time.Add(-r.NotBefore.Duration); f.Now.Before(at) && d.NotBefore.Before(at) {
+			t.Errorf("it begins at %s, before %s", d.NotBefore, at)
+		}
+	})
+}
+
+// TestApprovalOnlyEverHelps: with a valid one nothing is awaited, and nothing
+// begins later than without.
+func TestApprovalOnlyEverHelps(t *testing.T) {
+	awaited := 0
+	worlds(t, func(t *testing.T, _ dice, f policy.Facts, without policy.Decision) {
+		f.Approval = say(without.About, f.Now)
+		with, _ := policy.Decide(f)
+		if with.AwaitsApproval || !with.ProceedsAt.IsZero() {
+			t.Errorf("an approval about %q does not count", without.About)
+		}
+		if without.AwaitsApproval {
+			awaited++
+			r := ruling(f, without)
+			if r == nil || r.Approval != v1alpha1.ApprovalRequired {
+				t.Error("approval is awaited that no rule wants")
+			} else if (r.IfUnanswered == v1alpha1.UnansweredProceed) == without.ProceedsAt.IsZero() {
+				t.Errorf("%q, and it proceeds at %s", r.IfUnanswered, without.ProceedsAt)
+			}
+		}
+		if late := begins(f, without); !late.IsZero() && begins(f, with).After(late) {
+			t.Errorf("with approval it begins at %s, without at %s", begins(f, with), late)
+		}
+	})
+	if awaited < 100 {
+		t.Errorf("only %d worlds await approval", awaited)
+	}
+}

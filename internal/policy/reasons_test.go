@@ -1,0 +1,44 @@
+package policy_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// TestEveryReasonCanBeNotifiedOn: but for those that are only the reason of a
+// condition or of a Kubernetes Event.
+func TestEveryReasonCanBeNotifiedOn(t *testing.T) {
+	elsewhere := []string{"ReasonReported", "ReasonNotHeard", "ReasonWaiting", "ReasonPodsLeft", "ReasonValid"}
+	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/names.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			reasons[spec.Names[0].Name], err = strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		return true
+	})
+	for _, name := range elsewhere {
+		if _, ok := reasons[name]; !ok {
+			t.Errorf("there is no %s any more", name)
+		}
+		delete(reasons, name)
+	}
+	want := slices.Sorted(maps.Values(reasons))
+	if got := policy.TimelineReasons(); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q\n(in TimelineReasons, or above where no timeline has it)", got, want)
+	}
+}

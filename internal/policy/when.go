@@ -1,0 +1,139 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// lead is how long before a soft deadline what is planned for it begins, where
+// a policy does not say otherwise; from then on the deadline counts as hard. It
+// is long enough for pods that stop in turn, and short enough for a change that
+// is due in two weeks not to cost anything today.
+const lead = time.Hour
+
+// terminationTime is how long a node that is drained in order to be terminated
+// may take, where nothing else sets an end: as long as a spot interruption
+// leaves. Without it one PodDisruptionBudget could keep a sick node for ever.
+const terminationTime = 2 * time.Minute
+
+// start is when an action may begin, and why not now.
+type start struct {
+	notBefore time.Time // zero: now
+	because   string    // a clause; empty where there is nothing to say
+}
+
+// begin says when an action may begin, and why. A hard deadline waits for
+// nothing. What has a soft one begins notBefore it, or, with a window, when that
+// is first open from then on; where it does not open in time, an hour before the
+// deadline: to begin outside of a window is bad, to be late is worse.
+func (c choice) begin(deadline *v1alpha1.Deadline, now time.Time) start {
+	switch {
+	case deadline != nil && deadline.Type == v1alpha1.DeadlineHard:
+		return c.regardless()
+	case c.window == nil && deadline == nil:
+		return start{}
+	case c.window == nil:
+		return c.before(deadline, cmp.Or(c.notBefore, lead), now, "")
+	case deadline == nil:
+		return c.whenOpen(now, now)
+	}
+	from := now
+	if c.notBefore != 0 {
+		from = latest(now, deadline.Time.Add(-c.notBefore))
+	}
+	// A notBefore of less than an hour says that this much is enough.
+	last := deadline.Time.Add(-lead)
+	if c.notBefore != 0 && c.notBefore <= lead {
+		last = deadline.Time.Add(-1)
+	}
+	opening := c.window.openingAt(from)
+	isOpen := !opening.IsZero() && !opening.After(now) && from.Equal(now)
+	if !isOpen && (opening.IsZero() || latest(opening, from).After(last)) {
+		return c.before(deadline, c.lead(), now, ", since its window does not open in time")
+	}
+	return c.whenOpen(from, now)
+}
+
+// lead is how long before a soft deadline the action begins at the latest.
+func (c choice) lead() time.Duration {
+	return min(cmp.Or(c.notBefore, lead), lead)
+}
+
+// regardless begins at once, whatever the rule says about when.
+func (c choice) regardless() start {
+	if c.window == nil {
+		return start{}
+	}
+	return start{because: "its window does not count, since the deadline is hard"}
+}
+
+// whenOpen begins when the window is first open from a moment on.
+func (c choice) whenOpen(from, now time.Time) start {
+	opening := c.window.openingAt(from)
+	switch {
+	case opening.IsZero():
+		return start{because: "it begins at once, since its window never opens"}
+	case opening.After(from):
+		return start{notBefore: opening, because: "it begins when its window opens at " + wall(opening)}
+	case from.After(now):
+		from = from.In(c.window.location)
+		return start{notBefore: from, because: fmt.Sprintf("it begins at %s, %s before the deadline, within its window", wall(from), span(c.notBefore))}
+	}
+	return start{because: "its window is open until " + wall(opening.Add(c.window.duration))}
+}
+
+// before begins so long before the deadline.
+func (c choice) before(deadline *v1alpha1.Deadline, d time.Duration, now time.Time, because string) start {
+	at := deadline.Time.Add(-d)
+	switch {
+	case !at.After(now) && d > lead:
+		return start{because: fmt.Sprintf("the deadline is less than %s away", span(d))}
+	case !at.After(now):
+		return start{because: "the deadline is near" + because}
+	}
+	return start{notBefore: at, because: fmt.Sprintf("it begins at %s, %s before the deadline%s", wall(at), span(d), because)}
+}
+
+// harden makes the deadline of a scheduled change a hard one once it is near and
+// nothing is left to wait for: nobody moves it any more, and a preStop hook that
+// runs beats a power cut. Where the instance only loses its network or power for
+// a moment, its pods need not die for it.
+func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts start, now time.Time) *v1alpha1.Deadline {
+	if deadline == nil || !starts.notBefore.IsZero() || now.Before(deadline.Time.Add(-lead)) || !disturbs(n) {
+		return deadline
+	}
+	return notice.At(deadline.Time.Time, v1alpha1.DeadlineHard)
+}
+
+// due is the deadline that a termination has which was begun: the notice's, or
+// else one that keeps it from waiting for ever.
+func due(action v1alpha1.Action, deadline *v1alpha1.Deadline, begun time.Time) *v1alpha1.Deadline {
+	if action != v1alpha1.ActionTerminate || deadline != nil || begun.IsZero() {
+		return deadline
+	}
+	return notice.At(begun.Add(terminationTime), v1alpha1.DeadlineHard)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// span writes a duration as a person would: "an hour", "90m", "24h".
+func span(d time.Duration) string {
+	switch {
+	case d == time.Hour:
+		return "an hour"
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return d.String()
+}
