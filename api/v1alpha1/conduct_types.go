@@ -202,14 +202,14 @@ type Notification struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=30
 	Name string `json:"name"`
-	// On are the reasons of timeline entries that are told, such as Drained or
+	// Reasons are those of timeline entries that are told, such as Drained or
 	// PodLost, or "*" for all. If empty: NoticeReceived, AwaitingApproval,
 	// Cordoned, Drained, PodLost, HookFailed, PutBack and Completed.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=set
 	// +optional
-	On []string `json:"on,omitempty"`
+	Reasons []string `json:"reasons,omitempty"`
 	// Webhook is what is called.
 	Webhook Webhook `json:"webhook"`
 }

@@ -247,6 +247,9 @@ type InterruptionStatus struct {
 	// +listMapKey=name
 	// +optional
 	Notified []NotifiedStatus `json:"notified,omitempty"`
+	// DrainStartTime is when the node was cordoned to be drained.
+	// +optional
+	DrainStartTime *metav1.MicroTime `json:"drainStartTime,omitempty"`
 	// TerminationTime is when the instance was asked to terminate, for the
 	// action Terminate.
 	// +optional

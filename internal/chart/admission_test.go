@@ -89,6 +89,9 @@ func TestAnAgentCreatesRecordsOfItsNodeOnly(t *testing.T) {
 		"with a label":       {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Labels = map[string]string{"a": "b"} }), "may not set or change metadata.labels"},
 		"with an annotation": {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Annotations = map[string]string{"a": "b"} }), "may not set or change metadata.annotations"},
 		"with a finalizer":   {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Finalizers = []string{"a.b/c"} }), "may not set or change metadata.finalizers"},
+		"with an approval":   {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Spec.Approval = word(agentName) }), "may not set or change spec.approval, which is a person's word"},
+		"with a hold":        {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Spec.Hold = word(agentName) }), "may not set or change spec.hold"},
+		"with a release":     {s.agentA, edited(func(r *v1alpha1.Interruption) { r.Spec.Released = word(agentName) }), "may not set or change spec.released"},
 		"with an owner": {s.agentA, edited(func(r *v1alpha1.Interruption) {
 			r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-a", UID: s.nodeA.UID}}
 		}), "may not set or change metadata.ownerReferences"},
@@ -102,6 +105,14 @@ func TestAnAgentCreatesRecordsOfItsNodeOnly(t *testing.T) {
 			check(t, test.as.Create(t.Context(), test.record, client.DryRunAll), test.want)
 		})
 	}
+}
+
+// agentName is what the API server knows an agent by.
+const agentName = "system:serviceaccount:" + chart.Namespace + ":" + chart.AgentAccount
+
+// word is what somebody has said.
+func word(by string) *v1alpha1.Say {
+	return &v1alpha1.Say{By: by, Time: metav1.NewMicroTime(time.Now()), About: "SpotInterruption"}
 }
 
 func TestAnAgentChangesItsOwnNoticesOnly(t *testing.T) {
@@ -165,6 +176,9 @@ func TestAnAgentChangesItsOwnNoticesOnly(t *testing.T) {
 			check(t, patch(t, s.controller, test.record, test.edit), "")
 		})
 	}
+	t.Run("says what is for people to say", func(t *testing.T) {
+		check(t, patch(t, s.agentA, own, func(r *v1alpha1.Interruption) { r.Spec.Approval = word(agentName) }), "may not set or change spec.approval")
+	})
 	t.Run("with a token that names no node", func(t *testing.T) {
 		add := func(r *v1alpha1.Interruption) { r.Spec.Notices = append(r.Spec.Notices, newNotice("n2", "imds")) }
 		check(t, patch(t, s.unbound, own, add), "this token does not say which node it is bound to")

@@ -71,6 +71,8 @@ agent:
   nodeSelector: {kubernetes.io/arch: arm64}
   podAnnotations: {c: d}
   podLabels: {e: f}
+hooks: {namespaces: [default, kube-public]}
+webhooks: {secrets: [slack, pager]}
 metrics: {serviceMonitor: {enabled: true, interval: 15s, labels: {release: prometheus}}}
 `
 
@@ -83,8 +85,8 @@ func sets(t *testing.T) map[string]map[string]any {
 		"as little as possible": with(t, "{agent: {enabled: false}, flowControl: {enabled: false}, metrics: {service: false}, controller: {replicas: 1, affinity: null, tolerations: []}}"),
 	}
 	paths, err := filepath.Glob(chartDir + "/examples/*.yaml")
-	if err != nil || len(paths) != 4 {
-		t.Fatalf("found the examples %v, %v: want 4", paths, err)
+	if err != nil || len(paths) != 5 {
+		t.Fatalf("found the examples %v, %v: want 5", paths, err)
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
@@ -124,14 +126,16 @@ func TestARelease(t *testing.T) {
 	want := []string{
 		"PodDisruptionBudget lifeboat-controller",
 		"ServiceAccount lifeboat-controller", "ServiceAccount lifeboat-agent",
-		"ClusterRole lifeboat-agent", "ClusterRole lifeboat-controller",
+		"ClusterRole lifeboat-agent", "ClusterRole lifeboat-controller", "ClusterRole lifeboat-operator",
 		"ClusterRoleBinding lifeboat-agent", "ClusterRoleBinding lifeboat-controller",
-		"Role lifeboat-controller", "RoleBinding lifeboat-controller",
+		"Role lifeboat-controller", "Role lifeboat-hooks", "Role lifeboat-hooks", "Role lifeboat-webhooks",
+		"RoleBinding lifeboat-controller", "RoleBinding lifeboat-hooks", "RoleBinding lifeboat-hooks", "RoleBinding lifeboat-webhooks",
 		"Service lifeboat-controller", "Service lifeboat-agent",
 		"DaemonSet lifeboat-agent", "Deployment lifeboat-controller",
 		"FlowSchema lifeboat-leader-election", "FlowSchema lifeboat-controller", "FlowSchema lifeboat-agent",
 		"PriorityLevelConfiguration lifeboat", "ServiceMonitor lifeboat",
-		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-agent",
+		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicy lifeboat-says",
+		"ValidatingAdmissionPolicyBinding lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-says",
 	}
 	if diff := cmp.Diff(want, names(m.Objects)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
@@ -203,6 +207,7 @@ func TestValuesReachTheController(t *testing.T) {
 	for _, arg := range []string{
 		"--queue-url=https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod", "--account=123456789012",
 		"--region=eu-west-1", "--leader-elect=true", "--leader-election-namespace=lifeboat-system", "--text-logs=true",
+		"--hook-namespaces=default,kube-public",
 	} {
 		if !slices.Contains(c.Args, arg) {
 			t.Errorf("arguments %q have no %s", c.Args, arg)
@@ -241,6 +246,10 @@ func TestRefusals(t *testing.T) {
 		"a pod's label that is the chart's": {"agent: {podLabels: {helm.sh/chart: mine}}", "agent.podLabels sets helm.sh/chart"},
 		"tolerating doom":                   {"controller: {tolerations: [{key: lifeboat.dev/interrupted, operator: Exists}]}", "scheduled to the very nodes that it clears"},
 		"tolerating everything":             {"controller: {tolerations: [{operator: Exists}]}", "scheduled to the very nodes that it clears"},
+		"a hook's namespace that is none":   {"hooks: {namespaces: [Team_A]}", "at '/hooks/namespaces/0': 'Team_A' does not match pattern"},
+		"a hook's namespace twice":          {"hooks: {namespaces: [a, a]}", "at '/hooks/namespaces': items at 0 and 1 are equal"},
+		"a hook's namespace that is ours":   {"hooks: {namespaces: [lifeboat-system]}", "hooks.namespaces names lifeboat-system, where hooks may run in any case: leave it out"},
+		"a Secret with its namespace":       {"webhooks: {secrets: [lifeboat-system/slack]}", "at '/webhooks/secrets/0': 'lifeboat-system/slack' does not match pattern"},
 		"a monitor of Services left out":    {"metrics: {service: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor needs the Services: set metrics.service=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,6 +270,8 @@ func TestNotesTellWhatIsLeftOut(t *testing.T) {
 		"":                          "https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod",
 		"agent: {enabled: false}":   "The agent is left out",
 		"controller: {replicas: 1}": "With one replica",
+		"hooks: {namespaces: [a]}":  "Hooks of policies may run Jobs in a too",
+		"webhooks: {secrets: [s]}":  "take their URLs from the Secrets s",
 	} {
 		if notes := render(t, with(t, text)).Notes; !strings.Contains(notes, want) {
 			t.Errorf("with %q the notes have no %q:\n%s", text, want, notes)
@@ -275,5 +286,31 @@ func TestExamplesNameNoRegistry(t *testing.T) {
 				t.Errorf("%s: image %s names a registry", name, c.Image)
 			}
 		}
+	}
+}
+
+// TestHooksElsewhereHaveTheSameRights checks that what hooks may do in another
+// namespace is what they may do in Lifeboat's own.
+func TestHooksElsewhereHaveTheSameRights(t *testing.T) {
+	rules := map[string][]any{}
+	for _, o := range render(t, with(t, "hooks: {namespaces: [elsewhere]}")).Objects {
+		if o.GetKind() != "Role" {
+			continue
+		}
+		all, _, err := unstructured.NestedSlice(o.Object, "rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules[o.GetName()+" in "+o.GetNamespace()] = slices.DeleteFunc(all, func(r any) bool {
+			groups, _, err := unstructured.NestedStringSlice(r.(map[string]any), "apiGroups")
+			return err != nil || !slices.Contains(groups, "batch")
+		})
+	}
+	here, there := rules["lifeboat-controller in lifeboat-system"], rules["lifeboat-hooks in elsewhere"]
+	if len(here) == 0 {
+		t.Error("there are no rights to run Jobs")
+	}
+	if diff := cmp.Diff(here, there); diff != "" {
+		t.Errorf("rules (-here +elsewhere):\n%s", diff)
 	}
 }

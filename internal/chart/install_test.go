@@ -42,6 +42,10 @@ func TestTheAPIServerAcceptsEverySetOfValues(t *testing.T) {
 		err := c.List(t.Context(), monitors)
 		return err == nil, err
 	})
+	hooks := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "node-hooks"}} // as the example says
+	if err := c.Create(t.Context(), hooks); err != nil {
+		t.Fatal(err)
+	}
 	for name, v := range sets(t) {
 		t.Run(name, func(t *testing.T) {
 			m := render(t, v)

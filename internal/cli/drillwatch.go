@@ -143,6 +143,9 @@ func (w *drillWatch) tell(progress *terminal.Progress) {
 		if o.Message != "" {
 			text += ": " + o.Message
 		}
+		if o.Phase == v1alpha1.PhaseAwaitingApproval {
+			text += fmt.Sprintf("\n`%s explain %s` tells which policy asks for it", w.session.name, name)
+		}
 		if o.Phase == v1alpha1.PhaseScheduled {
 			text += fmt.Sprintf("\nnothing happens to it until then; `%s watch %s` shows it when it does", w.session.name, name)
 		}
@@ -216,10 +219,15 @@ func (w *drillWatch) isFar(in *v1alpha1.Interruption) bool {
 }
 
 // isPostponed reports whether the action waits for the time at which policy
-// lets it begin.
+// lets it begin, or for a person, who may be asleep. One that waits for its turn
+// is not postponed: its turn comes when another is done.
 func isPostponed(in *v1alpha1.Interruption) bool {
+	if !isSeen(in) {
+		return false
+	}
 	ready := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady)
-	return isSeen(in) && in.Status.Phase == v1alpha1.PhaseScheduled && ready != nil && ready.Reason == v1alpha1.ReasonWaiting
+	waits := ready != nil && ready.Reason == v1alpha1.ReasonWaiting
+	return in.Status.Phase == v1alpha1.PhaseAwaitingApproval || (in.Status.Phase == v1alpha1.PhaseScheduled && waits)
 }
 
 // statusMessage is what the record says of itself.

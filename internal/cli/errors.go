@@ -73,11 +73,22 @@ func (s *session) hint(err error) string {
 	case apierrors.IsUnauthorized(err):
 		return "The cluster does not know these credentials: log in again, or check --kubeconfig and --context."
 	case apierrors.IsForbidden(err):
-		return "These credentials may not do that: ask for the permission that the message names, or check --context."
+		return hintForbidden(err.Error())
 	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
 		return "The cluster does not answer: check that it runs, that --kubeconfig and --context name the right one, and the network (VPN, proxy) between."
 	}
 	return ""
+}
+
+func hintForbidden(message string) string {
+	role := ""
+	switch {
+	case strings.Contains(message, "ValidatingAdmissionPolicy"):
+		return "" // it says itself what is wrong
+	case strings.Contains(message, "interruptions"):
+		role = ", which the ClusterRole lifeboat-operator has"
+	}
+	return "These credentials may not do that: ask for the permission that the message names" + role + ", or check --context."
 }
 
 // anyIn applies a test that looks at one error only to the whole chain.

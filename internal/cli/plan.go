@@ -9,16 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/forecast"
-	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 const planHelp = `Show what would happen to each pod of a node if it were interrupted now: when
@@ -26,15 +21,17 @@ the pod is asked to stop, how long it gets, and why. A node that has an
 interruption already is shown with that one, unless --kind is given.
 
 It is worked out by the code that the controller itself runs, played forward in
-time and assuming that every pod uses its whole grace period, and that a pod
-which leaves is replaced by one that is ready after --replaced-in.
+time and assuming that every pod uses its whole grace period, that a pod which
+leaves is replaced by one that is ready after --replaced-in, and that a hook
+before the drain takes its whole timeout. Where a person has to agree first, it
+assumes that somebody does now.
 
 Exit code 3 says that some pod cannot leave with its whole grace period before
 the deadline.`
 
 type planFlags struct {
-	kind                   string
-	in, replacedIn, margin time.Duration
+	supposition
+	replacedIn, margin time.Duration
 }
 
 func newPlan(s *session) *cobra.Command {
@@ -45,22 +42,25 @@ func newPlan(s *session) *cobra.Command {
 		Long:  planHelp,
 		Example: `  lifeboat plan ip-10-0-1-5.ec2.internal
   lifeboat plan ip-10-0-1-5.ec2.internal --kind spot --in 90s
+  lifeboat plan ip-10-0-1-5.ec2.internal --kind scheduled --event-type-code instance-stop --in 12d
 
   # Is every node ready to be reclaimed?
   for n in $(kubectl get nodes -o name); do
-    lifeboat plan ${n#node/} >/dev/null || echo "${n#node/} is not"
+    lifeboat plan ${n#node/} --kind spot >/dev/null || echo "${n#node/} is not"
   done`,
 		Args: arguments(1, 1, "one node or instance"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.in < 0 || f.replacedIn < 0 || f.margin < 0 {
-				return usageErrorf("--in, --replaced-in and --margin cannot be negative")
+			if f.replacedIn < 0 || f.margin < 0 {
+				return usageErrorf("--replaced-in and --margin cannot be negative")
+			}
+			if err := f.check(); err != nil {
+				return err
 			}
 			return s.plan(cmd.Context(), f, args[0])
 		},
 	}
+	f.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.kind, "kind", "", "spot (the default), rebalance, or a kind as policies name it")
-	flags.DurationVar(&f.in, "in", 2*time.Minute, "time until the instance is gone, for kinds that have a deadline")
 	flags.DurationVar(&f.replacedIn, "replaced-in", 20*time.Second, "how long it takes until a pod that left is replaced by a ready one")
 	flags.DurationVar(&f.margin, "margin", 10*time.Second, "time that lifeboatd keeps between a pod's end and the deadline")
 	return cmd
@@ -71,19 +71,15 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := c.nodes(ctx)
+	w, err := s.observe(ctx, c, f.supposition, arg)
 	if err != nil {
 		return err
 	}
-	node, err := findNode(nodes, arg)
-	if err != nil {
+	decision, counts := policy.Decide(w.policy)
+	if err := w.observePods(ctx, c, decision); err != nil {
 		return err
 	}
-	w, err := s.observe(ctx, c, f, node)
-	if err != nil {
-		return err
-	}
-	planned := w.foretell(f)
+	planned := w.foretell(s, f, decision, counts)
 	if s.isJSON() {
 		err = s.writeJSON(planned)
 	} else {
@@ -95,142 +91,120 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 	return err
 }
 
-// observed is what the cluster says about a node.
-type observed struct {
-	now     time.Time
-	node    *corev1.Node
-	pods    []*corev1.Pod
-	budgets []*policyv1.PodDisruptionBudget
-	policy  policy.Facts
-	// supposed is true where the notice is made up.
-	supposed bool
-}
-
-func (s *session) observe(ctx context.Context, c cluster, f planFlags, node *corev1.Node) (*observed, error) {
-	w := &observed{now: s.now(), node: node}
-	var pods corev1.PodList
-	if err := c.list(ctx, "pods of node "+node.Name, &pods, client.MatchingFields{"spec.nodeName": node.Name}); err != nil {
-		return nil, err
-	}
-	var namespaces []string
-	for i := range pods.Items {
-		w.pods = append(w.pods, &pods.Items[i])
-		namespaces = append(namespaces, pods.Items[i].Namespace)
-	}
-	slices.Sort(namespaces)
-	for _, namespace := range slices.Compact(namespaces) {
-		var budgets policyv1.PodDisruptionBudgetList
-		if err := c.list(ctx, "PodDisruptionBudgets of namespace "+namespace, &budgets, client.InNamespace(namespace)); err != nil {
-			return nil, err
-		}
-		for i := range budgets.Items {
-			w.budgets = append(w.budgets, &budgets.Items[i])
-		}
-	}
-	record, policies, err := s.recorded(ctx, c, node)
-	if err != nil {
-		return nil, err
-	}
-	w.policy = policy.Facts{Now: w.now, Node: node, Policies: policies}
-	if record != nil && f.kind == "" {
-		w.policy.Notices = record.Spec.Notices
-		if since := record.Status.Since; since != nil {
-			w.policy.Since = since.Time
-		}
-		return w, nil
-	}
-	made, err := suppose(f, w.now)
-	w.policy.Notices, w.supposed = []v1alpha1.Notice{made}, true
-	return w, err
-}
-
-// recorded returns the node's interruption under way, if there is one, and the
-// policies. A cluster without Lifeboat has neither, and the defaults rule.
-func (s *session) recorded(ctx context.Context, c cluster, node *corev1.Node) (*v1alpha1.Interruption, []v1alpha1.InterruptionPolicy, error) {
-	var policies v1alpha1.InterruptionPolicyList
-	var records v1alpha1.InterruptionList
-	err := c.list(ctx, "policies", &policies)
-	if err == nil {
-		err = c.list(ctx, "interruptions", &records)
-	}
-	if isNotInstalled(err) {
-		s.err.Printf("Lifeboat is not installed in this cluster: this is what its built-in defaults would do.\n")
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	id, _ := instanceOf(node)
-	for i := range records.Items {
-		if r := &records.Items[i]; id != "" && r.Spec.InstanceID == id && !isCompleted(r) {
-			return r, policies.Items, nil
-		}
-	}
-	return nil, policies.Items, nil
-}
-
-// suppose makes up a notice that comes now.
-func suppose(f planFlags, now time.Time) (v1alpha1.Notice, error) {
-	n := v1alpha1.Notice{
-		ID: "supposed", Source: "plan", Kind: f.kind,
-		Time: metav1.NewTime(now), ReceivedTime: metav1.NewMicroTime(now),
-	}
-	switch f.kind {
-	case "", kindSpot:
-		n.Kind = notice.KindSpotInterruption
-	case kindRebalance:
-		n.Kind = notice.KindRebalanceRecommendation
-	}
-	switch n.Kind {
-	case notice.KindSpotInterruption:
-		n.InstanceAction = "terminate"
-		n.Deadline = notice.At(now.Add(f.in), v1alpha1.DeadlineHard)
-	case notice.KindRebalanceRecommendation:
-	case notice.KindInstanceStateChange:
-		n.InstanceState = notice.StateShuttingDown
-		n.Deadline = notice.At(now, v1alpha1.DeadlineHard)
-	default:
-		return n, usageErrorf("unknown kind %q: write spot, rebalance, or one of %s", f.kind, strings.Join(notice.Kinds(), ", "))
-	}
-	return n, nil
-}
-
-// foretell decides, and plays the plan forward.
-func (w *observed) foretell(f planFlags) planned {
-	p := planned{Node: w.node.Name, Supposed: w.supposed, Fits: true, Pods: []plannedPod{}}
-	p.InstanceID, _ = instanceOf(w.node)
-	decision, ok := policy.Decide(w.policy)
-	if !ok {
-		p.Decision.Message = "no notice counts"
+// foretell plays the plan forward from when the action begins.
+func (w *observed) foretell(s *session, f planFlags, d policy.Decision, counts bool) planned {
+	p := planned{Node: w.name(), InstanceID: w.instanceID(), Supposed: w.supposed, Fits: true, Pods: []plannedPod{}}
+	if !counts || d.Withdrawn {
+		p.nothing(d, counts, w)
 		return p
 	}
-	p.Kind, p.Decision, p.Deadline = decision.Notice.Kind, decision.Decision, decision.Deadline
+	p.Kind, p.EventTypeCode, p.Decision, p.Deadline = d.Notice.Kind, d.Notice.EventTypeCode, d.Decision, d.Deadline
+	begins := w.begins(d)
+	if begins.After(w.now) {
+		p.Begins = &begins
+	}
+	p.Approval = w.approvalLine(s, d)
+	p.AwaitsApproval = d.AwaitsApproval && w.policy.Begun.IsZero()
+	before := w.at(d, begins, time.Time{})
+	d = w.at(d, begins, begins)
+	if p.Deadline == nil {
+		p.Deadline, p.ownDeadline = d.Deadline, true
+	}
 	facts := drain.Facts{
-		Now: w.now, Deadline: decision.Deadline, InstanceGone: decision.InstanceGone,
-		DoNotDisrupt: decision.DoNotDisrupt, Margin: f.margin, Pods: w.pods, Budgets: w.budgets,
+		Now: begins, Deadline: d.Deadline, InstanceGone: d.InstanceGone, DoNotDisrupt: d.DoNotDisrupt, Margin: f.margin,
+		Strategy: d.Strategy, Workloads: d.Workloads, Owners: w.owners, Pods: w.pods, Budgets: w.budgets,
 	}
-	if begins := decision.NotBefore; begins.After(w.now) {
-		facts.Now, p.Begins = begins, &begins
-	}
-	if decision.Action != v1alpha1.ActionDrain {
-		p.leaveAlone(facts)
+	if !record.Drains(d.Action) {
+		p.leaveAlone(facts, fmt.Sprintf("the action is %s, so nobody moves it", d.Action))
 		return p
 	}
-	for _, fate := range forecast.Make(forecast.Facts{Facts: facts, Replaced: f.replacedIn}) {
+	if w.policy.Begun.IsZero() {
+		p.queue("policy "+d.Governor, w.budget(before))
+		p.queue("the pool", w.terminations(before))
+	}
+	facts.Gates = w.gates(s, d, begins)
+	for _, g := range facts.Gates {
+		p.Waits = append(p.Waits, g.Why)
+	}
+	for _, fate := range w.fates(forecast.Facts{Facts: facts, Replaced: f.replacedIn}, d) {
 		p.add(fate, w.now)
+	}
+	p.advise(d, begins)
+	if p.AwaitsApproval && p.Begins == nil && isHard(d.Deadline) {
+		p.Fits = false // nobody has said that they will
 	}
 	return p
 }
 
+// nothing is the plan where nothing is to be done about the node any more.
+func (p *planned) nothing(d policy.Decision, counts bool, w *observed) {
+	p.Kind, p.Decision = d.Notice.Kind, d.Decision
+	if !counts {
+		p.Decision.Message = "no notice counts any more"
+	}
+	p.leaveAlone(drain.Facts{Now: w.now, Pods: w.pods}, "nothing is done to the node, so it stays")
+}
+
+// queue notes that the node has to wait for its turn, which nobody knows the
+// time of.
+func (p *planned) queue(whose string, l *limit) {
+	if l.full() {
+		p.Waits = append(p.Waits, fmt.Sprintf("its turn: %s takes %s; nobody knows when it comes, so the times below are from then on", whose, l))
+	}
+}
+
+// begins is when the action begins: now, or when policy lets it. Where a person
+// has to agree, somebody does now, or nobody does.
+func (w *observed) begins(d policy.Decision) time.Time {
+	begins := w.now
+	if !w.policy.Begun.IsZero() {
+		return begins // what has begun goes on
+	}
+	for _, t := range []time.Time{d.NotBefore, d.ProceedsAt} {
+		if t.After(begins) {
+			begins = t
+		}
+	}
+	return begins
+}
+
+// fates plays the plan forward. A soft deadline of a change that is planned
+// counts as hard once it is near: pods that still wait then are planned anew.
+func (w *observed) fates(f forecast.Facts, d policy.Decision) []forecast.Fate {
+	fates := forecast.Make(f)
+	if f.Deadline == nil || isHard(f.Deadline) {
+		return fates
+	}
+	near := f.Deadline.Time.Add(-policy.Lead)
+	later := w.at(d, near, f.Now)
+	if !near.After(f.Now) || !isHard(later.Deadline) {
+		return fates
+	}
+	left := map[*corev1.Pod]int{}
+	again := f
+	again.Now, again.Deadline, again.Pods = near, later.Deadline, nil
+	for i, fate := range fates {
+		if fate.Step == drain.StepWaits || (!fate.Asked.IsZero() && fate.Asked.After(near)) {
+			left[fate.Pod] = i
+			again.Pods = append(again.Pods, fate.Pod)
+		}
+	}
+	for _, fate := range forecast.Make(again) {
+		fate.Now = fates[left[fate.Pod]].Now
+		fates[left[fate.Pod]] = fate
+	}
+	return fates
+}
+
 // leaveAlone lists the pods of a node that is not drained. Those that would
 // have to leave go down with the instance if it has a hard deadline.
-func (p *planned) leaveAlone(facts drain.Facts) {
-	doomed := facts.Deadline != nil && facts.Deadline.Type == v1alpha1.DeadlineHard
+func (p *planned) leaveAlone(facts drain.Facts, why string) {
+	doomed := isHard(facts.Deadline)
 	for _, v := range drain.NewPlan(facts).Verdicts {
 		fate := forecast.Fate{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
 		if v.Step != drain.StepStays {
 			fate.Fits = !doomed
-			fate.Reason = fmt.Sprintf("the action is %s, so nobody moves it", p.Decision.Action)
+			fate.Reason = why
 			if doomed {
 				fate.Reason += ", and it goes down with the instance"
 			}
@@ -240,17 +214,11 @@ func (p *planned) leaveAlone(facts drain.Facts) {
 	slices.SortStableFunc(p.Pods, func(a, b plannedPod) int {
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
-}
-
-// style is how the fate of a pod looks.
-func (p plannedPod) style() terminal.Style {
-	switch {
-	case !p.Fits:
-		return terminal.Bad
-	case p.Overrides != "":
-		return terminal.Warn
-	case p.Step == drain.StepStays:
-		return terminal.Dim
+	if !p.Fits {
+		p.Mend = []string{fmt.Sprintf("the action is %s: to have the pods leave, write a policy with action Drain for %s, or change rule %q of policy %q",
+			p.Decision.Action, p.Kind, p.Decision.Rule, p.Decision.Policy)}
+		if p.Decision.Policy == "" {
+			p.Mend = []string{fmt.Sprintf("the action is %s: to have the pods leave, write a policy with action Drain for %s", p.Decision.Action, p.Kind)}
+		}
 	}
-	return terminal.Plain
 }

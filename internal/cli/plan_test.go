@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -38,6 +40,29 @@ func policyOf(action v1alpha1.Action, kinds ...string) *v1alpha1.InterruptionPol
 func TestPlan(t *testing.T) {
 	over := interruption(spotNotice("n0", time.Hour))
 	complete(over, 50*time.Minute, 3, 0)
+	tomorrow, decided := stopping(26*time.Hour), stopping(26*time.Hour)
+	decided.Spec.Approval, decided.Spec.Hold = say("alice", 10*time.Second, ""), say("bob", 5*time.Second, "")
+	urgent := databases()
+	urgent.Spec.Rules[0].Approval = v1alpha1.ApprovalRequired
+	unattended := append(voyage(), urgent)
+	unattended[0].SetLabels(map[string]string{"pool": "db"})
+	full := databases()
+	full.Spec.Nodes, full.Spec.Budget.MaxConcurrent = v1alpha1.NodeSelector{}, intstr.FromInt32(1)
+	full.Spec.Rules[1].Approval, full.Spec.Rules[1].NotBefore, full.Spec.Hooks = "", &metav1.Duration{Duration: 30 * time.Hour}, nil
+	respect := databases()
+	respect.Spec.Nodes, respect.Spec.Rules[0].DoNotDisrupt = v1alpha1.NodeSelector{}, v1alpha1.DoNotDisruptRespect
+	pinned := pod("shop", "pinned", "pinned", "ReplicaSet", 5)
+	pinned.Annotations = map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
+	job := pod("batch", "report-x", "report", "Job", 5)
+	calledOff := stopping(26 * time.Hour)
+	calledOff.Spec.Notices[0].Withdrawn = true
+	inPool := voyage()
+	inPool[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "general"})
+	other := draining("")
+	other.Status.Decision.Action = v1alpha1.ActionTerminate
+	poolFull := append(voyage(), other)
+	poolFull[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "general"})
+	poolFull[1].SetLabels(map[string]string{"karpenter.sh/nodepool": "general"})
 	slow := append(voyage(), pod("shop", "slow", "slow", "ReplicaSet", 300))
 	for _, c := range []struct {
 		name    string
@@ -53,6 +78,17 @@ func TestPlan(t *testing.T) {
 		{"over", append(voyage(), over), []string{nodeName}, ExitOK},
 		{"ignored", append(voyage(), policyOf(v1alpha1.ActionIgnore, notice.KindSpotInterruption)), []string{nodeName}, ExitDoesNotFit},
 		{"empty", twoNodes(), []string{otherNode}, ExitOK},
+		{"awaits-approval", database(tomorrow), []string{nodeName}, ExitOK},
+		{"approved-and-held", database(decided), []string{nodeName}, ExitOK},
+		{"unattended", unattended, []string{nodeName, "--kind", "spot"}, ExitDoesNotFit},
+		{"hook", database(), []string{nodeName, "--kind", "spot"}, ExitOK},
+		{"queued", append(voyage(), full, stopping(26*time.Hour), draining("databases")), []string{nodeName}, ExitOK},
+		{"scheduled", voyage(), []string{nodeName, "--kind", "scheduled"}, ExitOK},
+		{"gone", voyage(), []string{nodeName, "--kind", "state"}, ExitDoesNotFit},
+		{"withdrawn", append(voyage(), calledOff), []string{nodeName}, ExitOK},
+		{"terminate", inPool, []string{nodeName, "--kind", "status"}, ExitOK},
+		{"pool-full", poolFull, []string{nodeName, "--kind", "status"}, ExitOK},
+		{"left-behind", append(voyage(), respect, pinned, job), []string{nodeName, "--kind", "spot"}, ExitDoesNotFit},
 		{"json", slow, []string{nodeName, "-o", "json"}, ExitDoesNotFit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +101,64 @@ func TestPlan(t *testing.T) {
 				t.Errorf("standard error: %s", r.err)
 			}
 			golden(t, "plan-"+c.name+".golden", r.out)
+			for line := range strings.Lines(r.out) {
+				if n := len([]rune(line)); n > 101 && c.name != "json" {
+					t.Errorf("a line has %d columns: %s", n, line)
+				}
+			}
 		})
+	}
+}
+
+// draining is the record of another node that a policy governs and that is being
+// drained.
+func draining(governor string) *v1alpha1.Interruption {
+	in := stopping(26 * time.Hour)
+	in.Name, in.UID, in.Spec.InstanceID, in.Spec.NodeName = instanceB, "uid-b", instanceB, otherNode
+	in.Status.NodeName, in.Status.Phase = otherNode, v1alpha1.PhaseDraining
+	in.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Governor: governor}
+	in.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionCordoned, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(clock)}}
+	begun := metav1.NewMicroTime(clock)
+	in.Status.DrainStartTime = &begun
+	return in
+}
+
+// surging is a node with the single pod of a Deployment that policy surges.
+func surging() []client.Object {
+	yes, one := true, int32(1)
+	labels := map[string]string{"app": "solo", "pod-template-hash": "abc"}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "solo", UID: "d", Generation: 1},
+		Spec:       appsv1.DeploymentSpec{Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "solo"}}, Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}},
+		Status:     appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
+	}
+	rs := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "solo-abc", UID: "rs", Generation: 1, Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "solo", UID: "d", Controller: &yes}}},
+		Spec:   appsv1.ReplicaSetSpec{Replicas: &one, Selector: selector},
+		Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1},
+	}
+	p := pod("shop", "solo-abc-x", "solo", "ReplicaSet", 30)
+	p.Labels = labels
+	p.OwnerReferences[0].Name, p.OwnerReferences[0].UID = "solo-abc", "rs"
+	policy := databases()
+	policy.Spec = v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Strategy: v1alpha1.StrategySurge}}}
+	return append(twoNodes(), d, rs, p, policy)
+}
+
+// What tells whether a pod may run twice is read, so that the plan surges it as
+// lifeboatd would.
+func TestPlanSurges(t *testing.T) {
+	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, surging()...)}
+	r := h.run(t.Context(), "plan", nodeName, "--kind", "scheduled", "--event-type-code", "instance-stop", "--in", "2h", "-o", "json")
+	var p planned
+	if err := json.Unmarshal([]byte(r.out), &p); err != nil {
+		t.Fatalf("%v in %s%s", err, r.out, r.err)
+	}
+	if p.Decision.Strategy != v1alpha1.StrategySurge || len(p.Pods) != 1 ||
+		!strings.Contains(p.Pods[0].Now+p.Pods[0].Reason, "its successor is started first: Deployment solo may run it twice") {
+		t.Errorf("got %+v", p)
 	}
 }
 

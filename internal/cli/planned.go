@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/forecast"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
 // planned is what `plan` tells.
@@ -15,16 +18,28 @@ type planned struct {
 	Node       string `json:"node"`
 	InstanceID string `json:"instanceID,omitempty"`
 	// Supposed is true where the node has no interruption and one was made up.
-	Supposed bool               `json:"supposed"`
-	Kind     string             `json:"kind,omitempty"`
-	Decision v1alpha1.Decision  `json:"decision"`
-	Deadline *v1alpha1.Deadline `json:"deadline,omitempty"`
-	// Begins is when the drain begins, if a policy's window makes it wait.
+	Supposed      bool               `json:"supposed"`
+	Kind          string             `json:"kind,omitempty"`
+	EventTypeCode string             `json:"eventTypeCode,omitempty"`
+	Decision      v1alpha1.Decision  `json:"decision"`
+	Deadline      *v1alpha1.Deadline `json:"deadline,omitempty"`
+	// ownDeadline is set where Lifeboat terminates the instance then, and the
+	// cloud does not.
+	ownDeadline bool
+	// Begins is when the drain begins, if policy makes it wait.
 	Begins *time.Time `json:"begins,omitempty"`
+	// AwaitsApproval is true where a person has to agree first, and has not;
+	// Approval says how it stands with that.
+	AwaitsApproval bool   `json:"awaitsApproval,omitempty"`
+	Approval       string `json:"approval,omitempty"`
+	// Waits is what all pods wait for: a turn, a person's hold, hooks.
+	Waits []string `json:"waits,omitempty"`
 	// Fits is true where every pod leaves with its whole grace period before
 	// the deadline.
 	Fits bool         `json:"fits"`
 	Pods []plannedPod `json:"pods"`
+	// Mend says, where it does not fit, what would make it.
+	Mend []string `json:"mend,omitempty"`
 }
 
 // plannedPod is what becomes of a pod. Times are relative to now.
@@ -42,6 +57,8 @@ type plannedPod struct {
 	WantedGraceSeconds float64  `json:"wantedGraceSeconds"`
 	Overrides          string   `json:"overrides,omitempty"`
 	Fits               bool     `json:"fits"`
+	// Mend says, where it does not fit, what would make it.
+	Mend string `json:"mend,omitempty"`
 }
 
 func (p *planned) add(f forecast.Fate, now time.Time) {
@@ -71,6 +88,34 @@ func in(t, now time.Time) *float64 {
 	return &seconds
 }
 
+// advise says of each pod that would not make it what would have it do so.
+func (p *planned) advise(d policy.Decision, begins time.Time) {
+	for i := range p.Pods {
+		if pod := &p.Pods[i]; !pod.Fits {
+			pod.Mend = pod.mend(d, begins)
+		}
+	}
+}
+
+func (p *plannedPod) mend(d policy.Decision, begins time.Time) string {
+	switch {
+	case d.InstanceGone:
+		return "the instance no longer runs: there is no time left to give"
+	case isHard(d.Deadline) && !d.Deadline.Time.After(begins):
+		return "the deadline has come already: there is no time left to give"
+	case p.GoneInSeconds != nil && p.GraceSeconds < p.WantedGraceSeconds:
+		return fmt.Sprintf("it may take %s to stop and gets %s: lower its terminationGracePeriodSeconds to that, or keep it off such nodes",
+			terminal.Duration(seconds(p.WantedGraceSeconds)), terminal.Duration(seconds(p.GraceSeconds)))
+	case p.GoneInSeconds != nil:
+		return "it leaves, but after the deadline: begin earlier (notBefore), or lower the grace of the pods that leave before it"
+	case p.Step == drain.StepStays:
+		return "policy leaves it where it is: change the strategy Never of its workload if it should leave"
+	case d.DoNotDisrupt == v1alpha1.DoNotDisruptRespect:
+		return "it never gets to leave: remove what holds it, or have policy say doNotDisrupt: UntilLastCall"
+	}
+	return "it never gets to leave as things are: remove what it waits for"
+}
+
 // write writes the plan for people.
 func (p planned) write(s terminal.Stream, now time.Time) {
 	p.writeHead(s, now)
@@ -78,50 +123,88 @@ func (p planned) write(s terminal.Stream, now time.Time) {
 		s.Printf("no pod runs there\n")
 		return
 	}
-	var blank terminal.Cell
-	table := terminal.NewTable("POD", "STEP", "ASKED", "GONE BY", "GRACE", "LAST CALL", "WHY")
+	var ahead time.Duration // what lies between now and the beginning
+	if p.Begins != nil {
+		ahead = p.Begins.Sub(now)
+	}
+	table := terminal.NewTable("POD", "STEP", "ASKED", "GONE BY", "GRACE", "LAST CALL")
 	for _, pod := range p.Pods {
 		style := pod.style()
 		table.Row(
 			terminal.Cell{Text: pod.Namespace + "/" + pod.Name, Style: style},
 			terminal.Cell{Text: string(pod.Step), Style: style},
-			terminal.Cell{Text: moment(pod.AskedInSeconds)},
-			terminal.Cell{Text: moment(pod.GoneInSeconds)},
+			terminal.Cell{Text: moment(pod.AskedInSeconds, ahead)},
+			terminal.Cell{Text: moment(pod.GoneInSeconds, ahead)},
 			terminal.Cell{Text: pod.grace()},
-			terminal.Cell{Text: moment(pod.LastCallInSeconds)},
-			terminal.Cell{Text: pod.Reason},
+			terminal.Cell{Text: moment(pod.LastCallInSeconds, ahead)},
 		)
-		if pod.Now != "" {
-			table.Row(blank, blank, blank, blank, blank, blank, terminal.Cell{Text: "at first it " + pod.Now, Style: terminal.Dim})
+		if first, waits := strings.CutPrefix(pod.Now, "waits"); waits {
+			table.Under(terminal.Cell{Text: "at first it waits" + first, Style: terminal.Dim})
+		} else if pod.Now != "" {
+			table.Under(terminal.Cell{Text: "at first: " + pod.Now, Style: terminal.Dim})
 		}
+		table.Under(terminal.Cell{Text: pod.Reason, Style: terminal.Dim})
 	}
 	table.Write(s)
 	s.Printf("\n")
 	p.writeVerdict(s, now)
 }
 
-func (p planned) writeHead(s terminal.Stream, now time.Time) {
+// factIndent is where what is said of a fact begins.
+const factIndent = 10
+
+// writeTitle says what it is about.
+func (p planned) writeTitle(s terminal.Stream) {
 	name := p.Node
-	if p.InstanceID != "" {
+	if p.InstanceID != "" && p.InstanceID != p.Node {
 		name += " (" + p.InstanceID + ")"
 	}
-	if p.Supposed {
-		s.Printf("%s, if a notice of kind %s came now\n", s.Paint(terminal.Bold, name), p.Kind)
-	} else {
-		s.Printf("%s, interrupted: %s\n", s.Paint(terminal.Bold, name), p.Kind)
+	kind := p.Kind
+	if p.EventTypeCode != "" {
+		kind += " (" + p.EventTypeCode + ")"
 	}
-	s.Printf("decision  %s\n", p.Decision.Message)
-	if p.Deadline != nil {
-		kind := "hard: nobody can move it"
-		if p.Deadline.Type == v1alpha1.DeadlineSoft {
-			kind = "soft: nothing is forced"
+	rest := "interrupted: " + cmp.Or(kind, "nothing any more")
+	if p.Supposed {
+		rest = fmt.Sprintf("if a notice of kind %s came now", kind)
+	}
+	between := " "
+	if len(name)+len(rest)+2 > s.Columns() {
+		between = "\n  "
+	}
+	s.Printf("%s,%s%s\n", s.Paint(terminal.Bold, name), between, rest)
+}
+
+func (p planned) writeHead(s terminal.Stream, now time.Time) {
+	p.writeTitle(s)
+	s.Fact(factIndent, "decision", terminal.Plain, p.Decision.Message)
+	switch {
+	case p.Deadline != nil && p.ownDeadline:
+		s.Fact(factIndent, "deadline", terminal.Plain, terminal.Relative(p.Deadline.Time.Time, now)+" (Lifeboat has the instance terminated when its pods have left, and then in any case)")
+	case p.Deadline != nil:
+		s.Fact(factIndent, "deadline", terminal.Plain, deadlineLine(p.Deadline, now))
+	}
+	if p.Approval != "" {
+		style, text := terminal.Plain, p.Approval
+		if p.AwaitsApproval {
+			style, text = terminal.Warn, text+"; what follows is what happens if somebody does now"
 		}
-		s.Printf("deadline  %s (%s)\n", terminal.Relative(p.Deadline.Time.Time, now), kind)
+		s.Fact(factIndent, "approval", style, text)
 	}
 	if p.Begins != nil {
-		s.Printf("begins    %s, when the window opens\n", terminal.Relative(*p.Begins, now))
+		s.Fact(factIndent, "begins", terminal.Plain, fmt.Sprintf("%s, at %s; the times below are from then on", terminal.Relative(*p.Begins, now), clockOf(*p.Begins, now)))
+	}
+	for _, why := range p.Waits {
+		s.Fact(factIndent, "waits", terminal.Warn, why)
 	}
 	s.Printf("\n")
+}
+
+func deadlineLine(d *v1alpha1.Deadline, now time.Time) string {
+	kind := "hard: nobody can move it"
+	if d.Type == v1alpha1.DeadlineSoft {
+		kind = "soft: nothing is forced until it is near"
+	}
+	return fmt.Sprintf("%s, at %s (%s)", terminal.Relative(d.Time.Time, now), clockOf(d.Time.Time, now), kind)
 }
 
 func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
@@ -145,6 +228,8 @@ func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
 		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods cannot leave as things are", left, leaving)))
 	case leaving == 0:
 		s.Printf("no pod has to leave\n")
+	case !p.Fits: // approval is awaited, and nobody waits for it
+		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods leave with their whole grace period if somebody approves now, and none if nobody does", leaving, leaving)))
 	default:
 		spare := ""
 		if p.Deadline != nil {
@@ -152,6 +237,42 @@ func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
 		}
 		s.Printf("%s\n", s.Paint(terminal.Good, fmt.Sprintf("%d of %d pods leave with their whole grace period%s", leaving, leaving, spare)))
 	}
+	p.writeMends(s)
+}
+
+// writeMends says what would have all of them make it, once for those of whom it
+// is the same.
+func (p planned) writeMends(s terminal.Stream) {
+	var mends []string
+	pods := map[string][]string{}
+	for _, pod := range p.Pods {
+		if pod.Mend == "" {
+			continue
+		}
+		if pods[pod.Mend] == nil {
+			mends = append(mends, pod.Mend)
+		}
+		pods[pod.Mend] = append(pods[pod.Mend], pod.Namespace+"/"+pod.Name)
+	}
+	for _, mend := range mends {
+		s.Fact(4, "  →", terminal.Plain, strings.Join(pods[mend], ", ")+": "+mend)
+	}
+	for _, mend := range p.Mend {
+		s.Fact(4, "  →", terminal.Plain, mend)
+	}
+}
+
+// style is how the fate of a pod looks.
+func (p plannedPod) style() terminal.Style {
+	switch {
+	case !p.Fits:
+		return terminal.Bad
+	case p.Overrides != "":
+		return terminal.Warn
+	case p.Step == drain.StepStays:
+		return terminal.Dim
+	}
+	return terminal.Plain
 }
 
 // grace is the time a pod gets, and the time it wants if that is more.
@@ -167,14 +288,16 @@ func (p plannedPod) grace() string {
 	return terminal.Duration(seconds(p.GraceSeconds))
 }
 
-func moment(at *float64) string {
+// moment is a moment seen from when it begins.
+func moment(at *float64, ahead time.Duration) string {
 	if at == nil {
 		return ""
 	}
-	if d := seconds(*at); d < 0 {
+	d := seconds(*at) - ahead
+	if d < 0 {
 		return "-" + terminal.Duration(-d)
 	}
-	return "+" + terminal.Duration(seconds(*at))
+	return "+" + terminal.Duration(d)
 }
 
 func seconds(s float64) time.Duration {

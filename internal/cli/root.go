@@ -12,7 +12,8 @@ const rootHelp = `Lifeboat gets pods off doomed AWS nodes before they go down.
 Exit codes:
   0    done
   1    failed; standard error says why and what to do; doctor: something is
-       broken
+       broken; approve: nothing waits for approval; hold, release: there is
+       nothing to hold or to release
   2    wrong usage; doctor: it could not look, or not everywhere
   3    plan: some pod cannot leave with its whole grace period in time;
        wire plan: there is something to change
@@ -44,6 +45,9 @@ func newRoot(s *session) *cobra.Command {
   # What would happen to a node's pods if it were reclaimed now?
   lifeboat plan ip-10-0-1-5.ec2.internal
 
+  # Why that, and which policy says so?
+  lifeboat explain ip-10-0-1-5.ec2.internal
+
   # Interrupt a spot node on purpose and see it unfold
   lifeboat interrupt ip-10-0-1-5.ec2.internal --fis-role-arn arn:aws:iam::123456789012:role/fis --watch`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: s.name},
@@ -65,9 +69,13 @@ func newRoot(s *session) *cobra.Command {
 	f.StringVarP(&s.flags.output, "output", "o", outputText, "text, or json for scripts (on standard output)")
 
 	root.AddCommand(
+		newApprove(s),
 		newDoctor(s),
+		newExplain(s),
+		newHold(s),
 		newInterrupt(s),
 		newPlan(s),
+		newRelease(s),
 		newWatch(s),
 		newSandbox(s),
 		newVersion(s),
@@ -120,7 +128,7 @@ func (s *session) checkGlobals(cmd *cobra.Command, _ []string) error {
 func (s *session) isJSON() bool { return s.flags.output == outputJSON }
 
 // aCommand is a command of this program inside an example.
-var aCommand = regexp.MustCompile(`\blifeboat (doctor|interrupt|plan|sandbox|version|watch|wire)\b`)
+var aCommand = regexp.MustCompile(`\blifeboat (approve|doctor|explain|hold|interrupt|plan|release|sandbox|version|watch|wire)\b`)
 
 // nameExamples puts the name that the user calls the program by into the
 // examples.

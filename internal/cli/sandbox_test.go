@@ -210,7 +210,7 @@ func TestDemo(t *testing.T) {
 		{"passed", nil, passed, nil, ExitOK, ""},
 		{"an expectation failed", nil, failed, &scenario.FailedError{Scenario: "first-voyage", Failures: failed.Failures}, ExitFailed, ""},
 		{"it could not be played", nil, nil, fmt.Errorf("starting etcd: no room"), ExitFailed, "error: starting etcd: no room"},
-		{"no such scenario", []string{"second-voyage"}, nil, nil, ExitUsage, "write first-voyage"},
+		{"no such scenario", []string{"second-voyage"}, nil, nil, ExitUsage, "first-voyage, "},
 		{"no such file", []string{"./nowhere.txtar"}, nil, nil, ExitFailed, "reading the scenario"},
 		{"a file that is wrong", []string{mine}, nil, nil, ExitFailed, "mine.txtar"},
 	} {

@@ -77,11 +77,13 @@ func (e entry) line(s terminal.Stream) string {
 
 func styleOf(reason string) terminal.Style {
 	switch reason {
-	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden:
+	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonHookFailed:
 		return terminal.Bad
-	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHeld:
+	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHeld, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOnHold,
+		v1alpha1.ReasonQueued, v1alpha1.ReasonPostponed, v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonTerminated:
 		return terminal.Warn
-	case v1alpha1.ReasonDrained, v1alpha1.ReasonCompleted, v1alpha1.ReasonPutBack:
+	case v1alpha1.ReasonDrained, v1alpha1.ReasonCompleted, v1alpha1.ReasonPutBack, v1alpha1.ReasonApproved,
+		v1alpha1.ReasonReleased, v1alpha1.ReasonHookSucceeded, v1alpha1.ReasonSurged:
 		return terminal.Good
 	}
 	return terminal.Plain
@@ -133,8 +135,9 @@ func isCompleted(in *v1alpha1.Interruption) bool {
 
 // isSettled reports whether no pod is going to be moved any more: the node is
 // empty, or the decision was to do no more than to tell. What comes after, the
-// instance's end, may be minutes away, and in a drill by the queue never comes. A record whose newest notice the
-// controller has not looked at yet is not settled.
+// instance's end, may be minutes away, and in a drill by the queue never comes.
+// A record whose newest notice the controller has not looked at yet is not
+// settled, nor is one that waits for its turn or for a person.
 func isSettled(in *v1alpha1.Interruption) bool {
 	if !isSeen(in) {
 		return false

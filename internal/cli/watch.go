@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,7 +15,7 @@ import (
 )
 
 type watchFlags struct {
-	once, untilDone bool
+	once, untilDone, table bool
 }
 
 func newWatch(s *session) *cobra.Command {
@@ -25,12 +26,22 @@ func newWatch(s *session) *cobra.Command {
 		Long: `Show interruptions as they unfold: one line for whatever happens, with its time
 since Lifeboat received the first notice, the node, what happened, and why.
 
+With --table it is one line for each interruption instead, redrawn in place with
+its phase, the time left, how many of its pods have moved, and what it waits for.
+
 With -o json each line is a JSON object.`,
 		Example: `  lifeboat watch
+  lifeboat watch --table
   lifeboat watch ip-10-0-1-5.ec2.internal --until-done
   lifeboat watch --once -o json | jq -r 'select(.reason == "PodLost") | .message'`,
 		Args: arguments(0, 1, "at most one node or instance"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case f.table && s.isJSON():
+				return usageErrorf("--table is for people: leave it out for -o json, which has a line for whatever happens")
+			case f.table && !s.out.TTY:
+				return usageErrorf("--table redraws a terminal, and standard output is none: leave it out for a line for whatever happens, or use -o json")
+			}
 			c, err := s.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -43,7 +54,8 @@ With -o json each line is a JSON object.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.once, "once", false, "tell what has happened so far, and end")
-	cmd.Flags().BoolVar(&f.untilDone, "until-done", false, "end when no node that was seen has a pod left to move, but for those whose time is still to come; exit 1 if one was lost")
+	cmd.Flags().BoolVar(&f.untilDone, "until-done", false, "end when no node that was seen has a pod left to move, but for those whose time is still to come or that wait for approval; exit 1 if one was lost")
+	cmd.Flags().BoolVar(&f.table, "table", false, "show one line for each interruption, redrawn in place")
 	return cmd
 }
 
@@ -53,6 +65,8 @@ type viewer struct {
 	flags    watchFlags
 	only     string
 	timeline *timeline
+	// table is set where a table is drawn and not lines.
+	table *watchTable
 	// open are the Interruptions seen, with whether they are still under way.
 	open map[types.UID]bool
 	// lost is how many pods each of them lost.
@@ -63,15 +77,24 @@ type viewer struct {
 }
 
 func newViewer(s *session, f watchFlags) *viewer {
-	return &viewer{session: s, flags: f, timeline: newTimeline(), open: map[types.UID]bool{}, lost: map[types.UID]int32{}}
+	v := &viewer{session: s, flags: f, timeline: newTimeline(), open: map[types.UID]bool{}, lost: map[types.UID]int32{}}
+	if f.table {
+		v.table = newWatchTable(s)
+	}
+	return v
 }
 
 func (v *viewer) run(ctx context.Context, c cluster) error {
-	err := c.follow(ctx, followOptions{
-		saw:    v.saw,
-		listed: v.listed,
-		warn:   func(text string) { v.err.Printf("%s\n", text) },
-	})
+	warn := func(text string) { v.err.Printf("%s\n", text) }
+	if v.table != nil {
+		warn = v.table.warn
+		var drawing sync.WaitGroup
+		drawn, stop := context.WithCancel(ctx)
+		drawing.Go(func() { v.table.run(drawn) })
+		defer drawing.Wait()
+		defer stop()
+	}
+	err := c.follow(ctx, followOptions{saw: v.saw, listed: v.listed, warn: warn})
 	if err != nil {
 		return err
 	}
@@ -85,14 +108,26 @@ func (v *viewer) saw(in *v1alpha1.Interruption) bool {
 	if v.only != "" && !isAbout(in, v.only) {
 		return false
 	}
-	for _, e := range v.timeline.news(in) {
-		if v.failure = v.write(e); v.failure != nil {
-			return true
-		}
+	if v.failure = v.show(in); v.failure != nil {
+		return true
 	}
 	v.open[in.UID] = !isSettled(in) && !isPostponed(in)
 	v.lost[in.UID] = in.Status.Pods.Lost
 	return v.isDone()
+}
+
+// show shows what is new of a record.
+func (v *viewer) show(in *v1alpha1.Interruption) error {
+	if v.table != nil {
+		v.table.saw(in)
+		return nil
+	}
+	for _, e := range v.timeline.news(in) {
+		if err := v.write(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isDone reports whether all that was seen is over. While the first list is
@@ -106,6 +141,10 @@ func (v *viewer) isDone() bool {
 
 func (v *viewer) listed() bool {
 	v.complete = true
+	if v.table != nil {
+		v.table.all()
+		return v.flags.once || v.isDone()
+	}
 	if v.flags.once || v.isDone() {
 		if len(v.open) == 0 {
 			v.err.Printf("no interruption%s\n", v.ofWhat())

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 )
 
 // unfolded is an interruption half a minute in.
@@ -175,6 +176,21 @@ func TestIsSettled(t *testing.T) {
 	} {
 		if got := isSettled(c.in); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestReasonsHaveTheirStyle(t *testing.T) {
+	for style, reasons := range map[terminal.Style][]string{
+		terminal.Bad:   {v1alpha1.ReasonPodLost, v1alpha1.ReasonHookFailed},
+		terminal.Warn:  {v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOnHold, v1alpha1.ReasonQueued, v1alpha1.ReasonNotifyFailed},
+		terminal.Good:  {v1alpha1.ReasonApproved, v1alpha1.ReasonSurged, v1alpha1.ReasonDrained},
+		terminal.Plain: {v1alpha1.ReasonEvicted, v1alpha1.ReasonHookStarted, "AReasonOfALaterRelease"},
+	} {
+		for _, reason := range reasons {
+			if got := styleOf(reason); got != style {
+				t.Errorf("%s looks like %q, want %q", reason, got, style)
+			}
 		}
 	}
 }

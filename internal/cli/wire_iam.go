@@ -118,7 +118,8 @@ func needs(w wiring.Wiring, f iamFlags) permissions {
 	policy := iam.Controller(w, f.canary)
 	return permissions{
 		Role: roleController, Policy: &policy,
-		Note: "What lifeboatd controller needs in cluster " + w.Cluster + ". It reads one queue, and changes nothing else.",
+		Note: "What lifeboatd controller needs in cluster " + w.Cluster + ". It reads one queue, terminates instances of the cluster " +
+			"where a policy says so, and changes nothing else.",
 		Trust: &trust{
 			PodIdentity: iam.PodIdentity(w),
 			WebIdentity: iam.WebIdentity(w, f.issuer),

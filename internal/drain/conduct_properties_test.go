@@ -194,7 +194,7 @@ func TestRandomWorldsMeetEverything(t *testing.T) {
 		"those whose order is First", "its order is Last", "it is critical", "policy leaves it where it is", "hook 0 runs", "hook 0 runs, and hook 1 runs",
 		"leave after it", "deleted at its last call", "do-not-disrupt holds it", "which is long enough",
 	}
-	ofWorlds(t, worlds/4, func(t *testing.T, w *world) {
+	ofWorlds(t, 600, func(t *testing.T, w *world) {
 		for range 12 {
 			plan := drain.NewPlan(w.facts)
 			for _, v := range plan.Verdicts {

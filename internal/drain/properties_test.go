@@ -15,9 +15,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// worlds is how many clusters the properties are tried on.
-const worlds = 2000
-
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	ofWorlds(t, worlds, test)

@@ -15,49 +15,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-func TestWrongSpecsAreRefusedWithWhatToWriteInstead(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	tests := map[string]struct{ spec, says string }{
-		"an unknown action": {
-			spec: `{rules: [{kinds: [SpotInterruption], action: Evacuate}]}`,
-			says: "unknown action Evacuate: write Ignore, Notify, Cordon or Drain",
-		},
-		"no rules": {spec: `{}`, says: "spec.rules: Required value"},
-		"an unknown worth of do-not-disrupt": {
-			spec: `{rules: [{kinds: ["*"], action: Drain, doNotDisrupt: Maybe}]}`,
-			says: "unknown doNotDisrupt Maybe: write Respect, UntilLastCall or Ignore",
-		},
-		"a window with a schedule that is none": {
-			spec: `{rules: [{kinds: ["*"], action: Drain, window: {schedule: "at night", duration: 2h}}]}`,
-			says: `write minute hour day-of-month month day-of-week, such as "0 2 * * *"`,
-		},
-		"a window that is too short": {
-			spec: `{rules: [{kinds: ["*"], action: Drain, window: {schedule: "0 2 * * *", duration: 1s}}]}`,
-			says: "duration must be between 1m and 168h",
-		},
-		"a window with a time zone that is none": {
-			spec: `{rules: [{kinds: ["*"], action: Drain, window: {schedule: "0 2 * * *", duration: 2h, timeZone: "CET+1"}}]}`,
-			says: "write UTC or one such as Europe/Berlin",
-		},
-		"a window on an action that has no beginning": {
-			spec: `{rules: [{kinds: ["*"], action: Ignore, window: {schedule: "0 2 * * *", duration: 2h}}]}`,
-			says: "window only makes sense with action Cordon or Drain",
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			err := r.client.Create(t.Context(), policyOf(t, "wrong", tc.spec))
-			if err == nil {
-				t.Fatal("it was taken")
-			}
-			if !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("the error does not say %q:\n%v", tc.says, err)
-			}
-		})
-	}
-}
-
 func TestPolicySaysWhetherItIsInForce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

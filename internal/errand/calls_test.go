@@ -74,7 +74,7 @@ func TestAWebhookThatFailsSaysWhyAndTellsNoSecret(t *testing.T) {
 		{"an error without text", status(404, ""), "HOST answered 404 Not Found"},
 		{"a long error", status(502, strings.Repeat("ä", 9000)), "HOST answered 502 Bad Gateway: " + strings.Repeat("ä", 199) + "…"},
 		{"an error that repeats the URL", func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, "no such hook "+r.URL.Path+" or s3cr3t-t0ken-0123456789", 410)
+			http.Error(w, "no such hook "+r.URL.Path+" or s3cr3t-t0ken-0123456789", http.StatusGone)
 		}, "HOST answered 410 Gone: no such hook … or …"},
 		{"a redirect to another host", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+"/?q="+path, http.StatusTemporaryRedirect)
@@ -91,7 +91,7 @@ func TestAWebhookThatFailsSaysWhyAndTellsNoSecret(t *testing.T) {
 		}, "HOST could not be called: failed to parse Location header \"http://%zz…\": parse \"http://%zz…\": invalid URL escape \"%zz\""},
 		{"no answer", hang, "HOST did not answer within 300ms"},
 		{"half an answer", func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(503)
+			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = w.Write([]byte("overloaded"))
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
@@ -126,7 +126,7 @@ func TestAWebhookThatFailsSaysWhyAndTellsNoSecret(t *testing.T) {
 
 func TestAnAnswerThatDripsIsNotWaitedFor(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(200)
+		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
@@ -170,7 +170,7 @@ func TestNobodyListens(t *testing.T) {
 func TestAURLFromASecret(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/T0/B0" {
-			http.Error(w, "no hook "+r.URL.Path+" of key hush", 403)
+			http.Error(w, "no hook "+r.URL.Path+" of key hush", http.StatusForbidden)
 		}
 	})
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "slack", errors.New("no"))

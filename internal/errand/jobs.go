@@ -57,7 +57,7 @@ func sayRefused(err error, key client.ObjectKey) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("there is no namespace %s: make it, or write another job.namespace in the policy", key.Namespace)
 	case apierrors.IsForbidden(err) && strings.Contains(text, "cannot create resource"):
-		return fmt.Errorf("Lifeboat may not make Jobs in namespace %s: add it to the chart's value hooks.namespaces", key.Namespace)
+		return fmt.Errorf("its Job may not be made in namespace %s: add it to the chart's value hooks.namespaces", key.Namespace)
 	case apierrors.IsForbidden(err) && strings.Contains(text, "exceeded quota"):
 		return fmt.Errorf("the quota of namespace %s leaves no room for its Job: raise it, or write another job.namespace in the policy: %s", key.Namespace, text)
 	}
@@ -89,7 +89,7 @@ func (w *walk) lookAtJob(ctx context.Context, h *v1alpha1.Hook, status v1alpha1.
 	case apierrors.IsNotFound(err):
 		return w.failed(h, status, fmt.Sprintf("Job %s was deleted before it had ended", key)), nil
 	case apierrors.IsForbidden(err):
-		return w.failed(h, status, fmt.Sprintf("Lifeboat may not read Jobs in namespace %s: add it to the chart's value hooks.namespaces", key.Namespace)), nil
+		return w.failed(h, status, fmt.Sprintf("Job %s may not be read: add %s to the chart's value hooks.namespaces", key, key.Namespace)), nil
 	case err != nil:
 		return status, fmt.Errorf("reading Job %s: %w", key, err)
 	case job.Annotations[hook.AnnotationUID] != string(w.run.Subject.UID):

@@ -263,7 +263,7 @@ func TestAJobThatIsRefusedSaysWhatToDo(t *testing.T) {
 		want string
 	}{
 		{"no right", forbidden(`User "system:serviceaccount:lifeboat-system:lifeboat-controller" cannot create resource "jobs" in API group "batch" in the namespace "kafka"`),
-			"Lifeboat may not make Jobs in namespace kafka: add it to the chart's value hooks.namespaces"},
+			"its Job may not be made in namespace kafka: add it to the chart's value hooks.namespaces"},
 		{"no quota", forbidden("exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=9, limited: count/jobs.batch=9"),
 			`the quota of namespace kafka leaves no room for its Job: raise it, or write another job.namespace in the policy: jobs.batch "x" is forbidden: exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=9, limited: count/jobs.batch=9`},
 		{"no namespace", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "kafka"),

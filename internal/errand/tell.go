@@ -200,7 +200,7 @@ func (s *speech) isOn(reason string) bool {
 	if reason == v1alpha1.ReasonNotifyFailed {
 		return false
 	}
-	on := s.n.On
+	on := s.n.Reasons
 	if len(on) == 0 {
 		on = []string{
 			v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonCordoned, v1alpha1.ReasonDrained,

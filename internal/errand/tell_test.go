@@ -30,7 +30,7 @@ func newStory(t *testing.T, notifications ...v1alpha1.Notification) *story {
 }
 
 func notification(name, url string, on ...string) v1alpha1.Notification {
-	return v1alpha1.Notification{Name: name, On: on, Webhook: v1alpha1.Webhook{URL: url}}
+	return v1alpha1.Notification{Name: name, Reasons: on, Webhook: v1alpha1.Webhook{URL: url}}
 }
 
 // after moves the clock on.
@@ -182,7 +182,7 @@ func TestAnEarlierInterruptionIsNotToldAgain(t *testing.T) {
 }
 
 func TestANotificationIsTriedThreeTimes(t *testing.T) {
-	chat := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no_service", 404) })
+	chat := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no_service", http.StatusNotFound) })
 	s := newStory(t, notification("chat", chat.URL, "*"))
 	s.happens("NoticeReceived")
 	for try := range int32(2) {
@@ -284,7 +284,7 @@ func TestNotificationsSurviveCrashes(t *testing.T) {
 		var asked atomic.Uint64
 		chat := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			if (asked.Add(1)+seed)%3 == 0 {
-				w.WriteHeader(500)
+				w.WriteHeader(http.StatusInternalServerError)
 			}
 		})
 		s := newStory(t, notification("chat", chat.URL, "Drained"))

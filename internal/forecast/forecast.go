@@ -7,7 +7,10 @@
 //
 //   - a pod that is asked to stop uses its whole grace period;
 //   - a pod that somebody owns is replaced by one that is ready elsewhere after
-//     a fixed time, which gives its PodDisruptionBudget back what it took.
+//     a fixed time, which gives its PodDisruptionBudget back what it took;
+//   - the successor of a pod that is surged is ready elsewhere after the same
+//     time, and its ReplicaSet counts at once;
+//   - a gate ends when it says that it does, and else not at all.
 package forecast
 
 import (
@@ -15,6 +18,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +57,9 @@ type Fate struct {
 	// Reason is the planner's sentence when it is asked to stop, or, for a pod
 	// that is not, at the end.
 	Reason string
+	// Surged is when its successor is started, while it goes on; zero if it is
+	// not surged, or was before.
+	Surged time.Time
 	// Asked is when it is asked to stop; zero if it never is.
 	Asked time.Time
 	// Gone is when it has left at the latest; zero if it never does.
@@ -75,8 +82,13 @@ func Make(f Facts) []Fate {
 	w := newWorld(f)
 	for range maxPasses {
 		plan := drain.NewPlan(w.Facts)
+		surged := false
 		for _, v := range plan.Verdicts {
 			w.apply(v)
+			surged = surged || v.Step == drain.StepSurge
+		}
+		if surged {
+			continue // what they wait for now is in the next plan
 		}
 		next := w.next(plan.WakeAt)
 		if next.IsZero() {
@@ -93,13 +105,16 @@ type world struct {
 	replaced time.Duration
 	fates    []*Fate
 	byUID    map[types.UID]*Fate
-	// returns are when budgets get back what an eviction took.
+	// returns are when successors are ready, and budgets get back what an
+	// eviction took.
 	returns []refund
 }
 
+// refund is a pod more for a budget or for a ReplicaSet.
 type refund struct {
 	at     time.Time
 	budget *policyv1.PodDisruptionBudget
+	set    *appsv1.ReplicaSet
 }
 
 func newWorld(f Facts) *world {
@@ -107,6 +122,10 @@ func newWorld(f Facts) *world {
 	w.Pods, w.Budgets = nil, nil
 	for _, b := range f.Budgets {
 		w.Budgets = append(w.Budgets, b.DeepCopy())
+	}
+	w.Owners.ReplicaSets = nil
+	for _, set := range f.Owners.ReplicaSets {
+		w.Owners.ReplicaSets = append(w.Owners.ReplicaSets, set.DeepCopy())
 	}
 	for _, p := range f.Pods {
 		w.Pods = append(w.Pods, p.DeepCopy())
@@ -134,8 +153,12 @@ func (w *world) apply(v drain.Verdict) {
 		return // it is on its way; why it was asked is the better reason
 	}
 	fate.Step, fate.Reason = v.Step, v.Reason
-	if acts(v.Step) {
+	switch {
+	case acts(v.Step):
 		w.stop(fate, v)
+	case v.Step == drain.StepSurge:
+		fate.Surged = w.Now
+		w.surge(v)
 	}
 }
 
@@ -157,13 +180,14 @@ func (w *world) stop(fate *Fate, v drain.Verdict) {
 	seconds, gone := int64(given/time.Second), metav1.NewTime(fate.Gone)
 	v.Pod.DeletionTimestamp, v.Pod.DeletionGracePeriodSeconds = &gone, &seconds
 	if leaving || !drain.IsReady(v.Pod) {
-		return // no budget counts it as healthy
+		return // nobody counts it as healthy
 	}
+	w.lose(v.Pod)
 	for _, b := range w.Budgets {
 		if covers(b, v.Pod) {
 			b.Status.CurrentHealthy--
 			b.Status.DisruptionsAllowed = max(b.Status.DisruptionsAllowed-1, 0)
-			if at := w.replacedAt(fate); !at.IsZero() {
+			if at := w.replacedAt(fate, v.Pod); !at.IsZero() {
 				w.returns = append(w.returns, refund{at: at, budget: b})
 			}
 		}
@@ -172,9 +196,9 @@ func (w *world) stop(fate *Fate, v drain.Verdict) {
 
 // replacedAt is when a replacement is ready: a StatefulSet begins one when the
 // pod has gone, other owners as soon as it is asked to stop, nobody one for a
-// pod without owner.
-func (w *world) replacedAt(fate *Fate) time.Time {
-	owner := metav1.GetControllerOf(fate.Pod)
+// pod without owner, as a surged one is.
+func (w *world) replacedAt(fate *Fate, pod *corev1.Pod) time.Time {
+	owner := metav1.GetControllerOf(pod)
 	switch {
 	case owner == nil:
 		return time.Time{}
@@ -222,6 +246,10 @@ func (w *world) advance(to time.Time) {
 		if r.at.After(to) {
 			return false
 		}
+		if r.set != nil {
+			r.set.Status.ReadyReplicas++
+			return true
+		}
 		s := &r.budget.Status
 		s.CurrentHealthy++
 		s.DisruptionsAllowed = max(min(s.CurrentHealthy-s.DesiredHealthy, s.DisruptionsAllowed+1), 0)
@@ -258,7 +286,7 @@ func rank(f Fate) int {
 	if acts(f.Step) {
 		return 1
 	}
-	return slices.Index([]drain.Step{drain.StepLeaving, drain.StepEvict, drain.StepWaits, drain.StepStays}, f.Step)
+	return slices.Index([]drain.Step{drain.StepLeaving, drain.StepEvict, drain.StepSurge, drain.StepWaits, drain.StepStays}, f.Step)
 }
 
 func compareNames(a, b *corev1.Pod) int {

@@ -239,4 +239,3 @@ func TestBackoffDoublesUpToAMinute(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
-

@@ -41,7 +41,7 @@ func checkConduct(spec v1alpha1.InterruptionPolicySpec) problems {
 	for i, n := range spec.Notifications {
 		path := entry("notifications", i, n.Name)
 		found.at(path, checkName(n.Name, seen))
-		found.at(path, checkReasons(n.On))
+		found.at(path, checkReasons(n.Reasons))
 		for _, problem := range hook.CheckWebhook(n.Webhook) {
 			found.at(path, []string{"webhook." + problem})
 		}

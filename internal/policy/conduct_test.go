@@ -133,7 +133,7 @@ func wrongLimits() []wrong {
 }
 
 func wrongErrands() []wrong {
-	good := v1alpha1.Notification{Name: "chat", On: []string{"*", "Drained"}, Webhook: page}
+	good := v1alpha1.Notification{Name: "chat", Reasons: []string{"*", "Drained"}, Webhook: page}
 	return []wrong{
 		{"good hooks", hooked(pages, changed(pages, func(h *v1alpha1.Hook) { h.Name, h.Webhook, h.Job = "rebuild", nil, &rebuild })), nil},
 		{"names that are none", hooked(changed(pages, func(h *v1alpha1.Hook) { h.Name = "Page-" })), []string{
@@ -149,8 +149,11 @@ func wrongErrands() []wrong {
 		})), []string{`hooks[page]: job.namespace "D B" is a name that no namespace has: write the name of one, or remove it for Lifeboat's own`}},
 		{"what package hook finds", hooked(changed(pages, func(h *v1alpha1.Hook) { h.When = "Later" })), []string{`hooks[page]: unknown when "Later": write BeforeDrain or AfterDrain`}},
 		{"a good notification", notifies(good), nil},
+		{"a notification may be called as a hook is", changed(notifies(changed(good, func(n *v1alpha1.Notification) { n.Name = pages.Name })), func(s *v1alpha1.InterruptionPolicySpec) {
+			s.Hooks = []v1alpha1.Hook{pages}
+		}), nil},
 		{"a notification's name twice", notifies(good, good), []string{`notifications[chat]: name "chat" is taken by one before it: write another`}},
-		{"a reason that does not exist", notifies(changed(good, func(n *v1alpha1.Notification) { n.On = []string{"Drain"} })), []string{
+		{"a reason that does not exist", notifies(changed(good, func(n *v1alpha1.Notification) { n.Reasons = []string{"Drain"} })), []string{
 			`notifications[chat]: on has "Drain", which no timeline entry is called: write ` + strings.Join(policy.TimelineReasons(), ", ") + `, or "*" for all`,
 		}},
 		{"what package hook finds in a webhook", notifies(changed(good, func(n *v1alpha1.Notification) { n.Webhook = v1alpha1.Webhook{} })), []string{

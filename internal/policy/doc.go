@@ -4,7 +4,12 @@
 // `lifeboat explain` say the same thing about the same facts.
 //
 // The notice that rules is chosen first (package notice). Of the policies that
-// are valid and select the node the one with the highest priority rules, ties
-// going to the name that sorts first; of its rules the first that is for the
-// kind of the notice. Where none is, the built-in defaults rule.
+// are valid and select the node the one with the highest priority has the say,
+// ties going to the name that sorts first: it governs the node. Of its rules the
+// first that is for the kind and the code of the notice rules; where none is, a
+// built-in default does, and the policy governs all the same.
+//
+// What policies look at is listed in checks.go and choose.go, when an action
+// begins is in when.go, whom it waits for in approval.go, and what is wrong with
+// a policy in validate.go and conduct.go, in the words of words.go.
 package policy

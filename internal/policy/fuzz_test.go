@@ -117,7 +117,7 @@ func FuzzValidate(f *testing.F) {
 		p.Spec.Workloads = []v1alpha1.Workload{{Namespaces: []string{zone}, Order: v1alpha1.OrderLast}}
 		p.Spec.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromString(schedule)}
 		p.Spec.Hooks = []v1alpha1.Hook{{Name: zone, When: v1alpha1.HookAfterDrain, Retries: int32(duration), Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: []byte(schedule)}}}}
-		p.Spec.Notifications = []v1alpha1.Notification{{Name: zone, On: []string{schedule}, Webhook: v1alpha1.Webhook{URL: zone, Body: schedule, Headers: map[string]string{zone: schedule}}}}
+		p.Spec.Notifications = []v1alpha1.Notification{{Name: zone, Reasons: []string{schedule}, Webhook: v1alpha1.Webhook{URL: zone, Body: schedule, Headers: map[string]string{zone: schedule}}}}
 		policy.Validate(p.Spec) // takes everything
 		p.Spec.Workloads, p.Spec.Budget, p.Spec.Hooks, p.Spec.Notifications = nil, nil, nil, nil
 		problems := policy.Validate(p.Spec)
@@ -149,5 +149,16 @@ func BenchmarkDecide(b *testing.B) {
 				policy.Decide(facts)
 			}
 		})
+	}
+}
+
+// BenchmarkSelects is what a budget costs for each node of the cluster.
+func BenchmarkSelects(b *testing.B) {
+	p := governing("p", 0)
+	p.Spec.Hooks[0].Webhook.Body = `{"text": {{json .Message}}}`
+	n := ofPool("web")
+	b.ReportAllocs()
+	for b.Loop() {
+		policy.Selects(&p, n)
 	}
 }

@@ -41,17 +41,21 @@ func (c choice) begin(deadline *v1alpha1.Deadline, now time.Time) start {
 	case deadline == nil:
 		return c.whenOpen(now, now)
 	}
-	from := now
+	return c.inTime(deadline, now)
+}
+
+// inTime begins when the window is first open from notBefore on, or else without
+// it.
+func (c choice) inTime(deadline *v1alpha1.Deadline, now time.Time) start {
+	from, last := now, deadline.Time.Add(-lead)
 	if c.notBefore != 0 {
 		from = latest(now, deadline.Time.Add(-c.notBefore))
-	}
-	// A notBefore of less than an hour says that this much is enough.
-	last := deadline.Time.Add(-lead)
-	if c.notBefore != 0 && c.notBefore <= lead {
-		last = deadline.Time.Add(-1)
+		if c.notBefore <= lead { // this much is enough, it says
+			last = deadline.Time.Add(-1)
+		}
 	}
 	opening := c.window.openingAt(from)
-	isOpen := !opening.IsZero() && !opening.After(now) && from.Equal(now)
+	isOpen := !opening.IsZero() && !opening.After(now)
 	if !isOpen && (opening.IsZero() || latest(opening, from).After(last)) {
 		return c.before(deadline, c.lead(), now, ", since its window does not open in time")
 	}

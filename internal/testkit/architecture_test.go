@@ -78,7 +78,7 @@ var floors = [][]string{
 	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/ec2", "internal/intake/autoscaling", "internal/drill", "internal/probe"},
 	{"internal/intake/poll/polltest"},
 	{"internal/intake/poll"},
-	{"internal/intake", "internal/action", "internal/errand", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/nodeindex", "internal/wiring", "internal/forecast"},
+	{"internal/intake", "internal/action", "internal/errand", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/nodeindex", "internal/wiring", "internal/forecast", "internal/record"},
 	{"internal/policy", "internal/drain", "internal/readiness"},
 	{"internal/wiring/template"},
 	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/chart"},

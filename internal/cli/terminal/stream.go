@@ -18,8 +18,9 @@ type Stream struct {
 	TTY bool
 	// Color is true where text may be coloured.
 	Color bool
-	// Width is the number of columns, or 0 where there is no telling.
-	Width int
+	// Width is the number of columns and Height that of lines, or 0 where there
+	// is no telling.
+	Width, Height int
 }
 
 // NewStream looks at what w is. Colours need a terminal that is not "dumb" and
@@ -32,8 +33,18 @@ func NewStream(w io.Writer, getenv func(string) string) Stream {
 	}
 	s.TTY = getenv("TERM") != "dumb"
 	s.Color = s.TTY && getenv("NO_COLOR") == ""
-	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-		s.Width = width
+	return s.Measured()
+}
+
+// Measured is the stream with the size that its terminal has now: people change
+// it.
+func (s Stream) Measured() Stream {
+	f, ok := s.Writer.(*os.File)
+	if !ok {
+		return s
+	}
+	if width, height, err := term.GetSize(int(f.Fd())); err == nil {
+		s.Width, s.Height = width, height
 	}
 	return s
 }

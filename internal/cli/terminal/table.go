@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,11 +16,13 @@ type Cell struct {
 type Table struct {
 	header []string
 	rows   [][]Cell
+	// under is what stands under a row, by its number.
+	under map[int][]Cell
 }
 
 // NewTable returns a table with these headings.
 func NewTable(header ...string) *Table {
-	return &Table{header: header}
+	return &Table{header: header, under: map[int][]Cell{}}
 }
 
 // Row adds a row. Cells beyond the headings are dropped, missing ones are
@@ -30,36 +33,54 @@ func (t *Table) Row(cells ...Cell) {
 	t.rows = append(t.rows, row)
 }
 
+// Under adds text under the last row, for what is too long for a column. It is
+// wrapped.
+func (t *Table) Under(text Cell) {
+	last := len(t.rows) - 1
+	t.under[last] = append(t.under[last], text)
+}
+
 // Write writes the table, two spaces between columns, nothing after the last
 // one. The last column may be long: it is never padded.
-func (t *Table) Write(s Stream) {
+func (t *Table) Write(s Stream) { t.write(s, math.MaxInt) }
+
+// WriteCut is Write with every line cut to so many columns, so that none wraps.
+func (t *Table) WriteCut(s Stream, columns int) { t.write(s, columns) }
+
+func (t *Table) write(s Stream, room int) {
 	widths := make([]int, len(t.header))
+	head := make([]Cell, len(t.header))
 	for i, h := range t.header {
+		head[i] = Cell{Text: h, Style: Dim}
 		widths[i] = utf8.RuneCountInString(h)
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].Text))
 		}
 	}
-	head := make([]Cell, len(t.header))
-	for i, h := range t.header {
-		head[i] = Cell{Text: h, Style: Dim}
-	}
-	for _, row := range append([][]Cell{head}, t.rows...) {
-		writeRow(s, row, widths)
+	writeRow(s, head, widths, room)
+	for i, row := range t.rows {
+		writeRow(s, row, widths, room)
+		for _, text := range t.under[i] {
+			for _, line := range Wrap(text.Text, s.Columns()-4) {
+				s.Printf("    %s\n", s.Paint(text.Style, line))
+			}
+		}
 	}
 }
 
-func writeRow(s Stream, row []Cell, widths []int) {
+func writeRow(s Stream, row []Cell, widths []int, room int) {
 	last := len(row) - 1
 	for last > 0 && row[last].Text == "" {
 		last--
 	}
 	var line strings.Builder
 	for i, c := range row[:last+1] {
-		line.WriteString(s.Paint(c.Style, c.Text))
-		if i < last {
-			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.Text)+2))
+		text := cut(c.Text, room)
+		line.WriteString(s.Paint(c.Style, text))
+		if room -= widths[i] + 2; i == last || room <= 0 {
+			break
 		}
+		line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+2))
 	}
 	s.Printf("%s\n", line.String())
 }

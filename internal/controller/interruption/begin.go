@@ -15,7 +15,7 @@ import (
 // approval waits for a person's go-ahead.
 func approval(_ context.Context, p *pass) (bool, error) {
 	d := p.decision
-	if !d.AwaitsApproval || p.facts.begun() {
+	if !d.AwaitsApproval || p.facts.begun(p.decision) {
 		return true, nil
 	}
 	text := fmt.Sprintf("waits for approval: `lifeboat approve %s`", p.facts.nodeName)
@@ -65,7 +65,7 @@ func window(ctx context.Context, p *pass) (bool, error) {
 // postponed reports whether the cloud has moved the deadline away from a node
 // whose drain had begun, so far that it would not have begun yet.
 func (f *facts) postponed(d policy.Decision) bool {
-	return f.begun() && d.NotBefore.After(f.now) && d.Deadline != nil && f.was.Deadline != nil &&
+	return f.begun(d) && d.NotBefore.After(f.now) && d.Deadline != nil && f.was.Deadline != nil &&
 		d.Deadline.Time.After(f.was.Deadline.Time.Time)
 }
 
@@ -78,7 +78,7 @@ func terminations(ctx context.Context, p *pass) (bool, error) {
 }
 
 func (p *pass) queue(ctx context.Context, b *berth) (bool, error) {
-	if b == nil || p.facts.begun() {
+	if b == nil || p.facts.begun(p.decision) {
 		return true, nil
 	}
 	sentence, err := p.board(ctx, b)

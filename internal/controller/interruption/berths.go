@@ -8,13 +8,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 const (
@@ -79,12 +79,12 @@ func (p *pass) budgetOf() *berth {
 	return &berth{
 		name: "budget of " + governor, limit: d.Budget.MaxConcurrent,
 		of:    func(n *corev1.Node) bool { return governing != nil && policy.Selects(governing, n) },
-		holds: func(in *v1alpha1.Interruption) bool { return same(in) && isDraining(in) },
+		holds: func(in *v1alpha1.Interruption) bool { return same(in) && record.Draining(&in.Status) },
 		wants: func(in *v1alpha1.Interruption) bool {
 			return same(in) && in.Status.Phase == v1alpha1.PhaseQueued
 		},
 		sentence: func(taken, limit int) string {
-			return fmt.Sprintf("waits for its turn: policy %s drains %d nodes at a time, and %d are being drained", governor, limit, taken)
+			return fmt.Sprintf("waits for its turn: policy %s drains %s at a time, and %s being drained", governor, nodes(limit), are(taken))
 		},
 	}
 }
@@ -105,14 +105,28 @@ func (p *pass) terminationsOf() *berth {
 	return &berth{
 		name: "terminations of " + named, limit: d.Terminations.MaxConcurrent,
 		of:    func(n *corev1.Node) bool { return policy.Pool(n) == pool },
-		holds: func(in *v1alpha1.Interruption) bool { return same(in) && isCordoned(in) },
+		holds: func(in *v1alpha1.Interruption) bool { return same(in) && !record.Begun(&in.Status).IsZero() },
 		wants: func(in *v1alpha1.Interruption) bool {
 			return same(in) && in.Status.Phase == v1alpha1.PhaseQueued
 		},
 		sentence: func(taken, limit int) string {
-			return fmt.Sprintf("waits for its turn: %d nodes of %s may be terminated at a time, and %d are", limit, named, taken)
+			return fmt.Sprintf("waits for its turn: %s of %s may be terminated at a time, and %s being terminated", nodes(limit), named, are(taken))
 		},
 	}
+}
+
+func nodes(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "1 is"
+	}
+	return fmt.Sprintf("%d are", n)
 }
 
 func (p *pass) nodeOf(in *v1alpha1.Interruption) *corev1.Node {
@@ -121,27 +135,6 @@ func (p *pass) nodeOf(in *v1alpha1.Interruption) *corev1.Node {
 		return nil
 	}
 	return node
-}
-
-func isCordoned(in *v1alpha1.Interruption) bool {
-	return meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionCordoned)
-}
-
-// isDraining reports whether a record's node is cordoned and its pods, or hooks
-// after them, are not done with.
-func isDraining(in *v1alpha1.Interruption) bool {
-	if !isCordoned(in) {
-		return false
-	}
-	if !meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionDrained) {
-		return true
-	}
-	for i := range in.Status.Hooks {
-		if in.Status.Hooks[i].State == v1alpha1.HookRunning {
-			return true
-		}
-	}
-	return false
 }
 
 // board gives the record a berth, or says what it waits for. Of those that wait
@@ -164,7 +157,7 @@ func (p *pass) board(ctx context.Context, b *berth) (sentence string, err error)
 			continue
 		}
 		switch {
-		case b.holds(in), p.berths.claimed(in.Name, b.name, p.facts.now):
+		case b.holds(in), p.berths.claimed(in, b.name, p.facts.now):
 			taken++
 		case b.wants(in) && isAhead(in, me):
 			ahead++
@@ -184,11 +177,13 @@ func isAhead(a, b *v1alpha1.Interruption) bool {
 	return cmp.Or(cmp.Compare(priorityOf(b), priorityOf(a)), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-// claimed reports whether a record was given a berth a moment ago.
-func (b *berths) claimed(record, berth string, now time.Time) bool {
-	until, ok := b.claims[claim{record, berth}]
-	if ok && !now.Before(until) {
-		delete(b.claims, claim{record, berth})
+// claimed reports whether a record was given a berth a moment ago, and does not
+// show yet that it has begun: from then on it tells itself.
+func (b *berths) claimed(in *v1alpha1.Interruption, berth string, now time.Time) bool {
+	key := claim{in.Name, berth}
+	until, ok := b.claims[key]
+	if ok && (!now.Before(until) || !record.Begun(&in.Status).IsZero()) {
+		delete(b.claims, key)
 		return false
 	}
 	return ok

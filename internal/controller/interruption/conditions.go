@@ -11,6 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // conditions says in the manner of the Kubernetes conventions how far it has
@@ -20,8 +21,12 @@ func (r *report) conditions(o outcome) {
 	r.condition(v1alpha1.ConditionAccepted, true, v1alpha1.ReasonDecided, d.Message)
 	r.marked(o)
 	switch {
-	case !drains(d.Action):
+	case !record.Drains(d.Action):
 	case o.marked != "":
+		if r.after.Status.DrainStartTime == nil && o.answered == "" {
+			at := microTime(o.markedAt)
+			r.after.Status.DrainStartTime = &at
+		}
 		r.drained(o)
 	case !meta.IsStatusConditionTrue(r.after.Status.Conditions, v1alpha1.ConditionCordoned): // it has not begun
 		meta.RemoveStatusCondition(&r.after.Status.Conditions, v1alpha1.ConditionDrained)
@@ -70,11 +75,11 @@ func (r *report) staged(o outcome) {
 
 // said notes what people have said: that they approve, or that they hold it.
 func (r *report) said(f *facts, d policy.Decision) {
-	say, held := f.in.Spec.Approval, f.holds()
+	say, held := f.in.Spec.Approval, record.Hold(f.in, f.now)
 	switch {
 	case d.AwaitsApproval:
 		r.condition(v1alpha1.ConditionApproved, false, v1alpha1.ReasonAwaitingApproval, "nobody has approved it yet")
-	case say != nil && say.About == d.About && say.Time.After(sinceOf(&f.was)):
+	case say != nil && say.About == d.About && say.Time.After(record.Since(&f.was)):
 		if r.condition(v1alpha1.ConditionApproved, true, v1alpha1.ReasonApproved, "approved by "+spoken(say)) {
 			r.happen(v1alpha1.ReasonApproved, "approved by "+spoken(say))
 		}
@@ -145,7 +150,7 @@ func phase(in *v1alpha1.Interruption, stage v1alpha1.Phase, nodeThere bool, now 
 	}
 	switch s.Decision.Action {
 	case v1alpha1.ActionIgnore:
-		if notice.AllWithdrawn(notice.Unanswered(in.Spec.Notices, s.Answered), sinceOf(s)) {
+		if notice.AllWithdrawn(notice.Unanswered(in.Spec.Notices, s.Answered), record.Since(s)) {
 			return v1alpha1.PhaseCancelled
 		}
 		return v1alpha1.PhaseIgnored

@@ -19,7 +19,7 @@ import (
 )
 
 func TestSpotNoticeIsSurvived(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), pod("web-2"))
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
 
 	w.settle(time.Second)
 	if !action.IsMarked(w.node(), action.MarkDoomed) {
@@ -59,7 +59,7 @@ func TestSpotNoticeIsSurvived(t *testing.T) {
 
 // See evict as well, which looks at each pod that is asked.
 func TestNoPodIsAskedBeforeItIsWrittenDown(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.failPatch = errors.New("the API server is away")
 	if err := w.pass(time.Second); err == nil {
 		t.Error("the pass that could not write is no error")
@@ -77,7 +77,7 @@ func TestNoPodIsAskedBeforeItIsWrittenDown(t *testing.T) {
 
 func TestRebalanceHintMarksTheNodeAndComesToNothing(t *testing.T) {
 	before := node("a", instance)
-	w := newWorld(t, record(rebalance()), before, pod("web-1"))
+	w := newWorld(t, recordOf(rebalance()), before, pod("web-1"))
 	w.settle(time.Second)
 	if !action.IsMarked(w.node(), action.MarkAtRisk) || w.node().Spec.Unschedulable {
 		t.Errorf("node: %+v", w.node().Spec)
@@ -98,7 +98,7 @@ func TestRebalanceHintMarksTheNodeAndComesToNothing(t *testing.T) {
 }
 
 func TestSpotNoticeOvertakesARebalanceHint(t *testing.T) {
-	w := newWorld(t, record(rebalance()), node("a", instance), pod("web-1"))
+	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
 	w.hear(spot())
 	w.settle(time.Second)
@@ -112,7 +112,7 @@ func TestSpotNoticeOvertakesARebalanceHint(t *testing.T) {
 
 func TestInstanceThatOutlivesItsDeadlineIsPutBack(t *testing.T) {
 	before := node("a", instance)
-	w := newWorld(t, record(spot()), before)
+	w := newWorld(t, recordOf(spot()), before)
 	w.settle(time.Second)
 	w.settle(5 * time.Minute)
 	if got := w.record().Status.Phase; got != v1alpha1.PhaseDrained {
@@ -128,7 +128,7 @@ func TestInstanceThatOutlivesItsDeadlineIsPutBack(t *testing.T) {
 }
 
 func TestPodsOfAnInstanceThatIsGoneAreLostAndCleanedUp(t *testing.T) {
-	w := newWorld(t, record(stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
+	w := newWorld(t, recordOf(stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
 	if grace, ok := w.deletions["web-1"]; !ok || grace != 0 {
 		t.Errorf("deletions %v", w.deletions)
@@ -146,7 +146,7 @@ func TestPodsOfAnInstanceThatIsGoneAreLostAndCleanedUp(t *testing.T) {
 }
 
 func TestPodThatFinishesBeforeItIsRemovedCountsAsMoved(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
 	w.finish("web-1", corev1.PodSucceeded) // kubelets report this before they remove it
 	w.settle(time.Second)
@@ -162,7 +162,7 @@ func TestPodThatFinishesBeforeItIsRemovedCountsAsMoved(t *testing.T) {
 }
 
 func TestPodThatVanishedAfterTheDeadlineCountsAsLost(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), pod("web-2"), budget(1))
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"), budget(1))
 	w.settle(time.Second) // web-1 is asked; web-2 waits for the budget
 	if len(w.evictions) != 1 {
 		t.Fatalf("evictions %v", w.evictions)
@@ -176,7 +176,7 @@ func TestPodThatVanishedAfterTheDeadlineCountsAsLost(t *testing.T) {
 }
 
 func TestNewNoticeOpensAFinishedRecordAgain(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
 	w.stopped("web-1")
 	w.settle(20 * time.Minute)
@@ -198,9 +198,9 @@ func TestNewNoticeOpensAFinishedRecordAgain(t *testing.T) {
 }
 
 func TestEveryDoomedNodeIsCordonedBeforeAPodIsMoved(t *testing.T) {
-	other := record(spot())
+	other := recordOf(spot())
 	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0000000000000000b", "i-0000000000000000b", "b"
-	w := newWorld(t, record(spot()), other, node("a", instance), node("b", other.Name), pod("web-1"))
+	w := newWorld(t, recordOf(spot()), other, node("a", instance), node("b", other.Name), pod("web-1"))
 	w.settle(time.Second)
 	if len(w.evictions) > 0 {
 		t.Errorf("evicted %v while node b still takes pods", w.evictions)
@@ -215,7 +215,7 @@ func TestEveryDoomedNodeIsCordonedBeforeAPodIsMoved(t *testing.T) {
 }
 
 func TestPodIsNotAskedAgainWhileTheWatchIsBehind(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.lagging = true
 	w.settle(time.Second)
 	if len(w.evictions) != 1 {
@@ -232,7 +232,7 @@ func TestPodIsNotAskedAgainWhileTheWatchIsBehind(t *testing.T) {
 }
 
 func TestRefusedEvictionIsReportedAndTriedAgain(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.refuse = refusal()
 	w.settle(time.Second)
 	left := w.record().Status.PodsLeft
@@ -250,7 +250,7 @@ func TestRefusedEvictionIsReportedAndTriedAgain(t *testing.T) {
 }
 
 func TestConflictWhileReportingLosesNothing(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	for range 4 {
 		w.failPatch = apierrors.NewConflict(schema.GroupResource{}, instance, errors.New("written meanwhile"))
 		if err := w.pass(time.Second); err != nil && !apierrors.IsConflict(err) {
@@ -273,7 +273,7 @@ func TestIgnoredNoticeIsVisiblyIgnored(t *testing.T) {
 	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "batch"}}
 	p.Spec.Rules = []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionIgnore}}
 	before := node("a", instance)
-	w := newWorld(t, record(spot()), before, pod("web-1"), p)
+	w := newWorld(t, recordOf(spot()), before, pod("web-1"), p)
 	w.settle(time.Second)
 	s := w.record().Status
 	if s.Phase != v1alpha1.PhaseIgnored || s.Decision.Policy != "batch" || s.CompletionTime != nil {
@@ -290,7 +290,7 @@ func TestDrainThatBeganInItsWindowGoesOnAfterIt(t *testing.T) {
 		Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1alpha1.ActionDrain,
 		Window: &v1alpha1.Window{Schedule: "30 8 * * *", Duration: metav1.Duration{Duration: 5 * time.Minute}},
 	}}
-	w := newWorld(t, record(rebalance()), node("a", instance), pod("web-1"), pod("web-2"), budget(1), p)
+	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), pod("web-2"), budget(1), p)
 	w.settle(time.Second) // 08:14
 	if s := w.record().Status; s.Phase != v1alpha1.PhaseScheduled || w.node().Spec.Unschedulable {
 		t.Errorf("before the window: phase %s, node %+v", s.Phase, w.node().Spec)
@@ -317,7 +317,7 @@ func TestDrainThatBeganInItsWindowGoesOnAfterIt(t *testing.T) {
 }
 
 func TestUnknownPodsAreNoEmptyNode(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"))
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.unknown = true
 	w.settle(time.Second)
 	if got := w.record().Status.Phase; got != v1alpha1.PhaseDraining {

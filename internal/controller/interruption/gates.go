@@ -3,16 +3,14 @@ package interruption
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/errand"
 	"github.com/lifeboat-dev/lifeboat/internal/hook"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // ownersPatience is for how long pods wait for what controls them to be read.
@@ -22,37 +20,16 @@ const ownersPatience = 10 * time.Second
 // gates are what all pods wait for.
 func (c *Controller) gates(f *facts, d policy.Decision) []drain.Gate {
 	var gates []drain.Gate
-	if hold := f.holds(); hold != nil {
-		gates = append(gates, holdGate(hold))
+	if hold := record.Hold(f.in, f.now); hold != nil {
+		gates = append(gates, record.HoldGate(hold))
 	}
 	if f.ownersAwaited() {
 		gates = append(gates, drain.Gate{Why: "what controls the pods is being read", Until: f.begunAt().Add(ownersPatience)})
 	}
-	if why := c.hookAwaited(f, d); why != "" {
-		gates = append(gates, drain.Gate{Why: why})
+	if gate, waits := c.hookGate(f, d); waits {
+		gates = append(gates, gate)
 	}
 	return gates
-}
-
-// holds returns the person's word that holds the drain now, or nil.
-func (f *facts) holds() *v1alpha1.Say {
-	hold := f.in.Spec.Hold
-	if hold == nil || (hold.Until != nil && !f.now.Before(hold.Until.Time)) || !hold.Time.After(sinceOf(&f.was)) {
-		return nil
-	}
-	return hold
-}
-
-func holdGate(hold *v1alpha1.Say) drain.Gate {
-	g := drain.Gate{Why: hold.By + " holds it"}
-	if hold.Note != "" {
-		g.Why += fmt.Sprintf(" (%s)", hold.Note)
-	}
-	if hold.Until != nil {
-		g.Until = hold.Until.Time
-		g.Why += " until " + g.Until.UTC().Format(time.RFC3339)
-	}
-	return g
 }
 
 func (f *facts) ownersAwaited() bool {
@@ -61,49 +38,27 @@ func (f *facts) ownersAwaited() bool {
 
 // begunAt is when the node was cordoned; now, where it was not.
 func (f *facts) begunAt() time.Time {
-	if c := meta.FindStatusCondition(f.was.Conditions, v1alpha1.ConditionCordoned); f.begun() && c != nil {
-		return c.LastTransitionTime.Time
+	if at := record.Begun(&f.was); !at.IsZero() {
+		return at
 	}
 	return f.now
 }
 
-// hookAwaited says which hook has to be done with before the drain.
-func (c *Controller) hookAwaited(f *facts, d policy.Decision) string {
+// hookGate says which hook has to be done with before the drain, if one has.
+func (c *Controller) hookGate(f *facts, d policy.Decision) (drain.Gate, bool) {
 	if c.Errands == nil || d.InstanceGone {
-		return ""
+		return drain.Gate{}, false
 	}
 	for i := range d.Hooks {
-		if h := &d.Hooks[i]; h.When == v1alpha1.HookBeforeDrain {
-			if why := f.awaits(h); why != "" {
-				return why
-			}
+		h := &d.Hooks[i]
+		if h.When != v1alpha1.HookBeforeDrain {
+			continue
+		}
+		if gate, waits := record.HookGate(h, record.Hook(f.was.Hooks, h.Name), record.GoAhead(f.in), f.nodeName); waits {
+			return gate, true
 		}
 	}
-	return ""
-}
-
-// awaits says what a hook that runs before the drain is waited for; empty where
-// it is done with.
-func (f *facts) awaits(h *v1alpha1.Hook) string {
-	i := slices.IndexFunc(f.was.Hooks, func(s v1alpha1.HookStatus) bool { return s.Name == h.Name })
-	if i < 0 {
-		return "hook " + h.Name + " runs first"
-	}
-	switch s := &f.was.Hooks[i]; {
-	case s.State == v1alpha1.HookRunning:
-		return fmt.Sprintf("hook %s runs (try %d of %d)", h.Name, s.Try, h.Retries+1)
-	case s.State == v1alpha1.HookFailed && h.OnFailure == v1alpha1.HookHold && (s.CompletionTime == nil || !f.goAhead().After(s.CompletionTime.Time)):
-		return fmt.Sprintf("hook %s has failed, and the policy holds the drain for that; `lifeboat approve %s` goes on", h.Name, f.nodeName)
-	}
-	return ""
-}
-
-// goAhead is when a person approved last.
-func (f *facts) goAhead() time.Time {
-	if say := f.in.Spec.Approval; say != nil {
-		return say.Time.Time
-	}
-	return time.Time{}
+	return drain.Gate{}, false
 }
 
 // hooksBefore has the hooks run that policy wants before the drain. Pods wait
@@ -129,7 +84,7 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 	}
 	out, err := p.Errands.Hooks(ctx, errand.HookRun{
 		Hooks: p.decision.Hooks, When: when, Status: p.report.after.Status.Hooks,
-		Subject: p.report.subject(), Now: p.facts.now, GoAhead: p.facts.goAhead(),
+		Subject: p.report.subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in),
 	})
 	if err != nil {
 		return false, fmt.Errorf("running hooks: %w", err)

@@ -61,7 +61,7 @@ func (w *world) ended(typ batchv1.JobConditionType) {
 }
 
 func TestPodsWaitForAHookBeforeTheDrain(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, ""))).withErrands()
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, ""))).withErrands()
 	w.settle(time.Second)
 	if len(w.jobs()) != 1 || len(w.evictions) > 0 {
 		t.Fatalf("%d jobs, evictions %v", len(w.jobs()), w.evictions)
@@ -81,7 +81,7 @@ func TestPodsWaitForAHookBeforeTheDrain(t *testing.T) {
 }
 
 func TestHookThatHangsCostsNoPodItsGrace(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
 		withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold)(s)
 		s.Hooks[0].Timeout.Duration = time.Hour
 	})).withErrands()
@@ -96,7 +96,7 @@ func TestHookThatHangsCostsNoPodItsGrace(t *testing.T) {
 
 func TestFailedHookThatHoldsIsLetThroughByAPerson(t *testing.T) {
 	n := planned("h1", notice.ActionStop, start.Add(50*time.Minute))
-	w := newWorld(t, record(n), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold))).withErrands()
+	w := newWorld(t, recordOf(n), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold))).withErrands()
 	w.settle(time.Second)
 	w.ended(batchv1.JobFailed)
 	w.settle(time.Second)
@@ -113,7 +113,7 @@ func TestFailedHookThatHoldsIsLetThroughByAPerson(t *testing.T) {
 }
 
 func TestHookAfterTheDrainRunsOnceThePodsHaveLeft(t *testing.T) {
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookAfterDrain, ""))).withErrands()
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookAfterDrain, ""))).withErrands()
 	w.settle(time.Second)
 	if len(w.jobs()) > 0 || len(w.evictions) != 1 {
 		t.Fatalf("%d jobs, evictions %v", len(w.jobs()), w.evictions)
@@ -153,7 +153,7 @@ func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
 		Spec:       appsv1.DeploymentSpec{Replicas: &one, Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType}},
 		Status:     appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1},
 	}
-	w := newWorld(t, record(spot()), node("a", instance), p, team(func(s *v1alpha1.InterruptionPolicySpec) {
+	w := newWorld(t, recordOf(spot()), node("a", instance), p, team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Rules[0].Strategy = v1alpha1.StrategySurge
 	}))
 	w.loop.Owners = &owned{drain.Owners{ReplicaSets: []*appsv1.ReplicaSet{rs}, Deployments: []*appsv1.Deployment{d}}}
@@ -196,9 +196,9 @@ func TestPeopleAreTold(t *testing.T) {
 	}))
 	defer chat.Close()
 	woken := make(chan struct{}, 100)
-	w := newWorld(t, record(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Notifications = []v1alpha1.Notification{{
-			Name: "chat", On: []string{v1alpha1.ReasonCordoned, v1alpha1.ReasonCompleted}, Webhook: v1alpha1.Webhook{URL: chat.URL, Body: `{{.Node}}: {{.Message}}`},
+			Name: "chat", Reasons: []string{v1alpha1.ReasonCordoned, v1alpha1.ReasonCompleted}, Webhook: v1alpha1.Webhook{URL: chat.URL, Body: `{{.Node}}: {{.Message}}`},
 		}}
 	}))
 	w.loop.Errands = errand.New(errand.Options{Client: w.client, Live: w.client, Wake: func(string) { woken <- struct{}{} }})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // muster knows which records have a node that is to be drained and may still be
@@ -65,7 +66,7 @@ func (m *muster) hear(o client.Object) {
 	if !ok {
 		return
 	}
-	if isCordoned(in) || notice.Finished(in) {
+	if record.Cordoned(&in.Status) || notice.Finished(in) {
 		m.written(in.Name)
 	}
 	if notice.Finished(in) || !mayDrain(in) {

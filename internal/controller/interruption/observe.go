@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // patience is how long a doomed node that is cordoned waits for the others to
@@ -47,41 +47,15 @@ type facts struct {
 	uncordoned int
 }
 
-// sinceOf is when an earlier interruption of the instance was over, or zero.
-func sinceOf(s *v1alpha1.InterruptionStatus) time.Time {
-	if s.Since == nil {
-		return time.Time{}
-	}
-	return s.Since.Time
-}
+func (f *facts) forPolicy() policy.Facts { return record.Facts(f.in, f.node, f.policies, f.now) }
 
-func (f *facts) forPolicy() policy.Facts {
-	facts := policy.Facts{
-		Now: f.now, Notices: f.trusted(), Since: sinceOf(&f.in.Status), Answered: f.was.Answered,
-		Node: f.node, Policies: f.policies, Approval: f.in.Spec.Approval,
+// begun reports whether what was decided has begun: what has, goes on after its
+// window has closed. A node that was only cordoned has not begun to be drained.
+func (f *facts) begun(d policy.Decision) bool {
+	if record.Drains(d.Action) {
+		return !record.Begun(&f.was).IsZero()
 	}
-	if f.begun() {
-		facts.Begun = f.begunAt()
-	}
-	return facts
-}
-
-// trusted returns the notices that may be acted on. An agent can write only of
-// the node that it runs on, but names the instance itself: what it says counts
-// only if that node is the instance.
-func (f *facts) trusted() []v1alpha1.Notice {
-	if f.node == nil || f.node.Name == f.in.Spec.NodeName {
-		return f.in.Spec.Notices
-	}
-	return slices.DeleteFunc(slices.Clone(f.in.Spec.Notices), func(n v1alpha1.Notice) bool {
-		return n.Source == notice.SourceIMDS
-	})
-}
-
-// begun reports whether the node was cordoned: what has begun in its window
-// goes on after it.
-func (f *facts) begun() bool {
-	return meta.IsStatusConditionTrue(f.was.Conditions, v1alpha1.ConditionCordoned)
+	return record.Cordoned(&f.was)
 }
 
 // stands reports whether another notice than the one that rules is yet to come
@@ -90,15 +64,15 @@ func (f *facts) stands(d policy.Decision) bool {
 	if f.node == nil || d.InstanceGone {
 		return false
 	}
-	return slices.ContainsFunc(notice.Unanswered(f.trusted(), f.was.Answered), func(n v1alpha1.Notice) bool {
-		return n.ID != d.Notice.ID && !n.Withdrawn && n.ReceivedTime.After(sinceOf(&f.was)) &&
+	return slices.ContainsFunc(notice.Unanswered(record.Trusted(f.in, f.node), f.was.Answered), func(n v1alpha1.Notice) bool {
+		return n.ID != d.Notice.ID && !n.Withdrawn && n.ReceivedTime.After(record.Since(&f.was)) &&
 			n.Deadline != nil && n.Deadline.Time.After(f.now)
 	})
 }
 
 // later reports whether what was decided does not begin yet.
 func (f *facts) later(d policy.Decision) bool {
-	return d.NotBefore.After(f.now) && !f.begun()
+	return d.NotBefore.After(f.now) && !f.begun(d)
 }
 
 // rebooted reports whether the node has come back from a reboot since it was
@@ -147,7 +121,7 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 // observePods reads what a plan needs besides. Pods are watched only while
 // they are to be moved: a change that is due in two weeks costs nothing yet.
 func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decision) error {
-	if !drains(d.Action) || f.later(d) || f.postponed(d) || (d.AwaitsApproval && !f.begun()) {
+	if !record.Drains(d.Action) || f.later(d) || f.postponed(d) || (d.AwaitsApproval && !f.begun(d)) {
 		c.forget(f.nodeName)
 		return nil
 	}
@@ -179,9 +153,8 @@ func (f *facts) musters() bool { return f.uncordoned > 0 && !f.draining() }
 
 // observeOwners reads what controls the pods, where some are to be surged.
 func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decision) error {
-	f.surges = c.Owners != nil && (d.Strategy == v1alpha1.StrategySurge || slices.ContainsFunc(d.Workloads, func(w v1alpha1.Workload) bool {
-		return w.Strategy == v1alpha1.StrategySurge
-	}) || slices.ContainsFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Labels[v1alpha1.LabelSurged] != "" }))
+	f.surges = c.Owners != nil && (record.Surges(&d) ||
+		slices.ContainsFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Labels[v1alpha1.LabelSurged] != "" }))
 	if !f.surges || !f.podsKnown {
 		return nil
 	}
@@ -231,7 +204,7 @@ func (c *Controller) uncordoned(ctx context.Context, f *facts) (int, error) {
 // drain now.
 func mayDrain(in *v1alpha1.Interruption) bool {
 	d := in.Status.Decision
-	return d == nil || (drains(d.Action) && !slices.Contains([]v1alpha1.Phase{
+	return d == nil || (record.Drains(d.Action) && !slices.Contains([]v1alpha1.Phase{
 		v1alpha1.PhaseScheduled, v1alpha1.PhaseAwaitingApproval, v1alpha1.PhaseQueued,
 	}, in.Status.Phase))
 }

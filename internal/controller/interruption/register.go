@@ -22,6 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions,verbs=get;list;watch;create;patch;delete
@@ -87,7 +88,7 @@ var (
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, ok1 := e.ObjectOld.(*v1alpha1.Interruption)
 			is, ok2 := e.ObjectNew.(*v1alpha1.Interruption)
-			return ok1 && ok2 && (isDraining(was) && !isDraining(is) || !notice.Finished(was) && notice.Finished(is))
+			return ok1 && ok2 && (record.Draining(&was.Status) && !record.Draining(&is.Status) || !notice.Finished(was) && notice.Finished(is))
 		},
 	}
 )

@@ -14,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // report gathers what a pass found, to be written once at its end.
@@ -60,10 +61,10 @@ func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 		s.BootID = f.node.Status.NodeInfo.BootID
 	}
 	if s.Decision == nil || !sameDecision(*s.Decision, d.Decision) {
-		decision := d.Decision
-		s.Decision = &decision
 		r.happen(v1alpha1.ReasonDecided, d.Message)
 	}
+	decision := d.Decision // its message may have changed
+	s.Decision = &decision
 	s.Kind, s.NodeName = d.Notice.Kind, f.nodeName
 	if !f.postponed(d) { // else it is, once the node has been put back
 		s.Deadline = d.Deadline
@@ -78,7 +79,7 @@ func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 // planned notes how the pods stand.
 func (r *report) planned(f *facts, d policy.Decision, plan drain.Plan) {
 	r.seen.plan = plan
-	if drains(d.Action) && f.podsKnown {
+	if record.Drains(d.Action) && f.podsKnown {
 		r.settle(f, plan, d)
 		r.list(f, plan, d)
 	}
@@ -112,7 +113,7 @@ func (r *report) noticed(f *facts) {
 // untrusted says that a record is not acted on because only an agent of another
 // node speaks of its instance, and lets it expire.
 func (r *report) untrusted(f *facts) {
-	if len(f.trusted()) > 0 || f.node == nil {
+	if len(record.Trusted(f.in, f.node)) > 0 || f.node == nil {
 		return
 	}
 	done := microTime(r.now)
@@ -151,6 +152,7 @@ func (r *report) reached(o outcome) {
 		r.happen(v1alpha1.ReasonPutBack, "the node is as it was before")
 	}
 	if o.answered != "" {
+		r.after.Status.DrainStartTime, r.after.Status.Hooks = nil, nil
 		r.after.Status.Answered = append(r.after.Status.Answered, o.answered)
 		r.happen(v1alpha1.ReasonAnswered, r.seen.decision.Notice.Kind+" is dealt with; another notice still stands")
 	}
@@ -165,7 +167,7 @@ func (r *report) reached(o outcome) {
 // postponed notes that a node whose drain had begun was put back.
 func (r *report) postponed(o outcome) {
 	s := &r.after.Status
-	s.Deadline, s.PodsLeft, s.Hooks = r.seen.decision.Deadline, nil, nil
+	s.Deadline, s.PodsLeft, s.Hooks, s.DrainStartTime = r.seen.decision.Deadline, nil, nil, nil
 	text := "the deadline has moved; the node is as it was before"
 	if o.undone > 0 {
 		text += fmt.Sprintf(", and %d pods are their ReplicaSets' again", o.undone)
@@ -178,7 +180,7 @@ func (r *report) postponed(o outcome) {
 // summary says how it ended.
 func (r *report) summary() string {
 	pods := r.after.Status.Pods
-	if d := r.after.Status.Decision; !drains(d.Action) || len(r.after.Status.Conditions) > 0 &&
+	if d := r.after.Status.Decision; !record.Drains(d.Action) || len(r.after.Status.Conditions) > 0 &&
 		meta.FindStatusCondition(r.after.Status.Conditions, v1alpha1.ConditionDrained) == nil {
 		return "nothing is left to do"
 	}

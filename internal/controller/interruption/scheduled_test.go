@@ -36,7 +36,7 @@ func (w *world) same(before *corev1.Node) {
 
 func TestStopDueInTwelveDaysDoesNothingToday(t *testing.T) {
 	before, due := node("a", instance), start.Add(12*24*time.Hour)
-	w := newWorld(t, record(planned("h1", notice.ActionStop, due)), before, pod("web-1"))
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, due)), before, pod("web-1"))
 	w.settle(time.Second)
 	w.same(before)
 	got := w.record().Status
@@ -55,7 +55,7 @@ func TestStopDueInTwelveDaysDoesNothingToday(t *testing.T) {
 
 func TestClosedChangeIsCancelled(t *testing.T) {
 	before := node("a", instance)
-	w := newWorld(t, record(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"))
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"))
 	w.settle(time.Second)
 	if !action.IsMarked(w.node(), action.MarkDoomed) {
 		t.Fatal("not begun")
@@ -71,7 +71,7 @@ func TestClosedChangeIsCancelled(t *testing.T) {
 }
 
 func TestChangeThatIsClosedAfterItHappenedStaysCompleted(t *testing.T) {
-	w := newWorld(t, record(planned("h1", notice.ActionStop, start.Add(time.Minute))), node("a", instance))
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(time.Minute))), node("a", instance))
 	w.settle(time.Second)
 	w.hear(stateChange(notice.StateTerminated, start.Add(time.Minute)))
 	w.remove(w.node())
@@ -88,7 +88,7 @@ func TestChangeThatIsClosedAfterItHappenedStaysCompleted(t *testing.T) {
 func TestRebootedNodeIsPutBack(t *testing.T) {
 	before := node("a", instance)
 	before.Status.NodeInfo.BootID = "first"
-	w := newWorld(t, record(planned("h1", notice.ActionReboot, start.Add(30*time.Minute))), before)
+	w := newWorld(t, recordOf(planned("h1", notice.ActionReboot, start.Add(30*time.Minute))), before)
 	w.settle(time.Second)
 	w.settle(31 * time.Minute)
 	if !action.IsMarked(w.node(), action.MarkDoomed) {
@@ -113,7 +113,7 @@ func TestStopAfterAReboot(t *testing.T) {
 	before.Status.NodeInfo.BootID = "first"
 	stop := planned("h1", notice.ActionStop, due)
 	stop.Subject = "another event"
-	w := newWorld(t, record(stop, planned("h2", notice.ActionReboot, start.Add(30*time.Minute))), before, pod("web-1"))
+	w := newWorld(t, recordOf(stop, planned("h2", notice.ActionReboot, start.Add(30*time.Minute))), before, pod("web-1"))
 	w.settle(time.Second)
 	if !action.IsMarked(w.node(), action.MarkDoomed) {
 		t.Fatal("not cordoned for the reboot")
@@ -147,7 +147,7 @@ func TestMaintenanceInAWindowKeepsTheMarkUntilItsEnd(t *testing.T) {
 	before, n := node("a", instance), planned("h1", notice.ActionMaintain, start.Add(2*time.Hour))
 	end := metav1.NewTime(start.Add(4 * time.Hour))
 	n.EndTime = &end
-	w := newWorld(t, record(n), before, pod("web-1"))
+	w := newWorld(t, recordOf(n), before, pod("web-1"))
 	w.settle(time.Second)
 	w.same(before)
 	w.settle(2 * time.Hour)
@@ -164,7 +164,7 @@ func TestMaintenanceInAWindowKeepsTheMarkUntilItsEnd(t *testing.T) {
 func TestAgentOfAnotherNodeIsNotBelieved(t *testing.T) {
 	n := spot()
 	n.Source = notice.SourceIMDS
-	in := record(n)
+	in := recordOf(n)
 	in.Spec.NodeName = "another"
 	before := node("a", instance)
 	w := newWorld(t, in, before, pod("web-1"))
@@ -189,7 +189,7 @@ func TestAgentOfAnotherNodeIsNotBelieved(t *testing.T) {
 func TestDrillsSaySo(t *testing.T) {
 	n := spot()
 	n.Drill = true
-	w := newWorld(t, record(n), node("a", instance))
+	w := newWorld(t, recordOf(n), node("a", instance))
 	recorder := events.NewFakeRecorder(100)
 	w.loop.Events = recorder
 	w.settle(time.Second)

@@ -113,11 +113,6 @@ func stepsFor(a v1alpha1.Action) []step {
 	return slices.Concat([]step{window, markAtRisk}, end)
 }
 
-// drains reports whether an action moves pods.
-func drains(a v1alpha1.Action) bool {
-	return a == v1alpha1.ActionDrain || a == v1alpha1.ActionTerminate
-}
-
 // act walks the steps and stops at the first that is not done.
 func (c *Controller) act(ctx context.Context, seen *seen, report *report) (outcome, error) {
 	d := seen.decision

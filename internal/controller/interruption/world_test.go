@@ -300,7 +300,7 @@ func (w *world) hear(notices ...v1alpha1.Notice) {
 
 // What the stories are made of.
 
-func record(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
+func recordOf(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
 	return &v1alpha1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: instance},
 		Spec:       v1alpha1.InterruptionSpec{InstanceID: instance, NodeName: "a", Notices: notices},

@@ -11,8 +11,9 @@
 // deleted it takes as long to stop as its longest preStop hook (a sleep action,
 // or sleep commands in an exec) plus StopSecondsAnnotation, and is then
 // Succeeded; or it is killed when its grace period ends, and is then Failed with
-// exit code 137. Then it is removed. Times are exact to a second, and never
-// early: a stop takes up to a second longer than its work.
+// exit code 137. Then it is removed. A pod whose RunSecondsAnnotation says so
+// comes to its end by itself, as those of Jobs do. Times are exact to a second,
+// and never early: a stop takes up to a second longer than its work.
 package kwok
 
 import (
@@ -41,6 +42,13 @@ const (
 	// StopSecondsAnnotation says on a pod how many seconds pass from SIGTERM, which is
 	// after the preStop hooks, to the exit. Absent: 0.
 	StopSecondsAnnotation = "sandbox.lifeboat.dev/stop-seconds"
+
+	// RunSecondsAnnotation says on a pod how many seconds its containers run until
+	// they exit by themselves. Absent, or no number: for ever.
+	RunSecondsAnnotation = "sandbox.lifeboat.dev/run-seconds"
+
+	// ExitCodeAnnotation says on such a pod what they exit with. Absent: 0.
+	ExitCodeAnnotation = "sandbox.lifeboat.dev/exit-code"
 )
 
 // LeaseDuration is what the nodes' Leases say. They are renewed four times as often. After kwok was

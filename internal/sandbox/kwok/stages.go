@@ -42,6 +42,16 @@ const (
 		else ((.status.conditions // [] | map(select(.type == "PodScheduled" and .status == "True")) | .[0].lastTransitionTime)
 			// .metadata.creationTimestamp | fromdate) + ($work | ceil) + 1 | todate end`
 
+	// runWork is how many seconds the containers run until they exit by themselves;
+	// nothing where they do not.
+	runWork = `.metadata.annotations["` + RunSecondsAnnotation + `"] // "" | tonumber?`
+
+	// finishAt is the time at which they do.
+	finishAt = `(` + runWork + `) as $work | (.status.startTime | fromdate) + ($work | ceil) + 1 | todate`
+
+	// exitCode is what they exit with.
+	exitCode = `.metadata.annotations["` + ExitCodeAnnotation + `"] // "0" | tonumber? // 1`
+
 	// powerGuard makes a stage fail on a node that kwok does not manage (any more). kwok queues a
 	// stage when its delay begins, and does not take it back when its node goes; only the
 	// template is evaluated when the delay is over. NodeIPsWith gives the addresses of
@@ -49,28 +59,45 @@ const (
 	powerGuard = `{{ if not (NodeIPsWith .spec.nodeName) }}{{ fail "its node is dark" }}{{ end }}`
 )
 
-// ending is one of the two ways in which the containers of a deleted pod end.
+// ending is one of the ways in which the containers of a pod end.
 type ending struct {
 	Name, Comment, Phase, Reason string
-	Killed                       bool
-	ExitCode                     int
+	Deleted                      bool   // the pod is being deleted
+	When                         string // in jq: true or false
+	At                           string // in jq
+	ExitCode                     string // a number, or one as kwok's templates read it
+}
+
+// endings are the ways. The stage's template names the annotation itself: kwok's
+// templates know no jq.
+func endings() []ending {
+	const code = `{{ or (index $.metadata.annotations "` + ExitCodeAnnotation + `") "0" }}`
+	finish := ending{Name: "pod-finish", Comment: "its containers have run for as long as they do.", Phase: "Succeeded", Reason: "Completed",
+		When: `(` + exitCode + `) == 0`, At: finishAt, ExitCode: "0"}
+	fail := ending{Name: "pod-fail", Comment: "as before, but what they did went wrong.", Phase: "Failed", Reason: "Error",
+		When: `(` + exitCode + `) != 0`, At: finishAt, ExitCode: code}
+	for _, e := range []*ending{&finish, &fail} {
+		e.When = `[` + runWork + `] != [] and ` + e.When
+	}
+	return []ending{
+		{Name: "pod-stop", Comment: "its work is done within its grace period.", Phase: "Succeeded", Reason: "Completed",
+			Deleted: true, When: `(` + stopWork + ` > ` + grace + `) == false`, At: endAt, ExitCode: "0"},
+		// 128 + SIGKILL, as a container runtime reports it.
+		{Name: "pod-kill", Comment: "its grace period is over before its work is.", Phase: "Failed", Reason: "Error",
+			Deleted: true, When: stopWork + ` > ` + grace, At: endAt, ExitCode: "137"},
+		finish, fail,
+	}
 }
 
 // stages returns the Stage objects as one YAML stream.
 func stages(kubeletVersion string) ([]byte, error) {
 	data := map[string]any{
-		"KubeletVersion":    kubeletVersion,
-		"StartAt":           oneLine(startAt),
-		"EndAt":             oneLine(endAt),
-		"WorkOutlastsGrace": oneLine(stopWork + ` > ` + grace),
-		"PowerGuard":        powerGuard,
-		"Endings": []ending{
-			{Name: "pod-stop", Comment: "its work is done within its grace period.", Phase: "Succeeded", Reason: "Completed"},
-			// 128 + SIGKILL, as a container runtime reports it.
-			{Name: "pod-kill", Comment: "its grace period is over before its work is.", Phase: "Failed", Reason: "Error", Killed: true, ExitCode: 137},
-		},
+		"KubeletVersion": kubeletVersion,
+		"StartAt":        oneLine(startAt),
+		"PowerGuard":     powerGuard,
+		"Endings":        endings(),
 	}
-	t, err := template.New("stages").Delims("[[", "]]").ParseFS(stageFiles, "stages/*.yaml")
+	t, err := template.New("stages").Delims("[[", "]]").Funcs(template.FuncMap{"oneLine": oneLine}).ParseFS(stageFiles, "stages/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("parsing the stages: %w", err)
 	}

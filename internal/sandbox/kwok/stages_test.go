@@ -195,3 +195,43 @@ func TestAStopSurvivesACrash(t *testing.T) {
 	}
 	c.waitNode(t, "crash", corev1.ConditionTrue)
 }
+
+// As the pods of Jobs do.
+func TestPodsFinishByThemselves(t *testing.T) {
+	t.Parallel()
+	shared.node(t, "finish")
+	for _, tc := range []struct {
+		name        string
+		annotations map[string]string
+		end         corev1.PodPhase
+		exit        int32
+	}{
+		{"well", map[string]string{kwok.RunSecondsAnnotation: "2"}, corev1.PodSucceeded, 0},
+		{"badly", map[string]string{kwok.RunSecondsAnnotation: "2", kwok.ExitCodeAnnotation: "3"}, corev1.PodFailed, 3},
+		{"never", map[string]string{kwok.RunSecondsAnnotation: "soon"}, corev1.PodRunning, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			name := "finishes-" + tc.name
+			begun := time.Now()
+			shared.running(t, pod{node: "finish", name: name, annotations: tc.annotations})
+			if tc.end == corev1.PodRunning {
+				// A pod beside it that finishes shows that kwok has had the time.
+				shared.running(t, pod{node: "finish", name: "finishes-beside", annotations: map[string]string{kwok.RunSecondsAnnotation: "1"}})
+				waitFor(t, "the pod beside it to finish", func() bool { return shared.get(t, "finishes-beside").Status.Phase == corev1.PodSucceeded })
+			} else {
+				waitFor(t, "the pod to finish", func() bool { return shared.get(t, name).Status.Phase != corev1.PodRunning })
+				if took := time.Since(begun); took < 2*time.Second || took > 2*time.Second+slack {
+					t.Errorf("finished after %s, want 2s or a little more", took)
+				}
+			}
+			got := shared.get(t, name)
+			if got.Status.Phase != tc.end {
+				t.Fatalf("the pod is %s, want %s", got.Status.Phase, tc.end)
+			}
+			if ended := got.Status.ContainerStatuses[0].State.Terminated; tc.end != corev1.PodRunning && (ended == nil || ended.ExitCode != tc.exit) {
+				t.Errorf("its container: %+v, want exit code %d", ended, tc.exit)
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package chart_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+const alice, bob = "alice@example.com", "bob@example.com"
+
+// operator is a user with the role that the chart has for operators.
+func operator(t *testing.T, name string) *rest.Config {
+	t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "operator-"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "lifeboat-operator"},
+		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: name}},
+	}
+	if err := admin(t).Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, binding) })
+	config := rest.CopyConfig(cluster)
+	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
+	until(t, "the role of "+name, func() (bool, error) {
+		err := clientOf(t, config).List(t.Context(), &v1alpha1.InterruptionList{})
+		return err == nil, err
+	})
+	return config
+}
+
+func TestNobodySpeaksForSomebodyElse(t *testing.T) {
+	s := newStage(t)
+	c := clientOf(t, operator(t, alice))
+	plain, held := record("i-plain", "node-a", newNotice("1", "sqs")), record("i-held", "node-a", newNotice("1", "sqs"))
+	bobs := operator(t, bob)
+	for _, r := range []*v1alpha1.Interruption{plain, held} {
+		if err := admin(t).Create(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { remove(t, r) })
+	}
+	until(t, "the policy to be in force", func() (bool, error) {
+		err := patch(t, c, plain, func(r *v1alpha1.Interruption) { r.Spec.Hold = word(bob) })
+		return err != nil, err
+	})
+	before := held.DeepCopy()
+	held.Spec.Hold, held.Spec.Approval = word(bob), word(bob)
+	check(t, clientOf(t, bobs).Patch(t.Context(), held, client.MergeFrom(before)), "")
+
+	for name, test := range map[string]struct {
+		record *v1alpha1.Interruption
+		edit   func(*v1alpha1.Interruption)
+		want   string
+	}{
+		"approves":                       {plain, func(r *v1alpha1.Interruption) { r.Spec.Approval = word(alice) }, ""},
+		"holds":                          {plain, func(r *v1alpha1.Interruption) { r.Spec.Hold = word(alice) }, ""},
+		"approves as somebody else":      {plain, func(r *v1alpha1.Interruption) { r.Spec.Approval = word(bob) }, `spec.approval.by is "bob@example.com", and you are "alice@example.com": nobody speaks for somebody else; use ` + "`lifeboat approve`"},
+		"holds as somebody else":         {plain, func(r *v1alpha1.Interruption) { r.Spec.Hold = word(bob) }, "use `lifeboat hold`"},
+		"releases as somebody else":      {held, func(r *v1alpha1.Interruption) { r.Spec.Hold, r.Spec.Released = nil, word(bob) }, "use `lifeboat release`"},
+		"releases somebody else's":       {held, func(r *v1alpha1.Interruption) { r.Spec.Hold, r.Spec.Released = nil, word(alice) }, ""},
+		"removes somebody else's hold":   {held, func(r *v1alpha1.Interruption) { r.Spec.Hold = nil }, ""},
+		"takes an approval back":         {held, func(r *v1alpha1.Interruption) { r.Spec.Approval = nil }, ""},
+		"holds longer than the other":    {held, func(r *v1alpha1.Interruption) { r.Spec.Hold = word(alice) }, ""},
+		"puts words into another's hold": {held, func(r *v1alpha1.Interruption) { r.Spec.Hold.Note = "do not wait for me" }, `spec.hold.by is "bob@example.com"`},
+		"turns an approval to another":   {held, func(r *v1alpha1.Interruption) { r.Spec.Approval.About = "RebalanceRecommendation" }, `spec.approval.by is "bob@example.com"`},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, patch(t, c, test.record, test.edit), test.want) })
+	}
+	t.Run("others write beside what was said", func(t *testing.T) {
+		add := func(r *v1alpha1.Interruption) { r.Spec.Notices = append(r.Spec.Notices, newNotice("2", "sqs")) }
+		check(t, patch(t, admin(t), held, add), "")
+	})
+	t.Run("an agent ends no hold", func(t *testing.T) {
+		check(t, patch(t, s.agentA, held, func(r *v1alpha1.Interruption) { r.Spec.Hold = nil }), "the agent may not set or change spec.hold")
+	})
+	t.Run("nor does the administrator", func(t *testing.T) {
+		check(t, patch(t, admin(t), plain, func(r *v1alpha1.Interruption) { r.Spec.Approval = word(alice) }), "nobody speaks for somebody else")
+		forged := record("i-forged", "node-a", newNotice("1", "sqs"))
+		forged.Spec.Approval = word(alice)
+		check(t, admin(t).Create(t.Context(), forged, client.DryRunAll), "nobody speaks for somebody else")
+	})
+}
+
+// TestWhatAnOperatorSaysIsTaken does what `lifeboat hold` does: it asks for the
+// name, and writes with it unless somebody else has written since.
+func TestWhatAnOperatorSaysIsTaken(t *testing.T) {
+	r := record("i-said", "node-a", newNotice("1", "sqs"))
+	if err := admin(t).Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, r) })
+	c := clientOf(t, operator(t, alice))
+	var who authenticationv1.SelfSubjectReview
+	if err := c.Create(t.Context(), &who); err != nil || who.Status.UserInfo.Username != alice {
+		t.Fatalf("the API server knows her as %q, %v", who.Status.UserInfo.Username, err)
+	}
+	hold := func(note string) error {
+		said := r.DeepCopy()
+		said.Spec.Hold = word(who.Status.UserInfo.Username)
+		said.Spec.Hold.Note = note
+		return c.Patch(t.Context(), said, client.MergeFromWithOptions(r.DeepCopy(), client.MergeFromWithOptimisticLock{}))
+	}
+	check(t, hold("once"), "")
+	if err := hold("again, from what was read before"); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+}
+
+func TestWhatAnOperatorMayDo(t *testing.T) {
+	admin(t)
+	want := []string{
+		"/nodes get", "/nodes list",
+		"lifeboat.dev/interruptionpolicies get", "lifeboat.dev/interruptionpolicies list", "lifeboat.dev/interruptionpolicies watch",
+		"lifeboat.dev/interruptions get", "lifeboat.dev/interruptions list", "lifeboat.dev/interruptions patch", "lifeboat.dev/interruptions watch",
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, granted(t, operator(t, alice))); diff != "" {
+		t.Errorf("granted (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheOperatorsRoleIsInNoOther checks that nobody gets it by having another.
+func TestTheOperatorsRoleIsInNoOther(t *testing.T) {
+	for _, o := range render(t, with(t, everything)).Objects {
+		if o.GetName() != "lifeboat-operator" {
+			continue
+		}
+		if o.GetKind() != "ClusterRole" {
+			t.Errorf("there is %s %s: it is for administrators to bind", o.GetKind(), o.GetName())
+		}
+		for label := range o.GetLabels() {
+			if got := "rbac.authorization.k8s.io/aggregate-to-"; len(label) > len(got) && label[:len(got)] == got {
+				t.Errorf("it is aggregated: %s", label)
+			}
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/hook"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// clockOf writes a time for people: the day as well where it is not near.
+func clockOf(t, now time.Time) string {
+	layout := "2006-01-02 15:04 MST"
+	if d := t.Sub(now); d > -time.Hour && d < time.Hour {
+		layout = "15:04:05 MST"
+	}
+	return t.UTC().Format(layout)
+}
+
+// approvalLine says how it stands with the approval; empty where none is
+// required and none was given.
+func (w *observed) approvalLine(s *session, d policy.Decision) string {
+	say := w.policy.Approval
+	switch {
+	case d.AwaitsApproval && !w.policy.Begun.IsZero():
+		return "policy asks for one, but the drain had begun before, and goes on"
+	case d.AwaitsApproval && d.ProceedsAt.IsZero():
+		return fmt.Sprintf("awaited: `%s approve %s`", s.name, w.name())
+	case d.AwaitsApproval:
+		return fmt.Sprintf("awaited: `%s approve %s`; unanswered it goes ahead %s", s.name, w.name(), terminal.Relative(d.ProceedsAt, w.now))
+	case say != nil && say.About == d.About && say.Time.After(w.policy.Since):
+		return "given by " + said(say, w.now)
+	}
+	return ""
+}
+
+// said is who said something, when and why.
+func said(say *v1alpha1.Say, now time.Time) string {
+	text := say.By + " " + terminal.Relative(say.Time.Time, now)
+	if say.Note != "" {
+		text += ": " + say.Note
+	}
+	return text
+}
+
+// holding is the hold that is in force at a moment, or nil.
+func (w *observed) holding(at time.Time) *v1alpha1.Say {
+	if w.record == nil {
+		return nil
+	}
+	return record.Hold(w.record, at)
+}
+
+func (w *observed) holdLine() string {
+	hold := w.holding(w.now)
+	if hold == nil {
+		return ""
+	}
+	text := "by " + said(hold, w.now)
+	if hold.Until != nil {
+		text += fmt.Sprintf("; it ends %s", terminal.Relative(hold.Until.Time, w.now))
+	}
+	return text
+}
+
+// gates are what all pods wait for from when the drain begins: a person's hold
+// and the hooks before the drain, one after the other, each taken to use its
+// whole timeout.
+func (w *observed) gates(s *session, d policy.Decision, begins time.Time) []drain.Gate {
+	var gates []drain.Gate
+	if hold := w.holding(begins); hold != nil {
+		gates = append(gates, record.HoldGate(hold))
+	}
+	if d.InstanceGone {
+		return gates
+	}
+	at := begins
+	for i := range d.Hooks {
+		h := &d.Hooks[i]
+		if h.When != v1alpha1.HookBeforeDrain {
+			continue
+		}
+		gate, waits := w.hookGate(h, at)
+		if !waits {
+			continue
+		}
+		gates = append(gates, gate)
+		if gate.Until.IsZero() {
+			break // those after it do not begin
+		}
+		at = gate.Until
+	}
+	return gates
+}
+
+// hookGate is what a hook before the drain has pods wait for, if it begins then:
+// it is taken to use its whole timeout.
+func (w *observed) hookGate(h *v1alpha1.Hook, begins time.Time) (drain.Gate, bool) {
+	status := w.hookStatus(h.Name)
+	gate, waits := record.HookGate(h, status, w.goAhead(), w.name())
+	switch {
+	case !waits, status != nil && status.State == v1alpha1.HookFailed:
+		return gate, waits
+	case status == nil:
+		gate.Until = begins.Add(hook.Timeout(*h))
+	default:
+		gate.Until = status.StartTime.Add(hook.Timeout(*h))
+	}
+	if !gate.Until.After(begins) {
+		gate.Until = begins.Add(hook.Timeout(*h))
+	}
+	return gate, true
+}
+
+// hookStatus is how far a hook has come; nil where it has not begun.
+func (w *observed) hookStatus(name string) *v1alpha1.HookStatus {
+	if w.record == nil || w.supposed {
+		return nil
+	}
+	return record.Hook(w.record.Status.Hooks, name)
+}
+
+// goAhead is when a person approved last, or zero.
+func (w *observed) goAhead() time.Time {
+	if w.policy.Approval == nil {
+		return time.Time{}
+	}
+	return w.policy.Approval.Time.Time
+}
+
+// failedHook is the hook whose failure holds the drain, or nil.
+func (w *observed) failedHook(d policy.Decision) *v1alpha1.Hook {
+	for i := range d.Hooks {
+		h := &d.Hooks[i]
+		if record.Holds(h, w.hookStatus(h.Name), w.goAhead()) {
+			return h
+		}
+	}
+	return nil
+}
+
+func workloadLine(i int, x *v1alpha1.Workload) string {
+	var parts []string
+	if len(x.Namespaces) > 0 {
+		parts = append(parts, "of namespace "+strings.Join(x.Namespaces, " or "))
+	}
+	if x.Selector != nil {
+		parts = append(parts, "with "+metav1.FormatLabelSelector(x.Selector))
+	}
+	if len(x.MatchOwnerKinds) > 0 {
+		parts = append(parts, "controlled by "+strings.Join(x.MatchOwnerKinds, " or "))
+	}
+	does := []string{}
+	if x.Order != "" {
+		does = append(does, "order "+string(x.Order))
+	}
+	if x.Strategy != "" {
+		does = append(does, "strategy "+string(x.Strategy))
+	}
+	name := x.Name
+	if name == "" {
+		name = fmt.Sprintf("workload %d", i+1)
+	}
+	return fmt.Sprintf("%s: pods %s: %s", name, strings.Join(parts, ", "), strings.Join(does, ", "))
+}
+
+func (w *observed) hookLine(h *v1alpha1.Hook) string {
+	what := "webhook"
+	if h.Job != nil {
+		what = "Job in " + namespaceOf(h.Job)
+	}
+	text := fmt.Sprintf("%s, %s: %s, up to %s", h.Name, h.When, what, terminal.Duration(hook.Timeout(*h)))
+	if h.Retries > 0 {
+		text += fmt.Sprintf(", tried again %s", times(int(h.Retries)))
+	}
+	if h.OnFailure == v1alpha1.HookHold {
+		text += "; if it fails the drain waits for a person"
+	} else {
+		text += "; if it fails the drain goes on"
+	}
+	if status := w.hookStatus(h.Name); status != nil {
+		text += fmt.Sprintf(". It is %s", status.State)
+		if status.Message != "" {
+			text += ": " + status.Message
+		}
+	}
+	return text
+}
+
+func namespaceOf(j *v1alpha1.HookJob) string {
+	if j.Namespace == "" {
+		return "Lifeboat's own namespace"
+	}
+	return "namespace " + j.Namespace
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func notificationLine(n *v1alpha1.Notification) string {
+	if len(n.Reasons) == 0 {
+		return n.Name + ": the usual"
+	}
+	return n.Name + ": " + strings.Join(n.Reasons, ", ")
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+const explainHelp = `Show which policy and which rule of it rule about a node, why the others do not,
+and what follows: the action, who has to agree, when it begins, how many nodes
+go at a time, how pods are moved, and which hooks and notifications belong to it.
+
+A node that has an interruption is explained with that one; another, or with
+--kind, as if a notice came now. What it would do to each pod is told by plan.`
+
+func newExplain(s *session) *cobra.Command {
+	var f supposition
+	cmd := &cobra.Command{
+		Use:   "explain NODE|INSTANCE",
+		Short: "Show which policy and rule rule about a node, and why the others do not",
+		Long:  explainHelp,
+		Example: `  lifeboat explain ip-10-0-1-5.ec2.internal
+  lifeboat explain ip-10-0-1-5.ec2.internal --kind scheduled --event-type-code instance-stop --in 12d
+  lifeboat explain ip-10-0-1-5.ec2.internal -o json | jq -r '.considered[] | select(.rules) | .policy'`,
+		Args: arguments(1, 1, "one node or instance"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return s.explain(cmd.Context(), f, args[0])
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+// explained is what `explain` tells.
+type explained struct {
+	Node          string             `json:"node"`
+	InstanceID    string             `json:"instanceID,omitempty"`
+	Supposed      bool               `json:"supposed"`
+	Kind          string             `json:"kind,omitempty"`
+	EventTypeCode string             `json:"eventTypeCode,omitempty"`
+	Phase         v1alpha1.Phase     `json:"phase,omitempty"`
+	Decision      v1alpha1.Decision  `json:"decision"`
+	Deadline      *v1alpha1.Deadline `json:"deadline,omitempty"`
+	// Begins is when the action begins, if not now.
+	Begins *time.Time `json:"begins,omitempty"`
+	// AwaitsApproval is true where a person has to agree first, and has not;
+	// Approval says how it stands with that, Hold who holds the drain.
+	AwaitsApproval bool   `json:"awaitsApproval"`
+	Approval       string `json:"approval,omitempty"`
+	Hold           string `json:"hold,omitempty"`
+	// DoNotDisrupt is what a pod's do-not-disrupt annotation is worth.
+	DoNotDisrupt  v1alpha1.DoNotDisrupt `json:"doNotDisrupt,omitempty"`
+	Budget        *limit                `json:"budget,omitempty"`
+	Terminations  *limit                `json:"terminations,omitempty"`
+	Workloads     []string              `json:"workloads,omitempty"`
+	Hooks         []string              `json:"hooks,omitempty"`
+	Notifications []string              `json:"notifications,omitempty"`
+	// Considered is every policy and rule that was looked at, in order.
+	Considered []considered `json:"considered"`
+}
+
+// considered is a policy, or a rule of it, that was looked at.
+type considered struct {
+	// Policy is empty for the built-in defaults, Rule where the policy as a
+	// whole is meant.
+	Policy string `json:"policy,omitempty"`
+	Rule   string `json:"rule,omitempty"`
+	Rules  bool   `json:"rules"`
+	Reason string `json:"reason"`
+}
+
+func (s *session) explain(ctx context.Context, f supposition, arg string) error {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := s.observe(ctx, c, f, arg)
+	if err != nil {
+		return err
+	}
+	e := w.explain(s)
+	if s.isJSON() {
+		return s.writeJSON(e)
+	}
+	e.write(s.out, w.now)
+	return nil
+}
+
+// explain gathers what follows from the decision.
+func (w *observed) explain(s *session) explained {
+	e := explained{Node: w.name(), InstanceID: w.instanceID(), Supposed: w.supposed, Considered: []considered{}}
+	if w.record != nil && !w.supposed {
+		e.Phase = w.record.Status.Phase
+	}
+	d, ok := policy.Decide(w.policy)
+	if !ok {
+		e.Decision.Message = "no notice counts any more"
+		return e
+	}
+	e.Kind, e.EventTypeCode, e.Decision, e.Deadline = d.Notice.Kind, d.Notice.EventTypeCode, d.Decision, d.Deadline
+	if begins := w.begins(d); begins.After(w.now) {
+		e.Begins = &begins
+	}
+	e.Approval, e.Hold = w.approvalLine(s, d), w.holdLine()
+	e.AwaitsApproval = d.AwaitsApproval && w.policy.Begun.IsZero()
+	e.Budget, e.Terminations = w.budget(d), w.terminations(d)
+	if record.Drains(d.Action) {
+		e.DoNotDisrupt = d.DoNotDisrupt
+		for i := range d.Workloads {
+			e.Workloads = append(e.Workloads, workloadLine(i, &d.Workloads[i]))
+		}
+		for i := range d.Hooks {
+			e.Hooks = append(e.Hooks, w.hookLine(&d.Hooks[i]))
+		}
+	}
+	for i := range d.Notifications {
+		e.Notifications = append(e.Notifications, notificationLine(&d.Notifications[i]))
+	}
+	for _, c := range d.Considered {
+		e.Considered = append(e.Considered, considered{Policy: c.Policy, Rule: c.Rule, Rules: c.Rules, Reason: c.Reason})
+	}
+	return e
+}
+
+// explainIndent is where what is said of a fact begins.
+const explainIndent = 16
+
+// write writes it for people.
+func (e explained) write(s terminal.Stream, now time.Time) {
+	head := planned{Node: e.Node, InstanceID: e.InstanceID, Supposed: e.Supposed, Kind: e.Kind, EventTypeCode: e.EventTypeCode}
+	head.writeTitle(s)
+	fact := func(label, text string) {
+		if text != "" {
+			s.Fact(explainIndent, label, terminal.Plain, text)
+		}
+	}
+	fact("phase", string(e.Phase))
+	fact("decision", e.Decision.Message)
+	if e.Deadline != nil {
+		fact("deadline", deadlineLine(e.Deadline, now))
+	}
+	if e.AwaitsApproval {
+		s.Fact(explainIndent, "approval", terminal.Warn, e.Approval)
+	} else {
+		fact("approval", e.Approval)
+	}
+	if e.Begins != nil {
+		fact("begins", fmt.Sprintf("%s, at %s", terminal.Relative(*e.Begins, now), clockOf(*e.Begins, now)))
+	}
+	fact("held", e.Hold)
+	fact("strategy", string(e.Decision.Strategy))
+	fact("replacement", string(e.Decision.Replacement))
+	fact("do-not-disrupt", string(e.DoNotDisrupt))
+	if e.Budget != nil {
+		fact("budget", e.Budget.String())
+	}
+	if e.Terminations != nil {
+		fact("terminations", e.Terminations.String())
+	}
+	for label, lines := range e.lists() {
+		for _, line := range lines {
+			fact(label, line)
+			label = ""
+		}
+	}
+	e.writeConsidered(s)
+}
+
+// lists yields what there may be several of, in order.
+func (e explained) lists() func(yield func(string, []string) bool) {
+	return func(yield func(string, []string) bool) {
+		_ = yield("workloads", e.Workloads) && yield("hooks", e.Hooks) && yield("notifications", e.Notifications)
+	}
+}
+
+func (e explained) writeConsidered(s terminal.Stream) {
+	if len(e.Considered) == 0 {
+		return
+	}
+	s.Printf("\nLooked at, in this order:\n")
+	table := terminal.NewTable("POLICY", "RULE")
+	for _, c := range e.Considered {
+		style := terminal.Dim
+		if c.Rules {
+			style = terminal.Good
+		}
+		name := c.Policy
+		if name == "" {
+			name = "(default)"
+		}
+		table.Row(terminal.Cell{Text: name, Style: style}, terminal.Cell{Text: c.Rule, Style: style})
+		table.Under(terminal.Cell{Text: c.Reason, Style: style})
+	}
+	table.Write(s)
+}

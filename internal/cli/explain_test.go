@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// databases is a policy with a bit of everything, for the first node.
+func databases() *v1alpha1.InterruptionPolicy {
+	return &v1alpha1.InterruptionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "databases"},
+		Spec: v1alpha1.InterruptionPolicySpec{
+			Nodes: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": "db"}}, Priority: 10,
+			Rules: []v1alpha1.Rule{
+				{Name: "reclaims", Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionDrain},
+				{Name: "stops", Kinds: []string{notice.KindScheduledChange}, EventTypeCodes: []string{"instance-stop"}, Action: v1alpha1.ActionDrain,
+					Approval: v1alpha1.ApprovalRequired, NotBefore: &metav1.Duration{Duration: 24 * time.Hour}, Strategy: v1alpha1.StrategySurge},
+				{Kinds: []string{"*"}, Action: v1alpha1.ActionNotify},
+			},
+			Workloads: []v1alpha1.Workload{
+				{Name: "primaries", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Order: v1alpha1.OrderLast},
+				{Namespaces: []string{"batch"}, MatchOwnerKinds: []string{"Job"}, Strategy: v1alpha1.StrategyNever},
+			},
+			Budget: &v1alpha1.Budget{MaxConcurrent: intstr.FromString("50%")},
+			Hooks: []v1alpha1.Hook{
+				{Name: "demote", When: v1alpha1.HookBeforeDrain, Timeout: &metav1.Duration{Duration: 30 * time.Second}, Retries: 2, OnFailure: v1alpha1.HookHold,
+					Job: &v1alpha1.HookJob{Namespace: "node-hooks", Template: runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)}}},
+				{Name: "report", When: v1alpha1.HookAfterDrain, Webhook: &v1alpha1.Webhook{URL: "https://example.com"}},
+			},
+			Notifications: []v1alpha1.Notification{{Name: "slack", Reasons: []string{"Drained", "PodLost"}, Webhook: v1alpha1.Webhook{URL: "https://example.com"}}},
+		},
+	}
+}
+
+// database is voyage with its first node one that databases selects, and two
+// more policies that do not rule.
+func database(more ...client.Object) []client.Object {
+	all := append(voyage(), databases(), policyOf(v1alpha1.ActionIgnore, "*"))
+	all[0].SetLabels(map[string]string{"pool": "db"})
+	return append(all, more...)
+}
+
+// stopNotice says that EC2 stops the instance.
+func stopNotice(in time.Duration) v1alpha1.Notice {
+	n := spotNotice("n1", time.Minute)
+	n.Kind, n.EventTypeCode, n.InstanceAction, n.Subject = notice.KindScheduledChange, "instance-stop", notice.ActionStop, "instance-event-1"
+	n.Deadline = notice.At(clock.Add(in), v1alpha1.DeadlineSoft)
+	return n
+}
+
+// stopping is the record of it.
+func stopping(in time.Duration) *v1alpha1.Interruption {
+	r := interruption(stopNotice(in))
+	r.Status.NodeName, r.Status.Kind, r.Status.Phase = nodeName, notice.KindScheduledChange, v1alpha1.PhaseAwaitingApproval
+	r.Status.LastNoticeID = "n1"
+	return r
+}
+
+// say is what somebody said some time ago about a stop.
+func say(by string, ago time.Duration, note string) *v1alpha1.Say {
+	return &v1alpha1.Say{By: by, Time: metav1.NewMicroTime(clock.Add(-ago)), About: "ScheduledChange instance-event-1", Note: note}
+}
+
+func TestExplain(t *testing.T) {
+	approved := stopping(26 * time.Hour)
+	approved.Spec.Approval, approved.Spec.Hold = say("alice", 10*time.Second, "replica caught up"), say("bob", 5*time.Second, "")
+	until := metav1.NewTime(clock.Add(time.Hour))
+	approved.Spec.Hold.Until = &until
+	gone := interruption(spotNotice("n1", 3*time.Minute))
+	gone.Spec.InstanceID, gone.Spec.NodeName = "i-0c0c0c0c0c0c0c0c0", "ip-10-9-9-9.ec2.internal"
+	for _, c := range []struct {
+		name    string
+		objects []client.Object
+		args    []string
+	}{
+		{"defaults", voyage(), []string{nodeName}},
+		{"awaits", database(stopping(26 * time.Hour)), []string{nodeName}},
+		{"approved", database(approved), []string{instanceA}},
+		{"supposed", database(), []string{nodeName, "--kind", "health", "--event-type-code", "AWS_EC2_SOMETHING"}},
+		{"other-node", database(), []string{otherNode, "--kind", "rebalance"}},
+		{"node-gone", append(twoNodes(), gone), []string{"ip-10-9-9-9.ec2.internal"}},
+		{"json", database(stopping(26 * time.Hour)), []string{nodeName, "-o", "json"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, c.objects...)}
+			r := h.run(t.Context(), append([]string{"explain"}, c.args...)...)
+			if r.code != ExitOK || r.err != "" {
+				t.Errorf("exit code %d, standard error %q", r.code, r.err)
+			}
+			golden(t, "explain-"+c.name+".golden", r.out)
+			for line := range strings.Lines(r.out) {
+				if n := len([]rune(line)); n > 101 && c.name != "json" {
+					t.Errorf("a line has %d columns: %s", n, line)
+				}
+			}
+		})
+	}
+}
+
+// Every kind can be supposed, and is decided as its own.
+func TestEveryKindCanBeSupposed(t *testing.T) {
+	for _, kind := range notice.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, voyage()...)}
+			r := h.run(t.Context(), "explain", nodeName, "--kind", kind, "-o", "json")
+			var e explained
+			if err := json.Unmarshal([]byte(r.out), &e); err != nil {
+				t.Fatalf("exit code %d, %s%v", r.code, r.err, err)
+			}
+			if e.Kind != kind || !e.Supposed || e.Decision.Action == "" {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+// What is supposed is what AWS's message says.
+func TestSuppose(t *testing.T) {
+	deadline := func(in time.Duration, typ v1alpha1.DeadlineType) *v1alpha1.Deadline {
+		return notice.At(clock.Add(in), typ)
+	}
+	for _, c := range []struct {
+		from supposition
+		want v1alpha1.Notice
+	}{
+		{supposition{}, v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: "terminate", Deadline: deadline(2*time.Minute, v1alpha1.DeadlineHard)}},
+		{supposition{kind: "spot", in: "90s"}, v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: "terminate", Deadline: deadline(90*time.Second, v1alpha1.DeadlineHard)}},
+		{supposition{kind: "scheduled"}, v1alpha1.Notice{Kind: notice.KindScheduledChange, InstanceAction: "stop", EventTypeCode: "AWS_EC2_INSTANCE_STOP_SCHEDULED", Deadline: deadline(14*24*time.Hour, v1alpha1.DeadlineSoft)}},
+		{supposition{kind: "scheduled", code: "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", in: "2d"}, v1alpha1.Notice{
+			Kind: notice.KindScheduledChange, InstanceAction: "reboot", EventTypeCode: "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", Deadline: deadline(48*time.Hour, v1alpha1.DeadlineSoft)}},
+		{supposition{kind: "ScheduledChange", code: "system-maintenance", in: "1h"}, v1alpha1.Notice{
+			Kind: notice.KindScheduledChange, InstanceAction: "maintain", EventTypeCode: "system-maintenance", Deadline: deadline(time.Hour, v1alpha1.DeadlineSoft)}},
+		{supposition{kind: "state"}, v1alpha1.Notice{Kind: notice.KindInstanceStateChange, InstanceState: "stopping", Deadline: deadline(0, v1alpha1.DeadlineHard)}},
+		{supposition{kind: "capacity-block"}, v1alpha1.Notice{Kind: notice.KindCapacityBlockExpiration, InstanceAction: "terminate", Deadline: deadline(10*time.Minute, v1alpha1.DeadlineHard)}},
+		{supposition{kind: "autoscaling"}, v1alpha1.Notice{Kind: notice.KindAutoScalingTermination, InstanceAction: "terminate"}},
+		{supposition{kind: "status"}, v1alpha1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "instance"}},
+		{supposition{kind: "status", code: "system"}, v1alpha1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "system"}},
+		{supposition{kind: "lifecycle-failure"}, v1alpha1.Notice{Kind: notice.KindLifecycleActionFailure, EventTypeCode: "ValidationException"}},
+	} {
+		for _, n := range []client.Object{node(nodeName, "aws:///us-east-1a/"+instanceA), node(onPremNode, "")} {
+			got, err := c.from.notice(node(n.GetName(), ""), clock)
+			if err != nil {
+				t.Errorf("%+v: %v", c.from, err)
+			}
+			want := c.want
+			want.ID, want.Source, want.Time, want.ReceivedTime = supposedID, "plan", metav1.NewTime(clock), metav1.NewMicroTime(clock)
+			got.Description, got.Subject, got.EndTime = "", "", nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%+v (-want +got):\n%s", c.from, diff)
+			}
+		}
+	}
+}
+
+func TestWhatCannotBeSupposed(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--kind volcano", `unknown kind "volcano": write one of spot, rebalance, scheduled, health, state, capacity-reservation, capacity-block, autoscaling, lifecycle-failure, status, or one of AutoScalingTermination`},
+		{"--kind rebalance --in 5m", "--in means nothing for kind RebalanceRecommendation: its notices name no moment ahead"},
+		{"--kind scheduled --in soon", `--in "soon": write how far away it is, such as 12d, 2h or 2m`},
+		{"--in -5s", `--in "-5s": write how far away it is`},
+		{"--event-type-code instance-stop", "--event-type-code goes with a kind: add --kind, such as --kind scheduled"},
+	} {
+		for _, command := range []string{"plan", "explain"} {
+			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, voyage()...)}
+			r := h.run(t.Context(), append([]string{command, nodeName}, strings.Fields(c.args)...)...)
+			if r.code != ExitUsage || !strings.Contains(r.err, c.want) {
+				t.Errorf("%s %s: exit code %d, %s", command, c.args, r.code, r.err)
+			}
+		}
+	}
+}

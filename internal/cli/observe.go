@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// observed is what the cluster says about a node, or about an interruption whose
+// node has gone.
+type observed struct {
+	now time.Time
+	// node is nil where the instance's node has gone.
+	node  *corev1.Node
+	nodes []corev1.Node
+	// record is the interruption under way, if there is one; records are all.
+	record  *v1alpha1.Interruption
+	records []v1alpha1.Interruption
+	policy  policy.Facts
+	// supposed is true where the notice is made up.
+	supposed bool
+
+	pods    []*corev1.Pod
+	budgets []*policyv1.PodDisruptionBudget
+	owners  drain.Owners
+}
+
+// observe reads what a decision is made from: about the interruption under way,
+// or, where there is none or a kind is named, about a notice that is made up.
+func (s *session) observe(ctx context.Context, c cluster, suppose supposition, arg string) (*observed, error) {
+	w := &observed{now: s.now()}
+	var err error
+	if w.nodes, err = c.nodes(ctx); err != nil {
+		return nil, err
+	}
+	var notFound error
+	w.node, notFound = findNode(w.nodes, arg)
+	if err := s.observeRecords(ctx, c, w, arg); err != nil {
+		return nil, err
+	}
+	if w.node == nil && w.record == nil {
+		return nil, notFound
+	}
+	return w, w.suppose(suppose)
+}
+
+// observeRecords reads policies and interruptions. A cluster without Lifeboat
+// has neither, and the defaults rule.
+func (s *session) observeRecords(ctx context.Context, c cluster, w *observed, arg string) error {
+	w.policy = policy.Facts{Now: w.now, Node: w.node}
+	var policies v1alpha1.InterruptionPolicyList
+	var records v1alpha1.InterruptionList
+	err := c.list(ctx, "policies", &policies)
+	if err == nil {
+		err = c.list(ctx, "interruptions", &records)
+	}
+	if isNotInstalled(err) {
+		s.err.Printf("Lifeboat is not installed in this cluster: this is what its built-in defaults would do.\n")
+		return nil
+	}
+	w.records, w.policy.Policies = records.Items, policies.Items
+	w.record = openRecord(w.records, w.node, arg)
+	return err
+}
+
+// openRecord finds the interruption under way of a node, or, where there is no
+// node, of what was named.
+func openRecord(records []v1alpha1.Interruption, node *corev1.Node, name string) *v1alpha1.Interruption {
+	id := ""
+	if node != nil {
+		id, _ = instanceOf(node)
+	}
+	for i := range records {
+		r := &records[i]
+		if mine := r.Spec.InstanceID == id || (node == nil && isAbout(r, name)); mine && !isCompleted(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// suppose takes the notices from the record, or makes one up. What people have
+// said holds for either.
+func (w *observed) suppose(made supposition) error {
+	if w.record != nil {
+		w.policy.Approval, w.policy.Since = w.record.Spec.Approval, record.Since(&w.record.Status)
+	}
+	if w.record != nil && made.kind == "" {
+		w.policy = record.Facts(w.record, w.node, w.policy.Policies, w.now)
+		return nil
+	}
+	if w.node == nil {
+		return usageErrorf("the node of %s has gone, and nothing more can come to it: leave out --kind", w.record.Spec.InstanceID)
+	}
+	n, err := made.notice(w.node, w.now)
+	w.policy.Notices, w.supposed = []v1alpha1.Notice{n}, true
+	return err
+}
+
+// observePods reads what a plan is made from besides.
+func (w *observed) observePods(ctx context.Context, c cluster, d policy.Decision) error {
+	if w.node == nil {
+		return nil
+	}
+	var pods corev1.PodList
+	if err := c.list(ctx, "pods of node "+w.node.Name, &pods, client.MatchingFields{"spec.nodeName": w.node.Name}); err != nil {
+		return err
+	}
+	surged := false
+	var namespaces []string
+	for i := range pods.Items {
+		w.pods = append(w.pods, &pods.Items[i])
+		namespaces = append(namespaces, pods.Items[i].Namespace)
+		surged = surged || pods.Items[i].Labels[v1alpha1.LabelSurged] != ""
+	}
+	slices.Sort(namespaces)
+	namespaces = slices.Compact(namespaces)
+	for _, namespace := range namespaces {
+		var budgets policyv1.PodDisruptionBudgetList
+		if err := c.list(ctx, "PodDisruptionBudgets of namespace "+namespace, &budgets, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		for i := range budgets.Items {
+			w.budgets = append(w.budgets, &budgets.Items[i])
+		}
+	}
+	if surged || record.Drains(d.Action) && record.Surges(&d) {
+		return w.observeOwners(ctx, c, namespaces)
+	}
+	return nil
+}
+
+// observeOwners reads what tells whether pods may run twice.
+func (w *observed) observeOwners(ctx context.Context, c cluster, namespaces []string) error {
+	for _, namespace := range namespaces {
+		var sets appsv1.ReplicaSetList
+		var deployments appsv1.DeploymentList
+		var claims corev1.PersistentVolumeClaimList
+		for _, l := range []struct {
+			what string
+			into client.ObjectList
+		}{{"ReplicaSets", &sets}, {"Deployments", &deployments}, {"PersistentVolumeClaims", &claims}} {
+			if err := c.list(ctx, fmt.Sprintf("%s of namespace %s", l.what, namespace), l.into, client.InNamespace(namespace)); err != nil {
+				return err
+			}
+		}
+		for i := range sets.Items {
+			w.owners.ReplicaSets = append(w.owners.ReplicaSets, &sets.Items[i])
+		}
+		for i := range deployments.Items {
+			w.owners.Deployments = append(w.owners.Deployments, &deployments.Items[i])
+		}
+		for i := range claims.Items {
+			w.owners.Claims = append(w.owners.Claims, &claims.Items[i])
+		}
+	}
+	return nil
+}
+
+// name is what the node is called, or its instance where it has gone.
+func (w *observed) name() string {
+	if w.node != nil {
+		return w.node.Name
+	}
+	return nodeOf(w.record)
+}
+
+func (w *observed) instanceID() string {
+	if w.node != nil {
+		id, _ := instanceOf(w.node)
+		return id
+	}
+	return w.record.Spec.InstanceID
+}
+
+// at is the decision as it would be at another moment, should somebody approve
+// now where that is awaited, and the action have begun then; zero: it has not
+// begun.
+func (w *observed) at(d policy.Decision, moment, begun time.Time) policy.Decision {
+	facts := w.policy
+	facts.Now = moment
+	if d.AwaitsApproval && d.ProceedsAt.IsZero() {
+		said := v1alpha1.Say{About: d.About}
+		said.Time.Time = w.now
+		facts.Approval = &said
+	}
+	if facts.Begun.IsZero() {
+		facts.Begun = begun
+	}
+	later, ok := policy.Decide(facts)
+	if !ok {
+		return d
+	}
+	return later
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// saying is what was recorded about one interruption.
+type saying struct {
+	Interruption string         `json:"interruption"`
+	InstanceID   string         `json:"instanceID"`
+	Node         string         `json:"node"`
+	Said         string         `json:"said"`
+	By           string         `json:"by"`
+	Time         time.Time      `json:"time"`
+	About        string         `json:"about,omitempty"`
+	Until        *time.Time     `json:"until,omitempty"`
+	Note         string         `json:"note,omitempty"`
+	Phase        v1alpha1.Phase `json:"phase,omitempty"`
+	// Next is what happens next, a sentence.
+	Next string `json:"next"`
+}
+
+// done reports what was recorded and what happens next.
+func (it sentence) done(w *observed, d policy.Decision) saying {
+	in := w.record
+	r := saying{
+		Interruption: in.Name, InstanceID: in.Spec.InstanceID, Node: w.name(), By: it.by, Time: w.now.UTC(),
+		About: d.About, Note: it.note, Phase: in.Status.Phase,
+	}
+	w.policy.Approval = in.Spec.Approval
+	if after, ok := policy.Decide(w.policy); ok {
+		d = after
+	}
+	switch it.verb {
+	case verbApprove:
+		r.Said, r.Next = "approved", w.next(d)
+	case verbHold:
+		r.Said, r.Next = "held", w.heldNext(d)
+		if in.Spec.Hold.Until != nil {
+			r.Until = &in.Spec.Hold.Until.Time
+		}
+	case verbRelease:
+		r.Said, r.Next = "released", w.next(d)
+	}
+	return r
+}
+
+// next says what happens next to an interruption, and when.
+func (w *observed) next(d policy.Decision) string {
+	hold, budget, pool := w.holding(w.now), w.budget(d), w.terminations(d)
+	switch begins := w.begins(d); {
+	case !w.policy.Begun.IsZero() && hold != nil:
+		return hold.By + " holds it"
+	case !w.policy.Begun.IsZero():
+		return "the drain goes on at once"
+	case d.AwaitsApproval:
+		return "it waits for approval"
+	case begins.After(w.now):
+		return fmt.Sprintf("%s %s, at %s; until then it is Scheduled", d.Action, terminal.Relative(begins, w.now), clockOf(begins, w.now))
+	case !record.Drains(d.Action):
+		return fmt.Sprintf("%s: none of its pods is moved", d.Action)
+	case budget.full():
+		return fmt.Sprintf("it is Queued: policy %s takes %s", d.Governor, budget)
+	case pool.full():
+		return fmt.Sprintf("it is Queued: its pool takes %s", pool)
+	case hold != nil:
+		return "its node is cordoned now; its pods wait, since " + hold.By + " holds it"
+	}
+	return fmt.Sprintf("%s now: its node is cordoned and its pods leave", d.Action)
+}
+
+// heldNext says what a hold means for what is under way.
+func (w *observed) heldNext(d policy.Decision) string {
+	var text string
+	switch until := w.record.Spec.Hold.Until; {
+	case !record.Drains(d.Action):
+		return fmt.Sprintf("the action is %s, which moves no pod anyway; it holds should another notice come to rule", d.Action)
+	case until != nil:
+		text = fmt.Sprintf("no more pods are asked to leave until %s", clockOf(until.Time, w.now))
+	default:
+		text = "no more pods are asked to leave until it is released"
+	}
+	if isHard(d.Deadline) {
+		return text + fmt.Sprintf(", but each at its last call, since the deadline at %s is hard", clockOf(d.Deadline.Time.Time, w.now))
+	}
+	return text
+}
+
+// write writes it for people.
+func (r saying) write(s terminal.Stream) {
+	s.Printf("%s by %s: %s (%s)\n", r.Said, r.By, s.Paint(terminal.Bold, r.Node), r.InstanceID)
+	s.Fact(factIndent, "about", terminal.Plain, r.About)
+	s.Fact(factIndent, "next", terminal.Plain, r.Next)
+}

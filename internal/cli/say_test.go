@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// knows has a cluster know who asks.
+func knows(name string) interceptor.Funcs {
+	return interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		review, ok := o.(*authenticationv1.SelfSubjectReview)
+		if !ok {
+			return c.Create(ctx, o, opts...)
+		}
+		review.Status.UserInfo.Username = name
+		return nil
+	}}
+}
+
+// recorded is what a record's spec says after a run.
+func recorded(t *testing.T, c client.Client) v1alpha1.InterruptionSpec {
+	t.Helper()
+	var in v1alpha1.Interruption
+	if err := c.Get(t.Context(), client.ObjectKey{Name: instanceA}, &in); err != nil {
+		t.Fatal(err)
+	}
+	return in.Spec
+}
+
+func TestSay(t *testing.T) {
+	until := metav1.NewTime(clock.Add(2 * time.Hour).Local())
+	held := stopping(26 * time.Hour)
+	held.Spec.Hold = say("bob", time.Minute, "")
+	failed := draining("databases")
+	failed.Name, failed.UID, failed.Spec.InstanceID, failed.Spec.NodeName, failed.Status.NodeName = instanceA, "uid-a", instanceA, nodeName, nodeName
+	failed.Spec.Approval = say("bob", time.Hour, "")
+	ended := metav1.NewMicroTime(clock.Add(-time.Minute))
+	failed.Status.Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: &ended, Message: "exit code 1"}}
+	soon := stopping(23 * time.Hour)
+	mine := func(note string) *v1alpha1.Say {
+		return &v1alpha1.Say{By: "carol", Time: metav1.NewMicroTime(clock.Local()), About: "ScheduledChange instance-event-1", Note: note}
+	}
+	forTwoHours := mine("backup")
+	forTwoHours.Until = &until
+	for _, c := range []struct {
+		name    string
+		objects []client.Object
+		args    []string
+		want    func(*v1alpha1.InterruptionSpec)
+		says    string // in the text
+	}{
+		{"approve", database(stopping(26 * time.Hour)), []string{"approve", nodeName, "--note", "go"},
+			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("go") },
+			"approved by carol: ip-10-0-0-10.ec2.internal (i-0a1b2c3d4e5f60718)\nabout     ScheduledChange instance-event-1\nnext      Drain in 2h, at 2026-05-11 10:14 UTC; until then it is Scheduled\n"},
+		{"approve by instance, late", database(soon), []string{"approve", instanceA},
+			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain now: its node is cordoned and its pods leave"},
+		{"approve, and the budget is used up", database(soon, draining("databases")), []string{"approve", nodeName},
+			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "it is Queued: policy databases takes 50%, which is 1 of 1 node at a time, and 1 now"},
+		{"approve in advance", append(voyage(), stopping(26*time.Hour)), []string{"approve", nodeName, "--in-advance"},
+			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain in 1d1h"},
+		{"approve after a hook has failed", database(failed), []string{"approve", nodeName},
+			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "the drain goes on at once"},
+		{"hold", append(voyage(), stopping(30*time.Minute)), []string{"hold", nodeName, "--for", "2h", "--note", "backup"},
+			func(s *v1alpha1.InterruptionSpec) { s.Hold = forTwoHours }, "no more pods are asked to leave until 2026-05-11 10:14 UTC, but each at its last call, since the deadline at 08:44:02 UTC is hard"},
+		{"hold without end", database(stopping(26 * time.Hour)), []string{"hold", nodeName},
+			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "next      no more pods are asked to leave until it is released\n"},
+		{"hold what moves no pod", append(voyage(), policyOf(v1alpha1.ActionNotify, "*"), stopping(26*time.Hour)), []string{"hold", nodeName},
+			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "the action is Notify, which moves no pod anyway"},
+		{"release", database(held), []string{"release", nodeName, "--note", "done"},
+			func(s *v1alpha1.InterruptionSpec) { s.Hold, s.Released = nil, mine("done") }, "released by carol"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cluster := fakeCluster(t, knows("carol"), c.objects...)
+			want := recorded(t, cluster)
+			c.want(&want)
+			r := (&harness{t: t, cluster: cluster}).run(t.Context(), c.args...)
+			if r.code != ExitOK || r.err != "" || !strings.Contains(strings.ReplaceAll(r.out, "\n          ", " "), c.says) {
+				t.Errorf("exit code %d, %s%s", r.code, r.err, r.out)
+			}
+			if diff := cmp.Diff(want, recorded(t, cluster)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeSaid(t *testing.T) {
+	drained, approved := stopping(26*time.Hour), stopping(26*time.Hour)
+	drained.Status.Phase = v1alpha1.PhaseDrained
+	approved.Spec.Approval = say("bob", time.Minute, "")
+	over := stopping(26 * time.Hour)
+	complete(over, time.Second, 1, 0)
+	withdrawn := stopping(26 * time.Hour)
+	withdrawn.Spec.Notices[0].Withdrawn = true
+	for _, c := range []struct {
+		name    string
+		objects []client.Object
+		args    []string
+		code    int
+		says    string
+	}{
+		{"nothing waits", append(voyage(), stopping(26*time.Hour)), []string{"approve", nodeName}, ExitFailed,
+			"nothing about ip-10-0-0-10.ec2.internal waits for approval (Drain: built-in default for ScheduledChange"},
+		{"approved already", database(approved), []string{"approve", nodeName}, ExitFailed, "is approved already, by bob 1m ago"},
+		{"no interruption", voyage(), []string{"approve", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal has no interruption under way, so there is nothing to approve"},
+		{"it is over", append(voyage(), over), []string{"hold", nodeName}, ExitFailed, "has no interruption under way, so there is nothing to hold"},
+		{"taken back", append(voyage(), withdrawn), []string{"hold", nodeName}, ExitFailed, "nothing is to be done about ip-10-0-0-10.ec2.internal any more"},
+		{"no such node", voyage(), []string{"hold", "ip-10-0-0-12.ec2.internal"}, ExitFailed, `node "ip-10-0-0-12.ec2.internal" not found; the nearest names are`},
+		{"empty already", append(voyage(), drained), []string{"hold", nodeName}, ExitFailed, "the pods of ip-10-0-0-10.ec2.internal have left it already"},
+		{"not held", append(voyage(), stopping(26*time.Hour)), []string{"release", nodeName}, ExitFailed, "nobody holds ip-10-0-0-10.ec2.internal, so there is nothing to release"},
+		{"no time", voyage(), []string{"hold", nodeName, "--for", "0s"}, ExitUsage, "--for 0s: write how long, such as 2h"},
+		{"a long note", voyage(), []string{"hold", nodeName, "--note", strings.Repeat("x", 513)}, ExitUsage, "--note has 513 characters: write at most 512"},
+		{"nobody", voyage(), []string{"approve"}, ExitUsage, "lifeboat approve takes at least one node or instance, got 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cluster := fakeCluster(t, knows("carol"), c.objects...)
+			r := (&harness{t: t, cluster: cluster}).run(t.Context(), c.args...)
+			if r.code != c.code || !strings.Contains(r.err, c.says) || r.out != "" {
+				t.Errorf("exit code %d, %s%s", r.code, r.err, r.out)
+			}
+		})
+	}
+}
+
+// Of several nodes all are told what can be, and the rest is an error.
+func TestSayOfSeveral(t *testing.T) {
+	cluster := fakeCluster(t, knows("carol"), database(stopping(26*time.Hour))...)
+	r := (&harness{t: t, cluster: cluster}).run(t.Context(), "approve", otherNode, nodeName, onPremNode, "-o", "json")
+	var all []saying
+	if err := json.Unmarshal([]byte(r.out), &all); err != nil {
+		t.Fatalf("%v in %s", err, r.out)
+	}
+	if r.code != ExitFailed || len(all) != 1 || all[0].Node != nodeName || all[0].By != "carol" || all[0].Said != "approved" {
+		t.Errorf("exit code %d, %+v", r.code, all)
+	}
+	for _, want := range []string{otherNode + " has no interruption", onPremNode + " has no interruption"} {
+		if !strings.Contains(r.err, want) {
+			t.Errorf("standard error has no %q: %s", want, r.err)
+		}
+	}
+}
+
+// Where somebody writes at the same time, what is said is said about what is there
+// then.
+func TestSayMeetsAnotherWriter(t *testing.T) {
+	funcs := knows("carol")
+	patches := 0
+	funcs.Patch = func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		if patches++; patches == 1 {
+			var in v1alpha1.Interruption
+			if err := c.Get(ctx, client.ObjectKeyFromObject(o), &in); err != nil {
+				return err
+			}
+			in.Spec.Notices = append(in.Spec.Notices, spotNotice("n2", 0))
+			if err := c.Update(ctx, &in); err != nil {
+				return err
+			}
+		}
+		return c.Patch(ctx, o, p, opts...)
+	}
+	cluster := fakeCluster(t, funcs, database(stopping(26*time.Hour))...)
+	r := (&harness{t: t, cluster: cluster}).run(t.Context(), "hold", nodeName)
+	got := recorded(t, cluster)
+	if r.code != ExitOK || patches != 2 || len(got.Notices) != 2 || got.Hold == nil || got.Hold.About != "SpotInterruption" {
+		t.Errorf("exit code %d after %d patches: %s%+v", r.code, patches, r.err, got)
+	}
+}
+
+func TestWhoMayNotSay(t *testing.T) {
+	forbidden := func(o client.Object) error {
+		return apierrors.NewForbidden(schema.GroupResource{Group: "lifeboat.dev", Resource: "interruptions"}, o.GetName(), errors.New("no"))
+	}
+	funcs := knows("carol")
+	funcs.Patch = func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+		return forbidden(o)
+	}
+	h := &harness{t: t, cluster: fakeCluster(t, funcs, database(stopping(26*time.Hour))...)}
+	if r := h.run(t.Context(), "approve", nodeName); r.code != ExitFailed || !strings.Contains(r.err, "which the ClusterRole lifeboat-operator has") {
+		t.Errorf("exit code %d, %s", r.code, r.err)
+	}
+	h = &harness{t: t, cluster: fakeCluster(t, knows(""), database(stopping(26*time.Hour))...)}
+	if r := h.run(t.Context(), "approve", nodeName); r.code != ExitFailed || !strings.Contains(r.err, "asking the cluster who you are: it does not say") {
+		t.Errorf("exit code %d, %s", r.code, r.err)
+	}
+}

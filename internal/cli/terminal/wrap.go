@@ -1,0 +1,62 @@
+package terminal
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// comfortable is the number of columns that text is fitted to where there is no
+// telling how many there are.
+const comfortable = 100
+
+// Columns is the number of columns that text for this stream is fitted to.
+func (s Stream) Columns() int {
+	if s.Width == 0 {
+		return comfortable
+	}
+	return s.Width
+}
+
+// Wrap breaks text at its spaces into lines of at most so many columns. A word
+// that is longer has a line for itself.
+func Wrap(text string, columns int) []string {
+	var lines []string
+	var line strings.Builder
+	used := 0
+	for _, word := range strings.Fields(text) {
+		width := utf8.RuneCountInString(word)
+		if used > 0 && used+1+width > columns {
+			lines = append(lines, line.String())
+			line.Reset()
+			used = 0
+		}
+		if used > 0 {
+			line.WriteByte(' ')
+			used++
+		}
+		line.WriteString(word)
+		used += width
+	}
+	return append(lines, line.String())
+}
+
+// Fact writes a label and, from a column on, what there is to say about it.
+func (s Stream) Fact(indent int, label string, style Style, text string) {
+	for i, line := range Wrap(text, s.Columns()-indent) {
+		if i > 0 {
+			label = ""
+		}
+		s.Printf("%s%s%s\n", label, strings.Repeat(" ", max(indent-utf8.RuneCountInString(label), 0)), s.Paint(style, line))
+	}
+}
+
+// cut shortens text to so many columns.
+func cut(text string, columns int) string {
+	if utf8.RuneCountInString(text) <= columns {
+		return text
+	}
+	if columns < 1 {
+		return ""
+	}
+	return string([]rune(text)[:columns-1]) + "…"
+}

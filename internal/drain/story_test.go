@@ -1,0 +1,165 @@
+package drain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// steps is a plan in a line: who, and what is done.
+func steps(p drain.Plan) string {
+	var said []string
+	for _, v := range p.Verdicts {
+		line := v.Pod.Name + " " + string(v.Step)
+		if v.GraceSeconds != nil {
+			line += fmt.Sprintf(" %ds", *v.GraceSeconds)
+		}
+		if v.Overrides != "" {
+			line += " over " + v.Overrides
+		}
+		said = append(said, line)
+	}
+	return strings.Join(said, ", ")
+}
+
+func (w *world) until(kind v1alpha1.DeadlineType, in time.Duration) {
+	w.facts.Deadline = &v1alpha1.Deadline{Time: metav1.NewTime(w.now.Add(in)), Type: kind}
+}
+
+// TestANoticeOvertakesAnother: the plan is made from what is known now, so that
+// each is what it would be had nothing else ever been known.
+func TestANoticeOvertakesAnother(t *testing.T) {
+	held := map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
+	tenMinutes, minute := int64(600), int64(60)
+	in := scenario{
+		Deadline: &deadlineIn{In: metav1.Duration{Duration: 24 * time.Hour}, Type: v1alpha1.DeadlineSoft},
+		Pods: []podIn{
+			{Name: "held", Annotations: held},
+			{Name: "guarded", App: "db"},
+			{Name: "slow", Grace: &tenMinutes, Leaving: &leavingIn{Grace: 600}},
+			{Name: "surged", Set: "web", Grace: &minute, Surged: &surgedIn{Ago: metav1.Duration{Duration: 20 * time.Second}}},
+		},
+		Budgets: []budgetIn{{Name: "db-pdb", App: "db", Healthy: 1, Desired: 1, Expected: 1}},
+		Sets:    []setIn{{Name: "web", Replicas: 1}},
+	}
+	for _, c := range []struct {
+		name string
+		now  func(w *world)
+		want string
+		wake int // seconds from now
+	}{
+		{"a soft deadline overrides nothing", func(*world) {},
+			"slow Leaving, surged Waits, guarded Waits, held Waits", 280},
+		{"spot overtakes it: what waited has its last call",
+			func(w *world) { w.until(v1alpha1.DeadlineHard, 2*time.Minute) },
+			"slow Leaving, surged Waits, guarded Waits, held Waits", 50},
+		{"spot with little time left: all go at once",
+			func(w *world) { w.until(v1alpha1.DeadlineHard, 30*time.Second) },
+			"guarded Delete 20s over PodDisruptionBudget db-pdb, surged Evict 20s, held Evict 20s over do-not-disrupt, slow Leaving", 18},
+		{"the hard deadline moves to later: what was pressed waits again",
+			func(w *world) {
+				w.until(v1alpha1.DeadlineHard, 30*time.Second)
+				drain.NewPlan(w.facts)
+				w.until(v1alpha1.DeadlineHard, time.Hour)
+			}, "slow Leaving, surged Waits, guarded Waits, held Waits", 280},
+		{"the hard deadline moves to earlier: what is leaving is cut short",
+			func(w *world) { w.until(v1alpha1.DeadlineHard, 12*time.Second) },
+			"guarded Delete 2s over PodDisruptionBudget db-pdb, slow Delete 2s, surged Evict 2s, held Evict 2s over do-not-disrupt", 12},
+		{"the notice is withdrawn but for one without a deadline",
+			func(w *world) { w.facts.Deadline = nil },
+			"slow Leaving, surged Waits, guarded Waits, held Waits", 280},
+		{"the instance is gone: whatever is left is cleaned up",
+			func(w *world) { w.facts.InstanceGone = true },
+			"slow Delete 0s, surged Delete 0s, guarded Delete 0s, held Delete 0s", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &world{now: noon, facts: in.facts()}
+			c.now(w)
+			plan := drain.NewPlan(w.facts)
+			if diff := cmp.Diff(c.want, steps(plan)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			wake := ""
+			if c.wake > 0 {
+				wake = hour(second(c.wake))
+			}
+			if got := hour(plan.WakeAt); got != wake {
+				t.Errorf("wakes at %s, want %s", got, wake)
+			}
+		})
+	}
+}
+
+// TestASurgedPodWhoseOwnersChange: what its ReplicaSet is told meanwhile.
+func TestASurgedPodWhoseOwnersChange(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  setIn
+		want string
+	}{
+		{"its successor is not Ready", setIn{Replicas: 2, Ready: 1}, "web-0 Waits"},
+		{"its successor is Ready", setIn{Replicas: 2, Ready: 2}, "web-0 Evict"},
+		{"the autoscaler wants more, which are not Ready yet", setIn{Replicas: 4, Ready: 2}, "web-0 Waits"},
+		{"the autoscaler wants more, and the controller has not looked", setIn{Replicas: 2, Ready: 2, Stale: true}, "web-0 Waits"},
+		{"the autoscaler wants fewer", setIn{Replicas: 1, Ready: 1}, "web-0 Evict"},
+		{"it is scaled to zero", setIn{Replicas: 0}, "web-0 Evict"},
+		{"a rollout has begun, which keeps its size for now", setIn{Replicas: 2, Ready: 1, Others: 1}, "web-0 Waits"},
+		{"a rollout has taken its pods", setIn{Replicas: 0, Others: 2}, "web-0 Evict"},
+		{"the Deployment is paused", setIn{Replicas: 2, Ready: 2, Paused: true}, "web-0 Evict"},
+		{"the Deployment is gone", setIn{Replicas: 2, Ready: 1, Deployment: "-"}, "web-0 Waits"},
+		{"it is being deleted", setIn{Replicas: 2, Ready: 1, Gone: true}, "web-0 Evict"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.set.Name = "web"
+			in := scenario{
+				Strategy: v1alpha1.StrategySurge,
+				Pods:     []podIn{{Name: "web-0", Set: "web", Surged: &surgedIn{Ago: metav1.Duration{Duration: 20 * time.Second}}}},
+				Sets:     []setIn{c.set},
+			}
+			plan := drain.NewPlan(in.facts())
+			if got := steps(plan); got != c.want {
+				t.Errorf("got %s, want %s: %s", got, c.want, plan.Verdicts[0].Reason)
+			}
+		})
+	}
+}
+
+// TestASurgeTakesNothingFromABudget: the one disruption that is allowed is there
+// for a pod that cannot be surged.
+func TestASurgeTakesNothingFromABudget(t *testing.T) {
+	in := scenario{
+		Strategy: v1alpha1.StrategySurge,
+		Pods:     []podIn{{Name: "a", App: "x", Set: "web"}, {Name: "b", App: "x", Owner: "StatefulSet/db"}},
+		Sets:     []setIn{{Name: "web", Replicas: 1, Ready: 1}},
+		Budgets:  []budgetIn{{Name: "pdb", App: "x", Allowed: 1, Healthy: 2, Desired: 1, Expected: 2}},
+	}
+	if got, want := steps(drain.NewPlan(in.facts())), "b Evict, a Surge"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestOriginIsReadAsItWasWritten(t *testing.T) {
+	want := drain.Origin{ReplicaSet: "web-5d9c", UID: "u", Hash: "5d9c", Time: noon, Seen: "17"}
+	pod := podIn{Name: "web-0", App: "web"}.pod()
+	if _, ok := drain.SurgedFrom(pod); ok {
+		t.Error("a pod that was not surged says so")
+	}
+	surge(pod, want)
+	got, ok := drain.SurgedFrom(pod)
+	if diff := cmp.Diff(want, got); !ok || diff != "" {
+		t.Errorf("read: %t (-want +got)\n%s", ok, diff)
+	}
+	for _, text := range []string{"", "{", "{}", "17", "null"} {
+		pod.Annotations[v1alpha1.AnnotationSurged] = text
+		if o, ok := drain.SurgedFrom(pod); ok {
+			t.Errorf("%q is read as %v", text, o)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// Hold returns the person's word that holds the drain at a moment, or nil.
+func Hold(in *v1alpha1.Interruption, at time.Time) *v1alpha1.Say {
+	hold := in.Spec.Hold
+	if hold == nil || (hold.Until != nil && !at.Before(hold.Until.Time)) || !hold.Time.After(Since(&in.Status)) {
+		return nil
+	}
+	return hold
+}
+
+// HoldGate is what such a word has pods wait for.
+func HoldGate(hold *v1alpha1.Say) drain.Gate {
+	g := drain.Gate{Why: hold.By + " holds it"}
+	if hold.Note != "" {
+		g.Why += fmt.Sprintf(" (%s)", hold.Note)
+	}
+	if hold.Until != nil {
+		g.Until = hold.Until.Time
+		g.Why += " until " + g.Until.UTC().Format(time.RFC3339)
+	}
+	return g
+}
+
+// GoAhead is when a person approved last, or zero.
+func GoAhead(in *v1alpha1.Interruption) time.Time {
+	if say := in.Spec.Approval; say != nil {
+		return say.Time.Time
+	}
+	return time.Time{}
+}
+
+// Hook is how far a hook has come, or nil where it has not begun.
+func Hook(status []v1alpha1.HookStatus, name string) *v1alpha1.HookStatus {
+	if i := slices.IndexFunc(status, func(s v1alpha1.HookStatus) bool { return s.Name == name }); i >= 0 {
+		return &status[i]
+	}
+	return nil
+}
+
+// Holds reports whether a hook has failed and holds the drain for that: no
+// person has agreed since.
+func Holds(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time) bool {
+	return s != nil && s.State == v1alpha1.HookFailed && h.OnFailure == v1alpha1.HookHold &&
+		(s.CompletionTime == nil || !goAhead.After(s.CompletionTime.Time))
+}
+
+// HookGate says what a hook before the drain has pods wait for, and reports
+// whether it does. node is what `lifeboat approve` is to be given.
+func HookGate(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time, node string) (drain.Gate, bool) {
+	switch {
+	case s == nil:
+		return drain.Gate{Why: "hook " + h.Name + " runs first"}, true
+	case s.State == v1alpha1.HookRunning:
+		return drain.Gate{Why: fmt.Sprintf("hook %s runs (try %d of %d)", h.Name, s.Try, h.Retries+1)}, true
+	case Holds(h, s, goAhead):
+		return drain.Gate{Why: fmt.Sprintf("hook %s has failed, and the policy holds the drain for that; `lifeboat approve %s` goes on", h.Name, node)}, true
+	}
+	return drain.Gate{}, false
+}

@@ -1,0 +1,80 @@
+// Package record reads from an Interruption what the loop and the CLI both want
+// to know of it, so that they cannot differ: what policy is to be asked, what its
+// pods wait for, whether its node is in work. It is pure.
+package record
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// Facts is what policy is to be asked about a record; node is nil where its
+// instance has none.
+func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.InterruptionPolicy, now time.Time) policy.Facts {
+	return policy.Facts{
+		Now: now, Notices: Trusted(in, node), Since: Since(&in.Status), Answered: in.Status.Answered,
+		Node: node, Policies: policies, Approval: in.Spec.Approval, Begun: Begun(&in.Status),
+	}
+}
+
+// Trusted returns the notices that may be acted on. An agent can write only of
+// the node that it runs on, but names the instance itself: what it says counts
+// only if that node is the instance.
+func Trusted(in *v1alpha1.Interruption, node *corev1.Node) []v1alpha1.Notice {
+	if node == nil || node.Name == in.Spec.NodeName {
+		return in.Spec.Notices
+	}
+	return slices.DeleteFunc(slices.Clone(in.Spec.Notices), func(n v1alpha1.Notice) bool { return n.Source == notice.SourceIMDS })
+}
+
+// Since is when an earlier interruption of the same instance was over, or zero.
+func Since(s *v1alpha1.InterruptionStatus) time.Time {
+	if s.Since == nil {
+		return time.Time{}
+	}
+	return s.Since.Time
+}
+
+// Begun is when the node was cordoned to be drained, or zero. One that was only
+// cordoned has not begun to be drained: what a drain waits for, such as approval,
+// it still waits for.
+func Begun(s *v1alpha1.InterruptionStatus) time.Time {
+	if s.DrainStartTime == nil {
+		return time.Time{}
+	}
+	return s.DrainStartTime.Time
+}
+
+// Cordoned reports whether the node is kept from new pods.
+func Cordoned(s *v1alpha1.InterruptionStatus) bool {
+	return meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionCordoned)
+}
+
+// Draining reports whether the node is cordoned, and its pods, or the hooks
+// after them, are not done with: it takes a place in its policy's budget.
+func Draining(s *v1alpha1.InterruptionStatus) bool {
+	if Begun(s).IsZero() {
+		return false
+	}
+	return !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionDrained) ||
+		slices.ContainsFunc(s.Hooks, func(h v1alpha1.HookStatus) bool { return h.State == v1alpha1.HookRunning })
+}
+
+// Drains reports whether an action moves pods.
+func Drains(a v1alpha1.Action) bool {
+	return a == v1alpha1.ActionDrain || a == v1alpha1.ActionTerminate
+}
+
+// Surges reports whether some pod may be moved by starting its successor first.
+func Surges(d *policy.Decision) bool {
+	return d.Strategy == v1alpha1.StrategySurge || slices.ContainsFunc(d.Workloads, func(w v1alpha1.Workload) bool {
+		return w.Strategy == v1alpha1.StrategySurge
+	})
+}
