@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -58,7 +59,9 @@ func PutBack(ctx context.Context, c client.Client, node *corev1.Node) (bool, err
 	if equality.Semantic.DeepEqual(restored, node) {
 		return false, nil
 	}
-	if err := patch(ctx, c, node, restored); err != nil {
+	if err := patch(ctx, c, node, restored); apierrors.IsNotFound(err) {
+		return false, nil // it has gone, so there is nothing to put back
+	} else if err != nil {
 		return false, fmt.Errorf("putting node %s back: %w", node.Name, err)
 	}
 	return true, nil

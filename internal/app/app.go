@@ -130,17 +130,15 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 	})
 }
 
-// hookJobs keeps in the cache the Jobs that are hooks, and no others.
+// hookJobs keeps in the cache the Jobs that are hooks, and no others. Those in
+// other namespaces are read past it: one that has been deleted, and with it the
+// right to watch its Jobs, must not keep the rest from starting.
 func hookJobs(c Config) cache.ByObject {
 	hooks, err := labels.NewRequirement(v1alpha1.LabelInterruption, selection.Exists, nil)
 	if err != nil {
 		return cache.ByObject{} // the label is a constant that is legal
 	}
-	jobs := cache.ByObject{Label: labels.NewSelector().Add(*hooks), Namespaces: map[string]cache.Config{}}
-	for _, namespace := range c.HookNamespaces {
-		jobs.Namespaces[namespace] = cache.Config{}
-	}
-	return jobs
+	return cache.ByObject{Label: labels.NewSelector().Add(*hooks), Namespaces: map[string]cache.Config{c.Namespace: {}}}
 }
 
 // clusterConfig finds the cluster. Requests are not limited here: the API

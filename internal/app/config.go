@@ -50,9 +50,6 @@ type Config struct {
 	// Namespace is Lifeboat's own; empty means that of the lease, or the pod's
 	// own, or lifeboat-system.
 	Namespace string
-	// HookNamespaces are those in which policies may have Jobs run, besides
-	// Lifeboat's own.
-	HookNamespaces []string
 	// Margin is kept between a pod's last moment and a hard deadline.
 	Margin time.Duration
 	// TTL is how long finished Interruptions are kept.
@@ -78,9 +75,6 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("--queue-url %q is not a queue URL: write it as `aws sqs get-queue-url` prints it", c.QueueURL)
 	}
 	c.Namespace = cmp.Or(c.Namespace, c.LeaderElectionNamespace, podNamespace(), defaultNamespace)
-	if !slices.Contains(c.HookNamespaces, c.Namespace) {
-		c.HookNamespaces = append(slices.Clone(c.HookNamespaces), c.Namespace)
-	}
 	if c.ClusterName == "" {
 		c.ClusterName = clusterOf(c.QueueURL)
 	}

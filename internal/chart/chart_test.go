@@ -207,7 +207,6 @@ func TestValuesReachTheController(t *testing.T) {
 	for _, arg := range []string{
 		"--queue-url=https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod", "--account=123456789012",
 		"--region=eu-west-1", "--leader-elect=true", "--leader-election-namespace=lifeboat-system", "--text-logs=true",
-		"--hook-namespaces=default,kube-public",
 	} {
 		if !slices.Contains(c.Args, arg) {
 			t.Errorf("arguments %q have no %s", c.Args, arg)

@@ -16,6 +16,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -44,6 +45,12 @@ var rarelyUsed = map[string]string{
 	"coordination.k8s.io/leases list":        "the canary, which is off by default, watches for answers",
 	"coordination.k8s.io/leases watch":       "the same",
 	"/persistentvolumes list":                "an EBS volume that AWS Health names is looked for",
+	"/persistentvolumeclaims get":            "a pod that mounts one is to be surged",
+	"/nodes get":                             "which volumes an instance has that is to be terminated is read past the cache",
+	"batch/jobs get":                         "a Job is looked at past the cache when its time is up",
+	"batch/jobs delete":                      "a Job that does not end when its time is up is deleted",
+	"batch/jobs list":                        watched,
+	"apps/replicasets get":                   "a surged pod of a node that lives is given back",
 	"/nodes list":                            watched,
 	"/pods list":                             watched,
 	"lifeboat.dev/interruptions list":        watched,
@@ -91,7 +98,18 @@ func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
 	})
 	r.apply(&v1alpha1.InterruptionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "p"},
-		Spec:       v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"SpotInterruption"}, Action: v1alpha1.ActionDrain}}},
+		Spec: v1alpha1.InterruptionPolicySpec{
+			Rules: []v1alpha1.Rule{{Kinds: []string{"SpotInterruption"}, Action: v1alpha1.ActionDrain, Strategy: v1alpha1.StrategySurge}},
+			Workloads: []v1alpha1.Workload{{
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "held"}}, Strategy: v1alpha1.StrategyEvict,
+			}},
+			Hooks: []v1alpha1.Hook{{
+				// No node has such a label, so that it times out.
+				Name: "never", When: v1alpha1.HookBeforeDrain, Timeout: &metav1.Duration{Duration: 2 * time.Second},
+				Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: []byte(
+					`{"spec":{"template":{"spec":{"nodeSelector":{"no":"node"},"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`)}},
+			}},
+		},
 	})
 	doomed := r.launch(1)[0]
 	// The budget of the second holds its pod until last call, when it is deleted.
@@ -111,7 +129,7 @@ func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
 	if _, err := r.EC2().Terminate([]string{unheard.ID}); err != nil { // instance metadata tells nothing of it
 		t.Fatal(err)
 	}
-	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{Notice: 20 * time.Second}); err != nil {
+	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{Notice: 60 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)

@@ -40,7 +40,7 @@ func TestSurge(t *testing.T) {
 	t.Parallel()
 	s := surger{newRigWith(t, sandbox.Options{NoLifeboat: true})}
 	s.launch(2)
-	t.Run("no moment without a ready pod", func(t *testing.T) { s.in(t).serves() })
+	t.Run("a single replica that a budget holds", func(t *testing.T) { s.in(t).serves() })
 	t.Run("budgets", func(t *testing.T) { s.budgets(t) })
 	t.Run("no successor may be made", func(t *testing.T) { s.in(t).full() })
 	t.Run("undo", func(t *testing.T) { s.undo(t) })

@@ -3,7 +3,9 @@ package errand
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +24,9 @@ func (w *walk) startJob(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.
 		return &refusal{err, true}
 	}
 	key, uid := client.ObjectKeyFromObject(job), job.Annotations[hook.AnnotationUID]
+	if account := job.Spec.Template.Spec.ServiceAccountName; key.Namespace == w.o.Namespace && slices.Contains(ownAccounts(), account) {
+		return &refusal{fmt.Errorf("its Job may not run as Lifeboat's own ServiceAccount %s: write another serviceAccountName in job.template", account), true}
+	}
 	switch err := w.o.Client.Create(ctx, job); {
 	case apierrors.IsAlreadyExists(err):
 		if job, err = w.job(ctx, key, true); err != nil {
@@ -31,6 +36,8 @@ func (w *walk) startJob(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.
 			return &refusal{fmt.Errorf("a Job %s is in the way that is not Lifeboat's: delete it", key), false}
 		}
 		w.out.Until = w.run.Now.Add(soon)
+	case err == nil && key.Namespace != w.o.Namespace:
+		w.out.Until = w.run.Now.Add(elsewhere)
 	case isRefusal(err):
 		return &refusal{sayRefused(err, key), false}
 	case err != nil:
@@ -39,6 +46,14 @@ func (w *walk) startJob(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.
 	_, status.Message = hook.Outcome(job)
 	return nil
 }
+
+// ownAccounts are the chart's ServiceAccounts. A policy's author must not get at
+// what they may do.
+func ownAccounts() []string { return []string{"lifeboat-controller", "lifeboat-agent"} }
+
+// elsewhere is how often a Job in another namespace than Lifeboat's own is looked
+// at: only those of its own are watched.
+const elsewhere = 3 * time.Second
 
 // isRefusal tells an API server that does not take a Job from one that cannot
 // answer now.
@@ -77,6 +92,15 @@ func (w *walk) job(ctx context.Context, key client.ObjectKey, final bool) (*batc
 	return &job, nil
 }
 
+// again is when to look at a Job again that has not ended: when its time is up,
+// unless nobody tells before that it has ended.
+func (w *walk) again(key client.ObjectKey, end time.Time) time.Time {
+	if soon := w.run.Now.Add(elsewhere); key.Namespace != w.o.Namespace && soon.Before(end) {
+		return soon
+	}
+	return end
+}
+
 // lookAtJob looks at how the Job of a try has come out.
 func (w *walk) lookAtJob(ctx context.Context, h *v1alpha1.Hook, status v1alpha1.HookStatus) (v1alpha1.HookStatus, error) {
 	key := client.ObjectKey{Namespace: w.o.Namespace, Name: hook.JobName(*h, w.run.Subject, status.Try)}
@@ -105,7 +129,7 @@ func (w *walk) lookAtJob(ctx context.Context, h *v1alpha1.Hook, status v1alpha1.
 		return w.failed(h, status, fmt.Sprintf("Job %s was deleted before it had ended", key)), nil
 	case !final:
 		status.Message = message
-		w.out.Until = w.end(h, status)
+		w.out.Until = w.again(key, w.end(h, status))
 		return status, nil
 	}
 	if err := w.remove(ctx, job); err != nil {

@@ -165,6 +165,27 @@ func TestAJobThatHangsIsDeleted(t *testing.T) {
 	}
 }
 
+func TestAJobThatCannotBeDeletedIsNotLeftBehind(t *testing.T) {
+	away := errors.New("etcd is away")
+	var fails error
+	w := newWorld(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+		if fails != nil {
+			return fails
+		}
+		return c.Delete(ctx, o, opts...)
+	}}, jobHook("a"))
+	w.pass()
+	fails = away
+	w.after(2 * time.Minute)
+	if out, err := w.try(); !errors.Is(err, away) || out.Done || out.Status[0].State != v1alpha1.HookRunning {
+		t.Errorf("%+v, %v", out, err)
+	}
+	fails = nil
+	if out := w.pass(); !out.Done || len(w.jobs()) != 0 {
+		t.Errorf("%+v", out)
+	}
+}
+
 func TestAJobThatSomebodyDeletedHasFailed(t *testing.T) {
 	w := newWorld(t, none, jobHook("a", retries(1)))
 	w.pass()
@@ -384,5 +405,19 @@ func TestHooksSurviveCrashes(t *testing.T) {
 			t.Errorf("seed %d: %d Jobs for %d tries", seed, len(made), tries)
 		}
 		w.stop()
+	}
+}
+
+func TestAJobMayNotRunAsLifeboatItself(t *testing.T) {
+	as := func(account string) func(*v1alpha1.Hook) {
+		return func(h *v1alpha1.Hook) {
+			h.Job.Template.Raw = []byte(`{"spec":{"template":{"spec":{"serviceAccountName":"` + account + `","containers":[{"name":"main","image":"tool:1"}]}}}}`)
+		}
+	}
+	for account, want := range map[string]int{"lifeboat-controller": 0, "lifeboat-agent": 0, "kafka-admin": 1} {
+		w := newWorld(t, none, jobHook("a", as(account)))
+		if w.pass(); len(w.jobs()) != want {
+			t.Errorf("as %s: %d jobs, want %d: %s", account, len(w.jobs()), want, w.status[0].Message)
+		}
 	}
 }

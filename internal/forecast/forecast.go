@@ -9,12 +9,11 @@
 //   - a pod that somebody owns is replaced by one that is ready elsewhere after
 //     a fixed time, which gives its PodDisruptionBudget back what it took;
 //   - the successor of a pod that is surged is ready elsewhere after the same
-//     time, and its ReplicaSet counts at once;
+//     time, and controllers count at once;
 //   - a gate ends when it says that it does, and else not at all.
 package forecast
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -123,10 +122,6 @@ func newWorld(f Facts) *world {
 	for _, b := range f.Budgets {
 		w.Budgets = append(w.Budgets, b.DeepCopy())
 	}
-	w.Owners.ReplicaSets = nil
-	for _, set := range f.Owners.ReplicaSets {
-		w.Owners.ReplicaSets = append(w.Owners.ReplicaSets, set.DeepCopy())
-	}
 	for _, p := range f.Pods {
 		w.Pods = append(w.Pods, p.DeepCopy())
 		fate := &Fate{Pod: p, Wants: wants(p)}
@@ -137,6 +132,7 @@ func newWorld(f Facts) *world {
 		w.fates = append(w.fates, fate)
 		w.byUID[p.UID] = fate
 	}
+	w.settleOwners(f.Owners)
 	return w
 }
 
@@ -255,42 +251,6 @@ func (w *world) advance(to time.Time) {
 		s.DisruptionsAllowed = max(min(s.CurrentHealthy-s.DesiredHealthy, s.DisruptionsAllowed+1), 0)
 		return true
 	})
-}
-
-// tell judges whether each pod fits and puts them in order.
-func (w *world) tell() []Fate {
-	fates := make([]Fate, 0, len(w.fates))
-	for _, f := range w.fates {
-		f.Fits = w.fits(f)
-		fates = append(fates, *f)
-	}
-	slices.SortStableFunc(fates, func(a, b Fate) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Asked.Compare(b.Asked), compareNames(a.Pod, b.Pod))
-	})
-	return fates
-}
-
-func (w *world) fits(f *Fate) bool {
-	if f.Step == drain.StepStays {
-		return true
-	}
-	if f.Gone.IsZero() || f.Grace < f.Wants || w.InstanceGone {
-		return false
-	}
-	return w.Deadline == nil || !f.Gone.After(w.Deadline.Time.Time)
-}
-
-// rank puts those that leave already first, then those that are asked to,
-// those that never get to, and those that stay.
-func rank(f Fate) int {
-	if acts(f.Step) {
-		return 1
-	}
-	return slices.Index([]drain.Step{drain.StepLeaving, drain.StepEvict, drain.StepSurge, drain.StepWaits, drain.StepStays}, f.Step)
-}
-
-func compareNames(a, b *corev1.Pod) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // wants is the grace period that a pod asks for: that of the deletion under

@@ -7,16 +7,78 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
+// settleOwners copies the owners, with all that their controllers have yet to
+// count counted, and has the successors that pods surged before wait for get
+// ready.
+func (w *world) settleOwners(all drain.Owners) {
+	w.Owners.ReplicaSets, w.Owners.Deployments = nil, nil
+	for _, d := range all.Deployments {
+		if d != nil {
+			d = d.DeepCopy()
+			d.Status.ObservedGeneration = d.Generation
+			w.Owners.Deployments = append(w.Owners.Deployments, d)
+		}
+	}
+	missing := map[types.UID]int32{}
+	for _, set := range all.ReplicaSets {
+		if set == nil {
+			continue
+		}
+		set = set.DeepCopy()
+		set.Status.ObservedGeneration = set.Generation
+		w.Owners.ReplicaSets = append(w.Owners.ReplicaSets, set)
+		wanted := int32(1) // where nothing is said (k8s.io/api/apps/v1)
+		if set.Spec.Replicas != nil {
+			wanted = *set.Spec.Replicas
+		}
+		missing[set.UID] = wanted - set.Status.ReadyReplicas
+	}
+	for _, pod := range w.Pods {
+		origin, ok := drain.SurgedFrom(pod)
+		if _, back := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; !ok || back {
+			continue
+		}
+		pod.OwnerReferences, origin.Seen = nil, ""
+		pod.Annotations[v1alpha1.AnnotationSurged] = origin.String()
+		if missing[origin.UID] > 0 {
+			missing[origin.UID]--
+			w.expect(pod, w.set(origin.UID))
+		}
+	}
+}
+
+func (w *world) set(uid types.UID) *appsv1.ReplicaSet {
+	i := slices.IndexFunc(w.Owners.ReplicaSets, func(set *appsv1.ReplicaSet) bool { return set.UID == uid })
+	if i < 0 {
+		return nil
+	}
+	return w.Owners.ReplicaSets[i]
+}
+
+// expect has the successor of a surged pod get ready, which all that count it
+// have one more by.
+func (w *world) expect(pod *corev1.Pod, set *appsv1.ReplicaSet) {
+	at := w.Now.Add(w.replaced)
+	if set != nil {
+		w.returns = append(w.returns, refund{at: at, set: set})
+	}
+	for _, b := range w.Budgets {
+		if covers(b, pod) {
+			w.returns = append(w.returns, refund{at: at, budget: b})
+		}
+	}
+}
+
 // surge takes a pod from its ReplicaSet, which has one more elsewhere after a
 // while. Budgets count both.
 func (w *world) surge(v drain.Verdict) {
 	pod := v.Pod
-	w.lose(pod)
 	pod.OwnerReferences = nil
 	pod.Labels, pod.Annotations = maps.Clone(pod.Labels), maps.Clone(pod.Annotations)
 	if pod.Annotations == nil {
@@ -27,24 +89,21 @@ func (w *world) surge(v drain.Verdict) {
 	origin := *v.Origin
 	origin.Seen = "" // the ReplicaSet has counted already
 	pod.Annotations[v1alpha1.AnnotationSurged] = origin.String()
-	for _, b := range w.Budgets {
-		if covers(b, pod) {
-			w.returns = append(w.returns, refund{at: w.Now.Add(w.replaced), budget: b})
-		}
+	set := w.set(origin.UID)
+	if set != nil {
+		set.Status.ReadyReplicas = max(set.Status.ReadyReplicas-1, 0)
 	}
+	w.expect(pod, set)
 }
 
-// lose has the ReplicaSet of a Ready pod count one less, until it has another.
+// lose has the ReplicaSet of a Ready pod count one less until it has another.
 func (w *world) lose(pod *corev1.Pod) {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
 		return
 	}
-	i := slices.IndexFunc(w.Owners.ReplicaSets, func(set *appsv1.ReplicaSet) bool { return set.UID == owner.UID })
-	if i < 0 {
-		return
+	if set := w.set(owner.UID); set != nil {
+		set.Status.ReadyReplicas = max(set.Status.ReadyReplicas-1, 0)
+		w.returns = append(w.returns, refund{at: w.Now.Add(w.replaced), set: set})
 	}
-	set := w.Owners.ReplicaSets[i]
-	set.Status.ReadyReplicas = max(set.Status.ReadyReplicas-1, 0)
-	w.returns = append(w.returns, refund{at: w.Now.Add(w.replaced), set: set})
 }

@@ -90,15 +90,27 @@ func Awaited(hooks []v1alpha1.Hook, when v1alpha1.HookTime, status []v1alpha1.Ho
 		if h.When != when {
 			continue
 		}
-		i := slices.IndexFunc(status, func(s v1alpha1.HookStatus) bool { return s.Name == h.Name })
-		if i < 0 {
-			return fmt.Sprintf("hook %s runs first", h.Name)
+		var how *v1alpha1.HookStatus
+		if i := slices.IndexFunc(status, func(s v1alpha1.HookStatus) bool { return s.Name == h.Name }); i >= 0 {
+			how = &status[i]
 		}
-		if !Over(h, status[i], goAhead) {
-			return waits(h, status[i], s)
+		if why := Waits(h, how, s, goAhead); why != "" {
+			return why
 		}
 	}
 	return ""
+}
+
+// Waits says what is waited for of one hook, as Awaited does; status is nil where
+// it has not begun.
+func Waits(h v1alpha1.Hook, status *v1alpha1.HookStatus, s Subject, goAhead time.Time) string {
+	switch {
+	case status == nil:
+		return fmt.Sprintf("hook %s runs first", h.Name)
+	case Over(h, *status, goAhead):
+		return ""
+	}
+	return waits(h, *status, s)
 }
 
 // Over tells whether nothing waits for the hook any more: it succeeded, or it

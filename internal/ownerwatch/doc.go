@@ -5,5 +5,5 @@
 // cluster. Claims are read once: their access modes do not change.
 package ownerwatch
 
-// +kubebuilder:rbac:groups=apps,resources=replicasets;deployments,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=replicasets;deployments,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get

@@ -181,18 +181,20 @@ func (o *object) tell() {
 func slim(is any) any {
 	switch full := is.(type) {
 	case *appsv1.ReplicaSet:
-		full.Status.Conditions = nil
+		status := full.Status
+		status.Conditions = nil
 		return &appsv1.ReplicaSet{
 			ObjectMeta: slimMeta(&full.ObjectMeta),
 			Spec:       appsv1.ReplicaSetSpec{Replicas: full.Spec.Replicas, Selector: full.Spec.Selector},
-			Status:     full.Status,
+			Status:     status,
 		}
 	case *appsv1.Deployment:
-		full.Status.Conditions = nil
+		status := full.Status
+		status.Conditions = nil
 		return &appsv1.Deployment{
 			ObjectMeta: slimMeta(&full.ObjectMeta),
 			Spec:       appsv1.DeploymentSpec{Replicas: full.Spec.Replicas, Strategy: full.Spec.Strategy, Paused: full.Spec.Paused},
-			Status:     full.Status,
+			Status:     status,
 		}
 	}
 	return nil

@@ -86,46 +86,62 @@ func (w *Watcher) controllers(ctx context.Context, node string, pods []*corev1.P
 		in = &interest{objects: map[key]bool{}, claims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{}}
 		w.nodes[node] = in
 	}
-	var owners drain.Owners
-	all, wanted := true, map[key]bool{}
-	look := func(namespace string, ref metav1.OwnerReference) metav1.Object {
-		k := key{ref.Kind, namespace, ref.Name}
-		wanted[k], in.objects[k] = true, true
-		o := w.join(ctx, node, k)
-		all = all && o.known
-		if o.is == nil || o.is.GetUID() != ref.UID {
-			return nil // another may have its name by now
-		}
-		return o.is
-	}
-	seen := map[types.UID]bool{}
+	s := search{w: w, node: node, all: true, wanted: map[key]bool{}, seen: map[types.UID]bool{}}
 	for _, pod := range pods {
-		ref, ok := replicaSetOf(pod)
-		if !ok || seen[ref.UID] {
-			continue
-		}
-		seen[ref.UID] = true
-		set, ok := look(pod.Namespace, ref).(*appsv1.ReplicaSet)
-		if !ok {
-			continue
-		}
-		owners.ReplicaSets = append(owners.ReplicaSets, set)
-		above := metav1.GetControllerOf(set)
-		if above == nil || above.Kind != kindDeployment || seen[above.UID] {
-			continue
-		}
-		seen[above.UID] = true
-		if deployment, ok := look(pod.Namespace, *above).(*appsv1.Deployment); ok {
-			owners.Deployments = append(owners.Deployments, deployment)
+		if ref, ok := replicaSetOf(pod); ok {
+			s.above(ctx, pod.Namespace, ref)
 		}
 	}
 	for k := range in.objects {
-		if !wanted[k] {
-			delete(in.objects, k)
+		if !s.wanted[k] {
 			w.leave(node, k)
 		}
 	}
-	return owners, all
+	in.objects = s.wanted
+	return s.owners, s.all
+}
+
+// search gathers the owners of a node's pods. It needs the lock.
+type search struct {
+	w      *Watcher
+	node   string
+	owners drain.Owners
+	all    bool // whether all are known
+	wanted map[key]bool
+	seen   map[types.UID]bool
+}
+
+// above adds a ReplicaSet, and the Deployment that controls it.
+func (s *search) above(ctx context.Context, namespace string, ref metav1.OwnerReference) {
+	set, ok := s.find(ctx, namespace, ref).(*appsv1.ReplicaSet)
+	if !ok {
+		return
+	}
+	s.owners.ReplicaSets = append(s.owners.ReplicaSets, set)
+	controller := metav1.GetControllerOf(set)
+	if controller == nil || controller.Kind != kindDeployment {
+		return
+	}
+	if deployment, ok := s.find(ctx, namespace, *controller).(*appsv1.Deployment); ok {
+		s.owners.Deployments = append(s.owners.Deployments, deployment)
+	}
+}
+
+// find returns an object at its first mention; nil where it does not exist, is
+// not known, or was found before.
+func (s *search) find(ctx context.Context, namespace string, ref metav1.OwnerReference) metav1.Object {
+	if s.seen[ref.UID] {
+		return nil
+	}
+	s.seen[ref.UID] = true
+	k := key{ref.Kind, namespace, ref.Name}
+	s.wanted[k] = true
+	o := s.w.join(ctx, s.node, k)
+	s.all = s.all && o.known
+	if o.is == nil || o.is.GetUID() != ref.UID {
+		return nil // another may have its name by now
+	}
+	return o.is
 }
 
 // replicaSetOf returns the ReplicaSet that controls a pod, or from which it was

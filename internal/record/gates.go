@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/hook"
 )
 
 // Hold returns the person's word that holds the drain at a moment, or nil.
@@ -47,23 +48,15 @@ func Hook(status []v1alpha1.HookStatus, name string) *v1alpha1.HookStatus {
 	return nil
 }
 
-// Holds reports whether a hook has failed and holds the drain for that: no
-// person has agreed since.
+// Holds reports whether a hook has failed for good and holds the drain for that:
+// no person has agreed since.
 func Holds(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time) bool {
-	return s != nil && s.State == v1alpha1.HookFailed && h.OnFailure == v1alpha1.HookHold &&
-		(s.CompletionTime == nil || !goAhead.After(s.CompletionTime.Time))
+	return s != nil && s.State == v1alpha1.HookFailed && s.CompletionTime != nil && !hook.Over(*h, *s, goAhead)
 }
 
 // HookGate says what a hook before the drain has pods wait for, and reports
 // whether it does. node is what `lifeboat approve` is to be given.
 func HookGate(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time, node string) (drain.Gate, bool) {
-	switch {
-	case s == nil:
-		return drain.Gate{Why: "hook " + h.Name + " runs first"}, true
-	case s.State == v1alpha1.HookRunning:
-		return drain.Gate{Why: fmt.Sprintf("hook %s runs (try %d of %d)", h.Name, s.Try, h.Retries+1)}, true
-	case Holds(h, s, goAhead):
-		return drain.Gate{Why: fmt.Sprintf("hook %s has failed, and the policy holds the drain for that; `lifeboat approve %s` goes on", h.Name, node)}, true
-	}
-	return drain.Gate{}, false
+	why := hook.Waits(*h, s, hook.Subject{Node: node}, goAhead)
+	return drain.Gate{Why: why}, why != ""
 }

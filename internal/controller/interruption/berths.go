@@ -99,8 +99,10 @@ func (p *pass) terminationsOf() *berth {
 	pool := policy.Pool(node)
 	named := cmp.Or(pool, "the nodes of no pool")
 	same := func(in *v1alpha1.Interruption) bool {
-		other := p.nodeOf(in)
-		return in.Status.Decision != nil && in.Status.Decision.Action == v1alpha1.ActionTerminate && other != nil && policy.Pool(other) == pool
+		other, d := p.nodeOf(in), in.Status.Decision
+		// Once it goes, the news of that rules, but it is still one of those.
+		chosen := in.Status.TerminationTime != nil || d != nil && d.Action == v1alpha1.ActionTerminate
+		return chosen && other != nil && policy.Pool(other) == pool
 	}
 	return &berth{
 		name: "terminations of " + named, limit: d.Terminations.MaxConcurrent,
@@ -151,6 +153,9 @@ func (p *pass) board(ctx context.Context, b *berth) (sentence string, err error)
 		return "", fmt.Errorf("listing interruptions: %w", err)
 	}
 	me, taken, ahead := p.facts.in, 0, 0
+	if b.holds(me) || p.berths.claimed(me, b.name, p.facts.now) {
+		return "", nil // it has been given one
+	}
 	for i := range all.Items {
 		in := &all.Items[i]
 		if in.Name == me.Name || notice.Finished(in) {

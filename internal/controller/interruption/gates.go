@@ -103,7 +103,7 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 func (r *report) subject() hook.Subject {
 	s := hook.Subject{
 		Interruption: r.before.Name, UID: r.before.UID, InstanceID: r.before.Spec.InstanceID, Node: r.after.Status.NodeName,
-		Kind: r.after.Status.Kind, Phase: r.after.Status.Phase, Drill: isDrill(r.after), Pods: r.after.Status.Pods,
+		Since: record.Since(&r.after.Status), Kind: r.after.Status.Kind, Phase: r.after.Status.Phase, Drill: isDrill(r.after), Pods: r.after.Status.Pods,
 	}
 	if d := r.after.Status.Decision; d != nil {
 		s.Policy, s.Reason, s.Message = d.Governor, string(d.Action), d.Message

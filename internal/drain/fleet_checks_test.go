@@ -1,0 +1,69 @@
+package drain_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// ready counts, by fleet, the pods that are Ready in truth: those on other
+// nodes, and those here, surged or not, that were not asked to stop.
+func (w *world) ready() map[*fleet]int32 {
+	up := map[*fleet]int32{}
+	for _, f := range w.fleets {
+		up[f] = f.away
+	}
+	for _, p := range w.facts.Pods {
+		if f := w.fleetOf(p); f != nil && ready(p) && p.DeletionTimestamp == nil &&
+			p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			up[f]++
+		}
+	}
+	return up
+}
+
+// checkReplaced: where the plan lets a surged pod go for its successor, the
+// ReplicaSet has as many Ready without it as it wants; and it lets none go for
+// nothing.
+func (w *world) checkReplaced(t *testing.T, v drain.Verdict, up map[*fleet]int32) {
+	t.Helper()
+	if _, surged := v.Pod.Labels[v1alpha1.LabelSurged]; !surged {
+		return
+	}
+	f := w.fleetOf(v.Pod)
+	if !ready(v.Pod) {
+		return
+	}
+	up[f]--
+	want := *f.set.Spec.Replicas
+	origin, _ := drain.SurgedFrom(v.Pod)
+	switch {
+	case strings.Contains(v.Reason, "its successor is Ready"):
+		if up[f] < want {
+			t.Errorf("%s: %s goes and leaves %d of %d Ready: %s", hour(w.now), v.Pod.Name, up[f], want, v.Reason)
+		}
+	case want == 0, !f.ends.IsZero() && !w.now.Before(f.ends), w.now.Sub(origin.Time) >= 5*time.Minute:
+	case !v.LastCall.IsZero() && (!w.now.Before(v.LastCall) || strings.Contains(v.Reason, "leave after it")):
+	default:
+		t.Errorf("%s: %s goes for nothing, %d of %d Ready: %s", hour(w.now), v.Pod.Name, up[f], want, v.Reason)
+	}
+}
+
+// checkSurge: only pods are surged that may run twice, once, and not when their
+// last call has come.
+func (w *world) checkSurge(t *testing.T, v drain.Verdict) {
+	t.Helper()
+	_, before := v.Pod.Labels[v1alpha1.LabelSurged]
+	f := w.fleetOf(v.Pod)
+	if before || f == nil || !f.owns(v.Pod) || !ready(v.Pod) || v.Origin == nil || v.Origin.UID != f.set.UID || *f.set.Spec.Replicas == 0 {
+		t.Errorf("%s: surges %s: %s", hour(w.now), v.Pod.Name, v.Reason)
+	}
+	if !v.LastCall.IsZero() && !w.now.Before(v.LastCall) {
+		t.Errorf("%s: surges %s past its last call at %s: %s", hour(w.now), v.Pod.Name, hour(v.LastCall), v.Reason)
+	}
+}

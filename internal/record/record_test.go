@@ -1,0 +1,86 @@
+package record_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+var clock = time.Date(2026, 5, 11, 8, 14, 0, 0, time.UTC)
+
+func TestAnAgentOfAnotherNodeIsNotTrusted(t *testing.T) {
+	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{NodeName: "a", Notices: []v1alpha1.Notice{
+		{ID: "1", Source: "imds"}, {ID: "2", Source: "sqs"},
+	}}}
+	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	for name, want := range map[string]int{"a": 2, "b": 1} {
+		if got := record.Trusted(in, node(name)); len(got) != want {
+			t.Errorf("on node %s %d notices are trusted, want %d", name, len(got), want)
+		}
+	}
+	if got := record.Trusted(in, nil); len(got) != 2 {
+		t.Errorf("without a node %d are trusted", len(got))
+	}
+}
+
+func TestWhenANodeTakesAPlaceInItsBudget(t *testing.T) {
+	begun := metav1.NewMicroTime(clock)
+	drained := []metav1.Condition{{Type: v1alpha1.ConditionDrained, Status: metav1.ConditionTrue}}
+	for name, tc := range map[string]struct {
+		status v1alpha1.InterruptionStatus
+		want   bool
+	}{
+		"not begun":             {},
+		"being drained":         {v1alpha1.InterruptionStatus{DrainStartTime: &begun}, true},
+		"drained":               {v1alpha1.InterruptionStatus{DrainStartTime: &begun, Conditions: drained}, false},
+		"drained, a hook runs":  {v1alpha1.InterruptionStatus{DrainStartTime: &begun, Conditions: drained, Hooks: []v1alpha1.HookStatus{{State: v1alpha1.HookRunning}}}, true},
+		"drained, the hook ran": {v1alpha1.InterruptionStatus{DrainStartTime: &begun, Conditions: drained, Hooks: []v1alpha1.HookStatus{{State: v1alpha1.HookFailed}}}, false},
+	} {
+		if got := record.Draining(&tc.status); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestHoldEnds(t *testing.T) {
+	until := metav1.NewTime(clock.Add(time.Hour))
+	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{Hold: &v1alpha1.Say{By: "alice", Time: metav1.NewMicroTime(clock), Until: &until}}}
+	if record.Hold(in, clock.Add(59*time.Minute)) == nil || record.Hold(in, clock.Add(time.Hour)) != nil {
+		t.Error("a hold of an hour does not end after one")
+	}
+	in.Status.Since = &metav1.MicroTime{Time: clock.Add(time.Minute)}
+	if record.Hold(in, clock.Add(2*time.Minute)) != nil {
+		t.Error("a hold of an interruption that is over holds the next")
+	}
+}
+
+func TestWhatAHookHasPodsWaitFor(t *testing.T) {
+	ended := metav1.NewMicroTime(clock)
+	failed := &v1alpha1.HookStatus{State: v1alpha1.HookFailed, CompletionTime: &ended}
+	hold, goOn := &v1alpha1.Hook{Name: "h", OnFailure: v1alpha1.HookHold, Retries: 2}, &v1alpha1.Hook{Name: "h"}
+	for name, tc := range map[string]struct {
+		hook    *v1alpha1.Hook
+		status  *v1alpha1.HookStatus
+		goAhead time.Time
+		want    string
+	}{
+		"not begun":                {hook: hold, want: "hook h runs first"},
+		"running":                  {hook: hold, status: &v1alpha1.HookStatus{State: v1alpha1.HookRunning, Try: 2, StartTime: ended}, want: "hook h runs (try 2 of 3, at most until 08:15:00 UTC)"},
+		"succeeded":                {hook: hold, status: &v1alpha1.HookStatus{State: v1alpha1.HookSucceeded, CompletionTime: &ended}},
+		"between two tries":        {hook: goOn, status: &v1alpha1.HookStatus{State: v1alpha1.HookFailed, Try: 1, StartTime: ended}, want: "hook h is tried again at 08:14:02 UTC (try 2 of 1)"},
+		"failed, and that is fine": {hook: goOn, status: failed},
+		"failed, and holds":        {hook: hold, status: failed, want: "hook h has failed and the policy holds for it; `lifeboat approve a` goes on"},
+		"failed, approved before":  {hook: hold, status: failed, goAhead: clock, want: "hook h has failed and the policy holds for it; `lifeboat approve a` goes on"},
+		"failed, approved since":   {hook: hold, status: failed, goAhead: clock.Add(time.Second)},
+	} {
+		gate, waits := record.HookGate(tc.hook, tc.status, tc.goAhead, "a")
+		if gate.Why != tc.want || waits != (tc.want != "") {
+			t.Errorf("%s: %q, %t", name, gate.Why, waits)
+		}
+	}
+}
