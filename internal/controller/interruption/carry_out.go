@@ -25,6 +25,9 @@ const askedAgain = 2 * time.Second
 // that cannot be asked holds up none of the others.
 func (p *pass) carryOut(ctx context.Context) error {
 	verdicts := p.toAsk()
+	if err := p.ownUp(ctx, verdicts); err != nil {
+		return err
+	}
 	answers, errs := make([]action.Answer, len(verdicts)), make([]error, len(verdicts))
 	var group errgroup.Group
 	group.SetLimit(abreast)
@@ -40,6 +43,22 @@ func (p *pass) carryOut(ctx context.Context) error {
 		p.heard(v, answers[i])
 	}
 	return errors.Join(errs...)
+}
+
+// ownUp writes down what is about to be overridden: who starts after a crash
+// would see no more than a pod that is leaving.
+func (p *pass) ownUp(ctx context.Context, verdicts []drain.Verdict) error {
+	var overriding outcome
+	for _, v := range verdicts {
+		if v.Overrides != "" {
+			overriding.asked = append(overriding.asked, v)
+		}
+	}
+	if len(overriding.asked) == 0 {
+		return nil
+	}
+	p.report.asked(overriding)
+	return p.writeDown(ctx)
 }
 
 // toAsk returns the verdicts that want something done now.

@@ -3,6 +3,7 @@ package interruption
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // over waits until the interruption is: the node or its instance has gone, or
@@ -53,7 +56,7 @@ func (p *pass) end() time.Time {
 // Ready, and nothing is scheduled to it before it is.
 func putBack(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
-	if node == nil {
+	if node == nil || p.facts.nextIsDue(p.decision) {
 		return true, nil
 	}
 	if action.IsMarked(node, action.MarkDoomed) && p.Live != nil {
@@ -69,6 +72,18 @@ func putBack(ctx context.Context, p *pass) (bool, error) {
 	}
 	p.outcome.putBack = changed
 	return true, nil
+}
+
+// nextIsDue reports whether another notice stands whose drain begins at once: a
+// node that was put back in between would be given pods.
+func (f *facts) nextIsDue(d policy.Decision) bool {
+	if d.Withdrawn || !f.stands(d) {
+		return false
+	}
+	facts := f.forPolicy()
+	facts.Answered = append(slices.Clone(facts.Answered), d.Notice.ID)
+	next, ok := policy.Decide(facts)
+	return ok && record.Drains(next.Action) && !next.NotBefore.After(f.now) && !next.AwaitsApproval
 }
 
 // complete ends the interruption, or, where another notice still stands, only

@@ -73,6 +73,9 @@ func hooksBefore(ctx context.Context, p *pass) (bool, error) {
 
 // hooksAfter waits for the hooks that policy wants after the drain.
 func hooksAfter(ctx context.Context, p *pass) (bool, error) {
+	if !p.plan.Empty() {
+		return true, nil // the pods stay, and so does the node
+	}
 	return p.hooks(ctx, v1alpha1.HookAfterDrain)
 }
 

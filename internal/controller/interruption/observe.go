@@ -137,6 +137,9 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 	} else if f.pods, f.podsKnown, err = c.Pods.Pods(ctx, f.nodeName); err != nil {
 		return err
 	}
+	if f.node == nil {
+		f.pods = f.listed(f.pods)
+	}
 	if f.budgets, err = c.budgets(ctx, f.pods); err != nil {
 		return err
 	}
@@ -145,6 +148,15 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 	}
 	f.gates = c.gates(f, d)
 	return nil
+}
+
+// listed returns the pods that are known to be of this instance. Where its node
+// has gone, another may bear the name by now: on EC2 they are DNS names, which
+// come again.
+func (f *facts) listed(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return !slices.ContainsFunc(f.was.PodsLeft, func(left v1alpha1.PodLeft) bool { return left.UID == pod.UID })
+	})
 }
 
 // musters reports whether the node's drain waits for other doomed nodes to be

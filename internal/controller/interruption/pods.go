@@ -167,6 +167,13 @@ func (r *report) asked(o outcome) {
 			left.GraceSeconds = v.Pod.Spec.TerminationGracePeriodSeconds
 		}
 		left.Verdict = string(drain.StepLeaving)
+		if r.told[v.Pod.UID] {
+			continue
+		}
+		if r.told == nil {
+			r.told = map[types.UID]bool{}
+		}
+		r.told[v.Pod.UID] = true
 		r.happenToPod(reasonFor(v), *left, v.Reason)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -29,6 +30,8 @@ type report struct {
 	// has.
 	durable []happening
 	written bool
+	// told are the pods of which it was told in this pass that they were asked.
+	told map[types.UID]bool
 	// moved and lost count the pods that this pass found to be so.
 	moved, lost int
 	// seen is nil until decided was called.

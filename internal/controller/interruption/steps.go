@@ -134,7 +134,8 @@ func markAtRisk(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx,
 func markDoomed(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, action.MarkDoomed) }
 
 func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
-	if p.facts.node != nil {
+	over := p.facts.begun(p.decision) && !p.facts.now.Before(p.end()) // it has been put back, or is about to be
+	if p.facts.node != nil && !over {
 		changed, err := action.Apply(ctx, p.Client, p.facts.node, mark, p.decision.Notice.Kind)
 		if err != nil {
 			return false, err
@@ -229,12 +230,23 @@ func (f *facts) draining() bool {
 	return f.was.Pods.Moved > 0
 }
 
-// empty carries the plan out and waits until no pod is left.
+// empty carries the plan out and waits until no pod is left, or the
+// interruption is over without.
 func empty(ctx context.Context, p *pass) (bool, error) {
 	if p.plan.Empty() {
 		p.outcome.drained = true
 		return true, nil
 	}
+	end := p.end()
+	if !p.facts.now.Before(end) {
+		return true, nil // the node lives, whatever its pods wait for
+	}
 	p.outcome.sooner(p.plan.WakeAt)
+	p.outcome.sooner(end)
+	if d := p.decision.Deadline; d != nil && d.Type == v1alpha1.DeadlineSoft {
+		if at := d.Time.Add(-policy.Lead); at.After(p.facts.now) {
+			p.outcome.sooner(at) // it is hard from then on, and pods have a last call
+		}
+	}
 	return false, p.carryOut(ctx)
 }

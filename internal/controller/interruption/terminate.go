@@ -31,7 +31,7 @@ const (
 // detached waits until the volumes of the pods that left are detached, where the
 // time allows.
 func detached(ctx context.Context, p *pass) (bool, error) {
-	if p.facts.node == nil || p.decision.InstanceGone || p.Live == nil || p.facts.was.TerminationTime != nil {
+	if p.facts.node == nil || p.decision.InstanceGone || !p.plan.Empty() || p.Live == nil || p.facts.was.TerminationTime != nil {
 		return true, nil
 	}
 	until := p.drainedAt().Add(detachPatience)
@@ -64,7 +64,7 @@ func (p *pass) drainedAt() time.Time {
 // terminated has the instance terminated. That it is asked is written down
 // before: who starts after a crash does not ask again at once.
 func terminated(ctx context.Context, p *pass) (bool, error) {
-	if p.facts.node == nil || p.decision.InstanceGone {
+	if p.facts.node == nil || p.decision.InstanceGone || !p.plan.Empty() {
 		return true, nil
 	}
 	if p.Cloud == nil {
