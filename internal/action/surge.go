@@ -27,8 +27,10 @@ import (
 // on serving, since Services do not select by the label that it loses. A pod
 // that is gone, or was surged before, is Asked. The zero Answer means that
 // nothing was done: the pod has changed since it was read, which its watch is
-// about to tell, or no ReplicaSet controls it.
-func Surge(ctx context.Context, c client.Client, pod *corev1.Pod, now time.Time) (Answer, error) {
+// about to tell, or no ReplicaSet controls it. seen is the resourceVersion that
+// the ReplicaSet has, as far as is known: until it has another, its status does
+// not tell of what this brings about.
+func Surge(ctx context.Context, c client.Client, pod *corev1.Pod, now time.Time, seen string) (Answer, error) {
 	if _, ok := pod.Labels[v1alpha1.LabelSurged]; ok {
 		return Answer{Asked: true}, nil
 	}
@@ -37,7 +39,7 @@ func Surge(ctx context.Context, c client.Client, pod *corev1.Pod, now time.Time)
 	if owner == nil || owner.Kind != "ReplicaSet" || !ok {
 		return Answer{}, nil
 	}
-	origin := drain.Origin{ReplicaSet: owner.Name, UID: owner.UID, Hash: hash, Time: now.UTC()}
+	origin := drain.Origin{ReplicaSet: owner.Name, UID: owner.UID, Hash: hash, Time: now.UTC(), Seen: seen}
 	surged := origin.String()
 	value := labelValue(owner.Name)
 	err := change(ctx, c, pod, map[string]*string{

@@ -78,7 +78,7 @@ func TestSurgeTakesTheLabelAndWritesDownWhatItWas(t *testing.T) {
 	c := cluster(interceptor.Funcs{}, controlled("a", set))
 	pod := read(t, c, controlled("a", set))
 	pod.Spec.InitContainers = nil // as who watches many pods drops them
-	answer, err := Surge(t.Context(), c, pod, noon)
+	answer, err := Surge(t.Context(), c, pod, noon, "7")
 	if err != nil || !answer.Asked {
 		t.Fatalf("answer %+v, error %v", answer, err)
 	}
@@ -90,13 +90,13 @@ func TestSurgeTakesTheLabelAndWritesDownWhatItWas(t *testing.T) {
 		t.Errorf("label %q: %v", got.Labels[v1alpha1.LabelSurged], problems)
 	}
 	from, ok := drain.SurgedFrom(got)
-	if diff := cmp.Diff(drain.Origin{ReplicaSet: set.Name, UID: "uid-set", Hash: "5d4f", Time: noon}, from); !ok || diff != "" {
+	if diff := cmp.Diff(drain.Origin{ReplicaSet: set.Name, UID: "uid-set", Hash: "5d4f", Time: noon, Seen: "7"}, from); !ok || diff != "" {
 		t.Errorf("origin (-want +got):\n%s", diff)
 	}
 	if len(got.Spec.InitContainers) != 1 || got.Annotations["mine"] != "stays" {
 		t.Errorf("what was not read is lost: %+v", got)
 	}
-	if answer, err := Surge(t.Context(), c, got, noon.Add(time.Minute)); err != nil || !answer.Asked {
+	if answer, err := Surge(t.Context(), c, got, noon.Add(time.Minute), "7"); err != nil || !answer.Asked {
 		t.Errorf("surging it again: answer %+v, error %v", answer, err)
 	}
 	if from, _ := drain.SurgedFrom(read(t, c, pod)); !from.Time.Equal(noon) {
@@ -129,7 +129,7 @@ func TestWhatTheAPIServerAnswersToASurge(t *testing.T) {
 			})
 			pod := controlled("a", replicaSet("web-5d4f"))
 			pod.ResourceVersion = "7"
-			got, err := Surge(t.Context(), c, pod, noon)
+			got, err := Surge(t.Context(), c, pod, noon, "7")
 			if (err != nil) != tc.fail {
 				t.Fatalf("error %v", err)
 			}
@@ -146,7 +146,7 @@ func TestPodsThatNoReplicaSetControlsAreNotSurged(t *testing.T) {
 	daemon := controlled("a", replicaSet("web"))
 	daemon.OwnerReferences[0].Kind = "DaemonSet"
 	for _, pod := range []*corev1.Pod{pod(), noHash, daemon} {
-		if got, err := Surge(t.Context(), cluster(interceptor.Funcs{}), pod, noon); err != nil || got != (Answer{}) {
+		if got, err := Surge(t.Context(), cluster(interceptor.Funcs{}), pod, noon, "7"); err != nil || got != (Answer{}) {
 			t.Errorf("answer %+v, error %v", got, err)
 		}
 	}

@@ -185,7 +185,7 @@ func successorFirst(s *scene, c *candidate) (Verdict, bool) {
 	if c.strategy != v1alpha1.StrategySurge || c.surged != nil {
 		return Verdict{}, false
 	}
-	if s.pressed(c) || (!s.awaitsTurn(c) && permitFor(c).granted) {
+	if !s.awaitsTurn(c) && permitFor(c).granted {
 		c.unsurged = s.whyOverridden(c)
 		return Verdict{}, false
 	}

@@ -59,7 +59,7 @@ func (s surger) serves() {
 	}
 
 	s.surge(old)
-	if answer, err := action.Surge(s.t.Context(), s.client, old, time.Now()); err != nil || answer != (action.Answer{}) {
+	if answer, err := action.Surge(s.t.Context(), s.client, old, time.Now(), ""); err != nil || answer != (action.Answer{}) {
 		s.t.Errorf("surging from what was read before: %+v, %v", answer, err)
 	}
 	next := s.successor("web", old)
@@ -213,7 +213,7 @@ func (s surger) one(name string, more ...client.Object) (*appsv1.Deployment, *co
 func (s surger) surge(pod *corev1.Pod) {
 	s.t.Helper()
 	fresh := s.pod(pod)
-	answer, err := action.Surge(s.t.Context(), s.client, fresh, time.Now())
+	answer, err := action.Surge(s.t.Context(), s.client, fresh, time.Now(), "")
 	if err != nil || !answer.Asked {
 		s.t.Fatalf("surging: %+v, %v", answer, err)
 	}

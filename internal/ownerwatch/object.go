@@ -183,8 +183,10 @@ func slim(is any) any {
 	case *appsv1.ReplicaSet:
 		status := full.Status
 		status.Conditions = nil
+		meta := slimMeta(&full.ObjectMeta)
+		meta.ResourceVersion = full.ResourceVersion // tells whether its status is of before a surge
 		return &appsv1.ReplicaSet{
-			ObjectMeta: slimMeta(&full.ObjectMeta),
+			ObjectMeta: meta,
 			Spec:       appsv1.ReplicaSetSpec{Replicas: full.Spec.Replicas, Selector: full.Spec.Selector},
 			Status:     status,
 		}

@@ -97,7 +97,7 @@ func (p *pass) ask(ctx context.Context, v drain.Verdict) (action.Answer, error) 
 	case drain.StepDelete:
 		return action.Delete(ctx, p.Client, v.Pod, v.GraceSeconds)
 	case drain.StepSurge:
-		return action.Surge(ctx, p.Client, v.Pod, p.facts.now)
+		return action.Surge(ctx, p.Client, v.Pod, p.facts.now, v.Origin.Seen)
 	}
 	return action.Evict(ctx, p.Client, v.Pod, v.GraceSeconds)
 }

@@ -1,0 +1,311 @@
+package interruption
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
+)
+
+// books are what is known of a run by who sees all of it.
+type books struct {
+	run   *modelRun
+	pods  map[types.UID]*podPage
+	insts map[string]*instPage // by instance id
+	// as is what each node would be had Lifeboat never been there, by name.
+	as map[string]*corev1.Node
+	// troubles are the times in which nothing can be asked of the process.
+	troubles      []trouble
+	busyUntil     time.Time
+	policyChanged time.Time
+
+	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats int
+}
+
+// podPage is what is known of a pod.
+type podPage struct {
+	pod            *corev1.Pod // as it was at last
+	instance       string
+	bound          time.Time
+	asked          time.Time // when it was first asked to stop, by whomever
+	gone           time.Time
+	askedByProduct bool
+}
+
+// instPage is what is known of an instance.
+type instPage struct {
+	node       string
+	accepted   map[string]time.Time // when notices were durable, by id
+	changed    time.Time            // when what was heard of it changed last
+	cordoned   time.Time
+	uncordoned bool // by somebody
+	off        time.Time
+	// calledOff is when somebody deleted the record.
+	calledOff time.Time
+	// terminated is when the cloud was last asked to end it.
+	terminated time.Time
+	writes     int
+	passes     int
+	burst      time.Time // since when passes are counted
+	overrides  []string  // pods that were deleted although a budget held them
+	told       map[string]bool
+}
+
+// trouble is a time in which something went wrong.
+type trouble struct {
+	from, to time.Time
+	why      string
+}
+
+func newBooks(r *modelRun) *books {
+	return &books{run: r, pods: map[types.UID]*podPage{}, insts: map[string]*instPage{}, as: map[string]*corev1.Node{}}
+}
+
+func (b *books) disturb(from time.Time, d time.Duration, why string) {
+	b.troubles = append(b.troubles, trouble{from, from.Add(d), why})
+}
+
+// calm returns the end of the first span of that length, from a moment on, in
+// which nothing went wrong.
+func (b *books) calm(from time.Time, length time.Duration) time.Time {
+	for moved := true; moved; {
+		moved = false
+		for _, t := range b.troubles {
+			if t.from.Before(from.Add(length)) && t.to.After(from) {
+				from, moved = t.to, true
+			}
+		}
+	}
+	return from.Add(length)
+}
+
+func (b *books) nodes() []*corev1.Node {
+	var all []*corev1.Node
+	b.run.Each("Node", func(o client.Object) {
+		if n, ok := o.(*corev1.Node); ok {
+			all = append(all, n)
+		}
+	})
+	slices.SortFunc(all, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (b *books) inst(id string) *instPage {
+	p := b.insts[id]
+	if p == nil {
+		p = &instPage{accepted: map[string]time.Time{}, told: map[string]bool{}}
+		b.insts[id] = p
+	}
+	return p
+}
+
+// change is what others do to a node.
+func (b *books) change(name string, do func(*corev1.Node)) {
+	n := b.run.Node(name)
+	if n == nil {
+		return
+	}
+	b.run.note("somebody changes node %s", name)
+	do(b.as[name])
+	n = n.DeepCopy()
+	if n.Labels == nil {
+		n.Labels = map[string]string{}
+	}
+	do(n)
+	b.run.Put(n)
+}
+
+// callOff deletes the record of a node.
+func (b *books) callOff(name string) {
+	n := b.run.Node(name)
+	if n == nil {
+		return
+	}
+	k := model.Key{Kind: "Interruption", Name: instanceOf(n)}
+	if b.run.Get(k) == nil {
+		return
+	}
+	b.run.note("somebody deletes the record of %s", name)
+	b.inst(k.Name).calledOff = b.run.c.Now()
+	b.run.Remove(k)
+}
+
+func (b *books) powerOff(name, instance string) {
+	if n := b.run.Node(name); n == nil || instanceOf(n) != instance || b.run.Off(name) {
+		return
+	}
+	b.run.note("%s (%s) is off", name, instance)
+	b.inst(instance).off = b.run.c.Now()
+	b.run.PowerOff(name)
+}
+
+// changed keeps the books in step with the store.
+func (b *books) changed(c model.Change) {
+	switch c.Key.Kind {
+	case "Pod":
+		b.podChanged(c)
+	case "Node":
+		if n, ok := c.New.(*corev1.Node); ok {
+			b.nodeChanged(c.Old, n)
+		} else {
+			delete(b.as, c.Key.Name)
+			if was, ok := c.Old.(*corev1.Node); ok {
+				b.inst(instanceOf(was)).changed = b.run.c.Now()
+			}
+		}
+	case "Interruption":
+		b.recordChanged(c)
+	}
+}
+
+func (b *books) podChanged(c model.Change) {
+	now := b.run.c.Now()
+	if c.New == nil {
+		page := b.pods[c.Old.GetUID()]
+		page.gone = now
+		if page.asked.IsZero() {
+			page.asked = now
+		}
+		return
+	}
+	pod, _ := c.New.(*corev1.Pod)
+	page := b.pods[pod.UID]
+	if page == nil {
+		page = &podPage{bound: now, instance: instanceOf(b.run.Node(pod.Spec.NodeName))}
+		b.pods[pod.UID] = page
+	}
+	page.pod = pod
+	if pod.DeletionTimestamp != nil && page.asked.IsZero() {
+		page.asked = now
+	}
+}
+
+func (b *books) nodeChanged(was client.Object, n *corev1.Node) {
+	if was == nil {
+		b.as[n.Name] = n.DeepCopy()
+		b.inst(instanceOf(n)).node = n.Name
+		return
+	}
+	i := b.inst(instanceOf(n))
+	switch marked := action.IsMarked(n, action.MarkDoomed); {
+	case !marked:
+		i.cordoned = time.Time{}
+	case i.cordoned.IsZero():
+		i.cordoned = b.run.c.Now()
+	}
+}
+
+func (b *books) recordChanged(c model.Change) {
+	now := b.run.c.Now()
+	i := b.inst(c.Key.Name)
+	in, ok := c.New.(*v1alpha1.Interruption)
+	if !ok {
+		i.changed = now
+		return
+	}
+	if c.Old == nil || c.Old.GetGeneration() != in.Generation {
+		i.changed = now
+	}
+	for j := range in.Spec.Notices {
+		n := &in.Spec.Notices[j]
+		if _, known := i.accepted[n.ID]; known {
+			continue
+		}
+		i.accepted[n.ID] = now
+		b.run.note("accepted %s", n.ID)
+		if d := n.Deadline; d != nil && d.Time.After(now) {
+			name := c.Key.Name
+			b.run.c.At(d.Time.Time.Add(-model.Grain), "reckoning", func() { b.reckon(name) })
+		}
+	}
+	for _, h := range in.Status.Timeline {
+		if h.Reason == v1alpha1.ReasonOverridden {
+			name, _, _ := strings.Cut(strings.TrimPrefix(h.Message, "Drill: "), " ")
+			i.told[name] = true
+		}
+	}
+	if was, _ := c.Old.(*v1alpha1.Interruption); was != nil && was.Status.CompletionTime == nil && in.Status.CompletionTime != nil {
+		b.finished++
+	}
+	b.accounts(in)
+}
+
+// accounts holds the counts of a record against each other.
+func (b *books) accounts(in *v1alpha1.Interruption) {
+	p := in.Status.Pods
+	if p.Total != p.Moved+p.Lost+p.Leaving+p.Waiting || min(p.Moved, p.Lost, p.Leaving, p.Waiting) < 0 {
+		b.run.fail("the counts of %s do not add up: %+v", in.Name, p)
+	}
+	ever := int32(0)
+	for _, page := range b.pods {
+		if page.instance == in.Name {
+			ever++
+		}
+	}
+	if p.Total > ever {
+		b.run.fail("%s counts %d pods, and %d were ever on its node: %+v", in.Name, p.Total, ever, p)
+	}
+}
+
+func (b *books) recordOf(instance string) *v1alpha1.Interruption {
+	in, _ := b.run.Get(model.Key{Kind: "Interruption", Name: instance}).(*v1alpha1.Interruption)
+	return in
+}
+
+// decision is what policy says of an instance, to who sees all.
+func (b *books) decision(instance string) (policy.Decision, bool) {
+	in := b.recordOf(instance)
+	if in == nil {
+		return policy.Decision{}, false
+	}
+	var (
+		node     *corev1.Node
+		policies []v1alpha1.InterruptionPolicy
+	)
+	for _, n := range b.nodes() {
+		if instanceOf(n) == instance {
+			node = n
+		}
+	}
+	b.run.Each("InterruptionPolicy", func(o client.Object) {
+		if p, ok := o.(*v1alpha1.InterruptionPolicy); ok {
+			policies = append(policies, *p)
+		}
+	})
+	if done := in.Status.CompletionTime; done != nil {
+		in = in.DeepCopy()
+		in.Status = v1alpha1.InterruptionStatus{Since: done}
+	}
+	return policy.Decide(record.Facts(in, node, policies, b.run.c.Now()))
+}
+
+// hard reports whether a decision has a deadline that nobody can move.
+func hard(d policy.Decision) bool {
+	return d.Deadline != nil && d.Deadline.Type == v1alpha1.DeadlineHard
+}
+
+func modelDrains(d policy.Decision) bool {
+	return !d.Withdrawn && (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate)
+}
+
+// terminated has the cloud end an instance, as it was asked to.
+func (b *books) terminated(instance string) {
+	i := b.inst(instance)
+	i.terminated = b.run.c.Now()
+	b.terminations++
+	b.run.c.After(b.run.c.Between(5*time.Second, 30*time.Second), "power", func() { b.powerOff(i.node, instance) })
+	b.run.c.After(b.run.c.Between(time.Minute, 3*time.Minute), "node", func() {
+		if n := b.run.Node(i.node); n != nil && instanceOf(n) == instance {
+			b.run.RemoveNode(i.node)
+		}
+	})
+}

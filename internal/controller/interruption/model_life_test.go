@@ -1,0 +1,355 @@
+package interruption
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
+)
+
+// life is one life of the controller's process: the product's own loops, with
+// the queues and caches that a manager would give them.
+type life struct {
+	*model.Process
+	run      *modelRun
+	loop     *Controller
+	orphans  *orphan.Controller
+	recorder *intake.Recorder
+	nodes    *nodeindex.Index
+	watches  map[string]*podWatch
+	queue    map[string]*item
+	// left is when the watch showed a pod to be leaving, and told when the record
+	// did.
+	left map[string]time.Time
+	told map[types.UID]told
+}
+
+// begin starts a process whose caches are as the world is now. It works once it
+// is up.
+func (r *modelRun) begin() *life {
+	r.lives++
+	l := &life{
+		Process: model.NewProcess(fmt.Sprintf("life %d", r.lives), r.Server, r.c),
+		run:     r, watches: map[string]*podWatch{}, queue: map[string]*item{},
+		left: map[string]time.Time{}, told: map[types.UID]told{},
+	}
+	l.Lag = r.lag
+	c := l.Client()
+	var err error
+	if l.nodes, err = nodeindex.New(l.Context, c, c); err != nil {
+		panic(err)
+	}
+	l.recorder = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Clock: r.c.Now})
+	l.wire(c)
+	return l
+}
+
+// up has the process look at everything once, as it does when its caches have
+// been filled.
+func (l *life) up() {
+	for _, o := range l.Cached("Interruption") {
+		l.heard(model.Change{Key: model.KeyOf(o), New: o})
+	}
+	for _, o := range l.Cached("Node") {
+		l.nodeChanged(model.Change{Key: model.KeyOf(o), New: o})
+	}
+}
+
+// item is an entry of a work queue: it is worked on by one at a time.
+type item struct {
+	due      time.Time // zero: not queued
+	turn     int       // tells a later due time from this one
+	running  bool
+	began    time.Time // when the last pass did
+	dirty    bool
+	failures int
+}
+
+// add queues a key, at the earlier of this moment and that which it is queued
+// for.
+func (l *life) add(key string, at time.Time) {
+	it := l.queue[key]
+	if it == nil {
+		it = &item{}
+		l.queue[key] = it
+	}
+	if now := l.run.c.Now(); at.Before(now) {
+		at = now
+	}
+	at = at.Add(l.run.tick())
+	if !it.due.IsZero() && !at.Before(it.due) {
+		return
+	}
+	it.due = at
+	it.turn++
+	turn := it.turn
+	l.run.c.At(at, "queue "+key, func() {
+		if l.Dead() || it.turn != turn {
+			return
+		}
+		it.due = time.Time{}
+		if it.running {
+			it.dirty = true
+			return
+		}
+		l.work(key, it)
+	})
+}
+
+// work runs one pass.
+func (l *life) work(key string, it *item) {
+	it.running, it.began = true, l.run.c.Now()
+	var (
+		result reconcile.Result
+		err    error
+		crash  string
+	)
+	l.run.c.Go(key, func() {
+		defer func() {
+			if p := recover(); p != nil {
+				crash = fmt.Sprintf("%s panics: %v\n%s", key, p, debug.Stack())
+			}
+		}()
+		result, err = l.pass(model.WithActor(l.Context, key), key)
+	}, func() {
+		it.running = false
+		if crash != "" {
+			l.run.fail("%s", crash)
+		}
+		if l.Dead() {
+			return
+		}
+		l.run.passed(key, result, err)
+		now := l.run.c.Now()
+		switch {
+		case err != nil:
+			it.failures++
+			l.add(key, now.Add(min(5*time.Millisecond<<min(it.failures-1, 20), 1000*time.Second)))
+		case result.RequeueAfter > 0:
+			it.failures = 0
+			l.add(key, now.Add(result.RequeueAfter))
+		default:
+			it.failures = 0
+		}
+		if it.dirty {
+			it.dirty = false
+			l.add(key, now)
+		}
+	})
+}
+
+func (l *life) pass(ctx context.Context, key string) (reconcile.Result, error) {
+	var kind, name string
+	if _, err := fmt.Sscan(key, &kind, &name); err != nil {
+		return reconcile.Result{}, err
+	}
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+	if kind == "orphan" {
+		return l.orphans.Reconcile(ctx, request)
+	}
+	return reconcile.AsReconciler(l.Client(), l.loop).Reconcile(ctx, request)
+}
+
+// podWatch is the watch of the pods of one node.
+type podWatch struct {
+	known chan struct{}
+	pods  map[types.UID]*corev1.Pod
+	next  time.Time // when the newest change that is under way arrives
+	ended bool
+}
+
+// Pods begins to watch a node's pods, or returns what the watch shows.
+func (l *life) Pods(_ context.Context, node string) ([]*corev1.Pod, bool, error) {
+	l.run.mu.Lock()
+	defer l.run.mu.Unlock()
+	w := l.watches[node]
+	if w == nil {
+		w = &podWatch{known: make(chan struct{})}
+		l.watches[node] = w
+		l.run.wanted = append(l.run.wanted, wantedWatch{l, node, w})
+	}
+	if w.pods == nil {
+		return nil, false, nil
+	}
+	var pods []*corev1.Pod
+	for _, pod := range w.pods {
+		pods = append(pods, pod)
+	}
+	return pods, true, nil
+}
+
+// Await waits for the list.
+func (l *life) Await(ctx context.Context, node string) {
+	l.run.mu.Lock()
+	w := l.watches[node]
+	l.run.mu.Unlock()
+	if w == nil {
+		return
+	}
+	select {
+	case <-w.known:
+	case <-ctx.Done():
+	}
+}
+
+// Forget ends the watch.
+func (l *life) Forget(node string) {
+	l.run.mu.Lock()
+	defer l.run.mu.Unlock()
+	if w := l.watches[node]; w != nil {
+		w.ended = true
+		delete(l.watches, node)
+	}
+}
+
+// wantedWatch is a watch that a pass has begun; the list comes a little later.
+type wantedWatch struct {
+	life *life
+	node string
+	w    *podWatch
+}
+
+// answerWatches has the lists come that were asked for.
+func (r *modelRun) answerWatches() {
+	r.mu.Lock()
+	wanted := r.wanted
+	r.wanted = nil
+	r.mu.Unlock()
+	for _, a := range sortedWatches(wanted) {
+		r.c.After(r.latency(), "list of "+a.node, func() {
+			if a.life.Dead() || a.w.ended {
+				return
+			}
+			pods := map[types.UID]*corev1.Pod{}
+			for _, p := range r.Cluster.Pods(model.On(a.node)) {
+				pods[p.UID] = p
+				a.life.leaves(p)
+			}
+			r.mu.Lock()
+			a.w.pods = pods
+			r.mu.Unlock()
+			close(a.w.known)
+			a.life.podsChanged(a.node)
+		})
+	}
+}
+
+// podChanged has the watches of a node hear of a change, a little later.
+func (l *life) podChanged(c model.Change) {
+	pod, _ := c.New.(*corev1.Pod)
+	gone := pod == nil
+	if gone {
+		pod, _ = c.Old.(*corev1.Pod)
+	}
+	w := l.watches[pod.Spec.NodeName]
+	if l.Dead() || w == nil || w.pods == nil {
+		return
+	}
+	at := l.run.c.Now().Add(l.run.lag("Pod"))
+	if at.Before(w.next) {
+		at = w.next
+	}
+	w.next = at
+	l.run.c.At(at, "pods of "+pod.Spec.NodeName, func() {
+		if l.Dead() || w.ended {
+			return
+		}
+		if gone {
+			delete(w.pods, pod.UID)
+		} else {
+			w.pods[pod.UID] = pod
+			l.leaves(pod)
+		}
+		l.podsChanged(pod.Spec.NodeName)
+	})
+}
+
+// told is when a process read in a record that a pod was asked to stop, and when
+// that was, as the record has it.
+type told struct{ at, asked time.Time }
+
+// leaving tells a pod's leaving from its leaving with another grace.
+func leaving(p *corev1.Pod) string {
+	return fmt.Sprint(p.UID, p.DeletionTimestamp.Unix(), *p.DeletionGracePeriodSeconds)
+}
+
+// leaves notes when the process's own watch has shown pods to be leaving.
+func (l *life) leaves(pods ...*corev1.Pod) {
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil {
+			continue
+		}
+		if _, known := l.left[leaving(p)]; !known {
+			l.left[leaving(p)] = l.run.c.Now()
+		}
+	}
+}
+
+// Terminate is the cloud's answer.
+func (l *life) Terminate(ctx context.Context, instance string) error {
+	return l.Call(ctx, "terminate", model.Key{Kind: "Instance", Name: instance}, func() error {
+		l.run.books.terminated(instance)
+		return nil
+	})
+}
+
+// recorderOfEvents counts the Events that a process sends.
+type recorderOfEvents struct{ run *modelRun }
+
+var _ events.EventRecorder = recorderOfEvents{}
+
+// Eventf counts one.
+func (e recorderOfEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {
+	e.run.mu.Lock()
+	defer e.run.mu.Unlock()
+	e.run.events++
+}
+
+// heard has the loops hear of a record, as their predicates have it.
+func (l *life) heard(c model.Change) {
+	was, _ := c.Old.(*v1alpha1.Interruption)
+	is, _ := c.New.(*v1alpha1.Interruption)
+	switch {
+	case is == nil:
+		l.add("orphan "+was.Spec.NodeName, l.run.c.Now())
+	case notice.Finished(is) && (was == nil || !notice.Finished(was)):
+		l.add("orphan "+is.Spec.NodeName, l.run.c.Now())
+	}
+	if is != nil {
+		for _, left := range is.Status.PodsLeft {
+			if _, known := l.told[left.UID]; left.AskedTime != nil && !known {
+				l.told[left.UID] = told{l.run.c.Now(), left.AskedTime.Time}
+			}
+		}
+	}
+	l.recordChanged(c)
+}
+
+func (l *life) nodeChanged(c model.Change) {
+	if isMarked(c.New) && !isMarked(c.Old) {
+		l.add("orphan "+c.Key.Name, l.run.c.Now())
+	}
+	l.nodeIsOther(c)
+}
+
+func isMarked(o client.Object) bool {
+	if o == nil {
+		return false
+	}
+	_, marked := o.GetAnnotations()[v1alpha1.AnnotationBefore]
+	return marked
+}

@@ -1,0 +1,320 @@
+package interruption
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
+)
+
+// stage draws the cluster: two nodes that nothing happens to, and some that are
+// doomed, with workloads and budgets on them.
+func (r *modelRun) stage() {
+	for i := range 2 + 1 + r.c.Rand.IntN(3) {
+		r.AddNode(r.modelNode(fmt.Sprintf("n%d", i), fmt.Sprintf("i-%d", i)))
+	}
+	nodes := r.nodeNames()
+	for i := range 1 + r.c.Rand.IntN(4) {
+		a := r.drawApp(fmt.Sprintf("app%d", i))
+		on := slices.Clone(nodes[1:])
+		r.c.Rand.Shuffle(len(on), func(i, j int) { on[i], on[j] = on[j], on[i] })
+		r.Run(a, on[:1+r.c.Rand.IntN(len(on))])
+		if a.Kind == "ReplicaSet" || a.Kind == "StatefulSet" {
+			for j := range pick(r, 0, 1, 1, 1, 2) {
+				r.Protect(fmt.Sprintf("pdb%d-%d", i, j), a, pick(r, 0, 1, 1, 2))
+			}
+		}
+	}
+	for i := range pick(r, 0, 0, 1, 2) {
+		if _, err := r.Create(r.drawPolicy(fmt.Sprintf("policy%d", i))); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func pick[T any](r *modelRun, of ...T) T { return of[r.c.Rand.IntN(len(of))] }
+
+func (r *modelRun) nodeNames() []string {
+	var names []string
+	for _, n := range r.books.nodes() {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+func (r *modelRun) modelNode(name, id string) *corev1.Node {
+	n := node(name, id)
+	n.Labels["pool"] = pick(r, "a", "b")
+	if r.c.Chance(.3) {
+		n.Labels["karpenter.sh/nodepool"] = pick(r, "x", "y")
+	}
+	if r.c.Chance(.2) {
+		n.Annotations = map[string]string{"who": "else"}
+	}
+	if r.c.Chance(.2) {
+		n.Labels[v1alpha1.LabelExcludeBalancers] = ""
+	}
+	if r.c.Chance(.2) && name != "n0" {
+		n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	n.Status.NodeInfo.BootID = "first"
+	return n
+}
+
+func (r *modelRun) drawApp(name string) *model.App {
+	a := &model.App{
+		Kind:      pick(r, "ReplicaSet", "ReplicaSet", "ReplicaSet", "StatefulSet", "StatefulSet", "DaemonSet", "Job", ""),
+		Namespace: pick(r, "default", "other"), Name: name, Replicas: 1 + r.c.Rand.IntN(4),
+		Grace: pick[int64](r, 1, 5, 30, 30, 60, 100, 150, 600), StopsIn: pick(r, 0, .2, 1, 1.5),
+		StartsIn: pick(r, time.Second, 5*time.Second, 20*time.Second), Critical: r.c.Chance(.1),
+	}
+	switch r.c.Rand.IntN(8) {
+	case 0:
+		a.Annotations = map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
+	case 1:
+		a.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": pick(r, "40s", "10m", "true", "soon")}
+	case 2:
+		a.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+	}
+	return a
+}
+
+func (r *modelRun) drawPolicy(name string) *v1alpha1.InterruptionPolicy {
+	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	p.Spec.Priority = int32(r.c.Rand.IntN(2))
+	switch r.c.Rand.IntN(4) {
+	case 0:
+		p.Spec.Nodes.MatchLabels = map[string]string{"pool": pick(r, "a", "b")}
+	case 1:
+		p.Spec.Nodes.NodePools = []string{pick(r, "x", "y")}
+	}
+	for range 1 + r.c.Rand.IntN(3) {
+		p.Spec.Rules = append(p.Spec.Rules, r.drawRule())
+	}
+	return p
+}
+
+func (r *modelRun) drawRule() v1alpha1.Rule {
+	rule := v1alpha1.Rule{
+		Kinds: []string{pick(r, "*", notice.KindSpotInterruption, notice.KindScheduledChange, notice.KindScheduledChange,
+			notice.KindRebalanceRecommendation, notice.KindInstanceStateChange, notice.KindInstanceStatus)},
+		Action: pick(r, v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon, v1alpha1.ActionDrain, v1alpha1.ActionDrain, v1alpha1.ActionDrain),
+	}
+	if rule.Action == v1alpha1.ActionDrain || rule.Action == v1alpha1.ActionCordon {
+		if r.c.Chance(.3) {
+			rule.Window = &v1alpha1.Window{Schedule: pick(r, "0 * * * *", "*/10 * * * *", "0 2 * * *"), Duration: metav1.Duration{Duration: 10 * time.Minute}}
+		}
+		rule.DoNotDisrupt = pick(r, "", v1alpha1.DoNotDisruptRespect, v1alpha1.DoNotDisruptUntilLastCall, v1alpha1.DoNotDisruptIgnore)
+	}
+	return rule
+}
+
+// script draws what happens to the nodes.
+func (r *modelRun) script() {
+	names := r.nodeNames()
+	for i, name := range names[2:] {
+		s := &story{modelRun: r, node: name, instance: fmt.Sprintf("i-%d", i+2), at: r.c.Now().Add(r.c.Between(0, 40*time.Second))}
+		if r.c.Chance(.4) { // all at once
+			s.at = r.c.Now().Add(10 * time.Second)
+		}
+		s.draw()
+	}
+	r.meddle(names)
+}
+
+// meddle is what people and others do meanwhile.
+func (r *modelRun) meddle(names []string) {
+	for range r.c.Rand.IntN(4) {
+		name, at := pick(r, names...), r.c.Now().Add(r.c.Between(0, 5*time.Minute))
+		switch r.c.Rand.IntN(5) {
+		case 0:
+			r.c.At(at, "somebody labels", func() { r.books.change(name, func(n *corev1.Node) { n.Labels["touched"] = "yes" }) })
+		case 1:
+			r.c.At(at, "somebody taints", func() {
+				r.books.change(name, func(n *corev1.Node) {
+					n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "pressure", Effect: corev1.TaintEffectPreferNoSchedule})
+				})
+			})
+		case 2:
+			r.c.At(at, "somebody uncordons", func() {
+				if n := r.Node(name); n != nil && n.Spec.Unschedulable {
+					n = n.DeepCopy()
+					n.Spec.Unschedulable = false
+					r.note("somebody uncordons %s", name)
+					r.books.inst(instanceOf(n)).uncordoned = true
+					r.Put(n)
+				}
+			})
+		case 3:
+			r.c.At(at, "somebody deletes", func() { r.books.callOff(name) })
+		case 4:
+			r.c.At(at, "somebody changes a policy", r.changePolicy)
+		}
+	}
+}
+
+func (r *modelRun) changePolicy() {
+	key := model.Key{Kind: "InterruptionPolicy", Name: "policy0"}
+	r.books.policyChanged = r.c.Now()
+	if r.Get(key) == nil {
+		if _, err := r.Create(r.drawPolicy("policy0")); err != nil {
+			panic(err)
+		}
+	} else if r.c.Chance(.5) {
+		r.Remove(key)
+	} else {
+		r.Put(r.drawPolicy("policy0"))
+	}
+	r.note("somebody changed policy0")
+}
+
+// story is what happens to one instance.
+type story struct {
+	*modelRun
+	node, instance string
+	at             time.Time
+	serial         int
+}
+
+func (s *story) draw() {
+	switch s.c.Rand.IntN(8) {
+	case 0, 1, 2:
+		s.spot()
+	case 3:
+		s.rebalance()
+	case 4:
+		s.planned()
+	case 5:
+		s.planned()
+		s.at = s.at.Add(s.c.Between(0, 10*time.Minute))
+		s.spot()
+	case 6:
+		s.state(notice.StateStopping, s.at)
+		s.off(s.at.Add(s.c.Between(5*time.Second, time.Minute)))
+	default:
+		s.send(s.notice(notice.KindInstanceStatus, s.at), s.at.Add(time.Second))
+		s.until(s.at.Add(2 * time.Hour))
+	}
+	if s.c.Chance(.2) {
+		s.rebalance()
+	}
+}
+
+func (s *story) notice(kind string, at time.Time) notice.Notice {
+	s.serial++
+	at = at.Truncate(time.Second)
+	return notice.Notice{InstanceID: s.instance, Notice: v1alpha1.Notice{
+		ID: fmt.Sprintf("%s-%s-%d", kind, s.instance, s.serial), Kind: kind, Source: "sqs", Time: metav1.NewTime(at),
+	}}
+}
+
+// send delivers a notice, sometimes twice.
+func (s *story) send(n notice.Notice, at time.Time) {
+	s.note("at %.1f: %s, deadline %v", at.Sub(modelEpoch).Seconds(), n.ID, n.Deadline)
+	s.deliver(at, s.instance, n, 1)
+	if s.c.Chance(.2) {
+		s.deliver(at.Add(s.c.Between(0, 20*time.Second)), s.instance, n, 15)
+	}
+	if n.Deadline != nil {
+		s.until(n.Deadline.Time.Time)
+	}
+}
+
+// until keeps the run going until well after a moment.
+func (s *story) until(at time.Time) {
+	if end := at.Add(150 * time.Minute); end.After(s.horizon) {
+		s.horizon = end
+	}
+	if end := at.Add(20 * time.Minute); end.After(s.books.busyUntil) {
+		s.books.busyUntil = end
+	}
+}
+
+func (s *story) spot() {
+	n := s.notice(notice.KindSpotInterruption, s.at)
+	deadline := n.Time.Add(2 * time.Minute)
+	n.Deadline, n.InstanceAction = notice.At(deadline, v1alpha1.DeadlineHard), pick(s.modelRun, "terminate", "stop")
+	late := pick(s.modelRun, time.Second, 3*time.Second, 20*time.Second, 100*time.Second, 125*time.Second)
+	s.send(n, s.at.Add(late))
+	if s.c.Chance(.85) {
+		s.off(deadline.Add(s.c.Between(0, 3*time.Second)))
+	}
+}
+
+func (s *story) rebalance() {
+	n := s.notice(notice.KindRebalanceRecommendation, s.at)
+	s.send(n, s.at.Add(s.c.Between(0, 5*time.Second)))
+	s.until(s.at.Add(2 * time.Hour))
+}
+
+func (s *story) planned() {
+	n := s.notice(notice.KindScheduledChange, s.at)
+	due := s.at.Add(pick(s.modelRun, 5*time.Minute, 20*time.Minute, 90*time.Minute, 5*time.Hour)).Truncate(time.Second)
+	n.Subject, n.InstanceAction = "arn:"+s.instance, pick(s.modelRun, "stop", "stop", "reboot", "maintain", "")
+	n.Deadline = notice.At(due, v1alpha1.DeadlineSoft)
+	s.send(n, s.at.Add(time.Second))
+	for range pick(s.modelRun, 0, 0, 1, 2) {
+		again := s.notice(notice.KindScheduledChange, s.at.Add(s.c.Between(10*time.Second, due.Sub(s.at))))
+		again.Subject, again.InstanceAction = n.Subject, n.InstanceAction
+		due = due.Add(pick(s.modelRun, -2*time.Minute, 10*time.Minute, 2*time.Hour))
+		again.Deadline = notice.At(due, v1alpha1.DeadlineSoft)
+		again.Withdrawn = s.c.Chance(.5)
+		s.send(again, again.Time.Add(time.Second))
+		if again.Withdrawn {
+			return
+		}
+		n = again
+	}
+	switch n.InstanceAction {
+	case notice.ActionReboot:
+		s.c.At(due, "reboot", func() { s.books.powerOff(s.node, s.instance) })
+		s.c.At(due.Add(90*time.Second), "reboot", func() { s.PowerOn(s.node, "second") })
+	case notice.ActionStop:
+		if s.c.Chance(.7) {
+			s.off(due)
+		}
+	}
+}
+
+func (s *story) state(state string, at time.Time) {
+	n := s.notice(notice.KindInstanceStateChange, at)
+	n.InstanceState, n.Deadline = state, notice.At(n.Time.Time, v1alpha1.DeadlineHard)
+	s.send(n, at.Add(s.c.Between(time.Second, 5*time.Second)))
+}
+
+// off is the end of the instance, and mostly of its node. Another instance may
+// get its name.
+func (s *story) off(at time.Time) {
+	s.c.At(at, "power", func() { s.books.powerOff(s.node, s.instance) })
+	if s.c.Chance(.6) {
+		s.state(pick(s.modelRun, notice.StateTerminated, notice.StateTerminated, notice.StateStopped), at.Add(s.c.Between(0, 20*time.Second)))
+	}
+	s.until(at)
+	if s.c.Chance(.2) {
+		return
+	}
+	gone := at.Add(s.c.Between(45*time.Second, 5*time.Minute))
+	s.c.At(gone, "node", func() {
+		if n := s.Node(s.node); n != nil && instanceOf(n) == s.instance {
+			s.note("node %s is gone", s.node)
+			s.RemoveNode(s.node)
+		}
+	})
+	if s.c.Chance(.25) {
+		s.c.At(gone.Add(s.c.Between(2*time.Second, time.Minute)), "namesake", func() {
+			if s.Node(s.node) != nil {
+				return
+			}
+			s.note("another instance is node %s", s.node)
+			s.AddNode(s.modelNode(s.node, s.instance+"b"))
+			a := s.drawApp("late-" + s.node)
+			s.Run(a, []string{s.node})
+		})
+	}
+}

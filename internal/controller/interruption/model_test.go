@@ -1,0 +1,150 @@
+package interruption
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// modelRuns is how many runs are made where nothing else is said.
+	modelRuns = 2000
+	// modelShards run side by side.
+	modelShards = 4
+)
+
+// TestModel lets the loop look after random clusters to which random things
+// happen, while its process dies, its requests fail and its caches lag, and
+// holds all that it does against what must always hold.
+//
+// LIFEBOAT_MODEL_SEED plays one run again, and LIFEBOAT_MODEL_TIME, such as 4h,
+// goes on with new seeds for that long.
+func TestModel(t *testing.T) {
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := os.Getenv("LIFEBOAT_MODEL_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := modelRunOf(t, seed, metrics)
+		t.Logf("run %d:\n%s", seed, strings.Join(r.log, "\n"))
+		tellWrong(t, r)
+		return
+	}
+	next, until := atomic.Uint64{}, time.Time{}
+	if text := os.Getenv("LIFEBOAT_MODEL_TIME"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until = time.Now().Add(d)
+		next.Store(uint64(time.Now().UnixNano()) % 1_000_000_000)
+	}
+	first := next.Load()
+	tally := make([]tally, modelShards)
+	t.Run("runs", func(t *testing.T) {
+		for shard := range modelShards {
+			t.Run(fmt.Sprint(shard), func(t *testing.T) {
+				t.Parallel()
+				for failures := 0; failures < maxFailures(); {
+					seed := next.Add(1)
+					if until.IsZero() && seed > first+modelRuns || !until.IsZero() && time.Now().After(until) {
+						return
+					}
+					r := modelRunOf(t, seed, metrics)
+					tally[shard].add(r)
+					if len(r.wrong) > 0 {
+						failures++
+						tellWrong(t, r)
+					}
+				}
+			})
+		}
+	})
+	sum(t, tally)
+}
+
+func modelRunOf(t *testing.T, seed uint64, metrics *Metrics) (r *modelRun) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Fatalf("run %d: %v", seed, p)
+		}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		r = newModelRun(seed, metrics)
+		r.play()
+	})
+	return r
+}
+
+func tellWrong(t *testing.T, r *modelRun) {
+	t.Helper()
+	for _, wrong := range r.wrong {
+		t.Errorf("run %d: %s\nplay it again: LIFEBOAT_MODEL_SEED=%d go test ./internal/controller/interruption -run 'TestModel$' -v", r.seed, wrong, r.seed)
+	}
+}
+
+// tally is what happened in all runs of a shard.
+type tally struct {
+	runs, crashes, overrides, writes, marks, putBacks, passes, finished, events, terminations, repeats int
+}
+
+func (s *tally) add(r *modelRun) {
+	b := r.books
+	s.runs++
+	s.crashes += b.crashes
+	s.overrides += b.overrides
+	s.writes += b.writes
+	s.marks += b.marks
+	s.putBacks += b.putBacks
+	s.passes += b.passes
+	s.finished += b.finished
+	s.events += r.events
+	s.terminations += b.terminations
+	s.repeats += b.repeats
+}
+
+// sum fails the test where too little happened for it to mean anything.
+func sum(t *testing.T, shards []tally) {
+	t.Helper()
+	var all tally
+	for _, s := range shards {
+		all.runs += s.runs
+		all.crashes += s.crashes
+		all.overrides += s.overrides
+		all.writes += s.writes
+		all.marks += s.marks
+		all.putBacks += s.putBacks
+		all.passes += s.passes
+		all.finished += s.finished
+		all.events += s.events
+		all.terminations += s.terminations
+		all.repeats += s.repeats
+	}
+	t.Logf("%+v", all)
+	if t.Failed() {
+		return
+	}
+	if all.crashes < all.runs/10 || all.overrides < all.runs/50 || all.marks < all.runs/2 || all.putBacks < all.runs/10 || all.finished < all.runs/2 {
+		t.Errorf("too little happened: %+v", all)
+	}
+}
+
+// maxFailures is how many runs of a shard may fail before it gives up.
+func maxFailures() int {
+	if n, err := strconv.Atoi(os.Getenv("LIFEBOAT_MODEL_FAILURES")); err == nil {
+		return n
+	}
+	return 3
+}

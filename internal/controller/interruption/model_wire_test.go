@@ -1,0 +1,84 @@
+package interruption
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
+)
+
+const (
+	modelMargin = 10 * time.Second
+	modelTTL    = time.Hour
+)
+
+// wire makes the loop and has it hear of what Register has it hear of.
+func (l *life) wire(c *model.Client) {
+	l.loop = New(Options{
+		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Cloud: l, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
+		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL,
+	})
+	if err := c.IndexField(l.Context, nil, byNode, nodesOf); err != nil {
+		panic(err)
+	}
+	l.orphans = orphan.New(orphan.Options{Client: c, Pods: l.Live(), Forget: l.Forget})
+	l.Cache("Interruption", l.heard)
+	l.Cache("Node", l.nodeChanged)
+	l.Cache("PodDisruptionBudget", func(c model.Change) {
+		if passes(budgetPredicate, c) {
+			l.enqueue(l.loop.ofBudget(l.Context, either(c)))
+		}
+	})
+	l.Cache("InterruptionPolicy", func(c model.Change) {
+		if passes(generationPredicate, c) {
+			l.enqueue(l.loop.all(l.Context, either(c)))
+		}
+	})
+}
+
+func (l *life) recordChanged(c model.Change) {
+	if passes(l.loop.muster.hears(), c) {
+		l.add("record "+c.Key.Name, l.run.c.Now())
+	}
+	if passes(berthPredicate, c) {
+		l.enqueue(l.loop.queued(l.Context, either(c)))
+	}
+}
+
+func (l *life) nodeIsOther(c model.Change) {
+	if passes(nodePredicate, c) {
+		l.enqueue(l.loop.ofNode(l.Context, either(c)))
+	}
+}
+
+func (l *life) podsChanged(node string) { l.enqueue(l.loop.ofNodeName(l.Context, node)) }
+
+func (l *life) enqueue(found requests) {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		l.add("record "+name, l.run.c.Now())
+	}
+}
+
+// passes asks a predicate as an informer would.
+func passes(p predicate.Predicate, c model.Change) bool {
+	switch {
+	case c.Old == nil:
+		return p.Create(event.CreateEvent{Object: c.New})
+	case c.New == nil:
+		return p.Delete(event.DeleteEvent{Object: c.Old})
+	}
+	return p.Update(event.UpdateEvent{ObjectOld: c.Old, ObjectNew: c.New})
+}
+
+func either(c model.Change) client.Object {
+	if c.New != nil {
+		return c.New
+	}
+	return c.Old
+}
