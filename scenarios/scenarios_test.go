@@ -1,6 +1,8 @@
 package scenarios_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/scenario"
@@ -28,9 +30,27 @@ func TestEveryScenarioIsWellFormed(t *testing.T) {
 	}
 }
 
+func TestTheTourShowsEveryScenario(t *testing.T) {
+	tour, err := os.ReadFile("../docs/tour.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := scenarios.Names()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !strings.Contains(string(tour), "\n| `"+name+"` | ") {
+			t.Errorf("docs/tour.md does not show %s", name)
+		}
+	}
+}
+
 func TestReadNamesWhatThereIs(t *testing.T) {
 	_, err := scenarios.Read("maiden-voyage")
-	want := `there is no scenario "maiden-voyage": there are first-voyage, held-pods, killed, misspelt-rule-alone, misspelt-rule, policy-ignore, rebalance`
+	want := `there is no scenario "maiden-voyage": there are budget, chain, database-approval, do-not-disrupt, ` +
+		`first-voyage, held-pods, hold, hook-hangs, hook-job, killed, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, node-lives, ` +
+		`overtaken, policy-ignore, rebalance-by-pool, rebalance, surge, terminated`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read() = %v, want %s", err, want)
 	}

@@ -35,7 +35,7 @@ func (w *observed) approvalLine(s *session, d policy.Decision) string {
 		return fmt.Sprintf("awaited: `%s approve %s`", s.name, w.name())
 	case d.AwaitsApproval:
 		return fmt.Sprintf("awaited: `%s approve %s`; unanswered it goes ahead %s", s.name, w.name(), terminal.Relative(d.ProceedsAt, w.now))
-	case say != nil && say.About == d.About && say.Time.After(w.policy.Since):
+	case say != nil && d.Approved:
 		return "given by " + said(say, w.now)
 	}
 	return ""

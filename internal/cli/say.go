@@ -217,7 +217,7 @@ func (it sentence) checkApproval(s *session, w *observed, d policy.Decision) err
 	if waits || it.inAdvance || w.failedHook(d) != nil {
 		return nil
 	}
-	if say := w.policy.Approval; say != nil && say.About == d.About && say.Time.After(w.policy.Since) {
+	if say := w.policy.Approval; say != nil && d.Approved {
 		return fmt.Errorf("%s is approved already, by %s", w.name(), said(say, w.now))
 	}
 	return fmt.Errorf("nothing about %s waits for approval (%s); to record one all the same, which counts once something about %s does, add --in-advance; `%s explain %s` tells more",

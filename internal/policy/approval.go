@@ -3,9 +3,11 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // consent is whether a person has agreed, where one has to.
@@ -23,6 +25,31 @@ func about(n v1alpha1.Notice) string {
 	return n.Kind + " " + n.Subject
 }
 
+// approved reports whether a person has agreed to what the notice that rules is
+// about. AWS tells of one change in more than one way, by Health and by EC2's own
+// events, each with an id of its own: who has agreed to the one has agreed to the
+// other.
+func approved(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) bool {
+	say := f.Approval
+	if say == nil || (!f.Since.IsZero() && !say.Time.After(f.Since)) {
+		return false
+	}
+	return say.About == about(ruling) || slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool {
+		return say.About == about(n) && !n.Withdrawn && sameChange(n, ruling)
+	})
+}
+
+// sameChange reports whether two notices tell of the same change: of the same
+// kind, with the same effect, and at times that are near each other, since the
+// two are not updated at once.
+func sameChange(a, b v1alpha1.Notice) bool {
+	reboot := func(n v1alpha1.Notice) bool { return n.InstanceAction == notice.ActionReboot }
+	if a.Kind != b.Kind || reboot(a) != reboot(b) || a.Deadline == nil || b.Deadline == nil {
+		return false
+	}
+	return a.Deadline.Time.Sub(b.Deadline.Time.Time).Abs() <= lead
+}
+
 // consent says whether a person's go-ahead is awaited. Whatever the deadline it
 // is, unless the rule says that silence is consent. An instance that no longer
 // runs is cleaned up without: there is nothing left on it to protect.
@@ -30,8 +57,8 @@ func (c choice) consent(f Facts, d Decision) consent {
 	if c.approval != v1alpha1.ApprovalRequired {
 		return consent{}
 	}
-	if say := f.Approval; say != nil && say.About == d.About && (f.Since.IsZero() || say.Time.After(f.Since)) {
-		return consent{because: say.By + " has approved it"}
+	if d.Approved {
+		return consent{because: f.Approval.By + " has approved it"}
 	}
 	if d.InstanceGone {
 		return consent{because: "it needs no approval any more, since the instance is gone"}

@@ -137,3 +137,39 @@ func TestALateApprovalBeginsInTheNextOpening(t *testing.T) {
 		t.Errorf("approved after the window: awaits %t, not before %s", d.AwaitsApproval, d.NotBefore)
 	}
 }
+
+// AWS Health and EC2's own scheduled events tell of the same change, each with an
+// id of its own.
+func TestWhoApprovesOneNoticeOfAChangeApprovesTheOther(t *testing.T) {
+	due := noon.Add(12 * 24 * time.Hour)
+	health := scheduled(notice.ActionStop, due)
+	health.ID, health.Subject = "health", "arn:aws:health:event"
+	poll := func(what string, at time.Time) v1alpha1.Notice {
+		n := scheduled(what, at)
+		n.ID, n.Subject, n.Source, n.Time = "ec2", "instance-event-1", notice.SourceEC2, metav1.NewTime(noon.Add(time.Minute))
+		return n
+	}
+	withdrawn := health
+	withdrawn.Withdrawn = true
+	for name, tc := range map[string]struct {
+		first, second v1alpha1.Notice
+		awaits        bool
+	}{
+		"the same change":                    {health, poll(notice.ActionStop, due), false},
+		"a little earlier":                   {health, poll(notice.ActionStop, due.Add(-time.Hour)), false},
+		"another day":                        {health, poll(notice.ActionStop, due.Add(-24*time.Hour)), true},
+		"a reboot":                           {health, poll(notice.ActionReboot, due), true},
+		"what was approved was called off":   {withdrawn, poll(notice.ActionStop, due), true},
+		"what was approved is all there was": {health, health, false},
+	} {
+		d, ok := policy.Decide(policy.Facts{
+			Now: noon, Notices: []v1alpha1.Notice{tc.first, tc.second}, Node: node(nil), Approval: say("ScheduledChange arn:aws:health:event", noon),
+			Policies: []v1alpha1.InterruptionPolicy{{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: v1alpha1.InterruptionPolicySpec{
+				Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Approval: v1alpha1.ApprovalRequired}},
+			}}},
+		})
+		if !ok || d.AwaitsApproval != tc.awaits || d.Approved == tc.awaits {
+			t.Errorf("%s: awaits %t, approved %t; notice %s rules", name, d.AwaitsApproval, d.Approved, d.Notice.ID)
+		}
+	}
+}

@@ -63,6 +63,8 @@ type Decision struct {
 	Until time.Time
 	// About is what an approval has to be about to count: Say.About.
 	About string
+	// Approved says that a person has agreed to it, wanted or not.
+	Approved bool
 	// AwaitsApproval says that a person has to agree first, and has not.
 	AwaitsApproval bool
 	// ProceedsAt is, while approval is awaited, when it goes ahead unanswered;
@@ -118,6 +120,7 @@ func Decide(f Facts) (Decision, bool) {
 	d.Deadline = harden(ruling, deadline, starts, f.Now)
 	d.Until = riskOver(d)
 
+	d.Approved = approved(f, ruling, notices)
 	agreed := chosen.consent(f, d)
 	d.AwaitsApproval, d.ProceedsAt = agreed.awaited, agreed.proceedsAt
 	d.Message = chosen.message(agreed, starts)

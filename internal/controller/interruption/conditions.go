@@ -79,7 +79,7 @@ func (r *report) said(f *facts, d policy.Decision) {
 	switch {
 	case d.AwaitsApproval:
 		r.condition(v1alpha1.ConditionApproved, false, v1alpha1.ReasonAwaitingApproval, "nobody has approved it yet")
-	case say != nil && say.About == d.About && say.Time.After(record.Since(&f.was)):
+	case say != nil && d.Approved:
 		if r.condition(v1alpha1.ConditionApproved, true, v1alpha1.ReasonApproved, "approved by "+spoken(say)) {
 			r.happen(v1alpha1.ReasonApproved, "approved by "+spoken(say))
 		}

@@ -5,10 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"time"
 )
 
 // Condition is something that a script demands of the world.
@@ -41,22 +38,62 @@ type count struct {
 	N       int
 }
 
-type counts []count
+// counts bounds the numbers of judged pods by verdict, of all of them or of
+// those whose names match. With a pattern, the number of Ready pods can be bounded
+// too, wherever they are: that is how many serve.
+type counts struct {
+	Glob   string // "": all
+	Bounds []count
+}
+
+// podReadyNow counts pods that are Ready, and neither stopping nor dark.
+const podReadyNow Verdict = "ready"
 
 func (c counts) Holds(w *World) (bool, string) {
 	var wrong []string
-	for _, one := range c {
-		if n := w.count(one.Verdict); !compare(n, one.Op, one.N) {
+	var judged []*podTrack
+	for _, p := range w.judged() {
+		if c.matches(p) {
+			judged = append(judged, p)
+		}
+	}
+	for _, one := range c.Bounds {
+		n := countOf(judged, one.Verdict)
+		if one.Verdict == podReadyNow {
+			n = w.serving(c.matches)
+		}
+		if !compare(n, one.Op, one.N) {
 			wrong = append(wrong, fmt.Sprintf("%s=%d", one.Verdict, n))
 		}
 	}
-	return len(wrong) == 0, strings.Join(wrong, " ") + pods(w.judged())
+	return len(wrong) == 0, strings.Join(wrong, " ") + pods(judged)
 }
 
-func (w *World) count(v Verdict) int {
+func (c counts) matches(p *podTrack) bool { return c.Glob == "" || matches(c.Glob, p.name) }
+
+// matches compares a name with a pattern that was checked when it was read.
+func matches(glob, name string) bool {
+	ok, _ := path.Match(glob, name)
+	return ok
+}
+
+func countOf(all []*podTrack, v Verdict) int {
 	n := 0
-	for _, p := range w.judged() {
+	for _, p := range all {
 		if p.is(v) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *World) count(v Verdict) int { return countOf(w.judged(), v) }
+
+// serving counts the pods of the cluster that are Ready.
+func (w *World) serving(which func(*podTrack) bool) int {
+	n := 0
+	for _, p := range w.pods {
+		if p.ready && p.dark.IsZero() && which(p) {
 			n++
 		}
 	}
@@ -122,131 +159,77 @@ type podIs struct {
 }
 
 func (c podIs) Holds(w *World) (bool, string) {
-	var matching []*podTrack
+	limit, ok := c.limit(w)
+	if !ok {
+		return false, fmt.Sprintf("%s has not come", c.When)
+	}
+	return w.all(c.Glob, func(p *podTrack) (bool, string) {
+		switch {
+		case !p.is(c.Verdict):
+			return false, p.describe()
+		case c.Relation == "before" && !p.asked.Before(limit), c.Relation == "after" && !p.asked.After(limit):
+			return false, fmt.Sprintf("it was asked %s after the notice, and %s was %s after it",
+				seconds(p.asked.Sub(w.notice)), c.When, seconds(limit.Sub(w.notice)))
+		}
+		return true, ""
+	})
+}
+
+func (c podIs) limit(w *World) (time.Time, bool) {
+	if c.Relation == "" {
+		return time.Time{}, true
+	}
+	return w.when(c.When)
+}
+
+// all reports whether what is demanded holds for every judged pod whose name
+// matches, and that there is one.
+func (w *World) all(glob string, holds func(*podTrack) (bool, string)) (bool, string) {
+	found := false
 	for _, p := range w.judged() {
-		if ok, _ := path.Match(c.Glob, p.name); ok { // the pattern was checked when it was read
-			matching = append(matching, p)
+		if !matches(glob, p.name) {
+			continue
+		}
+		found = true
+		if ok, why := holds(p); !ok {
+			return false, p.name + ": " + why
 		}
 	}
-	if len(matching) == 0 {
-		return false, "no pod of the interrupted nodes is called " + c.Glob
-	}
-	for _, p := range matching {
-		if !p.is(c.Verdict) {
-			return false, p.name + ": " + p.describe()
-		}
-		limit := c.When.time(w.notice, w.deadline)
-		if c.Relation == "before" && !p.asked.Before(limit) || c.Relation == "after" && !p.asked.After(limit) {
-			return false, fmt.Sprintf("%s was asked %s after the notice", p.name, seconds(p.asked.Sub(w.notice)))
-		}
+	if !found {
+		return false, "no pod of the interrupted nodes is called " + glob
 	}
 	return true, ""
 }
 
-// nodeState is what a node may be.
-type nodeState string
-
-const (
-	nodeUp       nodeState = "ready"
-	nodeSilent   nodeState = "not-ready"
-	nodeCordoned nodeState = "cordoned"
-	nodeAtRisk   nodeState = "at-risk"
-	nodeOpen     nodeState = "open" // neither cordoned nor at risk
-	nodeEmpty    nodeState = "empty"
-	nodeDark     nodeState = "dark"
-	nodeGone     nodeState = "gone" // the Node was deleted
-)
-
-type nodeIs struct {
-	Node  string
-	State nodeState
-}
-
-func (c nodeIs) Holds(w *World) (bool, string) {
-	n := w.nodes[c.Node]
-	if n == nil {
-		return false, "it was not launched"
-	}
-	is := map[nodeState]bool{
-		nodeUp:       n.ready,
-		nodeSilent:   n.everReady && !n.ready,
-		nodeCordoned: n.cordoned,
-		nodeAtRisk:   n.atRisk,
-		nodeOpen:     n.everReady && !n.cordoned && !n.atRisk,
-		nodeEmpty:    n.everReady && w.left(n) == 0,
-		nodeDark:     !n.dark.IsZero(),
-		nodeGone:     !n.gone.IsZero(),
-	}
-	var so []string
-	for _, s := range []nodeState{nodeUp, nodeSilent, nodeCordoned, nodeAtRisk, nodeOpen, nodeEmpty, nodeDark, nodeGone} {
-		if is[s] {
-			so = append(so, string(s))
-		}
-	}
-	if len(so) == 0 {
-		so = []string{"not up yet"}
-	}
-	return is[c.State], fmt.Sprintf("it is %s, with %d pods to leave it", strings.Join(so, ", "), w.left(n))
-}
-
-// nodePods: so many pods are on a node that would have to leave it.
-type nodePods struct {
-	Node string
+// podGrace: every judged pod whose name matches was asked, and the shortest grace
+// that it was given, in seconds, is within bounds.
+type podGrace struct {
+	Glob string
 	Op   string
 	N    int
 }
 
-func (c nodePods) Holds(w *World) (bool, string) {
-	n := w.nodes[c.Node]
-	if n == nil {
-		return false, "it was not launched"
-	}
-	left := w.left(n)
-	return compare(left, c.Op, c.N), fmt.Sprintf("there are %d", left)
+func (c podGrace) Holds(w *World) (bool, string) {
+	return w.all(c.Glob, func(p *podTrack) (bool, string) {
+		if p.asked.IsZero() {
+			return false, "nobody has asked it to stop"
+		}
+		return compare(int(p.grace/time.Second), c.Op, c.N), "it was given " + seconds(p.grace)
+	})
 }
 
-// recordSays: Lifeboat's record about a node has these fields. It is the one
-// condition on what Lifeboat says, for stories in which nothing is to happen.
-type recordSays struct {
-	Node                  string
-	None                  bool
-	Phase, Action, Policy string
-	Kinds                 string // of the notices, sorted, with commas
-	Sources               string // likewise
-	Wiring                string // degraded: the queue did not bring what it should have
+// podOwned: every judged pod whose name matches has something that controls it,
+// or has nothing.
+type podOwned struct {
+	Glob  string
+	Owned bool
 }
 
-func (c recordSays) Holds(w *World) (bool, string) {
-	n := w.nodes[c.Node]
-	if n == nil || n.record == nil {
-		return c.None, "there is no record"
-	}
-	is := recordSays{Node: c.Node, Phase: string(n.record.Status.Phase),
-		Kinds:   sorted(n.record, func(n v1alpha1.Notice) string { return n.Kind }),
-		Sources: sorted(n.record, func(n v1alpha1.Notice) string { return n.Source }),
-	}
-	if meta.IsStatusConditionTrue(n.record.Status.Conditions, v1alpha1.ConditionWiringDegraded) {
-		is.Wiring = wiringDegraded
-	}
-	if d := n.record.Status.Decision; d != nil {
-		is.Action, is.Policy = string(d.Action), d.Policy
-	}
-	text := fmt.Sprintf("the record says phase=%s action=%s policy=%s kinds=%s sources=%s wiring=%s",
-		is.Phase, is.Action, is.Policy, is.Kinds, is.Sources, is.Wiring)
-	fits := func(want, got string) bool { return want == "" || want == got }
-	return !c.None && fits(c.Phase, is.Phase) && fits(c.Action, is.Action) && fits(c.Policy, is.Policy) && fits(c.Kinds, is.Kinds) &&
-		fits(c.Sources, is.Sources) && fits(c.Wiring, is.Wiring), text
-}
-
-// wiringDegraded is what a script says of a record with that condition.
-const wiringDegraded = "degraded"
-
-// sorted lists what the notices of a record have in a field.
-func sorted(record *v1alpha1.Interruption, field func(v1alpha1.Notice) string) string {
-	var all []string
-	for _, n := range record.Spec.Notices {
-		all = append(all, field(n))
-	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), ",")
+func (c podOwned) Holds(w *World) (bool, string) {
+	return w.all(c.Glob, func(p *podTrack) (bool, string) {
+		if p.owner == "" {
+			return !c.Owned, "nothing controls it"
+		}
+		return c.Owned, p.owner + " controls it"
+	})
 }

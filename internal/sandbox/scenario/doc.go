@@ -14,6 +14,45 @@
 //	until deadline+3s
 //	expect every pod whole
 //
+// What sets the stage and what happens on it:
+//
+//	node NAME… [type=] [zone=] [spot|on-demand] [labels=a=b,c=d] [taints=key=value:NoSchedule]
+//	apply FILE                  creates its objects; ${cron +20s} in it is when a window opens:
+//	                            at the first full minute at least so far ahead
+//	rules standard|none|from FILE
+//	lifeboat on [sources=] [status-interval=] [status-threshold=] | off | kill
+//	agents on|off
+//	interrupt NODE… kind=spot|rebalance|scheduled|status [via=ec2|fis|queue] [notice=] [code=]
+//	call-off NODE…              AWS cancels what it had planned
+//	approve|hold|release NODE by=NAME
+//
+// The clock counts from the notice of the latest interrupt. Moments are 30s,
+// deadline-10s (what the notice says is due), window+5s and, for what pods were
+// asked, job (when the latest Job completed). What is demanded, and when:
+//
+//	wait CONDITION [within 60s] what follows is built on it: else the story ends here
+//	expect CONDITION            now
+//	at 60s CONDITION            at that moment
+//	by 3s CONDITION             at that moment or before
+//	always CONDITION            from here to the end, whenever anything changes
+//	until 60s                   lets time pass
+//
+// The conditions:
+//
+//	pods ready                  all workloads that were applied are
+//	pods [web-*] lost=0 cut<=1  so many pods of the interrupted nodes came to that end
+//	pods web-* ready>=1         so many serve, on whatever node
+//	every|some|no pod whole     whole, cut, lost, kept, leaving or asked
+//	pod web-* asked after 60s   after or before; or one of those ends
+//	pod web-* grace<=110        the grace that it was given, in seconds
+//	pod web-* owned|unowned     whether a controller has it
+//	node a cordoned             ready, not-ready, cordoned, at-risk, open, empty, draining, dark,
+//	                            gone or as-before: byte for byte
+//	node a pods=4               so many have to leave it
+//	nodes draining<=1           so many are in such a state
+//	job flush-* complete        running, complete, failed or none
+//	record a phase=Ignored      and action=, policy=, kinds=, sources=, wiring=; or none
+//
 // [Parse] is strict: it names the line and says what to write. [Run] plays. What
 // happened is judged from the API server and the machines alone, by [World],
 // which is pure; what Lifeboat says about itself is shown, but proves nothing.

@@ -1,11 +1,14 @@
 package scenario_test
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -23,7 +26,7 @@ func TestMain(m *testing.M) {
 
 // TestScenarios plays every scenario on a real control plane with the real
 // lifeboatd. They mostly wait for their clocks, so they play side by side, but
-// come up one after the other.
+// come up one after the other, the longest first.
 func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NO SCENARIO WAS PLAYED: leave -short out to play them (about three minutes)")
@@ -32,28 +35,61 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lifeboatd := buildLifeboatd(t)
-	var up sync.Mutex
-	var playing sync.WaitGroup
+	var stories []*scenario.Scenario
 	for _, name := range names {
+		text, err := scenarios.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sc, err := scenario.Parse(name, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stories = append(stories, sc)
+	}
+	slices.SortStableFunc(stories, func(a, b *scenario.Scenario) int { return cmp.Compare(lasts(b), lasts(a)) })
+	lifeboatd := buildLifeboatd(t)
+	var playing sync.WaitGroup
+	turn := make(chan struct{}) // closed when it has come
+	close(turn)
+	for _, sc := range stories {
+		mine, next := turn, make(chan struct{})
+		turn = next
 		playing.Go(func() { // not t.Parallel, which -parallel bounds by the number of cores
-			t.Run(name, func(t *testing.T) { play(t, name, lifeboatd, &up) })
+			t.Run(sc.Name, func(t *testing.T) {
+				up := sync.OnceFunc(func() { close(next) })
+				defer up()
+				<-mine
+				play(t, sc, lifeboatd, up)
+			})
 		})
 	}
 	playing.Wait()
 }
 
-func play(t *testing.T, name, lifeboatd string, up *sync.Mutex) {
-	text, err := scenarios.Read(name)
-	if err != nil {
-		t.Fatal(err)
+// lasts is about how long a story goes on after its notice.
+func lasts(sc *scenario.Scenario) time.Duration {
+	var deadline, longest time.Duration
+	note := func(w scenario.When) {
+		from := map[scenario.Anchor]time.Duration{scenario.FromDeadline: deadline, scenario.FromWindow: time.Minute}[w.From]
+		longest = max(longest, from+w.Offset)
 	}
-	sc, err := scenario.Parse(name, text)
-	if err != nil {
-		t.Fatal(err)
+	for _, step := range sc.Steps {
+		switch do := step.Do.(type) {
+		case scenario.InterruptStatement:
+			deadline = do.Notice
+		case scenario.UntilStatement:
+			note(do.Until)
+		case scenario.CheckStatement:
+			note(do.When)
+		}
 	}
+	return longest
+}
+
+func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, up func()) {
 	sb, err := sandbox.New(sandbox.Options{
-		Name: name, Dir: filepath.Join(t.TempDir(), "sandbox"), Lifeboatd: lifeboatd,
+		Name: sc.Name, Dir: filepath.Join(t.TempDir(), "sandbox"), Lifeboatd: lifeboatd,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,9 +99,8 @@ func play(t *testing.T, name, lifeboatd string, up *sync.Mutex) {
 			t.Error(err)
 		}
 	})
-	up.Lock()
 	err = sb.Up(t.Context())
-	up.Unlock()
+	up()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ const (
 	MomentEmpty     MomentKind = "empty"     // no pod is left that had to leave
 	MomentDeadline  MomentKind = "deadline"  // what the notice said is due
 	MomentDark      MomentKind = "dark"      // a machine lost its power
+	MomentJob       MomentKind = "job"       // a Job was made, completed or failed
 	MomentNotReady  MomentKind = "not-ready" // Kubernetes noticed that a node is silent
 	MomentGone      MomentKind = "gone"      // a Node was deleted
 	MomentMet       MomentKind = "met"       // an expectation holds

@@ -89,6 +89,8 @@ type parser struct {
 	nodes    map[string]bool
 	clock    bool // an interruption has started it
 	deadline bool // and it has a deadline
+	window   bool // a file that was applied says when a window opens
+	planned  bool // an interrupt has planned something that can be called off
 }
 
 // verb is a kind of line.
@@ -99,17 +101,22 @@ type verb struct {
 
 func verbs() []verb {
 	return []verb{
-		{"node", "node NAME [type=m5.large] [zone=us-east-1a] [spot|on-demand] [labels=a=b,c=d] [taints=key=value:NoSchedule]", (*parser).node},
+		{"node", "node NAME… [type=m5.large] [zone=us-east-1a] [spot|on-demand] [labels=a=b,c=d] [taints=key=value:NoSchedule]", (*parser).node},
 		{"apply", "apply FILE", (*parser).apply},
 		{"rules", "rules standard | rules none | rules from FILE", (*parser).rules},
-		{"lifeboat", "lifeboat on [sources=sqs,ec2,autoscaling] | lifeboat off | lifeboat kill", (*parser).lifeboat},
+		{"lifeboat", "lifeboat on [sources=sqs,ec2,autoscaling] [status-interval=2s] [status-threshold=5s] | lifeboat off | lifeboat kill", (*parser).lifeboat},
 		{"agents", "agents on | agents off", (*parser).agents},
-		{"interrupt", "interrupt NODE… [kind=spot|rebalance] [via=ec2|fis|queue] [notice=2m]", (*parser).interrupt},
+		{"interrupt", "interrupt NODE… [kind=spot|rebalance|scheduled|status] [via=ec2|fis|queue] [notice=2m] [code=instance-stop]", (*parser).interrupt},
+		{"call-off", "call-off NODE…", (*parser).callOff},
+		{"approve", "approve NODE by=NAME", (*parser).approve},
+		{"hold", "hold NODE by=NAME", (*parser).hold},
+		{"release", "release NODE by=NAME", (*parser).release},
 		{"wait", "wait CONDITION [within 60s]", (*parser).wait},
 		{"expect", "expect CONDITION", (*parser).expect},
+		{"always", "always CONDITION", (*parser).always},
 		{"at", "at 60s CONDITION", (*parser).at},
 		{"by", "by 3s CONDITION", (*parser).by},
-		{"until", "until 60s | until deadline+3s", (*parser).until},
+		{"until", "until 60s | until deadline+3s | until window", (*parser).until},
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 )
 
 // conditionUsage is what a condition may be.
-const conditionUsage = `pods ready | pods lost=0 cut=0 whole>=2 | every pod whole | some pod lost | no pod asked | ` +
-	`pod web-* whole | pod web-* asked after 60s | node a cordoned | node a pods=4 | record a none | record a phase=Ignored policy=team`
+const conditionUsage = `pods ready | pods lost=0 cut=0 whole>=2 | pods web-* ready>=1 leaving<=1 | every pod whole | some pod lost | no pod asked | ` +
+	`pod web-* whole | pod web-* owned | pod web-* unowned | pod web-* asked after 60s | pod web-* grace<=110 | node a cordoned | node a pods=4 | nodes draining<=1 | ` +
+	`job NAME complete | record a none | record a phase=Ignored policy=team`
 
 func (p *parser) condition(words []string) (Condition, error) {
 	if len(words) < 2 {
@@ -30,6 +31,10 @@ func (p *parser) condition(words []string) (Condition, error) {
 		return p.podCondition(rest)
 	case "node":
 		return p.nodeCondition(rest)
+	case "nodes":
+		return nodesCondition(rest)
+	case "job":
+		return jobCondition(rest)
 	case "record":
 		return p.recordCondition(rest)
 	default:
@@ -37,29 +42,81 @@ func (p *parser) condition(words []string) (Condition, error) {
 	}
 }
 
-var countFormat = regexp.MustCompile(`^([a-z]+)(=|>=|<=)([0-9]{1,6})$`)
+var countFormat = regexp.MustCompile(`^([a-z-]+)(=|>=|<=)([0-9]{1,6})$`)
+
+// bound reads a word such as lost=0: what is counted, how it is compared, and
+// with what.
+func bound(word, example string) (what, op string, n int, err error) {
+	m := countFormat.FindStringSubmatch(word)
+	if m == nil {
+		return "", "", 0, fmt.Errorf("%q is no count: write one such as %s", word, example)
+	}
+	n, err = strconv.Atoi(m[3])
+	if err != nil {
+		return "", "", 0, fmt.Errorf("reading %q: %w", word, err)
+	}
+	return m[1], m[2], n, nil
+}
 
 func podsCondition(words []string) (Condition, error) {
 	if len(words) == 1 && words[0] == "ready" {
 		return podsReady{}, nil
 	}
 	var c counts
-	for _, w := range words {
-		m := countFormat.FindStringSubmatch(w)
-		if m == nil {
-			return nil, fmt.Errorf("%q is no count: write one such as lost=0 or whole>=2, or ready", w)
+	example := "lost=0 or whole>=2, or ready"
+	if !countFormat.MatchString(words[0]) && len(words) > 1 {
+		c.Glob, words = words[0], words[1:]
+		example = "lost=0 or ready>=1"
+		if err := checkGlob(c.Glob); err != nil {
+			return nil, err
 		}
-		verdict, err := parseVerdict(m[1])
+	}
+	for _, w := range words {
+		what, op, n, err := bound(w, example)
 		if err != nil {
 			return nil, err
 		}
-		n, err := strconv.Atoi(m[3])
-		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", w, err)
+		if what == string(podReadyNow) && c.Glob != "" {
+			c.Bounds = append(c.Bounds, count{podReadyNow, op, n})
+			continue
 		}
-		c = append(c, count{verdict, m[2], n})
+		verdict, err := parseVerdict(what)
+		if err != nil {
+			return nil, err
+		}
+		c.Bounds = append(c.Bounds, count{verdict, op, n})
 	}
 	return c, nil
+}
+
+func checkGlob(glob string) error {
+	if _, err := path.Match(glob, ""); err != nil {
+		return fmt.Errorf("%q is no pattern: write one such as web-*", glob)
+	}
+	return nil
+}
+
+func nodesCondition(words []string) (Condition, error) {
+	if len(words) != 1 {
+		return nil, fmt.Errorf("nodes goes with a count, as in nodes draining<=1")
+	}
+	what, op, n, err := bound(words[0], "draining<=1")
+	if err != nil {
+		return nil, err
+	}
+	c := nodesCount{Op: op, N: n}
+	return c, oneOf(&c.State, nodeStates()...)(what)
+}
+
+func jobCondition(words []string) (Condition, error) {
+	if len(words) != 2 {
+		return nil, fmt.Errorf("job goes with a name and a state, as in job flush-* complete")
+	}
+	c := jobIs{Glob: words[0]}
+	if err := checkGlob(c.Glob); err != nil {
+		return nil, err
+	}
+	return c, oneOf(&c.State, jobRunning, jobComplete, jobFailed, jobNone)(words[1])
 }
 
 // asked is a verdict that a script may also name: the pod was asked to stop,
@@ -75,15 +132,25 @@ func (p *parser) podCondition(words []string) (Condition, error) {
 	if len(words) < 2 {
 		return nil, fmt.Errorf("pod goes with a name and a verdict, as in pod web-* whole")
 	}
-	c := podIs{Glob: words[0]}
-	if _, err := path.Match(c.Glob, ""); err != nil {
-		return nil, fmt.Errorf("%q is no pattern: write one such as web-*", c.Glob)
-	}
-	var err error
-	if c.Verdict, err = parseVerdict(words[1]); err != nil {
+	if err := checkGlob(words[0]); err != nil {
 		return nil, err
 	}
-	switch rest := words[2:]; {
+	if what, op, n, err := bound(words[1], "grace<=110"); len(words) == 2 && (what == "grace" || words[1] == "grace") {
+		return podGrace{words[0], op, n}, err
+	}
+	if len(words) == 2 && (words[1] == "owned" || words[1] == "unowned") {
+		return podOwned{words[0], words[1] == "owned"}, nil
+	}
+	return p.podIs(words[0], words[1], words[2:])
+}
+
+func (p *parser) podIs(glob, verdict string, rest []string) (Condition, error) {
+	c := podIs{Glob: glob}
+	var err error
+	if c.Verdict, err = parseVerdict(verdict); err != nil {
+		return nil, err
+	}
+	switch {
 	case len(rest) == 0:
 		return c, nil
 	case len(rest) == 2 && c.Verdict == asked && (rest[0] == "before" || rest[0] == "after"):
@@ -102,15 +169,11 @@ func (p *parser) nodeCondition(words []string) (Condition, error) {
 	if err := p.known(words[0]); err != nil {
 		return nil, err
 	}
-	if m := countFormat.FindStringSubmatch(words[1]); m != nil && m[1] == "pods" {
-		n, err := strconv.Atoi(m[3])
-		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", words[1], err)
-		}
-		return nodePods{Node: words[0], Op: m[2], N: n}, nil
+	if what, op, n, err := bound(words[1], ""); err == nil && what == "pods" {
+		return nodePods{Node: words[0], Op: op, N: n}, nil
 	}
 	c := nodeIs{Node: words[0]}
-	return c, oneOf(&c.State, nodeUp, nodeSilent, nodeCordoned, nodeAtRisk, nodeOpen, nodeEmpty, nodeDark, nodeGone)(words[1])
+	return c, oneOf(&c.State, nodeStates()...)(words[1])
 }
 
 func (p *parser) recordCondition(words []string) (Condition, error) {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,17 +11,22 @@ import (
 var nameFormat = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 func (p *parser) node(args []string) (any, error) {
-	if len(args) == 0 {
+	n := NodeStatement{Type: "m5.large"}
+	for len(args) > 0 && (len(n.Names) == 0 || !isOption(args[0])) {
+		name := args[0]
+		if !nameFormat.MatchString(name) {
+			return nil, fmt.Errorf("node name %q is not lower-case letters, digits and -", name)
+		}
+		if p.nodes[name] {
+			return nil, fmt.Errorf("there is a node %s already", name)
+		}
+		p.nodes[name] = true
+		n.Names, args = append(n.Names, name), args[1:]
+	}
+	if len(n.Names) == 0 {
 		return nil, fmt.Errorf("a node needs a name")
 	}
-	n := NodeStatement{Name: args[0], Type: "m5.large"}
-	if !nameFormat.MatchString(n.Name) {
-		return nil, fmt.Errorf("node name %q is not lower-case letters, digits and -", n.Name)
-	}
-	if p.nodes[n.Name] {
-		return nil, fmt.Errorf("there is a node %s already", n.Name)
-	}
-	err := options(args[1:], map[string]func(string) error{
+	return n, options(args, map[string]func(string) error{
 		"type":      set(&n.Type),
 		"zone":      set(&n.Zone),
 		"labels":    set(&n.Labels),
@@ -28,15 +34,31 @@ func (p *parser) node(args []string) (any, error) {
 		"spot":      flag(func() { n.Spot = true }),
 		"on-demand": flag(func() { n.Spot = false }),
 	})
-	p.nodes[n.Name] = true
-	return n, err
+}
+
+// isOption tells an option of node from one more name.
+func isOption(word string) bool {
+	return strings.Contains(word, "=") || word == "spot" || word == "on-demand"
 }
 
 func (p *parser) apply(args []string) (any, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("apply takes one file")
 	}
-	return ApplyStatement{File: args[0]}, p.needFile(args[0])
+	st := ApplyStatement{File: args[0]}
+	if err := p.needFile(st.File); err != nil {
+		return nil, err
+	}
+	_, opens, err := fillIn(p.scenario.Files[st.File], time.Time{})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("file %s: %w", st.File, err)
+	case !opens.IsZero() && p.window:
+		return nil, fmt.Errorf("file %s: a story has one window, and there is one already", st.File)
+	case !opens.IsZero():
+		p.window = true
+	}
+	return st, nil
 }
 
 func (p *parser) needFile(name string) error {
@@ -64,12 +86,18 @@ func (p *parser) lifeboat(args []string) (any, error) {
 			return LifeboatStatement{Do: act}, nil
 		}
 	}
-	if len(args) == 2 && args[0] == string(LifeboatOn) {
-		if sources, ok := strings.CutPrefix(args[1], "sources="); ok && sources != "" {
-			return LifeboatStatement{Do: LifeboatOn, Sources: sources}, nil
+	if len(args) < 2 || args[0] != string(LifeboatOn) {
+		return nil, fmt.Errorf("unknown act %q", strings.Join(args, " "))
+	}
+	st := LifeboatStatement{Do: LifeboatOn}
+	known := map[string]func(string) error{}
+	for _, name := range []string{"sources", "status-interval", "status-threshold"} {
+		known[name] = func(v string) error {
+			st.Args = append(st.Args, "--"+name+"="+v)
+			return needValue(v)
 		}
 	}
-	return nil, fmt.Errorf("unknown act %q", strings.Join(args, " "))
+	return st, options(args[1:], known)
 }
 
 func (p *parser) agents(args []string) (any, error) {
@@ -77,46 +105,6 @@ func (p *parser) agents(args []string) (any, error) {
 		return AgentsStatement{On: args[0] == "on"}, nil
 	}
 	return nil, fmt.Errorf("unknown act %q", strings.Join(args, " "))
-}
-
-func (p *parser) interrupt(args []string) (any, error) {
-	st := InterruptStatement{Kind: SpotInterruption, Via: ViaEC2, Notice: defaultNotice}
-	for len(args) > 0 && !strings.Contains(args[0], "=") {
-		if err := p.known(args[0]); err != nil {
-			return nil, err
-		}
-		st.Nodes, args = append(st.Nodes, args[0]), args[1:]
-	}
-	if len(st.Nodes) == 0 {
-		return nil, fmt.Errorf("interrupt takes at least one node")
-	}
-	if p.clock {
-		return nil, fmt.Errorf("the clock runs already: a scenario has one interrupt, of one or more nodes")
-	}
-	err := options(args, map[string]func(string) error{
-		"kind":   oneOf(&st.Kind, SpotInterruption, Rebalance),
-		"via":    oneOf(&st.Via, ViaEC2, ViaFIS, ViaQueue),
-		"notice": duration(&st.Notice),
-	})
-	p.clock, p.deadline = true, st.Kind == SpotInterruption
-	if err != nil {
-		return nil, err
-	}
-	return st, st.check()
-}
-
-// check refuses what AWS could not do.
-func (st InterruptStatement) check() error {
-	switch {
-	case st.Kind == Rebalance && st.Via == ViaFIS:
-		return fmt.Errorf("FIS sends the recommendation only together with an interruption: leave via=fis out")
-	case st.Kind == Rebalance && st.Notice != defaultNotice:
-		return fmt.Errorf("a rebalance recommendation has no deadline: leave notice out")
-	case st.Via == ViaFIS && (st.Notice < 2*time.Minute || st.Notice > 15*time.Minute):
-		return fmt.Errorf("FIS interrupts after 2m to 15m, not %s", st.Notice)
-	default:
-		return nil
-	}
 }
 
 func (p *parser) known(node string) error {
@@ -144,6 +132,11 @@ func (p *parser) expect(args []string) (any, error) {
 	return CheckStatement{Mode: CheckNow, Cond: cond}, err
 }
 
+func (p *parser) always(args []string) (any, error) {
+	cond, err := p.condition(args)
+	return AlwaysStatement{Cond: cond}, err
+}
+
 func (p *parser) at(args []string) (any, error) { return p.timed(CheckAt, args) }
 func (p *parser) by(args []string) (any, error) { return p.timed(CheckBy, args) }
 
@@ -155,6 +148,9 @@ func (p *parser) timed(mode CheckMode, args []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if when.From == FromJob {
+		return nil, errJob
+	}
 	cond, err := p.condition(args[1:])
 	return CheckStatement{Mode: mode, When: when, Cond: cond}, err
 }
@@ -164,16 +160,28 @@ func (p *parser) until(args []string) (any, error) {
 		return nil, fmt.Errorf("until takes one moment")
 	}
 	when, err := p.when(args[0])
+	if err == nil && when.From == FromJob {
+		err = errJob
+	}
 	return UntilStatement{Until: when}, err
 }
 
+// errJob: when a Job completes nobody knows beforehand.
+var errJob = errors.New("a moment cannot be counted from job here: write wait job NAME complete, or pod NAME asked after job")
+
 func (p *parser) when(text string) (When, error) {
-	if !p.clock {
-		return When{}, fmt.Errorf("the clock starts with interrupt; before it there is no %s", text)
-	}
 	w, err := parseWhen(text)
-	if err == nil && w.FromDeadline && !p.deadline {
-		return w, fmt.Errorf("a rebalance recommendation has no deadline: write the time since the notice, such as 30s")
+	switch {
+	case err != nil && p.clock:
+		return w, err
+	case err == nil && w.From == FromWindow:
+		if !p.window {
+			return w, fmt.Errorf("no window opens: apply a file with ${cron +20s} before")
+		}
+	case !p.clock:
+		return w, fmt.Errorf("the clock starts with interrupt; before it there is no %s", text)
+	case w.From == FromDeadline && !p.deadline:
+		return w, fmt.Errorf("a notice of this kind has no deadline: write the time since the notice, such as 30s")
 	}
-	return w, err
+	return w, nil
 }

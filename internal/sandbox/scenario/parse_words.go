@@ -30,12 +30,16 @@ func options(words []string, known map[string]func(string) error) error {
 
 func set(to *string) func(string) error {
 	return func(v string) error {
-		if v == "" {
-			return fmt.Errorf("a value is missing")
-		}
 		*to = v
-		return nil
+		return needValue(v)
 	}
+}
+
+func needValue(v string) error {
+	if v == "" {
+		return fmt.Errorf("a value is missing")
+	}
+	return nil
 }
 
 func flag(f func()) func(string) error {
@@ -74,15 +78,20 @@ func duration(to *time.Duration) func(string) error {
 }
 
 func parseWhen(text string) (When, error) {
-	rest, fromDeadline := strings.CutPrefix(text, "deadline")
-	w := When{FromDeadline: fromDeadline}
-	if fromDeadline && rest == "" {
+	var w When
+	rest := text
+	for _, from := range []Anchor{FromDeadline, FromWindow, FromJob} {
+		if after, ok := strings.CutPrefix(text, string(from)); ok {
+			w.From, rest = from, after
+		}
+	}
+	if w.From != FromNotice && rest == "" {
 		return w, nil
 	}
 	d, err := time.ParseDuration(rest)
 	signed := strings.HasPrefix(rest, "+") || strings.HasPrefix(rest, "-")
-	if err != nil || signed != fromDeadline {
-		return w, fmt.Errorf("%q is no moment: write one such as 60s, deadline or deadline-10s", text)
+	if err != nil || signed == (w.From == FromNotice) {
+		return w, fmt.Errorf("%q is no moment: write one such as 60s, deadline, deadline-10s or window+5s", text)
 	}
 	w.Offset = d
 	return w, nil

@@ -70,9 +70,16 @@ func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Mo
 		}
 	}
 	var report *Report
-	p.do(func(w *World) []Moment { report = w.report(sc, p.failures); return nil })
-	if len(p.failures) > 0 {
-		return report, &FailedError{Scenario: sc.Name, Failures: p.failures}
+	p.do(func(w *World) []Moment {
+		var out []Moment
+		for _, one := range w.kept() {
+			out = append(out, w.moment(time.Now(), MomentMet, "", "", one.step.Text))
+		}
+		report = w.report(sc, append(p.failures, w.Broken()...))
+		return out
+	})
+	if !report.Passed {
+		return report, &FailedError{Scenario: sc.Name, Failures: report.Failures}
 	}
 	return report, nil
 }
@@ -84,13 +91,14 @@ type player struct {
 	sandbox  *sandbox.Sandbox
 	client   client.Client
 	nodes    map[string]ec2.Instance // by what the script calls them
+	planned  map[string][]string     // ids of EC2's scheduled events, by node
 	rules    []string                // names of the rules that there are
 	failures []string
 	stops    []func()
 }
 
 func (p *player) begin(ctx context.Context) error {
-	p.nodes = map[string]ec2.Instance{}
+	p.nodes, p.planned = map[string]ec2.Instance{}, map[string][]string{}
 	s, err := scheme()
 	if err != nil {
 		return err
@@ -126,7 +134,7 @@ func (p *player) tell(kind MomentKind, text string) {
 func (p *player) step(ctx context.Context, s Step) error {
 	switch do := s.Do.(type) {
 	case NodeStatement:
-		return p.launch(do)
+		return p.launchAll(do)
 	case ApplyStatement:
 		return p.apply(ctx, do)
 	case RulesStatement:
@@ -137,8 +145,15 @@ func (p *player) step(ctx context.Context, s Step) error {
 		return p.lifeboat(ctx, do)
 	case InterruptStatement:
 		return p.interrupt(ctx, do)
+	case CallOffStatement:
+		return p.callOff(do)
+	case SayStatement:
+		return p.say(ctx, do)
 	case UntilStatement:
 		return p.until(ctx, do.Until)
+	case AlwaysStatement:
+		p.do(func(w *World) []Moment { w.Promise(s, do.Cond); return nil })
+		return nil
 	case CheckStatement:
 		return p.check(ctx, s, do)
 	default:
@@ -149,9 +164,9 @@ func (p *player) step(ctx context.Context, s Step) error {
 func (p *player) lifeboat(ctx context.Context, st LifeboatStatement) error {
 	switch st.Do {
 	case LifeboatOn:
-		if st.Sources != "" {
-			p.tell(MomentStep, "lifeboatd listens to "+st.Sources+" alone")
-			return p.sandbox.RestartLifeboat(ctx, "--sources="+st.Sources)
+		if len(st.Args) > 0 {
+			p.tell(MomentStep, "lifeboatd is started with "+strings.Join(st.Args, " "))
+			return p.sandbox.RestartLifeboat(ctx, st.Args...)
 		}
 		p.tell(MomentStep, "lifeboatd is started")
 		return p.sandbox.StartLifeboat(ctx)
@@ -175,8 +190,20 @@ func (p *player) agents(st AgentsStatement) error {
 
 // until lets time pass.
 func (p *player) until(ctx context.Context, w When) error {
-	notice, deadline := p.clock()
-	return sleepUntil(ctx, w.time(notice, deadline))
+	t, err := p.timeOf(w)
+	if err != nil {
+		return err
+	}
+	return sleepUntil(ctx, t)
+}
+
+// timeOf is when a moment of the story is.
+func (p *player) timeOf(w When) (time.Time, error) {
+	t, known := p.when(w)
+	if !known {
+		return t, fmt.Errorf("nobody knows when %s is", w)
+	}
+	return t, nil
 }
 
 func sleepUntil(ctx context.Context, t time.Time) error {
@@ -192,17 +219,9 @@ func sleepUntil(ctx context.Context, t time.Time) error {
 
 // check sees whether a condition holds when it has to.
 func (p *player) check(ctx context.Context, s Step, c CheckStatement) error {
-	notice, deadline := p.clock()
-	limit := time.Now()
-	switch c.Mode {
-	case CheckWait:
-		limit = limit.Add(c.Within)
-	case CheckBy:
-		limit = c.When.time(notice, deadline)
-	case CheckAt:
-		if err := sleepUntil(ctx, c.When.time(notice, deadline)); err != nil {
-			return err
-		}
+	limit, err := p.limit(ctx, c)
+	if err != nil {
+		return err
 	}
 	ok, text, err := p.await(ctx, c.Cond, limit)
 	switch {
@@ -219,6 +238,21 @@ func (p *player) check(ctx context.Context, s Step, c CheckStatement) error {
 		p.failures = append(p.failures, failure)
 		p.tell(MomentFailed, failure)
 		return nil
+	}
+}
+
+// limit is until when a condition may come true, after having waited for the
+// moment at which it has to.
+func (p *player) limit(ctx context.Context, c CheckStatement) (time.Time, error) {
+	switch c.Mode {
+	case CheckWait:
+		return time.Now().Add(c.Within), nil
+	case CheckBy:
+		return p.timeOf(c.When)
+	case CheckAt:
+		return time.Now(), p.until(ctx, c.When)
+	default:
+		return time.Now(), nil
 	}
 }
 

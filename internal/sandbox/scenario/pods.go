@@ -32,7 +32,7 @@ const (
 type podTrack struct {
 	uid             types.UID
 	namespace, name string
-	owner           string // Kind/name of the controller
+	owner           string // Kind/name of the controller, until it is deleted
 	node            string // name of the Node
 	stays           bool   // DaemonSet, static or finished: it need not leave
 	running, ready  bool
@@ -92,6 +92,7 @@ func (p *podTrack) observe(t time.Time, pod *corev1.Pod, gone bool) {
 	if pod.DeletionTimestamp == nil {
 		p.running = pod.Status.Phase == corev1.PodRunning
 		p.stays = staysOn(pod)
+		p.owner = ownerOf(pod)
 	}
 	p.ready = podReady(pod) && pod.DeletionTimestamp == nil && !gone
 	if p.dark.IsZero() && p.ended.IsZero() { // nobody hears or ends in the dark
@@ -125,10 +126,17 @@ func newPodTrack(pod *corev1.Pod) *podTrack {
 		uid: pod.UID, namespace: pod.Namespace, name: pod.Name, node: pod.Spec.NodeName,
 		need: stopWork(pod), ownGrace: time.Duration(deref(pod.Spec.TerminationGracePeriodSeconds)) * time.Second,
 	}
-	if c := metav1.GetControllerOf(pod); c != nil {
-		p.owner = c.Kind + "/" + c.Name
-	}
+	p.owner = ownerOf(pod)
 	return p
+}
+
+// ownerOf is Kind/name of what controls a pod, or "".
+func ownerOf(pod *corev1.Pod) string {
+	c := metav1.GetControllerOf(pod)
+	if c == nil {
+		return ""
+	}
+	return c.Kind + "/" + c.Name
 }
 
 // staysOn reports whether a pod need not leave a node that goes.

@@ -26,14 +26,16 @@ type Step struct {
 
 // Statement types.
 type (
-	// NodeStatement launches an instance that becomes a node.
+	// NodeStatement launches instances, all alike, that become nodes.
 	NodeStatement struct {
-		Name           string // what the script calls it
+		Names          []string // what the script calls them
 		Type, Zone     string
 		Spot           bool
 		Labels, Taints string // a=b,c=d and key=value:Effect,…
 	}
-	// ApplyStatement creates the objects of a file of the archive.
+	// ApplyStatement creates the objects of a file of the archive. In it,
+	// ${cron +20s} stands for the cron fields of the first full minute, in UTC,
+	// that is at least so far ahead: when a window opens.
 	ApplyStatement struct{ File string }
 	// RulesStatement says which EventBridge rules there are.
 	RulesStatement struct {
@@ -43,19 +45,30 @@ type (
 	// LifeboatStatement starts, stops or kills lifeboatd.
 	LifeboatStatement struct {
 		Do LifeboatAct
-		// Sources are those that it listens to, such as sqs,ec2; empty: as before.
-		Sources string
+		// Args are more arguments of its command line; none: as before.
+		Args []string
 	}
 	// AgentsStatement runs an agent on every node, or on none.
 	AgentsStatement struct{ On bool }
 	// InterruptStatement makes AWS take nodes back, or warn of it. The clock
-	// starts with its notice.
+	// starts with its notice, anew with each.
 	InterruptStatement struct {
 		Nodes []string
 		Kind  InterruptKind
 		Via   Via
 		// Notice is the time from the notice to the deadline.
 		Notice time.Duration
+		// Code is what is planned, as EC2 calls it, for ScheduledChange.
+		Code string
+	}
+	// CallOffStatement has AWS cancel what it had planned for nodes.
+	CallOffStatement struct{ Nodes []string }
+	// SayStatement writes down what a person says about a node's interruption,
+	// as `lifeboat approve`, `hold` and `release` do.
+	SayStatement struct {
+		Act  SayAct
+		Node string
+		By   string // the user's name
 	}
 	// UntilStatement lets time pass.
 	UntilStatement struct{ Until When }
@@ -68,6 +81,9 @@ type (
 		Within time.Duration
 		Cond   Condition
 	}
+	// AlwaysStatement demands a condition from here to the end of the story, at
+	// every moment at which anything is seen to change.
+	AlwaysStatement struct{ Cond Condition }
 )
 
 // RuleSet is which EventBridge rules there are.
@@ -97,6 +113,18 @@ type InterruptKind string
 const (
 	SpotInterruption InterruptKind = "spot"
 	Rebalance        InterruptKind = "rebalance"
+	ScheduledChange  InterruptKind = "scheduled" // planned by AWS, which Health and EC2 tell of
+	FailedStatus     InterruptKind = "status"    // its status checks fail, and have for ten minutes
+)
+
+// SayAct is what a person does.
+type SayAct string
+
+// The acts of people.
+const (
+	SayApprove SayAct = "approve"
+	SayHold    SayAct = "hold"
+	SayRelease SayAct = "release"
 )
 
 // Via is the way by which an interruption is brought about.
@@ -104,7 +132,7 @@ type Via string
 
 // The ways.
 const (
-	ViaEC2   Via = "ec2"   // EC2 does it, as when capacity runs short
+	ViaEC2   Via = "ec2"   // EC2 does it, as when capacity runs short; or plans it
 	ViaFIS   Via = "fis"   // an experiment of the Fault Injection Service
 	ViaQueue Via = "queue" // only the message, straight into the queue: a drill, nothing goes dark
 )
@@ -120,30 +148,33 @@ const (
 	CheckBy                    // by 3s COND: no later than that moment
 )
 
-// When is a moment of the story: an offset from the notice or from the deadline.
+// Anchor is what a moment is counted from.
+type Anchor string
+
+// The anchors.
+const (
+	FromNotice   Anchor = ""         // when the notice of the latest interrupt came
+	FromDeadline Anchor = "deadline" // when what it says is due
+	FromWindow   Anchor = "window"   // when the window opens that a file says with ${cron …}
+	FromJob      Anchor = "job"      // when the latest Job completed
+)
+
+// When is a moment of the story: an offset from an anchor.
 type When struct {
-	FromDeadline bool
-	Offset       time.Duration
+	From   Anchor
+	Offset time.Duration
 }
 
 // String writes it as a script does.
 func (w When) String() string {
 	switch {
-	case !w.FromDeadline:
+	case w.From == FromNotice:
 		return w.Offset.String()
 	case w.Offset == 0:
-		return "deadline"
+		return string(w.From)
 	case w.Offset > 0:
-		return "deadline+" + w.Offset.String()
+		return string(w.From) + "+" + w.Offset.String()
 	default:
-		return "deadline" + w.Offset.String()
+		return string(w.From) + w.Offset.String()
 	}
-}
-
-// time is the moment itself.
-func (w When) time(notice, deadline time.Time) time.Time {
-	if w.FromDeadline {
-		return deadline.Add(w.Offset)
-	}
-	return notice.Add(w.Offset)
 }

@@ -10,14 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/fis"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/drill"
-	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
@@ -25,34 +21,52 @@ import (
 // image is any AMI: the emulator takes all.
 const image = "ami-0a1b2c3d4e5f60718"
 
-// launch makes an instance that will become a node.
-func (p *player) launch(st NodeStatement) error {
+// launchAll makes instances that will become nodes.
+func (p *player) launchAll(st NodeStatement) error {
+	for _, name := range st.Names {
+		if err := p.launch(name, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *player) launch(name string, st NodeStatement) error {
 	input := ec2.LaunchInput{
 		ImageID: image, Type: st.Type, Zone: st.Zone, Min: 1, Max: 1,
-		Tags: map[string]string{"Name": st.Name, machines.TagNodeLabels: st.Labels, machines.TagNodeTaints: st.Taints},
+		Tags: map[string]string{"Name": name, machines.TagNodeLabels: st.Labels, machines.TagNodeTaints: st.Taints},
 	}
 	if st.Spot {
 		input.Spot = &ec2.SpotOptions{}
 	}
 	made, err := p.sandbox.EC2().Launch(input)
 	if err != nil {
-		return fmt.Errorf("launching node %s: %w", st.Name, err)
+		return fmt.Errorf("launching node %s: %w", name, err)
 	}
-	p.nodes[st.Name] = made[0]
+	p.nodes[name] = made[0]
 	p.do(func(w *World) []Moment {
-		w.Launched(st.Name, made[0].ID, made[0].PrivateDNSName)
+		w.Launched(name, made[0].ID, made[0].PrivateDNSName)
 		kind := "an on-demand instance"
 		if st.Spot {
 			kind = "a spot instance"
 		}
-		return []Moment{w.moment(time.Now(), MomentStep, st.Name, "", fmt.Sprintf("%s is launched: %s in %s, %s", kind, made[0].ID, made[0].Zone, made[0].Type))}
+		return []Moment{w.moment(time.Now(), MomentStep, name, "", fmt.Sprintf("%s is launched: %s in %s, %s", kind, made[0].ID, made[0].Zone, made[0].Type))}
 	})
 	return nil
 }
 
 // apply creates the objects of a file.
 func (p *player) apply(ctx context.Context, st ApplyStatement) error {
-	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(p.scenario.Files[st.File]), 4096)
+	text, opens, err := fillIn(p.scenario.Files[st.File], time.Now())
+	if err != nil {
+		return err // it was read once before
+	}
+	said := st.File + " is applied"
+	if !opens.IsZero() {
+		p.do(func(w *World) []Moment { w.Opens(opens); return nil })
+		said += "; its window opens at " + opens.Format("15:04 UTC")
+	}
+	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
 		obj := &unstructured.Unstructured{}
 		err := docs.Decode(&obj.Object)
@@ -76,7 +90,7 @@ func (p *player) apply(ctx context.Context, st ApplyStatement) error {
 			p.do(func(w *World) []Moment { w.Applied(kind, obj.GetNamespace(), obj.GetName()); return nil })
 		}
 	}
-	p.tell(MomentStep, st.File+" is applied")
+	p.tell(MomentStep, said)
 	return nil
 }
 
@@ -122,124 +136,5 @@ func (p *player) setRules(ctx context.Context, st RulesStatement) error {
 		said = append(said, r.Pattern)
 	}
 	p.tell(MomentStep, "the EventBridge rules are now: "+strings.Join(append(said, "(that is all)"), " "))
-	return nil
-}
-
-// interrupt starts the clock.
-func (p *player) interrupt(ctx context.Context, st InterruptStatement) error {
-	var ids []string
-	for _, name := range st.Nodes {
-		ids = append(ids, p.nodes[name].ID)
-	}
-	p.do(func(w *World) []Moment { w.Doom(st.Nodes); return nil })
-	noticed := make(chan ec2.Instance, len(ids))
-	cancel := p.sandbox.EC2().Subscribe(func(c ec2.Change) { p.notice(st, c, noticed) })
-	defer cancel()
-	if err := p.bringAbout(ctx, st, ids); err != nil {
-		return err
-	}
-	if st.Via == ViaQueue {
-		now := time.Now()
-		p.started(st, now, now.Add(st.Notice), "a drill: only the message is in the queue")
-		return nil
-	}
-	limit := time.After(st.Notice + 30*time.Second)
-	select {
-	case <-noticed:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-limit:
-		return errors.New("the emulated EC2 gave no notice")
-	}
-}
-
-// notice looks out for the change that starts the clock.
-func (p *player) notice(st InterruptStatement, c ec2.Change, noticed chan<- ec2.Instance) {
-	now := time.Now()
-	switch {
-	case st.Kind == SpotInterruption && c.What == ec2.Warned:
-		p.started(st, now, c.Instance.Notice.Deadline, "AWS takes the instance back (EC2 Spot Instance Interruption Warning)")
-	case st.Kind == Rebalance && c.What == ec2.Recommended:
-		p.started(st, now, time.Time{}, "AWS recommends rebalancing (EC2 Instance Rebalance Recommendation)")
-	default:
-		return
-	}
-	select {
-	case noticed <- c.Instance:
-	default:
-	}
-}
-
-// started starts the clock, once.
-func (p *player) started(st InterruptStatement, t, deadline time.Time, text string) {
-	p.do(func(w *World) []Moment {
-		if w.Started() {
-			return nil
-		}
-		w.Start(t, deadline)
-		if !deadline.IsZero() {
-			timer := time.AfterFunc(time.Until(deadline), func() { p.tell(MomentDeadline, "the deadline") })
-			p.stops = append(p.stops, func() { timer.Stop() })
-		}
-		kind := MomentNotice
-		if st.Kind == Rebalance {
-			kind = MomentRebalance
-		}
-		if !deadline.IsZero() {
-			text += fmt.Sprintf(": %s left", seconds(deadline.Sub(t)))
-		}
-		return []Moment{w.moment(t, kind, strings.Join(st.Nodes, ","), "", text)}
-	})
-}
-
-// bringAbout makes AWS do it.
-func (p *player) bringAbout(ctx context.Context, st InterruptStatement, ids []string) error {
-	var targets []drill.Target
-	for _, name := range st.Nodes {
-		in := p.nodes[name]
-		targets = append(targets, drill.Target{InstanceID: in.ID, Node: in.PrivateDNSName, Zone: in.Zone})
-	}
-	w := p.sandbox.Wiring()
-	place := drill.Place{Account: w.Account, Region: w.Region, Partition: "aws"}
-	switch {
-	case st.Via == ViaFIS:
-		return p.experiment(ctx, st, place, targets)
-	case st.Via == ViaQueue:
-		return p.send(ctx, st, place, targets)
-	case st.Kind == Rebalance:
-		return p.sandbox.EC2().Recommend(ids)
-	default:
-		return p.sandbox.EC2().Interrupt(ids, ec2.InterruptOptions{Notice: st.Notice})
-	}
-}
-
-func (p *player) experiment(ctx context.Context, st InterruptStatement, place drill.Place, targets []drill.Target) error {
-	p.tell(MomentStep, "an FIS experiment is started: aws:ec2:send-spot-instance-interruptions")
-	e := drill.Experiment{
-		Place: place, RoleARN: "arn:aws:iam::" + place.Account + ":role/lifeboat-drill",
-		Delay: st.Notice - drill.Lead, Poll: 200 * time.Millisecond,
-		Progress: func(string) {}, Warn: func(text string) { p.tell(MomentStep, text) },
-	}
-	_, err := e.Run(ctx, fis.NewFromConfig(p.sandbox.AWSConfig()), targets)
-	return err
-}
-
-func (p *player) send(ctx context.Context, st InterruptStatement, place drill.Place, targets []drill.Target) error {
-	kind := notice.KindSpotInterruption
-	if st.Kind == Rebalance {
-		kind = notice.KindRebalanceRecommendation
-	}
-	client := sqs.NewFromConfig(p.sandbox.AWSConfig())
-	for _, t := range targets {
-		body, err := drill.Notice{Place: place, Kind: kind, Target: t, Time: time.Now(), ID: drill.NewID()}.Body()
-		if err != nil {
-			return err
-		}
-		url := p.sandbox.State().QueueURL
-		if _, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
-			return fmt.Errorf("sending the notice: %w", err)
-		}
-	}
 	return nil
 }

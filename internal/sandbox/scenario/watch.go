@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -37,7 +38,7 @@ func newWatcher(moment func(Moment)) *watcher {
 func (w *watcher) do(f func(*World) []Moment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, m := range f(w.world) {
+	for _, m := range append(f(w.world), w.world.Keep(time.Now())...) {
 		w.moment(m)
 	}
 	close(w.changed)
@@ -52,11 +53,11 @@ func (w *watcher) holds(c Condition) (bool, string, <-chan struct{}) {
 	return ok, text, w.changed
 }
 
-// clock returns notice and deadline.
-func (w *watcher) clock() (notice, deadline time.Time) {
+// when is a moment of the story; it reports false where nobody knows it yet.
+func (w *watcher) when(m When) (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.world.Clock()
+	return w.world.when(m)
 }
 
 // machine is what EC2's changes mean to the world.
@@ -101,6 +102,7 @@ func (w *watcher) watch(ctx context.Context, config *rest.Config) (stop func(), 
 	}{
 		{&corev1.Node{}, seer(w, func(world *World, t time.Time, o *corev1.Node, gone bool) []Moment { return world.Node(t, o, gone) })},
 		{&corev1.Pod{}, seer(w, func(world *World, t time.Time, o *corev1.Pod, gone bool) []Moment { return world.Pod(t, o, gone) })},
+		{&batchv1.Job{}, seer(w, func(world *World, t time.Time, o *batchv1.Job, gone bool) []Moment { return world.Job(t, o, gone) })},
 		{&v1alpha1.Interruption{}, seer(w, func(world *World, t time.Time, o *v1alpha1.Interruption, gone bool) []Moment {
 			if gone {
 				return nil

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,9 +22,14 @@ type World struct {
 	nodes     map[string]*nodeTrack // by what the script calls them
 	byNode    map[string]*nodeTrack // by the name of the Node
 	pods      map[types.UID]*podTrack
-	workloads map[string]bool // kind/namespace/name: all its replicas are Ready
-	notice    time.Time       // the clock's start; zero: it stands still
-	deadline  time.Time       // zero: there is none
+	jobs      map[string]*jobTrack // by namespace/name
+	workloads map[string]bool      // kind/namespace/name: all its replicas are Ready
+	began     time.Time            // the first notice; zero: the clock stands still
+	notice    time.Time            // the latest one, from which the clock counts
+	deadline  time.Time            // zero: there is none
+	window    time.Time            // when it opens; zero: there is none
+	jobDone   time.Time            // when the latest Job completed; zero: none has
+	promises  []*promise
 }
 
 // nodeTrack is what was seen of one node.
@@ -38,6 +44,7 @@ type nodeTrack struct {
 	wasCordoned      time.Time // first
 	empty            bool
 	dark, gone       time.Time // zero: not so
+	before, now      string    // what Lifeboat could change, at the first interrupt and now
 
 	record    *v1alpha1.Interruption
 	heard     []string // ids of notices that were passed on
@@ -48,7 +55,7 @@ type nodeTrack struct {
 func NewWorld() *World {
 	return &World{
 		nodes: map[string]*nodeTrack{}, byNode: map[string]*nodeTrack{},
-		pods: map[types.UID]*podTrack{}, workloads: map[string]bool{},
+		pods: map[types.UID]*podTrack{}, jobs: map[string]*jobTrack{}, workloads: map[string]bool{},
 	}
 }
 
@@ -76,21 +83,39 @@ func (w *World) Workload(kind, namespace, name string, ready bool) {
 	w.workloads[workloadKey(kind, namespace, name)] = ready
 }
 
-// Doom names the nodes that the interruption is about; their pods are judged.
+// Doom names the nodes that an interruption is about; their pods are judged.
 func (w *World) Doom(names []string) {
-	for _, n := range names {
-		w.nodes[n].doomed = true
+	for _, name := range names {
+		w.nodes[name].doomed = true
+	}
+	for _, n := range w.nodes {
+		if n.before == "" {
+			n.before = n.now
+		}
 	}
 }
 
-// Start starts the clock.
-func (w *World) Start(notice, deadline time.Time) { w.notice, w.deadline = notice, deadline }
+// Start starts the clock, or starts it anew with another notice.
+func (w *World) Start(notice, deadline time.Time) {
+	if w.began.IsZero() {
+		w.began = notice
+	}
+	w.notice, w.deadline = notice, deadline
+}
+
+// Opens notes when the window opens.
+func (w *World) Opens(t time.Time) { w.window = t }
+
+// when is a moment of the story; it reports false where its anchor has not come.
+func (w *World) when(m When) (time.Time, bool) {
+	anchor := map[Anchor]time.Time{
+		FromNotice: w.notice, FromDeadline: w.deadline, FromWindow: w.window, FromJob: w.jobDone,
+	}[m.From]
+	return anchor.Add(m.Offset), !anchor.IsZero()
+}
 
 // Started reports whether the clock runs.
 func (w *World) Started() bool { return !w.notice.IsZero() }
-
-// Clock returns notice and deadline; zero where there is none.
-func (w *World) Clock() (notice, deadline time.Time) { return w.notice, w.deadline }
 
 // moment makes a line of the timeline.
 func (w *World) moment(t time.Time, kind MomentKind, node, pod, text string) Moment {
@@ -146,13 +171,23 @@ func (w *World) Node(t time.Time, node *corev1.Node, gone bool) []Moment {
 		n.gone, n.ready = t, false
 		return []Moment{w.moment(t, MomentGone, n.name, "", "the Node is deleted")}
 	}
+	n.now = changeable(node)
 	return append(w.readiness(t, n, node), w.marked(t, n, node)...)
+}
+
+// changeable is what Lifeboat could change of a Node, as the API server writes it.
+func changeable(node *corev1.Node) string {
+	text, err := json.Marshal(map[string]any{"labels": node.Labels, "annotations": node.Annotations, "spec": node.Spec})
+	if err != nil {
+		return err.Error() // a Node can be written
+	}
+	return string(text)
 }
 
 // readiness takes in whether a Node is Ready.
 func (w *World) readiness(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
 	before := n.ready
-	n.ready = nodeindex.Ready(node)
+	n.ready = nodeindex.Ready(node) && !notReadyYet(node)
 	switch {
 	case n.ready && !n.everReady:
 		n.everReady = true
@@ -162,6 +197,12 @@ func (w *World) readiness(t time.Time, n *nodeTrack, node *corev1.Node) []Moment
 	default:
 		return nil
 	}
+}
+
+// notReadyYet reports whether the scheduler is still kept off a Node, as it is for
+// a moment after it has become Ready.
+func notReadyYet(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
 }
 
 // marked takes in what keeps pods off a Node.
@@ -223,7 +264,7 @@ func (w *World) judged() []*podTrack {
 			continue
 		}
 		for _, p := range w.podsOn(n) {
-			if !p.stays && (p.gone.IsZero() || p.gone.After(w.notice)) {
+			if !p.stays && (p.gone.IsZero() || p.gone.After(w.began)) {
 				out = append(out, p)
 			}
 		}

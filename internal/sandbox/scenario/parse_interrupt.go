@@ -1,0 +1,131 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// defaultCode is what AWS plans unless a script says otherwise.
+const defaultCode = "instance-stop"
+
+// codes are EC2's for what it plans (EC2 User Guide, Scheduled events).
+func codes() []string {
+	return []string{defaultCode, "instance-retirement", "instance-reboot", "system-reboot", "system-maintenance"}
+}
+
+func (p *parser) interrupt(args []string) (any, error) {
+	st := InterruptStatement{Kind: SpotInterruption, Via: ViaEC2}
+	var err error
+	if st.Nodes, args, err = p.nodeNames(args); err != nil {
+		return nil, err
+	}
+	code := ""
+	err = options(args, map[string]func(string) error{
+		"kind":   oneOf(&st.Kind, SpotInterruption, Rebalance, ScheduledChange, FailedStatus),
+		"via":    oneOf(&st.Via, ViaEC2, ViaFIS, ViaQueue),
+		"notice": duration(&st.Notice),
+		"code":   oneOf(&code, codes()...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.clock, p.deadline = true, st.Kind == SpotInterruption || st.Kind == ScheduledChange
+	p.planned = p.planned || st.Kind == ScheduledChange
+	st.Code = code
+	if err := st.check(); err != nil {
+		return nil, err
+	}
+	if st.Kind == SpotInterruption && st.Notice == 0 {
+		st.Notice = defaultNotice
+	}
+	if st.Kind == ScheduledChange && code == "" {
+		st.Code = defaultCode
+	}
+	return st, nil
+}
+
+// check refuses what AWS could not do.
+func (st InterruptStatement) check() error {
+	switch {
+	case st.Kind == Rebalance && st.Via == ViaFIS:
+		return fmt.Errorf("FIS sends the recommendation only together with an interruption: leave via=fis out")
+	case st.Kind != SpotInterruption && st.Kind != Rebalance && st.Via != ViaEC2:
+		return fmt.Errorf("a notice of kind %s comes from EC2: leave via=%s out", st.Kind, st.Via)
+	case st.Kind != ScheduledChange && st.Code != "":
+		return fmt.Errorf("only a scheduled change has a code: leave code out, or write kind=scheduled")
+	default:
+		return st.checkNotice()
+	}
+}
+
+// checkNotice refuses a time to the deadline that the notice cannot have.
+func (st InterruptStatement) checkNotice() error {
+	switch {
+	case st.Notice == 0 && st.Kind == ScheduledChange:
+		return fmt.Errorf("a scheduled change is due at some time: write how far ahead, such as notice=3h")
+	case st.Notice == 0:
+		return nil
+	case st.Kind == Rebalance || st.Kind == FailedStatus:
+		return fmt.Errorf("a notice of kind %s has no deadline: leave notice out", st.Kind)
+	case st.Via == ViaFIS && (st.Notice < 2*time.Minute || st.Notice > 15*time.Minute):
+		return fmt.Errorf("FIS interrupts after 2m to 15m, not %s", st.Notice)
+	default:
+		return nil
+	}
+}
+
+// nodeNames reads the names that stand before the options.
+func (p *parser) nodeNames(args []string) (names, rest []string, err error) {
+	for len(args) > 0 && !strings.Contains(args[0], "=") {
+		if err := p.known(args[0]); err != nil {
+			return nil, nil, err
+		}
+		if slices.Contains(names, args[0]) {
+			return nil, nil, fmt.Errorf("node %s is there twice", args[0])
+		}
+		names, args = append(names, args[0]), args[1:]
+	}
+	if len(names) == 0 {
+		return nil, nil, fmt.Errorf("at least one node has to be named")
+	}
+	return names, args, nil
+}
+
+func (p *parser) callOff(args []string) (any, error) {
+	names, rest, err := p.nodeNames(args)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rest) > 0:
+		return nil, fmt.Errorf("%q is too much: it takes nodes alone", strings.Join(rest, " "))
+	case !p.planned:
+		return nil, fmt.Errorf("nothing is planned yet: AWS calls off what an interrupt of kind=scheduled has planned, and nothing else")
+	}
+	return CallOffStatement{Nodes: names}, nil
+}
+
+func (p *parser) approve(args []string) (any, error) { return p.say(SayApprove, args) }
+func (p *parser) hold(args []string) (any, error)    { return p.say(SayHold, args) }
+func (p *parser) release(args []string) (any, error) { return p.say(SayRelease, args) }
+
+func (p *parser) say(act SayAct, args []string) (any, error) {
+	names, rest, err := p.nodeNames(args)
+	if err != nil {
+		return nil, err
+	}
+	st := SayStatement{Act: act, Node: names[0]}
+	if err := options(rest, map[string]func(string) error{"by": set(&st.By)}); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(names) > 1:
+		return nil, fmt.Errorf("%s is about one node", act)
+	case st.By == "":
+		return nil, fmt.Errorf("somebody has to say it")
+	case !p.clock:
+		return nil, fmt.Errorf("there is nothing to %s before interrupt", act)
+	}
+	return st, nil
+}
