@@ -168,10 +168,11 @@ type Webhook struct {
 	// are secrets, as of Slack's incoming webhooks.
 	// +optional
 	URLFrom *SecretKey `json:"urlFrom,omitempty"`
-	// Body is a Go template (text/template) of the request's body, with the
-	// fields Node, InstanceID, Kind, Policy, Phase, Reason, Message, Deadline,
-	// Drill, Pods, and the function json. Without it the body is all of these
-	// as JSON.
+	// Body is a template of the request's body in Go's template language, with
+	// the fields Node, InstanceID, Kind, Policy, Phase, Reason, Message,
+	// Deadline, Drill, Pods, with if and with, and with the functions json,
+	// print, printf, urlquery, not, and, or, eq, ne. Without it the body is all
+	// of these fields as JSON.
 	// +kubebuilder:validation:MaxLength=8192
 	// +optional
 	Body string `json:"body,omitempty"`

@@ -261,7 +261,7 @@ func TestAnAnswerIsKeptUntilItIsWrittenDown(t *testing.T) {
 }
 
 func TestABodyThatCannotBeMadeIsNotTriedAgain(t *testing.T) {
-	w := newWorld(t, none, webHook("page", "http://127.0.0.1:1", retries(3), func(h *v1alpha1.Hook) { h.Webhook.Body = "{{slice .Node 99}}" }))
+	w := newWorld(t, none, webHook("page", "http://127.0.0.1:1", retries(3), func(h *v1alpha1.Hook) { h.Webhook.Body = "{{.Node.Name}}" }))
 	if out := w.pass(); !out.Done || !strings.HasPrefix(w.status[0].Message, "making the body:") {
 		t.Errorf("%+v", w.status)
 	}

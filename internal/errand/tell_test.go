@@ -235,7 +235,7 @@ func TestAChatThatAsksForSilenceGetsIt(t *testing.T) {
 
 func TestABodyThatCannotBeMadeIsGivenUp(t *testing.T) {
 	n := notification("chat", "http://127.0.0.1:1")
-	n.Webhook.Body = "{{slice .Message 0 999}}"
+	n.Webhook.Body = "{{.Message.Text}}"
 	s := newStory(t, n)
 	s.happens("NoticeReceived")
 	s.tell()

@@ -3,11 +3,8 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"text/template"
-	"text/template/parse"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
@@ -40,6 +37,18 @@ func tells(s Subject) told {
 		Text: Summary(s), Interruption: s.Interruption, UID: string(s.UID), Node: s.Node, InstanceID: s.InstanceID,
 		Kind: s.Kind, Policy: s.Policy, Phase: string(s.Phase), Reason: s.Reason, Message: s.Message,
 		Deadline: s.deadline(), Drill: s.Drill, Pods: s.Pods,
+	}
+}
+
+// fields is what templates name.
+func (t told) fields() fields {
+	p := t.Pods
+	return fields{
+		"Text": t.Text, "Interruption": t.Interruption, "UID": t.UID, "Node": t.Node, "InstanceID": t.InstanceID, "Kind": t.Kind,
+		"Policy": t.Policy, "Phase": t.Phase, "Reason": t.Reason, "Message": t.Message, "Deadline": t.Deadline, "Drill": t.Drill,
+		"Pods": fields{
+			"Total": int64(p.Total), "Moved": int64(p.Moved), "Leaving": int64(p.Leaving), "Waiting": int64(p.Waiting), "Lost": int64(p.Lost),
+		},
 	}
 }
 
@@ -83,51 +92,11 @@ func Body(w v1alpha1.Webhook, s Subject) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out bounded
-	if err := t.Execute(&out, tells(s)); err != nil {
+	text, err := t.execute(tells(s).fields())
+	if err != nil {
 		return nil, fmt.Errorf("making the body: %w", err)
 	}
-	return out.Bytes(), nil
-}
-
-// parseBody parses a template and refuses those that could go on for ever.
-// Without loops and calls, a template does no more than it is long.
-func parseBody(text string) (*template.Template, error) {
-	if len(text) > MaxBody {
-		return nil, fmt.Errorf("the template is longer than %d bytes", MaxBody)
-	}
-	t, err := template.New("body").Funcs(functions()).Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("reading the template: %w", err)
-	}
-	for _, one := range t.Templates() {
-		if one.Tree != nil && loops(one.Root) {
-			return nil, errors.New("the template has range, template or block in it: nothing there is a list; use if, with and variables")
-		}
-	}
-	return t, nil
-}
-
-// loops tells whether anything under a node is run again or calls others.
-func loops(node parse.Node) bool {
-	switch n := node.(type) {
-	case *parse.RangeNode, *parse.TemplateNode:
-		return true
-	case *parse.IfNode:
-		return loops(n.List) || loops(n.ElseList)
-	case *parse.WithNode:
-		return loops(n.List) || loops(n.ElseList)
-	case *parse.ListNode:
-		if n == nil {
-			return false
-		}
-		for _, child := range n.Nodes {
-			if loops(child) {
-				return true
-			}
-		}
-	}
-	return false
+	return []byte(text), nil
 }
 
 // marshal writes JSON as people write it, with < and > as they are.
@@ -142,16 +111,6 @@ func marshal(value any) ([]byte, error) {
 }
 
 var errTooLong = fmt.Errorf("the body is longer than %d bytes", MaxBody)
-
-// bounded is a buffer that takes no more than MaxBody.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > MaxBody {
-		return 0, errTooLong
-	}
-	return b.Buffer.Write(p)
-}
 
 // clip cuts a text to so many bytes, between characters.
 func clip(text string, most int) string {

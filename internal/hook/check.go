@@ -94,11 +94,7 @@ func CheckWebhook(w v1alpha1.Webhook) []string {
 		problems = append(problems, checkHeader(name, w.Headers[name])...)
 	}
 	if _, err := Body(w, sample()); err != nil {
-		text := strings.ReplaceAll(err.Error(), " in type hook.told", "")
-		if strings.Contains(text, "can't evaluate field") {
-			text += "; write .Node, .InstanceID, .Kind, .Policy, .Phase, .Reason, .Message, .Deadline, .Drill or .Pods"
-		}
-		problems = append(problems, "body: "+text)
+		problems = append(problems, "body: "+err.Error())
 	}
 	return problems
 }

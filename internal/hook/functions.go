@@ -3,73 +3,119 @@ package hook
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
-	"text/template"
 )
 
-// functions are what templates may call beside comparisons: json, and those of
-// text/template that make text, bounded. A variable that holds a text twice as
-// long as the one before would else fill the memory in forty lines.
-func functions() template.FuncMap {
-	return template.FuncMap{
-		"json": func(value any) (string, error) {
-			text, err := marshal(value)
+// function is what a template may call. What it makes is bounded.
+type function func(args []any) (any, error)
+
+// functions are what templates may call. There are few of them, and none that
+// makes much of little.
+func functions() map[string]function {
+	return map[string]function{
+		"json": func(args []any) (any, error) {
+			if len(args) != 1 {
+				return nil, errors.New("json takes one value")
+			}
+			text, err := marshal(args[0])
 			if err != nil {
-				return "", err
+				return nil, err
 			}
 			return within(string(text))
 		},
-		"print":    writes(fmt.Sprint),
-		"println":  writes(fmt.Sprintln),
-		"html":     writes(template.HTMLEscaper),
-		"js":       writes(template.JSEscaper),
-		"urlquery": writes(template.URLQueryEscaper),
+		"print":    func(args []any) (any, error) { return within(fmt.Sprint(args...)) },
+		"urlquery": func(args []any) (any, error) { return within(url.QueryEscape(fmt.Sprint(args...))) },
 		"printf":   printf,
+		"not": func(args []any) (any, error) {
+			if len(args) != 1 {
+				return nil, errors.New("not takes one value")
+			}
+			return !isTrue(args[0]), nil
+		},
+		"and": func(args []any) (any, error) { return firstThat(args, func(v any) bool { return !isTrue(v) }) },
+		"or":  func(args []any) (any, error) { return firstThat(args, isTrue) },
+		"eq":  func(args []any) (any, error) { return compare(args, "eq") },
+		"ne": func(args []any) (any, error) {
+			same, err := compare(args, "ne")
+			return !same, err
+		},
 	}
 }
 
-func within(text string) (string, error) {
+func within(text string) (any, error) {
 	if len(text) > MaxBody {
-		return "", errTooLong
+		return nil, errTooLong
 	}
 	return text, nil
-}
-
-// writes bounds a function that writes its arguments one after the other.
-func writes(write func(...any) string) func(...any) (string, error) {
-	return func(args ...any) (string, error) {
-		if lengths(args) > MaxBody {
-			return "", errTooLong
-		}
-		return within(write(args...))
-	}
 }
 
 // wide matches a verb with a width or a precision that is long, or not known.
 var wide = regexp.MustCompile(`%[^a-zA-Z%]*([0-9]{3,}|\*)`)
 
 // printf is fmt's, but for verbs that make much of little.
-func printf(format string, args ...any) (string, error) {
-	if wide.MatchString(format) {
-		return "", errors.New("printf takes no width or precision above 99, and no *")
+func printf(args []any) (any, error) {
+	format, ok := "", false
+	if len(args) > 0 {
+		format, ok = args[0].(string)
+	}
+	switch {
+	case !ok:
+		return nil, errors.New("printf takes a format and values")
+	case wide.MatchString(format):
+		return nil, errors.New("printf takes no width or precision above 99, and no *")
+	}
+	long := 0
+	for _, arg := range args[1:] {
+		long += len(fmt.Sprint(arg))
 	}
 	// Each verb may write the longest argument, and 100 characters of padding.
-	if strings.Count(format, "%")*(lengths(args)+100) > 4*MaxBody || len(format) > MaxBody {
-		return "", errTooLong
+	if strings.Count(format, "%")*(long+100) > 4*MaxBody || len(format) > MaxBody {
+		return nil, errTooLong
 	}
-	return within(fmt.Sprintf(format, args...))
+	return within(fmt.Sprintf(format, args[1:]...))
 }
 
-// lengths is about how long the arguments are in all.
-func lengths(args []any) int {
-	total := 0
-	for _, arg := range args {
-		if text, ok := arg.(string); ok {
-			total += len(text)
-			continue
-		}
-		total += len(fmt.Sprint(arg)) // a number, a bool or the counts of pods
+// firstThat returns the first value that stops, or the last.
+func firstThat(args []any, stops func(any) bool) (any, error) {
+	if len(args) == 0 {
+		return nil, errors.New("and, or take one value or more")
 	}
-	return total
+	for _, v := range args {
+		if stops(v) {
+			return v, nil
+		}
+	}
+	return args[len(args)-1], nil
+}
+
+// compare reports whether two values are the same text, number or truth.
+func compare(args []any, name string) (bool, error) {
+	if len(args) != 2 {
+		return false, fmt.Errorf("%s takes two values", name)
+	}
+	for _, v := range args {
+		if _, is := v.(fields); is {
+			return false, fmt.Errorf("%s takes texts, numbers or truths", name)
+		}
+	}
+	return args[0] == args[1], nil
+}
+
+// isTrue is the template language's: what is empty, zero or absent is not.
+func isTrue(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	case int64:
+		return v != 0
+	case float64:
+		return v != 0
+	}
+	return true
 }

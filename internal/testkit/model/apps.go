@@ -1,0 +1,201 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// App is a workload. Its pods carry the label app with its name.
+type App struct {
+	// Kind is ReplicaSet, StatefulSet, DaemonSet, Job or, for a pod that nothing
+	// controls, empty.
+	Kind      string
+	Namespace string
+	Name      string
+	Replicas  int
+	// Grace is the pods' grace period in seconds, and StopsIn the share of it
+	// that they take.
+	Grace   int64
+	StopsIn float64
+	// StartsIn is how long a new pod takes until it is Ready.
+	StartsIn    time.Duration
+	Annotations map[string]string
+	Critical    bool
+}
+
+// Run adds a workload with its pods on nodes, which are Ready at once.
+func (k *Cluster) Run(a *App, nodes []string) {
+	k.apps = append(k.apps, a)
+	for i := range a.Replicas {
+		p := k.must(k.Create(k.pod(a, i, nodes[i%len(nodes)])))
+		if pod, ok := p.(*corev1.Pod); ok {
+			k.setPod(pod, func(p *corev1.Pod) {
+				p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &p.CreationTimestamp
+				if a.Kind == "Job" {
+					p.Status.Phase = corev1.PodSucceeded
+				}
+				setPodReady(p, corev1.ConditionTrue)
+			})
+		}
+	}
+}
+
+func (k *Cluster) app(name string) *App {
+	for _, a := range k.apps {
+		if a.Name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+func (k *Cluster) pod(a *App, ordinal int, node string) *corev1.Pod {
+	name := fmt.Sprintf("%s-%d", a.Name, ordinal)
+	if a.Kind == "ReplicaSet" {
+		k.serial++
+		name = fmt.Sprintf("%s-x%d", a.Name, k.serial)
+	}
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: a.Namespace, Name: name, Labels: map[string]string{"app": a.Name}, Annotations: a.Annotations,
+		},
+		Spec: corev1.PodSpec{
+			NodeName: node, TerminationGracePeriodSeconds: &a.Grace, Containers: []corev1.Container{{Name: "c", Image: "c"}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	if a.Kind != "" {
+		yes := true
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: a.Kind, Name: a.Name, UID: types.UID("app-" + a.Name), Controller: &yes}}
+	}
+	if a.Critical {
+		p.Spec.PriorityClassName = "system-cluster-critical"
+	}
+	return p
+}
+
+// replicate does what a workload's controller does: it makes the pods that are
+// missing.
+func (k *Cluster) replicate(name string) {
+	a := k.app(name)
+	if a == nil || (a.Kind != "ReplicaSet" && a.Kind != "StatefulSet") {
+		return
+	}
+	pods := k.Pods(func(p *corev1.Pod) bool { return p.Labels["app"] == name })
+	if a.Kind == "StatefulSet" {
+		for i := range a.Replicas {
+			if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == fmt.Sprintf("%s-%d", name, i) }) {
+				k.launch(a, i)
+			}
+		}
+		return
+	}
+	active := 0
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil {
+			active++
+		}
+	}
+	for ; active < a.Replicas; active++ {
+		k.launch(a, 0)
+	}
+}
+
+func (k *Cluster) launch(a *App, ordinal int) {
+	node := k.place()
+	made := k.must(k.Create(k.pod(a, ordinal, node)))
+	if p, ok := made.(*corev1.Pod); ok {
+		k.start(p, a.StartsIn)
+	}
+}
+
+// place chooses a node for a pod. There is always one: some nodes are never
+// doomed.
+func (k *Cluster) place() string {
+	var fit, worse []string
+	k.Each("Node", func(o client.Object) {
+		n, ok := o.(*corev1.Node)
+		if !ok || n.Spec.Unschedulable || !isReady(n) {
+			return
+		}
+		switch {
+		case slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoSchedule }):
+		case len(n.Spec.Taints) > 0:
+			worse = append(worse, n.Name)
+		default:
+			fit = append(fit, n.Name)
+		}
+	})
+	if len(fit) == 0 {
+		fit = worse
+	}
+	slices.Sort(fit)
+	return fit[k.conductor.Rand.IntN(len(fit))]
+}
+
+func isReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// Protect adds a budget over a workload, counted at once.
+func (k *Cluster) Protect(name string, a *App, maxUnavailable int) {
+	limit := intstr.FromInt32(int32(maxUnavailable))
+	k.must(k.Create(&policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: &limit, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": a.Name}},
+		},
+	}))
+	k.count(Key{"PodDisruptionBudget", a.Namespace, name})
+}
+
+// recount has the disruption controller count the budgets of a pod soon.
+func (k *Cluster) recount(p *corev1.Pod) {
+	for _, b := range k.BudgetsOf(p) {
+		key := KeyOf(b)
+		k.later(key.String(), k.conductor.Between(20*time.Millisecond, 500*time.Millisecond), func() { k.count(key) })
+	}
+}
+
+// count is what the disruption controller does (kubernetes
+// pkg/controller/disruption).
+func (k *Cluster) count(key Key) {
+	was, ok := k.Get(key).(*policyv1.PodDisruptionBudget)
+	if !ok {
+		return
+	}
+	b := was.DeepCopy()
+	name := b.Spec.Selector.MatchLabels["app"]
+	expected := int32(k.app(name).Replicas)
+	var healthy int32
+	disrupted := map[string]metav1.Time{}
+	for _, p := range k.Pods(func(p *corev1.Pod) bool { return p.Namespace == b.Namespace && covers(b, p) }) {
+		at, granted := b.Status.DisruptedPods[p.Name]
+		switch {
+		case p.DeletionTimestamp != nil:
+		case granted && k.Now().Sub(at.Time) < 2*time.Minute:
+			disrupted[p.Name] = at
+		case IsReady(p) && p.Status.Phase == corev1.PodRunning:
+			healthy++
+		}
+	}
+	b.Status.ObservedGeneration = b.Generation
+	b.Status.ExpectedPods, b.Status.CurrentHealthy = expected, healthy
+	b.Status.DesiredHealthy = max(0, expected-int32(b.Spec.MaxUnavailable.IntValue()))
+	b.Status.DisruptionsAllowed = max(0, healthy-b.Status.DesiredHealthy)
+	b.Status.DisruptedPods = nil
+	if len(disrupted) > 0 {
+		b.Status.DisruptedPods = disrupted
+	}
+	k.Put(b)
+}

@@ -1,0 +1,241 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// leaseTime is how long a node that is off counts as Ready.
+	leaseTime = 40 * time.Second
+	// tolerated is how long pods stay on a node that is not Ready.
+	tolerated = 5 * time.Minute
+)
+
+// Cluster is what makes a store a cluster: kubelets, a scheduler, and the
+// controllers of workloads, budgets and lost nodes.
+type Cluster struct {
+	*Server
+	conductor *Conductor
+	apps      []*App
+	off       map[string]bool // nodes without power, by name
+	serial    int
+	dirty     map[Key]bool
+}
+
+// NewCluster returns an empty one.
+func NewCluster(c *Conductor) *Cluster {
+	k := &Cluster{Server: NewServer(c.Now), conductor: c, off: map[string]bool{}, dirty: map[Key]bool{}}
+	k.Changed = append(k.Changed, k.changed)
+	return k
+}
+
+// AddNode adds a node that is Ready.
+func (k *Cluster) AddNode(n *corev1.Node) {
+	delete(k.off, n.Name)
+	k.must(k.Create(n))
+}
+
+func (k *Cluster) must(o client.Object, err error) client.Object {
+	if err != nil {
+		panic(fmt.Sprintf("the model is wrong: %v", err))
+	}
+	return o
+}
+
+// Off reports whether a node's instance is without power.
+func (k *Cluster) Off(node string) bool { return k.off[node] }
+
+// Node returns a node, or nil.
+func (k *Cluster) Node(name string) *corev1.Node {
+	n, _ := k.Get(Key{Kind: "Node", Name: name}).(*corev1.Node)
+	return n
+}
+
+// Pods returns all pods, or those of a node, by name.
+func (k *Cluster) Pods(fits func(*corev1.Pod) bool) []*corev1.Pod {
+	var all []*corev1.Pod
+	k.Each("Pod", func(o client.Object) {
+		if p, ok := o.(*corev1.Pod); ok && fits(p) {
+			all = append(all, p)
+		}
+	})
+	slices.SortFunc(all, func(a, b *corev1.Pod) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	return all
+}
+
+// On fits the pods of a node.
+func On(node string) func(*corev1.Pod) bool {
+	return func(p *corev1.Pod) bool { return p.Spec.NodeName == node }
+}
+
+// PowerOff takes the power from a node's instance. What follows in a cluster
+// follows: the node is not Ready after a while, and its pods are given up.
+func (k *Cluster) PowerOff(name string) {
+	n := k.Node(name)
+	if n == nil || k.off[name] {
+		return
+	}
+	k.off[name] = true
+	uid := n.UID
+	k.conductor.After(leaseTime, "lease of "+name, func() { k.unready(name, uid) })
+}
+
+func (k *Cluster) same(name string, uid any) bool {
+	n := k.Node(name)
+	return n != nil && any(n.UID) == uid
+}
+
+func (k *Cluster) unready(name string, uid any) {
+	if !k.same(name, uid) || !k.off[name] {
+		return
+	}
+	k.setReady(name, corev1.ConditionUnknown, "")
+	for _, p := range k.Pods(On(name)) {
+		k.setPod(p, func(p *corev1.Pod) { setPodReady(p, corev1.ConditionFalse) })
+	}
+	k.conductor.After(tolerated, "toleration of "+name, func() {
+		if n := k.Node(name); k.same(name, uid) && k.off[name] && n != nil {
+			for _, p := range k.Pods(On(name)) {
+				if !isDaemon(p) {
+					k.stop(p, nil)
+				}
+			}
+		}
+	})
+}
+
+// PowerOn brings a node back after a reboot or a stop, with another boot id.
+// Its pods begin anew.
+func (k *Cluster) PowerOn(name, bootID string) {
+	if k.Node(name) == nil {
+		return
+	}
+	delete(k.off, name)
+	k.setReady(name, corev1.ConditionTrue, bootID)
+	for _, p := range k.Pods(On(name)) {
+		if p.DeletionTimestamp != nil {
+			k.Remove(KeyOf(p)) // the kubelet finds it stopped
+			continue
+		}
+		k.start(p, 2*time.Second)
+	}
+}
+
+// RemoveNode takes a node away, as the cloud controller does once its instance is
+// gone. Its pods follow.
+func (k *Cluster) RemoveNode(name string) {
+	n := k.Node(name)
+	if n == nil {
+		return
+	}
+	pods := k.Pods(On(name))
+	k.Remove(Key{Kind: "Node", Name: name})
+	k.conductor.After(k.conductor.Between(5*time.Second, 40*time.Second), "pods of "+name, func() {
+		for _, p := range pods {
+			if now, ok := k.Get(KeyOf(p)).(*corev1.Pod); ok && now.UID == p.UID {
+				k.Remove(KeyOf(p))
+			}
+		}
+	})
+}
+
+func (k *Cluster) setReady(name string, status corev1.ConditionStatus, bootID string) {
+	n := k.Node(name).DeepCopy()
+	for i := range n.Status.Conditions {
+		if n.Status.Conditions[i].Type == corev1.NodeReady {
+			n.Status.Conditions[i].Status = status
+		}
+	}
+	if bootID != "" {
+		n.Status.NodeInfo.BootID = bootID
+	}
+	k.Put(n)
+}
+
+func (k *Cluster) setPod(p *corev1.Pod, change func(*corev1.Pod)) {
+	now, ok := k.Get(KeyOf(p)).(*corev1.Pod)
+	if !ok || now.UID != p.UID {
+		return
+	}
+	next := now.DeepCopy()
+	change(next)
+	k.Put(next)
+}
+
+func setPodReady(p *corev1.Pod, status corev1.ConditionStatus) {
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
+}
+
+// start has the kubelet run a pod, which is Ready after a while.
+func (k *Cluster) start(p *corev1.Pod, after time.Duration) {
+	k.conductor.After(after, "kubelet", func() {
+		k.setPod(p, func(p *corev1.Pod) {
+			if k.off[p.Spec.NodeName] || p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded {
+				return
+			}
+			at := metav1.NewTime(k.Now().Truncate(time.Second))
+			p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &at
+			setPodReady(p, corev1.ConditionTrue)
+		})
+	})
+}
+
+// changed has kubelets and controllers do what a change asks of them.
+func (k *Cluster) changed(c Change) {
+	was, _ := c.Old.(*corev1.Pod)
+	is, _ := c.New.(*corev1.Pod)
+	if was == nil && is == nil {
+		return
+	}
+	if is != nil && is.DeletionTimestamp != nil &&
+		(was == nil || was.DeletionTimestamp == nil || !was.DeletionTimestamp.Equal(is.DeletionTimestamp)) {
+		k.terminate(is)
+	}
+	pod := is
+	if pod == nil {
+		pod = was
+	}
+	k.recount(pod)
+	k.later("app of "+pod.Labels["app"], k.conductor.Between(20*time.Millisecond, 800*time.Millisecond), func() { k.replicate(pod.Labels["app"]) })
+}
+
+// later does something soon, once for however many changes ask for it.
+func (k *Cluster) later(name string, after time.Duration, do func()) {
+	key := Key{Kind: "later", Name: name}
+	if k.dirty[key] {
+		return
+	}
+	k.dirty[key] = true
+	k.conductor.After(after, name, func() {
+		delete(k.dirty, key)
+		do()
+	})
+}
+
+// terminate has the kubelet stop a pod; at the end of its grace it is killed.
+func (k *Cluster) terminate(p *corev1.Pod) {
+	app := k.app(p.Labels["app"])
+	left := p.DeletionTimestamp.Sub(k.Now())
+	if app != nil {
+		left = min(left, time.Duration(app.StopsIn*float64(time.Duration(app.Grace)*time.Second)))
+	}
+	k.conductor.After(max(left, 100*time.Millisecond), "kubelet", func() {
+		if now, ok := k.Get(KeyOf(p)).(*corev1.Pod); ok && now.UID == p.UID && !k.off[p.Spec.NodeName] && k.Node(p.Spec.NodeName) != nil {
+			k.Remove(KeyOf(p))
+		}
+	})
+}
+
+func isDaemon(p *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(p)
+	return owner != nil && owner.Kind == "DaemonSet"
+}

@@ -1,0 +1,293 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Key names an object.
+type Key struct{ Kind, Namespace, Name string }
+
+func (k Key) String() string { return k.Kind + " " + strings.TrimPrefix(k.Namespace+"/"+k.Name, "/") }
+
+func (k Key) resource() schema.GroupResource { return schema.GroupResource{Resource: k.Kind} }
+
+// KindOf is the name of an object's Go type; of a list, that of its items.
+func KindOf(o runtime.Object) string {
+	return strings.TrimSuffix(reflect.TypeOf(o).Elem().Name(), "List")
+}
+
+// KeyOf names an object.
+func KeyOf(o client.Object) Key { return Key{KindOf(o), o.GetNamespace(), o.GetName()} }
+
+// Change is a step of an object from one version to the next; Old is nil for a
+// new object, New for one that is gone. Neither is ever changed.
+type Change struct {
+	Key      Key
+	Old, New client.Object
+}
+
+// Server is the API server's store. Objects in it are replaced, never changed.
+type Server struct {
+	// Now tells the time.
+	Now func() time.Time
+	// Changed are told of each change once it is made.
+	Changed []func(Change)
+
+	version int64
+	uids    int
+	objects map[Key]client.Object
+}
+
+// NewServer returns an empty one.
+func NewServer(now func() time.Time) *Server {
+	return &Server{Now: now, objects: map[Key]client.Object{}}
+}
+
+// Get returns an object as it is, or nil; do not change it.
+func (s *Server) Get(k Key) client.Object { return s.objects[k] }
+
+// Each calls f for each object of a kind, in no order.
+func (s *Server) Each(kind string, f func(client.Object)) {
+	for k, o := range s.objects {
+		if k.Kind == kind {
+			f(o)
+		}
+	}
+}
+
+// Create adds an object.
+func (s *Server) Create(o client.Object) (client.Object, error) {
+	k := KeyOf(o)
+	if s.objects[k] != nil {
+		return nil, apierrors.NewAlreadyExists(k.resource(), k.Name)
+	}
+	o = clone(o)
+	if o.GetUID() == "" {
+		s.uids++
+		o.SetUID(types.UID(fmt.Sprintf("uid-%d-%s", s.uids, k.Name)))
+	}
+	o.SetCreationTimestamp(metav1.NewTime(s.Now().Truncate(time.Second)))
+	o.SetGeneration(1)
+	return s.set(k, o), nil
+}
+
+// Put replaces an object, whatever version it was made from.
+func (s *Server) Put(o client.Object) client.Object {
+	k := KeyOf(o)
+	if was := s.objects[k]; was != nil {
+		o = clone(o)
+		if specOf(was) == nil || !equality.Semantic.DeepEqual(specOf(was), specOf(o)) {
+			o.SetGeneration(was.GetGeneration() + 1)
+		}
+	}
+	return s.set(k, o)
+}
+
+// Remove takes an object away.
+func (s *Server) Remove(k Key) {
+	was := s.objects[k]
+	if was == nil {
+		return
+	}
+	delete(s.objects, k)
+	s.version++
+	s.tell(Change{Key: k, Old: was})
+}
+
+func (s *Server) set(k Key, o client.Object) client.Object {
+	was := s.objects[k]
+	s.version++
+	o.SetResourceVersion(strconv.FormatInt(s.version, 10))
+	s.objects[k] = o
+	s.tell(Change{Key: k, Old: was, New: o})
+	return o
+}
+
+func (s *Server) tell(c Change) {
+	for _, tell := range s.Changed {
+		tell(c)
+	}
+}
+
+// Patch applies a merge patch to an object or, if sub is "status", to its
+// status.
+func (s *Server) Patch(k Key, sub string, patch []byte) (client.Object, error) {
+	was := s.objects[k]
+	if was == nil {
+		return nil, apierrors.NewNotFound(k.resource(), k.Name)
+	}
+	var head struct {
+		Metadata struct {
+			ResourceVersion string    `json:"resourceVersion"`
+			UID             types.UID `json:"uid"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(patch, &head); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if v := head.Metadata.ResourceVersion; v != "" && v != was.GetResourceVersion() {
+		return nil, apierrors.NewConflict(k.resource(), k.Name, errors.New("the object has been modified"))
+	}
+	if u := head.Metadata.UID; u != "" && u != was.GetUID() {
+		return nil, apierrors.NewConflict(k.resource(), k.Name, errors.New("the UID differs"))
+	}
+	merged, err := merge(was, patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	switch sub {
+	case "status":
+		merged = withStatusOf(was, merged)
+	default:
+		if hasStatusSubresource(k.Kind) {
+			merged = withStatusOf(merged, was)
+		}
+	}
+	if equality.Semantic.DeepEqual(was, merged) {
+		return was, nil
+	}
+	return s.Put(merged), nil
+}
+
+func merge(was client.Object, patch []byte) (client.Object, error) {
+	text, err := json.Marshal(was)
+	if err != nil {
+		return nil, err
+	}
+	var into, with map[string]any
+	if err := errors.Join(json.Unmarshal(text, &into), json.Unmarshal(patch, &with)); err != nil {
+		return nil, err
+	}
+	if text, err = json.Marshal(mergeMaps(into, with)); err != nil {
+		return nil, err
+	}
+	merged := empty(was)
+	return merged, json.Unmarshal(text, merged)
+}
+
+// mergeMaps is RFC 7386.
+func mergeMaps(into, with map[string]any) map[string]any {
+	if into == nil {
+		into = map[string]any{}
+	}
+	for k, v := range with {
+		switch v := v.(type) {
+		case nil:
+			delete(into, k)
+		case map[string]any:
+			was, _ := into[k].(map[string]any)
+			into[k] = mergeMaps(was, v)
+		default:
+			into[k] = v
+		}
+	}
+	return into
+}
+
+// Stop says how an object is to be deleted.
+type Stop struct {
+	Grace *int64
+	UID   *types.UID
+	// Version is the resource version that it must have.
+	Version *string
+}
+
+// Delete deletes an object; a pod with its grace.
+func (s *Server) Delete(k Key, stop Stop) error {
+	was := s.objects[k]
+	switch {
+	case was == nil:
+		return apierrors.NewNotFound(k.resource(), k.Name)
+	case stop.UID != nil && *stop.UID != was.GetUID():
+		return apierrors.NewConflict(k.resource(), k.Name, errors.New("the UID in the precondition is another"))
+	case stop.Version != nil && *stop.Version != was.GetResourceVersion():
+		return apierrors.NewConflict(k.resource(), k.Name, errors.New("the resource version in the precondition is another"))
+	}
+	pod, ok := was.(*corev1.Pod)
+	if !ok {
+		s.Remove(k)
+		return nil
+	}
+	s.stop(pod, stop.Grace)
+	return nil
+}
+
+// stop begins to stop a pod, or shortens the time that it has (k8s.io/apiserver
+// pkg/registry/rest, BeforeDelete).
+func (s *Server) stop(pod *corev1.Pod, asked *int64) {
+	grace := int64(30)
+	if pod.Spec.TerminationGracePeriodSeconds != nil {
+		grace = *pod.Spec.TerminationGracePeriodSeconds
+	}
+	if asked != nil {
+		grace = *asked
+	}
+	now := s.Now()
+	end := now.Add(time.Duration(grace) * time.Second)
+	if was := pod.DeletionTimestamp; was != nil {
+		had := *pod.DeletionGracePeriodSeconds
+		if asked == nil || grace >= had {
+			return
+		}
+		end = was.Add(time.Duration(grace-had) * time.Second)
+		if grace > 0 && end.Before(now) {
+			grace, end = 1, now.Add(time.Second)
+		}
+	}
+	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	if grace == 0 || finished || pod.Spec.NodeName == "" {
+		s.Remove(KeyOf(pod))
+		return
+	}
+	next := pod.DeepCopy()
+	at := metav1.NewTime(end.Truncate(time.Second))
+	next.DeletionTimestamp, next.DeletionGracePeriodSeconds = &at, &grace
+	s.Put(next)
+}
+
+func clone(o client.Object) client.Object {
+	c, _ := o.DeepCopyObject().(client.Object)
+	return c
+}
+
+func empty(o client.Object) client.Object {
+	e, _ := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+	return e
+}
+
+func field(o client.Object, name string) reflect.Value {
+	return reflect.ValueOf(o).Elem().FieldByName(name)
+}
+
+func specOf(o client.Object) any {
+	if v := field(o, "Spec"); v.IsValid() {
+		return v.Interface()
+	}
+	return nil
+}
+
+// withStatusOf returns an object with the status of another.
+func withStatusOf(o, other client.Object) client.Object {
+	o = clone(o)
+	field(o, "Status").Set(field(clone(other), "Status"))
+	return o
+}
+
+func hasStatusSubresource(kind string) bool {
+	return kind == "Interruption" || kind == "InterruptionPolicy" || kind == "Node" || kind == "Pod"
+}
