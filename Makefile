@@ -9,7 +9,7 @@ LINT    := go tool -modfile=hack/lint.mod
 export GOFLAGS := -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint gen verify build
+.PHONY: help demo test model lint gen verify build
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ build: ## Build bin/lifeboat and bin/lifeboatd
 test: ## Run every test, on a real control plane, under the race detector
 	@go run ./hack/assets
 	@$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m -parallel 3 ./...
+
+model: ## Play random worlds against the loop for hours (LIFEBOAT_MODEL_TIME, 4h)
+	@LIFEBOAT_MODEL_TIME=$${LIFEBOAT_MODEL_TIME:-4h} go test -race -count=1 -timeout 0 -run 'TestModel$$' -v ./internal/controller/interruption
 
 lint: ## Vet, lint, look for known vulnerabilities and for generated files that are out of step
 	@hack/lint.sh

@@ -22,6 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/unheard"
 	"github.com/lifeboat-dev/lifeboat/internal/errand"
+	"github.com/lifeboat-dev/lifeboat/internal/herald"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
@@ -86,12 +87,16 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Conf
 			}
 		},
 	})
+	heralds := herald.New(mgr.GetEventRecorder("lifeboat"))
 	owners := ownerwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
 	loop := interruption.New(interruption.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
-		Cloud: cloudaws.New(cloud), Metrics: loopMetrics, Events: mgr.GetEventRecorder("lifeboat"),
+		Cloud: cloudaws.New(cloud), Metrics: loopMetrics, Events: heralds, Busy: heralds.Busy,
 		Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
 	})
+	if err := mgr.Add(heralds); err != nil {
+		return err
+	}
 	forget := func(node string) {
 		pods.Forget(node)
 		owners.Forget(node)

@@ -87,22 +87,6 @@ func (r *rig) sendTo(url, body string) {
 	r.must(err)
 }
 
-// createPods puts pods on a node, which they never leave: there is no kubelet.
-func (r *rig) createPods(ctx context.Context, on, n int) error {
-	for i := range n {
-		err := r.admin.Create(ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("pod-%d-%d", on, i), Labels: map[string]string{"app": "web"}},
-			Spec: corev1.PodSpec{NodeName: nodeName(on), Containers: []corev1.Container{{
-				Name: "web", Image: "registry.example.com/web:v1", Env: []corev1.EnvVar{{Name: "A", Value: "b"}},
-			}}},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // sight is what the benchmark sees of the cluster, with the time of it.
 type sight struct {
 	taints, evictions chan time.Time

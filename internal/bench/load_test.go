@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -128,30 +127,6 @@ func (r *rig) emptied(but int) {
 		visible, hidden := r.waiting()
 		return visible == 0 && hidden <= but, fmt.Errorf("it holds %d messages and %d that are hidden", visible, hidden)
 	})
-}
-
-// node is what a kubelet registers, as far as it matters here.
-func node(i int) *corev1.Node {
-	n := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: nodeName(i), Labels: map[string]string{
-			corev1.LabelHostname: nodeName(i), corev1.LabelInstanceTypeStable: "m5.xlarge", corev1.LabelTopologyZone: "eu-west-1b",
-			corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux", "karpenter.sh/capacity-type": "spot", "karpenter.sh/nodepool": "default",
-		}},
-		Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1b/" + instance(i)},
-	}
-	for k := range 25 { // images are most of a real node's bytes
-		n.Status.Images = append(n.Status.Images, corev1.ContainerImage{
-			Names: []string{fmt.Sprintf("registry.example.com/team-%d/service@sha256:%064x", k, k), fmt.Sprintf("registry.example.com/team-%d/service:v1.2.3", k)}, SizeBytes: 123456789,
-		})
-	}
-	return n
-}
-
-// nodes makes the first n nodes anew.
-func (r *rig) nodes(n int) {
-	r.Helper()
-	r.must(r.admin.DeleteAllOf(r.Context(), &corev1.Node{}))
-	r.each(n, 32, func(ctx context.Context, i int) error { return r.admin.Create(ctx, node(i)) })
 }
 
 // forget deletes all Interruptions.

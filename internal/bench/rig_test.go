@@ -246,26 +246,6 @@ func (r *rig) spent(pid int) time.Duration {
 	return ticks * 10 * time.Millisecond
 }
 
-// writes is how many requests that write the API server has answered so far.
-func (r *rig) writes() int {
-	r.Helper()
-	kube, err := kubernetes.NewForConfig(r.cluster.RESTConfig())
-	r.must(err)
-	text, err := kube.RESTClient().Get().AbsPath("/metrics").DoRaw(r.Context())
-	r.must(err)
-	sum := 0
-	for line := range strings.Lines(string(text)) {
-		written := strings.Contains(line, `verb="POST"`) || strings.Contains(line, `verb="PATCH"`) || strings.Contains(line, `verb="PUT"`)
-		if !strings.HasPrefix(line, "apiserver_request_total{") || !written || strings.Contains(line, `resource="leases"`) {
-			continue
-		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " ")+1:]), 64)
-		r.must(err)
-		sum += int(n)
-	}
-	return sum
-}
-
 // environment is this one, without a developer's own AWS and Kubernetes.
 func environment(endpoint string) []string {
 	var env []string

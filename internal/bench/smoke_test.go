@@ -31,8 +31,25 @@ func TestBenchmarksWork(t *testing.T) {
 	<-seen.taints
 	<-seen.evictions
 	r.settled(0)
-	if r.rss() == 0 || r.writes() <= before {
+	if r.memory().resident == 0 || r.writes() <= before {
 		t.Error("neither memory nor writes can be read")
 	}
 	r.stop()
+
+	const struck = 10
+	if best := r.bestAbreast(struck); best == 0 {
+		t.Error("nothing was the fastest")
+	}
+	if floor := r.bare(struck, abreast); floor.cordoned <= 0 || floor.asked <= 0 {
+		t.Errorf("the floor of a storm: %+v", floor)
+	}
+	g := r.storm(struck)
+	if g.recorded <= 0 || g.cordoned <= 0 || g.asked < g.cordoned {
+		t.Errorf("a storm: %+v", g)
+	}
+	for kind, least := range map[string]int{"POST-interruptions": struck, "PATCH-nodes": struck, "POST-pods-eviction": struck * podsPerNode} {
+		if g.requests[kind] < least {
+			t.Errorf("%d %s in a storm, at least %d were made", g.requests[kind], kind, least)
+		}
+	}
 }

@@ -81,7 +81,7 @@ var floors = [][]string{
 	{"internal/intake", "internal/action", "internal/errand", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/nodeindex", "internal/wiring", "internal/forecast", "internal/record"},
 	{"internal/policy", "internal/drain", "internal/readiness"},
 	{"internal/wiring/template"},
-	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/chart"},
+	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/herald", "internal/chart"},
 	{"internal/notice", "internal/hook", "internal/cloud"},
 	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/finding", "charts/", "scenarios", "internal/testkit/model"},
 }

@@ -87,7 +87,7 @@ func (p *pass) queue(ctx context.Context, b *berth) (bool, error) {
 	}
 	p.outcome.stage = v1alpha1.PhaseQueued
 	p.outcome.until(p.facts.now.Add(berthAgain), sentence)
-	if d := p.decision.Deadline; d != nil {
+	if d := p.decision.Deadline; d != nil && d.Time.Add(-policy.Lead).After(p.facts.now) {
 		p.outcome.sooner(d.Time.Add(-policy.Lead)) // from then on it waits for nobody
 	}
 	return false, nil

@@ -377,3 +377,20 @@ func TestCordonedNodeIsNotDrainedBeforeItsTime(t *testing.T) {
 		t.Errorf("evicted %v twelve days before", w.evictions)
 	}
 }
+
+func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
+	before := node("a", instance)
+	w := newWorld(t, recordOf(rebalance()), before, pod("web-1"), budget(0), team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Rules = append([]v1alpha1.Rule{{Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionIgnore}}, s.Rules...)
+	}))
+	w.settle(time.Second)
+	if !action.IsMarked(w.node(), action.MarkDoomed) {
+		t.Fatal("not begun")
+	}
+	w.hear(spot())
+	w.settle(time.Second)
+	w.same(before)
+	if got := w.record().Status; got.Phase != v1alpha1.PhaseIgnored || len(got.PodsLeft) > 0 || got.DrainStartTime != nil {
+		t.Errorf("phase %s, left %v", got.Phase, got.PodsLeft)
+	}
+}

@@ -19,7 +19,7 @@ const abreast = 8
 
 // askedAgain is when a pod that was asked to stop, and does not show it, is
 // asked again: the watch has caught up by then, so the request was lost.
-const askedAgain = 2 * time.Second
+const askedAgain = 3 * time.Second
 
 // carryOut asks the pods to stop that the plan says are to be asked now. One
 // that cannot be asked holds up none of the others.
@@ -33,14 +33,18 @@ func (p *pass) carryOut(ctx context.Context) error {
 	group.SetLimit(abreast)
 	for i, v := range verdicts {
 		group.Go(func() error {
+			if p.Busy != nil {
+				p.Busy()
+			}
 			answers[i], errs[i] = p.ask(ctx, v)
 			return nil // an error here would hold up the others
 		})
 	}
 	errs = append(errs, group.Wait())
-	p.outcome.refused = map[types.UID]string{}
+	p.outcome.refused, p.outcome.unasked = map[types.UID]string{}, map[types.UID]bool{}
 	for i, v := range verdicts {
 		p.heard(v, answers[i])
+		p.outcome.unasked[v.Pod.UID] = !answers[i].Asked
 	}
 	return errors.Join(errs...)
 }

@@ -71,6 +71,8 @@ type Options struct {
 	Errands Errands
 	Cloud   cloud.Cloud
 	Events  events.EventRecorder
+	// Busy is called whenever pods are being asked to stop; it may be nil.
+	Busy    func()
 	Metrics *Metrics
 	// Clock tells the time; it is read once a pass.
 	Clock func() time.Time
@@ -83,8 +85,9 @@ type Options struct {
 // Controller reconciles Interruptions.
 type Controller struct {
 	Options
-	muster muster
-	berths berths
+	muster  muster
+	berths  berths
+	written written
 }
 
 // New returns the loop.
@@ -96,6 +99,9 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 		return reconcile.Result{}, nil
 	}
 	now := c.Clock()
+	if c.written.isOld(in.Name, in.ResourceVersion, now) {
+		return reconcile.Result{RequeueAfter: cacheBehind}, nil // the watch wakes it sooner
+	}
 	if notice.Finished(in) {
 		c.forget(in.Status.NodeName)
 		return c.finish(ctx, in, now)
@@ -129,6 +135,9 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 
 	outcome, err := c.act(ctx, report.seen, report)
 	report.reached(outcome)
+	if apierrors.IsConflict(err) {
+		report.drop() // a cache was behind: the next pass finds it all again
+	}
 	if err != nil {
 		return reconcile.Result{}, err // the queue backs off
 	}

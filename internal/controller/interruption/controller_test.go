@@ -320,8 +320,13 @@ func TestUnknownPodsAreNoEmptyNode(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.unknown = true
 	w.settle(time.Second)
-	if got := w.record().Status.Phase; got != v1alpha1.PhaseDraining {
-		t.Errorf("phase %s before the list of pods has come", got)
+	if got := w.record().Status; got.Phase == v1alpha1.PhaseDrained || got.CompletionTime != nil || w.wake == 0 || w.wake > patience {
+		t.Errorf("phase %s before the list of pods has come; looks again in %s", got.Phase, w.wake)
+	}
+	w.unknown = false
+	w.settle(w.wake)
+	if got := w.record().Status.Phase; got != v1alpha1.PhaseDraining || len(w.evictions) != 1 {
+		t.Errorf("phase %s once it has", got)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
@@ -45,8 +44,14 @@ func (p *pass) end() time.Time {
 		return d.Until
 	}
 	begun := p.decision.Notice.Time.Time
-	if c := meta.FindStatusCondition(p.facts.was.Conditions, v1alpha1.ConditionCordoned); c != nil && c.Status == metav1.ConditionTrue {
+	c := meta.FindStatusCondition(p.facts.was.Conditions, v1alpha1.ConditionCordoned)
+	switch {
+	case record.Drains(p.decision.Action) && p.facts.begun(p.decision):
+		begun = record.Begun(&p.facts.was) // it may have been cordoned long before
+	case p.facts.begun(p.decision) && c != nil:
 		begun = c.LastTransitionTime.Time // its window may have opened long after the notice
+	case p.outcome.marked == action.MarkDoomed:
+		begun = p.facts.now // it begins in this pass
 	}
 	return begun.Add(withoutDeadline)
 }
@@ -66,12 +71,24 @@ func putBack(ctx context.Context, p *pass) (bool, error) {
 		}
 		p.outcome.undone = undone
 	}
+	p.muster.uncordoned(p.facts.in.Name)
 	changed, err := action.PutBack(ctx, p.Client, node)
 	if err != nil {
 		return false, err
 	}
 	p.outcome.putBack = changed
 	return true, nil
+}
+
+// letGo puts back a node whose drain had begun, where what rules now says to leave
+// it alone.
+func letGo(ctx context.Context, p *pass) (bool, error) {
+	if record.Begun(&p.facts.was).IsZero() && !record.Cordoned(&p.facts.was) {
+		return true, nil
+	}
+	done, err := putBack(ctx, p)
+	p.outcome.letGo = err == nil
+	return done, err
 }
 
 // nextIsDue reports whether another notice stands whose drain begins at once: a

@@ -11,8 +11,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
-	"github.com/lifeboat-dev/lifeboat/internal/policy"
-	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
@@ -28,7 +26,7 @@ type books struct {
 	busyUntil     time.Time
 	policyChanged time.Time
 
-	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats int
+	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened int
 }
 
 // podPage is what is known of a pod.
@@ -108,46 +106,6 @@ func (b *books) inst(id string) *instPage {
 	return p
 }
 
-// change is what others do to a node.
-func (b *books) change(name string, do func(*corev1.Node)) {
-	n := b.run.Node(name)
-	if n == nil {
-		return
-	}
-	b.run.note("somebody changes node %s", name)
-	do(b.as[name])
-	n = n.DeepCopy()
-	if n.Labels == nil {
-		n.Labels = map[string]string{}
-	}
-	do(n)
-	b.run.Put(n)
-}
-
-// callOff deletes the record of a node.
-func (b *books) callOff(name string) {
-	n := b.run.Node(name)
-	if n == nil {
-		return
-	}
-	k := model.Key{Kind: "Interruption", Name: instanceOf(n)}
-	if b.run.Get(k) == nil {
-		return
-	}
-	b.run.note("somebody deletes the record of %s", name)
-	b.inst(k.Name).calledOff = b.run.c.Now()
-	b.run.Remove(k)
-}
-
-func (b *books) powerOff(name, instance string) {
-	if n := b.run.Node(name); n == nil || instanceOf(n) != instance || b.run.Off(name) {
-		return
-	}
-	b.run.note("%s (%s) is off", name, instance)
-	b.inst(instance).off = b.run.c.Now()
-	b.run.PowerOff(name)
-}
-
 // changed keeps the books in step with the store.
 func (b *books) changed(c model.Change) {
 	switch c.Key.Kind {
@@ -212,6 +170,9 @@ func (b *books) recordChanged(c model.Change) {
 		i.changed = now
 		return
 	}
+	if c.Old == nil {
+		i.accepted, i.terminated = map[string]time.Time{}, time.Time{}
+	}
 	if c.Old == nil || c.Old.GetGeneration() != in.Generation {
 		i.changed = now
 	}
@@ -233,10 +194,23 @@ func (b *books) recordChanged(c model.Change) {
 			i.told[name] = true
 		}
 	}
-	if was, _ := c.Old.(*v1alpha1.Interruption); was != nil && was.Status.CompletionTime == nil && in.Status.CompletionTime != nil {
-		b.finished++
+	if was, _ := c.Old.(*v1alpha1.Interruption); was != nil {
+		b.ends(was, in)
 	}
 	b.accounts(in)
+}
+
+// ends looks at a record that is over, or that begins anew.
+func (b *books) ends(was, is *v1alpha1.Interruption) {
+	switch done := was.Status.CompletionTime; {
+	case done == nil && is.Status.CompletionTime != nil:
+		b.finished++
+	case done != nil && is.Status.CompletionTime == nil:
+		b.reopened++
+		if since := is.Status.Since; since == nil || !since.Equal(done) {
+			b.run.fail("%s begins anew and forgets that all until %s is over", is.Name, b.at(done.Time))
+		}
+	}
 }
 
 // accounts holds the counts of a record against each other.
@@ -259,53 +233,4 @@ func (b *books) accounts(in *v1alpha1.Interruption) {
 func (b *books) recordOf(instance string) *v1alpha1.Interruption {
 	in, _ := b.run.Get(model.Key{Kind: "Interruption", Name: instance}).(*v1alpha1.Interruption)
 	return in
-}
-
-// decision is what policy says of an instance, to who sees all.
-func (b *books) decision(instance string) (policy.Decision, bool) {
-	in := b.recordOf(instance)
-	if in == nil {
-		return policy.Decision{}, false
-	}
-	var (
-		node     *corev1.Node
-		policies []v1alpha1.InterruptionPolicy
-	)
-	for _, n := range b.nodes() {
-		if instanceOf(n) == instance {
-			node = n
-		}
-	}
-	b.run.Each("InterruptionPolicy", func(o client.Object) {
-		if p, ok := o.(*v1alpha1.InterruptionPolicy); ok {
-			policies = append(policies, *p)
-		}
-	})
-	if done := in.Status.CompletionTime; done != nil {
-		in = in.DeepCopy()
-		in.Status = v1alpha1.InterruptionStatus{Since: done}
-	}
-	return policy.Decide(record.Facts(in, node, policies, b.run.c.Now()))
-}
-
-// hard reports whether a decision has a deadline that nobody can move.
-func hard(d policy.Decision) bool {
-	return d.Deadline != nil && d.Deadline.Type == v1alpha1.DeadlineHard
-}
-
-func modelDrains(d policy.Decision) bool {
-	return !d.Withdrawn && (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate)
-}
-
-// terminated has the cloud end an instance, as it was asked to.
-func (b *books) terminated(instance string) {
-	i := b.inst(instance)
-	i.terminated = b.run.c.Now()
-	b.terminations++
-	b.run.c.After(b.run.c.Between(5*time.Second, 30*time.Second), "power", func() { b.powerOff(i.node, instance) })
-	b.run.c.After(b.run.c.Between(time.Minute, 3*time.Minute), "node", func() {
-		if n := b.run.Node(i.node); n != nil && instanceOf(n) == instance {
-			b.run.RemoveNode(i.node)
-		}
-	})
 }

@@ -32,6 +32,7 @@ type life struct {
 	nodes    *nodeindex.Index
 	watches  map[string]*podWatch
 	queue    map[string]*item
+	leads    bool
 	// left is when the watch showed a pod to be leaving, and told when the record
 	// did.
 	left map[string]time.Time
@@ -61,6 +62,7 @@ func (r *modelRun) begin() *life {
 // up has the process look at everything once, as it does when its caches have
 // been filled.
 func (l *life) up() {
+	l.leads = true
 	for _, o := range l.Cached("Interruption") {
 		l.heard(model.Change{Key: model.KeyOf(o), New: o})
 	}
@@ -82,6 +84,9 @@ type item struct {
 // add queues a key, at the earlier of this moment and that which it is queued
 // for.
 func (l *life) add(key string, at time.Time) {
+	if !l.leads {
+		return // it only fills its caches
+	}
 	it := l.queue[key]
 	if it == nil {
 		it = &item{}
@@ -162,120 +167,6 @@ func (l *life) pass(ctx context.Context, key string) (reconcile.Result, error) {
 		return l.orphans.Reconcile(ctx, request)
 	}
 	return reconcile.AsReconciler(l.Client(), l.loop).Reconcile(ctx, request)
-}
-
-// podWatch is the watch of the pods of one node.
-type podWatch struct {
-	known chan struct{}
-	pods  map[types.UID]*corev1.Pod
-	next  time.Time // when the newest change that is under way arrives
-	ended bool
-}
-
-// Pods begins to watch a node's pods, or returns what the watch shows.
-func (l *life) Pods(_ context.Context, node string) ([]*corev1.Pod, bool, error) {
-	l.run.mu.Lock()
-	defer l.run.mu.Unlock()
-	w := l.watches[node]
-	if w == nil {
-		w = &podWatch{known: make(chan struct{})}
-		l.watches[node] = w
-		l.run.wanted = append(l.run.wanted, wantedWatch{l, node, w})
-	}
-	if w.pods == nil {
-		return nil, false, nil
-	}
-	var pods []*corev1.Pod
-	for _, pod := range w.pods {
-		pods = append(pods, pod)
-	}
-	return pods, true, nil
-}
-
-// Await waits for the list.
-func (l *life) Await(ctx context.Context, node string) {
-	l.run.mu.Lock()
-	w := l.watches[node]
-	l.run.mu.Unlock()
-	if w == nil {
-		return
-	}
-	select {
-	case <-w.known:
-	case <-ctx.Done():
-	}
-}
-
-// Forget ends the watch.
-func (l *life) Forget(node string) {
-	l.run.mu.Lock()
-	defer l.run.mu.Unlock()
-	if w := l.watches[node]; w != nil {
-		w.ended = true
-		delete(l.watches, node)
-	}
-}
-
-// wantedWatch is a watch that a pass has begun; the list comes a little later.
-type wantedWatch struct {
-	life *life
-	node string
-	w    *podWatch
-}
-
-// answerWatches has the lists come that were asked for.
-func (r *modelRun) answerWatches() {
-	r.mu.Lock()
-	wanted := r.wanted
-	r.wanted = nil
-	r.mu.Unlock()
-	for _, a := range sortedWatches(wanted) {
-		r.c.After(r.latency(), "list of "+a.node, func() {
-			if a.life.Dead() || a.w.ended {
-				return
-			}
-			pods := map[types.UID]*corev1.Pod{}
-			for _, p := range r.Cluster.Pods(model.On(a.node)) {
-				pods[p.UID] = p
-				a.life.leaves(p)
-			}
-			r.mu.Lock()
-			a.w.pods = pods
-			r.mu.Unlock()
-			close(a.w.known)
-			a.life.podsChanged(a.node)
-		})
-	}
-}
-
-// podChanged has the watches of a node hear of a change, a little later.
-func (l *life) podChanged(c model.Change) {
-	pod, _ := c.New.(*corev1.Pod)
-	gone := pod == nil
-	if gone {
-		pod, _ = c.Old.(*corev1.Pod)
-	}
-	w := l.watches[pod.Spec.NodeName]
-	if l.Dead() || w == nil || w.pods == nil {
-		return
-	}
-	at := l.run.c.Now().Add(l.run.lag("Pod"))
-	if at.Before(w.next) {
-		at = w.next
-	}
-	w.next = at
-	l.run.c.At(at, "pods of "+pod.Spec.NodeName, func() {
-		if l.Dead() || w.ended {
-			return
-		}
-		if gone {
-			delete(w.pods, pod.UID)
-		} else {
-			w.pods[pod.UID] = pod
-			l.leaves(pod)
-		}
-		l.podsChanged(pod.Spec.NodeName)
-	})
 }
 
 // told is when a process read in a record that a pod was asked to stop, and when

@@ -2,18 +2,13 @@ package interruption
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -162,123 +157,6 @@ func (r *modelRun) lag(string) time.Duration {
 		return d
 	}
 	return r.c.Between(0, r.chaos.lag)
-}
-
-// fate is what becomes of a request.
-type fate int
-
-const (
-	answered fate = iota
-	failed        // not carried out
-	silent        // carried out, but that is not known
-	fatalBefore
-	fatalAfter
-)
-
-// admit draws the fate of a request and answers it when its time comes. What the
-// intake asks for is drawn from a chance of its own, and comes at whole seconds:
-// it waits between tries for times that nobody can foretell.
-func (r *modelRun) admit(q *model.Request) {
-	chance, delay := r.c.Rand, r.latency
-	if strings.Contains(q.Actor, "recorder") {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(q.String()))
-		chance = rand.New(rand.NewPCG(r.seed, h.Sum64()))
-		delay = func() time.Duration {
-			return r.c.Now().Truncate(time.Second).Add(time.Second + 100*time.Millisecond).Sub(r.c.Now())
-		}
-	}
-	f, inFlight, err := r.draw(chance, q)
-	r.c.After(delay(), "request "+q.String(), func() {
-		switch {
-		case q.Process.Dead():
-			if inFlight && q.Writes() {
-				r.carryOut(q)
-			}
-			q.Answer(model.ErrDead)
-		case f == failed, r.c.Now().Before(r.outage):
-			r.note("%s: not carried out: %v", q, err)
-			r.books.disturb(r.c.Now(), faultTakes(err), "fault")
-			q.Answer(err)
-		case f == silent:
-			r.carryOut(q)
-			r.note("%s: the answer is lost", q)
-			r.books.disturb(r.c.Now(), 3*time.Second, "lost answer")
-			q.Answer(apierrors.NewTimeoutError("the answer is lost", 0))
-		case f == fatalBefore:
-			r.die(q, "before")
-			q.Answer(model.ErrDead)
-		case f == fatalAfter:
-			r.carryOut(q)
-			r.die(q, "after")
-			q.Answer(model.ErrDead)
-		default:
-			q.Answer(r.carryOut(q))
-		}
-	})
-}
-
-func (r *modelRun) draw(chance *rand.Rand, q *model.Request) (fate, bool, error) {
-	x, inFlight := chance.Float64(), chance.Float64() < .3
-	err := r.mishap(chance, q)
-	for _, f := range []struct {
-		fate  fate
-		share float64
-	}{{failed, r.chaos.fails}, {silent, r.chaos.silent}, {fatalBefore, r.chaos.crash / 2}, {fatalAfter, r.chaos.crash / 2}} {
-		if x < f.share {
-			return f.fate, inFlight, err
-		}
-		x -= f.share
-	}
-	return answered, inFlight, err
-}
-
-// mishap is what a request that is not carried out is answered.
-func (r *modelRun) mishap(chance *rand.Rand, q *model.Request) error {
-	switch chance.IntN(5) {
-	case 0:
-		return apierrors.NewTooManyRequests("the server is busy", 1+chance.IntN(3))
-	case 1:
-		err := apierrors.NewTooManyRequests("the server is busy and does not say", 0)
-		err.ErrStatus.Details.RetryAfterSeconds = 0
-		return err
-	case 2:
-		return apierrors.NewInternalError(errors.New("etcd has no leader"))
-	case 3:
-		if q.Verb == "patch" {
-			return apierrors.NewConflict(schema.GroupResource{Resource: q.Key.Kind}, q.Key.Name, errors.New("somebody else was faster"))
-		}
-	}
-	return apierrors.NewServerTimeout(schema.GroupResource{Resource: q.Key.Kind}, q.Verb, 1)
-}
-
-// faultTakes is how long a fault may delay what it befell.
-func faultTakes(err error) time.Duration {
-	after, _ := apierrors.SuggestsClientDelay(err)
-	return 3*time.Second + time.Duration(after)*time.Second
-}
-
-// carryOut has the API server do what is asked for, and looks at it closely.
-func (r *modelRun) carryOut(q *model.Request) error {
-	if !q.Writes() {
-		return q.CarryOut()
-	}
-	after := r.books.asks(q)
-	err := q.CarryOut()
-	if err == nil {
-		r.note("%s%s", q, detail(q))
-	} else {
-		r.note("%s: %v", q, err)
-	}
-	after(err)
-	return err
-}
-
-func detail(q *model.Request) string {
-	if q.Stop.Grace != nil {
-		return fmt.Sprintf("grace %d", *q.Stop.Grace)
-	}
-	return ""
 }
 
 // die ends the process. The next one begins after a while.

@@ -2,7 +2,6 @@ package interruption
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,108 +11,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
-
-// stage draws the cluster: two nodes that nothing happens to, and some that are
-// doomed, with workloads and budgets on them.
-func (r *modelRun) stage() {
-	for i := range 2 + 1 + r.c.Rand.IntN(3) {
-		r.AddNode(r.modelNode(fmt.Sprintf("n%d", i), fmt.Sprintf("i-%d", i)))
-	}
-	nodes := r.nodeNames()
-	for i := range 1 + r.c.Rand.IntN(4) {
-		a := r.drawApp(fmt.Sprintf("app%d", i))
-		on := slices.Clone(nodes[1:])
-		r.c.Rand.Shuffle(len(on), func(i, j int) { on[i], on[j] = on[j], on[i] })
-		r.Run(a, on[:1+r.c.Rand.IntN(len(on))])
-		if a.Kind == "ReplicaSet" || a.Kind == "StatefulSet" {
-			for j := range pick(r, 0, 1, 1, 1, 2) {
-				r.Protect(fmt.Sprintf("pdb%d-%d", i, j), a, pick(r, 0, 1, 1, 2))
-			}
-		}
-	}
-	for i := range pick(r, 0, 0, 1, 2) {
-		if _, err := r.Create(r.drawPolicy(fmt.Sprintf("policy%d", i))); err != nil {
-			panic(err)
-		}
-	}
-}
-
-func pick[T any](r *modelRun, of ...T) T { return of[r.c.Rand.IntN(len(of))] }
-
-func (r *modelRun) nodeNames() []string {
-	var names []string
-	for _, n := range r.books.nodes() {
-		names = append(names, n.Name)
-	}
-	return names
-}
-
-func (r *modelRun) modelNode(name, id string) *corev1.Node {
-	n := node(name, id)
-	n.Labels["pool"] = pick(r, "a", "b")
-	if r.c.Chance(.3) {
-		n.Labels["karpenter.sh/nodepool"] = pick(r, "x", "y")
-	}
-	if r.c.Chance(.2) {
-		n.Annotations = map[string]string{"who": "else"}
-	}
-	if r.c.Chance(.2) {
-		n.Labels[v1alpha1.LabelExcludeBalancers] = ""
-	}
-	if r.c.Chance(.2) && name != "n0" {
-		n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}}
-	}
-	n.Status.NodeInfo.BootID = "first"
-	return n
-}
-
-func (r *modelRun) drawApp(name string) *model.App {
-	a := &model.App{
-		Kind:      pick(r, "ReplicaSet", "ReplicaSet", "ReplicaSet", "StatefulSet", "StatefulSet", "DaemonSet", "Job", ""),
-		Namespace: pick(r, "default", "other"), Name: name, Replicas: 1 + r.c.Rand.IntN(4),
-		Grace: pick[int64](r, 1, 5, 30, 30, 60, 100, 150, 600), StopsIn: pick(r, 0, .2, 1, 1.5),
-		StartsIn: pick(r, time.Second, 5*time.Second, 20*time.Second), Critical: r.c.Chance(.1),
-	}
-	switch r.c.Rand.IntN(8) {
-	case 0:
-		a.Annotations = map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
-	case 1:
-		a.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": pick(r, "40s", "10m", "true", "soon")}
-	case 2:
-		a.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
-	}
-	return a
-}
-
-func (r *modelRun) drawPolicy(name string) *v1alpha1.InterruptionPolicy {
-	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	p.Spec.Priority = int32(r.c.Rand.IntN(2))
-	switch r.c.Rand.IntN(4) {
-	case 0:
-		p.Spec.Nodes.MatchLabels = map[string]string{"pool": pick(r, "a", "b")}
-	case 1:
-		p.Spec.Nodes.NodePools = []string{pick(r, "x", "y")}
-	}
-	for range 1 + r.c.Rand.IntN(3) {
-		p.Spec.Rules = append(p.Spec.Rules, r.drawRule())
-	}
-	return p
-}
-
-func (r *modelRun) drawRule() v1alpha1.Rule {
-	rule := v1alpha1.Rule{
-		Kinds: []string{pick(r, "*", notice.KindSpotInterruption, notice.KindScheduledChange, notice.KindScheduledChange,
-			notice.KindRebalanceRecommendation, notice.KindInstanceStateChange, notice.KindInstanceStatus)},
-		Action: pick(r, v1alpha1.ActionIgnore, v1alpha1.ActionNotify, v1alpha1.ActionCordon, v1alpha1.ActionDrain, v1alpha1.ActionDrain, v1alpha1.ActionDrain),
-	}
-	if rule.Action == v1alpha1.ActionDrain || rule.Action == v1alpha1.ActionCordon {
-		if r.c.Chance(.3) {
-			rule.Window = &v1alpha1.Window{Schedule: pick(r, "0 * * * *", "*/10 * * * *", "0 2 * * *"), Duration: metav1.Duration{Duration: 10 * time.Minute}}
-		}
-		rule.DoNotDisrupt = pick(r, "", v1alpha1.DoNotDisruptRespect, v1alpha1.DoNotDisruptUntilLastCall, v1alpha1.DoNotDisruptIgnore)
-	}
-	return rule
-}
 
 // script draws what happens to the nodes.
 func (r *modelRun) script() {
@@ -130,32 +27,24 @@ func (r *modelRun) script() {
 
 // meddle is what people and others do meanwhile.
 func (r *modelRun) meddle(names []string) {
-	for range r.c.Rand.IntN(4) {
+	for range r.c.Rand.IntN(6) {
 		name, at := pick(r, names...), r.c.Now().Add(r.c.Between(0, 5*time.Minute))
-		switch r.c.Rand.IntN(5) {
-		case 0:
-			r.c.At(at, "somebody labels", func() { r.books.change(name, func(n *corev1.Node) { n.Labels["touched"] = "yes" }) })
-		case 1:
-			r.c.At(at, "somebody taints", func() {
+		lasts := r.c.Between(10*time.Second, 10*time.Minute)
+		do := pick(r,
+			func() { r.books.change(name, func(n *corev1.Node) { n.Labels["touched"] = "yes" }) },
+			func() {
 				r.books.change(name, func(n *corev1.Node) {
 					n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "pressure", Effect: corev1.TaintEffectPreferNoSchedule})
 				})
-			})
-		case 2:
-			r.c.At(at, "somebody uncordons", func() {
-				if n := r.Node(name); n != nil && n.Spec.Unschedulable {
-					n = n.DeepCopy()
-					n.Spec.Unschedulable = false
-					r.note("somebody uncordons %s", name)
-					r.books.inst(instanceOf(n)).uncordoned = true
-					r.Put(n)
-				}
-			})
-		case 3:
-			r.c.At(at, "somebody deletes", func() { r.books.callOff(name) })
-		case 4:
-			r.c.At(at, "somebody changes a policy", r.changePolicy)
-		}
+			},
+			func() { r.books.uncordon(name) },
+			func() { r.books.callOff(name) },
+			r.changePolicy, r.changePolicy,
+			func() { r.books.say(name, approves) }, func() { r.books.say(name, approves) },
+			func() { r.books.say(name, holdsFor(lasts)) },
+			func() { r.books.say(name, releases) },
+		)
+		r.c.At(at, "somebody", do)
 	}
 }
 
@@ -203,6 +92,10 @@ func (s *story) draw() {
 	}
 	if s.c.Chance(.2) {
 		s.rebalance()
+	}
+	if s.c.Chance(.15) { // the instance that lived is struck again
+		s.at = s.at.Add(s.c.Between(12*time.Minute, time.Hour))
+		s.spot()
 	}
 }
 

@@ -24,8 +24,9 @@ const (
 // happen, while its process dies, its requests fail and its caches lag, and
 // holds all that it does against what must always hold.
 //
-// LIFEBOAT_MODEL_SEED plays one run again, and LIFEBOAT_MODEL_TIME, such as 4h,
-// goes on with new seeds for that long.
+// LIFEBOAT_MODEL_SEED plays one run again and tells all that happens in it.
+// LIFEBOAT_MODEL_TIME, such as 4h, goes on with new seeds for that long, and
+// LIFEBOAT_MODEL_FAILURES is how many runs may fail until a shard gives up.
 func TestModel(t *testing.T) {
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	if err != nil {
@@ -97,7 +98,7 @@ func tellWrong(t *testing.T, r *modelRun) {
 
 // tally is what happened in all runs of a shard.
 type tally struct {
-	runs, crashes, overrides, writes, marks, putBacks, passes, finished, events, terminations, repeats int
+	runs, crashes, overrides, writes, marks, putBacks, passes, finished, events, terminations, repeats, surges, reopened int
 }
 
 func (s *tally) add(r *modelRun) {
@@ -113,6 +114,8 @@ func (s *tally) add(r *modelRun) {
 	s.events += r.events
 	s.terminations += b.terminations
 	s.repeats += b.repeats
+	s.surges += b.surges
+	s.reopened += b.reopened
 }
 
 // sum fails the test where too little happened for it to mean anything.
@@ -131,12 +134,15 @@ func sum(t *testing.T, shards []tally) {
 		all.events += s.events
 		all.terminations += s.terminations
 		all.repeats += s.repeats
+		all.surges += s.surges
+		all.reopened += s.reopened
 	}
 	t.Logf("%+v", all)
 	if t.Failed() {
 		return
 	}
-	if all.crashes < all.runs/10 || all.overrides < all.runs/50 || all.marks < all.runs/2 || all.putBacks < all.runs/10 || all.finished < all.runs/2 {
+	if all.crashes < all.runs/10 || all.overrides < all.runs/50 || all.marks < all.runs/2 || all.putBacks < all.runs/10 || all.finished < all.runs/2 ||
+		all.surges < all.runs/100 || all.terminations < all.runs/50 || all.reopened < all.runs/100 {
 		t.Errorf("too little happened: %+v", all)
 	}
 }

@@ -1,15 +1,19 @@
 package interruption
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
@@ -21,7 +25,7 @@ const (
 // wire makes the loop and has it hear of what Register has it hear of.
 func (l *life) wire(c *model.Client) {
 	l.loop = New(Options{
-		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Cloud: l, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
+		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Owners: l, Cloud: l, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
 		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL,
 	})
 	if err := c.IndexField(l.Context, nil, byNode, nodesOf); err != nil {
@@ -30,6 +34,8 @@ func (l *life) wire(c *model.Client) {
 	l.orphans = orphan.New(orphan.Options{Client: c, Pods: l.Live(), Forget: l.Forget})
 	l.Cache("Interruption", l.heard)
 	l.Cache("Node", l.nodeChanged)
+	l.Cache("ReplicaSet", l.ownerChanged)
+	l.Cache("Deployment", l.ownerChanged)
 	l.Cache("PodDisruptionBudget", func(c model.Change) {
 		if passes(budgetPredicate, c) {
 			l.enqueue(l.loop.ofBudget(l.Context, either(c)))
@@ -40,6 +46,28 @@ func (l *life) wire(c *model.Client) {
 			l.enqueue(l.loop.all(l.Context, either(c)))
 		}
 	})
+}
+
+// Owners stands for the watch of what controls pods.
+func (l *life) Owners(context.Context, string, []*corev1.Pod) (drain.Owners, bool, error) {
+	var owners drain.Owners
+	for _, o := range l.Cached("ReplicaSet") {
+		if set, ok := o.(*appsv1.ReplicaSet); ok {
+			owners.ReplicaSets = append(owners.ReplicaSets, set)
+		}
+	}
+	for _, o := range l.Cached("Deployment") {
+		if d, ok := o.(*appsv1.Deployment); ok {
+			owners.Deployments = append(owners.Deployments, d)
+		}
+	}
+	return owners, true, nil
+}
+
+func (l *life) ownerChanged(model.Change) {
+	for _, node := range slices.Sorted(maps.Keys(l.watches)) {
+		l.podsChanged(node)
+	}
 }
 
 func (l *life) recordChanged(c model.Change) {

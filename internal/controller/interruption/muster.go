@@ -10,7 +10,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // muster knows which records have a node that is to be drained and may still be
@@ -21,7 +20,7 @@ import (
 type muster struct {
 	mu   sync.Mutex
 	open map[string]time.Time // by name; until when it counts
-	// marked is when nodes were cordoned whose records do not say so yet.
+	// marked is when this process cordoned the nodes of records in work.
 	marked map[string]time.Time
 }
 
@@ -33,6 +32,14 @@ func (m *muster) cordoned(name string, at time.Time) {
 		m.marked = map[string]time.Time{}
 	}
 	m.marked[name] = at
+}
+
+// lately reports whether the node of a record was cordoned a moment ago.
+func (m *muster) lately(name string, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, known := m.marked[name]
+	return known && now.Sub(at) < markLasts
 }
 
 // cordonedAt is when the node of a record was cordoned, if this process knows.
@@ -53,7 +60,7 @@ func (m *muster) hears() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool { m.hear(e.ObjectNew); return true },
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			m.drop(e.Object.GetName())
-			m.written(e.Object.GetName())
+			m.uncordoned(e.Object.GetName())
 			return true
 		},
 	}
@@ -66,8 +73,8 @@ func (m *muster) hear(o client.Object) {
 	if !ok {
 		return
 	}
-	if record.Cordoned(&in.Status) || notice.Finished(in) {
-		m.written(in.Name)
+	if notice.Finished(in) {
+		m.uncordoned(in.Name)
 	}
 	if notice.Finished(in) || !mayDrain(in) {
 		m.drop(in.Name)
@@ -87,8 +94,8 @@ func (m *muster) hear(o client.Object) {
 	m.open[in.Name] = last.Add(patience)
 }
 
-// written forgets when a node was cordoned: its record says so.
-func (m *muster) written(name string) {
+// uncordoned forgets when a node was cordoned: it no longer is.
+func (m *muster) uncordoned(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.marked, name)

@@ -29,8 +29,8 @@ const (
 // they are gone, or have finished and are about to be.
 func (r *report) settle(f *facts, plan drain.Plan, d policy.Decision) {
 	still := map[types.UID]bool{}
-	for _, v := range plan.Left() {
-		still[v.Pod.UID] = true
+	for _, v := range plan.Verdicts {
+		still[v.Pod.UID] = v.Step != drain.StepStays || (v.Pod.Status.Phase != corev1.PodSucceeded && v.Pod.Status.Phase != corev1.PodFailed)
 	}
 	var gone, lost []string
 	for _, left := range f.was.PodsLeft {
@@ -149,6 +149,9 @@ func (r *report) asked(o outcome) {
 		byUID[left.UID] = left
 		if text, refused := o.refused[left.UID]; refused {
 			left.Verdict, left.Reason = verdictRefused, clip("the API server refused its eviction: "+text)
+		}
+		if o.unasked[left.UID] && r.told[left.UID] { // it was written down before, and did not come to it
+			left.AskedTime, left.GraceSeconds = nil, nil
 		}
 	}
 	for _, v := range o.asked {

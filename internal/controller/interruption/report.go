@@ -142,6 +142,11 @@ func (r *report) reached(o outcome) {
 	if o.postponed {
 		r.postponed(o)
 	}
+	if o.letGo {
+		r.after.Status.PodsLeft, r.after.Status.Hooks, r.after.Status.DrainStartTime = nil, nil, nil
+		r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "what rules now does not drain the node")
+		meta.RemoveStatusCondition(&r.after.Status.Conditions, v1alpha1.ConditionDrained)
+	}
 	r.asked(o)
 	r.count()
 	r.conditions(o)
@@ -219,6 +224,9 @@ func (c *Controller) write(ctx context.Context, r *report) error {
 	base := client.MergeFromWithOptions(r.before, client.MergeFromWithOptimisticLock{})
 	if err := c.Client.Status().Patch(ctx, desired, base); err != nil {
 		return fmt.Errorf("reporting: %w", err)
+	}
+	if desired.ResourceVersion != r.before.ResourceVersion { // else nothing was new to the API server
+		c.written.replace(desired.Name, r.before.ResourceVersion, r.now)
 	}
 	r.before, r.after, r.written = desired, desired.DeepCopy(), true
 	r.durable, r.happened = append(r.durable, r.happened...), nil

@@ -21,8 +21,14 @@ const (
 	// withoutDeadline is how long a node stays marked where nothing says when
 	// the risk is over, from the notice or from when it was cordoned.
 	withoutDeadline = time.Hour
+	// cacheBehind is when to look again at a record whose last version has not
+	// come yet, should its watch have been lost.
+	cacheBehind = 250 * time.Millisecond
 	// lookAgain is when to look again for what no watch can tell.
 	lookAgain = 250 * time.Millisecond
+	// markLasts is for how long a node that was cordoned is not looked at again:
+	// the cache may not show it yet, and a second patch would meet a conflict.
+	markLasts = 2 * time.Second
 	// listTime is how long a pass waits for the list of a node's pods: another
 	// pass would have to begin with what this one has written.
 	listTime = 50 * time.Millisecond
@@ -40,6 +46,8 @@ type outcome struct {
 	markedAt time.Time
 	// asked are the verdicts that were carried out now.
 	asked []drain.Verdict
+	// unasked are pods that were to be asked, and could not be.
+	unasked map[types.UID]bool
 	// refused are pods whose eviction the API server refused, with its words.
 	refused map[types.UID]string
 	// waits is what the whole record waits for, a sentence.
@@ -53,6 +61,8 @@ type outcome struct {
 	// postponed is set once a node whose drain had begun was put back, because
 	// the deadline has moved away.
 	postponed bool
+	// letGo is set once a node that is not to be drained any more was put back.
+	letGo bool
 	// hooks is how far the hooks have come; nil where none was looked at.
 	hooks []v1alpha1.HookStatus
 	// terminated is set once the instance was asked to terminate in this pass.
@@ -102,7 +112,7 @@ func stepsFor(a v1alpha1.Action) []step {
 	end := []step{over, putBack, complete}
 	switch a {
 	case v1alpha1.ActionIgnore:
-		return []step{over, complete}
+		return []step{letGo, over, complete}
 	case v1alpha1.ActionCordon:
 		return slices.Concat(begin, []step{markDoomed}, end)
 	case v1alpha1.ActionDrain:
@@ -110,7 +120,7 @@ func stepsFor(a v1alpha1.Action) []step {
 	case v1alpha1.ActionTerminate:
 		return slices.Concat(begin, []step{terminations, markDoomed, together, listed, hooksBefore, empty, detached, hooksAfter, terminated}, end)
 	}
-	return slices.Concat([]step{window, markAtRisk}, end)
+	return slices.Concat([]step{letGo, window, markAtRisk}, end)
 }
 
 // act walks the steps and stops at the first that is not done.
@@ -135,12 +145,20 @@ func markDoomed(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx,
 
 func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 	over := p.facts.begun(p.decision) && !p.facts.now.Before(p.end()) // it has been put back, or is about to be
-	if p.facts.node != nil && !over {
+	fresh := mark == action.MarkDoomed && p.facts.node != nil && !action.IsMarked(p.facts.node, mark) &&
+		p.muster.lately(p.facts.in.Name, p.facts.now)
+	if fresh {
+		p.outcome.sooner(p.facts.now.Add(markLasts))
+	}
+	if p.facts.node != nil && !over && !fresh {
+		if p.Busy != nil && p.isHard() {
+			p.Busy()
+		}
 		changed, err := action.Apply(ctx, p.Client, p.facts.node, mark, p.decision.Notice.Kind)
 		if err != nil {
 			return false, err
 		}
-		if changed {
+		if changed && mark == action.MarkDoomed {
 			p.muster.cordoned(p.facts.in.Name, p.Clock())
 		}
 	}
@@ -158,6 +176,7 @@ func listed(ctx context.Context, p *pass) (bool, error) {
 		}
 	}
 	if !p.facts.podsKnown {
+		p.outcome.quiet = p.isHard()
 		p.outcome.until(p.facts.now.Add(patience), "waits for the list of the node's pods")
 		return false, nil
 	}
@@ -209,14 +228,17 @@ func together(_ context.Context, p *pass) (bool, error) {
 	}
 	// What comes with a hard deadline comes in swarms, and has begun whatever is
 	// written of it.
-	hard := p.decision.Deadline != nil && p.decision.Deadline.Type == v1alpha1.DeadlineHard
-	p.outcome.quiet = hard
+	p.outcome.quiet = p.isHard()
 	// The sentence names no node or number: it would be written anew with each.
 	// The more there are, the longer it takes, and the less often each looks.
 	after := min(patience, lookAgain+time.Duration(p.facts.uncordoned)*time.Millisecond)
 	p.outcome.until(p.facts.now.Add(after),
 		fmt.Sprintf("waits up to %s for the other doomed nodes to be cordoned", patience))
 	return false, nil
+}
+
+func (p *pass) isHard() bool {
+	return p.decision.Deadline != nil && p.decision.Deadline.Type == v1alpha1.DeadlineHard
 }
 
 // draining reports whether pods were asked to stop before: once begun, a drain
@@ -243,6 +265,9 @@ func empty(ctx context.Context, p *pass) (bool, error) {
 	}
 	p.outcome.sooner(p.plan.WakeAt)
 	p.outcome.sooner(end)
+	if at := p.decision.NotBefore; at.After(p.facts.now) {
+		p.outcome.sooner(at) // it has begun before, and its deadline is soft until then
+	}
 	if d := p.decision.Deadline; d != nil && d.Type == v1alpha1.DeadlineSoft {
 		if at := d.Time.Add(-policy.Lead); at.After(p.facts.now) {
 			p.outcome.sooner(at) // it is hard from then on, and pods have a last call

@@ -29,11 +29,16 @@ type App struct {
 	StartsIn    time.Duration
 	Annotations map[string]string
 	Critical    bool
+	// Deployed says that a Deployment controls the ReplicaSet.
+	Deployed bool
 }
 
 // Run adds a workload with its pods on nodes, which are Ready at once.
 func (k *Cluster) Run(a *App, nodes []string) {
 	k.apps = append(k.apps, a)
+	if a.Kind == "ReplicaSet" {
+		k.deploy(a)
+	}
 	for i := range a.Replicas {
 		p := k.must(k.Create(k.pod(a, i, nodes[i%len(nodes)])))
 		if pod, ok := p.(*corev1.Pod); ok {
@@ -48,6 +53,12 @@ func (k *Cluster) Run(a *App, nodes []string) {
 	}
 }
 
+// owns is the reference to a workload that its pods have.
+func (a *App) owns() []metav1.OwnerReference {
+	yes := true
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: a.Kind, Name: a.Name, UID: types.UID("app-" + a.Name), Controller: &yes}}
+}
+
 func (k *Cluster) app(name string) *App {
 	for _, a := range k.apps {
 		if a.Name == name {
@@ -59,13 +70,15 @@ func (k *Cluster) app(name string) *App {
 
 func (k *Cluster) pod(a *App, ordinal int, node string) *corev1.Pod {
 	name := fmt.Sprintf("%s-%d", a.Name, ordinal)
+	labels := map[string]string{"app": a.Name}
 	if a.Kind == "ReplicaSet" {
 		k.serial++
+		labels[hashLabel] = hash
 		name = fmt.Sprintf("%s-x%d", a.Name, k.serial)
 	}
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: a.Namespace, Name: name, Labels: map[string]string{"app": a.Name}, Annotations: a.Annotations,
+			Namespace: a.Namespace, Name: name, Labels: labels, Annotations: a.Annotations,
 		},
 		Spec: corev1.PodSpec{
 			NodeName: node, TerminationGracePeriodSeconds: &a.Grace, Containers: []corev1.Container{{Name: "c", Image: "c"}},
@@ -73,8 +86,7 @@ func (k *Cluster) pod(a *App, ordinal int, node string) *corev1.Pod {
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
 	if a.Kind != "" {
-		yes := true
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: a.Kind, Name: a.Name, UID: types.UID("app-" + a.Name), Controller: &yes}}
+		p.OwnerReferences = a.owns()
 	}
 	if a.Critical {
 		p.Spec.PriorityClassName = "system-cluster-critical"
@@ -86,26 +98,16 @@ func (k *Cluster) pod(a *App, ordinal int, node string) *corev1.Pod {
 // missing.
 func (k *Cluster) replicate(name string) {
 	a := k.app(name)
-	if a == nil || (a.Kind != "ReplicaSet" && a.Kind != "StatefulSet") {
-		return
-	}
-	pods := k.Pods(func(p *corev1.Pod) bool { return p.Labels["app"] == name })
-	if a.Kind == "StatefulSet" {
+	switch {
+	case a == nil:
+	case a.Kind == "ReplicaSet":
+		k.replicateSet(a)
+	case a.Kind == "StatefulSet":
 		for i := range a.Replicas {
-			if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == fmt.Sprintf("%s-%d", name, i) }) {
+			if k.Get(Key{"Pod", a.Namespace, fmt.Sprintf("%s-%d", name, i)}) == nil {
 				k.launch(a, i)
 			}
 		}
-		return
-	}
-	active := 0
-	for _, p := range pods {
-		if p.DeletionTimestamp == nil {
-			active++
-		}
-	}
-	for ; active < a.Replicas; active++ {
-		k.launch(a, 0)
 	}
 }
 

@@ -1,0 +1,105 @@
+package interruption
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
+)
+
+// change is what others do to a node.
+func (b *books) change(name string, do func(*corev1.Node)) {
+	n := b.run.Node(name)
+	if n == nil {
+		return
+	}
+	b.run.note("somebody changes node %s", name)
+	do(b.as[name])
+	n = n.DeepCopy()
+	if n.Labels == nil {
+		n.Labels = map[string]string{}
+	}
+	do(n)
+	b.run.Put(n)
+}
+
+// callOff deletes the record of a node.
+func (b *books) callOff(name string) {
+	n := b.run.Node(name)
+	if n == nil {
+		return
+	}
+	k := model.Key{Kind: "Interruption", Name: instanceOf(n)}
+	if b.run.Get(k) == nil {
+		return
+	}
+	b.run.note("somebody deletes the record of %s", name)
+	b.inst(k.Name).calledOff = b.run.c.Now()
+	b.run.Remove(k)
+}
+
+func (b *books) powerOff(name, instance string) {
+	if n := b.run.Node(name); n == nil || instanceOf(n) != instance || b.run.Off(name) {
+		return
+	}
+	b.run.note("%s (%s) is off", name, instance)
+	b.inst(instance).off = b.run.c.Now()
+	b.run.PowerOff(name)
+}
+
+// terminated has the cloud end an instance, as it was asked to.
+func (b *books) terminated(instance string) {
+	i := b.inst(instance)
+	i.terminated = b.run.c.Now()
+	b.terminations++
+	b.run.c.After(b.run.c.Between(5*time.Second, 30*time.Second), "power", func() { b.powerOff(i.node, instance) })
+	b.run.c.After(b.run.c.Between(time.Minute, 3*time.Minute), "node", func() {
+		if n := b.run.Node(i.node); n != nil && instanceOf(n) == instance {
+			b.run.RemoveNode(i.node)
+		}
+	})
+}
+
+// uncordon makes a node schedulable.
+func (b *books) uncordon(name string) {
+	n := b.run.Node(name)
+	if n == nil || !n.Spec.Unschedulable {
+		return
+	}
+	n = n.DeepCopy()
+	n.Spec.Unschedulable = false
+	b.run.note("somebody uncordons %s", name)
+	b.inst(instanceOf(n)).uncordoned = true
+	b.run.Put(n)
+}
+
+// say has somebody say something about the record of a node.
+func (b *books) say(name string, what func(*v1alpha1.Interruption, v1alpha1.Say)) {
+	n := b.run.Node(name)
+	if n == nil {
+		return
+	}
+	d, ok := b.decision(instanceOf(n))
+	if !ok {
+		return
+	}
+	in := b.recordOf(instanceOf(n)).DeepCopy()
+	what(in, v1alpha1.Say{By: "ann", Time: metav1.NewMicroTime(b.run.c.Now()), About: d.About})
+	b.run.note("somebody says of %s: approval %v, hold %v", name, in.Spec.Approval, in.Spec.Hold)
+	b.run.Put(in)
+}
+
+func approves(in *v1alpha1.Interruption, s v1alpha1.Say) { in.Spec.Approval = &s }
+
+func releases(in *v1alpha1.Interruption, _ v1alpha1.Say) { in.Spec.Hold = nil }
+
+func holdsFor(d time.Duration) func(*v1alpha1.Interruption, v1alpha1.Say) {
+	return func(in *v1alpha1.Interruption, s v1alpha1.Say) {
+		until := metav1.NewTime(s.Time.Add(d).Truncate(time.Second))
+		s.Until, s.About = &until, ""
+		in.Spec.Hold = &s
+	}
+}

@@ -1,0 +1,130 @@
+// Package herald tells of what happened by Kubernetes Events, after what is urgent
+// has been done. An Event costs the API server as much as an eviction; where a
+// thousand nodes are drained at once, theirs would take the time that pods need.
+package herald
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+)
+
+const (
+	// calm is how long nothing urgent has to have been done.
+	calm = 150 * time.Millisecond
+	// latest is how long an Event is held back at most.
+	latest = 30 * time.Second
+	// apart is the time between two Events, which bounds their share of what the
+	// API server does.
+	apart = 4 * time.Millisecond
+	// most is how many Events are held back; those beyond are told at once.
+	most = 20000
+)
+
+// Herald is an events.EventRecorder that waits for calm.
+type Herald struct {
+	inner events.EventRecorder
+
+	mu     sync.Mutex
+	busy   time.Time
+	queue  []told
+	arrive chan struct{} // has room for one
+}
+
+// told is an Event that is held back. The objects are copied as what an Event
+// needs of them is read later.
+type told struct {
+	about, related            runtime.Object
+	typ, reason, action, note string
+	args                      []any
+	at                        time.Time
+}
+
+// New returns a Herald that tells by a recorder. It has to be started.
+func New(inner events.EventRecorder) *Herald {
+	return &Herald{inner: inner, arrive: make(chan struct{}, 1)}
+}
+
+// Busy says that something urgent is being done.
+func (h *Herald) Busy() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.busy = time.Now()
+}
+
+// Eventf takes an Event in.
+func (h *Herald) Eventf(about, related runtime.Object, typ, reason, action, note string, args ...any) {
+	t := told{about: about.DeepCopyObject(), typ: typ, reason: reason, action: action, note: note, args: args, at: time.Now()}
+	if related != nil {
+		t.related = related.DeepCopyObject()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.queue) >= most {
+		h.tell(t)
+		return
+	}
+	h.queue = append(h.queue, t)
+	select {
+	case h.arrive <- struct{}{}:
+	default:
+	}
+}
+
+func (h *Herald) tell(t told) {
+	h.inner.Eventf(t.about, t.related, t.typ, t.reason, t.action, t.note, t.args...)
+}
+
+// Start tells until ctx is over, and then what is left, at once.
+func (h *Herald) Start(ctx context.Context) error {
+	for {
+		next, wait, ok := h.next()
+		switch {
+		case ok:
+			h.tell(next)
+			wait = apart
+		case wait == 0: // nothing is there
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-h.arrive:
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			h.rest()
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// next returns the Event to tell now, or how long to wait; 0: there is none.
+func (h *Herald) next() (told, time.Duration, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.queue) == 0 {
+		return told{}, 0, false
+	}
+	first, now := h.queue[0], time.Now()
+	if until := h.busy.Add(calm); now.Before(until) && now.Sub(first.at) < latest {
+		return told{}, until.Sub(now), false
+	}
+	h.queue[0] = told{}
+	h.queue = h.queue[1:]
+	return first, 0, true
+}
+
+// rest tells what is left.
+func (h *Herald) rest() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.queue {
+		h.tell(t)
+	}
+	h.queue = nil
+}
