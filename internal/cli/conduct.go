@@ -73,7 +73,7 @@ func (w *observed) holdLine() string {
 // gates are what all pods wait for from when the drain begins: a person's hold
 // and the hooks before the drain, one after the other, each taken to use its
 // whole timeout.
-func (w *observed) gates(s *session, d policy.Decision, begins time.Time) []drain.Gate {
+func (w *observed) gates(d policy.Decision, begins time.Time) []drain.Gate {
 	var gates []drain.Gate
 	if hold := w.holding(begins); hold != nil {
 		gates = append(gates, record.HoldGate(hold))

@@ -122,7 +122,7 @@ func (w *observed) foretell(s *session, f planFlags, d policy.Decision, counts b
 		p.queue("policy "+d.Governor, w.budget(before))
 		p.queue("the pool", w.terminations(before))
 	}
-	facts.Gates = w.gates(s, d, begins)
+	facts.Gates = w.gates(d, begins)
 	for _, g := range facts.Gates {
 		p.Waits = append(p.Waits, g.Why)
 	}

@@ -133,21 +133,26 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	plan := drain.NewPlan(facts.forDrain(decision, c.Margin))
 	report.decided(facts, decision, plan)
 
-	outcome, err := c.act(ctx, report.seen, report)
-	report.reached(outcome)
-	if apierrors.IsConflict(err) {
-		report.drop() // a cache was behind: the next pass finds it all again
-	}
-	if err != nil {
+	return c.carry(ctx, report)
+}
+
+// carry does what was decided and planned, and tells of it.
+func (c *Controller) carry(ctx context.Context, r *report) (reconcile.Result, error) {
+	outcome, err := c.act(ctx, r.seen, r)
+	r.reached(outcome)
+	switch {
+	case apierrors.IsConflict(err): // a cache was behind: the next pass finds it all again
+		r.drop()
+		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	case err != nil:
 		return reconcile.Result{}, err // the queue backs off
+	case outcome.quiet:
+		r.drop()
 	}
-	if outcome.quiet {
-		report.drop()
-	}
-	told, err := c.tell(ctx, report, decision)
+	told, err := c.tell(ctx, r, r.seen.decision)
 	outcome.sooner(told.Wake)
-	rank := priorityOf(in)
-	result = wake(now, outcome.wake)
+	rank := priorityOf(r.seen.facts.in)
+	result := wake(r.now, outcome.wake)
 	result.Priority = &rank
 	return result, err
 }

@@ -151,19 +151,24 @@ func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 		p.outcome.sooner(p.facts.now.Add(markLasts))
 	}
 	if p.facts.node != nil && !over && !fresh {
-		if p.Busy != nil && p.isHard() {
-			p.Busy()
-		}
-		changed, err := action.Apply(ctx, p.Client, p.facts.node, mark, p.decision.Notice.Kind)
-		if err != nil {
+		if err := p.stamp(ctx, mark); err != nil {
 			return false, err
-		}
-		if changed && mark == action.MarkDoomed {
-			p.muster.cordoned(p.facts.in.Name, p.Clock())
 		}
 	}
 	p.outcome.marked, p.outcome.markedAt = mark, p.muster.cordonedAt(p.facts.in.Name, p.facts.now)
 	return true, nil
+}
+
+// stamp puts the mark on the node.
+func (p *pass) stamp(ctx context.Context, mark action.Mark) error {
+	if p.Busy != nil && p.isHard() {
+		p.Busy()
+	}
+	changed, err := action.Apply(ctx, p.Client, p.facts.node, mark, p.decision.Notice.Kind)
+	if changed && mark == action.MarkDoomed {
+		p.muster.cordoned(p.facts.in.Name, p.Clock())
+	}
+	return err
 }
 
 // listed makes the record's status list every pod that has to leave: a pod that
