@@ -1,5 +1,6 @@
-// Command assets builds the control plane and the simulated kubelets, or finds
-// them in the cache, so that the first test does not seem to hang for minutes.
+// Command assets builds the control plane and the kubelets, simulated ones and, where
+// there can be any, real ones, or finds them in the cache, so that the first test
+// does not seem to hang for minutes.
 package main
 
 import (
@@ -10,12 +11,17 @@ import (
 	"syscall"
 
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if _, err := assets.Ensure(ctx, os.Stderr); err != nil {
+	ensure := assets.Ensure
+	if instances.Missing() == nil {
+		ensure = assets.EnsureReal
+	}
+	if _, err := ensure(ctx, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -53,7 +53,11 @@ func (s *session) launch(ctx context.Context, count int) error {
 	return c.awaitReady(ctx, wanted, progress)
 }
 
+// nodePatience is more than a machine with much else to do takes for all of them.
+const nodePatience = 5 * time.Minute
+
 func (c cluster) awaitReady(ctx context.Context, wanted map[string]bool, progress *terminal.Progress) error {
+	patience := time.After(nodePatience)
 	for {
 		nodes, err := c.nodes(ctx)
 		if err != nil {
@@ -72,6 +76,8 @@ func (c cluster) awaitReady(ctx context.Context, wanted map[string]bool, progres
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-patience:
+			return fmt.Errorf("%d of %d nodes are ready after %s: the sandbox's log, sandbox.log in its directory, says why", ready, len(wanted), nodePatience)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

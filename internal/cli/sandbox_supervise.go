@@ -15,7 +15,7 @@ import (
 type superviseFlags struct {
 	name, account, region, lifeboatd string
 	bootDelay                        time.Duration
-	noLifeboat, agents               bool
+	noLifeboat, agents, real         bool
 }
 
 func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
@@ -31,7 +31,8 @@ func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
 
 func (f *superviseFlags) options(s *session) sandbox.Options {
 	return sandbox.Options{
-		Name: s.nameOf(f.name), Account: f.account, Region: f.region,
+		RealNodes: f.real,
+		Name:      s.nameOf(f.name), Account: f.account, Region: f.region,
 		BootDelay: f.bootDelay, Lifeboatd: f.lifeboatd, NoLifeboat: f.noLifeboat, Agents: f.agents,
 	}
 }
@@ -46,7 +47,7 @@ func (f *superviseFlags) command(s *session) ([]string, error) {
 		self, "sandbox", "supervise", "--name=" + s.nameOf(f.name),
 		"--account=" + f.account, "--region=" + f.region, "--lifeboatd=" + f.lifeboatd,
 		"--boot-delay=" + f.bootDelay.String(), "--no-lifeboat=" + strconv.FormatBool(f.noLifeboat),
-		"--agents=" + strconv.FormatBool(f.agents),
+		"--agents=" + strconv.FormatBool(f.agents), "--real=" + strconv.FormatBool(f.real),
 	}, nil
 }
 
@@ -64,5 +65,6 @@ func newSandboxSupervise(s *session) *cobra.Command {
 		},
 	}
 	f.add(s, cmd)
+	cmd.Flags().BoolVar(&f.real, "real", false, "make instances that are real")
 	return cmd
 }

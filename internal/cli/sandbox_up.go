@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,11 +13,48 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
 )
 
-const mostNodes = 50
+const (
+	mostNodes = 50
+	// firstReal is how many real nodes there are to begin with, unless a number is
+	// given.
+	firstReal = 2
+)
+
+// nodesFlag is how many nodes there are to be, and of which make: 3, real or
+// real:3.
+type nodesFlag struct {
+	count int
+	real  bool
+}
+
+func (f *nodesFlag) String() string {
+	if f.real {
+		return "real:" + strconv.Itoa(f.count)
+	}
+	return strconv.Itoa(f.count)
+}
+
+// Type is what help calls the value.
+func (f *nodesFlag) Type() string { return "N, real or real:N" }
+
+// Set reads the value.
+func (f *nodesFlag) Set(text string) error {
+	if text == "real" {
+		*f = nodesFlag{real: true, count: firstReal}
+		return nil
+	}
+	number, isReal := strings.CutPrefix(text, "real:")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return errors.New("write a number, real or real:N")
+	}
+	*f = nodesFlag{real: isReal, count: n}
+	return nil
+}
 
 func newSandboxUp(s *session) *cobra.Command {
 	var f superviseFlags
-	var nodes int
+	var nodes nodesFlag
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring a sandbox up, and leave it running",
@@ -24,20 +62,30 @@ func newSandboxUp(s *session) *cobra.Command {
 which takes some minutes; after that it takes seconds.
 
 Whatever instance is launched in its EC2 becomes a node; --nodes launches spot
-instances to begin with.`,
+instances to begin with.
+
+Nodes are simulated: a Node that looks alive, whose pods only pretend. With
+--nodes real each instance is a set of namespaces of this machine with a
+containerd, a kubelet and a kube-proxy of its own: containers run, hooks run,
+and a power cut is one. That needs Linux, root, runc and nft.`,
 		Example: `  lifeboat sandbox up --nodes 3
+  sudo -E lifeboat sandbox up --nodes real
   lifeboat sandbox up --name second --boot-delay 30s
   eval "$(lifeboat sandbox env)" && kubectl get nodes`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if nodes < 0 || nodes > mostNodes {
-				return usageErrorf("--nodes %d is out of range: 0 to %d", nodes, mostNodes)
+			if nodes.count < 0 || nodes.count > mostNodes {
+				return usageErrorf("--nodes %d is out of range: 0 to %d", nodes.count, mostNodes)
 			}
-			return s.up(cmd.Context(), f, nodes)
+			f.real = nodes.real
+			if f.real && !cmd.Flags().Changed("boot-delay") {
+				f.bootDelay = 0 // booting is what it takes
+			}
+			return s.up(cmd.Context(), f, nodes.count)
 		},
 	}
 	f.add(s, cmd)
-	cmd.Flags().IntVar(&nodes, "nodes", 0, "how many spot instances to launch as nodes")
+	cmd.Flags().Var(&nodes, "nodes", "how many spot instances to launch as nodes; real makes them real")
 	return cmd
 }
 

@@ -50,7 +50,8 @@ func (s *Sandbox) StartAgents() error {
 	if err != nil {
 		return err
 	}
-	a.program, a.loop = program, inBackground(a.run)
+	a.program = program // before run reads it
+	a.loop = inBackground(a.run)
 	return nil
 }
 
@@ -129,22 +130,20 @@ func (a *agents) start(ctx context.Context, instance, node string) (*agent, erro
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := process.FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	// The service outlives this call: it ends with the agent.
-	endpoint, closeService, err := a.s.cloud.server.States.IMDS.Serve(context.WithoutCancel(ctx), instance)
-	if err != nil {
-		return nil, err
-	}
 	name := "agent-" + node
-	part := Part{Name: name, Address: "http://" + metrics + "/metrics", Log: a.s.path(name + ".log")}
+	part := Part{Name: name, Log: a.s.path(name + ".log")}
 	options := process.Options{
 		Name: name, Path: a.program, Dir: a.s.opts.Dir, LogFile: part.Log,
-		Args: append([]string{"agent", "--kubeconfig=" + kubeconfig, "--node-name=" + node,
-			"--metrics-bind-address=" + metrics, "--health-probe-bind-address=0"}, a.s.opts.AgentArgs...),
-		Env: append(bareEnv(), "AWS_EC2_METADATA_SERVICE_ENDPOINT="+endpoint),
+		Args: append([]string{"agent", "--node-name=" + node, "--health-probe-bind-address=0"}, a.s.opts.AgentArgs...),
+	}
+	closeService := func() {}
+	if a.s.fleet != nil {
+		options, err = a.realAgent(instance, kubeconfig, options)
+	} else {
+		options, part.Address, closeService, err = a.simulatedAgent(ctx, instance, kubeconfig, options)
+	}
+	if err != nil {
+		return nil, err
 	}
 	k := &keeper{
 		name: name, log: a.s.log, started: func(pid int) { a.s.partStarted(part, pid) },
@@ -155,4 +154,23 @@ func (a *agents) start(ctx context.Context, instance, node string) (*agent, erro
 		return nil, err
 	}
 	return &agent{node: node, keeper: k, close: closeService}, nil
+}
+
+// simulatedAgent is how the agent of a simulated instance runs: as a process of
+// this machine, with a metadata service of its own.
+func (a *agents) simulatedAgent(
+	ctx context.Context, instance, kubeconfig string, o process.Options,
+) (_ process.Options, address string, closeService func(), err error) {
+	metrics, err := process.FreeAddress()
+	if err != nil {
+		return o, "", nil, err
+	}
+	// The service outlives this call: it ends with the agent.
+	endpoint, closeService, err := a.s.cloud.server.States.IMDS.Serve(context.WithoutCancel(ctx), instance)
+	if err != nil {
+		return o, "", nil, err
+	}
+	o.Args = append(o.Args, "--kubeconfig="+kubeconfig, "--metrics-bind-address="+metrics)
+	o.Env = append(bareEnv(), "AWS_EC2_METADATA_SERVICE_ENDPOINT="+endpoint)
+	return o, "http://" + metrics + "/metrics", closeService, nil
 }

@@ -193,14 +193,15 @@ func Stop(ctx context.Context, name string, progress func(Step)) error {
 	if _, err := os.Stat(o.Dir); errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("stopping the sandbox %s: %w", o.Name, ErrNotRunning)
 	}
-	err = o.run("stopping "+o.Name, func(func(string)) error { return stop(ctx, o.Dir) })
+	err = o.run("stopping "+o.Name, func(func(string)) error { return stop(ctx, o) })
 	if err != nil {
 		return fmt.Errorf("stopping the sandbox %s: %w", o.Name, err)
 	}
 	return nil
 }
 
-func stop(ctx context.Context, dir string) error {
+func stop(ctx context.Context, o Options) error {
+	dir := o.Dir
 	running, err := held(dir)
 	if err != nil {
 		return err
@@ -213,12 +214,13 @@ func stop(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	// It was killed, and its children died with it. What is left are files.
+	// It was killed, and its children died with it. What is left are files, and
+	// cgroups of real instances.
 	l, err := takeLock(ctx, dir)
 	if err != nil {
 		return err
 	}
-	return l.remove()
+	return errors.Join(sweepInstances(ctx, o), l.remove())
 }
 
 func stopSupervisor(ctx context.Context, dir string) error {

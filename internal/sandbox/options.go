@@ -29,7 +29,11 @@ type Options struct {
 	// Account and Region are those of the emulated AWS.
 	Account, Region string
 	// BootDelay is the time from the launch of an instance to its Node; default 2 s.
+	// One that is real needs a moment more.
 	BootDelay time.Duration
+	// RealNodes makes instances that are real: see package instances, which says what
+	// this machine must have.
+	RealNodes bool
 	// Lifeboatd is the path of the program; default: beside the running one, else
 	// on $PATH.
 	Lifeboatd string
@@ -73,7 +77,7 @@ func (o Options) complete() (Options, error) {
 	if o.Region == "" {
 		o.Region = awsemu.DefaultRegion
 	}
-	if o.BootDelay == 0 {
+	if o.BootDelay == 0 && !o.RealNodes {
 		o.BootDelay = defaultBootDelay
 	}
 	if o.Progress == nil {

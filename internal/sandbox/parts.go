@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/kwok"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/process"
@@ -25,19 +26,38 @@ import (
 
 func (s *Sandbox) ensurePrograms(ctx context.Context, detail func(string)) error {
 	var err error
-	s.programs, err = assets.Ensure(ctx, &lineWriter{line: detail})
+	if s.opts.RealNodes {
+		if err := instances.Missing(); err != nil {
+			return err
+		}
+		s.programs, err = assets.EnsureReal(ctx, &lineWriter{line: detail})
+	} else {
+		s.programs, err = assets.Ensure(ctx, &lineWriter{line: detail})
+	}
 	if err != nil {
 		return err
 	}
-	detail("Kubernetes " + s.programs.KubernetesVersion + ", kwok " + s.programs.KwokVersion)
+	kubelets := "kwok " + s.programs.KwokVersion
+	if s.opts.RealNodes {
+		kubelets = "containerd " + s.programs.Real.ContainerdVersion
+	}
+	detail("Kubernetes " + s.programs.KubernetesVersion + ", " + kubelets)
 	return nil
 }
 
 func (s *Sandbox) startControlPlane(ctx context.Context, detail func(string)) error {
-	cluster, err := controlplane.Start(ctx, controlplane.Options{
+	options := controlplane.Options{
 		Binary: s.programs.Kubernetes, Dir: s.path("control-plane"), NodeMonitorGracePeriod: nodeGrace,
 		APIServerArgs: s.opts.APIServerArgs,
-	})
+	}
+	if s.opts.RealNodes {
+		vpc, err := instances.NewVPC()
+		if err != nil {
+			return err
+		}
+		s.vpc, options.Network, options.NodeMonitorGracePeriod = vpc, vpc, realNodeGrace
+	}
+	cluster, err := controlplane.Start(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -67,15 +87,16 @@ func (s *Sandbox) startCloud(_ context.Context, detail func(string)) error {
 }
 
 func (s *Sandbox) startMachines(ctx context.Context, detail func(string)) error {
-	if err := s.startKwok(ctx); err != nil {
-		return err
-	}
 	client, err := kubernetes.NewForConfig(s.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
+	hardware, err := s.hardware(ctx, client)
+	if err != nil {
+		return err
+	}
 	s.agents = newAgents(s)
-	sim := machines.New(s.EC2(), client, machines.Options{
+	operator := machines.New(s.EC2(), client, hardware, machines.Options{
 		BootDelay: s.opts.BootDelay, Region: s.opts.Region, Log: s.log, Running: s.agents.want,
 	})
 	if s.opts.Agents {
@@ -83,9 +104,23 @@ func (s *Sandbox) startMachines(ctx context.Context, detail func(string)) error 
 			return err
 		}
 	}
-	s.machines = inBackground(sim.Run)
-	detail(fmt.Sprintf("nodes register %s after launch", s.opts.BootDelay))
+	s.machines = inBackground(operator.Run)
+	if s.opts.RealNodes {
+		detail("instances are real, in namespaces of this machine")
+	} else {
+		detail(fmt.Sprintf("nodes register %s after launch", s.opts.BootDelay))
+	}
 	return nil
+}
+
+// hardware is what instances are made of.
+func (s *Sandbox) hardware(ctx context.Context, client kubernetes.Interface) (machines.Hardware, error) {
+	if s.opts.RealNodes {
+		fleet, err := s.newFleet()
+		s.fleet = fleet
+		return fleet, err
+	}
+	return machines.NewSimulated(client), s.startKwok(ctx)
 }
 
 // startKwok starts kwok, and starts it again should it end.
@@ -158,6 +193,9 @@ func (s *Sandbox) StartAPIServer(ctx context.Context) error {
 		return err
 	}
 	s.partStarted(s.clusterPart(), s.cluster.PID())
+	if s.kwok == nil {
+		return nil
+	}
 	// What kwok did at the moment of the outage may be lost to it. It starts again.
 	return s.kwok.kill()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
@@ -41,9 +42,11 @@ type Sandbox struct {
 	cluster      *controlplane.ControlPlane
 	machines     *background
 	agents       *agents
-	kwok         *keeper
-	lifeboat     *keeper // nil until it was started once
-	lifeboatAddr string  // of its /readyz
+	kwok         *keeper          // nil where instances are real
+	vpc          *instances.VPC   // nil where they are not
+	fleet        *instances.Fleet // likewise
+	lifeboat     *keeper          // nil until it was started once
+	lifeboatAddr string           // of its /readyz
 
 	controllerArgs []string // as the chart has them
 
@@ -111,6 +114,9 @@ func (s *Sandbox) begin(ctx context.Context) error {
 		return err
 	}
 	s.lock = l
+	if err := sweepInstances(ctx, s.opts); err != nil {
+		return err
+	}
 	if err := l.clear(); err != nil {
 		return err
 	}
@@ -142,7 +148,7 @@ func (s *Sandbox) Down() error {
 		if s.machines != nil {
 			errs = append(errs, s.machines.stop())
 		}
-		errs = append(errs, s.StopAgents())
+		errs = append(errs, s.StopAgents(), s.stopInstances(context.Background()))
 		if s.kwok != nil {
 			errs = append(errs, s.kwok.stop())
 		}
@@ -153,6 +159,9 @@ func (s *Sandbox) Down() error {
 		if s.cluster != nil {
 			detail("control plane")
 			s.cluster.Kill9() // its data goes with the directory
+		}
+		if s.vpc != nil {
+			errs = append(errs, s.vpc.Close())
 		}
 		detail("")
 		return errors.Join(errs...)

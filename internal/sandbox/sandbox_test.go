@@ -26,14 +26,20 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/kwok"
 )
 
-// superviseName makes the test program play `lifeboat sandbox supervise`.
-const superviseName = "LIFEBOAT_TEST_SUPERVISE"
+// superviseName makes the test program play `lifeboat sandbox supervise`, and
+// superviseReal has it make instances that are real.
+const (
+	superviseName = "LIFEBOAT_TEST_SUPERVISE"
+	superviseReal = "LIFEBOAT_TEST_SUPERVISE_REAL"
+)
 
 func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard())
 	if name := os.Getenv(superviseName); name != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		err := sandbox.Supervise(ctx, sandbox.Options{Name: name, NoLifeboat: true})
+		err := sandbox.Supervise(ctx, sandbox.Options{
+			Name: name, NoLifeboat: true, RealNodes: os.Getenv(superviseReal) != "",
+		})
 		stop()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -13,7 +13,7 @@ const retryPort = 50 * time.Millisecond
 
 // endpoint is one listener, open while its instance is under power.
 type endpoint struct {
-	address  string
+	listen   func(context.Context) (net.Listener, error)
 	listener net.Listener // nil while closed
 	server   *http.Server
 	powered  func() bool
@@ -47,8 +47,7 @@ func (e *endpoint) open(ctx context.Context) bool {
 		return true
 	}
 	if e.listener == nil {
-		var lc net.ListenConfig
-		l, err := lc.Listen(ctx, "tcp", e.address)
+		l, err := e.listen(ctx)
 		if err != nil {
 			return false
 		}

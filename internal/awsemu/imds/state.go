@@ -3,6 +3,7 @@ package imds
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -93,16 +94,40 @@ func (s *State) Reads(instanceID string) int {
 // when it is not, and answers again when the instance has been started. It ends with
 // ctx or stop, which waits until the port is closed.
 func (s *State) Serve(ctx context.Context, instanceID string) (url string, stop func(), err error) {
-	if _, ok := s.ec2.Instance(instanceID); !ok {
-		return "", nil, fmt.Errorf("serving instance metadata of %s: there is no such instance", instanceID)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("serving instance metadata of %s: %w", instanceID, err)
 	}
+	address := listener.Addr().String()
+	first := listener
+	stop, err = s.ServeOn(ctx, instanceID, func(ctx context.Context) (net.Listener, error) {
+		if l := first; l != nil {
+			first = nil
+			return l, nil
+		}
+		return lc.Listen(ctx, "tcp", address)
+	})
+	if err != nil {
+		return "", nil, errors.Join(err, listener.Close())
+	}
+	return "http://" + address, stop, nil
+}
+
+// ServeOn is Serve where listen says: an instance that is real has an address of its
+// own for it. listen is called whenever the service opens, at once if the instance is
+// under power.
+func (s *State) ServeOn(ctx context.Context, instanceID string, listen func(context.Context) (net.Listener, error)) (stop func(), err error) {
+	if _, ok := s.ec2.Instance(instanceID); !ok {
+		return nil, fmt.Errorf("serving instance metadata of %s: there is no such instance", instanceID)
+	}
+	listener, err := listen(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("serving instance metadata of %s: %w", instanceID, err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	e := &endpoint{
-		address: listener.Addr().String(), listener: listener,
+		listen: listen, listener: listener,
 		powered: func() bool {
 			in, ok := s.ec2.Instance(instanceID)
 			return ok && in.Powered
@@ -119,7 +144,7 @@ func (s *State) Serve(ctx context.Context, instanceID string) (url string, stop 
 		s.mu.Unlock()
 		close(e.done)
 	}()
-	return "http://" + e.address, func() { cancel(); <-e.done }, nil
+	return func() { cancel(); <-e.done }, nil
 }
 
 // changed has every endpoint look again whether its instance is under power.

@@ -19,6 +19,7 @@ type books struct {
 	run   *modelRun
 	pods  map[types.UID]*podPage
 	insts map[string]*instPage // by instance id
+	heard map[string]bool      // notices that were durable once, by id
 	// as is what each node would be had Lifeboat never been there, by name.
 	as map[string]*corev1.Node
 	// troubles are the times in which nothing can be asked of the process.
@@ -65,7 +66,7 @@ type trouble struct {
 }
 
 func newBooks(r *modelRun) *books {
-	return &books{run: r, pods: map[types.UID]*podPage{}, insts: map[string]*instPage{}, as: map[string]*corev1.Node{}}
+	return &books{run: r, pods: map[types.UID]*podPage{}, insts: map[string]*instPage{}, heard: map[string]bool{}, as: map[string]*corev1.Node{}}
 }
 
 func (b *books) disturb(from time.Time, d time.Duration, why string) {
@@ -84,6 +85,11 @@ func (b *books) calm(from time.Time, length time.Duration) time.Time {
 		}
 	}
 	return from.Add(length)
+}
+
+// troubled reports whether something went wrong a moment ago.
+func (b *books) troubled(now time.Time) bool {
+	return slices.ContainsFunc(b.troubles, func(t trouble) bool { return now.Sub(t.to) < behind/2 })
 }
 
 func (b *books) nodes() []*corev1.Node {
@@ -181,7 +187,7 @@ func (b *books) recordChanged(c model.Change) {
 		if _, known := i.accepted[n.ID]; known {
 			continue
 		}
-		i.accepted[n.ID] = now
+		i.accepted[n.ID], b.heard[n.ID] = now, true
 		b.run.note("accepted %s", n.ID)
 		if d := n.Deadline; d != nil && d.Time.After(now) {
 			name := c.Key.Name
@@ -196,6 +202,7 @@ func (b *books) recordChanged(c model.Change) {
 	}
 	if was, _ := c.Old.(*v1alpha1.Interruption); was != nil {
 		b.ends(was, in)
+		b.keeps(was, in)
 	}
 	b.accounts(in)
 }
@@ -209,6 +216,17 @@ func (b *books) ends(was, is *v1alpha1.Interruption) {
 		b.reopened++
 		if since := is.Status.Since; since == nil || !since.Equal(done) {
 			b.run.fail("%s begins anew and forgets that all until %s is over", is.Name, b.at(done.Time))
+		}
+	}
+}
+
+// keeps: a notice leaves a record only for a later one of the same subject.
+func (b *books) keeps(was, is *v1alpha1.Interruption) {
+	for _, n := range was.Spec.Notices {
+		if !slices.ContainsFunc(is.Spec.Notices, func(m v1alpha1.Notice) bool {
+			return m.ID == n.ID || (n.Subject != "" && m.Subject == n.Subject && m.Kind == n.Kind)
+		}) {
+			b.run.fail("the record of %s loses %s", is.Name, n.ID)
 		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
-	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 const (
@@ -47,7 +46,7 @@ func (r *modelRun) passed(key string, result reconcile.Result, err error) {
 		r.fail("%s: %d passes within %s", key, i.passes, now.Sub(i.burst))
 	}
 	in := r.books.recordOf(name)
-	if err != nil || in == nil || notice.Finished(in) || now.Sub(i.changed) < behind || r.life == nil {
+	if err != nil || in == nil || notice.Finished(in) || now.Sub(i.changed) < behind || r.life == nil || r.books.troubled(now) {
 		return
 	}
 	ready := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady)
@@ -66,10 +65,10 @@ func (b *books) reckon(instance string) {
 	i, now := b.inst(instance), b.run.c.Now()
 	in := b.recordOf(instance)
 	if !ok || !modelDrains(d) || !hard(d) || d.InstanceGone || !i.off.IsZero() || d.AwaitsApproval || d.NotBefore.After(now) ||
-		d.Deadline.Time.Sub(now) > time.Second || in.Status.CompletionTime != nil || b.run.Node(i.node) == nil {
+		d.Deadline.Time.Sub(now).Abs() > time.Second || b.run.Node(i.node) == nil {
 		return
 	}
-	from := latest(i.accepted[d.Notice.ID], record.GoAhead(in), b.run.lastPolicyChange(), i.calledOff)
+	from := latest(i.changed, b.run.lastPolicyChange(), i.calledOff)
 	if soft := d.Notice.Deadline; soft != nil && soft.Type == v1alpha1.DeadlineSoft {
 		from = latest(from, d.Deadline.Time.Add(-time.Hour))
 	}

@@ -222,7 +222,10 @@ func (l *life) heard(c model.Change) {
 	}
 	if is != nil {
 		for _, left := range is.Status.PodsLeft {
-			if _, known := l.told[left.UID]; left.AskedTime != nil && !known {
+			switch known, ok := l.told[left.UID]; {
+			case left.AskedTime == nil:
+				delete(l.told, left.UID)
+			case !ok || !known.asked.Equal(left.AskedTime.Time):
 				l.told[left.UID] = told{l.run.c.Now(), left.AskedTime.Time}
 			}
 		}

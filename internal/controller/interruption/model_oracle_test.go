@@ -21,11 +21,16 @@ func (b *books) decision(instance string) (policy.Decision, bool) {
 	if in == nil {
 		return policy.Decision{}, false
 	}
+	return b.decide(anew(in), b.run.c.Now())
+}
+
+// anew is a record that is over as it is once a new notice opens it again.
+func anew(in *v1alpha1.Interruption) *v1alpha1.Interruption {
+	in = in.DeepCopy()
 	if done := in.Status.CompletionTime; done != nil {
-		in = in.DeepCopy()
 		in.Status = v1alpha1.InterruptionStatus{Since: done}
 	}
-	return b.decide(in, b.run.c.Now())
+	return in
 }
 
 func (b *books) decide(in *v1alpha1.Interruption, at time.Time) (policy.Decision, bool) {
@@ -49,8 +54,8 @@ func (b *books) decide(in *v1alpha1.Interruption, at time.Time) (policy.Decision
 // free returns when what is decided may begin, at a moment or later, had it not
 // begun before; zero: never.
 func (b *books) free(in *v1alpha1.Interruption, at time.Time) time.Time {
-	in = in.DeepCopy()
-	in.Status.Conditions = nil
+	in = anew(in)
+	in.Status.Conditions, in.Status.DrainStartTime = nil, nil
 	for range 10 {
 		d, ok := b.decide(in, at)
 		switch {

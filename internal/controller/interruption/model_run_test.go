@@ -39,6 +39,7 @@ type modelRun struct {
 	life    *life
 	lives   int
 	metrics *Metrics
+	tells   bool      // whether notes are kept
 	outage  time.Time // until when the API server is away
 	horizon time.Time
 	books   *books
@@ -72,19 +73,26 @@ func (r *modelRun) play() {
 	r.life = r.begin()
 	r.life.up()
 	r.every(time.Minute, "trouble", r.trouble)
-	r.c.Run(r.c.Now().Add(24*365*time.Hour), func() bool {
+	over := func() bool {
 		r.answerWatches()
-		return len(r.wrong) > 0 || r.c.Now().After(r.horizon)
-	})
+		return len(r.wrong) > 0
+	}
+	r.c.Run(r.horizon, over)
+	r.c.Run(r.c.Now().Add(time.Minute), func() bool { return over() || r.life != nil })
 	if len(r.wrong) == 0 {
 		r.books.close()
 	}
-	r.life.Kill()
+	if r.life != nil {
+		r.life.Kill()
+	}
 	r.c.Run(r.c.Now().Add(time.Hour), func() bool { return false }) // all that still runs ends
 }
 
-// note keeps a line of what happened, for who looks into a failure.
+// note keeps a line of what happened, for who plays a run again.
 func (r *modelRun) note(format string, args ...any) {
+	if !r.tells {
+		return
+	}
 	r.log = append(r.log, fmt.Sprintf("%10.3f  ", r.c.Now().Sub(modelEpoch).Seconds())+fmt.Sprintf(format, args...))
 }
 
@@ -207,6 +215,9 @@ func (r *modelRun) deliver(at time.Time, instance string, n notice.Notice, try i
 				return
 			}
 			r.note("acknowledged %s (%s)", n.ID, outcome)
+			if !r.books.heard[n.ID] && (outcome == intake.Recorded || outcome == intake.Joined) {
+				r.fail("%s was acknowledged, and no record has it", n.ID)
+			}
 		})
 	})
 }

@@ -3,6 +3,7 @@ package interruption
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -13,12 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-const (
-	// modelRuns is how many runs are made where nothing else is said.
-	modelRuns = 2000
-	// modelShards run side by side.
-	modelShards = 4
-)
+// modelShards run side by side.
+const modelShards = 4
 
 // TestModel lets the loop look after random clusters to which random things
 // happen, while its process dies, its requests fail and its caches lag, and
@@ -53,6 +50,7 @@ func TestModel(t *testing.T) {
 	}
 	first := next.Load()
 	tally := make([]tally, modelShards)
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the runs leave much behind, and keep nothing
 	t.Run("runs", func(t *testing.T) {
 		for shard := range modelShards {
 			t.Run(fmt.Sprint(shard), func(t *testing.T) {
@@ -77,13 +75,14 @@ func TestModel(t *testing.T) {
 
 func modelRunOf(t *testing.T, seed uint64, metrics *Metrics) (r *modelRun) {
 	t.Helper()
-	defer func() {
-		if p := recover(); p != nil {
-			t.Fatalf("run %d: %v", seed, p)
-		}
-	}()
 	synctest.Test(t, func(*testing.T) {
+		defer func() {
+			if p := recover(); p != nil {
+				panic(fmt.Sprintf("run %d: %v\n%s", seed, p, debug.Stack()))
+			}
+		}()
 		r = newModelRun(seed, metrics)
+		r.tells = os.Getenv("LIFEBOAT_MODEL_SEED") != ""
 		r.play()
 	})
 	return r

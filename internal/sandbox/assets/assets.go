@@ -1,5 +1,6 @@
 // Package assets finds, or builds once, the programs that the sandbox runs but
-// does not contain: a Kubernetes control plane, and kwok for simulated nodes.
+// does not contain: a Kubernetes control plane, kwok for simulated nodes, and
+// containerd with what belongs to it for real ones.
 //
 // Each is built from the sources of a nested module (modules/NAME) with the go
 // command, and kept outside the tree in a cache keyed by all that goes into it.
@@ -27,6 +28,17 @@ type Paths struct {
 	KubernetesVersion string // as v1.36.3
 	Kwok              string // see modules/kwok
 	KwokVersion       string // as v0.8.0
+	// Real is what only real instances need; EnsureReal fills it.
+	Real Real
+}
+
+// Real are the programs of real instances.
+type Real struct {
+	// Node is a directory with containerd, its shim, the CNI plugins and process 1
+	// of an instance, each by its own name; see modules/containerd.
+	Node              string
+	ContainerdVersion string // as v2.4.2
+	Workload          string // the program of the sandbox's images; see modules/workload
 }
 
 // Ensure returns the programs and builds those that the cache lacks. What it
@@ -38,7 +50,34 @@ func Ensure(ctx context.Context, progress io.Writer) (Paths, error) {
 	if err != nil {
 		return Paths{}, err
 	}
+	return b.simulated(ctx)
+}
+
+// EnsureReal is Ensure with the programs of real instances besides.
+func EnsureReal(ctx context.Context, progress io.Writer) (Paths, error) {
+	b, err := newBuilder(progress)
+	if err != nil {
+		return Paths{}, err
+	}
+	paths, err := b.simulated(ctx)
+	if err != nil {
+		return Paths{}, err
+	}
+	containerd, version, err := b.ensure(ctx, containerdModule())
+	if err != nil {
+		return Paths{}, err
+	}
+	workload, _, err := b.ensure(ctx, workloadModule())
+	if err != nil {
+		return Paths{}, err
+	}
+	paths.Real = Real{Node: filepath.Dir(containerd), ContainerdVersion: version, Workload: workload}
+	return paths, nil
+}
+
+func (b *builder) simulated(ctx context.Context) (Paths, error) {
 	var paths Paths
+	var err error
 	if paths.Kubernetes, paths.KubernetesVersion, err = b.ensure(ctx, kubernetesModule()); err != nil {
 		return Paths{}, err
 	}
@@ -56,6 +95,19 @@ func kwokModule() module {
 	return module{name: "kwok", pinned: "sigs.k8s.io/kwok", cold: "about 2 min", ldflags: kwokLDFlags}
 }
 
+// containerdModule is built without the snapshotters that nothing here uses, and
+// that would need C.
+func containerdModule() module {
+	return module{
+		name: "containerd", pinned: "github.com/containerd/containerd/v2", cold: "about 1 min",
+		ldflags: containerdLDFlags, tags: "no_btrfs,no_devmapper,no_zfs", packages: []string{"tool", "./instance"},
+	}
+}
+
+func workloadModule() module {
+	return module{name: "workload", cold: "some seconds", ldflags: func(string) string { return "" }}
+}
+
 // kubernetesLDFlags stamps the version, without which servers and nodes call
 // themselves v0.0.0-master+$Format:%H$ and clients that read versions trip.
 func kubernetesLDFlags(version string) string {
@@ -69,6 +121,10 @@ func kubernetesLDFlags(version string) string {
 			"-X "+pkg+".gitMinor="+minor)
 	}
 	return strings.Join(flags, " ")
+}
+
+func containerdLDFlags(version string) string {
+	return "-X github.com/containerd/containerd/v2/version.Version=" + version
 }
 
 func kwokLDFlags(version string) string {

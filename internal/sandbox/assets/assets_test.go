@@ -276,3 +276,34 @@ func waitFor(t *testing.T, what string, done func() bool) {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
+
+func TestSeveralProgramsOfOneModule(t *testing.T) {
+	b, _ := newTestBuilder(t)
+	write(t, filepath.Join(b.source, "modules", "tiny", "second", "main.go"), "//go:build special\n\npackage main\n\nfunc main() { println(\"second\") }\n")
+	m := tiny()
+	m.packages, m.tags = []string{".", "./second"}, "special"
+	path, _, err := b.ensure(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"tiny": "pinned v1.2.3", "second": "second"} {
+		printed, err := exec.Command(filepath.Join(filepath.Dir(path), name)).CombinedOutput()
+		if err != nil || strings.TrimSpace(string(printed)) != want {
+			t.Errorf("%s printed %q (%v), want %q", name, printed, err, want)
+		}
+	}
+	if one, _, err := b.ensure(t.Context(), tiny()); err != nil || one == path {
+		t.Errorf("the same module with other packages and tags is found at the same place, %s (%v)", one, err)
+	}
+}
+
+func TestAModuleThatRequiresNothing(t *testing.T) {
+	b, _ := newTestBuilder(t)
+	write(t, filepath.Join(b.source, "modules", "alone", "go.mod"), "module example.com/alone\n\ngo 1.26\n")
+	write(t, filepath.Join(b.source, "modules", "alone", "main.go"), "package main\n\nfunc main() {}\n")
+	m := module{name: "alone", ldflags: func(string) string { return "" }}
+	path, version, err := b.ensure(t.Context(), m)
+	if err != nil || version != unpinned || filepath.Base(path) != "alone" {
+		t.Errorf("ensure() = %s, %s, %v", path, version, err)
+	}
+}

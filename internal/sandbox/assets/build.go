@@ -20,13 +20,19 @@ import (
 // switching between two branches does not mean building each time.
 const keepOthers = 2
 
-// module is a nested module that is built into one program.
+// module is a nested module that is built into one program, or several.
 type module struct {
-	name    string                      // of the program, and of its directory in modules/
-	pinned  string                      // the required module whose version names the program's
-	cold    string                      // how long a build from nothing takes, in words
-	ldflags func(version string) string // stamps the version
+	name     string                      // of the first program, and of the directory in modules/
+	pinned   string                      // the required module whose version names the program's; empty: it requires none
+	cold     string                      // how long a build from nothing takes, in words
+	ldflags  func(version string) string // stamps the version
+	packages []string                    // as the go command names them; nil: the one in the directory
+	tags     string                      // build tags
 }
+
+// unpinned is the version of a program that is made of nothing but Lifeboat's own
+// sources.
+const unpinned = "v0"
 
 type builder struct {
 	source   string // Lifeboat's root directory
@@ -76,12 +82,14 @@ func (b *builder) locate(m module) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	version, err := pinnedVersion(goMod, m.pinned)
-	if err != nil {
-		return entry{}, fmt.Errorf("%s: %w", dir, err)
+	version := unpinned
+	if m.pinned != "" {
+		if version, err = pinnedVersion(goMod, m.pinned); err != nil {
+			return entry{}, fmt.Errorf("%s: %w", dir, err)
+		}
 	}
 	flags := strings.TrimSpace("-s -w " + m.ldflags(version))
-	key, err := buildKey(dir, flags, goVersion(dir))
+	key, err := buildKey(dir, strings.TrimSpace(strings.Join([]string{flags, m.tags, strings.Join(m.packages, " ")}, " ")), goVersion(dir))
 	if err != nil {
 		return entry{}, err
 	}
@@ -122,10 +130,7 @@ func (b *builder) build(ctx context.Context, e entry) error {
 	started := time.Now()
 	p, err := process.Start(ctx, process.Options{
 		Name: "go build", Path: gocmd, Dir: e.dir, LogFile: log,
-		Args: []string{
-			"build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath",
-			"-ldflags=" + e.flags, "-o", filepath.Join(out, e.name), ".",
-		},
+		Args: e.buildArgs(out),
 		// GOTMPDIR within tmp, so that a stopped build leaves nothing elsewhere.
 		Env: append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOTMPDIR="+gotmp),
 	})
@@ -142,6 +147,15 @@ func (b *builder) build(ctx context.Context, e entry) error {
 	}
 	b.progress.built(e.name, e.version, e.binary(), time.Since(started))
 	return b.clearOld(e)
+}
+
+// buildArgs are the go command's, to build into the directory out.
+func (e entry) buildArgs(out string) []string {
+	args := []string{"build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath", "-tags=" + e.tags, "-ldflags=" + e.flags, "-o"}
+	if e.packages == nil {
+		return append(args, filepath.Join(out, e.name), ".")
+	}
+	return append(append(args, out), e.packages...) // each by the name of its directory
 }
 
 func unfinishedPrefix(name string) string { return ".building-" + name + "-" }

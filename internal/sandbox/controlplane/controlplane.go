@@ -50,6 +50,22 @@ type Options struct {
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs []string
 
 	ReadyTimeout time.Duration // for the API server to become ready; 0 means a minute
+
+	// Network is where it runs; nil means that it shares this machine's.
+	Network Network
+}
+
+// Network is a network apart from this machine's, that a control plane can be in.
+type Network interface {
+	// Address is the control plane's there, for the machines in it.
+	Address() string
+	// Enter moves the calling thread into the network, for good.
+	Enter() error
+	// Listen listens there.
+	Listen(address string) (*net.TCPListener, error)
+	// Carry carries connections from a listener of this machine to an address there,
+	// for as long as the network lasts.
+	Carry(l net.Listener, address string)
 }
 
 // ControlPlane is a running control plane. Its methods are not for concurrent
@@ -78,19 +94,18 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 		opts.ReadyTimeout = defaultReadyTimeout
 	}
 	c := &ControlPlane{opts: opts}
-	c.ca, err = loadPKI(c.path("pki"), []string{loopback, "localhost", serviceIP, "kubernetes.default.svc"})
+	hosts := []string{loopback, "localhost", serviceIP, "kubernetes.default.svc"}
+	if opts.Network != nil {
+		hosts = append(hosts, opts.Network.Address())
+	}
+	c.ca, err = loadPKI(c.path("pki"), hosts)
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
-	l, err := listenAnywhere()
+	l, err := c.listen()
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("starting the control plane: listening on %s", l.Addr()), l.Close())
-	}
-	c.port = addr.Port
 	if err := c.writeAdmin(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), l.Close())
 	}
@@ -106,7 +121,7 @@ func (c *ControlPlane) Restart(ctx context.Context) error {
 	if err := c.Stop(); err != nil {
 		return fmt.Errorf("restarting the control plane: %w", err)
 	}
-	l, err := listenAgain(ctx, c.port)
+	l, err := c.listenAgain(ctx)
 	if err != nil {
 		return fmt.Errorf("restarting the control plane: %w", err)
 	}
@@ -128,6 +143,7 @@ func (c *ControlPlane) launch(ctx context.Context, l *net.TCPListener) error {
 		LogFile:    c.LogFile(),
 		ExtraFiles: []*os.File{s}, // descriptor 3, see args
 		StopGrace:  stopGrace,
+		Enter:      c.enter(),
 	})
 	if err != nil {
 		return err
@@ -152,7 +168,7 @@ func (c *ControlPlane) args() []string {
 		// Looked at often enough that the grace period, not the polling, decides.
 		args = append(args, "--kcm-arg=--node-monitor-grace-period="+g.String(), "--kcm-arg=--node-monitor-period=1s")
 	}
-	for _, a := range c.opts.APIServerArgs {
+	for _, a := range append(c.networkArgs(), c.opts.APIServerArgs...) {
 		args = append(args, "--apiserver-arg="+a)
 	}
 	for _, a := range c.opts.ControllerManagerArgs {

@@ -31,19 +31,24 @@ func (c *ControlPlane) RESTConfig() *rest.Config { return rest.CopyConfig(c.admi
 // The identity is a client certificate, so it needs no restart and lasts as long
 // as the control plane's directory.
 func (c *ControlPlane) UserKubeconfig(user string, groups ...string) (string, error) {
-	// Escaped, since user names may hold slashes, and colons, which separate paths in $KUBECONFIG.
-	path := filepath.Join(c.opts.Dir, url.QueryEscape(user)+".kubeconfig")
-	return path, c.writeKubeconfig(path, user, groups)
+	path := c.userPath(user)
+	return path, c.writeKubeconfig(path, c.URL(), user, groups)
 }
 
-func (c *ControlPlane) writeKubeconfig(path, user string, groups []string) error {
+// userPath is escaped, since user names may hold slashes, and colons, which
+// separate paths in $KUBECONFIG.
+func (c *ControlPlane) userPath(user string) string {
+	return filepath.Join(c.opts.Dir, url.QueryEscape(user)+".kubeconfig")
+}
+
+func (c *ControlPlane) writeKubeconfig(path, server, user string, groups []string) error {
 	certPEM, keyPEM, err := c.ca.issue(pkix.Name{CommonName: user, Organization: groups}, x509.ExtKeyUsageClientAuth, nil)
 	if err != nil {
 		return err
 	}
 	const name = "sandbox" // the cluster's name in its wiring too: commands read it from here
 	config := clientcmdapi.NewConfig()
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: c.URL(), CertificateAuthorityData: c.ca.certPEM}
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: c.ca.certPEM}
 	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: certPEM, ClientKeyData: keyPEM}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: user}
 	config.CurrentContext = name
@@ -54,7 +59,7 @@ func (c *ControlPlane) writeKubeconfig(path, user string, groups []string) error
 }
 
 func (c *ControlPlane) writeAdmin() error {
-	if err := c.writeKubeconfig(c.Kubeconfig(), adminUser, []string{adminGroup}); err != nil {
+	if err := c.writeKubeconfig(c.Kubeconfig(), c.URL(), adminUser, []string{adminGroup}); err != nil {
 		return err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())

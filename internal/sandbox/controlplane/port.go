@@ -34,18 +34,19 @@ func listenAnywhere() (*net.TCPListener, error) {
 	return nil, fmt.Errorf("finding a free port between %d and %d: %w", firstPort, lastPort, last)
 }
 
-// listenAgain listens on a port used before, waiting a little for whoever still holds it.
-func listenAgain(ctx context.Context, port int) (*net.TCPListener, error) {
+// listenAgain listens where listen did, waiting a little for whoever still holds
+// the port.
+func (c *ControlPlane) listenAgain(ctx context.Context) (*net.TCPListener, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
-		l, err := listenTCP(port)
+		l, err := c.listenOn(c.port)
 		if err == nil {
 			return l, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("taking port %d again: %w", port, err)
+			return nil, fmt.Errorf("taking port %d again: %w", c.port, err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

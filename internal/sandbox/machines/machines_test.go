@@ -52,22 +52,22 @@ func TestPlan(t *testing.T) {
 		wake      time.Duration
 	}{
 		{name: "one that boots is waited for", after: time.Second, instances: []ec2.Instance{instance(ec2.Running, true)}, wake: 2 * time.Second},
-		{name: "one that has booted registers", after: 2 * time.Second, instances: []ec2.Instance{instance(ec2.Running, true)}, want: register},
+		{name: "one that has booted registers", after: 2 * time.Second, instances: []ec2.Instance{instance(ec2.Running, true)}, want: start},
 		{name: "one that is registered is left alone", after: time.Hour, instances: []ec2.Instance{instance(ec2.Running, true)}, nodes: []*corev1.Node{node(true, yes)}},
 		{name: "a pending one has no power yet", after: time.Hour, instances: []ec2.Instance{instance(ec2.Pending, false)}},
-		{name: "one without power goes dark", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(true, yes)}, want: goDark},
+		{name: "one without power goes dark", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(true, yes)}, want: cut},
 		{name: "a dark one that is terminated stays while Ready", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, yes)}},
 		{name: "and is deleted when NotReady", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, unknown)}, want: remove},
 		{name: "but not while it is only shutting down", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(false, unknown)}},
 		{name: "nor while it is stopped", instances: []ec2.Instance{instance(ec2.Stopped, false)}, nodes: []*corev1.Node{node(false, unknown)}},
-		{name: "one that is started again is lit up", after: time.Hour, instances: []ec2.Instance{instance(ec2.Running, true)}, nodes: []*corev1.Node{node(false, unknown)}, want: lightUp},
-		{name: "a node of an instance that EC2 has forgotten goes dark first", nodes: []*corev1.Node{node(true, yes)}, want: goDark},
+		{name: "one that is started again is lit up", after: time.Hour, instances: []ec2.Instance{instance(ec2.Running, true)}, nodes: []*corev1.Node{node(false, unknown)}, want: start},
+		{name: "a node of an instance that EC2 has forgotten goes dark first", nodes: []*corev1.Node{node(true, yes)}, want: cut},
 		{name: "and is deleted then", nodes: []*corev1.Node{node(false, unknown)}, want: remove},
 		{name: "a node that never told its condition is no dead one", nodes: []*corev1.Node{node(false, "")}},
 		{name: "nodes of others are none of ours", nodes: []*corev1.Node{other}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			steps, wake := plan(view{Now: now.Add(tc.after), BootDelay: 2 * time.Second, Instances: tc.instances, Nodes: tc.nodes})
+			steps, wake := plan(view{Now: now.Add(tc.after), BootDelay: 2 * time.Second, Instances: tc.instances, Nodes: tc.nodes, Boot: NewSimulated(nil).Boot})
 			var got act
 			if len(steps) > 0 {
 				got = steps[0].Act
@@ -94,7 +94,7 @@ func TestNodeIsAsOnEC2(t *testing.T) {
 	wantLabels := map[string]string{
 		"kubernetes.io/hostname": "ip-10-0-0-10.us-east-1.compute.internal", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
 		"node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/zone": "us-east-1a", "topology.kubernetes.io/region": "us-east-1",
-		"topology.k8s.aws/zone-id": "use1-az1", "karpenter.sh/capacity-type": "spot", "team": "web", "tier": "y", kwok.ManagedLabel: kwok.ManagedValue,
+		"topology.k8s.aws/zone-id": "use1-az1", "karpenter.sh/capacity-type": "spot", "team": "web", "tier": "y",
 	}
 	if diff := cmp.Diff(wantLabels, n.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
@@ -125,9 +125,9 @@ func TestWrongTagsSayWhatToWrite(t *testing.T) {
 	}
 }
 
-// TestSimulatorFollowsAnInstanceToItsEnd runs a real emulated EC2 and a
-// simulator, which is replaced in the middle, against a fake API server.
-func TestSimulatorFollowsAnInstanceToItsEnd(t *testing.T) {
+// TestOperatorFollowsAnInstanceToItsEnd runs a real emulated EC2 and an
+// operator, which is replaced in the middle, against a fake API server.
+func TestOperatorFollowsAnInstanceToItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := ec2.New(ec2.Options{})
 		client := fake.NewClientset()
@@ -178,7 +178,9 @@ func TestSimulatorFollowsAnInstanceToItsEnd(t *testing.T) {
 func run(ctx context.Context, t *testing.T, cloud Cloud, client *fake.Clientset) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- New(cloud, client, Options{Region: "us-east-1"}).Run(ctx) }()
+	go func() {
+		ended <- New(cloud, client, NewSimulated(client), Options{Region: "us-east-1", BootDelay: 2 * time.Second}).Run(ctx)
+	}()
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -7,25 +7,22 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox/kwok"
 )
 
-// act is one thing to do to one node.
+// act is one thing to do to one machine.
 type act string
 
 const (
-	register act = "register" // the machine has booted: make its Node
-	lightUp  act = "light up" // it has booted again: give its Node back to kwok
-	goDark   act = "go dark"  // it has no power: take its Node from kwok
-	restart  act = "restart"  // it was rebooted: its Node is away for a moment
-	remove   act = "remove"   // it is gone, and its Node NotReady: delete the Node
+	start   act = "start"   // it has power: boot it
+	cut     act = "cut"     // it has none any more
+	restart act = "restart" // it was rebooted
+	remove  act = "remove"  // it is gone, and its Node NotReady: delete the Node
 )
 
-// step is one act, on an instance (register) or a Node.
+// step is one act, on one machine.
 type step struct {
-	Act      act
-	Instance ec2.Instance
-	Node     *corev1.Node
+	Act     act
+	Machine Machine
 }
 
 // view is what is known when a plan is made.
@@ -34,6 +31,7 @@ type view struct {
 	BootDelay time.Duration
 	Instances []ec2.Instance
 	Nodes     []*corev1.Node
+	Boot      func(Machine) (id string, on bool)
 }
 
 // plan says what to do now, and when to look again (zero: when something
@@ -46,64 +44,55 @@ func plan(v view) (steps []step, wake time.Time) {
 		}
 	}
 	for _, in := range v.Instances {
-		n := nodes[in.ID]
+		m := Machine{Instance: in, Node: nodes[in.ID]}
 		delete(nodes, in.ID)
-		if !in.Powered {
-			steps = append(steps, unpowered(in, n)...)
-			continue
-		}
-		if n != nil && lit(n) {
-			if rebooted(in, n) {
-				steps = append(steps, step{Act: restart, Instance: in, Node: n})
-			}
-			continue
-		}
+		boot, on := v.Boot(m)
 		// Launch times are whole seconds, so a boot may be up to one shorter.
-		if ready := in.LaunchTime.Add(v.BootDelay); v.Now.Before(ready) {
+		ready := in.LaunchTime.Add(v.BootDelay)
+		switch {
+		case !in.Powered:
+			steps = append(steps, unpowered(m, on)...)
+		case on && boot != in.BootID:
+			steps = append(steps, step{restart, m})
+		case on:
+		case v.Now.Before(ready):
 			wake = sooner(wake, ready)
-			continue
-		}
-		if n == nil {
-			steps = append(steps, step{Act: register, Instance: in})
-		} else {
-			steps = append(steps, step{Act: lightUp, Instance: in, Node: n})
+		default:
+			steps = append(steps, step{start, m})
 		}
 	}
 	// What is left has no instance any more. v.Nodes is walked for its order.
 	for _, n := range v.Nodes {
-		if nodes[nodeindex.InstanceID(n)] == n {
-			steps = append(steps, unpowered(ec2.Instance{ID: nodeindex.InstanceID(n), State: ec2.Terminated}, n)...)
+		if id := nodeindex.InstanceID(n); nodes[id] == n {
+			m := Machine{Instance: ec2.Instance{ID: id, State: ec2.Terminated}, Node: n}
+			_, on := v.Boot(m)
+			steps = append(steps, unpowered(m, on)...)
 		}
 	}
 	return steps, wake
 }
 
-// unpowered says what becomes of the Node, if any, of an instance without power.
-func unpowered(in ec2.Instance, n *corev1.Node) []step {
+// unpowered says what becomes of a machine without power, and of its Node.
+func unpowered(m Machine, on bool) []step {
 	switch {
-	case n == nil:
-		return nil
-	case lit(n):
-		return []step{{Act: goDark, Instance: in, Node: n}}
-	case in.State == ec2.Terminated && !nodeReady(n):
+	case on:
+		return []step{{cut, m}}
+	case m.State == ec2.Terminated && m.Node != nil && !nodeReady(m.Node):
 		// Not before it is NotReady: a cloud controller manager looks only at nodes
 		// that are (k8s.io/cloud-provider, node lifecycle controller).
-		return []step{{Act: remove, Instance: in, Node: n}}
+		return []step{{remove, m}}
 	default:
 		return nil
 	}
 }
 
-// rebooted reports whether the machine has booted since its Node came up.
-func rebooted(in ec2.Instance, n *corev1.Node) bool {
-	return nodeindex.Ready(n) && n.Status.NodeInfo.BootID != in.BootID
-}
-
-// running returns the names of the Nodes of the instances that have power.
+// running returns the names of the Nodes of the instances that have power and may
+// have an agent.
 func running(v view) map[string]string {
 	powered := map[string]bool{}
 	for _, in := range v.Instances {
-		powered[in.ID] = in.Powered
+		_, without := in.Tags[TagNoAgent]
+		powered[in.ID] = in.Powered && !without
 	}
 	names := map[string]string{}
 	for _, n := range v.Nodes {
@@ -113,9 +102,6 @@ func running(v view) map[string]string {
 	}
 	return names
 }
-
-// lit reports whether kwok plays the node's kubelet.
-func lit(n *corev1.Node) bool { return n.Labels[kwok.ManagedLabel] == kwok.ManagedValue }
 
 // nodeReady reports whether a Node is Ready, or so new that it has not told its
 // condition yet: it is not one to delete.

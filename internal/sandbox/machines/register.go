@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox/kwok"
 )
 
 // Tags of an instance that say what its kubelet registers with, besides the
@@ -21,6 +20,9 @@ const (
 	TagNodeLabels = "lifeboat.dev/node-labels" // a=b,c=d
 	TagNodeTaints = "lifeboat.dev/node-taints" // key=value:NoSchedule,…
 )
+
+// TagNoAgent is a tag that, with whatever value, keeps an instance from having an agent.
+const TagNoAgent = "lifeboat.dev/no-agent"
 
 // Where is the place of an instance that its own description does not tell.
 type Where struct {
@@ -43,7 +45,6 @@ func Node(in ec2.Instance, where Where) (*corev1.Node, error) {
 		corev1.LabelTopologyZone:       in.Zone,
 		corev1.LabelTopologyRegion:     where.Region,
 		"topology.k8s.aws/zone-id":     where.ZoneID,
-		kwok.ManagedLabel:              kwok.ManagedValue,
 	})
 	capacity, allocatable := resources(in.Type)
 	return &corev1.Node{

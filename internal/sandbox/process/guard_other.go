@@ -4,7 +4,7 @@ package process
 
 import "syscall"
 
-func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func sysProcAttr(Options) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // guard kills the child's group when this process is gone; release ends the guarding.
 func guard(pid int) (release func(), err error) {

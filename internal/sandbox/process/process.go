@@ -12,10 +12,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/thread"
 )
 
 // DefaultStopGrace is how long Stop waits between SIGTERM and SIGKILL unless Options say otherwise.
@@ -31,6 +32,17 @@ type Options struct {
 	LogFile    string        // its standard output and error are appended here; required
 	ExtraFiles []*os.File    // open files it inherits as descriptors 3, 4, …
 	StopGrace  time.Duration // between SIGTERM and SIGKILL; 0 means DefaultStopGrace
+	Stdin      *os.File      // its standard input; nil means nothing to read
+
+	// Cloneflags are the namespaces that are made for it, as clone(2) has them; Linux
+	// only.
+	Cloneflags uintptr
+	// Enter is called before the start on the thread that the child is started from, to
+	// change what it inherits, such as a namespace. The thread ends with the child.
+	Enter func() error
+	// Unguarded leaves the child alive when the parent dies, for one that another
+	// takes with it.
+	Unguarded bool
 }
 
 // Process is a started child. Its methods may be called from several goroutines.
@@ -40,6 +52,8 @@ type Process struct {
 	logStart  int64 // where this run's output begins in logFile
 	stopGrace time.Duration
 	cmd       *exec.Cmd
+	enter     func() error
+	unguarded bool
 	stopping  atomic.Bool   // its end was asked for, and is no error
 	done      chan struct{} // closed when it has ended
 	err       error         // why it ended; read after done
@@ -65,16 +79,21 @@ func Start(ctx context.Context, opts Options) (*Process, error) {
 	cmd.Env, cmd.Dir, cmd.ExtraFiles = opts.Env, opts.Dir, opts.ExtraFiles
 	// A file, not a pipe: the child can write on, and be read, when the parent is gone.
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = sysProcAttr()
+	if opts.Stdin != nil {
+		cmd.Stdin = opts.Stdin
+	}
+	cmd.SysProcAttr = sysProcAttr(opts)
 	p := &Process{
 		name: opts.Name, logFile: opts.LogFile, logStart: info.Size(),
-		stopGrace: opts.StopGrace, cmd: cmd, done: make(chan struct{}),
+		stopGrace: opts.StopGrace, cmd: cmd, done: make(chan struct{}), enter: opts.Enter, unguarded: opts.Unguarded,
 	}
 	if p.stopGrace == 0 {
 		p.stopGrace = DefaultStopGrace
 	}
 	started := make(chan error, 1)
-	go p.supervise(started)
+	// The kernel sends the parent-death signal when the *thread* that forked ends (prctl(2)), so one
+	// is kept for as long as the child lives.
+	thread.Spend(func() { p.supervise(started) })
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", opts.Name, err)
 	}
@@ -83,14 +102,17 @@ func Start(ctx context.Context, opts Options) (*Process, error) {
 
 // supervise starts the child and waits for its end.
 func (p *Process) supervise(started chan<- error) {
-	// The kernel sends the parent-death signal when the *thread* that forked ends (prctl(2)), so the
-	// thread is kept for as long as the child lives. It ends with this goroutine.
-	runtime.LockOSThread()
+	if p.enter != nil {
+		if err := p.enter(); err != nil {
+			started <- err
+			return
+		}
+	}
 	if err := p.cmd.Start(); err != nil {
 		started <- err
 		return
 	}
-	release, err := guard(p.cmd.Process.Pid)
+	release, err := p.guard()
 	if err != nil {
 		p.signalGroup(syscall.SIGKILL)
 		_ = p.cmd.Wait() // its end is known; the error that matters is why it could not be guarded
@@ -101,6 +123,18 @@ func (p *Process) supervise(started chan<- error) {
 	waitErr := p.cmd.Wait()
 	p.signalGroup(syscall.SIGKILL) // what the child has left behind goes with it
 	release()
+	// The log is read by another thread: this one may be where there is none.
+	go p.finish(waitErr)
+}
+
+func (p *Process) guard() (release func(), err error) {
+	if p.unguarded {
+		return func() {}, nil
+	}
+	return guard(p.cmd.Process.Pid)
+}
+
+func (p *Process) finish(waitErr error) {
 	if waitErr != nil && !p.stopping.Load() {
 		p.err = &ExitError{Name: p.name, LogFile: p.logFile, LastLines: lastLines(p.logFile, p.logStart), Err: waitErr}
 	}

@@ -1,0 +1,69 @@
+package real
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// shortNotice is for reclaims of which nobody makes anything: there is nothing
+// to wait for.
+const shortNotice = 15 * time.Second
+
+// TestWithoutLifeboat is the twin of TestReclaim: the same nodes go in the same
+// way, and nobody is there to hear of it.
+func TestWithoutLifeboat(t *testing.T) {
+	s := needWorld(t)
+	if err := s.StopLifeboat(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.StartLifeboat(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("group", func(t *testing.T) { // its parallel tests end before Lifeboat is started again
+		t.Run("requests are lost", func(t *testing.T) {
+			t.Parallel()
+			w := web{Name: "orphans", Replicas: 2, PreStop: hook}
+			loses(t, underLoad(t, w, "", reclaimed{}))
+		})
+		t.Run("hooks do not run, or are cut", heldPodsAlone)
+	})
+}
+
+// heldPodsAlone: the pods of heldPods without Lifeboat. Somebody drains in their
+// own way and does not look at the clock.
+func heldPodsAlone(t *testing.T) {
+	t.Parallel()
+	s := needWorld(t)
+	const pool = "alone-held"
+	doomed := s.doomed(pool)
+	quiet := s.place(web{
+		Name: "alone-quiet", Pool: pool, Replicas: 1, PreStop: hook,
+		Annotations: map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"},
+	}, doomed)
+	budgeted := s.place(web{Name: "alone-budgeted", Pool: pool, Replicas: 1, PreStop: hook, MinAvailable: 1}, doomed)
+	patient := s.place(web{Name: "alone-patient", Pool: pool, Replicas: 1, PreStop: 5 * time.Minute, Grace: 600}, doomed)
+
+	s.reclaim(doomed, shortNotice)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: patient[0]}}
+	if err := s.client.Delete(t.Context(), pod, &client.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.dark(doomed, time.Minute)
+	s.pass(2 * time.Second) // nothing may come after it
+
+	for _, l := range append(s.lives(quiet), s.lives(budgeted)...) {
+		s.holds(l.unasked())
+	}
+	for _, l := range s.lives(patient) {
+		s.holds(l.cutHook())
+	}
+}

@@ -1,0 +1,52 @@
+package instances
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+)
+
+// programs are those that an instance runs from this machine, with Debian's
+// packages of them.
+var programs = []struct{ name, pkg string }{{"runc", "runc"}, {"nft", "nftables"}}
+
+// Missing says, as an error, all that this machine lacks for real instances; nil if
+// nothing.
+func Missing() error {
+	if runtime.GOOS != "linux" {
+		return errors.New("real instances need Linux: leave them out, the simulated ones run anywhere")
+	}
+	var lacks, packages []string
+	if os.Geteuid() != 0 {
+		lacks = append(lacks, "root (run it with sudo -E)")
+	}
+	for _, p := range programs {
+		if _, err := lookPath(p.name); err != nil {
+			lacks, packages = append(lacks, p.name), append(packages, p.pkg)
+		}
+	}
+	if !hasCgroups() {
+		lacks = append(lacks, "cgroups, mounted at "+cgroupHome)
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("real instances need %s", strings.Join(lacks, ", "))
+	if len(packages) > 0 {
+		err = fmt.Errorf("%w: on Debian and Ubuntu, apt-get install %s", err, strings.Join(packages, " "))
+	}
+	return err
+}
+
+// lookPath looks where an instance does, whatever the caller's $PATH has.
+func lookPath(name string) (string, error) {
+	for _, dir := range strings.Split(searchPath, ":") {
+		if path, err := exec.LookPath(dir + "/" + name); err == nil {
+			return path, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}

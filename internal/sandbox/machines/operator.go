@@ -1,0 +1,199 @@
+package machines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+)
+
+const (
+	// retryAfter is when a step that failed is tried again.
+	retryAfter = time.Second
+	// lookAgain is when all is looked at though nothing is known to have changed: a
+	// machine may have ended by itself.
+	lookAgain = 10 * time.Second
+)
+
+// Cloud is where the machines stand; *ec2.State is one.
+type Cloud interface {
+	Instances() []ec2.Instance
+	Subnets() []ec2.Subnet
+	Subscribe(func(ec2.Change)) (cancel func())
+}
+
+// Machine is an instance with what is known of its Node.
+type Machine struct {
+	ec2.Instance
+	Node *corev1.Node // nil: there is none
+}
+
+// Hardware is what machines are made of.
+type Hardware interface {
+	// Boot tells under which boot id a machine runs; false: it does not.
+	Boot(m Machine) (id string, on bool)
+	// Start gives it power. Its kubelet is to register what register says, if there
+	// is no Node. It returns before that is done.
+	Start(ctx context.Context, m Machine, register *corev1.Node) error
+	// Restart reboots it.
+	Restart(ctx context.Context, m Machine, register *corev1.Node) error
+	// Cut takes the power away, at once.
+	Cut(ctx context.Context, m Machine) error
+}
+
+// Options are what may be left out.
+type Options struct {
+	// BootDelay is the time from launch to Start.
+	BootDelay time.Duration
+	// Region is the region of the instances.
+	Region string
+	// Running hears, on every look, which instances have power and a Node, and the
+	// Node's name, but for those with TagNoAgent. It must not block. It may be nil.
+	Running func(nodes map[string]string)
+	// Log hears of every step. Nil is silence.
+	Log *slog.Logger
+}
+
+// Operator keeps the machines of a cluster as the instances of a cloud are.
+type Operator struct {
+	cloud    Cloud
+	client   kubernetes.Interface
+	hardware Hardware
+	opts     Options
+	zoneIDs  map[string]string
+}
+
+// New makes an operator; Run runs it.
+func New(cloud Cloud, client kubernetes.Interface, hardware Hardware, opts Options) *Operator {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	zoneIDs := map[string]string{}
+	for _, s := range cloud.Subnets() {
+		zoneIDs[s.Zone] = s.ZoneID
+	}
+	return &Operator{cloud: cloud, client: client, hardware: hardware, opts: opts, zoneIDs: zoneIDs}
+}
+
+// Run keeps at it until ctx is done.
+func (o *Operator) Run(ctx context.Context) error {
+	changed := make(chan struct{}, 1)
+	look := func() {
+		select {
+		case changed <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
+	cancel := o.cloud.Subscribe(func(ec2.Change) { look() })
+	defer cancel()
+	nodes, stop, err := o.watchNodes(ctx, look)
+	if err != nil && ctx.Err() != nil {
+		return nil // it was stopped before it had begun
+	}
+	if err != nil {
+		return err
+	}
+	defer stop()
+
+	o.opts.Log.Info("operating machines", "instances", len(o.cloud.Instances()))
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-timer.C:
+		}
+		wake, err := o.pass(ctx, nodes)
+		if err != nil && ctx.Err() == nil {
+			o.opts.Log.Warn("step not done, trying again", "after", retryAfter, "err", err)
+		}
+		timer.Reset(max(0, time.Until(sooner(wake, time.Now().Add(lookAgain)))))
+	}
+}
+
+func (o *Operator) watchNodes(ctx context.Context, look func()) (listers.NodeLister, func(), error) {
+	factory := informers.NewSharedInformerFactory(o.client, 0)
+	nodes := factory.Core().V1().Nodes()
+	_, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { look() },
+		UpdateFunc: func(any, any) { look() },
+		DeleteFunc: func(any) { look() },
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	factory.Start(ctx.Done())
+	stop := func() { cancel(); factory.Shutdown() }
+	if !cache.WaitForCacheSync(ctx.Done(), nodes.Informer().HasSynced) {
+		stop()
+		return nil, nil, fmt.Errorf("watching nodes: %w", context.Cause(ctx))
+	}
+	return nodes.Lister(), stop, nil
+}
+
+// pass looks once and does what there is to do.
+func (o *Operator) pass(ctx context.Context, lister listers.NodeLister) (time.Time, error) {
+	now := time.Now()
+	nodes, err := lister.List(labels.Everything())
+	if err != nil {
+		return now.Add(retryAfter), fmt.Errorf("listing nodes: %w", err)
+	}
+	v := view{Now: now, BootDelay: o.opts.BootDelay, Instances: o.cloud.Instances(), Nodes: nodes, Boot: o.hardware.Boot}
+	if o.opts.Running != nil {
+		o.opts.Running(running(v))
+	}
+	steps, wake := plan(v)
+	var errs []error
+	for _, st := range steps {
+		if err := o.do(ctx, st); err != nil {
+			errs = append(errs, fmt.Errorf("%s %s: %w", st.Act, st.Machine.ID, err))
+			wake = sooner(wake, now.Add(retryAfter))
+			continue
+		}
+		o.opts.Log.Info("machine: "+string(st.Act), "instance", st.Machine.ID, "name", st.Machine.PrivateDNSName)
+	}
+	return wake, errors.Join(errs...)
+}
+
+func (o *Operator) do(ctx context.Context, st step) error {
+	switch st.Act {
+	case cut:
+		return o.hardware.Cut(ctx, st.Machine)
+	case remove:
+		err := o.client.CoreV1().Nodes().Delete(ctx, st.Machine.Node.Name, metav1.DeleteOptions{
+			Preconditions: metav1.NewUIDPreconditions(string(st.Machine.Node.UID)),
+		})
+		return ignoreGone(err)
+	}
+	node, err := Node(st.Machine.Instance, Where{Region: o.opts.Region, ZoneID: o.zoneIDs[st.Machine.Zone]})
+	if err != nil {
+		return err
+	}
+	if st.Act == restart {
+		return o.hardware.Restart(ctx, st.Machine, node)
+	}
+	return o.hardware.Start(ctx, st.Machine, node)
+}
+
+// ignoreGone takes an object that is gone, or is another one by now, for done.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,5 @@
+package thread
+
+import "golang.org/x/sys/unix"
+
+func isMain() bool { return unix.Gettid() == unix.Getpid() }
