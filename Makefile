@@ -9,10 +9,10 @@ LINT    := go tool -modfile=hack/lint.mod
 export GOFLAGS := -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test model lint gen verify build
+.PHONY: help demo test e2e model lint gen verify build
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Survive a spot interruption on this machine, in front of your eyes
 	@bin/lifeboat sandbox demo
@@ -25,6 +25,12 @@ build: ## Build bin/lifeboat and bin/lifeboatd
 test: ## Run every test, on a real control plane, under the race detector
 	@go run ./hack/assets
 	@$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m -parallel 3 ./...
+	@cd modules/workload && go test -race ./...
+
+# Needs Linux, root and what `lifeboat sandbox up --nodes real` names when it is missing.
+e2e: ## Interrupt real instances under load: hooks run whole, no request fails
+	@go run ./hack/assets
+	@LIFEBOAT_E2E=1 go test ./internal/e2e/real -count=1 -v -timeout 20m -parallel 8
 
 model: ## Play random worlds against the loop for hours (LIFEBOAT_MODEL_TIME, 4h)
 	@LIFEBOAT_MODEL_TIME=$${LIFEBOAT_MODEL_TIME:-4h} go test -race -count=1 -timeout 0 -run 'TestModel$$' -v ./internal/controller/interruption

@@ -9,7 +9,8 @@ import (
 )
 
 // requests counts the requests that the API server has answered so far, by verb
-// and resource. A watch counts when it ends.
+// and resource, and those that it was too busy for or a budget refused apart. A
+// watch counts when it ends.
 func (r *rig) requests() map[string]int {
 	r.Helper()
 	kube, err := kubernetes.NewForConfig(r.cluster.RESTConfig())
@@ -29,6 +30,9 @@ func (r *rig) requests() map[string]int {
 		kind := of["verb"] + "-" + of["resource"]
 		if of["subresource"] != "" {
 			kind += "-" + of["subresource"]
+		}
+		if code := of["code"]; code == "429" {
+			kind += "-refused"
 		}
 		kinds[kind] += int(m.GetCounter().GetValue())
 	}

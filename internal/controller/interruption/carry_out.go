@@ -17,6 +17,13 @@ import (
 // API server's priority and fairness is what limits the whole.
 const abreast = 8
 
+// inFlight is how many requests to stop pods may be under way for all nodes. More
+// are not faster, and once there are more than the API server lets one client
+// queue (300 at the level of service accounts, of which some are other requests)
+// it refuses with 429, and a request that is refused waits for a whole second
+// (Kubernetes, "API Priority and Fairness").
+const inFlight = 200
+
 // askedAgain is when a pod that was asked to stop, and does not show it, is
 // asked again: the watch has caught up by then, so the request was lost.
 const askedAgain = 3 * time.Second
@@ -36,6 +43,10 @@ func (p *pass) carryOut(ctx context.Context) error {
 			if p.Busy != nil {
 				p.Busy()
 			}
+			if errs[i] = p.asking.Acquire(ctx, 1); errs[i] != nil {
+				return nil // the process ends
+			}
+			defer p.asking.Release(1)
 			answers[i], errs[i] = p.ask(ctx, v)
 			return nil // an error here would hold up the others
 		})

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -88,10 +89,13 @@ type Controller struct {
 	muster  muster
 	berths  berths
 	written written
+	asking  *semaphore.Weighted // a place for each request to stop a pod
 }
 
 // New returns the loop.
-func New(o Options) *Controller { return &Controller{Options: o} }
+func New(o Options) *Controller {
+	return &Controller{Options: o, asking: semaphore.NewWeighted(inFlight)}
+}
 
 // Reconcile moves one interruption one step closer to done.
 func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (result reconcile.Result, err error) {
