@@ -22,15 +22,16 @@ build: ## Build bin/lifeboat and bin/lifeboatd
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 # The long tests mostly wait for clocks, so more of them than cores run at once.
+# Real instances want the machine to themselves: `make e2e`.
 test: ## Run every test, on a real control plane, under the race detector
 	@go run ./hack/assets
-	@$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m -parallel 3 ./...
+	@$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m -parallel 3 $$(go list ./... | grep -v /internal/e2e/real$$)
 	@cd modules/workload && go test -race ./...
 
 # Needs Linux, root and what `lifeboat sandbox up --nodes real` names when it is missing.
 e2e: ## Interrupt real instances under load: hooks run whole, no request fails
 	@go run ./hack/assets
-	@LIFEBOAT_E2E=1 go test ./internal/e2e/real -count=1 -v -timeout 20m -parallel 8
+	@LIFEBOAT_E2E=1 $(TOOL) gotestsum --format standard-verbose -- -count=1 -timeout 20m -parallel 8 ./internal/e2e/real
 
 model: ## Play random worlds against the loop for hours (LIFEBOAT_MODEL_TIME, 4h)
 	@LIFEBOAT_MODEL_TIME=$${LIFEBOAT_MODEL_TIME:-4h} go test -race -count=1 -timeout 0 -run 'TestModel$$' -v ./internal/controller/interruption
@@ -42,4 +43,4 @@ gen: ## Generate deep copies, CRDs and RBAC rules from the Go types
 	@$(TOOL) controller-gen object paths=./api/... crd output:crd:dir=charts/lifeboat/crds
 	@$(TOOL) controller-gen rbac:roleName=lifeboat-controller paths=./internal/... output:rbac:dir=charts/lifeboat/rbac
 
-verify: lint test ## What CI runs
+verify: lint test e2e ## What CI runs
