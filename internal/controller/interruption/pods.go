@@ -125,10 +125,18 @@ func entry(left v1alpha1.PodLeft, v drain.Verdict, now time.Time) v1alpha1.PodLe
 		at := metav1.NewTime(v.LastCall)
 		left.LastCall = &at
 	}
-	if asked, grace, ok := askedToStop(pod); ok {
+	if asked, grace, ok := askedToStop(pod); ok && !isSame(left, asked, grace) {
 		left.AskedTime, left.GraceSeconds = &asked, &grace
 	}
 	return left
+}
+
+// isSame reports whether an entry says already, to the second that the two clocks
+// may be apart, when a pod was asked to stop: to correct that would cost a write
+// for each node.
+func isSame(left v1alpha1.PodLeft, asked metav1.Time, grace int64) bool {
+	return left.AskedTime != nil && left.GraceSeconds != nil && *left.GraceSeconds == grace &&
+		left.AskedTime.Sub(asked.Time).Abs() <= time.Second
 }
 
 // askedToStop reads when a terminating pod was asked to stop and what time it
