@@ -24,13 +24,13 @@ build: ## Build bin/lifeboat and bin/lifeboatd
 # The long tests mostly wait for clocks, so more of them than cores run at once.
 # Real instances want the machine to themselves: `make e2e`.
 test: ## Run every test, on a real control plane, under the race detector
-	@go run ./hack/assets
+	@CGO_ENABLED=0 go run -trimpath ./hack/assets
 	@$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m -parallel 3 $$(go list ./... | grep -v /internal/e2e/real$$)
 	@cd modules/workload && go test -race ./...
 
 # Needs Linux, root and what `lifeboat sandbox up --nodes real` names when it is missing.
 e2e: ## Interrupt real instances under load: hooks run whole, no request fails
-	@go run ./hack/assets
+	@CGO_ENABLED=0 go run -trimpath ./hack/assets
 	@LIFEBOAT_E2E=1 $(TOOL) gotestsum --format standard-verbose -- -count=1 -timeout 20m -parallel 8 ./internal/e2e/real
 
 model: ## Play random worlds against the loop for hours (LIFEBOAT_MODEL_TIME, 4h)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -36,6 +35,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/process"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 )
 
 const (
@@ -101,11 +101,9 @@ func buildLifeboatd(tb testing.TB, dir string) string {
 	if given := os.Getenv("LIFEBOATD"); given != "" {
 		return given
 	}
-	path := filepath.Join(dir, "lifeboatd")
-	build := exec.CommandContext(tb.Context(), "go", "build", "-o", path, "github.com/lifeboat-dev/lifeboat/cmd/lifeboatd")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as `make build` has it, whose build cache serves
-	if out, err := build.CombinedOutput(); err != nil {
-		tb.Fatalf("building lifeboatd: %v\n%s", err, out)
+	path, err := program.Lifeboatd(tb.Context(), dir)
+	if err != nil {
+		tb.Fatal(err)
 	}
 	return path
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,6 +26,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 )
 
 // lifeboatd is the program under test, built once.
@@ -44,12 +44,9 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	lifeboatd = filepath.Join(dir, "lifeboatd")
-	build := exec.Command("go", "build", "-o", lifeboatd, "github.com/lifeboat-dev/lifeboat/cmd/lifeboatd")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as `make build` has it, whose build cache serves
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "building lifeboatd:", err)
+	lifeboatd, err = program.Lifeboatd(context.Background(), dir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

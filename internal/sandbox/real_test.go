@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -27,6 +26,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/images"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 )
 
 // needRealNodes skips, and says so, where instances cannot be real; in CI they must.
@@ -78,12 +78,11 @@ func upReal(t *testing.T, name string) realWorld {
 // buildLifeboatd builds the program, for agents.
 func buildLifeboatd(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.Command("go", "build", "-o", dir, "github.com/lifeboat-dev/lifeboat/cmd/lifeboatd")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building lifeboatd: %v\n%s", err, out)
+	path, err := program.Lifeboatd(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(dir, "lifeboatd")
+	return path
 }
 
 // launch launches an instance by the EC2 API, and waits until its node is Ready.

@@ -85,7 +85,7 @@ var floors = [][]string{
 	{"internal/wiring/template"},
 	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/herald", "internal/chart"},
 	{"internal/notice", "internal/hook", "internal/cloud"},
-	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/finding", "charts/", "scenarios", "internal/testkit/model"},
+	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program"},
 }
 
 // floor returns how far down a package is, or -1; the longest match counts.

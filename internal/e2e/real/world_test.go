@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 )
 
 const (
@@ -162,14 +162,7 @@ func buildLifeboatd() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(cache, "lifeboat", "e2e", "lifeboatd")
-	build := exec.Command("go", "build", "-o", path, "github.com/lifeboat-dev/lifeboat/cmd/lifeboatd")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as `make build` has it, whose build cache serves
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		return "", fmt.Errorf("building lifeboatd: %w", err)
-	}
-	return path, nil
+	return program.Lifeboatd(context.Background(), filepath.Join(cache, "lifeboat", "e2e"))
 }
 
 // survivors launches the nodes that stay. Replacements go where they must, and

@@ -3,7 +3,6 @@ package scenario_test
 import (
 	"cmp"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/scenario"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 	"github.com/lifeboat-dev/lifeboat/scenarios"
 )
 
@@ -117,12 +117,11 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, up func()) {
 
 func buildLifeboatd(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "lifeboatd")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/lifeboat-dev/lifeboat/cmd/lifeboatd")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building lifeboatd: %v\n%s", err, out)
+	path, err := program.Lifeboatd(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
-	return program
+	return path
 }
 
 // logTail shows the end of a log beside a failure.
