@@ -16,6 +16,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,7 +116,7 @@ func TestEveryRuleAnswers(t *testing.T) {
 	}
 	// The mark says when it was sent, or the replica could not tell how long it
 	// took. It measures once it has answered, so that the last may come late.
-	for until := time.Now().Add(10 * time.Second); measured(t, w.metrics) < uint64(len(results)) && time.Now().Before(until); {
+	for until := time.Now().Add(time.Minute); measured(t, w.metrics) < uint64(len(results)) && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
 	if n := measured(t, w.metrics); n != uint64(len(results)) {
@@ -285,7 +286,7 @@ func TestCanary(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Start(ctx) }()
-	for deadline := time.Now().Add(20 * time.Second); testutil.ToFloat64(c.failed.WithLabelValues(wiring.RoleHealth)) < 1; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); testutil.ToFloat64(c.failed.WithLabelValues(wiring.RoleHealth)) < 1; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the disabled rule is not noticed")
 		}

@@ -147,7 +147,7 @@ func (w *world) run(api sqs.API, recorder sqs.Recorder, o sqs.Options) (stop fun
 // until waits for a condition.
 func (w *world) until(what string, holds func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !holds() {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("waited too long until %s; messages %v; log:\n%s", what, w.count("lifeboat_received_messages_total", "outcome"), w.log)

@@ -233,7 +233,7 @@ func (w *World) Log() string {
 // Until waits for a condition, in real time.
 func (w *World) Until(what string, holds func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("waited too long until %s; log:\n%s", what, w.Log())
 		}
