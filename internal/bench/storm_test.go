@@ -129,6 +129,8 @@ func (r *rig) bestAbreast(nodes int) int {
 func (r *rig) bare(nodes, abreast int) gale {
 	r.Helper()
 	r.stormWorld(nodes)
+	seen := r.watchStorm(nodes) // it costs the API server the same in both
+	defer seen.stop()
 	began := r.begin()
 	r.each(nodes, abreast, func(ctx context.Context, i int) error {
 		return r.peer.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}, cordon())
