@@ -49,6 +49,7 @@ var cliGroups = []struct {
 	{"ec2", ec2CLICases, nil},
 	{"fis", fisCLICases, nil},
 	{"autoscaling", autoscalingCLICases, prepareAutoScaling},
+	{"karpenter", karpenterCLICases, prepareKarpenter},
 }
 
 var stsCLICases = []cliCase{

@@ -4,11 +4,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/cloudtrail"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/eks"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/events"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/fis"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/health"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/iam"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/imds"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/pricing"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/sqs"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ssm"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/sts"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
 )
@@ -21,10 +25,14 @@ type States struct {
 	EC2    *ec2.State
 	FIS    *fis.State
 	IMDS   *imds.State
+	IAM    *iam.State
+	SSM    *ssm.State
+	EKS    *eks.State
 
 	AutoScaling *autoscaling.State
 	CloudTrail  *cloudtrail.State
 	Health      *health.State
+	Pricing     *pricing.State
 }
 
 // newStates makes the states of a scope. What one service needs of another is
@@ -33,6 +41,11 @@ func newStates(scope wire.Scope, timing ec2.Timing) *States {
 	s := &States{
 		STS: sts.New(scope),
 		SQS: sqs.New(scope),
+		IAM: iam.New(scope),
+		SSM: ssm.New(scope, ec2.ImageID),
+		EKS: eks.New(scope),
+
+		Pricing: pricing.New(scope, products),
 	}
 	s.Events = events.New(scope, s.SQS.Deliver)
 	s.EC2 = ec2.New(ec2.Options{Scope: scope, Emit: s.Events.Emit, Timing: timing})
@@ -53,5 +66,20 @@ func (s *States) services() []wire.Service {
 		ec2.Service(s.EC2),
 		fis.Service(s.FIS),
 		autoscaling.Service(s.AutoScaling),
+		iam.Service(s.IAM),
+		ssm.Service(s.SSM),
+		eks.Service(s.EKS),
+		pricing.Service(s.Pricing),
 	}
+}
+
+// products are EC2's instance types with their prices.
+func products() []pricing.Product {
+	var out []pricing.Product
+	for _, t := range ec2.Types() {
+		if price, ok := ec2.OnDemandPrice(t.Name); ok {
+			out = append(out, pricing.Product{Type: t.Name, VCPU: t.VCPU, MemoryMiB: t.MemoryMiB, Hourly: price})
+		}
+	}
+	return out
 }

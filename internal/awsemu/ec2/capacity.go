@@ -77,9 +77,9 @@ func (s *State) reclaimReserved(in *instance, o ReclaimOptions) {
 	r := &reclaim{behaviour: Terminate, deadline: time.Now().Add(o.Notice)}
 	in.reclaim = r
 	at := r.deadline.UTC().Format(wireTime)
-	var detail any = reservationDetail{in.ID, Terminate, at, s.zoneID(in.Zone)}
+	var detail any = reservationDetail{in.ID, Terminate, at, zoneID(in.Zone)}
 	if in.Market == CapacityBlock {
-		detail = blockDetail{in.ID, Terminate, at, s.zoneID(in.Zone), in.Market}
+		detail = blockDetail{in.ID, Terminate, at, zoneID(in.Zone), in.Market}
 	}
 	s.outbox.put(effect{event: &events.Event{
 		Source: "aws.ec2", DetailType: "EC2 Capacity Reservation Instance Interruption Warning", Time: time.Now(),
@@ -112,13 +112,4 @@ func (s *State) ExpireBlock(reservationID string, notice time.Duration) {
 			}
 		}
 	})
-}
-
-func (s *State) zoneID(zone string) string {
-	for _, n := range s.Subnets() {
-		if n.Zone == zone {
-			return n.ZoneID
-		}
-	}
-	return ""
 }

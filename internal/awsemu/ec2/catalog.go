@@ -1,6 +1,11 @@
 package ec2
 
-import "slices"
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
 
 // InstanceType is what a machine of a type has to offer.
 type InstanceType struct {
@@ -10,6 +15,20 @@ type InstanceType struct {
 	// Interfaces is the number of network interfaces, AddressesEach the IPv4 addresses
 	// of each.
 	Interfaces, AddressesEach int
+
+	Architecture string // X86 or ARM
+	Manufacturer string // of the processor: Intel, AMD or AWS
+	// ClockGHz is the sustained clock speed.
+	ClockGHz       float64
+	ThreadsPerCore int
+	// EBSMbps is the most that volumes get, in Mbit/s.
+	EBSMbps int
+	// NetworkPerformance is in EC2's words, such as "Up to 10 Gigabit".
+	NetworkPerformance string
+	EncryptsInTransit  bool
+	Burstable          bool
+
+	onDemand float64 // USD an hour in us-east-1
 }
 
 // MaxPods is how many pods a node of this type takes with the Amazon VPC CNI: each
@@ -17,39 +36,48 @@ type InstanceType struct {
 // EKS User Guide, Choosing an instance type).
 func (t InstanceType) MaxPods() int { return t.Interfaces*(t.AddressesEach-1) + 2 }
 
-// Types is the catalogue (EC2 User Guide, Instance types: x86-64, no accelerators).
-func Types() []InstanceType {
-	return []InstanceType{
-		{"c5.large", 2, 4096, 3, 10},
-		{"c5.xlarge", 4, 8192, 4, 15},
-		{"c5.2xlarge", 8, 16384, 4, 15},
-		{"m5.large", 2, 8192, 3, 10},
-		{"m5.xlarge", 4, 16384, 4, 15},
-		{"m5.2xlarge", 8, 32768, 4, 15},
-		{"m6i.large", 2, 8192, 3, 10},
-		{"m6i.xlarge", 4, 16384, 4, 15},
-		{"r5.large", 2, 16384, 3, 10},
-		{"r5.xlarge", 4, 32768, 4, 15},
-		{"t3.small", 2, 2048, 3, 4},
-		{"t3.medium", 2, 4096, 3, 6},
-		{"t3.large", 2, 8192, 3, 12},
+// catalogue is every type, by family and size, and byName the place of each in it.
+var catalogue, byName = makeCatalogue()
+
+func makeCatalogue() ([]InstanceType, map[string]int) {
+	var list []InstanceType
+	for _, f := range families() {
+		for _, s := range f.sizes {
+			list = append(list, f.instanceType(s))
+		}
 	}
+	slices.SortStableFunc(list, func(a, b InstanceType) int {
+		return cmp.Compare(familyName(a.Name), familyName(b.Name))
+	})
+	index := make(map[string]int, len(list))
+	for i, t := range list {
+		index[t.Name] = i
+	}
+	return list, index
 }
+
+func familyName(typeName string) string {
+	name, _, _ := strings.Cut(typeName, ".")
+	return name
+}
+
+// Types is the catalogue: types of the families c, m, r and t, without accelerators or
+// local disks, by family and within it by size. Every zone offers all of them.
+func Types() []InstanceType { return slices.Clone(catalogue) }
 
 // FindType looks a type up by name.
 func FindType(name string) (InstanceType, bool) {
-	types := Types()
-	i := slices.IndexFunc(types, func(t InstanceType) bool { return t.Name == name })
-	if i < 0 {
+	i, ok := byName[name]
+	if !ok {
 		return InstanceType{}, false
 	}
-	return types[i], true
+	return catalogue[i], true
 }
 
-func typeNames() []string {
-	var out []string
-	for _, t := range Types() {
-		out = append(out, t.Name)
-	}
-	return out
+// OnDemandPrice is what an instance of a type costs an hour, in USD and to five places,
+// and whether the type is in the catalogue: Linux, shared tenancy, US East (N. Virginia);
+// other regions are played at the same price (Amazon EC2 On-Demand Pricing).
+func OnDemandPrice(typeName string) (usdPerHour float64, ok bool) {
+	t, ok := FindType(typeName)
+	return math.Round(t.onDemand*1e5) / 1e5, ok
 }

@@ -35,11 +35,12 @@ func (s *State) pick(ids []string) ([]Instance, error) {
 func (s *State) instanceFields() map[string]field[Instance] {
 	text := func(f func(Instance) string) field[Instance] { return one(f) }
 	return map[string]field[Instance]{
-		"architecture":             text(func(Instance) string { return architecture }),
+		"architecture":             text(Instance.Architecture),
 		"availability-zone":        text(func(in Instance) string { return in.Zone }),
 		"capacity-reservation-id":  text(func(in Instance) string { return in.CapacityReservationID }),
 		"client-token":             text(func(in Instance) string { return in.ClientToken }),
 		"host-id":                  text(func(in Instance) string { return in.HostID }),
+		"iam-instance-profile.arn": text(func(in Instance) string { return in.InstanceProfileARN }),
 		"image-id":                 text(func(in Instance) string { return in.ImageID }),
 		"instance-id":              text(func(in Instance) string { return in.ID }),
 		"instance-lifecycle":       text(Instance.Lifecycle),
@@ -60,10 +61,7 @@ func (s *State) instanceFields() map[string]field[Instance] {
 	}
 }
 
-const (
-	architecture       = "x86_64"
-	productDescription = "Linux/UNIX"
-)
+const productDescription = "Linux/UNIX"
 
 // shownDNSName is empty once the instance is not running any more.
 func shownDNSName(in Instance) string {

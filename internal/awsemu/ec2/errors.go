@@ -28,6 +28,69 @@ func invalidID(id string) error {
 	return wire.Errorf("InvalidID", "The ID '%s' is not valid", id)
 }
 
+// resourceNotFound is the error for an id that nothing has, by its prefix.
+func resourceNotFound(id string) error {
+	prefix, _, _ := strings.Cut(id, "-")
+	switch prefix {
+	case "i":
+		return instancesNotFound([]string{id})
+	case "sir":
+		return spotRequestNotFound(id)
+	case "subnet":
+		return subnetNotFound(id)
+	case "sg":
+		return groupNotFound(id)
+	case "vpc":
+		return wire.Errorf("InvalidVpcID.NotFound", "The vpc ID '%s' does not exist", id)
+	case "lt":
+		return templateIDNotFound(id)
+	case "fleet":
+		return wire.Errorf("InvalidFleetId.NotFound", "The fleet ID '%s' does not exist", id)
+	case "vol":
+		return wire.Errorf("InvalidVolume.NotFound", "The volume '%s' does not exist.", id)
+	default:
+		return invalidID(id)
+	}
+}
+
+func groupNotFound(id string) error {
+	return wire.Errorf("InvalidGroup.NotFound", "The security group '%s' does not exist", id)
+}
+
+func imageNotFound(id string) error {
+	return wire.Errorf("InvalidAMIID.NotFound", "The image id '[%s]' does not exist", id)
+}
+
+func templateIDNotFound(id string) error {
+	return wire.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", id)
+}
+
+func templateNameNotFound(name string) error {
+	return wire.Errorf("InvalidLaunchTemplateName.NotFoundException",
+		"At least one of the launch templates specified in the request does not exist: %s", name)
+}
+
+func malformedTemplateName() error {
+	return wire.Errorf("InvalidLaunchTemplateName.MalformedException",
+		"Launch template names must be 3 to 128 characters long, of letters, digits and ( ) . / _ -.")
+}
+
+func templateExists(name string) error {
+	return wire.Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use: %s", name)
+}
+
+func templateVersionNotFound(version string) error {
+	return wire.Errorf("InvalidLaunchTemplateId.VersionNotFound", "Could not find launch template version %s", version)
+}
+
+func invalidFleet(message string) error {
+	return &wire.Error{Code: "InvalidFleetConfig", Message: message}
+}
+
+func malformedUserData(message string) error {
+	return &wire.Error{Code: "InvalidUserData.Malformed", Message: message}
+}
+
 func malformedImage(id string) error {
 	return wire.Errorf("InvalidAMIID.Malformed", "Invalid id: %q (expecting \"ami-...\")", id)
 }
@@ -79,4 +142,18 @@ func notYoursToStart(id string) error {
 func dryRun() error {
 	return &wire.Error{Status: http.StatusPreconditionFailed, Code: "DryRunOperation",
 		Message: "Request would have succeeded, but DryRun flag is set."}
+}
+
+func unsupported(message string) error {
+	return &wire.Error{Code: "UnsupportedOperation", Message: message}
+}
+
+func unfulfillable() error {
+	return &wire.Error{Code: "UnfulfillableCapacity",
+		Message: "Unable to fulfill capacity due to your request configuration. Please adjust your request and try again."}
+}
+
+func priceTooLow(bid, price float64) error {
+	return wire.Errorf("SpotMaxPriceTooLow",
+		"Your Spot request price of %g is lower than the minimum required Spot request fulfillment price of %g.", bid, price)
 }

@@ -108,6 +108,11 @@ type paging struct {
 
 // page cuts one page out of a list; all of it when no size is asked for.
 func page[T any](list []T, p paging, least int) (items []T, next string, err error) {
+	return pageUpTo(list, p, least, 1000)
+}
+
+// pageUpTo is page for actions with another largest page than most.
+func pageUpTo[T any](list []T, p paging, least, most int) (items []T, next string, err error) {
 	start := 0
 	if p.NextToken != "" {
 		raw, decodeErr := base64.StdEncoding.DecodeString(p.NextToken)
@@ -119,8 +124,8 @@ func page[T any](list []T, p paging, least int) (items []T, next string, err err
 	}
 	end := len(list)
 	if p.MaxResults != nil {
-		if *p.MaxResults < least || *p.MaxResults > 1000 {
-			return nil, "", invalidValue("Value ( " + strconv.Itoa(*p.MaxResults) + " ) for parameter maxResults is invalid. Expecting a value between " + strconv.Itoa(least) + " and 1000.")
+		if *p.MaxResults < least || *p.MaxResults > most {
+			return nil, "", invalidValue("Value ( " + strconv.Itoa(*p.MaxResults) + " ) for parameter maxResults is invalid. Expecting a value between " + strconv.Itoa(least) + " and " + strconv.Itoa(most) + ".")
 		}
 		end = min(start+*p.MaxResults, end)
 	}

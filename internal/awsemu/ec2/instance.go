@@ -78,10 +78,13 @@ type Instance struct {
 	PrivateDNSName   string
 	SecurityGroupIDs []string
 	KeyName          string
-	UserData         string // base64, as given
-	ClientToken      string
-	Tags             map[string]string
-	LaunchTime       time.Time
+	// InstanceProfileARN is the profile whose role the instance has; empty: none.
+	InstanceProfileARN string
+	Volumes            []Volume
+	UserData           string // base64, as given
+	ClientToken        string
+	Tags               map[string]string
+	LaunchTime         time.Time
 
 	State            InstanceState
 	StateReason      StateReason
@@ -112,6 +115,14 @@ type Instance struct {
 // Spot tells whether this is a spot instance.
 func (in Instance) Spot() bool { return in.SpotRequestID != "" }
 
+// Architecture is that of the processor, X86 or ARM.
+func (in Instance) Architecture() string {
+	if t, ok := FindType(in.Type); ok {
+		return t.Architecture
+	}
+	return X86
+}
+
 // Lifecycle is what the API calls the way in which an instance was bought: spot,
 // capacity-block, interruptible-capacity-reservation, or nothing for on demand.
 func (in Instance) Lifecycle() string {
@@ -125,6 +136,7 @@ func (in Instance) Lifecycle() string {
 func (in Instance) clone() Instance {
 	in.Tags = maps.Clone(in.Tags)
 	in.SecurityGroupIDs = slices.Clone(in.SecurityGroupIDs)
+	in.Volumes = slices.Clone(in.Volumes)
 	in.Maintenance = slices.Clone(in.Maintenance)
 	return in
 }

@@ -21,6 +21,9 @@ type InterruptOptions struct {
 	Rebalance bool
 	// Reason is one of the Reason constants; default ReasonNoCapacity.
 	Reason string
+	// Exhaust leaves the offering without capacity from now on, so that nothing can be
+	// launched where the instance stood until [State.SetCapacity] says otherwise.
+	Exhaust bool
 }
 
 // reclaim is an interruption under way.
@@ -117,6 +120,9 @@ func (s *State) interrupt(in *instance, o InterruptOptions) {
 	}
 	if r.reason == "" {
 		r.reason = ReasonNoCapacity
+	}
+	if o.Exhaust {
+		s.limit(Offering{in.Type, in.Zone, Spot}, 0)
 	}
 	if o.Rebalance {
 		s.recommend(in)

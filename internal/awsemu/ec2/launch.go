@@ -22,10 +22,17 @@ type LaunchInput struct {
 	Market, CapacityReservationID, HostID string
 	Tags                                  map[string]string
 	RequestTags                           map[string]string // for the spot request
-	UserData                              string            // base64
+	VolumeTags                            map[string]string
+	UserData                              string // base64
 	KeyName                               string
 	SecurityGroupIDs                      []string
-	ClientToken                           string
+	InstanceProfile                       InstanceProfile
+	// BlockDevices are disks besides the root volume, or the root volume by its name.
+	BlockDevices []BlockDevice
+	ClientToken  string
+
+	// systemTags are those that AWS sets itself.
+	systemTags map[string]string
 }
 
 // SpotOptions says what kind of spot request to make.
@@ -41,9 +48,9 @@ type launch struct {
 	ids   []string
 }
 
-// Launch makes input.Max instances, all pending, and returns them. A call that repeats
-// a client token returns the instances of the first one. The errors are those of
-// RunInstances.
+// Launch makes input.Max instances, or as many as there is capacity for but at least
+// input.Min, all pending, and returns them. A call that repeats a client token returns
+// the instances of the first one. The errors are those of RunInstances.
 func (s *State) Launch(input LaunchInput) ([]Instance, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,18 +62,45 @@ func (s *State) Launch(input LaunchInput) ([]Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	reservation := newID("r")
-	out := make([]Instance, 0, input.Max)
-	ids := make([]string, 0, input.Max)
-	for range input.Max {
-		in := s.create(input, subnet, reservation)
+	offering := input.offering(subnet)
+	n := min(s.room(offering), input.Max)
+	if n < input.Min {
+		return nil, noCapacity(offering)
+	}
+	out := s.run(input, subnet, n)
+	ids := make([]string, 0, n)
+	for _, in := range out {
 		ids = append(ids, in.ID)
-		out = append(out, in.Instance.clone())
 	}
 	if input.ClientToken != "" {
 		s.tokens[input.ClientToken] = launch{asked, ids}
 	}
 	return out, nil
+}
+
+// run makes n instances of an input that was checked, in one reservation. It needs the
+// lock.
+func (s *State) run(input LaunchInput, subnet Subnet, n int) []Instance {
+	s.take(input.offering(subnet), n)
+	reservation := newID("r")
+	out := make([]Instance, 0, n)
+	for range n {
+		out = append(out, s.create(input, subnet, reservation).Instance.clone())
+	}
+	return out
+}
+
+// offering is the capacity that a launch draws on. Reserved capacity is none of EC2's
+// pools.
+func (input LaunchInput) offering(subnet Subnet) Offering {
+	switch {
+	case input.Spot != nil:
+		return Offering{input.Type, subnet.Zone, Spot}
+	case input.Market != "":
+		return Offering{input.Type, subnet.Zone, input.Market}
+	default:
+		return Offering{input.Type, subnet.Zone, OnDemand}
+	}
 }
 
 // relaunch needs the lock.
@@ -94,10 +128,14 @@ func (s *State) checkLaunch(input LaunchInput) (LaunchInput, Subnet, error) {
 		checkImage(input.ImageID),
 		checkCount(input.Min, input.Max),
 		checkType(input.Type),
+		checkFit(input.ImageID, input.Type),
+		checkUserData(input.UserData),
+		checkGroups(input.SecurityGroupIDs),
 		checkSpot(input.Spot),
 		checkMarket(input),
 		checkTags(input.Tags),
 		checkTags(input.RequestTags),
+		checkRequestTags(input),
 	)
 	if err != nil {
 		return input, subnet, err
@@ -127,12 +165,11 @@ func (s *State) create(input LaunchInput, subnet Subnet, reservation string) *in
 		SecurityGroupIDs: slices.Clone(input.SecurityGroupIDs),
 		UserData:         input.UserData, ClientToken: input.ClientToken,
 		Market: input.Market, CapacityReservationID: input.CapacityReservationID, HostID: input.HostID,
-		Tags:       maps.Clone(input.Tags),
-		LaunchTime: time.Now().UTC().Truncate(time.Second), BootID: rand.Text(),
+		InstanceProfileARN: s.profileARN(input.InstanceProfile),
+		Tags:               merged(input.Tags, input.systemTags),
+		LaunchTime:         time.Now().UTC().Truncate(time.Second), BootID: rand.Text(),
 	}}
-	if in.Tags == nil {
-		in.Tags = map[string]string{}
-	}
+	in.Volumes = s.attach(input)
 	if input.Spot != nil {
 		in.SpotRequestID = s.request(in, input)
 	}
@@ -171,84 +208,4 @@ func privateName(ip, region string) string {
 		domain = "ec2.internal"
 	}
 	return "ip-" + strings.ReplaceAll(ip, ".", "-") + "." + domain
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkImage(id string) error {
-	if id == "" {
-		return missingParameter("ImageId")
-	}
-	if rest, ok := strings.CutPrefix(id, "ami-"); !ok || rest == "" {
-		return malformedImage(id)
-	}
-	return nil
-}
-
-// maxPerCall bounds one RunInstances call; the real bound is the account's quota.
-const maxPerCall = 1000
-
-func checkCount(least, most int) error {
-	if least < 1 || most < least {
-		return invalidValue("minCount and maxCount must be positive, and maxCount no less than minCount")
-	}
-	if most > maxPerCall {
-		return quotaExceeded(most)
-	}
-	return nil
-}
-
-func checkType(name string) error {
-	if _, ok := FindType(name); !ok {
-		return invalidValue("Invalid value '" + name + "' for InstanceType. This emulator knows: " + strings.Join(typeNames(), ", "))
-	}
-	return nil
-}
-
-// Markets other than on demand and spot (EC2 API Reference, InstanceMarketOptions).
-const (
-	CapacityBlock            = "capacity-block"
-	InterruptibleReservation = "interruptible-capacity-reservation"
-)
-
-func checkMarket(input LaunchInput) error {
-	switch input.Market {
-	case "":
-		return nil
-	case CapacityBlock, InterruptibleReservation:
-	default:
-		return invalidValue("Invalid value '" + input.Market + "' for MarketType")
-	}
-	switch {
-	case input.Spot != nil:
-		return invalidCombination("An instance cannot be of the market types 'spot' and '" + input.Market + "' at once")
-	case input.CapacityReservationID == "":
-		return invalidCombination("The market type '" + input.Market + "' needs a Capacity Reservation as target")
-	default:
-		return nil
-	}
-}
-
-func checkSpot(o *SpotOptions) error {
-	if o == nil {
-		return nil
-	}
-	switch o.Behaviour {
-	case "", Terminate:
-		return nil
-	case Stop, Hibernate:
-		if !o.Persistent {
-			return invalidCombination("The interruption behavior '" + string(o.Behaviour) + "' needs a persistent Spot request")
-		}
-		return nil
-	default:
-		return invalidValue("Invalid value '" + string(o.Behaviour) + "' for InstanceInterruptionBehavior")
-	}
 }

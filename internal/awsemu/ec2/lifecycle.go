@@ -41,6 +41,7 @@ func (s *State) end(in *instance, why, reason string) {
 	s.after(s.timing.ShutdownFor, in, func() {
 		s.cut(in)
 		in.Notice = Notice{}
+		s.detach(in)
 		s.settle(in, "terminated", reason)
 		s.enter(in, Terminated, WasTerminated)
 		s.conclude(in, func(Maintenance) bool { return true })

@@ -36,15 +36,17 @@ type groupReply struct {
 
 type placementReply struct {
 	Zone    string `xml:"availabilityZone"`
+	ZoneID  string `xml:"availabilityZoneId"`
 	Tenancy string `xml:"tenancy"`
 	HostID  string `xml:"hostId,omitempty"`
 }
 
 func placementToWire(in Instance) placementReply {
+	out := placementReply{in.Zone, zoneID(in.Zone), "default", in.HostID}
 	if in.HostID != "" {
-		return placementReply{in.Zone, "host", in.HostID}
+		out.Tenancy = "host"
 	}
-	return placementReply{in.Zone, "default", ""}
+	return out
 }
 
 type reasonReply struct {
@@ -75,8 +77,11 @@ type instanceReply struct {
 	RootDeviceName string               `xml:"rootDeviceName"`
 	Virtualization string               `xml:"virtualizationType"`
 	Hypervisor     string               `xml:"hypervisor"`
+	Profile        *profileReply        `xml:"iamInstanceProfile"`
+	Volumes        wire.Set[diskReply]  `xml:"blockDeviceMapping"`
 	Lifecycle      string               `xml:"instanceLifecycle,omitempty"`
 	CapacityID     string               `xml:"capacityReservationId,omitempty"`
+	CapacityChoice string               `xml:"capacityReservationSpecification>capacityReservationPreference"`
 	SpotRequestID  string               `xml:"spotInstanceRequestId,omitempty"`
 	ClientToken    string               `xml:"clientToken"`
 	Tags           wire.Set[tagReply]   `xml:"tagSet"`
@@ -87,15 +92,18 @@ func instanceToWire(in Instance, index int) instanceReply {
 		ID: in.ID, ImageID: in.ImageID, State: stateToWire(in.State), PrivateDNSName: shownDNSName(in),
 		Reason: in.TransitionReason, KeyName: in.KeyName, AMILaunchIndex: index, Type: in.Type,
 		LaunchTime: wire.Time{Time: in.LaunchTime}, Placement: placementToWire(in),
-		Monitoring: "disabled", PrivateIP: shownIP(in), Architecture: architecture,
-		RootDeviceType: "ebs", RootDeviceName: "/dev/xvda", Virtualization: "hvm", Hypervisor: "xen",
+		Monitoring: "disabled", PrivateIP: shownIP(in), Architecture: in.Architecture(),
+		RootDeviceType: "ebs", RootDeviceName: rootDevice, Virtualization: "hvm", Hypervisor: "xen",
 		Lifecycle: in.Lifecycle(), CapacityID: in.CapacityReservationID, SpotRequestID: in.SpotRequestID, ClientToken: in.ClientToken,
-		Tags: tagsToWire(in.Tags),
+		Tags: tagsToWire(in.Tags), Volumes: disksToWire(in), CapacityChoice: "open",
+	}
+	if in.InstanceProfileARN != "" {
+		out.Profile = &profileReply{in.InstanceProfileARN, profileID(in.InstanceProfileARN)}
 	}
 	if in.State != Terminated {
 		out.SubnetID, out.VPCID = in.SubnetID, vpcID
 		for _, id := range in.SecurityGroupIDs {
-			out.Groups = append(out.Groups, groupReply{id, "default"})
+			out.Groups = append(out.Groups, groupReply{id, groupName(id)})
 		}
 	}
 	if in.StateReason.Code != "" {

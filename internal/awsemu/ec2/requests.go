@@ -3,6 +3,7 @@ package ec2
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
@@ -11,102 +12,36 @@ import (
 // api turns requests into calls on the state.
 type api struct{ state *State }
 
-type tagParam struct{ Key, Value string }
-
-type tagSpecification struct {
-	ResourceType string
-	Tags         []tagParam `query:"Tag"`
-}
-
 type runInput struct {
-	ImageID            string `query:"ImageId"`
-	InstanceType       string
+	TemplateData
+
 	MinCount, MaxCount int
 	SubnetID           string `query:"SubnetId"`
-	KeyName            string
-	UserData           string
 	ClientToken        string
-	SecurityGroupIDs   []string `query:"SecurityGroupId"`
-	Placement          struct {
-		AvailabilityZone string
-		HostID           string `query:"HostId"`
-	}
-	CapacityReservationSpecification struct {
-		CapacityReservationTarget struct {
-			CapacityReservationID string `query:"CapacityReservationId"`
-		}
-	}
-	NetworkInterfaces []struct {
-		SubnetID         string   `query:"SubnetId"`
-		SecurityGroupIDs []string `query:"SecurityGroupId"`
-	} `query:"NetworkInterface"`
-	InstanceMarketOptions struct {
-		MarketType  string
-		SpotOptions struct {
-			SpotInstanceType             string
-			InstanceInterruptionBehavior string
-		}
-	}
-	TagSpecifications []tagSpecification `query:"TagSpecification"`
-}
-
-func (in *runInput) tags(resource string) map[string]string {
-	out := map[string]string{}
-	for _, spec := range in.TagSpecifications {
-		if spec.ResourceType != resource {
-			continue
-		}
-		for _, t := range spec.Tags {
-			out[t.Key] = t.Value
-		}
-	}
-	return out
-}
-
-func (in *runInput) spot() (*SpotOptions, error) {
-	market := in.InstanceMarketOptions
-	switch market.MarketType {
-	case "spot":
-	default:
-		return nil, nil
-	}
-	o := market.SpotOptions
-	switch o.SpotInstanceType {
-	case "", "one-time", "persistent":
-	default:
-		return nil, invalidValue("Invalid value '" + o.SpotInstanceType + "' for SpotInstanceType")
-	}
-	return &SpotOptions{
-		Persistent: o.SpotInstanceType == "persistent", Behaviour: Behaviour(o.InstanceInterruptionBehavior),
-	}, nil
-}
-
-// market is the way to buy, if it is neither on demand nor spot.
-func (in *runInput) market() string {
-	switch m := in.InstanceMarketOptions.MarketType; m {
-	case "spot", "on-demand":
-		return ""
-	default:
-		return m
-	}
+	LaunchTemplate     TemplateRef
 }
 
 func (a *api) runInstances(_ context.Context, _ *wire.Request, in *runInput) (*reservationReply, error) {
-	spot, err := in.spot()
+	data, system := in.TemplateData, map[string]string(nil)
+	if in.LaunchTemplate != (TemplateRef{}) {
+		t, v, err := a.state.FindTemplate(in.LaunchTemplate)
+		if err != nil {
+			return nil, err
+		}
+		data, system = data.over(v.Data), templateTags(t.ID, strconv.Itoa(v.Number))
+	}
+	input, err := data.launch()
 	if err != nil {
 		return nil, err
 	}
-	input := LaunchInput{
-		ImageID: in.ImageID, Type: in.InstanceType, SubnetID: in.SubnetID, Zone: in.Placement.AvailabilityZone,
-		Min: in.MinCount, Max: in.MaxCount, Spot: spot, Tags: in.tags("instance"),
-		RequestTags: in.tags("spot-instances-request"), UserData: in.UserData, KeyName: in.KeyName,
-		SecurityGroupIDs: in.SecurityGroupIDs, ClientToken: in.ClientToken,
-		Market: in.market(), HostID: in.Placement.HostID,
-		CapacityReservationID: in.CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationID,
+	input.Min, input.Max, input.ClientToken, input.systemTags = in.MinCount, in.MaxCount, in.ClientToken, system
+	if in.SubnetID != "" {
+		input.SubnetID = in.SubnetID
 	}
-	if len(in.NetworkInterfaces) > 0 && input.SubnetID == "" {
-		input.SubnetID = in.NetworkInterfaces[0].SubnetID
-		input.SecurityGroupIDs = append(input.SecurityGroupIDs, in.NetworkInterfaces[0].SecurityGroupIDs...)
+	if id := data.Placement.AvailabilityZoneID; id != "" && input.Zone == "" {
+		if input.Zone = a.state.zoneOf(id); input.Zone == "" {
+			return nil, invalidValue("Invalid availability zone id: [" + id + "]")
+		}
 	}
 	list, err := a.state.Launch(input)
 	if err != nil {

@@ -38,51 +38,6 @@ func (a *api) describeTags(_ context.Context, _ *wire.Request, in *listInput) (*
 	return out, err
 }
 
-type typesInput struct {
-	paging
-
-	Types   []string `query:"InstanceType"`
-	Filters []Filter `query:"Filter"`
-}
-
-type typesReply struct {
-	Types     wire.Set[typeReply] `xml:"instanceTypeSet"`
-	NextToken string              `xml:"nextToken,omitempty"`
-}
-
-func (a *api) describeInstanceTypes(_ context.Context, _ *wire.Request, in *typesInput) (*typesReply, error) {
-	list := Types()
-	for _, name := range in.Types {
-		if _, ok := FindType(name); !ok {
-			return nil, wire.Errorf("InvalidInstanceType", "The following supplied instance types do not exist: [%s]", name)
-		}
-	}
-	if len(in.Types) > 0 {
-		list = slices.DeleteFunc(list, func(t InstanceType) bool { return !slices.Contains(in.Types, t.Name) })
-	}
-	always := func(values ...string) field[InstanceType] {
-		return func(InstanceType) []string { return values }
-	}
-	list, err := filtered(list, in.Filters, func(InstanceType) map[string]string { return nil },
-		map[string]field[InstanceType]{
-			"instance-type":                         one(func(t InstanceType) string { return t.Name }),
-			"current-generation":                    always("true"),
-			"bare-metal":                            always("false"),
-			"processor-info.supported-architecture": always(architecture),
-			"supported-usage-class":                 always("on-demand", "spot"),
-			"supported-virtualization-type":         always("hvm"),
-		})
-	if err != nil {
-		return nil, err
-	}
-	list, next, err := page(list, in.paging, 5)
-	out := &typesReply{NextToken: next}
-	for _, t := range list {
-		out.Types = append(out.Types, typeToWire(t))
-	}
-	return out, err
-}
-
 type zonesInput struct {
 	ZoneNames []string `query:"ZoneName"`
 	Filters   []Filter `query:"Filter"`
@@ -120,50 +75,6 @@ func (a *api) describeAvailabilityZones(_ context.Context, _ *wire.Request, in *
 		})
 	}
 	return out, nil
-}
-
-type subnetsInput struct {
-	paging
-
-	IDs     []string `query:"SubnetId"`
-	Filters []Filter `query:"Filter"`
-}
-
-type subnetsReply struct {
-	Subnets   wire.Set[subnetReply] `xml:"subnetSet"`
-	NextToken string                `xml:"nextToken,omitempty"`
-}
-
-func (a *api) describeSubnets(_ context.Context, _ *wire.Request, in *subnetsInput) (*subnetsReply, error) {
-	list := a.state.Subnets()
-	for _, id := range in.IDs {
-		if !slices.ContainsFunc(list, func(n Subnet) bool { return n.ID == id }) {
-			return nil, subnetNotFound(id)
-		}
-	}
-	if len(in.IDs) > 0 {
-		list = slices.DeleteFunc(list, func(n Subnet) bool { return !slices.Contains(in.IDs, n.ID) })
-	}
-	list, err := filtered(list, in.Filters, func(Subnet) map[string]string { return nil }, map[string]field[Subnet]{
-		"availability-zone":    one(func(n Subnet) string { return n.Zone }),
-		"availability-zone-id": one(func(n Subnet) string { return n.ZoneID }),
-		"subnet-id":            one(func(n Subnet) string { return n.ID }),
-		"vpc-id":               one(func(Subnet) string { return vpcID }),
-		"default-for-az":       one(func(Subnet) string { return "true" }),
-	})
-	if err != nil {
-		return nil, err
-	}
-	list, next, err := page(list, in.paging, 5)
-	out := &subnetsReply{NextToken: next}
-	for _, n := range list {
-		out.Subnets = append(out.Subnets, subnetReply{
-			ID: n.ID, ARN: a.state.scope.ARN("ec2", "subnet/"+n.ID), State: "available",
-			OwnerID: a.state.scope.Account, VPCID: vpcID, CIDR: n.CIDR, Zone: n.Zone, ZoneID: n.ZoneID,
-			Addresses: a.state.freeAddresses(n), Default: true,
-		})
-	}
-	return out, err
 }
 
 type regionsReply struct {

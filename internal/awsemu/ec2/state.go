@@ -24,6 +24,9 @@ type Options struct {
 	Emit func(events.Event)
 	// Timing is how fast the machines are.
 	Timing Timing
+	// ClusterName is the cluster that the network is tagged for, as eksctl and Karpenter
+	// look for it; default DefaultClusterName.
+	ClusterName string
 }
 
 // Timing is how long the steps in the life of an instance take. A duration of zero
@@ -63,6 +66,13 @@ type State struct {
 	requestOrder []string
 	tokens       map[string]launch // by client token
 	hosts        map[string]int    // addresses given out, by zone
+	tagged       map[string]tagged // what has tags besides instances and requests, by id
+	templates    map[string]*Template
+	fleets       []*Fleet             // oldest first
+	fleetTokens  map[string]*Fleet    // by client token
+	prices       map[pool][]SpotPrice // changes, oldest first
+	limits       map[Offering]int
+	born         time.Time
 }
 
 // instance is an Instance with what only the state itself needs.
@@ -88,7 +98,15 @@ func New(o Options) *State {
 		requests:  map[string]*SpotRequest{},
 		tokens:    map[string]launch{},
 		hosts:     map[string]int{},
+		tagged:    map[string]tagged{},
+		templates: map[string]*Template{},
+		prices:    map[pool][]SpotPrice{},
+		limits:    map[Offering]int{},
+		born:      time.Now().UTC().Truncate(time.Second),
+
+		fleetTokens: map[string]*Fleet{},
 	}
+	s.tagNetwork(cmp.Or(o.ClusterName, DefaultClusterName))
 	s.clock = alarm.NewClock(&s.mu)
 	return s
 }

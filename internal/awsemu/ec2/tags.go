@@ -12,10 +12,16 @@ type Tag struct {
 	ResourceID, ResourceType, Key, Value string
 }
 
+// tagged is a resource of a kind that the state knows by little more than its tags.
+type tagged struct {
+	kind string // as in Tag.ResourceType
+	tags map[string]string
+}
+
 // maxTags is how many tags a resource may have (EC2 User Guide, Tag restrictions).
 const maxTags = 50
 
-// CreateTags sets tags on instances and spot requests. Nothing is set when one of the
+// CreateTags sets tags on resources of any kind. Nothing is set when one of the
 // resources is unknown.
 func (s *State) CreateTags(ids []string, tags map[string]string) error {
 	if err := checkTags(tags); err != nil {
@@ -30,7 +36,7 @@ func (s *State) CreateTags(ids []string, tags map[string]string) error {
 	for i, m := range owned {
 		merged := maps.Clone(m)
 		maps.Copy(merged, tags)
-		if len(merged) > maxTags {
+		if ownTags(merged) > maxTags {
 			return tooManyTags(ids[i])
 		}
 	}
@@ -52,7 +58,7 @@ func (s *State) DeleteTags(ids []string, tags map[string]*string) error {
 	for _, m := range owned {
 		maps.DeleteFunc(m, func(k, v string) bool {
 			want, named := tags[k]
-			return len(tags) == 0 || named && (want == nil || *want == v)
+			return !reserved(k) && (len(tags) == 0 || named && (want == nil || *want == v))
 		})
 	}
 	return nil
@@ -67,6 +73,11 @@ func (s *State) Tags() []Tag {
 	for _, r := range s.SpotRequests() {
 		out = appendTags(out, r.ID, "spot-instances-request", r.Tags)
 	}
+	s.mu.Lock()
+	for id, r := range s.tagged {
+		out = appendTags(out, id, r.kind, r.tags)
+	}
+	s.mu.Unlock()
 	slices.SortStableFunc(out, func(a, b Tag) int {
 		return cmp.Or(strings.Compare(a.ResourceID, b.ResourceID), strings.Compare(a.Key, b.Key))
 	})
@@ -84,20 +95,39 @@ func appendTags(out []Tag, id, kind string, tags map[string]string) []Tag {
 func (s *State) tagsOf(ids []string) ([]map[string]string, error) {
 	var out []map[string]string
 	for _, id := range ids {
-		switch in, r := s.instances[id], s.requests[id]; {
+		switch in, r, other := s.instances[id], s.requests[id], s.tagged[id]; {
 		case in != nil:
 			out = append(out, in.Tags)
 		case r != nil:
 			out = append(out, r.Tags)
-		case strings.HasPrefix(id, "i-"):
-			return nil, instancesNotFound([]string{id})
-		case strings.HasPrefix(id, "sir-"):
-			return nil, spotRequestNotFound(id)
+		case other.tags != nil:
+			out = append(out, other.tags)
 		default:
-			return nil, invalidID(id)
+			return nil, resourceNotFound(id)
 		}
 	}
 	return out, nil
+}
+
+// tagsOn is a copy of the tags of a resource that is neither instance nor request.
+func (s *State) tagsOn(id string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.tagged[id].tags)
+}
+
+// reserved tells whether only AWS itself sets a tag.
+func reserved(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
+
+// ownTags counts the tags that are not AWS's own: those do not count against maxTags.
+func ownTags(tags map[string]string) int {
+	n := 0
+	for k := range tags {
+		if !reserved(k) {
+			n++
+		}
+	}
+	return n
 }
 
 func checkTags(tags map[string]string) error {
@@ -107,7 +137,7 @@ func checkTags(tags map[string]string) error {
 			return invalidValue("Tag keys must be 1 to 128 characters long")
 		case len(v) > 256:
 			return invalidValue("Tag values must be at most 256 characters long")
-		case strings.HasPrefix(strings.ToLower(k), "aws:"):
+		case reserved(k):
 			return invalidValue("Tag keys starting with 'aws:' are reserved for internal use")
 		}
 	}

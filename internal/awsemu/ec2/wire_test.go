@@ -171,7 +171,7 @@ func TestSDKSeesErrorsAsOfEC2(t *testing.T) {
 	if !errors.As(err, &response) || response.HTTPStatusCode() != http.StatusPreconditionFailed {
 		t.Errorf("a dry run: %v is not of status 412", err)
 	}
-	_, err = c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+	_, err = c.DescribeKeyPairs(t.Context(), &ec2.DescribeKeyPairsInput{})
 	wantCode(t, "an action that is not there", err, "InvalidAction")
 	_, err = c.StartInstances(t.Context(), &ec2.StartInstancesInput{InstanceIds: []string{}})
 	wantCode(t, "no ids", err, "MissingParameter")

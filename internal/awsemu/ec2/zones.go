@@ -2,7 +2,6 @@ package ec2
 
 import (
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 )
@@ -40,15 +39,22 @@ func (s *State) Subnets() []Subnet {
 	var out []Subnet
 	for i, letter := range []string{"a", "b", "c"} {
 		zone := s.scope.Region + letter
-		h := fnv.New64a()
-		h.Write([]byte(zone))
 		out = append(out, Subnet{
-			ID: fmt.Sprintf("subnet-0%016x", h.Sum64()), Zone: zone,
-			ZoneID: fmt.Sprintf("%s-az%d", zonePrefix(s.scope.Region), i+1),
+			ID: fmt.Sprintf("subnet-0%016x", hash(zone)), Zone: zone,
+			ZoneID: zoneID(zone),
 			CIDR:   fmt.Sprintf("10.0.%d.0/18", i*64), index: i,
 		})
 	}
 	return out
+}
+
+// zoneID is the id of a zone, the same in every account: eu-west-1b is euw1-az2.
+func zoneID(zone string) string {
+	if zone == "" {
+		return ""
+	}
+	last := len(zone) - 1
+	return fmt.Sprintf("%s-az%d", zonePrefix(zone[:last]), zone[last]-'a'+1)
 }
 
 // zonePrefix shortens a region as zone ids do: eu-west-1 is euw1, ap-southeast-2 is

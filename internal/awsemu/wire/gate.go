@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
+	"time"
 )
 
 // AnyAction stands for all actions of a service.
@@ -30,10 +32,12 @@ type Gate struct {
 
 type target struct{ service, action string }
 
-// fault is what happens to calls. Left is how many; negative: all.
+// fault is what happens to calls. Left is how many; negative: all. A bucket lets those
+// pass that it has a token for.
 type fault struct {
-	do   func(ctx context.Context, s *Service, r *Request) error
-	left int
+	do     func(ctx context.Context, s *Service, r *Request) error
+	left   int
+	bucket *bucket
 }
 
 // NewGate makes a gate that lets everything pass. Identify tells who holds an access
@@ -51,9 +55,17 @@ func NewGate(identify func(accessKey string) Identity, watch func(*Request, *Err
 func (g *Gate) Deny(service, action string) { g.set(service, action, -1, g.deny) }
 
 // Throttle refuses the next n calls because there are too many; all, if n is negative.
-func (g *Gate) Throttle(service, action string, n int) {
-	g.set(service, action, n, func(_ context.Context, s *Service, r *Request) error { return s.throttled(r.Protocol) })
+func (g *Gate) Throttle(service, action string, n int) { g.set(service, action, n, throttle) }
+
+// Limit refuses calls that are too many: burst at once, and perSecond over time, as the
+// token buckets of EC2 allow (Amazon EC2 API Reference, Request throttling).
+func (g *Gate) Limit(service, action string, perSecond float64, burst int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.faults[target{service, action}] = &fault{do: throttle, left: -1, bucket: newBucket(perSecond, burst, time.Now())}
 }
+
+func throttle(_ context.Context, s *Service, r *Request) error { return s.throttled(r.Protocol) }
 
 // Fail answers calls that the service is unavailable: status 503.
 func (g *Gate) Fail(service, action string) {
@@ -128,10 +140,13 @@ func (g *Gate) meet(s *Service, r *Request) *fault {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls[target{r.Service, r.Action}]++
-	for _, t := range []target{{r.Service, r.Action}, {r.Service, s.permission(r.Action)}, {r.Service, AnyAction}} {
+	// An action that is its own permission is met once: a bucket gives one token a call.
+	names := slices.Compact([]string{r.Action, s.permission(r.Action), AnyAction})
+	for _, name := range names {
+		t := target{r.Service, name}
 		f := g.faults[t]
 		switch {
-		case f == nil || f.left == 0:
+		case f == nil || f.left == 0 || f.bucket != nil && f.bucket.take(time.Now()):
 			continue
 		case f.left > 0:
 			f.left--

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -145,6 +147,31 @@ func TestGateCountsDown(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"DeleteThing": 4, "GetThing": 4}, gate.AllCalls("ec2")); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
+}
+
+func TestGateLimitsTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate, router := gated(t)
+		c := callsByProtocol()["ec2"]
+		passed := func(calls int) int {
+			n := 0
+			for range calls {
+				if c.do(router).Code == http.StatusOK {
+					n++
+				}
+			}
+			return n
+		}
+		gate.Limit("ec2", "DeleteThing", 2, 3)
+		got := []int{passed(5)}
+		time.Sleep(time.Second)
+		got = append(got, passed(5))
+		gate.Lift("ec2", "DeleteThing")
+		got = append(got, passed(5))
+		if diff := cmp.Diff([]int{3, 2, 5}, got); diff != "" {
+			t.Errorf("passed at once, a second later, and once lifted (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // The fault of a permission meets every action that needs it.
