@@ -255,8 +255,8 @@ func (d *examination) files(context.Context) ([]finding.Finding, error) {
 // state of Terraform may be larger.
 const largestFile = 64 << 20
 
-func (d *examination) read(name string) (template.File, error) {
-	from, shown := d.env.In, "standard input"
+func (s *session) read(name string) (template.File, error) {
+	from, shown := s.env.In, "standard input"
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

@@ -16,7 +16,8 @@ Exit codes:
        nothing to hold or to release
   2    wrong usage; doctor: it could not look, or not everywhere
   3    plan: some pod cannot leave with its whole grace period in time;
-       wire plan: there is something to change
+       wire plan: there is something to change; convert: something has no
+       equivalent in v1, and needs a person
   130  interrupted (Ctrl-C); what was begun has been cleaned up`
 
 // globalFlags are the flags that every command has.
@@ -70,6 +71,7 @@ func newRoot(s *session) *cobra.Command {
 
 	root.AddCommand(
 		newApprove(s),
+		newConvert(s),
 		newDoctor(s),
 		newExplain(s),
 		newHold(s),
@@ -128,7 +130,7 @@ func (s *session) checkGlobals(cmd *cobra.Command, _ []string) error {
 func (s *session) isJSON() bool { return s.flags.output == outputJSON }
 
 // aCommand is a command of this program inside an example.
-var aCommand = regexp.MustCompile(`\blifeboat (approve|doctor|explain|hold|interrupt|plan|release|sandbox|version|watch|wire)\b`)
+var aCommand = regexp.MustCompile(`\blifeboat (approve|convert|doctor|explain|hold|interrupt|plan|release|sandbox|version|watch|wire)\b`)
 
 // nameExamples puts the name that the user calls the program by into the
 // examples.

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/convert"
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
+)
+
+// exitNeedsAPerson says that something was found that cannot be converted.
+const exitNeedsAPerson = 3
+
+const convertHelp = `Turn Karpenter's manifests of v1beta1, which older guides have and Karpenter 1.1
+and later refuse, into those of v1. The manifests go to standard output; every
+change, and everything that wants a look, goes to standard error:
+  broken   v1 has no equivalent; it was left as it was, or cannot work as it is
+  warning  nodes or pods behave otherwise than one may think
+  info     it is written anew, and means the same
+
+Documents that need no change are printed as they are. Comments and the order of
+fields are kept; of a key that is there twice the last is kept, as kubectl does.
+Nothing is applied. Converting the output again changes nothing.
+
+Give NodePools together with the EC2NodeClasses that they refer to, since the
+kubelet's settings move from the one to the other.
+
+Exit codes: 0 all is converted; 1 a file cannot be read; 2 wrong usage; 3 it is
+converted, but for what is broken.`
+
+func newConvert(s *session) *cobra.Command {
+	var files []string
+	cmd := &cobra.Command{
+		Use:   "convert -f FILE",
+		Short: "Turn Karpenter's v1beta1 manifests into v1, and say every change",
+		Long:  convertHelp,
+		Example: `  lifeboat convert -f karpenter.yaml > karpenter-v1.yaml
+
+  # What a cluster has
+  kubectl get nodepools,ec2nodeclasses -o yaml | lifeboat convert -f -
+
+  # Fill in what the guide left open, and apply it
+  lifeboat convert -f guide.yaml | envsubst '${CLUSTER_NAME}' | kubectl apply -f -
+
+  # For scripts
+  lifeboat convert -f karpenter.yaml -o json | jq '.findings[] | select(.severity == "broken")'`,
+		Args: arguments(0, 0, "no arguments; files are given with -f"),
+		RunE: func(*cobra.Command, []string) error {
+			if len(files) == 0 {
+				return usageErrorf("there is nothing to convert: give a file with -f; - is standard input")
+			}
+			return s.convert(files)
+		},
+	}
+	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "file to convert; - is standard input; may be given again")
+	return cmd
+}
+
+func (s *session) convert(names []string) error {
+	var files []convert.File
+	for _, name := range names {
+		file, err := s.read(name)
+		if err != nil {
+			return err
+		}
+		files = append(files, convert.File(file))
+	}
+	result, err := convert.Convert(files)
+	var syntax *convert.SyntaxError
+	switch {
+	case errors.As(err, &syntax) && syntax.Template:
+		return fmt.Errorf("%w; it looks like a template: render it first, as with helm template", err)
+	case err != nil:
+		return err
+	}
+	counts := countedFindings(result.Findings)
+	if err := s.reportConversion(result, counts); err != nil {
+		return err
+	}
+	if counts[finding.Broken] > 0 {
+		return exitError{code: exitNeedsAPerson}
+	}
+	return nil
+}
+
+func countedFindings(all []convert.Finding) map[finding.Severity]int {
+	counts := map[finding.Severity]int{finding.Broken: 0, finding.Warning: 0, finding.Info: 0}
+	for _, f := range all {
+		counts[f.Severity]++
+	}
+	return counts
+}
+
+// conversionReport is what convert says with -o json.
+type conversionReport struct {
+	// Output is the manifests, in YAML.
+	Output    string                   `json:"output"`
+	Converted int                      `json:"converted"`
+	Unchanged int                      `json:"unchanged"`
+	Findings  []convert.Finding        `json:"findings"`
+	Counts    map[finding.Severity]int `json:"counts"`
+}
+
+func (s *session) reportConversion(r *convert.Result, counts map[finding.Severity]int) error {
+	convert.Sort(r.Findings)
+	if s.isJSON() {
+		return s.writeJSON(conversionReport{string(r.Output), r.Converted, r.Unchanged, r.Findings, counts})
+	}
+	s.out.Printf("%s", r.Output)
+	last := finding.Severity("")
+	for _, f := range r.Findings {
+		if f.Severity != last {
+			s.err.Printf("%s\n", s.err.Paint(severityStyle(f.Severity), strings.ToUpper(string(f.Severity))))
+			last = f.Severity
+		}
+		s.reportChange(f)
+	}
+	s.err.Printf("%s\n", conversionSummary(r, counts))
+	return nil
+}
+
+func severityStyle(severity finding.Severity) terminal.Style {
+	switch severity {
+	case finding.Broken:
+		return terminal.Bad
+	case finding.Info:
+		return terminal.Dim
+	}
+	return terminal.Warn
+}
+
+func (s *session) reportChange(f convert.Finding) {
+	where := fmt.Sprintf("%s:%d", f.File, f.Line)
+	title := strings.TrimSpace(f.Object + "  " + f.Path)
+	s.err.Printf("  %s  %s\n    %s\n", s.err.Paint(terminal.Bold, title), s.err.Paint(terminal.Dim, f.ID+"  "+where), f.Problem)
+	if f.Fix != "" {
+		s.err.Printf("    %s %s\n", s.err.Paint(terminal.Good, "→"), f.Fix)
+	}
+}
+
+// conversionSummary is the last line: what it comes to.
+func conversionSummary(r *convert.Result, counts map[finding.Severity]int) string {
+	if r.Converted == 0 && len(r.Findings) == 0 {
+		return fmt.Sprintf("There was nothing to convert in %s.", counted(r.Unchanged, "document"))
+	}
+	parts := []string{counted(r.Converted, "document") + " converted", fmt.Sprintf("%d left as they were", r.Unchanged)}
+	if r.Unchanged == 1 {
+		parts[1] = "1 left as it was"
+	}
+	if n := counts[finding.Broken]; n > 0 {
+		parts = append(parts, counted(n, "thing")+" broken")
+	}
+	if n := counts[finding.Warning]; n > 0 {
+		parts = append(parts, counted(n, "warning"))
+	}
+	return strings.Join(parts, ", ") + "."
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
+)
+
+// The manifests are those of the package's own tests.
+func manifests(name string) string { return filepath.Join("..", "convert", "testdata", name) }
+
+func TestConvert(t *testing.T) {
+	text, err := os.ReadFile(manifests("walkthrough.in.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(manifests("walkthrough.out.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := (&harness{t: t, stdin: string(text)}).run(t.Context(), "convert", "-f", "-")
+	if r.out != string(want) || r.code != ExitOK {
+		t.Errorf("exit code %d:\n%s", r.code, r.out)
+	}
+	golden(t, "convert-walkthrough.golden", r.err)
+
+	r = (&harness{t: t, stdin: r.out}).run(t.Context(), "convert", "-f", "-")
+	if r.out != string(want) || r.code != ExitOK || strings.Contains(r.err, "INFO") {
+		t.Errorf("the second time: exit code %d:\n%s%s", r.code, r.err, r.out)
+	}
+}
+
+func TestConvertWhatNeedsAPerson(t *testing.T) {
+	name := manifests("everything.in.yaml")
+	r := (&harness{t: t}).run(t.Context(), "convert", "-f", name)
+	golden(t, "convert-broken.golden", r.err)
+	if r.code != exitNeedsAPerson || !strings.HasPrefix(r.out, "apiVersion: karpenter.sh/v1\n") {
+		t.Errorf("exit code %d:\n%s", r.code, r.out)
+	}
+
+	r = (&harness{t: t}).run(t.Context(), "convert", "-f", name, "-o", "json")
+	var report conversionReport
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != exitNeedsAPerson || r.err != "" {
+		t.Fatalf("exit code %d, %v: %s%s", r.code, err, r.out, r.err)
+	}
+	first := report.Findings[0]
+	if first.ID != "kubelet" || first.Object != "NodePool batch" || first.Path != "spec.template.spec.kubelet" || first.Line != 21 || first.File != name ||
+		report.Counts[finding.Broken] != 7 || report.Converted != 6 || report.Unchanged != 2 || !strings.HasPrefix(report.Output, "apiVersion: karpenter.sh/v1\n") {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestConvertRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stdin string
+		args  []string
+		code  int
+		want  string
+	}{
+		"no file":       {"", nil, ExitUsage, "give a file with -f"},
+		"an argument":   {"", []string{"a.yaml"}, ExitUsage, "files are given with -f"},
+		"a lost file":   {"", []string{"-f", "/nowhere/a.yaml"}, ExitFailed, "Check the path."},
+		"no YAML":       {"a: 1\nb: [\n", []string{"-f", "-"}, ExitFailed, "reading standard input, line 3: "},
+		"a template":    {"a: {{ .Values.a }}\nb: 1\n", []string{"-f", "-"}, ExitFailed, "render it first, as with helm template"},
+		"nothing of it": {"a: 1\n", []string{"-f", "-"}, ExitOK, "There was nothing to convert in 1 document."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := (&harness{t: t, stdin: tc.stdin}).run(t.Context(), append([]string{"convert"}, tc.args...)...)
+			if r.code != tc.code || !strings.Contains(r.err, tc.want) {
+				t.Errorf("exit code %d, want %d and %q:\n%s", r.code, tc.code, tc.want, r.err)
+			}
+		})
+	}
+}
