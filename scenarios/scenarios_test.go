@@ -49,8 +49,8 @@ func TestTheTourShowsEveryScenario(t *testing.T) {
 func TestReadNamesWhatThereIs(t *testing.T) {
 	_, err := scenarios.Read("maiden-voyage")
 	want := `there is no scenario "maiden-voyage": there are budget, chain, database-approval, do-not-disrupt, ` +
-		`first-voyage, held-pods, hold, hook-hangs, hook-job, killed, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, node-lives, ` +
-		`overtaken, policy-ignore, rebalance-by-pool, rebalance, surge, terminated`
+		`first-voyage, held-pods, hold, hook-hangs, hook-job, karpenter-hears, killed, limits-reached, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, no-capacity, node-lives, ` +
+		`overtaken, policy-ignore, rebalance-by-pool, rebalance, spot-walkthrough, surge, terminated, walkthrough-crashes`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read() = %v, want %s", err, want)
 	}

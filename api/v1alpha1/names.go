@@ -9,6 +9,10 @@ const (
 	ConditionCordoned = "Cordoned"
 	// ConditionDrained is true once no pod is left that had to move.
 	ConditionDrained = "Drained"
+	// ConditionReplaced is true once the capacity is there that policy wants
+	// before pods are moved, or none is needed; it is there only where policy
+	// wants that.
+	ConditionReplaced = "Replaced"
 	// ConditionApproved is true once a person has agreed to what policy wants
 	// approved; it is there only where approval is required.
 	ConditionApproved = "Approved"
@@ -61,6 +65,13 @@ const (
 	ReasonSurgeUndone      = "SurgeUndone"
 	ReasonTerminated       = "TerminationRequested"
 	ReasonNotifyFailed     = "NotificationFailed"
+
+	ReasonReplacementOrdered  = "ReplacementOrdered"
+	ReasonReplacementReady    = "ReplacementReady"
+	ReasonReplacementFailed   = "ReplacementFailed"
+	ReasonReplacementReleased = "ReplacementReleased"
+	ReasonNotReplaced         = "NotReplaced"
+	ReasonHandedOver          = "HandedOver"
 )
 
 // What Lifeboat puts on nodes and reads from pods.
@@ -83,6 +94,12 @@ const (
 	AnnotationSurged = "lifeboat.dev/surged-from"
 	// LabelInterruption on a Job tells which Interruption it is a hook of.
 	LabelInterruption = "lifeboat.dev/interruption"
+	// LabelReplaces on a NodeClaim, and from there on its Node, tells which
+	// instance it is the replacement of, until its pods have landed.
+	LabelReplaces = "lifeboat.dev/replaces"
+	// AnnotationReplaces on a NodeClaim names the Interruption that it was made
+	// for. It stays when the label goes.
+	AnnotationReplaces = "lifeboat.dev/made-for"
 	// LabelNodeGroup on a node names its NodeGroup.
 	LabelNodeGroup = "lifeboat.dev/nodegroup"
 	// LabelExcludeBalancers takes a node out of external load balancers

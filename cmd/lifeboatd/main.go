@@ -49,6 +49,7 @@ func controller() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; in a pod leave it out")
 	f.StringVar(&c.QueueURL, "queue-url", os.Getenv("LIFEBOAT_QUEUE_URL"), "SQS queue that EventBridge delivers notices to [$LIFEBOAT_QUEUE_URL]")
+	f.StringVar(&c.KarpenterQueueURL, "karpenter-queue-url", os.Getenv("LIFEBOAT_KARPENTER_QUEUE_URL"), "SQS queue of Karpenter's that Lifeboat feeds once a node is handed over [$LIFEBOAT_KARPENTER_QUEUE_URL]")
 	f.StringVar(&c.ClusterName, "cluster-name", "", "what the cluster is called in its wiring (default: as the queue's name says)")
 	f.DurationVar(&c.CanaryInterval, "canary-interval", 0, "how often a probe is sent through every rule and waited for, at least 1m; 0 is never (needs events:PutEvents)")
 	f.StringSliceVar(&c.Sources, "sources", []string{"sqs", "ec2", "autoscaling"}, "sources of notices that are listened to")

@@ -1,11 +1,12 @@
-// Command assets builds the control plane and the kubelets, simulated ones and, where
-// there can be any, real ones, or finds them in the cache, so that the first test
-// does not seem to hang for minutes.
+// Command assets builds the control plane, Karpenter and the kubelets, simulated ones
+// and, where there can be any, real ones, or finds them in the cache, so that the
+// first test does not seem to hang for minutes.
 package main
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -17,12 +18,14 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ensure := assets.Ensure
+	wanted := []func(context.Context, io.Writer) (assets.Paths, error){assets.EnsureKarpenter}
 	if instances.Missing() == nil {
-		ensure = assets.EnsureReal
+		wanted = append(wanted, assets.EnsureReal)
 	}
-	if _, err := ensure(ctx, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	for _, ensure := range wanted {
+		if _, err := ensure(ctx, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 }

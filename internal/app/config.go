@@ -35,6 +35,9 @@ type Config struct {
 	CanaryInterval time.Duration
 	// QueueURL is the SQS queue that EventBridge delivers notices to.
 	QueueURL string
+	// KarpenterQueueURL is the SQS queue that Karpenter takes its interruptions
+	// from, which Lifeboat then feeds; empty: it has none.
+	KarpenterQueueURL string
 	// Account is the AWS account whose notices are taken in. Empty means the
 	// one in the queue's URL.
 	Account string
@@ -70,9 +73,15 @@ func (c Config) complete() (Config, error) {
 	if err := c.checkSources(); err != nil {
 		return c, err
 	}
-	u, err := url.Parse(c.QueueURL)
-	if c.QueueURL != "" && (err != nil || u.Host == "") {
-		return c, fmt.Errorf("--queue-url %q is not a queue URL: write it as `aws sqs get-queue-url` prints it", c.QueueURL)
+	u, err := queueURL("--queue-url", c.QueueURL)
+	if err != nil {
+		return c, err
+	}
+	if _, err := queueURL("--karpenter-queue-url", c.KarpenterQueueURL); err != nil {
+		return c, err
+	}
+	if c.KarpenterQueueURL != "" && c.KarpenterQueueURL == c.QueueURL {
+		return c, errors.New("--karpenter-queue-url is Lifeboat's own queue: Karpenter needs one of its own, which no EventBridge rule feeds")
 	}
 	c.Namespace = cmp.Or(c.Namespace, c.LeaderElectionNamespace, podNamespace(), defaultNamespace)
 	if c.ClusterName == "" {
@@ -85,6 +94,15 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("--account %q is not an AWS account id: write its twelve digits", c.Account)
 	}
 	return c, c.checkTimes()
+}
+
+// queueURL reads the URL that a flag gives of a queue, if it does.
+func queueURL(flag, text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if text != "" && (err != nil || u.Host == "") {
+		return nil, fmt.Errorf("%s %q is not a queue URL: write it as `aws sqs get-queue-url` prints it", flag, text)
+	}
+	return u, nil
 }
 
 // defaultNamespace is where the documentation installs Lifeboat.

@@ -33,6 +33,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/ownerwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/podwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 // sources are the sources of notices: a line for each. What polls AWS runs on
@@ -70,10 +71,8 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Conf
 	}
 	changed := make(chan event.TypedGenericEvent[string], 1024)
 	pods := podwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
-	if err := metrics.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "lifeboat_watched_nodes", Help: "Nodes whose pods are watched: those that are going away.",
-	}, func() float64 { return float64(pods.Watched()) })); err != nil {
-		return fmt.Errorf("registering the count of watched nodes: %w", err)
+	if err := countWatched(pods); err != nil {
+		return err
 	}
 	wanted := make(chan event.TypedGenericEvent[string], 1024)
 	errandMetrics, err := errand.NewMetrics(metrics.Registry)
@@ -91,14 +90,17 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Conf
 	})
 	heralds := herald.New(mgr.GetEventRecorder("lifeboat"))
 	owners := ownerwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
-	loop := interruption.New(interruption.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
-		Cloud: cloudaws.New(cloud), Metrics: loopMetrics, Events: heralds, Busy: heralds.Busy,
-		Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
-	})
-	if err := mgr.Add(heralds); err != nil {
+	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
+	claims, err := watchClaims(mgr, replaced, orphaned)
+	if err != nil {
 		return err
 	}
+	loop := interruption.New(interruption.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
+		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
+		Metrics: loopMetrics, Events: heralds, Busy: heralds.Busy,
+		Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
+	})
 	forget := func(node string) {
 		pods.Forget(node)
 		owners.Forget(node)
@@ -111,12 +113,23 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Conf
 		return err
 	}
 	return errors.Join(
-		mgr.Add(errands),
-		loop.Register(mgr, changed, wanted),
+		mgr.Add(errands), mgr.Add(heralds),
+		loop.Register(mgr, changed, wanted, replaced),
 		listening.Register(mgr),
 		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
+		(&orphan.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
 		policy.New(mgr.GetClient()).Register(mgr),
 	)
+}
+
+// countWatched tells in a metric how many nodes' pods are watched.
+func countWatched(pods *podwatch.Watcher) error {
+	if err := metrics.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifeboat_watched_nodes", Help: "Nodes whose pods are watched: those that are going away.",
+	}, func() float64 { return float64(pods.Watched()) })); err != nil {
+		return fmt.Errorf("registering the count of watched nodes: %w", err)
+	}
+	return nil
 }
 
 // compact has built-in objects sent in protobuf: a storm of pods is then half the

@@ -13,6 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/hook"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 // clockOf writes a time for people: the day as well where it is not near.
@@ -81,6 +82,9 @@ func (w *observed) gates(d policy.Decision, begins time.Time) []drain.Gate {
 	if d.InstanceGone {
 		return gates
 	}
+	if gate, waits := w.replacementGate(d); waits {
+		gates = append(gates, gate)
+	}
 	at := begins
 	for i := range d.Hooks {
 		h := &d.Hooks[i]
@@ -117,6 +121,29 @@ func (w *observed) hookGate(h *v1alpha1.Hook, begins time.Time) (drain.Gate, boo
 		gate.Until = begins.Add(hook.Timeout(*h))
 	}
 	return gate, true
+}
+
+// replacementGate is what the node's replacement has pods wait for, if one is on
+// its way: whether one will be ordered is not foretold.
+func (w *observed) replacementGate(d policy.Decision) (drain.Gate, bool) {
+	return replacement.Gate(w.replacementStatus(d), d.Deadline)
+}
+
+// replacementStatus is how the replacement stands that policy wants; nil where it
+// wants none, or none was looked for yet.
+func (w *observed) replacementStatus(d policy.Decision) *v1alpha1.ReplacementStatus {
+	if w.record == nil || w.supposed || d.Replacement != v1alpha1.ReplacementBefore {
+		return nil
+	}
+	return w.record.Status.Replacement
+}
+
+// replacementLine is policy's word on a replacement, and how that stands.
+func replacementLine(word v1alpha1.Replacement, s *v1alpha1.ReplacementStatus) string {
+	if s == nil {
+		return string(word)
+	}
+	return fmt.Sprintf("%s: %s (%s)", word, s.Message, s.Reason)
 }
 
 // hookStatus is how far a hook has come; nil where it has not begun.

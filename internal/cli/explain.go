@@ -58,6 +58,8 @@ type explained struct {
 	AwaitsApproval bool   `json:"awaitsApproval"`
 	Approval       string `json:"approval,omitempty"`
 	Hold           string `json:"hold,omitempty"`
+	// Replacement is how the replacement stands that policy wants.
+	Replacement *v1alpha1.ReplacementStatus `json:"replacement,omitempty"`
 	// DoNotDisrupt is what a pod's do-not-disrupt annotation is worth.
 	DoNotDisrupt  v1alpha1.DoNotDisrupt `json:"doNotDisrupt,omitempty"`
 	Budget        *limit                `json:"budget,omitempty"`
@@ -111,7 +113,7 @@ func (w *observed) explain(s *session) explained {
 	if begins := w.begins(d); begins.After(w.now) {
 		e.Begins = &begins
 	}
-	e.Approval, e.Hold = w.approvalLine(s, d), w.holdLine()
+	e.Approval, e.Hold, e.Replacement = w.approvalLine(s, d), w.holdLine(), w.replacementStatus(d)
 	e.AwaitsApproval = d.AwaitsApproval && w.policy.Begun.IsZero()
 	e.Budget, e.Terminations = w.budget(d), w.terminations(d)
 	if record.Drains(d.Action) {
@@ -159,7 +161,7 @@ func (e explained) write(s terminal.Stream, now time.Time) {
 	}
 	fact("held", e.Hold)
 	fact("strategy", string(e.Decision.Strategy))
-	fact("replacement", string(e.Decision.Replacement))
+	fact("replacement", replacementLine(e.Decision.Replacement, e.Replacement))
 	fact("do-not-disrupt", string(e.DoNotDisrupt))
 	if e.Budget != nil {
 		fact("budget", e.Budget.String())

@@ -80,11 +80,16 @@ func TestExplain(t *testing.T) {
 	approved.Spec.Hold.Until = &until
 	gone := interruption(spotNotice("n1", 3*time.Minute))
 	gone.Spec.InstanceID, gone.Spec.NodeName = "i-0c0c0c0c0c0c0c0c0", "ip-10-9-9-9.ec2.internal"
+	replacing := interruption(spotNotice("n1", 2*time.Minute))
+	replacing.Status.NodeName, replacing.Status.Replacement = nodeName, &v1alpha1.ReplacementStatus{
+		Phase: v1alpha1.ReplacementLaunched, Reason: "Launched", Name: "web-lb-1", Message: "replacement web-lb-1 has an instance, which starts",
+	}
 	for _, c := range []struct {
 		name    string
 		objects []client.Object
 		args    []string
 	}{
+		{"replacing", append(voyage(), replacing), []string{nodeName}},
 		{"defaults", voyage(), []string{nodeName}},
 		{"awaits", database(stopping(26 * time.Hour)), []string{nodeName}},
 		{"approved", database(approved), []string{instanceA}},

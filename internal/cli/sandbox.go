@@ -39,9 +39,9 @@ func newSandbox(s *session) *cobra.Command {
 		Use:   "sandbox",
 		Short: "Lifeboat on this machine: a real control plane, simulated nodes, an AWS emulator",
 		Long: `Lifeboat on this machine, with no cloud account and no containers: a real
-Kubernetes control plane, an AWS emulator (EC2, EventBridge, SQS, FIS, STS),
-simulated nodes that are emulated EC2 instances, and lifeboatd, all as
-processes that listen on loopback only.`,
+Kubernetes control plane, an AWS emulator, simulated nodes that are emulated EC2
+instances, and lifeboatd, all as processes that listen on loopback only. With
+` + "`up --karpenter`" + ` nodes come from Karpenter.`,
 		Example: `  lifeboat sandbox demo
   lifeboat sandbox up --nodes 3
   eval "$(lifeboat sandbox env)"

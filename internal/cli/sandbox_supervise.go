@@ -16,6 +16,7 @@ type superviseFlags struct {
 	name, account, region, lifeboatd string
 	bootDelay                        time.Duration
 	noLifeboat, agents, real         bool
+	karpenter                        bool
 }
 
 func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
@@ -26,13 +27,14 @@ func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
 	flags.StringVar(&f.lifeboatd, "lifeboatd", "", "path of lifeboatd (default: beside this program, then $PATH)")
 	flags.DurationVar(&f.bootDelay, "boot-delay", 2*time.Second, "how long an instance takes from its launch to its node")
 	flags.BoolVar(&f.agents, "agents", false, "run an agent on every node, which reads its instance's metadata")
+	flags.BoolVar(&f.karpenter, "karpenter", false, "run Karpenter, which launches instances for pods; see --help")
 	flags.BoolVar(&f.noLifeboat, "no-lifeboat", false, "leave lifeboatd out, to run your own")
 }
 
 func (f *superviseFlags) options(s *session) sandbox.Options {
 	return sandbox.Options{
-		RealNodes: f.real,
-		Name:      s.nameOf(f.name), Account: f.account, Region: f.region,
+		RealNodes: f.real, Karpenter: f.karpenter,
+		Name: s.nameOf(f.name), Account: f.account, Region: f.region,
 		BootDelay: f.bootDelay, Lifeboatd: f.lifeboatd, NoLifeboat: f.noLifeboat, Agents: f.agents,
 	}
 }
@@ -48,6 +50,7 @@ func (f *superviseFlags) command(s *session) ([]string, error) {
 		"--account=" + f.account, "--region=" + f.region, "--lifeboatd=" + f.lifeboatd,
 		"--boot-delay=" + f.bootDelay.String(), "--no-lifeboat=" + strconv.FormatBool(f.noLifeboat),
 		"--agents=" + strconv.FormatBool(f.agents), "--real=" + strconv.FormatBool(f.real),
+		"--karpenter=" + strconv.FormatBool(f.karpenter),
 	}, nil
 }
 

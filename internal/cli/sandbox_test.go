@@ -45,6 +45,7 @@ type shed struct {
 	report  *scenario.Report
 	failure error
 	played  scenario.Options
+	story   string // the name of what was played
 }
 
 func (m *shed) use(s *session) {
@@ -78,8 +79,8 @@ func (m *shed) use(s *session) {
 			delete(m.up, name)
 			return nil
 		},
-		play: func(_ context.Context, _ *scenario.Scenario, o scenario.Options) (*scenario.Report, error) {
-			m.played = o
+		play: func(_ context.Context, sc *scenario.Scenario, o scenario.Options) (*scenario.Report, error) {
+			m.played, m.story = o, sc.Name
 			o.Moment(scenario.Moment{Kind: scenario.MomentNotice, Node: "a", Text: "AWS takes a back"})
 			return m.report, m.failure
 		},
@@ -210,6 +211,8 @@ func TestDemo(t *testing.T) {
 		{"passed", nil, passed, nil, ExitOK, ""},
 		{"an expectation failed", nil, failed, &scenario.FailedError{Scenario: "first-voyage", Failures: failed.Failures}, ExitFailed, ""},
 		{"it could not be played", nil, nil, fmt.Errorf("starting etcd: no room"), ExitFailed, "error: starting etcd: no room"},
+		{"the small one", []string{"--small"}, passed, nil, ExitOK, ""},
+		{"the small one and another", []string{"--small", "surge"}, nil, nil, ExitUsage, "--small plays first-voyage: leave surge out, or --small"},
 		{"no such scenario", []string{"second-voyage"}, nil, nil, ExitUsage, "first-voyage, "},
 		{"no such file", []string{"./nowhere.txtar"}, nil, nil, ExitFailed, "reading the scenario"},
 		{"a file that is wrong", []string{mine}, nil, nil, ExitFailed, "mine.txtar"},
@@ -239,8 +242,17 @@ func TestDemo(t *testing.T) {
 			}
 		})
 	}
-	m := &shed{report: passed}
-	if r := (&harness{t: t, setup: m.use}).run(t.Context(), "sandbox", "demo"); !strings.Contains(r.out, "AWS takes a back") {
-		t.Errorf("the timeline is not on standard output: %s", r.out)
+}
+
+func TestWhatTheDemoPlays(t *testing.T) {
+	for args, want := range map[string]string{"": "spot-walkthrough 0s", "--small": "first-voyage 0s", "surge": "surge 0s", "--boot-delay=3s": "spot-walkthrough 3s"} {
+		m := &shed{report: &scenario.Report{Passed: true}}
+		r := (&harness{t: t, setup: m.use}).run(t.Context(), append([]string{"sandbox", "demo"}, strings.Fields(args)...)...)
+		if !strings.Contains(r.out, "AWS takes a back") {
+			t.Errorf("the timeline is not on standard output: %s", r.out)
+		}
+		if got := m.story + " " + m.played.Sandbox.BootDelay.String(); got != want {
+			t.Errorf("demo %s played %s, want %s", args, got, want)
+		}
 	}
 }

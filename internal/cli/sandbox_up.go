@@ -67,9 +67,16 @@ instances to begin with.
 Nodes are simulated: a Node that looks alive, whose pods only pretend. With
 --nodes real each instance is a set of namespaces of this machine with a
 containerd, a kubelet and a kube-proxy of its own: containers run, hooks run,
-and a power cut is one. That needs Linux, root, runc and nft.`,
+and a power cut is one. That needs Linux, root, runc and nft.
+
+With --karpenter nodes come as pods need them: Karpenter, unmodified, speaks to
+the emulated AWS. It launches nothing until it has an EC2NodeClass and a
+NodePool; subnets, security groups and the rest are found by the tag
+karpenter.sh/discovery=sandbox. Its metrics and health ports are open on all of
+this machine's addresses: it cannot be told otherwise.`,
 		Example: `  lifeboat sandbox up --nodes 3
   sudo -E lifeboat sandbox up --nodes real
+  lifeboat sandbox up --karpenter
   lifeboat sandbox up --name second --boot-delay 30s
   eval "$(lifeboat sandbox env)" && kubectl get nodes`,
 		Args: arguments(0, 0, "no arguments"),

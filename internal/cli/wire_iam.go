@@ -24,6 +24,9 @@ type iamFlags struct {
 
 	role, issuer string
 	canary       bool
+	// karpenterQueue is the name of the queue that Karpenter takes its
+	// interruptions from, and Lifeboat feeds; empty: none.
+	karpenterQueue string
 }
 
 func newWireIAM(s *session) *cobra.Command {
@@ -55,6 +58,7 @@ AWS credentials.`,
 	flags.StringVar(&f.role, "role", roleController, "controller, agent, or wire: who runs lifeboat wire")
 	flags.StringVar(&f.issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for IRSA (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
 	flags.BoolVar(&f.canary, "canary", false, "add what the controller needs to send probes through the wiring")
+	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "add what the controller needs to feed Karpenter's own queue of this name")
 	return cmd
 }
 
@@ -116,6 +120,9 @@ func needs(w wiring.Wiring, f iamFlags) permissions {
 		return permissions{Role: roleWire, Policy: &policy, Note: "What lifeboat wire plan, apply and destroy need for cluster " + w.Cluster + "."}
 	}
 	policy := iam.Controller(w, f.canary)
+	if f.karpenterQueue != "" {
+		policy = iam.FeedKarpenter(policy, w, f.karpenterQueue)
+	}
 	return permissions{
 		Role: roleController, Policy: &policy,
 		Note: "What lifeboatd controller needs in cluster " + w.Cluster + ". It reads one queue, terminates instances of the cluster " +

@@ -32,6 +32,16 @@ func isCritical(pod *corev1.Pod) bool {
 		(pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical)
 }
 
+// Stays reports whether a drain leaves a pod alone: a DaemonSet or the kubelet
+// would only put it back, or nothing of it runs any more.
+func Stays(pod *corev1.Pod) bool { return stays(pod) }
+
+// OfDaemonSet reports whether a DaemonSet keeps the pod on every node.
+func OfDaemonSet(pod *corev1.Pod) bool {
+	_, ok := daemonSetOf(pod)
+	return ok
+}
+
 // stays reports whether a drain leaves the pod alone.
 func stays(pod *corev1.Pod) bool {
 	_, daemon := daemonSetOf(pod)

@@ -56,7 +56,20 @@ var rarelyUsed = map[string]string{
 	"lifeboat.dev/interruptions list":        watched,
 	"lifeboat.dev/interruptionpolicies list": watched,
 	"policy/poddisruptionbudgets list":       watched,
+
+	"karpenter.sh/nodeclaims get":          noKarpenter,
+	"karpenter.sh/nodeclaims list":         noKarpenter,
+	"karpenter.sh/nodeclaims watch":        noKarpenter,
+	"karpenter.sh/nodeclaims create":       noKarpenter,
+	"karpenter.sh/nodeclaims patch":        noKarpenter,
+	"karpenter.sh/nodeclaims delete":       noKarpenter,
+	"karpenter.sh/nodepools get":           noKarpenter,
+	"karpenter.k8s.aws/ec2nodeclasses get": noKarpenter,
 }
+
+// noKarpenter is why what a replacement takes is not used: see
+// TestCapacityComesBeforeThePodsLeave, which does.
+const noKarpenter = "Karpenter is not part of this story"
 
 // watched is why what is watched must be listed: an API server that can not send
 // the state within the watch (before Kubernetes 1.34 by default) is asked for it.

@@ -1,9 +1,11 @@
 // Package sandbox is all of Lifeboat's world on one machine: a real Kubernetes
 // control plane, simulated nodes on emulated EC2 machines, an AWS emulator, and
-// lifeboatd, wired together with EventBridge rules and a queue as on AWS.
+// lifeboatd, wired together with EventBridge rules and a queue as on AWS; and, where
+// it is asked for, Karpenter.
 //
 // A [Sandbox] lives in this process, with its programs as children that die
 // with it. [Start], [Inspect] and [Stop] keep one in the background: a supervisor
 // of its own, found again by its name. Either way everything is in one directory
-// that is gone when the sandbox is, and everything listens on loopback only.
+// that is gone when the sandbox is, and everything listens on loopback only, but for
+// Karpenter's metrics and health, which it opens on all addresses.
 package sandbox

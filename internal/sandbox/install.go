@@ -50,10 +50,11 @@ func (s *Sandbox) install(ctx context.Context, detail func(string)) error {
 // and never pulled.
 func (s *Sandbox) chartValues() map[string]any {
 	st := s.State()
-	return map[string]any{
-		"image": map[string]any{"repository": lifeboatPart},
-		"aws":   map[string]any{"queueURL": st.QueueURL, "account": st.Account, "region": st.Region},
+	aws := map[string]any{"queueURL": st.QueueURL, "account": st.Account, "region": st.Region}
+	if st.KarpenterQueueURL != "" && !s.opts.KarpenterHears {
+		aws["karpenterQueueURL"] = st.KarpenterQueueURL
 	}
+	return map[string]any{"image": map[string]any{"repository": lifeboatPart}, "aws": aws}
 }
 
 // isWorkload tells the objects of which Kubernetes would make pods, and what is

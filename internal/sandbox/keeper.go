@@ -114,3 +114,12 @@ func (k *keeper) current() (*process.Process, error) {
 	}
 	return k.proc, nil
 }
+
+// trouble is what its last end has to say, if it keeps ending.
+func (k *keeper) trouble() error {
+	p, err := k.current()
+	if err != nil {
+		return err
+	}
+	return p.Err()
+}

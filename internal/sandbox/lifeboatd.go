@@ -44,7 +44,7 @@ func (s *Sandbox) StartLifeboat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lifeboatPatience)
 	defer cancel()
 	return waitFor(ctx, "lifeboatd to become ready", func(ctx context.Context) (bool, error) {
-		return ready(ctx, s.lifeboatAddr), s.lifeboatTrouble()
+		return ready(ctx, s.lifeboatAddr), s.lifeboat.trouble()
 	})
 }
 
@@ -141,15 +141,6 @@ func bareEnv() []string {
 		}
 	}
 	return append(env, "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null")
-}
-
-// lifeboatTrouble is what its last end has to say, if it keeps ending.
-func (s *Sandbox) lifeboatTrouble() error {
-	p, err := s.lifeboat.current()
-	if err != nil {
-		return err
-	}
-	return p.Err()
 }
 
 // ready asks for /readyz.

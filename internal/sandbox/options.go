@@ -44,6 +44,17 @@ type Options struct {
 	AgentArgs []string
 	// APIServerArgs are more flags of the API server, as --name=value.
 	APIServerArgs []string
+	// Karpenter runs Karpenter, unmodified. Its EC2NodeClass and NodePool are the user's
+	// to apply; karpenter.Defaults has some.
+	Karpenter bool
+	// OlderKarpenter makes it an earlier minor version.
+	OlderKarpenter bool
+	// KarpenterQueue is the name of an interruption queue of Karpenter's own, which is
+	// made; default: none, and Karpenter hears of no interruption. KarpenterHears has
+	// EventBridge fill it, as Karpenter's own installation does; else nothing comes into
+	// it but what Lifeboat forwards.
+	KarpenterQueue string
+	KarpenterHears bool
 	// NoLifeboat leaves lifeboatd out, until StartLifeboat.
 	NoLifeboat bool
 	// Progress hears of every step of coming up and going down. It may be nil.
@@ -58,6 +69,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if !nameFormat.MatchString(o.Name) {
 		return o, fmt.Errorf("sandbox name %q: use lower-case letters, digits and -, at most 30 of them", o.Name)
+	}
+	if err := o.checkKarpenter(); err != nil {
+		return o, err
 	}
 	if o.Dir == "" {
 		dir, err := DefaultDir(o.Name)
@@ -84,6 +98,13 @@ func (o Options) complete() (Options, error) {
 		o.Progress = func(Step) {}
 	}
 	return o, nil
+}
+
+func (o Options) checkKarpenter() error {
+	if !o.Karpenter && (o.OlderKarpenter || o.KarpenterQueue != "") || o.KarpenterHears && o.KarpenterQueue == "" {
+		return errors.New("options of Karpenter: KarpenterHears needs KarpenterQueue, and that, as OlderKarpenter, needs Karpenter")
+	}
+	return nil
 }
 
 // DefaultDir is where a sandbox of this name is kept:

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/eks"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"
@@ -26,22 +27,37 @@ import (
 
 func (s *Sandbox) ensurePrograms(ctx context.Context, detail func(string)) error {
 	var err error
+	out := &lineWriter{line: detail}
 	if s.opts.RealNodes {
 		if err := instances.Missing(); err != nil {
 			return err
 		}
-		s.programs, err = assets.EnsureReal(ctx, &lineWriter{line: detail})
+		s.programs, err = assets.EnsureReal(ctx, out)
 	} else {
-		s.programs, err = assets.Ensure(ctx, &lineWriter{line: detail})
+		s.programs, err = assets.Ensure(ctx, out)
 	}
 	if err != nil {
 		return err
 	}
-	kubelets := "kwok " + s.programs.KwokVersion
+	what := "Kubernetes " + s.programs.KubernetesVersion
 	if s.opts.RealNodes {
-		kubelets = "containerd " + s.programs.Real.ContainerdVersion
+		what += ", containerd " + s.programs.Real.ContainerdVersion
+	} else {
+		what += ", kwok " + s.programs.KwokVersion
 	}
-	detail("Kubernetes " + s.programs.KubernetesVersion + ", " + kubelets)
+	if s.opts.Karpenter {
+		ensure := assets.EnsureKarpenter
+		if s.opts.OlderKarpenter {
+			ensure = assets.EnsureOlderKarpenter
+		}
+		with, err := ensure(ctx, out)
+		if err != nil {
+			return err
+		}
+		s.programs.Karpenter, s.programs.KarpenterVersion = with.Karpenter, with.KarpenterVersion
+		what += ", Karpenter " + with.KarpenterVersion
+	}
+	detail(what)
 	return nil
 }
 
@@ -80,10 +96,21 @@ func (s *Sandbox) startCloud(_ context.Context, detail func(string)) error {
 		return err
 	}
 	s.cloud = c
+	c.server.States.EKS.SetCluster(eks.Cluster{
+		Name: clusterName, Version: minor(s.programs.KubernetesVersion), Endpoint: s.cluster.URL(),
+		CA: s.RESTConfig().CAData, ServiceCIDR: controlplane.ServiceCIDR,
+	})
 	s.know(func(st *State) { st.AWSEndpoint = c.endpoint() })
 	s.partStarted(Part{Name: "AWS emulator", Address: c.endpoint(), Log: s.path("sandbox.log")}, os.Getpid())
 	detail(c.endpoint())
 	return nil
+}
+
+// minor is a version as EKS writes it: 1.36 for v1.36.3.
+func minor(version string) string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	return major + "." + minor
 }
 
 func (s *Sandbox) startMachines(ctx context.Context, detail func(string)) error {
@@ -175,7 +202,7 @@ func (s *Sandbox) wire(ctx context.Context, detail func(string)) error {
 		rules = append(rules, strings.TrimPrefix(r.Name, "lifeboat-"+clusterName+"-"))
 	}
 	detail("queue " + w.Queue.Name + ", rules " + strings.Join(rules, ", "))
-	return nil
+	return s.makeKarpenterQueue(ctx)
 }
 
 // WiringClients are clients of the emulated AWS for wiring.Apply.

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -137,10 +138,21 @@ func TestLock(t *testing.T) {
 	}
 }
 
-func TestOptionsRefuseWrongNames(t *testing.T) {
+func TestMinor(t *testing.T) {
+	if got := minor("v1.36.3"); got != "1.36" {
+		t.Errorf("minor() = %s", got)
+	}
+}
+
+func TestOptionsRefuseWhatCannotBe(t *testing.T) {
 	for _, name := range []string{"Up", "a/b", "..", "a-very-long-name-that-nobody-would-type"} {
 		if _, err := New(Options{Name: name}); err == nil {
 			t.Errorf("the name %q was taken", name)
+		}
+	}
+	for _, o := range []Options{{KarpenterQueue: "karpenter"}, {Karpenter: true, KarpenterHears: true}, {OlderKarpenter: true}} {
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), "needs Karpenter") {
+			t.Errorf("of %+v came %v", o, err)
 		}
 	}
 	t.Setenv("XDG_STATE_HOME", "/somewhere")

@@ -48,6 +48,9 @@ type Sandbox struct {
 	lifeboat     *keeper          // nil until it was started once
 	lifeboatAddr string           // of its /readyz
 
+	karpenter     *keeper // likewise
+	karpenterAddr string
+
 	controllerArgs []string // as the chart has them
 
 	mu    sync.Mutex // guards state
@@ -94,8 +97,12 @@ func (s *Sandbox) up(ctx context.Context) error {
 		{"wiring", s.wire},
 		{"chart", s.install}, // after the wiring: the queue's URL is one of its values
 		{"machines", s.startMachines},
+		{karpenterPart, s.firstKarpenter},
 		{"lifeboatd", s.firstLifeboat},
 	} {
+		if step.name == karpenterPart && !s.opts.Karpenter {
+			continue
+		}
 		err := s.opts.run(step.name, func(detail func(string)) error { return step.do(ctx, detail) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
@@ -144,6 +151,10 @@ func (s *Sandbox) Down() error {
 		if s.lifeboat != nil {
 			detail("lifeboatd")
 			errs = append(errs, s.lifeboat.stop())
+		}
+		if s.karpenter != nil {
+			detail(karpenterPart)
+			errs = append(errs, s.karpenter.stop())
 		}
 		if s.machines != nil {
 			errs = append(errs, s.machines.stop())

@@ -227,12 +227,12 @@ func TestAKilledSupervisorLeavesNothing(t *testing.T) {
 
 func TestGivingUpOnTheWayLeavesNothing(t *testing.T) {
 	needRealParts(t)
-	for _, at := range []string{"programs", "control plane", "AWS emulator", "machines", "wiring"} {
+	for _, at := range []string{"programs", "control plane", "AWS emulator", "machines", "wiring", "karpenter"} {
 		t.Run(at, func(t *testing.T) {
 			home := t.TempDir()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			ctrlC := errors.New("interrupted")
-			sb, err := sandbox.New(sandbox.Options{Dir: filepath.Join(home, "sb"), NoLifeboat: true, Progress: func(s sandbox.Step) {
+			sb, err := sandbox.New(sandbox.Options{Dir: filepath.Join(home, "sb"), NoLifeboat: true, Karpenter: true, Progress: func(s sandbox.Step) {
 				if s.Name == at {
 					cancel(ctrlC)
 				}

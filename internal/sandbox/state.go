@@ -23,6 +23,8 @@ type State struct {
 	QueueURL    string `json:"queueURL,omitempty"`
 	// DeadLetterURL is the queue of what could not be read or delivered.
 	DeadLetterURL string `json:"deadLetterURL,omitempty"`
+	// KarpenterQueueURL is the queue that Karpenter reads, if it has one.
+	KarpenterQueueURL string `json:"karpenterQueueURL,omitempty"`
 	// The emulator does not check signatures, but clients must have something
 	// to sign with.
 	AccessKeyID     string `json:"accessKeyID"`

@@ -65,7 +65,7 @@ var floors = [][]string{
 	{"internal/sandbox"},
 	{"internal/sandbox/instances"},
 	{"internal/sandbox/machines"},
-	{"internal/sandbox/kwok", "internal/sandbox/controlplane", "internal/sandbox/assets"},
+	{"internal/sandbox/kwok", "internal/sandbox/karpenter", "internal/sandbox/controlplane", "internal/sandbox/assets"},
 	{"internal/sandbox/process", "internal/sandbox/netns", "internal/sandbox/images", "internal/cli/terminal"},
 	{"internal/sandbox/thread"},
 	{"internal/awsemu/awsemutest"},
@@ -73,17 +73,18 @@ var floors = [][]string{
 	{"internal/awsemu/fis", "internal/awsemu/autoscaling", "internal/awsemu/imds", "internal/awsemu/health"},
 	{"internal/awsemu/ec2", "internal/awsemu/cloudtrail"},
 	{"internal/awsemu/events"},
-	{"internal/awsemu/sqs", "internal/awsemu/sts"},
+	{"internal/awsemu/sqs", "internal/awsemu/sts", "internal/awsemu/iam", "internal/awsemu/ssm", "internal/awsemu/eks", "internal/awsemu/pricing"},
 	{"internal/awsemu/wire", "internal/awsemu/alarm"},
 	{"internal/controller/"},
 	{"internal/wiring/diagnose", "internal/wiring/emit", "internal/wiring/iam"},
 	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/ec2", "internal/intake/autoscaling", "internal/drill", "internal/probe"},
 	{"internal/intake/poll/polltest"},
 	{"internal/intake/poll"},
-	{"internal/intake", "internal/action", "internal/errand", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/nodeindex", "internal/wiring", "internal/forecast", "internal/record"},
+	{"internal/intake", "internal/action", "internal/errand", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/claimwatch", "internal/nodeindex", "internal/wiring", "internal/forecast", "internal/record"},
+	{"internal/replacement"},
 	{"internal/policy", "internal/drain", "internal/readiness"},
 	{"internal/wiring/template"},
-	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/herald", "internal/chart"},
+	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/herald", "internal/chart", "internal/convert"},
 	{"internal/notice", "internal/hook", "internal/cloud"},
 	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program"},
 }
@@ -129,7 +130,7 @@ var rules = []struct {
 	reason                      string
 }{
 	{
-		packages:  `^internal/(notice|hook|policy|drain|finding)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
+		packages:  `^internal/(notice|hook|policy|drain|replacement|finding|convert)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
 		reason:    "what decides is pure: it is told the world and the time, and reads neither",
 	},
@@ -144,7 +145,7 @@ var rules = []struct {
 		reason: "others vendor the API alone",
 	},
 	{
-		packages:  `^(internal/(controller|action|errand|hook|podwatch|ownerwatch|listwatch|nodeindex|notice|policy|drain)|internal/cloud$|api)`,
+		packages:  `^(internal/(controller|action|errand|hook|podwatch|ownerwatch|claimwatch|listwatch|nodeindex|notice|policy|drain|replacement)|internal/cloud$|api)`,
 		forbidden: `aws-sdk-go`,
 		reason:    "the core does not know which cloud it is on",
 	},

@@ -32,6 +32,7 @@ func (r *report) conditions(o outcome) {
 		meta.RemoveStatusCondition(&r.after.Status.Conditions, v1alpha1.ConditionDrained)
 	}
 	r.staged(o)
+	r.replaced()
 	reason, message := v1alpha1.ReasonPodsLeft, o.waits
 	switch {
 	case o.completed:

@@ -24,6 +24,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/errand"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 // PodSource knows the pods of a node; podwatch.Watcher is one.
@@ -59,9 +60,9 @@ type Errands interface {
 	Tell(context.Context, errand.Telling) (errand.Told, error)
 }
 
-// Options are what the loop needs. Live, Owners, Errands and Cloud may be nil:
-// without them nothing is surged, no hook runs, nobody is notified, and no
-// instance is terminated.
+// Options are what the loop needs. Live, Owners, Errands, Cloud and Claims may be
+// nil: without them nothing is surged, no hook runs, nobody is notified, no
+// instance is terminated, and Karpenter is left alone.
 type Options struct {
 	Client client.Client
 	// Live reads past the cache.
@@ -71,7 +72,13 @@ type Options struct {
 	Owners  OwnerSource
 	Errands Errands
 	Cloud   cloud.Cloud
-	Events  events.EventRecorder
+	Claims  ClaimSource
+	// Forward puts a message on Karpenter's own queue; nil: it has none that is
+	// fed by Lifeboat.
+	Forward func(ctx context.Context, message string) error
+	// Place is where the cluster is on AWS.
+	Place  replacement.Place
+	Events events.EventRecorder
 	// Busy is called whenever pods are being asked to stop; it may be nil.
 	Busy    func()
 	Metrics *Metrics
@@ -89,6 +96,8 @@ type Controller struct {
 	muster  muster
 	berths  berths
 	written written
+	yard    yard
+	reading reading
 	asking  *semaphore.Weighted // a place for each request to stop a pod
 }
 

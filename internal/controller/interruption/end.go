@@ -61,8 +61,11 @@ func (p *pass) end() time.Time {
 // Ready, and nothing is scheduled to it before it is.
 func putBack(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
-	if node == nil || p.facts.nextIsDue(p.decision) {
+	if p.facts.nextIsDue(p.decision) {
 		return true, nil
+	}
+	if err := p.unreplace(ctx); err != nil || node == nil {
+		return err == nil, err
 	}
 	if action.IsMarked(node, action.MarkDoomed) && p.Live != nil {
 		undone, err := action.UndoSurges(ctx, p.Client, p.Live, node.Name)

@@ -23,8 +23,11 @@ func (c *Controller) gates(f *facts, d policy.Decision) []drain.Gate {
 	if hold := record.Hold(f.in, f.now); hold != nil {
 		gates = append(gates, record.HoldGate(hold))
 	}
+	if gate, waits := f.replacementGate(d); waits {
+		gates = append(gates, gate)
+	}
 	if f.ownersAwaited() {
-		gates = append(gates, drain.Gate{Why: "what controls the pods is being read", Until: f.begunAt().Add(ownersPatience)})
+		gates = append(gates, drain.Gate{Why: "what controls the pods is being read", Until: f.ownersUntil()})
 	}
 	if gate, waits := c.hookGate(f, d); waits {
 		gates = append(gates, gate)
@@ -33,7 +36,13 @@ func (c *Controller) gates(f *facts, d policy.Decision) []drain.Gate {
 }
 
 func (f *facts) ownersAwaited() bool {
-	return f.surges && !f.ownersKnown && f.now.Before(f.begunAt().Add(ownersPatience))
+	return f.surges && !f.ownersKnown && f.now.Before(f.ownersUntil())
+}
+
+// ownersUntil is how long that is waited for: from when the node was cordoned, or,
+// where this process was started later, from when it first asked.
+func (f *facts) ownersUntil() time.Time {
+	return laterOf(f.begunAt(), f.ownersSince).Add(ownersPatience)
 }
 
 // begunAt is when the node was cordoned; now, where it was not.

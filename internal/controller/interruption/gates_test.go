@@ -126,10 +126,13 @@ func TestHookAfterTheDrainRunsOnceThePodsHaveLeft(t *testing.T) {
 }
 
 // owned stands for ownerwatch.
-type owned struct{ owners drain.Owners }
+type owned struct {
+	owners drain.Owners
+	unread bool // it has not read them yet
+}
 
 func (o *owned) Owners(context.Context, string, []*corev1.Pod) (drain.Owners, bool, error) {
-	return o.owners, true, nil
+	return o.owners, !o.unread, nil
 }
 func (o *owned) Forget(string) {}
 
@@ -156,7 +159,7 @@ func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), p, team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Rules[0].Strategy = v1alpha1.StrategySurge
 	}))
-	w.loop.Owners = &owned{drain.Owners{ReplicaSets: []*appsv1.ReplicaSet{rs}, Deployments: []*appsv1.Deployment{d}}}
+	w.loop.Owners = &owned{owners: drain.Owners{ReplicaSets: []*appsv1.ReplicaSet{rs}, Deployments: []*appsv1.Deployment{d}}}
 	w.settle(time.Second)
 	got := &corev1.Pod{}
 	if err := w.client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "web-1"}, got); err != nil {
@@ -182,6 +185,27 @@ func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
 	surged := slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != v1alpha1.ReasonSurged })
 	if len(surged) != 1 {
 		t.Errorf("told %d times that it was surged", len(surged))
+	}
+}
+
+// Else what was to be surged would be evicted whenever the process starts while
+// pods wait, which those of a node whose replacement boots do.
+func TestOwnersAreWaitedForAnewAfterARestart(t *testing.T) {
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Rules[0].Strategy = v1alpha1.StrategySurge
+	}))
+	w.loop.Owners = &owned{unread: true}
+	w.settle(time.Second)
+	w.settle(8 * time.Second)
+	w.loop = New(w.loop.Options)
+	w.settle(4 * time.Second)
+	w.settle(4 * time.Second)
+	if len(w.evictions) > 0 {
+		t.Fatalf("evicted %v before what controls the pods was read", w.evictions)
+	}
+	w.settle(ownersPatience)
+	if !slices.Equal(w.evictions, []string{"web-1"}) {
+		t.Errorf("evictions %v: it waits for ever: %+v", w.evictions, w.record().Status.PodsLeft)
 	}
 }
 

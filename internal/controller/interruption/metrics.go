@@ -16,6 +16,8 @@ type Metrics struct {
 	cordon   prometheus.Histogram
 	drain    prometheus.Histogram
 	finished *prometheus.CounterVec
+	replaced *prometheus.CounterVec
+	ready    prometheus.Histogram
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -43,8 +45,17 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 			Name: "lifeboat_finished_interruptions_total",
 			Help: "Interruptions that are over, by the phase they ended in.",
 		}, []string{"phase"}),
+		replaced: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifeboat_replacements_total",
+			Help: "Replacements of doomed nodes that policy wants, by what became of them: ready, failed (for each try), not_needed or not_possible.",
+		}, []string{"outcome"}),
+		ready: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "lifeboat_replacement_ready_seconds",
+			Help:    "Time from ordering a replacement to its node being Ready.",
+			Buckets: []float64{5, 10, 20, 30, 40, 50, 60, 80, 100, 120, 180, 300, 900},
+		}),
 	}
-	for _, c := range []prometheus.Collector{m.pods, m.refusals, m.cordon, m.drain, m.finished} {
+	for _, c := range []prometheus.Collector{m.pods, m.refusals, m.cordon, m.drain, m.finished, m.replaced, m.ready} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics of the interruption loop: %w", err)
 		}
@@ -71,7 +82,26 @@ func (m *Metrics) report(r *report) {
 			observe(m.drain, took)
 		case v1alpha1.ReasonCompleted:
 			m.finished.WithLabelValues(string(r.after.Status.Phase)).Inc()
+		default:
+			m.replacement(h.Reason, r.after.Status.Replacement)
 		}
+	}
+}
+
+func (m *Metrics) replacement(reason string, s *v1alpha1.ReplacementStatus) {
+	switch {
+	case s == nil:
+	case reason == v1alpha1.ReasonReplacementReady:
+		m.replaced.WithLabelValues("ready").Inc()
+		if s.OrderTime != nil && s.ReadyTime != nil {
+			observe(m.ready, s.ReadyTime.Sub(s.OrderTime.Time))
+		}
+	case reason == v1alpha1.ReasonReplacementFailed:
+		m.replaced.WithLabelValues("failed").Inc()
+	case reason == v1alpha1.ReasonNotReplaced && isNotNeeded(s):
+		m.replaced.WithLabelValues("not_needed").Inc()
+	case reason == v1alpha1.ReasonNotReplaced:
+		m.replaced.WithLabelValues("not_possible").Inc()
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
@@ -22,10 +23,17 @@ const (
 	modelTTL    = time.Hour
 )
 
+// noKarpenter is a cluster without Karpenter: policies want replacements in it, and
+// nothing is otherwise for that.
+type noKarpenter struct{}
+
+func (noKarpenter) Installed() (bool, bool)      { return false, true }
+func (noKarpenter) Claims() []*replacement.Claim { return nil }
+
 // wire makes the loop and has it hear of what Register has it hear of.
 func (l *life) wire(c *model.Client) {
 	l.loop = New(Options{
-		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Owners: l, Cloud: l, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
+		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Owners: l, Cloud: l, Claims: noKarpenter{}, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
 		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL,
 	})
 	if err := c.IndexField(l.Context, nil, byNode, nodesOf); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,9 +41,12 @@ type facts struct {
 	// surges is set where some pods are to be surged, which takes to know what
 	// controls them.
 	surges, ownersKnown bool
-	owners              drain.Owners
-	gates               []drain.Gate
-	policies            []v1alpha1.InterruptionPolicy
+	// ownersSince is since when this process has asked for it, while it is not known.
+	ownersSince time.Time
+	owners      drain.Owners
+	gates       []drain.Gate
+	replacing   replacing
+	policies    []v1alpha1.InterruptionPolicy
 	// uncordoned is how many other doomed nodes may still take pods.
 	uncordoned int
 }
@@ -125,6 +129,7 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 		c.forget(f.nodeName)
 		return nil
 	}
+	f.replacing.status = f.was.Replacement
 	var err error
 	if f.uncordoned, err = c.uncordoned(ctx, f); err != nil {
 		return err
@@ -146,6 +151,7 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 	if err := c.observeOwners(ctx, f, d); err != nil {
 		return err
 	}
+	f.replacing = c.followed(ctx, f, d)
 	f.gates = c.gates(f, d)
 	return nil
 }
@@ -172,7 +178,39 @@ func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decis
 	}
 	var err error
 	f.owners, f.ownersKnown, err = c.Owners.Owners(ctx, f.nodeName, f.pods)
+	f.ownersSince = c.reading.since(f.nodeName, f.ownersKnown, f.now)
 	return err
+}
+
+// reading remembers since when this process has asked what controls the pods of
+// nodes. Who has forgotten waits a few seconds more.
+type reading struct {
+	mu    sync.Mutex
+	begun map[string]time.Time // by node
+}
+
+// since returns since when it has been asked about a node of which that is not
+// known; zero: it is.
+func (r *reading) since(node string, known bool, now time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known {
+		delete(r.begun, node)
+		return time.Time{}
+	}
+	if r.begun == nil {
+		r.begun = map[string]time.Time{}
+	}
+	if _, asked := r.begun[node]; !asked {
+		r.begun[node] = now
+	}
+	return r.begun[node]
+}
+
+func (r *reading) forget(node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.begun, node)
 }
 
 // forget ends the watches of a node's pods and of what controls them.
@@ -180,6 +218,7 @@ func (c *Controller) forget(node string) {
 	c.Pods.Forget(node)
 	if c.Owners != nil {
 		c.Owners.Forget(node)
+		c.reading.forget(node)
 	}
 }
 

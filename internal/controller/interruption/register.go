@@ -42,9 +42,10 @@ import (
 const concurrency = 64
 
 // Register adds the loop to a manager. changedNodes yields the names of nodes
-// whose pods, or what controls them, have changed, and wanted the names of records
-// that something was found out for.
-func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted <-chan event.TypedGenericEvent[string]) error {
+// whose pods, or what controls them, have changed, wanted the names of records
+// that something was found out for, and replaced the instances whose replacements
+// have changed.
+func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <-chan event.TypedGenericEvent[string]) error {
 	// A manager indexes before its caches start, so no context is needed.
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Interruption{}, byNode, nodesOf); err != nil {
 		return fmt.Errorf("indexing interruptions by node: %w", err)
@@ -59,6 +60,7 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted <-chan even
 		Watches(&batchv1.Job{}, enqueue(c.ofJob)).
 		WatchesRawSource(source.Channel(changedNodes, enqueue(c.ofNodeName))).
 		WatchesRawSource(source.Channel(wanted, enqueue(c.ofName))).
+		WatchesRawSource(source.Channel(replaced, enqueue(c.ofReplacement))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
@@ -117,6 +119,15 @@ func (c *Controller) ofName(ctx context.Context, name string) requests {
 		return nil // it has been deleted
 	}
 	return requests{name: priorityOf(&in)}
+}
+
+// ofReplacement returns the interruption that a replacement is for, and those
+// whose replacements wait to be ordered.
+func (c *Controller) ofReplacement(ctx context.Context, instanceID string) requests {
+	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
+		s := in.Status.Replacement
+		return in.Spec.InstanceID == instanceID || s != nil && s.Phase == v1alpha1.ReplacementQueued
+	})
 }
 
 func (c *Controller) ofNode(ctx context.Context, node client.Object) requests {

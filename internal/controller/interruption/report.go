@@ -83,6 +83,7 @@ func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 func (r *report) planned(f *facts, d policy.Decision, plan drain.Plan) {
 	r.seen.plan = plan
 	if record.Drains(d.Action) && f.podsKnown {
+		r.replacement(f.replacing.status)
 		r.settle(f, plan, d)
 		r.list(f, plan, d)
 	}
@@ -144,6 +145,7 @@ func (r *report) reached(o outcome) {
 	}
 	if o.letGo {
 		r.after.Status.PodsLeft, r.after.Status.Hooks, r.after.Status.DrainStartTime = nil, nil, nil
+		r.unreplaced()
 		r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "what rules now does not drain the node")
 		meta.RemoveStatusCondition(&r.after.Status.Conditions, v1alpha1.ConditionDrained)
 	}
@@ -161,6 +163,7 @@ func (r *report) reached(o outcome) {
 	}
 	if o.answered != "" {
 		r.after.Status.DrainStartTime, r.after.Status.Hooks = nil, nil
+		r.unreplaced()
 		r.after.Status.Answered = append(r.after.Status.Answered, o.answered)
 		r.happen(v1alpha1.ReasonAnswered, r.seen.decision.Notice.Kind+" is dealt with; another notice still stands")
 	}
@@ -176,6 +179,7 @@ func (r *report) reached(o outcome) {
 func (r *report) postponed(o outcome) {
 	s := &r.after.Status
 	s.Deadline, s.PodsLeft, s.Hooks, s.DrainStartTime = r.seen.decision.Deadline, nil, nil, nil
+	r.unreplaced()
 	text := "the deadline has moved; the node is as it was before"
 	if o.undone > 0 {
 		text += fmt.Sprintf(", and %d pods are their ReplicaSets' again", o.undone)

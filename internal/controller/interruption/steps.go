@@ -116,9 +116,9 @@ func stepsFor(a v1alpha1.Action) []step {
 	case v1alpha1.ActionCordon:
 		return slices.Concat(begin, []step{markDoomed}, end)
 	case v1alpha1.ActionDrain:
-		return slices.Concat(begin, []step{markDoomed, together, listed, hooksBefore, empty, hooksAfter}, end)
+		return slices.Concat(begin, []step{markDoomed, together, listed, tightened, ordered, hooksBefore, empty, hooksAfter, handedOver}, end)
 	case v1alpha1.ActionTerminate:
-		return slices.Concat(begin, []step{terminations, markDoomed, together, listed, hooksBefore, empty, detached, hooksAfter, terminated}, end)
+		return slices.Concat(begin, []step{terminations, markDoomed, together, listed, tightened, ordered, hooksBefore, empty, detached, hooksAfter, handedOver, terminated}, end)
 	}
 	return slices.Concat([]step{letGo, window, markAtRisk}, end)
 }
@@ -278,5 +278,8 @@ func empty(ctx context.Context, p *pass) (bool, error) {
 			p.outcome.sooner(at) // it is hard from then on, and pods have a last call
 		}
 	}
-	return false, p.carryOut(ctx)
+	if err := p.carryOut(ctx); err != nil {
+		return false, err
+	}
+	return false, p.handOver(ctx)
 }

@@ -86,7 +86,8 @@ func (r *report) trim() {
 func (c *Controller) emit(r *report, h happening) {
 	typ := corev1.EventTypeNormal
 	switch h.Reason {
-	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHookFailed, v1alpha1.ReasonNotifyFailed:
+	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHookFailed, v1alpha1.ReasonNotifyFailed,
+		v1alpha1.ReasonReplacementFailed:
 		typ = corev1.EventTypeWarning
 	}
 	var about, related runtime.Object = r.after, nil
@@ -106,6 +107,7 @@ func isAboutNode(reason string) bool {
 	return slices.Contains([]string{
 		v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonMarkedAtRisk, v1alpha1.ReasonCordoned, v1alpha1.ReasonDrained,
 		v1alpha1.ReasonPutBack, v1alpha1.ReasonPostponed, v1alpha1.ReasonTerminated, v1alpha1.ReasonPodLost,
+		v1alpha1.ReasonHandedOver,
 	}, reason)
 }
 

@@ -52,6 +52,8 @@ type world struct {
 	refuse error
 	// failPatch is what it answers to the next status patch.
 	failPatch error
+	// lives is how many writes the process lives to make; nil: it is not killed.
+	lives *int
 	// wake is when the last pass wants to look again.
 	wake time.Duration
 }
@@ -64,11 +66,12 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			t.Fatal(err)
 		}
 	}
+	knowKarpenter(scheme)
 	w := &world{t: t, now: start, deletions: map[string]int64{}, asked: map[string]time.Time{}, grace: map[string]int64{}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&v1alpha1.Interruption{}).
+		WithStatusSubresource(&v1alpha1.Interruption{}).WithIndex(&corev1.Pod{}, "spec.nodeName", nodeOfPod).
 		WithInterceptorFuncs(interceptor.Funcs{
-			SubResourceCreate: w.evict, Delete: w.delete, SubResourcePatch: w.patch,
+			SubResourceCreate: w.evict, Delete: w.delete, SubResourcePatch: w.patch, Create: w.create, Patch: w.change,
 		}).Build()
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	if err != nil {
@@ -82,6 +85,9 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 }
 
 func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ client.Object, _ ...client.SubResourceCreateOption) error {
+	if err := w.dies(); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var records v1alpha1.InterruptionList
@@ -107,6 +113,9 @@ func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ clien
 }
 
 func (w *world) delete(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+	if err := w.dies(); err != nil {
+		return err
+	}
 	if _, ok := o.(*corev1.Pod); !ok {
 		return c.Delete(ctx, o)
 	}
@@ -127,7 +136,24 @@ func (w *world) patch(ctx context.Context, c client.Client, sub string, o client
 		w.failPatch = nil
 		return err
 	}
+	if err := w.dies(); err != nil {
+		return err
+	}
 	return c.SubResource(sub).Patch(ctx, o, p, opts...)
+}
+
+// dies reports the end of the process where its time has come: from then on no
+// request gets through.
+func (w *world) dies() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lives == nil {
+		return nil
+	}
+	if *w.lives--; *w.lives < 0 {
+		return errKilled
+	}
+	return nil
 }
 
 // NodeByInstance and Pods stand for the index and the watch.

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -20,6 +21,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 const instance = "i-0a1b2c3d4e5f60718"
@@ -33,6 +35,10 @@ func cluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) cl
 			t.Fatal(err)
 		}
 	}
+	list := replacement.KindNodeClaim
+	list.Kind += "List"
+	scheme.AddKnownTypeWithName(replacement.KindNodeClaim, &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(list, &unstructured.UnstructuredList{})
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(funcs).
 		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
 			pod, _ := o.(*corev1.Pod)

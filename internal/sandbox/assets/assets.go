@@ -1,6 +1,6 @@
 // Package assets finds, or builds once, the programs that the sandbox runs but
-// does not contain: a Kubernetes control plane, kwok for simulated nodes, and
-// containerd with what belongs to it for real ones.
+// does not contain: a Kubernetes control plane, kwok for simulated nodes, containerd
+// with what belongs to it for real ones, and Karpenter.
 //
 // Each is built from the sources of a nested module (modules/NAME) with the go
 // command, and kept outside the tree in a cache keyed by all that goes into it.
@@ -30,6 +30,9 @@ type Paths struct {
 	KwokVersion       string // as v0.8.0
 	// Real is what only real instances need; EnsureReal fills it.
 	Real Real
+	// Karpenter is filled by EnsureKarpenter.
+	Karpenter        string // see modules/karpenter, modules/karpenter-older
+	KarpenterVersion string // as v1.14.1
 }
 
 // Real are the programs of real instances.
@@ -75,6 +78,33 @@ func EnsureReal(ctx context.Context, progress io.Writer) (Paths, error) {
 	return paths, nil
 }
 
+// EnsureKarpenter is Ensure with Karpenter besides.
+func EnsureKarpenter(ctx context.Context, progress io.Writer) (Paths, error) {
+	return ensureKarpenter(ctx, progress, karpenterModule())
+}
+
+// EnsureOlderKarpenter is EnsureKarpenter with an earlier minor version of it, see
+// modules/karpenter-older.
+func EnsureOlderKarpenter(ctx context.Context, progress io.Writer) (Paths, error) {
+	return ensureKarpenter(ctx, progress, olderKarpenterModule())
+}
+
+func ensureKarpenter(ctx context.Context, progress io.Writer, m module) (Paths, error) {
+	b, err := newBuilder(progress)
+	if err != nil {
+		return Paths{}, err
+	}
+	paths, err := b.simulated(ctx)
+	if err != nil {
+		return Paths{}, err
+	}
+	paths.Karpenter, paths.KarpenterVersion, err = b.ensure(ctx, m)
+	if err != nil {
+		return Paths{}, err
+	}
+	return paths, nil
+}
+
 func (b *builder) simulated(ctx context.Context) (Paths, error) {
 	var paths Paths
 	var err error
@@ -104,6 +134,16 @@ func containerdModule() module {
 	}
 }
 
+func karpenterModule() module {
+	return module{name: "karpenter", pinned: "github.com/aws/karpenter-provider-aws", cold: "about 3 min", ldflags: karpenterLDFlags}
+}
+
+func olderKarpenterModule() module {
+	m := karpenterModule()
+	m.name += "-older"
+	return m
+}
+
 func workloadModule() module {
 	return module{name: "workload", cold: "some seconds", ldflags: func(string) string { return "" }}
 }
@@ -129,6 +169,12 @@ func containerdLDFlags(version string) string {
 
 func kwokLDFlags(version string) string {
 	return "-X sigs.k8s.io/kwok/pkg/consts.Version=" + strings.TrimPrefix(version, "v")
+}
+
+// karpenterLDFlags stamps the version as upstream's Makefile does, without which
+// Karpenter's metrics and user agent say "unspecified".
+func karpenterLDFlags(version string) string {
+	return "-X sigs.k8s.io/karpenter/pkg/operator.Version=" + strings.TrimPrefix(version, "v")
 }
 
 func newBuilder(progress io.Writer) (*builder, error) {

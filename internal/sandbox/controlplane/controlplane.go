@@ -27,8 +27,9 @@ import (
 )
 
 const (
-	serviceCIDR = "10.96.0.0/16"
-	serviceIP   = "10.96.0.1" // of the service "kubernetes": the first in serviceCIDR
+	// ServiceCIDR is the network of the services' addresses.
+	ServiceCIDR = "10.96.0.0/16"
+	serviceIP   = "10.96.0.1" // of the service "kubernetes": the first in ServiceCIDR
 
 	defaultReadyTimeout = time.Minute
 	// stopGrace covers the orderly stop of four components, about 3 s on a quiet machine.
@@ -161,7 +162,7 @@ func (c *ControlPlane) args() []string {
 		"--data-dir=" + c.path("data"),
 		"--pki-dir=" + c.path("pki"),
 		"--kubeconfig=" + c.Kubeconfig(),
-		"--service-cidr=" + serviceCIDR,
+		"--service-cidr=" + ServiceCIDR,
 		"--listen-fd=3",
 	}
 	if g := c.opts.NodeMonitorGracePeriod; g > 0 {

@@ -40,6 +40,11 @@ func node(lit bool, ready corev1.ConditionStatus) *corev1.Node {
 	return n
 }
 
+func held(n *corev1.Node) *corev1.Node {
+	n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: now}, []string{"karpenter.sh/termination"}
+	return n
+}
+
 func TestPlan(t *testing.T) {
 	const yes, unknown = corev1.ConditionTrue, corev1.ConditionUnknown
 	other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bare-metal"}, Spec: corev1.NodeSpec{ProviderID: "metal://1"}}
@@ -58,6 +63,7 @@ func TestPlan(t *testing.T) {
 		{name: "one without power goes dark", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(true, yes)}, want: cut},
 		{name: "a dark one that is terminated stays while Ready", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, yes)}},
 		{name: "and is deleted when NotReady", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, unknown)}, want: remove},
+		{name: "but once: a finalizer may hold it", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{held(node(false, unknown))}},
 		{name: "but not while it is only shutting down", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(false, unknown)}},
 		{name: "nor while it is stopped", instances: []ec2.Instance{instance(ec2.Stopped, false)}, nodes: []*corev1.Node{node(false, unknown)}},
 		{name: "one that is started again is lit up", after: time.Hour, instances: []ec2.Instance{instance(ec2.Running, true)}, nodes: []*corev1.Node{node(false, unknown)}, want: start},

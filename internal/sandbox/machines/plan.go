@@ -77,6 +77,8 @@ func unpowered(m Machine, on bool) []step {
 	switch {
 	case on:
 		return []step{{cut, m}}
+	case m.Node != nil && m.Node.DeletionTimestamp != nil:
+		return nil // a finalizer holds it: Karpenter's, for one
 	case m.State == ec2.Terminated && m.Node != nil && !nodeReady(m.Node):
 		// Not before it is NotReady: a cloud controller manager looks only at nodes
 		// that are (k8s.io/cloud-provider, node lifecycle controller).

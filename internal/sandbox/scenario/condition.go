@@ -14,13 +14,14 @@ type Condition interface {
 	Holds(w *World) (bool, string)
 }
 
-// podsReady: every workload that was applied has all its replicas Ready.
+// podsReady: every workload that was applied has all its replicas Ready, by its
+// own status and by what was seen of its pods, either of which may come first.
 type podsReady struct{}
 
 func (podsReady) Holds(w *World) (bool, string) {
 	var missing []string
 	for key, ready := range w.workloads {
-		if !ready {
+		if s := w.services[key]; !ready || s != nil && w.serving(s.has) < s.wanted {
 			missing = append(missing, key)
 		}
 	}

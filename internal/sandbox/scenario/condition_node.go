@@ -22,10 +22,14 @@ const (
 	// nodeAsBefore is one whose labels, annotations and spec are, byte for byte,
 	// what they were at the first interrupt that found it.
 	nodeAsBefore nodeState = "as-before"
+	// nodeProtected is one that Karpenter may not disrupt: its Node, or its
+	// NodeClaim, says so. nodeUnprotected is one of Karpenter's that it may.
+	nodeProtected   nodeState = "protected"
+	nodeUnprotected nodeState = "unprotected"
 )
 
 func nodeStates() []nodeState {
-	return []nodeState{nodeUp, nodeSilent, nodeCordoned, nodeAtRisk, nodeOpen, nodeEmpty, nodeDraining, nodeDark, nodeGone, nodeAsBefore}
+	return []nodeState{nodeUp, nodeSilent, nodeCordoned, nodeAtRisk, nodeOpen, nodeEmpty, nodeDraining, nodeDark, nodeGone, nodeAsBefore, nodeProtected, nodeUnprotected}
 }
 
 type nodeIs struct {
@@ -57,7 +61,7 @@ func (c nodeIs) Holds(w *World) (bool, string) {
 
 func (w *World) states(n *nodeTrack) map[nodeState]bool {
 	left := w.left(n)
-	return map[nodeState]bool{
+	is := map[nodeState]bool{
 		nodeUp:       n.ready,
 		nodeSilent:   n.everReady && !n.ready,
 		nodeCordoned: n.cordoned && n.gone.IsZero(),
@@ -69,6 +73,11 @@ func (w *World) states(n *nodeTrack) map[nodeState]bool {
 		nodeGone:     !n.gone.IsZero(),
 		nodeAsBefore: n.before != "" && n.before == n.now,
 	}
+	if n.gone.IsZero() {
+		is[nodeProtected] = w.protected(n)
+		is[nodeUnprotected] = n.provisioned && n.everReady && !w.protected(n)
+	}
+	return is
 }
 
 // nodesCount: so many nodes, of all that were launched, are in a state.

@@ -19,6 +19,7 @@ type recordSays struct {
 	Kinds                 string // of the notices, sorted, with commas
 	Sources               string // likewise
 	Wiring                string // degraded: the queue did not bring what it should have
+	Replacement           string // how it stands, in a word, such as NoCapacity
 }
 
 func (c recordSays) Holds(w *World) (bool, string) {
@@ -36,11 +37,19 @@ func (c recordSays) Holds(w *World) (bool, string) {
 	if d := n.record.Status.Decision; d != nil {
 		is.Action, is.Policy = string(d.Action), d.Policy
 	}
-	text := fmt.Sprintf("the record says phase=%s action=%s policy=%s kinds=%s sources=%s wiring=%s",
-		is.Phase, is.Action, is.Policy, is.Kinds, is.Sources, is.Wiring)
-	fits := func(want, got string) bool { return want == "" || want == got }
-	return !c.None && fits(c.Phase, is.Phase) && fits(c.Action, is.Action) && fits(c.Policy, is.Policy) && fits(c.Kinds, is.Kinds) &&
-		fits(c.Sources, is.Sources) && fits(c.Wiring, is.Wiring), text
+	if r := n.record.Status.Replacement; r != nil {
+		is.Replacement = r.Reason
+	}
+	text := fmt.Sprintf("the record says phase=%s action=%s policy=%s kinds=%s sources=%s wiring=%s replacement=%s",
+		is.Phase, is.Action, is.Policy, is.Kinds, is.Sources, is.Wiring, is.Replacement)
+	holds := !c.None
+	for _, field := range []struct{ want, got string }{
+		{c.Phase, is.Phase}, {c.Action, is.Action}, {c.Policy, is.Policy}, {c.Kinds, is.Kinds},
+		{c.Sources, is.Sources}, {c.Wiring, is.Wiring}, {c.Replacement, is.Replacement},
+	} {
+		holds = holds && (field.want == "" || field.want == field.got)
+	}
+	return holds, text
 }
 
 // wiringDegraded is what a script says of a record with that condition.

@@ -22,7 +22,10 @@
 //	rules standard|none|from FILE
 //	lifeboat on [sources=] [status-interval=] [status-threshold=] | off | kill
 //	agents on|off
-//	interrupt NODE… kind=spot|rebalance|scheduled|status [via=ec2|fis|queue] [notice=] [code=]
+//	karpenter on [hears] [boot-delay=15s] | off | kill   see below
+//	capacity none [type=] [zone=] [spot|on-demand] | back
+//	interrupt NODE… kind=spot|rebalance|scheduled|status [via=ec2|fis|queue] [notice=] [code=] [capacity=none]
+//	                            with capacity=none EC2 has no more of what it takes back
 //	call-off NODE…              AWS cancels what it had planned
 //	approve|hold|release NODE by=NAME
 //
@@ -47,11 +50,27 @@
 //	pod web-* grace<=110        the grace that it was given, in seconds
 //	pod web-* owned|unowned     whether a controller has it
 //	node a cordoned             ready, not-ready, cordoned, at-risk, open, empty, draining, dark,
-//	                            gone or as-before: byte for byte
+//	                            gone, as-before: byte for byte, protected from Karpenter or
+//	                            unprotected
 //	node a pods=4               so many have to leave it
 //	nodes draining<=1           so many are in such a state
+//	instances=1 launched=2      so many EC2 instances run, or ever were launched
+//	claims=1                    so many NodeClaims there are
 //	job flush-* complete        running, complete, failed or none
-//	record a phase=Ignored      and action=, policy=, kinds=, sources=, wiring=; or none
+//	record a phase=Ignored      and action=, policy=, kinds=, sources=, wiring=, replacement=; or none
+//
+// Where Karpenter provisions, karpenter on is the first line: the sandbox is made with
+// it. Its EC2NodeClass and NodePool are applied like all else. It hears of no
+// interruption unless that line says hears; boot-delay is what an instance takes to
+// its node. What it launches has no name until the story gives it one:
+//
+//	karpenter on boot-delay=15s
+//	apply karpenter.yaml
+//	apply workloads.yaml
+//	wait node a launched        the first instance that has no name yet is called a
+//	wait pods ready
+//	interrupt a kind=spot
+//	wait node b launched
 //
 // [Parse] is strict: it names the line and says what to write. [Run] plays. What
 // happened is judged from the API server and the machines alone, by [World],

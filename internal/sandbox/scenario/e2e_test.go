@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // come up one after the other, the longest first.
 func TestScenarios(t *testing.T) {
 	if testing.Short() {
-		t.Skip("NO SCENARIO WAS PLAYED: leave -short out to play them (about three minutes)")
+		t.Skip("NO SCENARIO WAS PLAYED: leave -short out to play them (about four minutes)")
 	}
 	names, err := scenarios.Names()
 	if err != nil {
@@ -56,12 +56,10 @@ func TestScenarios(t *testing.T) {
 		mine, next := turn, make(chan struct{})
 		turn = next
 		playing.Go(func() { // not t.Parallel, which -parallel bounds by the number of cores
-			t.Run(sc.Name, func(t *testing.T) {
-				up := sync.OnceFunc(func() { close(next) })
-				defer up()
-				<-mine
-				play(t, sc, lifeboatd, up)
-			})
+			up := sync.OnceFunc(func() { close(next) })
+			defer up() // also where -run leaves the story out
+			<-mine
+			t.Run(sc.Name, func(t *testing.T) { play(t, sc, lifeboatd, up) })
 		})
 	}
 	playing.Wait()
@@ -88,9 +86,9 @@ func lasts(sc *scenario.Scenario) time.Duration {
 }
 
 func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, up func()) {
-	sb, err := sandbox.New(sandbox.Options{
-		Name: sc.Name, Dir: filepath.Join(t.TempDir(), "sandbox"), Lifeboatd: lifeboatd,
-	})
+	sb, err := sandbox.New(sc.Sandbox(sandbox.Options{
+		Dir: filepath.Join(t.TempDir(), "sandbox"), Lifeboatd: lifeboatd,
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +110,9 @@ func play(t *testing.T, sc *scenario.Scenario, lifeboatd string, up func()) {
 	if err != nil {
 		t.Error(err)
 		logTail(t, sb.LifeboatLog())
+		if _, err := os.Stat(sb.KarpenterLog()); err == nil {
+			logTail(t, sb.KarpenterLog())
+		}
 	}
 }
 

@@ -173,7 +173,7 @@ func (p *player) bringAbout(ctx context.Context, st InterruptStatement) error {
 	case st.Kind == Rebalance:
 		return p.sandbox.EC2().Recommend(p.ids(st.Nodes))
 	default:
-		return p.sandbox.EC2().Interrupt(p.ids(st.Nodes), ec2.InterruptOptions{Notice: st.Notice})
+		return p.sandbox.EC2().Interrupt(p.ids(st.Nodes), ec2.InterruptOptions{Notice: st.Notice, Exhaust: st.Exhausts})
 	}
 }
 

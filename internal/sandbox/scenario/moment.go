@@ -28,6 +28,9 @@ const (
 	MomentJob       MomentKind = "job"       // a Job was made, completed or failed
 	MomentNotReady  MomentKind = "not-ready" // Kubernetes noticed that a node is silent
 	MomentGone      MomentKind = "gone"      // a Node was deleted
+	MomentLaunched  MomentKind = "launched"  // Karpenter launched an instance
+	MomentClaim     MomentKind = "claim"     // a NodeClaim was made, given up or deleted
+	MomentProtected MomentKind = "protected" // Karpenter may not disrupt a node
 	MomentMet       MomentKind = "met"       // an expectation holds
 	MomentFailed    MomentKind = "failed"    // an expectation does not hold
 )

@@ -84,13 +84,14 @@ func scriptStart(text []byte) int {
 
 // parser holds what earlier lines have settled.
 type parser struct {
-	file     string
-	scenario *Scenario
-	nodes    map[string]bool
-	clock    bool // an interruption has started it
-	deadline bool // and it has a deadline
-	window   bool // a file that was applied says when a window opens
-	planned  bool // an interrupt has planned something that can be called off
+	file      string
+	scenario  *Scenario
+	nodes     map[string]bool
+	karpenter bool // it provisions
+	clock     bool // an interruption has started it
+	deadline  bool // and it has a deadline
+	window    bool // a file that was applied says when a window opens
+	planned   bool // an interrupt has planned something that can be called off
 }
 
 // verb is a kind of line.
@@ -105,13 +106,15 @@ func verbs() []verb {
 		{"apply", "apply FILE", (*parser).apply},
 		{"rules", "rules standard | rules none | rules from FILE", (*parser).rules},
 		{"lifeboat", "lifeboat on [sources=sqs,ec2,autoscaling] [status-interval=2s] [status-threshold=5s] | lifeboat off | lifeboat kill", (*parser).lifeboat},
+		{"karpenter", "karpenter on [hears] [boot-delay=15s] | karpenter off | karpenter kill", (*parser).karpenterLine},
+		{"capacity", "capacity none [type=m5.large] [zone=us-east-1a] [spot|on-demand] | capacity back", (*parser).capacity},
 		{"agents", "agents on | agents off", (*parser).agents},
-		{"interrupt", "interrupt NODE… [kind=spot|rebalance|scheduled|status] [via=ec2|fis|queue] [notice=2m] [code=instance-stop]", (*parser).interrupt},
+		{"interrupt", "interrupt NODE… [kind=spot|rebalance|scheduled|status] [via=ec2|fis|queue] [notice=2m] [code=instance-stop] [capacity=none]", (*parser).interrupt},
 		{"call-off", "call-off NODE…", (*parser).callOff},
 		{"approve", "approve NODE by=NAME", (*parser).approve},
 		{"hold", "hold NODE by=NAME", (*parser).hold},
 		{"release", "release NODE by=NAME", (*parser).release},
-		{"wait", "wait CONDITION [within 60s]", (*parser).wait},
+		{"wait", "wait CONDITION [within 60s] | wait node NAME launched [within 60s]", (*parser).wait},
 		{"expect", "expect CONDITION", (*parser).expect},
 		{"always", "always CONDITION", (*parser).always},
 		{"at", "at 60s CONDITION", (*parser).at},

@@ -11,9 +11,14 @@ import (
 // conditionUsage is what a condition may be.
 const conditionUsage = `pods ready | pods lost=0 cut=0 whole>=2 | pods web-* ready>=1 leaving<=1 | every pod whole | some pod lost | no pod asked | ` +
 	`pod web-* whole | pod web-* owned | pod web-* unowned | pod web-* asked after 60s | pod web-* grace<=110 | node a cordoned | node a pods=4 | nodes draining<=1 | ` +
-	`job NAME complete | record a none | record a phase=Ignored policy=team`
+	`instances=1 | launched=2 | claims=1 | job NAME complete | record a none | record a phase=Ignored policy=team`
 
 func (p *parser) condition(words []string) (Condition, error) {
+	if len(words) == 1 {
+		if what, op, n, err := bound(words[0], ""); err == nil {
+			return p.machinesCondition(what, op, n)
+		}
+	}
 	if len(words) < 2 {
 		return nil, fmt.Errorf("a condition is missing: %s", conditionUsage)
 	}
@@ -194,6 +199,8 @@ func (p *parser) recordCondition(words []string) (Condition, error) {
 		"policy":  set(&c.Policy),
 		"kinds":   set(&c.Kinds),
 		"sources": set(&c.Sources),
-		"wiring":  oneOf(&c.Wiring, wiringDegraded),
+
+		"replacement": set(&c.Replacement),
+		"wiring":      oneOf(&c.Wiring, wiringDegraded),
 	})
 }

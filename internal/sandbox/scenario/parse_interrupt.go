@@ -21,19 +21,21 @@ func (p *parser) interrupt(args []string) (any, error) {
 	if st.Nodes, args, err = p.nodeNames(args); err != nil {
 		return nil, err
 	}
-	code := ""
+	code, capacity := "", ""
 	err = options(args, map[string]func(string) error{
 		"kind":   oneOf(&st.Kind, SpotInterruption, Rebalance, ScheduledChange, FailedStatus),
 		"via":    oneOf(&st.Via, ViaEC2, ViaFIS, ViaQueue),
 		"notice": duration(&st.Notice),
 		"code":   oneOf(&code, codes()...),
+
+		"capacity": oneOf(&capacity, noCapacity),
 	})
 	if err != nil {
 		return nil, err
 	}
 	p.clock, p.deadline = true, st.Kind == SpotInterruption || st.Kind == ScheduledChange
 	p.planned = p.planned || st.Kind == ScheduledChange
-	st.Code = code
+	st.Code, st.Exhausts = code, capacity != ""
 	if err := st.check(); err != nil {
 		return nil, err
 	}
@@ -55,6 +57,8 @@ func (st InterruptStatement) check() error {
 		return fmt.Errorf("a notice of kind %s comes from EC2: leave via=%s out", st.Kind, st.Via)
 	case st.Kind != ScheduledChange && st.Code != "":
 		return fmt.Errorf("only a scheduled change has a code: leave code out, or write kind=scheduled")
+	case st.Exhausts && (st.Kind != SpotInterruption || st.Via != ViaEC2):
+		return fmt.Errorf("capacity runs out as EC2 takes a spot instance back: leave capacity out, or write kind=spot via=ec2")
 	default:
 		return st.checkNotice()
 	}

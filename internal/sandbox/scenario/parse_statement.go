@@ -13,15 +13,10 @@ var nameFormat = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 func (p *parser) node(args []string) (any, error) {
 	n := NodeStatement{Type: "m5.large"}
 	for len(args) > 0 && (len(n.Names) == 0 || !isOption(args[0])) {
-		name := args[0]
-		if !nameFormat.MatchString(name) {
-			return nil, fmt.Errorf("node name %q is not lower-case letters, digits and -", name)
+		if err := p.newNode(args[0]); err != nil {
+			return nil, err
 		}
-		if p.nodes[name] {
-			return nil, fmt.Errorf("there is a node %s already", name)
-		}
-		p.nodes[name] = true
-		n.Names, args = append(n.Names, name), args[1:]
+		n.Names, args = append(n.Names, args[0]), args[1:]
 	}
 	if len(n.Names) == 0 {
 		return nil, fmt.Errorf("a node needs a name")
@@ -34,6 +29,18 @@ func (p *parser) node(args []string) (any, error) {
 		"spot":      flag(func() { n.Spot = true }),
 		"on-demand": flag(func() { n.Spot = false }),
 	})
+}
+
+// newNode takes the name of a node that is there from now on.
+func (p *parser) newNode(name string) error {
+	switch {
+	case !nameFormat.MatchString(name):
+		return fmt.Errorf("node name %q is not lower-case letters, digits and -", name)
+	case p.nodes[name]:
+		return fmt.Errorf("there is a node %s already", name)
+	}
+	p.nodes[name] = true
+	return nil
 }
 
 // isOption tells an option of node from one more name.
@@ -121,6 +128,9 @@ func (p *parser) wait(args []string) (any, error) {
 			return nil, err
 		}
 		args = args[:n-2]
+	}
+	if len(args) == 3 && args[0] == "node" && args[2] == launched {
+		return NamedStatement{Name: args[1], Within: st.Within}, p.launchedNode(args[1])
 	}
 	var err error
 	st.Cond, err = p.condition(args)

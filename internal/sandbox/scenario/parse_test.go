@@ -30,7 +30,7 @@ by 2.5s node a cordoned
 at deadline-10s pods lost=0 whole>=2
 expect pod web-* asked after 60s
 expect no pod cut
-expect record a phase=Ignored policy=team
+expect record a phase=Ignored policy=team replacement=NoCapacity
 expect record b none
 expect node a pods<=4
 until deadline+3s
@@ -55,7 +55,7 @@ until deadline+3s
 		CheckStatement{Mode: CheckAt, When: When{FromDeadline, -10 * time.Second}, Cond: counts{Bounds: []count{{Lost, "=", 0}, {Whole, ">=", 2}}}},
 		CheckStatement{Cond: podIs{Glob: "web-*", Verdict: asked, Relation: "after", When: When{Offset: time.Minute}}},
 		CheckStatement{Cond: quantified{"no", Cut}},
-		CheckStatement{Cond: recordSays{Node: "a", Phase: "Ignored", Policy: "team"}},
+		CheckStatement{Cond: recordSays{Node: "a", Phase: "Ignored", Policy: "team", Replacement: "NoCapacity"}},
 		CheckStatement{Cond: recordSays{Node: "b", None: true}},
 		CheckStatement{Cond: nodePods{"a", "<=", 4}},
 		UntilStatement{When{FromDeadline, 3 * time.Second}},
@@ -128,6 +128,53 @@ interrupt c notice=5m via=fis
 	}
 }
 
+func TestParseReadsStoriesWithKarpenter(t *testing.T) {
+	sc, err := Parse("x.txtar", []byte(story(`
+karpenter on hears boot-delay=15s
+wait node a launched within 2m
+wait node b launched
+karpenter off
+karpenter on
+capacity none type=m5.large zone=us-east-1a spot
+capacity none on-demand
+capacity none
+capacity back
+interrupt a kind=spot capacity=none
+karpenter kill
+always instances<=2
+expect launched=2
+expect claims>=1
+expect node b unprotected
+`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []any
+	for _, s := range sc.Steps {
+		got = append(got, s.Do)
+	}
+	want := []any{
+		KarpenterStatement{Do: KarpenterOn, Hears: true, BootDelay: 15 * time.Second},
+		NamedStatement{Name: "a", Within: 2 * time.Minute},
+		NamedStatement{Name: "b", Within: time.Minute},
+		KarpenterStatement{Do: KarpenterOff},
+		KarpenterStatement{Do: KarpenterOn},
+		CapacityStatement{Type: "m5.large", Zone: "us-east-1a", CapacityType: "spot"},
+		CapacityStatement{CapacityType: "on-demand"},
+		CapacityStatement{},
+		CapacityStatement{Back: true},
+		InterruptStatement{Nodes: []string{"a"}, Kind: SpotInterruption, Via: ViaEC2, Notice: 2 * time.Minute, Exhausts: true},
+		KarpenterStatement{Do: KarpenterKill},
+		AlwaysStatement{machinesCount{runningInstances, "<=", 2}},
+		CheckStatement{Cond: machinesCount{launchedInstances, "=", 2}},
+		CheckStatement{Cond: machinesCount{nodeClaims, ">=", 1}},
+		CheckStatement{Cond: nodeIs{"b", nodeUnprotected}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
 func TestParseErrorsNameTheLineAndSayWhatToWrite(t *testing.T) {
 	const nodes = "node a spot\nnode b\n"
 	for _, tc := range []struct{ name, text, want string }{
@@ -135,7 +182,7 @@ func TestParseErrorsNameTheLineAndSayWhatToWrite(t *testing.T) {
 		{"no script", "T\n-- w.yaml --\n", `x.txtar: no script: add a file with the line -- script --`},
 		{"empty script", "T\n-- script --\n# nothing\n", `x.txtar:4: the script is empty: begin with a node`},
 		{"a file twice", "T\n-- a --\n-- a --\n-- script --\nnode a\n", `x.txtar: the file "a" is there twice`},
-		{"unknown verb", story("nod a\n"), `x.txtar:8: unknown verb "nod": write node, apply, rules, lifeboat, agents, interrupt, call-off, approve, hold, release, wait, expect, always, at, by or until`},
+		{"unknown verb", story("nod a\n"), `x.txtar:8: unknown verb "nod": write node, apply, rules, lifeboat, karpenter, capacity, agents, interrupt, call-off, approve, hold, release, wait, expect, always, at, by or until`},
 		{"bad node name", story("node A\n"), `x.txtar:8: node name "A" is not lower-case letters, digits and -; write: node NAME`},
 		{"unknown option", story("node a size=5\n"), `x.txtar:8: unknown option "size": there are labels, on-demand, spot, taints, type or zone; write: node NAME`},
 		{"flag with a value", story("node a spot=yes\n"), `option spot: it takes no value`},
@@ -189,8 +236,23 @@ func TestParseErrorsNameTheLineAndSayWhatToWrite(t *testing.T) {
 		{"quantifier alone", story("expect every one whole\n"), `every goes with pod and a verdict, as in every pod whole`},
 		{"bad pattern", story("expect pod a[ whole\n"), `"a[" is no pattern: write one such as web-*`},
 		{"too much", story(nodes + "interrupt a\nexpect pod a whole after 3s\n"), `"after 3s" is too much: only asked goes with before or after and a moment`},
-		{"unknown state", story(nodes + "expect node a happy\n"), `unknown value "happy": write ready, not-ready, cordoned, at-risk, open, empty, draining, dark, gone or as-before`},
-		{"unknown record field", story(nodes + "expect record a colour=red\n"), `unknown option "colour": there are action, kinds, phase, policy, sources or wiring`},
+		{"unknown state", story(nodes + "expect node a happy\n"), `unknown value "happy": write ready, not-ready, cordoned, at-risk, open, empty, draining, dark, gone, as-before, protected or unprotected`},
+		{"unknown record field", story(nodes + "expect record a colour=red\n"), `unknown option "colour": there are action, kinds, phase, policy, replacement, sources or wiring`},
+		{"Karpenter too late", story(nodes + "karpenter on\n"), `x.txtar:10: nothing provisions in this story: begin the script with karpenter on; write: karpenter on`},
+		{"Karpenter off at first", story("karpenter off\n"), `the first thing that is done to Karpenter is karpenter on`},
+		{"Karpenter nothing", story("karpenter\n"), `an act is missing; write: karpenter on [hears]`},
+		{"Karpenter up", story("karpenter on\nkarpenter up\n"), `unknown value "up": write on, off or kill`},
+		{"Karpenter hears later", story("karpenter on\nkarpenter on hears\n"), `"hears" is too much: only the first line says more`},
+		{"nobody launches", story(nodes + "wait node c launched\n"), `x.txtar:10: nothing provisions in this story: begin the script with karpenter on; write: wait CONDITION`},
+		{"launched twice", story("karpenter on\nwait node c launched\nwait node c launched\n"), `there is a node c already`},
+		{"launched at once", story("karpenter on\nexpect node c launched\n"), `there is no node "c" yet`},
+		{"claims without", story("expect claims=1\n"), `nothing provisions in this story`},
+		{"unknown machines", story("expect pigs=1\n"), `unknown value "pigs": write instances, launched or claims`},
+		{"a count alone", story("expect instances\n"), `a condition is missing: pods ready | `},
+		{"unknown capacity", story("capacity some\n"), `unknown capacity "some"; write: capacity none`},
+		{"unknown offering", story("capacity none size=5\n"), `unknown option "size": there are on-demand, spot, type or zone`},
+		{"exhausted by FIS", story(nodes + "interrupt a via=fis capacity=none\n"), `capacity runs out as EC2 takes a spot instance back: leave capacity out, or write kind=spot via=ec2`},
+		{"exhausted a little", story(nodes + "interrupt a capacity=some\n"), `option capacity: unknown value "some": write none`},
 		{"bad duration", story("wait pods ready within soon\n"), `"soon" is no duration: write one such as 90s`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -25,10 +25,7 @@ type Options struct {
 // when ctx ends. The report is there whenever the script was played to its end.
 // The error is a *FailedError where expectations did not hold.
 func Run(ctx context.Context, sc *Scenario, o Options) (_ *Report, err error) {
-	if o.Sandbox.Name == "" {
-		o.Sandbox.Name = sandboxName(sc.Name)
-	}
-	sb, err := sandbox.New(o.Sandbox)
+	sb, err := sandbox.New(sc.Sandbox(o.Sandbox))
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +48,8 @@ func sandboxName(name string) string {
 	return strings.Trim(clean[:min(len(clean), longest)], "-")
 }
 
-// Play plays a scenario on a sandbox that is up and has no nodes yet.
+// Play plays a scenario on a sandbox that is up, as [Scenario.Sandbox] wants it, and
+// has no nodes yet.
 func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Moment)) (*Report, error) {
 	if moment == nil {
 		moment = func(Moment) {}
@@ -75,7 +73,7 @@ func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Mo
 		for _, one := range w.kept() {
 			out = append(out, w.moment(time.Now(), MomentMet, "", "", one.step.Text))
 		}
-		report = w.report(sc, append(p.failures, w.Broken()...))
+		report = w.report(sc, time.Now(), append(p.failures, w.Broken()...))
 		return out
 	})
 	if !report.Passed {
@@ -107,7 +105,12 @@ func (p *player) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	stop, err := p.watch(ctx, p.sandbox.RESTConfig())
+	made := provisioner(p.sandbox.State())
+	if _, needed := p.scenario.karpenter(); needed && made == "" {
+		return errors.New("the story needs Karpenter, and the sandbox was made without it")
+	}
+	p.do(func(w *World) []Moment { w.provisioner = made; return nil })
+	stop, err := p.watch(ctx, p.sandbox.RESTConfig(), made != "")
 	if err != nil {
 		return err
 	}
@@ -157,7 +160,7 @@ func (p *player) step(ctx context.Context, s Step) error {
 	case CheckStatement:
 		return p.check(ctx, s, do)
 	default:
-		return fmt.Errorf("nobody knows how to play %T", do)
+		return p.provision(ctx, s)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/kwok"
@@ -32,6 +33,7 @@ const (
 type podTrack struct {
 	uid             types.UID
 	namespace, name string
+	labels          labels.Set
 	owner           string // Kind/name of the controller, until it is deleted
 	node            string // name of the Node
 	stays           bool   // DaemonSet, static or finished: it need not leave
@@ -123,7 +125,7 @@ func (p *podTrack) observeEnd(t time.Time, pod *corev1.Pod) {
 
 func newPodTrack(pod *corev1.Pod) *podTrack {
 	p := &podTrack{
-		uid: pod.UID, namespace: pod.Namespace, name: pod.Name, node: pod.Spec.NodeName,
+		uid: pod.UID, namespace: pod.Namespace, name: pod.Name, labels: labels.Set(pod.Labels), node: pod.Spec.NodeName,
 		need: stopWork(pod), ownGrace: time.Duration(deref(pod.Spec.TerminationGracePeriodSeconds)) * time.Second,
 	}
 	p.owner = ownerOf(pod)

@@ -36,7 +36,7 @@ func look(k MomentKind) (string, terminal.Style) {
 		return "✗", terminal.Bad
 	case MomentWhole, MomentEmpty, MomentMet, MomentReady, MomentOpen:
 		return "✓", terminal.Good
-	case MomentAsked, MomentCordoned, MomentAtRisk, MomentShortened:
+	case MomentAsked, MomentCordoned, MomentAtRisk, MomentShortened, MomentLaunched, MomentProtected:
 		return "→", terminal.Plain
 	default:
 		return "·", terminal.Dim
@@ -45,7 +45,7 @@ func look(k MomentKind) (string, terminal.Style) {
 
 func textStyle(k MomentKind) terminal.Style {
 	switch k {
-	case MomentStep, MomentMet, MomentSays, MomentHeard, MomentJoined:
+	case MomentStep, MomentMet, MomentSays, MomentHeard, MomentJoined, MomentClaim:
 		return terminal.Dim
 	case MomentFailed, MomentLost, MomentCut:
 		return terminal.Bad
@@ -66,6 +66,12 @@ func Render(s terminal.Stream, r *Report) {
 		)
 	}
 	table.Write(s)
+	if drawn := chart(r.Capacity, r.end); len(drawn) > 0 {
+		s.Printf("\nready, of the pods that are wanted, over the seconds since the notice\n")
+		for _, line := range drawn {
+			s.Printf("%s\n", line)
+		}
+	}
 	s.Printf("\n%s\n", r.Summary())
 	for _, f := range r.Failures {
 		s.Printf("%s %s\n", s.Paint(terminal.Bad, "✗"), f)
@@ -91,6 +97,9 @@ func (r *Report) Summary() string {
 	}
 	if r.SecondsToSpare != nil {
 		parts = append(parts, number(r.SecondsToSpare)+" to spare")
+	}
+	if r.LowestReady != nil && r.SecondsBelowWanted != nil {
+		parts = append(parts, fmt.Sprintf("never fewer than %d ready, %s below what is wanted", *r.LowestReady, number(r.SecondsBelowWanted)))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -26,6 +26,19 @@ type Report struct {
 	// SecondsToSpare is the time from when the last pod was over to the deadline;
 	// absent without pods or deadline.
 	SecondsToSpare *float64 `json:"secondsToSpare,omitempty"`
+	// Provisioner is what launches nodes, with its version, as karpenter v1.14.1;
+	// absent where the script does. What follows is there only with it, and for
+	// notices of nodes with pods of a Deployment or StatefulSet: LowestReady is how
+	// many of all those workloads' pods were Ready when the fewest were, and
+	// SecondsBelowWanted for how long there were fewer than wanted, from the first
+	// notice to the end.
+	Provisioner        string   `json:"provisioner,omitempty"`
+	LowestReady        *int     `json:"lowestReady,omitempty"`
+	SecondsBelowWanted *float64 `json:"secondsBelowWanted,omitempty"`
+	// Capacity is what they were made from, for the chart.
+	Capacity []Level `json:"-"`
+	end      float64 // seconds from the first notice to the end
+
 	// Passed says whether every expectation held; Failures are those that did not.
 	Passed   bool        `json:"passed"`
 	Failures []string    `json:"failures,omitempty"`
@@ -60,8 +73,8 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("scenario %s failed: %s", e.Scenario, strings.Join(e.Failures, "; "))
 }
 
-// report sums the world up.
-func (w *World) report(sc *Scenario, failures []string) *Report {
+// report sums the world up at the end of the story.
+func (w *World) report(sc *Scenario, end time.Time, failures []string) *Report {
 	r := &Report{
 		Scenario: sc.Name, Title: sc.Title, Passed: len(failures) == 0, Failures: failures, Pods: []PodReport{},
 		PodsMoved: w.count(Whole), PodsCut: w.count(Cut), PodsLost: w.count(Lost), PodsKept: w.count(Kept) + w.count(Leaving),
@@ -79,7 +92,19 @@ func (w *World) report(sc *Scenario, failures []string) *Report {
 			r.SecondsToSpare = s
 		}
 	}
+	if w.provisioner != "" {
+		w.reportCapacity(r, end)
+	}
 	return r
+}
+
+func (w *World) reportCapacity(r *Report, end time.Time) {
+	r.Provisioner, r.Capacity, r.end = w.provisioner, w.capacity(), end.Sub(w.began).Seconds()
+	if len(r.Capacity) == 0 {
+		return
+	}
+	lowest, below := shortfall(r.Capacity, r.end)
+	r.LowestReady, r.SecondsBelowWanted = &lowest, hundredths(below)
 }
 
 func (w *World) toCordon() *float64 {
@@ -122,6 +147,10 @@ func (w *World) podReport(p *podTrack) PodReport {
 
 // between is the time from a to b in seconds, to a hundredth.
 func between(a, b time.Time) *float64 {
-	s := math.Round(b.Sub(a).Seconds()*100) / 100
+	return hundredths(b.Sub(a).Seconds())
+}
+
+func hundredths(s float64) *float64 {
+	s = math.Round(s*100) / 100
 	return &s
 }

@@ -48,6 +48,28 @@ type (
 		// Args are more arguments of its command line; none: as before.
 		Args []string
 	}
+	// KarpenterStatement starts, stops or kills Karpenter. The first line of a story
+	// in which Karpenter provisions starts it.
+	KarpenterStatement struct {
+		Do KarpenterAct
+		// Hears: it hears of interruptions itself, by a queue of its own. The first
+		// line says so, and how long instances take to boot; 0: as the sandbox has it.
+		Hears     bool
+		BootDelay time.Duration
+	}
+	// NamedStatement calls the next instance that Karpenter launches, and the story
+	// has no name for yet, what the story calls it.
+	NamedStatement struct {
+		Name   string
+		Within time.Duration
+	}
+	// CapacityStatement has EC2 run out of machines, or have all back. What is empty
+	// is any.
+	CapacityStatement struct {
+		Back         bool
+		Type, Zone   string
+		CapacityType string // as EC2 calls it: spot or on-demand
+	}
 	// AgentsStatement runs an agent on every node, or on none.
 	AgentsStatement struct{ On bool }
 	// InterruptStatement makes AWS take nodes back, or warn of it. The clock
@@ -60,6 +82,8 @@ type (
 		Notice time.Duration
 		// Code is what is planned, as EC2 calls it, for ScheduledChange.
 		Code string
+		// Exhausts: EC2 has no capacity from then on where it takes an instance back.
+		Exhausts bool
 	}
 	// CallOffStatement has AWS cancel what it had planned for nodes.
 	CallOffStatement struct{ Nodes []string }
@@ -104,6 +128,16 @@ const (
 	LifeboatOn   LifeboatAct = "on"
 	LifeboatOff  LifeboatAct = "off"
 	LifeboatKill LifeboatAct = "kill" // kill -9; it is started again as a Deployment would
+)
+
+// KarpenterAct is what is done to Karpenter.
+type KarpenterAct string
+
+// The acts.
+const (
+	KarpenterOn   KarpenterAct = "on"
+	KarpenterOff  KarpenterAct = "off"
+	KarpenterKill KarpenterAct = "kill" // kill -9; it is started again as a Deployment would
 )
 
 // InterruptKind is what AWS does.

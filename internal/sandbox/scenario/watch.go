@@ -9,6 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -64,11 +66,17 @@ func (w *watcher) when(m When) (time.Time, bool) {
 func (w *watcher) machine(c ec2.Change) {
 	now := time.Now()
 	w.do(func(world *World) []Moment {
+		in := c.Instance
+		world.Machine(in.ID, in.State == ec2.ShuttingDown || in.State == ec2.Terminated)
 		switch c.What {
+		case ec2.Launched:
+			if in.Tags[tagNodePool] != "" {
+				return world.Provisioned(now, in.ID, in.PrivateDNSName, describeMachine(in.ID, in.Type, in.Zone, in.Lifecycle()))
+			}
 		case ec2.PowerOff:
-			return world.Dark(now, c.Instance.ID)
+			return world.Dark(now, in.ID)
 		case ec2.Booted:
-			world.Lit(c.Instance.ID)
+			world.Lit(in.ID)
 		}
 		return nil
 	})
@@ -85,9 +93,23 @@ func scheme() (*runtime.Scheme, error) {
 	return s, nil
 }
 
+// sight is a kind of object, and what it means to the world.
+type sight struct {
+	object client.Object
+	see    func(obj any, gone bool)
+}
+
+// nodeClaim is one of Karpenter's, whose Go types are not known here.
+func nodeClaim() *unstructured.Unstructured {
+	claim := &unstructured.Unstructured{}
+	claim.SetAPIVersion("karpenter.sh/v1")
+	claim.SetKind("NodeClaim")
+	return claim
+}
+
 // watch begins to observe and returns once everything that is there was seen.
-// stop ends it.
-func (w *watcher) watch(ctx context.Context, config *rest.Config) (stop func(), err error) {
+// stop ends it. NodeClaims are observed only where there can be some.
+func (w *watcher) watch(ctx context.Context, config *rest.Config, claims bool) (stop func(), err error) {
 	s, err := scheme()
 	if err != nil {
 		return nil, err
@@ -96,10 +118,7 @@ func (w *watcher) watch(ctx context.Context, config *rest.Config) (stop func(), 
 	if err != nil {
 		return nil, fmt.Errorf("watching the cluster: %w", err)
 	}
-	for _, one := range []struct {
-		object client.Object
-		see    func(obj any, gone bool)
-	}{
+	all := []sight{
 		{&corev1.Node{}, seer(w, func(world *World, t time.Time, o *corev1.Node, gone bool) []Moment { return world.Node(t, o, gone) })},
 		{&corev1.Pod{}, seer(w, func(world *World, t time.Time, o *corev1.Pod, gone bool) []Moment { return world.Pod(t, o, gone) })},
 		{&batchv1.Job{}, seer(w, func(world *World, t time.Time, o *batchv1.Job, gone bool) []Moment { return world.Job(t, o, gone) })},
@@ -112,7 +131,13 @@ func (w *watcher) watch(ctx context.Context, config *rest.Config) (stop func(), 
 		{&appsv1.Deployment{}, seer(w, seeDeployment)},
 		{&appsv1.StatefulSet{}, seer(w, seeStatefulSet)},
 		{&appsv1.DaemonSet{}, seer(w, seeDaemonSet)},
-	} {
+	}
+	if claims {
+		all = append(all, sight{nodeClaim(), seer(w, func(world *World, t time.Time, o *unstructured.Unstructured, gone bool) []Moment {
+			return world.Claim(t, o, gone)
+		})})
+	}
+	for _, one := range all {
 		informer, err := c.GetInformer(ctx, one.object, cache.BlockUntilSynced(false))
 		if err != nil {
 			return nil, fmt.Errorf("watching the cluster: %w", err)
@@ -155,14 +180,16 @@ func seer[T client.Object](w *watcher, see func(*World, time.Time, T, bool) []Mo
 	}
 }
 
-func seeDeployment(w *World, _ time.Time, d *appsv1.Deployment, gone bool) []Moment {
+func seeDeployment(w *World, t time.Time, d *appsv1.Deployment, gone bool) []Moment {
 	st := d.Status
+	wants(w, t, "Deployment", d, d.Spec.Selector, d.Spec.Replicas, gone)
 	w.Workload("Deployment", d.Namespace, d.Name, gone || st.ObservedGeneration >= d.Generation &&
 		st.UpdatedReplicas == wanted(d.Spec.Replicas) && st.ReadyReplicas == st.UpdatedReplicas && st.UnavailableReplicas == 0)
 	return nil
 }
 
-func seeStatefulSet(w *World, _ time.Time, s *appsv1.StatefulSet, gone bool) []Moment {
+func seeStatefulSet(w *World, t time.Time, s *appsv1.StatefulSet, gone bool) []Moment {
+	wants(w, t, "StatefulSet", s, s.Spec.Selector, s.Spec.Replicas, gone)
 	w.Workload("StatefulSet", s.Namespace, s.Name, gone || s.Status.ObservedGeneration >= s.Generation &&
 		s.Status.ReadyReplicas == wanted(s.Spec.Replicas))
 	return nil
@@ -172,6 +199,19 @@ func seeDaemonSet(w *World, _ time.Time, d *appsv1.DaemonSet, gone bool) []Momen
 	w.Workload("DaemonSet", d.Namespace, d.Name, gone || d.Status.ObservedGeneration >= d.Generation &&
 		d.Status.NumberReady >= d.Status.DesiredNumberScheduled)
 	return nil
+}
+
+// wants takes in how many pods of a workload are wanted; of one that is deleted, none.
+func wants(w *World, t time.Time, kind string, o client.Object, selector *metav1.LabelSelector, replicas *int32, gone bool) {
+	which, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return // the API server takes none that is wrong
+	}
+	n := int(wanted(replicas))
+	if gone {
+		n = 0
+	}
+	w.Wanted(t, kind, o.GetNamespace(), o.GetName(), which, n)
 }
 
 // wanted is the number of replicas, one where it is not said.

@@ -30,6 +30,12 @@ type World struct {
 	window    time.Time            // when it opens; zero: there is none
 	jobDone   time.Time            // when the latest Job completed; zero: none has
 	promises  []*promise
+
+	machines    map[string]*machineTrack // by instance id
+	unnamed     []*nodeTrack             // launched by somebody else, in order
+	claims      map[string]*claimTrack   // NodeClaims, by name
+	services    map[string]*service      // by kind/namespace/name
+	provisioner string                   // what launches nodes besides the script; "": nothing does
 }
 
 // nodeTrack is what was seen of one node.
@@ -44,6 +50,8 @@ type nodeTrack struct {
 	wasCordoned      time.Time // first
 	empty            bool
 	dark, gone       time.Time // zero: not so
+	provisioned      bool      // Karpenter launched it
+	protected        bool      // its Node says that Karpenter may not disrupt it
 	before, now      string    // what Lifeboat could change, at the first interrupt and now
 
 	record    *v1alpha1.Interruption
@@ -56,6 +64,7 @@ func NewWorld() *World {
 	return &World{
 		nodes: map[string]*nodeTrack{}, byNode: map[string]*nodeTrack{},
 		pods: map[types.UID]*podTrack{}, jobs: map[string]*jobTrack{}, workloads: map[string]bool{},
+		machines: map[string]*machineTrack{}, claims: map[string]*claimTrack{}, services: map[string]*service{},
 	}
 }
 
@@ -101,6 +110,7 @@ func (w *World) Start(notice, deadline time.Time) {
 		w.began = notice
 	}
 	w.notice, w.deadline = notice, deadline
+	w.measure(notice)
 }
 
 // Opens notes when the window opens.
@@ -142,6 +152,7 @@ func (w *World) Dark(t time.Time, instance string) []Moment {
 		p.dark = t
 		out = append(out, w.ended(t, n, p))
 	}
+	w.measure(t)
 	return out
 }
 
@@ -172,7 +183,7 @@ func (w *World) Node(t time.Time, node *corev1.Node, gone bool) []Moment {
 		return []Moment{w.moment(t, MomentGone, n.name, "", "the Node is deleted")}
 	}
 	n.now = changeable(node)
-	return append(w.readiness(t, n, node), w.marked(t, n, node)...)
+	return slices.Concat(w.readiness(t, n, node), w.marked(t, n, node), w.guarded(t, n, node))
 }
 
 // changeable is what Lifeboat could change of a Node, as the API server writes it.
@@ -202,7 +213,7 @@ func (w *World) readiness(t time.Time, n *nodeTrack, node *corev1.Node) []Moment
 // notReadyYet reports whether the scheduler is still kept off a Node, as it is for
 // a moment after it has become Ready.
 func notReadyYet(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+	return slices.ContainsFunc(node.Spec.Taints, joining)
 }
 
 // marked takes in what keeps pods off a Node.
@@ -232,6 +243,7 @@ func describeNode(n *corev1.Node) string {
 // marks reads what keeps pods off a node.
 func marks(n *corev1.Node) (cordoned, atRisk bool) {
 	for _, t := range n.Spec.Taints {
+		cordoned = cordoned || keepsPodsOff(t)
 		if t.Key != v1alpha1.TaintInterrupted {
 			continue
 		}

@@ -79,7 +79,12 @@ func TestTheClockStartsAnewWithAnotherNotice(t *testing.T) {
 // check compares whether a condition, as a script writes it, holds.
 func check(t *testing.T, w *World, text string, want bool) {
 	t.Helper()
-	parser := &parser{nodes: map[string]bool{"a": true, "b": true}, clock: true, deadline: true, window: true}
+	checkWith(t, w, &parser{nodes: map[string]bool{"a": true, "b": true}, clock: true, deadline: true, window: true}, text, want)
+}
+
+// checkWith is check with a parser of its own.
+func checkWith(t *testing.T, w *World, parser *parser, text string, want bool) {
+	t.Helper()
 	cond, err := parser.condition(strings.Fields(text))
 	if err != nil {
 		t.Errorf("%s: %v", text, err)

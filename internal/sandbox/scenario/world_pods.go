@@ -26,6 +26,7 @@ func (w *World) Pod(t time.Time, pod *corev1.Pod, gone bool) []Moment {
 	}
 	before := *p
 	p.observe(t, pod, gone)
+	w.measure(t)
 	n := w.byNode[p.node]
 	switch {
 	case n == nil || !w.Started() || p.stays:

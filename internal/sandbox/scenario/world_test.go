@@ -190,7 +190,7 @@ func TestTheTimelineOfAPodMovedInTime(t *testing.T) {
 // checkReport compares the report of that story, as JSON and as a table.
 func checkReport(t *testing.T, w *World) {
 	t.Helper()
-	r := w.report(&Scenario{Name: "s", Title: "T"}, nil)
+	r := w.report(&Scenario{Name: "s", Title: "T"}, at(140), nil)
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -223,6 +223,7 @@ func TestConditions(t *testing.T) {
 		Spec: v1alpha1.InterruptionSpec{InstanceID: "i-a", Notices: []v1alpha1.Notice{{ID: "1", Kind: "SpotInterruption"}, {ID: "2", Kind: "RebalanceRecommendation"}}},
 		Status: v1alpha1.InterruptionStatus{
 			Phase: v1alpha1.PhaseDraining, Decision: &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Policy: "team"},
+			Replacement: &v1alpha1.ReplacementStatus{Reason: "NoCapacity"},
 		},
 	})
 	for text, want := range map[string]bool{
@@ -246,6 +247,8 @@ func TestConditions(t *testing.T) {
 		"record a none":                      false,
 		"record a phase=Draining":            true,
 		"record a action=Drain policy=other": false,
+		"record a replacement=NoCapacity":    true,
+		"record a replacement=Ready":         false,
 		"record a kinds=RebalanceRecommendation,SpotInterruption": true,
 	} {
 		parser := &parser{nodes: map[string]bool{"a": true, "b": true}, clock: true, deadline: true}

@@ -84,6 +84,16 @@ func Controller(w wiring.Wiring, canary bool) Document {
 	return d
 }
 
+// FeedKarpenter adds what it takes to put notices on Karpenter's own queue, given
+// its name: to send to that queue, and nothing else.
+func FeedKarpenter(d Document, w wiring.Wiring, queue string) Document {
+	d.Statement = append(d.Statement, Statement{
+		Sid: "FeedKarpenter", Effect: "Allow", Action: []string{"sqs:SendMessage"},
+		Resource: []string{"arn:" + w.Partition + ":sqs:" + w.Region + ":" + w.Account + ":" + queue},
+	})
+	return d
+}
+
 // terminate lets instances be terminated that have a tag. Nodes of a cluster have
 // kubernetes.io/cluster/NAME: Karpenter, kOps, Cluster API and the templates for
 // self-managed nodes set it to "owned" (EKS User Guide, "Maintain nodes yourself

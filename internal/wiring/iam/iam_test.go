@@ -40,6 +40,7 @@ func golden(t *testing.T, name string, d iam.Document) {
 func TestGolden(t *testing.T) {
 	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
 	golden(t, "controller", iam.Controller(w, true))
+	golden(t, "karpenter", iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"))
 	golden(t, "wire", iam.Wire(w))
 	golden(t, "pod-identity", iam.PodIdentity(w))
 	golden(t, "web-identity", iam.WebIdentity(w, "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B716D3041E"))
@@ -47,7 +48,9 @@ func TestGolden(t *testing.T) {
 
 func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 	w := wiring.Wanted("prod", "210987654321", "us-gov-west-1")
-	for name, d := range map[string]iam.Document{"controller": iam.Controller(w, false), "canary": iam.Controller(w, true), "wire": iam.Wire(w)} {
+	for name, d := range map[string]iam.Document{"controller": iam.Controller(w, false), "canary": iam.Controller(w, true), "wire": iam.Wire(w),
+		"karpenter": iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"),
+	} {
 		for _, s := range d.Statement {
 			if s.Effect != "Allow" || len(s.Action) == 0 || len(s.Resource) == 0 || len(s.Principal) > 0 {
 				t.Errorf("%s: statement %+v", name, s)

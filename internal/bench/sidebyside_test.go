@@ -1,0 +1,131 @@
+package bench
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+)
+
+const (
+	// bootDelay is the time from the launch of an instance to its Node.
+	bootDelay = 30 * time.Second
+	// podStarts is the time from a pod's binding to its Ready, podStops what its
+	// preStop hook takes of podGrace. Simulated kubelets take up to a second more.
+	podStarts, podStops, podGrace = 3 * time.Second, 10 * time.Second, 20 * time.Second
+	// podsFit is how many pods fit on a node, which they fill.
+	podsFit = 4
+)
+
+// trial is what is reclaimed at once: all nodes that there are.
+type trial struct {
+	name           string
+	apps, replicas int  // Deployments, and the pods of each
+	budgets        bool // maxUnavailable 1 for each
+	exhaust        bool // what was reclaimed is not to be had again
+}
+
+func (t trial) nodes() int { return t.apps * t.replicas / podsFit }
+
+var trials = []trial{
+	{name: "one", apps: 1, replicas: 4},
+	{name: "one-exhausted", apps: 1, replicas: 4, exhaust: true},
+	{name: "twenty", apps: 8, replicas: 10, budgets: true},
+	{name: "twenty-exhausted", apps: 8, replicas: 10, budgets: true, exhaust: true},
+}
+
+// side is who hears of the interruption.
+type side struct {
+	name     string
+	lifeboat bool // else Karpenter
+	surge    bool // by a policy; else Lifeboat is as installed
+}
+
+var sides = []side{{name: "karpenter"}, {name: "lifeboat", lifeboat: true}, {name: "surge", lifeboat: true, surge: true}}
+
+// BenchmarkSideBySide has EC2 take nodes of Karpenter's back, with its own
+// interruption handling first and with Lifeboat's then, on one cluster. Workloads and
+// nodes are made anew in between, and Karpenter is started again, since it remembers
+// for minutes what it cannot launch.
+func BenchmarkSideBySide(b *testing.B) {
+	s := newSideBySide(b)
+	for _, t := range trials {
+		b.Run(t.name, func(b *testing.B) {
+			for _, who := range sides {
+				b.Run(who.name, func(b *testing.B) { s.bench(b, t, who) })
+			}
+		})
+	}
+}
+
+func (s *sideBySide) bench(b *testing.B, t trial, who side) {
+	cost := s.reclaimed(b, t, who)
+	b.Logf("FIGURES %-16s %-9s %s", t.name, who.name, cost)
+	b.ReportMetric(float64(cost.lowest), "lowest-ready")
+	b.ReportMetric(cost.below.Seconds(), "below-s")
+	b.ReportMetric(cost.missing.Seconds(), "missing-pod-s")
+	b.ReportMetric(float64(cost.short), "short-pods")
+	b.ReportMetric(float64(cost.cut), "cut-pods")
+	b.ReportMetric(cost.recovered.Seconds(), "recovery-s")
+	b.ReportMetric(0, "ns/op")
+	if t.name == "one" && !who.lifeboat && cost.below == 0 {
+		b.Fatal("with Karpenter alone all pods of the only node were Ready all the time: this shows nothing")
+	}
+}
+
+// reclaimed makes the workloads of a trial, has their nodes taken back, and returns
+// what that cost.
+func (s *sideBySide) reclaimed(tb testing.TB, t trial, who side) toll {
+	tb.Helper()
+	s.clean(tb)
+	s.tune(tb, who)
+	s.deploy(tb, t)
+	s.untilReady(tb, t)
+	ids, doomed := s.powered()
+	if len(ids) != t.nodes() {
+		tb.Logf("%s, %s: %d nodes, %d would do", t.name, who.name, len(ids), t.nodes())
+	}
+	pods := s.openLogbook(tb)
+	r := reclaim{warned: time.Now(), wanted: map[string]int{}, doomed: doomed}
+	r.deadline = r.warned.Add(ec2.WarningLead)
+	for app := range t.apps {
+		r.wanted[appName(app)] = t.replicas
+	}
+	must(tb, s.EC2().Interrupt(ids, ec2.InterruptOptions{Exhaust: t.exhaust}))
+	return s.follow(tb, r, pods)
+}
+
+// settling is how long everything has to stand as it should until a round is over,
+// and overtime how long after the deadline it is at the latest.
+const settling, overtime = 5 * time.Second, 90 * time.Second
+
+// follow waits until the doomed nodes are gone and all pods that are wanted run
+// elsewhere, if that comes to pass.
+func (s *sideBySide) follow(tb testing.TB, r reclaim, pods *logbook) toll {
+	tb.Helper()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tb.Context().Done():
+			tb.Fatal(tb.Context().Err())
+		case <-tick.C:
+		}
+		r.until, r.sightings, r.off = time.Now(), pods.all(), s.darkNodes()
+		cost := r.judge()
+		stands := cost.recovered >= 0 && r.until.Sub(r.warned) > cost.recovered+settling && len(r.off) == len(r.doomed)
+		if stands || r.until.After(r.deadline.Add(overtime)) {
+			return cost
+		}
+	}
+}
+
+func appName(i int) string { return fmt.Sprintf("app-%d", i) }
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}

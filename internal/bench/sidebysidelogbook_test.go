@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
+)
+
+// logbook keeps what a watch tells of pods.
+type logbook struct {
+	mu   sync.Mutex
+	seen []sighting
+}
+
+func (s *sideBySide) openLogbook(tb testing.TB) *logbook {
+	tb.Helper()
+	l := &logbook{}
+	pods := cache.NewListWatchFromClient(s.kube.CoreV1().RESTClient(), "pods", "default", fields.Everything())
+	informer := listwatch.NewInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
+	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { l.note(object, false) },
+		UpdateFunc: func(_, object any) { l.note(object, false) },
+		DeleteFunc: func(object any) { l.note(object, true) },
+	})
+	must(tb, err)
+	ctx, cancel := context.WithCancel(tb.Context())
+	tb.Cleanup(cancel)
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+		tb.Fatal("the pods cannot be watched")
+	}
+	return l
+}
+
+func (l *logbook) note(object any, gone bool) {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	s := look(pod)
+	if s.at = time.Now(); gone && s.end == lives {
+		s.end = killed
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = append(l.seen, s)
+}
+
+func (l *logbook) all() []sighting {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.seen)
+}
+
+// look reads what counts of a pod.
+func look(pod *corev1.Pod) sighting {
+	s := sighting{uid: string(pod.UID), app: pod.Labels["app"], node: pod.Spec.NodeName}
+	if pod.Spec.TerminationGracePeriodSeconds != nil {
+		s.grace = time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
+	}
+	if pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil {
+		s.given = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
+		s.asked = pod.DeletionTimestamp.Add(-s.given)
+	}
+	for _, c := range pod.Status.Conditions {
+		s.ready = s.ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil
+	}
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded:
+		s.end = exited
+	case corev1.PodFailed:
+		s.end = killed
+	}
+	return s
+}

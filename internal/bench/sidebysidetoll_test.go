@@ -1,0 +1,261 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sighting is a pod as a watch told of it.
+type sighting struct {
+	at             time.Time
+	uid, app, node string
+	ready          bool      // and not asked to stop, as a Deployment counts it
+	asked          time.Time // when it was asked to stop; zero: not
+	given, grace   time.Duration
+	end            ending
+}
+
+type ending int
+
+const (
+	lives  ending = iota
+	exited        // by itself
+	killed        // with exit code 137, or it is gone without having exited
+)
+
+// reclaim is what was seen of nodes that were taken back.
+type reclaim struct {
+	warned, deadline, until time.Time
+	wanted                  map[string]int // pods, by app
+	doomed                  map[string]bool
+	off                     map[string]time.Time // when which of the doomed nodes lost its current
+	sightings               []sighting           // in order
+}
+
+// toll is what a reclaim cost.
+type toll struct {
+	wanted, lowest int           // pods that were Ready, of those that are wanted
+	below          time.Duration // in all, with any app short of a pod
+	missing        time.Duration // times the number of pods that were
+	// short is how many of the pods on doomed nodes did not have their whole grace: it
+	// would have ended after the deadline, or they were given less, or cut off. Cut off
+	// are those that still ran or were stopping when the current went, or were killed
+	// sooner than their grace allows.
+	pods, short, cut int
+	// recovered is the time from the warning until as many pods as are wanted were
+	// Ready on other nodes, and remained so; negative: they were not.
+	recovered time.Duration
+}
+
+func (t toll) String() string {
+	recovered := "never"
+	if t.recovered >= 0 {
+		recovered = fmt.Sprintf("after %.1f s", t.recovered.Seconds())
+	}
+	return fmt.Sprintf("lowest %d of %d ready, %.1f s below wanted, %.0f pod-seconds missing, %d of %d pods without their full grace, %d of them cut off, recovered %s",
+		t.lowest, t.wanted, t.below.Seconds(), t.missing.Seconds(), t.short, t.pods, t.cut, recovered)
+}
+
+// judge counts what a reclaim cost, up to r.until.
+func (r reclaim) judge() toll {
+	t := toll{recovered: -1}
+	for _, n := range r.wanted {
+		t.wanted += n
+	}
+	t.lowest = t.wanted
+	times := r.times()
+	pods, seen := map[string]sighting{}, 0
+	for i, at := range times {
+		until := r.until
+		if i+1 < len(times) {
+			until = times[i+1]
+		}
+		for ; seen < len(r.sightings) && !r.sightings[seen].at.After(at); seen++ {
+			pods[r.sightings[seen].uid] = r.sightings[seen]
+		}
+		ready, elsewhere := r.readyAt(at, pods)
+		t.lowest = min(t.lowest, ready)
+		if ready < t.wanted {
+			t.below += until.Sub(at)
+			t.missing += time.Duration(t.wanted-ready) * until.Sub(at)
+		}
+		switch {
+		case elsewhere < t.wanted:
+			t.recovered = -1
+		case t.recovered < 0:
+			t.recovered = at.Sub(r.warned)
+		}
+	}
+	for _, d := range r.leaving() {
+		t.pods++
+		cut, short := d.had(r.off[d.node], r.deadline)
+		if cut {
+			t.cut++
+		}
+		if short {
+			t.short++
+		}
+	}
+	return t
+}
+
+// times are the moments from the warning on at which something changed.
+func (r reclaim) times() []time.Time {
+	all := []time.Time{r.warned}
+	for _, s := range r.sightings {
+		all = append(all, s.at)
+	}
+	for _, at := range r.off {
+		all = append(all, at)
+	}
+	all = slices.DeleteFunc(all, func(t time.Time) bool { return t.Before(r.warned) || t.After(r.until) })
+	slices.SortFunc(all, time.Time.Compare)
+	return slices.CompactFunc(all, time.Time.Equal)
+}
+
+// readyAt is how many pods are Ready, and how many of them on nodes that stay; those
+// that an app has beyond what is wanted make up for no other's.
+func (r reclaim) readyAt(t time.Time, pods map[string]sighting) (ready, elsewhere int) {
+	all, staying := map[string]int{}, map[string]int{}
+	for _, s := range pods {
+		off, dark := r.off[s.node]
+		if !s.ready || s.end != lives || dark && !off.After(t) {
+			continue
+		}
+		all[s.app]++
+		if !r.doomed[s.node] {
+			staying[s.app]++
+		}
+	}
+	for app, n := range r.wanted {
+		ready += min(all[app], n)
+		elsewhere += min(staying[app], n)
+	}
+	return ready, elsewhere
+}
+
+// departure is how a pod left a doomed node.
+type departure struct {
+	node         string
+	asked, ended time.Time // zero: it was not, or has not
+	given, grace time.Duration
+	how          ending
+}
+
+// leaving are the pods that were on doomed nodes when the warning came, or since.
+func (r reclaim) leaving() map[string]departure {
+	all := map[string]departure{}
+	for _, s := range r.sightings {
+		d := all[s.uid]
+		if !r.doomed[s.node] || !d.ended.IsZero() {
+			continue
+		}
+		d.node, d.grace = s.node, s.grace
+		if d.asked.IsZero() {
+			d.asked, d.given = s.asked, s.given
+		}
+		if s.end == lives {
+			d.given = min(d.given, s.given) // it may be asked again, to be quicker
+		} else {
+			d.ended, d.how = s.at, s.end
+		}
+		all[s.uid] = d
+	}
+	for uid, d := range all {
+		if !d.ended.IsZero() && d.ended.Before(r.warned) {
+			delete(all, uid)
+		}
+	}
+	return all
+}
+
+// second is how exactly the API server and the simulated kubelets tell times.
+const second = time.Second
+
+// had tells whether a pod was cut off, when its node lost its current at off, and
+// whether its grace was too short.
+func (d departure) had(off, deadline time.Time) (cut, short bool) {
+	whole := d.asked.Add(d.grace)
+	switch {
+	case d.asked.IsZero():
+		cut = !off.IsZero() || !d.ended.IsZero()
+		return cut, cut
+	case !off.IsZero() && (d.ended.IsZero() || d.ended.After(off)):
+		cut = whole.After(off.Add(second))
+	case d.how == killed:
+		cut = d.ended.Before(whole.Add(-second))
+	}
+	return cut, cut || d.given < d.grace || whole.After(deadline.Add(second))
+}
+
+func TestWhatAReclaimCosts(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 5, 11, 9, 30, 0, 0, time.UTC)
+	at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(second))) }
+	on := func(seconds float64, uid, node string) sighting {
+		return sighting{at: at(seconds), uid: uid, app: "web", node: node, ready: true, grace: podGrace}
+	}
+	stopping := func(asked float64, uid, node string, given time.Duration) sighting {
+		return sighting{at: at(asked), uid: uid, app: "web", node: node, asked: at(asked), given: given, grace: podGrace}
+	}
+	ends := func(s sighting, seconds float64, how ending) sighting {
+		s.at, s.end = at(seconds), how
+		return s
+	}
+	a, b := on(-5, "a", "old"), on(-5, "b", "old")
+	for name, c := range map[string]struct {
+		off  float64 // 0: it has current
+		seen []sighting
+		want toll
+	}{
+		"nothing moves, and the current is cut": {120, []sighting{a, b}, toll{
+			wanted: 2, below: 30 * second, missing: 60 * second, pods: 2, short: 2, cut: 2, recovered: -1,
+		}},
+		"successors first": {60, []sighting{
+			a, b, on(40, "c", "new"), on(40, "d", "new"), stopping(41, "a", "old", podGrace), stopping(41, "b", "old", podGrace),
+			ends(stopping(41, "a", "old", podGrace), 51, exited), ends(stopping(41, "b", "old", podGrace), 51, exited),
+		}, toll{wanted: 2, lowest: 2, pods: 2, recovered: 40 * second}},
+		"pods first": {16, []sighting{
+			a, b, stopping(1, "a", "old", podGrace), stopping(1, "b", "old", podGrace),
+			ends(stopping(1, "a", "old", podGrace), 11, exited), ends(stopping(1, "b", "old", podGrace), 11, exited),
+			on(36, "c", "new"), on(37, "d", "new"),
+		}, toll{wanted: 2, below: 36 * second, missing: 71 * second, pods: 2, recovered: 37 * second}},
+		"asked too late for the whole grace, and gone in time all the same": {120, []sighting{
+			a, on(0, "c", "new"), stopping(105, "a", "old", podGrace), ends(stopping(105, "a", "old", podGrace), 115, exited), on(115, "d", "new"),
+		}, toll{wanted: 2, lowest: 1, below: 10 * second, missing: 10 * second, pods: 1, short: 1, recovered: 115 * second}},
+		"cut off while it stops": {120, []sighting{
+			a, on(0, "c", "new"), on(0, "d", "new"), stopping(112, "a", "old", podGrace), ends(stopping(112, "a", "old", podGrace), 140, killed),
+		}, toll{wanted: 2, lowest: 2, pods: 1, short: 1, cut: 1, recovered: 0}},
+		"asked again to be quicker, and killed": {0, []sighting{
+			a, on(0, "c", "new"), on(0, "d", "new"), stopping(10, "a", "old", podGrace), stopping(10, "a", "old", 2*second),
+			ends(stopping(10, "a", "old", 2*second), 12, killed),
+		}, toll{wanted: 2, lowest: 2, pods: 1, short: 1, cut: 1, recovered: 0}},
+		"killed when its grace was over": {0, []sighting{
+			a, on(0, "c", "new"), on(0, "d", "new"), stopping(10, "a", "old", podGrace), ends(stopping(10, "a", "old", podGrace), 30.2, killed),
+		}, toll{wanted: 2, lowest: 2, pods: 1, recovered: 0}},
+		"a pod that left before the warning, and one too many": {0, []sighting{
+			ends(stopping(-20, "z", "old", podGrace), -10, exited), on(-1, "c", "new"), on(-1, "d", "new"), on(-1, "e", "new"),
+		}, toll{wanted: 2, lowest: 2, recovered: 0}},
+		"recovery that does not last": {0, []sighting{
+			on(-1, "c", "new"), on(5, "d", "new"), ends(stopping(10, "d", "new", podGrace), 20, exited), on(25, "e", "new"),
+		}, toll{wanted: 2, lowest: 1, below: 10 * second, missing: 10 * second, recovered: 25 * second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := reclaim{
+				warned: begin, deadline: at(120), until: at(150), wanted: map[string]int{"web": 2}, doomed: map[string]bool{"old": true},
+				sightings: c.seen,
+			}
+			if c.off > 0 {
+				r.off = map[string]time.Time{"old": at(c.off)}
+			}
+			if diff := cmp.Diff(c.want, r.judge(), cmp.AllowUnexported(toll{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

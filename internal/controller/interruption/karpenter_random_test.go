@@ -1,0 +1,157 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
+)
+
+// TestWhateverKarpenterDoes plays random stories: Karpenter launches, boots, gives
+// up, ends the doomed node by itself or is away; the process is killed at any write.
+// There is never more than one replacement, each pod is asked to stop by its last
+// call, and in the end nothing is protected, nor ordered.
+func TestWhateverKarpenterDoes(t *testing.T) {
+	t.Parallel()
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
+		k := withKarpenter(t, recordOf(spot()), sized("web-1"), sized("web-2"))
+		s := &karpenterStory{karpenter: k, dice: rand.New(rand.NewPCG(seed, 7)), seed: seed}
+		s.play()
+	}
+}
+
+type karpenterStory struct {
+	*karpenter
+	dice *rand.Rand
+	seed uint64
+}
+
+func (s *karpenterStory) play() {
+	s.loop.Forward = s.forward
+	for s.now.Sub(start) < 3*time.Minute {
+		if s.lives == nil && s.dice.IntN(6) == 0 {
+			n := s.dice.IntN(5)
+			s.lives = &n
+		}
+		err := s.pass(time.Duration(s.dice.IntN(4000)) * time.Millisecond)
+		if err != nil && s.lives != nil && *s.lives < 0 {
+			s.restart()
+			s.loop.Forward = s.forward
+			_ = s.pass(0)
+		} else if err != nil && !s.absent {
+			s.t.Fatalf("seed %d: %v", s.seed, err)
+		}
+		s.outside(s.others)
+		s.look()
+	}
+	s.outside(func() {
+		s.absent = false
+		for name := range s.asked {
+			s.gone(name)
+		}
+		if n := s.node(); n != nil {
+			s.remove(n)
+		}
+	})
+	s.lives = nil
+	s.settle(15 * time.Minute)
+	if in := s.record(); in == nil || in.Status.CompletionTime == nil || s.protected() {
+		s.t.Fatalf("seed %d: protected %v, record %+v", s.seed, s.protected(), in.Status)
+	}
+	if c := s.claim(ourClaim); c != nil && !isLaunched(c.Object) {
+		s.t.Fatalf("seed %d: a replacement is left without an instance", s.seed)
+	}
+}
+
+func isLaunched(o map[string]any) bool {
+	status, _ := o["status"].(map[string]any)
+	id, _ := status["providerID"].(string)
+	return id != ""
+}
+
+// forward is Karpenter's queue, which is away at times.
+func (s *karpenterStory) forward(_ context.Context, text string) error {
+	if s.dice.IntN(3) == 0 {
+		return errors.New("the queue is away")
+	}
+	s.forwarded = append(s.forwarded, text)
+	return nil
+}
+
+// others is what Karpenter and the kubelet do meanwhile.
+func (s *karpenterStory) others() {
+	c := s.claim(ourClaim)
+	switch s.dice.IntN(12) {
+	case 0, 1, 2:
+		if c != nil && !isLaunched(c.Object) {
+			s.launch()
+		}
+	case 3, 4:
+		var n corev1.Node
+		if c != nil && isLaunched(c.Object) && s.client.Get(s.t.Context(), client.ObjectKey{Name: "new"}, &n) != nil {
+			s.boot()
+		}
+	case 5:
+		if c != nil && !isLaunched(c.Object) {
+			s.giveUp()
+		}
+	case 6:
+		if doomed := s.claim("web-x7k2p"); doomed != nil && s.dice.IntN(10) == 0 {
+			s.remove(doomed)
+		}
+	case 7:
+		s.absent = s.dice.IntN(4) == 0
+	case 8, 9:
+		for name, at := range s.asked {
+			if s.now.Sub(at) > 5*time.Second {
+				s.gone(name)
+			}
+		}
+	}
+}
+
+// gone plays the kubelet, for a pod that may be gone already.
+func (s *karpenterStory) gone(name string) {
+	var p corev1.Pod
+	if s.client.Get(s.t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &p) == nil && p.Spec.NodeName == "a" {
+		s.stopped(name)
+	}
+}
+
+// look checks what holds at any time.
+func (s *karpenterStory) look() {
+	if n := len(s.Claims()); n > 1 {
+		s.t.Fatalf("seed %d: %d replacements", s.seed, n)
+	}
+	in := s.record()
+	if r := in.Status.Replacement; r != nil && r.Tries > replacement.MostTries {
+		s.t.Fatalf("seed %d: ordered %d times", s.seed, r.Tries)
+	}
+	lastCall := start.Add(2*time.Minute - 40*time.Second)
+	if s.now.Sub(lastCall) > 15*time.Second && s.now.Before(start.Add(2*time.Minute)) {
+		for _, name := range []string{"web-1", "web-2"} {
+			if _, asked := s.asked[name]; !asked && !slices.Contains(s.evictions, name) {
+				s.t.Fatalf("seed %d: %s was not asked to stop by %s: %+v", s.seed, name, s.now.Sub(start), in.Status.PodsLeft)
+			}
+		}
+	}
+	if h := in.Status.Handover; h != nil && h.DeletedTime != nil && s.now.Before(start.Add(109*time.Second)) && waits(in) {
+		s.t.Fatalf("seed %d: given over while pods wait: %+v", s.seed, in.Status.PodsLeft)
+	}
+}
+
+func waits(in *v1alpha1.Interruption) bool {
+	return slices.ContainsFunc(in.Status.PodsLeft, func(p v1alpha1.PodLeft) bool { return p.Verdict == "Waits" })
+}

@@ -1,0 +1,64 @@
+package interruption
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
+)
+
+// replacement notes how the replacement stands, and what that changes.
+func (r *report) replacement(s *v1alpha1.ReplacementStatus) {
+	was := r.after.Status.Replacement
+	if s == nil {
+		return
+	}
+	r.after.Status.Replacement = s.DeepCopy()
+	if was != nil && was.Phase == s.Phase && was.Tries == s.Tries {
+		return
+	}
+	switch s.Phase {
+	case v1alpha1.ReplacementOrdered:
+		r.happen(v1alpha1.ReasonReplacementOrdered, s.Message)
+	case v1alpha1.ReplacementReady:
+		r.happen(v1alpha1.ReasonReplacementReady, s.Message)
+	case v1alpha1.ReplacementRetrying, v1alpha1.ReplacementFailed:
+		r.happen(v1alpha1.ReasonReplacementFailed, s.Message)
+	case v1alpha1.NoReplacement:
+		if !isBesideThePoint(s) {
+			r.happen(v1alpha1.ReasonNotReplaced, s.Message)
+		}
+	}
+}
+
+// isBesideThePoint reports whether none comes for a reason that nobody wonders
+// about.
+func isBesideThePoint(s *v1alpha1.ReplacementStatus) bool {
+	return slices.Contains([]string{
+		replacement.ReasonNoPods, replacement.ReasonInstanceGone, replacement.ReasonNoKarpenter, replacement.ReasonNoNodeClaim,
+	}, s.Reason)
+}
+
+// isNotNeeded reports whether none comes because there is room, or nothing to
+// move.
+func isNotNeeded(s *v1alpha1.ReplacementStatus) bool {
+	return s.Phase == v1alpha1.NoReplacement && (s.Reason == replacement.ReasonRoom || s.Reason == replacement.ReasonNoPods)
+}
+
+// replaced says in a condition how the replacement stands.
+func (r *report) replaced() {
+	s := r.after.Status.Replacement
+	if s == nil {
+		return
+	}
+	r.condition(v1alpha1.ConditionReplaced, s.Phase == v1alpha1.ReplacementReady || isNotNeeded(s), s.Reason, s.Message)
+}
+
+// unreplaced forgets the replacement, and the handover, of a drain that is over
+// although the node lives: the next begins anew.
+func (r *report) unreplaced() {
+	r.after.Status.Replacement, r.after.Status.Handover = nil, nil
+	meta.RemoveStatusCondition(&r.after.Status.Conditions, v1alpha1.ConditionReplaced)
+}

@@ -1,0 +1,89 @@
+package interruption
+
+import (
+	"sync"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
+)
+
+const (
+	// placeLasts is for how long a place that was given counts although no
+	// NodeClaim shows it yet.
+	placeLasts = 10 * time.Second
+	// roomLasts is for how long a node whose room pods are counted on to take is
+	// not offered to those of another doomed node.
+	roomLasts = 2 * time.Minute
+)
+
+// yard bounds how many replacements are ordered at the same time, and keeps two
+// doomed nodes from counting on the same room. The NodeClaims tell who is there;
+// what it remembers is what they do not show yet. Nothing hangs on it: who has
+// forgotten orders one more, or finds the room taken.
+type yard struct {
+	mu     sync.Mutex
+	placed map[string]time.Time // by instance; until when it counts
+	taken  map[string]time.Time // by node; until when it counts
+}
+
+// place gives an instance a place, if there is one, and returns how many others
+// there are.
+func (y *yard) place(instanceID string, claims []*replacement.Claim, now time.Time) int {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.placed == nil {
+		y.placed = map[string]time.Time{}
+	}
+	others := 0
+	for _, c := range claims {
+		if c.Replaces() == instanceID {
+			continue
+		}
+		delete(y.placed, c.Replaces()) // it tells itself
+		if !c.Launched && !c.Deleting {
+			others++
+		}
+	}
+	for other, until := range y.placed {
+		if !now.Before(until) {
+			delete(y.placed, other)
+		} else if other != instanceID {
+			others++
+		}
+	}
+	if others < replacement.MostUnlaunched {
+		y.placed[instanceID] = now.Add(placeLasts)
+	}
+	return others
+}
+
+// leave gives a place back.
+func (y *yard) leave(instanceID string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	delete(y.placed, instanceID)
+}
+
+// take notes that pods are counted on to go to nodes.
+func (y *yard) take(nodes []string, now time.Time) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.taken == nil {
+		y.taken = map[string]time.Time{}
+	}
+	for _, node := range nodes {
+		y.taken[node] = now.Add(roomLasts)
+	}
+}
+
+// isTaken reports whether pods are counted on to go to a node.
+func (y *yard) isTaken(node string, now time.Time) bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	until, ok := y.taken[node]
+	if ok && !now.Before(until) {
+		delete(y.taken, node)
+		return false
+	}
+	return ok
+}

@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
+)
+
+// TestCapacityComesBeforeThePodsLeave is a spot interruption of a node that
+// Karpenter launched: its replacement is Ready before the first pod is evicted,
+// there is one, Karpenter ends the doomed node, and the new one is released.
+func TestCapacityComesBeforeThePodsLeave(t *testing.T) {
+	t.Parallel()
+	for name, kill := range map[string]bool{"undisturbed": false, "lifeboatd is killed again and again": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newKarpenterRig(t, sandbox.Options{}).replacesFirst(kill)
+		})
+	}
+}
+
+func (r *rig) replacesFirst(kill bool) {
+	t := r.t
+	doomed := r.busyNode()
+	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if kill {
+		stop := make(chan struct{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			tick := time.NewTicker(1500 * time.Millisecond)
+			defer tick.Stop()
+			for range 6 {
+				select {
+				case <-stop:
+					return
+				case <-tick.C:
+					_ = r.KillLifeboat() // it may not be up yet
+				}
+			}
+		}()
+		defer func() { close(stop); <-done }()
+	}
+	in := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	s := in.Status
+	if s.Replacement == nil || s.Replacement.ReadyTime == nil || s.Pods.Lost > 0 || s.Pods.Moved != 2 {
+		t.Fatalf("replacement %+v, pods %+v, timeline %+v", s.Replacement, s.Pods, s.Timeline)
+	}
+	for _, e := range s.Timeline {
+		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Before(s.Replacement.ReadyTime) {
+			t.Errorf("%s at %s, and the replacement is Ready at %s", e.Message, e.Time, s.Replacement.ReadyTime)
+		}
+	}
+	if s.Handover == nil || s.Handover.DeletedTime == nil {
+		t.Errorf("handover %+v", s.Handover)
+	}
+	if n := len(r.EC2().Instances()); n != 2 {
+		t.Errorf("%d instances were launched, want the doomed one and its replacement", n)
+	}
+	r.until("the replacement to be released", 30*time.Second, func(ctx context.Context) (bool, error) {
+		var node corev1.Node
+		if err := r.client.Get(ctx, client.ObjectKey{Name: s.Replacement.NodeName}, &node); err != nil {
+			return false, err
+		}
+		_, protected := node.Annotations[replacement.AnnotationDoNotDisrupt]
+		_, labelled := node.Labels[v1alpha1.LabelReplaces]
+		return !protected && !labelled, fmt.Errorf("annotations %v", node.Annotations)
+	})
+	r.untilRunning("web", 2)
+	for _, e := range s.Timeline {
+		t.Logf("%s %-20s %s", e.Time.Format("15:04:05.000"), e.Reason, e.Message)
+	}
+}
+
+// TestWhereThereIsNoCapacityPodsLeaveAtLastCall: EC2 has no machine of any type, so
+// Karpenter deletes the NodeClaim, each time that it is ordered.
+func TestWhereThereIsNoCapacityPodsLeaveAtLastCall(t *testing.T) {
+	t.Parallel()
+	r := newKarpenterRig(t, sandbox.Options{})
+	doomed := r.busyNode()
+	r.EC2().SetCapacity(ec2.Offering{}, 0)
+	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 4*time.Minute).Status
+	if s.Replacement == nil || s.Replacement.ReadyTime != nil || s.Replacement.Tries < 2 || s.Pods.Lost > 0 {
+		t.Errorf("replacement %+v, pods %+v", s.Replacement, s.Pods)
+	}
+	lastCall := s.Deadline.Time.Add(-40 * time.Second) // a grace of 30 s, and the margin
+	for _, e := range s.Timeline {
+		t.Logf("%s %-20s %s", e.Time.Format("15:04:05.000"), e.Reason, e.Message)
+		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Time.Before(lastCall.Add(-time.Second)) {
+			t.Errorf("evicted before its last call at %s", lastCall)
+		}
+	}
+	r.until("no replacement to be left", 30*time.Second, func(ctx context.Context) (bool, error) {
+		for _, claim := range r.list(ctx, "NodeClaim") {
+			if claim.GetLabels()[v1alpha1.LabelReplaces] != "" {
+				return false, fmt.Errorf("%s is", claim.GetName())
+			}
+		}
+		return true, nil
+	})
+}
+
+// TestKarpenterIsToldAtTheHandover, by its own queue, which nobody else feeds.
+func TestKarpenterIsToldAtTheHandover(t *testing.T) {
+	t.Parallel()
+	r := newKarpenterRig(t, sandbox.Options{KarpenterQueue: "karpenter"})
+	if err := r.RestartLifeboat(t.Context(), "--karpenter-queue-url="+r.State().KarpenterQueueURL); err != nil {
+		t.Fatal(err)
+	}
+	doomed := r.busyNode()
+	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute).Status
+	if s.Replacement == nil || s.Replacement.ReadyTime == nil || s.Handover == nil || s.Handover.ForwardedTime == nil || s.Handover.Tries > 0 {
+		t.Errorf("replacement %+v, handover %+v", s.Replacement, s.Handover)
+	}
+	r.until("Karpenter to have heard", 30*time.Second, func(context.Context) (bool, error) {
+		log, err := os.ReadFile(r.KarpenterLog())
+		return strings.Contains(string(log), "spot_interrupted"), err
+	})
+}
+
+// busyNode returns the instance that two pods run on, which Karpenter launched for
+// them.
+func (r *rig) busyNode() ec2.Instance {
+	r.t.Helper()
+	web := deployment("web", 2, 30*time.Second)
+	web.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	r.apply(web)
+	r.untilRunning("web", 2)
+	doomed := r.EC2().Instances()[0]
+	r.until("the node to be initialised", time.Minute, func(ctx context.Context) (bool, error) { return r.initialised(ctx, doomed) })
+	return doomed
+}

@@ -1,0 +1,141 @@
+package replacement
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// Following is what is known of a replacement that was ordered.
+type Following struct {
+	Now      time.Time
+	Deadline *v1alpha1.Deadline
+	// Was is how it stood when last written down.
+	Was Status
+	// Claim is its NodeClaim, or nil.
+	Claim *Claim
+	// NodeReady is whether its node is Ready.
+	NodeReady bool
+}
+
+// Follow says how a replacement that was ordered stands now.
+func Follow(f Following) *Status {
+	s := f.Was.DeepCopy()
+	c := f.Claim
+	switch {
+	case c == nil && s.UID == "" && s.Phase == v1alpha1.ReplacementOrdered:
+		return s // it was written down, and not made
+	case c == nil || c.Deleting || c.Replaces() == "":
+		return f.vanished(s)
+	}
+	s.UID, s.Name, s.NodeName = c.UID, c.Name, c.NodeName
+	if s.Phase != v1alpha1.ReplacementReady {
+		f.stands(s)
+	}
+	return s
+}
+
+// stands says how far its NodeClaim has come.
+func (f Following) stands(s *Status) {
+	c := f.Claim
+	switch {
+	case c.Initialized && f.NodeReady:
+		at := microTime(f.Now)
+		s.Phase, s.Reason, s.ReadyTime = v1alpha1.ReplacementReady, ReasonReady, &at
+		s.Message = fmt.Sprintf("replacement %s is Ready", c.NodeName)
+		if s.OrderTime != nil {
+			s.Message += fmt.Sprintf(", %s after it was ordered", f.Now.Sub(s.OrderTime.Time).Round(time.Second))
+		}
+	case c.Launched:
+		s.Phase, s.Reason, s.Message = v1alpha1.ReplacementLaunched, ReasonLaunched, fmt.Sprintf("replacement %s has an instance, which starts", c.Name)
+	default:
+		if s.Phase != v1alpha1.ReplacementOrdered || s.Message == "" {
+			s.Message = fmt.Sprintf("NodeClaim %s is ordered", c.Name)
+		}
+		s.Phase, s.Reason = v1alpha1.ReplacementOrdered, ReasonOrdered
+	}
+}
+
+// vanished is how it stands when its NodeClaim is gone or going: Karpenter
+// deletes one that it finds no capacity for, or that does not come up in time.
+func (f Following) vanished(s *Status) *Status {
+	if s.Phase == v1alpha1.ReplacementRetrying || s.Phase == v1alpha1.ReplacementFailed {
+		return s
+	}
+	what := fmt.Sprintf("Karpenter deleted NodeClaim %s", s.Name)
+	if s.Phase == v1alpha1.ReplacementOrdered {
+		what += ", most likely for want of capacity"
+	}
+	if s.Tries >= MostTries || tooLate(f.Deadline, f.Now) {
+		s.Phase, s.Reason = v1alpha1.ReplacementFailed, ReasonNoCapacity
+		s.Message = fmt.Sprintf("%s, after %d tries; the pods go wherever there is room", what, s.Tries)
+		return s
+	}
+	s.Phase, s.Reason = v1alpha1.ReplacementRetrying, ReasonVanished
+	s.Message = fmt.Sprintf("%s; it is ordered again", what)
+	return s
+}
+
+// tooLate reports whether a hard deadline has come so near that no replacement
+// would be of use.
+func tooLate(d *v1alpha1.Deadline, now time.Time) bool {
+	return isHard(d) && !now.Before(d.Time.Add(-tryAgain))
+}
+
+// RetryAt is when a replacement that Karpenter gave up is ordered again.
+func RetryAt(s *Status, d *v1alpha1.Deadline) time.Time {
+	if s.OrderTime == nil {
+		return time.Time{}
+	}
+	switch {
+	case isHard(d) && s.Tries <= 1:
+		return s.OrderTime.Add(tryAgainSoon)
+	case isHard(d):
+		return s.OrderTime.Add(tryAgain)
+	}
+	return s.OrderTime.Add(tryAgainLater)
+}
+
+// Settled reports whether it stays as it stands, so that nothing has to be read.
+func Settled(s *Status) bool {
+	return s != nil && (s.Phase == v1alpha1.NoReplacement || s.Phase == v1alpha1.ReplacementFailed)
+}
+
+// IsOrdered reports whether there is a NodeClaim to be followed.
+func IsOrdered(s *Status) bool {
+	return s != nil && (s.Phase == v1alpha1.ReplacementOrdered || s.Phase == v1alpha1.ReplacementLaunched || s.Phase == v1alpha1.ReplacementReady)
+}
+
+// Gate says what a replacement has pods wait for, and whether it does. Where the
+// deadline is hard they wait on when there is no capacity, as the plan lets them
+// wait: until their last call, since there is no room for them elsewhere. Else they
+// wait some time, and then go wherever there is room.
+func Gate(s *Status, d *v1alpha1.Deadline) (drain.Gate, bool) {
+	if s == nil {
+		return drain.Gate{}, false
+	}
+	g := drain.Gate{}
+	switch s.Phase {
+	case v1alpha1.ReplacementQueued:
+		g.Why = "their node's replacement is not ordered yet"
+	case v1alpha1.ReplacementOrdered:
+		g.Why = fmt.Sprintf("replacement %s has no instance yet", s.Name)
+	case v1alpha1.ReplacementLaunched:
+		g.Why = fmt.Sprintf("replacement %s is starting", s.Name)
+	case v1alpha1.ReplacementRetrying:
+		g.Why = fmt.Sprintf("replacement %s found no capacity and is ordered again", s.Name)
+	case v1alpha1.ReplacementFailed:
+		if !isHard(d) {
+			return drain.Gate{}, false
+		}
+		g.Why = "there is no capacity for a replacement"
+	default:
+		return drain.Gate{}, false
+	}
+	if !isHard(d) && s.StartTime != nil {
+		g.Until = s.StartTime.Add(patience)
+	}
+	return g, true
+}

@@ -1,0 +1,34 @@
+package replacement
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestTheGuideNamesEveryReason that a replacement's phase has.
+func TestTheGuideNamesEveryReason(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/guides/karpenter.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "reasons.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			return true
+		}
+		if reason, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value); err != nil || !strings.Contains(string(guide), "`"+reason+"`") {
+			t.Errorf("docs/guides/karpenter.md does not name %s (%v)", reason, err)
+		}
+		return true
+	})
+}

@@ -1,0 +1,236 @@
+package replacement
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// Karpenter's names (Karpenter documentation, "Well-Known Labels, Annotations,
+// and Resource Names"). Its types are not imported: what is needed of them are a
+// dozen fields that v1 promises to keep.
+const (
+	Group   = "karpenter.sh"
+	Version = "v1"
+	// LabelNodePool on a Node or NodeClaim names its NodePool.
+	LabelNodePool = "karpenter.sh/nodepool"
+	// AnnotationDoNotDisrupt keeps Karpenter from ending a node because it is
+	// empty or could be cheaper. Once a node has registered only the Node's own
+	// counts, no more the NodeClaim's.
+	AnnotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
+	// AnnotationTermination on a NodeClaim that is being deleted says when its
+	// pods are to be gone, whatever holds them, as RFC 3339.
+	AnnotationTermination = "karpenter.sh/nodeclaim-termination-timestamp"
+
+	annotationHash        = "karpenter.sh/nodepool-hash"
+	annotationHashVersion = "karpenter.sh/nodepool-hash-version"
+	labelCapacityType     = "karpenter.sh/capacity-type"
+	labelRegistered       = "karpenter.sh/registered"
+	taintDisrupted        = "karpenter.sh/disrupted"
+
+	// GroupAWS and KindAWS are those of the NodeClass of Karpenter for AWS.
+	GroupAWS = "karpenter.k8s.aws"
+	KindAWS  = "EC2NodeClass"
+)
+
+// Kinds of Karpenter's API.
+var (
+	KindNodeClaim    = schema.GroupVersionKind{Group: Group, Version: Version, Kind: "NodeClaim"}
+	KindNodePool     = schema.GroupVersionKind{Group: Group, Version: Version, Kind: "NodePool"}
+	KindEC2NodeClass = schema.GroupVersionKind{Group: GroupAWS, Version: Version, Kind: KindAWS}
+)
+
+// IsKarpenters reports whether a Node says of itself that Karpenter launched it.
+func IsKarpenters(node *corev1.Node) bool {
+	if node == nil {
+		return false
+	}
+	return node.Labels[LabelNodePool] != "" || node.Labels[labelRegistered] != ""
+}
+
+// Claim is what is read of a NodeClaim.
+type Claim struct {
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Labels          map[string]string
+	Annotations     map[string]string
+	Deleting        bool
+	// Launched is set once it has an instance.
+	Launched bool
+	// Initialized is set once Karpenter has found its node to be Ready, with all
+	// that was asked for.
+	Initialized bool
+	NodeName    string
+	// InstanceID is that of its instance, or empty.
+	InstanceID string
+	// Requests are what was asked for.
+	Requests corev1.ResourceList
+}
+
+// Pool returns the name of its NodePool, or empty for one that stands alone.
+func (c *Claim) Pool() string { return c.Labels[LabelNodePool] }
+
+// Replaces returns which instance it is the replacement of, or empty.
+func (c *Claim) Replaces() string { return c.Labels[v1alpha1.LabelReplaces] }
+
+// Class is what is read of a NodeClass.
+type Class struct{ Ready bool }
+
+// Pool is what is read of a NodePool.
+type Pool struct {
+	Name        string
+	UID         types.UID
+	Annotations map[string]string
+	Deleting    bool
+	// Static is set where it keeps a fixed number of nodes.
+	Static bool
+	// Ready is false only where it says so.
+	Ready     bool
+	Limits    corev1.ResourceList
+	Resources corev1.ResourceList
+	// ClassGroup, ClassKind and ClassName are those of the NodeClass.
+	ClassGroup, ClassKind, ClassName string
+
+	labels, annotations map[string]string // of the template
+	spec                map[string]any    // of the template
+	requirements        []requirement     // of the template
+}
+
+// ReadClaim reads a NodeClaim, or says why it cannot be read.
+func ReadClaim(u *unstructured.Unstructured) (*Claim, error) {
+	var raw struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     struct {
+			Resources corev1.ResourceRequirements `json:"resources"`
+		} `json:"spec"`
+		Status struct {
+			ProviderID string             `json:"providerID"`
+			NodeName   string             `json:"nodeName"`
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := decode(u, &raw); err != nil {
+		return nil, fmt.Errorf("reading NodeClaim: %w", err)
+	}
+	m := raw.Metadata
+	c := &Claim{
+		Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Labels: m.Labels, Annotations: m.Annotations,
+		Deleting: m.DeletionTimestamp != nil, Launched: raw.Status.ProviderID != "", NodeName: raw.Status.NodeName,
+		InstanceID: instanceOf(raw.Status.ProviderID), Requests: raw.Spec.Resources.Requests,
+	}
+	c.Initialized = isTrue(raw.Status.Conditions, "Initialized") && c.NodeName != ""
+	return c, nil
+}
+
+// ReadPool reads a NodePool, or says why it cannot be read.
+func ReadPool(u *unstructured.Unstructured) (*Pool, error) {
+	var raw struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     struct {
+			Replicas *int64              `json:"replicas"`
+			Limits   corev1.ResourceList `json:"limits"`
+			Template struct {
+				Metadata struct {
+					Labels      map[string]string `json:"labels"`
+					Annotations map[string]string `json:"annotations"`
+				} `json:"metadata"`
+				Spec struct {
+					Requirements []requirement `json:"requirements"`
+					NodeClassRef struct {
+						Group string `json:"group"`
+						Kind  string `json:"kind"`
+						Name  string `json:"name"`
+					} `json:"nodeClassRef"`
+				} `json:"spec"`
+			} `json:"template"`
+		} `json:"spec"`
+		Status struct {
+			Resources  corev1.ResourceList `json:"resources"`
+			Conditions []metav1.Condition  `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := decode(u, &raw); err != nil {
+		return nil, fmt.Errorf("reading NodePool: %w", err)
+	}
+	m, t := raw.Metadata, raw.Spec.Template
+	p := &Pool{
+		Name: m.Name, UID: m.UID, Annotations: m.Annotations, Deleting: m.DeletionTimestamp != nil,
+		Static: raw.Spec.Replicas != nil, Ready: !isFalse(raw.Status.Conditions, "Ready"),
+		Limits: raw.Spec.Limits, Resources: raw.Status.Resources,
+		ClassGroup: t.Spec.NodeClassRef.Group, ClassKind: t.Spec.NodeClassRef.Kind, ClassName: t.Spec.NodeClassRef.Name,
+		labels: t.Metadata.Labels, annotations: t.Metadata.Annotations, requirements: t.Spec.Requirements,
+	}
+	p.spec, _, _ = unstructured.NestedMap(u.DeepCopy().Object, "spec", "template", "spec") // it was read above
+	return p, nil
+}
+
+// ReadClass reads a NodeClass, or says why it cannot be read.
+func ReadClass(u *unstructured.Unstructured) (*Class, error) {
+	var raw struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := decode(u, &raw); err != nil {
+		return nil, fmt.Errorf("reading NodeClass: %w", err)
+	}
+	return &Class{Ready: isTrue(raw.Status.Conditions, "Ready")}, nil
+}
+
+func decode(u *unstructured.Unstructured, into any) error {
+	if u == nil {
+		return fmt.Errorf("there is none")
+	}
+	text, err := json.Marshal(u.Object)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+func isTrue(conditions []metav1.Condition, typ string) bool {
+	return is(conditions, typ, metav1.ConditionTrue)
+}
+
+func isFalse(conditions []metav1.Condition, typ string) bool {
+	return is(conditions, typ, metav1.ConditionFalse)
+}
+
+func is(conditions []metav1.Condition, typ string, status metav1.ConditionStatus) bool {
+	for _, c := range conditions {
+		if c.Type == typ {
+			return c.Status == status
+		}
+	}
+	return false
+}
+
+// instanceOf returns the instance of a provider id such as
+// aws:///us-east-1a/i-0a1b2c3d4e5f60718, or empty.
+func instanceOf(providerID string) string {
+	id := providerID[strings.LastIndexByte(providerID, '/')+1:]
+	if !strings.HasPrefix(id, "i-") {
+		return ""
+	}
+	return id
+}
+
+// Termination returns when Karpenter is to have ended a NodeClaim that is being
+// deleted, or the zero time.
+func (c *Claim) Termination() time.Time {
+	at, err := time.Parse(time.RFC3339, c.Annotations[AnnotationTermination])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}

@@ -1,0 +1,174 @@
+package replacement
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// MostOthers is how many other nodes are looked at for room: each is a request
+// for its pods, and what they have free is known to nobody but who asks.
+const MostOthers = 8
+
+// Other is another node, and all pods on it.
+type Other struct {
+	Node *corev1.Node
+	Pods []*corev1.Pod
+}
+
+// MayTake reports whether a node may be given pods, as far as the node itself
+// tells: it is Ready, schedulable, not itself going away or brought up for
+// another. What it has free is not looked at.
+func MayTake(node *corev1.Node) bool {
+	if node == nil || node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[v1alpha1.LabelReplaces] != "" {
+		return false
+	}
+	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == v1alpha1.TaintInterrupted || t.Key == taintDisrupted || strings.HasPrefix(t.Key, "node.kubernetes.io/")
+	}) {
+		return false
+	}
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// IsDisrupted reports whether Karpenter is ending a node, or about to.
+func IsDisrupted(node *corev1.Node) bool {
+	return node != nil && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taintDisrupted })
+}
+
+// room is what is free on a node.
+type room struct {
+	node *corev1.Node
+	free corev1.ResourceList
+}
+
+// roomFor reports whether all pods find room on other nodes, by giving each, the
+// largest first, to the first that suits it; and the names of the nodes that are
+// used. What it cannot be certain of counts as no.
+func roomFor(pods []*corev1.Pod, others []Other) (used []string, fits bool) {
+	if slices.ContainsFunc(pods, isParticular) {
+		return nil, false
+	}
+	var rooms []*room
+	for _, o := range others {
+		if MayTake(o.Node) && !slices.ContainsFunc(o.Pods, keepsOthersOff) {
+			rooms = append(rooms, roomOn(o))
+		}
+	}
+	for _, pod := range largestFirst(pods) {
+		wants := total([]*corev1.Pod{pod})
+		i := slices.IndexFunc(rooms, func(r *room) bool { return suits(pod, r.node) && within(wants, r.free) })
+		if i < 0 {
+			return nil, false
+		}
+		subtract(rooms[i].free, wants)
+		if name := rooms[i].node.Name; !slices.Contains(used, name) {
+			used = append(used, name)
+		}
+	}
+	return used, true
+}
+
+func roomOn(o Other) *room {
+	free := o.Node.Status.Allocatable.DeepCopy()
+	if free == nil {
+		free = corev1.ResourceList{}
+	}
+	var running []*corev1.Pod
+	for _, pod := range o.Pods {
+		if pod != nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			running = append(running, pod)
+		}
+	}
+	subtract(free, total(running))
+	return &room{node: o.Node, free: free}
+}
+
+func largestFirst(pods []*corev1.Pod) []*corev1.Pod {
+	sorted := slices.Clone(pods)
+	slices.SortStableFunc(sorted, func(a, b *corev1.Pod) int {
+		x, y := requestsOf(a), requestsOf(b)
+		if c := y.Cpu().Cmp(*x.Cpu()); c != 0 {
+			return c
+		}
+		return y.Memory().Cmp(*x.Memory())
+	})
+	return sorted
+}
+
+// isParticular reports whether where a pod can run hangs on more than what the
+// node says of itself: on other pods, on volumes, on a port, on a device.
+func isParticular(pod *corev1.Pod) bool {
+	s := &pod.Spec
+	if a := s.Affinity; a != nil && (a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 ||
+		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0) {
+		return true
+	}
+	return claimsVolume(pod) || len(s.ResourceClaims) > 0 || len(s.SchedulingGates) > 0 || s.SchedulerName != "" && s.SchedulerName != corev1.DefaultSchedulerName ||
+		slices.ContainsFunc(s.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+			return c.WhenUnsatisfiable != corev1.ScheduleAnyway
+		}) || slices.ContainsFunc(s.Containers, hasHostPort) || slices.ContainsFunc(s.InitContainers, hasHostPort)
+}
+
+func hasHostPort(c corev1.Container) bool {
+	return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.HostPort != 0 })
+}
+
+// keepsOthersOff reports whether a pod may keep others off its node.
+func keepsOthersOff(pod *corev1.Pod) bool {
+	return pod != nil && pod.Spec.Affinity != nil && pod.Spec.Affinity.PodAntiAffinity != nil &&
+		len(pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
+}
+
+// suits reports whether a pod may run on a node, as far as its labels and taints
+// tell.
+func suits(pod *corev1.Pod, node *corev1.Node) bool {
+	for key, value := range pod.Spec.NodeSelector {
+		if node.Labels[key] != value {
+			return false
+		}
+	}
+	if len(requiredTerms(pod)) > 0 && metTerm(pod, node) == nil {
+		return false
+	}
+	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(t, pod.Spec.Tolerations)
+	})
+}
+
+// tolerated reports whether one of the tolerations is for a taint (Kubernetes
+// documentation, "Taints and Tolerations"). Operators that it does not know
+// tolerate nothing.
+func tolerated(t corev1.Taint, by []corev1.Toleration) bool {
+	return slices.ContainsFunc(by, func(o corev1.Toleration) bool {
+		if o.Effect != "" && o.Effect != t.Effect || o.Key != "" && o.Key != t.Key {
+			return false
+		}
+		if o.Operator == corev1.TolerationOpExists {
+			return true
+		}
+		return (o.Operator == "" || o.Operator == corev1.TolerationOpEqual) && o.Key != "" && o.Value == t.Value
+	})
+}
+
+// Candidates returns those of many nodes of which it is worth to ask what they
+// have free, the youngest first, which are likely to be the emptiest; none where
+// it would not help to know.
+func Candidates(nodes []*corev1.Node, pods []*corev1.Pod) []*corev1.Node {
+	if len(pods) == 0 || slices.ContainsFunc(pods, isParticular) {
+		return nil
+	}
+	found := slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool {
+		return !MayTake(n) || !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return suits(p, n) })
+	})
+	slices.SortFunc(found, func(a, b *corev1.Node) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return found[:min(len(found), MostOthers)]
+}

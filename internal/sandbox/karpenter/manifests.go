@@ -1,0 +1,64 @@
+package karpenter
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// NodeRole is the IAM role of the nodes in Defaults. It must exist.
+const NodeRole = "KarpenterNodeRole-sandbox"
+
+//go:embed manifests/default.yaml
+var defaults []byte
+
+// CRDs are those that belong to a Karpenter, as its program prints them.
+func CRDs(ctx context.Context, binary string) ([]*unstructured.Unstructured, error) {
+	text, err := exec.CommandContext(ctx, binary, "crds").Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking Karpenter for its CRDs: %w", err)
+	}
+	return read(text)
+}
+
+// Defaults are the EC2NodeClass and the NodePool, both called "default", of a
+// sandbox's first steps with Karpenter: spot instances of the categories c, m and r.
+// An empty node goes consolidateAfter after its last pod; 0 is 30 s.
+func Defaults(consolidateAfter time.Duration) (nodeClass, nodePool *unstructured.Unstructured, err error) {
+	objects, err := read(defaults)
+	if err != nil {
+		return nil, nil, err
+	}
+	nodeClass, nodePool = objects[0], objects[1]
+	if consolidateAfter != 0 {
+		err = unstructured.SetNestedField(nodePool.Object, consolidateAfter.String(), "spec", "disruption", "consolidateAfter")
+	}
+	return nodeClass, nodePool, err
+}
+
+// read reads a stream of YAML documents.
+func read(text []byte) ([]*unstructured.Unstructured, error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	var out []*unstructured.Unstructured
+	for {
+		obj := &unstructured.Unstructured{}
+		err := decoder.Decode(&obj.Object)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading Karpenter's manifests: %w", err)
+		}
+		if len(obj.Object) > 0 {
+			out = append(out, obj)
+		}
+	}
+}

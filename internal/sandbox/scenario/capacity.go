@@ -1,0 +1,116 @@
+package scenario
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// service is a workload whose Ready pods are counted over time.
+type service struct {
+	namespace string
+	selector  labels.Selector
+	wanted    int
+	levels    []level // since the first notice; only where it changed
+}
+
+// level is how many pods of a service were Ready from a moment on.
+type level struct {
+	at            time.Time
+	ready, wanted int
+}
+
+// Level is how many pods of the interrupted workloads were Ready from a moment on,
+// of those that were wanted. More than wanted of one workload make up for no other.
+type Level struct {
+	Seconds       float64 // since the first notice
+	Ready, Wanted int
+}
+
+func (s *service) has(p *podTrack) bool {
+	return p.namespace == s.namespace && s.selector.Matches(p.labels)
+}
+
+// Wanted notes how many replicas of a workload are wanted, and which pods they
+// are.
+func (w *World) Wanted(t time.Time, kind, namespace, name string, selector labels.Selector, replicas int) {
+	key := workloadKey(kind, namespace, name)
+	s := w.services[key]
+	if s == nil {
+		s = &service{}
+		w.services[key] = s
+	}
+	s.namespace, s.selector, s.wanted = namespace, selector, replicas
+	w.measure(t)
+}
+
+// measure notes what has changed of how many pods are Ready.
+func (w *World) measure(t time.Time) {
+	if !w.Started() {
+		return
+	}
+	for _, s := range w.services {
+		now := level{at: t, ready: w.serving(s.has), wanted: s.wanted}
+		if n := len(s.levels); n > 0 && s.levels[n-1].ready == now.ready && s.levels[n-1].wanted == now.wanted {
+			continue
+		}
+		s.levels = append(s.levels, now)
+	}
+}
+
+// capacity is how many pods were Ready over time of the workloads that have pods
+// on the interrupted nodes.
+func (w *World) capacity() []Level {
+	var all []*service
+	var times []time.Time
+	judged := w.judged()
+	for _, s := range w.services {
+		if !slices.ContainsFunc(judged, s.has) {
+			continue
+		}
+		all = append(all, s)
+		for _, l := range s.levels {
+			times = append(times, l.at)
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	var out []Level
+	for _, t := range slices.CompactFunc(times, time.Time.Equal) {
+		sum := Level{Seconds: t.Sub(w.began).Seconds()}
+		for _, s := range all {
+			l := s.levelAt(t)
+			sum.Ready, sum.Wanted = sum.Ready+min(l.ready, l.wanted), sum.Wanted+l.wanted
+		}
+		out = append(out, sum)
+	}
+	return out
+}
+
+// levelAt is the level of a service at t; none before its first.
+func (s *service) levelAt(t time.Time) level {
+	for _, l := range slices.Backward(s.levels) {
+		if !l.at.After(t) {
+			return l
+		}
+	}
+	return level{}
+}
+
+// shortfall is the least number of pods that were Ready, and for how many seconds
+// up to end there were fewer than wanted.
+func shortfall(levels []Level, end float64) (lowest int, below float64) {
+	for i, l := range levels {
+		if i == 0 || l.Ready < lowest {
+			lowest = l.Ready
+		}
+		until := end
+		if i+1 < len(levels) {
+			until = levels[i+1].Seconds
+		}
+		if l.Ready < l.Wanted {
+			below += max(until-l.Seconds, 0)
+		}
+	}
+	return lowest, below
+}

@@ -1,0 +1,48 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// machineKind is what is counted of EC2's instances and Karpenter's NodeClaims.
+type machineKind string
+
+const (
+	runningInstances  machineKind = "instances" // those whose end has not begun
+	launchedInstances machineKind = "launched"  // all that ever were
+	nodeClaims        machineKind = "claims"
+)
+
+// machinesCount: there are so many of them, whoever made them.
+type machinesCount struct {
+	What machineKind
+	Op   string
+	N    int
+}
+
+func (c machinesCount) Holds(w *World) (bool, string) {
+	var those []string
+	switch c.What {
+	case nodeClaims:
+		for name := range w.claims {
+			those = append(those, name)
+		}
+	default:
+		for id, m := range w.machines {
+			if c.What == launchedInstances || !m.ending {
+				those = append(those, w.called(id))
+			}
+		}
+	}
+	slices.Sort(those)
+	return compare(len(those), c.Op, c.N), strings.TrimSpace(fmt.Sprintf("%s=%d %s", c.What, len(those), strings.Join(those, ",")))
+}
+
+// somethingLaunched: there is an instance that the story has no name for.
+type somethingLaunched struct{}
+
+func (somethingLaunched) Holds(w *World) (bool, string) {
+	return len(w.unnamed) > 0, "nothing was launched that has no name yet"
+}

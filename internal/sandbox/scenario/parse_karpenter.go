@@ -1,0 +1,77 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+)
+
+// launched is the state of a node that names it.
+const launched = "launched"
+
+// noCapacity is what capacity may be: none.
+const noCapacity = "none"
+
+// errNoKarpenter: the sandbox is made with it or without.
+var errNoKarpenter = errors.New("nothing provisions in this story: begin the script with karpenter on")
+
+func (p *parser) karpenterLine(args []string) (any, error) {
+	first := len(p.scenario.Steps) == 0
+	switch {
+	case !first && !p.karpenter:
+		return nil, errNoKarpenter
+	case len(args) == 0:
+		return nil, fmt.Errorf("an act is missing")
+	case first && args[0] != string(KarpenterOn):
+		return nil, fmt.Errorf("the first thing that is done to Karpenter is karpenter on")
+	}
+	st := KarpenterStatement{}
+	if err := oneOf(&st.Do, KarpenterOn, KarpenterOff, KarpenterKill)(args[0]); err != nil {
+		return nil, err
+	}
+	if len(args) > 1 && !first {
+		return nil, fmt.Errorf("%q is too much: only the first line says more", strings.Join(args[1:], " "))
+	}
+	p.karpenter = true
+	return st, options(args[1:], map[string]func(string) error{
+		"hears":      flag(func() { st.Hears = true }),
+		"boot-delay": duration(&st.BootDelay),
+	})
+}
+
+// launchedNode takes the name of a node that Karpenter launches.
+func (p *parser) launchedNode(name string) error {
+	if !p.karpenter {
+		return errNoKarpenter
+	}
+	return p.newNode(name)
+}
+
+func (p *parser) capacity(args []string) (any, error) {
+	switch {
+	case slices.Equal(args, []string{"back"}):
+		return CapacityStatement{Back: true}, nil
+	case len(args) == 0 || args[0] != noCapacity:
+		return nil, fmt.Errorf("unknown capacity %q", strings.Join(args, " "))
+	}
+	st := CapacityStatement{}
+	return st, options(args[1:], map[string]func(string) error{
+		"type":       set(&st.Type),
+		"zone":       set(&st.Zone),
+		ec2.Spot:     flag(func() { st.CapacityType = ec2.Spot }),
+		ec2.OnDemand: flag(func() { st.CapacityType = ec2.OnDemand }),
+	})
+}
+
+// machinesCondition is a count of instances or NodeClaims.
+func (p *parser) machinesCondition(what, op string, n int) (Condition, error) {
+	c := machinesCount{Op: op, N: n}
+	err := oneOf(&c.What, runningInstances, launchedInstances, nodeClaims)(what)
+	if err == nil && c.What == nodeClaims && !p.karpenter {
+		err = errNoKarpenter
+	}
+	return c, err
+}

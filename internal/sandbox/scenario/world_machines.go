@@ -1,0 +1,161 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// What Karpenter puts on nodes and reads from them (Karpenter documentation,
+// "Disruption" and "NodeClaims").
+const (
+	taintUnregistered      = "karpenter.sh/unregistered"
+	taintDisrupted         = "karpenter.sh/disrupted"
+	annotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
+	tagNodePool            = "karpenter.sh/nodepool"
+)
+
+// machineTrack is what was seen of one instance.
+type machineTrack struct{ ending bool }
+
+// claimTrack is what was seen of one NodeClaim.
+type claimTrack struct {
+	instance  string // "": nothing is launched for it yet
+	protected bool
+	deleting  bool
+}
+
+// Machine takes in an instance, and whether its end has begun.
+func (w *World) Machine(instance string, ending bool) {
+	w.machines[instance] = &machineTrack{ending: ending}
+}
+
+// Provisioned notes an instance that somebody else than the script launched. Until
+// the script names it, it is called by its id.
+func (w *World) Provisioned(t time.Time, instance, node, what string) []Moment {
+	if w.byInstance(instance) != nil {
+		return nil
+	}
+	n := &nodeTrack{name: instance, instance: instance, node: node, provisioned: true}
+	w.nodes[n.name], w.byNode[node] = n, n
+	w.unnamed = append(w.unnamed, n)
+	return []Moment{w.moment(t, MomentLaunched, n.name, "", "Karpenter launches "+what)}
+}
+
+// Name calls the instance so that was launched first of those that have no name
+// yet, and returns its id; "": there is none.
+func (w *World) Name(name string) (instance string) {
+	if len(w.unnamed) == 0 {
+		return ""
+	}
+	n := w.unnamed[0]
+	w.unnamed = w.unnamed[1:]
+	delete(w.nodes, n.name)
+	n.name = name
+	w.nodes[name] = n
+	return n.instance
+}
+
+// called is what the script calls an instance, or its id.
+func (w *World) called(instance string) string {
+	if n := w.byInstance(instance); n != nil {
+		return n.name
+	}
+	return instance
+}
+
+// Claim takes in a NodeClaim as it is at t; gone says that it was deleted.
+func (w *World) Claim(t time.Time, claim *unstructured.Unstructured, gone bool) []Moment {
+	name := claim.GetName()
+	c := w.claims[name]
+	if gone {
+		delete(w.claims, name)
+		if c == nil {
+			return nil
+		}
+		return []Moment{w.moment(t, MomentClaim, w.of(c), "", "NodeClaim "+name+" is gone")}
+	}
+	var out []Moment
+	if c == nil {
+		c = &claimTrack{}
+		w.claims[name] = c
+		out = append(out, w.moment(t, MomentClaim, "", "", "NodeClaim "+name+" is made"+w.inPlaceOf(claim)))
+	}
+	before := *c
+	id, _, _ := unstructured.NestedString(claim.Object, "status", "providerID") // what is no text is none
+	c.instance = id[strings.LastIndex(id, "/")+1:]
+	c.protected = claim.GetAnnotations()[annotationDoNotDisrupt] == "true"
+	c.deleting = claim.GetDeletionTimestamp() != nil
+	if c.deleting && !before.deleting {
+		out = append(out, w.moment(t, MomentClaim, w.of(c), "", "NodeClaim "+name+" is given up: Karpenter is to end its instance"))
+	}
+	return out
+}
+
+// of is what the script calls the node of a NodeClaim, or "".
+func (w *World) of(c *claimTrack) string {
+	if c.instance == "" {
+		return ""
+	}
+	return w.called(c.instance)
+}
+
+// inPlaceOf says for what node Lifeboat made a NodeClaim, if it did.
+func (w *World) inPlaceOf(claim *unstructured.Unstructured) string {
+	instance := claim.GetLabels()[v1alpha1.LabelReplaces]
+	if instance == "" {
+		return ""
+	}
+	return " by Lifeboat, to take the place of " + w.called(instance)
+}
+
+// protected reports whether Karpenter may not disrupt a node: its Node says so, or
+// its NodeClaim, from which it comes.
+func (w *World) protected(n *nodeTrack) bool {
+	for _, c := range w.claims {
+		if c.protected && c.instance == n.instance {
+			return true
+		}
+	}
+	return n.protected
+}
+
+// guarded takes in whether a Node says that Karpenter may not disrupt it.
+func (w *World) guarded(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
+	before := n.protected
+	n.protected = node.Annotations[annotationDoNotDisrupt] == "true"
+	switch {
+	case n.protected && !before:
+		return []Moment{w.moment(t, MomentProtected, n.name, "", "protected: Karpenter leaves the node alone")}
+	case before && !n.protected:
+		return []Moment{w.moment(t, MomentOpen, n.name, "", "its protection is off: Karpenter has the node like any other")}
+	default:
+		return nil
+	}
+}
+
+// keepsPodsOff reports whether a taint of Karpenter's keeps new pods off a node
+// that it is about to end.
+func keepsPodsOff(t corev1.Taint) bool {
+	return t.Key == taintDisrupted && t.Effect == corev1.TaintEffectNoSchedule
+}
+
+// joining are the taints that keep the scheduler off a Node for a moment after it
+// has become Ready.
+func joining(t corev1.Taint) bool {
+	return slices.Contains([]string{corev1.TaintNodeNotReady, taintUnregistered}, t.Key)
+}
+
+// describeMachine says what an instance is.
+func describeMachine(id, typeName, zone, lifecycle string) string {
+	if lifecycle == "" {
+		lifecycle = "on-demand"
+	}
+	return fmt.Sprintf("%s: %s %s in %s", id, lifecycle, typeName, zone)
+}
