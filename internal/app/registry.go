@@ -75,19 +75,10 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Conf
 		return err
 	}
 	wanted := make(chan event.TypedGenericEvent[string], 1024)
-	errandMetrics, err := errand.NewMetrics(metrics.Registry)
+	errands, err := newErrands(mgr, c, wanted)
 	if err != nil {
 		return err
 	}
-	errands := errand.New(errand.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, Metrics: errandMetrics,
-		Wake: func(record string) {
-			select {
-			case wanted <- event.TypedGenericEvent[string]{Object: record}:
-			default: // it is looked at again in any case, only later
-			}
-		},
-	})
 	heralds := herald.New(mgr.GetEventRecorder("lifeboat"))
 	owners := ownerwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
 	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
@@ -120,6 +111,24 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Conf
 		(&orphan.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
 		policy.New(mgr.GetClient()).Register(mgr),
 	)
+}
+
+// newErrands returns what runs hooks and delivers notifications; wanted hears the
+// names of records that it has found something out for.
+func newErrands(mgr ctrl.Manager, c Config, wanted chan<- event.TypedGenericEvent[string]) (*errand.Runner, error) {
+	errandMetrics, err := errand.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return errand.New(errand.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, Metrics: errandMetrics,
+		Wake: func(record string) {
+			select {
+			case wanted <- event.TypedGenericEvent[string]{Object: record}:
+			default: // it is looked at again in any case, only later
+			}
+		},
+	}), nil
 }
 
 // countWatched tells in a metric how many nodes' pods are watched.
