@@ -289,14 +289,3 @@ type PodLeft struct {
 	// +optional
 	GraceSeconds *int64 `json:"graceSeconds,omitempty"`
 }
-
-// TimelineEntry is something that happened.
-type TimelineEntry struct {
-	// Time is when it happened.
-	Time metav1.MicroTime `json:"time"`
-	// Reason is a CamelCase word, one of the Reason constants.
-	Reason string `json:"reason"`
-	// Message is a sentence for people.
-	// +kubebuilder:validation:MaxLength=512
-	Message string `json:"message"`
-}

@@ -14,14 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifeboat-dev/lifeboat/internal/convert"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/karpenter"
 )
 
@@ -74,20 +72,7 @@ func serveKarpenter(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plane, err := controlplane.Start(ctx, controlplane.Options{Binary: paths.Kubernetes, Dir: filepath.Join(t.TempDir(), "cp")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(plane.Kill9)
-	c, err := client.New(plane.RESTConfig(), client.Options{Scheme: runtime.NewScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, crd := range crds {
-		if err := c.Create(ctx, crd); err != nil {
-			t.Fatal(err)
-		}
-	}
+	c := serveKinds(ctx, t, paths.Kubernetes, crds...)
 	r := &rig{t: t}
 	r.until("the API server to serve Karpenter's objects", time.Minute, func(ctx context.Context) (bool, error) {
 		for _, list := range []string{"NodePool", "EC2NodeClass"} {

@@ -48,7 +48,20 @@ func serve(t *testing.T, crd *unstructured.Unstructured) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plane, err := controlplane.Start(ctx, controlplane.Options{Binary: paths.Kubernetes, Dir: filepath.Join(t.TempDir(), "cp")})
+	c := serveKinds(ctx, t, paths.Kubernetes, crd)
+	r := &rig{t: t}
+	r.until("the API server to serve policies", time.Minute, func(ctx context.Context) (bool, error) {
+		err := create(ctx, c, "{rules: [{kinds: ['*'], action: Ignore}]}")
+		return err == nil, err
+	})
+	return c
+}
+
+// serveKinds starts an API server that is told of kinds; a moment later it knows
+// them.
+func serveKinds(ctx context.Context, t *testing.T, kubernetes string, crds ...*unstructured.Unstructured) client.Client {
+	t.Helper()
+	plane, err := controlplane.Start(ctx, controlplane.Options{Binary: kubernetes, Dir: filepath.Join(t.TempDir(), "cp")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +70,11 @@ func serve(t *testing.T, crd *unstructured.Unstructured) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Create(ctx, crd.DeepCopy()); err != nil {
-		t.Fatal(err)
+	for _, crd := range crds {
+		if err := c.Create(ctx, crd.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	r := &rig{t: t}
-	r.until("the API server to serve policies", time.Minute, func(ctx context.Context) (bool, error) {
-		err := create(ctx, c, "{rules: [{kinds: ['*'], action: Ignore}]}")
-		return err == nil, err
-	})
 	return c
 }
 
