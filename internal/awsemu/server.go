@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
 )
@@ -38,6 +39,9 @@ type Options struct {
 	Region string
 	// Timing is how fast EC2's machines are; the zero value is ec2's defaults.
 	Timing ec2.Timing
+	// AutoScaling is how fast living Auto Scaling groups are; the zero value is
+	// autoscaling's defaults.
+	AutoScaling autoscaling.Timing
 	// Logger hears of failures, and at Debug of each request. Nil is silence.
 	Logger *slog.Logger
 }
@@ -73,7 +77,7 @@ func New(o Options) (*Server, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{scope: scope, States: newStates(scope, o.Timing)}
+	s := &Server{scope: scope, States: newStates(scope, o)}
 	s.services = s.States.services()
 	s.Gate = wire.NewGate(s.States.STS.Identify, s.States.CloudTrail.Record)
 	var err error
@@ -89,8 +93,8 @@ func (s *Server) Account() string { return s.scope.Account }
 // Region is the region that the server plays.
 func (s *Server) Region() string { return s.scope.Region }
 
-// Handler answers API calls. The services' background work runs only under
-// Serve.
+// Handler answers API calls. What services do by themselves is done only under
+// Serve, or Work.
 func (s *Server) Handler() http.Handler { return s.router }
 
 // Listen opens addr, such as "127.0.0.1:0". It refuses addresses that are not
@@ -121,12 +125,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancel()
-	for _, service := range s.services {
-		if service.Background != nil {
-			background.Go(func() { service.Background(ctx) })
-		}
-	}
-	background.Go(func() { s.States.Health.Run(ctx) })
+	background.Go(func() { s.Work(ctx) })
 	server := &http.Server{
 		Handler:           s.Handler(),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -140,6 +139,19 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	case <-ctx.Done():
 	}
 	return stop(server)
+}
+
+// Work does what the services do by themselves until ctx is done, for those who
+// call the handler without a port.
+func (s *Server) Work(ctx context.Context) {
+	var background sync.WaitGroup
+	for _, service := range s.services {
+		if service.Background != nil {
+			background.Go(func() { service.Background(ctx) })
+		}
+	}
+	background.Go(func() { s.States.Health.Run(ctx) })
+	background.Wait()
 }
 
 // stop lets requests under way finish, but not for long.

@@ -37,7 +37,7 @@ type States struct {
 
 // newStates makes the states of a scope. What one service needs of another is
 // handed over here, as a function.
-func newStates(scope wire.Scope, timing ec2.Timing) *States {
+func newStates(scope wire.Scope, o Options) *States {
 	s := &States{
 		STS: sts.New(scope),
 		SQS: sqs.New(scope),
@@ -48,9 +48,11 @@ func newStates(scope wire.Scope, timing ec2.Timing) *States {
 		Pricing: pricing.New(scope, products),
 	}
 	s.Events = events.New(scope, s.SQS.Deliver)
-	s.EC2 = ec2.New(ec2.Options{Scope: scope, Emit: s.Events.Emit, Timing: timing})
+	s.EC2 = ec2.New(ec2.Options{Scope: scope, Emit: s.Events.Emit, Timing: o.Timing})
 	s.FIS = fis.New(fis.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})
-	s.AutoScaling = autoscaling.New(autoscaling.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit, Deliver: s.SQS.Deliver})
+	s.AutoScaling = autoscaling.New(autoscaling.Options{
+		Scope: scope, EC2: s.EC2, Emit: s.Events.Emit, Deliver: s.SQS.Deliver, Timing: o.AutoScaling,
+	})
 	s.IMDS = imds.New(imds.Options{Scope: scope, EC2: s.EC2, TargetState: s.AutoScaling.TargetState})
 	s.CloudTrail = cloudtrail.New(scope, s.STS.Identify, s.Events.Emit)
 	s.Health = health.New(health.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})

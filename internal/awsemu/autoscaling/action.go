@@ -1,5 +1,7 @@
 package autoscaling
 
+import "time"
+
 // Ref names a lifecycle action as requests do: by its token, or else by its instance,
 // which means the one that the hook is waiting for now.
 type Ref struct {
@@ -20,6 +22,7 @@ func (s *State) Complete(ref Ref, r Result) error {
 	if err != nil {
 		return err
 	}
+	a.firing.end(r, ByAnswer)
 	s.resolve(m, t, a, r)
 	return nil
 }
@@ -49,7 +52,7 @@ func (s *State) action(ref Ref) (*member, *trip, *action, error) {
 		}
 		for _, a := range m.trip.actions {
 			named := a.token == ref.Token || ref.Token == "" && m.InstanceID == ref.InstanceID
-			if a.hook.Name == ref.Hook && named {
+			if a.hook.Name == ref.Hook && named && time.Since(m.trip.held) >= s.consistency.ActionAfter {
 				return m, m.trip, a, nil
 			}
 		}
@@ -62,6 +65,8 @@ type Action struct {
 	Ref
 	Transition          Transition
 	Origin, Destination string
+	// Deadline is when it ends with the hook's default result unless there is a heartbeat.
+	Deadline time.Time
 }
 
 // Actions lists the active actions of an instance, in the order of their hooks.
@@ -76,7 +81,7 @@ func (s *State) Actions(instanceID string) []Action {
 	for _, a := range m.trip.actions {
 		out = append(out, Action{
 			Ref:        Ref{Group: m.Group, Hook: a.hook.Name, InstanceID: instanceID, Token: a.token},
-			Transition: m.trip.transition, Origin: m.trip.origin, Destination: m.trip.destination,
+			Transition: m.trip.transition, Origin: m.trip.origin, Destination: m.trip.destination, Deadline: a.due,
 		})
 	}
 	return out

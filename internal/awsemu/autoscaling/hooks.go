@@ -11,6 +11,8 @@ import (
 // Quotas).
 const (
 	defaultHeartbeat = time.Hour
+	minHeartbeat     = 30 * time.Second
+	maxHeartbeat     = 2 * time.Hour
 	maxHooks         = 50
 	maxTotal         = 48 * time.Hour
 	maxHeartbeats    = 100
@@ -50,18 +52,22 @@ func (s *State) PutHook(h Hook) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.groups[h.Group]
-	i := -1
-	if g != nil {
-		i = slices.IndexFunc(g.hooks, func(o Hook) bool { return o.Name == h.Name })
-	}
-	switch {
-	case g == nil:
+	if g == nil {
 		return groupNotFound(h.Group)
+	}
+	return s.putHook(g, h)
+}
+
+// putHook needs the lock.
+func (s *State) putHook(g *group, h Hook) error {
+	i := slices.IndexFunc(g.hooks, func(o Hook) bool { return o.Name == h.Name })
+	switch {
 	case h.Transition != Launching && h.Transition != Leaving:
 		return validation("Invalid Lifecycle Transition: %s", h.Transition)
 	case i < 0 && len(g.hooks) >= maxHooks:
 		return limitExceeded(g.Name)
 	}
+	h.Group = g.Name
 	h.DefaultResult = cmp.Or(h.DefaultResult, Abandon)
 	h.Heartbeat = cmp.Or(h.Heartbeat, defaultHeartbeat)
 	if h.NotificationTarget != "" {
@@ -76,6 +82,44 @@ func (s *State) PutHook(h Hook) error {
 	g.hooks = append(g.hooks, h)
 	slices.SortFunc(g.hooks, func(a, b Hook) int { return strings.Compare(a.Name, b.Name) })
 	return nil
+}
+
+// DeleteHook deletes a hook. What it holds is resolved first: launches are abandoned,
+// terminations go on (Amazon EC2 Auto Scaling API Reference, DeleteLifecycleHook). Errors:
+// ValidationError for an unknown group or hook.
+func (s *State) DeleteHook(groupName, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.groups[groupName]
+	if g == nil {
+		return groupNotFound(groupName)
+	}
+	i := slices.IndexFunc(g.hooks, func(h Hook) bool { return h.Name == name })
+	if i < 0 {
+		return validation("No Lifecycle Hook found: %s", name)
+	}
+	g.hooks = slices.Delete(g.hooks, i, i+1)
+	for _, m := range s.of(g) {
+		if t := m.trip; t != nil {
+			s.release(m, t, name)
+		}
+	}
+	return nil
+}
+
+// release resolves the action of a hook that is no more. It needs the lock.
+func (s *State) release(m *member, t *trip, hook string) {
+	i := slices.IndexFunc(t.actions, func(a *action) bool { return a.hook.Name == hook })
+	if i >= 0 {
+		t.actions[i].firing.end("", ByDeletion)
+	}
+	switch {
+	case i < 0:
+	case t.transition == Launching:
+		s.resolve(m, t, t.actions[i], Abandon)
+	default:
+		s.resolve(m, t, t.actions[i], Continue)
+	}
 }
 
 // Hooks lists the hooks of a group: all, or those named. The error is ValidationError

@@ -10,7 +10,9 @@ type LifecycleState string
 // way, ":Wait" and ":Proceed" are added to the latter.
 const (
 	InService        LifecycleState = "InService"
+	EnteringStandby  LifecycleState = "EnteringStandby"
 	Standby          LifecycleState = "Standby"
+	Detaching        LifecycleState = "Detaching"
 	Detached         LifecycleState = "Detached"
 	Terminated       LifecycleState = "Terminated"
 	WarmedStopped    LifecycleState = "Warmed:Stopped"
@@ -24,9 +26,11 @@ const (
 	WarmedTerminating LifecycleState = "Warmed:Terminating"
 )
 
-// wait is the state in which hooks hold an instance, proceed the one after.
-func (s LifecycleState) wait() LifecycleState    { return s + ":Wait" }
-func (s LifecycleState) proceed() LifecycleState { return s + ":Proceed" }
+// wait is the state in which hooks hold an instance, proceed the one after, retained the
+// one of an instance whose terminate hook was abandoned.
+func (s LifecycleState) wait() LifecycleState     { return s + ":Wait" }
+func (s LifecycleState) proceed() LifecycleState  { return s + ":Proceed" }
+func (s LifecycleState) retained() LifecycleState { return s + ":Retained" }
 
 // warm tells whether an instance in this state belongs to the warm pool.
 func (s LifecycleState) warm() bool { return strings.HasPrefix(string(s), "Warmed:") }

@@ -101,26 +101,29 @@ func (s *State) conclude(m *member, t *trip, outcome string) {
 	s.emit(events.Event{
 		Source: "aws.autoscaling", DetailType: "EC2 Instance " + verb + " " + outcome, Time: now, Milliseconds: true,
 		Resources: []string{s.groups[m.Group].arn, s.scope.ARN("ec2", "instance/"+m.InstanceID)},
-		Detail: events.Detail(struct {
-			StatusCode    string
-			Group         string `json:"AutoScalingGroupName"`
-			ActivityID    string `json:"ActivityId"`
-			Details       map[string]string
-			RequestID     string `json:"RequestId"`
-			StatusMessage string
-			EndTime       string
-			InstanceID    string `json:"EC2InstanceId"`
-			StartTime     string
-			Cause         string
-			Description   string
-			Origin        string
-			Destination   string
-		}{
+		Detail: events.Detail(resultDetail{
 			StatusCode: status, Group: m.Group, ActivityID: t.id, RequestID: t.requestID,
 			Details: map[string]string{"Availability Zone": m.Zone, "Subnet ID": in.SubnetID},
 			EndTime: now.UTC().Format(stamp), StartTime: t.began.Format(stamp), InstanceID: m.InstanceID,
-			Cause:       fmt.Sprintf("At %s %s", t.began.Format("2006-01-02T15:04:05Z"), t.cause),
+			Cause:       because(t.began, t.cause),
 			Description: doing + " EC2 instance: " + m.InstanceID, Origin: t.origin, Destination: t.destination,
 		}),
 	})
+}
+
+// resultDetail tells how a journey ended, in events.
+type resultDetail struct {
+	StatusCode    string
+	Group         string `json:"AutoScalingGroupName"`
+	ActivityID    string `json:"ActivityId"`
+	Details       map[string]string
+	RequestID     string `json:"RequestId"`
+	StatusMessage string
+	EndTime       string
+	InstanceID    string `json:"EC2InstanceId"`
+	StartTime     string
+	Cause         string
+	Description   string
+	Origin        string
+	Destination   string
 }

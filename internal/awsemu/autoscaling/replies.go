@@ -1,30 +1,42 @@
 package autoscaling
 
 import (
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 )
 
-// described is a group as it stands at one moment, with its members.
+// described is a group as it stands at one moment, with its members and places.
 type described struct {
 	group
 	members []Member
+	shown   *templateReply // the template as the group names it
+	zones   []string
 }
 
-// describe lists the groups, oldest first.
+// describe lists the groups, oldest first, with their instances as they are seen.
 func (s *State) describe() []described {
-	members := map[string][]Member{}
-	for _, m := range s.Members() {
-		members[m.Group] = append(members[m.Group], m)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	members := map[string][]Member{}
+	for _, m := range s.visible() {
+		members[m.Group] = append(members[m.Group], m)
+	}
 	out := make([]described, 0, len(s.order))
 	for _, name := range s.order {
-		out = append(out, described{*s.groups[name], members[name]})
+		g := s.groups[name]
+		d := described{group: g.clone(), members: members[name], shown: stillTemplate(g.LaunchTemplate)}
+		if g.lives() {
+			if d.shown = s.named(g.Template); g.Mixed != nil {
+				d.shown = nil
+			}
+			if places, err := s.places(g); err == nil {
+				for _, n := range places {
+					d.zones = append(d.zones, n.Zone)
+				}
+			}
+		}
+		out = append(out, d)
 	}
 	return out
 }
@@ -32,16 +44,27 @@ func (s *State) describe() []described {
 // The members of the answers (Amazon EC2 Auto Scaling API Reference, Data types).
 
 type templateReply struct {
-	ID      string `xml:"LaunchTemplateId"`
-	Name    string `xml:"LaunchTemplateName"`
-	Version string
+	ID      string `xml:"LaunchTemplateId,omitempty"`
+	Name    string `xml:"LaunchTemplateName,omitempty"`
+	Version string `xml:",omitempty"`
 }
 
-func templateToWire(name string) *templateReply {
+// stillTemplate shows the template of a group that does not live.
+func stillTemplate(name string) *templateReply {
 	if name == "" {
 		return nil
 	}
 	return &templateReply{"lt-0a1f3f2be6c5d4e03", name, "1"}
+}
+
+// named shows a template by id and name, and the version as the group gives it. It needs
+// the lock.
+func (s *State) named(ref ec2.TemplateRef) *templateReply {
+	out := &templateReply{ref.ID, ref.Name, ref.Version}
+	if full := s.resolved(ref); full.ID != "" {
+		out.ID, out.Name = full.ID, full.Name
+	}
+	return out
 }
 
 // instanceReply is an instance in a group, or on its own if it names one.
@@ -67,9 +90,15 @@ func memberToWire(g described, m Member, groupName string) instanceReply {
 	if groupName != "" {
 		health = map[string]string{"Healthy": "HEALTHY", "Unhealthy": "UNHEALTHY"}[health]
 	}
+	template := g.shown
+	if m.Template != (ec2.TemplateRef{}) {
+		template = &templateReply{m.Template.ID, m.Template.Name, m.Template.Version}
+	} else if g.lives() {
+		template = nil
+	}
 	return instanceReply{
 		InstanceID: m.InstanceID, Group: groupName, InstanceType: m.Type, ImageID: m.Image, AvailabilityZone: m.Zone,
-		LifecycleState: m.State, HealthStatus: health, LaunchTemplate: templateToWire(g.LaunchTemplate), Protected: m.Protected,
+		LifecycleState: m.State, HealthStatus: health, LaunchTemplate: template, Protected: m.Protected,
 	}
 }
 
@@ -84,6 +113,7 @@ type poolConfiguration struct {
 	MaxPrepared *int `xml:"MaxGroupPreparedCapacity"`
 	MinSize     int
 	PoolState   string
+	Status      string                        `xml:",omitempty"`
 	Reuse       struct{ ReuseOnScaleIn bool } `xml:"InstanceReusePolicy"`
 }
 
@@ -93,56 +123,10 @@ func poolToWire(g described) *poolConfiguration {
 	}
 	out := &poolConfiguration{MaxPrepared: g.WarmPool.MaxPrepared, MinSize: g.WarmPool.MinSize}
 	out.PoolState = string(g.pool()[len("Warmed:"):])
+	if g.poolEnds {
+		out.Status = "PendingDelete"
+	}
 	out.Reuse.ReuseOnScaleIn = g.WarmPool.ReuseOnScaleIn
-	return out
-}
-
-type groupReply struct {
-	Name              string `xml:"AutoScalingGroupName"`
-	ARN               string `xml:"AutoScalingGroupARN"`
-	LaunchTemplate    *templateReply
-	MinSize           int
-	MaxSize           int
-	DesiredCapacity   int
-	DefaultCooldown   int
-	AvailabilityZones wire.Members[string]
-	HealthCheckType   string
-	GracePeriod       int `xml:"HealthCheckGracePeriod"`
-	CapacityRebalance bool
-	Instances         wire.Members[instanceReply]
-	CreatedTime       wire.Time
-	Tags              wire.Members[tagReply]
-	Policies          wire.Members[string] `xml:"TerminationPolicies"`
-	NewProtected      bool                 `xml:"NewInstancesProtectedFromScaleIn"`
-	Pool              *poolConfiguration   `xml:"WarmPoolConfiguration"`
-	PoolSize          *int                 `xml:"WarmPoolSize"`
-}
-
-// groupToWire leaves out warm instances, which DescribeAutoScalingGroups does not list.
-func groupToWire(g described, instances bool) groupReply {
-	out := groupReply{
-		Name: g.Name, ARN: g.arn, LaunchTemplate: templateToWire(g.LaunchTemplate), MinSize: g.Min, MaxSize: g.Max,
-		DesiredCapacity: g.Desired, DefaultCooldown: 300, HealthCheckType: "EC2", CapacityRebalance: g.CapacityRebalance,
-		CreatedTime: wire.Time{Time: g.created}, Policies: wire.Members[string]{"Default"}, Pool: poolToWire(g),
-	}
-	warm := 0
-	for _, m := range g.members {
-		if !slices.Contains(out.AvailabilityZones, m.Zone) {
-			out.AvailabilityZones = append(out.AvailabilityZones, m.Zone)
-		}
-		switch {
-		case m.State.warm():
-			warm++
-		case instances:
-			out.Instances = append(out.Instances, memberToWire(g, m, ""))
-		}
-	}
-	if g.WarmPool != nil {
-		out.PoolSize = &warm
-	}
-	for _, key := range slices.Sorted(maps.Keys(g.Tags)) {
-		out.Tags = append(out.Tags, tagReply{g.Name, "auto-scaling-group", key, g.Tags[key], true})
-	}
 	return out
 }
 

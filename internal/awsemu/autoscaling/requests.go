@@ -141,54 +141,6 @@ func (a *api) describeInstances(_ context.Context, _ *wire.Request, in *instance
 	return &instancesReply{list, next}, err
 }
 
-type hooksInput struct {
-	Group string   `query:"AutoScalingGroupName"`
-	Names []string `query:"LifecycleHookNames"`
-}
-
-type hooksReply struct {
-	Hooks wire.Members[hookReply] `xml:"LifecycleHooks"`
-}
-
-func (a *api) describeHooks(_ context.Context, _ *wire.Request, in *hooksInput) (*hooksReply, error) {
-	list, err := a.state.Hooks(in.Group, in.Names)
-	out := &hooksReply{}
-	for _, h := range list {
-		out.Hooks = append(out.Hooks, hookToWire(h))
-	}
-	return out, err
-}
-
-type poolInput struct {
-	paging
-
-	Group string `query:"AutoScalingGroupName"`
-}
-
-type poolReply struct {
-	Configuration *poolConfiguration          `xml:"WarmPoolConfiguration"`
-	Instances     wire.Members[instanceReply] `xml:"Instances"`
-	NextToken     string                      `xml:",omitempty"`
-}
-
-func (a *api) describePool(_ context.Context, _ *wire.Request, in *poolInput) (*poolReply, error) {
-	list := a.state.describe()
-	i := slices.IndexFunc(list, func(g described) bool { return g.Name == in.Group })
-	if i < 0 {
-		return nil, groupNotFound(in.Group)
-	}
-	out := &poolReply{Configuration: poolToWire(list[i])}
-	var warm []instanceReply
-	for _, m := range list[i].members {
-		if m.State.warm() {
-			warm = append(warm, memberToWire(list[i], m, ""))
-		}
-	}
-	var err error
-	out.Instances, out.NextToken, err = page(warm, in.paging, maxOthers)
-	return out, err
-}
-
 type actionInput struct {
 	Group      string `query:"AutoScalingGroupName"`
 	Hook       string `query:"LifecycleHookName"`

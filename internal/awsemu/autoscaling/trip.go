@@ -15,15 +15,20 @@ type trip struct {
 	id, requestID string
 	cause         string
 	began         time.Time
+	held          time.Time // when hooks were told
+	booting       bool      // it goes on when the instance runs
 	actions       []*action // those that hooks still have to end
+	activity      *Activity // what is shown of it
 }
 
 // action is one firing of one hook.
 type action struct {
-	token string
-	hook  Hook
-	beats int       // heartbeats so far; a time-out set before the last one is void
-	limit time.Time // when it ends in any case
+	firing *Firing
+	token  string
+	hook   Hook
+	beats  int       // heartbeats so far; a time-out set before the last one is void
+	due    time.Time // when it ends for want of a heartbeat
+	limit  time.Time // when it ends in any case
 }
 
 // Send sets a member off on a journey: its target state changes at once, then its
@@ -37,7 +42,7 @@ func (s *State) Send(instanceID string, j Journey, cause string) error {
 	p, ok := j.find()
 	switch {
 	case m == nil:
-		return validation("Instance Id not found - No managed instance found for instance ID: %s", instanceID)
+		return instanceNotManaged(instanceID)
 	case !ok:
 		return validation("Unknown journey: %s", j)
 	}
@@ -45,38 +50,69 @@ func (s *State) Send(instanceID string, j Journey, cause string) error {
 	return nil
 }
 
-// set begins a trip. It needs the lock.
-func (s *State) set(m *member, p path, cause string) {
+// depart makes a member's trip, and has its target state known. It needs the lock.
+func (s *State) depart(m *member, p path, cause string) *trip {
 	g := s.groups[m.Group]
 	if p.end == "" {
 		p.end = g.pool()
 	}
+	if m.trip != nil {
+		// Whatever it was about is no more.
+		m.trip.lapse()
+		m.trip.activity.close("Cancelled", "")
+	}
 	t := &trip{path: p, id: uuid.NewString(), requestID: uuid.NewString(), cause: cause, began: time.Now().UTC()}
-	m.trip, m.State, m.Target = t, p.base, p.end
+	t.activity = s.begin(g, m, t)
+	m.trip, m.Target = t, p.end
+	s.enter(m, p.base, cause)
+	return t
+}
+
+// set begins a trip. It needs the lock.
+func (s *State) set(m *member, p path, cause string) {
+	g := s.groups[m.Group]
+	t := s.depart(m, p, cause)
 	if p.origin == toPool && p.destination == toGroup {
 		// Instances that are kept running need no start.
 		_, _ = s.ec2.Start([]string{m.InstanceID})
 	}
-	if p.origin == toGroup && g.DeregistrationDelay > 0 {
-		s.later(g.DeregistrationDelay, m, t, func() { s.hold(m, t) })
+	switch delay := g.deregistration(s.timing); {
+	case p.origin == toGroup && delay > 0:
+		s.later(delay, m, t, func() { s.hold(m, t) })
+	case p.transition == Launching && g.lives():
+		t.booting = true
+		s.booted(m)
+	default:
+		s.hold(m, t)
+	}
+}
+
+// booted lets a trip that waits for its instance to run go on, if it runs. It needs the
+// lock.
+func (s *State) booted(m *member) {
+	t := m.trip
+	if in, ok := s.ec2.Instance(m.InstanceID); t == nil || !t.booting || !ok || in.State != ec2.Running {
 		return
 	}
-	s.hold(m, t)
+	t.booting = false
+	s.later(s.timing.Launch, m, t, func() { s.hold(m, t) })
 }
 
 // hold tells the hooks of the transition. It needs the lock.
 func (s *State) hold(m *member, t *trip) {
 	g := s.groups[m.Group]
+	t.held = time.Now()
 	for _, h := range g.hooks {
 		if h.Transition == t.transition {
-			t.actions = append(t.actions, &action{token: uuid.NewString(), hook: h, limit: time.Now().Add(h.total())})
+			t.actions = append(t.actions, &action{token: uuid.NewString(), hook: h, limit: time.Now().Add(h.total()), firing: s.fire(m, h)})
 		}
 	}
 	if len(t.actions) == 0 {
 		s.proceed(m, t)
 		return
 	}
-	m.State = t.base.wait()
+	t.activity.status("MidLifecycleAction", 60)
+	s.enter(m, t.base.wait(), t.cause)
 	for _, a := range t.actions {
 		s.announce(g, m, t, a)
 		s.awaitHeartbeat(m, t, a)
@@ -86,9 +122,11 @@ func (s *State) hold(m *member, t *trip) {
 // awaitHeartbeat ends an action with its default result unless it is ended or gets a
 // heartbeat in time. It needs the lock.
 func (s *State) awaitHeartbeat(m *member, t *trip, a *action) {
-	beats := a.beats
-	s.later(min(a.hook.Heartbeat, time.Until(a.limit)), m, t, func() {
+	beats, left := a.beats, min(a.hook.Heartbeat, time.Until(a.limit))
+	a.due = time.Now().Add(left)
+	s.later(left, m, t, func() {
 		if a.beats == beats && slices.Contains(t.actions, a) {
+			a.firing.end(a.hook.DefaultResult, ByTimeout)
 			s.resolve(m, t, a, a.hook.DefaultResult)
 		}
 	})
@@ -98,41 +136,64 @@ func (s *State) awaitHeartbeat(m *member, t *trip, a *action) {
 // them all. It needs the lock.
 func (s *State) resolve(m *member, t *trip, a *action, r Result) {
 	t.actions = slices.DeleteFunc(t.actions, func(o *action) bool { return o == a })
+	if r == Abandon {
+		t.lapse()
+	}
 	switch {
 	case r == Abandon && t.transition == Launching:
 		t.actions = nil
 		s.conclude(m, t, "Unsuccessful")
-		s.drop(m)
+		t.activity.close("Cancelled", "Instance failed to complete user's Lifecycle Action: Lifecycle Action with token "+a.token+" was abandoned: it was completed so, or timed out.")
+		s.drop(m, "an instance was taken out of service because its launch was abandoned.")
+	case r == Abandon && s.groups[m.Group].Retain:
+		t.actions, m.trip = nil, nil
+		t.activity.close("Failed", "The lifecycle action was abandoned, and the instance is retained.")
+		s.enter(m, t.base.retained(), "the terminate hook was abandoned")
+	case r == Abandon && t.end != Terminated && t.end != WarmedTerminated && s.groups[m.Group].lives():
+		// That retention knows the state Warmed:Pending:Retained tells that without it
+		// an instance whose return was abandoned is terminated.
+		t.actions = nil
+		t.activity.close("Cancelled", "The lifecycle action was abandoned.")
+		s.drop(m, "an instance was taken out of service because its return to the warm pool was abandoned.")
 	case r == Abandon || len(t.actions) == 0:
 		t.actions = nil
 		s.proceed(m, t)
 	}
 }
 
-// drop ends an instance whose launch was abandoned; no hook is asked. It needs the
-// lock.
-func (s *State) drop(m *member) {
+// drop ends an instance; no hook is asked. It needs the lock.
+func (s *State) drop(m *member, cause string) {
 	p, _ := ScaleIn.find()
 	if m.State.warm() {
 		p, _ = PoolShrink.find()
 	}
-	t := &trip{path: p, id: uuid.NewString(), requestID: uuid.NewString(), began: time.Now().UTC(),
-		cause: "an instance was taken out of service because its launch was abandoned."}
-	m.trip, m.State, m.Target = t, p.base, p.end
-	s.proceed(m, t)
+	if t := m.trip; t != nil && t.base == p.base {
+		// It goes already: its hooks are not waited for any more.
+		t.actions = nil
+		s.proceed(m, t)
+		return
+	}
+	s.proceed(m, s.depart(m, p, cause))
 }
 
 // proceed does what the journey is about. It needs the lock.
 func (s *State) proceed(m *member, t *trip) {
-	m.State = t.base.proceed()
+	s.enter(m, t.base.proceed(), t.cause)
+	t.activity.status("InProgress", 80)
 	ids := []string{m.InstanceID}
 	var err error
 	switch t.end {
 	case Terminated, WarmedTerminated:
 		_, err = s.ec2.Terminate(ids)
-	case WarmedStopped, WarmedHibernated:
+	case WarmedStopped:
 		_, err = s.ec2.Stop(ids)
+	case WarmedHibernated:
+		_, err = s.ec2.Hibernate(ids)
 	default:
+		if s.groups[m.Group].lives() {
+			s.later(s.timing.Settle, m, t, func() { s.arrive(m, t) })
+			return
+		}
 		s.arrive(m, t)
 		return
 	}
@@ -144,36 +205,18 @@ func (s *State) proceed(m *member, t *trip) {
 
 // arrive ends a trip. It needs the lock.
 func (s *State) arrive(m *member, t *trip) {
-	m.State, m.trip = t.end, nil
+	m.trip = nil
+	if t.end == InService {
+		m.arrived = time.Now()
+	}
+	s.enter(m, t.end, t.cause)
 	s.conclude(m, t, "Successful")
+	t.activity.close("Successful", "")
 	if t.end == Terminated || t.end == WarmedTerminated {
 		s.remove(m.InstanceID)
-	}
-}
-
-// follow hears what becomes of instances at EC2.
-func (s *State) follow(c ec2.Change) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := s.members[c.Instance.ID]
-	if m == nil {
 		return
 	}
-	t := m.trip
-	switch c.What {
-	case ec2.WasTerminated:
-		if t == nil || t.end != Terminated && t.end != WarmedTerminated {
-			// Nobody asked the group, and no hook can hold what is gone.
-			p, _ := ScaleIn.find()
-			t = &trip{path: p, id: uuid.NewString(), requestID: uuid.NewString(), began: time.Now().UTC(),
-				cause: "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped."}
-		}
-		s.arrive(m, t)
-	case ec2.WasStopped:
-		if t != nil && m.State == t.base.proceed() {
-			s.arrive(m, t)
-		}
-	}
+	s.examine(m)
 }
 
 // later runs f after d if the member is still on the same trip. It needs the lock.

@@ -18,6 +18,8 @@ type FleetInput struct {
 	OnDemandOptions   FleetOptions       // for what is bought on demand
 	TagSpecifications []TagSpecification `query:"TagSpecification"`
 	ClientToken       string
+	// SystemTags are those of the service that asks, where it is not the user.
+	SystemTags map[string]string `query:"-"`
 }
 
 // FleetConfig is a launch template with the overrides under which to use it.

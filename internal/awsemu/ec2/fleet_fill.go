@@ -177,7 +177,7 @@ func (s *State) draw(f *Fleet, c candidate, lifecycle string, capacity float64) 
 	if n == 0 {
 		return 0
 	}
-	input.systemTags = templateTags(c.pool.Template.ID, c.pool.Template.Version)
+	input.systemTags = merged(templateTags(c.pool.Template.ID, c.pool.Template.Version), f.Input.SystemTags)
 	input.systemTags["aws:ec2:fleet-id"] = f.ID
 	made := FleetInstances{Pool: c.pool, Lifecycle: lifecycle, Type: input.Type, Zone: subnet.Zone, SubnetID: subnet.ID}
 	for _, in := range s.run(input, subnet, n) {

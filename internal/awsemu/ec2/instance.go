@@ -80,11 +80,13 @@ type Instance struct {
 	KeyName          string
 	// InstanceProfileARN is the profile whose role the instance has; empty: none.
 	InstanceProfileARN string
-	Volumes            []Volume
-	UserData           string // base64, as given
-	ClientToken        string
-	Tags               map[string]string
-	LaunchTime         time.Time
+	// Metadata is how its metadata is reached, as far as whoever launched it said.
+	Metadata    MetadataOptions
+	Volumes     []Volume
+	UserData    string // base64, as given
+	ClientToken string
+	Tags        map[string]string
+	LaunchTime  time.Time
 
 	State            InstanceState
 	StateReason      StateReason
@@ -94,6 +96,9 @@ type Instance struct {
 	Powered bool
 	// BootID is another one after every boot, as the kernel's is.
 	BootID string
+	// Hibernated tells that the last stop was a hibernation: the next start resumes, with
+	// the memory and the BootID that there were.
+	Hibernated bool
 
 	SpotRequestID string // empty: no spot instance
 	// Market is how the instance was bought, unless on demand or on the spot market:

@@ -24,6 +24,7 @@ type LaunchInput struct {
 	RequestTags                           map[string]string // for the spot request
 	VolumeTags                            map[string]string
 	UserData                              string // base64
+	Metadata                              MetadataOptions
 	KeyName                               string
 	SecurityGroupIDs                      []string
 	InstanceProfile                       InstanceProfile
@@ -163,7 +164,7 @@ func (s *State) create(input LaunchInput, subnet Subnet, reservation string) *in
 		Zone: subnet.Zone, SubnetID: subnet.ID, PrivateIP: ip,
 		PrivateDNSName:   privateName(ip, s.scope.Region),
 		SecurityGroupIDs: slices.Clone(input.SecurityGroupIDs),
-		UserData:         input.UserData, ClientToken: input.ClientToken,
+		UserData:         input.UserData, ClientToken: input.ClientToken, Metadata: input.Metadata,
 		Market: input.Market, CapacityReservationID: input.CapacityReservationID, HostID: input.HostID,
 		InstanceProfileARN: s.profileARN(input.InstanceProfile),
 		Tags:               merged(input.Tags, input.systemTags),

@@ -14,6 +14,7 @@ type Transition struct {
 // Codes of state reasons (EC2 API Reference, StateReason).
 const (
 	byUser      = "Client.UserInitiatedShutdown"
+	bySleep     = "Client.UserInitiatedHibernate"
 	bySpotEnd   = "Server.SpotInstanceTermination"
 	bySpotPause = "Server.SpotInstanceShutdown"
 	bySchedule  = "Server.ScheduledStop"
@@ -70,6 +71,9 @@ func explain(in *instance, why string) {
 	case byUser:
 		in.StateReason = StateReason{why, why + ": User initiated shutdown"}
 		in.TransitionReason = time.Now().UTC().Format("User initiated (2006-01-02 15:04:05 GMT)")
+	case bySleep:
+		in.StateReason = StateReason{why, why + ": User initiated hibernate"}
+		in.TransitionReason = time.Now().UTC().Format("User initiated hibernate (2006-01-02 15:04:05 GMT)")
 	case bySpotEnd:
 		in.StateReason = StateReason{why, why + ": Spot Instance termination"}
 		in.TransitionReason = in.StateReason.Message
@@ -130,7 +134,18 @@ func (s *State) Terminate(ids []string) ([]Transition, error) {
 func (s *State) Stop(ids []string) ([]Transition, error) {
 	return s.transit(ids, s.stoppable, func(in *instance) {
 		if in.State == Pending || in.State == Running {
+			in.Hibernated = false
 			s.halt(in, byUser, reasonUser)
+		}
+	})
+}
+
+// Hibernate stops instances as Stop does, but so that the next start resumes them.
+func (s *State) Hibernate(ids []string) ([]Transition, error) {
+	return s.transit(ids, s.stoppable, func(in *instance) {
+		if in.State == Pending || in.State == Running {
+			in.Hibernated = true
+			s.halt(in, bySleep, reasonUser)
 		}
 	})
 }
@@ -146,7 +161,10 @@ func (s *State) Start(ids []string) ([]Transition, error) {
 			r.State = "active"
 			r.mark("fulfilled", time.Now())
 		}
-		in.LaunchTime, in.BootID = time.Now().UTC().Truncate(time.Second), rand.Text()
+		in.LaunchTime = time.Now().UTC().Truncate(time.Second)
+		if !in.Hibernated {
+			in.BootID = rand.Text()
+		}
 		s.boot(in, Started)
 		// It comes up on other hardware, which nothing is scheduled for.
 		s.conclude(in, func(Maintenance) bool { return true })

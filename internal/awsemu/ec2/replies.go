@@ -78,6 +78,7 @@ type instanceReply struct {
 	Virtualization string               `xml:"virtualizationType"`
 	Hypervisor     string               `xml:"hypervisor"`
 	Profile        *profileReply        `xml:"iamInstanceProfile"`
+	Metadata       *metadataReply       `xml:"metadataOptions"`
 	Volumes        wire.Set[diskReply]  `xml:"blockDeviceMapping"`
 	Lifecycle      string               `xml:"instanceLifecycle,omitempty"`
 	CapacityID     string               `xml:"capacityReservationId,omitempty"`
@@ -96,6 +97,9 @@ func instanceToWire(in Instance, index int) instanceReply {
 		RootDeviceType: "ebs", RootDeviceName: rootDevice, Virtualization: "hvm", Hypervisor: "xen",
 		Lifecycle: in.Lifecycle(), CapacityID: in.CapacityReservationID, SpotRequestID: in.SpotRequestID, ClientToken: in.ClientToken,
 		Tags: tagsToWire(in.Tags), Volumes: disksToWire(in), CapacityChoice: "open",
+	}
+	if in.Metadata != (MetadataOptions{}) {
+		out.Metadata = metadataToWire(in.Metadata)
 	}
 	if in.InstanceProfileARN != "" {
 		out.Profile = &profileReply{in.InstanceProfileARN, profileID(in.InstanceProfileARN)}

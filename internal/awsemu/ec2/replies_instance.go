@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
@@ -13,6 +14,25 @@ type profileReply struct {
 
 // profileID is an id as IAM gives them, the same for the same profile.
 func profileID(arn string) string { return fmt.Sprintf("AIPA%017X", hash(arn))[:21] }
+
+// metadataReply is how an instance's metadata is reached. What was not said at the
+// launch is as EC2 has it without an image's or the account's own defaults (EC2 API
+// Reference, InstanceMetadataOptionsResponse).
+type metadataReply struct {
+	State    string `xml:"state"`
+	Tokens   string `xml:"httpTokens"`
+	HopLimit int    `xml:"httpPutResponseHopLimit"`
+	Endpoint string `xml:"httpEndpoint"`
+	IPv6     string `xml:"httpProtocolIpv6"`
+	Tags     string `xml:"instanceMetadataTags"`
+}
+
+func metadataToWire(o MetadataOptions) *metadataReply {
+	return &metadataReply{
+		State: "applied", Tokens: cmp.Or(o.Tokens, "optional"), HopLimit: cmp.Or(o.HopLimit, 1), Endpoint: cmp.Or(o.Endpoint, "enabled"),
+		IPv6: cmp.Or(o.IPv6, "disabled"), Tags: cmp.Or(o.Tags, "disabled"),
+	}
+}
 
 type diskReply struct {
 	DeviceName string   `xml:"deviceName"`

@@ -146,7 +146,7 @@ func (d TemplateData) launch() (LaunchInput, error) {
 		Tags: tagsFor("instance", d.TagSpecifications), RequestTags: tagsFor("spot-instances-request", d.TagSpecifications),
 		VolumeTags: tagsFor("volume", d.TagSpecifications), BlockDevices: d.BlockDevices,
 		UserData: d.UserData, KeyName: d.KeyName, SecurityGroupIDs: d.SecurityGroupIDs, InstanceProfile: d.IamInstanceProfile,
-		Market: d.market(), HostID: d.Placement.HostID,
+		Market: d.market(), HostID: d.Placement.HostID, Metadata: d.MetadataOptions,
 		CapacityReservationID: d.CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationID,
 	}
 	if len(d.NetworkInterfaces) > 0 {

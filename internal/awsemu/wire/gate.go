@@ -27,6 +27,7 @@ type Gate struct {
 
 	mu     sync.Mutex
 	faults map[target]*fault
+	delays map[target]func() time.Duration
 	calls  map[target]int
 }
 
@@ -47,7 +48,9 @@ func NewGate(identify func(accessKey string) Identity, watch func(*Request, *Err
 	if watch == nil {
 		watch = func(*Request, *Error) {}
 	}
-	return &Gate{identify: identify, watch: watch, faults: map[target]*fault{}, calls: map[target]int{}}
+	return &Gate{
+		identify: identify, watch: watch, faults: map[target]*fault{}, delays: map[target]func() time.Duration{}, calls: map[target]int{},
+	}
 }
 
 // Deny refuses calls for want of permission, as if no policy of the caller allowed the
@@ -80,18 +83,50 @@ func (g *Gate) Hang(service, action string) {
 	})
 }
 
-// Lift ends the fault of a service and action.
+// Slow keeps each call for as long as delay says before its service, or a fault, answers
+// it. One whose caller gives up meanwhile is not performed. It is there besides a fault;
+// where an action has a delay of its own, that of AnyAction does not count.
+func (g *Gate) Slow(service, action string, delay func() time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.delays[target{service, action}] = delay
+}
+
+// keep holds a call up, and tells whether its caller still waits.
+func (g *Gate) keep(r *Request) bool {
+	g.mu.Lock()
+	delay := g.delays[target{r.Service, r.Action}]
+	if delay == nil {
+		delay = g.delays[target{r.Service, AnyAction}]
+	}
+	g.mu.Unlock()
+	if delay == nil {
+		return true
+	}
+	timer := time.NewTimer(delay())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.http.Context().Done():
+		return false
+	}
+}
+
+// Lift ends the fault, and the delay, of a service and action.
 func (g *Gate) Lift(service, action string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.faults, target{service, action})
+	delete(g.delays, target{service, action})
 }
 
-// LiftAll ends all faults.
+// LiftAll ends all faults and delays.
 func (g *Gate) LiftAll() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	clear(g.faults)
+	clear(g.delays)
 }
 
 // Calls is how many calls of an action have come in, those turned away among them.
@@ -122,9 +157,13 @@ func (g *Gate) set(service, action string, n int, do func(context.Context, *Serv
 
 // perform counts a call, lets the action answer it unless a fault does, and tells of it.
 func (g *Gate) perform(s *Service, r *Request, action Action) (out any, err error) {
-	if f := g.meet(s, r); f != nil {
+	f := g.meet(s, r)
+	switch {
+	case !g.keep(r):
+		err = unavailable(r.Protocol)
+	case f != nil:
 		err = f.do(r.http.Context(), s, r)
-	} else {
+	default:
 		out, err = action(r.http.Context(), r)
 	}
 	if err != nil {

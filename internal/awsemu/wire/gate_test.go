@@ -213,3 +213,42 @@ func TestGateHangs(t *testing.T) {
 	cancel()
 	<-ended
 }
+
+// A slow call is answered as always, only later; one that nobody waits for is not performed.
+func TestGateSlowsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate, router := gated(t)
+		c := callsByProtocol()["ec2"]
+		took := func(body string) time.Duration {
+			began := time.Now()
+			c.body = body
+			if code := c.do(router).Code; code != http.StatusOK {
+				t.Errorf("%s: status %d", body, code)
+			}
+			return time.Since(began)
+		}
+		wait := time.Second
+		gate.Slow("ec2", wire.AnyAction, func() time.Duration { wait *= 2; return wait })
+		gate.Slow("ec2", "GetThing", func() time.Duration { return time.Minute })
+		got := []time.Duration{took("Action=DeleteThing"), took("Action=DeleteThing"), took("Action=GetThing")}
+		gate.Lift("ec2", "GetThing")
+		got = append(got, took("Action=GetThing"))
+		gate.LiftAll()
+		got = append(got, took("Action=GetThing"))
+		if diff := cmp.Diff([]time.Duration{2 * time.Second, 4 * time.Second, time.Minute, 8 * time.Second, 0}, got); diff != "" {
+			t.Errorf("took (-want +got):\n%s", diff)
+		}
+
+		gate.Slow("ec2", "DeleteThing", func() time.Duration { return time.Hour })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("Action=DeleteThing"))
+		r.Header.Set("Content-Type", form)
+		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA/20260511/eu-west-1/ec2/aws4_request, SignedHeaders=host, Signature=0")
+		w := httptest.NewRecorder()
+		router.ServeHTTP(w, r)
+		if w.Code != http.StatusServiceUnavailable {
+			t.Errorf("given up: status %d", w.Code)
+		}
+	})
+}

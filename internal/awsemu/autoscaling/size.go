@@ -1,0 +1,95 @@
+package autoscaling
+
+import "time"
+
+// Update changes a group. Where change leaves the desired capacity alone, that follows the
+// sizes. The name and what is not a setting stay. Errors: ValidationError, or what change
+// returns.
+func (s *State) Update(groupName string, change func(*Group) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, err := s.find(groupName)
+	if err != nil {
+		return err
+	}
+	next := *g
+	next.Group.Desired = g.Desired
+	if err := change(&next.Group); err != nil {
+		return err
+	}
+	next.Name, next.WarmPool, next.Tags, next.Hooks = g.Name, g.WarmPool, g.Tags, g.Hooks
+	if next.Desired == g.Desired && next.Max >= next.Min {
+		next.Desired = min(max(g.Desired, next.Min), next.Max)
+	}
+	if err := checkSizes(next.Min, next.Max, next.Desired); err != nil {
+		return err
+	}
+	if next.lives() {
+		if err := s.checkTemplates(&next); err != nil {
+			return err
+		}
+		if _, err := s.places(&next); err != nil {
+			return err
+		}
+	}
+	if next.Desired != g.Desired {
+		next.scaled = time.Now()
+	}
+	g.Group, g.scaled, g.retryAt = next.Group, next.scaled, time.Time{}
+	s.wake(g)
+	return nil
+}
+
+// SetDesired sets the desired capacity. Errors: ValidationError beyond the sizes;
+// ScalingActivityInProgress in the cooldown, if that is to be honoured.
+func (s *State) SetDesired(groupName string, n int, honourCooldown bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, err := s.find(groupName)
+	switch {
+	case err != nil:
+		return err
+	case n > g.Max:
+		return validation("New SetDesiredCapacity value %d is above max value %d for the AutoScalingGroup.", n, g.Max)
+	case n < g.Min:
+		return validation("New SetDesiredCapacity value %d is below min value %d for the AutoScalingGroup.", n, g.Min)
+	case honourCooldown && !g.scaled.IsZero() && time.Since(g.scaled) < g.Cooldown:
+		return activityInProgress("The group %s is in its cooldown", g.Name)
+	}
+	g.Desired, g.scaled, g.retryAt = n, time.Now(), time.Time{}
+	s.wake(g)
+	return nil
+}
+
+// find returns a group that requests may be about. It needs the lock.
+func (s *State) find(groupName string) (*group, error) {
+	g := s.groups[groupName]
+	switch {
+	case g == nil:
+		return nil, groupNotFound(groupName)
+	case g.deleting:
+		return nil, pendingDelete(groupName)
+	default:
+		return g, nil
+	}
+}
+
+// lower takes n off the desired capacity for instances that leave; refuse is the error
+// when that would fall below the minimum. It needs the lock.
+func (g *group) lower(n int, refuse error) error {
+	if g.Desired-n < g.Min {
+		return refuse
+	}
+	g.Desired -= n
+	return nil
+}
+
+// raise adds n to the desired capacity for instances that come; refuse is the error when
+// that would go beyond the maximum. It needs the lock.
+func (g *group) raise(n int, refuse error) error {
+	if g.Desired+n > g.Max {
+		return refuse
+	}
+	g.Desired += n
+	return nil
+}
