@@ -29,9 +29,10 @@ test: ## Run every test, on a real control plane, under the race detector
 	@cd modules/workload && go test -race ./...
 
 # Needs Linux, root and what `lifeboat sandbox up --nodes real` names when it is missing.
-e2e: ## Interrupt real instances under load: hooks run whole, no request fails
+e2e: ## Interrupt real instances under load, and play warm pools a hundred times
 	@CGO_ENABLED=0 go run -trimpath ./hack/assets
 	@LIFEBOAT_E2E=1 $(TOOL) gotestsum --format standard-verbose -- -count=1 -timeout 20m -parallel 8 ./internal/e2e/real
+	@LIFEBOAT_E2E=1 $(TOOL) gotestsum --format testname --format-hide-empty-pkg -- -count=1 -timeout 20m ./internal/e2e/warmpool
 
 model: ## Play random worlds against the loop for hours (LIFEBOAT_MODEL_TIME, 4h)
 	@LIFEBOAT_MODEL_TIME=$${LIFEBOAT_MODEL_TIME:-4h} go test -race -count=1 -timeout 0 -run 'TestModel$$' -v ./internal/controller/interruption

@@ -48,9 +48,11 @@ func TestTheTourShowsEveryScenario(t *testing.T) {
 
 func TestReadNamesWhatThereIs(t *testing.T) {
 	_, err := scenarios.Read("maiden-voyage")
-	want := `there is no scenario "maiden-voyage": there are budget, chain, database-approval, do-not-disrupt, ` +
-		`first-voyage, held-pods, hold, hook-hangs, hook-job, karpenter-hears, killed, limits-reached, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, no-capacity, node-lives, ` +
-		`overtaken, policy-ignore, rebalance-by-pool, rebalance, spot-walkthrough, surge, terminated, walkthrough-crashes`
+	want := `there is no scenario "maiden-voyage": there are adopted, budget, capacity-rebalance, chain, controller-away, ` +
+		`database-approval, declared, do-not-disrupt, first-voyage, held-pods, hold, hook-hangs, hook-job, instance-refresh, ` +
+		`karpenter-hears, killed, limits-reached, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, ` +
+		`no-capacity, node-lives, overtaken, past-the-group, policy-ignore, rebalance-by-pool, rebalance, reuse, scale-in, ` +
+		`silent-agent, spot-walkthrough, spot-warm-pool, surge, terminated, walkthrough-crashes, warm-pool, zone-rebalance`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read() = %v, want %s", err, want)
 	}

@@ -22,6 +22,7 @@ import (
 // +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.pods.waiting`
 // +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=`.status.pods.lost`
 // +kubebuilder:printcolumn:name="Replacement",type=string,JSONPath=`.status.replacement.phase`,priority=1
+// +kubebuilder:printcolumn:name="Hook",type=string,JSONPath=`.status.answer.message`,priority=1
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.status.decision.policy`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -175,11 +176,15 @@ type InterruptionStatus struct {
 	// a node that Karpenter launched.
 	// +optional
 	Handover *HandoverStatus `json:"handover,omitempty"`
+	// Answer is what the lifecycle hooks are told that hold the instance on its
+	// way out of its Auto Scaling group, where there are any.
+	// +optional
+	Answer *AnswerStatus `json:"answer,omitempty"`
 	// DrainStartTime is when the node was cordoned to be drained.
 	// +optional
 	DrainStartTime *metav1.MicroTime `json:"drainStartTime,omitempty"`
 	// TerminationTime is when the instance was asked to terminate, for the
-	// action Terminate.
+	// action Terminate, and for an instance that was taken out of its group.
 	// +optional
 	TerminationTime *metav1.MicroTime `json:"terminationTime,omitempty"`
 	// TerminationMessage says why that could not be done.

@@ -72,6 +72,13 @@ const (
 	ReasonReplacementReleased = "ReplacementReleased"
 	ReasonNotReplaced         = "NotReplaced"
 	ReasonHandedOver          = "HandedOver"
+
+	ReasonHookHolds    = "LifecycleHookHolds"
+	ReasonHookAnswered = "LifecycleHookAnswered"
+	ReasonHookPassed   = "LifecycleHookPassed"
+	ReasonHookOpen     = "LifecycleHookUnanswered"
+	ReasonNodeDeleted  = "NodeDeleted"
+	ReasonDetached     = "Detached"
 )
 
 // What Lifeboat puts on nodes and reads from pods.
@@ -100,6 +107,13 @@ const (
 	// AnnotationReplaces on a NodeClaim names the Interruption that it was made
 	// for. It stays when the label goes.
 	AnnotationReplaces = "lifeboat.dev/made-for"
+	// TaintNotInService keeps pods off a node of an Auto Scaling group until the
+	// group says that it is in service: a node whose launch hook is not answered
+	// yet can still be taken away. Its kubelet registers with it.
+	TaintNotInService = "lifeboat.dev/not-in-service"
+	// LaunchHook and TerminateHook are what Lifeboat's lifecycle hooks are called.
+	LaunchHook    = "lifeboat-launch"
+	TerminateHook = "lifeboat-terminate"
 	// LabelNodeGroup on a node names its NodeGroup.
 	LabelNodeGroup = "lifeboat.dev/nodegroup"
 	// LabelExcludeBalancers takes a node out of external load balancers

@@ -31,8 +31,8 @@ type Notice struct {
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
 	// InstanceAction is what will be done to the instance: terminate, stop,
-	// hibernate, reboot, or maintain where it only loses network or power for
-	// a moment.
+	// hibernate, reboot, maintain where it only loses network or power for a
+	// moment, or return where it goes back to the warm pool of its group.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	InstanceAction string `json:"instanceAction,omitempty"`
@@ -51,6 +51,10 @@ type Notice struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Subject string `json:"subject,omitempty"`
+	// Hook is the firing of a lifecycle hook that the notice is about, for an
+	// AutoScalingTermination; without a name, only the group is known.
+	// +optional
+	Hook *HookFiring `json:"hook,omitempty"`
 	// Withdrawn says that the cloud has taken it back: it was cancelled, or it
 	// is over.
 	// +optional
@@ -62,6 +66,21 @@ type Notice struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Description string `json:"description,omitempty"`
+}
+
+// HookFiring is one firing of a lifecycle hook of an Auto Scaling group.
+type HookFiring struct {
+	// Group is the Auto Scaling group.
+	// +kubebuilder:validation:MaxLength=255
+	Group string `json:"group"`
+	// Name is the hook's.
+	// +kubebuilder:validation:MaxLength=255
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Token is what names this firing and no other.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Token string `json:"token,omitempty"`
 }
 
 // DeadlineType says whether a deadline can move.

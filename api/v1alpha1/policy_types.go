@@ -175,6 +175,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.notBefore) || self.action in ['Drain','Cordon','Terminate']",message="notBefore only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
 // +kubebuilder:validation:XValidation:rule="!has(self.approval) || self.approval == 'None' || self.action in ['Drain','Cordon','Terminate']",message="approval only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
 // +kubebuilder:validation:XValidation:rule="!has(self.ifUnanswered) || (has(self.approval) && self.approval == 'Required')",message="ifUnanswered says what happens where nobody approves; write approval: Required as well, or remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.drainTimeout) || self.action in ['Drain','Terminate']",message="drainTimeout only makes sense with action Drain or Terminate; remove it, or change the action"
+// +kubebuilder:validation:XValidation:rule="!has(self.drainTimeout) || self.action == 'Terminate' || self.kinds.exists(k, k in ['AutoScalingTermination','*'])",message="drainTimeout is for drains that no deadline ends: of kind AutoScalingTermination, or with action Terminate; remove it, or add the kind"
 // +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.action in ['Drain','Terminate']",message="strategy only makes sense with action Drain or Terminate; remove it, or change the action"
 // +kubebuilder:validation:XValidation:rule="!has(self.replacement) || self.action in ['Drain','Terminate']",message="replacement only makes sense with action Drain or Terminate; remove it, or change the action"
 type Rule struct {
@@ -222,6 +224,13 @@ type Rule struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="notBefore must be between 1m and 8760h, such as 24h"
 	// +optional
 	NotBefore *metav1.Duration `json:"notBefore,omitempty"`
+	// DrainTimeout is how long a drain may take that no deadline ends: of an
+	// AutoScalingTermination while Lifeboat extends the group's hook (1h where
+	// nothing is said; no longer than the hook can be extended), or in order to
+	// terminate (2m). At its end pods have had their last call.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('48h')",message="drainTimeout must be between 1m and 48h, such as 30m"
+	// +optional
+	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
 	// Window is when the action may begin, for deadlines that are soft. A hard
 	// deadline waits for no window. Where the window does not open before a soft
 	// one, the action begins an hour before it.

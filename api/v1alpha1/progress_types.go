@@ -60,7 +60,8 @@ const (
 	NoReplacement ReplacementPhase = "None"
 	// ReplacementQueued: it waits to be ordered.
 	ReplacementQueued ReplacementPhase = "Queued"
-	// ReplacementOrdered: its NodeClaim is there, and no instance yet.
+	// ReplacementOrdered: its NodeClaim is there, and no instance yet; or its group
+	// is to launch one.
 	ReplacementOrdered ReplacementPhase = "Ordered"
 	// ReplacementLaunched: its instance is, and its node is not Ready yet.
 	ReplacementLaunched ReplacementPhase = "Launched"
@@ -84,6 +85,25 @@ type ReplacementStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
+	// Group is the Auto Scaling group that brings it up, once the instance has
+	// been taken out of it; empty for a NodeClaim.
+	// +kubebuilder:validation:MaxLength=255
+	// +optional
+	Group string `json:"group,omitempty"`
+	// Apart are instances of the group that were on their way into service when
+	// the replacement was ordered, and so are not it.
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=set
+	// +optional
+	Apart []string `json:"apart,omitempty"`
+	// DetachTime is when the instance was known to be taken out of its group. From
+	// then on nobody but Lifeboat terminates it.
+	// +optional
+	DetachTime *metav1.MicroTime `json:"detachTime,omitempty"`
+	// InstanceID is the instance that the group launched for it. No other
+	// interruption counts on it.
+	// +optional
+	InstanceID string `json:"instanceID,omitempty"`
 	// Name is that of its NodeClaim.
 	// +optional
 	Name string `json:"name,omitempty"`
@@ -129,6 +149,83 @@ type HandoverStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// AnswerStatus is what the lifecycle hooks are told that hold an instance on its
+// way out of its Auto Scaling group.
+type AnswerStatus struct {
+	// Group is the Auto Scaling group.
+	// +kubebuilder:validation:MaxLength=255
+	Group string `json:"group"`
+	// Hooks are those that Lifeboat answers; none: those of others hold it, or
+	// none does.
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Hooks []HookAnswer `json:"hooks,omitempty"`
+	// State is the lifecycle state that was last seen.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	State string `json:"state,omitempty"`
+	// Returns says that the instance goes back to the warm pool of its group.
+	// +optional
+	Returns bool `json:"returns,omitempty"`
+	// HeldTime is since when hooks hold it, as far as is known, never later.
+	// +optional
+	HeldTime *metav1.MicroTime `json:"heldTime,omitempty"`
+	// TimeoutSeconds is how long the most impatient of the hooks waits without a
+	// heartbeat.
+	// +optional
+	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
+	// ExpiryTime is when the hooks' time is out unless it is extended.
+	// +optional
+	ExpiryTime *metav1.MicroTime `json:"expiryTime,omitempty"`
+	// EndTime is when the hooks' time is out, and cannot be extended any more.
+	// +optional
+	EndTime *metav1.MicroTime `json:"endTime,omitempty"`
+	// Retains says that an instance that is not drained in time is left to the
+	// hook's default result, ABANDON, on which its group retains it.
+	// +optional
+	Retains bool `json:"retains,omitempty"`
+	// LastHeartbeat is when the hooks' time was last extended. It is written
+	// before that.
+	// +optional
+	LastHeartbeat *metav1.MicroTime `json:"lastHeartbeat,omitempty"`
+	// Heartbeats counts those.
+	// +optional
+	Heartbeats int32 `json:"heartbeats,omitempty"`
+	// Misses counts heartbeats that failed since the last that did not.
+	// +optional
+	Misses int32 `json:"misses,omitempty"`
+	// AnswerTime is when the hooks were last answered. It is written before that.
+	// +optional
+	AnswerTime *metav1.MicroTime `json:"answerTime,omitempty"`
+	// Tries counts the answers.
+	// +optional
+	Tries int32 `json:"tries,omitempty"`
+	// CompletedTime is when the state was seen to have left the wait.
+	// +optional
+	CompletedTime *metav1.MicroTime `json:"completedTime,omitempty"`
+	// Message is a sentence that says how it stands.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// HookAnswer is a lifecycle hook that is answered.
+type HookAnswer struct {
+	// Name is the hook's.
+	// +kubebuilder:validation:MaxLength=255
+	Name string `json:"name"`
+	// Token names its firing, where it is known.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Token string `json:"token,omitempty"`
+	// Accepted says that the answer was taken. Only the state tells that the
+	// instance goes on.
+	// +optional
+	Accepted bool `json:"accepted,omitempty"`
 }
 
 // TimelineEntry is something that happened.

@@ -14,6 +14,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&Interruption{}, &InterruptionList{},
 		&InterruptionPolicy{}, &InterruptionPolicyList{},
+		&NodeGroup{}, &NodeGroupList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -17,6 +17,7 @@ func agent() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return app.RunAgent(cmd.Context(), c) },
 	}
+	cmd.AddCommand(bootAgent())
 	f := cmd.Flags()
 	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig file; in a pod leave it out")
 	f.StringVar(&c.NodeName, "node-name", os.Getenv("NODE_NAME"), "node that the agent runs on [$NODE_NAME]")

@@ -57,6 +57,7 @@ func controller() *cobra.Command {
 	f.DurationVar(&c.StatusInterval, "status-interval", time.Minute, "how often EC2 is asked about scheduled events and status checks")
 	f.DurationVar(&c.StatusThreshold, "status-threshold", 2*time.Minute, "for how long a status check has to fail before that is a notice")
 	f.DurationVar(&c.AutoScalingInterval, "autoscaling-interval", 30*time.Second, "how often Auto Scaling is asked about groups")
+	f.StringSliceVar(&c.LifecycleHooks, "lifecycle-hooks", []string{"lifeboat-*"}, "names of lifecycle hooks of Auto Scaling groups that are answered, beside those that NodeGroups name; * stands for any text")
 	f.StringVar(&c.Account, "account", "", "AWS account whose notices are taken in (default: the one in the queue's URL)")
 	f.StringVar(&c.Region, "region", "", "AWS region whose notices are taken in (default: the AWS SDK's)")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", "address of the Prometheus metrics; 0 is off")

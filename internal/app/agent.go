@@ -28,6 +28,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
+	"github.com/lifeboat-dev/lifeboat/internal/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
@@ -95,7 +96,7 @@ func RunAgent(ctx context.Context, c AgentConfig) error {
 	}
 	node := ownNode{kube, c.NodeName}
 	recorder := intake.NewRecorder(kube, node, intake.Options{Metrics: intakeMetrics, Clock: time.Now})
-	source := imds.New(imds.NewClient(cloud), recorder, imds.Options{
+	source := imds.New(metadata.NewClient(cloud), recorder, imds.Options{
 		Interval: c.PollInterval, Reader: kube, Expect: node.instance, Metrics: intakeMetrics, Clock: time.Now,
 	})
 	logger.Info("started", "version", version.String(), "node", c.NodeName)

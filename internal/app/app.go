@@ -86,10 +86,14 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err != nil {
 		return err
 	}
-	if err := addLoops(mgr, nodes, cloud, c); err != nil {
+	groups, err := watchGroups(mgr, cloud, c)
+	if err != nil {
+		return fmt.Errorf("adding the watch of Auto Scaling groups: %w", err)
+	}
+	if err := addLoops(mgr, nodes, groups, cloud, c); err != nil {
 		return fmt.Errorf("adding the loops: %w", err)
 	}
-	if err := addSources(mgr, nodes, cloud, c); err != nil {
+	if err := addSources(mgr, nodes, groups, cloud, c); err != nil {
 		return fmt.Errorf("adding the sources of notices: %w", err)
 	}
 	if err := addCanary(mgr, cloud, c); err != nil {

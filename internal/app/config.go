@@ -25,6 +25,9 @@ type Config struct {
 	// SpotInterval, StatusInterval and AutoScalingInterval are how often AWS is
 	// asked about spot requests, about instance status, and about groups.
 	SpotInterval, StatusInterval, AutoScalingInterval time.Duration
+	// LifecycleHooks are patterns for the names of lifecycle hooks that are answered,
+	// beside those that NodeGroups name; * stands for any text. Empty: lifeboat-*.
+	LifecycleHooks []string
 	// StatusThreshold is for how long a status check has to fail before that
 	// is a notice.
 	StatusThreshold time.Duration

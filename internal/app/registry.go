@@ -42,7 +42,7 @@ func sources() []registered {
 	return []registered{
 		{notice.SourceQueue, everywhere, func(d deps) (intake.Source, error) {
 			return sqs.New(d.QueueURL, sqs.NewClient(d.cloud), d.recorder, sqs.Options{
-				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith,
+				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith, GroupNews: d.groups.news(),
 			})
 		}},
 		{notice.SourceEC2, onLeader, func(d deps) (intake.Source, error) {
@@ -52,15 +52,13 @@ func sources() []registered {
 			}), nil
 		}},
 		{notice.SourceAutoScaling, onLeader, func(d deps) (intake.Source, error) {
-			return autoscaling.New(autoscaling.NewAPI(d.cloud), d.recorder, autoscaling.Options{
-				Interval: d.AutoScalingInterval, Reader: d.reader, Metrics: d.metrics,
-			}), nil
+			return autoscaling.New(d.groups.Watcher, d.recorder, autoscaling.Options{Reader: d.reader, Metrics: d.metrics}), nil
 		}},
 	}
 }
 
 // addLoops adds the control loops, which run on the leader alone.
-func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Config) error {
+func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aws.Config, c Config) error {
 	kube, err := kubernetes.NewForConfig(compact(mgr.GetConfig()))
 	if err != nil {
 		return err
@@ -86,12 +84,14 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Conf
 	if err != nil {
 		return err
 	}
-	loop := interruption.New(interruption.Options{
+	options := interruption.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
 		Metrics: loopMetrics, Events: heralds, Busy: heralds.Busy,
 		Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
-	})
+	}
+	groups.addTo(&options, c)
+	loop := interruption.New(options)
 	forget := func(node string) {
 		pods.Forget(node)
 		owners.Forget(node)
@@ -110,6 +110,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Conf
 		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
 		(&orphan.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
 		policy.New(mgr.GetClient()).Register(mgr),
+		groups.addLoops(mgr, nodes, c),
 	)
 }
 
@@ -152,7 +153,7 @@ func compact(config *rest.Config) *rest.Config {
 }
 
 // addSources adds the sources of notices that the configuration names.
-func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Config) error {
+func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aws.Config, c Config) error {
 	intakeMetrics, err := intake.NewMetrics(metrics.Registry)
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, cloud aws.Config, c Co
 	recorder := intake.NewRecorder(mgr.GetClient(), nodes, intake.Options{
 		Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Live: mgr.GetAPIReader(), Metrics: intakeMetrics, Clock: time.Now,
 	})
-	d := deps{Config: c, cloud: cloud, nodes: nodes, reader: mgr.GetClient(), recorder: recorder, metrics: intakeMetrics}
+	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), recorder: recorder, metrics: intakeMetrics}
 	for _, r := range sources() {
 		if !slices.Contains(c.Sources, r.name) {
 			continue

@@ -22,6 +22,7 @@ type deps struct {
 	Config
 	cloud    aws.Config
 	nodes    intake.NodeIndex
+	groups   *groups       // nil where Auto Scaling is not listened to
 	reader   client.Reader // the cache
 	recorder *intake.Recorder
 	metrics  *intake.Metrics

@@ -112,7 +112,7 @@ func (s *sideBySide) follow(tb testing.TB, r reclaim, pods *logbook) toll {
 			tb.Fatal(tb.Context().Err())
 		case <-tick.C:
 		}
-		r.until, r.sightings, r.off = time.Now(), pods.all(), s.darkNodes()
+		r.until, r.sightings, r.off = time.Now(), pods.all(), s.darkNodes(r.doomed)
 		cost := r.judge()
 		stands := cost.recovered >= 0 && r.until.Sub(r.warned) > cost.recovered+settling && len(r.off) == len(r.doomed)
 		if stands || r.until.After(r.deadline.Add(overtime)) {

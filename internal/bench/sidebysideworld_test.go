@@ -74,17 +74,21 @@ func newSideBySide(tb testing.TB) *sideBySide {
 	must(tb, err)
 	s.kube, err = kubernetes.NewForConfig(config)
 	must(tb, err)
-	cancel := box.EC2().Subscribe(func(c ec2.Change) {
+	tb.Cleanup(s.noteDark())
+	must(tb, karpenter.MakeRules(tb.Context(), box.AWSConfig(), box.State().KarpenterQueueURL))
+	s.makeNodePool(tb)
+	return s
+}
+
+// noteDark notes from now on which nodes lose their current.
+func (s *sideBySide) noteDark() (cancel func()) {
+	return s.EC2().Subscribe(func(c ec2.Change) {
 		if c.What == ec2.PowerOff {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.dark[c.Instance.PrivateDNSName] = time.Now()
 		}
 	})
-	tb.Cleanup(cancel)
-	must(tb, karpenter.MakeRules(tb.Context(), box.AWSConfig(), box.State().KarpenterQueueURL))
-	s.makeNodePool(tb)
-	return s
 }
 
 // makeNodePool makes one of nodes of a size, which stay when they are empty, so that
@@ -257,10 +261,13 @@ func (s *sideBySide) powered() (ids []string, nodes map[string]bool) {
 	return ids, nodes
 }
 
-func (s *sideBySide) darkNodes() map[string]time.Time {
+// darkNodes tells when which of the doomed nodes lost its current.
+func (s *sideBySide) darkNodes(doomed map[string]bool) map[string]time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.dark)
+	dark := maps.Clone(s.dark)
+	maps.DeleteFunc(dark, func(node string, _ time.Time) bool { return !doomed[node] })
+	return dark
 }
 
 // wait waits for a condition.

@@ -84,7 +84,7 @@ func sets(t *testing.T) map[string]map[string]any {
 		"everything":            with(t, everything),
 		"as little as possible": with(t, "{agent: {enabled: false}, flowControl: {enabled: false}, metrics: {service: false}, controller: {replicas: 1, affinity: null, tolerations: []}}"),
 	}
-	paths, err := filepath.Glob(chartDir + "/examples/*.yaml")
+	paths, err := filepath.Glob(chartDir + "/examples/values-*.yaml")
 	if err != nil || len(paths) != 5 {
 		t.Fatalf("found the examples %v, %v: want 5", paths, err)
 	}
@@ -119,14 +119,14 @@ func names(objects []*unstructured.Unstructured) []string {
 func TestARelease(t *testing.T) {
 	m := render(t, with(t, everything))
 	if diff := cmp.Diff([]string{
-		"CustomResourceDefinition interruptionpolicies.lifeboat.dev", "CustomResourceDefinition interruptions.lifeboat.dev",
+		"CustomResourceDefinition interruptionpolicies.lifeboat.dev", "CustomResourceDefinition interruptions.lifeboat.dev", "CustomResourceDefinition nodegroups.lifeboat.dev",
 	}, names(m.CRDs)); diff != "" {
 		t.Errorf("CRDs (-want +got):\n%s", diff)
 	}
 	want := []string{
 		"PodDisruptionBudget lifeboat-controller",
 		"ServiceAccount lifeboat-controller", "ServiceAccount lifeboat-agent",
-		"ClusterRole lifeboat-agent", "ClusterRole lifeboat-controller", "ClusterRole lifeboat-operator",
+		"ClusterRole lifeboat-agent", "ClusterRole lifeboat-controller", "ClusterRole lifeboat-operator", "ClusterRole lifeboat-nodegroups",
 		"ClusterRoleBinding lifeboat-agent", "ClusterRoleBinding lifeboat-controller",
 		"Role lifeboat-controller", "Role lifeboat-hooks", "Role lifeboat-hooks", "Role lifeboat-webhooks",
 		"RoleBinding lifeboat-controller", "RoleBinding lifeboat-hooks", "RoleBinding lifeboat-hooks", "RoleBinding lifeboat-webhooks",

@@ -122,6 +122,7 @@ func TestWhatAnOperatorMayDo(t *testing.T) {
 		"/nodes get", "/nodes list",
 		"lifeboat.dev/interruptionpolicies get", "lifeboat.dev/interruptionpolicies list", "lifeboat.dev/interruptionpolicies watch",
 		"lifeboat.dev/interruptions get", "lifeboat.dev/interruptions list", "lifeboat.dev/interruptions patch", "lifeboat.dev/interruptions watch",
+		"lifeboat.dev/nodegroups get", "lifeboat.dev/nodegroups list", "lifeboat.dev/nodegroups watch",
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, granted(t, operator(t, alice))); diff != "" {

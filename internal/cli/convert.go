@@ -9,7 +9,14 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/convert"
+	"github.com/lifeboat-dev/lifeboat/internal/convert/nth"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
+)
+
+// What can be converted from.
+const (
+	fromKarpenter = "karpenter"
+	fromNTH       = "nth"
 )
 
 // exitNeedsAPerson says that something was found that cannot be converted.
@@ -29,14 +36,19 @@ Nothing is applied. Converting the output again changes nothing.
 Give NodePools together with the EC2NodeClasses that they refer to, since the
 kubelet's settings move from the one to the other.
 
+With --from nth it reads the settings of AWS Node Termination Handler, the values
+of its Helm chart or its Deployment or DaemonSet, and prints an InterruptionPolicy,
+or nothing where Lifeboat's defaults do as much. What became of each flag is said.
+
 Exit codes: 0 all is converted; 1 a file cannot be read; 2 wrong usage; 3 it is
 converted, but for what is broken.`
 
 func newConvert(s *session) *cobra.Command {
 	var files []string
+	var from string
 	cmd := &cobra.Command{
 		Use:   "convert -f FILE",
-		Short: "Turn Karpenter's v1beta1 manifests into v1, and say every change",
+		Short: "Turn Karpenter's v1beta1 manifests into v1, or what NTH was told into a policy",
 		Long:  convertHelp,
 		Example: `  lifeboat convert -f karpenter.yaml > karpenter-v1.yaml
 
@@ -46,6 +58,10 @@ func newConvert(s *session) *cobra.Command {
   # Fill in what the guide left open, and apply it
   lifeboat convert -f guide.yaml | envsubst '${CLUSTER_NAME}' | kubectl apply -f -
 
+  # From AWS Node Termination Handler: a policy
+  lifeboat convert --from nth -f values.yaml > policy.yaml
+  kubectl -n kube-system get deployment aws-node-termination-handler -o yaml | lifeboat convert --from nth -f -
+
   # For scripts
   lifeboat convert -f karpenter.yaml -o json | jq '.findings[] | select(.severity == "broken")'`,
 		Args: arguments(0, 0, "no arguments; files are given with -f"),
@@ -53,14 +69,19 @@ func newConvert(s *session) *cobra.Command {
 			if len(files) == 0 {
 				return usageErrorf("there is nothing to convert: give a file with -f; - is standard input")
 			}
-			return s.convert(files)
+			return s.convert(from, files)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "file to convert; - is standard input; may be given again")
+	cmd.Flags().StringVar(&from, "from", fromKarpenter, "what the files are of: karpenter (manifests of v1beta1), or nth (settings of AWS Node Termination Handler)")
 	return cmd
 }
 
-func (s *session) convert(names []string) error {
+func (s *session) convert(from string, names []string) error {
+	how, known := map[string]func([]convert.File) (*convert.Result, error){fromKarpenter: convert.Convert, fromNTH: nth.Convert}[from]
+	if !known {
+		return usageErrorf("unknown --from %q: write karpenter or nth", from)
+	}
 	var files []convert.File
 	for _, name := range names {
 		file, err := s.read(name)
@@ -69,7 +90,7 @@ func (s *session) convert(names []string) error {
 		}
 		files = append(files, convert.File(file))
 	}
-	result, err := convert.Convert(files)
+	result, err := how(files)
 	var syntax *convert.SyntaxError
 	switch {
 	case errors.As(err, &syntax) && syntax.Template:
@@ -144,6 +165,9 @@ func (s *session) reportChange(f convert.Finding) {
 
 // conversionSummary is the last line: what it comes to.
 func conversionSummary(r *convert.Result, counts map[finding.Severity]int) string {
+	if len(r.Output) == 0 {
+		return "There was nothing to convert."
+	}
 	if r.Converted == 0 && len(r.Findings) == 0 {
 		return fmt.Sprintf("There was nothing to convert in %s.", counted(r.Unchanged, "document"))
 	}

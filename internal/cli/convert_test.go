@@ -34,6 +34,26 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+func TestConvertFromNTH(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join("..", "convert", "nth", "testdata", "helm-queue.in.yaml")
+	r := (&harness{t: t}).run(t.Context(), "convert", "--from", "nth", "-f", name)
+	if r.code != exitNeedsAPerson || !strings.Contains(r.out, "drainTimeout: 1h30m0s") || !strings.Contains(r.err, "complete-lifecycle-action-delay-seconds") {
+		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
+	}
+	r = (&harness{t: t, stdin: "workers: 10\n"}).run(t.Context(), "convert", "--from", "nth", "-f", "-")
+	if r.code != ExitOK || r.out != "" || !strings.Contains(r.err, "no policy is needed") {
+		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
+	}
+	r = (&harness{t: t, stdin: "a: b\n"}).run(t.Context(), "convert", "--from", "nth", "-f", "-")
+	if r.code != ExitFailed || !strings.Contains(r.err, "the values of its Helm chart, or its Deployment or DaemonSet") {
+		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
+	}
+	if r = (&harness{t: t}).run(t.Context(), "convert", "--from", "kured", "-f", name); r.code != ExitUsage || !strings.Contains(r.err, "write karpenter or nth") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+}
+
 func TestConvertWhatNeedsAPerson(t *testing.T) {
 	name := manifests("everything.in.yaml")
 	r := (&harness{t: t}).run(t.Context(), "convert", "-f", name)

@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
@@ -20,7 +19,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/template"
 )
 
 // Exit codes of the doctor.
@@ -31,8 +29,9 @@ const (
 
 const doctorHelp = `Find out, before an interruption does, whether every notice that AWS sends about
 a node will reach Lifeboat: queue, policy, encryption, rules, targets, and each
-rule's pattern against an example of every event. Nothing is changed, and no
-message is taken from the queue.
+rule's pattern against an example of every event; and whether the lifecycle hooks
+and warm pools of the cluster's Auto Scaling groups hold instances as they should.
+Nothing is changed, and no message is taken from the queue.
 
 Each finding says what will go wrong in an interruption and what mends it:
   broken   notices will not be heard
@@ -113,6 +112,16 @@ type examination struct {
 	// kube is the cluster; nil where none can be reached.
 	kube *cluster
 
+	// seen are the cluster's Auto Scaling groups, nodes its nodes, and metadata who
+	// reaches that of their instances.
+	seen     []seenGroup
+	nodes    []corev1.Node
+	metadata []metadataAccess
+	// hookPatterns are the hooks that the controller was told to answer; none: its own.
+	hookPatterns []string
+	// groupsDenied and groupsFailed say why groups were not looked at.
+	groupsDenied, groupsFailed error
+
 	// What was looked at, for the report.
 	subject string
 	notes   []string
@@ -132,6 +141,7 @@ func (d *examination) groups() []checkGroup {
 	}
 	groups := []checkGroup{
 		{"the wiring", d.wiring},
+		{"the node groups", d.nodeGroups},
 		{"the agents", d.agents},
 		{"the workloads", d.workloads},
 	}
@@ -146,6 +156,7 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 	defer d.progress.Stop()
 	if !f.offline {
 		d.reachCluster(ctx)
+		d.lookAtGroups(ctx)
 	}
 	var all []finding.Finding
 	var failed error
@@ -223,56 +234,9 @@ func (d *examination) wiring(ctx context.Context) ([]finding.Finding, error) {
 		return nil, awsError{err}
 	}
 	d.subject = fmt.Sprintf("Queue %s in account %s, region %s", snapshot.Name(found.Queue), place.Account, place.Region)
-	return diagnose.Run(found, target.Want, d.tools(ctx)), nil
-}
-
-// files looks at templates.
-func (d *examination) files(context.Context) ([]finding.Finding, error) {
-	var files []template.File
-	for _, name := range d.flags.files {
-		file, err := d.read(name)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file)
-	}
-	found, err := template.Read(files, template.Place{Region: d.flags.region})
-	if err != nil {
-		return nil, err
-	}
-	want := wiring.Wanted(d.flags.cluster, found.Account, found.Region)
-	for _, q := range found.Queues {
-		named := d.flags.queueURL != "" && q.Name == snapshot.Name(d.flags.queueURL)
-		if named || d.flags.cluster != "" && d.flags.queueURL == "" && q.Name == want.Queue.Name {
-			found.Queue = q.ARN
-		}
-	}
-	d.subject = fmt.Sprintf("%s and %s", counted(len(found.Queues), "queue"), counted(len(found.Rules), "rule"))
-	return diagnose.Run(found, want, diagnose.Cluster{}), nil
-}
-
-// largestFile bounds what is read from a file: CloudFormation takes a megabyte, a
-// state of Terraform may be larger.
-const largestFile = 64 << 20
-
-func (s *session) read(name string) (template.File, error) {
-	from, shown := s.env.In, "standard input"
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return template.File{}, fmt.Errorf("reading %s: %w", name, err)
-		}
-		defer func() { _ = f.Close() }() // it was only read
-		from, shown = f, name
-	}
-	data, err := io.ReadAll(io.LimitReader(from, largestFile+1))
-	switch {
-	case err != nil:
-		return template.File{}, fmt.Errorf("reading %s: %w", shown, err)
-	case len(data) > largestFile:
-		return template.File{}, fmt.Errorf("reading %s: it is larger than %d MB", shown, largestFile>>20)
-	}
-	return template.File{Name: shown, Data: data}, nil
+	around := d.tools(ctx)
+	around.Groups = d.known()
+	return diagnose.Run(found, target.Want, around), nil
 }
 
 // counted is a number of things, as in "1 rule".

@@ -35,56 +35,78 @@ func (d *examination) tools(ctx context.Context) diagnose.Cluster {
 		return diagnose.Cluster{}
 	}
 	d.progress.Step("looking at who else answers interruptions in the cluster")
-	found, err := findTools(ctx, *d.kube)
+	found, patterns, err := findTools(ctx, *d.kube)
+	d.hookPatterns = patterns
 	if err != nil {
 		d.notes = append(d.notes, fmt.Sprintf("The cluster was not looked at: %v.", err))
 	}
 	return found
 }
 
-func findTools(ctx context.Context, c cluster) (diagnose.Cluster, error) {
-	var found diagnose.Cluster
+// findTools finds other tools, and of Lifeboat how many controllers run and which
+// hooks they were told to answer.
+func findTools(ctx context.Context, c cluster) (found diagnose.Cluster, hooks []string, _ error) {
 	label := client.MatchingLabels{nameLabel: karpenterName}
 	var deployments appsv1.DeploymentList
 	if err := c.list(ctx, "deployments of Karpenter", &deployments, label); err != nil {
-		return found, err
+		return found, nil, err
 	}
 	for _, o := range deployments.Items {
 		found.Karpenter = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "INTERRUPTION_QUEUE", "--interruption-queue")
 	}
 	label[nameLabel] = nthName
 	if err := c.list(ctx, "deployments of AWS Node Termination Handler", &deployments, label); err != nil {
-		return found, err
+		return found, nil, err
 	}
 	for _, o := range deployments.Items {
 		found.NTH = tool("deployment", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
 	}
 	var daemons appsv1.DaemonSetList
 	if err := c.list(ctx, "daemon sets of AWS Node Termination Handler", &daemons, label); err != nil {
-		return found, err
+		return found, nil, err
 	}
 	for _, o := range daemons.Items {
 		found.NTH = tool("daemonset", o.ObjectMeta, o.Spec.Template.Spec, "QUEUE_URL", "--queue-url")
 	}
-	running, err := controllers(ctx, c)
-	found.Lifeboat = running
-	return found, err
+	own, err := controller(ctx, c)
+	if err != nil {
+		return found, nil, err
+	}
+	found.Lifeboat = readyOf(own)
+	if t := tool("deployment", own.ObjectMeta, own.Spec.Template.Spec, "", "--lifecycle-hooks"); t.Queue != "" {
+		hooks = strings.Split(t.Queue, ",")
+	}
+	return found, hooks, nil
 }
 
 // controllers is how many of Lifeboat's controllers are ready.
 func controllers(ctx context.Context, c cluster) (*int, error) {
+	own, err := controller(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return readyOf(own), nil
+}
+
+func readyOf(own appsv1.Deployment) *int {
+	ready := int(own.Status.ReadyReplicas)
+	return &ready
+}
+
+// controller is the deployment of Lifeboat's controllers, or an empty one where it is
+// not there.
+func controller(ctx context.Context, c cluster) (appsv1.Deployment, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var own appsv1.Deployment
 	err := c.Get(ctx, client.ObjectKey{Namespace: lifeboatNamespace, Name: lifeboatController}, &own)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading the deployment %s: %w", lifeboatController, err)
+	switch {
+	case apierrors.IsNotFound(err):
+		return appsv1.Deployment{}, nil
+	case err != nil:
+		return appsv1.Deployment{}, fmt.Errorf("reading the deployment %s: %w", lifeboatController, err)
 	}
-	ready := int(own.Status.ReadyReplicas)
-	if apierrors.IsNotFound(err) {
-		ready = 0
-	}
-	return &ready, nil
+	return own, nil
 }
 
 // tool is a program as its pods are configured: by a variable of the environment,

@@ -159,7 +159,7 @@ func TestDoctorOffline(t *testing.T) {
 		"its own template":    {emitted.out, []string{"--offline", "-f", "-"}, 0, "All is well"},
 		"for its own cluster": {emitted.out, []string{"--offline", "-f", "-", "--cluster", "prod", "--region", "eu-west-1"}, 0, "2 queues and 8 rules"},
 		"an open parameter":   {"", []string{"--offline", "-f", open}, 2, "NOT-UNDERSTOOD"},
-		"nothing in it":       {"", []string{"--offline", "-f", other}, 2, "no queue and no EventBridge rule"},
+		"nothing in it":       {"", []string{"--offline", "-f", other}, 2, "no queue, no EventBridge rule"},
 		"no such file":        {"", []string{"--offline", "-f", filepath.Join(dir, "none")}, 2, "no such file"},
 		"not a template":      {"hello", []string{"--offline", "-f", "-"}, 2, "neither a template"},
 		"no file":             {"", []string{"--offline"}, 2, "give a file with -f"},
@@ -192,7 +192,7 @@ func TestToolsInTheCluster(t *testing.T) {
 		Spec:       appsv1.DeploymentSpec{Replicas: &two}, Status: appsv1.DeploymentStatus{ReadyReplicas: two},
 	}
 	c := cluster{WithWatch: fakeCluster(t, interceptor.Funcs{}, karpenterDeployment(), nth, own)}
-	got, err := findTools(t.Context(), c)
+	got, _, err := findTools(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,6 +85,8 @@ func hintForbidden(message string) string {
 	switch {
 	case strings.Contains(message, "ValidatingAdmissionPolicy"):
 		return "" // it says itself what is wrong
+	case strings.Contains(message, "nodegroups"):
+		role = ", which the ClusterRole lifeboat-nodegroups has"
 	case strings.Contains(message, "interruptions"):
 		role = ", which the ClusterRole lifeboat-operator has"
 	}

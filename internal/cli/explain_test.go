@@ -161,7 +161,7 @@ func TestSuppose(t *testing.T) {
 			}
 			want := c.want
 			want.ID, want.Source, want.Time, want.ReceivedTime = supposedID, "plan", metav1.NewTime(clock), metav1.NewMicroTime(clock)
-			got.Description, got.Subject, got.EndTime = "", "", nil
+			got.Description, got.Subject, got.EndTime, got.Hook = "", "", nil, nil
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%+v (-want +got):\n%s", c.from, diff)
 			}

@@ -31,6 +31,9 @@ type globalFlags struct {
 const (
 	outputText = "text"
 	outputJSON = "json"
+	// outputYAML is for commands that write objects; takesYAML marks them.
+	outputYAML = "yaml"
+	takesYAML  = "lifeboat.dev/yaml"
 	// defaultSandbox is the sandbox that is meant where none is named.
 	defaultSandbox = "default"
 )
@@ -76,6 +79,7 @@ func newRoot(s *session) *cobra.Command {
 		newExplain(s),
 		newHold(s),
 		newInterrupt(s),
+		newNodeGroup(s),
 		newPlan(s),
 		newRelease(s),
 		newWatch(s),
@@ -118,6 +122,10 @@ func arguments(least, most int, wanted string) cobra.PositionalArgs {
 func (s *session) checkGlobals(cmd *cobra.Command, _ []string) error {
 	switch s.flags.output {
 	case outputText, outputJSON:
+	case outputYAML:
+		if cmd.Annotations[takesYAML] == "" {
+			return usageErrorf("%s does not write YAML: write -o text or -o json", cmd.CommandPath())
+		}
 	default:
 		return usageErrorf("unknown output %q: write -o text or -o json", s.flags.output)
 	}
@@ -130,7 +138,7 @@ func (s *session) checkGlobals(cmd *cobra.Command, _ []string) error {
 func (s *session) isJSON() bool { return s.flags.output == outputJSON }
 
 // aCommand is a command of this program inside an example.
-var aCommand = regexp.MustCompile(`\blifeboat (approve|convert|doctor|explain|hold|interrupt|plan|release|sandbox|version|watch|wire)\b`)
+var aCommand = regexp.MustCompile(`\blifeboat (approve|convert|doctor|explain|hold|interrupt|nodegroup|plan|release|sandbox|version|watch|wire)\b`)
 
 // nameExamples puts the name that the user calls the program by into the
 // examples.

@@ -14,6 +14,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
 // Exit codes. They are documented in the help of the program.
@@ -64,6 +65,7 @@ type session struct {
 	connect      func(ctx context.Context) (cluster, error)
 	connectCloud func(ctx context.Context, zone string) (cloud, error)
 	findSandbox  func(name string) (connection, error)
+	observeGroup func(ctx context.Context, name string) (nodegroup.Observed, error)
 	sandboxes    sandboxes
 }
 
@@ -79,6 +81,7 @@ func newSession(env Env) *session {
 	}
 	s.connect = s.connectKubernetes
 	s.connectCloud = s.connectAWS
+	s.observeGroup = s.observeAWSGroup
 	s.findSandbox = s.findRunningSandbox
 	return s
 }

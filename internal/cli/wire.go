@@ -18,15 +18,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
 const wireHelp = `Wire an AWS account up, so that Lifeboat hears of interruptions.
 
 The wiring of a cluster is a queue, its dead-letter queue and the EventBridge
-rules that fill it, in the account and region of the cluster. plan shows what
-would change, apply shows and does it, destroy takes it away. All of it can be
-repeated: what is as wanted is left alone, what has drifted is put right.
+rules that fill it, in the account and region of the cluster. With --groups it is
+also the lifecycle hooks of Auto Scaling groups, which hold an instance until its
+node is Ready, or drained. plan shows what would change, apply shows and does it,
+destroy takes it away. All of it can be repeated: what is as wanted is left
+alone, what has drifted is put right.
 
 What lifeboat wire makes carries the tag lifeboat.dev/cluster. It does not touch
 anything that does not, unless --adopt says so.
@@ -43,6 +46,9 @@ func newWire(s *session) *cobra.Command {
   lifeboat wire plan --cluster prod
   lifeboat wire apply --cluster prod
 
+  # And hooks for the groups whose nodes are in the cluster
+  lifeboat wire apply --cluster prod --groups nodes-a,nodes-b
+
   # The same as a CloudFormation template, without an account
   lifeboat wire emit --cluster prod --format cloudformation
 
@@ -57,6 +63,8 @@ func newWire(s *session) *cobra.Command {
 type wireFlags struct {
 	cluster, account, region string
 	adopt, yes               bool
+	// groups says which Auto Scaling groups are meant; see groupsMeant.
+	groups string
 }
 
 var (
@@ -81,12 +89,13 @@ func (f *wireFlags) check() error {
 	case f.account != "" && !accountFormat.MatchString(f.account):
 		return usageErrorf("%q is no AWS account: write its twelve digits", f.account)
 	}
-	return nil
+	return f.checkGroups()
 }
 
 // wired is a place on AWS, and what is wanted there.
 type wired struct {
 	clients wiring.Clients
+	groups  *nodegroup.API
 	wanted  wiring.Wiring
 }
 
@@ -106,6 +115,7 @@ func (s *session) connectWiring(ctx context.Context, f wireFlags) (wired, error)
 	}
 	return wired{
 		clients: wiring.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)},
+		groups:  nodegroup.NewAPI(cfg),
 		wanted:  wiring.Wanted(f.cluster, place.Account, place.Region),
 	}, nil
 }

@@ -19,6 +19,9 @@ func newWireApply(s *session) *cobra.Command {
 and asks. If it is interrupted, run it again: it continues.`,
 		Example: `  lifeboat wire apply --cluster prod --region eu-west-1
 
+  # With the lifecycle hooks of Auto Scaling groups
+  lifeboat wire apply --cluster prod --groups nodes-a,nodes-b
+
   # In a pipeline
   lifeboat wire apply --cluster prod --yes -o json`,
 		Args: arguments(0, 0, "no arguments"),
@@ -30,6 +33,7 @@ and asks. If it is interrupted, run it again: it continues.`,
 		},
 	}
 	f.add(cmd)
+	f.addGroups(cmd)
 	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "take over what has the names of the wiring but was not made by lifeboat wire")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
 	return cmd
@@ -40,18 +44,21 @@ func (s *session) wireApply(ctx context.Context, f wireFlags) error {
 	if err != nil {
 		return err
 	}
-	plan, err := w.plan(ctx, f.adopt)
+	plan, hooks, err := s.planWiring(ctx, w, f)
 	if err != nil {
 		return err
 	}
 	if !s.isJSON() {
-		s.showPlan(plan)
+		s.showPlan(plan, hooks)
 	}
 	if len(plan.Conflicts) > 0 {
 		return conflictError(plan)
 	}
-	if !plan.Empty() {
-		what := fmt.Sprintf("This changes AWS account %s in %s.", w.wanted.Account, w.wanted.Region)
+	if err := hooksMissed(hooks); err != nil {
+		return err
+	}
+	if !plan.Empty() || hookSteps(hooks) > 0 {
+		what := fmt.Sprintf("This changes AWS account %s in %s.", w.wanted.Account, w.wanted.Region) + holds(hooks)
 		if err := s.askBefore(what, f.yes); err != nil {
 			return err
 		}
@@ -60,8 +67,12 @@ func (s *session) wireApply(ctx context.Context, f wireFlags) error {
 	if err != nil {
 		return err
 	}
+	// Last, so that what a hook says is heard from the first on.
+	if err := s.carryOutHooks(ctx, w, hooks); err != nil {
+		return err
+	}
 	if s.isJSON() {
-		done := reportPlan(plan)
+		done := reportPlan(plan, hooks)
 		done.Applied = &applied
 		return s.writeJSON(done)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,11 @@ func newWireDestroy(s *session) *cobra.Command {
 		Long: `Take the AWS wiring of a cluster away: first the rules, then the queues, and only
 what lifeboat wire made. It says how many messages are in the queues, and asks.
 
+The hooks lifeboat-launch and lifeboat-terminate of the groups that the rules are
+limited to, or that --groups names, go before all else. AWS abandons the launches
+that a hook holds when it is deleted, and lets go of the terminations: where an
+instance is on its way, nothing is taken away.
+
 Lifeboat then hears of interruptions only through its other ways in. SQS does
 not give a queue's name out again for 60 seconds.`,
 		Example: `  lifeboat wire destroy --cluster prod --region eu-west-1`,
@@ -29,6 +35,7 @@ not give a queue's name out again for 60 seconds.`,
 		},
 	}
 	f.add(cmd)
+	f.addGroups(cmd)
 	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "delete rules of the wiring even if they have targets of somebody else's")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
 	return cmd
@@ -44,24 +51,48 @@ func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
 		return err
 	}
 	plan := wiring.Teardown(w.wanted, observed, wiring.Options{Adopt: f.adopt})
+	hooks, err := s.planUnwiring(ctx, w, f, observed)
+	if err != nil {
+		return err
+	}
 	if !s.isJSON() {
-		s.showPlan(plan)
+		s.showPlan(plan, hooks)
 	}
 	if len(plan.Conflicts) > 0 {
 		return conflictError(plan)
 	}
-	if !plan.Empty() {
+	if err := hooksHeld(hooks); err != nil {
+		return err
+	}
+	if !plan.Empty() || hookSteps(hooks) > 0 {
 		what := fmt.Sprintf("Lifeboat in cluster %s will hear nothing from AWS account %s in %s any more. ", w.wanted.Cluster, w.wanted.Account, w.wanted.Region) +
 			fmt.Sprintf("Messages in the queues that will be lost: about %d, and %d in the dead-letter queue.", observed.Queue.Messages(), observed.DeadLetter.Messages())
 		if err := s.askBefore(what, f.yes); err != nil {
 			return err
 		}
 	}
+	// First, so that no instance is held by a hook that nobody hears of.
+	if err := s.carryOutHooks(ctx, w, hooks); err != nil {
+		return err
+	}
 	if _, err := s.carryOut(ctx, w, plan); err != nil {
 		return err
 	}
 	if s.isJSON() {
-		return s.writeJSON(reportPlan(plan))
+		return s.writeJSON(reportPlan(plan, hooks))
 	}
 	return nil
+}
+
+// planUnwiring is what has to be done to take the hooks from the groups that are
+// meant: those that are named, or that the rules are limited to.
+func (s *session) planUnwiring(ctx context.Context, w wired, f wireFlags, o wiring.Observed) ([]plannedHooks, error) {
+	if names, limits := wiring.LimitedTo(o); f.groups == "" && limits {
+		f.groups = strings.Join(names, ",")
+	}
+	groups, err := s.groupsMeant(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return w.planUnhook(ctx, s, groups)
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/emit"
@@ -12,6 +14,15 @@ const (
 	formatTerraform      = "terraform"
 	formatJSON           = "json"
 )
+
+// hooksLate says, for each format, what hooks of a template come too late for.
+var hooksLate = map[string]string{
+	formatCloudFormation: "The hooks are for groups that are there. A group that is made in a template has to name them itself, in LifecycleHookSpecificationList: " +
+		"otherwise it launches, and fills its warm pool, before they are there.",
+	formatTerraform: "The hooks are for groups that are there. A warm pool is part of aws_autoscaling_group, and so is there before any aws_autoscaling_lifecycle_hook: " +
+		"give a group that Terraform makes the same hooks as initial_lifecycle_hook (they are in locals); the resources may stay.",
+	formatJSON: "The hooks are for groups that are there: one that is created has to be created with them, in LifecycleHookSpecificationList.",
+}
 
 func newWireEmit(s *session) *cobra.Command {
 	var f wireFlags
@@ -29,11 +40,11 @@ leaves changing it to the tool.`,
 
   lifeboat wire emit --cluster prod --format terraform > lifeboat-prod.tf.json`,
 		Args: arguments(0, 0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			text, err := s.template(f, format)
+			text, err := s.template(cmd.Context(), f, format)
 			if err != nil {
 				return err
 			}
@@ -41,6 +52,7 @@ leaves changing it to the tool.`,
 			return nil
 		},
 	}
+	f.addGroups(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster; it becomes part of all names")
 	flags.StringVar(&f.account, "account", "", "AWS account (default: the one that the template is used in)")
@@ -49,8 +61,15 @@ leaves changing it to the tool.`,
 	return cmd
 }
 
-func (s *session) template(f wireFlags, format string) ([]byte, error) {
-	place := emit.Place{Account: f.account, Region: f.region}
+func (s *session) template(ctx context.Context, f wireFlags, format string) ([]byte, error) {
+	groups, err := s.groupsMeant(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	place := emit.Place{Account: f.account, Region: f.region, Groups: emitted(groups)}
+	if len(groups) > 0 {
+		s.err.Printf("%s\n", hooksLate[format])
+	}
 	switch format {
 	case formatCloudFormation:
 		template, err := emit.CloudFormation(f.cluster, place)

@@ -42,6 +42,7 @@ apply may still show the past.`,
 		},
 	}
 	f.add(cmd)
+	f.addGroups(cmd)
 	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "plan to take over what has the names of the wiring but was not made by lifeboat wire")
 	return cmd
 }
@@ -51,40 +52,67 @@ func (s *session) wirePlan(ctx context.Context, f wireFlags) error {
 	if err != nil {
 		return err
 	}
-	plan, err := w.plan(ctx, f.adopt)
+	plan, hooks, err := s.planWiring(ctx, w, f)
 	if err != nil {
 		return err
 	}
 	if s.isJSON() {
-		if err := s.writeJSON(reportPlan(plan)); err != nil {
+		if err := s.writeJSON(reportPlan(plan, hooks)); err != nil {
 			return err
 		}
 	} else {
-		s.showPlan(plan)
+		s.showPlan(plan, hooks)
 	}
-	switch {
+	switch err := hooksMissed(hooks); {
 	case len(plan.Conflicts) > 0:
 		return conflictError(plan)
-	case plan.Empty():
+	case err != nil:
+		return err
+	case plan.Empty() && hookSteps(hooks) == 0:
 		return nil
 	}
 	if !s.isJSON() {
-		adopt := ""
-		if f.adopt {
-			adopt = " --adopt"
+		also := ""
+		if f.groups != "" {
+			also += " --groups " + strings.ReplaceAll(f.groups, " ", "")
 		}
-		s.out.Printf("\n`%s wire apply --cluster %s%s` does it.\n", s.name, f.cluster, adopt)
+		if f.adopt {
+			also += " --adopt"
+		}
+		s.out.Printf("\n`%s wire apply --cluster %s%s` does it.\n", s.name, f.cluster, also)
 	}
 	return exitError{code: ExitChanges}
 }
 
+// planWiring is what has to be done to make the wiring, and the hooks of the groups
+// that are meant, as wanted.
+func (s *session) planWiring(ctx context.Context, w wired, f wireFlags) (wiring.Plan, []plannedHooks, error) {
+	groups, err := s.groupsMeant(ctx, f)
+	if err != nil {
+		return wiring.Plan{}, nil, err
+	}
+	if w.wanted, err = limitTo(w.wanted, groups); err != nil {
+		return wiring.Plan{}, nil, err
+	}
+	plan, err := w.plan(ctx, f)
+	if err != nil {
+		return wiring.Plan{}, nil, err
+	}
+	hooks, err := w.planHooks(ctx, s, groups)
+	return plan, hooks, err
+}
+
 // plan is what has to be done to make the wiring as wanted.
-func (w wired) plan(ctx context.Context, adopt bool) (wiring.Plan, error) {
+func (w wired) plan(ctx context.Context, f wireFlags) (wiring.Plan, error) {
 	observed, err := w.observe(ctx)
 	if err != nil {
 		return wiring.Plan{}, err
 	}
-	return wiring.Diff(w.wanted, observed, wiring.Options{Adopt: adopt})
+	wanted, err := asWritten(w.wanted, f, observed)
+	if err != nil {
+		return wiring.Plan{}, err
+	}
+	return wiring.Diff(wanted, observed, wiring.Options{Adopt: f.adopt})
 }
 
 // conflictError says that a plan cannot be carried out.
@@ -104,19 +132,21 @@ type plannedWiring struct {
 	Changes   []wiring.Change   `json:"changes"`
 	Conflicts []wiring.Conflict `json:"conflicts,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
+	// Hooks is what is to be done to the hooks of Auto Scaling groups.
+	Hooks []plannedHooks `json:"hooks,omitempty"`
 	// Applied is what it came to, once it is done.
 	Applied *wiring.Applied `json:"applied,omitempty"`
 }
 
-func reportPlan(p wiring.Plan) plannedWiring {
+func reportPlan(p wiring.Plan, hooks []plannedHooks) plannedWiring {
 	return plannedWiring{
 		Cluster: p.Wiring.Cluster, Account: p.Wiring.Account, Region: p.Wiring.Region,
-		Changes: p.Changes, Conflicts: p.Conflicts, Notes: p.Notes,
+		Changes: p.Changes, Conflicts: p.Conflicts, Notes: p.Notes, Hooks: hooks,
 	}
 }
 
 // showPlan writes a plan for people.
-func (s *session) showPlan(p wiring.Plan) {
+func (s *session) showPlan(p wiring.Plan, hooks []plannedHooks) {
 	s.out.Printf("%s\n", s.out.Paint(terminal.Bold, fmt.Sprintf("Wiring of cluster %s in account %s, region %s", p.Wiring.Cluster, p.Wiring.Account, p.Wiring.Region)))
 	for i, c := range p.Changes {
 		if i == 0 || len(c.Fields) > 0 {
@@ -137,11 +167,15 @@ func (s *session) showPlan(p wiring.Plan) {
 	for _, n := range p.Notes {
 		s.out.Printf("%s\n", s.out.Paint(terminal.Dim, n))
 	}
-	if p.Empty() {
+	s.showHooks(hooks)
+	if p.Empty() && hookSteps(hooks) == 0 {
 		s.out.Printf("\nThere is nothing to change.\n")
 		return
 	}
 	s.out.Printf("\n%d to create, %d to change, %d to delete", p.Count(wiring.Create), p.Count(wiring.Update), p.Count(wiring.Delete))
+	if n := hookSteps(hooks); n > 0 {
+		s.out.Printf(", besides %s", counted(n, "hook"))
+	}
 	if n := len(p.Conflicts); n > 0 {
 		s.out.Printf(", %d in the way", n)
 	}

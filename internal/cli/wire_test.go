@@ -219,7 +219,7 @@ func TestWireSaysWhatIsWrongWithTheCommand(t *testing.T) {
 		{[]string{"plan", "--cluster", "prod", "--region", "eu-west-1a"}, `"eu-west-1a" is no AWS region: write it as in eu-west-1`},
 		{[]string{"emit", "--cluster", "prod", "--account", "12"}, "write its twelve digits"},
 		{[]string{"emit", "--cluster", "prod", "--format", "cdk"}, "write --format cloudformation, terraform or json"},
-		{[]string{"iam", "--cluster", "prod", "--role", "x"}, "write --role controller, agent or wire"},
+		{[]string{"iam", "--cluster", "prod", "--role", "x"}, "write --role controller, agent, boot or wire"},
 		{[]string{"applie"}, "did you mean apply?"},
 		{[]string{"apply", "now"}, "takes no arguments, got 1"},
 	} {

@@ -57,6 +57,11 @@ var rarelyUsed = map[string]string{
 	"lifeboat.dev/interruptionpolicies list": watched,
 	"policy/poddisruptionbudgets list":       watched,
 
+	"lifeboat.dev/nodegroups list":         watched,
+	"lifeboat.dev/nodegroups patch":        noGroup,
+	"lifeboat.dev/nodegroups/status patch": noGroup,
+	"/nodes delete":                        noGroup,
+
 	"karpenter.sh/nodeclaims get":          noKarpenter,
 	"karpenter.sh/nodeclaims list":         noKarpenter,
 	"karpenter.sh/nodeclaims watch":        noKarpenter,
@@ -70,6 +75,10 @@ var rarelyUsed = map[string]string{
 // noKarpenter is why what a replacement takes is not used: see
 // TestCapacityComesBeforeThePodsLeave, which does.
 const noKarpenter = "Karpenter is not part of this story"
+
+// noGroup is why what Auto Scaling groups take is not used: see the scenarios that
+// have one, such as declared and reuse.
+const noGroup = "there is no Auto Scaling group in this story"
 
 // watched is why what is watched must be listed: an API server that can not send
 // the state within the watch (before Kubernetes 1.34 by default) is asked for it.

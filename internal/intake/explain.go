@@ -37,6 +37,11 @@ func (r *Recorder) explainStale(ctx context.Context, n *notice.Notice) {
 		"advice", "see why it came so late: messages waited in the source while no replica of Lifeboat ran, or EventBridge could not deliver them"))
 }
 
+func (r *Recorder) explainEarlier(ctx context.Context, n *notice.Notice) {
+	r.explain(ctx, "earlier "+n.Kind, "dropped notice of the time before the instance's node registered", describe(n,
+		"advice", "nothing: the instance was started since, as one is that leaves a warm pool"))
+}
+
 func (r *Recorder) explainUnknown(ctx context.Context, n *notice.Notice) {
 	r.explain(ctx, "unknown "+n.Kind, "dropped notice of an instance that is not of this cluster", describe(n,
 		"advice", "nothing, if the instance is of another cluster or its node was removed before it"))

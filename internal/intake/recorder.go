@@ -147,6 +147,10 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 	if node == nil {
 		return NotYetKnown, nil
 	}
+	if isOfEarlierLife(n, node) {
+		r.explainEarlier(ctx, n)
+		return Stale, nil
+	}
 	err = r.client.Create(ctx, newRecord(node, n))
 	if apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("%w: %w", errBehind, err)
@@ -178,6 +182,16 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 		log.FromContext(ctx).V(1).Info("heard notice again", describe(n, "node", record.Spec.NodeName)...)
 		return Repeated, nil
 	}
+	if n.Kind == notice.KindInstanceStateChange {
+		node, err := r.nodes.NodeByInstance(ctx, n.InstanceID)
+		if err != nil {
+			return "", fmt.Errorf("finding the node: %w", err)
+		}
+		if isOfEarlierLife(n, node) {
+			r.explainEarlier(ctx, n)
+			return Stale, nil
+		}
+	}
 	// The lock makes this write fail if anybody wrote since: the patch carries
 	// the whole list.
 	patch := client.MergeFromWithOptions(record.DeepCopy(), client.MergeFromWithOptimisticLock{})
@@ -191,6 +205,13 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 	}
 	log.FromContext(ctx).Info("joined notice to interruption", describe(n, "node", record.Spec.NodeName)...)
 	return Joined, nil
+}
+
+// isOfEarlierLife reports whether an instance changed its state before its node
+// registered: it was started since, as one is that leaves a warm pool, and the notice
+// of its stop waited until there was a node.
+func isOfEarlierLife(n *notice.Notice, node *corev1.Node) bool {
+	return n.Kind == notice.KindInstanceStateChange && node != nil && n.Time.Time.Before(node.CreationTimestamp.Time)
 }
 
 // isStale reports whether the notice's hard deadline was over long ago.

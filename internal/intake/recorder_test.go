@@ -42,6 +42,13 @@ func oneNode() nodes {
 	return nodes{instance: {ObjectMeta: metav1.ObjectMeta{Name: "ip-10-0-1-7", UID: "node-uid"}}}
 }
 
+// nodeOf is oneNode, registered at a time.
+func nodeOf(created time.Time) nodes {
+	all := oneNode()
+	all[instance].CreationTimestamp = metav1.NewTime(created)
+	return all
+}
+
 // spot is a notice of 3 seconds ago; changes make it another.
 func spot(id string, changes ...func(*notice.Notice)) notice.Notice {
 	issued := now.Add(-3 * time.Second)
@@ -129,6 +136,10 @@ func TestRecordOutcomes(t *testing.T) {
 		{"an instance without a node is not known yet", nil, nil, spot("a"), intake.NotYetKnown, nil},
 		{"an instance that stops without a node is not known yet", nil, nil, spot("a", state("stopping")), intake.NotYetKnown, nil},
 		{"an instance that went without a node is foreign", nil, nil, spot("a", state("terminated")), intake.Foreign, nil},
+		{"a state of the time before its node is stale", nil, nodeOf(now.Add(-time.Second)), spot("a", state("stopping")), intake.Stale, nil},
+		{"nor does it join the record of an earlier life", []client.Object{recorded(old)}, nodeOf(now), spot("a", state("stopped")), intake.Stale, []string{"old"}},
+		{"a state of the second in which it registered counts", nil, nodeOf(now.Add(-3 * time.Second)), spot("a", state("stopping")), intake.Recorded, []string{"a"}},
+		{"a warning of the time before its node counts", nil, nodeOf(now), spot("a"), intake.Recorded, []string{"a"}},
 		{"another account is foreign", nil, oneNode(), spot("a", func(n *notice.Notice) { n.Account = "999999999999" }), intake.Foreign, nil},
 		{"another region is foreign", nil, oneNode(), spot("a", func(n *notice.Notice) { n.Region = "us-east-1" }), intake.Foreign, nil},
 		{"a foreign notice does not join", []client.Object{recorded(old)}, oneNode(), spot("a", func(n *notice.Notice) { n.Account = "999999999999" }), intake.Foreign, []string{"old"}},

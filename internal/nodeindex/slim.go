@@ -20,7 +20,8 @@ const maxShared = 4096
 // node of the cluster is held, and what is read of one is a tenth of its bytes.
 // It keeps the names and times of its metadata, labels (a policy may select by
 // any), Lifeboat's own annotations, its provider id, taints and whether it is schedulable, and of its
-// status whether it is Ready, what is attached to it, and when it booted.
+// status whether it is Ready and when its kubelet last said so, what is attached to
+// it, and when it booted.
 //
 // A patch made from a cached node is none the worse for it: a merge patch names
 // what changed, and what both sides lack has not.
@@ -55,7 +56,10 @@ func (s *slimmer) slim(full *corev1.Node) *corev1.Node {
 	}
 	for _, c := range full.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionStatus(s.share(string(c.Status)))}}
+			node.Status.Conditions = []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionStatus(s.share(string(c.Status))),
+				LastHeartbeatTime: c.LastHeartbeatTime, LastTransitionTime: c.LastTransitionTime,
+			}}
 		}
 	}
 	return node

@@ -58,6 +58,9 @@ const (
 	// ActionMaintain: the network or the power goes for a moment; the instance
 	// may come through it without a reboot.
 	ActionMaintain = "maintain"
+	// ActionReturn: its Auto Scaling group takes the instance back into its warm
+	// pool (Amazon EC2 Auto Scaling User Guide, "Use warm pools").
+	ActionReturn = "return"
 )
 
 // Sources, in Notice.Source.

@@ -38,6 +38,7 @@ func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, boo
 		}
 	}
 	joined := slices.DeleteFunc(slices.Clone(recorded), func(r v1alpha1.Notice) bool { return sameSubject(&r, &n) })
+	takeBack(joined, &n)
 	joined = append(joined, n)
 	if len(joined) <= MaxPerInstance {
 		return joined, true
@@ -58,6 +59,19 @@ func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, boo
 // sameSubject reports whether a and b are news of the same thing.
 func sameSubject(a, b *v1alpha1.Notice) bool {
 	return a.Subject != "" && a.Subject == b.Subject && a.Kind == b.Kind && a.Source == b.Source
+}
+
+// takeBack marks what an instance that serves again makes untrue: whatever event
+// said that its group takes it away, the group's own list knows better.
+func takeBack(recorded []v1alpha1.Notice, n *v1alpha1.Notice) {
+	if !n.Withdrawn || n.Kind != KindAutoScalingTermination || n.Source != SourceAutoScaling {
+		return
+	}
+	for i := range recorded {
+		if recorded[i].Kind == n.Kind {
+			recorded[i].Withdrawn = true
+		}
+	}
 }
 
 // counts reports whether the notice is to be acted on: it was received after
@@ -103,8 +117,9 @@ func Finished(in *v1alpha1.Interruption) bool {
 // Ruling returns the notice that rules among those that count, which are those
 // received after since and not withdrawn: one
 // that says the instance is already going or gone, else the one with the
-// earliest hard deadline, else the one with the earliest soft deadline, else
-// the newest. It reports false where there is none.
+// earliest hard deadline, else that of a group which terminates the instance
+// already, else the one with the earliest soft deadline, else the newest. It
+// reports false where there is none.
 func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) {
 	var best *v1alpha1.Notice
 	for i := range notices {
@@ -164,8 +179,10 @@ func overrules(a, b *v1alpha1.Notice) bool {
 func rank(n *v1alpha1.Notice) int {
 	switch {
 	case isGone(n):
-		return 3
+		return 4
 	case n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard:
+		return 3
+	case n.Kind == KindAutoScalingTermination:
 		return 2
 	case n.Deadline != nil:
 		return 1

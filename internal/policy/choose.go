@@ -30,6 +30,7 @@ type choice struct {
 	approval     v1alpha1.Approval
 	ifUnanswered v1alpha1.Unanswered
 	notBefore    time.Duration // zero: nothing is said
+	drainTimeout time.Duration // zero: nothing is said
 	window       *window
 	because      string
 }
@@ -103,6 +104,9 @@ func chosen(p *v1alpha1.InterruptionPolicy, i int, what string) *choice {
 	}
 	if r.NotBefore != nil {
 		c.notBefore = r.NotBefore.Duration
+	}
+	if r.DrainTimeout != nil {
+		c.drainTimeout = r.DrainTimeout.Duration
 	}
 	if r.Window != nil {
 		w, _ := understand(*r.Window) // no problems: the policy is valid

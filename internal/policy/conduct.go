@@ -125,9 +125,10 @@ func checkReasons(on []string) problems {
 func TimelineReasons() []string {
 	return []string{
 		v1alpha1.ReasonAnswered, v1alpha1.ReasonApproved, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonCompleted,
-		v1alpha1.ReasonCordoned, v1alpha1.ReasonDecided, v1alpha1.ReasonDeleted, v1alpha1.ReasonDrained,
+		v1alpha1.ReasonCordoned, v1alpha1.ReasonDecided, v1alpha1.ReasonDeleted, v1alpha1.ReasonDetached, v1alpha1.ReasonDrained,
 		v1alpha1.ReasonEvicted, v1alpha1.ReasonHandedOver, v1alpha1.ReasonHeld, v1alpha1.ReasonHookFailed, v1alpha1.ReasonHookStarted,
-		v1alpha1.ReasonHookSucceeded, v1alpha1.ReasonInvalid, v1alpha1.ReasonMarkedAtRisk, v1alpha1.ReasonNotReplaced, v1alpha1.ReasonNoticeReceived,
+		v1alpha1.ReasonHookSucceeded, v1alpha1.ReasonInvalid, v1alpha1.ReasonHookAnswered, v1alpha1.ReasonHookHolds, v1alpha1.ReasonHookPassed,
+		v1alpha1.ReasonHookOpen, v1alpha1.ReasonMarkedAtRisk, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNotReplaced, v1alpha1.ReasonNoticeReceived,
 		v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonOnHold, v1alpha1.ReasonOverridden, v1alpha1.ReasonPodGone,
 		v1alpha1.ReasonPodLost, v1alpha1.ReasonPostponed, v1alpha1.ReasonPutBack, v1alpha1.ReasonQueued,
 		v1alpha1.ReasonReleased, v1alpha1.ReasonReopened, v1alpha1.ReasonReplacementFailed, v1alpha1.ReasonReplacementOrdered,

@@ -91,6 +91,9 @@ func wrongRules() []wrong {
 		rule("approval of nothing", ignored(func(r *v1alpha1.Rule) { r.Approval = v1alpha1.ApprovalRequired }), `approval only makes sense with action Cordon, Drain or Terminate; remove it, or change the action`),
 		rule("a notBefore of nothing", ignored(func(r *v1alpha1.Rule) { r.NotBefore = after(time.Hour) }), `notBefore only makes sense with action Cordon, Drain or Terminate; remove it, or change the action`),
 		rule("a strategy of nothing", ignored(func(r *v1alpha1.Rule) { r.Strategy = v1alpha1.StrategyEvict }), `strategy only makes sense with action Drain or Terminate; remove it, or change the action`),
+		rule("a drainTimeout that is too short", func(r *v1alpha1.Rule) { r.Kinds, r.DrainTimeout = []string{"*"}, after(time.Second) }, `drainTimeout must be between 1m and 48h, such as 30m`),
+		rule("a drainTimeout beside a deadline", func(r *v1alpha1.Rule) { r.Kinds, r.DrainTimeout = []string{"SpotInterruption"}, after(time.Hour) }, `drainTimeout is for drains that no deadline ends: of kind AutoScalingTermination, or with action Terminate; remove it, or add the kind`),
+		rule("a drainTimeout for nothing", ignored(func(r *v1alpha1.Rule) { r.DrainTimeout = after(time.Hour) }), `drainTimeout only makes sense with action Drain or Terminate; remove it, or change the action`),
 		rule("a replacement for nothing", ignored(func(r *v1alpha1.Rule) { r.Replacement = v1alpha1.ReplacementNone }), `replacement only makes sense with action Drain or Terminate; remove it, or change the action`),
 	}
 }

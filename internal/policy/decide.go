@@ -35,6 +35,13 @@ type Facts struct {
 	// Begun is when the node was cordoned for this interruption; zero where it
 	// was not.
 	Begun time.Time
+	// Extended is set while Lifeboat extends the lifecycle hooks that hold the
+	// instance on its way out of its Auto Scaling group, and ExtendedUntil is when
+	// they cannot be extended any more. Retained says that what is not drained by
+	// then is kept by the group.
+	Extended      bool
+	ExtendedUntil time.Time
+	Retained      bool
 }
 
 // Decision is what is to be done, and why.
@@ -114,8 +121,8 @@ func Decide(f Facts) (Decision, bool) {
 	d.moves(chosen)
 	d.governedBy(q.says)
 
-	deadline := due(chosen.action, notice.Deadline(notices, time.Time{}), f.Begun)
-	starts := chosen.begin(deadline, f.Now)
+	deadline := chosen.due(f, ruling, notices)
+	starts := chosen.begin(ruling, deadline, f.Now)
 	d.NotBefore = starts.notBefore
 	d.Deadline = harden(ruling, deadline, starts, f.Now)
 	d.Until = riskOver(d)

@@ -43,9 +43,9 @@ func defaultFor(n v1alpha1.Notice, node *corev1.Node) fallback {
 			name: notice.KindCapacityBlockExpiration, matches: ofKind(notice.KindCapacityBlockExpiration),
 			action: v1alpha1.ActionDrain, because: "the Capacity Block that the instance runs in ends",
 		},
-		{ // the group waits for its hook
+		{ // the group waits for its hook, and launches another itself if it wants one
 			name: notice.KindAutoScalingTermination, matches: ofKind(notice.KindAutoScalingTermination),
-			action: v1alpha1.ActionDrain, replaces: true, because: "its Auto Scaling group terminates the instance",
+			action: v1alpha1.ActionDrain, replaces: true, because: leaves(n),
 		},
 		{ // the pods live through it
 			name: notice.KindScheduledChange + " (maintain)", matches: onlyMaintained,
@@ -105,6 +105,14 @@ func onlyMaintained(n v1alpha1.Notice) bool {
 // A code that this release does not know has no action, and is only reported.
 func disturbs(n v1alpha1.Notice) bool {
 	return n.Kind == notice.KindScheduledChange && n.InstanceAction != "" && n.InstanceAction != notice.ActionMaintain
+}
+
+// leaves says what the group does with the instance.
+func leaves(n v1alpha1.Notice) string {
+	if n.InstanceAction == notice.ActionReturn {
+		return "its Auto Scaling group takes the instance back into its warm pool"
+	}
+	return "its Auto Scaling group terminates the instance"
 }
 
 // isGoing reports whether the notice says that the instance is on its way down

@@ -203,11 +203,13 @@ func isOpen(t *testing.T, w *v1alpha1.Window, at time.Time) bool {
 	return !opening.IsZero() && !opening.After(at)
 }
 
-// TestNothingBeginsBeforeItsNotBefore, under a soft deadline.
+// TestNothingBeginsBeforeItsNotBefore, under a soft deadline; but for what its
+// group is taking away already.
 func TestNothingBeginsBeforeItsNotBefore(t *testing.T) {
 	worlds(t, func(t *testing.T, _ dice, f policy.Facts, d policy.Decision) {
 		r := ruling(f, d)
-		if r == nil || r.NotBefore == nil || d.Deadline == nil || d.Deadline.Type == v1alpha1.DeadlineHard {
+		if r == nil || r.NotBefore == nil || d.Deadline == nil || d.Deadline.Type == v1alpha1.DeadlineHard ||
+			d.Notice.Kind == notice.KindAutoScalingTermination {
 			return
 		}
 		if at := d.Deadline.Time.Add(-r.NotBefore.Duration); f.Now.Before(at) && d.NotBefore.Before(at) {

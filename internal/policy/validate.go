@@ -19,6 +19,13 @@ const (
 	longestNotBefore  = 365 * 24 * time.Hour
 )
 
+// Bounds of drainTimeout; the CRD has the same. A lifecycle hook can be extended
+// for 48 hours at most (Amazon EC2 Auto Scaling API Reference, LifecycleHook).
+const (
+	shortestDrainTimeout = time.Minute
+	longestDrainTimeout  = 48 * time.Hour
+)
+
 // Validate returns what is wrong with a policy, each problem a sentence that
 // says where it is and what to write; none if it can be put in force. It finds
 // what the CRD's own rules cannot see, such as kinds that this release does not
@@ -74,6 +81,9 @@ func checkRule(r v1alpha1.Rule) problems {
 	if d := r.NotBefore; d != nil && (d.Duration < shortestNotBefore || d.Duration > longestNotBefore) {
 		found.add(notBeforeRange)
 	}
+	if d := r.DrainTimeout; d != nil && (d.Duration < shortestDrainTimeout || d.Duration > longestDrainTimeout) {
+		found.add(drainTimeoutRange)
+	}
 	if r.Window != nil {
 		_, wrong := understand(*r.Window)
 		found.at("window", wrong)
@@ -119,10 +129,15 @@ func checkSense(r v1alpha1.Rule) problems {
 		{"approval", requires, begins, noSenseBegin},
 		{"strategy", r.Strategy != "", moves, noSenseMove},
 		{"replacement", r.Replacement != "", moves, noSenseMove},
+		{"drainTimeout", r.DrainTimeout != nil, moves, noSenseMove},
 	} {
 		if c.given && !c.sense {
 			found.add(c.form, c.field)
 		}
+	}
+	unbounded := r.Action == v1alpha1.ActionTerminate || slices.Contains(r.Kinds, "*") || slices.Contains(r.Kinds, notice.KindAutoScalingTermination)
+	if r.DrainTimeout != nil && moves && !unbounded {
+		found.add(noSenseDrainTime)
 	}
 	if r.IfUnanswered != "" && !requires {
 		found.add(noSenseUnanswered)

@@ -20,6 +20,10 @@ const lead = time.Hour
 // leaves. Without it one PodDisruptionBudget could keep a sick node for ever.
 const terminationTime = 2 * time.Minute
 
+// hookTime is how long a drain may take while the group's lifecycle hook is
+// extended for it, where a rule does not say.
+const hookTime = time.Hour
+
 // start is when an action may begin, and why not now.
 type start struct {
 	notBefore time.Time // zero: now
@@ -29,11 +33,14 @@ type start struct {
 // begin says when an action may begin, and why. A hard deadline waits for
 // nothing. What has a soft one begins notBefore it, or, with a window, when that
 // is first open from then on; where it does not open in time, an hour before the
-// deadline: to begin outside of a window is bad, to be late is worse.
-func (c choice) begin(deadline *v1alpha1.Deadline, now time.Time) start {
+// deadline: to begin outside of a window is bad, to be late is worse. Nor does a
+// group wait that terminates an instance already.
+func (c choice) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now time.Time) start {
 	switch {
+	case isTermination(ruling):
+		return c.regardless("its group is taking the instance away")
 	case deadline != nil && deadline.Type == v1alpha1.DeadlineHard:
-		return c.regardless()
+		return c.regardless("the deadline is hard")
 	case c.window == nil && deadline == nil:
 		return start{}
 	case c.window == nil:
@@ -68,11 +75,11 @@ func (c choice) lead() time.Duration {
 }
 
 // regardless begins at once, whatever the rule says about when.
-func (c choice) regardless() start {
+func (c choice) regardless(because string) start {
 	if c.window == nil {
 		return start{}
 	}
-	return start{because: "its window does not count, since the deadline is hard"}
+	return start{because: "its window does not count, since " + because}
 }
 
 // whenOpen begins when the window is first open from a moment on.
@@ -113,14 +120,50 @@ func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts start, now ti
 	return notice.At(deadline.Time.Time, v1alpha1.DeadlineHard)
 }
 
-// due is the deadline that a termination has which was begun: the notice's, or
-// else one that keeps it from waiting for ever.
-func due(action v1alpha1.Action, deadline *v1alpha1.Deadline, begun time.Time) *v1alpha1.Deadline {
-	if action != v1alpha1.ActionTerminate || deadline != nil || begun.IsZero() {
+// due is the deadline that rules: the notices', or else one that keeps the drain
+// from taking for ever.
+func (c choice) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) *v1alpha1.Deadline {
+	deadline := notice.Deadline(notices, time.Time{})
+	switch {
+	case c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate:
 		return deadline
+	case isTermination(ruling) && f.Extended:
+		return c.extended(f, notices, deadline)
+	case c.action == v1alpha1.ActionTerminate && deadline == nil && !f.Begun.IsZero():
+		return notice.At(whole(f.Begun.Add(cmp.Or(c.drainTimeout, terminationTime))), v1alpha1.DeadlineHard)
 	}
-	return notice.At(begun.Add(terminationTime), v1alpha1.DeadlineHard)
+	return deadline
 }
+
+// extended is the deadline of a drain for which the group's hook is extended. It
+// is hard, since the hook is answered then and the instance goes, whatever is
+// left on it; but where the group retains it.
+func (c choice) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
+	since := f.Begun
+	for i := range notices {
+		if at := notices[i].ReceivedTime.Time; isTermination(notices[i]) && !notices[i].Withdrawn && (since.IsZero() || at.Before(since)) {
+			since = at
+		}
+	}
+	at := since.Add(cmp.Or(c.drainTimeout, hookTime))
+	if !f.ExtendedUntil.IsZero() && f.ExtendedUntil.Before(at) {
+		at = f.ExtendedUntil
+	}
+	typ := v1alpha1.DeadlineHard
+	if f.Retained {
+		typ = v1alpha1.DeadlineSoft
+	}
+	if stands != nil && stands.Type == v1alpha1.DeadlineHard && (f.Retained || stands.Time.Time.Before(at)) {
+		return stands
+	}
+	return notice.At(whole(at), typ)
+}
+
+// whole is a moment as the API keeps it: to the second. What is reckoned anew in each
+// pass would differ from it for ever, and be written each time.
+func whole(at time.Time) time.Time { return at.Truncate(time.Second) }
+
+func isTermination(n v1alpha1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination }
 
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -41,6 +41,8 @@ const (
 	unknownReplace    form = "unknown replacement %q: write Before or None"
 	unknownStrategy   form = "unknown strategy %q: write Evict or Surge; Never is for workloads"
 	notBeforeRange    form = "notBefore must be between 1m and 8760h, such as 24h"
+	drainTimeoutRange form = "drainTimeout must be between 1m and 48h, such as 30m"
+	noSenseDrainTime  form = "drainTimeout is for drains that no deadline ends: of kind AutoScalingTermination, or with action Terminate; remove it, or add the kind"
 	noSenseBegin      form = "%s only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
 	noSenseMove       form = "%s only makes sense with action Drain or Terminate; remove it, or change the action"
 	noSenseUnanswered form = "ifUnanswered says what happens where nobody approves; write approval: Required as well, or remove it"

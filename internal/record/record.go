@@ -18,10 +18,17 @@ import (
 // Facts is what policy is to be asked about a record; node is nil where its
 // instance has none.
 func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.InterruptionPolicy, now time.Time) policy.Facts {
-	return policy.Facts{
+	f := policy.Facts{
 		Now: now, Notices: Trusted(in, node), Since: Since(&in.Status), Answered: in.Status.Answered,
 		Node: node, Policies: policies, Approval: in.Spec.Approval, Begun: Begun(&in.Status),
 	}
+	if a := in.Status.Answer; a != nil && len(a.Hooks) > 0 && a.HeldTime != nil {
+		f.Extended, f.Retained = true, a.Retains
+		if a.EndTime != nil {
+			f.ExtendedUntil = a.EndTime.Time
+		}
+	}
+	return f
 }
 
 // Trusted returns the notices that may be acted on. An agent can write only of

@@ -1,6 +1,7 @@
 package replacement
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -122,8 +123,11 @@ func Gate(s *Status, d *v1alpha1.Deadline) (drain.Gate, bool) {
 		g.Why = "their node's replacement is not ordered yet"
 	case v1alpha1.ReplacementOrdered:
 		g.Why = fmt.Sprintf("replacement %s has no instance yet", s.Name)
+		if s.Group != "" {
+			g.Why = fmt.Sprintf("group %s has not launched their node's replacement yet", s.Group)
+		}
 	case v1alpha1.ReplacementLaunched:
-		g.Why = fmt.Sprintf("replacement %s is starting", s.Name)
+		g.Why = fmt.Sprintf("replacement %s is starting", cmp.Or(s.Name, s.InstanceID))
 	case v1alpha1.ReplacementRetrying:
 		g.Why = fmt.Sprintf("replacement %s found no capacity and is ordered again", s.Name)
 	case v1alpha1.ReplacementFailed:

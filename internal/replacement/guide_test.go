@@ -13,9 +13,13 @@ import (
 // TestTheGuideNamesEveryReason that a replacement's phase has.
 func TestTheGuideNamesEveryReason(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/guides/karpenter.md")
-	if err != nil {
-		t.Fatal(err)
+	var guide strings.Builder
+	for _, name := range []string{"karpenter", "terminations"} {
+		text, err := os.ReadFile("../../docs/guides/" + name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		guide.Write(text)
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), "reasons.go", nil, 0)
 	if err != nil {
@@ -26,8 +30,8 @@ func TestTheGuideNamesEveryReason(t *testing.T) {
 		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
 			return true
 		}
-		if reason, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value); err != nil || !strings.Contains(string(guide), "`"+reason+"`") {
-			t.Errorf("docs/guides/karpenter.md does not name %s (%v)", reason, err)
+		if reason, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value); err != nil || !strings.Contains(guide.String(), "`"+reason+"`") {
+			t.Errorf("neither docs/guides/karpenter.md nor terminations.md names %s (%v)", reason, err)
 		}
 		return true
 	})

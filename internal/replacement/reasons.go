@@ -30,6 +30,22 @@ const (
 	ReasonNoCapacity   = "NoCapacity"
 )
 
+// Reasons of a replacement by an Auto Scaling group; docs/guides/terminations.md
+// says what each means and what to do.
+const (
+	ReasonGroupReplaces   = "GroupReplaces"
+	ReasonDrill           = "Drill"
+	ReasonSurvives        = "InstanceLives"
+	ReasonNoGroup         = "NoGroup"
+	ReasonNoCloud         = "NoCloud"
+	ReasonOperator        = "OperatorOwned"
+	ReasonLaunchSuspended = "LaunchSuspended"
+	ReasonNotInService    = "NotInService"
+	ReasonProtected       = "Protected"
+	ReasonTooLate         = "TooLate"
+	ReasonKept            = "KeptInGroup"
+)
+
 const (
 	// MostUnlaunched is how many replacements may stand without an instance at a
 	// time. While there is any such NodeClaim Karpenter schedules nothing anywhere

@@ -124,11 +124,7 @@ func (s *Sandbox) newLifeboat(ctx context.Context) (*keeper, error) {
 
 // lifeboatEnv is what lifeboatd finds in its environment.
 func lifeboatEnv(st State) []string {
-	env := bareEnv()
-	for _, v := range st.Env()[1:] { // its kubeconfig is its own
-		env = append(env, v.Name+"="+v.Value)
-	}
-	return append(env, "AWS_EC2_METADATA_DISABLED=true")
+	return append(cloudEnv(st), "AWS_EC2_METADATA_DISABLED=true")
 }
 
 // bareEnv is the environment without a developer's own AWS and Kubernetes, which

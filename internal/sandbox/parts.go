@@ -123,7 +123,7 @@ func (s *Sandbox) startMachines(ctx context.Context, detail func(string)) error 
 		return err
 	}
 	s.agents = newAgents(s)
-	operator := machines.New(s.EC2(), client, hardware, machines.Options{
+	operator := machines.New(s.machineCloud(), client, hardware, machines.Options{
 		BootDelay: s.opts.BootDelay, Region: s.opts.Region, Log: s.log, Running: s.agents.want,
 	})
 	if s.opts.Agents {
@@ -138,6 +138,17 @@ func (s *Sandbox) startMachines(ctx context.Context, detail func(string)) error 
 		detail(fmt.Sprintf("nodes register %s after launch", s.opts.BootDelay))
 	}
 	return nil
+}
+
+// machineCloud is where the machines stand: those whose user data starts the agent
+// at boot have an init, which real ones bring along themselves.
+func (s *Sandbox) machineCloud() machines.Cloud {
+	if s.opts.RealNodes {
+		return s.EC2()
+	}
+	s.inits = newInits(s)
+	s.inits.start()
+	return s.inits.gates
 }
 
 // hardware is what instances are made of.

@@ -42,6 +42,7 @@ type Sandbox struct {
 	cluster      *controlplane.ControlPlane
 	machines     *background
 	agents       *agents
+	inits        *inits           // nil where instances are real
 	kwok         *keeper          // nil where instances are real
 	vpc          *instances.VPC   // nil where they are not
 	fleet        *instances.Fleet // likewise
@@ -159,7 +160,7 @@ func (s *Sandbox) Down() error {
 		if s.machines != nil {
 			errs = append(errs, s.machines.stop())
 		}
-		errs = append(errs, s.StopAgents(), s.stopInstances(context.Background()))
+		errs = append(errs, s.inits.stop(), s.StopAgents(), s.stopInstances(context.Background()))
 		if s.kwok != nil {
 			errs = append(errs, s.kwok.stop())
 		}

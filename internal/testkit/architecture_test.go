@@ -68,6 +68,7 @@ var floors = [][]string{
 	{"internal/sandbox/kwok", "internal/sandbox/karpenter", "internal/sandbox/controlplane", "internal/sandbox/assets"},
 	{"internal/sandbox/process", "internal/sandbox/netns", "internal/sandbox/images", "internal/cli/terminal"},
 	{"internal/sandbox/thread"},
+	{"internal/boot/boottest"},
 	{"internal/awsemu/awsemutest"},
 	{"internal/awsemu"},
 	{"internal/awsemu/fis", "internal/awsemu/autoscaling", "internal/awsemu/imds", "internal/awsemu/health"},
@@ -77,16 +78,17 @@ var floors = [][]string{
 	{"internal/awsemu/wire", "internal/awsemu/alarm"},
 	{"internal/controller/"},
 	{"internal/wiring/diagnose", "internal/wiring/emit", "internal/wiring/iam"},
-	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/ec2", "internal/intake/autoscaling", "internal/drill", "internal/probe"},
+	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/ec2", "internal/intake/autoscaling", "internal/boot", "internal/drill", "internal/probe"},
+	{"internal/groupwatch"},
 	{"internal/intake/poll/polltest"},
 	{"internal/intake/poll"},
 	{"internal/intake", "internal/action", "internal/errand", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/claimwatch", "internal/nodeindex", "internal/wiring", "internal/forecast", "internal/record"},
-	{"internal/replacement"},
-	{"internal/policy", "internal/drain", "internal/readiness"},
+	{"internal/replacement", "internal/termination"},
+	{"internal/policy", "internal/drain", "internal/readiness", "internal/convert/nth", "internal/nodegroup"},
 	{"internal/wiring/template"},
 	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/herald", "internal/chart", "internal/convert"},
 	{"internal/notice", "internal/hook", "internal/cloud"},
-	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program"},
+	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program", "internal/lifecycle", "internal/quota"},
 }
 
 // floor returns how far down a package is, or -1; the longest match counts.
@@ -130,7 +132,7 @@ var rules = []struct {
 	reason                      string
 }{
 	{
-		packages:  `^internal/(notice|hook|policy|drain|replacement|finding|convert)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
+		packages:  `^internal/(notice|hook|policy|drain|replacement|finding|convert|lifecycle)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
 		reason:    "what decides is pure: it is told the world and the time, and reads neither",
 	},

@@ -134,6 +134,7 @@ func lifecycleRole() role {
 			Kinds:   []string{notice.KindAutoScalingTermination},
 		},
 		detailType: "EC2 Instance-terminate Lifecycle Action",
+		detail:     map[string]any{fieldGroup: probeGroup},
 	}
 }
 
@@ -149,6 +150,7 @@ func resultRole() role {
 			Kinds: []string{notice.KindInstanceStateChange},
 		},
 		detailType: "EC2 Instance Terminate Successful",
+		detail:     map[string]any{fieldGroup: probeGroup},
 	}
 }
 

@@ -22,6 +22,9 @@ type Wiring struct {
 	DeadLetter Queue `json:"deadLetter"`
 	// Rules are the EventBridge rules on the default bus.
 	Rules []Rule `json:"rules"`
+	// Groups are the Auto Scaling groups that the rules about them are limited
+	// to; none: they hear of all.
+	Groups []string `json:"groups,omitempty"`
 }
 
 // Queue is an SQS queue. Zero fields are left to SQS.
@@ -94,6 +97,13 @@ func (w Wiring) RuleARN(rule string) string { return w.arn("events", "rule/"+rul
 
 // BusARN is the ARN of the default bus, on which AWS puts its events.
 func (w Wiring) BusARN() string { return w.arn("events", "event-bus/default") }
+
+// GroupARN is what the ARN of an Auto Scaling group looks like, for policies: a part
+// of it is made up when the group is created (Service Authorization Reference,
+// "Amazon EC2 Auto Scaling").
+func (w Wiring) GroupARN(group string) string {
+	return w.arn("autoscaling", "autoScalingGroup:*:autoScalingGroupName/"+group)
+}
 
 func (w Wiring) arn(service, resource string) string {
 	return strings.Join([]string{"arn", w.Partition, service, w.Region, w.Account, resource}, ":")

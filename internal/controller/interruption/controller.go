@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -60,9 +61,10 @@ type Errands interface {
 	Tell(context.Context, errand.Telling) (errand.Told, error)
 }
 
-// Options are what the loop needs. Live, Owners, Errands, Cloud and Claims may be
-// nil: without them nothing is surged, no hook runs, nobody is notified, no
-// instance is terminated, and Karpenter is left alone.
+// Options are what the loop needs. Live, Owners, Errands, Cloud, Claims, Groups and
+// Lifecycle may be nil: without them nothing is surged, no hook runs, nobody is
+// notified, no instance is terminated, and Karpenter, or Auto Scaling, is left
+// alone.
 type Options struct {
 	Client client.Client
 	// Live reads past the cache.
@@ -73,6 +75,16 @@ type Options struct {
 	Errands Errands
 	Cloud   cloud.Cloud
 	Claims  ClaimSource
+	// Groups knows Auto Scaling groups, and Lifecycle answers their lifecycle hooks
+	// and takes instances out of them.
+	Groups    GroupSource
+	Lifecycle cloud.Lifecycle
+	// Hooks are patterns of the names of lifecycle hooks that are answered, such as
+	// lifeboat-*, besides those that NodeGroups name.
+	Hooks []string
+	// GroupChanges yields the names of groups in which something has changed; nil:
+	// they are looked at by the clock alone.
+	GroupChanges <-chan event.TypedGenericEvent[string]
 	// Forward puts a message on Karpenter's own queue; nil: it has none that is
 	// fed by Lifeboat.
 	Forward func(ctx context.Context, message string) error
@@ -140,6 +152,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 		report.untrusted(facts)
 		return reconcile.Result{}, nil
 	}
+	decision = goesOn(facts.was.Replacement, decision, now)
 	if err := c.observePods(ctx, facts, decision); err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing the pods: %w", err)
 	}

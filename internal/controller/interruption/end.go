@@ -14,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 // over waits until the interruption is: the node or its instance has gone, or
@@ -23,8 +24,11 @@ func over(_ context.Context, p *pass) (bool, error) {
 	switch {
 	case p.facts.node == nil && p.plan.Empty(),
 		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
-		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted(),
-		!p.facts.now.Before(end):
+		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted():
+		return true, nil
+	case !p.facts.now.Before(end) && p.facts.isLeaving(): // somebody else's hook holds it, say
+		end = p.facts.now.Add(leavesSoon).Truncate(leavesSoon)
+	case !p.facts.now.Before(end):
 		return true, nil
 	}
 	p.outcome.until(end, "waits for the instance to go, at the latest until "+end.UTC().Format(time.RFC3339))
@@ -109,7 +113,7 @@ func (f *facts) nextIsDue(d policy.Decision) bool {
 // complete ends the interruption, or, where another notice still stands, only
 // what this one was about.
 func complete(_ context.Context, p *pass) (bool, error) {
-	if p.facts.stands(p.decision) {
+	if p.facts.stands(p.decision) && !replacement.IsDetached(p.facts.was.Replacement) {
 		p.outcome.answered = p.decision.Notice.ID
 		p.outcome.until(p.facts.now, "waits for what else is to come")
 		return false, nil

@@ -163,11 +163,11 @@ func TestKilledAtEveryLine(t *testing.T) {
 }
 
 // outside is what others do, who are not killed.
-func (k *karpenter) outside(do func()) {
-	lives := k.lives
-	k.lives = nil
+func (w *world) outside(do func()) {
+	lives := w.lives
+	w.lives = nil
 	do()
-	k.lives = lives
+	w.lives = lives
 }
 
 func TestWhereNoReplacementComesPodsLeaveAtOnce(t *testing.T) {

@@ -27,6 +27,10 @@ func (b *books) asks(q *model.Request) func(error) {
 		return b.asksSurge(q)
 	case q.Verb == "terminate":
 		return b.asksTermination(q)
+	case b.run.group != nil && q.Key.Kind == "Member":
+		return func(error) {} // the group looks at it itself
+	case b.run.group != nil && q.Key.Kind == "Node" && q.Verb == "delete":
+		return b.run.group.asksNode(q)
 	case q.Key.Kind == "Node":
 		return b.asksNode(q)
 	case q.Key.Kind == "Interruption":
@@ -194,7 +198,9 @@ func (b *books) asksTermination(q *model.Request) func(error) {
 	id := q.Key.Name
 	d, ok := b.decision(id)
 	i, now := b.inst(id), b.run.c.Now()
-	if !ok || d.Action != v1alpha1.ActionTerminate {
+	if g := b.run.group; g != nil && g.takenOut(id) {
+		g.mayEnd(q, id)
+	} else if !ok || d.Action != v1alpha1.ActionTerminate {
 		if now.Sub(i.changed) > behind && now.Sub(b.run.lastPolicyChange()) > behind {
 			b.run.fail("%s: policy does not say so: %s", q, d.Message)
 		}
@@ -262,6 +268,9 @@ func (b *books) asksRecord(q *model.Request) func(error) {
 		if page.instance == q.Key.Name {
 			pods++
 		}
+	}
+	if g := b.run.group; g != nil {
+		i.writes -= g.writes(q.Key.Name)
 	}
 	if most := 40 + 12*pods + 12*len(i.accepted) + 2*len(b.troubles); i.writes > most {
 		b.run.fail("%s: the %d. time, with %d pods and %d notices", q, i.writes, pods, len(i.accepted))

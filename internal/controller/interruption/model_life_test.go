@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
+	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -31,6 +32,8 @@ type life struct {
 	recorder *intake.Recorder
 	nodes    *nodeindex.Index
 	watches  map[string]*podWatch
+	seen     groupwatch.Group
+	hinted   bool
 	queue    map[string]*item
 	leads    bool
 	// left is when the watch showed a pod to be leaving, and told when the record
@@ -63,6 +66,9 @@ func (r *modelRun) begin() *life {
 // been filled.
 func (l *life) up() {
 	l.leads = true
+	if l.run.group != nil {
+		l.looks()
+	}
 	for _, o := range l.Cached("Interruption") {
 		l.heard(model.Change{Key: model.KeyOf(o), New: o})
 	}

@@ -21,7 +21,11 @@ func (b *books) decision(instance string) (policy.Decision, bool) {
 	if in == nil {
 		return policy.Decision{}, false
 	}
-	return b.decide(anew(in), b.run.c.Now())
+	d, ok := b.decide(anew(in), b.run.c.Now())
+	if ok && b.run.group != nil {
+		d = goesOn(anew(in).Status.Replacement, d, b.run.c.Now())
+	}
+	return d, ok
 }
 
 // anew is a record that is over as it is once a new notice opens it again.

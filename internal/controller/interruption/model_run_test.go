@@ -43,9 +43,11 @@ type modelRun struct {
 	outage  time.Time // until when the API server is away
 	horizon time.Time
 	books   *books
+	group   *modelGroup // nil: the cluster has none
 
 	mu     sync.Mutex
 	wanted []wantedWatch
+	hinted []*life
 	events int
 	log    []string
 	wrong  []string
@@ -67,20 +69,29 @@ func newModelRun(seed uint64, metrics *Metrics) *modelRun {
 // play runs the story to its end.
 func (r *modelRun) play() {
 	r.chaos = r.drawChaos()
-	r.stage()
 	r.horizon = r.c.Now().Add(2 * time.Minute)
-	r.script()
+	if r.group == nil {
+		r.stage()
+		r.script()
+	} else {
+		r.group.stage()
+		r.group.script()
+	}
 	r.life = r.begin()
 	r.life.up()
 	r.every(time.Minute, "trouble", r.trouble)
 	over := func() bool {
 		r.answerWatches()
+		r.answerHints()
 		return len(r.wrong) > 0
 	}
 	r.c.Run(r.horizon, over)
 	r.c.Run(r.c.Now().Add(time.Minute), func() bool { return over() || r.life != nil })
 	if len(r.wrong) == 0 {
 		r.books.close()
+		if r.group != nil {
+			r.group.close()
+		}
 	}
 	if r.life != nil {
 		r.life.Kill()

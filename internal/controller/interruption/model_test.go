@@ -73,7 +73,59 @@ func TestModel(t *testing.T) {
 	sum(t, tally)
 }
 
+// TestModelOfAGroup is TestModel where all nodes are of an Auto Scaling group with a
+// warm pool: it takes instances away, EC2 reclaims them, and the group's calls fail like
+// all others. No hook is answered before its node is drained or the time is out, nor runs
+// out where nothing goes wrong; an instance is taken out of its group once, and
+// terminated then; no two count on the same replacement.
+func TestModelOfAGroup(t *testing.T) {
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, runs, until := uint64(0), uint64(modelRuns/24), time.Time{}
+	if text := os.Getenv("LIFEBOAT_MODEL_GROUP_SEED"); text != "" {
+		if first, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+		runs = 1
+	} else if text := os.Getenv("LIFEBOAT_MODEL_TIME"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, until = uint64(time.Now().UnixNano())%1_000_000_000, time.Now().Add(d)
+	}
+	var all modelGroup
+	failures := 0
+	for seed := first; (seed < first+runs || time.Now().Before(until)) && failures < maxFailures(); seed++ {
+		r := playModel(t, seed, metrics, func(r *modelRun) {
+			r.tells = runs == 1
+			r.group = &modelGroup{modelRun: r, members: map[string]*modelMember{}}
+		})
+		if runs == 1 {
+			t.Logf("run %d:\n%s", seed, strings.Join(r.log, "\n"))
+		}
+		for _, wrong := range r.wrong {
+			t.Errorf("run %d: %s\nplay it again: LIFEBOAT_MODEL_GROUP_SEED=%d go test ./internal/controller/interruption -run TestModelOfAGroup -v", seed, wrong, seed)
+			failures++
+		}
+		g := r.group
+		all.beats, all.answers, all.lapses, all.detaches, all.launches, all.returns =
+			all.beats+g.beats, all.answers+g.answers, all.lapses+g.lapses, all.detaches+g.detaches, all.launches+g.launches, all.returns+g.returns
+	}
+	t.Logf("%d heartbeats, %d answers, %d hooks that ran out, %d taken out, %d launched, %d returned", all.beats, all.answers, all.lapses, all.detaches, all.launches, all.returns)
+	if n := int(runs); n > 1 && !t.Failed() && (all.beats < n/2 || all.answers < n/4 || all.detaches < n/4 || all.returns < n/20) {
+		t.Error("too little happened")
+	}
+}
+
 func modelRunOf(t *testing.T, seed uint64, metrics *Metrics) (r *modelRun) {
+	t.Helper()
+	return playModel(t, seed, metrics, func(r *modelRun) { r.tells = os.Getenv("LIFEBOAT_MODEL_SEED") != "" })
+}
+
+func playModel(t *testing.T, seed uint64, metrics *Metrics, with func(*modelRun)) (r *modelRun) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		defer func() {
@@ -82,7 +134,7 @@ func modelRunOf(t *testing.T, seed uint64, metrics *Metrics) (r *modelRun) {
 			}
 		}()
 		r = newModelRun(seed, metrics)
-		r.tells = os.Getenv("LIFEBOAT_MODEL_SEED") != ""
+		with(r)
 		r.play()
 	})
 	return r

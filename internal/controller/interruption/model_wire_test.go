@@ -36,6 +36,13 @@ func (l *life) wire(c *model.Client) {
 		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Owners: l, Cloud: l, Claims: noKarpenter{}, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
 		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL,
 	})
+	if l.run.group != nil {
+		o := l.loop.Options
+		o.Claims, o.Groups, o.Lifecycle, o.Hooks = nil, l, l, []string{"lifeboat-*"}
+		l.loop = New(o)
+		l.Cache("NodeGroup", func(model.Change) {})
+		l.look()
+	}
 	if err := c.IndexField(l.Context, nil, byNode, nodesOf); err != nil {
 		panic(err)
 	}

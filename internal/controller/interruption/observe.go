@@ -46,6 +46,7 @@ type facts struct {
 	owners      drain.Owners
 	gates       []drain.Gate
 	replacing   replacing
+	group       grouped
 	policies    []v1alpha1.InterruptionPolicy
 	// uncordoned is how many other doomed nodes may still take pods.
 	uncordoned int
@@ -119,6 +120,9 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 		return nil, fmt.Errorf("listing policies: %w", err)
 	}
 	f.policies = policies.Items
+	if err := c.observeGroup(ctx, f); err != nil {
+		return nil, err
+	}
 	return f, nil
 }
 

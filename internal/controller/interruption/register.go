@@ -50,7 +50,11 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Interruption{}, byNode, nodesOf); err != nil {
 		return fmt.Errorf("indexing interruptions by node: %w", err)
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr)
+	if c.GroupChanges != nil {
+		b = b.WatchesRawSource(source.Channel(c.GroupChanges, enqueue(c.ofGroup)))
+	}
+	return b.
 		Named("interruption").
 		Watches(&v1alpha1.Interruption{}, enqueue(c.itself), builder.WithPredicates(c.muster.hears())).
 		Watches(&v1alpha1.Interruption{}, enqueue(c.queued), builder.WithPredicates(berthPredicate)).

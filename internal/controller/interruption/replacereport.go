@@ -38,13 +38,15 @@ func (r *report) replacement(s *v1alpha1.ReplacementStatus) {
 func isBesideThePoint(s *v1alpha1.ReplacementStatus) bool {
 	return slices.Contains([]string{
 		replacement.ReasonNoPods, replacement.ReasonInstanceGone, replacement.ReasonNoKarpenter, replacement.ReasonNoNodeClaim,
+		replacement.ReasonGroupReplaces, replacement.ReasonNoGroup, replacement.ReasonSurvives,
 	}, s.Reason)
 }
 
 // isNotNeeded reports whether none comes because there is room, or nothing to
 // move.
 func isNotNeeded(s *v1alpha1.ReplacementStatus) bool {
-	return s.Phase == v1alpha1.NoReplacement && (s.Reason == replacement.ReasonRoom || s.Reason == replacement.ReasonNoPods)
+	return s.Phase == v1alpha1.NoReplacement &&
+		(s.Reason == replacement.ReasonRoom || s.Reason == replacement.ReasonNoPods || s.Reason == replacement.ReasonGroupReplaces)
 }
 
 // replaced says in a condition how the replacement stands.

@@ -196,7 +196,11 @@ func (r *report) summary() string {
 		meta.FindStatusCondition(r.after.Status.Conditions, v1alpha1.ConditionDrained) == nil {
 		return "nothing is left to do"
 	}
-	return fmt.Sprintf("%d of %d pods moved, %d lost", pods.Moved, pods.Total, pods.Lost)
+	text := fmt.Sprintf("%d of %d pods moved, %d lost", pods.Moved, pods.Total, pods.Lost)
+	if a := r.after.Status.Answer; a != nil && a.Returns && a.CompletedTime != nil {
+		text += "; the instance went back to the warm pool of group " + a.Group
+	}
+	return text
 }
 
 // drop leaves what was found for the next pass to find again.

@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -71,6 +72,9 @@ type outcome struct {
 	drained bool
 	// undone is how many pods were given back to their ReplicaSet.
 	undone int
+	// answerable is set once nothing on the node is needed any more, and the
+	// lifecycle hooks that hold the instance can let it go.
+	answerable bool
 	// putBack is set once a node that lives is as it was.
 	putBack bool
 	// answered is the id of a notice that was dealt with while others stand.
@@ -116,9 +120,9 @@ func stepsFor(a v1alpha1.Action) []step {
 	case v1alpha1.ActionCordon:
 		return slices.Concat(begin, []step{markDoomed}, end)
 	case v1alpha1.ActionDrain:
-		return slices.Concat(begin, []step{markDoomed, together, listed, tightened, ordered, hooksBefore, empty, hooksAfter, handedOver}, end)
+		return slices.Concat(begin, []step{markDoomed, together, listed, tightened, ordered, hooksBefore, empty, volumesOff, hooksAfter, handedOver, nodeDeleted, unheld, freed}, end)
 	case v1alpha1.ActionTerminate:
-		return slices.Concat(begin, []step{terminations, markDoomed, together, listed, tightened, ordered, hooksBefore, empty, detached, hooksAfter, handedOver, terminated}, end)
+		return slices.Concat(begin, []step{terminations, markDoomed, together, listed, tightened, ordered, hooksBefore, empty, detached, hooksAfter, handedOver, nodeDeleted, unheld, freed, terminated}, end)
 	}
 	return slices.Concat([]step{letGo, window, markAtRisk}, end)
 }
@@ -131,13 +135,20 @@ func (c *Controller) act(ctx context.Context, seen *seen, report *report) (outco
 	if d.Withdrawn {
 		steps = []step{putBack, complete}
 	}
+	err := p.walk(ctx, steps)
+	if !d.Withdrawn && !isConflict(err) {
+		err = errors.Join(err, p.keep(ctx))
+	}
+	return p.outcome, err
+}
+
+func (p *pass) walk(ctx context.Context, steps []step) error {
 	for _, step := range steps {
-		done, err := step(ctx, p)
-		if err != nil || !done {
-			return p.outcome, err
+		if done, err := step(ctx, p); err != nil || !done {
+			return err
 		}
 	}
-	return p.outcome, nil
+	return nil
 }
 
 func markAtRisk(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, action.MarkAtRisk) }

@@ -61,12 +61,17 @@ func (p *pass) drainedAt() time.Time {
 	return p.facts.now
 }
 
-// terminated has the instance terminated. That it is asked is written down
-// before: who starts after a crash does not ask again at once.
+// terminated has the instance terminated.
 func terminated(ctx context.Context, p *pass) (bool, error) {
 	if p.facts.node == nil || p.decision.InstanceGone || !p.plan.Empty() {
 		return true, nil
 	}
+	return p.terminate(ctx)
+}
+
+// terminate asks the cloud. That it is asked is written down before: who starts
+// after a crash does not ask again at once.
+func (p *pass) terminate(ctx context.Context) (bool, error) {
 	if p.Cloud == nil {
 		p.outcome.until(p.facts.now.Add(terminateAgain), "cannot terminate the instance: this controller has no cloud")
 		return false, nil

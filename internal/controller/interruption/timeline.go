@@ -87,7 +87,7 @@ func (c *Controller) emit(r *report, h happening) {
 	typ := corev1.EventTypeNormal
 	switch h.Reason {
 	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHookFailed, v1alpha1.ReasonNotifyFailed,
-		v1alpha1.ReasonReplacementFailed:
+		v1alpha1.ReasonReplacementFailed, v1alpha1.ReasonHookOpen:
 		typ = corev1.EventTypeWarning
 	}
 	var about, related runtime.Object = r.after, nil
@@ -107,7 +107,8 @@ func isAboutNode(reason string) bool {
 	return slices.Contains([]string{
 		v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonMarkedAtRisk, v1alpha1.ReasonCordoned, v1alpha1.ReasonDrained,
 		v1alpha1.ReasonPutBack, v1alpha1.ReasonPostponed, v1alpha1.ReasonTerminated, v1alpha1.ReasonPodLost,
-		v1alpha1.ReasonHandedOver,
+		v1alpha1.ReasonHandedOver, v1alpha1.ReasonDetached, v1alpha1.ReasonHookHolds, v1alpha1.ReasonHookAnswered, v1alpha1.ReasonHookOpen,
+		v1alpha1.ReasonHookPassed,
 	}, reason)
 }
 

@@ -24,6 +24,66 @@ type yard struct {
 	mu     sync.Mutex
 	placed map[string]time.Time // by instance; until when it counts
 	taken  map[string]time.Time // by node; until when it counts
+	// counted are the instances of groups that are counted on, by whom, and
+	// detached when instances were last taken out of their groups, by instance.
+	counted  map[string]counted
+	detached map[string]time.Time
+}
+
+type counted struct {
+	by    string
+	until time.Time
+}
+
+// claim counts on an instance that a group has launched, unless it was counted on
+// for another a moment ago. What is older, the records tell.
+func (y *yard) claim(instanceID, launched string, now time.Time) bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.counted == nil {
+		y.counted = map[string]counted{}
+	}
+	if c, ok := y.counted[launched]; ok && c.by != instanceID && now.Before(c.until) {
+		return false
+	}
+	y.counted[launched] = counted{instanceID, now.Add(claimLasts)}
+	return true
+}
+
+// claimedBeside returns the instances that were counted on for others a moment ago.
+func (y *yard) claimedBeside(instanceID string, now time.Time) map[string]bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	claimed := map[string]bool{}
+	for launched, c := range y.counted {
+		switch {
+		case !now.Before(c.until):
+			delete(y.counted, launched)
+		case c.by != instanceID:
+			claimed[launched] = true
+		}
+	}
+	return claimed
+}
+
+// detaches reports whether an instance may be taken out of its group now: it was
+// not tried a moment ago.
+func (y *yard) detaches(instanceID string, now time.Time) bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.detached == nil {
+		y.detached = map[string]time.Time{}
+	}
+	for id, at := range y.detached {
+		if now.Sub(at) > placeLasts {
+			delete(y.detached, id)
+		}
+	}
+	if _, lately := y.detached[instanceID]; lately {
+		return false
+	}
+	y.detached[instanceID] = now
+	return true
 }
 
 // place gives an instance a place, if there is one, and returns how many others

@@ -1,10 +1,9 @@
-// Package autoscaling asks EC2 Auto Scaling which instances its groups are
+// Package autoscaling makes notices of the instances that EC2 Auto Scaling is
 // about to terminate: the second way in for lifecycle actions, which
 // EventBridge carries on a best-effort basis.
 //
-// Which groups concern the cluster is learned once, from its nodes; after that
-// a call tells of a hundred groups with all their instances. It is asked on the
-// leader alone.
+// It reads what groupwatch knows of the groups, whenever that has looked at
+// them, and asks AWS nothing itself.
 package autoscaling
 
 import "github.com/lifeboat-dev/lifeboat/internal/notice"

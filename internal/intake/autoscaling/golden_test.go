@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -31,18 +33,25 @@ func TestReply(t *testing.T) {
 		_, _ = w.Write(reply)
 	}))
 	t.Cleanup(server.Close)
-	api := NewAPI(aws.Config{Region: "eu-west-1", BaseEndpoint: &server.URL,
+	api := groupwatch.NewAPI(aws.Config{Region: "eu-west-1", BaseEndpoint: &server.URL,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIATEST", SecretAccessKey: "secret"}, nil
 		})})
-	rows, err := api.groups(t.Context(), []string{"workers-a"})
-	if err != nil || len(rows) != 1 {
-		t.Fatalf("%d groups, %v", len(rows), err)
+	api.Hooks = func(context.Context, *awsas.DescribeLifecycleHooksInput, ...func(*awsas.Options)) (*awsas.DescribeLifecycleHooksOutput, error) {
+		return &awsas.DescribeLifecycleHooksOutput{}, nil
+	}
+	groups, err := groupwatch.New(groupwatch.Options{API: api, Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, ok, err := groups.Look(t.Context(), "workers-a")
+	if err != nil || !ok {
+		t.Fatalf("%v, %v", ok, err)
 	}
 	var notices []notice.Notice
-	for _, in := range rows[0].Instances {
-		m := member{aws.ToString(rows[0].AutoScalingGroupName), aws.ToString(in.InstanceId), string(in.LifecycleState)}
-		if n, ok := m.read(now, 5*time.Minute); ok {
+	for _, in := range group.Members {
+		m := member{group.Name, in.InstanceID, in.State, false}
+		if n, ok := m.read(group.At, 5*time.Minute); ok {
 			notices = append(notices, n)
 		}
 	}

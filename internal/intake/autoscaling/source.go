@@ -7,23 +7,30 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// hooksFor is how long it stands what hooks a group has.
-const hooksFor = 10 * time.Minute
+// Groups knows the groups of the cluster: a groupwatch.Watcher.
+type Groups interface {
+	// Groups returns them as they were last seen. They are shared.
+	Groups() []groupwatch.Group
+	// Known reports whether all were seen at least once, and Err why the last
+	// look at them was not answered in full.
+	Known() bool
+	Err() error
+	// SubscribeLooks has a function called after each look.
+	SubscribeLooks(looked func())
+}
 
 // Options are what a Source can be told. Zero values are the defaults.
 type Options struct {
-	// Interval is how often groups are asked about; 30 s.
-	Interval time.Duration
 	// Reader reads nodes, and what is on record. It should be a cache.
 	Reader client.Reader
 	// Metrics are counted in; nil: nobody reads them.
@@ -32,48 +39,51 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Source asks Auto Scaling. What it remembers is used by one question, and so
-// by one goroutine.
+// Source makes notices of what the groups' instances are about.
 type Source struct {
-	api    API
+	groups Groups
 	o      Options
 	rounds *poll.Rounds
-	groups groups
-	waits  map[string]hookWait // by group
+	looked chan struct{}
+	// service is used by the one question, and so by one goroutine.
+	service service
 }
 
-// hookWait is how long a group waits for its terminate hooks, and when that
-// was read.
-type hookWait struct {
-	wait time.Duration
-	at   time.Time
-}
+// late is how long what the queue has brought stands although the group's list has
+// the instance in service: the list may be behind.
+const late = time.Minute
 
-// New returns the source that asks api about the groups of the cluster's
-// nodes, and records with recorder.
-func New(api API, recorder poll.Recorder, o Options) *Source {
-	if o.Interval <= 0 {
-		o.Interval = 30 * time.Second
-	}
+// New returns the source that reads groups, and records with recorder.
+func New(groups Groups, recorder poll.Recorder, o Options) *Source {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
 	o.Metrics = o.Metrics.OrUnread()
 	ledger := poll.NewLedger(recorder, o.Reader, poll.Options{Source: Name, Metrics: o.Metrics, Clock: o.Clock})
-	return &Source{api: api, o: o, rounds: poll.NewRounds(ledger), groups: newGroups(), waits: map[string]hookWait{}}
+	s := &Source{groups: groups, o: o, rounds: poll.NewRounds(ledger), looked: make(chan struct{}, 1)}
+	groups.SubscribeLooks(func() {
+		select {
+		case s.looked <- struct{}{}:
+		default: // it is about to read them anyway
+		}
+	})
+	return s
 }
 
 // Name returns the name that notices, metrics and logs carry.
 func (s *Source) Name() string { return Name }
 
-// Run asks until ctx is done. It survives whatever Auto Scaling and the API
-// server do, and returns nil.
+// Run reads the groups whenever they were looked at, until ctx is done. It
+// survives whatever Auto Scaling and the API server do, and returns nil.
 func (s *Source) Run(ctx context.Context) error {
-	s.rounds.Run(ctx, []poll.Question{
-		{Name: "groups", Permission: permitGroups, Interval: s.o.Interval, Ask: s.ask},
-	})
+	s.rounds.Run(ctx, []poll.Question{{
+		Name: "groups", Permission: groupwatch.PermitGroups, Interval: groupwatch.Interval,
+		Late: true, Wake: s.looked, Ask: s.ask,
+	}})
 	return nil
 }
+
+var errNotYet = errors.New("reading the Auto Scaling groups: none was read yet")
 
 // ask returns what is the case of the cluster's nodes that are in groups.
 func (s *Source) ask(ctx context.Context) ([]notice.Notice, error) {
@@ -85,85 +95,63 @@ func (s *Source) ask(ctx context.Context) ([]notice.Notice, error) {
 	if err != nil {
 		return nil, poll.OfCluster(err)
 	}
-	ids := candidates(nodes.Items)
-	// Groups that are known come first: their lists tell of their new instances.
-	s.groups.forget(ids, s.o.Clock())
-	known := s.groups.names()
-	notices, err := s.look(ctx, known, ids, standing)
+	brought, err := poll.Standing(ctx, s.o.Reader, notice.SourceQueue)
 	if err != nil {
-		return notices, err
+		return nil, poll.OfCluster(err)
 	}
-	err = s.groups.learn(ctx, s.api, ids, s.o.Clock())
-	learned := slices.DeleteFunc(s.groups.names(), func(name string) bool { return contains(known, name) })
-	more, lookErr := s.look(ctx, learned, ids, standing)
-	return append(notices, more...), errors.Join(lookErr, err)
+	ages := s.ages(nodes.Items)
+	err = s.groups.Err()
+	if err == nil && !s.groups.Known() {
+		err = errNotYet
+	}
+	var notices []notice.Notice
+	for _, g := range s.groups.Groups() {
+		notices = append(notices, s.read(&g, ages, slices.Concat(standing, olderThan(brought, g.At.Add(-late))))...)
+	}
+	return notices, err
 }
 
-// look reads groups.
-func (s *Source) look(ctx context.Context, names, ids []string, standing []notice.Notice) ([]notice.Notice, error) {
-	var notices []notice.Notice
-	for some := range slices.Chunk(names, groupsAtOnce) {
-		rows, err := s.api.groups(ctx, some)
-		for i := range rows {
-			notices = append(notices, s.read(ctx, &rows[i], ids, standing)...)
-		}
-		if err != nil {
-			return notices, err
+// ages is how long the nodes of instances have been there.
+func (s *Source) ages(nodes []corev1.Node) map[string]time.Duration {
+	ages := map[string]time.Duration{}
+	for i := range nodes {
+		if id := nodeindex.InstanceID(&nodes[i]); id != "" {
+			ages[id] = s.o.Clock().Sub(nodes[i].CreationTimestamp.Time)
 		}
 	}
-	return notices, nil
+	s.service.forget(func(id string) bool { _, is := ages[id]; return is })
+	return ages
+}
+
+// olderThan returns the notices that were received before a moment.
+func olderThan(notices []notice.Notice, at time.Time) []notice.Notice {
+	return slices.DeleteFunc(slices.Clone(notices), func(n notice.Notice) bool { return !n.ReceivedTime.Time.Before(at) })
 }
 
 // read makes notices of a group's instances that are nodes. That one serves is
 // worth a word only where something else is on record.
-func (s *Source) read(ctx context.Context, group *types.AutoScalingGroup, ids []string, standing []notice.Notice) []notice.Notice {
-	found := map[string]string{}
+func (s *Source) read(group *groupwatch.Group, ages map[string]time.Duration, standing []notice.Notice) []notice.Notice {
 	var notices []notice.Notice
-	for i := range group.Instances {
-		m := member{
-			group:    aws.ToString(group.AutoScalingGroupName),
-			instance: aws.ToString(group.Instances[i].InstanceId),
-			state:    string(group.Instances[i].LifecycleState),
-		}
-		if !contains(ids, m.instance) {
+	for i := range group.Members {
+		m := member{group: group.Name, instance: group.Members[i].InstanceID, state: group.Members[i].State}
+		age, isNode := ages[m.instance]
+		if !isNode {
 			continue
 		}
-		found[m.instance] = m.group
-		var wait time.Duration
-		switch fateOf(m.state) {
-		case waits:
-			wait = s.wait(ctx, m.group)
-		case serves:
-			if !stands(standing, m) {
-				continue
-			}
+		m.served = s.service.note(m.instance, m.state, age) && group.Reuse
+		if fateOf(m.state) == serves && !stands(standing, m) {
+			continue
 		}
-		if n, ok := m.read(s.o.Clock(), wait); ok {
+		// It waits since it was looked at, at the latest.
+		if n, ok := m.read(group.At, patience(group.Hooks)); ok {
 			notices = append(notices, n)
 		}
 	}
-	s.groups.know(found, ids)
 	return notices
-}
-
-// wait returns how long a group waits for its hooks, or zero where that is not
-// known. It is asked only where an instance waits.
-func (s *Source) wait(ctx context.Context, group string) time.Duration {
-	known, ok := s.waits[group]
-	if ok && s.o.Clock().Sub(known.at) < hooksFor {
-		return known.wait
-	}
-	hooks, err := s.api.hooks(ctx, group)
-	if err != nil {
-		s.rounds.Failed(ctx, "hooks", permitHooks, err)
-		return known.wait
-	}
-	s.waits[group] = hookWait{wait: patience(hooks), at: s.o.Clock()}
-	return s.waits[group].wait
 }
 
 func stands(standing []notice.Notice, m member) bool {
 	return slices.ContainsFunc(standing, func(n notice.Notice) bool {
-		return n.InstanceID == m.instance && n.Kind == notice.KindAutoScalingTermination && n.Subject == m.subject()
+		return n.InstanceID == m.instance && n.Kind == notice.KindAutoScalingTermination && (n.Subject == m.subject() || n.Source == notice.SourceQueue)
 	})
 }

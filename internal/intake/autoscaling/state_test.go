@@ -7,13 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 )
 
 const instance = "i-0a1b2c3d4e5f60718"
@@ -29,7 +26,7 @@ var fates = map[types.LifecycleState]fate{
 	types.LifecycleStateDetaching: lives, types.LifecycleStateDetached: lives, types.LifecycleStateEnteringStandby: lives, types.LifecycleStateStandby: lives,
 	types.LifecycleStateReplacingRootVolume: lives, types.LifecycleStateReplacingRootVolumeWait: lives,
 	types.LifecycleStateReplacingRootVolumeProceed: lives, types.LifecycleStateRootVolumeReplaced: lives,
-	types.LifecycleStateWarmedPending: lives, types.LifecycleStateWarmedPendingWait: lives, types.LifecycleStateWarmedPendingProceed: lives,
+	types.LifecycleStateWarmedPending: warms, types.LifecycleStateWarmedPendingWait: warms, types.LifecycleStateWarmedPendingProceed: warms,
 	types.LifecycleStateWarmedPendingRetained: lives, types.LifecycleStateWarmedTerminating: lives, types.LifecycleStateWarmedTerminatingWait: lives,
 	types.LifecycleStateWarmedTerminatingProceed: lives, types.LifecycleStateWarmedTerminatingRetained: lives, types.LifecycleStateWarmedTerminated: lives,
 	types.LifecycleStateWarmedStopped: lives, types.LifecycleStateWarmedRunning: lives, types.LifecycleStateWarmedHibernated: lives,
@@ -65,11 +62,13 @@ func TestRead(t *testing.T) {
 		{"Terminating:Retained", 0, "autoscaling/AutoScalingTermination/workers/Terminating:Retained/untimed none terminate"},
 		{"InService", 0, "autoscaling/AutoScalingTermination/workers/InService/untimed none  withdrawn"},
 		{"Warmed:Terminating:Wait", time.Minute, ""},
+		{"Warmed:Pending:Wait", time.Minute, "autoscaling/AutoScalingTermination/workers/Warmed:Pending:Wait/untimed none return"},
+		{"Warmed:Stopped", time.Minute, ""},
 		{"Standby", 0, ""},
 		{"Teleporting", 0, ""},
 	}
 	for _, test := range tests {
-		n, ok := member{"workers", instance, test.state}.read(now, test.wait)
+		n, ok := member{"workers", instance, test.state, true}.read(now, test.wait)
 		got := ""
 		if ok {
 			deadline := "none"
@@ -88,25 +87,56 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", test.state, got, test.want)
 		}
 	}
-	for _, m := range []member{{"", instance, "Terminating"}, {"workers", "", "Terminating"}, {"workers", "i-x", "Terminating"}} {
+	for _, m := range []member{{"", instance, "Terminating", false}, {"workers", "", "Terminating", false}, {"workers", "i-x", "Terminating", false}, {"workers", instance, "Warmed:Pending:Wait", false}} {
 		if n, ok := m.read(now, 0); ok {
 			t.Errorf("%+v made %+v", m, n)
 		}
 	}
 }
 
+// TestRace17BackIntoThePool: what is on its way into the warm pool comes from service
+// if it was seen there, or, by a process that was not there, if its node is old.
+func TestRace17BackIntoThePool(t *testing.T) {
+	for _, test := range []struct {
+		states string
+		age    time.Duration
+		want   bool
+	}{
+		{"Warmed:Pending Warmed:Pending:Wait", time.Minute, false},
+		{"Warmed:Pending:Wait", time.Hour, true},
+		{"InService Warmed:Pending:Wait", time.Minute, true},
+		{"InService Terminating Warmed:Pending:Wait", time.Minute, true},
+		{"InService Warmed:Pending:Wait Warmed:Stopped Warmed:Pending", time.Hour, false},
+		{"Warmed:Stopped Pending InService Warmed:Pending", time.Minute, true},
+		{"Warmed:Stopped", time.Hour, false},
+	} {
+		var s service
+		got := false
+		for state := range strings.FieldsSeq(test.states) {
+			got = s.note(instance, state, test.age)
+		}
+		if got != test.want {
+			t.Errorf("%s, with a node of %s: %t", test.states, test.age, got)
+		}
+		s.forget(func(string) bool { return false })
+		if len(s.seen) > 0 {
+			t.Error("an instance is remembered that is gone")
+		}
+	}
+}
+
 func TestPatience(t *testing.T) {
-	hook := func(transition string, timeout int32) types.LifecycleHook {
-		return types.LifecycleHook{LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_" + transition), HeartbeatTimeout: aws.Int32(timeout)}
+	hook := func(terminating bool, timeout time.Duration) groupwatch.Hook {
+		return groupwatch.Hook{Terminating: terminating, Timeout: timeout}
 	}
 	for _, test := range []struct {
-		hooks []types.LifecycleHook
+		hooks []groupwatch.Hook
 		want  time.Duration
 	}{
 		{nil, 0},
-		{[]types.LifecycleHook{hook("LAUNCHING", 30)}, 0},
-		{[]types.LifecycleHook{hook("LAUNCHING", 30), hook("TERMINATING", 600), hook("TERMINATING", 300)}, 5 * time.Minute},
-		{[]types.LifecycleHook{{}, hook("TERMINATING", 0), hook("TERMINATING", -1)}, 0},
+		{[]groupwatch.Hook{hook(false, 30*time.Second)}, 0},
+		{[]groupwatch.Hook{hook(false, 30*time.Second), hook(true, 10*time.Minute), hook(true, 5*time.Minute)}, 5 * time.Minute},
+		{[]groupwatch.Hook{{}, hook(true, 0), hook(true, -1)}, 0},
 	} {
 		if got := patience(test.hooks); got != test.want {
 			t.Errorf("%d hooks: got %s, want %s", len(test.hooks), got, test.want)
@@ -114,25 +144,11 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-func TestCandidates(t *testing.T) {
-	node := func(providerID string, labels map[string]string) corev1.Node {
-		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.NodeSpec{ProviderID: providerID}}
-	}
-	got := candidates([]corev1.Node{
-		node("aws:///eu-west-1a/i-0000000000000000c", nil), node("aws:///eu-west-1a/i-0000000000000000a", nil),
-		node("aws:///eu-west-1a/i-0000000000000000b", map[string]string{nodePoolLabel: "default"}),
-		node("", nil), node("gce://project/zone/name", nil), node("aws:///eu-west-1a/i-0000000000000000a", nil),
-	})
-	if diff := cmp.Diff([]string{"i-0000000000000000a", "i-0000000000000000c"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func FuzzRead(f *testing.F) {
 	f.Add("workers", instance, "Terminating:Wait", int64(60))
 	f.Add(strings.Repeat("é", 255), instance, "Terminating:\xff", int64(7200))
 	f.Fuzz(func(t *testing.T, group, id, state string, seconds int64) {
-		n, ok := member{group, id, state}.read(now, time.Duration(seconds%7200)*time.Second)
+		n, ok := member{group, id, state, true}.read(now, time.Duration(seconds%7200)*time.Second)
 		if !ok {
 			return
 		}

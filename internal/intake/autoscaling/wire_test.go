@@ -16,6 +16,7 @@ import (
 	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -28,7 +29,7 @@ type account struct {
 	t      *testing.T
 	server *awsemu.Server
 	groups *emu.State
-	api    autoscaling.API
+	api    groupwatch.API
 }
 
 func newAccount(t *testing.T) *account {
@@ -37,7 +38,7 @@ func newAccount(t *testing.T) *account {
 	server, url := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
 		PendingFor: time.Millisecond, StoppingFor: time.Millisecond, ShutdownFor: time.Millisecond,
 	}})
-	return &account{World: polltest.New(t), t: t, server: server, groups: server.States.AutoScaling, api: autoscaling.NewAPI(aws.Config{
+	return &account{World: polltest.New(t), t: t, server: server, groups: server.States.AutoScaling, api: groupwatch.NewAPI(aws.Config{
 		Region: "eu-west-1", BaseEndpoint: &url,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIATEST", SecretAccessKey: "secret"}, nil
@@ -84,17 +85,23 @@ func (a *account) nodes(ids []string, labels ...string) {
 	}
 }
 
-// start runs the source until the test ends or it is stopped.
+// start runs the source, and what it reads from, until the test ends or it is
+// stopped.
 func (a *account) start(interval time.Duration) (stop func()) {
 	a.t.Helper()
-	source := autoscaling.New(a.api, a.Recorder(), autoscaling.Options{Interval: interval, Reader: a.Kube, Metrics: a.Metrics})
+	groups, err := groupwatch.New(groupwatch.Options{API: a.api, Reader: a.Kube, Interval: interval})
+	a.must(err)
+	source := autoscaling.New(groups, a.Recorder(), autoscaling.Options{Reader: a.Kube, Metrics: a.Metrics})
 	ctx, cancel := context.WithCancel(log.IntoContext(context.Background(), a.Logger()))
-	ended := make(chan error, 1)
+	ended := make(chan error, 2)
+	go func() { ended <- groups.Start(ctx) }()
 	go func() { ended <- source.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			a.t.Errorf("Run: %v", err)
+		for range 2 {
+			if err := <-ended; err != nil {
+				a.t.Errorf("Run: %v", err)
+			}
 		}
 	})
 	a.t.Cleanup(stop)
@@ -252,6 +259,6 @@ func TestThrottled(t *testing.T) {
 	a.nodes(ids)
 	a.server.Gate.Throttle("autoscaling", "DescribeAutoScalingGroups", 4)
 	a.start(10 * time.Millisecond)
-	a.Until("it says so", func() bool { return a.Said(`"reason"="throttled"`) == 1 })
+	a.Until("it says so", func() bool { return a.Said("could not ask AWS", `"reason"="throttled"`) == 1 })
 	a.Until("it is on record", func() bool { return len(a.Notices(ids[0])) == 1 })
 }

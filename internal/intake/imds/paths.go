@@ -31,9 +31,6 @@ const (
 // (EC2 User Guide, "Spot Instance interruption notices").
 const spotLead = 2 * time.Minute
 
-// maxText is more than a reply of any of these paths can hold.
-const maxText = 256 << 10
-
 // instanceFormat is what EC2 calls instances.
 var instanceFormat = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 

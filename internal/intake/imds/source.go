@@ -12,11 +12,12 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
+	"github.com/lifeboat-dev/lifeboat/internal/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Metadata reads what stands at a path, and reports false where there is
-// nothing: Client does. Its errors are *Trouble.
+// nothing: metadata.Client does. Its errors are *metadata.Trouble.
 type Metadata interface {
 	Get(ctx context.Context, path string) (text string, found bool, err error)
 }
@@ -197,7 +198,7 @@ func (s *Source) compare(expected string) error {
 	case expected:
 		s.wrong = nil
 	default:
-		s.wrong = &Trouble{Reason: WrongInstance, err: fmt.Errorf(
+		s.wrong = &metadata.Trouble{Reason: metadata.WrongInstance, Err: fmt.Errorf(
 			"instance metadata is that of %s, and this node is %s: nothing is recorded", s.instance, expected)}
 		s.instance = ""
 		return s.wrong
@@ -218,11 +219,11 @@ func (s *Source) learn(expected string, standing []notice.Notice) {
 
 // sayUnstored logs once a minute why nothing can be recorded.
 func (s *Source) sayUnstored(ctx context.Context, err error) {
-	var trouble *Trouble
+	var trouble *metadata.Trouble
 	names := []any{"left", s.ledger.Pending(), "error", err.Error()}
 	if errors.As(err, &trouble) {
 		s.o.Metrics.Failed(Name, "verify", string(trouble.Reason))
-		names = append(names, "advice", advice(trouble.Reason, ""))
+		names = append(names, "advice", metadata.Advice(trouble.Reason, ""))
 	}
 	s.say(ctx, "store "+err.Error(), "could not record, goes on trying", names...)
 }

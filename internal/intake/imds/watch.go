@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
+	"github.com/lifeboat-dev/lifeboat/internal/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -63,14 +64,14 @@ func (s *Source) looked(ctx context.Context, err error) {
 		}
 		return
 	}
-	reason := Strange
-	var trouble *Trouble
+	reason := metadata.Strange
+	var trouble *metadata.Trouble
 	if errors.As(err, &trouble) {
 		reason = trouble.Reason
 	}
 	s.o.Metrics.Failed(Name, "read", string(reason))
 	s.say(ctx, "read "+string(reason)+instance, "could not read instance metadata, goes on trying",
-		"reason", reason, "error", err.Error(), "advice", advice(reason, instance))
+		"reason", reason, "error", err.Error(), "advice", metadata.Advice(reason, instance))
 }
 
 // look reads everything once. An error says that metadata does not answer; what
@@ -132,7 +133,7 @@ func (s *Source) identify(ctx context.Context) (string, error) {
 	}
 	instance = strings.TrimSpace(text)
 	if !found || !instanceFormat.MatchString(instance) {
-		return "", &Trouble{Reason: Strange, err: fmt.Errorf("reading instance metadata %s: %s is no instance id", pathInstance, quote(text))}
+		return "", &metadata.Trouble{Reason: metadata.Strange, Err: fmt.Errorf("reading instance metadata %s: %s is no instance id", pathInstance, quote(text))}
 	}
 	s.mu.Lock()
 	s.instance = instance

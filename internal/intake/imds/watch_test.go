@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
+	"github.com/lifeboat-dev/lifeboat/internal/metadata"
 )
 
 const instance = "i-0a1b2c3d4e5f60718"
@@ -138,7 +139,7 @@ func TestAReplyThatIsNotUnderstoodTakesNothingBack(t *testing.T) {
 func TestBackOffAndRecovery(t *testing.T) {
 	inBubble(t, func(p *page, w *polltest.World, s *Source) {
 		time.Sleep(10 * time.Second)
-		p.fail(&Trouble{Reason: Throttled, err: errors.New("503")})
+		p.fail(&metadata.Trouble{Reason: metadata.Throttled, Err: errors.New("503")})
 		time.Sleep(10 * time.Minute)
 		p.mu.Lock()
 		looks := len(p.looks)
@@ -157,7 +158,7 @@ func TestBackOffAndRecovery(t *testing.T) {
 			t.Errorf("on record %v, ready: %v", w.IDs(instance), s.Ready())
 		}
 		time.Sleep(time.Minute)
-		p.fail(&Trouble{Reason: Unreachable, err: errors.New("away")})
+		p.fail(&metadata.Trouble{Reason: metadata.Unreachable, Err: errors.New("away")})
 		time.Sleep(3 * time.Second)
 		p.fail(nil)
 		time.Sleep(6 * time.Second) // of back-off there is one pause of 2 s and one of 4 s, each a fifth more at most

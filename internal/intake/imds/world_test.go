@@ -14,6 +14,7 @@ import (
 	awsimds "github.com/lifeboat-dev/lifeboat/internal/awsemu/imds"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
+	"github.com/lifeboat-dev/lifeboat/internal/metadata"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -59,8 +60,8 @@ type endpoint string
 func (e endpoint) GetEC2IMDSEndpoint() (string, bool, error) { return string(e), true, nil }
 
 // client is the client that the product makes, for this machine.
-func client(url string) *imds.Client {
-	return imds.NewClient(aws.Config{ConfigSources: []any{endpoint(url)}})
+func client(url string) *metadata.Client {
+	return metadata.NewClient(aws.Config{ConfigSources: []any{endpoint(url)}})
 }
 
 // start runs the source until the test ends or it is stopped.

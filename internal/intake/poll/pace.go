@@ -13,17 +13,17 @@ const (
 	slowest = 4
 )
 
-// pace spaces the rounds of one question. Its zero value is fresh.
-type pace struct {
+// Pace spaces the rounds of one question. Its zero value is fresh.
+type Pace struct {
 	failures int // in a row
 	slow     int // how often the interval was doubled
 }
 
-// next returns how long to wait after a round with this result; an empty reason
+// Next returns how long to wait after a round with this result; an empty reason
 // is success. What is throttled is asked half as often each time, and finds
 // back as slowly. What fails otherwise is tried again soon, and then ever less
 // often, but not less than it would be asked anyway.
-func (p *pace) next(interval time.Duration, reason Reason) time.Duration {
+func (p *Pace) Next(interval time.Duration, reason Reason) time.Duration {
 	switch reason {
 	case "":
 		p.failures, p.slow = 0, max(0, p.slow-1)

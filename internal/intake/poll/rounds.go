@@ -23,8 +23,11 @@ type Question struct {
 	Permission string
 	// Interval is how often it is asked.
 	Interval time.Duration
-	// Late lets an interval pass before it is asked for the first time.
+	// Late lets an interval pass, or something wake it, before it is asked for the
+	// first time.
 	Late bool
+	// Wake has it asked before its time; nil: nothing does.
+	Wake <-chan struct{}
 	// Ask returns what is the case now of instances that are nodes of this
 	// cluster. What it returns beside an error counts too. An error may name
 	// another permission with Needs.
@@ -65,12 +68,12 @@ func (r *Rounds) Run(ctx context.Context, questions []Question) {
 
 func (r *Rounds) repeat(ctx context.Context, q Question) {
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("source", r.source, "question", q.Name))
-	var p pace
-	if q.Late && !sleep(ctx, vary(q.Interval)) {
+	var p Pace
+	if q.Late && !sleep(ctx, vary(q.Interval), q.Wake) {
 		return
 	}
 	for ctx.Err() == nil {
-		if !sleep(ctx, p.next(q.Interval, r.once(ctx, q))) {
+		if !sleep(ctx, p.Next(q.Interval, r.once(ctx, q)), q.Wake) {
 			return
 		}
 	}
@@ -163,14 +166,32 @@ func (e *clusterError) Unwrap() error { return e.err }
 // OfCluster says that it was the cluster that could not be read, and not AWS.
 func OfCluster(err error) error { return &clusterError{err} }
 
-// sleep waits, or returns false when ctx is done before.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleep waits until the time is over or something wakes it, or returns false when
+// ctx is done before.
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
 	case <-timer.C:
-		return true
+	case <-wake:
 	}
+	return true
+}
+
+// Explain tells why a call failed, which permission it needed, and what to do,
+// for those who ask outside of Rounds. The permission is the one that the error
+// names, or the one given.
+func Explain(err error, permission string) (reason Reason, needed, advice string) {
+	var cluster *clusterError
+	if errors.As(err, &cluster) {
+		return Unavailable, "", "nothing, if it passes: it is the cluster that could not be read"
+	}
+	var needs *needsError
+	if errors.As(err, &needs) {
+		permission = needs.permission
+	}
+	reason = Sort(err)
+	return reason, permission, Advice(permission, reason)
 }

@@ -41,29 +41,34 @@ func (e *envelope) lifecycle() (lifecycle, error) {
 }
 
 // readTerminating: the group terminates the instance, and waits for the hook.
-// How long it waits, the message does not say. What goes back to the warm pool
-// lives, and what is taken out of it serves nobody.
+// How long it waits, the message does not say. What goes back to the warm pool is
+// stopped, or at least serves no more; what is taken out of it serves nobody.
 func readTerminating(e *envelope) (decoded, error) {
 	l, err := e.lifecycle()
 	switch {
 	case err != nil:
 		return decoded{}, err
-	case l.Destination == warmPool:
-		return decoded{unconcern: "the instance goes back to its warm pool", ordinary: true}, nil
 	case l.Origin == warmPool:
-		return decoded{unconcern: "the instance is deleted from its warm pool, where it serves nobody", ordinary: true}, nil
+		return decoded{unconcern: "the instance is deleted from its warm pool, where it serves nobody", ordinary: true, scaling: l.Group}, nil
 	}
 	n, err := e.about(l.Instance, notice.KindAutoScalingTermination)
 	if err != nil {
 		return decoded{}, err
 	}
 	n.InstanceAction = notice.ActionTerminate
+	n.Hook = &v1alpha1.HookFiring{Group: notice.Cut(l.Group, 255), Name: notice.Cut(l.Hook, 255)}
 	// Whether by EventBridge or without: it is the same action.
 	if token := strings.TrimSpace(l.Token); token != "" && len(token) <= maxID {
-		n.ID, n.Subject = token, token
+		n.ID, n.Subject, n.Hook.Token = token, token, token
 	}
-	n.Description = fmt.Sprintf("Auto Scaling group %s terminates the instance and waits for its hook %s", notice.Cut(l.Group, 255), notice.Cut(l.Hook, 255))
-	return one(n), nil
+	does := "terminates the instance"
+	if l.Destination == warmPool {
+		n.InstanceAction, does = notice.ActionReturn, "takes the instance back into its warm pool"
+	}
+	n.Description = fmt.Sprintf("Auto Scaling group %s %s and waits for its hook %s", n.Hook.Group, does, n.Hook.Name)
+	d := one(n)
+	d.scaling = l.Group
+	return d, nil
 }
 
 // readLaunching: what is launched is not going away.
@@ -76,7 +81,7 @@ func readLaunching(e *envelope) (decoded, error) {
 	if l.Destination == warmPool {
 		where = "into the warm pool"
 	}
-	return decoded{unconcern: "an instance is launched " + where + "; its hook is answered by what launches it", ordinary: true}, nil
+	return decoded{unconcern: "an instance is launched " + where + "; its hook is answered by what launches it", ordinary: true, scaling: l.Group}, nil
 }
 
 // result is what Auto Scaling says after the fact.
@@ -95,7 +100,7 @@ func readTerminated(e *envelope) (decoded, error) {
 		return decoded{}, err
 	}
 	if r.Destination == warmPool {
-		return decoded{unconcern: "the instance went back to its warm pool", ordinary: true}, nil
+		return decoded{unconcern: "the instance went back to its warm pool", ordinary: true, scaling: r.Group}, nil
 	}
 	id, ok := instanceIn(r.Instance)
 	if !ok {
@@ -111,7 +116,9 @@ func readTerminated(e *envelope) (decoded, error) {
 	if r.Cause != "" {
 		n.Description += ": " + notice.Cut(r.Cause, 700)
 	}
-	return one(n), nil
+	d := one(n)
+	d.scaling = r.Group
+	return d, nil
 }
 
 // readScalingFailure: the group could not do what it wanted; no node is the
@@ -121,11 +128,15 @@ func readScalingFailure(e *envelope) (decoded, error) {
 	if err := e.into(&r); err != nil {
 		return decoded{}, err
 	}
-	return decoded{unconcern: fmt.Sprintf("Auto Scaling group %s could not do it: %s", quote(r.Group), quote(r.Message))}, nil
+	return decoded{unconcern: fmt.Sprintf("Auto Scaling group %s could not do it: %s", quote(r.Group), quote(r.Message)), scaling: r.Group}, nil
 }
 
-func readLaunched(*envelope) (decoded, error) {
-	return decoded{unconcern: "an instance was launched", ordinary: true}, nil
+func readLaunched(e *envelope) (decoded, error) {
+	var r result
+	if e.into(&r) != nil {
+		r.Group = "" // nothing hangs on it
+	}
+	return decoded{unconcern: "an instance was launched", ordinary: true, scaling: r.Group}, nil
 }
 
 // readTrail: CloudTrail's record of a call that completes a lifecycle action

@@ -75,7 +75,11 @@ func (s *Source) handle(ctx context.Context, messages []types.Message) {
 	for i := range messages {
 		m := &letters[i]
 		m.Message = &messages[i]
-		if m.decoded, m.err = decode(aws.ToString(m.Body)); m.err != nil || m.unconcern != "" {
+		m.decoded, m.err = decode(aws.ToString(m.Body))
+		if m.scaling != "" && s.o.GroupNews != nil {
+			s.o.GroupNews(m.scaling)
+		}
+		if m.err != nil || m.unconcern != "" {
 			fates[i] = s.decide(inHand, m) // calls nobody
 			continue
 		}

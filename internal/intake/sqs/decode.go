@@ -41,6 +41,9 @@ type decoded struct {
 	groups  []group
 	reports []intake.Report
 	probe   *intake.Probe
+	// scaling is the Auto Scaling group that does something, whatever comes of it
+	// here; empty: it is not about one.
+	scaling string
 	// unconcern says why there is nothing of all that.
 	unconcern string
 	// ordinary: of no concern, and nobody needs to be told.

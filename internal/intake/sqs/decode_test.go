@@ -89,6 +89,25 @@ func TestDecodeSamples(t *testing.T) {
 	}
 }
 
+// TestWhatAutoScalingSaysNamesItsGroup, so that the group is looked at.
+func TestWhatAutoScalingSaysNamesItsGroup(t *testing.T) {
+	found := 0
+	for name, body := range samples(t) {
+		d, err := decode(body)
+		if err != nil || strings.HasSuffix(name, "autoscaling-test") {
+			continue
+		}
+		if about := strings.HasPrefix(filepath.Base(name), "autoscaling-"); about != (d.scaling == "workers-a") {
+			t.Errorf("%s: %q", name, d.scaling)
+		} else if about {
+			found++
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d samples", found)
+	}
+}
+
 func TestEveryRowHasASample(t *testing.T) {
 	seen := map[*row]bool{}
 	for _, body := range samples(t) {

@@ -49,6 +49,10 @@ type Options struct {
 	// DescribeInstances selects, for notices that name only a Capacity Block or a
 	// host; nil: those are passed over.
 	Instances func(ctx context.Context, filter, value string) ([]string, error)
+	// GroupNews is called with each Auto Scaling group of which a message says that
+	// it does something, so that it is looked at sooner; it must not block. Nil:
+	// nobody looks.
+	GroupNews func(group string)
 	// Metrics are counted in; nil: nobody reads them.
 	Metrics *intake.Metrics
 	// Clock tells the time; nil: time.Now.

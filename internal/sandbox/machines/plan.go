@@ -48,7 +48,8 @@ func plan(v view) (steps []step, wake time.Time) {
 		delete(nodes, in.ID)
 		boot, on := v.Boot(m)
 		// Launch times are whole seconds, so a boot may be up to one shorter.
-		ready := in.LaunchTime.Add(v.BootDelay)
+		boots, _ := BootTime(in, v.BootDelay) // Node says what is wrong with it
+		ready := in.LaunchTime.Add(boots)
 		switch {
 		case !in.Powered:
 			steps = append(steps, unpowered(m, on)...)

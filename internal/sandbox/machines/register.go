@@ -34,6 +34,9 @@ func Node(in ec2.Instance, where Where) (*corev1.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("instance %s: %w", in.ID, err)
 	}
+	if _, err := BootTime(in, 0); err != nil {
+		return nil, err
+	}
 	maps.Copy(k.labels, map[string]string{
 		corev1.LabelHostname:           in.PrivateDNSName,
 		corev1.LabelOSStable:           "linux",

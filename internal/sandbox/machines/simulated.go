@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,15 +21,25 @@ import (
 // is faked, but at a reboot.
 type Simulated struct {
 	client kubernetes.Interface
+
+	mu sync.Mutex
+	// registered is in which boot a machine made its Node, by instance.
+	registered map[string]string
 }
 
 // NewSimulated makes it, on a cluster in which kwok runs.
-func NewSimulated(client kubernetes.Interface) *Simulated { return &Simulated{client: client} }
+func NewSimulated(client kubernetes.Interface) *Simulated {
+	return &Simulated{client: client, registered: map[string]string{}}
+}
 
-// Boot takes a machine for on while kwok plays its kubelet.
+// Boot takes a machine for on while kwok plays its kubelet. One whose Node somebody
+// deleted runs on without it: a kubelet registers when it starts, and not again.
 func (s *Simulated) Boot(m Machine) (id string, on bool) {
 	switch {
-	case m.Node == nil || !lit(m.Node):
+	case m.Node == nil:
+		id = s.registeredIn(m)
+		return id, id != ""
+	case !lit(m.Node):
 		return "", false
 	case !nodeindex.Ready(m.Node):
 		return m.BootID, true // kwok is bringing it up
@@ -40,18 +51,48 @@ func (s *Simulated) Boot(m Machine) (id string, on bool) {
 // Start makes the Node, or gives it back to kwok.
 func (s *Simulated) Start(ctx context.Context, m Machine, register *corev1.Node) error {
 	if m.Node != nil {
-		return s.manage(ctx, m.Node, kwok.ManagedValue)
+		err := s.manage(ctx, m.Node, kwok.ManagedValue)
+		if err == nil {
+			s.remember(m.ID, m.BootID)
+		}
+		return err
 	}
 	register.Labels[kwok.ManagedLabel] = kwok.ManagedValue
 	_, err := s.client.CoreV1().Nodes().Create(ctx, register, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil // the cache is behind
 	}
+	if err == nil {
+		s.remember(m.ID, m.BootID)
+	}
 	return err
 }
 
 // Cut takes the Node from kwok: it falls silent.
-func (s *Simulated) Cut(ctx context.Context, m Machine) error { return s.manage(ctx, m.Node, nil) }
+func (s *Simulated) Cut(ctx context.Context, m Machine) error {
+	s.remember(m.ID, "")
+	if m.Node == nil {
+		return nil
+	}
+	return s.manage(ctx, m.Node, nil)
+}
+
+// remember notes in which boot a machine made its Node; empty: in none.
+func (s *Simulated) remember(instanceID, boot string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if boot == "" {
+		delete(s.registered, instanceID)
+		return
+	}
+	s.registered[instanceID] = boot
+}
+
+func (s *Simulated) registeredIn(m Machine) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.registered[m.ID]
+}
 
 // manage sets, or with nil takes away, the label by which kwok plays the node's
 // kubelet.
@@ -68,7 +109,10 @@ func (s *Simulated) manage(ctx context.Context, n *corev1.Node, value any) error
 
 // Restart shows what a reboot shows: a kubelet that was away, and another boot
 // id. kwok finds the Node NotReady and brings it up.
-func (s *Simulated) Restart(ctx context.Context, m Machine, _ *corev1.Node) error {
+func (s *Simulated) Restart(ctx context.Context, m Machine, register *corev1.Node) error {
+	if m.Node == nil {
+		return s.Start(ctx, m, register)
+	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": m.Node.UID},
 		"status": map[string]any{

@@ -20,7 +20,7 @@
 //	apply FILE                  creates its objects; ${cron +20s} in it is when a window opens:
 //	                            at the first full minute at least so far ahead
 //	rules standard|none|from FILE
-//	lifeboat on [sources=] [status-interval=] [status-threshold=] | off | kill
+//	lifeboat on [sources=] [status-interval=] [status-threshold=] [autoscaling-interval=] | off | kill
 //	agents on|off
 //	karpenter on [hears] [boot-delay=15s] | off | kill   see below
 //	capacity none [type=] [zone=] [spot|on-demand] | back
@@ -71,6 +71,32 @@
 //	wait pods ready
 //	interrupt a kind=spot
 //	wait node b launched
+//
+// Where an Auto Scaling group does, group makes one, with Lifeboat's lifecycle hooks on
+// it and Lifeboat's agent on its instances unless it says otherwise; what the group
+// launches is named as with Karpenter. The clock starts, too, with what has the group
+// change, and there is no deadline then:
+//
+//	group web desired=2 warm=1 boot=3s prepare=6s    and min= max= type= zones= spot rebalance pool=
+//	                            reuse hooks= launch-time= terminate-time= agent= labels= taints=
+//	scale web to 3
+//	refresh web                 an instance refresh
+//	balance web                 its zones, as after a zone had no capacity
+//	detach a                    out of its group, which launches another
+//	terminate a by=autoscaler   as the cluster-autoscaler does; by=group; by=ec2, past the group
+//
+// An instance takes boot from power to its first program, each time, and prepare once on
+// its disk. With warm=1 there is one in the warm pool, with pool= alone as many as are
+// missing to max. With agent=silent the agent answers no hook, with agent=none there is
+// none and the kubelet starts by itself. What is demanded of groups:
+//
+//	group web in-service=2      joining, warming, warm, leaving, retained; answered, timed-out
+//	                            and abandoned: hooks so far; warm-nodes: Nodes of instances that
+//	                            are in the pool or on their way there; early-nodes: Nodes that
+//	                            take pods before their instance is in service
+//	instance a is Warmed:Stopped    or was; as Auto Scaling writes it
+//	instance a answered=2       so often was a hook that held it answered
+//	every hook of web answered
 //
 // [Parse] is strict: it names the line and says what to write. [Run] plays. What
 // happened is judged from the API server and the machines alone, by [World],

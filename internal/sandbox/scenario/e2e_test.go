@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // come up one after the other, the longest first.
 func TestScenarios(t *testing.T) {
 	if testing.Short() {
-		t.Skip("NO SCENARIO WAS PLAYED: leave -short out to play them (about four minutes)")
+		t.Skip("NO SCENARIO WAS PLAYED: leave -short out to play them (about five minutes)")
 	}
 	names, err := scenarios.Names()
 	if err != nil {

@@ -31,6 +31,8 @@ const (
 	MomentLaunched  MomentKind = "launched"  // Karpenter launched an instance
 	MomentClaim     MomentKind = "claim"     // a NodeClaim was made, given up or deleted
 	MomentProtected MomentKind = "protected" // Karpenter may not disrupt a node
+	MomentLifecycle MomentKind = "lifecycle" // an instance came to another state in its group
+	MomentAnswered  MomentKind = "answered"  // a lifecycle hook let go of an instance
 	MomentMet       MomentKind = "met"       // an expectation holds
 	MomentFailed    MomentKind = "failed"    // an expectation does not hold
 )

@@ -63,7 +63,7 @@ func Parse(name string, text []byte) (*Scenario, error) {
 	if !found {
 		return nil, &ParseError{file, 0, fmt.Errorf("no script: add a file with the line -- %s --", scriptFile)}
 	}
-	p := &parser{file: file, scenario: sc, nodes: map[string]bool{}}
+	p := &parser{file: file, scenario: sc, nodes: map[string]bool{}, groups: map[string]bool{}}
 	if err := p.script(script, scriptStart(text)); err != nil {
 		return nil, err
 	}
@@ -87,6 +87,7 @@ type parser struct {
 	file      string
 	scenario  *Scenario
 	nodes     map[string]bool
+	groups    map[string]bool
 	karpenter bool // it provisions
 	clock     bool // an interruption has started it
 	deadline  bool // and it has a deadline
@@ -105,9 +106,16 @@ func verbs() []verb {
 		{"node", "node NAME… [type=m5.large] [zone=us-east-1a] [spot|on-demand] [labels=a=b,c=d] [taints=key=value:NoSchedule]", (*parser).node},
 		{"apply", "apply FILE", (*parser).apply},
 		{"rules", "rules standard | rules none | rules from FILE", (*parser).rules},
-		{"lifeboat", "lifeboat on [sources=sqs,ec2,autoscaling] [status-interval=2s] [status-threshold=5s] | lifeboat off | lifeboat kill", (*parser).lifeboat},
+		{"lifeboat", "lifeboat on [sources=sqs,ec2,autoscaling] [status-interval=2s] [status-threshold=5s] [autoscaling-interval=5s] | lifeboat off | lifeboat kill", (*parser).lifeboat},
 		{"karpenter", "karpenter on [hears] [boot-delay=15s] | karpenter off | karpenter kill", (*parser).karpenterLine},
 		{"capacity", "capacity none [type=m5.large] [zone=us-east-1a] [spot|on-demand] | capacity back", (*parser).capacity},
+		{"group", "group NAME [desired=1] [min=0] [max=10] [type=m5.large] [zones=us-east-1a,us-east-1b] [spot] [rebalance] [warm=1] [pool=stopped|running|hibernated] [reuse] " +
+			"[hooks=both|launch|terminate|none] [launch-time=5m] [terminate-time=5m] [boot=3s] [prepare=5s] [agent=answers|silent|none] [declared] [labels=a=b] [taints=key=value:NoSchedule]", (*parser).group},
+		{"scale", "scale GROUP to 2", (*parser).scale},
+		{"refresh", "refresh GROUP", (*parser).refresh},
+		{"balance", "balance GROUP", (*parser).balance},
+		{"detach", "detach NODE", (*parser).detach},
+		{"terminate", "terminate NODE [by=ec2|group|autoscaler]", (*parser).terminate},
 		{"agents", "agents on | agents off", (*parser).agents},
 		{"interrupt", "interrupt NODE… [kind=spot|rebalance|scheduled|status] [via=ec2|fis|queue] [notice=2m] [code=instance-stop] [capacity=none]", (*parser).interrupt},
 		{"call-off", "call-off NODE…", (*parser).callOff},

@@ -11,7 +11,7 @@ import (
 // conditionUsage is what a condition may be.
 const conditionUsage = `pods ready | pods lost=0 cut=0 whole>=2 | pods web-* ready>=1 leaving<=1 | every pod whole | some pod lost | no pod asked | ` +
 	`pod web-* whole | pod web-* owned | pod web-* unowned | pod web-* asked after 60s | pod web-* grace<=110 | node a cordoned | node a pods=4 | nodes draining<=1 | ` +
-	`instances=1 | launched=2 | claims=1 | job NAME complete | record a none | record a phase=Ignored policy=team`
+	`instances=1 | launched=2 | claims=1 | group web in-service=2 warm=1 | instance a is Warmed:Stopped | instance a was Pending:Wait | instance a answered=2 | every hook of web answered | nodegroup web ready | job NAME complete | record a none | record a phase=Ignored policy=team`
 
 func (p *parser) condition(words []string) (Condition, error) {
 	if len(words) == 1 {
@@ -22,28 +22,37 @@ func (p *parser) condition(words []string) (Condition, error) {
 	if len(words) < 2 {
 		return nil, fmt.Errorf("a condition is missing: %s", conditionUsage)
 	}
-	rest := words[1:]
-	switch words[0] {
-	case "pods":
-		return podsCondition(rest)
-	case "every", "some", "no":
+	parse, ok := conditions()[words[0]]
+	if !ok {
+		return nil, fmt.Errorf("unknown condition %q: there are %s", words[0], conditionUsage)
+	}
+	return parse(p, words[1:])
+}
+
+// conditions are what a condition may begin with.
+func conditions() map[string]func(p *parser, rest []string) (Condition, error) {
+	plain := func(parse func([]string) (Condition, error)) func(*parser, []string) (Condition, error) {
+		return func(_ *parser, rest []string) (Condition, error) { return parse(rest) }
+	}
+	return map[string]func(*parser, []string) (Condition, error){
+		"pods": plain(podsCondition), "nodes": plain(nodesCondition), "job": plain(jobCondition),
+		"pod": (*parser).podCondition, "node": (*parser).nodeCondition, "record": (*parser).recordCondition,
+		"group": (*parser).groupCondition, "instance": (*parser).instanceCondition, "nodegroup": (*parser).nodeGroupCondition,
+		"every": quantity("every"), "some": quantity("some"), "no": quantity("no"),
+	}
+}
+
+// quantity reads every pod whole and the like, and every hook of a group.
+func quantity(word string) func(*parser, []string) (Condition, error) {
+	return func(p *parser, rest []string) (Condition, error) {
+		if word == "every" && rest[0] == "hook" {
+			return p.hooksCondition(rest)
+		}
 		if len(rest) != 2 || rest[0] != "pod" {
-			return nil, fmt.Errorf("%s goes with pod and a verdict, as in %s pod whole", words[0], words[0])
+			return nil, fmt.Errorf("%s goes with pod and a verdict, as in %s pod whole", word, word)
 		}
 		verdict, err := parseVerdict(rest[1])
-		return quantified{Quantity: words[0], Verdict: verdict}, err
-	case "pod":
-		return p.podCondition(rest)
-	case "node":
-		return p.nodeCondition(rest)
-	case "nodes":
-		return nodesCondition(rest)
-	case "job":
-		return jobCondition(rest)
-	case "record":
-		return p.recordCondition(rest)
-	default:
-		return nil, fmt.Errorf("unknown condition %q: there are %s", words[0], conditionUsage)
+		return quantified{Quantity: word, Verdict: verdict}, err
 	}
 }
 

@@ -18,6 +18,9 @@ const noCapacity = "none"
 // errNoKarpenter: the sandbox is made with it or without.
 var errNoKarpenter = errors.New("nothing provisions in this story: begin the script with karpenter on")
 
+// errNothingLaunches: nodes are named that nobody will launch.
+var errNothingLaunches = errors.New("nothing launches nodes in this story: begin the script with karpenter on, or make a group")
+
 func (p *parser) karpenterLine(args []string) (any, error) {
 	first := len(p.scenario.Steps) == 0
 	switch {
@@ -42,10 +45,10 @@ func (p *parser) karpenterLine(args []string) (any, error) {
 	})
 }
 
-// launchedNode takes the name of a node that Karpenter launches.
+// launchedNode takes the name of a node that Karpenter or a group launches.
 func (p *parser) launchedNode(name string) error {
-	if !p.karpenter {
-		return errNoKarpenter
+	if !p.karpenter && len(p.groups) == 0 {
+		return errNothingLaunches
 	}
 	return p.newNode(name)
 }

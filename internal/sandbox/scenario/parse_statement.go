@@ -98,7 +98,7 @@ func (p *parser) lifeboat(args []string) (any, error) {
 	}
 	st := LifeboatStatement{Do: LifeboatOn}
 	known := map[string]func(string) error{}
-	for _, name := range []string{"sources", "status-interval", "status-threshold"} {
+	for _, name := range []string{"sources", "status-interval", "status-threshold", "autoscaling-interval"} {
 		known[name] = func(v string) error {
 			st.Args = append(st.Args, "--"+name+"="+v)
 			return needValue(v)

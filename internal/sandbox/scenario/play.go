@@ -114,7 +114,7 @@ func (p *player) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.stops = append(p.stops, stop, p.sandbox.EC2().Subscribe(p.machine))
+	p.stops = append(p.stops, stop, p.sandbox.EC2().Subscribe(p.machine), p.watchGroups())
 	for _, r := range p.sandbox.Wiring().Rules {
 		p.rules = append(p.rules, r.Name)
 	}
@@ -159,6 +159,8 @@ func (p *player) step(ctx context.Context, s Step) error {
 		return nil
 	case CheckStatement:
 		return p.check(ctx, s, do)
+	case GroupStatement, ScaleStatement, RefreshStatement, BalanceStatement, DetachStatement, TerminateStatement:
+		return p.groupStep(ctx, do)
 	default:
 		return p.provision(ctx, s)
 	}

@@ -34,9 +34,9 @@ func look(k MomentKind) (string, terminal.Style) {
 		return "!", terminal.Warn
 	case MomentLost, MomentCut, MomentFailed:
 		return "✗", terminal.Bad
-	case MomentWhole, MomentEmpty, MomentMet, MomentReady, MomentOpen:
+	case MomentWhole, MomentEmpty, MomentMet, MomentReady, MomentOpen, MomentAnswered:
 		return "✓", terminal.Good
-	case MomentAsked, MomentCordoned, MomentAtRisk, MomentShortened, MomentLaunched, MomentProtected:
+	case MomentAsked, MomentCordoned, MomentAtRisk, MomentShortened, MomentLaunched, MomentProtected, MomentLifecycle:
 		return "→", terminal.Plain
 	default:
 		return "·", terminal.Dim
@@ -56,16 +56,9 @@ func textStyle(k MomentKind) terminal.Style {
 
 // Render writes what a scenario came to: a line for each pod, and the sum.
 func Render(s terminal.Stream, r *Report) {
-	table := terminal.NewTable("POD", "NODE", "ASKED", "NEEDS", "GRACE", "OVER", "TO SPARE", "VERDICT")
-	for _, p := range r.Pods {
-		table.Row(
-			terminal.Cell{Text: p.Name}, terminal.Cell{Text: p.Node},
-			terminal.Cell{Text: offset(p.Asked)}, terminal.Cell{Text: number(&p.StopSeconds)},
-			terminal.Cell{Text: number(p.GraceSeconds)}, terminal.Cell{Text: offset(p.Over)},
-			terminal.Cell{Text: number(p.SecondsToSpare)}, verdictCell(p.Verdict),
-		)
+	if len(r.Pods) > 0 {
+		renderPods(s, r)
 	}
-	table.Write(s)
 	if drawn := chart(r.Capacity, r.end); len(drawn) > 0 {
 		s.Printf("\nready, of the pods that are wanted, over the seconds since the notice\n")
 		for _, line := range drawn {
@@ -81,6 +74,19 @@ func Render(s terminal.Stream, r *Report) {
 	}
 }
 
+func renderPods(s terminal.Stream, r *Report) {
+	table := terminal.NewTable("POD", "NODE", "ASKED", "NEEDS", "GRACE", "OVER", "TO SPARE", "VERDICT")
+	for _, p := range r.Pods {
+		table.Row(
+			terminal.Cell{Text: p.Name}, terminal.Cell{Text: p.Node},
+			terminal.Cell{Text: offset(p.Asked)}, terminal.Cell{Text: number(&p.StopSeconds)},
+			terminal.Cell{Text: number(p.GraceSeconds)}, terminal.Cell{Text: offset(p.Over)},
+			terminal.Cell{Text: number(p.SecondsToSpare)}, verdictCell(p.Verdict),
+		)
+	}
+	table.Write(s)
+}
+
 // Summary is the report in a sentence.
 func (r *Report) Summary() string {
 	parts := []string{
@@ -91,6 +97,9 @@ func (r *Report) Summary() string {
 	}
 	if r.PodsKept > 0 {
 		parts = append(parts, strconv.Itoa(r.PodsKept)+" left alone")
+	}
+	if h := r.Hooks; h != nil {
+		parts = append(parts, fmt.Sprintf("%d of %s answered, %d timed out", h.Answered, count1(h.Held, "lifecycle hook"), h.TimedOut))
 	}
 	if r.SecondsToCordon != nil {
 		parts = append(parts, "cordoned after "+number(r.SecondsToCordon))

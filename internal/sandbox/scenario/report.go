@@ -35,6 +35,8 @@ type Report struct {
 	Provisioner        string   `json:"provisioner,omitempty"`
 	LowestReady        *int     `json:"lowestReady,omitempty"`
 	SecondsBelowWanted *float64 `json:"secondsBelowWanted,omitempty"`
+	// Hooks counts the times that lifecycle hooks held instances; absent where none did.
+	Hooks *HookReport `json:"hooks,omitempty"`
 	// Capacity is what they were made from, for the chart.
 	Capacity []Level `json:"-"`
 	end      float64 // seconds from the first notice to the end
@@ -43,6 +45,16 @@ type Report struct {
 	Passed   bool        `json:"passed"`
 	Failures []string    `json:"failures,omitempty"`
 	Pods     []PodReport `json:"pods"`
+}
+
+// HookReport counts the times that lifecycle hooks held instances, by how that ended.
+// What is missing to Held was cut short, as the instance was gone, or lasts.
+type HookReport struct {
+	Held     int `json:"held"`
+	Answered int `json:"answered"`
+	TimedOut int `json:"timedOut"`
+	// Abandoned are those of both that ended a launch, or a way back into a warm pool.
+	Abandoned int `json:"abandoned"`
 }
 
 // PodReport is what became of one pod. Times are seconds since the notice.
@@ -92,8 +104,27 @@ func (w *World) report(sc *Scenario, end time.Time, failures []string) *Report {
 			r.SecondsToSpare = s
 		}
 	}
-	if w.provisioner != "" {
+	if w.provisioner != "" && w.Started() {
 		w.reportCapacity(r, end)
+	}
+	r.Hooks = w.reportHooks()
+	return r
+}
+
+func (w *World) reportHooks() *HookReport {
+	if len(w.firings) == 0 {
+		return nil
+	}
+	r := &HookReport{Held: len(w.firings)}
+	for _, f := range w.firings {
+		for _, one := range []struct {
+			what groupKind
+			n    *int
+		}{{hooksAnswered, &r.Answered}, {timedOut, &r.TimedOut}, {abandoned, &r.Abandoned}} {
+			if f.counts(one.what) {
+				*one.n++
+			}
+		}
 	}
 	return r
 }
@@ -120,7 +151,7 @@ func (w *World) toCordon() *float64 {
 			last = n.wasCordoned
 		}
 	}
-	if last.IsZero() || !w.Started() {
+	if last.IsZero() || last.Before(w.notice) {
 		return nil
 	}
 	return between(w.notice, last)

@@ -30,17 +30,26 @@ type watcher struct {
 	mu      sync.Mutex // guards world and the order of moments
 	world   *World
 	changed chan struct{} // closed and replaced at every observation
+	// groups tells what has come about in Auto Scaling groups since it was last asked;
+	// nil: there are none.
+	groups func(*World) []Moment
 }
 
 func newWatcher(moment func(Moment)) *watcher {
 	return &watcher{moment: moment, world: NewWorld(), changed: make(chan struct{})}
 }
 
-// do lets f look at the world, or change it, and hands its moments on.
+// do lets f look at the world, or change it, and hands its moments on. What groups did
+// before that is taken in first: it may be what f is about.
 func (w *watcher) do(f func(*World) []Moment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, m := range append(f(w.world), w.world.Keep(time.Now())...) {
+	var told []Moment
+	if w.groups != nil {
+		told = w.groups(w.world)
+	}
+	told = append(told, f(w.world)...)
+	for _, m := range append(told, w.world.Keep(time.Now())...) {
 		w.moment(m)
 	}
 	close(w.changed)
@@ -70,8 +79,12 @@ func (w *watcher) machine(c ec2.Change) {
 		world.Machine(in.ID, in.State == ec2.ShuttingDown || in.State == ec2.Terminated)
 		switch c.What {
 		case ec2.Launched:
-			if in.Tags[tagNodePool] != "" {
-				return world.Provisioned(now, in.ID, in.PrivateDNSName, describeMachine(in.ID, in.Type, in.Zone, in.Lifecycle()))
+			what := describeMachine(in.ID, in.Type, in.Zone, in.Lifecycle())
+			switch group := in.Tags[groupTag]; {
+			case in.Tags[tagNodePool] != "":
+				return world.Provisioned(now, karpenterName, in.ID, in.PrivateDNSName, what)
+			case group != "":
+				return world.Provisioned(now, "the group "+group, in.ID, in.PrivateDNSName, what)
 			}
 		case ec2.PowerOff:
 			return world.Dark(now, in.ID)
@@ -127,6 +140,9 @@ func (w *watcher) watch(ctx context.Context, config *rest.Config, claims bool) (
 				return nil
 			}
 			return world.Record(t, o)
+		})},
+		{&v1alpha1.NodeGroup{}, seer(w, func(world *World, t time.Time, o *v1alpha1.NodeGroup, gone bool) []Moment {
+			return world.NodeGroup(t, o, gone)
 		})},
 		{&appsv1.Deployment{}, seer(w, seeDeployment)},
 		{&appsv1.StatefulSet{}, seer(w, seeStatefulSet)},

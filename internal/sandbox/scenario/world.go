@@ -32,10 +32,13 @@ type World struct {
 	promises  []*promise
 
 	machines    map[string]*machineTrack // by instance id
-	unnamed     []*nodeTrack             // launched by somebody else, in order
-	claims      map[string]*claimTrack   // NodeClaims, by name
-	services    map[string]*service      // by kind/namespace/name
-	provisioner string                   // what launches nodes besides the script; "": nothing does
+	members     map[string]*memberTrack  // of Auto Scaling groups, by instance id
+	nodeGroups  map[string]*v1alpha1.NodeGroup
+	firings     []Firing               // of lifecycle hooks, oldest first
+	unnamed     []*nodeTrack           // launched by somebody else, in order
+	claims      map[string]*claimTrack // NodeClaims, by name
+	services    map[string]*service    // by kind/namespace/name
+	provisioner string                 // what launches nodes besides the script; "": nothing does
 }
 
 // nodeTrack is what was seen of one node.
@@ -52,6 +55,7 @@ type nodeTrack struct {
 	dark, gone       time.Time // zero: not so
 	provisioned      bool      // Karpenter launched it
 	protected        bool      // its Node says that Karpenter may not disrupt it
+	held             bool      // its startup taint keeps pods off it
 	before, now      string    // what Lifeboat could change, at the first interrupt and now
 
 	record    *v1alpha1.Interruption
@@ -64,7 +68,7 @@ func NewWorld() *World {
 	return &World{
 		nodes: map[string]*nodeTrack{}, byNode: map[string]*nodeTrack{},
 		pods: map[types.UID]*podTrack{}, jobs: map[string]*jobTrack{}, workloads: map[string]bool{},
-		machines: map[string]*machineTrack{}, claims: map[string]*claimTrack{}, services: map[string]*service{},
+		machines: map[string]*machineTrack{}, members: map[string]*memberTrack{}, nodeGroups: map[string]*v1alpha1.NodeGroup{}, claims: map[string]*claimTrack{}, services: map[string]*service{},
 	}
 }
 
@@ -90,18 +94,6 @@ func workloadKey(kind, namespace, name string) string {
 // that is wanted.
 func (w *World) Workload(kind, namespace, name string, ready bool) {
 	w.workloads[workloadKey(kind, namespace, name)] = ready
-}
-
-// Doom names the nodes that an interruption is about; their pods are judged.
-func (w *World) Doom(names []string) {
-	for _, name := range names {
-		w.nodes[name].doomed = true
-	}
-	for _, n := range w.nodes {
-		if n.before == "" {
-			n.before = n.now
-		}
-	}
 }
 
 // Start starts the clock, or starts it anew with another notice.
@@ -144,7 +136,10 @@ func (w *World) Dark(t time.Time, instance string) []Moment {
 		return nil
 	}
 	n.dark = t
-	out := []Moment{w.moment(t, MomentDark, n.name, "", "the machine is dark: its power is gone")}
+	var out []Moment
+	if m := w.members[instance]; m == nil || !strings.HasPrefix(m.state, stateWarmed) {
+		out = append(out, w.moment(t, MomentDark, n.name, "", "the machine is dark: its power is gone"))
+	}
 	for _, p := range w.podsOn(n) {
 		if p.stays || !p.over().IsZero() {
 			continue
@@ -182,7 +177,11 @@ func (w *World) Node(t time.Time, node *corev1.Node, gone bool) []Moment {
 		n.gone, n.ready = t, false
 		return []Moment{w.moment(t, MomentGone, n.name, "", "the Node is deleted")}
 	}
+	if !n.gone.IsZero() { // it has registered again, as another
+		n.gone, n.everReady, n.empty, n.cordoned, n.atRisk = time.Time{}, false, false, false, false
+	}
 	n.now = changeable(node)
+	n.held = slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService })
 	return slices.Concat(w.readiness(t, n, node), w.marked(t, n, node), w.guarded(t, n, node))
 }
 

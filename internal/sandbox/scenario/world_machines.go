@@ -21,6 +21,14 @@ const (
 	tagNodePool            = "karpenter.sh/nodepool"
 )
 
+// karpenterName is what people call it, and groupTag the tag by which instances of an
+// Auto Scaling group are told (Amazon EC2 Auto Scaling User Guide, "Tag Auto Scaling
+// groups and instances").
+const (
+	karpenterName = "Karpenter"
+	groupTag      = "aws:autoscaling:groupName"
+)
+
 // machineTrack is what was seen of one instance.
 type machineTrack struct{ ending bool }
 
@@ -36,16 +44,16 @@ func (w *World) Machine(instance string, ending bool) {
 	w.machines[instance] = &machineTrack{ending: ending}
 }
 
-// Provisioned notes an instance that somebody else than the script launched. Until
-// the script names it, it is called by its id.
-func (w *World) Provisioned(t time.Time, instance, node, what string) []Moment {
+// Provisioned notes an instance that by launched, Karpenter or a group, and not the
+// script. Until the script names it, it is called by its id.
+func (w *World) Provisioned(t time.Time, by, instance, node, what string) []Moment {
 	if w.byInstance(instance) != nil {
 		return nil
 	}
-	n := &nodeTrack{name: instance, instance: instance, node: node, provisioned: true}
+	n := &nodeTrack{name: instance, instance: instance, node: node, provisioned: by == karpenterName}
 	w.nodes[n.name], w.byNode[node] = n, n
 	w.unnamed = append(w.unnamed, n)
-	return []Moment{w.moment(t, MomentLaunched, n.name, "", "Karpenter launches "+what)}
+	return []Moment{w.moment(t, MomentLaunched, n.name, "", by+" launches "+what)}
 }
 
 // Name calls the instance so that was launched first of those that have no name
@@ -146,10 +154,10 @@ func keepsPodsOff(t corev1.Taint) bool {
 	return t.Key == taintDisrupted && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// joining are the taints that keep the scheduler off a Node for a moment after it
-// has become Ready.
+// joining are the taints that keep the scheduler off a Node until it is taken into
+// service, after it has become Ready.
 func joining(t corev1.Taint) bool {
-	return slices.Contains([]string{corev1.TaintNodeNotReady, taintUnregistered}, t.Key)
+	return slices.Contains([]string{corev1.TaintNodeNotReady, taintUnregistered, v1alpha1.TaintNotInService}, t.Key)
 }
 
 // describeMachine says what an instance is.

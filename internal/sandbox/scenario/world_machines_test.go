@@ -39,11 +39,11 @@ func TestWhatKarpenterLaunchesIsNamedInOrder(t *testing.T) {
 	}
 	for _, id := range []string{"i-1", "i-2"} {
 		w.Machine(id, false)
-		told := w.Provisioned(at(0), id, "node-"+id, describeMachine(id, "m5.large", "us-east-1a", "spot"))
+		told := w.Provisioned(at(0), "Karpenter", id, "node-"+id, describeMachine(id, "m5.large", "us-east-1a", "spot"))
 		if diff := cmp.Diff([]string{id + "|Karpenter launches " + id + ": spot m5.large in us-east-1a"}, texts(told)); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
-		if again := w.Provisioned(at(1), id, "node-"+id, ""); again != nil {
+		if again := w.Provisioned(at(1), "Karpenter", id, "node-"+id, ""); again != nil {
 			t.Errorf("told again %v", again)
 		}
 	}
@@ -71,7 +71,7 @@ func upNode(name string, taints ...corev1.Taint) *corev1.Node {
 
 func TestANodeThatKarpenterHasNotTakenInIsNotReadyAndOneThatItEndsIsCordoned(t *testing.T) {
 	w, _ := stage()
-	w.Provisioned(at(1), "i-c", "node-c", "")
+	w.Provisioned(at(1), "Karpenter", "i-c", "node-c", "")
 	w.Name("c")
 	w.Node(at(2), upNode("node-c", corev1.Taint{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute}), false)
 	checkC(t, w, "node c ready", false)
@@ -91,7 +91,7 @@ func checkC(t *testing.T, w *World, text string, want bool) {
 
 func TestProtectionIsSeenOnTheNodeAndOnItsNodeClaim(t *testing.T) {
 	w, _ := stage()
-	w.Provisioned(at(1), "i-c", "node-c", "")
+	w.Provisioned(at(1), "Karpenter", "i-c", "node-c", "")
 	w.Name("c")
 	protect := func(o metav1.Object) { o.SetAnnotations(map[string]string{"karpenter.sh/do-not-disrupt": "true"}) }
 	checkC(t, w, "node c unprotected", false) // it is not there yet

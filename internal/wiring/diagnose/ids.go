@@ -47,6 +47,17 @@ const (
 	idKarpenterPolls         = "karpenter-polls"
 	idNTHHearsToo            = "nth-hears-too"
 	idNTHRuns                = "nth-runs"
+	idNTHSameQueue           = "nth-same-queue"
+	idNTHAnswersToo          = "nth-answers-too"
+	idPoolWithoutHook        = "pool-without-hook"
+	idPoolBeforeHook         = "pool-before-hook"
+	idGroupBeforeHook        = "group-before-hook"
+	idLaunchHookContinues    = "launch-hook-continues"
+	idTerminateHookAbandons  = "terminate-hook-abandons"
+	idRetainsNothing         = "retains-nothing"
+	idHookTooShort           = "hook-too-short"
+	idHookTargetFIFO         = "hook-target-fifo"
+	idGroupUnheard           = "group-unheard"
 	idClockSkew              = "clock-skew"
 	idPermissionMissing      = "permission-missing"
 	idNotUnderstood          = "not-understood"
@@ -64,7 +75,9 @@ func IDs() []string {
 		idTargetInputChanged, idTargetFIFOGroup, idTargetOtherRegion, idTargetRole, idTargetDeadLetter, idTargetDeadLetterRefuse,
 		idPatternSlip, idPatternDoubt, idPatternNoise, idPatternEngine,
 		idKindUncovered, idKindPartlyCovered, idKindCoveredTwice,
-		idKarpenterSameQueue, idKarpenterHearsToo, idKarpenterPolls, idNTHHearsToo, idNTHRuns,
+		idKarpenterSameQueue, idKarpenterHearsToo, idKarpenterPolls, idNTHHearsToo, idNTHRuns, idNTHSameQueue, idNTHAnswersToo,
+		idPoolWithoutHook, idPoolBeforeHook, idGroupBeforeHook, idLaunchHookContinues, idTerminateHookAbandons, idRetainsNothing,
+		idHookTooShort, idHookTargetFIFO, idGroupUnheard,
 		idClockSkew, idPermissionMissing, idNotUnderstood,
 	}
 }

@@ -37,6 +37,9 @@ func accountChecks() []func(*exam) []finding.Finding {
 		checkEngine,
 		checkElsewhere,
 		checkTools,
+		checkGroups,
+		checkHeard,
+		checkAnswerers,
 	}
 }
 
@@ -63,6 +66,9 @@ func Run(s snapshot.Snapshot, want wiring.Wiring, cluster Cluster) []finding.Fin
 	e.all = examine(s, want, e.examples)
 	var all []finding.Finding
 	for _, queue := range e.subjects() {
+		if e.Offline && len(e.Rules)+len(e.Queues) == 0 {
+			break // the files are about groups only
+		}
 		one := e
 		one.queue = queue
 		one.rules = one.concerned()

@@ -25,7 +25,10 @@ const (
 // account and region where none is given.
 func CloudFormation(cluster string, p Place) ([]byte, error) {
 	ph := placeholders{account: "${AWS::AccountId}", region: "${AWS::Region}", partition: "${AWS::Partition}", tool: "cloudformation"}
-	w := p.wiring(cluster, ph)
+	w, err := p.wiring(cluster, ph)
+	if err != nil {
+		return nil, err
+	}
 	notices, deadLetter, err := queues(w)
 	if err != nil {
 		return nil, err
@@ -60,6 +63,10 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 			return nil, err
 		}
 		resources[cfnName(r.Role)] = resource
+	}
+	for _, h := range p.hooks() {
+		name, resource := cfnHook(h)
+		resources[name] = resource
 	}
 	return render(object{
 		"AWSTemplateFormatVersion": "2010-09-09",

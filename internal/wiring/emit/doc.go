@@ -19,6 +19,10 @@ import (
 type Place struct {
 	Account string
 	Region  string
+	// Groups are the Auto Scaling groups that the rules about them are limited to,
+	// and whose hooks the template puts; none: the rules hear of all, and no hook
+	// is put.
+	Groups []Group
 }
 
 // placeholders stand for what is not known yet.
@@ -29,12 +33,13 @@ type placeholders struct {
 }
 
 // wiring is what a cluster wants, with placeholders where the place is not known.
-func (p Place) wiring(cluster string, ph placeholders) wiring.Wiring {
+// The error is that of [wiring.Wiring.ForGroups].
+func (p Place) wiring(cluster string, ph placeholders) (wiring.Wiring, error) {
 	w := wiring.Wanted(cluster, cmp.Or(p.Account, ph.account), cmp.Or(p.Region, ph.region))
 	if p.Region == "" {
 		w.Partition = ph.partition
 	}
-	return w
+	return w.ForGroups(p.groupNames())
 }
 
 func (ph placeholders) tags(w wiring.Wiring) map[string]string {

@@ -2,6 +2,7 @@ package emit_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -62,6 +64,62 @@ func TestGolden(t *testing.T) {
 	golden(t, "terraform.tf.json", emitted(t, emit.Terraform, anywhere))
 	golden(t, "terraform-here.tf.json", emitted(t, emit.Terraform, here))
 	golden(t, "wiring.json", emitted(t, emit.JSON, anywhere))
+	groups := emit.Place{Account: account, Region: region, Groups: twoGroups()}
+	golden(t, "groups-cloudformation.json", emitted(t, emit.CloudFormation, groups))
+	golden(t, "groups-terraform.tf.json", emitted(t, emit.Terraform, groups))
+	golden(t, "groups-wiring.json", emitted(t, emit.JSON, groups))
+}
+
+// twoGroups are groups with the usual hooks, and with others.
+func twoGroups() []emit.Group {
+	return []emit.Group{
+		{Name: "nodes-a", Hooks: []emit.Hook{
+			{Name: "lifeboat-launch", Timeout: 10 * time.Minute, Abandons: true}, {Name: "lifeboat-terminate", Terminating: true, Timeout: 5 * time.Minute},
+		}},
+		{Name: "nodes b/c", Hooks: []emit.Hook{{Name: "drain", Terminating: true, Timeout: time.Hour, Abandons: true}}},
+	}
+}
+
+// Too many groups are an error and no rule that EventBridge refuses.
+func TestTooManyGroups(t *testing.T) {
+	var p emit.Place
+	for i := range 100 {
+		p.Groups = append(p.Groups, emit.Group{Name: fmt.Sprintf("an-auto-scaling-group-%d", i)})
+	}
+	for name, write := range map[string]func(string, emit.Place) ([]byte, error){"CloudFormation": emit.CloudFormation, "Terraform": emit.Terraform, "JSON": emit.JSON} {
+		var many *wiring.TooManyGroupsError
+		if _, err := write("prod", p); !errors.As(err, &many) || many.Groups != 100 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A hook of initial_lifecycle_hook and the resource that comes later are one and
+// the same, so that whichever of the two is put last changes nothing.
+func TestTerraformsTwoWaysToPutAHookAgree(t *testing.T) {
+	var file struct {
+		Locals   map[string]map[string][]map[string]any
+		Resource struct {
+			Hooks map[string]map[string]any `json:"aws_autoscaling_lifecycle_hook"`
+		}
+	}
+	if err := json.Unmarshal(emitted(t, emit.Terraform, emit.Place{Groups: twoGroups()}), &file); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, hook := range file.Resource.Hooks {
+		group, _ := hook["autoscaling_group_name"].(string)
+		delete(hook, "autoscaling_group_name")
+		delete(hook, "depends_on")
+		initial := file.Locals["lifeboat_prod_initial_lifecycle_hooks"][group]
+		if !slices.ContainsFunc(initial, func(h map[string]any) bool { return cmp.Equal(h, hook) }) {
+			t.Errorf("%v of %s is not among %v", hook, group, initial)
+		}
+		seen++
+	}
+	if seen != 3 {
+		t.Errorf("%d hooks", seen)
+	}
 }
 
 // isAsWanted holds what a template makes against what `lifeboat wire` wants: it

@@ -3,12 +3,16 @@ package emit
 import "fmt"
 
 // JSON writes the wiring as plain data, for tools of one's own: attributes are
-// those of SQS' CreateQueue and patterns those of EventBridge's PutRule. Where no
+// those of SQS' CreateQueue, patterns those of EventBridge's PutRule, and hooks those
+// of Auto Scaling's PutLifecycleHook. Where no
 // account or region is given, ${Account}, ${Region} and ${Partition} stand in
 // their place.
 func JSON(cluster string, p Place) ([]byte, error) {
 	ph := placeholders{account: "${Account}", region: "${Region}", partition: "${Partition}", tool: "template"}
-	w := p.wiring(cluster, ph)
+	w, err := p.wiring(cluster, ph)
+	if err != nil {
+		return nil, err
+	}
 	notices, deadLetter, err := queues(w)
 	if err != nil {
 		return nil, err
@@ -53,5 +57,6 @@ func JSON(cluster string, p Place) ([]byte, error) {
 		DeadLetter object `json:"deadLetter"`
 		Queue      object `json:"queue"`
 		Rules      []rule `json:"rules"`
-	}{w.Cluster, w.Account, w.Region, w.Partition, plain(deadLetter), plain(notices), rules})
+		Hooks      []hook `json:"hooks,omitempty"`
+	}{w.Cluster, w.Account, w.Region, w.Partition, plain(deadLetter), plain(notices), rules, p.hooks()})
 }

@@ -21,7 +21,10 @@ func Terraform(cluster string, p Place) ([]byte, error) {
 		partition: "${data.aws_partition." + label + ".partition}",
 		tool:      "terraform",
 	}
-	w = p.wiring(cluster, ph)
+	w, err := p.wiring(cluster, ph)
+	if err != nil {
+		return nil, err
+	}
 	notices, deadLetter, err := queues(w)
 	if err != nil {
 		return nil, err
@@ -31,6 +34,7 @@ func Terraform(cluster string, p Place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	hooks := p.hooks()
 	document := object{
 		"//":       "What brings EC2, Auto Scaling and Health notices to Lifeboat in cluster " + cluster + ". Printed by `lifeboat wire emit`.",
 		"resource": resources,
@@ -41,6 +45,15 @@ func Terraform(cluster string, p Place) ([]byte, error) {
 	}
 	if data := p.data(label); len(data) > 0 {
 		document["data"] = data
+	}
+	if len(hooks) > 0 {
+		byLabel := object{}
+		for _, h := range hooks {
+			name, resource, _ := t.tfHook(h)
+			byLabel[name] = resource
+		}
+		resources["aws_autoscaling_lifecycle_hook"] = byLabel
+		document["locals"] = object{label + "_initial_lifecycle_hooks": t.initialHooks(hooks)}
 	}
 	return render(document)
 }

@@ -54,30 +54,33 @@ func inRegion(w wiring.Wiring) map[string]map[string]string {
 // Controller is what lifeboatd controller needs. Whose credentials it has, it may
 // ask without a permission (STS API Reference, GetCallerIdentity). canary adds
 // what it needs to send probes: events of Lifeboat's own source, and of no other.
+// The hooks that it may answer are those of w's groups, or of the cluster's where
+// w names none.
 func Controller(w wiring.Wiring, canary bool) Document {
-	d := document(
-		Statement{
+	d := document(append([]Statement{
+		{
 			Sid: "ReadTheQueue", Resource: []string{w.QueueARN()},
 			Action: []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"},
 		},
-		Statement{
+		{
 			Sid: "SeeInstances", Resource: everything(), Condition: inRegion(w),
 			Action: []string{
 				"ec2:DescribeInstances", "ec2:DescribeInstanceStatus", "ec2:DescribeSpotInstanceRequests",
 				"autoscaling:DescribeAutoScalingInstances", "autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks",
+				"autoscaling:DescribeWarmPool", "ec2:DescribeLaunchTemplates",
 			},
 		},
-		Statement{
+		{
 			Sid: "DiagnoseTheWiring", Resource: everything(), Condition: inRegion(w),
 			Action: []string{"events:ListRules", "events:ListEventBuses", "events:ListRuleNamesByTarget", "events:TestEventPattern"},
 		},
-		Statement{
+		{
 			Sid: "DiagnoseTheRules", Resource: []string{w.RuleARN("*")},
 			Action: []string{"events:DescribeRule", "events:ListTargetsByRule"},
 		},
 		terminate(w, "TerminateNodes", "kubernetes.io/cluster/"+w.Cluster, "owned"),
 		terminate(w, "TerminateNodesOfNodeGroups", "eks:cluster-name", w.Cluster),
-	)
+	}, answerHooks(w)...)...)
 	if canary {
 		d.Statement = append(d.Statement, sendProbes(w))
 	}
@@ -117,26 +120,27 @@ func sendProbes(w wiring.Wiring) Statement {
 
 // Wire is what a person or a pipeline needs to run `lifeboat wire` for the
 // cluster: plan, apply and destroy. It reaches the cluster's queues and, since
-// roles come and go with releases, all rules that begin with its name.
+// roles come and go with releases, all rules that begin with its name; of Auto
+// Scaling groups, only those that w names.
 func Wire(w wiring.Wiring) Document {
 	rules := w.RuleARN(wiring.RulePrefix(w.Cluster) + "*")
-	return document(
-		Statement{
+	return document(append([]Statement{
+		{
 			Sid: "Queues", Resource: []string{w.QueueARN(), w.DeadLetterARN()},
 			Action: []string{
 				"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags",
 				"sqs:CreateQueue", "sqs:SetQueueAttributes", "sqs:TagQueue", "sqs:DeleteQueue",
 			},
 		},
-		Statement{Sid: "FindRules", Resource: everything(), Condition: inRegion(w), Action: []string{"events:ListRules"}},
-		Statement{
+		{Sid: "FindRules", Resource: everything(), Condition: inRegion(w), Action: []string{"events:ListRules"}},
+		{
 			Sid: "Rules", Resource: []string{rules},
 			Action: []string{
 				"events:ListTargetsByRule", "events:ListTagsForResource", "events:PutRule", "events:PutTargets",
 				"events:TagResource", "events:RemoveTargets", "events:DeleteRule",
 			},
 		},
-	)
+	}, putHooks(w)...)...)
 }
 
 // PodIdentity lets pods of the controller's service account, and of this cluster

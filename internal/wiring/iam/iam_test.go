@@ -5,6 +5,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,14 +44,30 @@ func TestGolden(t *testing.T) {
 	golden(t, "controller", iam.Controller(w, true))
 	golden(t, "karpenter", iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"))
 	golden(t, "wire", iam.Wire(w))
+	golden(t, "boot", iam.Boot(w))
+	golden(t, "manage-groups", iam.ManageGroups(iam.Document{Version: "2012-10-17"}, w, "nodes.prod"))
+	g, err := w.ForGroups([]string{"nodes-a", "nodes-b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "controller-groups", iam.Controller(g, false))
+	golden(t, "boot-groups", iam.Boot(g))
+	golden(t, "wire-groups", iam.Wire(g))
+	golden(t, "manage-groups-named", iam.ManageGroups(iam.Document{Version: "2012-10-17"}, g, ""))
 	golden(t, "pod-identity", iam.PodIdentity(w))
 	golden(t, "web-identity", iam.WebIdentity(w, "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B716D3041E"))
 }
 
 func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 	w := wiring.Wanted("prod", "210987654321", "us-gov-west-1")
+	g, err := w.ForGroups([]string{"nodes-a"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, d := range map[string]iam.Document{"controller": iam.Controller(w, false), "canary": iam.Controller(w, true), "wire": iam.Wire(w),
 		"karpenter": iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"),
+		"boot":      iam.Boot(w), "boot of groups": iam.Boot(g), "controller of groups": iam.Controller(g, false), "wire of groups": iam.Wire(g),
+		"groups": iam.ManageGroups(iam.Controller(w, true), w, "nodes"), "named groups": iam.ManageGroups(iam.Controller(g, true), g, ""),
 	} {
 		for _, s := range d.Statement {
 			if s.Effect != "Allow" || len(s.Action) == 0 || len(s.Resource) == 0 || len(s.Principal) > 0 {
@@ -73,7 +91,8 @@ func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 			verb := action[strings.Index(action, ":")+1:]
 			reads := strings.HasPrefix(verb, "Describe") || strings.HasPrefix(verb, "List") || strings.HasPrefix(verb, "Get") || verb == "TestEventPattern"
 			ofCluster := action == "ec2:TerminateInstances" && isOfCluster(s.Condition["StringEquals"])
-			if !reads && s.Sid != "ReadTheQueue" && !ofCluster {
+			hooks := strings.HasPrefix(s.Sid, "AnswerHooks") && isOfCluster(s.Condition["StringEquals"])
+			if !reads && s.Sid != "ReadTheQueue" && !ofCluster && !hooks {
 				t.Errorf("the controller may %s without being asked for a canary", action)
 			}
 		}
@@ -93,7 +112,11 @@ func isOfCluster(condition map[string]string) bool {
 // here would only show on AWS.
 func TestTheWirerMayMakeEveryCall(t *testing.T) {
 	allowed := map[string]bool{}
-	for _, s := range iam.Wire(wiring.Wanted("prod", "210987654321", "eu-west-1")).Statement {
+	w, err := wiring.Wanted("prod", "210987654321", "eu-west-1").ForGroups([]string{"nodes-a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range iam.Wire(w).Statement {
 		for _, action := range s.Action {
 			allowed[action] = true
 		}
@@ -114,6 +137,79 @@ func TestTheWirerMayMakeEveryCall(t *testing.T) {
 		}
 	}
 	if found < 14 {
+		t.Errorf("only %d permissions found in the code", found)
+	}
+}
+
+// An answer names the instance that it is for, and IAM cannot compare that with who
+// asks: any node that may answer may answer for others. So nodes need no
+// permission at all where the controller answers, and where the agent is to, its
+// policy reaches the groups that are named and is for instances' credentials only.
+func TestRace33AnotherAnswersForIt(t *testing.T) {
+	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
+	g, err := w.ForGroups([]string{"nodes-a", "nodes-b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, d := range map[string]iam.Document{"by tags": iam.Boot(w), "by names": iam.Boot(g)} {
+		for _, s := range d.Statement {
+			answers := slices.ContainsFunc(s.Action, func(a string) bool { return !strings.Contains(a, ":Describe") })
+			if !answers {
+				continue
+			}
+			if s.Condition["Null"]["ec2:SourceInstanceARN"] != "false" {
+				t.Errorf("%s: %s is for credentials that are no instance's as well", name, s.Sid)
+			}
+			named := !slices.ContainsFunc(s.Resource, func(r string) bool { return strings.HasSuffix(r, "/*") })
+			if !named && !isOfCluster(s.Condition["StringEquals"]) {
+				t.Errorf("%s: %s reaches groups of others: %v", name, s.Sid, s.Resource)
+			}
+			for _, action := range s.Action {
+				if action == "autoscaling:DetachInstances" || strings.HasPrefix(action, "ec2:") {
+					t.Errorf("%s: a node may %s", name, action)
+				}
+			}
+		}
+	}
+	if text, err := json.Marshal(iam.Controller(w, false)); err != nil || !strings.Contains(string(text), "autoscaling:CompleteLifecycleAction") {
+		t.Errorf("the controller cannot answer in place of the agents: %s, %v", text, err)
+	}
+}
+
+// The controller's permissions are those that its code names in errors and findings:
+// one that were missing here would only show on AWS.
+func TestTheControllerMayMakeEveryCall(t *testing.T) {
+	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
+	allowed := map[string]bool{}
+	for _, s := range iam.ManageGroups(iam.Controller(w, true), w, "nodes").Statement {
+		for _, action := range s.Action {
+			allowed[action] = true
+		}
+	}
+	named := regexp.MustCompile(`\b(autoscaling|ec2):[A-Z][a-z]+[A-Za-z]+`)
+	found := 0
+	for _, dir := range []string{"cloud/aws", "groupwatch", "nodegroup", "intake/autoscaling", "intake/ec2", "controller/launch", "controller/interruption"} {
+		files, err := filepath.Glob(filepath.Join("../..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", dir, len(files), err)
+		}
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			for _, action := range named.FindAllString(string(text), -1) {
+				found++
+				if !allowed[action] {
+					t.Errorf("%s needs %s, which the policy does not allow", name, action)
+				}
+			}
+		}
+	}
+	if found < 10 {
 		t.Errorf("only %d permissions found in the code", found)
 	}
 }

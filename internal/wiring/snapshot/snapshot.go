@@ -27,6 +27,8 @@ type Snapshot struct {
 
 	Queues []Queue `json:"queues,omitempty"`
 	Rules  []Rule  `json:"rules,omitempty"`
+	// Groups are the Auto Scaling groups of a template.
+	Groups []Group `json:"groups,omitempty"`
 
 	// Skew is how far the clock here is ahead of AWS's; nil if not known.
 	Skew *time.Duration `json:"skew,omitempty"`

@@ -67,6 +67,8 @@ func (f *formation) resource(name string) {
 		for _, p := range items(f.properties(name)["Policies"]) {
 			f.grants(name, object(p)["PolicyDocument"])
 		}
+	default:
+		f.autoScaling(name)
 	}
 }
 

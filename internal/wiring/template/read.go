@@ -23,7 +23,7 @@ type Place struct {
 }
 
 // ErrNothing says that a file has nothing that is about wiring.
-var ErrNothing = errors.New("there is no queue and no EventBridge rule in it")
+var ErrNothing = errors.New("there is no queue, no EventBridge rule and no Auto Scaling group in it")
 
 // Read reads files as one account's wiring. The error names the file that is not
 // understood, or wraps ErrNothing.
@@ -58,6 +58,9 @@ type builder struct {
 	readers []attached
 	// targets that stand apart from their rule, in the order of the files.
 	targets []looseTarget
+	// hooks and pools that stand apart from their group.
+	hooks []looseHook
+	pools []loosePool
 	// described is the rule that describe-rule printed last in the current file.
 	described string
 }
@@ -212,6 +215,7 @@ func (b *builder) finish() snapshot.Snapshot {
 		b.out.Queues[i].KeyPolicy = b.keys[b.out.Queues[i].KMSKey]
 	}
 	b.hangTargets()
+	b.hangHooks()
 	b.out.Offline = true
 	b.out.Account, b.out.Region = b.place.Account, b.place.Region
 	return b.out

@@ -129,6 +129,8 @@ func (f *formation) ref(name string, depth int) any {
 		return f.queueURL(name, depth)
 	case "AWS::Events::Rule":
 		return f.ruleName(name, depth)
+	case "AWS::AutoScaling::AutoScalingGroup":
+		return f.groupName(name, depth)
 	case "AWS::KMS::Key":
 		return keyID(name)
 	case "AWS::KMS::Alias":

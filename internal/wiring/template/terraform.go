@@ -129,6 +129,13 @@ func (m *module) read() {
 			m.queue(address)
 		case "aws_cloudwatch_event_rule":
 			m.rule(address)
+		case "aws_autoscaling_group":
+			m.group(address)
+		case "aws_autoscaling_lifecycle_hook":
+			m.addHook(looseHook{
+				group: m.text(address, "autoscaling_group_name"), resource: address,
+				hook: m.hook(address, m.named(address, "name"), object(m.resolve(m.resources[address], 0))),
+			})
 		case "aws_kms_key":
 			m.setKey(jsonText(m.attribute(address, "policy")), m.named(address, "arn"), m.named(address, "key_id"), m.named(address, "id"))
 		}

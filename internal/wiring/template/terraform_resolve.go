@@ -168,6 +168,10 @@ func (m *module) computed(address, attribute string, depth int) any {
 		return keyID(name)
 	case "aws_cloudwatch_event_bus":
 		return name
+	case "aws_autoscaling_group":
+		if attribute == "name" || attribute == "id" {
+			return name
+		}
 	case "data.aws_iam_policy_document":
 		return m.policyDocument(address, depth+1)
 	}

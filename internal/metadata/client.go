@@ -1,4 +1,4 @@
-package imds
+package metadata
 
 import (
 	"context"
@@ -25,6 +25,8 @@ const (
 	answerTime = time.Second
 	// readTime bounds a read with all that belongs to it.
 	readTime = 4 * time.Second
+	// maxText is more than a reply of any path that is read can hold.
+	maxText = 256 << 10
 )
 
 // Client reads instance metadata, with tokens (IMDSv2) and never without.
@@ -38,13 +40,18 @@ type Client struct {
 // SDK. Proxies are never used: what a proxy answers is the metadata of another
 // machine.
 func NewClient(config aws.Config) *Client {
-	seen := &witness{http: awshttp.NewBuildableClient().
+	return NewClientOver(config, awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTime }).
 		WithTransportOptions(func(t *http.Transport) {
 			t.Proxy = nil
 			t.ResponseHeaderTimeout = answerTime
 			t.MaxIdleConns, t.MaxIdleConnsPerHost = 1, 1
-		})}
+		}))
+}
+
+// NewClientOver makes a client that sends its requests with over.
+func NewClientOver(config aws.Config, over awsimds.HTTPClient) *Client {
+	seen := &witness{http: over}
 	sdk := awsimds.NewFromConfig(config, func(o *awsimds.Options) {
 		o.HTTPClient = seen
 		o.EnableFallback = aws.FalseTernary
@@ -82,7 +89,7 @@ func (c *Client) Get(ctx context.Context, path string) (text string, found bool,
 }
 
 func (c *Client) trouble(path string, err error) error {
-	return &Trouble{Reason: diagnose(c.seen.last(), err), err: fmt.Errorf("reading instance metadata %s: %w", path, err)}
+	return &Trouble{Reason: diagnose(c.seen.last(), err), Err: fmt.Errorf("reading instance metadata %s: %w", path, err)}
 }
 
 // exchange is how a request went, as far as a diagnosis needs it.

@@ -1,4 +1,4 @@
-package imds
+package metadata
 
 import (
 	"context"
@@ -33,13 +33,14 @@ const (
 // Trouble is an error of reading instance metadata.
 type Trouble struct {
 	Reason Reason
-	err    error
+	// Err is the cause.
+	Err error
 }
 
-func (t *Trouble) Error() string { return t.err.Error() }
+func (t *Trouble) Error() string { return t.Err.Error() }
 
 // Unwrap returns the cause.
-func (t *Trouble) Unwrap() error { return t.err }
+func (t *Trouble) Unwrap() error { return t.Err }
 
 // diagnose tells by the last exchange why a read failed. A request for a token
 // is a PUT; the answer to it, and to it alone, lives for as many network hops as
@@ -79,9 +80,9 @@ func diagnoseStatus(status int) Reason {
 	return Strange
 }
 
-// advice says what to do about it. The instance's id may be empty, where it is
+// Advice says what to do about it. The instance's id may be empty, where it is
 // not known.
-func advice(reason Reason, instanceID string) string {
+func Advice(reason Reason, instanceID string) string {
 	if instanceID == "" {
 		instanceID = "INSTANCE_ID"
 	}

@@ -1,0 +1,84 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	sdkhttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/smithy-go"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
+	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+)
+
+// requestTime is what one call may take; the SDK sets no limit.
+const requestTime = 10 * time.Second
+
+// NewAutoScaling returns the calls that a configuration leads to. Each is made once, and
+// by whoever decides made again.
+func NewAutoScaling(config aws.Config) AutoScaling {
+	client := sdk.NewFromConfig(awshttp.WithTimeout(config, requestTime), func(o *sdk.Options) {
+		o.Retryer = aws.NopRetryer{}
+	})
+	answers := cloudaws.NewLifecycle(config, nil)
+	return AutoScaling{
+		Describe: func(ctx context.Context, instance string) (State, error) {
+			out, err := client.DescribeAutoScalingInstances(ctx, &sdk.DescribeAutoScalingInstancesInput{InstanceIds: []string{instance}})
+			if err != nil {
+				return State{}, sort("asking for the state of the machine", "DescribeAutoScalingInstances", err)
+			}
+			for _, i := range out.AutoScalingInstances {
+				if aws.ToString(i.InstanceId) == instance {
+					value := aws.ToString(i.LifecycleState)
+					return State{Group: aws.ToString(i.AutoScalingGroupName), Value: value, Position: lifecycle.Read(value)}, nil
+				}
+			}
+			return State{}, nil
+		},
+		Hooks: func(ctx context.Context, group string) ([]Hook, error) {
+			out, err := client.DescribeLifecycleHooks(ctx, &sdk.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
+			if err != nil {
+				return nil, sort("asking for the hooks of group "+group, "DescribeLifecycleHooks", err)
+			}
+			hooks := make([]Hook, 0, len(out.LifecycleHooks))
+			for _, h := range out.LifecycleHooks {
+				hooks = append(hooks, Hook{
+					Name: aws.ToString(h.LifecycleHookName), Launching: strings.HasSuffix(aws.ToString(h.LifecycleTransition), "EC2_INSTANCE_LAUNCHING"),
+					Timeout: seconds(h.HeartbeatTimeout), Global: seconds(h.GlobalTimeout),
+				})
+			}
+			return hooks, nil
+		},
+		Complete: answers.Complete, Heartbeat: answers.Heartbeat,
+	}
+}
+
+func seconds(n *int32) time.Duration { return time.Duration(aws.ToInt32(n)) * time.Second }
+
+// sort tells what asking again is worth.
+func sort(doing, permit string, err error) error {
+	var said smithy.APIError
+	code := ""
+	if errors.As(err, &said) {
+		code = said.ErrorCode()
+	}
+	var answered *sdkhttp.ResponseError
+	_, throttled := retry.DefaultThrottleErrorCodes[code]
+	switch {
+	case strings.HasPrefix(code, "AccessDenied"), code == "UnauthorizedOperation":
+		err = &cloud.DeniedError{Err: err, Mend: "allow autoscaling:" + permit + " in the role of the instances: `lifeboat wire iam --role boot` prints the policy"}
+	case throttled, code == "ResourceContention",
+		errors.As(err, &answered) && answered.HTTPStatusCode() >= http.StatusInternalServerError:
+		err = fmt.Errorf("%w: %w", cloud.ErrBusy, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

@@ -1,0 +1,59 @@
+package boottest
+
+import (
+	"sync"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+)
+
+// Fleet is the machines of all instances that a region launches from now on.
+type Fleet struct {
+	region *Region
+	host   func(ec2.Instance) Host
+	cancel func()
+
+	mu       sync.Mutex
+	machines map[string]*Machine
+	order    []*Machine
+}
+
+// Attend makes the machine of each instance that is launched from now on, as host says.
+func Attend(r *Region, host func(ec2.Instance) Host) *Fleet {
+	f := &Fleet{region: r, host: host, machines: map[string]*Machine{}}
+	f.cancel = r.States.EC2.Subscribe(f.follow)
+	return f
+}
+
+func (f *Fleet) follow(c ec2.Change) {
+	f.mu.Lock()
+	m := f.machines[c.Instance.ID]
+	if m == nil {
+		m = NewMachine(f.region, c.Instance.ID, f.host(c.Instance))
+		f.machines[c.Instance.ID] = m
+		f.order = append(f.order, m)
+	}
+	f.mu.Unlock()
+	m.Follow(c)
+}
+
+// Machines are all there ever were, the oldest first.
+func (f *Fleet) Machines() []*Machine {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]*Machine(nil), f.order...)
+}
+
+// Machine returns the machine of an instance, or nil.
+func (f *Fleet) Machine(id string) *Machine {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.machines[id]
+}
+
+// Stop cuts the power of all.
+func (f *Fleet) Stop() {
+	f.cancel()
+	for _, m := range f.Machines() {
+		m.Stop()
+	}
+}

@@ -1,0 +1,221 @@
+package boottest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/boot"
+)
+
+// heartbeat is how often a kubelet says how it is.
+const heartbeat = 10 * time.Second
+
+// startKubelet needs the lock. A kubelet that runs stays as it is.
+func (m *Machine) startKubelet() {
+	if m.kubelet.runs || !m.on {
+		return
+	}
+	m.kubelet.runs = true
+	m.kubelet.start++
+	m.note("kubelet starts")
+	if state := m.State(); strings.HasPrefix(state, "Warmed:") {
+		m.wrong = append(m.wrong, "the kubelet was started in the state "+state)
+	}
+	m.later(m.host.RegisterFor, m.register)
+}
+
+// later does something if the kubelet has run all the time until then. It needs the lock.
+func (m *Machine) later(d time.Duration, do func()) {
+	start := m.kubelet.start
+	time.AfterFunc(d, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.kubelet.runs && m.kubelet.start == start {
+			do()
+		}
+	})
+}
+
+// register needs the lock. A node that is there is taken over, as kubelets do.
+func (m *Machine) register() {
+	if m.cuts.Cluster || m.mute {
+		m.later(time.Second, m.register)
+		return
+	}
+	if m.node == nil {
+		m.node = &Node{Name: "node-of-" + m.ID, UID: m.kubelet.start}
+		m.note("node registers")
+	}
+	m.node.owned, m.node.beats = true, time.Time{}
+	m.later(m.host.ReadyFor, m.ready)
+}
+
+// ready needs the lock.
+func (m *Machine) ready() {
+	if m.cuts.Cluster || m.mute || m.node == nil {
+		m.later(time.Second, m.ready)
+		return
+	}
+	m.node.Ready, m.node.Heartbeat, m.node.beats = true, time.Now(), time.Now()
+	m.note("node is Ready")
+}
+
+// stopKubelet needs the lock. The node stays as it was last told.
+func (m *Machine) stopKubelet() {
+	if !m.kubelet.runs {
+		return
+	}
+	m.kubelet.runs = false
+	m.note("kubelet stops")
+	if m.node != nil {
+		m.beat()
+		m.node.owned = false
+	}
+}
+
+// beat brings the node's heartbeat up to now. It needs the lock.
+func (m *Machine) beat() {
+	if m.node == nil || !m.node.owned || !m.node.Ready || m.node.beats.IsZero() {
+		return
+	}
+	m.node.Heartbeat = m.node.beats.Add(time.Since(m.node.beats).Truncate(heartbeat))
+}
+
+// readNode is how the agent reads the node.
+func (l *life) readNode(context.Context, string, string) boot.Node {
+	m := l.m
+	var out boot.Node
+	err := l.reach(func(c Cuts) bool { return c.Cluster })(func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.beat()
+		if m.node != nil {
+			out = boot.Node{Name: m.node.Name, Ready: m.node.Ready, Heartbeat: m.node.Heartbeat.Truncate(time.Second)}
+		}
+		return nil
+	})
+	if err != nil {
+		return boot.Node{Trouble: err.Error()}
+	}
+	return out
+}
+
+// Node returns the machine's node, and whether there is one.
+func (m *Machine) Node() (Node, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.beat()
+	if m.node == nil {
+		return Node{}, false
+	}
+	return *m.node, true
+}
+
+// DeleteNode deletes the node, as whoever has drained it does. The kubelet does not
+// register again before it is restarted.
+func (m *Machine) DeleteNode() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.node = nil
+	m.note("node deleted")
+}
+
+// StartKubelet starts the kubelet past the agent, as a reboot of a machine whose kubelet
+// is enabled does, or a person.
+func (m *Machine) StartKubelet() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.startKubelet()
+}
+
+// HoldKubelet keeps the kubelet, and nothing else, from the API server.
+func (m *Machine) HoldKubelet(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mute = on
+}
+
+// KubeletRuns reports whether the kubelet runs.
+func (m *Machine) KubeletRuns() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kubelet.runs
+}
+
+// State is the lifecycle state of the instance; empty: it is in no group.
+func (m *Machine) State() string {
+	member, _ := m.region.States.AutoScaling.Member(m.ID)
+	return string(member.State)
+}
+
+// Status is what the agent last said of itself.
+func (m *Machine) Status() boot.Status {
+	data, _ := m.disk.Read(boot.StatusFile)
+	s, _ := boot.ReadStatus(data) // what was not written says nothing
+	return s
+}
+
+// LoseState empties the agent's state directory.
+func (m *Machine) LoseState() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.disk = &Memory{}
+}
+
+// Note adds an entry to the machine's log.
+func (m *Machine) Note(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.note(what)
+}
+
+func (m *Machine) note(what string) { m.log = append(m.log, Entry{time.Now(), what}) }
+
+// Log is what has happened on the machine.
+func (m *Machine) Log() []Entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.log)
+}
+
+// Happened is how often an entry of the log holds a text.
+func (m *Machine) Happened(what string) int {
+	n := 0
+	for _, e := range m.Log() {
+		if strings.Contains(e.What, what) {
+			n++
+		}
+	}
+	return n
+}
+
+// When is when an entry of the log last held a text; zero: never.
+func (m *Machine) When(what string) time.Time {
+	var at time.Time
+	for _, e := range m.Log() {
+		if strings.Contains(e.What, what) {
+			at = e.At
+		}
+	}
+	return at
+}
+
+// Wrong is what must not have happened and did.
+func (m *Machine) Wrong() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.wrong)
+}
+
+// Story writes the log for people, with times since the first entry.
+func (m *Machine) Story() string {
+	var b strings.Builder
+	log := m.Log()
+	for _, e := range log {
+		fmt.Fprintf(&b, "%8s %s\n", e.At.Sub(log[0].At).Round(time.Millisecond), e.What)
+	}
+	return b.String()
+}

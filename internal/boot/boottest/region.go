@@ -1,0 +1,74 @@
+// Package boottest runs agents of many machines in one process: machines that are
+// instances of an emulated region, with a disk, a kubelet and a node each, which can be
+// suspended, cut off, and killed at any line. No port is opened and nothing sleeps for
+// real, so that all of it works in a bubble of testing/synctest.
+package boottest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+)
+
+// Region is an emulated region in memory.
+type Region struct {
+	*awsemu.Server
+	stop func()
+}
+
+// Start starts a region. Stop it before the test ends.
+func Start(o awsemu.Options) (*Region, error) {
+	server, err := awsemu.New(o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		server.Work(ctx)
+	}()
+	return &Region{server, func() { cancel(); <-done }}, nil
+}
+
+// Stop ends the region with all that goes on in it.
+func (r *Region) Stop() { r.stop() }
+
+// Config is the configuration of an SDK whose calls go to the region.
+func (r *Region) Config() aws.Config { return awsemutest.Config(r.Server) }
+
+// Memory keeps files in memory.
+type Memory struct {
+	mu    sync.Mutex
+	files map[string][]byte
+}
+
+// Read returns a file; one that is not there holds nothing.
+func (m *Memory) Read(name string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.files[name], nil
+}
+
+// Write writes a file.
+func (m *Memory) Write(name string, data []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.files == nil {
+		m.files = map[string][]byte{}
+	}
+	m.files[name] = data
+	return nil
+}
+
+// Remove removes a file.
+func (m *Memory) Remove(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.files, name)
+	return nil
+}

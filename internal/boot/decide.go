@@ -1,0 +1,135 @@
+package boot
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+)
+
+const (
+	// freshTarget is how old metadata's word may be for the gate to be opened on it.
+	freshTarget = 30 * time.Second
+	// freshMember is how old Auto Scaling's word may be where metadata says nothing.
+	freshMember = time.Minute
+	// slowLook is the time between questions about what no answer of ours ends.
+	slowLook = 30 * time.Second
+)
+
+// Decide says which one thing to do next. What is not known never opens the gate.
+func Decide(f Facts, now time.Time) Step {
+	goal, step := aim(f, now)
+	if goal == "" {
+		return step
+	}
+	if leg := f.Journal.Leg; leg.Goal != goal || leg.Boot != f.Boot {
+		return Step{Do: DoBegin, Goal: goal, Reason: begins(f, goal)}
+	}
+	switch goal {
+	case Serve, Alone:
+		return serve(f, now)
+	case Warm:
+		return warm(f, now)
+	case Return:
+		return giveBack(f, now)
+	case End:
+		return Step{Do: DoStop, Reason: "its group terminates the machine: the gate is not opened, and nothing is extended"}
+	}
+	return Step{Do: DoWait, Reason: "its group has the machine in standby: the gate stays as it is until it is sent into service again"}
+}
+
+func begins(f Facts, goal Goal) string {
+	switch goal {
+	case Serve:
+		return "its group sends the machine into service"
+	case Alone:
+		return "the machine is in no Auto Scaling group"
+	case Warm:
+		return "its group sends the machine into the warm pool"
+	case Return:
+		return "its group sends the machine back into the warm pool"
+	case End:
+		return "its group sends the machine away"
+	}
+	return "its group puts the machine aside (" + f.Target.Value + ")"
+}
+
+// aim tells where the machine is to go, or what to do to learn it.
+func aim(f Facts, now time.Time) (Goal, Step) {
+	t := f.Target
+	switch {
+	case f.Instance == "", !t.Read && t.Trouble != "":
+		return "", Step{Do: DoAsk, Reason: "instance metadata does not answer, and nothing is begun before it does: " + t.Trouble}
+	case !t.Read:
+		return "", Step{Do: DoAsk, Reason: "instance metadata was not read yet"}
+	case t.Value == "":
+		return aimUnsaid(f, now, "instance metadata names no target lifecycle state")
+	}
+	switch lifecycle.ReadTarget(t.Value) {
+	case lifecycle.ToService:
+		return Serve, Step{}
+	case lifecycle.ToPool:
+		return pooled(f), Step{}
+	case lifecycle.ToEnd:
+		return End, Step{}
+	case lifecycle.ToSide:
+		if t.Value == "Detached" {
+			return aimUnsaid(f, now, "instance metadata says Detached")
+		}
+		return Aside, Step{}
+	}
+	return "", Step{Do: DoAsk, Reason: fmt.Sprintf("instance metadata says %q, which this release does not know: nothing is begun", t.Value)}
+}
+
+// pooled tells a machine on its first way into the pool from one that comes back.
+// Auto Scaling's state does not: it is Warmed:Pending either way, and other hooks hold
+// it. One that began to come back does so until it has arrived.
+func pooled(f Facts) Goal {
+	leg := f.Journal.Leg
+	if f.Journal.Served || leg.Goal == Return && (leg.Boot == f.Boot || leg.Answered == "") {
+		return Return
+	}
+	return Warm
+}
+
+// aimUnsaid goes by others where metadata has nothing to say: 404 is what a machine
+// without a group gets, and also one whose group has not published anything yet.
+func aimUnsaid(f Facts, now time.Time, says string) (Goal, Step) {
+	if until := f.Target.Since.Add(f.Rules.AbsentFor); now.Before(until) && f.Journal.Leg.Goal != Alone {
+		return "", Step{Do: DoAsk, Reason: says + ": it is asked until " + clock(until) + ", then others are", At: until}
+	}
+	switch f.Member {
+	case MemberOfNone:
+		return Alone, Step{}
+	case MemberUnknown:
+		if now.Before(f.Talk.Due) {
+			return "", Step{Do: DoWait, At: f.Talk.Due, Reason: says + ", and whether the machine is in a group is not known: " + f.Talk.said()}
+		}
+		return "", Step{Do: DoCorroborate, Reason: says + ": finds out whether the machine is in a group"}
+	}
+	return aimByState(f, now, says)
+}
+
+// aimByState goes by the state of a machine that is known to be in a group.
+func aimByState(f Facts, now time.Time, says string) (Goal, Step) {
+	says += ", and the machine is in a group"
+	switch {
+	case f.State.At.IsZero() || now.Sub(f.State.At) > freshMember:
+		if now.Before(f.Talk.Due) {
+			return "", Step{Do: DoWait, At: f.Talk.Due, Reason: says + ": waits for either to say where it goes; " + f.Talk.said()}
+		}
+		return "", Step{Do: DoDescribe, Reason: says + ": asks Auto Scaling where it goes"}
+	}
+	switch f.State.Position.Phase {
+	case lifecycle.Joining, lifecycle.Serving:
+		return Serve, Step{}
+	case lifecycle.Warming, lifecycle.Warm:
+		return pooled(f), Step{}
+	case lifecycle.Leaving, lifecycle.LeavingPool, lifecycle.Gone, lifecycle.Retained:
+		return End, Step{}
+	}
+	return "", Step{Do: DoWait, At: f.State.At.Add(freshMember), Reason: says + ", in the state " + f.State.Value + ": nothing is begun"}
+}
+
+// clock writes a time of day for people.
+func clock(at time.Time) string { return at.UTC().Format("15:04:05 UTC") }

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+)
+
+// The ids of what is found about members of groups.
+const (
+	groupsNotSeen    = "groups-not-looked-at"
+	warmNode         = "node-of-warm-instance"
+	startupTaintLess = "startup-taint-missing"
+	metadataOpen     = "metadata-open-to-pods"
+)
+
+// judgeMembers says which nodes are in the cluster too early: pods are scheduled to
+// them, and the instance is stopped, or ended, under the pods.
+func judgeMembers(g seenGroup, nodes []corev1.Node) []finding.Finding {
+	var warm, early []string
+	for _, m := range g.there.Instances {
+		i := slices.IndexFunc(nodes, func(n corev1.Node) bool { return nodeindex.InstanceID(&n) == m.ID })
+		if i < 0 {
+			continue
+		}
+		switch node := &nodes[i]; {
+		case strings.HasPrefix(m.State, "Warmed:") && !strings.Contains(m.State, "Terminat"):
+			warm = append(warm, node.Name)
+		case strings.HasPrefix(m.State, "Pending") && !hasTaint(node, v1alpha1.TaintNotInService):
+			early = append(early, node.Name)
+		}
+	}
+	var all []finding.Finding
+	if len(warm) > 0 {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: warmNode, Object: someNodes(warm),
+			Problem: "it is in the cluster, and its instance in the warm pool of " + g.there.Name + ": its kubelet started while it was warming; pods that are scheduled to it are lost when the instance stops",
+			Fix:     "have the kubelet wait for the gate of lifeboatd agent boot (docs/guides/warm-pools.md); the controller deletes such nodes",
+		})
+	}
+	if len(early) > 0 {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: startupTaintLess, Object: someNodes(early),
+			Problem: "its instance is not in service yet in " + g.there.Name + ", and it has no startup taint: pods are scheduled to it, and are lost if its launch hook is abandoned",
+			Fix:     "start its kubelet with --register-with-taints=" + v1alpha1.TaintNotInService + "=:NoSchedule; the controller takes the taint off once the instance is in service",
+		})
+	}
+	return all
+}
+
+func hasTaint(node *corev1.Node, key string) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/lifeboat-dev/lifeboat/internal/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
+)
+
+// metadataAccess is who reaches the metadata of an instance (EC2 User Guide,
+// "Configure the Instance Metadata Service options").
+type metadataAccess struct {
+	node, instance string
+	// tokens is true where a token has to be asked for, hops how far it comes.
+	tokens bool
+	hops   int32
+}
+
+// instancesAtOnce is how many instances are asked about in a call.
+const instancesAtOnce = 100
+
+// lookAtMetadata asks who reaches the metadata of the instances that are in groups
+// and have a node.
+func (d *examination) lookAtMetadata(ctx context.Context, describe drill.DescribeInstances) error {
+	names := map[string]string{}
+	for _, g := range d.seen {
+		for _, m := range g.there.Instances {
+			if node := d.nodeOf(m.ID); node != nil {
+				names[m.ID] = node.Name
+			}
+		}
+	}
+	var ids []string
+	for id := range names {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for some := range slices.Chunk(ids, instancesAtOnce) {
+		out, err := describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{{Name: aws.String("instance-id"), Values: some}}})
+		var api smithy.APIError
+		if errors.As(err, &api) && isDeniedCode(api.ErrorCode()) {
+			d.notes = append(d.notes, fmt.Sprintf("Whether pods reach the nodes' instance metadata was not looked at: %v.", err))
+			return nil
+		}
+		if err != nil {
+			return awsError{fmt.Errorf("asking about instances: %w", err)}
+		}
+		for _, r := range out.Reservations {
+			for _, in := range r.Instances {
+				if access, known := readAccess(in); known {
+					access.node = names[access.instance]
+					d.metadata = append(d.metadata, access)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// readAccess reads the options of an instance; those that are off let nobody in.
+func readAccess(in types.Instance) (metadataAccess, bool) {
+	o := in.MetadataOptions
+	if o == nil || o.HttpEndpoint == types.InstanceMetadataEndpointStateDisabled {
+		return metadataAccess{}, false
+	}
+	return metadataAccess{
+		instance: aws.ToString(in.InstanceId), tokens: o.HttpTokens == types.HttpTokensStateRequired, hops: aws.ToInt32(o.HttpPutResponseHopLimit),
+	}, true
+}
+
+// judgeMetadata says on which nodes pods reach the credentials of the node. What
+// these may do, only their policy says: where they may answer lifecycle hooks, a pod
+// can abandon every launch of the group.
+func judgeMetadata(all []metadataAccess, groups []seenGroup) []finding.Finding {
+	var free, far []string
+	for _, a := range all {
+		switch {
+		case !a.tokens:
+			free = append(free, a.node)
+		case a.hops > 1:
+			far = append(far, a.node)
+		}
+	}
+	const (
+		what = "pods reach the instance's metadata and have the node's permissions: where these include autoscaling:CompleteLifecycleAction, " +
+			"a pod can abandon the launches of the whole group"
+		mend = "set it in the launch template (MetadataOptions: HttpTokens required, HttpPutResponseHopLimit 1), and on what runs: " +
+			"aws ec2 modify-instance-metadata-options --instance-id ID --http-tokens required --http-put-response-hop-limit 1; " +
+			"Lifeboat's agent then needs hostNetwork, which it has unless the chart was told otherwise"
+	)
+	var out []finding.Finding
+	if len(free) > 0 {
+		out = append(out, finding.Finding{Severity: finding.Warning, ID: metadataOpen, Object: someNodes(free), Problem: "metadata asks for no token there (HttpTokens optional): " + what, Fix: mend})
+	}
+	if len(far) > 0 {
+		severity := finding.Info
+		if slices.ContainsFunc(groups, hasLaunchHook) {
+			severity = finding.Warning
+		}
+		out = append(out, finding.Finding{Severity: severity, ID: metadataOpen, Object: someNodes(far), Problem: "metadata tokens go further than the host there (hop limit over 1): " + what, Fix: mend})
+	}
+	return out
+}
+
+// hasLaunchHook tells whether a group has a launch hook that nodes may answer.
+func hasLaunchHook(g seenGroup) bool {
+	for _, h := range g.there.Hooks {
+		if !h.Terminating && !strings.HasPrefix(h.Name, "Launch-LC-Hook") {
+			return true
+		}
+	}
+	return false
+}

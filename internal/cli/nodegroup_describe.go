@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+)
+
+func newNodeGroupDescribe(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:     "describe NAME",
+		Aliases: []string{"show"},
+		Short:   "Show how a node group stands, what is held, and what is wrong",
+		Long: `Show how a node group stands: its sizes and where its instances are, which of
+them a hook holds, for how long and until when, how long launches take, what is
+wrong and how to mend it, and what deleting the object would do.
+
+NAME is that of the NodeGroup, or of its Auto Scaling group.`,
+		Example: `  lifeboat nodegroup describe workers
+  lifeboat nodegroup describe workers -o json | jq '.status.findings'`,
+		Args:        arguments(1, 1, "one node group"),
+		Annotations: map[string]string{takesYAML: "yes"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.describeNodeGroup(cmd.Context(), args[0])
+		},
+	}
+}
+
+func (s *session) describeNodeGroup(ctx context.Context, name string) error {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	g, err := s.nodeGroup(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	if s.flags.output != outputText {
+		tidy(g)
+		return s.writeObject(g)
+	}
+	s.describeHead(g)
+	s.describeHeld(g)
+	s.describeFailures(g)
+	s.describeFindings(g)
+	return nil
+}
+
+// groupIndent is where what is said of a fact begins.
+const groupIndent = 14
+
+func (s *session) describeHead(g *v1alpha1.NodeGroup) {
+	s.out.Printf("%s\n", s.out.Paint(terminal.Bold, "node group "+g.Name))
+	fact := func(label, text string, style terminal.Style) {
+		if text != "" {
+			s.out.Fact(groupIndent, label, style, aCommand.ReplaceAllString(text, s.name+" $1"))
+		}
+	}
+	group := "Auto Scaling group " + nodegroup.Name(g)
+	if g.Status.Operator != "" {
+		group += ", which belongs to " + g.Status.Operator
+	}
+	fact("group", group, terminal.Plain)
+	ready, style, why := standsReady(g)
+	fact("ready", ready+": "+why, style)
+	for _, name := range []string{v1alpha1.ConditionHooksReady, v1alpha1.ConditionSynced} {
+		c := meta.FindStatusCondition(g.Status.Conditions, name)
+		if c == nil || c.Status != metav1.ConditionTrue && c.Message == why {
+			continue // it is said above
+		}
+		fact(map[string]string{v1alpha1.ConditionHooksReady: "hooks", v1alpha1.ConditionSynced: "synced"}[name], c.Message, terminal.Plain)
+	}
+	st := g.Status
+	fact("sizes", fmt.Sprintf("%d desired, %d to %d", st.Desired, st.Min, st.Max), terminal.Plain)
+	fact("instances", instancesLine(st.Instances), terminal.Plain)
+	fact("warm pool", poolLine(g.Spec.WarmPool), terminal.Plain)
+	if b := st.Boots; b != nil && b.Count > 0 {
+		fact("into service", fmt.Sprintf("the last took %s, the longest %s, of %d", spanOf(b.LastSeconds), spanOf(b.LongestSeconds), b.Count), terminal.Plain)
+	}
+	fact("suspended", strings.Join(st.Suspended, ", "), terminal.Warn)
+	fact("deleting it", st.Deletion, terminal.Plain)
+}
+
+func spanOf(n int32) string { return terminal.Duration(time.Duration(n) * time.Second) }
+
+// instancesLine counts those that there are.
+func instancesLine(n v1alpha1.InstanceCounts) string {
+	parts := []string{fmt.Sprintf("%d in service", n.InService)}
+	for _, more := range []struct {
+		n    int32
+		what string
+	}{{n.Joining, "joining"}, {n.Warming, "warming"}, {n.Warm, "warm"}, {n.Leaving, "leaving"}, {n.Retained, "retained"}, {n.Other, "elsewhere"}} {
+		if more.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", more.n, more.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// poolLine is what is declared of a warm pool.
+func poolLine(p *v1alpha1.WarmPool) string {
+	if p == nil {
+		return ""
+	}
+	text := fmt.Sprintf("declared: %s, at least %d", strings.ToLower(p.State), p.MinSize)
+	if p.MaxPreparedCapacity != nil {
+		text += fmt.Sprintf(", with those in service at most %d", *p.MaxPreparedCapacity)
+	}
+	if p.ReuseOnScaleIn {
+		text += ", refilled by scale-in"
+	}
+	return text
+}
+
+// describeHeld lists what hooks hold, with the time that is left.
+func (s *session) describeHeld(g *v1alpha1.NodeGroup) {
+	if len(g.Status.Actions) == 0 {
+		if g.Status.PendingActions > 0 {
+			s.out.Printf("\n%s held by hooks.\n", counted(int(g.Status.PendingActions), "instance"))
+		}
+		return
+	}
+	s.out.Printf("\nHeld by hooks:\n")
+	now := s.now()
+	table := terminal.NewTable("INSTANCE", "STATE", "NODE", "HOOK", "HELD", "LEFT")
+	for _, a := range g.Status.Actions {
+		left := terminal.Cell{Text: "not known"}
+		if a.Expires != nil {
+			left.Text = terminal.Duration(a.Expires.Sub(now))
+			if !a.Expires.After(now) {
+				left = terminal.Cell{Text: "out", Style: terminal.Bad}
+			}
+		}
+		table.Row(terminal.Cell{Text: a.InstanceID, Style: terminal.Bold}, terminal.Cell{Text: a.State}, terminal.Cell{Text: orDash(a.NodeName)},
+			terminal.Cell{Text: orDash(a.Hook)}, terminal.Cell{Text: terminal.Duration(now.Sub(a.Since.Time))}, left)
+		if a.Message != "" {
+			table.Under(terminal.Cell{Text: a.Message, Style: terminal.Dim})
+		}
+	}
+	table.Write(s.out)
+	if more := int(g.Status.PendingActions) - len(g.Status.Actions); more > 0 {
+		s.out.Printf("and %d more\n", more)
+	}
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func (s *session) describeFailures(g *v1alpha1.NodeGroup) {
+	if len(g.Status.Failures) == 0 {
+		return
+	}
+	s.out.Printf("\nFailed, the last first (%d in a row):\n", g.Status.ConsecutiveFailures)
+	table := terminal.NewTable("WHEN", "INSTANCE")
+	for _, f := range g.Status.Failures {
+		table.Row(terminal.Cell{Text: terminal.Relative(f.Time.Time, s.now())}, terminal.Cell{Text: orDash(f.InstanceID)})
+		table.Under(terminal.Cell{Text: f.Message})
+	}
+	table.Write(s.out)
+}
+
+func (s *session) describeFindings(g *v1alpha1.NodeGroup) {
+	if len(g.Status.Findings) == 0 {
+		return
+	}
+	s.out.Printf("\nFindings:\n")
+	for _, f := range g.Status.Findings {
+		style := terminal.Dim
+		switch finding.Severity(f.Severity) {
+		case finding.Broken:
+			style = terminal.Bad
+		case finding.Unknown, finding.Warning:
+			style = terminal.Warn
+		}
+		s.out.Printf("  %s %s\n", s.out.Paint(style, strings.ToUpper(f.Severity)), s.out.Paint(terminal.Dim, f.ID))
+		s.out.Fact(4, "", terminal.Plain, f.Message)
+		if f.Mend != "" {
+			s.out.Fact(6, "    →", terminal.Plain, aCommand.ReplaceAllString(f.Mend, s.name+" $1"))
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+)
+
+func nodeGroup(name, group string, ready bool, message string) *v1alpha1.NodeGroup {
+	status := metav1.ConditionFalse
+	if ready {
+		status = metav1.ConditionTrue
+	}
+	return &v1alpha1.NodeGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.NodeGroupSpec{AutoScalingGroup: group, Management: v1alpha1.ManageNothing},
+		Status: v1alpha1.NodeGroupStatus{
+			Group: group, Min: 1, Max: 10, Desired: 3, Deletion: "nothing at AWS: Auto Scaling group " + group + " and its nodes stay as they are",
+			Instances:  v1alpha1.InstanceCounts{InService: 3, Joining: 1, Warm: 2},
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: "R", Message: message}},
+		},
+	}
+}
+
+// troubled is a group of which there is much to tell.
+func troubled() *v1alpha1.NodeGroup {
+	at := func(ago time.Duration) *metav1.Time { t := metav1.NewTime(clock.Add(-ago)); return &t }
+	g := nodeGroup("batch", "batch.prod.example.com", false, "the last 3 launches failed. What to do: look at the console output")
+	g.Spec.WarmPool = &v1alpha1.WarmPool{State: "Stopped", MinSize: 2, ReuseOnScaleIn: true}
+	s := &g.Status
+	s.PendingActions, s.ConsecutiveFailures = 3, 3
+	s.Actions = []v1alpha1.LifecycleAction{
+		{InstanceID: instanceA, State: "Terminating:Wait", NodeName: nodeName, Hook: "lifeboat-terminate", Since: *at(2 * time.Minute), Expires: at(-3 * time.Minute), Message: "its node is being drained"},
+		{InstanceID: instanceB, State: "Pending:Wait", Since: *at(20 * time.Second), Message: "waits for hook somebodys, which is not Lifeboat's to answer"},
+	}
+	s.Boots = &v1alpha1.BootTimes{Count: 12, LastSeconds: 80, LongestSeconds: 130}
+	s.Failures = []v1alpha1.GroupFailure{{Time: *at(time.Minute), InstanceID: "i-9", Message: "abandoned: its node was not Ready after 30 min"}}
+	s.Suspended = []string{"AZRebalance"}
+	s.Findings = []v1alpha1.GroupFinding{
+		{Severity: "broken", ID: "launches-fail", Message: "the last 3 launches failed", Mend: "look at the console output"},
+		{Severity: "unknown", ID: "hooks-unknown", Message: "the group's lifecycle hooks could not be read", Mend: "allow autoscaling:DescribeLifecycleHooks: `lifeboat wire iam` prints the policy"},
+		{Severity: "info", ID: "process-suspended", Message: "the process AZRebalance is suspended"},
+	}
+	s.Conditions = append(s.Conditions, metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue, Message: "management is Observe: nothing of the group is changed"})
+	return g
+}
+
+func TestNodeGroupList(t *testing.T) {
+	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, troubled(), nodeGroup("workers", "workers", true, "fine"),
+		&v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "fresh"}, Spec: v1alpha1.NodeGroupSpec{Management: v1alpha1.ManageAll}})}
+	r := h.run(t.Context(), "ng", "list")
+	golden(t, "nodegroup-list.golden", r.out+r.err)
+	if r.code != ExitOK {
+		t.Errorf("exit code %d", r.code)
+	}
+	var list v1alpha1.NodeGroupList
+	r = h.run(t.Context(), "nodegroup", "list", "-o", "json")
+	if err := json.Unmarshal([]byte(r.out), &list); err != nil || len(list.Items) != 3 || list.Kind != "NodeGroupList" || list.Items[0].Name != "batch" {
+		t.Errorf("%v: %s%s", err, r.out, r.err)
+	}
+	r = h.run(t.Context(), "nodegroup", "list", "-o", "yaml")
+	if err := yaml.Unmarshal([]byte(r.out), &list); err != nil || len(list.Items) != 3 {
+		t.Errorf("%v: %s%s", err, r.out, r.err)
+	}
+	r = (&harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{})}).run(t.Context(), "nodegroup", "list")
+	if r.code != ExitOK || r.out != "" || !strings.Contains(r.err, "`lifeboat nodegroup adopt AUTO-SCALING-GROUP`") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+	}
+}
+
+func TestNodeGroupDescribe(t *testing.T) {
+	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, troubled(), nodeGroup("workers", "workers", true, "fine"))}
+	golden(t, "nodegroup-describe.golden", h.run(t.Context(), "nodegroup", "describe", "batch").out)
+	golden(t, "nodegroup-describe-well.golden", h.run(t.Context(), "nodegroup", "describe", "workers").out)
+	// By the name of its Auto Scaling group too.
+	r := h.run(t.Context(), "nodegroup", "describe", "batch.prod.example.com", "-o", "yaml")
+	var g v1alpha1.NodeGroup
+	if err := yaml.Unmarshal([]byte(r.out), &g); err != nil || g.Name != "batch" || g.Kind != "NodeGroup" || r.code != ExitOK {
+		t.Errorf("exit code %d, %v: %s%s", r.code, err, r.out, r.err)
+	}
+	for name, tc := range map[string]struct {
+		h    *harness
+		args []string
+		code int
+		want string
+	}{
+		"one that is not there": {h, []string{"describe", "web"}, ExitFailed, "there is no node group web; there are: batch, workers"},
+		"where there are none":  {&harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{})}, []string{"describe", "web"}, ExitFailed, "`lifeboat nodegroup adopt web` has Lifeboat look after"},
+		"no name":               {h, []string{"describe"}, ExitUsage, "takes one node group, got 0"},
+		"a wrong word":          {h, []string{"descrbe"}, ExitUsage, "did you mean describe?"},
+	} {
+		if r := tc.h.run(t.Context(), append([]string{"nodegroup"}, tc.args...)...); r.code != tc.code || !strings.Contains(r.err, tc.want) {
+			t.Errorf("%s: exit code %d: %s", name, r.code, r.err)
+		}
+	}
+	if r := h.run(t.Context(), "plan", "x", "-o", "yaml"); r.code != ExitUsage || !strings.Contains(r.err, "lifeboat plan does not write YAML") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+}
+
+// kopsGroup is a group that kOps made.
+func kopsGroup() nodegroup.Observed {
+	return nodegroup.Observed{
+		Exists: true, Name: "nodes.prod.example.com", Min: 1, Max: 5, Desired: 2, HooksKnown: true, PoolKnown: true,
+		Tags:     map[string]string{"kops.k8s.io/instancegroup": "nodes"},
+		Hooks:    []nodegroup.Hook{{Name: "kops-warmpool", Timeout: 10 * time.Minute, Abandons: true}},
+		Settings: &nodegroup.Settings{Template: &v1alpha1.LaunchTemplate{ID: "lt-1", Version: "3"}, Subnets: []string{"subnet-1a"}},
+	}
+}
+
+func TestNodeGroupAdopt(t *testing.T) {
+	newHarness := func(o nodegroup.Observed, err error, objects ...client.Object) *harness {
+		return &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, objects...), setup: func(s *session) {
+			s.observeGroup = func(_ context.Context, name string) (nodegroup.Observed, error) { return o, err }
+		}}
+	}
+	const name = "nodes.prod.example.com"
+	h := newHarness(kopsGroup(), nil)
+	r := h.run(t.Context(), "nodegroup", "adopt", name)
+	golden(t, "nodegroup-adopt.golden", r.err+r.out)
+	var g v1alpha1.NodeGroup
+	if err := h.cluster.Get(t.Context(), client.ObjectKey{Name: "nodes"}, &g); err != nil || g.Spec.AutoScalingGroup != name || g.Spec.Hooks.Launch.Name != "kops-warmpool" ||
+		g.Spec.Management != v1alpha1.ManageNothing {
+		t.Errorf("%v: %+v", err, g.Spec)
+	}
+	if r := h.run(t.Context(), "nodegroup", "adopt", name); r.code != ExitFailed || !strings.Contains(r.err, "NodeGroup nodes stands for Auto Scaling group "+name+" already") {
+		t.Errorf("the second time: exit code %d: %s", r.code, r.err)
+	}
+
+	h = newHarness(kopsGroup(), nil)
+	r = h.run(t.Context(), "nodegroup", "adopt", name, "--management", "All", "--dry-run", "-o", "yaml")
+	golden(t, "nodegroup-adopt-all.golden", r.out)
+	var list v1alpha1.NodeGroupList
+	if err := h.cluster.List(t.Context(), &list); err != nil || len(list.Items) != 0 {
+		t.Errorf("a dry run made %d objects, %v", len(list.Items), err)
+	}
+
+	unread := errors.New("no credentials")
+	h = newHarness(nodegroup.Observed{}, unread)
+	if r := h.run(t.Context(), "nodegroup", "adopt", name, "--name", "mine"); r.code != ExitOK || !strings.Contains(r.err, "The group was not read: no credentials") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+	for what, tc := range map[string]struct {
+		h    *harness
+		args []string
+		code int
+		want string
+	}{
+		"unread, to be managed": {h, []string{name, "--management", "All"}, ExitFailed, "no credentials"},
+		"one that is not there": {newHarness(nodegroup.Observed{}, errNoGroup), []string{name}, ExitFailed, "there is no Auto Scaling group of this name"},
+		"a wrong management":    {h, []string{name, "--management", "Some"}, ExitUsage, "write Observe, Hooks or All"},
+		"a name that is taken":  {newHarness(kopsGroup(), nil, nodeGroup("nodes", "others", true, "")), []string{name}, ExitFailed, "give this one another name with --name"},
+	} {
+		if r := tc.h.run(t.Context(), append([]string{"nodegroup", "adopt"}, tc.args...)...); r.code != tc.code || !strings.Contains(r.err, tc.want) {
+			t.Errorf("%s: exit code %d: %s", what, r.code, r.err)
+		}
+	}
+}
+
+// The group is read of AWS as the flags and the environment lead to it.
+func TestNodeGroupAdoptReadsAWS(t *testing.T) {
+	server, url := awsemutest.Serve(t, awsemu.Options{})
+	if err := server.States.AutoScaling.CreateGroup(autoscaling.Group{
+		Name: "batch", Max: 3, Tags: map[string]string{"eks:nodegroup-name": "blue"},
+		Hooks: []autoscaling.Hook{{Name: "mine", Transition: autoscaling.Launching}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	h := atEndpoint(t, url)
+	r := h.run(t.Context(), "nodegroup", "adopt", "batch", "--dry-run", "--sandbox")
+	if r.code != ExitOK || !strings.Contains(r.out, "name: blue\n") || !strings.Contains(r.out, "autoScalingGroup: batch\n") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+	}
+	r = h.run(t.Context(), "nodegroup", "adopt", "bacth", "--sandbox")
+	if r.code != ExitFailed || !strings.Contains(r.err, "there is no Auto Scaling group of this name: bacth, in region us-east-1; check the name") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
+	}
+}

@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+)
+
+// group makes an Auto Scaling group that launches nothing by itself.
+func (e *wireAccount) group(g autoscaling.Group) {
+	e.t.Helper()
+	if err := e.server.States.AutoScaling.CreateGroup(g); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// member launches an instance into a group.
+func (e *wireAccount) member(group string, state autoscaling.LifecycleState) string {
+	e.t.Helper()
+	made, err := e.server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-1", Min: 1, Max: 1})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if err := e.server.States.AutoScaling.Attach(group, made[0].ID, state); err != nil {
+		e.t.Fatal(err)
+	}
+	return made[0].ID
+}
+
+// hooks are the hooks of a group, as "name result seconds".
+func (e *wireAccount) hooks(group string) []string {
+	e.t.Helper()
+	out := []string{}
+	all, err := e.server.States.AutoScaling.Hooks(group, nil)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for _, h := range all {
+		out = append(out, strings.Join([]string{h.Name, string(h.DefaultResult), h.Heartbeat.String()}, " "))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestWirePutsHooks(t *testing.T) {
+	t.Parallel()
+	e := newWireAccount(t)
+	e.group(autoscaling.Group{Name: "nodes-a", Max: 3, WarmPool: &autoscaling.WarmPool{}})
+	e.group(autoscaling.Group{Name: "nodes-b", Max: 3, Hooks: []autoscaling.Hook{
+		{Name: "lifeboat-launch", Transition: autoscaling.Launching, DefaultResult: autoscaling.Continue, Heartbeat: 20 * time.Minute},
+		{Name: "nodes-b-NTHLifecycleHook", Transition: autoscaling.Leaving, DefaultResult: autoscaling.Continue, Heartbeat: 5 * time.Minute},
+	}})
+	warm := e.member("nodes-a", autoscaling.WarmedStopped)
+
+	plan := e.wire("plan", "--groups", "nodes-b, nodes-a")
+	e.want(plan, ExitChanges)
+	golden(t, "wire-plan-groups.golden", strings.ReplaceAll(plan.out, warm, "i-0warm"))
+	e.typing, e.stdin = true, "y\n"
+	applied := e.wire("apply", "--groups", "nodes-a,nodes-b")
+	e.want(applied, ExitOK)
+	for _, want := range []string{"put hook lifeboat-launch of Auto Scaling group nodes-a\n", "put hook lifeboat-terminate of Auto Scaling group nodes-b\n"} {
+		if !strings.Contains(applied.out, want) {
+			t.Errorf("apply does not say %q:\n%s", want, applied.out)
+		}
+	}
+	if !strings.Contains(applied.err, "each launch of nodes-a waits until Lifeboat lets it go on") {
+		t.Errorf("nobody is warned: %s", applied.err)
+	}
+	if diff := cmp.Diff([]string{"lifeboat-launch ABANDON 10m0s", "lifeboat-terminate CONTINUE 5m0s"}, e.hooks("nodes-a")); diff != "" {
+		t.Errorf("hooks of nodes-a (-want +got):\n%s", diff)
+	}
+	// What somebody tuned stays, and what is wrong is put right in its place.
+	if diff := cmp.Diff([]string{"lifeboat-launch ABANDON 20m0s", "lifeboat-terminate CONTINUE 5m0s", "nodes-b-NTHLifecycleHook CONTINUE 5m0s"}, e.hooks("nodes-b")); diff != "" {
+		t.Errorf("hooks of nodes-b (-want +got):\n%s", diff)
+	}
+	e.want(e.wire("plan", "--groups", "nodes-a,nodes-b"), ExitOK)
+	e.want(e.wire("plan"), ExitOK) // which groups are meant, the rules say
+	e.want(e.wire("plan", "--groups", "all"), ExitChanges)
+	e.want(e.wire("plan", "--groups", "nodes-a"), ExitChanges)
+}
+
+func TestWireForNodeGroupsOfTheCluster(t *testing.T) {
+	t.Parallel()
+	e := newWireAccount(t)
+	e.group(autoscaling.Group{Name: "nodes.prod", Max: 3})
+	named := &v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{
+		AutoScalingGroup: "nodes.prod", Hooks: v1alpha1.LifecycleHooks{Launch: &v1alpha1.LifecycleHook{Name: "kops-warmpool", TimeoutSeconds: 900}},
+	}}
+	named.Name = "nodes"
+	e.cluster = fakeCluster(t, interceptor.Funcs{})
+	e.want(e.wire("apply", "--yes", "--groups", "nodegroups"), ExitFailed) // there is none
+	e.cluster = fakeCluster(t, interceptor.Funcs{}, []client.Object{named}...)
+	e.want(e.wire("apply", "--yes", "--groups", "nodegroups"), ExitOK)
+	if diff := cmp.Diff([]string{"kops-warmpool ABANDON 15m0s", "lifeboat-terminate CONTINUE 5m0s"}, e.hooks("nodes.prod")); diff != "" {
+		t.Errorf("hooks (-want +got):\n%s", diff)
+	}
+	// A name that somebody else gave is not Lifeboat's to take away.
+	e.want(e.wire("destroy", "--yes"), ExitOK)
+	if diff := cmp.Diff([]string{"kops-warmpool ABANDON 15m0s"}, e.hooks("nodes.prod")); diff != "" {
+		t.Errorf("hooks that are left (-want +got):\n%s", diff)
+	}
+}
+
+// A hook is changed in its place, and deleted only where no instance is on its way.
+func TestRace24HookReplacedWhileHeld(t *testing.T) {
+	t.Parallel()
+	e := newWireAccount(t)
+	e.group(autoscaling.Group{Name: "nodes-a", Max: 3})
+	e.want(e.wire("apply", "--yes", "--groups", "nodes-a"), ExitOK)
+	id := e.member("nodes-a", "Pending:Wait")
+
+	r := e.wire("destroy", "--yes")
+	e.want(r, ExitFailed)
+	if !strings.Contains(r.err, "an instance is on its way") || !strings.Contains(r.out, id+" (Pending:Wait)") {
+		t.Errorf("it does not say what it waits for:\n%s%s", r.out, r.err)
+	}
+	if hooks := e.hooks("nodes-a"); len(hooks) != 2 {
+		t.Errorf("hooks are gone: %v", hooks)
+	}
+	e.want(e.wire("plan"), ExitOK) // and the rest of the wiring is still there
+
+	if err := e.server.States.AutoScaling.Attach("nodes-a", id, autoscaling.InService); err != nil {
+		t.Fatal(err)
+	}
+	e.want(e.wire("destroy", "--yes"), ExitOK)
+	if diff := cmp.Diff([]string{}, e.hooks("nodes-a")); diff != "" {
+		t.Errorf("hooks that are left (-want +got):\n%s", diff)
+	}
+}
+
+// A group that an operator owns takes no hook from its account.
+func TestRace34GroupOwnedByAnOperator(t *testing.T) {
+	t.Parallel()
+	e := newWireAccount(t)
+	e.group(autoscaling.Group{Name: "eks-workers", Max: 3, Operator: "eks.amazonaws.com"})
+	r := e.wire("apply", "--yes", "--groups", "eks-workers")
+	e.want(r, ExitOK)
+	if !strings.Contains(r.out, "belongs to eks.amazonaws.com, so it is observed only") {
+		t.Errorf("it is not said whose it is:\n%s", r.out)
+	}
+	if hooks := e.hooks("eks-workers"); len(hooks) != 0 {
+		t.Errorf("hooks: %v", hooks)
+	}
+}
+
+func TestWireOfAGroupThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	e := newWireAccount(t)
+	for _, command := range []string{"plan", "apply"} {
+		args := []string{command, "--groups", "nodes-x"}
+		if command == "apply" {
+			args = append(args, "--yes")
+		}
+		r := e.wire(args...)
+		if r.code != ExitFailed || !strings.Contains(r.err, "there is no Auto Scaling group nodes-x") {
+			t.Errorf("%s: exit code %d\n%s", command, r.code, r.err)
+		}
+	}
+	for groups, want := range map[string]string{
+		"a,,b": "has an empty name in it", "arn:aws:autoscaling:eu-west-1:1:autoScalingGroup:x": "an ARN is none",
+	} {
+		if r := e.wire("plan", "--groups", groups); r.code != ExitUsage || !strings.Contains(r.err, want) {
+			t.Errorf("%s: exit code %d\n%s", groups, r.code, r.err)
+		}
+	}
+	var names []string
+	for _, c := range "abcdefghijklmnopqrst" {
+		names = append(names, strings.Repeat(string(c), 100))
+	}
+	if r := e.wire("plan", "--groups", strings.Join(names, ",")); r.code != ExitFailed || !strings.Contains(r.err, "use --groups all for the rules") {
+		t.Errorf("too many: exit code %d\n%s", r.code, r.err)
+	}
+}
+
+func TestWireGroupsErrorsHaveANextStep(t *testing.T) {
+	t.Parallel()
+	e := newWireAccount(t)
+	e.group(autoscaling.Group{Name: "nodes-a", Max: 3})
+	e.server.Gate.Deny("autoscaling", "PutLifecycleHook")
+	r := e.wire("apply", "--yes", "--groups", "nodes-a")
+	if r.code != ExitFailed || !strings.Contains(r.err, "autoscaling:PutLifecycleHook") || !strings.Contains(r.err, "run it again to continue") {
+		t.Errorf("exit code %d\n%s", r.code, r.err)
+	}
+}
+
+func TestWireEmitsHooks(t *testing.T) {
+	t.Parallel()
+	h := &harness{t: t}
+	for format, want := range map[string]string{
+		"terraform": "initial_lifecycle_hook", "cloudformation": "LifecycleHookSpecificationList", "json": "LifecycleHookSpecificationList",
+	} {
+		r := h.run(t.Context(), "wire", "emit", "--cluster", "prod", "--format", format, "--groups", "nodes-a")
+		if r.code != ExitOK || !strings.Contains(r.err, want) || strings.Count(r.out, "EC2_INSTANCE_LAUNCHING") == 0 {
+			t.Errorf("%s: exit code %d\n%s%s", format, r.code, r.err, r.out)
+		}
+	}
+	if r := h.run(t.Context(), "wire", "emit", "--cluster", "prod"); r.err != "" || strings.Contains(r.out, "EC2_INSTANCE_LAUNCHING") {
+		t.Errorf("hooks that nobody asked for:\n%s%s", r.err, r.out)
+	}
+}
+
+func TestWireIAMOfGroups(t *testing.T) {
+	t.Parallel()
+	h := &harness{t: t}
+	place := []string{"wire", "iam", "--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}
+	golden(t, "wire-iam-boot.golden", h.run(t.Context(), append(place, "--role", "boot", "--groups", "nodes-a")...).out)
+	r := h.run(t.Context(), append(place, "--manage-groups", "--node-role", "nodes.prod", "-o", "json")...)
+	var p permissions
+	if err := json.Unmarshal([]byte(r.out), &p); err != nil || p.Policy == nil {
+		t.Fatalf("%v: %s", err, r.out)
+	}
+	allowed := map[string]bool{}
+	for _, s := range p.Policy.Statement {
+		for _, a := range s.Action {
+			allowed[a] = true
+		}
+	}
+	for _, action := range []string{"autoscaling:CreateAutoScalingGroup", "autoscaling:PutLifecycleHook", "iam:PassRole", "autoscaling:CompleteLifecycleAction"} {
+		if !allowed[action] {
+			t.Errorf("%s is not allowed:\n%s", action, r.out)
+		}
+	}
+	if w := wiring.Wanted("prod", "210987654321", "eu-west-1"); !strings.Contains(p.Note, "kubernetes.io/cluster/"+w.Cluster) || !strings.Contains(p.Note, "NODE_ROLE") {
+		t.Errorf("the note does not say what is reached: %s", p.Note)
+	}
+}

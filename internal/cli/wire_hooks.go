@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+)
+
+// plannedHooks is what is to be done to the hooks of one group, and what is wrong
+// with it besides.
+type plannedHooks struct {
+	Group    string            `json:"group"`
+	Steps    []nodegroup.Step  `json:"steps"`
+	Held     []string          `json:"held,omitempty"`
+	Findings []finding.Finding `json:"findings,omitempty"`
+
+	wanted nodegroup.Wanted
+}
+
+// errHooks says that hooks cannot be wired.
+var errHooks = errors.New("the lifecycle hooks cannot be put")
+
+// errHeld says that a hook cannot be deleted now.
+var errHeld = errors.New("hooks stay, as an instance is on its way: wait until it has arrived, and run it again")
+
+// planHooks is what has to be done to have the hooks of groups as wanted. Groups
+// themselves are never made or changed here.
+func (w wired) planHooks(ctx context.Context, s *session, groups []nodegroup.Wanted) ([]plannedHooks, error) {
+	var all []plannedHooks
+	for _, g := range groups {
+		g.Management = v1alpha1.ManageHooks
+		o, err := w.groups.Observe(ctx, g.Group, s.now())
+		if err != nil {
+			return nil, awsError{err}
+		}
+		p := nodegroup.Diff(g, o, nodegroup.History{Unhooked: nodegroup.Unhooked(nil, o)})
+		all = append(all, plannedHooks{Group: g.Group, Steps: p.Steps, Held: p.Held, Findings: besides(p), wanted: g})
+	}
+	return all, nil
+}
+
+// besides are the findings that the steps of a plan do not mend, and that concern
+// who wires.
+func besides(p nodegroup.Plan) []finding.Finding {
+	var all []finding.Finding
+	for _, f := range p.Findings {
+		mended := strings.HasPrefix(f.ID, "launch-hook-") || strings.HasPrefix(f.ID, "terminate-hook-") || f.ID == "pool-without-hook"
+		if f.ID == "differs" || mended && len(p.Steps) > 0 {
+			continue
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// planUnhook is what has to be done to take Lifeboat's hooks from groups. Those
+// with names that somebody else gave are left.
+func (w wired) planUnhook(ctx context.Context, s *session, groups []nodegroup.Wanted) ([]plannedHooks, error) {
+	var all []plannedHooks
+	for _, g := range groups {
+		o, err := w.groups.Observe(ctx, g.Group, s.now())
+		if err != nil {
+			return nil, awsError{err}
+		}
+		p := plannedHooks{Group: g.Group, Steps: []nodegroup.Step{}, wanted: g}
+		for _, h := range o.Hooks {
+			if h.Name != v1alpha1.LaunchHook && h.Name != v1alpha1.TerminateHook {
+				continue
+			}
+			if err := nodegroup.Removable(o, h); err != nil {
+				p.Held = append(p.Held, err.Error())
+				continue
+			}
+			p.Steps = append(p.Steps, nodegroup.Step{Verb: nodegroup.DeleteHook, Object: h.Name, Reason: "no instance is on its way"})
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// hookSteps counts the steps of plans.
+func hookSteps(all []plannedHooks) int {
+	n := 0
+	for _, p := range all {
+		n += len(p.Steps)
+	}
+	return n
+}
+
+// hooksMissed is the error of plans that cannot be carried out: a group that was
+// named is not there.
+func hooksMissed(all []plannedHooks) error {
+	var missing []string
+	for _, p := range all {
+		if slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return f.ID == "group-missing" }) {
+			missing = append(missing, p.Group)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: there is no Auto Scaling group %s in this account and region; a group that Lifeboat is to create is declared as a NodeGroup", errHooks, strings.Join(missing, ", "))
+}
+
+// hooksHeld is the error of plans that have to wait.
+func hooksHeld(all []plannedHooks) error {
+	var held []string
+	for _, p := range all {
+		if len(p.Held) > 0 {
+			held = append(held, p.Group)
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", strings.Join(held, ", "), errHeld)
+}
+
+// showHooks writes plans for people.
+func (s *session) showHooks(all []plannedHooks) {
+	for _, p := range all {
+		if len(p.Steps)+len(p.Held)+len(p.Findings) == 0 {
+			continue
+		}
+		s.out.Printf("\n%s\n", s.out.Paint(terminal.Bold, "Auto Scaling group "+p.Group))
+		for _, step := range p.Steps {
+			s.showStep(step)
+		}
+		for _, held := range p.Held {
+			s.out.Printf("%s %s\n", s.out.Paint(terminal.Bad, "!"), held)
+		}
+		for _, f := range p.Findings {
+			s.out.Printf("%s %s\n    %s\n", s.out.Paint(terminal.Warn, "!"), f.Problem, s.out.Paint(terminal.Dim, f.Fix))
+		}
+	}
+}
+
+func (s *session) showStep(step nodegroup.Step) {
+	sign, style := "+", terminal.Good
+	switch {
+	case step.Verb == nodegroup.DeleteHook:
+		sign, style = "-", terminal.Bad
+	case slices.ContainsFunc(step.Changes, func(c nodegroup.Change) bool { return c.Was != "" }):
+		sign, style = "~", terminal.Warn
+	}
+	s.out.Printf("%s hook %s  %s\n", s.out.Paint(style, sign), s.out.Paint(terminal.Bold, step.Object), s.out.Paint(terminal.Dim, step.Reason))
+	for _, c := range step.Changes {
+		if c.Was == "" {
+			s.out.Printf("    %s  %s\n", c.Name, c.WillBe)
+		} else {
+			s.out.Printf("    %s  %s → %s\n", c.Name, c.Was, c.WillBe)
+		}
+	}
+}
+
+// carryOutHooks does the steps of plans, and tells of each that is done. A hook is
+// deleted only after one more look at its group.
+func (s *session) carryOutHooks(ctx context.Context, w wired, all []plannedHooks) error {
+	for _, p := range all {
+		for _, step := range p.Steps {
+			if err := w.groups.Apply(ctx, p.wanted, step); err != nil {
+				return awsError{fmt.Errorf("hooks of Auto Scaling group %s: %w (run it again to continue)", p.Group, err)}
+			}
+			if s.isJSON() {
+				continue
+			}
+			done := "put"
+			if step.Verb == nodegroup.DeleteHook {
+				done = "deleted"
+			}
+			s.out.Printf("%s hook %s of Auto Scaling group %s\n", s.out.Paint(terminal.Good, done), step.Object, p.Group)
+		}
+	}
+	return nil
+}
+
+// holds says what launches wait for once hooks are put, for who is asked.
+func holds(all []plannedHooks) string {
+	var groups []string
+	for _, p := range all {
+		if slices.ContainsFunc(p.Steps, func(step nodegroup.Step) bool {
+			was := slices.ContainsFunc(step.Changes, func(c nodegroup.Change) bool { return c.Was != "" })
+			return step.Verb == nodegroup.PutHook && step.Object == p.wanted.Launch.Name && !was
+		}) {
+			groups = append(groups, p.Group)
+		}
+	}
+	if len(groups) == 0 {
+		return ""
+	}
+	return " From then on each launch of " + strings.Join(groups, ", ") + " waits until Lifeboat lets it go on, and is abandoned where nobody does: " +
+		"lifeboatd has to run, and to be allowed autoscaling:CompleteLifecycleAction."
+}

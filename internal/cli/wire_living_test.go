@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+)
+
+// scale sets how many instances a group wants.
+func (e *wireAccount) scale(group string, desired int) {
+	e.t.Helper()
+	if err := e.server.States.AutoScaling.SetDesired(group, desired, false); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// in waits until a group has an instance in a state, and returns its id.
+func (e *wireAccount) in(group, state string) string {
+	e.t.Helper()
+	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		for _, m := range e.server.States.AutoScaling.Members() {
+			if m.Group == group && string(m.State) == state {
+				return m.InstanceID
+			}
+		}
+	}
+	e.t.Fatalf("no instance of %s came to be %s", group, state)
+	return ""
+}
+
+// heard waits until the queue brings what a launch hook of a group says, and returns
+// the groups of which it brought anything.
+func (e *wireAccount) heard(group string) map[string]bool {
+	e.t.Helper()
+	groups := map[string]bool{}
+	url := e.url + "/123456789012/lifeboat-prod"
+	for until := time.Now().Add(20 * time.Second); time.Now().Before(until) && !groups[group]; {
+		out, err := e.queues.ReceiveMessage(e.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10, WaitTimeSeconds: 1})
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		for _, m := range out.Messages {
+			for _, name := range []string{"nodes-a", "others"} {
+				if strings.Contains(*m.Body, `"AutoScalingGroupName":"`+name+`"`) && strings.Contains(*m.Body, "Lifecycle Action") {
+					groups[name] = true
+				}
+			}
+		}
+	}
+	return groups
+}
+
+// Groups that live: the hooks that wire puts hold what is launched, the rules bring
+// that and nothing of other groups, and the hooks stay while they hold anything.
+func TestWiredHooksHoldWhatIsLaunched(t *testing.T) {
+	t.Parallel()
+	e := newWireAccount(t)
+	if _, err := e.server.States.EC2.CreateTemplate("workers", "", "", ec2.TemplateData{ImageID: "ami-0abc", InstanceType: "m5.large"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"others", "nodes-a"} {
+		e.group(autoscaling.Group{Name: name, Max: 3, Template: ec2.TemplateRef{Name: "workers"}})
+	}
+	if err := e.server.States.AutoScaling.PutHook(autoscaling.Hook{Group: "others", Name: "theirs", Transition: autoscaling.Launching}); err != nil {
+		t.Fatal(err)
+	}
+	e.want(e.wire("apply", "--yes", "--groups", "nodes-a"), ExitOK)
+
+	e.scale("others", 1)
+	e.in("others", "Pending:Wait")
+	e.scale("nodes-a", 1)
+	id := e.in("nodes-a", "Pending:Wait")
+	if groups := e.heard("nodes-a"); !groups["nodes-a"] || groups["others"] {
+		t.Errorf("the queue brings what these groups' hooks say: %v", groups)
+	}
+	r := e.wire("destroy", "--yes")
+	e.want(r, ExitFailed)
+	if !strings.Contains(r.out, id) {
+		t.Errorf("it does not say which instance it waits for:\n%s", r.out)
+	}
+	if err := e.server.States.AutoScaling.Complete(autoscaling.Ref{Group: "nodes-a", Hook: "lifeboat-launch", InstanceID: id}, autoscaling.Continue); err != nil {
+		t.Fatal(err)
+	}
+	e.in("nodes-a", "InService")
+	e.want(e.wire("destroy", "--yes"), ExitOK)
+	if hooks := e.hooks("nodes-a"); len(hooks) > 0 {
+		t.Errorf("hooks that are left: %v", hooks)
+	}
+	if hooks := e.hooks("others"); len(hooks) != 1 {
+		t.Errorf("hooks of others: %v", hooks)
+	}
+}

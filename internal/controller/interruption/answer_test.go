@@ -1,0 +1,499 @@
+package interruption
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// stopsIn plays a kubelet whose pods stop so long after they were asked to.
+func (g *scaledGroup) stopsIn(d time.Duration) func() {
+	return func() {
+		for name, at := range g.asked {
+			if g.now.Sub(at) >= d {
+				g.gone(name)
+			}
+		}
+	}
+}
+
+// TestATermination: the node is drained at once, the hook extended meanwhile and
+// answered then; its record is over when its node has gone.
+func TestATermination(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{notice.SourceAutoScaling, notice.SourceQueue} {
+		g := withGroup(t, recordOf(terminating(source)), pod("web-1"), pod("web-2"), budget(1))
+		g.hold("Terminating:Wait")
+		g.run(15*time.Minute, func() {
+			g.stopsIn(20 * time.Second)()
+			if g.now.Sub(start) >= 12*time.Minute && g.allowed() == 0 {
+				g.setBudget(1)
+			}
+		})
+		s := g.answerStatus()
+		if len(g.completed) != 1 || s.CompletedTime == nil || g.states[instance] != "Terminating:Proceed" {
+			t.Fatalf("%s: answered %v, %+v", source, g.completed, s)
+		}
+		if n := len(g.beats); n < 6 || n > 9 {
+			t.Errorf("%s: %d heartbeats in 13 minutes, of a hook of 5: %v", source, n, g.beats)
+		}
+		if first := g.beats[0].Sub(start); first > hookTimeout/3 {
+			t.Errorf("%s: the first heartbeat came after %s", source, first)
+		}
+		if want := source == notice.SourceQueue; (s.Hooks[0].Token == token) != want {
+			t.Errorf("%s: answered with token %q", source, s.Hooks[0].Token)
+		}
+		g.remove(g.node())
+		g.run(time.Minute, nil)
+		in := g.record()
+		if in.Status.Phase != v1alpha1.PhaseCompleted || in.Status.Pods.Moved != 2 || in.Status.Pods.Lost != 0 {
+			t.Errorf("%s: phase %s, pods %+v", source, in.Status.Phase, in.Status.Pods)
+		}
+		if d := in.Status.Deadline; d == nil || !d.Time.Equal(&metav1.Time{Time: start.Add(time.Hour)}) {
+			t.Errorf("%s: deadline %+v", source, d)
+		}
+	}
+}
+
+// TestRace05LateCompleteHitsTheNextFiring: an answer that carries a token is of that
+// firing; one that carries none is given only upon a state that was seen just now;
+// and what serves again is not answered for.
+func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
+	t.Parallel()
+	t.Run("another firing of the same hook", func(t *testing.T) {
+		g := withGroup(t, recordOf(terminating(notice.SourceQueue)))
+		g.hold("Terminating:Wait")
+		g.token = "another"
+		g.look()
+		g.settle(0)
+		if len(g.completed) != 0 {
+			t.Fatal("another firing was answered")
+		}
+		next := terminating(notice.SourceQueue)
+		next.ID, next.Subject, next.Hook.Token = "another", "another", "another"
+		next.ReceivedTime = metav1.NewMicroTime(g.now.Add(time.Second))
+		g.hear(next)
+		g.run(time.Minute, nil)
+		if s := g.answerStatus(); len(g.completed) != 1 || s.Hooks[0].Token != "another" {
+			t.Errorf("answered %v: %+v", g.completed, s)
+		}
+	})
+	t.Run("it serves again", func(t *testing.T) {
+		g := withGroup(t, recordOf(terminating(notice.SourceQueue)), pod("web-1"), budget(0))
+		g.hold("Terminating:Wait")
+		g.run(2*time.Minute, nil)
+		g.states[instance] = "InService"
+		beats := len(g.beats)
+		g.look()
+		g.setBudget(1)
+		g.run(2*time.Minute, g.stopsIn(time.Second))
+		if len(g.completed) != 0 || len(g.beats) != beats || g.answerStatus().CompletedTime == nil {
+			t.Errorf("answered %v, %d heartbeats: %+v", g.completed, len(g.beats)-beats, g.answerStatus())
+		}
+	})
+	t.Run("nobody has looked lately", func(t *testing.T) {
+		g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), pod("web-1"), budget(0))
+		g.hold("Terminating:Wait")
+		g.look()
+		g.behind = true
+		g.run(150*time.Second, nil)
+		g.setBudget(1)
+		g.run(30*time.Second, g.stopsIn(time.Second))
+		if len(g.completed) != 0 || g.hints == 0 || !strings.Contains(g.answerStatus().Message, "could be looked at again") {
+			t.Errorf("answered %v upon a state of long ago: %+v", g.completed, g.answerStatus())
+		}
+		g.behind = false
+		g.run(30*time.Second, g.stopsIn(time.Second))
+		if len(g.completed) != 1 {
+			t.Errorf("answered %v", g.completed)
+		}
+	})
+}
+
+// TestRace16TakenBackWhileJoining: an instance that is terminated before it served,
+// and has a node, is drained like any other.
+func TestRace16TakenBackWhileJoining(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), pod("web-1"))
+	g.states[instance] = "Pending:Wait"
+	g.look()
+	g.settle(0)
+	if len(g.beats)+len(g.completed) > 0 {
+		t.Fatal("a launch hook was taken for one of a termination")
+	}
+	g.hold("Terminating:Wait")
+	g.run(2*time.Minute, g.stopsIn(5*time.Second))
+	if len(g.completed) != 1 || g.answerStatus().CompletedTime == nil {
+		t.Errorf("answered %v: %+v", g.completed, g.answerStatus())
+	}
+}
+
+// TestRace17BackIntoThePool: drained, the node deleted, then the terminate hook
+// answered; the record is over, and nothing is put back.
+func TestRace17BackIntoThePool(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{notice.SourceAutoScaling, notice.SourceQueue} {
+		n := terminating(source)
+		n.InstanceAction = notice.ActionReturn
+		g := withGroup(t, recordOf(n), pod("web-1"))
+		g.group.Reuse = true
+		g.hold("Warmed:Pending:Wait")
+		deleted := time.Time{}
+		g.run(2*time.Minute, func() {
+			g.stopsIn(20 * time.Second)()
+			if g.node() == nil && deleted.IsZero() {
+				deleted = g.now
+			}
+			if len(g.completed) > 0 && g.node() != nil {
+				t.Fatal("the hook is answered while the node is there")
+			}
+		})
+		in := g.record()
+		if deleted.IsZero() || deleted.Sub(start) < 20*time.Second || len(g.completed) != 1 {
+			t.Fatalf("%s: deleted after %s, answered %v: %+v", source, deleted.Sub(start), g.completed, in.Status.Answer)
+		}
+		if in.Status.Phase != v1alpha1.PhaseCompleted || !happened(in, "went back to the warm pool") || happened(in, "as it was before") {
+			t.Errorf("%s: phase %s, %+v", source, in.Status.Phase, in.Status.Timeline)
+		}
+	}
+}
+
+// TestANodeOfAnInstanceThatServesIsNotDeleted, whatever a late event says.
+func TestANodeOfAnInstanceThatServesIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	n := terminating(notice.SourceQueue)
+	n.InstanceAction = notice.ActionReturn
+	g := withGroup(t, recordOf(n))
+	g.now = g.now.Add(time.Minute)
+	g.look()
+	g.run(time.Minute, nil)
+	if g.node() == nil || len(g.completed) > 0 {
+		t.Errorf("node %v, answered %v", g.node(), g.completed)
+	}
+}
+
+// TestRace21DrainOutlivesTheHook: heartbeats have a budget, which is the policy's
+// time; pods have their last call before its end, and the hook is answered then.
+func TestRace21DrainOutlivesTheHook(t *testing.T) {
+	t.Parallel()
+	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
+		Kinds: []string{notice.KindAutoScalingTermination}, Action: v1alpha1.ActionDrain, DrainTimeout: &metav1.Duration{Duration: 20 * time.Minute},
+	}}}}
+	for name, test := range map[string]struct {
+		objects []client.Object
+		stops   time.Duration
+		global  time.Duration
+		want    time.Duration // when it is answered, at the latest
+	}{
+		"a budget that never lets go":      {objects: []client.Object{budget(0), p}, stops: 29 * time.Second, want: 20 * time.Minute},
+		"pods that never stop":             {objects: []client.Object{p}, stops: time.Hour, want: 20*time.Minute + 2*time.Second},
+		"by default an hour":               {objects: []client.Object{budget(0)}, stops: 29 * time.Second, want: time.Hour},
+		"a hook that cannot be extended":   {objects: []client.Object{budget(0)}, stops: 29 * time.Second, global: 8 * time.Minute, want: 8 * time.Minute},
+		"a hook of which somebody changed": {objects: []client.Object{budget(0), p}, stops: 29 * time.Second, global: 100 * time.Hour, want: 20 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := withGroup(t, append(test.objects, recordOf(terminating(notice.SourceQueue)), pod("web-1"))...)
+			if test.global > 0 {
+				g.group.Hooks[0].Global = test.global
+			}
+			g.hold("Terminating:Wait")
+			at := time.Time{}
+			g.run(test.want+5*time.Second, func() {
+				g.stopsIn(test.stops)()
+				if len(g.completed) > 0 && at.IsZero() {
+					at = g.now
+				}
+			})
+			if at.IsZero() || at.Sub(start) > test.want+4*time.Second || at.Sub(start) < test.want-2*time.Minute {
+				t.Errorf("answered after %s, want %s: %+v", at.Sub(start), test.want, g.answerStatus())
+			}
+			if grace := at.Sub(g.asked["web-1"]); grace < 30*time.Second {
+				t.Errorf("its pod was asked to stop %s before", grace)
+			}
+			if most := int(test.want/(hookTimeout/3)) + 1; len(g.beats) > most {
+				t.Errorf("%d heartbeats in %s", len(g.beats), test.want)
+			}
+		})
+	}
+}
+
+// TestRace22DeregisteringBeforeTheWait: the drain starts at Terminating, while load
+// balancers let the instance go; the answer waits for the wait.
+func TestRace22DeregisteringBeforeTheWait(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), pod("web-1"))
+	g.states[instance] = "Terminating"
+	g.look()
+	g.run(4*time.Minute, g.stopsIn(20*time.Second))
+	if asked := g.asked["web-1"].Sub(start); asked > 10*time.Second {
+		t.Errorf("the pod was asked to stop after %s", asked)
+	}
+	in := g.record()
+	if len(g.completed) != 0 || in.Status.Phase != v1alpha1.PhaseDrained || !strings.Contains(message(in), "has yet to ask its hooks") {
+		t.Fatalf("answered %v; %s: %s", g.completed, in.Status.Phase, message(in))
+	}
+	g.hold("Terminating:Wait")
+	g.run(40*time.Second, nil)
+	if len(g.completed) != 1 {
+		t.Errorf("answered %v: %+v", g.completed, g.answerStatus())
+	}
+}
+
+// TestRace23ReclaimPassesTheHookBy: the deadline is the reclaim's; nothing is answered
+// where there is no wait, and if a hook fires meanwhile it is answered.
+func TestRace23ReclaimPassesTheHookBy(t *testing.T) {
+	t.Parallel()
+	t.Run("no wait", func(t *testing.T) {
+		g := withGroup(t, recordOf(spot(), terminating(notice.SourceAutoScaling)), pod("web-1"))
+		g.states[instance] = "Terminating:Proceed"
+		g.look()
+		g.run(90*time.Second, g.stopsIn(20*time.Second))
+		if len(g.completed)+len(g.beats) > 0 || !g.record().Status.Deadline.Time.Equal(&metav1.Time{Time: start.Add(2 * time.Minute)}) {
+			t.Errorf("answered %v, %d heartbeats, deadline %v", g.completed, len(g.beats), g.record().Status.Deadline)
+		}
+	})
+	t.Run("the hook fires", func(t *testing.T) {
+		g := withGroup(t, recordOf(spot()), pod("web-1"), budget(0))
+		g.states[instance] = "Terminating"
+		g.look()
+		g.run(10*time.Second, nil)
+		g.hold("Terminating:Wait")
+		g.run(111*time.Second, g.stopsIn(25*time.Second))
+		if len(g.completed) != 1 || g.now.Sub(start) > 125*time.Second || !slices.Contains(g.evictions, "web-1") && g.deletions["web-1"] == 0 {
+			t.Errorf("answered %v: %+v", g.completed, g.record().Status)
+		}
+	})
+}
+
+// TestRace26TwoAnswerAtOnce: somebody else answers first; being refused is no reason
+// for anything but another look.
+func TestRace26TwoAnswerAtOnce(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), pod("web-1"))
+	g.hold("Terminating:Wait")
+	g.look()
+	g.run(30*time.Second, func() {
+		if g.now.Sub(start) == 5*time.Second {
+			g.waits = map[string]bool{} // somebody answers; the state is behind
+		}
+		g.stopsIn(10 * time.Second)()
+		if len(g.waits) == 0 && g.now.Sub(start) == 20*time.Second {
+			g.proceed()
+		}
+	})
+	if s := g.answerStatus(); len(g.completed) != 0 || s.CompletedTime == nil || s.Tries < 2 {
+		t.Errorf("answered %v: %+v", g.completed, s)
+	}
+}
+
+// TestRace27SeveralHooksOnOneTransition: only one's own are answered, and who else
+// holds the instance is said.
+func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), &v1alpha1.NodeGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: "w"},
+		Spec:       v1alpha1.NodeGroupSpec{AutoScalingGroup: "workers", Hooks: v1alpha1.LifecycleHooks{Terminate: &v1alpha1.LifecycleHook{Name: "ours"}}},
+	})
+	g.group.Hooks = append(g.group.Hooks,
+		groupwatch.Hook{Name: "ours", Terminating: true, Timeout: hookTimeout, Global: time.Hour},
+		groupwatch.Hook{Name: "nth", Terminating: true, Timeout: hookTimeout, Global: time.Hour},
+		groupwatch.Hook{Name: "lifeboat-launch", Timeout: hookTimeout})
+	g.hold("Terminating:Wait")
+	g.look()
+	g.run(time.Minute, nil)
+	if !slices.Equal(g.completed, []string{"lifeboat-terminate", "ours"}) || !strings.Contains(g.answerStatus().Message, "hook nth of group workers still holds the instance") {
+		t.Fatalf("answered %v: %+v", g.completed, g.answerStatus())
+	}
+	delete(g.waits, "nth")
+	g.proceed()
+	g.run(time.Minute, nil)
+	if g.answerStatus().CompletedTime == nil || len(g.completed) != 2 {
+		t.Errorf("answered %v: %+v", g.completed, g.answerStatus())
+	}
+
+	t.Run("none of them", func(t *testing.T) {
+		g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)))
+		g.group.Hooks[0].Name = "nth"
+		g.hold("Terminating:Wait")
+		g.look()
+		g.run(time.Minute, nil)
+		if len(g.completed)+len(g.beats) > 0 || !strings.Contains(g.answerStatus().Message, "hook nth of group workers is not Lifeboat's to answer") {
+			t.Errorf("answered %v: %+v", g.completed, g.answerStatus())
+		}
+	})
+}
+
+// TestRace30TheSameInstanceAgain: the node that an instance registers when it comes
+// out of the pool again is not the one that is deleted.
+func TestRace30TheSameInstanceAgain(t *testing.T) {
+	t.Parallel()
+	n := terminating(notice.SourceQueue)
+	n.InstanceAction = notice.ActionReturn
+	g := withGroup(t, recordOf(n))
+	g.hold("Warmed:Pending:Wait")
+	g.look()
+	g.run(time.Minute, nil)
+	if g.node() != nil || len(g.completed) != 1 {
+		t.Fatalf("answered %v", g.completed)
+	}
+	g.states[instance] = "InService"
+	g.boot("a2", instance)
+	g.look()
+	g.run(5*time.Minute, nil)
+	if n := g.node(); n == nil || n.Spec.Unschedulable || len(n.Spec.Taints) > 0 {
+		t.Errorf("the new node is %+v", n)
+	}
+}
+
+// TestRace32ControllerIsAway for some minutes, and is killed at every write: the hook
+// is extended first of all when it comes back, and answered once.
+func TestRace32ControllerIsAway(t *testing.T) {
+	t.Parallel()
+	for life := range 14 {
+		for _, away := range []time.Duration{0, 4 * time.Minute} {
+			g := withGroup(t, recordOf(terminating(notice.SourceQueue)), pod("web-1"))
+			g.hold("Terminating:Wait")
+			g.look()
+			n := life
+			g.lives = &n
+			for range 120 {
+				g.stopsIn(20 * time.Second)()
+				if g.pass(2*time.Second) != nil && g.lives != nil {
+					g.now = g.now.Add(away)
+					g.restart()
+				}
+				if g.now.Sub(start).Truncate(time.Second)%(10*time.Second) == 0 {
+					g.look()
+				}
+			}
+			s := g.answerStatus()
+			if g.lives != nil && *g.lives < 0 {
+				t.Fatalf("life %d: it is still dead", life)
+			}
+			if len(g.completed) != 1 || s.CompletedTime == nil || len(g.beats) > 4 {
+				t.Errorf("life %d, away %s: answered %v, %d heartbeats: %+v", life, away, g.completed, len(g.beats), s)
+			}
+		}
+	}
+}
+
+// TestRace35AbandonChosenByTimeout: on a group that retains what is not drained, a
+// hook whose default is ABANDON is left to it when the time is over; no budget is
+// overridden. What was drained in time goes on.
+func TestRace35AbandonChosenByTimeout(t *testing.T) {
+	t.Parallel()
+	retain := true
+	ng := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "workers"}, Spec: v1alpha1.NodeGroupSpec{RetainUndrained: &retain}}
+	for name, test := range map[string]struct {
+		abandons, drains bool
+		want             int
+	}{
+		"left to ABANDON":             {abandons: true},
+		"drained in time":             {abandons: true, drains: true, want: 1},
+		"its default is CONTINUE":     {want: 1},
+		"drained, default of the API": {drains: true, want: 1},
+	} {
+		g := withGroup(t, recordOf(terminating(notice.SourceQueue)), pod("web-1"), budget(0), ng.DeepCopy())
+		g.group.Hooks[0].Abandons = test.abandons
+		g.hold("Terminating:Wait")
+		g.look()
+		g.run(time.Hour+time.Minute, func() {
+			g.stopsIn(29 * time.Second)()
+			if test.drains && g.now.Sub(start) >= 30*time.Minute && g.allowed() == 0 {
+				g.setBudget(1)
+			}
+		})
+		if len(g.completed) != test.want {
+			t.Errorf("%s: answered %v: %+v", name, g.completed, g.answerStatus())
+		}
+		if test.want > 0 {
+			continue
+		}
+		if len(g.deletions) > 0 || !strings.Contains(g.answerStatus().Message, "left to its default result ABANDON") || g.now.After(g.expires) {
+			t.Errorf("%s: deleted %v, %+v", name, g.deletions, g.answerStatus())
+		}
+		g.states[instance] = "Terminating:Retained"
+		g.setBudget(1)
+		g.run(5*time.Minute, g.stopsIn(time.Second))
+		if len(g.completed) != 0 || len(g.ended) == 0 {
+			t.Errorf("%s: answered %v, terminated %v: %+v", name, g.completed, g.ended, g.record().Status.Answer)
+		}
+	}
+}
+
+func TestNothingIsAnswered(t *testing.T) {
+	t.Parallel()
+	drill := terminating(notice.SourceQueue)
+	drill.Drill = true
+	rule := func(a v1alpha1.Action) *v1alpha1.InterruptionPolicy {
+		return &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: a}}}}
+	}
+	withdrawn := terminating(notice.SourceAutoScaling)
+	withdrawn.Withdrawn = true
+	for name, test := range map[string]struct {
+		notice  v1alpha1.Notice
+		objects []client.Object
+		state   string
+		says    string
+	}{
+		"in a drill":                {notice: drill, state: "InService"},
+		"where policy says Ignore":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1alpha1.ActionIgnore)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Ignore"},
+		"where policy says Notify":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1alpha1.ActionNotify)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Notify"},
+		"where policy says Cordon":  {notice: terminating(notice.SourceQueue), objects: []client.Object{rule(v1alpha1.ActionCordon)}, state: "Terminating:Wait", says: "left to its time-out, since policy says Cordon"},
+		"once it serves again":      {notice: withdrawn, state: "InService"},
+		"for an instance that left": {notice: terminating(notice.SourceAutoScaling), state: ""},
+	} {
+		g := withGroup(t, append(test.objects, recordOf(test.notice))...)
+		if g.states[instance] = test.state; test.state == "" {
+			delete(g.states, instance)
+		} else if test.state == "Terminating:Wait" {
+			g.hold(test.state)
+		}
+		g.now = g.now.Add(time.Second)
+		g.look()
+		g.run(4*time.Minute, nil)
+		if len(g.completed)+len(g.beats) > 0 || !strings.Contains(g.answerStatus().Message, test.says) {
+			t.Errorf("%s: answered %v, %d heartbeats, %+v", name, g.completed, len(g.beats), g.answerStatus())
+		}
+	}
+}
+
+// TestWhatAnswersAreRefusedWith: who may not extend says so, and the pods have their
+// last call before the hook's time is out.
+func TestWhatAnswersAreRefusedWith(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(terminating(notice.SourceQueue)), pod("web-1"), budget(0))
+	g.hold("Terminating:Wait")
+	g.look()
+	g.refuse = &cloud.DeniedError{Err: fmt.Errorf("AccessDenied"), Mend: "allow autoscaling:RecordLifecycleActionHeartbeat"}
+	g.run(hookTimeout-time.Second, g.stopsIn(29*time.Second))
+	if _, asked := g.asked["web-1"]; !asked || g.deletions["web-1"] == 0 {
+		t.Errorf("the pod was not asked to stop before the hook's time is out: %+v", g.record().Status)
+	}
+	if s := g.answerStatus(); !strings.Contains(s.Message, "allow autoscaling:RecordLifecycleActionHeartbeat") || s.EndTime == nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+func happened(in *v1alpha1.Interruption, text string) bool {
+	return slices.ContainsFunc(in.Status.Timeline, func(e v1alpha1.TimelineEntry) bool { return strings.Contains(e.Message, text) })
+}
+
+func message(in *v1alpha1.Interruption) string {
+	for _, c := range in.Status.Conditions {
+		if c.Type == v1alpha1.ConditionReady {
+			return c.Message
+		}
+	}
+	return ""
+}

@@ -1,0 +1,237 @@
+package interruption
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
+	"github.com/lifeboat-dev/lifeboat/internal/termination"
+)
+
+// +kubebuilder:rbac:groups=lifeboat.dev,resources=nodegroups,verbs=list;watch
+
+const (
+	// detachedTime is how long the drain of an instance may take that was taken out
+	// of its group and that nothing else ends: somebody has to terminate it.
+	detachedTime = time.Hour
+	// stateCounts is for how long what was seen of a group counts where it keeps a
+	// record in work.
+	stateCounts = 5 * time.Minute
+	// leavesSoon is when to look again at an instance that its group takes away.
+	leavesSoon = time.Minute
+)
+
+// GroupSource knows the Auto Scaling groups of the cluster; groupwatch.Watcher is
+// one. It answers from what it has seen.
+type GroupSource interface {
+	// Member returns an instance of a group, and when it was asked about.
+	Member(instanceID string) (m groupwatch.Member, ok bool, at time.Time)
+	// Group returns a group that was looked at.
+	Group(name string) (groupwatch.Group, bool)
+	// Hint has a group looked at soon.
+	Hint(group string)
+}
+
+// grouped is what a pass knows of the group of the instance.
+type grouped struct {
+	seen termination.Seen
+	at   lifecycle.Position
+	// retain is whether its NodeGroup wants undrained instances to be retained, and
+	// named the terminate hook that it names.
+	retain bool
+	named  string
+}
+
+// observeGroup looks up the instance's Auto Scaling group, for which nobody is
+// asked.
+func (c *Controller) observeGroup(ctx context.Context, f *facts) error {
+	if c.Groups == nil {
+		return nil
+	}
+	m, in, _ := c.Groups.Member(f.in.Spec.InstanceID)
+	name := cmp.Or(m.Group, groupOf(f.in))
+	g, known := c.Groups.Group(name)
+	if name == "" || !known {
+		return nil
+	}
+	seen := termination.Seen{Time: g.At, Group: name, HooksKnown: g.HooksKnown}
+	if in {
+		seen.State = m.State
+	}
+	f.group = grouped{seen: seen, at: lifecycle.Read(seen.State)}
+	if f.group.at.Phase == lifecycle.Serving && f.was.Answer == nil && !isTakenAway(f.in) {
+		return nil // its hooks are of no interest
+	}
+	if err := c.readNodeGroup(ctx, f, name); err != nil {
+		return err
+	}
+	for _, h := range g.Hooks {
+		if h.Terminating {
+			f.group.seen.Hooks = append(f.group.seen.Hooks, termination.Hook{
+				Name: h.Name, Timeout: h.Timeout, Global: h.Global, Abandons: h.Abandons, Own: c.owns(f, h.Name),
+			})
+		}
+	}
+	return nil
+}
+
+// groupOf is the group that the record itself names.
+func groupOf(in *v1alpha1.Interruption) string {
+	switch s := &in.Status; {
+	case s.Answer != nil && s.Answer.Group != "":
+		return s.Answer.Group
+	case s.Replacement != nil && s.Replacement.Group != "":
+		return s.Replacement.Group
+	}
+	for _, n := range slices.Backward(in.Spec.Notices) {
+		if n.Hook != nil && n.Hook.Group != "" && n.Source != notice.SourceIMDS { // an agent is not to be believed here
+			return n.Hook.Group
+		}
+	}
+	return ""
+}
+
+// isTakenAway reports whether anybody has said that the group takes the instance away.
+func isTakenAway(in *v1alpha1.Interruption) bool {
+	return slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination })
+}
+
+// readNodeGroup reads what a NodeGroup says of the group's terminations.
+func (c *Controller) readNodeGroup(ctx context.Context, f *facts, group string) error {
+	var list v1alpha1.NodeGroupList
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing NodeGroups: %w", err)
+	}
+	for i := range list.Items {
+		ng := &list.Items[i]
+		if cmp.Or(ng.Spec.AutoScalingGroup, ng.Name) != group {
+			continue
+		}
+		if h := ng.Spec.Hooks.Terminate; h != nil {
+			f.group.named = cmp.Or(h.Name, v1alpha1.TerminateHook)
+		}
+		f.group.retain = ng.Spec.RetainUndrained != nil && *ng.Spec.RetainUndrained
+	}
+	return nil
+}
+
+func (c *Controller) owns(f *facts, hook string) bool {
+	return hook != "" && lifecycle.IsOwn(hook, []string{f.group.named}, c.Hooks)
+}
+
+// isLeaving reports whether the group was lately seen to take the instance away,
+// whatever its hooks are waiting for.
+func (f *facts) isLeaving() bool {
+	return f.group.at.Phase == lifecycle.Leaving && f.now.Sub(f.group.seen.Time) < stateCounts
+}
+
+// isRetained reports whether the group keeps an instance whose hook was abandoned,
+// until somebody terminates it.
+func (f *facts) isRetained() bool { return f.group.at.Phase == lifecycle.Retained }
+
+// goesOn is the decision on an instance that was taken out of its group: whatever
+// is said by now, it is drained, and terminated, since nobody else does that any
+// more, and its group has another in its place.
+func goesOn(s *v1alpha1.ReplacementStatus, d policy.Decision, now time.Time) policy.Decision {
+	if !replacement.IsDetached(s) || d.InstanceGone {
+		return d
+	}
+	if record.Drains(d.Action) && !d.Withdrawn && !d.NotBefore.After(now) && !d.AwaitsApproval && d.Deadline != nil {
+		return d
+	}
+	d.Message = fmt.Sprintf("%s: the instance was taken out of Auto Scaling group %s, which has another in its place; %s", v1alpha1.ActionDrain, s.Group, d.Message)
+	if !record.Drains(d.Action) || d.Withdrawn {
+		d.Action, d.Strategy, d.Replacement = v1alpha1.ActionDrain, v1alpha1.StrategyEvict, v1alpha1.ReplacementNone
+	}
+	d.DoNotDisrupt = cmp.Or(d.DoNotDisrupt, v1alpha1.DoNotDisruptUntilLastCall)
+	d.Withdrawn, d.AwaitsApproval, d.NotBefore, d.ProceedsAt, d.Until = false, false, time.Time{}, time.Time{}, time.Time{}
+	if d.Deadline == nil || d.Deadline.Type != v1alpha1.DeadlineHard {
+		d.Deadline = notice.At(s.OrderTime.Add(detachedTime).Truncate(time.Second), v1alpha1.DeadlineHard)
+	}
+	return d
+}
+
+// scalingGroup is the group of the doomed instance, as a replacement wants to know
+// it; nil where none is known.
+func (c *Controller) scalingGroup(ctx context.Context, f *facts) (*replacement.ScalingGroup, error) {
+	name := f.group.seen.Group
+	g, known := c.Groups.Group(name)
+	if !known {
+		return nil, nil
+	}
+	claimed, err := c.claimedInstances(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	s := &replacement.ScalingGroup{Time: g.At, Name: g.Name, Operator: g.Operator, Suspended: g.Suspended}
+	for _, m := range g.Members {
+		member := replacement.GroupMember{
+			InstanceID: m.InstanceID, At: m.At, State: m.State, Protected: m.Protected, Claimed: claimed[m.InstanceID],
+		}
+		if m.InstanceID == f.in.Spec.InstanceID {
+			s.Doomed = &member
+			continue
+		}
+		node, err := c.Nodes.NodeByInstance(ctx, m.InstanceID)
+		if err != nil {
+			return nil, err
+		}
+		if node != nil {
+			member.Node = &replacement.GroupNode{Name: node.Name, Created: node.CreationTimestamp.Time, Ready: takesPods(node)}
+		}
+		s.Others = append(s.Others, member)
+	}
+	return s, nil
+}
+
+// takesPods reports whether pods can be moved to a new node: a startup taint would
+// keep them off.
+func takesPods(node *corev1.Node) bool {
+	return nodeindex.Ready(node) && !node.Spec.Unschedulable &&
+		!slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService })
+}
+
+// claimedInstances are those that other interruptions count on as replacements,
+// over or not, or whose nodes are doomed themselves.
+func (c *Controller) claimedInstances(ctx context.Context, f *facts) (map[string]bool, error) {
+	var list v1alpha1.InterruptionList
+	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing interruptions: %w", err)
+	}
+	claimed := map[string]bool{}
+	for i := range list.Items {
+		in := &list.Items[i]
+		if in.Name == f.in.Name {
+			continue
+		}
+		if s := in.Status.Replacement; s != nil && s.InstanceID != "" {
+			claimed[s.InstanceID] = true
+		}
+		if !notice.Finished(in) {
+			claimed[in.Spec.InstanceID] = true
+		}
+	}
+	for id := range c.yard.claimedBeside(f.in.Spec.InstanceID, f.now) {
+		claimed[id] = true
+	}
+	return claimed, nil
+}
+
+// ofGroup returns the interruptions of instances that a group takes away, or that
+// wait for what it launches.
+func (c *Controller) ofGroup(ctx context.Context, group string) requests {
+	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return groupOf(in) == group })
+}

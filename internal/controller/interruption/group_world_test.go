@@ -1,0 +1,291 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+const (
+	hookTimeout = 5 * time.Minute
+	token       = "87654321-4321-4321-4321-210987654321"
+)
+
+// scaledGroup stands for an Auto Scaling group beside a world: the test moves its
+// instances, but for what the loop brings about.
+type scaledGroup struct {
+	*world
+	group  groupwatch.Group
+	states map[string]string // by instance, as they are
+	// lag is how old what is seen of it is; seen is what was, by age.
+	seen  groupwatch.Group
+	token string
+	// held is since when hooks hold the instance, and expires when their time is out.
+	held, expires time.Time
+	// waits are the hooks that hold it.
+	waits map[string]bool
+	// what was asked for, in order.
+	beats     []time.Time
+	completed []string
+	detached  []time.Time
+	ended     []string
+	hints     int
+	// refuse is what the next calls answer.
+	refuse error
+	// behind keeps what is seen from being renewed.
+	behind bool
+}
+
+func withGroup(t *testing.T, objects ...client.Object) *scaledGroup {
+	t.Helper()
+	a := node("a", instance)
+	a.CreationTimestamp, a.UID = metav1.NewTime(start.Add(-time.Hour)), "uid-a"
+	g := &scaledGroup{
+		world: newWorld(t, append(objects, a)...),
+		group: groupwatch.Group{Name: "workers", HooksKnown: true, Desired: 1, Max: 9, Hooks: []groupwatch.Hook{
+			{Name: "lifeboat-terminate", Terminating: true, Timeout: hookTimeout, Global: 100 * hookTimeout},
+		}},
+		states: map[string]string{instance: "InService"}, token: token,
+	}
+	g.restart()
+	g.look()
+	return g
+}
+
+// restart starts the process anew.
+func (g *scaledGroup) restart() {
+	o := g.loop.Options
+	o.Groups, o.Lifecycle, o.Cloud, o.Live, o.Hooks = g, g, g, g.client, []string{"lifeboat-*"}
+	g.loop, g.lives = New(o), nil
+}
+
+// look has the group looked at.
+func (g *scaledGroup) look() {
+	g.seen = g.group
+	g.seen.At = g.now
+	g.seen.Members = nil
+	for _, id := range slices.Sorted(maps.Keys(g.states)) {
+		state := g.states[id]
+		g.seen.Members = append(g.seen.Members, groupwatch.Member{InstanceID: id, Group: g.group.Name, State: state, At: lifecycle.Read(state)})
+	}
+}
+
+func (g *scaledGroup) Member(id string) (groupwatch.Member, bool, time.Time) {
+	for _, m := range g.seen.Members {
+		if m.InstanceID == id {
+			return m, true, g.seen.At
+		}
+	}
+	return groupwatch.Member{}, false, time.Time{}
+}
+
+func (g *scaledGroup) Group(name string) (groupwatch.Group, bool) {
+	return g.seen, name == g.group.Name && !g.seen.At.IsZero()
+}
+
+func (g *scaledGroup) Hint(string) { g.hints++ }
+
+// hold has the group's hooks hold the instance.
+func (g *scaledGroup) hold(state string) {
+	g.states[instance], g.held, g.expires, g.waits = state, g.now, g.now.Add(hookTimeout), map[string]bool{}
+	for _, h := range g.group.Hooks {
+		if h.Terminating {
+			g.waits[h.Name] = true
+		}
+	}
+}
+
+// answers holds what every call does against what must hold.
+func (g *scaledGroup) answers(a cloud.Action) error {
+	if err := g.dies(); err != nil {
+		return err
+	}
+	if err := g.refuse; err != nil {
+		return err
+	}
+	if a.Group != g.group.Name || a.InstanceID != instance {
+		g.t.Errorf("answered for %+v", a)
+	}
+	if !strings.HasSuffix(g.states[instance], ":Wait") || !g.waits[a.Hook] || a.Token != "" && a.Token != g.token || !g.now.Before(g.expires) {
+		return fmt.Errorf("No active Lifecycle Action found: %w", cloud.ErrNoAction)
+	}
+	return nil
+}
+
+func (g *scaledGroup) Heartbeat(_ context.Context, a cloud.Action) error {
+	if err := g.answers(a); err != nil {
+		return err
+	}
+	g.beats = append(g.beats, g.now)
+	g.expires = g.now.Add(hookTimeout)
+	return nil
+}
+
+func (g *scaledGroup) Complete(_ context.Context, a cloud.Action, r cloud.Result) error {
+	if err := g.answers(a); err != nil {
+		return err
+	}
+	if r != cloud.Continue {
+		g.t.Errorf("%s is answered with %s", a.Hook, r)
+	}
+	g.completed = append(g.completed, a.Hook)
+	delete(g.waits, a.Hook)
+	g.proceed()
+	return nil
+}
+
+// proceed lets the instance go once no hook holds it.
+func (g *scaledGroup) proceed() {
+	if len(g.waits) == 0 {
+		g.states[instance] = strings.Replace(g.states[instance], ":Wait", ":Proceed", 1)
+	}
+}
+
+func (g *scaledGroup) Detach(_ context.Context, group, id string) error {
+	if err := g.dies(); err != nil {
+		return err
+	}
+	if err := g.refuse; err != nil {
+		return err
+	}
+	switch state, in := g.states[id]; {
+	case group != g.group.Name || id != instance:
+		g.t.Errorf("%s is taken out of %s", id, group)
+	case !in:
+		return nil
+	case state != "InService":
+		return errors.New("it is not in service")
+	}
+	in := g.record()
+	if s := in.Status.Replacement; s == nil || s.Group != group || s.Phase != v1alpha1.ReplacementOrdered {
+		g.t.Errorf("it is taken out before that is written down: %+v", s)
+	}
+	delete(g.states, id)
+	g.detached = append(g.detached, g.now)
+	return nil
+}
+
+func (g *scaledGroup) Terminate(_ context.Context, id string) error {
+	if err := g.dies(); err != nil {
+		return err
+	}
+	if err := g.refuse; err != nil {
+		return err
+	}
+	g.ended = append(g.ended, id)
+	return nil
+}
+
+// launch has the group launch an instance.
+func (g *scaledGroup) launch(id, state string) { g.states[id] = state }
+
+// boot has an instance's node come up.
+func (g *scaledGroup) boot(name, id string, taints ...corev1.Taint) {
+	g.t.Helper()
+	n := node(name, id)
+	n.CreationTimestamp, n.UID, n.Spec.Taints = metav1.NewTime(g.now), types.UID("uid-"+name), taints
+	if err := g.client.Create(g.t.Context(), n); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// run lets time go by in steps, and the loop work whenever it wants to, as long as
+// the group is looked at every half minute. others plays the rest of the world.
+func (g *scaledGroup) run(d time.Duration, others func()) {
+	g.t.Helper()
+	end, step := g.now.Add(d), time.Second
+	if d > 10*time.Minute {
+		step = 3 * time.Second
+	}
+	wake, looked, pods := g.now, g.now, g.podsThere()
+	for !g.now.After(end) {
+		if others != nil {
+			others()
+		}
+		if there := g.podsThere(); there != pods {
+			pods, wake = there, g.now // as the watch of pods would have it
+		}
+		if g.hints > 0 && g.now.Sub(looked) >= 2*time.Second || g.now.Sub(looked) >= 30*time.Second {
+			if !g.behind {
+				g.look()
+			}
+			looked, g.hints, wake = g.now, 0, g.now
+		}
+		if !g.now.Before(wake) {
+			if err := g.pass(0); err != nil {
+				g.t.Fatal(err)
+			}
+			wake = g.now.Add(max(g.wake, time.Second))
+			if g.wake == 0 {
+				wake = end.Add(time.Hour)
+			}
+		}
+		if strings.HasSuffix(g.states[instance], ":Wait") && g.now.After(g.expires) {
+			g.t.Fatalf("the hook's time ran out at %s: %+v", g.now.Sub(start), g.record().Status.Answer)
+		}
+		g.now = g.now.Add(step)
+	}
+}
+
+func (g *scaledGroup) podsThere() int {
+	g.t.Helper()
+	pods, _, err := g.Pods(g.t.Context(), "a")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return len(pods)
+}
+
+func terminating(source string) v1alpha1.Notice {
+	n := v1alpha1.Notice{
+		ID: "autoscaling-" + source, Kind: notice.KindAutoScalingTermination, Source: source, Subject: "workers/" + instance,
+		Time: metav1.NewTime(start), ReceivedTime: metav1.NewMicroTime(start), InstanceAction: notice.ActionTerminate,
+		Hook: &v1alpha1.HookFiring{Group: "workers"},
+	}
+	if source == notice.SourceQueue {
+		n.ID, n.Subject, n.Hook.Name, n.Hook.Token = token, token, "lifeboat-terminate", token
+	}
+	return n
+}
+
+func (g *scaledGroup) answerStatus() v1alpha1.AnswerStatus {
+	g.t.Helper()
+	if s := g.record().Status.Answer; s != nil {
+		return *s
+	}
+	return v1alpha1.AnswerStatus{}
+}
+
+func (g *scaledGroup) gone(name string) {
+	var p corev1.Pod
+	if g.client.Get(g.t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &p) == nil && p.Spec.NodeName == "a" {
+		g.stopped(name)
+	}
+}
+
+// allowed is how many pods the budget lets go now.
+func (w *world) allowed() int32 {
+	w.t.Helper()
+	web := &policyv1.PodDisruptionBudget{}
+	if err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: "default", Name: "web"}, web); err != nil {
+		w.t.Fatal(err)
+	}
+	return web.Status.DisruptionsAllowed
+}

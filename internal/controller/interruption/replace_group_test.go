@@ -1,0 +1,377 @@
+package interruption
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
+)
+
+const newInstance = "i-0aaaaaaaaaaaaaaaa"
+
+func notInService() corev1.Taint {
+	return corev1.Taint{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}
+}
+
+func (g *scaledGroup) replaces() v1alpha1.ReplacementStatus {
+	g.t.Helper()
+	if s := g.record().Status.Replacement; s != nil {
+		return *s
+	}
+	return v1alpha1.ReplacementStatus{}
+}
+
+// untaint has a node lose its taints.
+func (g *scaledGroup) untaint(name string) {
+	g.t.Helper()
+	var n corev1.Node
+	if err := g.client.Get(g.t.Context(), types.NamespacedName{Name: name}, &n); err != nil {
+		g.t.Fatal(err)
+	}
+	n.Spec.Taints = nil
+	if err := g.client.Update(g.t.Context(), &n); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// TestAGroupReplaces: the instance is taken out of its group, the pods wait until
+// another is in service, its node Ready and its startup taint gone; and the instance
+// is terminated by Lifeboat once they have left.
+func TestAGroupReplaces(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(spot()), pod("web-1"))
+	g.launch("i-0bbbbbbbbbbbbbbbb", "Pending") // for a reason of its own
+	g.look()
+	g.run(5*time.Second, nil)
+	if s := g.replaces(); len(g.detached) != 1 || s.Phase != v1alpha1.ReplacementOrdered || s.DetachTime == nil || len(s.Apart) != 1 {
+		t.Fatalf("taken out at %v: %+v", g.detached, s)
+	}
+	g.launch(newInstance, "Pending")
+	g.states["i-0bbbbbbbbbbbbbbbb"] = "InService"
+	g.boot("apart", "i-0bbbbbbbbbbbbbbbb")
+	g.run(10*time.Second, nil)
+	if s := g.replaces(); s.Phase != v1alpha1.ReplacementLaunched || s.InstanceID != newInstance {
+		t.Fatalf("%+v", s)
+	}
+	g.boot("new", newInstance, notInService())
+	g.run(10*time.Second, nil)
+	g.states[newInstance] = "InService"
+	g.run(10*time.Second, nil)
+	if s := g.replaces(); s.Phase != v1alpha1.ReplacementLaunched || len(g.asked) > 0 {
+		t.Fatalf("pods %v were asked to stop while the replacement has its startup taint: %+v", g.asked, s)
+	}
+	g.untaint("new")
+	g.run(40*time.Second, g.stopsIn(20*time.Second))
+	in := g.record()
+	if s := g.replaces(); s.Phase != v1alpha1.ReplacementReady || s.NodeName != "new" || in.Status.Pods.Moved != 1 {
+		t.Fatalf("%+v, pods %+v", s, in.Status.Pods)
+	}
+	if len(g.ended) != 1 || len(g.detached) != 1 {
+		t.Errorf("terminated %v, taken out at %v", g.ended, g.detached)
+	}
+	for _, reason := range []string{v1alpha1.ReasonReplacementOrdered, v1alpha1.ReasonDetached, v1alpha1.ReasonReplacementReady, v1alpha1.ReasonTerminated} {
+		found := false
+		for _, e := range in.Status.Timeline {
+			found = found || e.Reason == reason
+		}
+		if !found {
+			t.Errorf("the timeline has no %s: %+v", reason, in.Status.Timeline)
+		}
+	}
+}
+
+// TestPodsDoNotWaitPastTheirLastCall for a group that launches nothing.
+func TestPodsDoNotWaitPastTheirLastCall(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(spot()), pod("web-1"))
+	g.run(2*time.Minute, g.stopsIn(29*time.Second))
+	if at := g.asked["web-1"].Sub(start); at < 75*time.Second || at > 80*time.Second || len(g.ended) == 0 {
+		t.Errorf("asked after %s, terminated %v", at, g.ended)
+	}
+}
+
+// TestWhatForbidsToDetach is said, and nothing waits for it.
+func TestWhatForbidsToDetach(t *testing.T) {
+	t.Parallel()
+	reboot := spot()
+	reboot.Kind, reboot.InstanceAction, reboot.Deadline = notice.KindScheduledChange, notice.ActionReboot, notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
+	drill := spot()
+	drill.Drill = true
+	before := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
+		Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Replacement: v1alpha1.ReplacementBefore,
+	}}}}
+	for want, test := range map[string]struct {
+		notice v1alpha1.Notice
+		is     func(*scaledGroup)
+	}{
+		replacement.ReasonLaunchSuspended: {spot(), func(g *scaledGroup) { g.group.Suspended = []string{"AZRebalance", "Launch"} }},
+		replacement.ReasonOperator:        {spot(), func(g *scaledGroup) { g.group.Operator = "EKS" }},
+		replacement.ReasonNotInService:    {spot(), func(g *scaledGroup) { g.states[instance] = "Standby" }},
+		replacement.ReasonGroupReplaces:   {terminating(notice.SourceAutoScaling), func(g *scaledGroup) { g.hold("Terminating:Wait") }},
+		replacement.ReasonSurvives:        {reboot, func(*scaledGroup) {}},
+		replacement.ReasonDrill:           {drill, func(*scaledGroup) {}},
+		replacement.ReasonNoCloud:         {spot(), func(g *scaledGroup) { g.loop.Cloud = nil }},
+		replacement.ReasonNoGroup:         {spot(), func(g *scaledGroup) { delete(g.states, instance); g.loop.Claims = nil }},
+		replacement.ReasonRefused: {spot(), func(g *scaledGroup) {
+			g.refuse = &cloud.DeniedError{Err: errors.New("AccessDenied"), Mend: "allow autoscaling:DetachInstances"}
+		}},
+	} {
+		g := withGroup(t, recordOf(test.notice), pod("web-1"), before.DeepCopy())
+		test.is(g)
+		g.look()
+		g.run(65*time.Second, nil)
+		s := g.replaces()
+		if s.Reason != want || s.Phase != v1alpha1.NoReplacement || len(g.detached) > 0 {
+			t.Errorf("%s: taken out at %v: %+v", want, g.detached, s)
+		}
+		if _, asked := g.asked["web-1"]; !asked {
+			t.Errorf("%s: the pod waits: %+v", want, g.record().Status.PodsLeft)
+		}
+		if want == replacement.ReasonRefused && !strings.Contains(s.Message, "allow autoscaling:DetachInstances") {
+			t.Error(s.Message)
+		}
+	}
+}
+
+// TestAThrottledDetachIsTriedAgain.
+func TestAThrottledDetachIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	g := withGroup(t, recordOf(spot()), pod("web-1"))
+	g.refuse = fmt.Errorf("Throttling: %w", cloud.ErrBusy)
+	g.run(12*time.Second, nil)
+	if s := g.replaces(); len(g.detached) != 0 || s.Phase != v1alpha1.ReplacementOrdered || s.DetachTime != nil {
+		t.Fatalf("%+v", s)
+	}
+	g.refuse = nil
+	g.run(20*time.Second, nil)
+	if s := g.replaces(); len(g.detached) != 1 || s.DetachTime == nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestTwoDoomedNodesNeverClaimOneInstance.
+func TestTwoDoomedNodesNeverClaimOneInstance(t *testing.T) {
+	t.Parallel()
+	other := recordOf(spot())
+	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0ffffffffffffffff", "i-0ffffffffffffffff", "z"
+	other.Status.Replacement = &v1alpha1.ReplacementStatus{Phase: v1alpha1.ReplacementLaunched, Group: "workers", InstanceID: newInstance}
+	g := withGroup(t, recordOf(spot()), other, pod("web-1"))
+	g.run(3*time.Second, nil)
+	g.launch(newInstance, "Pending")
+	g.run(10*time.Second, nil)
+	if s := g.replaces(); s.Phase != v1alpha1.ReplacementOrdered || s.InstanceID != "" {
+		t.Fatalf("it claims what another counts on: %+v", s)
+	}
+	g.launch("i-0cccccccccccccccc", "Pending")
+	g.run(10*time.Second, nil)
+	if s := g.replaces(); s.InstanceID != "i-0cccccccccccccccc" {
+		t.Fatalf("%+v", s)
+	}
+	delete(g.states, "i-0cccccccccccccccc") // its launch hook is abandoned
+	g.run(10*time.Second, nil)
+	g.launch("i-0dddddddddddddddd", "Pending")
+	g.run(10*time.Second, nil)
+	if s := g.replaces(); s.InstanceID != "i-0dddddddddddddddd" || len(g.detached) != 1 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+// TestWhatIsTakenBackAfterTheDetach: it is drained and terminated all the same, in
+// peace; the group has another in its place.
+func TestWhatIsTakenBackAfterTheDetach(t *testing.T) {
+	t.Parallel()
+	planned := spot()
+	planned.Kind, planned.Subject, planned.InstanceAction = notice.KindScheduledChange, "arn", notice.ActionStop
+	planned.Deadline = notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
+	for name, change := range map[string]func(*scaledGroup){
+		"the change is cancelled": func(g *scaledGroup) {
+			n := *planned.DeepCopy()
+			n.ID, n.Withdrawn, n.Time = "over", true, metav1.NewTime(g.now)
+			n.ReceivedTime = metav1.NewMicroTime(g.now)
+			g.hear(n)
+		},
+		"the change is moved by days": func(g *scaledGroup) {
+			n := *planned.DeepCopy()
+			n.ID, n.Time, n.Deadline = "later", metav1.NewTime(g.now), notice.At(g.now.AddDate(0, 0, 5), v1alpha1.DeadlineSoft)
+			n.ReceivedTime = metav1.NewMicroTime(g.now)
+			g.hear(n)
+		},
+		"policy says Ignore now": func(g *scaledGroup) {
+			p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionIgnore}}}}
+			if err := g.client.Create(g.t.Context(), p); err != nil {
+				g.t.Fatal(err)
+			}
+		},
+	} {
+		g := withGroup(t, recordOf(planned), pod("web-1"), budget(0))
+		g.run(20*time.Second, nil)
+		if len(g.detached) != 1 {
+			t.Fatalf("%s: %+v", name, g.replaces())
+		}
+		change(g)
+		_ = g.pass(0)
+		g.run(10*time.Minute, g.stopsIn(20*time.Second))
+		if n := g.node(); !n.Spec.Unschedulable || len(g.deletions)+len(g.ended) > 0 || !strings.Contains(g.record().Status.Decision.Message, "was taken out of Auto Scaling group workers") {
+			t.Fatalf("%s: node %+v, terminated %v: %+v", name, n.Spec, g.ended, g.record().Status.Decision)
+		}
+		g.launch(newInstance, "InService")
+		g.boot("new", newInstance)
+		g.setBudget(1)
+		g.run(2*time.Minute, g.stopsIn(20*time.Second))
+		if len(g.ended) == 0 || len(g.deletions) > 0 {
+			t.Errorf("%s: terminated %v, deleted %v: %+v", name, g.ended, g.deletions, g.record().Status)
+		}
+	}
+}
+
+// TestADetachThatNeverWasIsCalledOff: written down, and the process was killed before
+// it came to it, and then it was not wanted any more.
+func TestADetachThatNeverWasIsCalledOff(t *testing.T) {
+	t.Parallel()
+	planned := spot()
+	planned.Kind, planned.Subject, planned.InstanceAction = notice.KindScheduledChange, "arn", notice.ActionStop
+	planned.Deadline = notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
+	g := withGroup(t, recordOf(planned), pod("web-1"))
+	g.refuse = errors.New("the network is away")
+	g.run(3*time.Second, nil)
+	if s := g.replaces(); s.Phase != v1alpha1.ReplacementOrdered || s.DetachTime != nil {
+		t.Fatalf("%+v", s)
+	}
+	planned.ID, planned.Withdrawn, planned.Time = "over", true, metav1.NewTime(g.now)
+	planned.ReceivedTime = metav1.NewMicroTime(g.now)
+	g.hear(planned)
+	g.restart()
+	g.run(2*time.Minute, nil)
+	if in := g.record(); in.Status.Phase != v1alpha1.PhaseCancelled || g.node().Spec.Unschedulable || len(g.asked)+len(g.ended) > 0 {
+		t.Errorf("phase %s, asked %v, terminated %v: %+v", in.Status.Phase, g.asked, g.ended, in.Status.Replacement)
+	}
+}
+
+// TestWhateverTheGroupDoes plays random stories: the group launches, abandons, is
+// behind or throttled, takes the instance away itself, the process is killed at any
+// write and any call. The instance is taken out once at most, is terminated if it
+// was, one replacement is counted on, and each pod is asked to stop by its last call.
+func TestWhateverTheGroupDoes(t *testing.T) {
+	t.Parallel()
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
+		g := withGroup(t, recordOf(spot()), pod("web-1"), pod("web-2"))
+		s := &groupStory{scaledGroup: g, dice: rand.New(rand.NewPCG(seed, 11)), seed: seed}
+		s.play()
+	}
+}
+
+type groupStory struct {
+	*scaledGroup
+	dice   *rand.Rand
+	seed   uint64
+	serial int
+	held   bool
+}
+
+func (s *groupStory) play() {
+	for s.now.Sub(start) < 3*time.Minute {
+		if s.lives == nil && s.dice.IntN(6) == 0 {
+			n := s.dice.IntN(6)
+			s.lives = &n
+		}
+		err := s.pass(time.Duration(s.dice.IntN(4000)) * time.Millisecond)
+		if s.lives != nil && *s.lives < 0 {
+			s.restart()
+			_ = s.pass(0)
+		} else if err != nil {
+			s.t.Fatalf("seed %d: %v", s.seed, err)
+		}
+		s.outside(s.others)
+		if s.dice.IntN(3) > 0 {
+			s.look()
+		}
+		s.check()
+	}
+	s.lives, s.refuse = nil, nil
+	for _, name := range []string{"web-1", "web-2"} {
+		s.gone(name)
+	}
+	s.look()
+	s.settle(time.Minute)
+	s.settle(2 * time.Minute)
+	if len(s.detached) > 0 && len(s.ended) == 0 {
+		s.t.Fatalf("seed %d: it was taken out of its group, and not terminated: %+v", s.seed, s.record().Status)
+	}
+	s.remove(s.node())
+	s.settle(20 * time.Minute)
+	if in := s.record(); in == nil || in.Status.CompletionTime == nil {
+		s.t.Fatalf("seed %d: %+v", s.seed, in.Status)
+	}
+}
+
+func (s *groupStory) others() {
+	switch s.dice.IntN(14) {
+	case 0, 1:
+		s.serial++
+		s.launch(fmt.Sprintf("i-0000000000000%04d", s.serial), "Pending")
+	case 2, 3:
+		if id := fmt.Sprintf("i-0000000000000%04d", s.serial); s.states[id] == "Pending" {
+			s.states[id] = "InService"
+			s.boot(fmt.Sprintf("new-%d", s.serial), id)
+		}
+	case 4:
+		if id := s.replaces().InstanceID; id != "" && s.dice.IntN(3) == 0 {
+			delete(s.states, id)
+		}
+	case 5:
+		s.refuse = fmt.Errorf("Throttling: %w", cloud.ErrBusy)
+	case 6, 7, 8:
+		s.refuse = nil
+	case 9:
+		if _, in := s.states[instance]; in && !s.held && s.dice.IntN(3) == 0 {
+			s.held = true
+			s.hold("Terminating:Wait")
+			s.expires = s.now.Add(time.Hour)
+		}
+	default:
+		s.stopsIn(5 * time.Second)()
+	}
+}
+
+func (s *groupStory) check() {
+	if len(s.detached) > 1 {
+		s.t.Fatalf("seed %d: taken out at %v", s.seed, s.detached)
+	}
+	if len(s.completed) > 1 {
+		s.t.Fatalf("seed %d: answered %v", s.seed, s.completed)
+	}
+	in := s.record()
+	if pods := s.podsThere(); len(s.completed) > 0 && pods > 0 && s.now.Before(start.Add(2*time.Minute)) {
+		s.t.Fatalf("seed %d: answered with %d pods on the node: %+v", s.seed, pods, in.Status.Answer)
+	}
+	if len(s.ended) > 0 && s.podsThere() > 0 && s.now.Before(start.Add(2*time.Minute)) {
+		s.t.Fatalf("seed %d: terminated with pods on the node", s.seed)
+	}
+	if late := s.now.Sub(start.Add(80 * time.Second)); late > 15*time.Second && s.now.Before(start.Add(2*time.Minute)) {
+		for _, name := range []string{"web-1", "web-2"} {
+			if _, asked := s.asked[name]; !asked {
+				s.t.Fatalf("seed %d: %s was not asked to stop: %+v", s.seed, name, in.Status.PodsLeft)
+			}
+		}
+	}
+}
+
+var (
+	_ GroupSource     = (*scaledGroup)(nil)
+	_ cloud.Lifecycle = (*scaledGroup)(nil)
+)

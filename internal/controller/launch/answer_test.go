@@ -1,0 +1,122 @@
+package launch_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/launch"
+	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+)
+
+const instance = "i-0a1b2c3d4e5f60718"
+
+// aside plays the watcher and AWS: what is known of one instance, which may change
+// between a decision and what is done about it, and what hooks were told.
+type aside struct {
+	mu     sync.Mutex
+	listed string        // its state as passes see it
+	now    func() string // its state right before an answer
+	age    time.Duration // how old all this is
+	told   []string
+}
+
+func member(state string) groupwatch.Member {
+	return groupwatch.Member{InstanceID: instance, Group: "workers", State: state, At: lifecycle.Read(state)}
+}
+
+func (a *aside) Groups() []groupwatch.Group {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return []groupwatch.Group{{
+		Name: "workers", At: time.Now().Add(-a.age), HooksKnown: true, Members: []groupwatch.Member{member(a.listed)},
+		Hooks: []groupwatch.Hook{{Name: v1alpha1.LaunchHook, Timeout: 10 * time.Minute}, {Name: v1alpha1.TerminateHook, Terminating: true, Timeout: 5 * time.Minute}},
+	}}
+}
+
+func (a *aside) Member(string) (groupwatch.Member, bool, time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return member(a.now()), true, time.Now().Add(-a.age)
+}
+
+func (a *aside) Hint(string)      {}
+func (a *aside) HintHooks(string) {}
+func (a *aside) HintNew()         {}
+
+func (a *aside) note(what string, on cloud.Action) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.told = append(a.told, what+" "+on.Hook)
+}
+
+func (a *aside) Complete(_ context.Context, on cloud.Action, r cloud.Result) error {
+	a.note(string(r), on)
+	return nil
+}
+
+func (a *aside) Heartbeat(_ context.Context, on cloud.Action) error {
+	a.note("heartbeat", on)
+	return nil
+}
+
+func (a *aside) Detach(context.Context, string, string) error { return nil }
+
+// sweeps runs the loop for a time, with a node that is Ready.
+func sweeps(t *testing.T, a *aside, d time.Duration) []string {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		scheme := runtime.NewScheme()
+		_ = clientgoscheme.AddToScheme(scheme) // they fail for types of the same name alone
+		_ = v1alpha1.AddToScheme(scheme)
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.Now()},
+			Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + instance},
+			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}},
+		}
+		kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(node).Build()
+		s, err := launch.New(launch.Options{Client: kube, Pods: kube, Groups: a, Lifecycle: a, Events: events.NewFakeRecorder(100)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), d)
+		defer stop()
+		if err := s.Start(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return a.told
+}
+
+func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
+	// Where it stands as it did when that was decided, it is answered.
+	a := &aside{listed: "Pending:Wait", now: func() string { return "Pending:Wait" }}
+	if told := sweeps(t, a, 4*time.Second); !slices.Equal(told, []string{"CONTINUE lifeboat-launch"}) {
+		t.Errorf("told %v", told)
+	}
+	// Where it has moved on meanwhile, nothing is said, however often it is decided.
+	a = &aside{listed: "Pending:Wait", now: func() string { return "Warmed:Pending:Wait" }}
+	if told := sweeps(t, a, time.Minute); len(told) != 0 {
+		t.Errorf("told %v", told)
+	}
+	// Where it was seen too long ago, as by a process that stood still, the hook is
+	// extended and not answered.
+	a = &aside{listed: "Pending:Wait", now: func() string { return "Pending:Wait" }, age: 2 * time.Minute}
+	told := sweeps(t, a, 9*time.Minute)
+	if len(told) < 2 || slices.Contains(told, "CONTINUE lifeboat-launch") {
+		t.Errorf("told %v", told)
+	}
+}

@@ -1,0 +1,190 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// world is what one pass goes by.
+type world struct {
+	now        time.Time
+	groups     []groupwatch.Group
+	nodes      map[string]*corev1.Node // by instance
+	nodeGroups []v1alpha1.NodeGroup
+	declared   map[string][]*v1alpha1.NodeGroup // by group
+}
+
+// observe reads it, from memory all of it.
+func (s *Sweep) observe(ctx context.Context) (*world, error) {
+	w := &world{now: s.o.Clock(), groups: s.o.Groups.Groups(), nodes: map[string]*corev1.Node{}, declared: map[string][]*v1alpha1.NodeGroup{}}
+	var nodes corev1.NodeList
+	if err := s.o.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		n := &nodes.Items[i]
+		id := nodeindex.InstanceID(n)
+		if was := w.nodes[id]; id != "" && (was == nil || was.CreationTimestamp.Before(&n.CreationTimestamp)) {
+			w.nodes[id] = n
+		}
+	}
+	var groups v1alpha1.NodeGroupList
+	if err := s.o.Client.List(ctx, &groups); err != nil {
+		return nil, fmt.Errorf("listing NodeGroups: %w", err)
+	}
+	w.nodeGroups = groups.Items
+	for i := range w.nodeGroups {
+		name := nameOf(&w.nodeGroups[i])
+		w.declared[name] = append(w.declared[name], &w.nodeGroups[i])
+	}
+	return w, nil
+}
+
+// nameOf is the name of the Auto Scaling group that a NodeGroup is.
+func nameOf(g *v1alpha1.NodeGroup) string { return cmp.Or(g.Spec.AutoScalingGroup, g.Name) }
+
+func nameOfNode(n *corev1.Node) string {
+	if n == nil {
+		return ""
+	}
+	return n.Name
+}
+
+// facts are those of one instance.
+func (s *Sweep) facts(ctx context.Context, w *world, g *groupwatch.Group, m groupwatch.Member, e *entry) lifecycle.Facts {
+	f := lifecycle.Facts{
+		Now: w.now, InstanceID: m.InstanceID, State: m.State, At: m.At, Operator: g.Operator, Pool: g.Pool,
+		HooksKnown: g.HooksKnown, Seen: g.At, Stale: w.now.Sub(g.At) > fresh, Patience: patienceOf(w.declared[g.Name]),
+	}
+	f.Hooks = s.hooks(g, w.declared[g.Name])
+	node := w.nodes[m.InstanceID]
+	if leaves(m.At.Phase) && (node != nil || m.At.Held()) {
+		f.Interrupted = s.isInterrupted(ctx, m.InstanceID)
+	}
+	if node != nil {
+		f.Node = nodeFacts(node)
+		if inPool(m.At.Phase) && f.Node.Kept {
+			f.Node.Pods = s.podsOf(ctx, w.now, e, node.Name)
+		}
+	}
+	return f
+}
+
+// leaves reports whether an Interruption may be at work on an instance; inPool,
+// whether it has no business to have a node.
+func leaves(p lifecycle.Phase) bool { return p == lifecycle.Leaving || inPool(p) }
+func inPool(p lifecycle.Phase) bool {
+	return p == lifecycle.Warming || p == lifecycle.Warm || p == lifecycle.LeavingPool
+}
+
+// hooks are the hooks of a group, and which of them are one's own. Where they
+// cannot be read, those that a NodeGroup names are taken to be there.
+func (s *Sweep) hooks(g *groupwatch.Group, declared []*v1alpha1.NodeGroup) []lifecycle.Hook {
+	var named []string
+	var wanted []lifecycle.Hook
+	for _, d := range declared {
+		for _, h := range declaredHooks(d) {
+			named, wanted = append(named, h.Name), append(wanted, h)
+		}
+	}
+	if !g.HooksKnown {
+		return wanted
+	}
+	hooks := make([]lifecycle.Hook, 0, len(g.Hooks))
+	for _, h := range g.Hooks {
+		hooks = append(hooks, lifecycle.Hook{
+			Name: h.Name, Terminating: h.Terminating, Own: lifecycle.IsOwn(h.Name, named, s.o.Hooks), Timeout: h.Timeout, Global: h.Global,
+		})
+	}
+	return hooks
+}
+
+// declaredHooks are the hooks that a NodeGroup names, with the timeouts that they
+// have by default.
+func declaredHooks(g *v1alpha1.NodeGroup) []lifecycle.Hook {
+	launch := lifecycle.Hook{Name: v1alpha1.LaunchHook, Own: true, Timeout: 10 * time.Minute}
+	terminate := lifecycle.Hook{Name: v1alpha1.TerminateHook, Own: true, Terminating: true, Timeout: 5 * time.Minute}
+	for hook, spec := range map[*lifecycle.Hook]*v1alpha1.LifecycleHook{&launch: g.Spec.Hooks.Launch, &terminate: g.Spec.Hooks.Terminate} {
+		if spec == nil {
+			continue
+		}
+		hook.Name = cmp.Or(spec.Name, hook.Name)
+		hook.Timeout = cmp.Or(time.Duration(spec.TimeoutSeconds)*time.Second, hook.Timeout)
+	}
+	return []lifecycle.Hook{launch, terminate}
+}
+
+func patienceOf(declared []*v1alpha1.NodeGroup) time.Duration {
+	for _, g := range declared {
+		if h := g.Spec.Hooks.Launch; h != nil && h.PatienceSeconds > 0 {
+			return time.Duration(h.PatienceSeconds) * time.Second
+		}
+	}
+	return DefaultPatience
+}
+
+// isInterrupted reports whether an Interruption is in work for an instance. Where
+// that cannot be read it is taken to be.
+func (s *Sweep) isInterrupted(ctx context.Context, id string) bool {
+	var in v1alpha1.Interruption
+	if err := s.o.Client.Get(ctx, client.ObjectKey{Name: id}, &in); err != nil {
+		return client.IgnoreNotFound(err) != nil
+	}
+	return !notice.Finished(&in)
+}
+
+func nodeFacts(n *corev1.Node) *lifecycle.Node {
+	f := &lifecycle.Node{
+		Created: n.CreationTimestamp.Time, Kept: isKept(n), Deleting: n.DeletionTimestamp != nil, Pods: -1,
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			f.Ready, f.Heartbeat, f.Turned = c.Status == corev1.ConditionTrue, c.LastHeartbeatTime.Time, c.LastTransitionTime.Time
+		}
+	}
+	return f
+}
+
+// isKept reports whether a node has the startup taint.
+func isKept(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isStartup) }
+
+func isStartup(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService }
+
+// podsOf counts the pods of a node that would have to move; -1 is not known.
+func (s *Sweep) podsOf(ctx context.Context, now time.Time, e *entry, node string) int {
+	if !e.podsAt.IsZero() && now.Sub(e.podsAt) < podsFor {
+		return e.pods
+	}
+	pods, err := s.moving(ctx, node)
+	if err != nil {
+		log.FromContext(ctx).Info("could not count the pods of a node, goes on trying", "node", node, "error", err.Error())
+		return -1
+	}
+	e.podsAt, e.pods = now, len(pods)
+	return e.pods
+}
+
+// moving returns the pods of a node that would have to move.
+func (s *Sweep) moving(ctx context.Context, node string) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	if err := s.o.Pods.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
+		return nil, fmt.Errorf("listing the pods of node %s: %w", node, err)
+	}
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool {
+		return drain.Stays(&p) || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	}), nil
+}

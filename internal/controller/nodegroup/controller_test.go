@@ -1,0 +1,271 @@
+package nodegroup
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+)
+
+func TestGroupIsCreatedThenItsPool(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared(func(g *v1alpha1.NodeGroup) { g.Spec.WarmPool = &v1alpha1.WarmPool{MinSize: 2} }))
+	g := w.rest()
+	if diff := cmp.Diff([]string{"create group", "put warm pool"}, w.steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	wants(t, g, v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
+	wants(t, g, v1alpha1.ConditionSynced, isTrue, reasonInSync, "as declared")
+	if w.hints == 0 {
+		t.Error("the watch was not told that the hooks are others")
+	}
+	heard := w.heard()
+	if len(heard) != 2 || !strings.HasPrefix(heard[0], "Normal CreateGroup create group: ") || !strings.HasPrefix(heard[1], "Normal PutWarmPool ") {
+		t.Errorf("events: %q", heard)
+	}
+}
+
+func TestObservedGroupIsNotTouched(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared(manage(v1alpha1.ManageNothing)))
+	w.at = healthy()
+	w.at.Hooks = nil
+	g := w.rest()
+	wants(t, g, v1alpha1.ConditionFound, isTrue, reasonThere, "")
+	wants(t, g, v1alpha1.ConditionSynced, isTrue, reasonObserved, "nothing of the group is changed")
+	wants(t, g, v1alpha1.ConditionHooksReady, isFalse, reasonWrong, "What to do: have Lifeboat put it: management: Hooks; or by hand: `aws autoscaling put-lifecycle-hook")
+	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonWrong, "no launch hook")
+	if len(w.steps) != 0 || len(g.Finalizers) != 0 {
+		t.Errorf("did %v; finalizers %v", w.steps, g.Finalizers)
+	}
+	if g.Status.Desired != 1 || g.Status.Instances.InService != 1 || g.Status.ARN != "arn:workers" || len(g.Status.Findings) < 2 || g.Status.Findings[0].Mend == "" {
+		t.Errorf("%+v", g.Status)
+	}
+}
+
+func TestGroupThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared(manage(v1alpha1.ManageHooks)))
+	g := w.rest()
+	wants(t, g, v1alpha1.ConditionFound, isFalse, reasonMissing, "What to do: correct spec.autoScalingGroup")
+	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonMissing, "")
+	if len(w.steps) != 0 {
+		t.Errorf("did %v", w.steps)
+	}
+	// It is seen soon after it has come.
+	w.at = healthy()
+	w.now = w.now.Add(patience)
+	wants(t, w.rest(), v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
+}
+
+func TestStatusIsWrittenWhenItChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared())
+	w.at = healthy()
+	w.rest()
+	w.writes = 0
+	for range 20 {
+		w.now = w.now.Add(30 * time.Second)
+		w.watch()
+		w.pass()
+	}
+	if w.writes != 0 {
+		t.Errorf("%d writes, and nothing changed", w.writes)
+	}
+	w.at.Instances, w.now = append(w.at.Instances, member("i-2", "Pending:Wait")), w.now.Add(time.Second)
+	since := metav1.NewTime(w.now)
+	w.actions = []v1alpha1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Hook: "lifeboat-launch", Since: since}}
+	w.watch()
+	w.pass()
+	if g := w.object(); w.writes != 1 || g.Status.PendingActions != 1 || g.Status.Instances.Joining != 1 || len(g.Status.Actions) != 1 {
+		t.Errorf("%d writes, %+v", w.writes, g.Status)
+	}
+	// A heartbeat every ten seconds, for ten minutes.
+	w.writes = 0
+	for range 60 {
+		w.now = w.now.Add(10 * time.Second)
+		beat := metav1.NewTime(w.now)
+		w.actions[0].LastHeartbeat, w.actions[0].Expires = &beat, &beat
+		w.watch()
+		w.pass()
+	}
+	if w.writes > 10 || w.writes < 9 {
+		t.Errorf("%d writes for heartbeats of ten minutes", w.writes)
+	}
+	if !w.object().Status.Actions[0].LastHeartbeat.Time.After(w.now.Add(-2 * time.Minute)) {
+		t.Errorf("the heartbeat that stands there is of %s, now it is %s", w.object().Status.Actions[0].LastHeartbeat, w.now)
+	}
+}
+
+func TestAWSIsAskedSeldom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared())
+	w.at = healthy()
+	w.rest()
+	w.looks = 0
+	for n := range 40 { // twenty minutes, with an instance that comes and goes
+		w.now = w.now.Add(30 * time.Second)
+		w.at.Instances = []nodegroup.Instance{member("i-1", "InService"), member("i-2", []string{"Pending", "Terminating"}[n%2])}
+		w.watch()
+		w.pass()
+	}
+	if w.looks > 5 {
+		t.Errorf("%d looks in twenty minutes", w.looks)
+	}
+	// What the watch sees differently is looked at.
+	w.looks = 0
+	w.at.Hooks = w.at.Hooks[1:]
+	w.now = w.now.Add(30 * time.Second)
+	w.watch()
+	w.rest()
+	if !slices.Contains(w.steps, "put hook lifeboat-launch") {
+		t.Errorf("the hook that somebody deleted was not put back: %v", w.steps)
+	}
+}
+
+func TestWhatAWSRefusesIsSaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared())
+	w.at = healthy()
+	w.at.Hooks = nil
+	w.actErr = &cloud.DeniedError{Err: errors.New("AccessDenied: no"), Mend: "allow autoscaling:PutLifecycleHook"}
+	if again := w.pass(); again.RequeueAfter != patience {
+		t.Errorf("asked again after %s", again.RequeueAfter)
+	}
+	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonDenied, "allow autoscaling:PutLifecycleHook")
+	w.actErr = cloud.ErrBusy
+	w.pass()
+	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonBusy, "tried again")
+	w.actErr = nil
+	wants(t, w.rest(), v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
+
+	// What is known goes on being told where AWS does not answer.
+	w.lookErr, w.now = errors.New("no route to host"), w.now.Add(lookEvery)
+	w.pass()
+	wants(t, w.object(), v1alpha1.ConditionFound, isTrue, reasonThere, "no route to host")
+	w.start()
+	w.pass()
+	wants(t, w.object(), v1alpha1.ConditionFound, isUnknown, reasonUnread, "no route to host")
+	if w.object().Status.Desired != 1 {
+		t.Error("what was known was forgotten")
+	}
+}
+
+// Somebody who changes back what Lifeboat changes does not make for a storm.
+func TestWhatDoesNotStayIsDoneSeldom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared())
+	w.at, w.idle = healthy(), true
+	w.at.Hooks = nil
+	for end := w.now.Add(20 * time.Minute); w.now.Before(end); {
+		w.now = w.now.Add(max(w.pass().RequeueAfter, time.Second))
+	}
+	if len(w.steps) > 30 { // two hooks each time
+		t.Errorf("%d steps in twenty minutes", len(w.steps))
+	}
+	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonChanging, "see whether somebody else changes it back")
+}
+
+func TestTwoObjectsForOneGroup(t *testing.T) {
+	t.Parallel()
+	other := declared(func(g *v1alpha1.NodeGroup) {
+		g.Name, g.Spec.AutoScalingGroup, g.CreationTimestamp = "elder", "workers", metav1.NewTime(start.Add(-2*time.Hour))
+	})
+	w := newWorld(t, declared(), other)
+	w.at = healthy()
+	w.at.Hooks = nil
+	g := w.rest()
+	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonShared, "NodeGroup elder stands for Auto Scaling group workers already: delete one of the two")
+	if len(w.steps) != 0 {
+		t.Errorf("did %v", w.steps)
+	}
+}
+
+func TestNodesAreLabelled(t *testing.T) {
+	t.Parallel()
+	node := func(name, id, label string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + id}}
+		if label != "" {
+			n.Labels = map[string]string{v1alpha1.LabelNodeGroup: label}
+		}
+		return n
+	}
+	w := newWorld(t, declared(), node("a", "i-1", ""), node("b", "i-2", "by-hand"), node("c", "i-3", ""), node("d", "i-4", ""))
+	w.at = healthy()
+	w.at.Instances = []nodegroup.Instance{member("i-1", "InService"), member("i-2", "InService"), member("i-3", "Warmed:Stopped"), member("i-4", "Pending:Wait")}
+	w.rest()
+	for name, want := range map[string]string{"a": "workers", "b": "by-hand", "c": "", "d": "workers"} {
+		var n corev1.Node
+		if err := w.client.Get(t.Context(), client.ObjectKey{Name: name}, &n); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.Labels[v1alpha1.LabelNodeGroup]; got != want {
+			t.Errorf("node %s: label %q, want %q", name, got, want)
+		}
+	}
+	w.watch()
+	if got := w.loop.ofNode(t.Context(), node("e", "i-1", "")); len(got) != 1 || got[0].Name != "workers" {
+		t.Errorf("a new node of the group wakes %v", got)
+	}
+}
+
+func TestBookIsNotBelievedBeforeItIsSeeded(t *testing.T) {
+	t.Parallel()
+	g := declared()
+	g.Status.Actions = []v1alpha1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Since: metav1.NewTime(start)}}
+	g.Status.ConsecutiveFailures = 2
+	w := newWorld(t, g)
+	w.at, w.seeded = healthy(), false
+	if s := w.rest().Status; len(s.Actions) != 1 || s.ConsecutiveFailures != 2 {
+		t.Errorf("what the last leader wrote down is gone: %+v", s)
+	}
+	w.seeded, w.failed, w.boots = true, 3, &v1alpha1.BootTimes{Count: 1, LastSeconds: 60, LongestSeconds: 700}
+	w.pass()
+	s := w.object().Status
+	if len(s.Actions) != 0 || s.ConsecutiveFailures != 3 || s.Boots.LongestSeconds != 700 || len(s.Failures) != 1 {
+		t.Errorf("%+v", s)
+	}
+	wants(t, w.object(), v1alpha1.ConditionReady, isFalse, reasonBroken, "the last 3 launches failed")
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared())
+	w.at = healthy()
+	w.at.Instances = append(w.at.Instances, member("i-2", "Pending:Wait"))
+	w.actions = []v1alpha1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Since: metav1.NewTime(start)}}
+	w.rest()
+	w.now = start.Add(90 * time.Second)
+	want := `
+# HELP lifeboat_nodegroup_oldest_pending_action_seconds For how long the oldest of them is held; 0 where none is.
+# TYPE lifeboat_nodegroup_oldest_pending_action_seconds gauge
+lifeboat_nodegroup_oldest_pending_action_seconds{nodegroup="workers"} 90
+# HELP lifeboat_nodegroup_pending_actions Instances of a node group that a lifecycle hook holds.
+# TYPE lifeboat_nodegroup_pending_actions gauge
+lifeboat_nodegroup_pending_actions{nodegroup="workers"} 1
+`
+	if err := testutil.CollectAndCompare(w.loop, strings.NewReader(want), "lifeboat_nodegroup_oldest_pending_action_seconds", "lifeboat_nodegroup_pending_actions"); err != nil {
+		t.Error(err)
+	}
+	if n := testutil.CollectAndCount(w.loop, "lifeboat_nodegroup_instances"); n != 7 {
+		t.Errorf("%d series of instances", n)
+	}
+	if err := w.client.Delete(t.Context(), w.object()); err != nil {
+		t.Fatal(err)
+	}
+	w.pass()
+	if n := testutil.CollectAndCount(w.loop); n != 0 {
+		t.Errorf("%d series of a group that nobody looks after any more", n)
+	}
+}

@@ -1,0 +1,122 @@
+package nodegroup
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+)
+
+// delete deletes the object as a user does.
+func (w *world) delete() {
+	w.t.Helper()
+	if err := w.client.Delete(w.t.Context(), w.object()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestKeptGroupIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared())
+	w.at = healthy()
+	g := w.rest()
+	if len(g.Finalizers) != 0 || !strings.HasPrefix(g.Status.Deletion, "nothing at AWS") {
+		t.Errorf("finalizers %v; %s", g.Finalizers, g.Status.Deletion)
+	}
+	w.delete()
+	w.pass()
+	if w.object() != nil || len(w.steps) != 0 || !w.at.Exists {
+		t.Errorf("did %v", w.steps)
+	}
+}
+
+func TestGroupIsDeletedOnceNothingRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared(deleting, func(g *v1alpha1.NodeGroup) { g.Spec.WarmPool = &v1alpha1.WarmPool{State: "Stopped"} }))
+	w.at = healthy()
+	w.at.Pool = &nodegroup.Pool{State: "Stopped"}
+	w.pass() // puts the finalizer
+	g := w.rest()
+	if diff := cmp.Diff([]string{v1alpha1.FinalizerNodeGroup}, g.Finalizers); diff != "" || !strings.Contains(g.Status.Deletion, "takes no running node down") {
+		t.Fatalf("%s; %s", diff, g.Status.Deletion)
+	}
+	w.delete()
+	w.heard()
+	for range 10 {
+		w.pass()
+		w.now = w.now.Add(15 * time.Second)
+	}
+	if g = w.object(); g == nil || len(w.steps) != 0 {
+		t.Fatalf("did %v with an instance in service", w.steps)
+	}
+	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonDeleting, "i-1 (InService)")
+	if heard := w.heard(); len(heard) != 1 || !strings.Contains(heard[0], "DeletionWaits") || !strings.Contains(heard[0], "--min-size 0") {
+		t.Errorf("events: %q", heard)
+	}
+	// What the watch tells is not enough: an instance may have come since.
+	w.at.Instances = []nodegroup.Instance{member("i-2", "Warmed:Stopped")}
+	w.watch()
+	w.at.Instances = []nodegroup.Instance{member("i-3", "Pending")}
+	w.pass()
+	if len(w.steps) != 0 {
+		t.Fatalf("did %v with an instance on its way", w.steps)
+	}
+	w.at.Instances = []nodegroup.Instance{member("i-2", "Warmed:Stopped")}
+	w.now = w.now.Add(time.Minute)
+	w.watch()
+	w.pass()
+	w.at.Instances = nil
+	for w.object() != nil && len(w.steps) < 5 {
+		w.now = w.now.Add(15 * time.Second)
+		delete(w.watched, "workers")
+		w.pass()
+	}
+	if diff := cmp.Diff([]string{"drop warm pool", "delete group"}, w.steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if w.object() != nil {
+		t.Error("the object is still there")
+	}
+}
+
+func TestDeletionCanBeLetGoOf(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared(deleting))
+	w.at = healthy()
+	w.pass()
+	w.rest()
+	w.delete()
+	w.lookErr, w.now = errors.New("no route to host"), w.now.Add(time.Hour)
+	w.pass()
+	wants(t, w.object(), v1alpha1.ConditionReady, isFalse, reasonDeleting, "no route to host")
+	g := w.object()
+	g.Spec.DeletionPolicy = v1alpha1.KeepGroup
+	if err := w.client.Update(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	w.pass()
+	if w.object() != nil || len(w.steps) != 0 {
+		t.Errorf("it is still there, or did %v", w.steps)
+	}
+}
+
+func TestFinalizerGoesWithThePolicy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, declared(deleting))
+	w.at = healthy()
+	w.pass()
+	g := w.object()
+	g.Spec.DeletionPolicy = v1alpha1.KeepGroup
+	if err := w.client.Update(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	w.pass()
+	if g = w.object(); len(g.Finalizers) != 0 {
+		t.Errorf("%v", g.Finalizers)
+	}
+}

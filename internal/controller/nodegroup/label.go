@@ -1,0 +1,41 @@
+package nodegroup
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+)
+
+// label tells on the group's nodes which NodeGroup is theirs, so that policies
+// find them by it. One that a node has already is left as it is.
+func (c *Controller) label(ctx context.Context, g *v1alpha1.NodeGroup, o nodegroup.Observed) error {
+	for _, i := range o.Instances {
+		if i.At.Phase != lifecycle.Joining && i.At.Phase != lifecycle.Serving {
+			continue
+		}
+		node, err := c.Nodes.NodeByInstance(ctx, i.ID)
+		if err != nil {
+			return err
+		}
+		if node == nil || node.Labels[v1alpha1.LabelNodeGroup] != "" {
+			continue
+		}
+		base := client.MergeFrom(node.DeepCopy())
+		labelled := node.DeepCopy()
+		if labelled.Labels == nil {
+			labelled.Labels = map[string]string{}
+		}
+		labelled.Labels[v1alpha1.LabelNodeGroup] = g.Name
+		if err := c.Client.Patch(ctx, labelled, base); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("labelling node %s: %w", node.Name, err)
+		}
+		log.FromContext(ctx).Info("labelled a node of the group", "node", node.Name)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package nodegroup
+
+import (
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+var (
+	instancesDesc = prometheus.NewDesc("lifeboat_nodegroup_instances",
+		"Instances of a node group, by where they are.", []string{"nodegroup", "phase"}, nil)
+	pendingDesc = prometheus.NewDesc("lifeboat_nodegroup_pending_actions",
+		"Instances of a node group that a lifecycle hook holds.", []string{"nodegroup"}, nil)
+	oldestDesc = prometheus.NewDesc("lifeboat_nodegroup_oldest_pending_action_seconds",
+		"For how long the oldest of them is held; 0 where none is.", []string{"nodegroup"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *Controller) Describe(ch chan<- *prometheus.Desc) {
+	ch <- instancesDesc
+	ch <- pendingDesc
+	ch <- oldestDesc
+}
+
+// Collect implements prometheus.Collector.
+func (c *Controller) Collect(ch chan<- prometheus.Metric) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, m := range c.known {
+		if m.group == "" {
+			continue // it was not read yet
+		}
+		gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{name}, labels...)...)
+		}
+		for phase, n := range map[string]int32{
+			"in-service": m.counts.InService, "joining": m.counts.Joining, "warming": m.counts.Warming, "warm": m.counts.Warm,
+			"leaving": m.counts.Leaving, "retained": m.counts.Retained, "other": m.counts.Other,
+		} {
+			gauge(instancesDesc, float64(n), phase)
+		}
+		gauge(pendingDesc, float64(m.held))
+		var age time.Duration
+		if !m.oldest.IsZero() {
+			age = max(c.Clock().Sub(m.oldest), 0)
+		}
+		gauge(oldestDesc, age.Seconds())
+	}
+}
+
+// count notes what the metrics tell.
+func (c *Controller) count(m *memory, s v1alpha1.NodeGroupStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.group, m.counts, m.held, m.oldest = s.Group, s.Instances, s.PendingActions, time.Time{}
+	if len(s.Actions) > 0 {
+		m.oldest = slices.MinFunc(s.Actions, func(a, b v1alpha1.LifecycleAction) int { return a.Since.Compare(b.Since.Time) }).Since.Time
+	}
+}

@@ -1,0 +1,155 @@
+package nth_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/convert"
+	"github.com/lifeboat-dev/lifeboat/internal/convert/nth"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("differs from %s; go test -update writes it anew (-want +got):\n%s", path, diff)
+	}
+}
+
+// valid makes sure that Lifeboat takes the policy.
+func valid(t *testing.T, output []byte) v1alpha1.InterruptionPolicySpec {
+	t.Helper()
+	var p v1alpha1.InterruptionPolicy
+	if err := yaml.UnmarshalStrict(output, &p); err != nil {
+		t.Fatalf("%v in\n%s", err, output)
+	}
+	if problems := policy.Validate(p.Spec); len(problems) > 0 || p.Name == "" {
+		t.Errorf("policy %q: %q\n%s", p.Name, problems, output)
+	}
+	return p.Spec
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	inputs, err := filepath.Glob("testdata/*.in.yaml")
+	if err != nil || len(inputs) < 4 {
+		t.Fatalf("%d inputs: %v", len(inputs), err)
+	}
+	for _, input := range inputs {
+		t.Run(filepath.Base(input), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := nth.Convert([]convert.File{{Name: filepath.Base(input), Data: data}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimSuffix(input, ".in.yaml")
+			golden(t, name+".out.yaml", string(r.Output))
+			var said strings.Builder
+			for _, f := range r.Findings {
+				fmt.Fprintf(&said, "%d %s %s: %s\n  %s\n", f.Line, f.Severity, f.ID, f.Object, f.Problem)
+				if f.Fix != "" {
+					fmt.Fprintf(&said, "  -> %s\n", f.Fix)
+				}
+			}
+			golden(t, name+".findings.txt", said.String())
+			if len(r.Output) > 0 {
+				valid(t, r.Output)
+			}
+		})
+	}
+}
+
+// Whatever a flag is set to, the policy is valid, and something is said or written
+// about each that is not without consequence.
+func TestEveryFlagIsKnown(t *testing.T) {
+	t.Parallel()
+	flags, err := os.ReadFile("../../cli/testdata/nth-flags.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(string(flags)) {
+		for _, value := range []string{"true", "false", "-1", "0", "90", "100000000", "x"} {
+			manifest := fmt.Sprintf(`{"kind":"DaemonSet","spec":{"template":{"spec":{"containers":[{"args":["--%s",%q]}]}}}}`, name, value)
+			r, err := nth.Convert([]convert.File{{Name: "a.yaml", Data: []byte(manifest)}})
+			if err != nil {
+				t.Errorf("%s is not known: %v", name, err)
+				break
+			}
+			if len(r.Output) > 0 && name != "webhook-url" { // x is no URL
+				valid(t, r.Output)
+			}
+		}
+	}
+}
+
+func TestDryRunAndCordonOnly(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]v1alpha1.Action{"dryRun: true": v1alpha1.ActionIgnore, "cordonOnly: true": v1alpha1.ActionCordon, "dryRun: true\ncordonOnly: true": v1alpha1.ActionIgnore} {
+		r, err := nth.Convert([]convert.File{{Name: "a.yaml", Data: []byte(text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec := valid(t, r.Output); len(spec.Rules) != 1 || spec.Rules[0].Action != want {
+			t.Errorf("%s: %+v", text, spec.Rules)
+		}
+	}
+}
+
+func TestWhatIsNotTheHandlers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"replicaCount: 2": "there is no setting of AWS Node Termination Handler", "": "there is no setting", "a: [": "it is no YAML", "- a\n- b": "there is no setting",
+	} {
+		if _, err := nth.Convert([]convert.File{{Name: "a.yaml", Data: []byte(text)}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// FuzzConvert holds that no text makes it panic, and that what it writes is a policy.
+func FuzzConvert(f *testing.F) {
+	inputs, err := filepath.Glob("testdata/*.in.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, input := range inputs {
+		data, err := os.ReadFile(input)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := nth.Convert([]convert.File{{Name: "a.yaml", Data: []byte(text)}})
+		if err != nil || len(r.Output) == 0 {
+			return
+		}
+		var p v1alpha1.InterruptionPolicy
+		if err := yaml.UnmarshalStrict(r.Output, &p); err != nil || len(p.Spec.Rules) == 0 {
+			t.Errorf("%v:\n%s", err, r.Output)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package warmpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/boot"
+	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
+	"github.com/lifeboat-dev/lifeboat/internal/metadata"
+	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+)
+
+// lifeboat is how Lifeboat does it: a group is made with its hook, the pool once
+// the hook is seen to be there, and an agent stands before the kubelet.
+type lifeboat struct {
+	// silent agents answer no hooks.
+	silent bool
+}
+
+// make looks, plans and acts until nothing is left to do, as the loop over
+// NodeGroups does.
+func (lifeboat) make(ctx context.Context, w *world, g group) error {
+	least, most, warm := g.size, g.size+g.warm, g.warm
+	object := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: g.name}, Spec: v1alpha1.NodeGroupSpec{
+		Management: v1alpha1.ManageAll, MinSize: &least, MaxSize: &most, Subnets: w.subnets(),
+		LaunchTemplate: &v1alpha1.LaunchTemplate{Name: templateName, Version: "$Default"},
+	}}
+	if warm > 0 {
+		object.Spec.WarmPool = &v1alpha1.WarmPool{State: "Stopped", MinSize: warm}
+	}
+	if err := w.kube.Create(ctx, object.DeepCopy()); err != nil {
+		return err
+	}
+	wanted, api := nodegroup.Want(object, "field"), nodegroup.NewAPI(w.config(&network{w: w, handler: w.cloud.Handler()}))
+	var err error
+	for range 100 {
+		var seen nodegroup.Observed
+		if seen, err = api.Observe(ctx, g.name, time.Now()); err == nil {
+			plan := nodegroup.Diff(wanted, seen, nodegroup.History{})
+			if len(plan.Steps) == 0 && len(plan.Held) == 0 {
+				return nil
+			}
+			for _, step := range plan.Steps {
+				if err = api.Apply(ctx, wanted, step); err != nil {
+					break // it looks again
+				}
+			}
+		}
+		wait(ctx, w.between(time.Second, 10*time.Second))
+	}
+	return fmt.Errorf("making %s: not done after 100 looks: %w", g.name, err)
+}
+
+const bootstrap = "bootstrap"
+
+// boot runs the agent, as its unit does.
+func (l lifeboat) boot(ctx context.Context, m *machine) {
+	gate := &boottest.Memory{}
+	_ = boot.New(boot.Options{ // it returns nil, when the power goes
+		Settings: boot.Settings{Prepare: []string{bootstrap}, NoAnswer: l.silent},
+		Metadata: func() boot.Metadata { return metadata.NewClientOver(aws.Config{}, doer{m.metadata}) },
+		Connect: func(context.Context) (boot.AutoScaling, error) {
+			return boot.NewAutoScaling(m.w.config(m.cloud)), nil
+		},
+		Node: m.node, Run: m.run,
+		Remove: func(string) error { return nil },
+		State:  &m.files, Gate: gate,
+		BootID: func() (string, error) {
+			in, ok := m.w.cloud.States.EC2.Instance(m.id)
+			if !ok {
+				return "", errors.New("there is no such instance")
+			}
+			return in.BootID, nil
+		},
+		Dice: func() float64 { return float64(m.w.between(0, time.Second-1)) / float64(time.Second) },
+	}).Run(ctx)
+}
+
+// node is the machine's node as its kubelet tells.
+func (m *machine) node(context.Context, string, string) boot.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.metadata.isDown():
+		return boot.Node{Trouble: errDown.Error()}
+	case m.kubelet == nil:
+		return boot.Node{}
+	}
+	return boot.Node{Name: m.nodeName(), Ready: time.Since(m.since) >= joinsIn, Heartbeat: time.Now()}
+}
+
+// run runs the commands of the defaults, and the one that sets the machine up.
+func (m *machine) run(ctx context.Context, command []string) (string, error) {
+	switch said := strings.Join(command, " "); {
+	case strings.Contains(said, bootstrap):
+		if !m.setUp(ctx) {
+			return "", errors.New("the power went")
+		}
+	case strings.Contains(said, "is-active"):
+		if !m.hasKubelet() {
+			return "inactive", errors.New("exit status 3")
+		}
+	case strings.Contains(said, "start kubelet"):
+		m.startKubelet()
+	case strings.Contains(said, "stop kubelet"):
+		m.stopKubelet()
+	default:
+		return "", fmt.Errorf("unexpected command %q", said)
+	}
+	return "", nil
+}
+
+// doer makes requests as the SDK wants them made.
+type doer struct{ *network }
+
+// Do makes one.
+func (d doer) Do(r *http.Request) (*http.Response, error) { return d.RoundTrip(r) }

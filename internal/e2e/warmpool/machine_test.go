@@ -1,0 +1,176 @@
+package warmpool
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	awsimds "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
+)
+
+// machine is what an instance is to itself. Its disk outlives being stopped.
+type machine struct {
+	w  *world
+	id string
+	// metadata and cloud are its ways to instance metadata and to AWS.
+	metadata, cloud *network
+	disk            disk
+	files           boottest.Memory // the agent's, on the disk
+
+	mu      sync.Mutex
+	off     context.CancelFunc // nil: no power
+	powered context.Context    // is done when the power goes
+	kubelet context.CancelFunc // nil: it does not run
+	since   time.Time          // when the kubelet was started
+}
+
+// disk is what stays when the power goes.
+type disk struct {
+	mu sync.Mutex
+	// begun is set once the first boot has begun, done once the machine is set up.
+	begun, done bool
+}
+
+func (d *disk) set(f func(*disk)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f(d)
+}
+
+func (d *disk) isDone() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.done
+}
+
+// hear switches machines on and off as EC2 does.
+func (w *world) hear(ctx context.Context, c ec2.Change) {
+	switch c.What {
+	case ec2.Booted:
+		w.machine(c.Instance.ID).on(ctx)
+	case ec2.PowerOff, ec2.WasStopped:
+		w.machine(c.Instance.ID).powerOff(ctx, false)
+	case ec2.WasTerminated:
+		w.machine(c.Instance.ID).powerOff(ctx, true)
+	}
+}
+
+// all are the machines there ever were.
+func (w *world) all() []*machine {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Values(w.machines))
+}
+
+func (w *world) machine(id string) *machine {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.machines[id]
+	if m == nil {
+		m = &machine{
+			w: w, id: id,
+			metadata: &network{w: w, handler: w.cloud.States.IMDS.Handler(id), fast: true},
+			cloud:    &network{w: w, handler: w.cloud.Handler()},
+		}
+		w.machines[id] = m
+	}
+	return m
+}
+
+func (m *machine) on(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.off != nil {
+		return
+	}
+	ctx, m.off = context.WithCancel(ctx)
+	m.powered = ctx
+	m.w.running.Go(func() {
+		if !wait(ctx, m.w.between(4*time.Second, 12*time.Second)) { // its kernel starts
+			return
+		}
+		if m.w.often(0.5) { // its network restarts once, some time while it is set up
+			m.w.running.Go(func() {
+				if wait(ctx, m.w.between(0, 90*time.Second)) {
+					down := m.w.between(2*time.Second, 30*time.Second)
+					m.cloud.restart(down)
+					m.metadata.restart(down)
+				}
+			})
+		}
+		m.w.way.boot(ctx, m)
+	})
+}
+
+// powerOff takes the power away; ctx is the world's.
+func (m *machine) powerOff(ctx context.Context, forGood bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.off != nil {
+		m.off()
+		m.off = nil
+	}
+	m.kill()
+	m.w.running.Go(func() { m.silence(ctx, forGood) })
+}
+
+// kill ends the kubelet. It needs the lock.
+func (m *machine) kill() {
+	if m.kubelet != nil {
+		m.kubelet()
+		m.kubelet = nil
+	}
+}
+
+// startKubelet starts it, if it does not run.
+func (m *machine) startKubelet() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.off == nil || m.kubelet != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(m.powered)
+	m.kubelet, m.since = stop, time.Now()
+	m.w.running.Go(func() { m.live(ctx) })
+}
+
+func (m *machine) stopKubelet() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kill()
+}
+
+// isReadyAt tells whether its node was at a moment that has just been.
+func (m *machine) isReadyAt(at time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.disk.isDone() && m.kubelet != nil && at.Sub(m.since) >= joinsIn
+}
+
+func (m *machine) hasKubelet() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kubelet != nil
+}
+
+// imds reads the machine's own metadata.
+func (m *machine) imds() *awsimds.Client {
+	return awsimds.New(awsimds.Options{Endpoint: "http://imds.test", HTTPClient: &http.Client{Transport: m.metadata}})
+}
+
+// setUp is the work of a first boot: packages, images, certificates. What is done
+// is not done again; where the power goes in between it was for nothing.
+func (m *machine) setUp(ctx context.Context) bool {
+	return m.disk.isDone() || wait(ctx, m.w.between(30*time.Second, 120*time.Second)) && m.noteDone()
+}
+
+func (m *machine) noteDone() bool {
+	m.disk.set(func(d *disk) { d.done = true })
+	return true
+}

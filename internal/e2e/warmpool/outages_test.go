@@ -1,0 +1,94 @@
+package warmpool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+)
+
+// TestOutages shows what is lost where something is away while instances come into
+// service, with hooks that wait for ten minutes: docs/guides/warm-pools.md has the
+// same table.
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		story
+		// loses: launches that are held when the time of their hook is out are
+		// abandoned, and others take their place.
+		loses bool
+	}{
+		{"the controller for ten minutes", story{control: awayFor(10 * time.Minute), trouble: none}, false},
+		{"Auto Scaling's API for nine minutes", story{control: always, trouble: noAPI(9 * time.Minute)}, false},
+		{"Auto Scaling's API for longer than the hook waits", story{control: always, trouble: noAPI(12 * time.Minute)}, true},
+		{"the machines' network for nine minutes", story{control: always, trouble: noNetwork(9 * time.Minute)}, false},
+		{"the machines' network for longer than the hook waits", story{control: always, trouble: noNetwork(14 * time.Minute)}, false},
+		{"the controller and the machines' network for nine minutes", story{control: awayFor(9 * time.Minute), trouble: noNetwork(9 * time.Minute)}, false},
+		{"the controller and the machines' network for longer than the hook waits", story{control: awayFor(14 * time.Minute), trouble: noNetwork(14 * time.Minute)}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.way, tt.groups = lifeboat{}, groups()[:3]
+			for seed := range uint64(max(1, repetitions()/20)) {
+				synctest.Test(t, func(t *testing.T) {
+					lost := 0
+					for _, f := range tt.play(t, seed) {
+						if tt.loses && f.kind == takenDown && strings.Contains(f.text, ":Wait:") {
+							lost++
+							continue
+						}
+						t.Error(fmt.Sprint(seed), f)
+					}
+					if tt.loses && lost == 0 {
+						t.Error("nothing was lost: the page says too much")
+					}
+				})
+			}
+		})
+	}
+}
+
+// awayFor has the controller be away for some time from when instances are taken
+// out of the pools.
+func awayFor(d time.Duration) func(context.Context, *world) {
+	return func(ctx context.Context, w *world) {
+		first, stop := context.WithCancel(ctx)
+		w.control(first)
+		wait(ctx, untilPools)
+		stop()
+		if wait(ctx, d) {
+			w.control(ctx)
+		}
+	}
+}
+
+func none(context.Context, *world) {}
+
+// noAPI has every call to Auto Scaling fail.
+func noAPI(d time.Duration) func(context.Context, *world) {
+	return func(ctx context.Context, w *world) {
+		wait(ctx, 30*time.Second)
+		w.cloud.Gate.Fail("autoscaling", wire.AnyAction)
+		wait(ctx, d)
+		w.cloud.Gate.Lift("autoscaling", wire.AnyAction)
+	}
+}
+
+// noNetwork has no machine reach AWS, its metadata or the cluster.
+func noNetwork(d time.Duration) func(context.Context, *world) {
+	return func(ctx context.Context, w *world) {
+		until := time.Now().Add(d)
+		for time.Now().Before(until) {
+			for _, m := range w.all() {
+				m.cloud.restart(time.Until(until))
+				m.metadata.restart(time.Until(until))
+			}
+			wait(ctx, time.Second)
+		}
+	}
+}

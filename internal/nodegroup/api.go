@@ -1,0 +1,165 @@
+package nodegroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	sdkhttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/quota"
+)
+
+// callTime is what one call may take; the SDK sets no limit.
+const callTime = 10 * time.Second
+
+type (
+	options    = func(*sdk.Options)
+	ec2Options = func(*ec2.Options)
+)
+
+// API is what is called of AWS. It holds functions and not the SDK's clients, so
+// that the linker keeps only what is used of them.
+type API struct {
+	DescribeGroups    func(context.Context, *sdk.DescribeAutoScalingGroupsInput, ...options) (*sdk.DescribeAutoScalingGroupsOutput, error)
+	DescribeHooks     func(context.Context, *sdk.DescribeLifecycleHooksInput, ...options) (*sdk.DescribeLifecycleHooksOutput, error)
+	DescribePool      func(context.Context, *sdk.DescribeWarmPoolInput, ...options) (*sdk.DescribeWarmPoolOutput, error)
+	DescribeTemplates func(context.Context, *ec2.DescribeLaunchTemplatesInput, ...ec2Options) (*ec2.DescribeLaunchTemplatesOutput, error)
+
+	CreateGroup func(context.Context, *sdk.CreateAutoScalingGroupInput, ...options) (*sdk.CreateAutoScalingGroupOutput, error)
+	UpdateGroup func(context.Context, *sdk.UpdateAutoScalingGroupInput, ...options) (*sdk.UpdateAutoScalingGroupOutput, error)
+	DeleteGroup func(context.Context, *sdk.DeleteAutoScalingGroupInput, ...options) (*sdk.DeleteAutoScalingGroupOutput, error)
+	PutTags     func(context.Context, *sdk.CreateOrUpdateTagsInput, ...options) (*sdk.CreateOrUpdateTagsOutput, error)
+	PutHook     func(context.Context, *sdk.PutLifecycleHookInput, ...options) (*sdk.PutLifecycleHookOutput, error)
+	DeleteHook  func(context.Context, *sdk.DeleteLifecycleHookInput, ...options) (*sdk.DeleteLifecycleHookOutput, error)
+	PutPool     func(context.Context, *sdk.PutWarmPoolInput, ...options) (*sdk.PutWarmPoolOutput, error)
+	DeletePool  func(context.Context, *sdk.DeleteWarmPoolInput, ...options) (*sdk.DeleteWarmPoolOutput, error)
+}
+
+// NewAPI returns what a configuration leads to; AWS_ENDPOINT_URL_AUTO_SCALING and
+// AWS_ENDPOINT_URL say where it is, as for every AWS SDK. Each call is made once:
+// the loop that calls asks again by itself.
+func NewAPI(config aws.Config) *API {
+	config = awshttp.WithTimeout(config, callTime)
+	groups := sdk.NewFromConfig(config, func(o *sdk.Options) { o.Retryer = aws.NopRetryer{} })
+	instances := ec2.NewFromConfig(config, func(o *ec2.Options) { o.Retryer = aws.NopRetryer{} })
+	return &API{
+		DescribeGroups: groups.DescribeAutoScalingGroups, DescribeHooks: groups.DescribeLifecycleHooks,
+		DescribePool: groups.DescribeWarmPool, DescribeTemplates: instances.DescribeLaunchTemplates,
+		CreateGroup: groups.CreateAutoScalingGroup, UpdateGroup: groups.UpdateAutoScalingGroup,
+		DeleteGroup: groups.DeleteAutoScalingGroup, PutTags: groups.CreateOrUpdateTags,
+		PutHook: groups.PutLifecycleHook, DeleteHook: groups.DeleteLifecycleHook,
+		PutPool: groups.PutWarmPool, DeletePool: groups.DeleteWarmPool,
+	}
+}
+
+// failed wraps the error of a call, if there is one, so that cloud.IsDenied and
+// cloud.IsBusy tell what asking again is worth.
+func failed(doing, permission string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, sort(permission, plain(err)))
+}
+
+// saidError is what AWS said, without what is new each time, such as the id of
+// the request: it ends up in conditions, which are written when they change.
+type saidError struct{ error }
+
+// Error is AWS's code and its sentence.
+func (e saidError) Error() string {
+	var said smithy.APIError
+	if !errors.As(e.error, &said) {
+		return e.error.Error()
+	}
+	return said.ErrorCode() + ": " + said.ErrorMessage()
+}
+
+// Unwrap returns all of it.
+func (e saidError) Unwrap() error { return e.error }
+
+func plain(err error) error { return saidError{err} }
+
+// sort tells what asking again is worth (EC2 Auto Scaling API Reference, "Common
+// errors", and the errors of each call).
+func sort(permission string, err error) error {
+	code := codeOf(err)
+	switch code {
+	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation":
+		prints := "`lifeboat wire iam --manage-groups`"
+		if strings.Contains(permission, ":Describe") {
+			prints = "`lifeboat wire iam`"
+		}
+		return &cloud.DeniedError{Err: err, Mend: "allow " + permission + ": " + prints + " prints the policy"}
+	case "ScalingActivityInProgress", "ResourceInUse", "ResourceContention", "InstanceRefreshInProgress":
+		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
+	case "LimitExceeded":
+		return &cloud.DeniedError{Err: err, Mend: "a quota of Auto Scaling is used up (groups, or hooks of a group): delete what is not needed, or ask AWS for more"}
+	case "ValidationError":
+		return &cloud.DeniedError{Err: err, Mend: "correct in the NodeGroup what AWS says is wrong"}
+	}
+	if _, throttled := retry.DefaultThrottleErrorCodes[code]; throttled {
+		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
+	}
+	var answered *sdkhttp.ResponseError
+	if errors.As(err, &answered) && answered.HTTPStatusCode() >= http.StatusInternalServerError {
+		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
+	}
+	return err
+}
+
+func codeOf(err error) string {
+	var said smithy.APIError
+	if errors.As(err, &said) {
+		return said.ErrorCode()
+	}
+	return ""
+}
+
+// isNotFound tells whether AWS has no group, hook or pool of the name: there is
+// no error of its own for that, but a ValidationError that says so.
+func isNotFound(err error) bool {
+	text := ""
+	if err != nil {
+		text = strings.ToLower(err.Error())
+	}
+	return codeOf(err) == "ValidationError" && (strings.Contains(text, "not found") || strings.Contains(text, "no warm pool found"))
+}
+
+// Share has every call to Auto Scaling wait for its share of what all of Lifeboat
+// may call together: reading comes last, changing before it.
+func (a *API) Share(q *quota.Quota) *API {
+	return &API{
+		DescribeGroups: shared(q, quota.Ask, a.DescribeGroups), DescribeHooks: shared(q, quota.Ask, a.DescribeHooks),
+		DescribePool: shared(q, quota.Ask, a.DescribePool), DescribeTemplates: a.DescribeTemplates,
+		CreateGroup: shared(q, quota.Extend, a.CreateGroup), UpdateGroup: shared(q, quota.Extend, a.UpdateGroup),
+		DeleteGroup: shared(q, quota.Extend, a.DeleteGroup), PutTags: shared(q, quota.Extend, a.PutTags),
+		PutHook: shared(q, quota.Extend, a.PutHook), DeleteHook: shared(q, quota.Extend, a.DeleteHook),
+		PutPool: shared(q, quota.Extend, a.PutPool), DeletePool: shared(q, quota.Extend, a.DeletePool),
+	}
+}
+
+func shared[I, O any](q *quota.Quota, p quota.Priority, f func(context.Context, *I, ...options) (*O, error)) func(context.Context, *I, ...options) (*O, error) {
+	return func(ctx context.Context, in *I, o ...options) (*O, error) {
+		if err := q.Wait(ctx, p); err != nil {
+			return nil, err
+		}
+		out, err := f(ctx, in, o...)
+		if _, throttled := retry.DefaultThrottleErrorCodes[codeOf(err)]; throttled {
+			q.Throttled()
+		} else {
+			q.Passed()
+		}
+		return out, err
+	}
+}

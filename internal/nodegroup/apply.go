@@ -1,0 +1,211 @@
+package nodegroup
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+)
+
+// Apply does one step of a plan for w. Doing it again does no harm, and where
+// somebody was faster it returns nil: what is there then, the next look tells. Of
+// its errors cloud.IsDenied and cloud.IsBusy tell what asking again is worth.
+func (a *API) Apply(ctx context.Context, w Wanted, s Step) error {
+	switch s.Verb {
+	case CreateGroup:
+		return a.create(ctx, w)
+	case UpdateGroup:
+		_, err := a.UpdateGroup(ctx, w.update(s))
+		return failed("changing Auto Scaling group "+w.Group, "autoscaling:UpdateAutoScalingGroup, ec2:RunInstances and iam:PassRole for its launch template", err)
+	case PutTags:
+		_, err := a.PutTags(ctx, &sdk.CreateOrUpdateTagsInput{Tags: w.tagList(false)})
+		return failed("tagging Auto Scaling group "+w.Group, "autoscaling:CreateOrUpdateTags", err)
+	case PutHook:
+		_, err := a.PutHook(ctx, w.putHook(s))
+		return failed("putting hook "+s.Object, "autoscaling:PutLifecycleHook", err)
+	case DeleteHook:
+		return a.deleteHook(ctx, w, s.Object)
+	case PutPool:
+		return a.putPool(ctx, w)
+	case DeletePool, DropPool:
+		return a.deletePool(ctx, w, s.Verb == DropPool)
+	case DeleteGroup:
+		_, err := a.DeleteGroup(ctx, &sdk.DeleteAutoScalingGroupInput{AutoScalingGroupName: &w.Group})
+		if isNotFound(err) {
+			return nil
+		}
+		return failed("deleting Auto Scaling group "+w.Group, "autoscaling:DeleteAutoScalingGroup", err)
+	}
+	return fmt.Errorf("%s: there is no such step", s.Verb)
+}
+
+// create creates the group with its hooks. Its desired capacity is its smallest
+// size: nothing else is asked for.
+func (a *API) create(ctx context.Context, w Wanted) error {
+	in := &sdk.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: &w.Group, MinSize: aws.Int32(value(w.Spec.MinSize)), MaxSize: aws.Int32(value(w.Spec.MaxSize)),
+		VPCZoneIdentifier: aws.String(strings.Join(w.Spec.Subnets, ",")),
+		CapacityRebalance: w.Spec.CapacityRebalance, InstanceLifecyclePolicy: w.retention(), Tags: w.tagList(true),
+	}
+	in.LaunchTemplate, in.MixedInstancesPolicy = w.launches()
+	for _, h := range []Hook{w.Launch, w.Terminate} {
+		in.LifecycleHookSpecificationList = append(in.LifecycleHookSpecificationList, types.LifecycleHookSpecification{
+			LifecycleHookName: aws.String(h.Name), LifecycleTransition: aws.String(h.transition()),
+			DefaultResult: aws.String(h.result()), HeartbeatTimeout: wholeSeconds(h.Timeout),
+		})
+	}
+	_, err := a.CreateGroup(ctx, in)
+	if codeOf(err) == "AlreadyExists" {
+		return nil
+	}
+	return failed("creating Auto Scaling group "+w.Group, "autoscaling:CreateAutoScalingGroup and CreateOrUpdateTags, ec2:RunInstances and CreateTags, iam:PassRole for the template's instance profile and, once an account, iam:CreateServiceLinkedRole", err)
+}
+
+// launches are the template, or the policy that holds it: one of the two.
+func (w Wanted) launches() (*types.LaunchTemplateSpecification, *types.MixedInstancesPolicy) {
+	t := w.Spec.LaunchTemplate
+	if t == nil {
+		return nil, nil
+	}
+	spec := &types.LaunchTemplateSpecification{Version: aws.String(version(t))}
+	if t.ID != "" {
+		spec.LaunchTemplateId = &t.ID
+	} else {
+		spec.LaunchTemplateName = &t.Name
+	}
+	m := w.Spec.MixedInstances
+	if m == nil {
+		return spec, nil
+	}
+	policy := &types.MixedInstancesPolicy{
+		LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: spec},
+		InstancesDistribution: &types.InstancesDistribution{
+			OnDemandBaseCapacity: &m.OnDemandBase, OnDemandPercentageAboveBaseCapacity: &m.OnDemandPercent,
+			SpotAllocationStrategy: aws.String(word(m.SpotAllocationStrategy, usualSpot)),
+		},
+	}
+	for _, name := range m.InstanceTypes {
+		policy.LaunchTemplate.Overrides = append(policy.LaunchTemplate.Overrides, types.LaunchTemplateOverrides{InstanceType: &name})
+	}
+	return nil, policy
+}
+
+func (w Wanted) retention() *types.InstanceLifecyclePolicy {
+	if w.Spec.RetainUndrained == nil {
+		return nil
+	}
+	return &types.InstanceLifecyclePolicy{RetentionTriggers: &types.RetentionTriggers{
+		TerminateHookAbandon: types.RetentionAction(retention(*w.Spec.RetainUndrained)),
+	}}
+}
+
+// update has the settings that the step changes, and none that it does not: the
+// desired capacity is never among them.
+func (w Wanted) update(s Step) *sdk.UpdateAutoScalingGroupInput {
+	in := &sdk.UpdateAutoScalingGroupInput{AutoScalingGroupName: &w.Group}
+	if s.changes(fieldMin) {
+		in.MinSize = w.Spec.MinSize
+	}
+	if s.changes(fieldMax) {
+		in.MaxSize = w.Spec.MaxSize
+	}
+	if s.changes(fieldTemplate) || s.changes(fieldMixed) {
+		in.LaunchTemplate, in.MixedInstancesPolicy = w.launches()
+	}
+	if s.changes(fieldSubnets) {
+		in.VPCZoneIdentifier = aws.String(strings.Join(w.Spec.Subnets, ","))
+	}
+	if s.changes(fieldRebalance) {
+		in.CapacityRebalance = w.Spec.CapacityRebalance
+	}
+	if s.changes(fieldRetain) {
+		in.InstanceLifecyclePolicy = w.retention()
+	}
+	return in
+}
+
+// tagList are the tags of the group. Instances get those that were declared, and
+// in a group of Lifeboat's own making that of the cluster: a key with a slash keeps
+// instances from being launched where their metadata shows tags (EC2 User Guide,
+// "Enable access to tags in instance metadata"), so a group that worked without
+// gets none.
+func (w Wanted) tagList(ours bool) []types.Tag {
+	var out []types.Tag
+	for key, value := range w.tags() {
+		_, declared := w.Spec.Tags[key]
+		propagate := declared || ours && strings.HasPrefix(key, tagCluster)
+		out = append(out, types.Tag{
+			Key: &key, Value: &value, PropagateAtLaunch: &propagate,
+			ResourceId: &w.Group, ResourceType: aws.String("auto-scaling-group"),
+		})
+	}
+	return out
+}
+
+// putHook writes the hook whole, but for its target: what is not given of that
+// stays. Actions under way go on (EC2 Auto Scaling API Reference,
+// PutLifecycleHook).
+func (w Wanted) putHook(s Step) *sdk.PutLifecycleHookInput {
+	h := s.hook
+	if h.Name == "" { // the step is of no plan
+		h = w.Launch
+		if s.Object == w.Terminate.Name {
+			h = w.Terminate
+		}
+	}
+	return &sdk.PutLifecycleHookInput{
+		AutoScalingGroupName: &w.Group, LifecycleHookName: &h.Name, LifecycleTransition: aws.String(h.transition()),
+		DefaultResult: aws.String(h.result()), HeartbeatTimeout: wholeSeconds(h.Timeout),
+	}
+}
+
+// deleteHook looks once more right before it deletes: an instance that came on
+// its way since the plan was made would be abandoned.
+func (a *API) deleteHook(ctx context.Context, w Wanted, name string) error {
+	o, err := a.Observe(ctx, w.Group, time.Time{})
+	if err != nil {
+		return err
+	}
+	h, there := o.Hook(name)
+	if !there {
+		return nil
+	}
+	if err := Removable(o, h); err != nil {
+		return err
+	}
+	_, err = a.DeleteHook(ctx, &sdk.DeleteLifecycleHookInput{AutoScalingGroupName: &w.Group, LifecycleHookName: &name})
+	if isNotFound(err) {
+		return nil
+	}
+	return failed("deleting hook "+name, "autoscaling:DeleteLifecycleHook", err)
+}
+
+func (a *API) putPool(ctx context.Context, w Wanted) error {
+	p := w.Pool
+	if p == nil {
+		return nil
+	}
+	bound := p.MaxPrepared
+	if bound == nil {
+		bound = aws.Int32(unbounded)
+	}
+	_, err := a.PutPool(ctx, &sdk.PutWarmPoolInput{
+		AutoScalingGroupName: &w.Group, MinSize: &p.Min, MaxGroupPreparedCapacity: bound, PoolState: types.WarmPoolState(p.State),
+		InstanceReusePolicy: &types.InstanceReusePolicy{ReuseOnScaleIn: &p.Reuse},
+	})
+	return failed("putting the warm pool of Auto Scaling group "+w.Group, "autoscaling:PutWarmPool", err)
+}
+
+func (a *API) deletePool(ctx context.Context, w Wanted, force bool) error {
+	_, err := a.DeletePool(ctx, &sdk.DeleteWarmPoolInput{AutoScalingGroupName: &w.Group, ForceDelete: &force})
+	if isNotFound(err) {
+		return nil
+	}
+	return failed("deleting the warm pool of Auto Scaling group "+w.Group, "autoscaling:DeleteWarmPool", err)
+}
+
+func wholeSeconds(d time.Duration) *int32 { return aws.Int32(int32(d / time.Second)) }

@@ -1,0 +1,59 @@
+package machines
+
+import (
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+)
+
+// Tags of an instance that say how long it takes to do what it does at boot.
+const (
+	// TagBootTime is the time from its launch, or its start, until programs run on it,
+	// such as 20s; else Options.BootDelay.
+	TagBootTime = "lifeboat.dev/boot-time"
+	// TagPrepareTime is what there is to prepare once on its disk, such as images to
+	// pull, before its kubelet runs; nothing where its user data starts no agent.
+	TagPrepareTime = "lifeboat.dev/prepare-time"
+)
+
+// bootCommand is the agent that holds the kubelet back, as user data or a unit in it
+// starts it, with its flags.
+var bootCommand = regexp.MustCompile(`\blifeboatd agent boot((?:[ \t]+--[a-z-]+(?:=\S*)?)*)`)
+
+// BootAgent reads from an instance's user data whether Lifeboat's agent starts its
+// kubelet, and the agent's flags.
+func BootAgent(in ec2.Instance) (flags []string, ok bool) {
+	text, err := base64.StdEncoding.DecodeString(in.UserData)
+	if err != nil {
+		return nil, false
+	}
+	m := bootCommand.FindStringSubmatch(string(text))
+	if m == nil {
+		return nil, false
+	}
+	return strings.Fields(m[1]), true
+}
+
+// BootTime is how long an instance takes to boot; what its tag says wins over otherwise.
+func BootTime(in ec2.Instance, otherwise time.Duration) (time.Duration, error) {
+	return taggedTime(in, TagBootTime, otherwise)
+}
+
+// PrepareTime is how long an instance takes to prepare what its kubelet needs.
+func PrepareTime(in ec2.Instance) (time.Duration, error) { return taggedTime(in, TagPrepareTime, 0) }
+
+func taggedTime(in ec2.Instance, tag string, otherwise time.Duration) (time.Duration, error) {
+	text, ok := in.Tags[tag]
+	if !ok {
+		return otherwise, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return otherwise, fmt.Errorf("instance %s: tag %s is %q: write a duration such as 20s", in.ID, tag, text)
+	}
+	return d, nil
+}

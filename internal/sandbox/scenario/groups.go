@@ -1,0 +1,118 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+)
+
+// groupProvisioner is what a report calls groups that launch nodes.
+const groupProvisioner = "EC2 Auto Scaling (emulated)"
+
+// taintAutoscaler is what the cluster-autoscaler puts on a node before it ends its
+// instance (Kubernetes Autoscaler, cluster-autoscaler FAQ).
+const taintAutoscaler = "ToBeDeletedByClusterAutoscaler"
+
+func (p *player) autoScaling() *autoscaling.State { return p.sandbox.AWS().States.AutoScaling }
+
+// groupStep does one line about Auto Scaling groups.
+func (p *player) groupStep(ctx context.Context, do any) error {
+	groups := p.autoScaling()
+	switch st := do.(type) {
+	case GroupStatement:
+		return p.makeGroup(st)
+	case ScaleStatement:
+		p.begin1(fmt.Sprintf("the group %s is to have %d in service", st.Group, st.To))
+		return groups.SetDesired(st.Group, st.To, false)
+	case RefreshStatement:
+		p.begin1("the group " + st.Group + " is to replace all its instances (instance refresh)")
+		all := 100 // in service at any time
+		_, err := groups.StartRefresh(st.Group, autoscaling.RefreshOptions{MinHealthy: &all})
+		return err
+	case BalanceStatement:
+		p.begin1("the group " + st.Group + " evens out its zones")
+		if !groups.RebalanceZones(st.Group) {
+			return fmt.Errorf("the zones of the group %s are even: there is nothing to balance", st.Group)
+		}
+		return nil
+	case DetachStatement:
+		p.begin1(st.Node + " is detached from its group (DetachInstances), which is to have as many as before")
+		return p.detach(st.Node)
+	case TerminateStatement:
+		return p.terminate(ctx, st)
+	default:
+		return fmt.Errorf("nobody knows how to play %T", do)
+	}
+}
+
+// begin1 starts the clock, or starts it anew, at something that has no deadline.
+func (p *player) begin1(text string) {
+	now := time.Now()
+	p.do(func(w *World) []Moment {
+		w.Start(now, time.Time{})
+		return []Moment{w.moment(now, MomentNotice, "", "", text)}
+	})
+}
+
+func (p *player) makeGroup(st GroupStatement) error {
+	p.do(func(w *World) []Moment {
+		if w.provisioner == "" {
+			w.provisioner = groupProvisioner
+		}
+		return []Moment{w.moment(time.Now(), MomentStep, "", "", "the group "+st.Name+" is made: "+st.describe())}
+	})
+	return MakeGroup(p.sandbox.AWS().States, st)
+}
+
+func (p *player) detach(node string) error {
+	id := p.nodes[node].ID
+	m, ok := p.autoScaling().Member(id)
+	if !ok {
+		return fmt.Errorf("node %s is in no group", node)
+	}
+	_, err := p.autoScaling().DetachMembers(m.Group, []string{id}, false)
+	return err
+}
+
+// terminate ends an instance, whoever it is that does.
+func (p *player) terminate(ctx context.Context, st TerminateStatement) error {
+	id := p.nodes[st.Node].ID
+	p.do(func(w *World) []Moment { w.Doom([]string{st.Node}); return nil })
+	switch st.By {
+	case ByEC2:
+		p.begin1("somebody terminates " + st.Node + " past its group (ec2:TerminateInstances)")
+		_, err := p.sandbox.EC2().Terminate([]string{id})
+		return err
+	case ByAutoscaler:
+		p.begin1("the cluster-autoscaler has its taint on " + st.Node + ", and takes it out of its group")
+		if err := p.taint(ctx, st.Node, corev1.Taint{
+			Key: taintAutoscaler, Value: strconv.FormatInt(time.Now().Unix(), 10), Effect: corev1.TaintEffectNoSchedule,
+		}); err != nil {
+			return err
+		}
+	default:
+		p.begin1("somebody takes " + st.Node + " out of its group (TerminateInstanceInAutoScalingGroup)")
+	}
+	_, err := p.autoScaling().TerminateMember([]string{id}, true)
+	return err
+}
+
+func (p *player) taint(ctx context.Context, name string, t corev1.Taint) error {
+	node := &corev1.Node{}
+	if err := p.client.Get(ctx, types.NamespacedName{Name: p.nodes[name].PrivateDNSName}, node); err != nil {
+		return fmt.Errorf("reading node %s: %w", name, err)
+	}
+	before := client.MergeFromWithOptions(node.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	node.Spec.Taints = append(node.Spec.Taints, t)
+	if err := p.client.Patch(ctx, node, before); err != nil {
+		return fmt.Errorf("tainting node %s: %w", name, err)
+	}
+	return nil
+}

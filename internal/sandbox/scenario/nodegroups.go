@@ -1,0 +1,64 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// nodeGroupConditions are the conditions of a NodeGroup by what a script calls them.
+func nodeGroupConditions() map[string]string {
+	return map[string]string{
+		"ready": v1alpha1.ConditionReady, "found": v1alpha1.ConditionFound,
+		"hooks-ready": v1alpha1.ConditionHooksReady, "synced": v1alpha1.ConditionSynced,
+	}
+}
+
+// NodeGroup takes in a NodeGroup as it is at t; gone says that it was deleted.
+func (w *World) NodeGroup(t time.Time, g *v1alpha1.NodeGroup, gone bool) []Moment {
+	before := w.nodeGroups[g.Name]
+	if gone {
+		delete(w.nodeGroups, g.Name)
+		return []Moment{w.moment(t, MomentSays, "", "", "NodeGroup "+g.Name+" is deleted")}
+	}
+	w.nodeGroups[g.Name] = g
+	says := saying(g)
+	if says == "" || before != nil && saying(before) == says {
+		return nil
+	}
+	return []Moment{w.moment(t, MomentSays, "", "", "NodeGroup "+g.Name+": "+says)}
+}
+
+// saying is what a NodeGroup says about whether it is ready.
+func saying(g *v1alpha1.NodeGroup) string {
+	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case c == nil:
+		return ""
+	case c.Status == metav1.ConditionTrue:
+		return "ready: " + c.Message
+	default:
+		return "not ready: " + c.Message
+	}
+}
+
+// nodeGroupIs: a NodeGroup says of itself that it is so. As recordSays it is about what
+// Lifeboat says, not about what it does.
+type nodeGroupIs struct{ Name, Condition string }
+
+func (c nodeGroupIs) Holds(w *World) (bool, string) {
+	g := w.nodeGroups[c.Name]
+	if g == nil {
+		return false, "there is no NodeGroup " + c.Name
+	}
+	var so []string
+	for _, one := range g.Status.Conditions {
+		so = append(so, fmt.Sprintf("%s=%s (%s)", one.Type, one.Status, one.Message))
+	}
+	return meta.IsStatusConditionTrue(g.Status.Conditions, nodeGroupConditions()[c.Condition]), "it says " + strings.Join(so, ", ")
+}

@@ -1,0 +1,96 @@
+package scenario
+
+import "time"
+
+// Statement types of Auto Scaling groups.
+type (
+	// GroupStatement makes an Auto Scaling group, which launches at once what it wants.
+	GroupStatement struct {
+		Name              string
+		Min, Max, Desired int
+		Type              string
+		Zones             []string // none: all
+		Spot, Rebalance   bool     // Rebalance: it replaces what is at a higher risk
+		Labels, Taints    string   // as those of a node
+		// Pool is what its warm instances do; empty: it has no warm pool. Warm is how
+		// many it is to have, zero: as many as are missing to Max. Reuse returns instances
+		// to it when the group shrinks.
+		Pool  PoolState
+		Warm  int
+		Reuse bool
+		// Hooks are the lifecycle hooks of Lifeboat's that it has, from before its first
+		// instance on, and how long Auto Scaling waits for their answers.
+		Hooks                 HookSet
+		LaunchTime, LeaveTime time.Duration
+		// Boot is what an instance takes from power to its first program, Prepare what
+		// there is to do once on its disk before its kubelet runs.
+		Boot, Prepare time.Duration
+		Agent         BootAgent
+		// Declared leaves the group itself to a NodeGroup: only its launch template is made.
+		Declared bool
+	}
+	// ScaleStatement changes how many instances a group is to have in service.
+	ScaleStatement struct {
+		Group string
+		To    int
+	}
+	// RefreshStatement has a group replace all its instances.
+	RefreshStatement struct{ Group string }
+	// BalanceStatement has a group even out its zones, as it does after a zone was short
+	// of capacity.
+	BalanceStatement struct{ Group string }
+	// DetachStatement takes an instance out of its group, which launches another.
+	DetachStatement struct{ Node string }
+	// TerminateStatement ends an instance.
+	TerminateStatement struct {
+		Node string
+		By   TerminateBy
+	}
+)
+
+// PoolState is what warm instances do.
+type PoolState string
+
+// The states of a warm pool.
+const (
+	PoolStopped    PoolState = "stopped"
+	PoolRunning    PoolState = "running"
+	PoolHibernated PoolState = "hibernated"
+)
+
+// HookSet is which lifecycle hooks a group has.
+type HookSet string
+
+// The sets.
+const (
+	HooksBoth      HookSet = "both"
+	HooksLaunch    HookSet = "launch"
+	HooksTerminate HookSet = "terminate"
+	HooksNone      HookSet = "none"
+)
+
+// BootAgent is whether Lifeboat's agent starts the kubelets of a group.
+type BootAgent string
+
+// The agents.
+const (
+	AgentAnswers BootAgent = "answers"
+	// AgentSilent starts the kubelet when it is time, and answers no hook: it has no
+	// permission to.
+	AgentSilent BootAgent = "silent"
+	// AgentNone is an image without it: the kubelet starts by itself.
+	AgentNone BootAgent = "none"
+)
+
+// TerminateBy is who ends an instance.
+type TerminateBy string
+
+// Those who do.
+const (
+	// ByEC2 is a call to EC2, past the group and its hooks.
+	ByEC2 TerminateBy = "ec2"
+	// ByGroup is a call to the group, which launches no other.
+	ByGroup TerminateBy = "group"
+	// ByAutoscaler is the cluster-autoscaler: its taint, then as ByGroup.
+	ByAutoscaler TerminateBy = "autoscaler"
+)

@@ -1,0 +1,57 @@
+package scenario
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+)
+
+// lookAtGroups is how often it is asked what groups did, where nothing else is seen to
+// change.
+const lookAtGroups = 100 * time.Millisecond
+
+// watchGroups has the world hear what Auto Scaling groups do.
+func (p *player) watchGroups() (stop func()) {
+	groups := p.autoScaling()
+	seen := 0 // guarded by the watcher
+	p.mu.Lock()
+	p.groups = func(w *World) []Moment {
+		var out []Moment
+		trace := groups.Trace()
+		for _, c := range trace[min(seen, len(trace)):] {
+			out = append(out, w.Lifecycle(Lifecycle{Time: c.Time, Instance: c.InstanceID, Group: c.Group, State: string(c.To), Cause: c.Cause})...)
+		}
+		seen = len(trace)
+		out = append(out, w.Fired(firings(groups.Firings()))...)
+		slices.SortStableFunc(out, func(a, b Moment) int { return a.Time.Compare(b.Time) })
+		return out
+	}
+	p.mu.Unlock()
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(lookAtGroups)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				p.do(func(*World) []Moment { return nil })
+			}
+		}
+	}()
+	return func() { close(ended); <-done }
+}
+
+// firings are those of the emulator, as the world has them.
+func firings(all []autoscaling.Firing) []Firing {
+	var out []Firing
+	for _, f := range all {
+		out = append(out, Firing{
+			Instance: f.InstanceID, Group: f.Group, Hook: f.Hook, Held: f.Held, Ended: f.Ended, Result: string(f.Result), By: FiringEnd(f.By),
+		})
+	}
+	return out
+}

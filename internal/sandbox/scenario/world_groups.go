@@ -1,0 +1,240 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Lifecycle states as Auto Scaling writes them (Amazon EC2 Auto Scaling User Guide,
+// "Amazon EC2 Auto Scaling instance lifecycle").
+const (
+	stateInService   = "InService"
+	statePending     = "Pending"
+	stateWarmed      = "Warmed:"
+	stateWarmPending = "Warmed:Pending"
+	stateTerminating = "Terminating"
+	stateWait        = ":Wait"
+	stateProceed     = ":Proceed"
+	stateRetained    = ":Retained"
+)
+
+// lifecycleStates are those that a script may name.
+func lifecycleStates() []string {
+	var out []string
+	for _, base := range []string{statePending, stateWarmPending, stateTerminating, "Warmed:Terminating"} {
+		out = append(out, base, base+stateWait, base+stateProceed)
+	}
+	return append(out, stateInService, "Warmed:Stopped", "Warmed:Running", "Warmed:Hibernated", "Terminating:Retained",
+		"Terminated", "Warmed:Terminated", "Standby", "Detached")
+}
+
+// memberTrack is what was seen of one instance's way through its group.
+type memberTrack struct {
+	instance, group string
+	seq             int
+	state           string
+	states          []string // all so far
+	returning       bool     // on its way from service into the warm pool
+}
+
+// Lifecycle is one change of an instance's lifecycle state.
+type Lifecycle struct {
+	Time            time.Time
+	Instance, Group string
+	State           string
+	Cause           string
+}
+
+// Firing is one time that a lifecycle hook holds an instance.
+type Firing struct {
+	Instance, Group, Hook string
+	Held, Ended           time.Time // Ended is zero while it holds it
+	Result                string    // CONTINUE or ABANDON
+	By                    FiringEnd
+}
+
+// FiringEnd is what ended a firing.
+type FiringEnd string
+
+// The ends.
+const (
+	EndedByAnswer  FiringEnd = "answer"
+	EndedByTimeout FiringEnd = "timeout"
+	// EndedByLoss: the instance was gone, or went another way.
+	EndedByLoss FiringEnd = "gone"
+)
+
+// counts tells whether a firing is among those that a script counts so.
+func (f Firing) counts(what groupKind) bool {
+	switch what {
+	case hooksAnswered:
+		return f.By == EndedByAnswer
+	case timedOut:
+		return f.By == EndedByTimeout
+	case abandoned:
+		return f.Result == "ABANDON" && f.By != EndedByLoss
+	default:
+		return false
+	}
+}
+
+func (f Firing) end() string {
+	switch {
+	case f.Ended.IsZero():
+		return "it holds it still"
+	case f.By == EndedByTimeout:
+		return "nobody answered in time: " + f.Result
+	case f.By == EndedByLoss:
+		return "the instance was gone"
+	default:
+		return f.Result
+	}
+}
+
+// is tells whether an instance is counted so; n is its node, or nil.
+func (m *memberTrack) is(what groupKind, n *nodeTrack) bool {
+	registered := n != nil && n.now != "" && n.gone.IsZero()
+	early := m.warm() || m.stands(warming) && !m.returning
+	switch what {
+	case warmNodes:
+		return registered && early
+	case earlyNodes:
+		return registered && !n.held && (early || m.stands(onTheWay))
+	default:
+		return m.stands(what)
+	}
+}
+
+// stands tells whether its lifecycle state is of a kind.
+func (m *memberTrack) stands(what groupKind) bool {
+	switch what {
+	case inService:
+		return m.state == stateInService
+	case onTheWay:
+		return strings.HasPrefix(m.state, statePending)
+	case warming:
+		return strings.HasPrefix(m.state, stateWarmPending)
+	case warmOnes:
+		return m.warm()
+	case leavers:
+		return strings.HasPrefix(strings.TrimPrefix(m.state, stateWarmed), stateTerminating) && !m.stands(kept)
+	case kept:
+		return strings.HasSuffix(m.state, stateRetained)
+	default:
+		return false
+	}
+}
+
+// warm tells whether it is in the warm pool.
+func (m *memberTrack) warm() bool {
+	return slices.Contains([]string{"Warmed:Stopped", "Warmed:Running", "Warmed:Hibernated"}, m.state)
+}
+
+func (w *World) sortedMembers(group string) []*memberTrack {
+	var out []*memberTrack
+	for _, m := range w.members {
+		if m.group == group {
+			out = append(out, m)
+		}
+	}
+	slices.SortFunc(out, func(a, b *memberTrack) int { return cmp.Compare(a.seq, b.seq) })
+	return out
+}
+
+// Lifecycle takes in that an instance has come to another lifecycle state.
+func (w *World) Lifecycle(l Lifecycle) []Moment {
+	m := w.members[l.Instance]
+	if m == nil {
+		m = &memberTrack{instance: l.Instance, seq: len(w.members)}
+		w.members[l.Instance] = m
+	}
+	before := m.state
+	m.group, m.state = l.Group, l.State
+	m.states = append(m.states, l.State)
+	if base := strings.TrimSuffix(l.State, stateWait); base == stateWarmPending && !strings.HasPrefix(before, stateWarmed) {
+		m.returning = before == stateInService
+	}
+	n := w.byInstance(l.Instance)
+	if n != nil && before == stateInService && (l.State == stateTerminating || m.returning) {
+		w.doom(n) // the group has chosen it
+	}
+	text := m.tell(before, l.Cause)
+	if text == "" {
+		return nil
+	}
+	return []Moment{w.moment(l.Time, MomentLifecycle, w.called(l.Instance), "", text+" ("+l.State+")")}
+}
+
+// tell says in words where an instance has come to; empty: it is of no interest.
+func (m *memberTrack) tell(before, cause string) string {
+	switch {
+	case m.state == before || strings.HasSuffix(m.state, stateProceed):
+		return ""
+	case strings.HasSuffix(m.state, stateWait):
+		return "held by a hook"
+	case m.stands(kept):
+		return "kept, since its hook was abandoned"
+	case m.state == statePending && strings.HasPrefix(before, stateWarmed):
+		return "taken out of the warm pool, on its way into service"
+	case m.state == stateTerminating && cause != "":
+		return "on its way out: " + strings.TrimSuffix(cause, ".")
+	default:
+		return tellState(m.state)
+	}
+}
+
+// tellState says in words what a state is.
+func tellState(state string) string {
+	words := map[string]string{
+		statePending: "on its way into service", stateInService: "in service", stateWarmPending: "on its way into the warm pool",
+		"Warmed:Stopped": "in the warm pool", "Warmed:Running": "in the warm pool", "Warmed:Hibernated": "in the warm pool",
+		stateTerminating: "on its way out", stateWarmed + stateTerminating: "on its way out of the pool",
+		"Terminated": "gone", "Warmed:Terminated": "gone", "Detaching": "on its way out of its group", "Detached": "out of its group",
+	}
+	if text, ok := words[state]; ok {
+		return text
+	}
+	return "in standby, or on its way there or back"
+}
+
+// Fired takes in the firings of hooks so far, all of them.
+func (w *World) Fired(all []Firing) []Moment {
+	var out []Moment
+	for i, f := range all {
+		known := i < len(w.firings) && w.firings[i].By == f.By
+		if known || f.Ended.IsZero() {
+			continue
+		}
+		text := fmt.Sprintf("hook %s: %s after %s", f.Hook, f.Result, seconds(f.Ended.Sub(f.Held)))
+		switch f.By {
+		case EndedByTimeout:
+			text = fmt.Sprintf("hook %s: nobody answers within its time: %s", f.Hook, f.Result)
+		case EndedByLoss:
+			continue
+		}
+		out = append(out, w.moment(f.Ended, MomentAnswered, w.called(f.Instance), "", text))
+	}
+	w.firings = all
+	return out
+}
+
+// Doom names the nodes that an interruption is about; their pods are judged.
+func (w *World) Doom(names []string) {
+	for _, name := range names {
+		w.nodes[name].doomed = true
+	}
+	for _, n := range w.nodes {
+		if n.before == "" {
+			n.before = n.now
+		}
+	}
+}
+
+// doom has a node's pods judged.
+func (w *World) doom(n *nodeTrack) {
+	n.doomed = true
+	n.before = cmp.Or(n.before, n.now)
+}

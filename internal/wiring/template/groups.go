@@ -1,0 +1,155 @@
+package template
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
+)
+
+// looseHook is a hook that is a resource of its own, so that it is put once its
+// group is there.
+type looseHook struct {
+	group, resource string
+	hook            snapshot.Hook
+}
+
+// loosePool is a warm pool that is a resource of its own; after are the resources
+// that it waits for.
+type loosePool struct {
+	group string
+	after []string
+}
+
+func (b *builder) addHook(h looseHook) {
+	b.hooks = append(b.hooks, h)
+	b.pieces++
+}
+
+// hangHooks gives loose hooks and pools to their groups. Those of groups that are
+// not in the files are of groups that are there already.
+func (b *builder) hangHooks() {
+	for _, p := range b.pools {
+		if g := b.findGroup(p.group); g != nil {
+			g.Pool = true
+		}
+	}
+	for _, h := range b.hooks {
+		g := b.findGroup(h.group)
+		if g == nil {
+			g = b.addGroup(snapshot.Group{Name: h.group, From: h.hook.From, HooksOpen: true})
+		}
+		h.hook.BeforePool = slices.ContainsFunc(b.pools, func(p loosePool) bool {
+			return p.group == h.group && slices.Contains(p.after, h.resource)
+		})
+		// The same hook in the group itself was there first.
+		if !slices.ContainsFunc(g.Hooks, func(o snapshot.Hook) bool { return o.Name == h.hook.Name }) {
+			g.Hooks = append(g.Hooks, h.hook)
+		}
+	}
+}
+
+func (b *builder) findGroup(name string) *snapshot.Group {
+	i := slices.IndexFunc(b.out.Groups, func(g snapshot.Group) bool { return g.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &b.out.Groups[i]
+}
+
+func (b *builder) addGroup(g snapshot.Group) *snapshot.Group {
+	b.out.Groups = append(b.out.Groups, g)
+	b.pieces++
+	return &b.out.Groups[len(b.out.Groups)-1]
+}
+
+// autoScaling reads a resource that is a group, or belongs to one.
+func (f *formation) autoScaling(name string) {
+	switch f.kind(name) {
+	case "AWS::AutoScaling::AutoScalingGroup":
+		f.group(name)
+	case "AWS::AutoScaling::LifecycleHook":
+		p := f.properties(name)
+		f.addHook(looseHook{group: str(p["AutoScalingGroupName"]), resource: name, hook: f.hook(name, p)})
+	case "AWS::AutoScaling::WarmPool":
+		f.pools = append(f.pools, loosePool{group: str(f.properties(name)["AutoScalingGroupName"]), after: texts(object(f.resources[name])["DependsOn"])})
+	}
+}
+
+const terminating = "EC2_INSTANCE_TERMINATING"
+
+// groupName is the name of a group; CloudFormation makes one up for those that
+// have none.
+func (f *formation) groupName(name string, depth int) string {
+	return cmp.Or(str(f.property(name, "AutoScalingGroupName", depth)), name)
+}
+
+func (f *formation) group(name string) {
+	p := f.properties(name)
+	g := snapshot.Group{
+		Name: f.groupName(name, 0), From: f.file + ", " + name,
+		Starts:  starts(p["MinSize"], p["DesiredCapacity"]),
+		Retains: str(object(object(p["InstanceLifecyclePolicy"])["RetentionTriggers"])["TerminateHookAbandon"]) == "retain",
+	}
+	for _, v := range items(p["LifecycleHookSpecificationList"]) {
+		h := f.hook(name, object(v))
+		h.First, h.BeforePool = true, true
+		g.Hooks = append(g.Hooks, h)
+	}
+	f.addGroup(g)
+}
+
+// hook reads a hook, of a list in its group or as a resource of its own.
+func (f *formation) hook(from string, p map[string]any) snapshot.Hook {
+	return snapshot.Hook{
+		Name: cmp.Or(str(p["LifecycleHookName"]), from), From: f.file + ", " + from,
+		Terminating: strings.Contains(str(p["LifecycleTransition"]), terminating),
+		Timeout:     seconds(p["HeartbeatTimeout"], snapshot.DefaultHookTimeout),
+		Abandons:    str(p["DefaultResult"]) != "CONTINUE", Target: str(p["NotificationTargetARN"]),
+	}
+}
+
+// group reads a group of Terraform's. A warm pool in it is made with it, and so
+// before any hook that is a resource of its own (Terraform AWS provider,
+// aws_autoscaling_group).
+func (m *module) group(address string) {
+	written := m.resources[address]
+	g := snapshot.Group{
+		Name: m.named(address, "name"), From: m.file + ", " + address,
+		Starts:    starts(m.attribute(address, "min_size"), m.attribute(address, "desired_capacity")),
+		Pool:      len(items(m.attribute(address, "warm_pool"))) > 0,
+		HooksOpen: first(written["dynamic"])["initial_lifecycle_hook"] != nil,
+		Retains:   str(first(first(m.attribute(address, "instance_lifecycle_policy"))["retention_triggers"])["terminate_hook_abandon"]) == "retain",
+	}
+	for _, v := range items(m.attribute(address, "initial_lifecycle_hook")) {
+		h := m.hook(address, str(object(v)["name"]), object(v))
+		h.First, h.BeforePool = true, true
+		g.Hooks = append(g.Hooks, h)
+	}
+	m.addGroup(g)
+}
+
+func (m *module) hook(address, name string, p map[string]any) snapshot.Hook {
+	return snapshot.Hook{
+		Name: name, From: m.file + ", " + address,
+		Terminating: strings.Contains(str(p["lifecycle_transition"]), terminating),
+		Timeout:     seconds(p["heartbeat_timeout"], snapshot.DefaultHookTimeout),
+		Abandons:    str(p["default_result"]) != "CONTINUE", Target: str(p["notification_target_arn"]),
+	}
+}
+
+// starts tells whether a group of these sizes has instances from its first moment.
+// A size that is left open counts as one.
+func starts(sizes ...any) bool {
+	return slices.ContainsFunc(sizes, func(v any) bool { return v != nil && number(v, 1) > 0 })
+}
+
+// texts are the texts of a list, or of the one value.
+func texts(v any) []string {
+	var all []string
+	for _, one := range items(v) {
+		all = append(all, str(one))
+	}
+	return all
+}
