@@ -9,9 +9,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/internal/chart"
@@ -179,5 +181,38 @@ func TestOtherCRDsStopAnUpgrade(t *testing.T) {
 	}
 	if err := upgrade("crds: {check: false}"); err != nil {
 		t.Errorf("with crds.check=false: %v", err)
+	}
+}
+
+// TestAMissingCRDStopsAnUpgrade checks the same of a kind that the chart did not
+// have before.
+func TestAMissingCRDStopsAnUpgrade(t *testing.T) {
+	c := admin(t)
+	var gone *unstructured.Unstructured
+	for _, crd := range render(t, with(t, "")).CRDs {
+		if crd.GetName() == "nodegroups.lifeboat.dev" {
+			gone = crd
+		}
+	}
+	if err := c.Delete(t.Context(), gone.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := applyAll(context.Background(), c, []*unstructured.Unstructured{gone}); err != nil {
+			t.Error(err)
+		}
+	})
+	until(t, "the CRD to be gone", func() (bool, error) {
+		// There is no NodeGroup, so its finalizer has nothing to do.
+		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := client.IgnoreNotFound(c.Patch(t.Context(), gone.DeepCopy(), free)); err != nil {
+			return false, err
+		}
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(gone), gone.DeepCopy())
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+	_, err := chart.Render(t.Context(), chart.Options{Values: with(t, ""), Cluster: cluster, Upgrade: true})
+	if err == nil || !strings.Contains(err.Error(), "nodegroups.lifeboat.dev is not in the cluster") {
+		t.Errorf("without a CRD: error %v, want it to say how to install it", err)
 	}
 }
