@@ -1,4 +1,5 @@
-// Package awshttp makes the HTTP client that all AWS clients here use.
+// Package awshttp makes the HTTP client that all AWS clients here use, and reads the
+// errors that AWS answers.
 package awshttp
 
 import (

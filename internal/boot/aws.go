@@ -2,17 +2,12 @@ package boot
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	sdkhttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/aws/smithy-go"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
@@ -66,18 +61,10 @@ func seconds(n *int32) time.Duration { return time.Duration(aws.ToInt32(n)) * ti
 
 // sort tells what asking again is worth.
 func sort(doing, permit string, err error) error {
-	var said smithy.APIError
-	code := ""
-	if errors.As(err, &said) {
-		code = said.ErrorCode()
-	}
-	var answered *sdkhttp.ResponseError
-	_, throttled := retry.DefaultThrottleErrorCodes[code]
 	switch {
-	case strings.HasPrefix(code, "AccessDenied"), code == "UnauthorizedOperation":
+	case awshttp.IsDenied(err):
 		err = &cloud.DeniedError{Err: err, Mend: "allow autoscaling:" + permit + " in the role of the instances: `lifeboat wire iam --role boot` prints the policy"}
-	case throttled, code == "ResourceContention",
-		errors.As(err, &answered) && answered.HTTPStatusCode() >= http.StatusInternalServerError:
+	case awshttp.IsBusy(err), awshttp.Code(err) == "ResourceContention":
 		err = fmt.Errorf("%w: %w", cloud.ErrBusy, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
@@ -42,14 +43,9 @@ func (d *examination) lookAtGroups(ctx context.Context) {
 	if d.groupsFailed = d.findGroups(ctx); d.groupsFailed == nil {
 		return
 	}
-	var api interface{ ErrorCode() string }
-	if errors.As(d.groupsFailed, &api) && isDeniedCode(api.ErrorCode()) {
+	if awshttp.IsDenied(d.groupsFailed) {
 		d.groupsDenied, d.groupsFailed = d.groupsFailed, nil
 	}
-}
-
-func isDeniedCode(code string) bool {
-	return slices.Contains([]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}, code)
 }
 
 func (d *examination) findGroups(ctx context.Context) error {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/smithy-go"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
@@ -46,8 +45,7 @@ func (d *examination) lookAtMetadata(ctx context.Context, describe drill.Describ
 	slices.Sort(ids)
 	for some := range slices.Chunk(ids, instancesAtOnce) {
 		out, err := describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{{Name: aws.String("instance-id"), Values: some}}})
-		var api smithy.APIError
-		if errors.As(err, &api) && isDeniedCode(api.ErrorCode()) {
+		if awshttp.IsDenied(err) {
 			d.notes = append(d.notes, fmt.Sprintf("Whether pods reach the nodes' instance metadata was not looked at: %v.", err))
 			return nil
 		}

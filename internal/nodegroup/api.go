@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	sdkhttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
@@ -93,14 +90,14 @@ func plain(err error) error { return saidError{err} }
 // sort tells what asking again is worth (EC2 Auto Scaling API Reference, "Common
 // errors", and the errors of each call).
 func sort(permission string, err error) error {
-	code := codeOf(err)
-	switch code {
-	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation":
+	if awshttp.IsDenied(err) {
 		prints := "`lifeboat wire iam --manage-groups`"
 		if strings.Contains(permission, ":Describe") {
 			prints = "`lifeboat wire iam`"
 		}
 		return &cloud.DeniedError{Err: err, Mend: "allow " + permission + ": " + prints + " prints the policy"}
+	}
+	switch awshttp.Code(err) {
 	case "ScalingActivityInProgress", "ResourceInUse", "ResourceContention", "InstanceRefreshInProgress":
 		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
 	case "LimitExceeded":
@@ -108,22 +105,10 @@ func sort(permission string, err error) error {
 	case "ValidationError":
 		return &cloud.DeniedError{Err: err, Mend: "correct in the NodeGroup what AWS says is wrong"}
 	}
-	if _, throttled := retry.DefaultThrottleErrorCodes[code]; throttled {
-		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
-	}
-	var answered *sdkhttp.ResponseError
-	if errors.As(err, &answered) && answered.HTTPStatusCode() >= http.StatusInternalServerError {
+	if awshttp.IsBusy(err) {
 		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
 	}
 	return err
-}
-
-func codeOf(err error) string {
-	var said smithy.APIError
-	if errors.As(err, &said) {
-		return said.ErrorCode()
-	}
-	return ""
 }
 
 // isNotFound tells whether AWS has no group, hook or pool of the name: there is
@@ -133,7 +118,7 @@ func isNotFound(err error) bool {
 	if err != nil {
 		text = strings.ToLower(err.Error())
 	}
-	return codeOf(err) == "ValidationError" && (strings.Contains(text, "not found") || strings.Contains(text, "no warm pool found"))
+	return awshttp.Code(err) == "ValidationError" && (strings.Contains(text, "not found") || strings.Contains(text, "no warm pool found"))
 }
 
 // Share has every call to Auto Scaling wait for its share of what all of Lifeboat
@@ -155,7 +140,7 @@ func shared[I, O any](q *quota.Quota, p quota.Priority, f func(context.Context, 
 			return nil, err
 		}
 		out, err := f(ctx, in, o...)
-		if _, throttled := retry.DefaultThrottleErrorCodes[codeOf(err)]; throttled {
+		if awshttp.IsThrottled(err) {
 			q.Throttled()
 		} else {
 			q.Passed()

@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 )
 
 // Apply does one step of a plan for w. Doing it again does no harm, and where
@@ -59,7 +61,7 @@ func (a *API) create(ctx context.Context, w Wanted) error {
 		})
 	}
 	_, err := a.CreateGroup(ctx, in)
-	if codeOf(err) == "AlreadyExists" {
+	if awshttp.Code(err) == "AlreadyExists" {
 		return nil
 	}
 	return failed("creating Auto Scaling group "+w.Group, "autoscaling:CreateAutoScalingGroup and CreateOrUpdateTags, ec2:RunInstances and CreateTags, iam:PassRole for the template's instance profile and, once an account, iam:CreateServiceLinkedRole", err)

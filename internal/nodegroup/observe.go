@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
@@ -218,7 +219,7 @@ func (a *API) resolve(ctx context.Context, s *Settings) {
 }
 
 func isDenied(err error) bool {
-	switch codeOf(err) {
+	switch awshttp.Code(err) {
 	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation":
 		return true
 	}

@@ -3,16 +3,11 @@ package aws
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	sdkhttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/smithy-go"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
@@ -50,7 +45,7 @@ func New(config awssdk.Config) *Cloud {
 // is not found (EC2 User Guide, "Terminate Amazon EC2 instances").
 func (c *Cloud) Terminate(ctx context.Context, instanceID string) error {
 	_, err := c.terminate(ctx, &awsec2.TerminateInstancesInput{InstanceIds: []string{instanceID}})
-	if err == nil || codeOf(err) == "InvalidInstanceID.NotFound" {
+	if err == nil || awshttp.Code(err) == "InvalidInstanceID.NotFound" {
 		return nil
 	}
 	return fmt.Errorf("terminating instance %s: %w", instanceID, sort(err))
@@ -58,35 +53,18 @@ func (c *Cloud) Terminate(ctx context.Context, instanceID string) error {
 
 // sort tells what asking again is worth (EC2 API Reference, "Error codes").
 func sort(err error) error {
-	switch codeOf(err) {
-	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException":
+	if awshttp.IsDenied(err) {
 		return &cloud.DeniedError{Err: err, Mend: "allow " + permitTerminate + " for this instance: `lifeboat wire iam` prints " +
 			"the policy, which reaches the instances that have the tag kubernetes.io/cluster/NAME or eks:cluster-name of the cluster"}
+	}
+	switch awshttp.Code(err) {
 	case "OperationNotPermitted":
 		return &cloud.DeniedError{Err: err, Mend: "take its termination protection off (disableApiTermination), or terminate it by hand"}
 	case "InvalidInstanceID.Malformed":
 		return &cloud.DeniedError{Err: err, Mend: "only EC2 instances can be terminated: have a policy Drain such nodes instead"}
 	}
-	if isBusy(err) {
+	if awshttp.IsBusy(err) {
 		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
 	}
 	return err
-}
-
-// isBusy reports whether the call was throttled, or EC2 answered that it does
-// not work.
-func isBusy(err error) bool {
-	if _, throttled := retry.DefaultThrottleErrorCodes[codeOf(err)]; throttled {
-		return true
-	}
-	var answered *sdkhttp.ResponseError
-	return errors.As(err, &answered) && answered.HTTPStatusCode() >= http.StatusInternalServerError
-}
-
-func codeOf(err error) string {
-	var said smithy.APIError
-	if errors.As(err, &said) {
-		return said.ErrorCode()
-	}
-	return ""
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
@@ -98,7 +97,7 @@ func (l *Lifecycle) Detach(ctx context.Context, group, instanceID string) error 
 		})
 		return err
 	})
-	if err == nil || codeOf(err) == validation && l.isDetached(ctx, instanceID) {
+	if err == nil || awshttp.Code(err) == validation && l.isDetached(ctx, instanceID) {
 		return nil
 	}
 	return fmt.Errorf("detaching instance %s from Auto Scaling group %s: %w", instanceID, group, sortLifecycle(err, PermitDetach, group))
@@ -132,7 +131,7 @@ func (l *Lifecycle) turn(ctx context.Context, p quota.Priority, do func() error)
 		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
 	}
 	err := do()
-	if _, throttled := retry.DefaultThrottleErrorCodes[codeOf(err)]; throttled {
+	if awshttp.IsThrottled(err) {
 		l.quota.Throttled()
 	} else if err == nil {
 		l.quota.Passed()
@@ -148,13 +147,13 @@ const validation = "ValidationError"
 // active Lifecycle Action found" (Amazon EC2 Auto Scaling API Reference, "Common
 // Errors").
 func sortLifecycle(err error, permission, group string) error {
-	switch code := codeOf(err); {
-	case code == "AccessDenied", code == "AccessDeniedException", code == "UnauthorizedOperation":
+	switch code := awshttp.Code(err); {
+	case awshttp.IsDenied(err):
 		return &cloud.DeniedError{Err: err, Mend: "allow " + permission + " for Auto Scaling group " + group +
 			": `lifeboat wire iam` prints the policy; a group that an operator such as EKS owns can be changed through it alone"}
 	case code == validation && strings.Contains(strings.ToLower(err.Error()), "no active lifecycle action"):
 		return fmt.Errorf("%w: %w", cloud.ErrNoAction, err)
-	case code == "ResourceContention", code == "ScalingActivityInProgress", isBusy(err):
+	case code == "ResourceContention", code == "ScalingActivityInProgress", awshttp.IsBusy(err):
 		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
 	}
 	return err

@@ -9,6 +9,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -249,16 +250,9 @@ func (s *Sweep) came(ctx context.Context, w *world, l launched) bool {
 		s.tellGroup(w, l.group, "LaunchesFail", "%d launches in a row have failed, the last that of %s: %s. "+
 			"Auto Scaling goes on launching, and launches ever more slowly: look at the instance's console output, "+
 			"and keep the next one with `aws autoscaling enter-standby` or a longer patience",
-			failed, l.id, cmpOr(l.was.Reason, "nothing was said of it"))
+			failed, l.id, cmp.Or(l.was.Reason, "nothing was said of it"))
 	}
 	return true
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // sleep waits until the time is over or something wakes it, or returns false when

@@ -12,7 +12,6 @@ import (
 	awsimds "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
@@ -99,9 +98,7 @@ func (m *machine) target(ctx context.Context) (string, error) {
 	if errors.As(err, &answered) && answered.HTTPStatusCode() == http.StatusNotFound {
 		return "", nil
 	}
-	var said smithy.APIError
 	if err != nil {
-		_ = errors.As(err, &said)
 		return "", err
 	}
 	text, err := io.ReadAll(out.Content)
