@@ -109,6 +109,7 @@ func TestKilledAtRandomMomentsItStillEvacuates(t *testing.T) {
 	doomed, pods := r.stage()
 	r.reclaim(doomed)
 
+	const least = 3 // fewer prove little
 	kills := 0
 	for start := time.Now(); time.Since(start) < 90*time.Second; {
 		if kills%2 == 1 { // on a slow machine it would always be killed before it has begun
@@ -126,15 +127,15 @@ func TestKilledAtRandomMomentsItStillEvacuates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if record != nil && record.Status.Phase == v1alpha1.PhaseDrained {
-			break
+		if kills >= least && record != nil && record.Status.Phase == v1alpha1.PhaseDrained {
+			break // on a slow machine it may be drained before: to be killed then is as good a moment
 		}
 		if err := r.KillLifeboat(); err == nil { // it may not be back yet
 			kills++
 		}
 	}
 	t.Logf("killed %d times", kills)
-	if kills < 3 {
+	if kills < least {
 		t.Errorf("killed only %d times: the test proves little", kills)
 	}
 	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, time.Minute)

@@ -107,8 +107,13 @@ func (r *rig) openLedger() *ledger {
 	pods := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "pods", "default", fields.Everything())
 	informer := listwatch.NewInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    l.seen,
-		UpdateFunc: func(_, pod any) { l.seen(pod) },
+		AddFunc: l.seen,
+		UpdateFunc: func(old, pod any) {
+			if isAnother(old, pod) { // a StatefulSet's, of which the watch has missed that the first one went
+				l.lost(old)
+			}
+			l.seen(pod)
+		},
 		DeleteFunc: l.lost,
 	})
 	if err != nil {
@@ -119,6 +124,13 @@ func (r *rig) openLedger() *ledger {
 		r.t.Fatal("the ledger does not see the pods")
 	}
 	return l
+}
+
+// isAnother reports whether two pods of one name are not the same.
+func isAnother(old, pod any) bool {
+	was, ok := old.(*corev1.Pod)
+	is, also := pod.(*corev1.Pod)
+	return ok && also && was.UID != is.UID
 }
 
 func (l *ledger) seen(object any) {
