@@ -16,6 +16,9 @@ import (
 type Answer struct {
 	// Asked is true where the pod was asked to stop, or is no longer there.
 	Asked bool
+	// Taken is true where the API server has done as it was asked, so that there is
+	// nothing to repeat.
+	Taken bool
 	// Refused says why a PodDisruptionBudget holds the pod; empty otherwise.
 	Refused string
 	// RetryAfter is how long the API server, being busy, wants to be left
@@ -61,7 +64,9 @@ func deleteOptions(pod *corev1.Pod, grace *int64) *metav1.DeleteOptions {
 // Eviction").
 func answer(err error, doing string, pod *corev1.Pod) (Answer, error) {
 	switch {
-	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	case err == nil:
+		return Answer{Asked: true, Taken: true}, nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return Answer{Asked: true}, nil
 	case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
 		return Answer{Refused: err.Error()}, nil

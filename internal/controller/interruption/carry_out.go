@@ -3,6 +3,7 @@ package interruption
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -28,11 +29,17 @@ const inFlight = 200
 // asked again: the watch has caught up by then, so the request was lost.
 const askedAgain = 3 * time.Second
 
+// notThrough is what is written of a pod that could not be asked to stop, because
+// the API server was busy, or away.
+const notThrough = "the request to stop it did not get through, and is repeated"
+
 // carryOut asks the pods to stop that the plan says are to be asked now. One
 // that cannot be asked holds up none of the others.
 func (p *pass) carryOut(ctx context.Context) error {
 	verdicts := p.toAsk()
-	if err := p.ownUp(ctx, verdicts); err != nil {
+	p.outcome.unasked = map[types.UID]string{}
+	if err := p.foretell(ctx, verdicts); err != nil {
+		p.report.takeBack()
 		return err
 	}
 	answers, errs := make([]action.Answer, len(verdicts)), make([]error, len(verdicts))
@@ -52,28 +59,32 @@ func (p *pass) carryOut(ctx context.Context) error {
 		})
 	}
 	errs = append(errs, group.Wait())
-	p.outcome.refused, p.outcome.unasked = map[types.UID]string{}, map[types.UID]bool{}
 	for i, v := range verdicts {
 		p.heard(v, answers[i])
-		p.outcome.unasked[v.Pod.UID] = !answers[i].Asked
 	}
 	return errors.Join(errs...)
 }
 
-// ownUp writes down what is about to be overridden: who starts after a crash
-// would see no more than a pod that is leaving.
-func (p *pass) ownUp(ctx context.Context, verdicts []drain.Verdict) error {
-	var overriding outcome
-	for _, v := range verdicts {
-		if v.Overrides != "" {
-			overriding.asked = append(overriding.asked, v)
-		}
-	}
-	if len(overriding.asked) == 0 {
+// foretell writes down the pods that have to leave, and says of those that are
+// about to be asked to stop that they were: one write does for both, and most are.
+// What comes to nothing is taken back at the end of the pass, or by the next, should
+// there be a crash in between.
+func (p *pass) foretell(ctx context.Context, verdicts []drain.Verdict) error {
+	p.report.foretell(verdicts)
+	if len(p.report.told) == 0 && !p.unlisted() {
 		return nil
 	}
-	p.report.asked(overriding)
 	return p.writeDown(ctx)
+}
+
+// unlisted reports whether a pod that has to leave is not written down yet.
+func (p *pass) unlisted() bool {
+	known := map[types.UID]bool{}
+	for _, left := range p.facts.was.PodsLeft {
+		known[left.UID] = true
+	}
+	left := p.plan.Left()
+	return slices.ContainsFunc(left[:min(len(left), maxPodsLeft)], func(v drain.Verdict) bool { return !known[v.Pod.UID] })
 }
 
 // toAsk returns the verdicts that want something done now.
@@ -82,7 +93,7 @@ func (p *pass) toAsk() []drain.Verdict {
 	for _, v := range p.plan.Verdicts {
 		switch {
 		case v.Step != drain.StepEvict && v.Step != drain.StepDelete && v.Step != drain.StepSurge:
-		case p.facts.askedLately(v.Pod.UID):
+		case p.facts.askedLately(v):
 			p.outcome.sooner(p.facts.now.Add(askedAgain))
 		default:
 			verdicts = append(verdicts, v)
@@ -91,15 +102,12 @@ func (p *pass) toAsk() []drain.Verdict {
 	return verdicts
 }
 
-// askedLately reports whether the record says that the pod was asked to stop a
-// moment ago.
-func (f *facts) askedLately(pod types.UID) bool {
-	for _, left := range f.was.PodsLeft {
-		if left.UID == pod {
-			return lately(left, f.now)
-		}
-	}
-	return false
+// askedLately reports whether a pod was asked a moment ago what a verdict says, by
+// what the record or this process knows.
+func (f *facts) askedLately(v drain.Verdict) bool {
+	return f.taken(request{v.Pod.UID, v.Step}) || slices.ContainsFunc(f.was.PodsLeft, func(left v1alpha1.PodLeft) bool {
+		return left.UID == v.Pod.UID && lately(left, f.now)
+	})
 }
 
 func lately(left v1alpha1.PodLeft, now time.Time) bool {
@@ -122,12 +130,20 @@ func (p *pass) heard(v drain.Verdict, answer action.Answer) {
 	switch {
 	case answer.Asked:
 		p.outcome.asked = append(p.outcome.asked, v)
+		if answer.Taken {
+			p.taken.note(request{v.Pod.UID, v.Step}, p.facts.now)
+		}
+		return
 	case answer.Refused != "":
-		p.outcome.refused[v.Pod.UID] = answer.Refused
+		p.outcome.unasked[v.Pod.UID] = "the API server refused its eviction: " + answer.Refused
 		p.outcome.sooner(p.facts.now.Add(refusedAgain))
 		p.Metrics.refused()
+		return
 	case answer.RetryAfter > 0:
 		p.outcome.sooner(p.facts.now.Add(answer.RetryAfter))
 		p.Metrics.busy()
+	}
+	if v.Step != drain.StepSurge {
+		p.outcome.unasked[v.Pod.UID] = notThrough
 	}
 }

@@ -108,6 +108,7 @@ type Controller struct {
 	muster  muster
 	berths  berths
 	written written
+	taken   taken
 	yard    yard
 	reading reading
 	asking  *semaphore.Weighted // a place for each request to stop a pod

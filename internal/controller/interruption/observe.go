@@ -31,6 +31,8 @@ type facts struct {
 	in  *v1alpha1.Interruption
 	// was is the status as it was read: what is known to be durable.
 	was v1alpha1.InterruptionStatus
+	// taken reports whether the API server has taken a request of late.
+	taken func(request) bool
 	// node is nil where the instance has none.
 	node     *corev1.Node
 	nodeName string
@@ -107,7 +109,10 @@ func (f *facts) refused() map[types.UID]string {
 
 // observe reads everything that a decision needs.
 func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (*facts, error) {
-	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName}
+	f := &facts{
+		now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName,
+		taken: func(r request) bool { return c.taken.lately(r, now) },
+	}
 	node, err := c.Nodes.NodeByInstance(ctx, in.Spec.InstanceID)
 	if err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ const (
 	maxPodsLeft = 300
 	// verdictLost is the verdict on a pod whose instance went before it.
 	verdictLost = "Lost"
-	// verdictRefused is the verdict on a pod whose eviction the API server
-	// refused although the plan expected otherwise.
+	// verdictRefused is the verdict on a pod that the plan says is to be asked to
+	// stop, and which could not be: the API server refused, or did not answer.
 	verdictRefused = "Refused"
 )
 
@@ -83,7 +83,7 @@ func (r *report) list(f *facts, plan drain.Plan, d policy.Decision) {
 	)
 	for _, v := range plan.Left() {
 		left, known := was[v.Pod.UID]
-		left = entry(left, v, f.now)
+		left = f.entry(left, v)
 		if d.InstanceGone || (f.node == nil && f.nodeName != "") {
 			if left.Verdict != verdictLost {
 				lost = append(lost, podName(left))
@@ -111,15 +111,18 @@ func (f *facts) isTold(v drain.Verdict) bool {
 }
 
 // entry updates the entry of a pod with what the plan says about it now.
-func entry(left v1alpha1.PodLeft, v drain.Verdict, now time.Time) v1alpha1.PodLeft {
+func (f *facts) entry(left v1alpha1.PodLeft, v drain.Verdict) v1alpha1.PodLeft {
 	pod := v.Pod
 	left.Namespace, left.Name, left.UID = pod.Namespace, pod.Name, pod.UID
 	switch {
 	case left.Verdict == verdictLost,
-		left.Verdict == verdictRefused && v.Step == drain.StepEvict,
-		lately(left, now) && v.Step != drain.StepLeaving: // the watch is behind
+		left.Verdict == verdictRefused && (v.Step == drain.StepEvict || v.Step == drain.StepDelete),
+		left.AskedTime != nil && f.askedLately(v) && v.Step != drain.StepLeaving: // the watch is behind
 	default:
 		left.Verdict, left.Reason = string(v.Step), clip(v.Reason)
+		if pod.DeletionTimestamp == nil { // it was about to be asked when something came in between
+			left.AskedTime, left.GraceSeconds = nil, nil
+		}
 	}
 	if !v.LastCall.IsZero() {
 		at := metav1.NewTime(v.LastCall)
@@ -147,46 +150,6 @@ func askedToStop(pod *corev1.Pod) (metav1.Time, int64, bool) {
 	}
 	grace := *pod.DeletionGracePeriodSeconds
 	return metav1.NewTime(pod.DeletionTimestamp.Add(-time.Duration(grace) * time.Second)), grace, true
-}
-
-// asked notes the pods that were asked to stop in this pass.
-func (r *report) asked(o outcome) {
-	byUID := map[types.UID]*v1alpha1.PodLeft{}
-	for i := range r.after.Status.PodsLeft {
-		left := &r.after.Status.PodsLeft[i]
-		byUID[left.UID] = left
-		if text, refused := o.refused[left.UID]; refused {
-			left.Verdict, left.Reason = verdictRefused, clip("the API server refused its eviction: "+text)
-		}
-		if o.unasked[left.UID] && r.told[left.UID] { // it was written down before, and did not come to it
-			left.AskedTime, left.GraceSeconds = nil, nil
-		}
-	}
-	for _, v := range o.asked {
-		left := byUID[v.Pod.UID]
-		if left == nil || left.Verdict == verdictLost {
-			continue
-		}
-		at := metav1.NewTime(r.now)
-		if v.Step == drain.StepSurge {
-			left.Verdict, left.Reason = string(drain.StepSurge), clip(v.Reason)
-			r.happenToPod(v1alpha1.ReasonSurged, *left, v.Reason)
-			continue
-		}
-		left.AskedTime, left.GraceSeconds = &at, v.GraceSeconds
-		if left.GraceSeconds == nil {
-			left.GraceSeconds = v.Pod.Spec.TerminationGracePeriodSeconds
-		}
-		left.Verdict = string(drain.StepLeaving)
-		if r.told[v.Pod.UID] {
-			continue
-		}
-		if r.told == nil {
-			r.told = map[types.UID]bool{}
-		}
-		r.told[v.Pod.UID] = true
-		r.happenToPod(reasonFor(v), *left, v.Reason)
-	}
 }
 
 func reasonFor(v drain.Verdict) string {

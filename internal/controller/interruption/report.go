@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,8 +29,11 @@ type report struct {
 	// has.
 	durable []happening
 	written bool
-	// told are the pods of which it was told in this pass that they were asked.
-	told map[types.UID]bool
+	// told are the pods of which this pass has said that they are asked to stop, as
+	// they stood before.
+	told map[types.UID]v1alpha1.PodLeft
+	// untold is what has happened to pods and is not in the timeline yet.
+	untold []untold
 	// moved and lost count the pods that this pass found to be so.
 	moved, lost int
 	// seen is nil until decided was called.
@@ -152,6 +154,7 @@ func (r *report) reached(o outcome) {
 	r.asked(o)
 	r.count()
 	r.conditions(o)
+	r.tellPods()
 	if o.terminated {
 		r.happen(v1alpha1.ReasonTerminated, "the cloud was asked to terminate the instance")
 	}
@@ -221,10 +224,10 @@ func (c *Controller) close(ctx context.Context, r *report) error {
 	return err
 }
 
-// write writes the status if it changed.
+// write writes the status if it changed by more than what can wait.
 func (c *Controller) write(ctx context.Context, r *report) error {
 	r.trim()
-	if equality.Semantic.DeepEqual(r.before.Status, r.after.Status) {
+	if isTouchUp(&r.before.Status, &r.after.Status) {
 		return nil
 	}
 	desired := r.before.DeepCopy()

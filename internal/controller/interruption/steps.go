@@ -47,10 +47,8 @@ type outcome struct {
 	markedAt time.Time
 	// asked are the verdicts that were carried out now.
 	asked []drain.Verdict
-	// unasked are pods that were to be asked, and could not be.
-	unasked map[types.UID]bool
-	// refused are pods whose eviction the API server refused, with its words.
-	refused map[types.UID]string
+	// unasked are pods that were to be asked to stop and could not be, and why.
+	unasked map[types.UID]string
 	// waits is what the whole record waits for, a sentence.
 	waits string
 	// stage is the phase that the record is in before anything was done to its
@@ -120,9 +118,9 @@ func stepsFor(a v1alpha1.Action) []step {
 	case v1alpha1.ActionCordon:
 		return slices.Concat(begin, []step{markDoomed}, end)
 	case v1alpha1.ActionDrain:
-		return slices.Concat(begin, []step{markDoomed, together, listed, tightened, ordered, hooksBefore, empty, volumesOff, hooksAfter, handedOver, nodeDeleted, unheld, freed}, end)
+		return slices.Concat(begin, []step{markDoomed, together, surveyed, tightened, ordered, hooksBefore, empty, volumesOff, hooksAfter, handedOver, nodeDeleted, unheld, freed}, end)
 	case v1alpha1.ActionTerminate:
-		return slices.Concat(begin, []step{terminations, markDoomed, together, listed, tightened, ordered, hooksBefore, empty, detached, hooksAfter, handedOver, nodeDeleted, unheld, freed, terminated}, end)
+		return slices.Concat(begin, []step{terminations, markDoomed, together, surveyed, tightened, ordered, hooksBefore, empty, detached, hooksAfter, handedOver, nodeDeleted, unheld, freed, terminated}, end)
 	}
 	return slices.Concat([]step{letGo, window, markAtRisk}, end)
 }
@@ -182,9 +180,8 @@ func (p *pass) stamp(ctx context.Context, mark action.Mark) error {
 	return err
 }
 
-// listed makes the record's status list every pod that has to leave: a pod that
-// is gone before it was written down could not be accounted for.
-func listed(ctx context.Context, p *pass) (bool, error) {
+// surveyed waits until it is known which pods are on the node.
+func surveyed(ctx context.Context, p *pass) (bool, error) {
 	if !p.facts.podsKnown {
 		p.await(ctx) // it was asked for before the node was marked, or soon comes
 		if err := p.replan(ctx); err != nil {
@@ -195,16 +192,6 @@ func listed(ctx context.Context, p *pass) (bool, error) {
 		p.outcome.quiet = p.isHard()
 		p.outcome.until(p.facts.now.Add(patience), "waits for the list of the node's pods")
 		return false, nil
-	}
-	known := map[types.UID]bool{}
-	for _, left := range p.facts.was.PodsLeft {
-		known[left.UID] = true
-	}
-	left := p.plan.Left()
-	for i := range left[:min(len(left), maxPodsLeft)] {
-		if !known[left[i].Pod.UID] {
-			return true, p.writeDown(ctx)
-		}
 	}
 	return true, nil
 }
@@ -269,7 +256,9 @@ func (f *facts) draining() bool {
 }
 
 // empty carries the plan out and waits until no pod is left, or the
-// interruption is over without.
+// interruption is over without. Before any pod is asked, by this or by Karpenter,
+// all are in the record's status: one that is gone before it was written down could
+// not be accounted for.
 func empty(ctx context.Context, p *pass) (bool, error) {
 	if p.plan.Empty() {
 		p.outcome.drained = true
