@@ -19,7 +19,10 @@ import (
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // what is kept is caches, and is small: memory is dearer here than the time to sweep it
+		// What is kept is caches, and is small: memory is dearer here than the time to
+		// sweep it. With 500 nodes that go at once, 50 took about 15 MiB more, and saved no
+		// time that stood out from the noise.
+		debug.SetGCPercent(30)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

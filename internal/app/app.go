@@ -30,6 +30,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/footprint"
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
@@ -99,6 +100,9 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err := addCanary(mgr, cloud, c); err != nil {
 		return fmt.Errorf("adding the canary: %w", err)
 	}
+	if err := mgr.Add(&footprint.Keeper{Ready: mgr.GetCache().WaitForCacheSync}); err != nil {
+		return fmt.Errorf("adding what keeps memory small: %w", err)
+	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}
@@ -116,6 +120,10 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 	grace := 20 * time.Second
 	return ctrl.NewManager(cluster, ctrl.Options{
 		Scheme: scheme,
+		NewCache: func(config *rest.Config, o cache.Options) (cache.Cache, error) {
+			held, err := cache.New(config, o)
+			return nodeindex.Whole(held), err
+		},
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			NewInformer:      listwatch.NewInformer,

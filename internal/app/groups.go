@@ -43,7 +43,7 @@ func watchGroups(mgr ctrl.Manager, config aws.Config, c Config) (*groups, error)
 	}
 	limit := quota.New(0, 0)
 	watcher, err := groupwatch.New(groupwatch.Options{
-		API: groupwatch.NewAPI(config), Reader: mgr.GetClient(), Names: declaredGroups(mgr.GetClient()),
+		API: groupwatch.NewAPI(config), Reader: mgr.GetClient(), Nodes: nodeindex.ListCached(mgr.GetCache()), Names: declaredGroups(mgr.GetClient()),
 		Interval: c.AutoScalingInterval, Quota: limit, Registerer: metrics.Registry,
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, c Config) er
 		return nil
 	}
 	sweep, err := launch.New(launch.Options{
-		Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Groups: g.Watcher, Lifecycle: g.lifecycle, Hooks: c.LifecycleHooks,
+		Client: mgr.GetClient(), Nodes: nodeindex.ListCached(mgr.GetCache()), Pods: mgr.GetAPIReader(), Groups: g.Watcher, Lifecycle: g.lifecycle, Hooks: c.LifecycleHooks,
 		Events: mgr.GetEventRecorder("lifeboat"), Changed: func(group string) { g.tell(g.forGroups, group) }, Registerer: metrics.Registry,
 	})
 	if err != nil {

@@ -52,7 +52,7 @@ func sources() []registered {
 			}), nil
 		}},
 		{notice.SourceAutoScaling, onLeader, func(d deps) (intake.Source, error) {
-			return autoscaling.New(d.groups.Watcher, d.recorder, autoscaling.Options{Reader: d.reader, Metrics: d.metrics}), nil
+			return autoscaling.New(d.groups.Watcher, d.recorder, autoscaling.Options{Reader: d.reader, Nodes: d.all, Metrics: d.metrics}), nil
 		}},
 	}
 }
@@ -68,7 +68,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aw
 		return err
 	}
 	changed := make(chan event.TypedGenericEvent[string], 1024)
-	pods := podwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
+	pods := podwatch.New(kube.CoreV1().RESTClient(), func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
 	if err := countWatched(pods); err != nil {
 		return err
 	}
@@ -77,7 +77,8 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aw
 	if err != nil {
 		return err
 	}
-	heralds := herald.New(mgr.GetEventRecorder("lifeboat"))
+	writer := herald.NewWriter(kube.EventsV1(), mgr.GetScheme())
+	heralds := herald.New(writer, mgr.GetScheme())
 	owners := ownerwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
 	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
 	claims, err := watchClaims(mgr, replaced, orphaned)
@@ -104,7 +105,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aw
 		return err
 	}
 	return errors.Join(
-		mgr.Add(errands), mgr.Add(heralds),
+		mgr.Add(errands), mgr.Add(writer), mgr.Add(heralds),
 		loop.Register(mgr, changed, wanted, replaced),
 		listening.Register(mgr),
 		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
@@ -161,7 +162,7 @@ func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud 
 	recorder := intake.NewRecorder(mgr.GetClient(), nodes, intake.Options{
 		Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Live: mgr.GetAPIReader(), Metrics: intakeMetrics, Clock: time.Now,
 	})
-	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), recorder: recorder, metrics: intakeMetrics}
+	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, metrics: intakeMetrics}
 	for _, r := range sources() {
 		if !slices.Contains(c.Sources, r.name) {
 			continue

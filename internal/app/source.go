@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
 // registered is a source of notices in the registry.
@@ -24,6 +25,7 @@ type deps struct {
 	nodes    intake.NodeIndex
 	groups   *groups       // nil where Auto Scaling is not listened to
 	reader   client.Reader // the cache
+	all      nodeindex.Lister
 	recorder *intake.Recorder
 	metrics  *intake.Metrics
 }

@@ -39,11 +39,11 @@ func newLessons() lessons {
 
 // InstancesOf returns the ids of the instances of nodes that may be in a group,
 // sorted.
-func InstancesOf(nodes []corev1.Node) []string {
+func InstancesOf(nodes []*corev1.Node) []string {
 	var ids []string
-	for i := range nodes {
-		if MayBeInGroup(&nodes[i]) {
-			ids = append(ids, nodeindex.InstanceID(&nodes[i]))
+	for _, node := range nodes {
+		if MayBeInGroup(node) {
+			ids = append(ids, nodeindex.InstanceID(node))
 		}
 	}
 	slices.Sort(ids)

@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
@@ -39,11 +37,11 @@ func (w *Watcher) round(ctx context.Context) poll.Reason {
 // all looks at the groups that are named and those that are known, and then at
 // those that it learns of.
 func (w *Watcher) all(ctx context.Context) error {
-	var nodes corev1.NodeList
-	if err := w.o.Reader.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return poll.OfCluster(fmt.Errorf("listing nodes: %w", err))
+	nodes, err := w.o.Nodes(ctx)
+	if err != nil {
+		return poll.OfCluster(err)
 	}
-	ids := InstancesOf(nodes.Items)
+	ids := InstancesOf(nodes)
 	w.lessons.forget(ids, w.o.Clock())
 	names, err := w.names(ctx)
 	if err != nil {

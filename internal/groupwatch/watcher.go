@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	API API
 	// Reader reads nodes, and should be a cache.
 	Reader client.Reader
+	// Nodes lists nodes; nil: the Reader does.
+	Nodes nodeindex.Lister
 	// Names returns groups to look at whether or not they have a node: those
 	// that NodeGroups name. Nil: none.
 	Names func(ctx context.Context) ([]string, error)
@@ -79,6 +82,9 @@ func New(o Options) (*Watcher, error) {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Nodes == nil {
+		o.Nodes = nodeindex.ListWith(o.Reader)
 	}
 	w := &Watcher{
 		o: o, throttle: intake.NewThrottle(o.Clock), kick: make(chan struct{}, 1), lessons: newLessons(),

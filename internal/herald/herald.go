@@ -10,13 +10,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/reference"
 )
 
 const (
 	// calm is how long nothing urgent has to have been done.
 	calm = 150 * time.Millisecond
 	// latest is how long an Event is held back at most.
-	latest = 30 * time.Second
+	latest = time.Minute
 	// apart is the time between two Events, which bounds their share of what the
 	// API server does.
 	apart = 4 * time.Millisecond
@@ -26,7 +27,8 @@ const (
 
 // Herald is an events.EventRecorder that waits for calm.
 type Herald struct {
-	inner events.EventRecorder
+	inner  events.EventRecorder
+	scheme *runtime.Scheme
 
 	mu     sync.Mutex
 	busy   time.Time
@@ -34,8 +36,9 @@ type Herald struct {
 	arrive chan struct{} // has room for one
 }
 
-// told is an Event that is held back. The objects are copied as what an Event
-// needs of them is read later.
+// told is an Event that is held back. Of the objects only references are held, which
+// is what an Event has of them: thousands wait while many nodes go at once, and an
+// Interruption has many times the size.
 type told struct {
 	about, related            runtime.Object
 	typ, reason, action, note string
@@ -43,9 +46,10 @@ type told struct {
 	at                        time.Time
 }
 
-// New returns a Herald that tells by a recorder. It has to be started.
-func New(inner events.EventRecorder) *Herald {
-	return &Herald{inner: inner, arrive: make(chan struct{}, 1)}
+// New returns a Herald that tells by a recorder of objects that a scheme knows. It
+// has to be started.
+func New(inner events.EventRecorder, scheme *runtime.Scheme) *Herald {
+	return &Herald{inner: inner, scheme: scheme, arrive: make(chan struct{}, 1)}
 }
 
 // Busy says that something urgent is being done.
@@ -57,9 +61,9 @@ func (h *Herald) Busy() {
 
 // Eventf takes an Event in.
 func (h *Herald) Eventf(about, related runtime.Object, typ, reason, action, note string, args ...any) {
-	t := told{about: about.DeepCopyObject(), typ: typ, reason: reason, action: action, note: note, args: args, at: time.Now()}
+	t := told{about: h.refer(about), typ: typ, reason: reason, action: action, note: note, args: args, at: time.Now()}
 	if related != nil {
-		t.related = related.DeepCopyObject()
+		t.related = h.refer(related)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,6 +76,15 @@ func (h *Herald) Eventf(about, related runtime.Object, typ, reason, action, note
 	case h.arrive <- struct{}{}:
 	default:
 	}
+}
+
+// refer returns a reference to an object, which a recorder takes in its place; or a
+// copy, of which the recorder says what it lacks.
+func (h *Herald) refer(o runtime.Object) runtime.Object {
+	if ref, err := reference.GetReference(h.scheme, o); err == nil {
+		return ref
+	}
+	return o.DeepCopyObject()
 }
 
 func (h *Herald) tell(t told) {

@@ -55,7 +55,7 @@ func (ListFirst) IsWatchListSemanticsUnSupported() bool { return true }
 func repeat[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	for {
 		answer, err := request()
-		if err == nil || !unanswered(err) {
+		if err == nil || !Unanswered(err) {
 			return answer, err
 		}
 		timer := time.NewTimer(pause + rand.N(pause))
@@ -68,10 +68,10 @@ func repeat[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	}
 }
 
-// unanswered reports whether a request did not reach an API server that works:
+// Unanswered reports whether a request did not reach an API server that works:
 // the connection failed, or something on the way, or the server as it starts or
 // stops, said that it is unavailable.
-func unanswered(err error) bool {
+func Unanswered(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return !errors.Is(err, context.Canceled)

@@ -3,6 +3,7 @@ package nodeindex
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/internal/nodelabel"
 )
 
 // kept is a node with all that is read of one.
@@ -47,9 +50,16 @@ func TestSlimKeepsWhatIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(kept("a"), got); diff != "" {
+	if diff := cmp.Diff(kept("a"), restored(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// restored puts back what is not in the labels of a node in the cache.
+func restored(object any) *corev1.Node {
+	node, _ := object.(*corev1.Node)
+	nodelabel.PutBack(node)
+	return node
 }
 
 func TestSlimmingAgainChangesNothing(t *testing.T) {
@@ -64,33 +74,67 @@ func TestSlimmingAgainChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, twice); diff != "" {
+		if diff := cmp.Diff(want, restored(twice)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }
 
 func TestNodesShareTheTextOfTheirLabels(t *testing.T) {
-	s := &slimmer{shared: map[string]string{}}
-	at := func(name string) (key, value, host *byte) {
-		labels := s.slim(fresh(name)).Labels
+	s := newSlimmer()
+	at := func(node *corev1.Node) (key, value *byte) {
+		labels := s.slim(node).Labels
 		for k := range maps.Keys(labels) {
 			if k == "team" {
 				key = unsafe.StringData(k)
 			}
 		}
-		return key, unsafe.StringData(labels["team"]), unsafe.StringData(labels[corev1.LabelHostname])
+		return key, unsafe.StringData(labels["team"])
 	}
-	key1, value1, host1 := at("one")
-	key2, value2, host2 := at("two")
+	other := fresh("two")
+	other.Labels["only"] = "here"
+	key1, value1 := at(fresh("one"))
+	key2, value2 := at(other)
 	if key1 != key2 || value1 != value2 {
 		t.Error("two nodes hold the same text twice")
 	}
-	if host1 == host2 {
-		t.Error("two nodes have the same name")
-	}
 	if _, remembered := s.shared["one"]; remembered {
 		t.Error("the names of nodes are remembered")
+	}
+}
+
+func TestNodesShareLabelsThatAreTheSame(t *testing.T) {
+	s := newSlimmer()
+	elsewhere, other := fresh("three"), fresh("four")
+	elsewhere.Labels[corev1.LabelHostname] = "host"
+	other.Labels["team"] = "web"
+	address := func(node *corev1.Node) unsafe.Pointer { return reflect.ValueOf(node.Labels).UnsafePointer() }
+	one, two, three, four := s.slim(fresh("one")), s.slim(fresh("two")), s.slim(elsewhere), s.slim(other)
+	if address(one) != address(two) {
+		t.Error("two nodes hold the same labels twice")
+	}
+	if address(one) == address(three) || address(one) == address(four) {
+		t.Error("two nodes share labels that differ")
+	}
+	for want, node := range map[string]*corev1.Node{"one": one, "two": two, "host": three, "four": four} {
+		if got := nodelabel.Of(node, corev1.LabelHostname); got != want {
+			t.Errorf("host %q, want %q", got, want)
+		}
+		nodelabel.PutBack(node)
+		if got := node.Labels[corev1.LabelHostname]; got != want || got != nodelabel.Of(node, corev1.LabelHostname) {
+			t.Errorf("put back host %q, want %q", got, want)
+		}
+	}
+	if four.Labels["team"] != "web" || nodelabel.Of(four, "team") != "web" || nodelabel.Of(four, "none") != "" {
+		t.Errorf("labels %v", four.Labels)
+	}
+	for i := range 3 * maxSets {
+		node := fresh("node")
+		node.Labels["number"] = fmt.Sprint(i)
+		s.slim(node)
+	}
+	if n := len(s.sets); n > maxSets {
+		t.Errorf("%d sets of labels are remembered", n)
 	}
 }
 
@@ -102,7 +146,7 @@ func fresh(name string) *corev1.Node {
 }
 
 func TestSharedTextIsBounded(t *testing.T) {
-	s := &slimmer{shared: map[string]string{}}
+	s := newSlimmer()
 	for i := range 3 * maxShared {
 		text := fmt.Sprint(i)
 		if got := s.share(text); got != text {

@@ -8,20 +8,13 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
-
-	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
+	"k8s.io/client-go/rest"
 )
 
 // Watcher watches the pods of the nodes it was asked about.
 type Watcher struct {
-	kube    kubernetes.Interface
+	client  rest.Interface
 	changed func(node string)
 
 	mu    sync.Mutex
@@ -29,9 +22,10 @@ type Watcher struct {
 }
 
 // New returns a Watcher that calls changed, from any goroutine, whenever the
-// pods of a node that it watches may have changed.
-func New(kube kubernetes.Interface, changed func(node string)) *Watcher {
-	return &Watcher{kube: kube, changed: changed, nodes: map[string]*nodeWatch{}}
+// pods of a node that it watches may have changed. The client is one of API group
+// core/v1, and speaks protobuf.
+func New(client rest.Interface, changed func(node string)) *Watcher {
+	return &Watcher{client: client, changed: changed, nodes: map[string]*nodeWatch{}}
 }
 
 // Pods returns the pods bound to a node, and whether all of them are known.
@@ -47,8 +41,7 @@ func (w *Watcher) Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, e
 	}
 	w.mu.Unlock()
 
-	pods, known := watched.list()
-	return pods, known, nil
+	return watched.list()
 }
 
 // Await returns once the pods of a node that is watched are known, or ctx is
@@ -85,26 +78,7 @@ func (w *Watcher) Watched() int {
 
 func (w *Watcher) begin(ctx context.Context, node string) *nodeWatch {
 	ctx, stop := context.WithCancel(ctx)
-	begun := &nodeWatch{changed: func() { w.changed(node) }, pods: map[types.UID]*corev1.Pod{}, known: make(chan struct{}), stop: stop}
-	// A reflector alone: an informer besides would hold a queue, a ring of 1,024
-	// places and five goroutines for each node.
-	reflector := cache.NewReflectorWithOptions(listwatch.Persistent(w.listWatch(node)), &corev1.Pod{}, begun, cache.ReflectorOptions{Name: "podwatch"})
-	go reflector.RunWithContext(ctx)
+	begun := &nodeWatch{changed: func() { w.changed(node) }, pods: map[types.UID]packed{}, known: make(chan struct{}), stop: stop}
+	go (&stream{nodeWatch: begun, client: w.client, node: node}).run(ctx)
 	return begun
-}
-
-func (w *Watcher) listWatch(node string) cache.ListerWatcher {
-	selector := fields.OneTermEqualSelector("spec.nodeName", node).String()
-	pods := w.kube.CoreV1().Pods(metav1.NamespaceAll)
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = selector
-			return pods.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = selector
-			return pods.Watch(ctx, o)
-		},
-	}
-	return listwatch.ListFirst{ListWatch: lw}
 }

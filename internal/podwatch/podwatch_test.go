@@ -1,134 +1,252 @@
 package podwatch
 
 import (
+	"net/http"
+	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 )
-
-// cluster is a fake API server that, unlike client-go's own, heeds the field
-// selector of lists and watches.
-type cluster struct {
-	*fake.Clientset
-	lists, watches []string // the selectors that were asked for
-	fakes          map[string]*watch.FakeWatcher
-}
-
-func newCluster(pods ...*corev1.Pod) *cluster {
-	c := &cluster{Clientset: fake.NewClientset(), fakes: map[string]*watch.FakeWatcher{}}
-	c.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		list, _ := a.(clienttesting.ListAction)
-		selector := list.GetListRestrictions().Fields.String()
-		c.lists = append(c.lists, selector)
-		found := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
-		for _, p := range pods {
-			if selector == "spec.nodeName="+p.Spec.NodeName {
-				found.Items = append(found.Items, *p)
-			}
-		}
-		return true, found, nil
-	})
-	c.PrependWatchReactor("pods", func(a clienttesting.Action) (bool, watch.Interface, error) {
-		w, _ := a.(clienttesting.WatchAction)
-		selector := w.GetWatchRestrictions().Fields.String()
-		c.watches = append(c.watches, selector)
-		c.fakes[selector] = watch.NewFake()
-		return true, c.fakes[selector], nil
-	})
-	return c
-}
 
 func pod(name, node string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: "1", ManagedFields: []metav1.ManagedFieldsEntry{{}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "5", ManagedFields: []metav1.ManagedFieldsEntry{{}}},
 		Spec:       corev1.PodSpec{NodeName: node},
 	}
 }
 
-func TestOnlyThePodsOfTheAskedNodeAreKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(pod("one", "a"), pod("two", "b"))
-		changed := make(chan string, 100)
-		w := New(c, func(node string) { changed <- node })
+// stage is a Watcher of one node, a, that has been asked about.
+type stage struct {
+	*testing.T
+	*server
+	w       *Watcher
+	changed chan string
+}
 
-		if _, _, err := w.Pods(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
+// play has the node watched, and ends the watch when the story is over.
+func play(t *testing.T, begin func(s *server), story func(s *stage)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{T: t, server: newServer(t, pod("one", "a"), pod("other", "b")), changed: make(chan string, 100)}
+		begin(s.server)
+		s.w = New(s.client(), func(node string) { s.changed <- node })
+		s.names()
+		story(s)
+		s.w.Forget("a")
 		synctest.Wait()
-		if len(changed) == 0 || <-changed != "a" {
-			t.Error("nobody was told that the pods are known")
+	})
+}
+
+func asItIs(*server) {}
+
+// names returns the names of the pods that are known, and whether all are.
+func (s *stage) names() ([]string, bool) {
+	s.T.Helper()
+	synctest.Wait()
+	pods, known, err := s.w.Pods(s.T.Context(), "a")
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	synctest.Wait()
+	var names []string
+	for _, p := range pods {
+		names = append(names, p.Name)
+		if p.ManagedFields != nil {
+			s.T.Error("managed fields are kept in memory")
 		}
-		pods, known, err := w.Pods(t.Context(), "a")
-		if err != nil || !known || len(pods) != 1 || pods[0].Name != "one" {
-			t.Fatalf("pods %v, known %v, error %v", pods, known, err)
+	}
+	slices.Sort(names)
+	return names, known
+}
+
+// are fails unless all pods are known and are these.
+func (s *stage) are(want ...string) {
+	s.T.Helper()
+	if got, known := s.names(); !known || !slices.Equal(got, want) {
+		s.T.Errorf("pods %v, known %v, want %v", got, known, want)
+	}
+}
+
+// told counts how often word of changes came, and begins anew.
+func (s *stage) told() int {
+	synctest.Wait()
+	n := len(s.changed)
+	for range n {
+		if node := <-s.changed; node != "a" {
+			s.T.Errorf("told of node %q", node)
 		}
-		if pods[0].ManagedFields != nil {
-			t.Error("managed fields are kept in memory")
+	}
+	return n
+}
+
+func TestOnlyThePodsOfTheAskedNodeAreKnown(t *testing.T) {
+	play(t, asItIs, func(s *stage) {
+		s.are("one")
+		if s.told() != 1 {
+			t.Error("nobody was told, once, that the pods are known")
 		}
-		for _, selector := range append(c.lists, c.watches...) {
-			if selector != "spec.nodeName=a" {
-				t.Errorf("asked the API server for %q", selector)
+		asked := s.requests()
+		if len(asked) != 2 {
+			t.Fatalf("asked %d times, want for a list and for a watch: %v", len(asked), asked)
+		}
+		for i, wants := range []map[string]string{
+			{"fieldSelector": "spec.nodeName=a", "resourceVersion": "0"},
+			{"fieldSelector": "spec.nodeName=a", "resourceVersion": "10", "watch": "true", "allowWatchBookmarks": "true"},
+		} {
+			for key, want := range wants {
+				if got := asked[i].Get(key); got != want {
+					t.Errorf("asked for %s %q, want %q", key, got, want)
+				}
 			}
 		}
-		w.Forget("a")
-		synctest.Wait()
 	})
 }
 
 func TestChangesAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster()
-		changed := make(chan string, 100)
-		w := New(c, func(node string) { changed <- node })
-		if _, _, err := w.Pods(t.Context(), "empty"); err != nil {
-			t.Fatal(err)
+	play(t, asItIs, func(s *stage) {
+		s.told()
+		s.tell("a", watch.Added, pod("late", "a"))
+		if n := s.told(); n != 1 {
+			t.Errorf("told %d times of one pod", n)
 		}
+		s.are("late", "one")
+
+		s.tell("a", watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}})
+		if n := s.told(); n != 0 {
+			t.Errorf("told %d times of nothing", n)
+		}
+		leaves := pod("one", "a")
+		leaves.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		s.tell("a", watch.Modified, leaves)
 		synctest.Wait()
-		if len(changed) == 0 {
-			t.Error("nobody was told that the node is empty")
+		pods, _, _ := s.w.Pods(t.Context(), "a")
+		if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == "one" && p.DeletionTimestamp != nil }) {
+			t.Error("a change is not known")
 		}
-		for len(changed) > 0 {
-			<-changed
+		again := pod("one", "a")
+		again.UID = "another"
+		s.tell("a", watch.Added, again)
+		s.tell("a", watch.Deleted, leaves) // word of it comes late
+		s.are("late", "one")
+		s.tell("a", watch.Deleted, again)
+		s.are("late")
+	})
+}
+
+func TestPodsSurviveACollectionOfGarbage(t *testing.T) {
+	play(t, asItIs, func(s *stage) {
+		s.are("one")
+		runtime.GC()
+		s.are("one")
+	})
+}
+
+func TestAWatchThatEndsGoesOnWhereItWas(t *testing.T) {
+	play(t, asItIs, func(s *stage) {
+		s.tell("a", watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}})
+		time.Sleep(lasts)
+		_ = s.wire("a").Close()
+		time.Sleep(2 * pause)
+		s.are("one")
+		asked := s.requests()
+		if len(asked) != 3 || asked[2].Get("resourceVersion") != "20" || asked[2].Get("watch") == "" {
+			t.Errorf("asked %v", asked)
 		}
-		c.fakes["spec.nodeName=empty"].Add(pod("late", "empty"))
+	})
+}
+
+func TestWhatWasMissedIsListed(t *testing.T) {
+	for name, expire := range map[string]func(s *stage){
+		"told while it watches": func(s *stage) {
+			gone := apierrors.NewResourceExpired("too old")
+			s.tell("a", watch.Error, &gone.ErrStatus)
+		},
+		"not understood": func(s *stage) {
+			if _, err := s.wire("a").Write([]byte{0, 0, 0, 1, 255}); err != nil {
+				t.Error(err)
+			}
+		},
+		"told when it watches again": func(s *stage) {
+			s.set(func() { s.refuses = apierrors.NewResourceExpired("too old") })
+			_ = s.wire("a").Close()
+			time.Sleep(2*pause + pause/2)
+			s.set(func() { s.refuses = nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, asItIs, func(s *stage) {
+				s.set(func() { s.pods = []*corev1.Pod{pod("new", "a")} })
+				expire(s)
+				time.Sleep(4 * pause)
+				s.are("new")
+				asked := s.requests()
+				if list := asked[len(asked)-2]; list.Get("watch") != "" || list.Get("resourceVersion") != "" {
+					t.Errorf("asked for a list that may be old: %v", list)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAPIServerThatIsAwayIsFoundSoonAfterItIsBack(t *testing.T) {
+	play(t, asItIs, func(s *stage) {
+		const outage = 20 * time.Second
+		s.set(func() { s.away = true })
+		_ = s.wire("a").Close()
+		time.Sleep(outage)
+		s.are("one")
+		tries := len(s.requests()) - 2
+		if tries > int(outage/pause)+1 {
+			t.Errorf("tried %d times in %s", tries, outage)
+		}
+		s.set(func() { s.away = false })
+		time.Sleep(2 * pause)
 		synctest.Wait()
-		if len(changed) != 1 {
-			t.Errorf("told %d times of one pod", len(changed))
+		s.tell("a", watch.Added, pod("late", "a"))
+		s.are("late", "one")
+	})
+}
+
+func TestAnAPIServerThatRefusesIsAskedLessOften(t *testing.T) {
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", http.ErrNotSupported)
+	play(t, func(s *server) { s.refuses = refusal }, func(s *stage) {
+		time.Sleep(5 * time.Minute)
+		if _, known := s.names(); known {
+			t.Error("pods are known that nobody told of")
 		}
-		if pods, _, _ := w.Pods(t.Context(), "empty"); len(pods) != 1 {
-			t.Errorf("pods %v", pods)
+		if tries := len(s.requests()); tries < 10 || tries > 30 {
+			t.Errorf("tried %d times in five minutes", tries)
 		}
-		w.Forget("empty")
-		synctest.Wait()
+		s.set(func() { s.refuses = nil })
+		time.Sleep(2 * longestPause)
+		s.are("one")
 	})
 }
 
 func TestForgottenNodesAreNotWatched(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(pod("one", "a"))
-		w := New(c, func(string) {})
+	play(t, asItIs, func(s *stage) {
 		for range 2 {
-			if _, _, err := w.Pods(t.Context(), "a"); err != nil {
-				t.Fatal(err)
+			s.are("one")
+			if s.w.Watched() != 1 {
+				t.Fatalf("%d nodes are watched", s.w.Watched())
 			}
+			wire := s.wire("a")
+			s.w.Forget("a")
+			s.w.Forget("a") // forgetting again is nothing
 			synctest.Wait()
-			if w.Watched() != 1 {
-				t.Fatalf("%d nodes are watched", w.Watched())
-			}
-			w.Forget("a")
-			w.Forget("a") // forgetting again is nothing
-			synctest.Wait()
-			if w.Watched() != 0 || !c.fakes["spec.nodeName=a"].IsStopped() {
+			if _, err := wire.Write([]byte{0}); s.w.Watched() != 0 || err == nil {
 				t.Error("the watch goes on")
 			}
+			s.names()
 		}
-		if len(c.lists)+len(c.watches) < 4 {
+		if len(s.requests()) != 6 {
 			t.Error("a node that is asked for again is not watched again")
 		}
 	})

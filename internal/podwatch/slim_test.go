@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +51,24 @@ func TestSlimKeepsWhatIsRead(t *testing.T) {
 	full.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", ImageID: "big"}}
 	if diff := cmp.Diff(kept(), slim(full)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPackingKeepsAllThatSlimDoes(t *testing.T) {
+	p, err := pack(kept())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.open = weak.Pointer[corev1.Pod]{} // it was collected
+	got, err := p.unpack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(kept(), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if again, _ := p.unpack(); again != got {
+		t.Error("a pod that is in use was unpacked once more")
 	}
 }
 

@@ -2,86 +2,102 @@ package podwatch
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"weak"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// nodeWatch is the watch of one node, and the store that its reflector fills.
+// nodeWatch is the watch of one node, and what it has told of.
 type nodeWatch struct {
 	changed func()
 	stop    context.CancelFunc
 	known   chan struct{} // closed once all pods are
 
 	mu   sync.Mutex
-	pods map[types.UID]*corev1.Pod
+	pods map[types.UID]packed
+}
+
+// packed is a pod as it is kept: a corev1.Pod takes two KiB, however little is
+// in it, and its protobuf a quarter of one KiB.
+type packed struct {
+	bytes []byte
+	// open is the pod itself for as long as the garbage collector has left it
+	// alone, so that passes that follow on each other do not all unpack it.
+	open weak.Pointer[corev1.Pod]
+}
+
+func pack(pod *corev1.Pod) (packed, error) {
+	pod = slim(pod)
+	bytes, err := pod.Marshal()
+	return packed{bytes, weak.Make(pod)}, err
+}
+
+func (p *packed) unpack() (*corev1.Pod, error) {
+	if pod := p.open.Value(); pod != nil {
+		return pod, nil
+	}
+	pod := &corev1.Pod{}
+	if err := pod.Unmarshal(p.bytes); err != nil {
+		return nil, fmt.Errorf("unpacking a pod: %w", err)
+	}
+	p.open = weak.Make(pod)
+	return pod, nil
 }
 
 // list returns the pods, and whether all of them are known.
-func (n *nodeWatch) list() ([]*corev1.Pod, bool) {
+func (n *nodeWatch) list() ([]*corev1.Pod, bool, error) {
 	select {
 	case <-n.known:
 	default:
-		return nil, false
+		return nil, false, nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	pods := make([]*corev1.Pod, 0, len(n.pods))
-	for _, pod := range n.pods {
+	for uid, kept := range n.pods {
+		pod, err := kept.unpack()
+		if err != nil {
+			return nil, false, err
+		}
+		n.pods[uid] = kept
 		pods = append(pods, pod)
 	}
-	return pods, true
+	return pods, true, nil
 }
 
-// Add implements cache.ReflectorStore.
-func (n *nodeWatch) Add(object any) error { return n.put(object) }
-
-// Update implements cache.ReflectorStore.
-func (n *nodeWatch) Update(object any) error { return n.put(object) }
-
-func (n *nodeWatch) put(object any) error {
-	if pod, ok := object.(*corev1.Pod); ok {
-		n.mu.Lock()
-		n.pods[pod.UID] = slim(pod)
-		n.mu.Unlock()
-		n.changed()
+// put stores a pod that is new or has changed.
+func (n *nodeWatch) put(pod *corev1.Pod) error {
+	kept, err := pack(pod)
+	if err != nil {
+		return fmt.Errorf("packing pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
+	n.mu.Lock()
+	n.pods[pod.UID] = kept
+	n.mu.Unlock()
+	n.changed()
 	return nil
 }
 
-// Delete implements cache.ReflectorStore. A pod of the same name that came since
-// is another one.
-func (n *nodeWatch) Delete(object any) error {
-	if pod, ok := object.(*corev1.Pod); ok {
-		n.mu.Lock()
-		delete(n.pods, pod.UID)
-		n.mu.Unlock()
-		n.changed()
-	}
-	return nil
+// remove forgets a pod. One of the same name that came since is another one.
+func (n *nodeWatch) remove(pod *corev1.Pod) {
+	n.mu.Lock()
+	delete(n.pods, pod.UID)
+	n.mu.Unlock()
+	n.changed()
 }
 
-// Replace implements cache.ReflectorStore: the list has come, for the first time
-// or again.
-func (n *nodeWatch) Replace(objects []any, _ string) error {
-	pods := make(map[types.UID]*corev1.Pod, len(objects))
-	for _, object := range objects {
-		if pod, ok := object.(*corev1.Pod); ok {
-			pods[pod.UID] = slim(pod)
-		}
-	}
+// replace stores all pods, for the first time or again.
+func (n *nodeWatch) replace(pods map[types.UID]packed) {
 	n.mu.Lock()
 	n.pods = pods
 	n.mu.Unlock()
 	select {
 	case <-n.known:
 	default:
-		close(n.known) // only the reflector's goroutine comes here
+		close(n.known) // only the watch's goroutine comes here
 	}
 	n.changed()
-	return nil
 }
-
-// Resync implements cache.ReflectorStore.
-func (n *nodeWatch) Resync() error { return nil }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/internal/nodelabel"
 )
 
 // needs returns what pods ask of the node that they run on, in words that
@@ -42,7 +44,7 @@ func launchable(key string, pool *Pool) bool {
 // meets.
 func metTerm(pod *corev1.Pod, node *corev1.Node) []corev1.NodeSelectorRequirement {
 	for _, term := range requiredTerms(pod) {
-		if len(term.MatchFields) == 0 && meets(node.Labels, term.MatchExpressions) {
+		if len(term.MatchFields) == 0 && meets(node, term.MatchExpressions) {
 			return term.MatchExpressions
 		}
 	}
@@ -59,15 +61,16 @@ func requiredTerms(pod *corev1.Pod) []corev1.NodeSelectorTerm {
 
 // meets reports whether labels meet all of a term's expressions. An empty term
 // is met by none (Kubernetes API, NodeSelectorTerm).
-func meets(labels map[string]string, expressions []corev1.NodeSelectorRequirement) bool {
+func meets(node *corev1.Node, expressions []corev1.NodeSelectorRequirement) bool {
 	if len(expressions) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(expressions, func(e corev1.NodeSelectorRequirement) bool { return !meetsOne(labels, e) })
+	return !slices.ContainsFunc(expressions, func(e corev1.NodeSelectorRequirement) bool { return !meetsOne(node, e) })
 }
 
-func meetsOne(labels map[string]string, e corev1.NodeSelectorRequirement) bool {
-	value, there := labels[e.Key]
+func meetsOne(node *corev1.Node, e corev1.NodeSelectorRequirement) bool {
+	_, there := node.Labels[e.Key]
+	value := nodelabel.Of(node, e.Key)
 	switch e.Operator {
 	case corev1.NodeSelectorOpIn:
 		return there && slices.Contains(e.Values, value)

@@ -31,12 +31,11 @@ type world struct {
 // observe reads it, from memory all of it.
 func (s *Sweep) observe(ctx context.Context) (*world, error) {
 	w := &world{now: s.o.Clock(), groups: s.o.Groups.Groups(), nodes: map[string]*corev1.Node{}, declared: map[string][]*v1alpha1.NodeGroup{}}
-	var nodes corev1.NodeList
-	if err := s.o.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
+	nodes, err := s.o.Nodes(ctx)
+	if err != nil {
+		return nil, err
 	}
-	for i := range nodes.Items {
-		n := &nodes.Items[i]
+	for _, n := range nodes {
 		id := nodeindex.InstanceID(n)
 		if was := w.nodes[id]; id != "" && (was == nil || was.CreationTimestamp.Before(&n.CreationTimestamp)) {
 			w.nodes[id] = n

@@ -21,6 +21,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
 const (
@@ -59,6 +60,8 @@ type Groups interface {
 type Options struct {
 	// Client reads nodes, NodeGroups and Interruptions, from a cache, and writes.
 	Client client.Client
+	// Nodes lists nodes; nil: the Client does.
+	Nodes nodeindex.Lister
 	// Pods reads pods from the API server itself.
 	Pods client.Reader
 	// Groups knows the groups.
@@ -91,6 +94,9 @@ type Sweep struct {
 func New(o Options) (*Sweep, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Nodes == nil {
+		o.Nodes = nodeindex.ListWith(o.Client)
 	}
 	if o.Hooks == nil {
 		o.Hooks = DefaultHooks

@@ -3,7 +3,6 @@ package autoscaling
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -33,6 +32,8 @@ type Groups interface {
 type Options struct {
 	// Reader reads nodes, and what is on record. It should be a cache.
 	Reader client.Reader
+	// Nodes lists nodes; nil: the Reader does.
+	Nodes nodeindex.Lister
 	// Metrics are counted in; nil: nobody reads them.
 	Metrics *intake.Metrics
 	// Clock tells the time; nil: time.Now.
@@ -57,6 +58,9 @@ const late = time.Minute
 func New(groups Groups, recorder poll.Recorder, o Options) *Source {
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Nodes == nil {
+		o.Nodes = nodeindex.ListWith(o.Reader)
 	}
 	o.Metrics = o.Metrics.OrUnread()
 	ledger := poll.NewLedger(recorder, o.Reader, poll.Options{Source: Name, Metrics: o.Metrics, Clock: o.Clock})
@@ -87,9 +91,9 @@ var errNotYet = errors.New("reading the Auto Scaling groups: none was read yet")
 
 // ask returns what is the case of the cluster's nodes that are in groups.
 func (s *Source) ask(ctx context.Context) ([]notice.Notice, error) {
-	var nodes corev1.NodeList
-	if err := s.o.Reader.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, poll.OfCluster(fmt.Errorf("listing nodes: %w", err))
+	nodes, err := s.o.Nodes(ctx)
+	if err != nil {
+		return nil, poll.OfCluster(err)
 	}
 	standing, err := poll.Standing(ctx, s.o.Reader, Name)
 	if err != nil {
@@ -99,7 +103,7 @@ func (s *Source) ask(ctx context.Context) ([]notice.Notice, error) {
 	if err != nil {
 		return nil, poll.OfCluster(err)
 	}
-	ages := s.ages(nodes.Items)
+	ages := s.ages(nodes)
 	err = s.groups.Err()
 	if err == nil && !s.groups.Known() {
 		err = errNotYet
@@ -112,11 +116,11 @@ func (s *Source) ask(ctx context.Context) ([]notice.Notice, error) {
 }
 
 // ages is how long the nodes of instances have been there.
-func (s *Source) ages(nodes []corev1.Node) map[string]time.Duration {
+func (s *Source) ages(nodes []*corev1.Node) map[string]time.Duration {
 	ages := map[string]time.Duration{}
-	for i := range nodes {
-		if id := nodeindex.InstanceID(&nodes[i]); id != "" {
-			ages[id] = s.o.Clock().Sub(nodes[i].CreationTimestamp.Time)
+	for _, node := range nodes {
+		if id := nodeindex.InstanceID(node); id != "" {
+			ages[id] = s.o.Clock().Sub(node.CreationTimestamp.Time)
 		}
 	}
 	s.service.forget(func(id string) bool { _, is := ages[id]; return is })
