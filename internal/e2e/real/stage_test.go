@@ -92,7 +92,7 @@ func (s *stage) place(w web, on ec2.Instance) []string {
 	s.t.Helper()
 	s.apply(w.objects(s)...)
 	var names []string
-	s.until("pods of "+w.Name+" to be Ready on "+on.PrivateDNSName, 90*time.Second, func(ctx context.Context) (bool, error) {
+	s.until("pods of "+w.Name+" to be Ready on "+on.PrivateDNSName, 3*time.Minute, func(ctx context.Context) (bool, error) {
 		pods, err := s.pods(ctx, w.Name)
 		if err != nil {
 			return false, err
@@ -103,7 +103,7 @@ func (s *stage) place(w web, on ec2.Instance) []string {
 				names = append(names, p.Name)
 			}
 		}
-		return len(names) == w.Replicas && len(pods) == w.Replicas, fmt.Errorf("%d of %d pods are", len(names), len(pods))
+		return len(names) == w.Replicas && len(pods) == w.Replicas, fmt.Errorf("%d of %d pods are: %s", len(names), len(pods), states(pods))
 	})
 	return names
 }
