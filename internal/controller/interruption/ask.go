@@ -58,10 +58,8 @@ func (r *report) isAsked(left *v1alpha1.PodLeft, v drain.Verdict) {
 
 // takeBack takes back of all pods that they were asked to stop.
 func (r *report) takeBack() {
-	byUID := r.entries()
-	for pod, was := range r.told {
-		*byUID[pod] = was
-		r.retract(pod)
+	for _, left := range r.entries() {
+		r.retract(left)
 	}
 	r.untold = nil
 }
@@ -95,10 +93,7 @@ func (r *report) asked(o outcome) {
 		if left == nil || left.Verdict == verdictLost {
 			continue
 		}
-		if was, told := r.told[pod]; told {
-			*left = was
-			r.retract(pod)
-		}
+		r.retract(left)
 		left.Verdict, left.Reason = verdictRefused, clip(why)
 	}
 }
@@ -111,8 +106,14 @@ func (r *report) tellPods() {
 	r.untold = nil
 }
 
-// retract takes back that a pod was asked to stop.
-func (r *report) retract(pod types.UID) {
+// retract takes back that a pod was asked to stop, where that was said.
+func (r *report) retract(left *v1alpha1.PodLeft) {
+	was, told := r.told[left.UID]
+	if !told {
+		return
+	}
+	pod := left.UID
+	*left = was
 	delete(r.told, pod)
 	isIts := func(h happening) bool {
 		return h.pod != nil && h.pod.UID == pod && slices.Contains([]string{v1alpha1.ReasonOverridden, v1alpha1.ReasonDeleted, v1alpha1.ReasonEvicted}, h.Reason)

@@ -80,7 +80,7 @@ func TestOneWriteForADrainThatBegins(t *testing.T) {
 
 func TestTaken(t *testing.T) {
 	var known taken
-	evicted := request{"a", drain.StepEvict}
+	const evicted = types.UID("a")
 	if known.lately(evicted, start) {
 		t.Error("known before it was noted")
 	}
@@ -90,17 +90,23 @@ func TestTaken(t *testing.T) {
 			t.Errorf("forgotten after %s", after)
 		}
 	}
-	if known.lately(request{"a", drain.StepDelete}, start) {
-		t.Error("an eviction stands in the way of a deletion")
-	}
 	if known.lately(evicted, start.Add(takenFor)) {
 		t.Error("it counts for too long")
 	}
 	// What is old goes, whatever the number.
 	for i := range 10 {
-		known.note(request{types.UID(strconv.Itoa(i)), drain.StepEvict}, start.Add(time.Duration(i)*(takenFor+1)))
+		known.note(types.UID(strconv.Itoa(i)), start.Add(time.Duration(i)*(takenFor+1)))
 	}
 	if n := len(known.young) + len(known.old); n > 2 {
 		t.Errorf("%d requests are remembered", n)
+	}
+}
+
+func TestATakenEvictionStandsInTheWayOfNoDeletion(t *testing.T) {
+	f := &facts{now: start, taken: func(types.UID) bool { return true }}
+	for step, want := range map[drain.Step]bool{drain.StepEvict: true, drain.StepDelete: false, drain.StepSurge: false} {
+		if got := f.askedLately(drain.Verdict{Pod: pod("web-1"), Step: step}); got != want {
+			t.Errorf("%s: asked lately %v, want %v", step, got, want)
+		}
 	}
 }

@@ -105,7 +105,7 @@ func (p *pass) toAsk() []drain.Verdict {
 // askedLately reports whether a pod was asked a moment ago what a verdict says, by
 // what the record or this process knows.
 func (f *facts) askedLately(v drain.Verdict) bool {
-	return f.taken(request{v.Pod.UID, v.Step}) || slices.ContainsFunc(f.was.PodsLeft, func(left v1alpha1.PodLeft) bool {
+	return v.Step == drain.StepEvict && f.taken(v.Pod.UID) || slices.ContainsFunc(f.was.PodsLeft, func(left v1alpha1.PodLeft) bool {
 		return left.UID == v.Pod.UID && lately(left, f.now)
 	})
 }
@@ -130,8 +130,8 @@ func (p *pass) heard(v drain.Verdict, answer action.Answer) {
 	switch {
 	case answer.Asked:
 		p.outcome.asked = append(p.outcome.asked, v)
-		if answer.Taken {
-			p.taken.note(request{v.Pod.UID, v.Step}, p.facts.now)
+		if answer.Taken && v.Step == drain.StepEvict {
+			p.taken.note(v.Pod.UID, p.facts.now)
 		}
 		return
 	case answer.Refused != "":

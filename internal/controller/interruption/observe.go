@@ -31,8 +31,8 @@ type facts struct {
 	in  *v1alpha1.Interruption
 	// was is the status as it was read: what is known to be durable.
 	was v1alpha1.InterruptionStatus
-	// taken reports whether the API server has taken a request of late.
-	taken func(request) bool
+	// taken reports whether the API server has taken the eviction of a pod of late.
+	taken func(pod types.UID) bool
 	// node is nil where the instance has none.
 	node     *corev1.Node
 	nodeName string
@@ -111,7 +111,7 @@ func (f *facts) refused() map[types.UID]string {
 func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (*facts, error) {
 	f := &facts{
 		now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName,
-		taken: func(r request) bool { return c.taken.lately(r, now) },
+		taken: func(pod types.UID) bool { return c.taken.lately(pod, now) },
 	}
 	node, err := c.Nodes.NodeByInstance(ctx, in.Spec.InstanceID)
 	if err != nil {
