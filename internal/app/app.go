@@ -30,6 +30,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/calm"
 	"github.com/lifeboat-dev/lifeboat/internal/footprint"
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
@@ -91,7 +92,8 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err != nil {
 		return fmt.Errorf("adding the watch of Auto Scaling groups: %w", err)
 	}
-	if err := addLoops(mgr, nodes, groups, cloud, c); err != nil {
+	quiet := &calm.Calm{}
+	if err := addLoops(mgr, nodes, groups, quiet, cloud, c); err != nil {
 		return fmt.Errorf("adding the loops: %w", err)
 	}
 	if err := addSources(mgr, nodes, groups, cloud, c); err != nil {
@@ -100,7 +102,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err := addCanary(mgr, cloud, c); err != nil {
 		return fmt.Errorf("adding the canary: %w", err)
 	}
-	if err := mgr.Add(&footprint.Keeper{Ready: mgr.GetCache().WaitForCacheSync}); err != nil {
+	if err := mgr.Add(&footprint.Keeper{Ready: mgr.GetCache().WaitForCacheSync, Calm: quiet}); err != nil {
 		return fmt.Errorf("adding what keeps memory small: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

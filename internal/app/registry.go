@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/lifeboat-dev/lifeboat/internal/calm"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
@@ -58,7 +59,7 @@ func sources() []registered {
 }
 
 // addLoops adds the control loops, which run on the leader alone.
-func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aws.Config, c Config) error {
+func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *calm.Calm, cloud aws.Config, c Config) error {
 	kube, err := kubernetes.NewForConfig(compact(mgr.GetConfig()))
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aw
 		return err
 	}
 	changed := make(chan event.TypedGenericEvent[string], 1024)
-	pods := podwatch.New(kube.CoreV1().RESTClient(), func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
+	pods := podwatch.New(kube.CoreV1().RESTClient(), func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} }, quiet)
 	if err := countWatched(pods); err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aw
 		return err
 	}
 	writer := herald.NewWriter(kube.EventsV1(), mgr.GetScheme())
-	heralds := herald.New(writer, mgr.GetScheme())
+	heralds := herald.New(writer, mgr.GetScheme(), quiet)
 	owners := ownerwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
 	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
 	claims, err := watchClaims(mgr, replaced, orphaned)
@@ -88,7 +89,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aw
 	options := interruption.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
-		Metrics: loopMetrics, Events: heralds, Busy: heralds.Busy,
+		Metrics: loopMetrics, Events: heralds, Busy: quiet.Busy,
 		Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
 	}
 	groups.addTo(&options, c)

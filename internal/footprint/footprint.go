@@ -6,9 +6,12 @@ package footprint
 
 import (
 	"context"
+	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/calm"
 )
 
 const (
@@ -19,12 +22,34 @@ const (
 	// cache as they are touched, in a microsecond each.
 	interval = 30 * time.Second
 	worth    = 4 << 20
+	// tight is the garbage that may be there, in percent of what is live (runtime/debug,
+	// SetGCPercent). What is kept is caches, and is small: memory is dearer here than
+	// the time to sweep it.
+	tight = 30
+	// room is up to what size, in bytes, the heap may grow before it is swept, while
+	// something urgent is being done: a quarter of the processor time went into that
+	// otherwise, where many nodes go at once in a small cluster.
+	room = 48 << 20
+	// again is how often it is looked how much of the room is live.
+	again = 250 * time.Millisecond
 )
+
+// Tighten has garbage collected early, from the start of a program on. Who sets GOGC
+// decides that themselves.
+func Tighten() { setPercent(tight) }
+
+func setPercent(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+}
 
 // Keeper is a manager's Runnable that gives memory back, on every replica.
 type Keeper struct {
 	// Ready waits until the start is over, as far as it takes memory.
 	Ready func(ctx context.Context) bool
+	// Calm tells when something urgent is being done.
+	Calm *calm.Calm
 }
 
 // NeedLeaderElection says that it runs on replicas that do not lead as well.
@@ -38,17 +63,51 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	giveBack()
 	for {
-		if spare() >= worth {
-			debug.FreeOSMemory()
-		}
-		dropProgram()
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-k.Calm.Begun():
+			k.loosen(ctx)
+		case <-tick.C:
+			giveBack()
+		}
+	}
+}
+
+func giveBack() {
+	if spare() >= worth {
+		debug.FreeOSMemory()
+	}
+	dropProgram()
+}
+
+// loosen lets the heap grow into its room until it is calm again.
+func (k *Keeper) loosen(ctx context.Context) {
+	tick := time.NewTicker(again)
+	defer tick.Stop()
+	defer Tighten()
+	for {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		setPercent(percent(live[0].Value.Uint64()))
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.Calm.Here():
+			return
 		case <-tick.C:
 		}
 	}
+}
+
+// percent is how much garbage may be there so that the heap fills its room.
+func percent(live uint64) int {
+	if live == 0 || live >= room {
+		return tight
+	}
+	return max(tight, int((room-live)*100/live))
 }
 
 // spare returns how much of the heap, in bytes, is garbage or free and not yet given

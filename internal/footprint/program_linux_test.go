@@ -4,11 +4,15 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lifeboat-dev/lifeboat/internal/calm"
 )
 
 // fromALife is from an smaps file, shortened: of a program, what a loader has
@@ -53,7 +57,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	runtime.GC() // from now on it counts as garbage
 	ctx, stop := context.WithCancel(t.Context())
 	stop() // it gives back once, and ends
-	if err := (&Keeper{Ready: func(context.Context) bool { return true }}).Start(ctx); err != nil {
+	if err := (&Keeper{Ready: func(context.Context) bool { return true }, Calm: &calm.Calm{}}).Start(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if now := resident(t, "RssAnon"); now > anonymous-48<<10 {
@@ -89,4 +93,41 @@ func resident(t *testing.T, name string) int {
 		t.Fatal(err)
 	}
 	return kib
+}
+
+// While something urgent is being done the heap may grow into its room, and not
+// afterwards.
+func TestTheHeapHasRoomWhileItIsNotCalm(t *testing.T) {
+	t.Setenv("GOGC", "")
+	Tighten()
+	quiet := &calm.Calm{}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- (&Keeper{Ready: func(context.Context) bool { return true }, Calm: quiet}).Start(ctx) }()
+	quiet.Busy()
+	for now() <= tight { // it takes a moment
+		quiet.Busy()
+		time.Sleep(time.Millisecond)
+	}
+	for now() != tight {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRoom(t *testing.T) {
+	for live, want := range map[uint64]int{0: tight, 8 << 20: 500, 24 << 20: 100, 40 << 20: tight, 47 << 20: tight, 4 << 30: tight} {
+		if got := percent(live); got != want {
+			t.Errorf("%d MiB live: %d %%, want %d", live>>20, got, want)
+		}
+	}
+}
+
+func now() int {
+	p := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(p)
+	return int(p[0].Value.Uint64())
 }

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
+
+	"github.com/lifeboat-dev/lifeboat/internal/calm"
 )
 
 const (
-	// calm is how long nothing urgent has to have been done.
-	calm = 150 * time.Millisecond
 	// latest is how long an Event is held back at most.
 	latest = time.Minute
 	// apart is the time between two Events, which bounds their share of what the
@@ -29,9 +29,9 @@ const (
 type Herald struct {
 	inner  events.EventRecorder
 	scheme *runtime.Scheme
+	calm   *calm.Calm
 
 	mu     sync.Mutex
-	busy   time.Time
 	queue  []told
 	arrive chan struct{} // has room for one
 }
@@ -48,15 +48,8 @@ type told struct {
 
 // New returns a Herald that tells by a recorder of objects that a scheme knows. It
 // has to be started.
-func New(inner events.EventRecorder, scheme *runtime.Scheme) *Herald {
-	return &Herald{inner: inner, scheme: scheme, arrive: make(chan struct{}, 1)}
-}
-
-// Busy says that something urgent is being done.
-func (h *Herald) Busy() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.busy = time.Now()
+func New(inner events.EventRecorder, scheme *runtime.Scheme, calm *calm.Calm) *Herald {
+	return &Herald{inner: inner, scheme: scheme, calm: calm, arrive: make(chan struct{}, 1)}
 }
 
 // Eventf takes an Event in.
@@ -94,12 +87,8 @@ func (h *Herald) tell(t told) {
 // Start tells until ctx is over, and then what is left, at once.
 func (h *Herald) Start(ctx context.Context) error {
 	for {
-		next, wait, ok := h.next()
-		switch {
-		case ok:
-			h.tell(next)
-			wait = apart
-		case wait == 0: // nothing is there
+		first, ok := h.first()
+		if !ok {
 			select {
 			case <-ctx.Done():
 				return nil
@@ -107,29 +96,43 @@ func (h *Herald) Start(ctx context.Context) error {
 			}
 			continue
 		}
+		patience := time.NewTimer(time.Until(first.at.Add(latest)))
+		select {
+		case <-ctx.Done():
+		case <-h.calm.Here():
+		case <-patience.C:
+		}
+		patience.Stop()
+		if ctx.Err() == nil {
+			h.tell(h.take())
+		}
 		select {
 		case <-ctx.Done():
 			h.rest()
 			return nil
-		case <-time.After(wait):
+		case <-time.After(apart):
 		}
 	}
 }
 
-// next returns the Event to tell now, or how long to wait; 0: there is none.
-func (h *Herald) next() (told, time.Duration, bool) {
+// first returns the Event that is told next, if there is one.
+func (h *Herald) first() (told, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.queue) == 0 {
-		return told{}, 0, false
+		return told{}, false
 	}
-	first, now := h.queue[0], time.Now()
-	if until := h.busy.Add(calm); now.Before(until) && now.Sub(first.at) < latest {
-		return told{}, until.Sub(now), false
-	}
+	return h.queue[0], true
+}
+
+// take takes the first Event out of the queue; there is one, and Start alone takes any.
+func (h *Herald) take() told {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first := h.queue[0]
 	h.queue[0] = told{}
 	h.queue = h.queue[1:]
-	return first, 0, true
+	return first
 }
 
 // rest tells what is left.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/lifeboat-dev/lifeboat/internal/calm"
 	"github.com/lifeboat-dev/lifeboat/internal/herald"
 )
 
@@ -31,15 +32,16 @@ func (r *recorder) Eventf(about, _ runtime.Object, _, reason, _, note string, ar
 	r.at = append(r.at, time.Since(r.from))
 }
 
-func play(t *testing.T, story func(h *herald.Herald, stop context.CancelFunc)) *recorder {
+func play(t *testing.T, story func(h *herald.Herald, c *calm.Calm, stop context.CancelFunc)) *recorder {
 	r := &recorder{}
 	synctest.Test(t, func(t *testing.T) {
 		r.from = time.Now()
-		h := herald.New(r, scheme.Scheme)
+		c := &calm.Calm{}
+		h := herald.New(r, scheme.Scheme, c)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- h.Start(ctx) }()
-		story(h, stop)
+		story(h, c, stop)
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -56,7 +58,7 @@ func tell(h *herald.Herald, name string) {
 }
 
 func TestEventsAreToldInTheirOrder(t *testing.T) {
-	r := play(t, func(h *herald.Herald, _ context.CancelFunc) {
+	r := play(t, func(h *herald.Herald, c *calm.Calm, _ context.CancelFunc) {
 		for i := range 3 {
 			tell(h, fmt.Sprint("p", i))
 		}
@@ -68,12 +70,12 @@ func TestEventsAreToldInTheirOrder(t *testing.T) {
 }
 
 func TestEventsWaitUntilNothingUrgentIsDone(t *testing.T) {
-	r := play(t, func(h *herald.Herald, _ context.CancelFunc) {
-		h.Busy()
+	r := play(t, func(h *herald.Herald, c *calm.Calm, _ context.CancelFunc) {
+		c.Busy()
 		tell(h, "p")
 		for range 20 {
 			time.Sleep(100 * time.Millisecond)
-			h.Busy()
+			c.Busy()
 		}
 		time.Sleep(time.Second)
 	})
@@ -83,10 +85,10 @@ func TestEventsWaitUntilNothingUrgentIsDone(t *testing.T) {
 }
 
 func TestEventsAreNotHeldBackForEver(t *testing.T) {
-	r := play(t, func(h *herald.Herald, _ context.CancelFunc) {
+	r := play(t, func(h *herald.Herald, c *calm.Calm, _ context.CancelFunc) {
 		tell(h, "p")
 		for range 1200 {
-			h.Busy()
+			c.Busy()
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
@@ -96,8 +98,8 @@ func TestEventsAreNotHeldBackForEver(t *testing.T) {
 }
 
 func TestWhatIsLeftIsToldAtTheEnd(t *testing.T) {
-	r := play(t, func(h *herald.Herald, stop context.CancelFunc) {
-		h.Busy()
+	r := play(t, func(h *herald.Herald, c *calm.Calm, stop context.CancelFunc) {
+		c.Busy()
 		for i := range 100 {
 			tell(h, fmt.Sprint("p", i))
 		}

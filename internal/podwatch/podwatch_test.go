@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/lifeboat-dev/lifeboat/internal/calm"
 )
 
 func pod(name, node string) *corev1.Pod {
@@ -28,6 +30,7 @@ type stage struct {
 	*testing.T
 	*server
 	w       *Watcher
+	calm    calm.Calm
 	changed chan string
 }
 
@@ -36,7 +39,7 @@ func play(t *testing.T, begin func(s *server), story func(s *stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{T: t, server: newServer(t, pod("one", "a"), pod("other", "b")), changed: make(chan string, 100)}
 		begin(s.server)
-		s.w = New(s.client(), func(node string) { s.changed <- node })
+		s.w = New(s.client(), func(node string) { s.changed <- node }, &s.calm)
 		s.names()
 		story(s)
 		s.w.Forget("a")
@@ -107,6 +110,52 @@ func TestOnlyThePodsOfTheAskedNodeAreKnown(t *testing.T) {
 			}
 		}
 	})
+}
+
+// While others are asked to stop, the pods of a node are listed, and changes are not
+// heard of: until it is calm, somebody has to know, or it has lasted.
+func TestChangesAreHeardOfOnceItIsCalm(t *testing.T) {
+	for name, ends := range map[string]struct {
+		after func(s *stage)
+		told  int
+	}{
+		"calm":   {func(*stage) { time.Sleep(time.Second) }, 0},
+		"wanted": {func(s *stage) { s.w.Current("a"); s.w.Current("a") }, 1},
+		"late": {func(s *stage) {
+			for range 205 {
+				time.Sleep(100 * time.Millisecond)
+				s.calm.Busy()
+			}
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &stage{T: t, server: newServer(t, pod("one", "a")), changed: make(chan string, 100)}
+				s.w = New(s.client(), func(node string) { s.changed <- node }, &s.calm)
+				s.calm.Busy()
+				s.names()
+				s.are("one")
+				if asked := s.requests(); len(asked) != 1 || s.told() != 1 {
+					t.Fatalf("asked %v", asked)
+				}
+				ends.after(s)
+				synctest.Wait()
+				if asked := s.requests(); len(asked) != 2 || asked[1].Get("resourceVersion") != "10" || asked[1].Get("watch") == "" {
+					t.Errorf("asked %v", asked)
+				}
+				if told := s.told(); told != ends.told || !s.w.Current("a") {
+					t.Errorf("told %d times, is current: %v", told, s.w.Current("a"))
+				}
+				s.tell("a", watch.Deleted, pod("one", "a"))
+				s.are()
+				s.w.Forget("a")
+				if s.w.Current("a") {
+					t.Error("a node that is not watched is current")
+				}
+				synctest.Wait()
+			})
+		})
+	}
 }
 
 func TestChangesAreTold(t *testing.T) {

@@ -15,9 +15,34 @@ type nodeWatch struct {
 	changed func()
 	stop    context.CancelFunc
 	known   chan struct{} // closed once all pods are
+	wanted  chan struct{} // closed once changes are
 
-	mu   sync.Mutex
-	pods map[types.UID]packed
+	mu        sync.Mutex
+	pods      map[types.UID]packed
+	follows   bool // whether changes are being told
+	impatient bool // whether somebody waits for that
+}
+
+// current reports whether changes are being told; if not, somebody waits for it.
+func (n *nodeWatch) current() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.follows && !n.impatient {
+		n.impatient = true
+		close(n.wanted)
+	}
+	return n.follows
+}
+
+// following notes whether changes are being told.
+func (n *nodeWatch) following(are bool) {
+	n.mu.Lock()
+	n.follows = are
+	waiting := are && n.impatient
+	n.mu.Unlock()
+	if waiting {
+		n.changed()
+	}
 }
 
 // packed is a pod as it is kept: a corev1.Pod takes two KiB, however little is

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/lifeboat-dev/lifeboat/internal/calm"
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 )
 
@@ -30,6 +32,10 @@ const (
 	// lasts is the least that a watch is asked to last; up to as much again is added
 	// (as client-go's reflectors do it).
 	lasts = 5 * time.Minute
+	// held is for how long at most a watch does not begin because it is not calm. What
+	// has changed since the list comes all the same: the API server remembers it for
+	// longer than a minute (its watch cache keeps 75 s at least).
+	held = 20 * time.Second
 )
 
 // stream keeps a nodeWatch up to date. It is client-go's Reflector for one purpose:
@@ -40,6 +46,9 @@ type stream struct {
 	*nodeWatch
 	client rest.Interface
 	node   string
+	calm   *calm.Calm
+
+	opening *semaphore.Weighted
 
 	version string // up to which the pods are known; "": they are to be listed
 	missed  bool   // whether a change could not be told any more: a list then may not be older than etcd
@@ -84,8 +93,21 @@ func (s *stream) follow(ctx context.Context) error {
 		if err := s.list(ctx); err != nil {
 			return err
 		}
+		s.hold(ctx)
 	}
 	return s.watch(ctx)
+}
+
+// hold waits until changes are worth hearing of.
+func (s *stream) hold(ctx context.Context) {
+	longest := time.NewTimer(held)
+	defer longest.Stop()
+	select {
+	case <-ctx.Done():
+	case <-s.calm.Here():
+	case <-s.wanted:
+	case <-longest.C:
+	}
 }
 
 // list asks for all pods.
@@ -111,11 +133,13 @@ func (s *stream) list(ctx context.Context) error {
 func (s *stream) watch(ctx context.Context) error {
 	seconds := int64((lasts + rand.N(lasts)).Seconds())
 	options := &metav1.ListOptions{Watch: true, AllowWatchBookmarks: true, TimeoutSeconds: &seconds, ResourceVersion: s.version}
-	body, err := s.request(options).Stream(ctx)
+	body, err := s.open(ctx, options)
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	defer body.Close() // there is nothing to be done about it
+	s.following(true)
+	defer s.following(false)
 	for {
 		if err := s.hear(body); errors.Is(err, errEnded) {
 			return nil
@@ -123,6 +147,15 @@ func (s *stream) watch(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// open opens a watch, once not too many others are being opened.
+func (s *stream) open(ctx context.Context, options *metav1.ListOptions) (io.ReadCloser, error) {
+	if err := s.opening.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.opening.Release(1)
+	return s.request(options).Stream(ctx)
 }
 
 // oldest is the version that pods are listed of: any that the API server has in

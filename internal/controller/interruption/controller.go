@@ -35,6 +35,9 @@ type PodSource interface {
 	// Await returns once the pods of a node that was asked about are known, or
 	// ctx is done.
 	Await(ctx context.Context, node string)
+	// Current reports whether what changes among the pods of a node is being told. If
+	// not, it is soon.
+	Current(node string) bool
 	// Forget says that a node is of no more interest.
 	Forget(node string)
 }

@@ -27,6 +27,7 @@ type chaos struct {
 	outage   float64       // chance of the API server being away, each minute
 	standby  bool          // the next process has filled its caches when the last one dies
 	sluggish time.Duration // what a due pass is late at most
+	held     time.Duration // for how long changes of a node's pods are not told after the list
 }
 
 // modelRun is one run: a cluster, the process that looks after it, what goes
@@ -47,6 +48,7 @@ type modelRun struct {
 
 	mu     sync.Mutex
 	wanted []wantedWatch
+	news   []wantedWatch // of which changes are wanted now
 	hinted []*life
 	events int
 	log    []string
@@ -133,6 +135,9 @@ func (r *modelRun) drawChaos() chaos {
 			fails: .08, silent: .08, crash: .03, slow: time.Second, lag: 400 * time.Millisecond, longLag: .02,
 			jump: .02, outage: .02, standby: c.Chance(.5), sluggish: 200 * time.Millisecond,
 		}
+	}
+	if c.Chance(.3) { // many nodes go at once
+		ch.held = c.Between(0, 20*time.Second)
 	}
 	return ch
 }

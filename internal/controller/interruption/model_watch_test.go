@@ -16,6 +16,9 @@ type podWatch struct {
 	pods  map[types.UID]*corev1.Pod
 	next  time.Time // when the newest change that is under way arrives
 	ended bool
+	// follows is set once changes are told; missed are those that there were before.
+	follows bool
+	missed  []model.Change
 }
 
 // Pods begins to watch a node's pods, or returns what the watch shows.
@@ -72,9 +75,12 @@ type wantedWatch struct {
 // answerWatches has the lists come that were asked for.
 func (r *modelRun) answerWatches() {
 	r.mu.Lock()
-	wanted := r.wanted
-	r.wanted = nil
+	wanted, news := r.wanted, r.news
+	r.wanted, r.news = nil, nil
 	r.mu.Unlock()
+	for _, a := range sortedWatches(news) {
+		r.c.After(r.latency(), "news of "+a.node, a.follow)
+	}
 	for _, a := range sortedWatches(wanted) {
 		r.c.After(r.latency(), "list of "+a.node, func() {
 			if a.life.Dead() || a.w.ended {
@@ -90,6 +96,11 @@ func (r *modelRun) answerWatches() {
 			r.mu.Unlock()
 			close(a.w.known)
 			a.life.podsChanged(a.node)
+			if held := r.chaos.held; held > 0 {
+				r.c.After(held, "end of the hold of "+a.node, a.follow)
+			} else {
+				a.follow()
+			}
 		})
 	}
 }
@@ -103,6 +114,10 @@ func (l *life) podChanged(c model.Change) {
 	}
 	w := l.watches[pod.Spec.NodeName]
 	if l.Dead() || w == nil || w.pods == nil {
+		return
+	}
+	if !w.follows {
+		w.missed = append(w.missed, c)
 		return
 	}
 	at := l.run.c.Now().Add(l.run.lag("Pod"))
@@ -122,4 +137,35 @@ func (l *life) podChanged(c model.Change) {
 		}
 		l.podsChanged(pod.Spec.NodeName)
 	})
+}
+
+// Current has changes told, where they were not for now.
+func (l *life) Current(node string) bool {
+	l.run.mu.Lock()
+	defer l.run.mu.Unlock()
+	w := l.watches[node]
+	if w == nil {
+		return false
+	}
+	if !w.follows {
+		l.run.news = append(l.run.news, wantedWatch{l, node, w})
+	}
+	return w.follows
+}
+
+// follow begins to tell of changes, of those first that have been since the list.
+func (a wantedWatch) follow() {
+	r := a.life.run
+	r.mu.Lock()
+	begins := !a.w.follows
+	a.w.follows = true
+	r.mu.Unlock()
+	if !begins || a.life.Dead() || a.w.ended {
+		return
+	}
+	for _, c := range a.w.missed {
+		a.life.podChanged(c)
+	}
+	a.w.missed = nil
+	a.life.podsChanged(a.node)
 }

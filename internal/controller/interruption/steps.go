@@ -29,7 +29,7 @@ const (
 	lookAgain = 250 * time.Millisecond
 	// markLasts is for how long a node that was cordoned is not looked at again:
 	// the cache may not show it yet, and a second patch would meet a conflict.
-	markLasts = 2 * time.Second
+	markLasts = 8 * time.Second
 	// listTime is how long a pass waits for the list of a node's pods: another
 	// pass would have to begin with what this one has written.
 	listTime = 50 * time.Millisecond
@@ -261,6 +261,10 @@ func (f *facts) draining() bool {
 // not be accounted for.
 func empty(ctx context.Context, p *pass) (bool, error) {
 	if p.plan.Empty() {
+		if !p.Pods.Current(p.facts.nodeName) { // a pod may have come since they were listed
+			p.outcome.until(p.facts.now.Add(lookAgain), "waits for news of the node's pods")
+			return false, nil
+		}
 		p.outcome.drained = true
 		return true, nil
 	}

@@ -40,6 +40,7 @@ type world struct {
 	loop    *Controller
 	now     time.Time
 	unknown bool // the list of pods has not come yet
+	stale   bool // it has, and changes since are not told
 	lagging bool // the watch of pods is behind: it shows none as terminating
 	// evictions are the pods whose eviction was asked for, in order.
 	evictions []string
@@ -191,6 +192,7 @@ func (w *world) Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, err
 }
 
 func (w *world) Await(context.Context, string) {}
+func (w *world) Current(string) bool           { return !w.stale }
 func (w *world) Forget(string)                 {}
 
 // pass lets the loop work once, some time later.

@@ -1,0 +1,75 @@
+// Package calm tells whether something urgent is being done, so that what can wait
+// gives way to it: where a thousand nodes are drained at once, each request and each
+// millisecond that is spent on other things is one that pods wait for.
+package calm
+
+import (
+	"sync"
+	"time"
+)
+
+// after is how long nothing urgent has to have been done.
+const after = 150 * time.Millisecond
+
+// Calm knows when something urgent was done last. The zero value is calm.
+type Calm struct {
+	mu    sync.Mutex
+	busy  time.Time
+	here  chan struct{} // closed once it is calm; nil while it is
+	begun chan struct{} // has room for one
+}
+
+// Busy says that something urgent is being done.
+func (c *Calm) Busy() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = time.Now()
+	if c.here != nil {
+		return
+	}
+	c.here = make(chan struct{})
+	time.AfterFunc(after, c.look)
+	select {
+	case c.begins() <- struct{}{}:
+	default:
+	}
+}
+
+// look ends what Busy has begun, if nothing urgent was done since.
+func (c *Calm) look() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if left := time.Until(c.busy.Add(after)); left > 0 {
+		time.AfterFunc(left, c.look)
+		return
+	}
+	close(c.here)
+	c.here = nil
+}
+
+// Here returns a channel that is closed once nothing urgent is being done.
+func (c *Calm) Here() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.here != nil {
+		return c.here
+	}
+	now := make(chan struct{})
+	close(now)
+	return now
+}
+
+// Begun returns a channel, for one to receive from, that has a value once it has
+// ceased to be calm.
+func (c *Calm) Begun() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begins()
+}
+
+func (c *Calm) begins() chan struct{} {
+	if c.begun == nil {
+		c.begun = make(chan struct{}, 1)
+	}
+	return c.begun
+}
