@@ -30,7 +30,10 @@ type Interruption struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   InterruptionSpec   `json:"spec"`
+	Spec InterruptionSpec `json:"spec"`
+	// Status is what was decided and how far it has come. The controller alone
+	// writes it, so that the API server need not keep who set which of its fields.
+	// +structType=atomic
 	Status InterruptionStatus `json:"status,omitempty"`
 }
 

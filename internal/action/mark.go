@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -68,9 +70,16 @@ func PutBack(ctx context.Context, c client.Client, node *corev1.Node) (bool, err
 }
 
 // patch writes with an optimistic lock: taints are a list that a merge patch
-// replaces whole, so another writer's taint would be lost without it.
+// replaces whole, so another writer's taint would be lost without it. The API server
+// is asked to answer with the node's metadata: a node is large, and is not read.
 func patch(ctx context.Context, c client.Client, from, to *corev1.Node) error {
-	return c.Patch(ctx, to, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}))
+	data, err := client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}).Data(to)
+	if err != nil {
+		return fmt.Errorf("comparing: %w", err)
+	}
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: from.Name}}
+	answer.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+	return c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data))
 }
 
 // Marked returns the node as it is once marked. A doomed node stays doomed.

@@ -118,14 +118,7 @@ func (r *report) retract(left *v1alpha1.PodLeft) {
 	isIts := func(h happening) bool {
 		return h.pod != nil && h.pod.UID == pod && slices.Contains([]string{v1alpha1.ReasonOverridden, v1alpha1.ReasonDeleted, v1alpha1.ReasonEvicted}, h.Reason)
 	}
-	for _, h := range slices.Concat(r.durable, r.happened) {
-		if isIts(h) {
-			r.after.Status.Timeline = slices.DeleteFunc(r.after.Status.Timeline, func(e v1alpha1.TimelineEntry) bool {
-				return e.Reason == h.Reason && e.Message == h.Message && e.Time.Equal(&h.Time)
-			})
-		}
-	}
-	r.durable, r.happened = slices.DeleteFunc(r.durable, isIts), slices.DeleteFunc(r.happened, isIts)
+	r.durable, r.happened, r.isNews = slices.DeleteFunc(r.durable, isIts), slices.DeleteFunc(r.happened, isIts), true
 }
 
 // touchUp is by how much the time at which a pod was asked to stop, as it was

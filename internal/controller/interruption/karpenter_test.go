@@ -53,7 +53,7 @@ func TestCapacityComesFirstThenThePodsLeave(t *testing.T) {
 		t.Error("protected for ever")
 	}
 	want := []string{
-		"NoticeReceived", "Decided", "Cordoned", "ReplacementOrdered", "ReplacementReady", "Evicted", "Evicted", "PodGone",
+		"NoticeReceived", "Decided", "Cordoned", "ReplacementOrdered", "ReplacementReady", "Evicted", "PodGone",
 		"Drained", "HandedOver", "ReplacementReleased", "Completed",
 	}
 	if got := reasons(k.record().Status); !slices.Equal(sorted(got), sorted(want)) {

@@ -196,8 +196,9 @@ func (b *books) recordChanged(c model.Change) {
 	}
 	for _, h := range in.Status.Timeline {
 		if h.Reason == v1alpha1.ReasonOverridden {
-			name, _, _ := strings.Cut(strings.TrimPrefix(h.Message, "Drill: "), " ")
-			i.told[name] = true
+			for _, name := range podsIn(h.Message) {
+				i.told[name] = true
+			}
 		}
 	}
 	if was, _ := c.Old.(*v1alpha1.Interruption); was != nil {
@@ -205,6 +206,15 @@ func (b *books) recordChanged(c model.Change) {
 		b.keeps(was, in)
 	}
 	b.accounts(in)
+}
+
+// podsIn reads which pods an entry of a timeline tells of.
+func podsIn(message string) []string {
+	if _, list, several := strings.Cut(message, " pods: "); several {
+		return strings.Split(strings.TrimSuffix(list, ")"), ", ")
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(message, "Drill: "), " ")
+	return []string{name}
 }
 
 // ends looks at a record that is over, or that begins anew.

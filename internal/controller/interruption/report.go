@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -23,8 +24,11 @@ type report struct {
 	before *v1alpha1.Interruption
 	after  *v1alpha1.Interruption
 	node   *corev1.Node
-	// happened is what happened in this pass, in order.
+	// older is the timeline as it was, happened what happened in this pass, in order.
+	older    []v1alpha1.TimelineEntry
 	happened []happening
+	// isNews is set while the timeline does not say what has happened.
+	isNews bool
 	// durable is what of it has been written, and written tells that anything
 	// has.
 	durable []happening
@@ -50,6 +54,7 @@ type seen struct {
 // begin remembers the object as it was read.
 func begin(in *v1alpha1.Interruption, now time.Time) *report {
 	r := &report{now: now, before: in.DeepCopy(), after: in}
+	r.older = r.before.Status.Timeline
 	if done := in.Status.CompletionTime; done != nil {
 		in.Status = v1alpha1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID}
 		r.happen(v1alpha1.ReasonReopened, "a new notice came after the earlier interruption was over")
@@ -207,7 +212,7 @@ func (r *report) summary() string {
 }
 
 // drop leaves what was found for the next pass to find again.
-func (r *report) drop() { r.after, r.happened = r.before.DeepCopy(), nil }
+func (r *report) drop() { r.after, r.happened, r.isNews = r.before.DeepCopy(), nil, false }
 
 // close writes the status if it changed and then, since only now it is true,
 // tells of it by events, metrics and logs.
@@ -226,20 +231,38 @@ func (c *Controller) close(ctx context.Context, r *report) error {
 
 // write writes the status if it changed by more than what can wait.
 func (c *Controller) write(ctx context.Context, r *report) error {
-	r.trim()
+	r.timeline()
 	if isTouchUp(&r.before.Status, &r.after.Status) {
 		return nil
 	}
-	desired := r.before.DeepCopy()
-	desired.Status = r.after.Status
-	base := client.MergeFromWithOptions(r.before, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Status().Patch(ctx, desired, base); err != nil {
+	version, err := c.patchStatus(ctx, r.before, &r.after.Status)
+	if err != nil {
 		return fmt.Errorf("reporting: %w", err)
 	}
-	if desired.ResourceVersion != r.before.ResourceVersion { // else nothing was new to the API server
-		c.written.replace(desired.Name, r.before.ResourceVersion, r.now)
+	if version != r.before.ResourceVersion { // else nothing was new to the API server
+		c.written.replace(r.before.Name, r.before.ResourceVersion, r.now)
 	}
-	r.before, r.after, r.written = desired, desired.DeepCopy(), true
+	r.before.ResourceVersion = version
+	r.after.Status.DeepCopyInto(&r.before.Status)
+	r.after, r.written = r.before.DeepCopy(), true
 	r.durable, r.happened = append(r.durable, r.happened...), nil
 	return nil
+}
+
+// patchStatus writes what is new in the status of a record that has not changed since
+// it was read, and returns its new version. It is the write that a storm has most of:
+// what has not changed is not compared, and the answer is the record's metadata.
+func (c *Controller) patchStatus(ctx context.Context, in *v1alpha1.Interruption, status *v1alpha1.InterruptionStatus) (version string, err error) {
+	read := metav1.ObjectMeta{Namespace: in.Namespace, Name: in.Name, ResourceVersion: in.ResourceVersion}
+	was, is := &v1alpha1.Interruption{ObjectMeta: read, Status: in.Status}, &v1alpha1.Interruption{ObjectMeta: read, Status: *status}
+	patch, err := client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}).Data(is)
+	if err != nil {
+		return "", fmt.Errorf("comparing the status: %w", err)
+	}
+	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: in.Namespace, Name: in.Name}}
+	answer.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Interruption"))
+	if err := c.Client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return "", err
+	}
+	return answer.ResourceVersion, nil
 }

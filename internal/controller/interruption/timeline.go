@@ -18,35 +18,82 @@ const (
 	maxTimeline = 50
 	// keepFirst entries, which tell how it began, outlive the rest.
 	keepFirst = 8
-	// eachAtMost is how many pods of one pass get an entry of their own.
+	// eachAtMost is how many pods an entry names, and of how many that are held back in
+	// one pass it is told.
 	eachAtMost = 10
+	// longest is what an entry that tells of several pods has at most, in bytes, within
+	// what a sentence may have.
+	longest = 400
 )
 
-// happen adds a timeline entry for now.
+// happen notes for the timeline what happens now.
 func (r *report) happen(reason, message string) { r.happenAt(r.now, reason, message) }
 
 func (r *report) happenAt(at time.Time, reason, message string) {
+	r.happened, r.isNews = append(r.happened, happening{TimelineEntry: r.entry(at, reason, message)}), true
+}
+
+func (r *report) entry(at time.Time, reason, message string) v1alpha1.TimelineEntry {
 	if isDrill(r.after) {
 		message = "Drill: " + message
 	}
-	h := happening{TimelineEntry: v1alpha1.TimelineEntry{Time: microTime(at), Reason: reason, Message: clip(message)}}
-	r.happened = append(r.happened, h)
-	r.after.Status.Timeline = append(r.after.Status.Timeline, h.TimelineEntry)
+	return v1alpha1.TimelineEntry{Time: microTime(at), Reason: reason, Message: clip(message)}
 }
 
-// happening is an entry of the timeline, and the pod that it is about, if it is
-// about one.
+// happening is something that happened; if it happened to a pod, to which, and what.
 type happening struct {
 	v1alpha1.TimelineEntry
-	pod *corev1.ObjectReference
+	pod  *corev1.ObjectReference
+	what string
 }
 
-// happenToPod adds an entry about a pod.
+// happenToPod notes what happened to a pod.
 func (r *report) happenToPod(reason string, left v1alpha1.PodLeft, what string) {
 	r.happen(reason, podName(left)+" "+what)
-	r.happened[len(r.happened)-1].pod = &corev1.ObjectReference{
+	last := &r.happened[len(r.happened)-1]
+	last.what, last.pod = what, &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: left.Namespace, Name: left.Name, UID: left.UID,
 	}
+}
+
+// timeline brings the timeline up to date with what has happened. What happened to
+// several pods at the same moment is one entry, or as many as it takes to name them: it
+// would fill the timeline, and most of the record, to say it anew of each.
+func (r *report) timeline() {
+	if !r.isNews {
+		return
+	}
+	all := slices.Clone(r.older)
+	open := map[string]*group{}
+	for _, h := range slices.Concat(r.durable, r.happened) {
+		if h.pod == nil {
+			all = append(all, h.TimelineEntry)
+			continue
+		}
+		name, key := h.pod.Namespace+"/"+h.pod.Name, fmt.Sprint(h.Reason, h.Time.UnixMicro(), h.what)
+		g := open[key]
+		if g == nil || len(g.text(h.what, name)) > longest {
+			g = &group{at: len(all)}
+			all, open[key] = append(all, h.TimelineEntry), g
+		}
+		g.pods = append(g.pods, name)
+		if len(g.pods) > 1 {
+			all[g.at] = r.entry(h.Time.Time, h.Reason, g.text(h.what))
+		}
+	}
+	r.after.Status.Timeline, r.isNews = trim(all), false
+}
+
+// group is the pods that one entry tells of, and where that is.
+type group struct {
+	at   int
+	pods []string
+}
+
+// text says what happened to the pods, and to some more.
+func (g *group) text(what string, more ...string) string {
+	pods := slices.Concat(g.pods, more)
+	return fmt.Sprintf("%s (%d pods: %s)", what, len(pods), strings.Join(pods, ", "))
 }
 
 // happenTo adds one entry for several pods.
@@ -62,7 +109,8 @@ func (r *report) happenTo(reason, what string, names []string) {
 	r.happen(reason, text)
 }
 
-// happenEach adds an entry per pod, and one for those beyond the bound.
+// happenEach notes for each pod why it is held back, and how many there are beyond the
+// bound.
 func (r *report) happenEach(reason string, pods []v1alpha1.PodLeft) {
 	for _, left := range pods[:min(len(pods), eachAtMost)] {
 		r.happenToPod(reason, left, left.Reason)
@@ -72,15 +120,15 @@ func (r *report) happenEach(reason string, pods []v1alpha1.PodLeft) {
 	}
 }
 
-// trim keeps the timeline within its bound: its beginning, and its end.
-func (r *report) trim() {
-	t := r.after.Status.Timeline
+// trim keeps a timeline within its bound: its beginning, and its end.
+func trim(t []v1alpha1.TimelineEntry) []v1alpha1.TimelineEntry {
 	if over := len(t) - maxTimeline; over > 0 {
-		r.after.Status.Timeline = append(t[:keepFirst:keepFirst], t[keepFirst+over:]...)
+		return append(t[:keepFirst:keepFirst], t[keepFirst+over:]...)
 	}
+	return t
 }
 
-// emit turns an entry into one Kubernetes Event, about what it concerns most: a
+// emit turns what happened into one Kubernetes Event, about what it concerns most: a
 // pod, the node, or else the record. Not about all of them: events are most of
 // what is written for a notice. The record, or the node, is what it is related to.
 func (c *Controller) emit(r *report, h happening) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"reflect"
 	"slices"
 
@@ -60,7 +61,24 @@ func fill(into, from client.Object, k Key) error {
 	if from == nil {
 		return apierrors.NewNotFound(k.resource(), k.Name)
 	}
+	if partial, ok := into.(*metav1.PartialObjectMetadata); ok {
+		return metadataOf(clone(from), partial)
+	}
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(clone(from)).Elem())
+	return nil
+}
+
+// metadataOf reads of an object what somebody gets who asked for its metadata.
+func metadataOf(from client.Object, into *metav1.PartialObjectMetadata) error {
+	holder, ok := from.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return fmt.Errorf("%T has no metadata", from)
+	}
+	meta, ok := holder.GetObjectMeta().(*metav1.ObjectMeta)
+	if !ok {
+		return fmt.Errorf("%T keeps its metadata otherwise", from)
+	}
+	into.ObjectMeta = *meta
 	return nil
 }
 

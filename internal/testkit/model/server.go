@@ -26,8 +26,12 @@ func (k Key) String() string { return k.Kind + " " + strings.TrimPrefix(k.Namesp
 
 func (k Key) resource() schema.GroupResource { return schema.GroupResource{Resource: k.Kind} }
 
-// KindOf is the name of an object's Go type; of a list, that of its items.
+// KindOf is the name of an object's Go type; of a list, that of its items; of an
+// object of which somebody wants the metadata alone, the kind that it says.
 func KindOf(o runtime.Object) string {
+	if partial, ok := o.(*metav1.PartialObjectMetadata); ok {
+		return partial.Kind
+	}
 	return strings.TrimSuffix(reflect.TypeOf(o).Elem().Name(), "List")
 }
 
