@@ -91,7 +91,7 @@ func (m *muster) hear(o client.Object) {
 	if m.open == nil {
 		m.open = map[string]time.Time{}
 	}
-	m.open[in.Name] = last.Add(patience)
+	m.open[in.Name] = last.Add(min(mostPatience, patience+time.Duration(len(m.open))*perOther))
 }
 
 // uncordoned forgets when a node was cordoned: it no longer is.

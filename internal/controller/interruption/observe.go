@@ -21,9 +21,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// patience is how long a doomed node that is cordoned waits for the others to
-// be: long enough for a thousand of them, short beside a two-minute notice.
-const patience = 5 * time.Second
+// patience is how long a doomed node that is cordoned waits for another to be, and
+// perOther by how much longer for each that there is, since it takes the API server some
+// milliseconds to cordon one; up to mostPatience: short beside a two-minute notice.
+const (
+	patience     = 5 * time.Second
+	perOther     = 10 * time.Millisecond
+	mostPatience = 15 * time.Second
+)
 
 // facts are all that a pass knows of the world, read once.
 type facts struct {

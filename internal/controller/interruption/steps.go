@@ -236,7 +236,7 @@ func together(_ context.Context, p *pass) (bool, error) {
 	// The more there are, the longer it takes, and the less often each looks.
 	after := min(patience, lookAgain+time.Duration(p.facts.uncordoned)*time.Millisecond)
 	p.outcome.until(p.facts.now.Add(after),
-		fmt.Sprintf("waits up to %s for the other doomed nodes to be cordoned", patience))
+		fmt.Sprintf("waits up to %s for the other doomed nodes to be cordoned", mostPatience))
 	return false, nil
 }
 
