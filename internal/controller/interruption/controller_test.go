@@ -2,7 +2,9 @@ package interruption
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -350,6 +352,17 @@ func TestAListThatMayBeOldIsNoEmptyNode(t *testing.T) {
 	w.settle(w.wake)
 	if got := w.record().Status.Phase; got != v1alpha1.PhaseDraining || len(w.evictions) != 1 {
 		t.Errorf("phase %s, evictions %v", got, w.evictions)
+	}
+}
+
+// An instance that is no node has no pods to hear of.
+func TestAnInstanceThatIsNoNodeIsDone(t *testing.T) {
+	in := recordOf(spot())
+	in.Spec.NodeName = ""
+	w := newWorld(t, in)
+	w.settle(time.Second)
+	if got := w.record().Status; strings.Contains(fmt.Sprint(got.Conditions), "waits for news") {
+		t.Errorf("phase %s: %+v", got.Phase, got.Conditions)
 	}
 }
 

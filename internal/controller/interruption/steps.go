@@ -261,7 +261,7 @@ func (f *facts) draining() bool {
 // not be accounted for.
 func empty(ctx context.Context, p *pass) (bool, error) {
 	if p.plan.Empty() {
-		if !p.Pods.Current(p.facts.nodeName) { // a pod may have come since they were listed
+		if node := p.facts.nodeName; node != "" && !p.Pods.Current(node) { // a pod may have come since they were listed
 			p.outcome.until(p.facts.now.Add(lookAgain), "waits for news of the node's pods")
 			return false, nil
 		}

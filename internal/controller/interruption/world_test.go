@@ -192,7 +192,7 @@ func (w *world) Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, err
 }
 
 func (w *world) Await(context.Context, string) {}
-func (w *world) Current(string) bool           { return !w.stale }
+func (w *world) Current(node string) bool      { return node != "" && !w.stale }
 func (w *world) Forget(string)                 {}
 
 // pass lets the loop work once, some time later.
