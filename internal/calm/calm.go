@@ -11,35 +11,46 @@ import (
 // after is how long nothing urgent has to have been done.
 const after = 150 * time.Millisecond
 
-// Calm knows when something urgent was done last. The zero value is calm.
+// Calm knows what urgent things are being done, and when the last was. The zero value is
+// calm.
 type Calm struct {
-	mu    sync.Mutex
-	busy  time.Time
-	here  chan struct{} // closed once it is calm; nil while it is
-	begun chan struct{} // has room for one
+	mu      sync.Mutex
+	ongoing int           // urgent things that are being done
+	last    time.Time     // when one was last
+	here    chan struct{} // closed once it is calm; nil while it is
+	begun   chan struct{} // has room for one
 }
 
-// Busy says that something urgent is being done.
-func (c *Calm) Busy() {
+// Busy says that something urgent is being done, until the function that it returns
+// is called.
+func (c *Calm) Busy() (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy = time.Now()
-	if c.here != nil {
-		return
+	c.ongoing++
+	if c.here == nil {
+		c.here = make(chan struct{})
+		time.AfterFunc(after, c.look)
+		select {
+		case c.begins() <- struct{}{}:
+		default:
+		}
 	}
-	c.here = make(chan struct{})
-	time.AfterFunc(after, c.look)
-	select {
-	case c.begins() <- struct{}{}:
-	default:
-	}
+	return sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ongoing, c.last = c.ongoing-1, time.Now()
+	})
 }
 
-// look ends what Busy has begun, if nothing urgent was done since.
+// look ends what Busy has begun, if nothing urgent is being done, or was since.
 func (c *Calm) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if left := time.Until(c.busy.Add(after)); left > 0 {
+	left := time.Until(c.last.Add(after))
+	if c.ongoing > 0 {
+		left = after
+	}
+	if left > 0 {
 		time.AfterFunc(left, c.look)
 		return
 	}

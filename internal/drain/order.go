@@ -44,7 +44,9 @@ func outOfOrder(s *scene, c *candidate) (Verdict, bool) {
 	if going == 0 || !s.awaitsTurn(c) {
 		return Verdict{}, false
 	}
-	return say(StepWaits, fmt.Sprintf("waits: %s (still leaving: %d)%s", c.afterWhom(), going, s.byItsTurn(c)))
+	v, ok := say(StepWaits, fmt.Sprintf("waits: %s (still leaving: %d)%s", c.afterWhom(), going, s.byItsTurn(c)))
+	v.AwaitsOthers = true
+	return v, ok
 }
 
 func (c *candidate) afterWhom() string {

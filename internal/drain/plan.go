@@ -111,6 +111,8 @@ type Verdict struct {
 	Overrides string
 	// Origin is what to write on a pod that is surged; nil with other steps.
 	Origin *Origin
+	// AwaitsOthers is set where it waits for other pods of the node to have left.
+	AwaitsOthers bool
 }
 
 // Plan is a verdict per pod.

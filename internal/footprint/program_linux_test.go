@@ -104,9 +104,9 @@ func TestTheHeapHasRoomWhileItIsNotCalm(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- (&Keeper{Ready: func(context.Context) bool { return true }, Calm: quiet}).Start(ctx) }()
-	quiet.Busy()
+	quiet.Busy()()
 	for now() <= tight { // it takes a moment
-		quiet.Busy()
+		quiet.Busy()()
 		time.Sleep(time.Millisecond)
 	}
 	for now() != tight {

@@ -71,11 +71,11 @@ func TestEventsAreToldInTheirOrder(t *testing.T) {
 
 func TestEventsWaitUntilNothingUrgentIsDone(t *testing.T) {
 	r := play(t, func(h *herald.Herald, c *calm.Calm, _ context.CancelFunc) {
-		c.Busy()
+		c.Busy()()
 		tell(h, "p")
 		for range 20 {
 			time.Sleep(100 * time.Millisecond)
-			c.Busy()
+			c.Busy()()
 		}
 		time.Sleep(time.Second)
 	})
@@ -88,7 +88,7 @@ func TestEventsAreNotHeldBackForEver(t *testing.T) {
 	r := play(t, func(h *herald.Herald, c *calm.Calm, _ context.CancelFunc) {
 		tell(h, "p")
 		for range 1200 {
-			c.Busy()
+			c.Busy()()
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
@@ -99,7 +99,7 @@ func TestEventsAreNotHeldBackForEver(t *testing.T) {
 
 func TestWhatIsLeftIsToldAtTheEnd(t *testing.T) {
 	r := play(t, func(h *herald.Herald, c *calm.Calm, stop context.CancelFunc) {
-		c.Busy()
+		c.Busy()()
 		for i := range 100 {
 			tell(h, fmt.Sprint("p", i))
 		}

@@ -122,9 +122,9 @@ func TestChangesAreHeardOfOnceItIsCalm(t *testing.T) {
 		"calm":   {func(*stage) { time.Sleep(time.Second) }, 0},
 		"wanted": {func(s *stage) { s.w.Current("a"); s.w.Current("a") }, 1},
 		"late": {func(s *stage) {
-			for range 205 {
+			for range 405 {
 				time.Sleep(100 * time.Millisecond)
-				s.calm.Busy()
+				s.calm.Busy()()
 			}
 		}, 0},
 	} {
@@ -132,7 +132,7 @@ func TestChangesAreHeardOfOnceItIsCalm(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &stage{T: t, server: newServer(t, pod("one", "a")), changed: make(chan string, 100)}
 				s.w = New(s.client(), func(node string) { s.changed <- node }, &s.calm)
-				s.calm.Busy()
+				s.calm.Busy()()
 				s.names()
 				s.are("one")
 				if asked := s.requests(); len(asked) != 1 || s.told() != 1 {

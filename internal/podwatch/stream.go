@@ -32,10 +32,11 @@ const (
 	// lasts is the least that a watch is asked to last; up to as much again is added
 	// (as client-go's reflectors do it).
 	lasts = 5 * time.Minute
-	// held is for how long at most a watch does not begin because it is not calm. What
-	// has changed since the list comes all the same: the API server remembers it for
-	// longer than a minute (its watch cache keeps 75 s at least).
-	held = 20 * time.Second
+	// held is for how long at most a watch does not begin because it is not calm: most
+	// pods have 30 s to stop. What has changed since the list comes all the same: the
+	// API server remembers it for longer than a minute (its watch cache keeps 75 s at
+	// least).
+	held = 40 * time.Second
 )
 
 // stream keeps a nodeWatch up to date. It is client-go's Reflector for one purpose:

@@ -81,17 +81,12 @@ func TestOneWriteForADrainThatBegins(t *testing.T) {
 func TestTaken(t *testing.T) {
 	var known taken
 	const evicted = types.UID("a")
-	if known.lately(evicted, start) {
-		t.Error("known before it was noted")
+	if until := known.until(evicted); until.After(start) {
+		t.Errorf("known until %s before it was noted", until)
 	}
 	known.note(evicted, start)
-	for _, after := range []time.Duration{0, takenFor - 1} {
-		if !known.lately(evicted, start.Add(after)) {
-			t.Errorf("forgotten after %s", after)
-		}
-	}
-	if known.lately(evicted, start.Add(takenFor)) {
-		t.Error("it counts for too long")
+	if until := known.until(evicted); !until.Equal(start.Add(takenFor)) {
+		t.Errorf("known until %s", until)
 	}
 	// What is old goes, whatever the number.
 	for i := range 10 {
@@ -103,7 +98,7 @@ func TestTaken(t *testing.T) {
 }
 
 func TestATakenEvictionStandsInTheWayOfNoDeletion(t *testing.T) {
-	f := &facts{now: start, taken: func(types.UID) bool { return true }}
+	f := &facts{now: start, taken: func(types.UID) time.Time { return start.Add(time.Second) }}
 	for step, want := range map[drain.Step]bool{drain.StepEvict: true, drain.StepDelete: false, drain.StepSurge: false} {
 		if got := f.askedLately(drain.Verdict{Pod: pod("web-1"), Step: step}); got != want {
 			t.Errorf("%s: asked lately %v, want %v", step, got, want)

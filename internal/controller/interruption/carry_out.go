@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
@@ -36,7 +35,13 @@ const notThrough = "the request to stop it did not get through, and is repeated"
 // carryOut asks the pods to stop that the plan says are to be asked now. One
 // that cannot be asked holds up none of the others.
 func (p *pass) carryOut(ctx context.Context) error {
+	if slices.ContainsFunc(p.plan.Verdicts, func(v drain.Verdict) bool { return v.AwaitsOthers }) {
+		p.Pods.Current(p.facts.nodeName) // or, where there is much to do, it would be known late that those have left
+	}
 	verdicts := p.toAsk()
+	if len(verdicts) > 0 {
+		defer p.Busy()()
+	}
 	p.outcome.unasked = map[types.UID]string{}
 	if err := p.foretell(ctx, verdicts); err != nil {
 		p.report.takeBack()
@@ -47,9 +52,6 @@ func (p *pass) carryOut(ctx context.Context) error {
 	group.SetLimit(abreast)
 	for i, v := range verdicts {
 		group.Go(func() error {
-			if p.Busy != nil {
-				p.Busy()
-			}
 			if errs[i] = p.asking.Acquire(ctx, 1); errs[i] != nil {
 				return nil // the process ends
 			}
@@ -94,7 +96,7 @@ func (p *pass) toAsk() []drain.Verdict {
 		switch {
 		case v.Step != drain.StepEvict && v.Step != drain.StepDelete && v.Step != drain.StepSurge:
 		case p.facts.askedLately(v):
-			p.outcome.sooner(p.facts.now.Add(askedAgain))
+			p.outcome.sooner(p.facts.askedUntil(v))
 		default:
 			verdicts = append(verdicts, v)
 		}
@@ -104,14 +106,23 @@ func (p *pass) toAsk() []drain.Verdict {
 
 // askedLately reports whether a pod was asked a moment ago what a verdict says, by
 // what the record or this process knows.
-func (f *facts) askedLately(v drain.Verdict) bool {
-	return v.Step == drain.StepEvict && f.taken(v.Pod.UID) || slices.ContainsFunc(f.was.PodsLeft, func(left v1alpha1.PodLeft) bool {
-		return left.UID == v.Pod.UID && lately(left, f.now)
-	})
-}
+func (f *facts) askedLately(v drain.Verdict) bool { return f.askedUntil(v).After(f.now) }
 
-func lately(left v1alpha1.PodLeft, now time.Time) bool {
-	return left.AskedTime != nil && now.Sub(left.AskedTime.Time) < askedAgain
+// askedUntil is until when a pod counts as asked, though it does not show it.
+func (f *facts) askedUntil(v drain.Verdict) time.Time {
+	var until time.Time
+	if v.Step == drain.StepEvict {
+		until = f.taken(v.Pod.UID)
+	}
+	for _, left := range f.was.PodsLeft {
+		if left.UID != v.Pod.UID || left.AskedTime == nil {
+			continue
+		}
+		if at := left.AskedTime.Add(askedAgain); at.After(until) {
+			until = at
+		}
+	}
+	return until
 }
 
 // ask makes the one request that the verdict says.

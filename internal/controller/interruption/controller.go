@@ -94,8 +94,9 @@ type Options struct {
 	// Place is where the cluster is on AWS.
 	Place  replacement.Place
 	Events events.EventRecorder
-	// Busy is called whenever pods are being asked to stop; it may be nil.
-	Busy    func()
+	// Busy is called when a node is marked or pods are asked to stop, and what it
+	// returns when that is done; it may be nil.
+	Busy    func() (done func())
 	Metrics *Metrics
 	// Clock tells the time; it is read once a pass.
 	Clock func() time.Time
@@ -119,6 +120,9 @@ type Controller struct {
 
 // New returns the loop.
 func New(o Options) *Controller {
+	if o.Busy == nil {
+		o.Busy = func() func() { return func() {} }
+	}
 	return &Controller{Options: o, asking: semaphore.NewWeighted(inFlight)}
 }
 

@@ -137,7 +137,7 @@ func (r *modelRun) drawChaos() chaos {
 		}
 	}
 	if c.Chance(.3) { // many nodes go at once
-		ch.held = c.Between(0, 20*time.Second)
+		ch.held = c.Between(0, 40*time.Second)
 	}
 	return ch
 }

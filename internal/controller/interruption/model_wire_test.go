@@ -86,7 +86,7 @@ func (l *life) ownerChanged(model.Change) {
 }
 
 func (l *life) recordChanged(c model.Change) {
-	if passes(l.loop.muster.hears(), c) {
+	if passes(l.loop.muster.hears(l.loop.Clock), c) {
 		l.add("record "+c.Key.Name, l.run.c.Now())
 	}
 	if passes(berthPredicate, c) {

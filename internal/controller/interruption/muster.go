@@ -22,6 +22,9 @@ type muster struct {
 	open map[string]time.Time // by name; until when it counts
 	// marked is when this process cordoned the nodes of records in work.
 	marked map[string]time.Time
+	// heard is when the last records were heard of for the first time, in turn.
+	heard [swarm]time.Time
+	turn  int
 }
 
 // cordoned notes when the node of a record was.
@@ -54,9 +57,13 @@ func (m *muster) cordonedAt(name string, otherwise time.Time) time.Time {
 
 // hears is a predicate that lets everything through: what a record says is known
 // here before the loop can act on it, or on one that came later.
-func (m *muster) hears() predicate.Predicate {
+func (m *muster) hears(clock func() time.Time) predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { m.hear(e.Object); return true },
+		CreateFunc: func(e event.CreateEvent) bool {
+			m.hear(e.Object)
+			m.came(clock())
+			return true
+		},
 		UpdateFunc: func(e event.UpdateEvent) bool { m.hear(e.ObjectNew); return true },
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			m.drop(e.Object.GetName())
@@ -94,6 +101,21 @@ func (m *muster) hear(o client.Object) {
 	m.open[in.Name] = last.Add(min(mostPatience, patience+time.Duration(len(m.open))*perOther))
 }
 
+// came notes that a record was heard of for the first time.
+func (m *muster) came(at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.heard[m.turn%swarm] = at
+	m.turn++
+}
+
+// moreMayCome reports whether so many records came so lately that more are likely to
+// be on their way: written by intake, here or in another replica, and not heard of yet.
+func (m *muster) moreMayCome(now time.Time) bool {
+	last, first := m.heard[(m.turn+swarm-1)%swarm], m.heard[m.turn%swarm]
+	return now.Sub(last) < silence && last.Sub(first) < burst && !first.IsZero()
+}
+
 // uncordoned forgets when a node was cordoned: it no longer is.
 func (m *muster) uncordoned(name string) {
 	m.mu.Lock()
@@ -109,7 +131,7 @@ func (m *muster) drop(name string) {
 
 // others returns how many records, but for the one named, may have a node that
 // can still be given pods; at least the first of them does. It asks cordoned of
-// as many as it takes to find one.
+// as many as it takes to find one. One that may be about to come counts as one.
 func (m *muster) others(name string, now time.Time, cordoned func(name string) (bool, error)) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,6 +151,9 @@ func (m *muster) others(name string, now time.Time, cordoned func(name string) (
 			return len(m.open), nil
 		}
 		delete(m.open, other)
+	}
+	if at, known := m.marked[name]; known && now.Sub(at) < patience && m.moreMayCome(now) {
+		return 1, nil
 	}
 	return 0, nil
 }

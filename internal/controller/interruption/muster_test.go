@@ -31,3 +31,33 @@ func TestManyAreWaitedForLonger(t *testing.T) {
 		}
 	}
 }
+
+// While many come at once, who is cordoned waits a moment for those not heard of yet; of
+// a few, or once none has come for a while, nobody is supposed.
+func TestMoreAreSupposedToComeWhileManyDo(t *testing.T) {
+	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
+	all := func(string) (bool, error) { return true, nil }
+	for name, tc := range map[string]struct {
+		came, apart, since, cordoned time.Duration
+		want                         int
+	}{
+		"a few":             {came: swarm - 1},
+		"many":              {came: swarm, apart: 100 * time.Millisecond, want: 1},
+		"many, and no more": {came: swarm, apart: 100 * time.Millisecond, since: silence},
+		"many, slowly":      {came: 3 * swarm, apart: burst / (swarm - 2)},
+		"for too long":      {came: 3 * swarm, apart: 100 * time.Millisecond, cordoned: patience},
+	} {
+		var m muster
+		for i := range tc.came {
+			m.came(now.Add(-(tc.came - 1 - i) * tc.apart))
+		}
+		at := now.Add(tc.since)
+		m.cordoned("a", at.Add(-tc.cordoned))
+		if n, err := m.others("a", at, all); n != tc.want || err != nil {
+			t.Errorf("%s: %d others, error %v, want %d", name, n, err, tc.want)
+		}
+		if n, err := m.others("b", at, all); n != 0 || err != nil {
+			t.Errorf("%s: %d others, error %v, for a node that was cordoned before this process began", name, n, err)
+		}
+	}
+}

@@ -30,14 +30,24 @@ const (
 	mostPatience = 15 * time.Second
 )
 
+// swarm is how many records that come within burst are the beginning of more, which
+// are waited for until none has come for silence: in a storm on a small control plane
+// some are heard of later than the first could be drained.
+const (
+	swarm   = 8
+	burst   = 2 * time.Second
+	silence = 500 * time.Millisecond
+)
+
 // facts are all that a pass knows of the world, read once.
 type facts struct {
 	now time.Time
 	in  *v1alpha1.Interruption
 	// was is the status as it was read: what is known to be durable.
 	was v1alpha1.InterruptionStatus
-	// taken reports whether the API server has taken the eviction of a pod of late.
-	taken func(pod types.UID) bool
+	// taken tells until when a pod is not asked again, since the API server has taken
+	// its eviction.
+	taken func(pod types.UID) time.Time
 	// node is nil where the instance has none.
 	node     *corev1.Node
 	nodeName string
@@ -114,10 +124,7 @@ func (f *facts) refused() map[types.UID]string {
 
 // observe reads everything that a decision needs.
 func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (*facts, error) {
-	f := &facts{
-		now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName,
-		taken: func(pod types.UID) bool { return c.taken.lately(pod, now) },
-	}
+	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName, taken: c.taken.until}
 	node, err := c.Nodes.NodeByInstance(ctx, in.Spec.InstanceID)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 	}
 	return b.
 		Named("interruption").
-		Watches(&v1alpha1.Interruption{}, enqueue(c.itself), builder.WithPredicates(c.muster.hears())).
+		Watches(&v1alpha1.Interruption{}, enqueue(c.itself), builder.WithPredicates(c.muster.hears(c.Clock))).
 		Watches(&v1alpha1.Interruption{}, enqueue(c.queued), builder.WithPredicates(berthPredicate)).
 		Watches(&corev1.Node{}, enqueue(c.ofNode), builder.WithPredicates(nodePredicate)).
 		Watches(&policyv1.PodDisruptionBudget{}, enqueue(c.ofBudget), builder.WithPredicates(budgetPredicate)).

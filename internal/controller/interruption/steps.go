@@ -170,8 +170,8 @@ func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 
 // stamp puts the mark on the node.
 func (p *pass) stamp(ctx context.Context, mark action.Mark) error {
-	if p.Busy != nil && p.isHard() {
-		p.Busy()
+	if p.isHard() {
+		defer p.Busy()()
 	}
 	changed, err := action.Apply(ctx, p.Client, p.facts.node, mark, p.decision.Notice.Kind)
 	if changed && mark == action.MarkDoomed {

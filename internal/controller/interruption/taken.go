@@ -8,9 +8,9 @@ import (
 )
 
 // takenFor is for how long a pod is not asked again, though it does not show it,
-// once the API server has said that it is asked: in a storm watches fall behind by
-// seconds.
-const takenFor = 30 * time.Second
+// once the API server has said that it is asked: in a storm watches begin late, and
+// fall behind.
+const takenFor = 2 * time.Minute
 
 // taken knows which pods' evictions the API server has taken of late. Nothing hangs on
 // it: who has forgotten asks once more, and the API server does nothing. Deletions are
@@ -33,14 +33,15 @@ func (t *taken) note(pod types.UID, now time.Time) {
 	t.young[pod] = now
 }
 
-// lately reports whether it took one a moment ago.
-func (t *taken) lately(pod types.UID, now time.Time) bool {
+// until returns until when a pod is not asked again; a time that has passed, if none
+// was taken of late.
+func (t *taken) until(pod types.UID) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, known := range []map[types.UID]time.Time{t.young, t.old} {
-		if at, ok := known[pod]; ok && now.Sub(at) < takenFor {
-			return true
+		if at, ok := known[pod]; ok {
+			return at.Add(takenFor)
 		}
 	}
-	return false
+	return time.Time{}
 }

@@ -42,6 +42,8 @@ type world struct {
 	unknown bool // the list of pods has not come yet
 	stale   bool // it has, and changes since are not told
 	lagging bool // the watch of pods is behind: it shows none as terminating
+	// askedFor counts how often it was asked for that changes are told.
+	askedFor int
 	// evictions are the pods whose eviction was asked for, in order.
 	evictions []string
 	// deletions are the pods that were deleted, with their grace.
@@ -192,8 +194,11 @@ func (w *world) Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, err
 }
 
 func (w *world) Await(context.Context, string) {}
-func (w *world) Current(node string) bool      { return node != "" && !w.stale }
-func (w *world) Forget(string)                 {}
+func (w *world) Current(node string) bool {
+	w.askedFor++
+	return node != "" && !w.stale
+}
+func (w *world) Forget(string) {}
 
 // pass lets the loop work once, some time later.
 func (w *world) pass(after time.Duration) error {
