@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -101,20 +102,20 @@ func (g *groups) news() func(group string) {
 
 // addLoops adds the loops that see instances into service, and that look after
 // NodeGroups.
-func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, c Config) error {
+func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, heralds events.EventRecorder, c Config) error {
 	if g == nil {
 		return nil
 	}
 	sweep, err := launch.New(launch.Options{
 		Client: mgr.GetClient(), Nodes: nodeindex.ListCached(mgr.GetCache()), Pods: mgr.GetAPIReader(), Groups: g.Watcher, Lifecycle: g.lifecycle, Hooks: c.LifecycleHooks,
-		Events: mgr.GetEventRecorder("lifeboat"), Changed: func(group string) { g.tell(g.forGroups, group) }, Registerer: metrics.Registry,
+		Events: heralds, Changed: func(group string) { g.tell(g.forGroups, group) }, Registerer: metrics.Registry,
 	})
 	if err != nil {
 		return err
 	}
 	g.Subscribe(sweep.News)
 	declared, err := groupcontroller.New(groupcontroller.Options{
-		Client: mgr.GetClient(), Nodes: nodes, Watch: g.Watcher, AWS: g.api, Book: sweep, Events: mgr.GetEventRecorder("lifeboat"),
+		Client: mgr.GetClient(), Nodes: nodes, Watch: g.Watcher, AWS: g.api, Book: sweep, Events: heralds,
 		Cluster: c.ClusterName, Clock: time.Now, Registerer: metrics.Registry,
 	})
 	if err != nil {

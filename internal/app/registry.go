@@ -99,7 +99,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 		owners.Forget(node)
 	}
 	listening, err := unheard.New(unheard.Options{
-		Client: mgr.GetClient(), Events: mgr.GetEventRecorder("lifeboat"), Cause: causeOf(cloud, c), Clock: time.Now,
+		Client: mgr.GetClient(), Events: heralds, Cause: causeOf(cloud, c), Clock: time.Now,
 		Registerer: metrics.Registry,
 	})
 	if err != nil {
@@ -112,7 +112,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
 		(&orphan.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
 		policy.New(mgr.GetClient()).Register(mgr),
-		groups.addLoops(mgr, nodes, c),
+		groups.addLoops(mgr, nodes, heralds, c),
 	)
 }
 

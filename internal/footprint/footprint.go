@@ -25,7 +25,7 @@ const (
 	// tight is the garbage that may be there, in percent of what is live (runtime/debug,
 	// SetGCPercent). What is kept is caches, and is small: memory is dearer here than
 	// the time to sweep it.
-	tight = 30
+	tight = 20
 	// room is up to what size, in bytes, the heap may grow before it is swept, while
 	// something urgent is being done: a quarter of the processor time went into that
 	// otherwise, where many nodes go at once in a small cluster.

@@ -131,7 +131,9 @@ func (h *Herald) take() told {
 	defer h.mu.Unlock()
 	first := h.queue[0]
 	h.queue[0] = told{}
-	h.queue = h.queue[1:]
+	if h.queue = h.queue[1:]; len(h.queue) == 0 {
+		h.queue = nil // thousands may have waited
+	}
 	return first
 }
 

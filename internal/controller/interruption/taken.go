@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -17,9 +18,11 @@ const takenFor = 2 * time.Minute
 // not among them: a deadline that comes nearer shortens a grace that was shortened a
 // moment ago.
 type taken struct {
-	mu sync.Mutex
-	// young and old are the pods of this and of the last span of takenFor.
-	young, old map[types.UID]time.Time
+	mu   sync.Mutex
+	seed maphash.Seed
+	// young and old are when it took those of this and of the last span of takenFor, in
+	// nanoseconds since 1970, by a hash of the pod's UID: there may be many thousands.
+	young, old map[uint64]int64
 	turned     time.Time
 }
 
@@ -27,10 +30,13 @@ type taken struct {
 func (t *taken) note(pod types.UID, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.young == nil || now.Sub(t.turned) > takenFor {
-		t.old, t.young, t.turned = t.young, map[types.UID]time.Time{}, now
+	if t.young == nil {
+		t.seed = maphash.MakeSeed()
 	}
-	t.young[pod] = now
+	if t.young == nil || now.Sub(t.turned) > takenFor {
+		t.old, t.young, t.turned = t.young, map[uint64]int64{}, now
+	}
+	t.young[maphash.String(t.seed, string(pod))] = now.UnixNano()
 }
 
 // until returns until when a pod is not asked again; a time that has passed, if none
@@ -38,9 +44,13 @@ func (t *taken) note(pod types.UID, now time.Time) {
 func (t *taken) until(pod types.UID) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, known := range []map[types.UID]time.Time{t.young, t.old} {
-		if at, ok := known[pod]; ok {
-			return at.Add(takenFor)
+	if t.young == nil {
+		return time.Time{}
+	}
+	key := maphash.String(t.seed, string(pod))
+	for _, known := range []map[uint64]int64{t.young, t.old} {
+		if at, ok := known[key]; ok {
+			return time.Unix(0, at).Add(takenFor)
 		}
 	}
 	return time.Time{}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+// write writes the plan for people.
+func (p planned) write(s terminal.Stream, now time.Time) {
+	p.writeHead(s, now)
+	if len(p.Pods) == 0 {
+		s.Printf("no pod runs there\n")
+		return
+	}
+	var ahead time.Duration // what lies between now and the beginning
+	if p.Begins != nil {
+		ahead = p.Begins.Sub(now)
+	}
+	table := terminal.NewTable("POD", "STEP", "ASKED", "GONE BY", "GRACE", "LAST CALL")
+	for _, pod := range p.Pods {
+		style := pod.style()
+		table.Row(
+			terminal.Cell{Text: pod.Namespace + "/" + pod.Name, Style: style},
+			terminal.Cell{Text: string(pod.Step), Style: style},
+			terminal.Cell{Text: moment(pod.AskedInSeconds, ahead)},
+			terminal.Cell{Text: moment(pod.GoneInSeconds, ahead)},
+			terminal.Cell{Text: pod.grace()},
+			terminal.Cell{Text: moment(pod.LastCallInSeconds, ahead)},
+		)
+		if first, waits := strings.CutPrefix(pod.Now, "waits"); waits {
+			table.Under(terminal.Cell{Text: "at first it waits" + first, Style: terminal.Dim})
+		} else if pod.Now != "" {
+			table.Under(terminal.Cell{Text: "at first: " + pod.Now, Style: terminal.Dim})
+		}
+		table.Under(terminal.Cell{Text: pod.Reason, Style: terminal.Dim})
+	}
+	table.Write(s)
+	s.Printf("\n")
+	p.writeVerdict(s, now)
+}
+
+// factIndent is where what is said of a fact begins.
+const factIndent = 10
+
+// writeTitle says what it is about.
+func (p planned) writeTitle(s terminal.Stream) {
+	name := p.Node
+	if p.InstanceID != "" && p.InstanceID != p.Node {
+		name += " (" + p.InstanceID + ")"
+	}
+	kind := p.Kind
+	if p.EventTypeCode != "" {
+		kind += " (" + p.EventTypeCode + ")"
+	}
+	rest := "interrupted: " + cmp.Or(kind, "nothing any more")
+	if p.Supposed {
+		rest = fmt.Sprintf("if a notice of kind %s came now", kind)
+	}
+	between := " "
+	if len(name)+len(rest)+2 > s.Columns() {
+		between = "\n  "
+	}
+	s.Printf("%s,%s%s\n", s.Paint(terminal.Bold, name), between, rest)
+}
+
+func (p planned) writeHead(s terminal.Stream, now time.Time) {
+	p.writeTitle(s)
+	s.Fact(factIndent, "decision", terminal.Plain, p.Decision.Message)
+	switch {
+	case p.Deadline != nil && p.ownDeadline:
+		s.Fact(factIndent, "deadline", terminal.Plain, terminal.Relative(p.Deadline.Time.Time, now)+" (Lifeboat has the instance terminated when its pods have left, and then in any case)")
+	case p.Deadline != nil:
+		s.Fact(factIndent, "deadline", terminal.Plain, deadlineLine(p.Deadline, now))
+	}
+	if p.Approval != "" {
+		style, text := terminal.Plain, p.Approval
+		if p.AwaitsApproval {
+			style, text = terminal.Warn, text+"; what follows is what happens if somebody does now"
+		}
+		s.Fact(factIndent, "approval", style, text)
+	}
+	if p.Begins != nil {
+		s.Fact(factIndent, "begins", terminal.Plain, fmt.Sprintf("%s, at %s; the times below are from then on", terminal.Relative(*p.Begins, now), clockOf(*p.Begins, now)))
+	}
+	for _, why := range p.Waits {
+		s.Fact(factIndent, "waits", terminal.Warn, why)
+	}
+	s.Printf("\n")
+}
+
+func deadlineLine(d *v1alpha1.Deadline, now time.Time) string {
+	kind := "hard: nobody can move it"
+	if d.Type == v1alpha1.DeadlineSoft {
+		kind = "soft: nothing is forced until it is near"
+	}
+	return fmt.Sprintf("%s, at %s (%s)", terminal.Relative(d.Time.Time, now), clockOf(d.Time.Time, now), kind)
+}
+
+func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
+	leaving, left, last := 0, 0, 0.0
+	for _, pod := range p.Pods {
+		if pod.Step == drain.StepStays && pod.Fits {
+			continue
+		}
+		leaving++
+		if !pod.Fits {
+			left++
+		}
+		if pod.GoneInSeconds != nil {
+			last = max(last, *pod.GoneInSeconds)
+		}
+	}
+	switch {
+	case left > 0 && p.Deadline != nil:
+		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods cannot leave with their whole grace period before the deadline", left, leaving)))
+	case left > 0:
+		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods cannot leave as things are", left, leaving)))
+	case leaving == 0:
+		s.Printf("no pod has to leave\n")
+	case !p.Fits: // approval is awaited, and nobody waits for it
+		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods leave with their whole grace period if somebody approves now, and none if nobody does", leaving, leaving)))
+	default:
+		spare := ""
+		if p.Deadline != nil {
+			spare = fmt.Sprintf(", %s before the deadline", terminal.Duration(p.Deadline.Time.Sub(now)-seconds(last)))
+		}
+		s.Printf("%s\n", s.Paint(terminal.Good, fmt.Sprintf("%d of %d pods leave with their whole grace period%s", leaving, leaving, spare)))
+	}
+	p.writeMends(s)
+}
+
+// writeMends says what would have all of them make it, once for those of whom it
+// is the same.
+func (p planned) writeMends(s terminal.Stream) {
+	var mends []string
+	pods := map[string][]string{}
+	for _, pod := range p.Pods {
+		if pod.Mend == "" {
+			continue
+		}
+		if pods[pod.Mend] == nil {
+			mends = append(mends, pod.Mend)
+		}
+		pods[pod.Mend] = append(pods[pod.Mend], pod.Namespace+"/"+pod.Name)
+	}
+	for _, mend := range mends {
+		s.Fact(4, "  →", terminal.Plain, strings.Join(pods[mend], ", ")+": "+mend)
+	}
+	for _, mend := range p.Mend {
+		s.Fact(4, "  →", terminal.Plain, mend)
+	}
+}
+
+// style is how the fate of a pod looks.
+func (p plannedPod) style() terminal.Style {
+	switch {
+	case !p.Fits:
+		return terminal.Bad
+	case p.Overrides != "":
+		return terminal.Warn
+	case p.Step == drain.StepStays:
+		return terminal.Dim
+	}
+	return terminal.Plain
+}
+
+// grace is the time a pod gets, and the time it wants if that is more.
+func (p plannedPod) grace() string {
+	switch {
+	case p.Step == drain.StepStays:
+		return ""
+	case p.GoneInSeconds == nil:
+		return "none of " + terminal.Duration(seconds(p.WantedGraceSeconds))
+	case p.GraceSeconds < p.WantedGraceSeconds:
+		return terminal.Duration(seconds(p.GraceSeconds)) + " of " + terminal.Duration(seconds(p.WantedGraceSeconds))
+	}
+	return terminal.Duration(seconds(p.GraceSeconds))
+}
+
+// moment is a moment seen from when it begins.
+func moment(at *float64, ahead time.Duration) string {
+	if at == nil {
+		return ""
+	}
+	d := seconds(*at) - ahead
+	if d < 0 {
+		return "-" + terminal.Duration(-d)
+	}
+	return "+" + terminal.Duration(d)
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second))
+}
