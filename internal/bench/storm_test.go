@@ -25,6 +25,7 @@ func BenchmarkStorm(b *testing.B) {
 		b.Run(fmt.Sprintf("nodes-%d", nodes), func(b *testing.B) {
 			r := r.of(b)
 			best := r.bestAbreast(200)
+			r.storm(200) // the API server has seen the floor's requests by now, and is to have seen ours
 			var floor, ours gale
 			for range b.N {
 				floor.add(r.bare(nodes, best))
