@@ -31,8 +31,9 @@ const (
 )
 
 // swarm is how many records that come within burst are the beginning of more, which
-// are waited for until none has come for silence: in a storm on a small control plane
-// some are heard of later than the first could be drained.
+// are waited for until none has come for silence, or for patience from when the node
+// was cordoned: in a storm on a small control plane some are heard of later than the
+// first could be drained.
 const (
 	swarm   = 8
 	burst   = 2 * time.Second
