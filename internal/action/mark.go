@@ -71,7 +71,8 @@ func PutBack(ctx context.Context, c client.Client, node *corev1.Node) (bool, err
 
 // patch writes with an optimistic lock: taints are a list that a merge patch
 // replaces whole, so another writer's taint would be lost without it. The API server
-// is asked to answer with the node's metadata: a node is large, and is not read.
+// is asked to answer with the node's metadata, and not to look for fields of the whole
+// node that it does not know: a node is large.
 func patch(ctx context.Context, c client.Client, from, to *corev1.Node) error {
 	data, err := client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}).Data(to)
 	if err != nil {
@@ -79,7 +80,7 @@ func patch(ctx context.Context, c client.Client, from, to *corev1.Node) error {
 	}
 	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: from.Name}}
 	answer.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-	return c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data))
+	return c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data), client.FieldValidation(metav1.FieldValidationIgnore))
 }
 
 // Marked returns the node as it is once marked. A doomed node stays doomed.

@@ -189,7 +189,7 @@ func (c *Client) Delete(ctx context.Context, o client.Object, opts ...client.Del
 	}})
 }
 
-// Patch applies a merge patch.
+// Patch applies a patch.
 func (c *Client) Patch(ctx context.Context, o client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	return c.patch(ctx, "", o, patch)
 }
@@ -282,7 +282,7 @@ func (s *sub) Update(context.Context, client.Object, ...client.SubResourceUpdate
 	return errUnused
 }
 
-// Patch applies a merge patch to the subresource.
+// Patch applies a patch to the subresource.
 func (s *sub) Patch(ctx context.Context, o client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
 	return s.patch(ctx, s.name, o, patch)
 }
