@@ -58,25 +58,26 @@ func sources() []registered {
 	}
 }
 
-// addLoops adds the control loops, which run on the leader alone.
-func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *calm.Calm, cloud aws.Config, c Config) error {
+// addLoops adds the control loops, which run on the leader alone, and returns the one that
+// moves interruptions on.
+func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *calm.Calm, cloud aws.Config, c Config) (*interruption.Controller, error) {
 	kube, err := kubernetes.NewForConfig(compact(mgr.GetConfig()))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	loopMetrics, err := interruption.NewMetrics(metrics.Registry)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	changed := make(chan event.TypedGenericEvent[string], 1024)
 	pods := podwatch.New(kube.CoreV1().RESTClient(), func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} }, quiet)
 	if err := countWatched(pods); err != nil {
-		return err
+		return nil, err
 	}
 	wanted := make(chan event.TypedGenericEvent[string], 1024)
 	errands, err := newErrands(mgr, c, wanted)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	writer := herald.NewWriter(kube.EventsV1(), mgr.GetScheme())
 	heralds := herald.New(writer, mgr.GetScheme(), quiet)
@@ -84,7 +85,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
 	claims, err := watchClaims(mgr, replaced, orphaned)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	options := interruption.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
@@ -103,9 +104,9 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 		Registerer: metrics.Registry,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(
+	return loop, errors.Join(
 		mgr.Add(errands), mgr.Add(writer), mgr.Add(heralds),
 		loop.Register(mgr, changed, wanted, replaced),
 		listening.Register(mgr),
@@ -154,14 +155,15 @@ func compact(config *rest.Config) *rest.Config {
 	return config
 }
 
-// addSources adds the sources of notices that the configuration names.
-func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aws.Config, c Config) error {
+// addSources adds the sources of notices that the configuration names; expect is told which
+// instance is about to have a record.
+func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, expect func(instanceID string), cloud aws.Config, c Config) error {
 	intakeMetrics, err := intake.NewMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	recorder := intake.NewRecorder(mgr.GetClient(), nodes, intake.Options{
-		Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Live: mgr.GetAPIReader(), Metrics: intakeMetrics, Clock: time.Now,
+		Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Live: mgr.GetAPIReader(), Expect: expect, Metrics: intakeMetrics, Clock: time.Now,
 	})
 	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, metrics: intakeMetrics}
 	for _, r := range sources() {

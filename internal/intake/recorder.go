@@ -48,6 +48,9 @@ type Options struct {
 	// Live reads past a cache, after a write has shown that the cache is
 	// behind. Nil: the client itself.
 	Live client.Reader
+	// Expect is called with the id of an instance before its record is made; nil: nobody
+	// wants to know so early. It must not block.
+	Expect func(instanceID string)
 	// Metrics are counted in; nil: nobody reads them.
 	Metrics *Metrics
 	// Clock tells the time; nil: time.Now.
@@ -70,6 +73,9 @@ func NewRecorder(c client.Client, nodes NodeIndex, o Options) *Recorder {
 	}
 	if o.Live == nil {
 		o.Live = c
+	}
+	if o.Expect == nil {
+		o.Expect = func(string) {}
 	}
 	o.Metrics = o.Metrics.OrUnread()
 	return &Recorder{client: c, nodes: nodes, o: o, throttle: NewThrottle(o.Clock)}
@@ -151,6 +157,7 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 		r.explainEarlier(ctx, n)
 		return Stale, nil
 	}
+	r.o.Expect(n.InstanceID)
 	err = r.client.Create(ctx, newRecord(node, n))
 	if apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("%w: %w", errBehind, err)

@@ -274,3 +274,25 @@ type brokenIndex struct{}
 func (brokenIndex) NodeByInstance(context.Context, string) (*corev1.Node, error) {
 	return nil, errIndex
 }
+
+// Who is to know early is told before the record is made, and of none that is not.
+func TestARecordIsExpectedBeforeItIsMade(t *testing.T) {
+	var told []string
+	o := options()
+	o.Expect = func(id string) { told = append(told, "expect "+id) }
+	c := cluster(interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		told = append(told, "create "+o.GetName())
+		return c.Create(ctx, o, opts...)
+	}})
+	r := intake.NewRecorder(c, oneNode(), o)
+	stranger := spot("of-no-node")
+	stranger.InstanceID = "i-00000000000000000"
+	for _, n := range []notice.Notice{spot("first"), spot("joins"), stranger} {
+		if _, err := r.Record(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"expect " + instance, "create " + instance}, told); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -22,6 +23,9 @@ type muster struct {
 	open map[string]time.Time // by name; until when it counts
 	// marked is when this process cordoned the nodes of records in work.
 	marked map[string]time.Time
+	// sweep is how many of open there have to be for those that no longer count to be
+	// looked for.
+	sweep int
 	// heard is when the last records were heard of for the first time, in turn.
 	heard [swarm]time.Time
 	turn  int
@@ -95,10 +99,30 @@ func (m *muster) hear(o client.Object) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.opens(in.Name, last)
+}
+
+// Expect says that this process is about to record that an instance is doomed: until that
+// is heard of, the others wait for it as for one that was, a few seconds at the most. It
+// is a hint and no more: what other processes record is heard of when it is.
+func (c *Controller) Expect(instanceID string) { c.muster.expect(instanceID, c.Clock()) }
+
+func (m *muster) expect(name string, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.open) >= m.sweep { // where nobody asks, as on replicas that do not lead, nobody else drops any
+		maps.DeleteFunc(m.open, func(_ string, until time.Time) bool { return !now.Before(until) })
+		m.sweep = 2*len(m.open) + swarm
+	}
+	m.opens(name, now)
+}
+
+// opens counts a record for as long as is reasonable. The caller holds the lock.
+func (m *muster) opens(name string, since time.Time) {
 	if m.open == nil {
 		m.open = map[string]time.Time{}
 	}
-	m.open[in.Name] = last.Add(min(mostPatience, patience+time.Duration(len(m.open))*perOther))
+	m.open[name] = since.Add(min(mostPatience, patience+time.Duration(len(m.open))*perOther))
 }
 
 // came notes that a record was heard of for the first time.

@@ -61,3 +61,38 @@ func TestMoreAreSupposedToComeWhileManyDo(t *testing.T) {
 		}
 	}
 }
+
+// A record that this process is about to write is waited for like one that was heard of,
+// but not for good: it may not come.
+func TestWhatIsAboutToBeRecordedIsWaitedFor(t *testing.T) {
+	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
+	c := New(Options{Clock: func() time.Time { return now }})
+	c.Expect("i-b")
+	marked := map[string]bool{}
+	cordoned := func(name string) (bool, error) { return marked[name], nil }
+	for _, tc := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 1}, {patience - time.Millisecond, 1}, {patience, 0}} {
+		if n, err := c.muster.others("i-a", now.Add(tc.after), cordoned); n != tc.want || err != nil {
+			t.Errorf("after %s: %d others, error %v, want %d", tc.after, n, err, tc.want)
+		}
+	}
+	c.Expect("i-b")
+	marked["i-b"] = true
+	if n, err := c.muster.others("i-a", now, cordoned); n != 0 || err != nil {
+		t.Errorf("once it is cordoned: %d others, error %v", n, err)
+	}
+}
+
+// A replica that does not lead is told of all that it records and asked nothing.
+func TestWhatIsExpectedIsForgotten(t *testing.T) {
+	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
+	var m muster
+	for i := range 10_000 {
+		m.expect(fmt.Sprint("i-", i), now.Add(time.Duration(i)*time.Second))
+	}
+	if len(m.open) > 10*swarm {
+		t.Errorf("%d records are held", len(m.open))
+	}
+}
