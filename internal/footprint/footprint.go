@@ -22,10 +22,10 @@ const (
 	// cache as they are touched, in a microsecond each.
 	interval = 30 * time.Second
 	worth    = 4 << 20
-	// tight is the garbage that may be there, in percent of what is live (runtime/debug,
-	// SetGCPercent). What is kept is caches, and is small: memory is dearer here than
-	// the time to sweep it.
-	tight = 20
+	// tight is the garbage that may be there while it is calm, in percent of what is live
+	// (runtime/debug, SetGCPercent), and loose the least that may be there otherwise. What
+	// is kept is caches, and is small: memory is dearer here than the time to sweep it.
+	tight, loose = 10, 20
 	// room is up to what size, in bytes, the heap may grow before it is swept, while
 	// something urgent is being done: a quarter of the processor time went into that
 	// otherwise, where many nodes go at once in a small cluster.
@@ -105,9 +105,9 @@ func (k *Keeper) loosen(ctx context.Context) {
 // percent is how much garbage may be there so that the heap fills its room.
 func percent(live uint64) int {
 	if live == 0 || live >= room {
-		return tight
+		return loose
 	}
-	return max(tight, int((room-live)*100/live))
+	return max(loose, int((room-live)*100/live))
 }
 
 // spare returns how much of the heap, in bytes, is garbage or free and not yet given
