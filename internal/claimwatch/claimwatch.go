@@ -23,6 +23,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims,verbs=get;list;watch
@@ -86,12 +87,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 		default:
 			pause = min(pause, time.Second)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		sleep.For(ctx, pause)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // pause is the least time between two tries; up to as much again is added at
@@ -58,12 +60,8 @@ func repeat[T any](ctx context.Context, request func() (T, error)) (T, error) {
 		if err == nil || !Unanswered(err) {
 			return answer, err
 		}
-		timer := time.NewTimer(pause + rand.N(pause))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !sleep.For(ctx, pause+rand.N(pause)) {
 			return answer, err
-		case <-timer.C:
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/calm"
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 const (
@@ -76,12 +77,7 @@ func (s *stream) run(ctx context.Context) {
 			log.FromContext(ctx).Error(err, "could not watch the pods of a node, goes on trying", "node", s.node)
 			wait = min(2*wait, longestPause)
 		}
-		timer := time.NewTimer(wait + rand.N(wait))
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		sleep.For(ctx, wait+rand.N(wait))
 	}
 }
 

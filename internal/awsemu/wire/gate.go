@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // AnyAction stands for all actions of a service.
@@ -103,14 +105,7 @@ func (g *Gate) keep(r *Request) bool {
 	if delay == nil {
 		return true
 	}
-	timer := time.NewTimer(delay())
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-r.http.Context().Done():
-		return false
-	}
+	return sleep.For(r.http.Context(), delay())
 }
 
 // Lift ends the fault, and the delay, of a service and action.

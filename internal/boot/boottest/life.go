@@ -14,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
 	"github.com/lifeboat-dev/lifeboat/internal/boot"
 	"github.com/lifeboat-dev/lifeboat/internal/metadata"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // life is one life of the agent's process.
@@ -35,15 +36,7 @@ func (m *Machine) begin() {
 	m.life = l
 	m.ended.Go(func() {
 		defer cancel()
-		if m.host.BootFor > 0 {
-			timer := time.NewTimer(m.host.BootFor)
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-			}
-		}
-		if ctx.Err() == nil {
+		if sleep.For(ctx, m.host.BootFor) {
 			_ = boot.New(l.options()).Run(ctx) // it returns nil
 		}
 		m.mu.Lock()
@@ -211,12 +204,8 @@ func (l *life) run(ctx context.Context, command []string) (string, error) {
 	if failed != nil || err != nil || m.host.RunFor == 0 || strings.HasPrefix(line, "systemctl ") {
 		return "", errors.Join(failed, err)
 	}
-	timer := time.NewTimer(m.host.RunFor)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if !sleep.For(ctx, m.host.RunFor) {
 		return "", ctx.Err()
-	case <-timer.C:
 	}
 	return "", l.do(func() error { m.Note("ran " + line); return nil })
 }

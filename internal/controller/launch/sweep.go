@@ -22,6 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 const (
@@ -127,7 +128,7 @@ func (s *Sweep) Start(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "could not see to the instances of Auto Scaling groups, goes on trying")
 		}
-		if !sleep(ctx, apart, nil) || !sleep(ctx, pause-apart, s.wake) {
+		if !sleep.For(ctx, apart) || !sleep.OrWake(ctx, pause-apart, s.wake) {
 			return nil
 		}
 	}
@@ -257,20 +258,6 @@ func (s *Sweep) came(ctx context.Context, w *world, l launched) bool {
 			"Auto Scaling goes on launching, and launches ever more slowly: look at the instance's console output, "+
 			"and keep the next one with `aws autoscaling enter-standby` or a longer patience",
 			failed, l.id, cmp.Or(l.was.Reason, "nothing was said of it"))
-	}
-	return true
-}
-
-// sleep waits until the time is over or something wakes it, or returns false when
-// ctx is done before.
-func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
-	timer := time.NewTimer(max(d, 0))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-	case <-wake:
 	}
 	return true
 }

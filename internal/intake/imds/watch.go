@@ -13,6 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 const (
@@ -42,7 +43,7 @@ func (s *Source) watch(ctx context.Context) {
 		} else {
 			pause.reset()
 		}
-		if !sleep(ctx, wait) {
+		if !sleep.For(ctx, wait) {
 			return
 		}
 	}
@@ -266,16 +267,4 @@ func vary(d time.Duration) time.Duration {
 		return d
 	}
 	return d + time.Duration(rand.Int64N(2*fifth)-fifth)
-}
-
-// sleep waits, or returns false when ctx is done before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // roundTime is what one round of a question may take.
@@ -69,11 +70,11 @@ func (r *Rounds) Run(ctx context.Context, questions []Question) {
 func (r *Rounds) repeat(ctx context.Context, q Question) {
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("source", r.source, "question", q.Name))
 	var p Pace
-	if q.Late && !sleep(ctx, vary(q.Interval), q.Wake) {
+	if q.Late && !sleep.OrWake(ctx, vary(q.Interval), q.Wake) {
 		return
 	}
 	for ctx.Err() == nil {
-		if !sleep(ctx, p.Next(q.Interval, r.once(ctx, q)), q.Wake) {
+		if !sleep.OrWake(ctx, p.Next(q.Interval, r.once(ctx, q)), q.Wake) {
 			return
 		}
 	}
@@ -165,20 +166,6 @@ func (e *clusterError) Unwrap() error { return e.err }
 
 // OfCluster says that it was the cluster that could not be read, and not AWS.
 func OfCluster(err error) error { return &clusterError{err} }
-
-// sleep waits until the time is over or something wakes it, or returns false when
-// ctx is done before.
-func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-	case <-wake:
-	}
-	return true
-}
 
 // Explain tells why a call failed, which permission it needed, and what to do,
 // for those who ask outside of Rounds. The permission is the one that the error

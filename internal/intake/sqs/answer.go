@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 const (
@@ -53,7 +54,7 @@ func (s *Source) acknowledge(ctx context.Context, handles []string) {
 			s.failedEntries(ctx, "acknowledge", out.Failed)
 			entries = notDeleted(entries, out.Failed)
 		}
-		if try == deleteTries || !sleep(ctx, pause.next()) {
+		if try == deleteTries || !sleep.For(ctx, pause.next()) {
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // What becomes of messages besides the outcomes of their notices, in metrics.
@@ -102,7 +103,7 @@ func (s *Source) handle(ctx context.Context, messages []types.Message) {
 func (s *Source) inHand(ctx context.Context) (context.Context, func()) {
 	hand, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold)
 	unhook := context.AfterFunc(ctx, func() {
-		sleep(hand, stopGrace)
+		sleep.For(hand, stopGrace)
 		cancel()
 	})
 	return hand, func() { unhook(); cancel() }
@@ -115,7 +116,7 @@ func (s *Source) keep(ctx context.Context, messages []types.Message) <-chan stru
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for sleep(ctx, s.o.Visibility/2) {
+		for sleep.For(ctx, s.o.Visibility/2) {
 			var all []postponement
 			for _, m := range messages {
 				all = append(all, postponement{handle: aws.ToString(m.ReceiptHandle), by: s.o.Visibility})
@@ -254,7 +255,7 @@ func (s *Source) insist(ctx context.Context, urgent bool, write func(context.Con
 			return outcome, err
 		}
 		s.say(ctx, "failed", "could not record notice yet, goes on trying", "error", err.Error())
-		if !sleep(ctx, pause.next()) {
+		if !sleep.For(ctx, pause.next()) {
 			return "", err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // crew is who receives: a few always, more while batches come back full. SQS
@@ -69,7 +71,7 @@ func (s *Source) receive(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			sleep(ctx, pause.next())
+			sleep.For(ctx, pause.next())
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 const (
@@ -70,7 +71,7 @@ func (l *lobby) remove(m *letter) {
 // attend records the notices of those whose node is there by now, until ctx is
 // done.
 func (s *Source) attend(ctx context.Context) {
-	for sleep(ctx, lobbyRound) {
+	for sleep.For(ctx, lobbyRound) {
 		for _, m := range s.lobby.present(s.o.Clock()) {
 			if ctx.Err() != nil {
 				return

@@ -108,15 +108,3 @@ func (b *backoff) next() time.Duration {
 }
 
 func (b *backoff) reset() { b.failures = 0 }
-
-// sleep waits, or returns false when ctx is done before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}

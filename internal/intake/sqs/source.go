@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // Recorder makes durable what a message says: intake.Recorder does.
@@ -167,7 +168,7 @@ func (s *Source) inspect(ctx context.Context) {
 		reason, advice := explain("sqs:GetQueueAttributes", err)
 		s.o.Metrics.Failed(Name, "inspect", reason)
 		s.say(ctx, "inspect "+reason, "could not see whether the queue has a dead-letter queue", "error", err, "advice", advice)
-		if reason == reasonDenied || !sleep(ctx, pause.next()) {
+		if reason == reasonDenied || !sleep.For(ctx, pause.next()) {
 			return
 		}
 	}

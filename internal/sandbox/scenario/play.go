@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // Options are how to play a scenario.
@@ -212,14 +213,10 @@ func (p *player) timeOf(w When) (time.Time, error) {
 }
 
 func sleepUntil(ctx context.Context, t time.Time) error {
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if !sleep.For(ctx, time.Until(t)) {
 		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
 	}
+	return nil
 }
 
 // check sees whether a condition holds when it has to.
