@@ -7,10 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -44,43 +41,23 @@ type before struct {
 // Apply marks a node and reports whether that changed anything. A conflict
 // with another writer is an error; the caller looks again and retries.
 func Apply(ctx context.Context, c client.Client, node *corev1.Node, mark Mark, reason string) (bool, error) {
-	marked := Marked(node, mark, reason)
-	if equality.Semantic.DeepEqual(marked, node) {
-		return false, nil
-	}
-	if err := patch(ctx, c, node, marked); err != nil {
+	changed, err := changeNode(ctx, c, node, Marked(node, mark, reason))
+	if err != nil {
 		return false, fmt.Errorf("marking node %s: %w", node.Name, err)
 	}
-	return true, nil
+	return changed, nil
 }
 
 // PutBack makes a node what it was before it was marked, and reports whether
 // that changed anything.
 func PutBack(ctx context.Context, c client.Client, node *corev1.Node) (bool, error) {
-	restored := Restored(node)
-	if equality.Semantic.DeepEqual(restored, node) {
-		return false, nil
-	}
-	if err := patch(ctx, c, node, restored); apierrors.IsNotFound(err) {
+	changed, err := changeNode(ctx, c, node, Restored(node))
+	if apierrors.IsNotFound(err) {
 		return false, nil // it has gone, so there is nothing to put back
 	} else if err != nil {
 		return false, fmt.Errorf("putting node %s back: %w", node.Name, err)
 	}
-	return true, nil
-}
-
-// patch writes with an optimistic lock: taints are a list that a merge patch
-// replaces whole, so another writer's taint would be lost without it. The API server
-// is asked to answer with the node's metadata, and not to look for fields of the whole
-// node that it does not know: a node is large.
-func patch(ctx context.Context, c client.Client, from, to *corev1.Node) error {
-	data, err := client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}).Data(to)
-	if err != nil {
-		return fmt.Errorf("comparing: %w", err)
-	}
-	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: from.Name}}
-	answer.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-	return c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data), client.FieldValidation(metav1.FieldValidationIgnore))
+	return changed, nil
 }
 
 // Marked returns the node as it is once marked. A doomed node stays doomed.

@@ -158,7 +158,8 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 		return Stale, nil
 	}
 	r.o.Expect(n.InstanceID)
-	err = r.client.Create(ctx, newRecord(node, n))
+	// Where the CRD lacks a field, a patch that joins has the API server say so.
+	err = r.client.Create(ctx, newRecord(node, n), client.FieldValidation(metav1.FieldValidationIgnore))
 	if apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("%w: %w", errBehind, err)
 	}

@@ -167,6 +167,10 @@ func (m *muster) others(name string, now time.Time, cordoned func(name string) (
 		if other == name {
 			continue
 		}
+		if at, known := m.marked[other]; known && now.Sub(at) < markLasts {
+			delete(m.open, other) // the cache need not show it yet
+			continue
+		}
 		done, err := cordoned(other)
 		if err != nil {
 			return 0, err
