@@ -18,6 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 const (
@@ -74,24 +75,24 @@ func (m *machine) nodeName() string { return "node-of-" + m.id }
 
 // live is the life of a kubelet, until ctx is done.
 func (m *machine) live(ctx context.Context) {
-	if !wait(ctx, registersIn) {
+	if !sleep.For(ctx, registersIn) {
 		return
 	}
 	if m.await(ctx) {
 		m.register(ctx)
 	}
-	if !wait(ctx, joinsIn-registersIn) {
+	if !sleep.For(ctx, joinsIn-registersIn) {
 		return
 	}
 	for m.await(ctx) {
 		m.report(ctx, corev1.ConditionTrue)
-		wait(ctx, beatsEvery)
+		sleep.For(ctx, beatsEvery)
 	}
 }
 
 // await waits for the network; false: ctx was done before.
 func (m *machine) await(ctx context.Context) bool {
-	for m.cloud.isDown() && wait(ctx, time.Second) {
+	for m.cloud.isDown() && sleep.For(ctx, time.Second) {
 	}
 	return ctx.Err() == nil
 }
@@ -99,7 +100,7 @@ func (m *machine) await(ctx context.Context) bool {
 // silence has the node lose its readiness some time after the kubelet was last
 // heard, and go with its instance, as the cluster's own controllers do.
 func (m *machine) silence(ctx context.Context, forGood bool) {
-	if !wait(ctx, missedAfter) || m.hasKubelet() {
+	if !sleep.For(ctx, missedAfter) || m.hasKubelet() {
 		return
 	}
 	if forGood {

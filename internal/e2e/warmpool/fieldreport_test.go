@@ -14,6 +14,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 const (
@@ -59,7 +60,7 @@ func (s story) play(t *testing.T, seed uint64) []fault {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	w.running.Go(func() {
-		for wait(ctx, 3*time.Second) {
+		for sleep.For(ctx, 3*time.Second) {
 			judge.look()
 		}
 	})
@@ -76,13 +77,13 @@ func (s story) play(t *testing.T, seed uint64) []fault {
 			t.Fatal(err)
 		}
 	}
-	wait(ctx, time.Until(began.Add(untilPools)))
+	sleep.For(ctx, time.Until(began.Add(untilPools)))
 	client := w.client()
 	for _, g := range s.groups {
 		if g.warm == 0 {
 			continue
 		}
-		wait(ctx, w.between(0, 20*time.Second))
+		sleep.For(ctx, w.between(0, 20*time.Second))
 		if err := patiently(ctx, func() error {
 			_, err := client.SetDesiredCapacity(ctx, &awsas.SetDesiredCapacityInput{AutoScalingGroupName: &g.name, DesiredCapacity: aws.Int32(g.size + 1)})
 			return err
@@ -95,7 +96,7 @@ func (s story) play(t *testing.T, seed uint64) []fault {
 		w.running.Go(func() { s.trouble(ctx, w) })
 		last *= 2
 	}
-	wait(ctx, last)
+	sleep.For(ctx, last)
 	return judge.end(s.control != nil)
 }
 
@@ -106,7 +107,7 @@ func patiently(ctx context.Context, do func() error) error {
 		if err = do(); err == nil || !strings.Contains(err.Error(), "Throttling") {
 			return err
 		}
-		wait(ctx, 3*time.Second)
+		sleep.For(ctx, 3*time.Second)
 	}
 	return err
 }

@@ -13,6 +13,8 @@ import (
 	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // kops is how kOps 1.28 does it: the group is made, its hook and its warm pool
@@ -30,12 +32,12 @@ func (kops) make(ctx context.Context, w *world, g group) error {
 		return err
 	}
 	pool := func() error {
-		wait(ctx, w.between(0, time.Minute)) // its turn comes
+		sleep.For(ctx, w.between(0, time.Minute)) // its turn comes
 		_, err := client.PutWarmPool(ctx, &awsas.PutWarmPoolInput{AutoScalingGroupName: &g.name, MinSize: aws.Int32(g.warm)})
 		return err
 	}
 	hook := func() error {
-		wait(ctx, w.between(0, time.Minute))
+		sleep.For(ctx, w.between(0, time.Minute))
 		_, err := client.PutLifecycleHook(ctx, &awsas.PutLifecycleHookInput{
 			AutoScalingGroupName: &g.name, LifecycleHookName: aws.String(hookName), LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_LAUNCHING"),
 			DefaultResult: aws.String("ABANDON"), HeartbeatTimeout: aws.Int32(600),
@@ -59,7 +61,7 @@ func (kops) boot(ctx context.Context, m *machine) {
 		return // the first boot was cut off before it had installed anything
 	}
 	for !nodeup(ctx, m) {
-		if !wait(ctx, 30*time.Second) {
+		if !sleep.For(ctx, 30*time.Second) {
 			return
 		}
 	}
@@ -73,7 +75,7 @@ func nodeup(ctx context.Context, m *machine) bool {
 	}
 	if !strings.HasPrefix(target, "Warmed:") {
 		m.startKubelet()
-		wait(ctx, joinsIn)
+		sleep.For(ctx, joinsIn)
 	}
 	client := awsas.NewFromConfig(m.w.config(m.cloud))
 	member, err := client.DescribeAutoScalingInstances(ctx, &awsas.DescribeAutoScalingInstancesInput{InstanceIds: []string{m.id}})

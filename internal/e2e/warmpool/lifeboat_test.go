@@ -16,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
 	"github.com/lifeboat-dev/lifeboat/internal/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // lifeboat is how Lifeboat does it: a group is made with its hook, the pool once
@@ -54,7 +55,7 @@ func (lifeboat) make(ctx context.Context, w *world, g group) error {
 				}
 			}
 		}
-		wait(ctx, w.between(time.Second, 10*time.Second))
+		sleep.For(ctx, w.between(time.Second, 10*time.Second))
 	}
 	return fmt.Errorf("making %s: not done after 100 looks: %w", g.name, err)
 }

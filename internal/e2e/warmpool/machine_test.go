@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // machine is what an instance is to itself. Its disk outlives being stopped.
@@ -92,12 +93,12 @@ func (m *machine) on(ctx context.Context) {
 	ctx, m.off = context.WithCancel(ctx)
 	m.powered = ctx
 	m.w.running.Go(func() {
-		if !wait(ctx, m.w.between(4*time.Second, 12*time.Second)) { // its kernel starts
+		if !sleep.For(ctx, m.w.between(4*time.Second, 12*time.Second)) { // its kernel starts
 			return
 		}
 		if m.w.often(0.5) { // its network restarts once, some time while it is set up
 			m.w.running.Go(func() {
-				if wait(ctx, m.w.between(0, 90*time.Second)) {
+				if sleep.For(ctx, m.w.between(0, 90*time.Second)) {
 					down := m.w.between(2*time.Second, 30*time.Second)
 					m.cloud.restart(down)
 					m.metadata.restart(down)
@@ -167,7 +168,7 @@ func (m *machine) imds() *awsimds.Client {
 // setUp is the work of a first boot: packages, images, certificates. What is done
 // is not done again; where the power goes in between it was for nothing.
 func (m *machine) setUp(ctx context.Context) bool {
-	return m.disk.isDone() || wait(ctx, m.w.between(30*time.Second, 120*time.Second)) && m.noteDone()
+	return m.disk.isDone() || sleep.For(ctx, m.w.between(30*time.Second, 120*time.Second)) && m.noteDone()
 }
 
 func (m *machine) noteDone() bool {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // TestOutages shows what is lost where something is away while instances come into
@@ -59,9 +60,9 @@ func awayFor(d time.Duration) func(context.Context, *world) {
 	return func(ctx context.Context, w *world) {
 		first, stop := context.WithCancel(ctx)
 		w.control(first)
-		wait(ctx, untilPools)
+		sleep.For(ctx, untilPools)
 		stop()
-		if wait(ctx, d) {
+		if sleep.For(ctx, d) {
 			w.control(ctx)
 		}
 	}
@@ -72,9 +73,9 @@ func none(context.Context, *world) {}
 // noAPI has every call to Auto Scaling fail.
 func noAPI(d time.Duration) func(context.Context, *world) {
 	return func(ctx context.Context, w *world) {
-		wait(ctx, 30*time.Second)
+		sleep.For(ctx, 30*time.Second)
 		w.cloud.Gate.Fail("autoscaling", wire.AnyAction)
-		wait(ctx, d)
+		sleep.For(ctx, d)
 		w.cloud.Gate.Lift("autoscaling", wire.AnyAction)
 	}
 }
@@ -88,7 +89,7 @@ func noNetwork(d time.Duration) func(context.Context, *world) {
 				m.cloud.restart(time.Until(until))
 				m.metadata.restart(time.Until(until))
 			}
-			wait(ctx, time.Second)
+			sleep.For(ctx, time.Second)
 		}
 	}
 }

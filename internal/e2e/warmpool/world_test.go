@@ -18,6 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 // world is an AWS account with groups, the machines that its instances are, and
@@ -94,18 +95,6 @@ func (w *world) often(p float64) bool {
 	return w.chance.Float64() < p
 }
 
-// wait lets time pass; false: ctx was done before.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
 // config leads the AWS SDK to the cloud, by way of a network.
 func (w *world) config(n *network) aws.Config {
 	return awsemutest.ConfigOver(w.cloud, n)
@@ -149,11 +138,11 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !n.fast {
 		there, back = n.w.between(20*time.Millisecond, 800*time.Millisecond), n.w.between(10*time.Millisecond, 400*time.Millisecond)
 	}
-	if n.isDown() || !wait(r.Context(), there) || n.isDown() {
+	if n.isDown() || !sleep.For(r.Context(), there) || n.isDown() {
 		return nil, errors.Join(errDown, r.Context().Err())
 	}
 	reply, err := awsemutest.Direct{Handler: n.handler}.RoundTrip(r)
-	if !wait(r.Context(), back) || n.isDown() {
+	if !sleep.For(r.Context(), back) || n.isDown() {
 		return nil, errors.Join(errDown, r.Context().Err())
 	}
 	return reply, err
