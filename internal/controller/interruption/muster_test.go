@@ -96,3 +96,17 @@ func TestWhatIsExpectedIsForgotten(t *testing.T) {
 		t.Errorf("%d records are held", len(m.open))
 	}
 }
+
+// A node that this process has just cordoned is not looked up: the cache may be behind.
+func TestWhatWasJustCordonedIsNotWaitedFor(t *testing.T) {
+	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
+	cordoned := func(string) (bool, error) { return false, nil } // as the cache has it
+	for since, want := range map[time.Duration]int{0: 0, markLasts - time.Millisecond: 0, markLasts: 1} {
+		var m muster
+		m.expect("i-b", now)
+		m.cordoned("i-b", now.Add(-since))
+		if n, err := m.others("i-a", now, cordoned); n != want || err != nil {
+			t.Errorf("%s after it was cordoned: %d others, error %v, want %d", since, n, err, want)
+		}
+	}
+}

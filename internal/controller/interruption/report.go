@@ -251,10 +251,9 @@ func (c *Controller) write(ctx context.Context, r *report) error {
 }
 
 // patchStatus writes the status of a record that has not changed since it was read, and
-// returns the record's new version. It is the write that a storm has most of, so it takes
-// the form that is cheapest to the API server: a JSON patch (RFC 6902) that puts the
-// whole status in place, where a merge patch would have it take both apart, and the
-// record's metadata as the answer.
+// returns the record's new version. It is the write that a storm has most of: a JSON patch
+// (RFC 6902) puts the whole status in place, where for a merge patch it would have to be
+// compared here and taken apart there, and the answer is the record's metadata.
 func (c *Controller) patchStatus(ctx context.Context, in *v1alpha1.Interruption, status *v1alpha1.InterruptionStatus) (version string, err error) {
 	patch, err := json.Marshal([]any{
 		map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": in.ResourceVersion}, // else: a conflict
