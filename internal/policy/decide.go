@@ -65,6 +65,9 @@ type Decision struct {
 	// has begun in a window goes on after it closes: that is the caller's to
 	// remember.
 	NotBefore time.Time
+	// Next is when a notice that does not rule may come to: what is to be done is to be
+	// asked again by then. Zero: none may.
+	Next time.Time
 	// Until is, for Notify and Cordon without a deadline, when the risk is
 	// over and the node is put back; zero: never.
 	Until time.Time
@@ -103,12 +106,69 @@ type Considered struct {
 	Reason string
 }
 
-// Decide says what is to be done. It reports false where no notice counts.
+// Decide says what is to be done. It reports false where no notice counts. A notice about
+// which nothing is done now, or ever, does not hide another by which the node is to be
+// drained now, unless its deadline is hard: a sick instance is seen to although a change
+// is planned in twelve days.
 func Decide(f Facts) (Decision, bool) {
 	notices := counting(f)
-	ruling, ok := notice.Ruling(notices, time.Time{})
+	first, ok := decideOn(f, notices)
 	if !ok {
 		return withdrawn(f)
+	}
+	if first.drainsNow() || first.InstanceGone || isHard(first.Notice) {
+		return first, true
+	}
+	for passed := []Decision{first}; ; {
+		notices = notice.Unanswered(notices, []string{passed[len(passed)-1].Notice.ID})
+		next, ok := decideOn(f, notices)
+		if !ok {
+			return first, true
+		}
+		if next.drainsNow() {
+			next.Considered = append(passedOver(passed), next.Considered...)
+			return next, true
+		}
+		passed = append(passed, next)
+		first.Next = soonest(first.Next, next.NotBefore, next.ProceedsAt)
+	}
+}
+
+// drainsNow reports whether a node is to be drained, and nothing is waited for.
+func (d *Decision) drainsNow() bool {
+	return (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate) && d.NotBefore.IsZero() && !d.AwaitsApproval
+}
+
+func isHard(n v1alpha1.Notice) bool {
+	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard
+}
+
+// passedOver says of notices that would have come first why they do not rule.
+func passedOver(decisions []Decision) []Considered {
+	var all []Considered
+	for _, d := range decisions {
+		all = append(all, Considered{Policy: d.Policy, Rule: d.Rule, Reason: fmt.Sprintf(
+			"%s does not drain the node now (%s), and another notice does", subject(d.Notice), d.Message)})
+	}
+	return all
+}
+
+// soonest returns the earliest of some moments that are not zero; zero: none is.
+func soonest(moments ...time.Time) time.Time {
+	var first time.Time
+	for _, at := range moments {
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
+}
+
+// decideOn says what is to be done about the notice that rules among some.
+func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
+	ruling, ok := notice.Ruling(notices, time.Time{})
+	if !ok {
+		return Decision{}, false
 	}
 	q := &question{node: f.Node, notice: ruling}
 	chosen := q.choose(f.Policies)

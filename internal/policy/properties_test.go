@@ -136,7 +136,8 @@ func TestTheOrderOfPoliciesDoesNotMatter(t *testing.T) {
 }
 
 // TestAPromisedBeginningIsKept: as the time goes by, NotBefore stays what it
-// was, and when it has come the action begins.
+// was, and when it has come the action begins; but where another notice comes to
+// rule, and then not before Next.
 func TestAPromisedBeginningIsKept(t *testing.T) {
 	worlds(t, func(t *testing.T, d dice, f policy.Facts, decided policy.Decision) {
 		if decided.NotBefore.IsZero() {
@@ -144,7 +145,14 @@ func TestAPromisedBeginningIsKept(t *testing.T) {
 		}
 		promised := decided.NotBefore
 		f.Now = f.Now.Add(time.Duration(d.Int64N(int64(promised.Sub(f.Now)))))
-		if then, _ := policy.Decide(f); !then.NotBefore.Equal(promised) {
+		then, _ := policy.Decide(f)
+		if then.Notice.ID != decided.Notice.ID {
+			if decided.Next.IsZero() || f.Now.Before(decided.Next) {
+				t.Errorf("at %s %s rules and not %s, which was to be until %s", f.Now, then.Notice.ID, decided.Notice.ID, decided.Next)
+			}
+			return
+		}
+		if !then.NotBefore.Equal(promised) {
 			t.Errorf("at %s it says %s and not %s any more", f.Now, then.NotBefore, promised)
 		}
 		f.Now = promised

@@ -59,3 +59,39 @@ func TestWithdrawnNoticesUndo(t *testing.T) {
 		t.Errorf("what an earlier interruption has answered: decision %+v", d)
 	}
 }
+
+// TestANoticeThatDrainsNowIsNotHidden: not by one that has the earlier deadline but about
+// which nothing is done, now or ever.
+func TestANoticeThatDrainsNowIsNotHidden(t *testing.T) {
+	in12Days := noon.Add(12 * 24 * time.Hour)
+	sick := build("sick", notice.KindInstanceStatus)
+	stop := scheduled(notice.ActionStop, noon.Add(time.Hour))
+	planned := scheduled(notice.ActionStop, in12Days, func(n *v1alpha1.Notice) { n.ID = "planned" })
+	maintenance := scheduled(notice.ActionMaintain, noon.Add(time.Minute), func(n *v1alpha1.Notice) { n.ID = "maintenance" })
+	tomorrow := scheduled(notice.ActionStop, noon.Add(24*time.Hour), func(n *v1alpha1.Notice) { n.ID = "tomorrow" })
+	deaf := named("deaf", 0, on(v1alpha1.ActionIgnore, notice.KindSpotInterruption), on(v1alpha1.ActionDrain, notice.KindInstanceStatus))
+	asking := on(v1alpha1.ActionDrain, notice.KindScheduledChange)
+	asking.Approval = v1alpha1.ApprovalRequired
+	for name, tc := range map[string]struct {
+		notices  []v1alpha1.Notice
+		policies []v1alpha1.InterruptionPolicy
+		rules    string
+		next     time.Time
+	}{
+		"a sick instance, though a change is planned":        {[]v1alpha1.Notice{planned, sick}, nil, "sick", time.Time{}},
+		"a stop, though there is maintenance before":         {[]v1alpha1.Notice{maintenance, stop}, nil, "s", time.Time{}},
+		"a stop tomorrow, after maintenance":                 {[]v1alpha1.Notice{maintenance, tomorrow}, nil, "maintenance", noon.Add(23 * time.Hour)},
+		"the first of two that are planned":                  {[]v1alpha1.Notice{planned, tomorrow}, nil, "tomorrow", in12Days.Add(-time.Hour)},
+		"a hint does not drain, and waits for a planned one": {[]v1alpha1.Notice{planned, rebalance()}, nil, "planned", time.Time{}},
+		"a reclaim that is ignored is, whatever else is":     {[]v1alpha1.Notice{spot(), sick}, []v1alpha1.InterruptionPolicy{deaf}, "spot-1", time.Time{}},
+		"a sick instance, though a change awaits approval":   {[]v1alpha1.Notice{stop, sick}, []v1alpha1.InterruptionPolicy{named("asking", 0, asking, on(v1alpha1.ActionDrain, "*"))}, "sick", time.Time{}},
+		"not once the instance has gone":                     {[]v1alpha1.Notice{state(notice.StateStopped), sick}, []v1alpha1.InterruptionPolicy{named("deaf", 0, on(v1alpha1.ActionIgnore, notice.KindInstanceStateChange))}, "state-stopped", time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, ok := policy.Decide(policy.Facts{Now: noon, Notices: tc.notices, Policies: tc.policies, Node: ofPool("web")})
+			if !ok || d.Notice.ID != tc.rules || !d.Next.Equal(tc.next) {
+				t.Errorf("%s rules (%s), next %s; want %s, %s", d.Notice.ID, d.Message, d.Next, tc.rules, tc.next)
+			}
+		})
+	}
+}

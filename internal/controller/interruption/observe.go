@@ -82,14 +82,14 @@ func (f *facts) begun(d policy.Decision) bool {
 }
 
 // stands reports whether another notice than the one that rules is yet to come
-// true, on a node that lives.
+// true, on a node that lives, or says that its instance is sick.
 func (f *facts) stands(d policy.Decision) bool {
 	if f.node == nil || d.InstanceGone {
 		return false
 	}
 	return slices.ContainsFunc(notice.Unanswered(record.Trusted(f.in, f.node), f.was.Answered), func(n v1alpha1.Notice) bool {
 		return n.ID != d.Notice.ID && !n.Withdrawn && n.ReceivedTime.After(record.Since(&f.was)) &&
-			n.Deadline != nil && n.Deadline.Time.After(f.now)
+			(n.Kind == notice.KindInstanceStatus || n.Deadline != nil && n.Deadline.Time.After(f.now))
 	})
 }
 

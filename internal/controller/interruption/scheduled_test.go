@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
@@ -201,5 +202,58 @@ func TestDrillsSaySo(t *testing.T) {
 		if !strings.Contains(text, "Drill: ") {
 			t.Errorf("event %q does not say that it is a drill", text)
 		}
+	}
+}
+
+// TestAChangeThatIsPlannedHidesNoSickInstance: what is wrong now is seen to now, and a
+// change that nothing is done about does not keep one from beginning.
+func TestAChangeThatIsPlannedHidesNoSickInstance(t *testing.T) {
+	t.Parallel()
+	sick := v1alpha1.Notice{
+		ID: "sick", Kind: notice.KindInstanceStatus, Source: "ec2", Subject: "instance status", EventTypeCode: "instance status",
+		Time: metav1.NewTime(start), ReceivedTime: metav1.NewMicroTime(start.Add(time.Second)),
+	}
+	n := node("a", instance)
+	n.Labels["karpenter.sh/nodepool"] = "pool"
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)), sick), n, pod("web-1"))
+	w.settle(2 * time.Second)
+	if s := w.record().Status; s.Decision.Action != v1alpha1.ActionTerminate || len(w.asked) == 0 {
+		t.Errorf("phase %s, %s: %s", s.Phase, s.Kind, s.Decision.Message)
+	}
+}
+
+func TestAChangeThatLeadsToNothingHidesNoStop(t *testing.T) {
+	t.Parallel()
+	end := metav1.NewTime(start.Add(6 * time.Hour))
+	maintenance := planned("m1", notice.ActionMaintain, start.Add(2*time.Hour))
+	maintenance.Subject, maintenance.EventTypeCode, maintenance.EndTime = "ev-1", "system-maintenance", &end
+	reboot := planned("m1", notice.ActionReboot, start.Add(2*time.Hour+55*time.Minute))
+	reboot.Subject, reboot.EventTypeCode = "ev-1", "system-reboot"
+	for name, tc := range map[string]struct {
+		first v1alpha1.Notice
+		rules []v1alpha1.Rule
+	}{
+		"maintenance that only marks": {maintenance, nil},
+		"a reboot that is ignored": {reboot, []v1alpha1.Rule{
+			{Kinds: []string{"ScheduledChange"}, EventTypeCodes: []string{"*reboot*"}, Action: v1alpha1.ActionIgnore},
+			{Kinds: []string{"ScheduledChange"}, Action: v1alpha1.ActionDrain},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stop := planned("h1", notice.ActionStop, start.Add(3*time.Hour))
+			objects := []client.Object{recordOf(tc.first, stop), node("a", instance), pod("web-1")}
+			if tc.rules != nil {
+				objects = append(objects, team(func(s *v1alpha1.InterruptionPolicySpec) { s.Rules = tc.rules }))
+			}
+			w := newWorld(t, objects...)
+			for w.now.Before(start.Add(2*time.Hour+time.Minute)) && len(w.asked) == 0 {
+				w.settle(max(w.wake, time.Second))
+			}
+			if len(w.asked) == 0 || w.now.Before(start.Add(2*time.Hour)) {
+				s := w.record().Status
+				t.Errorf("at %s %d pods were asked: phase %s: %s", w.now, len(w.asked), s.Phase, s.Decision.Message)
+			}
+		})
 	}
 }

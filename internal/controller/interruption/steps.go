@@ -129,6 +129,7 @@ func stepsFor(a v1alpha1.Action) []step {
 func (c *Controller) act(ctx context.Context, seen *seen, report *report) (outcome, error) {
 	d := seen.decision
 	p := &pass{Controller: c, facts: seen.facts, decision: d, plan: seen.plan, report: report}
+	p.outcome.sooner(d.Next)
 	steps := stepsFor(d.Action)
 	if d.Withdrawn {
 		steps = []step{putBack, complete}
