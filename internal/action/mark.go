@@ -67,7 +67,7 @@ func Marked(node *corev1.Node, mark Mark, reason string) *corev1.Node {
 		return n
 	}
 	was, known := readBefore(n)
-	if !known {
+	if !known || slices.ContainsFunc(n.Spec.Taints, isHint) { // under the weaker mark, only others have changed it
 		_, excluded := n.Labels[v1alpha1.LabelExcludeBalancers]
 		was = before{Unschedulable: n.Spec.Unschedulable, InBalancers: !excluded}
 		writeBefore(n, was)
@@ -124,6 +124,10 @@ func isOurs(t corev1.Taint) bool { return t.Key == v1alpha1.TaintInterrupted }
 
 func isDoom(t corev1.Taint) bool {
 	return isOurs(t) && t.Effect == corev1.TaintEffectNoSchedule
+}
+
+func isHint(t corev1.Taint) bool {
+	return isOurs(t) && t.Effect == corev1.TaintEffectPreferNoSchedule
 }
 
 // readBefore reads what the node was. An annotation that somebody has mangled

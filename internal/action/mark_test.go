@@ -56,6 +56,23 @@ func TestNodeThatLivesIsExactlyAsItWas(t *testing.T) {
 	}
 }
 
+// TestAPersonsCordonOfANodeAtRiskIsKept: the weaker mark leaves a node schedulable, so
+// that somebody may have cordoned it, or taken it out of balancers, before it was doomed.
+func TestAPersonsCordonOfANodeAtRiskIsKept(t *testing.T) {
+	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
+	risky.Spec.Unschedulable = true
+	risky.Labels = map[string]string{v1alpha1.LabelExcludeBalancers: "somebody"}
+	lives := Restored(Marked(risky, MarkDoomed, "ScheduledChange"))
+	if diff := cmp.Diff(Restored(risky), lives, cmpopts.EquateEmpty()); diff != "" || !lives.Spec.Unschedulable {
+		t.Errorf("what a person did is gone (-was +is):\n%s", diff)
+	}
+	doomed := Marked(nodes()["plain"], MarkDoomed, "ScheduledChange")
+	doomed.Spec.Taints = nil // somebody takes the taint away, and it is put back
+	if diff := cmp.Diff(nodes()["plain"], Restored(Marked(doomed, MarkDoomed, "ScheduledChange")), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("what Lifeboat did counts as somebody else's (-was +is):\n%s", diff)
+	}
+}
+
 func TestMarkingSaysWhatItIs(t *testing.T) {
 	doomed := Marked(nodes()["tainted"], MarkDoomed, "SpotInterruption")
 	want := []corev1.Taint{otherTaint, {Key: v1alpha1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}}
