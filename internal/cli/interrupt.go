@@ -145,7 +145,7 @@ func (s *session) interrupt(ctx context.Context, f interruptFlags, args []string
 	if f.dryRun {
 		return s.show(it)
 	}
-	if err := s.confirm(it, keyboard); err != nil {
+	if err := s.confirm(ctx, it, keyboard); err != nil {
 		return err
 	}
 	var watcher *drillWatch
@@ -175,26 +175,12 @@ func (s *session) interrupt(ctx context.Context, f interruptFlags, args []string
 	return err
 }
 
-// confirm asks before anything real is touched. Where nobody can be asked,
-// --yes has to say it.
-func (s *session) confirm(it *drilling, keyboard *bufio.Reader) error {
+// confirm asks before anything real is touched.
+func (s *session) confirm(ctx context.Context, it *drilling, keyboard *bufio.Reader) error {
 	if it.cloud.emulated || it.flags.yes {
 		return nil
 	}
-	what := it.consequence()
-	if !s.typing {
-		return usageErrorf("this is not a sandbox, and there is nobody to ask: add --yes if you mean it. %s", what)
-	}
-	s.err.Printf("%s\nGo on? [y/N] ", what)
-	answer, err := keyboard.ReadString('\n')
-	if err != nil && answer == "" {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	}
-	return fmt.Errorf("not confirmed: nothing was done")
+	return s.goOn(ctx, keyboard, it.consequence(), "this is not a sandbox, and ")
 }
 
 // consequence says what the drill is going to do.

@@ -57,10 +57,9 @@ func (s *session) choose(ctx context.Context, keyboard *bufio.Reader) (cloud, []
 		return cloud{}, nil, fmt.Errorf("no node of this cluster is a spot instance; name a node, and use --via queue")
 	}
 	s.list(spot, byID)
-	s.err.Printf("Which? (such as 1 3-5, or all) ")
-	answer, err := keyboard.ReadString('\n')
-	if err != nil && answer == "" {
-		return cloud{}, nil, fmt.Errorf("reading the answer: %w", err)
+	answer, err := s.ask(ctx, keyboard, "Which? (such as 1 3-5, or all) ")
+	if err != nil {
+		return cloud{}, nil, err
 	}
 	picked, err := pick(answer, len(spot))
 	if err != nil {

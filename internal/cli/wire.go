@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -129,24 +128,12 @@ func (w wired) observe(ctx context.Context) (wiring.Observed, error) {
 	return o, nil
 }
 
-// askBefore asks whether to go on. Where nobody can be asked, --yes has to say it.
-func (s *session) askBefore(what string, yes bool) error {
+// askBefore asks whether to go on.
+func (s *session) askBefore(ctx context.Context, what string, yes bool) error {
 	if yes {
 		return nil
 	}
-	if !s.typing {
-		return usageErrorf("there is nobody to ask: add --yes if you mean it. %s", what)
-	}
-	s.err.Printf("%s\nGo on? [y/N] ", what)
-	answer, err := bufio.NewReader(s.env.In).ReadString('\n')
-	if err != nil && answer == "" {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	}
-	return fmt.Errorf("not confirmed: nothing was done")
+	return s.goOn(ctx, bufio.NewReader(s.env.In), what, "")
 }
 
 // hintWiring says what to do next about what can go wrong with the wiring.

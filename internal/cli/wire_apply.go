@@ -59,7 +59,7 @@ func (s *session) wireApply(ctx context.Context, f wireFlags) error {
 	}
 	if !plan.Empty() || hookSteps(hooks) > 0 {
 		what := fmt.Sprintf("This changes AWS account %s in %s.", w.wanted.Account, w.wanted.Region) + holds(hooks)
-		if err := s.askBefore(what, f.yes); err != nil {
+		if err := s.askBefore(ctx, what, f.yes); err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
 	if !plan.Empty() || hookSteps(hooks) > 0 {
 		what := fmt.Sprintf("Lifeboat in cluster %s will hear nothing from AWS account %s in %s any more. ", w.wanted.Cluster, w.wanted.Account, w.wanted.Region) +
 			fmt.Sprintf("Messages in the queues that will be lost: about %d, and %d in the dead-letter queue.", observed.Queue.Messages(), observed.DeadLetter.Messages())
-		if err := s.askBefore(what, f.yes); err != nil {
+		if err := s.askBefore(ctx, what, f.yes); err != nil {
 			return err
 		}
 	}

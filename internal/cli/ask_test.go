@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// ctrlC is a keyboard at which somebody presses Ctrl-C when asked, and nothing else.
+type ctrlC struct {
+	press func()
+	ended <-chan struct{}
+}
+
+func (k ctrlC) Read([]byte) (int, error) {
+	k.press()
+	<-k.ended
+	return 0, context.Canceled
+}
+
+func TestCtrlCEndsAQuestion(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args []string
+		asks string
+		of   func(t *testing.T) *harness
+	}{
+		"before the wiring is changed": {[]string{"wire", "apply", "--sandbox", "--cluster", "prod"}, "Go on?", func(t *testing.T) *harness {
+			return newWireAccount(t).harness
+		}},
+		"of which nodes to interrupt": {[]string{"interrupt", "--interactive", "--sandbox"}, "Which?", func(t *testing.T) *harness {
+			_, h, _ := chooser(t)
+			return h
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, press := context.WithCancel(t.Context())
+			h := tc.of(t)
+			use := h.setup
+			h.typing, h.setup = true, func(s *session) {
+				use(s)
+				s.env.In = ctrlC{press, t.Context().Done()}
+			}
+			got := h.run(ctx, tc.args...)
+			if got.code != ExitInterrupted || !strings.Contains(got.err, tc.asks) || !strings.HasSuffix(got.err, "\ninterrupted\n") {
+				t.Errorf("exit %d, standard error:\n%s", got.code, got.err)
+			}
+		})
+	}
+}
