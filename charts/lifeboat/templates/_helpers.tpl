@@ -1,7 +1,7 @@
 {{/* The labels that tell one part's pods from all others. Arg: dict "part" "root". */}}
 {{- define "lifeboat.selector" -}}
 app.kubernetes.io/name: lifeboat
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .part }}
 {{- end }}
 
@@ -64,10 +64,7 @@ readinessProbe:
 {{/* Where a pod runs. Arg: the part's values. */}}
 {{- define "lifeboat.placement" -}}
 nodeSelector:
-  kubernetes.io/os: linux
-{{- with .nodeSelector }}
-{{ toYaml . | indent 2 }}
-{{- end }}
+{{ merge (dict "kubernetes.io/os" "linux") .nodeSelector | toYaml | indent 2 }}
 {{- with .tolerations }}
 tolerations:
 {{ toYaml . }}
