@@ -27,7 +27,7 @@ func (s *Source) answer(m *letter, f fate) {
 	case f.ack:
 		s.deletes.in <- m.handle()
 	case f.again != nil:
-		if f.word == string(intake.NotYetKnown) {
+		if f.word == string(intake.NotYetKnown) && m.mayWait() {
 			s.lobby.add(m, s.o.Clock().Add(*f.again))
 		}
 		s.returns.in <- postponement{handle: m.handle(), by: *f.again}

@@ -34,7 +34,8 @@ const (
 
 	// A notice of an instance that is not known yet comes again after a time,
 	// the first time after half of it. That may be long, since the lobby hears at
-	// once when the node registers: it is what is lost if this process ends.
+	// once when the node registers: it is what is lost if this process ends, or if
+	// the message names instances by a group.
 	hardAgain = 30 * time.Second
 	softAgain = time.Minute
 	// hold is how long a batch is kept in hand at the most while the API server

@@ -3,11 +3,18 @@ package sqs_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
@@ -57,4 +64,165 @@ func TestGroupsAreTakenApart(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAGroupWithAnInstanceThatIsNotKnownComesAgain: the lobby knows the notices
+// that a message names one by one, and no others. What else a message says is not
+// done because the second in which the lobby looks at it has passed.
+func TestAGroupWithAnInstanceThatIsNotKnownComesAgain(t *testing.T) {
+	const late = "i-0bb2c3d4e5f607182"
+	for name, tc := range map[string]struct {
+		body string
+		late string
+		down error
+		want []string
+	}{
+		"of a Capacity Block":                        {blockExpires, late, nil, []string{instance, late}},
+		"of an instance and of a host":               {healthOf(other, "h-0a1b2c3d4e5f60718"), late, nil, []string{instance, late, other}},
+		"of an instance, where the report is not up": {healthOf(late, "vol-0a1b2c3d4e5f60718"), late, errors.New("down"), []string{late, "vol-0a1b2c3d4e5f60718"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				recorder := &lateRecorder{late: tc.late, down: tc.down, done: map[string]bool{}}
+				queue := &visibleAPI{paperAPI: newPaper(), body: tc.body}
+				w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
+				stop := w.run(queue, recorder, sqs.Options{Receivers: 1, Instances: func(context.Context, string, string) ([]string, error) {
+					return []string{instance, late}, nil
+				}})
+				time.Sleep(27 * time.Second) // on synctest's clock; longer than a batch is held
+				synctest.Wait()
+				if queue.deleted() != 0 {
+					t.Error("deleted while one of its instances was not known yet")
+				}
+				recorder.know()
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if tc.down != nil && queue.deleted() != 0 {
+					t.Error("deleted while its report was not taken")
+				}
+				recorder.up()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				stop()
+				if got := recorder.all(); !slices.Equal(got, tc.want) || queue.deleted() == 0 {
+					t.Errorf("recorded %v, deleted %d times; want %v", got, queue.deleted(), tc.want)
+				}
+			})
+		})
+	}
+}
+
+// healthOf is a message of AWS Health about these.
+func healthOf(entities ...string) string {
+	return `{"id":"h","detail-type":"AWS Health Event","source":"aws.health","account":"210987654321","time":"2026-05-04T09:00:00Z","region":"eu-west-1",` +
+		`"detail":{"eventArn":"arn","service":"EC2","eventTypeCode":"AWS_EC2_DEDICATED_HOST_RETIREMENT_SCHEDULED","eventTypeCategory":"scheduledChange",` +
+		`"communicationId":"c","startTime":"Mon, 18 May 2026 14:00:00 GMT","statusCode":"upcoming","affectedEntities":[{"entityValue":"` +
+		strings.Join(entities, `"},{"entityValue":"`) + `"}]}}`
+}
+
+// lateRecorder is a cluster in which an instance is not known, and reports are not
+// taken, until it is told that they are.
+type lateRecorder struct {
+	late string
+	down error
+
+	mu   sync.Mutex
+	done map[string]bool
+}
+
+func (r *lateRecorder) know() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.late = ""
+}
+
+func (r *lateRecorder) up() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = nil
+}
+
+func (r *lateRecorder) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.done))
+}
+
+func (r *lateRecorder) Record(_ context.Context, n notice.Notice) (intake.Outcome, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n.InstanceID == r.late {
+		return intake.NotYetKnown, nil
+	}
+	r.done[n.InstanceID] = true
+	return intake.Recorded, nil
+}
+
+func (r *lateRecorder) Report(_ context.Context, report intake.Report) (intake.Outcome, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.down != nil {
+		return "", r.down
+	}
+	r.done[report.Volume] = true
+	return intake.Recorded, nil
+}
+
+func (r *lateRecorder) Answer(context.Context, intake.Probe) error { return nil }
+
+// visibleAPI is a queue with one message, which is handed out whenever it is
+// visible, until it is deleted.
+type visibleAPI struct {
+	*paperAPI
+	body string
+
+	mu       sync.Mutex
+	until    time.Time // hidden until then
+	receives int
+}
+
+func (v *visibleAPI) deleted() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.deletes)
+}
+
+func (v *visibleAPI) received() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.receives
+}
+
+func (v *visibleAPI) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, _ ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
+	for end := time.Now().Add(time.Duration(in.WaitTimeSeconds) * time.Second); ; time.Sleep(time.Second) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		v.mu.Lock()
+		if now := time.Now(); len(v.deletes) == 0 && !now.Before(v.until) {
+			v.receives++
+			v.until = now.Add(time.Duration(in.VisibilityTimeout) * time.Second)
+			m := types.Message{Body: &v.body, ReceiptHandle: aws.String("handle"), Attributes: map[string]string{
+				string(types.MessageSystemAttributeNameApproximateReceiveCount): strconv.Itoa(v.receives)}}
+			v.mu.Unlock()
+			return &awssqs.ReceiveMessageOutput{Messages: []types.Message{m}}, nil
+		}
+		v.mu.Unlock()
+		if !time.Now().Before(end) {
+			return &awssqs.ReceiveMessageOutput{}, nil
+		}
+	}
+}
+
+func (v *visibleAPI) DeleteMessageBatch(ctx context.Context, in *awssqs.DeleteMessageBatchInput, _ ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.paperAPI.DeleteMessageBatch(ctx, in)
+}
+
+func (v *visibleAPI) ChangeMessageVisibilityBatch(_ context.Context, in *awssqs.ChangeMessageVisibilityBatchInput, _ ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.until = time.Now().Add(time.Duration(in.Entries[0].VisibilityTimeout) * time.Second)
+	return &awssqs.ChangeMessageVisibilityBatchOutput{}, nil
 }

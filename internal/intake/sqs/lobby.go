@@ -18,8 +18,8 @@ const (
 	lobbySize  = 2000
 )
 
-// lobby remembers messages that were put back because their instance is no node
-// yet, for as long as SQS keeps them hidden: so they can be hidden for long,
+// lobby remembers messages that were put back because an instance that they name is
+// no node yet, for as long as SQS keeps them hidden: so they can be hidden for long,
 // which costs few receives, and are heard as soon as the node registers. It is
 // a short cut only: those that it has no room for, or that are forgotten because
 // the process ends, come again.
@@ -85,10 +85,21 @@ func (s *Source) attend(ctx context.Context) {
 	}
 }
 
-// again tries once to record what a message in the lobby says.
+// mayWait reports whether the lobby knows all that a message says: notices of
+// instances that are named. What is asked for, or written elsewhere, is done when the
+// message comes again.
+func (d *decoded) mayWait() bool {
+	return len(d.notices) > 0 && len(d.groups)+len(d.reports) == 0 && d.probe == nil
+}
+
+// again tries once to record what a message in the lobby says. It may go when there
+// is something to record, and all of it is durable.
 func (s *Source) again(ctx context.Context, m *letter) (fate, bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
+	if !m.mayWait() {
+		return fate{}, false
+	}
 	var last intake.Outcome
 	for _, n := range m.notices {
 		outcome, err := s.recorder.Record(ctx, n)
