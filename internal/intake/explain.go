@@ -38,8 +38,8 @@ func (r *Recorder) explainStale(ctx context.Context, n *notice.Notice) {
 }
 
 func (r *Recorder) explainEarlier(ctx context.Context, n *notice.Notice) {
-	r.explain(ctx, "earlier "+n.Kind, "dropped notice of the time before the instance's node registered", describe(n,
-		"advice", "nothing: the instance was started since, as one is that leaves a warm pool"))
+	r.explain(ctx, "earlier "+n.Kind, "dropped notice of an earlier life of the instance", describe(n,
+		"advice", "nothing: the instance was started since, by somebody or out of a warm pool"))
 }
 
 func (r *Recorder) explainUnknown(ctx context.Context, n *notice.Notice) {

@@ -29,7 +29,7 @@ const (
 	// an instance that is not of this cluster.
 	Foreign Outcome = "foreign"
 	// Stale says that the notice's hard deadline was over long ago (see
-	// StaleAfter), or that it is of the time before the instance's node registered.
+	// StaleAfter), or that the instance was started since.
 	Stale Outcome = "stale"
 	// NotYetKnown says that no node of this cluster is the instance, but one may
 	// still register. The source decides how long it goes on asking.

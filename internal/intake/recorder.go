@@ -146,7 +146,7 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 	if err != nil {
 		return "", fmt.Errorf("finding the node: %w", err)
 	}
-	if node == nil && (n.Withdrawn || notice.InstanceGone([]v1alpha1.Notice{n.Notice}, time.Time{})) {
+	if node == nil && (n.Withdrawn || saysGone(n)) {
 		r.explainUnknown(ctx, n)
 		return Foreign, nil // what is gone will not register, and what is over need not be known
 	}
@@ -190,7 +190,7 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 		log.FromContext(ctx).V(1).Info("heard notice again", describe(n, "node", record.Spec.NodeName)...)
 		return Repeated, nil
 	}
-	if n.Kind == notice.KindInstanceStateChange {
+	if hasLives(n) {
 		node, err := r.nodes.NodeByInstance(ctx, n.InstanceID)
 		if err != nil {
 			return "", fmt.Errorf("finding the node: %w", err)
@@ -213,13 +213,6 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 	}
 	log.FromContext(ctx).Info("joined notice to interruption", describe(n, "node", record.Spec.NodeName)...)
 	return Joined, nil
-}
-
-// isOfEarlierLife reports whether an instance changed its state before its node
-// registered: it was started since, as one is that leaves a warm pool, and the notice
-// of its stop waited until there was a node.
-func isOfEarlierLife(n *notice.Notice, node *corev1.Node) bool {
-	return n.Kind == notice.KindInstanceStateChange && node != nil && n.Time.Time.Before(node.CreationTimestamp.Time)
 }
 
 // isStale reports whether the notice's hard deadline was over long ago.

@@ -1,0 +1,89 @@
+package intake_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// readiness is oneNode, a day old, whose kubelet has spoken, as the cache holds it.
+func readiness(status corev1.ConditionStatus, turned, spoke time.Time) nodes {
+	all := nodeOf(now.Add(-24 * time.Hour))
+	all[instance].Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(turned), LastHeartbeatTime: metav1.NewTime(spoke),
+	}}
+	if cached, err := nodeindex.Slim()(all[instance]); err == nil {
+		all[instance], _ = cached.(*corev1.Node)
+	}
+	return all
+}
+
+// An instance that was stopped and started keeps its node: a stop that is heard late
+// is over once its kubelet has spoken since.
+func TestAStopBeforeTheKubeletSpokeIsOfAnEarlierLife(t *testing.T) {
+	stop := now.Add(-5 * time.Minute)
+	long, soon, later := stop.Add(-time.Hour), stop.Add(5*time.Second), stop.Add(time.Minute)
+	drill := func(n *notice.Notice) { n.Drill = true }
+	for name, test := range map[string]struct {
+		nodes   nodes
+		state   string
+		changes []func(*notice.Notice)
+		stale   bool
+	}{
+		"it is Ready again since":                      {readiness(corev1.ConditionTrue, later, later), "stopped", nil, true},
+		"it was never seen not Ready":                  {readiness(corev1.ConditionTrue, long, later), "stopped", nil, true},
+		"it turned Ready, and has not spoken since":    {readiness(corev1.ConditionTrue, later, time.Time{}), "stopped", nil, true},
+		"it is said to be terminated":                  {readiness(corev1.ConditionTrue, later, later), "terminated", nil, true},
+		"its kubelet spoke about then":                 {readiness(corev1.ConditionTrue, long, soon), "stopped", nil, false},
+		"it stands as Ready, as it does for a while":   {readiness(corev1.ConditionTrue, long, stop.Add(-time.Second)), "stopped", nil, false},
+		"it is not Ready":                              {readiness(corev1.ConditionFalse, later, later), "stopped", nil, false},
+		"nobody knows whether it is":                   {readiness(corev1.ConditionUnknown, later, long), "stopped", nil, false},
+		"it has no conditions":                         {nodeOf(long), "stopped", nil, false},
+		"it has no node":                               {nil, "stopped", nil, false},
+		"it stops, for which its kubelet takes a time": {readiness(corev1.ConditionTrue, long, later), "stopping", nil, false},
+		"it is a drill":                                {readiness(corev1.ConditionTrue, later, later), "stopped", []func(*notice.Notice){drill}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := spot("late", append([]func(*notice.Notice){issued(stop), state(test.state)}, test.changes...)...)
+			expectStale(t, n, test.nodes, test.stale)
+		})
+	}
+}
+
+// expectStale records a notice where there is no record and where there is one.
+func expectStale(t *testing.T, n notice.Notice, known nodes, stale bool) {
+	t.Helper()
+	for outcome, objects := range map[intake.Outcome][]client.Object{
+		intake.Recorded: nil, intake.Joined: {recorded(spot("old").Notice)},
+	} {
+		want, wantIDs := outcome, []string{n.ID}
+		if outcome == intake.Joined {
+			wantIDs = []string{"old", n.ID}
+		}
+		switch {
+		case stale && outcome == intake.Joined:
+			want, wantIDs = intake.Stale, []string{"old"}
+		case stale:
+			want, wantIDs = intake.Stale, nil
+		case known == nil && outcome == intake.Recorded:
+			want, wantIDs = intake.Foreign, nil
+		}
+		c := cluster(interceptor.Funcs{}, objects...)
+		got, err := intake.NewRecorder(c, known, options()).Record(t.Context(), n)
+		if err != nil || got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+		if diff := cmp.Diff(wantIDs, ids(t, c)); diff != "" {
+			t.Errorf("notices on record (-want +got):\n%s", diff)
+		}
+	}
+}
