@@ -15,8 +15,12 @@ import (
 const skew = 10 * time.Second
 
 // hasLives reports whether the notice is of one life of an instance, and nothing to one
-// that was started since.
-func hasLives(n *notice.Notice) bool { return n.Kind == notice.KindInstanceStateChange }
+// that was started since. What a group does is, where an event tells of it: a
+// termination that is under way now is seen by who asks the group.
+func hasLives(n *notice.Notice) bool {
+	return n.Kind == notice.KindInstanceStateChange ||
+		n.Kind == notice.KindAutoScalingTermination && n.Source == notice.SourceQueue
+}
 
 // isOfEarlierLife reports whether an instance was started since the notice was issued:
 // its node registered later, as that of one does that leaves a warm pool, or its kubelet

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -57,6 +58,23 @@ func TestAStopBeforeTheKubeletSpokeIsOfAnEarlierLife(t *testing.T) {
 			expectStale(t, n, test.nodes, test.stale)
 		})
 	}
+}
+
+// An instance that came back out of its warm pool has a new node: what the queue
+// brings of the time before is about another. Who asks sees what is the case now.
+func TestATerminationBeforeTheNodeIsOfAnEarlierLife(t *testing.T) {
+	ends := func(source string, at time.Time) notice.Notice {
+		return spot("token", func(n *notice.Notice) {
+			n.Kind, n.Source, n.InstanceAction, n.Deadline = notice.KindAutoScalingTermination, source, notice.ActionReturn, nil
+			n.Time = metav1.NewTime(at)
+			n.Hook = &v1alpha1.HookFiring{Group: "workers", Name: "lifeboat-terminate", Token: "token"}
+		})
+	}
+	registered := nodeOf(now.Add(-time.Minute))
+	expectStale(t, ends(notice.SourceQueue, now.Add(-time.Hour)), registered, true)
+	expectStale(t, ends(notice.SourceQueue, now.Add(-time.Minute)), registered, false)
+	expectStale(t, ends(notice.SourceAutoScaling, now.Add(-time.Hour)), registered, false)
+	expectStale(t, ends(notice.SourceIMDS, now.Add(-time.Hour)), registered, false)
 }
 
 // expectStale records a notice where there is no record and where there is one.
