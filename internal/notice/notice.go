@@ -61,17 +61,21 @@ func sameSubject(a, b *v1alpha1.Notice) bool {
 	return a.Subject != "" && a.Subject == b.Subject && a.Kind == b.Kind && a.Source == b.Source
 }
 
-// takeBack marks what an instance that serves again makes untrue: whatever event
-// said that its group takes it away, the group's own list knows better.
+// takeBack marks what an instance that serves again makes untrue.
 func takeBack(recorded []v1alpha1.Notice, n *v1alpha1.Notice) {
-	if !n.Withdrawn || n.Kind != KindAutoScalingTermination || n.Source != SourceAutoScaling {
-		return
-	}
 	for i := range recorded {
-		if recorded[i].Kind == n.Kind {
+		if TakesBack(n, &recorded[i]) {
 			recorded[i].Withdrawn = true
 		}
 	}
+}
+
+// TakesBack reports whether n makes what another source has said untrue: whatever
+// event said that the group takes the instance away, the group's own list, which has
+// it in service, knows better. A drill is none of the group's.
+func TakesBack(n, said *v1alpha1.Notice) bool {
+	return n.Withdrawn && n.Kind == KindAutoScalingTermination && n.Source == SourceAutoScaling &&
+		said.Kind == n.Kind && !said.Drill
 }
 
 // counts reports whether the notice is to be acted on: it was received after

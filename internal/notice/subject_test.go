@@ -74,3 +74,29 @@ func TestAllWithdrawn(t *testing.T) {
 		t.Error("it was taken back before")
 	}
 }
+
+// The group's own list, which has the instance in service, makes untrue what events
+// have said of its end, whoever brought them, and nothing else.
+func TestAnInstanceThatServesAgainTakesBackWhatEventsSaid(t *testing.T) {
+	ends := func(source string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
+		n := heard(source, 1, change...)
+		n.Kind, n.Source = notice.KindAutoScalingTermination, source
+		return n
+	}
+	recorded := []v1alpha1.Notice{
+		ends(notice.SourceQueue), ends(notice.SourceIMDS), ends("drill", func(n *v1alpha1.Notice) { n.Drill = true }), heard("rebalance", 1),
+	}
+	serves := heard("serves", 5, withdrawn)
+	serves.Kind, serves.Source = notice.KindAutoScalingTermination, notice.SourceAutoScaling
+	joined, _ := notice.Join(recorded, serves)
+	for i, want := range []bool{true, true, false, false, true} {
+		if joined[i].Withdrawn != want {
+			t.Errorf("%s: withdrawn %t", joined[i].ID, joined[i].Withdrawn)
+		}
+	}
+	agent := serves
+	agent.Source = notice.SourceIMDS
+	if joined, _ := notice.Join(recorded, agent); joined[0].Withdrawn {
+		t.Error("an agent took back what the queue has brought")
+	}
+}

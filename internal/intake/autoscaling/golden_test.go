@@ -50,7 +50,7 @@ func TestReply(t *testing.T) {
 	}
 	var notices []notice.Notice
 	for _, in := range group.Members {
-		m := member{group.Name, in.InstanceID, in.State, false}
+		m := member{group.Name, in.InstanceID, in.State, false, ""}
 		if n, ok := m.read(group.At, 5*time.Minute); ok {
 			notices = append(notices, n)
 		}

@@ -143,8 +143,14 @@ func (s *Source) read(group *groupwatch.Group, ages map[string]time.Duration, st
 			continue
 		}
 		m.served = s.service.note(m.instance, m.state, age) && group.Reuse
-		if fateOf(m.state) == serves && !stands(standing, m) {
-			continue
+		if fateOf(m.state) == serves {
+			said, stands := last(standing, m)
+			if !stands {
+				continue
+			}
+			if said.Source == notice.SourceQueue {
+				m.turn = said.ID // what the queue brings next has to be taken back as well
+			}
 		}
 		// It waits since it was looked at, at the latest.
 		if n, ok := m.read(group.At, patience(group.Hooks)); ok {
@@ -154,8 +160,14 @@ func (s *Source) read(group *groupwatch.Group, ages map[string]time.Duration, st
 	return notices
 }
 
-func stands(standing []notice.Notice, m member) bool {
-	return slices.ContainsFunc(standing, func(n notice.Notice) bool {
-		return n.InstanceID == m.instance && n.Kind == notice.KindAutoScalingTermination && (n.Subject == m.subject() || n.Source == notice.SourceQueue)
-	})
+// last returns the last of the notices that say that the group takes the instance
+// away. A drill is none of the group's, and stands while the instance serves.
+func last(standing []notice.Notice, m member) (said notice.Notice, stands bool) {
+	for _, n := range standing {
+		if n.InstanceID == m.instance && n.Kind == notice.KindAutoScalingTermination && !n.Drill &&
+			(n.Subject == m.subject() || n.Source == notice.SourceQueue) {
+			said, stands = n, true
+		}
+	}
+	return said, stands
 }

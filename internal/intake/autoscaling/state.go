@@ -70,6 +70,8 @@ type member struct {
 	group, instance, state string
 	// served tells that it was in service.
 	served bool
+	// turn tells this time from those before, where group and state do not.
+	turn string
 }
 
 func (m member) subject() string { return notice.Cut(m.group+"/"+m.instance, 512) }
@@ -108,7 +110,11 @@ func (m member) read(now time.Time, wait time.Duration) (notice.Notice, bool) {
 	if n.Deadline != nil {
 		known = "timed"
 	}
-	n.ID = poll.ID(Name, n.Kind, m.group, m.state, known)
+	parts := []string{Name, n.Kind, m.group, m.state, known}
+	if m.turn != "" {
+		parts = append(parts, m.turn)
+	}
+	n.ID = poll.ID(parts...)
 	return n, true
 }
 

@@ -68,7 +68,7 @@ func TestRead(t *testing.T) {
 		{"Teleporting", 0, ""},
 	}
 	for _, test := range tests {
-		n, ok := member{"workers", instance, test.state, true}.read(now, test.wait)
+		n, ok := member{"workers", instance, test.state, true, ""}.read(now, test.wait)
 		got := ""
 		if ok {
 			deadline := "none"
@@ -87,7 +87,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", test.state, got, test.want)
 		}
 	}
-	for _, m := range []member{{"", instance, "Terminating", false}, {"workers", "", "Terminating", false}, {"workers", "i-x", "Terminating", false}, {"workers", instance, "Warmed:Pending:Wait", false}} {
+	for _, m := range []member{{"", instance, "Terminating", false, ""}, {"workers", "", "Terminating", false, ""}, {"workers", "i-x", "Terminating", false, ""}, {"workers", instance, "Warmed:Pending:Wait", false, ""}} {
 		if n, ok := m.read(now, 0); ok {
 			t.Errorf("%+v made %+v", m, n)
 		}
@@ -148,7 +148,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("workers", instance, "Terminating:Wait", int64(60))
 	f.Add(strings.Repeat("é", 255), instance, "Terminating:\xff", int64(7200))
 	f.Fuzz(func(t *testing.T, group, id, state string, seconds int64) {
-		n, ok := member{group, id, state, true}.read(now, time.Duration(seconds%7200)*time.Second)
+		n, ok := member{group, id, state, true, ""}.read(now, time.Duration(seconds%7200)*time.Second)
 		if !ok {
 			return
 		}

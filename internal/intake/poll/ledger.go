@@ -205,8 +205,8 @@ func (l *Ledger) settle(ctx context.Context, n notice.Notice) error {
 	case on != nil && on.ID == n.ID:
 		l.finish(&n)
 		return nil
-	case n.Withdrawn && (on == nil || on.Withdrawn || isOver(record)):
-		l.finish(&n) // there is nothing to take back
+	case n.Withdrawn && !isToTakeBack(record, &n):
+		l.finish(&n)
 		return nil
 	case on != nil && n.Time.Before(&on.Time):
 		n.Time = on.Time // what is seen now is the newest, whatever the clocks of others said
@@ -253,14 +253,9 @@ func bySubject(record *v1alpha1.Interruption, n *notice.Notice) *v1alpha1.Notice
 		return nil
 	}
 	for i := range record.Spec.Notices {
-		on := &record.Spec.Notices[i]
-		if on.ID == n.ID || (n.Subject != "" && on.Subject == n.Subject && on.Kind == n.Kind && on.Source == n.Source) {
+		if on := &record.Spec.Notices[i]; isAbout(on, n) {
 			return on
 		}
 	}
 	return nil
 }
-
-// isOver reports whether nothing is left to do about the record: what is taken
-// back then would only open it again.
-func isOver(record *v1alpha1.Interruption) bool { return record.Status.CompletionTime != nil }
