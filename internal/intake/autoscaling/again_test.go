@@ -1,9 +1,11 @@
 package autoscaling_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -49,5 +51,49 @@ func TestWhatTheQueueBroughtIsTakenBack(t *testing.T) {
 	}
 	if !stands(ids[1], "drill") || !stands(ids[2], "fresh") {
 		t.Errorf("a drill, or what the list may not know of yet, was taken back: %v, %v", a.Notices(ids[1]), a.Notices(ids[2]))
+	}
+}
+
+// An instance goes back to its warm pool, serves again with a new node, and goes back
+// again, within the time that the record is kept.
+func TestASecondReturnToThePoolIsHeard(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restarts %t", restarts), func(t *testing.T) {
+			a := newAccount(t)
+			id := a.group("workers", emu.InService)[0]
+			a.must(a.groups.PutPool("workers", emu.WarmPool{ReuseOnScaleIn: true}))
+			a.AddNode(id)
+			stop := a.start(10 * time.Millisecond)
+			a.rounds(4)
+			a.must(a.groups.Attach("workers", id, "Warmed:Pending:Wait"))
+			a.Until("the first return is on record", func() bool { return len(a.Notices(id)) == 1 })
+			first := a.Notices(id)[0]
+			a.Finish(id)
+			a.must(a.Kube.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id}}))
+			a.must(a.groups.Attach("workers", id, "Warmed:Stopped"))
+			a.rounds(4)
+			a.must(a.Kube.Create(t.Context(), &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: "node-" + id, UID: "another"}, Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + id},
+			}))
+			a.must(a.groups.Attach("workers", id, emu.InService))
+			a.rounds(4)
+			if restarts {
+				stop()
+				stop = a.start(10 * time.Millisecond)
+				a.rounds(4)
+			}
+			a.must(a.groups.Attach("workers", id, "Warmed:Pending:Wait"))
+			a.Until("the second return is on record", func() bool { return a.Notices(id)[0].ID != first.ID })
+			if restarts {
+				stop()
+				a.start(10 * time.Millisecond)
+			}
+			a.rounds(4)
+			a.Spent()
+			a.rounds(10)
+			if reads, writes := a.Spent(); writes != 0 || reads != 0 || len(a.Notices(id)) != 1 {
+				t.Errorf("%d reads and %d writes for what is known, on record %v", reads, writes, a.IDs(id))
+			}
+		})
 	}
 }

@@ -103,28 +103,34 @@ func (s *Source) ask(ctx context.Context) ([]notice.Notice, error) {
 	if err != nil {
 		return nil, poll.OfCluster(err)
 	}
-	ages := s.ages(nodes)
+	byInstance := s.lives(nodes)
 	err = s.groups.Err()
 	if err == nil && !s.groups.Known() {
 		err = errNotYet
 	}
 	var notices []notice.Notice
 	for _, g := range s.groups.Groups() {
-		notices = append(notices, s.read(&g, ages, slices.Concat(standing, olderThan(brought, g.At.Add(-late))))...)
+		notices = append(notices, s.read(&g, byInstance, slices.Concat(standing, olderThan(brought, g.At.Add(-late))))...)
 	}
 	return notices, err
 }
 
-// ages is how long the nodes of instances have been there.
-func (s *Source) ages(nodes []*corev1.Node) map[string]time.Duration {
-	ages := map[string]time.Duration{}
+// life is a node that an instance is.
+type life struct {
+	age time.Duration
+	uid string
+}
+
+// lives are the nodes of instances.
+func (s *Source) lives(nodes []*corev1.Node) map[string]life {
+	all := map[string]life{}
 	for _, node := range nodes {
 		if id := nodeindex.InstanceID(node); id != "" {
-			ages[id] = s.o.Clock().Sub(node.CreationTimestamp.Time)
+			all[id] = life{age: s.o.Clock().Sub(node.CreationTimestamp.Time), uid: string(node.UID)}
 		}
 	}
-	s.service.forget(func(id string) bool { _, is := ages[id]; return is })
-	return ages
+	s.service.forget(func(id string) bool { _, is := all[id]; return is })
+	return all
 }
 
 // olderThan returns the notices that were received before a moment.
@@ -134,16 +140,19 @@ func olderThan(notices []notice.Notice, at time.Time) []notice.Notice {
 
 // read makes notices of a group's instances that are nodes. That one serves is
 // worth a word only where something else is on record.
-func (s *Source) read(group *groupwatch.Group, ages map[string]time.Duration, standing []notice.Notice) []notice.Notice {
+func (s *Source) read(group *groupwatch.Group, nodes map[string]life, standing []notice.Notice) []notice.Notice {
 	var notices []notice.Notice
 	for i := range group.Members {
 		m := member{group: group.Name, instance: group.Members[i].InstanceID, state: group.Members[i].State}
-		age, isNode := ages[m.instance]
+		node, isNode := nodes[m.instance]
 		if !isNode {
 			continue
 		}
-		m.served = s.service.note(m.instance, m.state, age) && group.Reuse
-		if fateOf(m.state) == serves {
+		m.served = s.service.note(m.instance, m.state, node.age) && group.Reuse
+		switch fateOf(m.state) {
+		case warms:
+			m.turn = node.uid // the node is deleted as the instance returns: the next return is another's
+		case serves:
 			said, stands := last(standing, m)
 			if !stands {
 				continue
