@@ -1,6 +1,8 @@
 package notice
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -32,21 +34,23 @@ func grace(kind string) (time.Duration, bool) {
 	return 0, false
 }
 
+// isSent reports whether EventBridge has a message about what the notice says. Of what a
+// group does it has one when a hook begins to wait: none while load balancers let the
+// instance go, and none where there is no hook. Of hooks only the group's state tells.
+func isSent(n *v1alpha1.Notice) bool {
+	return n.Kind != KindAutoScalingTermination ||
+		n.Source == SourceAutoScaling && strings.HasSuffix(n.EventTypeCode, ":Wait")
+}
+
 // Unheard returns the first kind that another source brought after since, and
 // the queue has not; false where there is none. The caller compares Due with
 // the time.
 func Unheard(notices []v1alpha1.Notice, since time.Time) (Missing, bool) {
 	var first Missing
-	heard := map[string]bool{}
-	for i := range notices {
-		if notices[i].Source == SourceQueue && isLater(&notices[i], since) {
-			heard[notices[i].Kind] = true
-		}
-	}
 	for i := range notices {
 		n := &notices[i]
 		late, sent := grace(n.Kind)
-		if !sent || heard[n.Kind] || n.Source == SourceQueue || !counts(n, since) {
+		if !sent || !isSent(n) || Heard(notices, since, n.Kind) || n.Source == SourceQueue || !counts(n, since) {
 			continue
 		}
 		if due := n.ReceivedTime.Add(late); first.Kind == "" || due.Before(first.Due) {
@@ -54,4 +58,11 @@ func Unheard(notices []v1alpha1.Notice, since time.Time) (Missing, bool) {
 		}
 	}
 	return first, first.Kind != ""
+}
+
+// Heard reports whether the queue has brought a kind after since, taken back or not.
+func Heard(notices []v1alpha1.Notice, since time.Time, kind string) bool {
+	return slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool {
+		return n.Source == SourceQueue && n.Kind == kind && isLater(&n, since)
+	})
 }

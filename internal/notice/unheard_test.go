@@ -17,6 +17,11 @@ func TestUnheard(t *testing.T) {
 	spot, plan := notice.KindSpotInterruption, notice.KindScheduledChange
 	gone := from(notice.SourceEC2, spot, 1)
 	gone.Withdrawn = true
+	ends := func(source, state string) []v1alpha1.Notice {
+		n := from(source, notice.KindAutoScalingTermination, 1)
+		n.EventTypeCode = state
+		return []v1alpha1.Notice{n}
+	}
 	for name, tc := range map[string]struct {
 		notices []v1alpha1.Notice
 		since   time.Time
@@ -33,6 +38,12 @@ func TestUnheard(t *testing.T) {
 		"AWS Health takes its time":              {notices: []v1alpha1.Notice{from(notice.SourceEC2, plan, 1)}, kind: plan, within: time.Hour},
 		"of status checks EventBridge is silent": {notices: []v1alpha1.Notice{from(notice.SourceEC2, notice.KindInstanceStatus, 1)}},
 		"what was taken back is not missed":      {notices: []v1alpha1.Notice{gone}},
+		"a group waits for its hook":             {notices: ends(notice.SourceAutoScaling, "Terminating:Wait"), kind: notice.KindAutoScalingTermination, within: time.Minute},
+		"it returns one, and waits for its hook": {notices: ends(notice.SourceAutoScaling, "Warmed:Pending:Wait"), kind: notice.KindAutoScalingTermination, within: time.Minute},
+		"load balancers let go first":            {notices: ends(notice.SourceAutoScaling, "Terminating")},
+		"no hook held it":                        {notices: ends(notice.SourceAutoScaling, "Terminating:Proceed")},
+		"the agent knows of no hook":             {notices: ends(notice.SourceIMDS, "Terminated")},
+		"nor is it asked what it is said to be":  {notices: ends(notice.SourceIMDS, "Terminating:Wait")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, missing := notice.Unheard(tc.notices, tc.since)

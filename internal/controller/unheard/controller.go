@@ -6,6 +6,7 @@ package unheard
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -84,7 +85,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	}
 	missing, ok := notice.Unheard(in.Spec.Notices, since)
 	if !ok {
-		return c.restore(ctx, in)
+		return c.restore(ctx, in, since)
 	}
 	if left := missing.Due.Sub(c.o.Clock()); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
@@ -116,9 +117,14 @@ func (c *Controller) degrade(ctx context.Context, in *v1alpha1.Interruption, mis
 	return reconcile.Result{}, nil
 }
 
-// restore takes it back where the queue was only late.
-func (c *Controller) restore(ctx context.Context, in *v1alpha1.Interruption) (reconcile.Result, error) {
-	if !meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionWiringDegraded) {
+// restore takes it back where the queue was only late. What was missed may be on record
+// no more, as the state in which a group waited is not once it has moved on.
+func (c *Controller) restore(ctx context.Context, in *v1alpha1.Interruption, since time.Time) (reconcile.Result, error) {
+	said := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
+	if said == nil || said.Status != metav1.ConditionTrue {
+		return reconcile.Result{}, nil
+	}
+	if kind, _, _ := strings.Cut(said.Message, " "); !notice.Heard(in.Spec.Notices, since, kind) {
 		return reconcile.Result{}, nil
 	}
 	err := c.set(ctx, in, metav1.ConditionFalse, v1alpha1.ReasonNoticeReceived, "the queue brought it late")

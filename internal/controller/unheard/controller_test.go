@@ -130,6 +130,23 @@ func TestQueueThatIsLateIsForgiven(t *testing.T) {
 	}
 }
 
+// The group moves on without an event: that it waited was said by nobody but the poll.
+func TestWhatWasMissedStaysSaidWhenTheStateMovesOn(t *testing.T) {
+	waits := spot(notice.SourceAutoScaling, start)
+	waits.Kind, waits.EventTypeCode = notice.KindAutoScalingTermination, "Terminating:Wait"
+	w := newWorld(t, waits)
+	w.pass(time.Minute)
+	in := w.record()
+	in.Spec.Notices[0].EventTypeCode = "Terminating:Proceed"
+	if err := w.client.Update(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(0)
+	if c := w.condition(); c == nil || c.Status != metav1.ConditionTrue {
+		t.Errorf("condition %+v", c)
+	}
+}
+
 func TestNothingIsSaidWhereTheQueueSpoke(t *testing.T) {
 	w := newWorld(t, spot(notice.SourceQueue, start), spot(notice.SourceIMDS, start))
 	if again := w.pass(time.Hour); again != 0 || w.condition() != nil || w.asked != 0 {
