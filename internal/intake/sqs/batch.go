@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,12 @@ const (
 	// the message names instances by a group.
 	hardAgain = 30 * time.Second
 	softAgain = time.Minute
+	// firstAsk and longestAsk bound how long a message rests whose instances EC2 could
+	// not be asked for: soon again at first, and later not so often that an outage of
+	// half an hour uses up the thirty receives that a message has. A Capacity Block's
+	// warning leaves ten minutes.
+	firstAsk   = 10 * time.Second
+	longestAsk = 2 * time.Minute
 	// hold is how long a batch is kept in hand at the most while the API server
 	// does not take its notices: messages that are handed back use up their
 	// receives, and the dead-letter queue takes those that have none left.
@@ -139,14 +146,14 @@ func (s *Source) decide(ctx context.Context, m *letter) fate {
 		return fate{word: fateUnconcern, ack: true}
 	}
 	notices, err := s.resolve(ctx, d)
-	if err != nil {
+	var fates []fate
+	switch {
+	case err != nil:
 		s.say(ctx, "unresolved", "could not find the instances of a group yet", "error", err.Error(),
 			"advice", "allow ec2:DescribeInstances")
-		return fate{word: fateFailed}
-	}
-	fates := []fate{{word: fateUnconcern, ack: true}} // a group of none
-	if len(notices)+len(d.reports) > 0 || d.probe != nil {
-		fates = nil
+		fates = []fate{{word: fateFailed, again: rest(m.Message, firstAsk, longestAsk)}}
+	case len(notices)+len(d.reports) == 0 && d.probe == nil:
+		fates = []fate{{word: fateUnconcern, ack: true}} // a group of none
 	}
 	for _, n := range notices {
 		fates = append(fates, s.take(ctx, m.Message, n))
@@ -174,9 +181,10 @@ func worst(fates []fate) fate {
 }
 
 // resolve returns the notices of a message, those of instances that it names
-// only as a group among them.
+// only as a group among them. Where some cannot be found it returns the others.
 func (s *Source) resolve(ctx context.Context, d *decoded) ([]notice.Notice, error) {
-	notices := d.notices
+	notices := slices.Clone(d.notices)
+	var errs []error
 	for _, g := range d.groups {
 		if s.o.Instances == nil {
 			s.say(ctx, "no resolver", "passed over notice of a group of instances", "filter", g.filter, "value", g.value,
@@ -185,7 +193,8 @@ func (s *Source) resolve(ctx context.Context, d *decoded) ([]notice.Notice, erro
 		}
 		ids, err := s.o.Instances(ctx, g.filter, g.value)
 		if err != nil {
-			return nil, fmt.Errorf("instances with %s %s: %w", g.filter, g.value, err)
+			errs = append(errs, fmt.Errorf("instances with %s %s: %w", g.filter, g.value, err))
+			continue
 		}
 		for _, id := range ids {
 			n := g.notice
@@ -193,7 +202,7 @@ func (s *Source) resolve(ctx context.Context, d *decoded) ([]notice.Notice, erro
 			notices = append(notices, n)
 		}
 	}
-	return notices, nil
+	return notices, errors.Join(errs...)
 }
 
 // take records a notice of a message.

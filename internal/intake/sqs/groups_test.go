@@ -112,6 +112,36 @@ func TestAGroupWithAnInstanceThatIsNotKnownComesAgain(t *testing.T) {
 	}
 }
 
+// TestAGroupOutlastsAnOutageOfEC2: the dead-letter queue takes a message after thirty
+// receives, so it comes again less and less often while its instances cannot be asked
+// for. What it says of others is recorded meanwhile.
+func TestAGroupOutlastsAnOutageOfEC2(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const outage, most = 35 * time.Minute, 30
+		began := time.Now()
+		recorder := &lateRecorder{done: map[string]bool{}}
+		queue := &visibleAPI{paperAPI: newPaper(), body: healthOf(other, "h-0a1b2c3d4e5f60718")}
+		w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
+		stop := w.run(queue, recorder, sqs.Options{Receivers: 1, Instances: func(context.Context, string, string) ([]string, error) {
+			if time.Since(began) < outage {
+				return nil, errors.New("RequestLimitExceeded")
+			}
+			return []string{instance}, nil
+		}})
+		time.Sleep(40 * time.Second)
+		synctest.Wait()
+		if got := recorder.all(); queue.received() < 3 || !slices.Equal(got, []string{other}) {
+			t.Errorf("received %d times in the first 40 seconds, recorded %v", queue.received(), got)
+		}
+		time.Sleep(outage + 3*time.Minute - time.Since(began))
+		synctest.Wait()
+		stop()
+		if got := recorder.all(); queue.received() >= most || queue.deleted() == 0 || !slices.Equal(got, []string{instance, other}) {
+			t.Errorf("received %d times in %s, deleted %d times, recorded %v", queue.received(), outage, queue.deleted(), got)
+		}
+	})
+}
+
 // healthOf is a message of AWS Health about these.
 func healthOf(entities ...string) string {
 	return `{"id":"h","detail-type":"AWS Health Event","source":"aws.health","account":"210987654321","time":"2026-05-04T09:00:00Z","region":"eu-west-1",` +

@@ -34,13 +34,18 @@ func (s *Source) leave(ctx context.Context, m *types.Message, err error) fate {
 		"advice", "see who sends it: the queue is for EventBridge's messages as they are; it goes to the dead-letter queue if there is one, else it expires")
 	f := fate{word: fateUnreadable}
 	if policy := s.redrive.Load(); policy != nil {
-		rest := shortRest
+		f.again = new(shortRest)
 		if policy.Target == "" {
-			rest = min(longestRest, firstRest<<min(receives(m)-1, 10))
+			f.again = rest(m, firstRest, longestRest)
 		}
-		f.again = &rest
 	}
 	return f
+}
+
+// rest is how long a message rests that nothing can be done with now: twice as long
+// each time it comes.
+func rest(m *types.Message, first, longest time.Duration) *time.Duration {
+	return new(min(longest, first<<min(receives(m)-1, 10)))
 }
 
 // passOver says why messages of a sort are of no concern.
