@@ -3,6 +3,7 @@ package nodegroup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +25,7 @@ func (a *API) Apply(ctx context.Context, w Wanted, s Step) error {
 		_, err := a.UpdateGroup(ctx, w.update(s))
 		return failed("changing Auto Scaling group "+w.Group, "autoscaling:UpdateAutoScalingGroup, ec2:RunInstances and iam:PassRole for its launch template", err)
 	case PutTags:
-		_, err := a.PutTags(ctx, &sdk.CreateOrUpdateTagsInput{Tags: w.tagList(false)})
-		return failed("tagging Auto Scaling group "+w.Group, "autoscaling:CreateOrUpdateTags", err)
+		return a.putTags(ctx, w, s)
 	case PutHook:
 		_, err := a.PutHook(ctx, w.putHook(s))
 		return failed("putting hook "+s.Object, "autoscaling:PutLifecycleHook", err)
@@ -51,7 +51,7 @@ func (a *API) create(ctx context.Context, w Wanted) error {
 	in := &sdk.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: &w.Group, MinSize: aws.Int32(value(w.Spec.MinSize)), MaxSize: aws.Int32(value(w.Spec.MaxSize)),
 		VPCZoneIdentifier: aws.String(strings.Join(w.Spec.Subnets, ",")),
-		CapacityRebalance: w.Spec.CapacityRebalance, InstanceLifecyclePolicy: w.retention(), Tags: w.tagList(true),
+		CapacityRebalance: w.Spec.CapacityRebalance, InstanceLifecyclePolicy: w.retention(), Tags: w.firstTags(),
 	}
 	in.LaunchTemplate, in.MixedInstancesPolicy = w.launches()
 	for _, h := range []Hook{w.Launch, w.Terminate} {
@@ -130,22 +130,42 @@ func (w Wanted) update(s Step) *sdk.UpdateAutoScalingGroupInput {
 	return in
 }
 
-// tagList are the tags of the group. Instances get those that were declared, and
-// in a group of Lifeboat's own making that of the cluster: a key with a slash keeps
-// instances from being launched where their metadata shows tags (EC2 User Guide,
-// "Enable access to tags in instance metadata"), so a group that worked without
-// gets none.
-func (w Wanted) tagList(ours bool) []types.Tag {
+// firstTags are the tags of a group of Lifeboat's own making. Its instances get
+// those that were declared, and that of the cluster.
+func (w Wanted) firstTags() []types.Tag {
 	var out []types.Tag
-	for key, value := range w.tags() {
-		_, declared := w.Spec.Tags[key]
-		propagate := declared || ours && strings.HasPrefix(key, tagCluster)
-		out = append(out, types.Tag{
-			Key: &key, Value: &value, PropagateAtLaunch: &propagate,
-			ResourceId: &w.Group, ResourceType: aws.String("auto-scaling-group"),
-		})
+	for key := range w.tags() {
+		out = append(out, w.tag(key, strings.HasPrefix(key, tagCluster)))
 	}
 	return out
+}
+
+// putTags puts the tags that the step changes, and no other. Instances get those
+// that were declared, and what they got already: a key with a slash keeps instances
+// from being launched where their metadata shows tags (EC2 User Guide, "Enable
+// access to tags in instance metadata"), so a group that worked without gets none.
+func (a *API) putTags(ctx context.Context, w Wanted, s Step) error {
+	in := &sdk.CreateOrUpdateTagsInput{}
+	for key := range w.tags() {
+		if s.changes(fieldTag + key) {
+			in.Tags = append(in.Tags, w.tag(key, slices.Contains(s.propagated, key)))
+		}
+	}
+	if len(in.Tags) == 0 {
+		return nil
+	}
+	_, err := a.PutTags(ctx, in)
+	return failed("tagging Auto Scaling group "+w.Group, "autoscaling:CreateOrUpdateTags", err)
+}
+
+// tag is one of the group's tags; instances get it where it was declared, or else
+// is to be propagated.
+func (w Wanted) tag(key string, propagated bool) types.Tag {
+	_, declared := w.Spec.Tags[key]
+	return types.Tag{
+		Key: &key, Value: aws.String(w.tags()[key]), PropagateAtLaunch: aws.Bool(declared || propagated),
+		ResourceId: &w.Group, ResourceType: aws.String("auto-scaling-group"),
+	}
 }
 
 // putHook writes the hook whole, but for its target: what is not given of that

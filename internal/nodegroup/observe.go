@@ -53,6 +53,9 @@ func (o *Observed) read(g types.AutoScalingGroup) {
 	o.Tags = map[string]string{}
 	for _, t := range g.Tags {
 		o.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+		if aws.ToBool(t.PropagateAtLaunch) {
+			o.Propagated = append(o.Propagated, aws.ToString(t.Key))
+		}
 	}
 	for _, s := range g.SuspendedProcesses {
 		o.Suspended = append(o.Suspended, Suspension{aws.ToString(s.ProcessName), aws.ToString(s.SuspensionReason)})

@@ -22,6 +22,8 @@ type Observed struct {
 	Min, Max, Desired int32
 	Suspended         []Suspension
 	Tags              map[string]string
+	// Propagated are the keys of the tags that new instances get.
+	Propagated []string
 	// Hooks are all its hooks; HooksKnown, whether they could be read.
 	Hooks      []Hook
 	HooksKnown bool

@@ -52,6 +52,8 @@ type Step struct {
 
 	// hook is the hook that a PutHook ends with, whole.
 	hook Hook
+	// propagated are the keys of the tags that instances got before a PutTags.
+	propagated []string
 }
 
 // String names the step for people.

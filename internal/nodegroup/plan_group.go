@@ -33,8 +33,7 @@ const (
 const TagObject = v1alpha1.LabelNodeGroup
 
 // tagCluster is what tells the groups and instances of a cluster, with the
-// cluster's name behind it; "shared" is as good as "owned". Lifeboat's permissions
-// reach the groups that have it.
+// cluster's name behind it. Lifeboat's permissions reach what has it.
 const tagCluster = "kubernetes.io/cluster/"
 
 // group changes the group's own settings.
@@ -53,6 +52,7 @@ func (p *Plan) group(w Wanted, o Observed) {
 	}
 	if tags := tagChanges(w, o.Tags); len(tags) > 0 {
 		p.step(PutTags, "", "tags are missing or different", tags)
+		p.Steps[len(p.Steps)-1].propagated = o.Propagated
 	}
 }
 
@@ -104,13 +104,14 @@ func settingChanges(w Wanted, s Settings) []Change {
 }
 
 // tagChanges are the tags that are missing or different. None is taken away:
-// whose it is cannot be told.
+// whose it is cannot be told. Nor is one of a cluster changed, whatever its value:
+// who made the group goes by it too, and a group may be of several clusters.
 func tagChanges(w Wanted, found map[string]string) []Change {
 	var out []Change
 	wanted := w.tags()
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		was, ok := found[key]
-		if !ok || was != wanted[key] && (!strings.HasPrefix(key, tagCluster) || was != "shared") {
+		if !ok || was != wanted[key] && !strings.HasPrefix(key, tagCluster) {
 			out = append(out, Change{fieldTag + key, was, wanted[key]})
 		}
 	}
