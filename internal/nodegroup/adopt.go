@@ -34,6 +34,10 @@ func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []st
 		}
 		return g, notes
 	}
+	if s := o.Settings; m == v1alpha1.ManageAll && s != nil && len(s.Unsaid) > 0 {
+		m, g.Spec.Management = v1alpha1.ManageHooks, v1alpha1.ManageHooks
+		notes = append(notes, fmt.Sprintf("management is Hooks: the group's mixed instances policy has %s, which a NodeGroup cannot say; keep the rest of the group where it was made", strings.Join(s.Unsaid, ", ")))
+	}
 	for _, terminating := range []bool{false, true} {
 		note := adoptHook(&g.Spec.Hooks, o, terminating)
 		notes = append(notes, note...)

@@ -175,7 +175,7 @@ func (r *review) drift() {
 	var p Plan
 	changes := p.sizes(r.w, r.o)
 	if s := r.o.Settings; s != nil {
-		changes = append(changes, settingChanges(r.w, *s)...)
+		changes = append(append(changes, launchChanges(r.w, *s)...), settingChanges(r.w, *s)...)
 	}
 	if r.o.PoolKnown && r.w.Pool != nil {
 		changes = append(changes, poolChanges(*r.w.Pool, r.o.Pool)...)
@@ -183,12 +183,17 @@ func (r *review) drift() {
 	if len(changes) == 0 {
 		return
 	}
+	r.add(finding.Warning, "differs", "the group is not as declared, and is not changed: "+differences(changes),
+		"write into spec what is there, or leave it out; or have Lifeboat change it: management: All")
+}
+
+// differences says what is not as declared.
+func differences(changes []Change) string {
 	var parts []string
 	for _, c := range changes {
 		parts = append(parts, fmt.Sprintf("%s is %s, declared %s", c.Name, word(c.Was, "not set"), word(c.WillBe, "not set")))
 	}
-	r.add(finding.Warning, "differs", "the group is not as declared, and is not changed: "+strings.Join(parts, "; "),
-		"write into spec what is there, or leave it out; or have Lifeboat change it: management: All")
+	return strings.Join(parts, "; ")
 }
 
 func were(n int, noun string) string {

@@ -67,7 +67,7 @@ func (o *Observed) read(g types.AutoScalingGroup) {
 		}
 	}
 	if m := g.MixedInstancesPolicy; m != nil {
-		s.Mixed = mixed(m)
+		s.Mixed, s.Unsaid = mixed(m), unsaid(m)
 		if m.LaunchTemplate != nil {
 			s.Template = template(m.LaunchTemplate.LaunchTemplateSpecification)
 		}
@@ -104,26 +104,6 @@ func template(t *types.LaunchTemplateSpecification) *v1alpha1.LaunchTemplate {
 		return nil
 	}
 	return &v1alpha1.LaunchTemplate{ID: aws.ToString(t.LaunchTemplateId), Name: aws.ToString(t.LaunchTemplateName), Version: aws.ToString(t.Version)}
-}
-
-func mixed(m *types.MixedInstancesPolicy) *v1alpha1.MixedInstances {
-	out := &v1alpha1.MixedInstances{}
-	if m.LaunchTemplate != nil {
-		for _, o := range m.LaunchTemplate.Overrides {
-			if t := aws.ToString(o.InstanceType); t != "" {
-				out.InstanceTypes = append(out.InstanceTypes, t)
-			}
-		}
-	}
-	out.OnDemandPercent = 100 // AWS's own default (API Reference, InstancesDistribution)
-	if d := m.InstancesDistribution; d != nil {
-		out.OnDemandBase = aws.ToInt32(d.OnDemandBaseCapacity)
-		out.SpotAllocationStrategy = aws.ToString(d.SpotAllocationStrategy)
-		if d.OnDemandPercentageAboveBaseCapacity != nil {
-			out.OnDemandPercent = *d.OnDemandPercentageAboveBaseCapacity
-		}
-	}
-	return out
 }
 
 func pool(p *types.WarmPoolConfiguration) *Pool {

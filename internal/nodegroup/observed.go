@@ -43,8 +43,10 @@ type Settings struct {
 	Template *v1alpha1.LaunchTemplate
 	// Current is the number that the template's version stands for, where it is
 	// known.
-	Current           string
-	Mixed             *v1alpha1.MixedInstances
+	Current string
+	Mixed   *v1alpha1.MixedInstances
+	// Unsaid is what its mixed instances policy has that a NodeGroup cannot say.
+	Unsaid            []string
 	Subnets           []string
 	CapacityRebalance bool
 	Retain            bool

@@ -42,7 +42,7 @@ func (p *Plan) group(w Wanted, o Observed) {
 		p.hold("the group's settings are compared once they could be read")
 		return
 	}
-	changes := append(p.sizes(w, o), settingChanges(w, *o.Settings)...)
+	changes := append(append(p.sizes(w, o), p.launches(w, *o.Settings)...), settingChanges(w, *o.Settings)...)
 	if len(changes) > 0 {
 		reason := "the group is not as declared"
 		if n := w.Spec.MinSize; n != nil && *n > o.Desired {
@@ -76,7 +76,36 @@ func (p *Plan) sizes(w Wanted, o Observed) []Change {
 	return out
 }
 
-// settingChanges are the settings that are declared and differ.
+// launches are the changes in what is launched. AWS takes template and policy
+// whole, so where the policy has what a NodeGroup cannot say they wait: they would
+// take that away.
+func (p *Plan) launches(w Wanted, s Settings) []Change {
+	changes := launchChanges(w, s)
+	if len(changes) == 0 || len(s.Unsaid) == 0 {
+		return changes
+	}
+	p.hold(fmt.Sprintf("what the group launches is not changed (%s), as its mixed instances policy has %s, which a NodeGroup cannot say and the change would take away. "+
+		"Change it at AWS, or where the group was made, and declare the same here; or take that out of the policy first", differences(changes), strings.Join(s.Unsaid, ", ")))
+	return nil
+}
+
+// launchChanges are what is declared of what is launched, and differs.
+func launchChanges(w Wanted, s Settings) []Change {
+	var out []Change
+	wanted := w.Spec.LaunchTemplate
+	if wanted == nil {
+		return nil
+	}
+	if !sameTemplate(wanted, s.Template) {
+		out = append(out, Change{fieldTemplate, templateText(s.Template), templateText(wanted)})
+	}
+	if was, wanted := mixedText(s.Mixed), mixedText(w.Spec.MixedInstances); was != wanted {
+		out = append(out, Change{fieldMixed, was, wanted})
+	}
+	return out
+}
+
+// settingChanges are the other settings that are declared and differ.
 func settingChanges(w Wanted, s Settings) []Change {
 	var out []Change
 	add := func(name, was, wanted string) {
@@ -85,12 +114,6 @@ func settingChanges(w Wanted, s Settings) []Change {
 		}
 	}
 	spec := w.Spec
-	if spec.LaunchTemplate != nil && !sameTemplate(spec.LaunchTemplate, s.Template) {
-		add(fieldTemplate, templateText(s.Template), templateText(spec.LaunchTemplate))
-	}
-	if spec.LaunchTemplate != nil {
-		add(fieldMixed, mixedText(s.Mixed), mixedText(spec.MixedInstances))
-	}
 	if len(spec.Subnets) > 0 {
 		add(fieldSubnets, sorted(s.Subnets), sorted(spec.Subnets))
 	}
