@@ -34,7 +34,9 @@ are put where they are missing; with All, the whole group is kept as it is now,
 and as the NodeGroup says later.
 
 The group is read with the AWS credentials of the environment. Where there are
-none, the NodeGroup has its name alone, and hooks of Lifeboat's own names.`,
+none, the NodeGroup has its name alone, and hooks of Lifeboat's own names; it can
+only observe then. So it does where the group's hooks may not be read, or with
+All its warm pool, since what is not declared would be put anew, or deleted.`,
 		Example: `  lifeboat nodegroup adopt nodes-eu-west-1a.prod.example.com
   lifeboat nodegroup adopt workers --management Hooks
   lifeboat nodegroup adopt workers --management All --dry-run -o yaml > workers.yaml`,
@@ -63,7 +65,7 @@ func (f adoption) check() error {
 
 func (s *session) adopt(ctx context.Context, f adoption, group string) error {
 	o, err := s.observeGroup(ctx, group)
-	if err != nil && (errors.Is(err, errNoGroup) || f.management == string(v1alpha1.ManageAll)) {
+	if err != nil && (errors.Is(err, errNoGroup) || f.management != string(v1alpha1.ManageNothing)) {
 		return fmt.Errorf("reading Auto Scaling group %s: %w", group, err)
 	}
 	if err != nil {

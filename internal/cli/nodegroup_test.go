@@ -161,6 +161,7 @@ func TestNodeGroupAdopt(t *testing.T) {
 		want string
 	}{
 		"unread, to be managed": {h, []string{name, "--management", "All"}, ExitFailed, "no credentials"},
+		"or its hooks only":     {h, []string{name, "--management", "Hooks"}, ExitFailed, "no credentials"},
 		"one that is not there": {newHarness(nodegroup.Observed{}, errNoGroup), []string{name}, ExitFailed, "there is no Auto Scaling group of this name"},
 		"a wrong management":    {h, []string{name, "--management", "Some"}, ExitUsage, "write Observe, Hooks or All"},
 		"a name that is taken":  {newHarness(kopsGroup(), nil, nodeGroup("nodes", "others", true, "")), []string{name}, ExitFailed, "give this one another name with --name"},

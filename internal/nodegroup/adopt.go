@@ -13,8 +13,9 @@ import (
 
 // Adopt writes down the NodeGroup of a group as it is, so that a plan for it
 // changes nothing that works: its hooks by their names, and with management All
-// its settings. What a person should know of it comes as notes. Of a group that
-// was not read, with Exists false, it knows the name alone.
+// its settings. Where that cannot be had, less is managed. What a person should
+// know of it comes as notes. Of a group that was not read, with Exists false, it
+// knows the name alone.
 func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []string) {
 	g = &v1alpha1.NodeGroup{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroup"},
@@ -34,9 +35,9 @@ func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []st
 		}
 		return g, notes
 	}
-	if s := o.Settings; m == v1alpha1.ManageAll && s != nil && len(s.Unsaid) > 0 {
-		m, g.Spec.Management = v1alpha1.ManageHooks, v1alpha1.ManageHooks
-		notes = append(notes, fmt.Sprintf("management is Hooks: the group's mixed instances policy has %s, which a NodeGroup cannot say; keep the rest of the group where it was made", strings.Join(s.Unsaid, ", ")))
+	if most, note := o.adoptable(m); note != "" {
+		m, g.Spec.Management = most, most
+		notes = append(notes, note)
 	}
 	for _, terminating := range []bool{false, true} {
 		note := adoptHook(&g.Spec.Hooks, o, terminating)
@@ -46,6 +47,25 @@ func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []st
 		adoptSettings(&g.Spec, o)
 	}
 	return g, notes
+}
+
+// adoptable is how much of what was asked for can be managed, and if that is less,
+// why. What could not be read cannot be declared, and what is not declared is put
+// anew beside it, or deleted.
+func (o Observed) adoptable(m v1alpha1.Management) (most v1alpha1.Management, note string) {
+	const unread = "management is Observe: the group's %s could not be read, and what is not declared is %s. Allow yourself %s, delete this NodeGroup (nothing happens at AWS) and adopt the group again"
+	all := m == v1alpha1.ManageAll
+	switch s := o.Settings; {
+	case !all && m != v1alpha1.ManageHooks && !o.HooksKnown:
+		return v1alpha1.ManageNothing, "the group's lifecycle hooks could not be read: if it has others than Lifeboat's own, name them in spec.hooks (autoscaling:DescribeLifecycleHooks shows them)"
+	case !o.HooksKnown:
+		return v1alpha1.ManageNothing, fmt.Sprintf(unread, "lifecycle hooks", "put a second time", "autoscaling:DescribeLifecycleHooks")
+	case all && !o.PoolKnown:
+		return v1alpha1.ManageNothing, fmt.Sprintf(unread, "warm pool", "deleted with its instances", "autoscaling:DescribeWarmPool")
+	case all && s != nil && len(s.Unsaid) > 0:
+		return v1alpha1.ManageHooks, fmt.Sprintf("management is Hooks: the group's mixed instances policy has %s, which a NodeGroup cannot say; keep the rest of the group where it was made", strings.Join(s.Unsaid, ", "))
+	}
+	return m, ""
 }
 
 // adoptSettings declares the group as it is.

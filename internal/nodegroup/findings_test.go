@@ -122,6 +122,8 @@ func TestAdopt(t *testing.T) {
 		"of EKS": {seen(func(o *nodegroup.Observed) {
 			o.Operator, o.Tags = "eks.amazonaws.com", map[string]string{"eks:nodegroup-name": "blue"}
 		}), "All", "blue", spec("Observe", of("workers")), "belongs to eks.amazonaws.com"},
+		"with hooks that were not read": {seen(noHooks, func(o *nodegroup.Observed) { o.HooksKnown = false }), "", "workers", spec("Observe"), "name them in spec.hooks"},
+		"whose pool was not read":       {seen(func(o *nodegroup.Observed) { o.PoolKnown = false }), "Hooks", "workers", spec("Hooks"), ""},
 		"all of it": {seen(withPool), "All", "workers", spec("All", declarePool, func(s *v1alpha1.NodeGroupSpec) {
 			s.MinSize, s.MaxSize, s.Subnets = number(1), number(5), []string{"subnet-a", "subnet-b"}
 			s.LaunchTemplate, s.CapacityRebalance = &v1alpha1.LaunchTemplate{ID: "lt-1", Version: "3"}, new(bool)
