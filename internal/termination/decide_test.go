@@ -1,9 +1,6 @@
 package termination
 
 import (
-	"errors"
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -86,64 +83,6 @@ func unseen(notices ...v1alpha1.Notice) Facts {
 	f := facts("", 0, notices...)
 	f.Seen = Seen{}
 	return f
-}
-
-// TestHeartbeats: the first comes within a third of the hook's timeout after it was
-// held, whatever the time at which that was seen; never more than three within a
-// timeout, nor one that is not needed; and not for all instances at once.
-func TestHeartbeats(t *testing.T) {
-	t.Parallel()
-	dice := rand.New(rand.NewPCG(1, 2))
-	firsts := map[time.Duration]bool{}
-	for run := range 300 {
-		timeout := []time.Duration{30 * time.Second, time.Minute, 5 * time.Minute, 2 * time.Hour}[dice.IntN(4)]
-		budget := time.Duration(1+dice.IntN(300)) * time.Minute
-		f := facts("Terminating:Wait", 0, told("a"))
-		f.InstanceID = fmt.Sprint("i-", run)
-		f.Seen.Hooks[0].Timeout, f.Seen.Hooks[0].Global = timeout, min(100*timeout, 48*time.Hour)
-		f.Deadline = notice.At(start.Add(budget), v1alpha1.DeadlineHard)
-		expires, beats := start.Add(timeout), []time.Time(nil)
-		for f.Now = start; ; {
-			d := Decide(f)
-			f.Was = d.Status
-			if d.Do == Answer {
-				break
-			}
-			if d.Do == Heartbeat {
-				beats = append(beats, f.Now)
-				Beating(f.Was, f.Now)
-				var err error
-				if dice.IntN(6) == 0 && f.Was.Misses < 2 {
-					err = errors.New("throttled")
-				} else {
-					expires = f.Now.Add(timeout)
-				}
-				Beaten(f.Was, err)
-				continue
-			}
-			if !d.Wake.After(f.Now) {
-				t.Fatalf("run %d: it wakes at %s, and it is %s: %+v", run, d.Wake, f.Now, d.Status)
-			}
-			f.Now = d.Wake.Add(time.Duration(dice.IntN(2000)) * time.Millisecond)
-			f.Seen.Time = f.Now
-			if f.Now.After(expires) {
-				t.Fatalf("run %d: the hook of %s runs out at %s: %+v", run, timeout, f.Now.Sub(start), d.Status)
-			}
-		}
-		if late := f.Now.Sub(start.Add(min(budget, 100*timeout))); late > 3*time.Second {
-			t.Errorf("run %d: answered %s late", run, late)
-		}
-		if len(beats) > 0 {
-			if first := beats[0].Sub(start); first > timeout/3+2*time.Second {
-				t.Errorf("run %d: the first heartbeat comes after %s of %s", run, first, timeout)
-			} else {
-				firsts[first] = true
-			}
-		}
-	}
-	if len(firsts) < 100 {
-		t.Errorf("the first heartbeats come at %d moments only", len(firsts))
-	}
 }
 
 // TestAnAnswerIsGivenUntilTheStateMoves, at growing intervals.

@@ -14,9 +14,11 @@ func Beating(s *Status, now time.Time) {
 	s.Heartbeats++
 }
 
-// Beaten notes what came of it.
-func Beaten(s *Status, err error) {
+// Beaten notes what came of it at each hook. That one has nothing to extend is no
+// miss where another was told: it has let go, and the other holds the instance.
+func Beaten(s *Status, errs ...error) {
 	timeout := time.Duration(s.TimeoutSeconds) * time.Second
+	err := missed(errs)
 	if err == nil {
 		if s.Misses > 0 {
 			s.EndTime = nil // it can be extended again; for how long, the hook says
@@ -29,6 +31,26 @@ func Beaten(s *Status, err error) {
 	if cloud.IsDenied(err) {
 		s.EndTime = microTime(s.ExpiryTime.Add(-early))
 	}
+}
+
+// missed is why the instance was not extended; nil: it was.
+func missed(errs []error) error {
+	var gone error
+	told := false
+	for _, err := range errs {
+		switch {
+		case err == nil:
+			told = true
+		case cloud.IsNoAction(err):
+			gone = err
+		default:
+			return err
+		}
+	}
+	if told {
+		return nil
+	}
+	return gone
 }
 
 // Answering notes that the hooks are about to be answered.

@@ -60,10 +60,23 @@ func (f *Facts) nextHeartbeat(s *Status) time.Time {
 	case s.LastHeartbeat == nil:
 		return s.HeldTime.Add(timeout/6 + time.Duration(spread(f.InstanceID)*float64(timeout/6)))
 	case s.Misses > 0:
-		left := s.ExpiryTime.Sub(s.LastHeartbeat.Time)
-		return s.LastHeartbeat.Add(max(min(timeout/24<<min(s.Misses-1, 8), timeout/3, left/2), firstRetry))
+		return s.LastHeartbeat.Add(afterMiss(timeout, s.ExpiryTime.Sub(s.LastHeartbeat.Time), s.Misses))
 	}
 	return s.LastHeartbeat.Add(timeout / 3)
+}
+
+// afterMiss is how soon a heartbeat is sent again that was not taken, with so much
+// time left: the sooner the less that is. Once it is out for certain, something
+// else holds the instance, and there is no hurry any more.
+func afterMiss(timeout, left time.Duration, misses int32) time.Duration {
+	pace := min(timeout/24<<min(misses-1, 8), timeout/3)
+	switch {
+	case left > 0:
+		return max(min(pace, left/2), firstRetry)
+	case left > -lookEvery: // since when it is held is known no better
+		return max(pace, firstRetry)
+	}
+	return max(pace, lastRetry)
 }
 
 // answer lets the instance go, again and again until its state says that it does.

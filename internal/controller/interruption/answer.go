@@ -125,17 +125,14 @@ func (p *pass) beat(ctx context.Context) error {
 		return err
 	}
 	s = p.report.after.Status.Answer
-	var failed error
-	for _, h := range s.Hooks {
-		if err := p.Lifecycle.Heartbeat(ctx, p.firing(s, h)); err != nil {
-			log.FromContext(ctx).Error(err, "extending a lifecycle hook", "hook", h.Name)
-			failed = err
+	errs := make([]error, len(s.Hooks))
+	for i, h := range s.Hooks {
+		if errs[i] = p.Lifecycle.Heartbeat(ctx, p.firing(s, h)); errs[i] != nil {
+			log.FromContext(ctx).Error(errs[i], "extending a lifecycle hook", "hook", h.Name)
+			p.Groups.Hint(s.Group)
 		}
 	}
-	if failed != nil {
-		p.Groups.Hint(s.Group)
-	}
-	termination.Beaten(s, failed)
+	termination.Beaten(s, errs...)
 	p.outcome.sooner(termination.Decide(p.terminationFacts(false)).Wake)
 	return nil
 }
