@@ -58,10 +58,11 @@ func Decide(f Facts) Decision {
 }
 
 // status is how it stood, with what is new. A token that was not there before is
-// another firing, which begins anew.
+// another firing, which begins anew; so is being held on the way out of the pool,
+// after any other state.
 func (f *Facts) status(w firing) *Status {
 	s := &Status{}
-	if f.Was != nil {
+	if f.Was != nil && (!f.leavesPool() || lifecycle.Read(f.Was.State).Phase == lifecycle.LeavingPool) {
 		s = f.Was.DeepCopy()
 	}
 	for _, h := range s.Hooks {

@@ -90,17 +90,25 @@ type firing struct {
 	at, heard time.Time
 }
 
-// read gathers what the notices say. What was sent on purpose, to try what
-// happens, says nothing of a hook; nor does an agent, which must not have others'
-// hooks answered.
+// isTaken reports whether a notice says that the group takes the instance away. What
+// was sent on purpose, to try what happens, says nothing of a hook.
+func isTaken(n v1alpha1.Notice) bool {
+	return n.Kind == notice.KindAutoScalingTermination && !n.Withdrawn && !n.Drill
+}
+
+// read gathers what the notices say. An agent says nothing of a hook: it must not
+// have others' hooks answered.
 func (f *Facts) read() firing {
 	w := firing{tokens: map[string]string{}}
 	var newest time.Time
 	for _, n := range f.Notices {
-		if n.Kind != notice.KindAutoScalingTermination || n.Withdrawn || n.Drill {
+		if !isTaken(n) {
 			continue
 		}
 		w.any = true
+		if n.InstanceAction == notice.ActionReturn && f.leavesPool() {
+			continue // it was on its way there, and is on its way out by now
+		}
 		if !n.ReceivedTime.Time.Before(newest) {
 			newest, w.returns = n.ReceivedTime.Time, n.InstanceAction == notice.ActionReturn
 		}
@@ -118,6 +126,11 @@ func (f *Facts) read() firing {
 		}
 	}
 	return w
+}
+
+// leavesPool reports whether the instance was seen on its way out of the warm pool.
+func (f *Facts) leavesPool() bool {
+	return !f.Seen.Time.IsZero() && lifecycle.Read(f.Seen.State).Phase == lifecycle.LeavingPool
 }
 
 // where is where the instance stands, as far as this concerns.
@@ -150,7 +163,7 @@ func position(s Seen, w firing) where {
 		return unknown
 	}
 	p := lifecycle.Read(s.State)
-	leaves := p.Phase == lifecycle.Leaving || p.Phase == lifecycle.Warming && w.returns
+	leaves := p.Phase == lifecycle.Leaving || p.Phase == lifecycle.LeavingPool || p.Phase == lifecycle.Warming && w.returns
 	switch {
 	case s.State == "", p.Phase == lifecycle.Gone, p.Phase == lifecycle.Retained,
 		leaves && p.Step == lifecycle.Proceeding, p.Phase == lifecycle.Warm && w.returns:
