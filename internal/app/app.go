@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-logr/logr"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -63,6 +64,7 @@ func Run(ctx context.Context, c Config) error {
 		return errors.New("no AWS region: give --region or AWS_REGION")
 	}
 	cloud.Region = c.Region
+	c = c.named(ctx, sqs.NewFromConfig(cloud))
 
 	cluster, err := clusterConfig(c.Kubeconfig)
 	if err != nil {
@@ -75,7 +77,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := assemble(ctx, mgr, cloud, c); err != nil {
 		return err
 	}
-	logger.Info("started", "version", version.String(), "queue", c.QueueURL, "account", c.Account, "region", c.Region)
+	logger.Info("started", "version", version.String(), "queue", c.QueueURL, "cluster", c.ClusterName, "account", c.Account, "region", c.Region)
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running: %w", err)
 	}

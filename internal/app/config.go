@@ -31,9 +31,11 @@ type Config struct {
 	// StatusThreshold is for how long a status check has to fail before that
 	// is a notice.
 	StatusThreshold time.Duration
-	// ClusterName is what the cluster is called in its wiring. Empty means as the
-	// queue's name says, if it is lifeboat-<cluster>.
+	// ClusterName is what the cluster is called in its wiring, and at AWS. Empty
+	// means as the queue's name says, if it is lifeboat-<cluster>.
 	ClusterName string
+	// guessed: ClusterName is of the queue's name, and may be changed in it.
+	guessed bool
 	// CanaryInterval is how often all rules are probed; zero: never.
 	CanaryInterval time.Duration
 	// QueueURL is the SQS queue that EventBridge delivers notices to.
@@ -88,7 +90,7 @@ func (c Config) complete() (Config, error) {
 	}
 	c.Namespace = cmp.Or(c.Namespace, c.LeaderElectionNamespace, podNamespace(), defaultNamespace)
 	if c.ClusterName == "" {
-		c.ClusterName = clusterOf(c.QueueURL)
+		c.ClusterName, c.guessed = clusterOf(c.QueueURL)
 	}
 	if c.Account == "" {
 		c.Account = accountOf(u)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -114,12 +115,45 @@ func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, heralds even
 		return err
 	}
 	g.Subscribe(sweep.News)
+	cluster, api := c.tagging(g.api)
 	declared, err := groupcontroller.New(groupcontroller.Options{
-		Client: mgr.GetClient(), Nodes: nodes, Watch: g.Watcher, AWS: g.api, Book: sweep, Events: heralds,
-		Cluster: c.ClusterName, Clock: time.Now, Registerer: metrics.Registry,
+		Client: mgr.GetClient(), Nodes: nodes, Watch: g.Watcher, AWS: api, Book: sweep, Events: heralds,
+		Cluster: cluster, Clock: time.Now, Registerer: metrics.Registry,
 	})
 	if err != nil {
 		return err
 	}
 	return errors.Join(sweep.Register(mgr), declared.Register(mgr, g.forGroups))
+}
+
+// tagging is the cluster's name for tags, and what changes groups with it. Where the
+// name is only guessed no tag gets it, and no group is made without the tag: its
+// instances would not be the cluster's, in IAM's eyes too.
+func (c Config) tagging(api groupcontroller.AWS) (cluster string, _ groupcontroller.AWS) {
+	if !c.guessed {
+		return c.ClusterName, api
+	}
+	return "", unnamed{api, c.ClusterName}
+}
+
+// unnamed changes groups of a cluster whose name is only guessed.
+type unnamed struct {
+	groupcontroller.AWS
+	guess string
+}
+
+// tagCluster begins the tag that tells whose a group and its instances are.
+const tagCluster = "kubernetes.io/cluster/"
+
+// Apply does a step, but makes no group unless the NodeGroup itself says whose it is.
+func (u unnamed) Apply(ctx context.Context, w nodegroup.Wanted, s nodegroup.Step) error {
+	if s.Verb != nodegroup.CreateGroup {
+		return u.AWS.Apply(ctx, w, s)
+	}
+	for key := range w.Spec.Tags {
+		if strings.HasPrefix(key, tagCluster) {
+			return u.AWS.Apply(ctx, w, s)
+		}
+	}
+	return fmt.Errorf("creating group %s: the cluster's name is not known for sure, which its tag %sNAME has to have (the queue's name tells %s): %s", w.Group, tagCluster, u.guess, nameIt)
 }

@@ -162,9 +162,9 @@ func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, expect
 	if err != nil {
 		return err
 	}
-	recorder := intake.NewRecorder(mgr.GetClient(), nodes, intake.Options{
-		Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Live: mgr.GetAPIReader(), Expect: expect, Metrics: intakeMetrics, Clock: time.Now,
-	})
+	o := c.expected()
+	o.Live, o.Expect, o.Metrics, o.Clock = mgr.GetAPIReader(), expect, intakeMetrics, time.Now
+	recorder := intake.NewRecorder(mgr.GetClient(), nodes, o)
 	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, metrics: intakeMetrics}
 	for _, r := range sources() {
 		if !slices.Contains(c.Sources, r.name) {

@@ -52,7 +52,7 @@ func merge(a, b map[string]any) map[string]any {
 // everything is a set of values that goes through every branch of every template.
 const everything = `
 image: {tag: v9, digest: 'sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef', pullPolicy: Always, pullSecrets: [{name: pull}]}
-aws: {account: '123456789012', region: eu-west-1}
+aws: {account: '123456789012', region: eu-west-1, clusterName: prod.example.com}
 commonLabels: {team: platform}
 controller:
   replicas: 3
@@ -205,7 +205,7 @@ func TestValuesReachTheController(t *testing.T) {
 		t.Errorf("image %s, want the digest to go before the tag: %s", c.Image, image)
 	}
 	for _, arg := range []string{
-		"--queue-url=https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod", "--account=123456789012",
+		"--queue-url=https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod", "--account=123456789012", "--cluster-name=prod.example.com",
 		"--region=eu-west-1", "--leader-elect=true", "--leader-election-namespace=lifeboat-system", "--text-logs=true",
 	} {
 		if !slices.Contains(c.Args, arg) {
@@ -235,6 +235,8 @@ func TestRefusals(t *testing.T) {
 		"an account that is a number":       {"aws: {account: 123456789012}", "at '/aws/account': got number, want string"},
 		"an account too short":              {"aws: {account: '12345'}", "at '/aws/account': '12345' does not match pattern"},
 		"a zone for a region":               {"aws: {region: eu-west-1a}", "at '/aws/region': 'eu-west-1a' does not match pattern"},
+		"a cluster's name that is a number": {"aws: {clusterName: 42}", "at '/aws/clusterName': got number, want string"},
+		"a cluster's ARN for its name":      {"aws: {clusterName: 'arn:aws:eks:eu-west-1:123456789012:cluster/prod'}", "at '/aws/clusterName'"},
 		"replicas as text":                  {"controller: {replicas: two}", "at '/controller/replicas': got string, want integer"},
 		"no replica":                        {"controller: {replicas: 0}", "at '/controller/replicas': minimum: got 0, want 1"},
 		"a margin without a unit":           {"controller: {margin: '10'}", "at '/controller/margin': '10' does not match pattern"},

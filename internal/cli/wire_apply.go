@@ -78,7 +78,8 @@ func (s *session) wireApply(ctx context.Context, f wireFlags) error {
 	}
 	s.out.Printf("\nThe queue: %s\n", applied.QueueURL)
 	if !plan.Empty() {
-		s.out.Printf("Give it to lifeboatd (--queue-url), and the role of its pods what `%s wire iam --cluster %s` prints.\n", s.name, f.cluster)
+		s.out.Printf("Give the role of lifeboatd's pods what `%s wire iam --cluster %s` prints, and install the chart with\n", s.name, f.cluster)
+		s.out.Printf("  --set-string aws.queueURL=%s --set-string aws.clusterName=%s\n", applied.QueueURL, f.cluster)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 		t.Errorf("apply does not show the plan first:\n%s", apply.out)
 	}
 	for _, want := range []string{"created queue lifeboat-prod-dead-letter\ncreated queue lifeboat-prod\ncreated rule lifeboat-prod-spot-interruption\n",
-		"The queue: https://sqs/123456789012/lifeboat-prod\n"} {
+		"The queue: https://sqs/123456789012/lifeboat-prod\n", "--set-string aws.queueURL=https://sqs/123456789012/lifeboat-prod --set-string aws.clusterName=prod\n"} {
 		if !strings.Contains(apply.out, want) {
 			t.Errorf("apply does not say %q:\n%s", want, apply.out)
 		}

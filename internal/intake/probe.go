@@ -50,7 +50,7 @@ func (p Probe) Valid() bool { return probeID.MatchString(p.ID) && probeRule.Matc
 
 // Answer writes down that a probe of this cluster has come.
 func (r *Recorder) Answer(ctx context.Context, p Probe) error {
-	if isOther(p.Cluster, r.o.Cluster) {
+	if isOther(p.Cluster, r.o.Cluster) && (r.o.Alias == nil || !r.o.Alias(p.Cluster)) {
 		return nil // each cluster's rules match the probes of all
 	}
 	now := r.o.Clock()

@@ -45,6 +45,8 @@ type Options struct {
 	// Cluster is this cluster's name: probes of others are passed over. Empty is
 	// not checked.
 	Cluster string
+	// Alias reports whether another name is this cluster's too; nil: none is.
+	Alias func(cluster string) bool
 	// Live reads past a cache, after a write has shown that the cache is
 	// behind. Nil: the client itself.
 	Live client.Reader

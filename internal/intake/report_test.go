@@ -132,6 +132,20 @@ func TestProbesAreAnswered(t *testing.T) {
 	}
 }
 
+func TestAProbeOfAnotherNameOfOursIsAnswered(t *testing.T) {
+	for theirs, answered := range map[string]bool{"": true, "prod-example-com-7405b025": true, "prod.example.com": true, "prod": false} {
+		c, o := cluster(interceptor.Funcs{}), options()
+		o.Cluster, o.Alias = "prod-example-com-7405b025", func(name string) bool { return name == "prod.example.com" }
+		if err := intake.NewRecorder(c, oneNode(), o).Answer(t.Context(), intake.Probe{ID: "p-1", Rule: "health", Cluster: theirs}); err != nil {
+			t.Fatal(err)
+		}
+		err := c.Get(t.Context(), client.ObjectKey{Namespace: intake.ProbeNamespace, Name: intake.ProbeLease}, &coordinationv1.Lease{})
+		if answered != (err == nil) {
+			t.Errorf("probe of %q: want an answer: %v (%v)", theirs, answered, err)
+		}
+	}
+}
+
 func TestWithdrawnNoticeOfAnUnknownInstanceIsNotWaitedFor(t *testing.T) {
 	n := spot("a", func(n *notice.Notice) { n.Withdrawn = true })
 	got, err := intake.NewRecorder(cluster(interceptor.Funcs{}), nodes{}, options()).Record(t.Context(), n)

@@ -69,10 +69,10 @@ func Wanted(cluster, account, region string) Wiring {
 	w := Wiring{
 		Cluster: cluster, Account: account, Region: region, Partition: partition(region),
 		Queue: Queue{
-			Name: name(cluster, "", maxQueueName), Retention: retention,
+			Name: QueueName(cluster), Retention: retention,
 			Visibility: visibility, Wait: longPoll, MaxReceives: maxReceives,
 		},
-		DeadLetter: Queue{Name: name(cluster, "-dead-letter", maxQueueName), Retention: deadLetterRetention},
+		DeadLetter: Queue{Name: name(cluster, deadLetterSuffix, maxQueueName), Retention: deadLetterRetention},
 	}
 	for _, r := range roles() {
 		w.Rules = append(w.Rules, r.rule(cluster))
@@ -143,11 +143,17 @@ const (
 	maxRuleName  = 64
 )
 
+// QueueName is the name of the cluster's queue.
+func QueueName(cluster string) string { return name(cluster, "", maxQueueName) }
+
 // RuleName is the name of the cluster's rule with a role, such as
 // spot-interruption.
 func RuleName(cluster, role string) string { return name(cluster, "-"+role, maxRuleName) }
 
-const prefix = "lifeboat-"
+const (
+	prefix           = "lifeboat-"
+	deadLetterSuffix = "-dead-letter"
+)
 
 // RulePrefix begins the names of all rules of a cluster, those of other releases
 // too, and perhaps some of other clusters.
@@ -171,10 +177,15 @@ func name(cluster, suffix string, longest int) string {
 	clean := cleaned(cluster)
 	if room := longest - len(prefix) - len(suffix); clean != cluster || len(clean) > room {
 		digest := sha256.Sum256([]byte(cluster))
-		tail := "-" + hex.EncodeToString(digest[:4])
-		clean = clean[:min(len(clean), room-len(tail))] + tail
+		return digested(clean, "-"+hex.EncodeToString(digest[:4]), suffix, longest)
 	}
 	return prefix + clean + suffix
+}
+
+// digested is a name that ends in a digest before its suffix, cut to a length.
+func digested(clean, digest, suffix string, longest int) string {
+	room := longest - len(prefix) - len(digest) - len(suffix)
+	return prefix + clean[:min(len(clean), room)] + digest + suffix
 }
 
 func cleaned(cluster string) string {

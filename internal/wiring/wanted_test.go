@@ -228,3 +228,32 @@ func TestNamesFitWhateverTheClusterIsCalled(t *testing.T) {
 		}
 	}
 }
+
+// Who knows the queue alone finds all that was made with it, and never takes a name
+// for the cluster's that is not.
+func TestTheQueueTellsTheWiringIfNotTheCluster(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for cluster, sure := range map[string]bool{
+		"prod": true, "k8s-example-com": true, "a_b": true, "deadbeef": true, "eks-1a2b3c4d": true, "my-eks-1A2B3C4D": true, "my-eks-cluster": true,
+		strings.Repeat("x", 23): true, long[:71]: true,
+		"my-eks-1a2b3c4d": false, // it might be my.eks, or my/eks
+		"k8s.example.com": false, "prod.": false, "a.b": false, "Ärger": false, long[:72]: false, long: false, long + ".y": false,
+		"prod.eu-west-1.kubernetes.example.com": false,
+	} {
+		want := wiring.Wanted(cluster, "210987654321", "eu-west-1")
+		got, known := wiring.Guess(want.Queue.Name, "210987654321", "eu-west-1")
+		if known != sure || known && got.Cluster != cluster {
+			t.Errorf("%s: taken for %q, sure: %v; want %v", cluster, got.Cluster, known, sure)
+		}
+		if made := wiring.QueueName(got.Cluster); made != want.Queue.Name {
+			t.Errorf("%s: the queue is %s, and for %q would be %s", cluster, want.Queue.Name, got.Cluster, made)
+		}
+		got.Cluster = want.Cluster
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-made +guessed):\n%s", cluster, diff)
+		}
+	}
+	if w, sure := wiring.Guess("interruptions", "", ""); !sure || w.Cluster != "" {
+		t.Errorf("a queue of somebody else's tells the cluster %q, sure: %v", w.Cluster, sure)
+	}
+}

@@ -60,7 +60,7 @@ func Controller(w wiring.Wiring, canary bool) Document {
 	d := document(append([]Statement{
 		{
 			Sid: "ReadTheQueue", Resource: []string{w.QueueARN()},
-			Action: []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"},
+			Action: []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes", "sqs:ListQueueTags"},
 		},
 		{
 			Sid: "SeeInstances", Resource: everything(), Condition: inRegion(w),

@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	groupcontroller "github.com/lifeboat-dev/lifeboat/internal/controller/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+)
+
+const queues = "https://sqs.eu-west-1.amazonaws.com/210987654321/"
+
+// ofCluster is the configuration of a controller that was told the queue alone.
+func ofCluster(t *testing.T, cluster string) Config {
+	t.Helper()
+	c := good()
+	c.QueueURL, c.Region = queues+wiring.QueueName(cluster), "eu-west-1"
+	c, err := c.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// tags is a queue's tags, or why they cannot be read.
+type tags struct {
+	of    map[string]string
+	err   error
+	asked int
+}
+
+func (q *tags) ListQueueTags(context.Context, *sqs.ListQueueTagsInput, ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error) {
+	q.asked++
+	return &sqs.ListQueueTagsOutput{Tags: q.of}, q.err
+}
+
+func TestTheQueuesTagTellsTheClusterWhereItsNameDoesNot(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cluster string
+		queue   tags
+		want    string
+		guessed bool
+		asked   int
+	}{
+		"a plain name":         {cluster: "prod", want: "prod"},
+		"dots":                 {"prod.example.com", tags{of: map[string]string{wiring.TagCluster: "prod.example.com"}}, "prod.example.com", false, 1},
+		"no such right":        {"prod.example.com", tags{err: errors.New("AccessDenied")}, "prod-example-com-7405b025", true, 1},
+		"no such tag":          {"prod.example.com", tags{}, "prod-example-com-7405b025", true, 1},
+		"a tag of another":     {"prod.example.com", tags{of: map[string]string{wiring.TagCluster: "prod.example.org"}}, "prod-example-com-7405b025", true, 1},
+		"it was called so":     {"my-eks-1a2b3c4d", tags{of: map[string]string{wiring.TagCluster: "my-eks-1a2b3c4d"}}, "my-eks-1a2b3c4d", false, 1},
+		"somebody else's tags": {"prod", tags{of: map[string]string{wiring.TagCluster: "staging"}}, "prod", false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := ofCluster(t, tc.cluster).named(t.Context(), &tc.queue)
+			if c.ClusterName != tc.want || c.guessed != tc.guessed || tc.queue.asked != tc.asked {
+				t.Errorf("taken for %q, guessed: %v, asked %d times; want %q, %v, %d", c.ClusterName, c.guessed, tc.queue.asked, tc.want, tc.guessed, tc.asked)
+			}
+			want := wiring.Wanted(tc.cluster, "210987654321", "eu-west-1")
+			if diff := cmp.Diff(want.Rules, c.target().Want.Rules); diff != "" {
+				t.Errorf("rules (-made +looked for):\n%s", diff)
+			}
+			if advised := c.target().Want.Cluster; advised != tc.cluster && advised != "NAME" {
+				t.Errorf("advice is about cluster %s", advised)
+			}
+		})
+	}
+}
+
+func TestANameThatWasGivenIsNotGuessed(t *testing.T) {
+	c := good()
+	c.QueueURL, c.ClusterName = queues+wiring.QueueName("prod.example.com"), "prod.example.com"
+	c, err := c.complete()
+	if err != nil || c.guessed || c.wiring().Cluster != "prod.example.com" {
+		t.Errorf("taken for %q, guessed: %v, %v", c.ClusterName, c.guessed, err)
+	}
+}
+
+// The doctor and the canary name the cluster as they were told, with its dots.
+func TestTheDoctorsProbesAreAnsweredWhateverTheClusterIsCalled(t *testing.T) {
+	long := strings.Repeat("long-", 30)
+	for _, tc := range []struct {
+		cluster, probed string
+		answered        bool
+	}{
+		{"prod", "prod", true},
+		{"prod", "staging", false},
+		{"prod", "prod.example.com", false},
+		{"prod.example.com", "prod.example.com", true},
+		{"prod.example.com", "prod-example-com-7405b025", true}, // the canary, with the same guess
+		{"prod.example.com", "prod-example-com", false},
+		{"prod.example.com", "prod.example-com", false},
+		{long, long, true},
+		{long, long + "er", false},
+	} {
+		scheme := runtime.NewScheme()
+		if err := coordinationv1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		kube := fake.NewClientBuilder().WithScheme(scheme).Build()
+		recorder := intake.NewRecorder(kube, nil, ofCluster(t, tc.cluster).expected())
+		if err := recorder.Answer(t.Context(), intake.Probe{ID: "1", Cluster: tc.probed, Rule: wiring.RoleSpotInterruption}); err != nil {
+			t.Fatal(err)
+		}
+		err := kube.Get(t.Context(), client.ObjectKey{Namespace: intake.ProbeNamespace, Name: intake.ProbeLease}, &coordinationv1.Lease{})
+		if answered := err == nil; answered != tc.answered {
+			t.Errorf("cluster %s got a probe of %s: answered %v (%v)", tc.cluster, tc.probed, answered, err)
+		}
+	}
+}
+
+// doer is Auto Scaling where each step is done.
+type doer struct {
+	groupcontroller.AWS
+	did []string
+}
+
+func (d *doer) Apply(_ context.Context, w nodegroup.Wanted, s nodegroup.Step) error {
+	d.did = append(d.did, string(s.Verb)+" "+w.Cluster)
+	return nil
+}
+
+// The tag of a cluster that does not exist is refused by IAM, or, where IAM goes by
+// the names of groups, makes instances that nobody may terminate.
+func TestNoGroupIsTaggedWithAGuess(t *testing.T) {
+	tagged := map[string]string{"kubernetes.io/cluster/prod.example.com": "owned"}
+	for name, tc := range map[string]struct {
+		cluster string
+		verb    nodegroup.Verb
+		tags    map[string]string
+		did     string
+	}{
+		"a plain name":              {"prod", nodegroup.CreateGroup, nil, "create group prod"},
+		"a guess":                   {"prod.example.com", nodegroup.CreateGroup, nil, ""},
+		"a guess, and tags":         {"prod.example.com", nodegroup.CreateGroup, map[string]string{"team": "a"}, ""},
+		"the NodeGroup says whose":  {"prod.example.com", nodegroup.CreateGroup, tagged, "create group "},
+		"a group that is there":     {"prod.example.com", nodegroup.PutTags, nil, "put tags "},
+		"a hook of one that is":     {"prod.example.com", nodegroup.PutHook, nil, "put hook "},
+		"it was called as it seems": {"eks-1a2b3c4d", nodegroup.CreateGroup, nil, "create group eks-1a2b3c4d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := &doer{}
+			cluster, api := ofCluster(t, tc.cluster).tagging(cloud)
+			g := &v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{Tags: tc.tags}}
+			g.Name = "workers"
+			err := api.Apply(t.Context(), nodegroup.Want(g, cluster), nodegroup.Step{Verb: tc.verb})
+			if got := strings.Join(cloud.did, ", "); got != tc.did {
+				t.Errorf("did %q, want %q", got, tc.did)
+			}
+			if refused := tc.did == ""; refused != (err != nil && strings.Contains(err.Error(), "aws.clusterName")) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
