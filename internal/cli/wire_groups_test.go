@@ -235,3 +235,27 @@ func TestWireIAMOfGroups(t *testing.T) {
 		t.Errorf("the note does not say what is reached: %s", p.Note)
 	}
 }
+
+// Taking out of a group goes by the group's name, terminating by the instance's tag: where
+// an instance has none it is nobody's, and is billed.
+func TestWireIAMOfGroupsSaysWhatTheirInstancesNeed(t *testing.T) {
+	t.Parallel()
+	h := &harness{t: t}
+	place := []string{"wire", "iam", "--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}
+	for _, tc := range []struct {
+		args []string
+		says bool
+	}{
+		{[]string{"--groups", "nodes-a,nodes-b"}, true},
+		{[]string{"--groups", "nodes-a", "--manage-groups", "-o", "json"}, true},
+		{nil, false},
+		{[]string{"--groups", "nodes-a", "--role", "boot"}, false},
+		{[]string{"--groups", "nodes-a", "--role", "wire"}, false},
+	} {
+		r := h.run(t.Context(), append(slices.Clone(place), tc.args...)...)
+		says := strings.Contains(r.err, "autoscaling:DetachInstances") && strings.Contains(r.err, "kubernetes.io/cluster/prod=owned")
+		if r.code != ExitOK || says != tc.says || !says && r.err != "" {
+			t.Errorf("%q: exit code %d, says it: %v, want %v: %s", tc.args, r.code, says, tc.says, r.err)
+		}
+	}
+}

@@ -109,6 +109,9 @@ func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
 		for _, g := range groups {
 			w.Groups = append(w.Groups, g.Group)
 		}
+		if f.role == roleController && len(w.Groups) > 0 {
+			s.err.Printf("%s\n", tagThem(w))
+		}
 		needed = needs(w, f)
 	default:
 		return usageErrorf("unknown role %q: write --role controller, agent, boot or wire", f.role)
@@ -163,6 +166,14 @@ func needs(w wiring.Wiring, f iamFlags) permissions {
 			WebIdentity: iam.WebIdentity(w, f.issuer),
 		},
 	}
+}
+
+// tagThem says what a policy that names groups still needs of their instances: IAM knows
+// no group of an instance (Service Authorization Reference, "Amazon EC2").
+func tagThem(w wiring.Wiring) string {
+	return "The policy takes instances out of these groups by the groups' names (autoscaling:DetachInstances), and terminates them by their own tag: " +
+		"see that they have kubernetes.io/cluster/" + w.Cluster + "=owned or eks:cluster-name=" + w.Cluster + ". One that has neither is taken out, " +
+		"cannot be terminated, and runs on in no group. Or leave both rights out (docs/guides/aws.md)."
 }
 
 // groupsOf says in words which groups a policy reaches.
