@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -27,6 +28,13 @@ func refusedByBudget() error {
 	return err
 }
 
+const denies = `admission webhook "validate.example" denied the request: no`
+
+// denied is what the API server passes on of a webhook that gives no reason.
+func denied(code int32) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: denies}}
+}
+
 func TestWhatTheAPIServerAnswersToAnEviction(t *testing.T) {
 	tests := map[string]struct {
 		err  error
@@ -39,7 +47,18 @@ func TestWhatTheAPIServerAnswersToAnEviction(t *testing.T) {
 		"a budget refuses":                    {err: refusedByBudget(), want: Answer{Refused: "Cannot evict pod as it would violate the pod's disruption budget."}},
 		"the server is busy":                  {err: apierrors.NewTooManyRequests("busy", 7), want: Answer{RetryAfter: 7 * time.Second}},
 		"the server is busy and does not say": {err: apierrors.NewTooManyRequests("busy", 0), want: Answer{RetryAfter: time.Second}},
-		"not allowed":                         {err: apierrors.NewForbidden(pods, "a", errors.New("rbac")), fail: true},
+		"the server is away for a while":      {err: apierrors.NewServerTimeout(pods, "create", 3), want: Answer{RetryAfter: 3 * time.Second}},
+		"not allowed":                         {err: apierrors.NewForbidden(pods, "a", errors.New("rbac")), want: Answer{Refused: `pods "a" is forbidden: rbac`}},
+		"several budgets":                     {err: apierrors.NewInternalError(errors.New("This pod has more than one PodDisruptionBudget")), want: Answer{Refused: "Internal error occurred: This pod has more than one PodDisruptionBudget"}},
+		"a webhook denies with 400":           {err: denied(http.StatusBadRequest), want: Answer{Refused: denies}},
+		"a webhook denies with 403":           {err: denied(http.StatusForbidden), want: Answer{Refused: denies}},
+		"a webhook denies with 404":           {err: denied(http.StatusNotFound), want: Answer{Refused: denies}},
+		"a webhook denies with 409":           {err: denied(http.StatusConflict), want: Answer{Refused: denies}},
+		"a webhook denies with 429":           {err: denied(http.StatusTooManyRequests), want: Answer{Refused: denies}},
+		"a webhook denies with 500":           {err: denied(http.StatusInternalServerError), want: Answer{Refused: denies}},
+		"who asks is not known":               {err: apierrors.NewUnauthorized("token"), fail: true},
+		"etcd changes its leader":             {err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "etcdserver: leader changed"}}, fail: true},
+		"it cannot be reached":                {err: errors.New("connection refused"), fail: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,7 +90,7 @@ func undoSurge(ctx context.Context, c client.Client, live client.Reader, pod *co
 	if owner == nil {
 		said, err := Delete(ctx, c, pod, nil)
 		if err == nil && !said.Asked {
-			err = errors.New("the API server is busy")
+			err = errors.New(cmp.Or(said.Refused, "the API server is busy"))
 		}
 		return err
 	}

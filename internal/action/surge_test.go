@@ -114,7 +114,8 @@ func TestWhatTheAPIServerAnswersToASurge(t *testing.T) {
 		"the pod is gone":    {err: apierrors.NewNotFound(pods, "a"), want: Answer{Asked: true}},
 		"the pod changed":    {err: apierrors.NewConflict(pods, "a", errors.New("resourceVersion"))},
 		"the server is busy": {err: apierrors.NewTooManyRequests("busy", 7), want: Answer{RetryAfter: 7 * time.Second}},
-		"not allowed":        {err: apierrors.NewForbidden(pods, "a", errors.New("rbac")), fail: true},
+		"not allowed":        {err: apierrors.NewForbidden(pods, "a", errors.New("rbac")), want: Answer{Refused: `pods "a" is forbidden: rbac`}},
+		"it is away":         {err: errors.New("connection refused"), fail: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,12 +2,12 @@ package interruption
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -33,7 +33,8 @@ const askedAgain = 3 * time.Second
 const notThrough = "the request to stop it did not get through, and is repeated"
 
 // carryOut asks the pods to stop that the plan says are to be asked now. One
-// that cannot be asked holds up none of the others.
+// that cannot be asked holds up none of the others, nor their last calls: it is
+// tried again as one whose eviction was refused.
 func (p *pass) carryOut(ctx context.Context) error {
 	if slices.ContainsFunc(p.plan.Verdicts, func(v drain.Verdict) bool { return v.AwaitsOthers }) {
 		p.Pods.Current(p.facts.nodeName) // or, where there is much to do, it would be known late that those have left
@@ -60,11 +61,15 @@ func (p *pass) carryOut(ctx context.Context) error {
 			return nil // an error here would hold up the others
 		})
 	}
-	errs = append(errs, group.Wait())
+	_ = group.Wait()
 	for i, v := range verdicts {
 		p.heard(v, answers[i])
+		if errs[i] != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(errs[i], "asking a pod to stop")
+			p.outcome.sooner(p.facts.now.Add(refusedAgain))
+		}
 	}
-	return errors.Join(errs...)
+	return ctx.Err()
 }
 
 // foretell writes down the pods that have to leave, and says of those that are
@@ -146,7 +151,7 @@ func (p *pass) heard(v drain.Verdict, answer action.Answer) {
 		}
 		return
 	case answer.Refused != "":
-		p.outcome.unasked[v.Pod.UID] = "the API server refused its eviction: " + answer.Refused
+		p.outcome.unasked[v.Pod.UID] = "the API server refused its " + whatOf(v.Step) + ": " + answer.Refused
 		p.outcome.sooner(p.facts.now.Add(refusedAgain))
 		p.Metrics.refused()
 		return
@@ -157,4 +162,15 @@ func (p *pass) heard(v drain.Verdict, answer action.Answer) {
 	if v.Step != drain.StepSurge {
 		p.outcome.unasked[v.Pod.UID] = notThrough
 	}
+}
+
+// whatOf names what was asked for.
+func whatOf(s drain.Step) string {
+	switch s {
+	case drain.StepDelete:
+		return "deletion"
+	case drain.StepSurge:
+		return "change of labels"
+	}
+	return "eviction"
 }

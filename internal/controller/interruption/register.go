@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +43,16 @@ import (
 // the real limit.
 const concurrency = 64
 
+// mostBackOff is how long a record is left alone at most whose passes fail: nothing
+// else looks at the clock meanwhile, and pods have last calls.
+const mostBackOff = 5 * time.Second
+
+// backOff is how long a record whose passes fail is left alone. There is no bound
+// for all of them together, which would hold up those whose deadline is next.
+func backOff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, mostBackOff)
+}
+
 // Register adds the loop to a manager. changedNodes yields the names of nodes
 // whose pods, or what controls them, have changed, wanted the names of records
 // that something was found out for, and replaced the instances whose replacements
@@ -65,7 +77,7 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 		WatchesRawSource(source.Channel(changedNodes, enqueue(c.ofNodeName))).
 		WatchesRawSource(source.Channel(wanted, enqueue(c.ofName))).
 		WatchesRawSource(source.Channel(replaced, enqueue(c.ofReplacement))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: backOff()}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 
