@@ -109,12 +109,12 @@ func (w *walk) step(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.Hook
 // begin begins a try; before says what came of the one before it.
 func (w *walk) begin(ctx context.Context, h *v1alpha1.Hook, try int32, before string) (v1alpha1.HookStatus, error) {
 	status := v1alpha1.HookStatus{Name: h.Name, State: v1alpha1.HookRunning, Try: try, StartTime: micro(w.run.Now)}
-	var refused *refusal
+	var not *refused
 	switch err := w.start(ctx, h, &status); {
-	case errors.As(err, &refused) && refused.forGood:
-		return w.failedForGood(h, status, refused.Error()), nil
-	case errors.As(err, &refused):
-		return w.failed(h, status, refused.Error()), nil
+	case errors.As(err, &not) && not.forGood:
+		return w.failedForGood(h, status, not.Error()), nil
+	case errors.As(err, &not):
+		return w.failed(h, status, not.Error()), nil
 	case err != nil:
 		return status, err
 	}
@@ -129,8 +129,8 @@ func (w *walk) begin(ctx context.Context, h *v1alpha1.Hook, try int32, before st
 	return status, nil
 }
 
-// refusal says why a try could not be begun.
-type refusal struct {
+// refused says why a try could not be begun.
+type refused struct {
 	error
 	forGood bool // another try would end the same way
 }
@@ -146,7 +146,7 @@ func (w *walk) start(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.Hoo
 func (w *walk) startCall(h *v1alpha1.Hook, status *v1alpha1.HookStatus) error {
 	body, err := hook.Body(*h.Webhook, w.run.Subject)
 	if err != nil {
-		return &refusal{err, true}
+		return &refused{err, true}
 	}
 	key, timeout := w.run.Subject.TryKey(h.Name, status.Try), hook.Timeout(*h)
 	w.hooks.start(key, &call{

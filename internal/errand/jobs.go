@@ -14,6 +14,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/hook"
+	"github.com/lifeboat-dev/lifeboat/internal/refusal"
 )
 
 // startJob makes the Job of a try. One that is there already was made before a
@@ -21,11 +22,11 @@ import (
 func (w *walk) startJob(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.HookStatus) error {
 	job, err := hook.Job(*h, w.run.Subject, status.Try, w.o.Namespace)
 	if err != nil {
-		return &refusal{err, true}
+		return &refused{err, true}
 	}
 	key, uid := client.ObjectKeyFromObject(job), job.Annotations[hook.AnnotationUID]
 	if account := job.Spec.Template.Spec.ServiceAccountName; key.Namespace == w.o.Namespace && slices.Contains(ownAccounts(), account) {
-		return &refusal{fmt.Errorf("its Job may not run as Lifeboat's own ServiceAccount %s: write another serviceAccountName in job.template", account), true}
+		return &refused{fmt.Errorf("its Job may not run as Lifeboat's own ServiceAccount %s: write another serviceAccountName in job.template", account), true}
 	}
 	switch err := w.o.Client.Create(ctx, job); {
 	case apierrors.IsAlreadyExists(err):
@@ -33,13 +34,13 @@ func (w *walk) startJob(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.
 			return fmt.Errorf("reading Job %s: %w", key, err)
 		}
 		if job.Annotations[hook.AnnotationUID] != uid {
-			return &refusal{fmt.Errorf("a Job %s is in the way that is not Lifeboat's: delete it", key), false}
+			return &refused{fmt.Errorf("a Job %s is in the way that is not Lifeboat's: delete it", key), false}
 		}
 		w.out.Until = w.run.Now.Add(soon)
 	case err == nil && key.Namespace != w.o.Namespace:
 		w.out.Until = w.run.Now.Add(elsewhere)
-	case isRefusal(err):
-		return &refusal{sayRefused(err, key), false}
+	case refusal.Is(err):
+		return &refused{sayRefused(err, key), false}
 	case err != nil:
 		return fmt.Errorf("making Job %s: %w", key, err)
 	}
@@ -55,20 +56,10 @@ func ownAccounts() []string { return []string{"lifeboat-controller", "lifeboat-a
 // at: only those of its own are watched.
 const elsewhere = 3 * time.Second
 
-// isRefusal tells an API server that does not take a Job from one that cannot
-// answer now.
-func isRefusal(err error) bool {
-	switch apierrors.ReasonForError(err) {
-	case metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest,
-		metav1.StatusReasonRequestEntityTooLarge, metav1.StatusReasonInternalError: // the last: an admission webhook that fails
-		return true
-	}
-	return false
-}
-
 func sayRefused(err error, key client.ObjectKey) error {
 	text := firstLine(err.Error())
 	switch {
+	case refusal.ByAdmission(err): // whatever code it chose
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("there is no namespace %s: make it, or write another job.namespace in the policy", key.Namespace)
 	case apierrors.IsForbidden(err) && strings.Contains(text, "cannot create resource"):
@@ -132,7 +123,10 @@ func (w *walk) lookAtJob(ctx context.Context, h *v1alpha1.Hook, status v1alpha1.
 		w.out.Until = w.again(key, w.end(h, status))
 		return status, nil
 	}
-	if err := w.remove(ctx, job); err != nil {
+	switch err := w.remove(ctx, job); {
+	case refusal.Is(err): // its own deadline ends it
+		message = firstLine(err.Error())
+	case err != nil:
 		return status, err
 	}
 	return w.failed(h, status, fmt.Sprintf("did not finish within %s: %s", hook.Timeout(*h), message)), nil

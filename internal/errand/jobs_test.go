@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +187,16 @@ func TestAJobThatCannotBeDeletedIsNotLeftBehind(t *testing.T) {
 	}
 }
 
+func TestAJobThatMayNotBeDeletedHoldsNothingUp(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+		return apierrors.NewForbidden(jobsResource, "x", errors.New("no"))
+	}}, jobHook("a"))
+	w.pass()
+	if out := w.after(2 * time.Minute).pass(); !out.Done || w.status[0].State != v1alpha1.HookFailed {
+		t.Errorf("%+v", w.status)
+	}
+}
+
 func TestAJobThatSomebodyDeletedHasFailed(t *testing.T) {
 	w := newWorld(t, none, jobHook("a", retries(1)))
 	w.pass()
@@ -277,6 +288,9 @@ func TestAJobThatIsThereAlready(t *testing.T) {
 }
 
 func TestAJobThatIsRefusedSaysWhatToDo(t *testing.T) {
+	noReason := func(code int32, text string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: text}}
+	}
 	forbidden := func(text string) error { return apierrors.NewForbidden(jobsResource, "x", errors.New(text)) }
 	for _, c := range []struct {
 		name string
@@ -291,6 +305,10 @@ func TestAJobThatIsRefusedSaysWhatToDo(t *testing.T) {
 			"there is no namespace kafka: make it, or write another job.namespace in the policy"},
 		{"admission", forbidden(`admission webhook "policies.example" denied the request: no`),
 			`the API server does not take its Job: mend job.template in the policy, or what refuses it: jobs.batch "x" is forbidden: admission webhook "policies.example" denied the request: no`},
+		{"admission without a reason", noReason(http.StatusBadRequest, `admission webhook "validate.example" denied the request: no`),
+			`the API server does not take its Job: mend job.template in the policy, or what refuses it: admission webhook "validate.example" denied the request: no`},
+		{"admission with a code of its own", noReason(http.StatusNotFound, `admission webhook "validate.example" denied the request: no such team`),
+			`the API server does not take its Job: mend job.template in the policy, or what refuses it: admission webhook "validate.example" denied the request: no such team`},
 		{"a webhook of admission that fails", apierrors.NewInternalError(errors.New("failed calling webhook")),
 			"the API server does not take its Job: mend job.template in the policy, or what refuses it: Internal error occurred: failed calling webhook"},
 	} {

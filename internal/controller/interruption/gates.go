@@ -2,8 +2,9 @@ package interruption
 
 import (
 	"context"
-	"fmt"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
@@ -80,6 +81,9 @@ func hooksBefore(ctx context.Context, p *pass) (bool, error) {
 	return err == nil, err
 }
 
+// hookAgain is when to look at a hook again that could not be looked at.
+const hookAgain = 2 * time.Second
+
 // hooksAfter waits for the hooks that policy wants after the drain.
 func hooksAfter(ctx context.Context, p *pass) (bool, error) {
 	if !p.plan.Empty() {
@@ -89,7 +93,7 @@ func hooksAfter(ctx context.Context, p *pass) (bool, error) {
 }
 
 // hooks takes the hooks of that time one step further and reports whether they
-// are done with.
+// are done with. That they could not be looked at is no error.
 func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) {
 	if p.Errands == nil || p.decision.InstanceGone || len(p.decision.Hooks) == 0 {
 		return true, nil
@@ -98,8 +102,13 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 		Hooks: p.decision.Hooks, When: when, Status: p.report.after.Status.Hooks,
 		Subject: p.report.subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in),
 	})
-	if err != nil {
-		return false, fmt.Errorf("running hooks: %w", err)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err() // the process ends
+	case err != nil: // no pod's last call is to be missed for it, nor what else this pass waits for
+		log.FromContext(ctx).Error(err, "running hooks")
+		p.outcome.until(p.facts.now.Add(hookAgain), "waits: "+out.Waits)
+		return false, nil
 	}
 	p.outcome.hooks = out.Status
 	for _, h := range out.Happened {

@@ -1,0 +1,78 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/errand"
+)
+
+// jobsFail gives the loop what runs hooks, and has no Job be made.
+func (w *world) jobsFail(err error) *world {
+	inner, ok := w.client.(client.WithWatch)
+	if !ok {
+		w.t.Fatal("the fake client does not watch")
+	}
+	refusing := interceptor.NewClient(inner, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if _, is := o.(*batchv1.Job); is {
+				return err
+			}
+			return c.Create(ctx, o, opts...)
+		},
+	})
+	w.loop.Errands = errand.New(errand.Options{Client: refusing, Live: w.client, Namespace: "lifeboat-system"})
+	return w
+}
+
+// Whatever the API server says to a hook's Job, no pod waits past its last call.
+func TestHookWhoseJobCannotBeMadeCostsNoPodItsLastCall(t *testing.T) {
+	for name, err := range map[string]error{
+		"denied with 400": deniedBy(http.StatusBadRequest), "denied with 500": deniedBy(http.StatusInternalServerError),
+		"the API server is away": errors.New("connection refused"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"),
+				team(withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold))).jobsFail(err)
+			passes, last := w.queued(start.Add(2 * time.Minute))
+			if at, asked := w.asked["web-1"]; !asked || at.Sub(start) > 82*time.Second {
+				t.Errorf("asked %t, after %s; want at its last call, after 80s (%d passes, last error %v): %+v",
+					asked, at.Sub(start), passes, last, w.record().Status.PodsLeft)
+			}
+		})
+	}
+}
+
+// What was said before the API server could not be asked still counts, and what the
+// rest of the pass waits for.
+func TestHookAfterTheDrainThatCannotBeLookedAtIsLookedAtAgain(t *testing.T) {
+	w := newWorld(t, recordOf(spot()), node("a", instance), team(withHook(v1alpha1.HookAfterDrain, ""))).
+		jobsFail(errors.New("connection refused"))
+	w.settle(time.Second)
+	if said := readyOf(w); w.wake != hookAgain || !strings.HasPrefix(said, "waits: hook leaders: making Job ") {
+		t.Errorf("looks again in %s: %s", w.wake, said)
+	}
+	w.withErrands().settle(hookAgain)
+	if len(w.jobs()) != 1 {
+		t.Errorf("%d Jobs", len(w.jobs()))
+	}
+}
+
+func readyOf(w *world) string {
+	w.t.Helper()
+	c := meta.FindStatusCondition(w.record().Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil {
+		w.t.Fatal("there is no condition Ready")
+	}
+	return c.Message
+}
