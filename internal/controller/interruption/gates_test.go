@@ -246,3 +246,28 @@ func TestPeopleAreTold(t *testing.T) {
 		t.Errorf("notified %+v", got)
 	}
 }
+
+func TestNotificationThatFailsAfterTheEndKeepsTheTimeline(t *testing.T) {
+	chat := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusInternalServerError) }))
+	defer chat.Close()
+	woken := make(chan struct{}, 100)
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Notifications = []v1alpha1.Notification{{Name: "chat", Reasons: []string{v1alpha1.ReasonCompleted}, Webhook: v1alpha1.Webhook{URL: chat.URL}}}
+	}))
+	w.loop.Errands = errand.New(errand.Options{Client: w.client, Live: w.client, Wake: func(string) { woken <- struct{}{} }})
+	w.settle(time.Second)
+	w.stopped("web-1")
+	w.settle(time.Second)
+	w.remove(w.node())
+	w.settle(3 * time.Minute)
+	want := append(reasons(w.record().Status), v1alpha1.ReasonNotifyFailed)
+	for range 3 {
+		w.settle(time.Second) // begins the request
+		<-woken
+		w.settle(time.Second)
+		w.settle(10 * time.Second)
+	}
+	if got := reasons(w.record().Status); !slices.Equal(got, want) {
+		t.Errorf("timeline %v, want %v", got, want)
+	}
+}

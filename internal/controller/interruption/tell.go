@@ -47,6 +47,7 @@ func (c *Controller) tellOfFinished(ctx context.Context, in *v1alpha1.Interrupti
 		return errand.Told{}, nil
 	}
 	r := &report{now: now, before: in.DeepCopy(), after: in}
+	r.older = r.before.Status.Timeline
 	d := policy.Decision{Decision: *in.Status.Decision, Notifications: governor.Spec.Notifications, Withdrawn: in.Status.Phase == v1alpha1.PhaseCancelled}
 	told, err := c.tell(ctx, r, d)
 	if err != nil || equality.Semantic.DeepEqual(r.before.Status, r.after.Status) {
