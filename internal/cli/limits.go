@@ -58,7 +58,7 @@ func (w *observed) budget(d policy.Decision) *limit {
 	}
 	l.Nodes = policy.Share(d.Budget.MaxConcurrent, l.Of)
 	l.Taken = w.inWork(func(in *v1alpha1.Interruption) bool {
-		return in.Status.Decision.Governor == d.Governor && record.Draining(&in.Status)
+		return in.Status.Decision.Governor == d.Governor && record.Draining(&in.Status, d.Hooks)
 	})
 	return l
 }

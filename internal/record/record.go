@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -64,14 +65,31 @@ func Cordoned(s *v1alpha1.InterruptionStatus) bool {
 	return meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionCordoned)
 }
 
-// Draining reports whether the node is cordoned, and its pods, or the hooks
-// after them, are not done with: it takes a place in its policy's budget.
-func Draining(s *v1alpha1.InterruptionStatus) bool {
+// Draining reports whether the node is cordoned, and its pods, or those of its
+// policy's hooks that come after them, are not done with: it takes a place in its
+// policy's budget. A hook that has yet to begin, or is between two tries, is not done
+// with; one that has failed for good is, though the drain may hold for it.
+func Draining(s *v1alpha1.InterruptionStatus, hooks []v1alpha1.Hook) bool {
 	if Begun(s).IsZero() {
 		return false
 	}
 	return !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionDrained) ||
-		slices.ContainsFunc(s.Hooks, func(h v1alpha1.HookStatus) bool { return h.State == v1alpha1.HookRunning })
+		slices.ContainsFunc(hooks, func(h v1alpha1.Hook) bool {
+			if h.When != v1alpha1.HookAfterDrain {
+				return false
+			}
+			how := Hook(s.Hooks, h.Name)
+			return how == nil || how.State == v1alpha1.HookRunning || how.CompletionTime == nil
+		})
+}
+
+// Frees reports whether a change of a record may have freed a place in its policy's
+// budget, whatever hooks that has.
+func Frees(was, is *v1alpha1.InterruptionStatus) bool {
+	if Begun(was).IsZero() || Draining(is, nil) {
+		return false
+	}
+	return Draining(was, nil) || Begun(is).IsZero() || !equality.Semantic.DeepEqual(was.Hooks, is.Hooks)
 }
 
 // Drains reports whether an action moves pods.

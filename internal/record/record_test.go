@@ -31,17 +31,60 @@ func TestAnAgentOfAnotherNodeIsNotTrusted(t *testing.T) {
 func TestWhenANodeTakesAPlaceInItsBudget(t *testing.T) {
 	begun := metav1.NewMicroTime(clock)
 	drained := []metav1.Condition{{Type: v1alpha1.ConditionDrained, Status: metav1.ConditionTrue}}
+	policy := []v1alpha1.Hook{
+		{Name: "before", When: v1alpha1.HookBeforeDrain}, {Name: "a", When: v1alpha1.HookAfterDrain}, {Name: "b", When: v1alpha1.HookAfterDrain},
+	}
+	with := func(hooks ...v1alpha1.HookStatus) v1alpha1.InterruptionStatus {
+		return v1alpha1.InterruptionStatus{DrainStartTime: &begun, Conditions: drained, Hooks: hooks}
+	}
+	did := func(name string) v1alpha1.HookStatus {
+		return v1alpha1.HookStatus{Name: name, State: v1alpha1.HookSucceeded, CompletionTime: &begun}
+	}
 	for name, tc := range map[string]struct {
 		status v1alpha1.InterruptionStatus
+		hooks  []v1alpha1.Hook
 		want   bool
 	}{
-		"not begun":             {},
-		"being drained":         {v1alpha1.InterruptionStatus{DrainStartTime: &begun}, true},
-		"drained":               {v1alpha1.InterruptionStatus{DrainStartTime: &begun, Conditions: drained}, false},
-		"drained, a hook runs":  {v1alpha1.InterruptionStatus{DrainStartTime: &begun, Conditions: drained, Hooks: []v1alpha1.HookStatus{{State: v1alpha1.HookRunning}}}, true},
-		"drained, the hook ran": {v1alpha1.InterruptionStatus{DrainStartTime: &begun, Conditions: drained, Hooks: []v1alpha1.HookStatus{{State: v1alpha1.HookFailed}}}, false},
+		"not begun":                             {v1alpha1.InterruptionStatus{}, policy, false},
+		"being drained":                         {v1alpha1.InterruptionStatus{DrainStartTime: &begun}, nil, true},
+		"drained":                               {with(), nil, false},
+		"drained, a hook before it still runs":  {with(v1alpha1.HookStatus{Name: "before", State: v1alpha1.HookRunning}), policy[:1], false},
+		"drained, no hook has begun":            {with(), policy, true},
+		"drained, a hook runs":                  {with(v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookRunning}), policy, true},
+		"drained, a hook is between two tries":  {with(v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookFailed}, did("b")), policy, true},
+		"drained, the second hook has not run":  {with(did("a")), policy, true},
+		"drained, the hooks ran":                {with(did("a"), did("b")), policy, false},
+		"drained, one failed":                   {with(v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookFailed, CompletionTime: &begun}, did("b")), policy, false},
+		"drained, the policy has no such hooks": {with(v1alpha1.HookStatus{Name: "old", State: v1alpha1.HookRunning}), policy[:1], false},
 	} {
-		if got := record.Draining(&tc.status); got != tc.want {
+		if got := record.Draining(&tc.status, tc.hooks); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestWhatFreesAPlaceInABudget(t *testing.T) {
+	begun := metav1.NewMicroTime(clock)
+	is := func(isDrained bool, hooks ...v1alpha1.HookStatus) *v1alpha1.InterruptionStatus {
+		s := &v1alpha1.InterruptionStatus{DrainStartTime: &begun, Hooks: hooks}
+		if isDrained {
+			s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrained, Status: metav1.ConditionTrue}}
+		}
+		return s
+	}
+	running, succeeded := v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookRunning}, v1alpha1.HookStatus{Name: "a", State: v1alpha1.HookSucceeded, CompletionTime: &begun}
+	for name, tc := range map[string]struct {
+		was, is *v1alpha1.InterruptionStatus
+		want    bool
+	}{
+		"it begins":             {&v1alpha1.InterruptionStatus{}, is(false), false},
+		"a hook before it ends": {is(false, running), is(false, succeeded), false},
+		"its pods have left":    {is(false), is(true), true},
+		"it is put back":        {is(false), &v1alpha1.InterruptionStatus{}, true},
+		"a hook after it ends":  {is(true, running), is(true, succeeded), true},
+		"nothing of it changes": {is(true, succeeded), is(true, succeeded), false},
+	} {
+		if got := record.Frees(tc.was, tc.is); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -80,7 +80,7 @@ func (p *pass) budgetOf() *berth {
 	return &berth{
 		name: "budget of " + governor, limit: d.Budget.MaxConcurrent,
 		of:    func(n *corev1.Node) bool { return governing != nil && policy.Selects(governing, n) },
-		holds: func(in *v1alpha1.Interruption) bool { return same(in) && record.Draining(&in.Status) },
+		holds: func(in *v1alpha1.Interruption) bool { return same(in) && record.Draining(&in.Status, d.Hooks) },
 		wants: func(in *v1alpha1.Interruption) bool {
 			return same(in) && in.Status.Phase == v1alpha1.PhaseQueued
 		},

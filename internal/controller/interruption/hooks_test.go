@@ -10,6 +10,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -66,6 +68,56 @@ func TestHookAfterTheDrainThatCannotBeLookedAtIsLookedAtAgain(t *testing.T) {
 	if len(w.jobs()) != 1 {
 		t.Errorf("%d Jobs", len(w.jobs()))
 	}
+}
+
+// A budget of one is kept until the last hook after the drain is done with: between
+// two hooks, and between two tries, as well.
+func TestBudgetIsKeptForAllHooksAfterTheDrain(t *testing.T) {
+	other := recordOf(rebalance())
+	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0ffffffffffffffff", "i-0ffffffffffffffff", "z"
+	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), other, node("z", other.Name), team(func(s *v1alpha1.InterruptionPolicySpec) {
+		withHook(v1alpha1.HookAfterDrain, "")(s)
+		second := s.Hooks[0].DeepCopy()
+		second.Name = "second"
+		s.Hooks[0].Retries = 1
+		s.Hooks = append(s.Hooks, *second)
+		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
+	})).withErrands()
+	waits := func(when string) {
+		t.Helper()
+		var in v1alpha1.Interruption
+		for range 2 {
+			if err := w.client.Get(t.Context(), types.NamespacedName{Name: other.Name}, &in); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.loop.Reconcile(t.Context(), &in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if in.Status.Phase != v1alpha1.PhaseQueued {
+			t.Errorf("%s the other node is %s", when, in.Status.Phase)
+		}
+	}
+	w.settle(time.Second)
+	w.settle(6 * time.Second)
+	waits("during the drain")
+	w.stopped("web-1")
+	w.settle(time.Second)
+	waits("while the first hook runs")
+	w.ended(batchv1.JobFailed)
+	if err := w.pass(0); err != nil {
+		t.Fatal(err)
+	}
+	waits("between two tries")
+	w.settle(2 * time.Second)
+	w.ended(batchv1.JobComplete)
+	if err := w.pass(0); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.record().Status.Hooks; len(got) != 1 || got[0].State != v1alpha1.HookSucceeded {
+		t.Fatalf("hooks %+v", got)
+	}
+	waits("between two hooks")
 }
 
 func readyOf(w *world) string {

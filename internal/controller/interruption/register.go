@@ -106,7 +106,7 @@ var (
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, ok1 := e.ObjectOld.(*v1alpha1.Interruption)
 			is, ok2 := e.ObjectNew.(*v1alpha1.Interruption)
-			return ok1 && ok2 && (record.Draining(&was.Status) && !record.Draining(&is.Status) || !notice.Finished(was) && notice.Finished(is))
+			return ok1 && ok2 && (record.Frees(&was.Status, &is.Status) || !notice.Finished(was) && notice.Finished(is))
 		},
 	}
 )
