@@ -29,18 +29,28 @@ func approval(_ context.Context, p *pass) (bool, error) {
 	return p.lapsed()
 }
 
-// ends is the sooner of a moment and the end of the interruption, after which
-// nothing is waited for any more.
+// ends is the sooner of a moment and when nothing is left to approve.
 func (p *pass) ends(at time.Time) time.Time {
-	if end := p.end(); at.IsZero() || end.Before(at) {
-		return end
+	if lapse := p.lapsesAt(); at.IsZero() || lapse.Before(at) {
+		return lapse
 	}
 	return at
 }
 
+// lapsesAt is when nothing is left to approve: at the end of the interruption. What has
+// no deadline is asked about for an hour from when it was heard of: it may have been so
+// for longer before, and nobody could answer then.
+func (p *pass) lapsesAt() time.Time {
+	end := p.end()
+	if d := p.decision; d.Deadline != nil || !d.Until.IsZero() {
+		return end
+	}
+	return laterOf(end, p.decision.Notice.ReceivedTime.Add(withoutDeadline))
+}
+
 // lapsed ends what nobody approved, once there is nothing left to approve.
 func (p *pass) lapsed() (bool, error) {
-	if p.facts.node != nil && p.facts.now.Before(p.end()) {
+	if p.facts.node != nil && p.facts.now.Before(p.lapsesAt()) {
 		return false, nil
 	}
 	p.outcome.completed = true

@@ -394,3 +394,24 @@ func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
 		t.Errorf("phase %s, left %v", got.Phase, got.PodsLeft)
 	}
 }
+
+// An instance that was impaired for longer than an hour before it was heard of is asked
+// about for an hour as well.
+func TestApprovalWithoutDeadlineIsWaitedForFromWhenItWasHeardOf(t *testing.T) {
+	sick := v1alpha1.Notice{
+		ID: "sick", Kind: notice.KindInstanceStatus, Source: "ec2", Subject: "instance status",
+		Time: metav1.NewTime(start.Add(-61 * time.Minute)), ReceivedTime: metav1.NewMicroTime(start),
+	}
+	w := newWorld(t, recordOf(sick), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+		s.Rules[0].Action, s.Rules[0].Approval = v1alpha1.ActionTerminate, v1alpha1.ApprovalRequired
+	}))
+	for _, tc := range []struct {
+		after time.Duration
+		want  v1alpha1.Phase
+	}{{time.Second, v1alpha1.PhaseAwaitingApproval}, {59 * time.Minute, v1alpha1.PhaseAwaitingApproval}, {time.Minute, v1alpha1.PhaseCancelled}} {
+		w.settle(tc.after)
+		if s := w.record().Status; s.Phase != tc.want {
+			t.Errorf("after %s: phase %s, want %s", w.now.Sub(start), s.Phase, tc.want)
+		}
+	}
+}
