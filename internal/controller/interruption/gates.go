@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -56,11 +57,9 @@ func (f *facts) begunAt() time.Time {
 
 // hookGate says which hook has to be done with before the drain, if one has.
 func (c *Controller) hookGate(f *facts, d policy.Decision) (drain.Gate, bool) {
-	if c.Errands == nil || d.InstanceGone {
-		return drain.Gate{}, false
-	}
-	for i := range d.Hooks {
-		h := &d.Hooks[i]
+	hooks := c.hooksOf(f, d)
+	for i := range hooks {
+		h := &hooks[i]
 		if h.When != v1alpha1.HookBeforeDrain {
 			continue
 		}
@@ -84,22 +83,53 @@ func hooksBefore(ctx context.Context, p *pass) (bool, error) {
 // hookAgain is when to look at a hook again that could not be looked at.
 const hookAgain = 2 * time.Second
 
-// hooksAfter waits for the hooks that policy wants after the drain.
+// hooksAfter waits for the hooks that policy wants after the drain; at the longest
+// until the interruption is over. A node that lives then is put back, and not ended
+// although they are not done with.
 func hooksAfter(ctx context.Context, p *pass) (bool, error) {
 	if !p.plan.Empty() {
 		return true, nil // the pods stay, and so does the node
 	}
-	return p.hooks(ctx, v1alpha1.HookAfterDrain)
+	end := p.end()
+	if p.facts.now.Before(end) {
+		done, err := p.hooks(ctx, v1alpha1.HookAfterDrain)
+		if err == nil && !done {
+			p.outcome.sooner(end)
+		}
+		return done, err
+	}
+	status, goAhead := p.report.after.Status.Hooks, record.GoAhead(p.facts.in)
+	if hook.Awaited(p.hooksOf(p.facts, p.decision), v1alpha1.HookAfterDrain, status, p.report.subject(), goAhead) == "" {
+		return true, nil
+	}
+	return false, p.walk(ctx, []step{nodeDeleted, unheld, freed, over, putBack, complete})
+}
+
+// hooksOf are the hooks that are run, or waited for. Once the node has gone there is
+// nothing to hold for a person.
+func (c *Controller) hooksOf(f *facts, d policy.Decision) []v1alpha1.Hook {
+	if c.Errands == nil || d.InstanceGone {
+		return nil
+	}
+	if f.node != nil {
+		return d.Hooks
+	}
+	hooks := slices.Clone(d.Hooks)
+	for i := range hooks {
+		hooks[i].OnFailure = v1alpha1.HookContinue
+	}
+	return hooks
 }
 
 // hooks takes the hooks of that time one step further and reports whether they
 // are done with. That they could not be looked at is no error.
 func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) {
-	if p.Errands == nil || p.decision.InstanceGone || len(p.decision.Hooks) == 0 {
+	hooks := p.hooksOf(p.facts, p.decision)
+	if len(hooks) == 0 {
 		return true, nil
 	}
 	out, err := p.Errands.Hooks(ctx, errand.HookRun{
-		Hooks: p.decision.Hooks, When: when, Status: p.report.after.Status.Hooks,
+		Hooks: hooks, When: when, Status: p.report.after.Status.Hooks,
 		Subject: p.report.subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in),
 	})
 	switch {

@@ -120,6 +120,51 @@ func TestBudgetIsKeptForAllHooksAfterTheDrain(t *testing.T) {
 	waits("between two hooks")
 }
 
+// A hook after the drain that holds for a person holds no longer than there is
+// something to hold.
+func TestHoldAfterTheDrainEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		notice v1alpha1.Notice
+		action v1alpha1.Action
+		gone   bool
+		want   v1alpha1.Phase
+	}{
+		"the node has gone":                   {spot(), v1alpha1.ActionDrain, true, v1alpha1.PhaseCompleted},
+		"the instance lives":                  {spot(), v1alpha1.ActionDrain, false, v1alpha1.PhaseCancelled},
+		"without a deadline":                  {rebalance(), v1alpha1.ActionDrain, false, v1alpha1.PhaseCancelled},
+		"it is not terminated without a word": {rebalance(), v1alpha1.ActionTerminate, false, v1alpha1.PhaseCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, recordOf(tc.notice), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
+				withHook(v1alpha1.HookAfterDrain, v1alpha1.HookHold)(s)
+				s.Rules[0].Action = tc.action
+			})).withErrands()
+			w.settle(time.Second)
+			w.stopped("web-1")
+			w.settle(6 * time.Second)
+			w.ended(batchv1.JobFailed)
+			w.settle(time.Second)
+			if tc.gone {
+				w.remove(w.node())
+			}
+			for w.record().Status.CompletionTime == nil {
+				w.settle(0)
+				if w.record().Status.CompletionTime != nil || w.wake == 0 || w.now.Sub(start) > 24*time.Hour {
+					break
+				}
+				w.now = w.now.Add(w.wake)
+			}
+			s := w.record().Status
+			if s.Phase != tc.want || s.TerminationTime != nil || w.now.Sub(start) > 2*time.Hour {
+				t.Errorf("after %s: phase %s, want %s; terminated at %v; looks again in %s: %+v", w.now.Sub(start), s.Phase, tc.want, s.TerminationTime, w.wake, s.Hooks)
+			}
+			if n := w.node(); n != nil && n.Spec.Unschedulable {
+				t.Error("the node that lives is cordoned")
+			}
+		})
+	}
+}
+
 func readyOf(w *world) string {
 	w.t.Helper()
 	c := meta.FindStatusCondition(w.record().Status.Conditions, v1alpha1.ConditionReady)
