@@ -27,6 +27,9 @@ type Subject struct {
 	// (status.since), or zero. It keeps the Jobs and keys of that one, whose
 	// record had the same UID, apart from this one's.
 	Since time.Time
+	// Drain tells the drains of one record apart, whose hooks are run anew; empty
+	// where it has not begun.
+	Drain string
 	// Node is the node's name, and InstanceID the cloud's id of its instance.
 	Node, InstanceID string
 	// Kind is the kind of the notice that rules.
@@ -62,7 +65,7 @@ func (s Subject) Key(parts ...string) string {
 // TryKey identifies a try of a hook. Its Job is named by it, and its webhook
 // carries it as Idempotency-Key.
 func (s Subject) TryKey(name string, try int32) string {
-	return s.Key("hook", name, fmt.Sprint(try))
+	return s.Key("hook", s.Drain, name, fmt.Sprint(try))
 }
 
 // deadline is the deadline as RFC 3339, or empty.

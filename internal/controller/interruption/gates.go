@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -128,6 +129,11 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 	if len(hooks) == 0 {
 		return true, nil
 	}
+	if record.Begun(&p.facts.was).IsZero() { // what tells this drain's tries from another's is durable before there are any
+		if err := p.writeDown(ctx); err != nil {
+			return false, err
+		}
+	}
 	out, err := p.Errands.Hooks(ctx, errand.HookRun{
 		Hooks: hooks, When: when, Status: p.report.after.Status.Hooks,
 		Subject: p.report.subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in),
@@ -150,11 +156,20 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 	return out.Done, nil
 }
 
+// drainOf tells the drains of a record apart: by when they began and, since a node that
+// is drained anew at once stays cordoned from before, by what was dealt with before.
+func drainOf(s *v1alpha1.InterruptionStatus) string {
+	if s.DrainStartTime == nil {
+		return ""
+	}
+	return fmt.Sprint(s.DrainStartTime.UnixMicro(), " ", len(s.Answered))
+}
+
 // subject is what hooks and notifications are told.
 func (r *report) subject() hook.Subject {
 	s := hook.Subject{
 		Interruption: r.before.Name, UID: r.before.UID, InstanceID: r.before.Spec.InstanceID, Node: r.after.Status.NodeName,
-		Since: record.Since(&r.after.Status), Kind: r.after.Status.Kind, Phase: r.after.Status.Phase, Drill: isDrill(r.after), Pods: r.after.Status.Pods,
+		Since: record.Since(&r.after.Status), Drain: drainOf(&r.after.Status), Kind: r.after.Status.Kind, Phase: r.after.Status.Phase, Drill: isDrill(r.after), Pods: r.after.Status.Pods,
 	}
 	if d := r.after.Status.Decision; d != nil {
 		s.Policy, s.Reason, s.Message = d.Governor, string(d.Action), d.Message

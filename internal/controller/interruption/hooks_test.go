@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/errand"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // jobsFail gives the loop what runs hooks, and has no Job be made.
@@ -162,6 +164,30 @@ func TestHoldAfterTheDrainEnds(t *testing.T) {
 				t.Error("the node that lives is cordoned")
 			}
 		})
+	}
+}
+
+func TestHookRunsAnewForTheNextDrainOfARecord(t *testing.T) {
+	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(50*time.Minute))), node("a", instance), pod("web-1"), budget(0),
+		team(withHook(v1alpha1.HookBeforeDrain, ""))).withErrands()
+	w.settle(time.Second)
+	w.ended(batchv1.JobComplete)
+	w.settle(5 * time.Second)
+	w.loop = New(w.loop.Options) // after a restart it is still the same drain
+	w.settle(5 * time.Second)
+	if n := len(w.jobs()); n != 1 {
+		t.Fatalf("%d Jobs for one drain", n)
+	}
+	moved := planned("h2", notice.ActionStop, start.Add(90*time.Minute))
+	moved.Time = metav1.NewTime(w.now)
+	w.hear(moved)
+	w.settle(time.Minute)
+	if s := w.record().Status; s.Phase != v1alpha1.PhaseScheduled || len(s.Hooks) > 0 {
+		t.Fatalf("not put back: %s %+v", s.Phase, s.Hooks)
+	}
+	w.settle(w.wake + time.Second)
+	if s := w.record().Status; len(w.jobs()) != 2 || len(s.Hooks) != 1 || s.Hooks[0].State != v1alpha1.HookRunning {
+		t.Errorf("%d Jobs, hooks %+v", len(w.jobs()), s.Hooks)
 	}
 }
 
