@@ -88,6 +88,9 @@ func (c *converter) answer(flag string) {
 	if a.says == "" || c.settings[flag].value == a.usual {
 		return
 	}
+	if flag == terminations && c.on("cordon-only") {
+		return // cordons has it
+	}
 	c.say(flag, a.severity, "flag", a.says, a.mend)
 }
 
@@ -99,7 +102,7 @@ func (c *converter) policy() v1alpha1.InterruptionPolicySpec {
 		c.say("dry-run", finding.Warning, "dry-run", "The policy has Lifeboat ignore everything: it goes by the name of what NTH calls a dry run. Interruptions are written down all the same.", "delete the policy when Lifeboat is to act")
 		spec.Rules = []v1alpha1.Rule{{Name: "dry-run", Kinds: []string{"*"}, Action: v1alpha1.ActionIgnore}}
 	case c.on("cordon-only"):
-		spec.Rules = []v1alpha1.Rule{{Name: "cordon-only", Kinds: handled(), Action: v1alpha1.ActionCordon}}
+		spec.Rules = c.cordons()
 	default:
 		spec.Rules = c.rules()
 	}
@@ -112,30 +115,21 @@ func (c *converter) policy() v1alpha1.InterruptionPolicySpec {
 	return spec
 }
 
-// handled are the kinds that the handler acts on.
-func handled() []string {
-	return []string{
-		notice.KindSpotInterruption, notice.KindScheduledChange, notice.KindRebalanceRecommendation,
-		notice.KindInstanceStateChange, notice.KindAutoScalingTermination,
-	}
-}
-
 func (c *converter) rules() []v1alpha1.Rule {
 	var rules []v1alpha1.Rule
-	queue := c.on("enable-sqs-termination-draining")
 	add := func(name, kind string, action v1alpha1.Action) {
 		rules = append(rules, v1alpha1.Rule{Name: name, Kinds: []string{kind}, Action: action})
 	}
-	if !queue && c.off("enable-spot-interruption-draining") {
+	if c.switchedOff("enable-spot-interruption-draining") {
 		add("spot", notice.KindSpotInterruption, v1alpha1.ActionIgnore)
 	}
-	if !queue && c.off("enable-scheduled-event-draining") {
+	if c.switchedOff("enable-scheduled-event-draining") {
 		add("scheduled", notice.KindScheduledChange, v1alpha1.ActionIgnore)
 	} else {
 		c.say("enable-scheduled-event-draining", finding.Warning, "scheduled", "NTH drains for a scheduled event at once, also weeks before; Lifeboat from an hour before.", "notBefore in a rule for ScheduledChange, where earlier is better")
 	}
 	switch {
-	case queue && !c.on("enable-rebalance-draining"):
+	case c.queue() && !c.on("enable-rebalance-draining"):
 		c.say("enable-rebalance-draining", finding.Warning, "rebalance", "In queue mode NTH drains for every rebalance recommendation that reaches its queue, whatever its flags say; the policy has Lifeboat mark the node only, which is the default.",
 			"a rule for RebalanceRecommendation with action: Drain, where such a rule filled NTH's queue")
 	case c.on("enable-rebalance-draining"):

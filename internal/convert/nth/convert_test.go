@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +15,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/convert"
 	"github.com/lifeboat-dev/lifeboat/internal/convert/nth"
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -114,6 +117,58 @@ func TestDryRunAndCordonOnly(t *testing.T) {
 		}
 		if spec := valid(t, r.Output); len(spec.Rules) != 1 || spec.Rules[0].Action != want {
 			t.Errorf("%s: %+v", text, spec.Rules)
+		}
+	}
+}
+
+// With cordon-only a kind that is off stays off, and none is drained.
+func TestCordonOnlyCordonsOnlyWhatTheHandlerWouldHave(t *testing.T) {
+	t.Parallel()
+	const (
+		on       = "cordonOnly: true\n"
+		queue    = on + "enableSqsTerminationDraining: true\n"
+		spotOff  = "enableSpotInterruptionDraining: false\n"
+		schedOff = "enableScheduledEventDraining: false\n"
+		asgOff   = "enableASGLifecycleDraining: false\n"
+		monitor  = "enableRebalanceMonitoring: true\n"
+		drain    = "enableRebalanceDraining: true\n"
+	)
+	spot, scheduled, rebalance := notice.KindSpotInterruption, notice.KindScheduledChange, notice.KindRebalanceRecommendation
+	state, termination := notice.KindInstanceStateChange, notice.KindAutoScalingTermination
+	for name, c := range map[string]struct {
+		text              string
+		ignored, cordoned []string
+	}{
+		"metadata, nothing off":         {on, nil, []string{spot, scheduled, state, termination}},
+		"metadata, spot off":            {on + spotOff, []string{spot}, []string{scheduled, state, termination}},
+		"metadata, two off":             {on + spotOff + schedOff, []string{spot, scheduled}, []string{state, termination}},
+		"metadata, terminations off":    {on + asgOff, []string{termination}, []string{spot, scheduled, state}},
+		"metadata, rebalance monitored": {on + monitor, nil, []string{spot, scheduled, rebalance, state, termination}},
+		"metadata, rebalance drained":   {on + drain, nil, []string{spot, scheduled, rebalance, state, termination}},
+		"metadata, all off":             {on + spotOff + schedOff + asgOff, []string{spot, scheduled, termination}, []string{state}},
+		"queue, where no switch counts": {queue + spotOff + schedOff + asgOff, nil, []string{spot, scheduled, rebalance, state, termination}},
+	} {
+		r, err := nth.Convert([]convert.File{{Name: "a.yaml", Data: []byte(c.text)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds := map[v1alpha1.Action][]string{}
+		for _, rule := range valid(t, r.Output).Rules {
+			kinds[rule.Action] = append(kinds[rule.Action], rule.Kinds...)
+		}
+		want := map[v1alpha1.Action][]string{v1alpha1.ActionCordon: c.cordoned}
+		if c.ignored != nil {
+			want[v1alpha1.ActionIgnore] = c.ignored
+		}
+		if diff := cmp.Diff(want, kinds); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		waits := slices.ContainsFunc(r.Findings, func(f convert.Finding) bool { return f.ID == "terminations" && f.Severity == finding.Warning })
+		if want := slices.Contains(c.cordoned, termination); waits != want {
+			t.Errorf("%s: said that hooks wait: %t, want %t", name, waits, want)
+		}
+		if slices.Contains(c.ignored, termination) && slices.ContainsFunc(r.Findings, func(f convert.Finding) bool { return strings.Contains(f.Problem, "always so") }) {
+			t.Errorf("%s: terminations are ignored, and said to be always drained: %+v", name, r.Findings)
 		}
 	}
 }
