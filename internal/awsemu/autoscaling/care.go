@@ -111,7 +111,7 @@ func (s *State) RebalanceZones(groupName string) bool {
 			have[m.Zone] = append(have[m.Zone], m)
 		}
 	}
-	subnets := s.spread(g, false)
+	subnets := s.spread(g, s.tally(g), false)
 	if len(subnets) < 2 {
 		return false
 	}

@@ -142,6 +142,9 @@ func retained(st LifecycleState) bool { return strings.HasSuffix(string(st), ":R
 // bury ends a group, or a warm pool, that was deleted, when its last instance is gone. It
 // needs the lock.
 func (s *State) bury(g *group) {
+	if !g.poolEnds && !g.deleting {
+		return
+	}
 	list := s.of(g)
 	if g.poolEnds && !slices.ContainsFunc(list, func(m *member) bool { return m.State.warm() }) {
 		g.poolEnds, g.WarmPool = false, nil

@@ -8,8 +8,18 @@ import (
 func (s *State) evaluate(g *group, now time.Time) {
 	s.advance(g)
 	launch := g.does(Launch) && !now.Before(g.retryAt)
+	var t *tally
 	for _, st := range s.standing(g, launch).steps() {
-		s.act(g, st)
+		if st.id != "" {
+			p, _ := st.journey.find()
+			s.set(s.members[st.id], p, st.cause)
+			t = nil
+			continue
+		}
+		if t == nil {
+			t = s.tally(g)
+		}
+		s.try(g, st, t)
 	}
 	s.bury(g)
 }
@@ -20,23 +30,19 @@ func (s *State) standing(g *group, launch bool) standing {
 		desired: g.Desired, poolSize: g.poolSize(), reuse: g.WarmPool != nil && g.WarmPool.ReuseOnScaleIn,
 		launch: launch, terminate: g.does(Terminate), replace: g.does(ReplaceUnhealthy), policies: g.Policies,
 	}
+	now := s.current(g)
 	for _, m := range s.of(g) {
-		v.members = append(v.members, standingMember{m.Member, m.joined, s.outdated(g, m.Member), m.ailment})
+		v.members = append(v.members, standingMember{m.Member, m.joined, outdated(m.Member, now), m.ailment})
 	}
 	return v
 }
 
-// act does one step. It needs the lock.
-func (s *State) act(g *group, st step) {
-	if st.id != "" {
-		p, _ := st.journey.find()
-		s.set(s.members[st.id], p, st.cause)
-		return
-	}
+// try launches an instance, unless a launch failed a moment ago. It needs the lock.
+func (s *State) try(g *group, st step, t *tally) {
 	if time.Now().Before(g.retryAt) {
 		return
 	}
-	if _, err := s.launch(g, st.journey, st.cause, nil); err != nil {
+	if _, err := s.launch(g, st.journey, st.cause, nil, t); err != nil {
 		s.launchFailed(g, st.cause, err)
 		g.retryAt = time.Now().Add(s.timing.Retry)
 		s.clock.After(s.timing.Retry, func() { s.wake(s.groups[g.Name]) })

@@ -44,30 +44,14 @@ func (s *State) places(g *group) ([]ec2.Subnet, error) {
 	return out, nil
 }
 
-// spread orders the subnets of a group: first those in whose zones it has the fewest
-// instances, in the group or in the pool. It needs the lock.
-func (s *State) spread(g *group, warm bool) []ec2.Subnet {
-	list, err := s.places(g)
-	if err != nil {
-		return nil
-	}
-	have := map[string]int{}
-	for _, m := range s.of(g) {
-		if warm && m.State.warm() && !leaving(m.State) || !warm && serves(m.Member) {
-			have[m.Zone]++
-		}
-	}
-	slices.SortStableFunc(list, func(a, b ec2.Subnet) int { return cmp.Compare(have[a.Zone], have[b.Zone]) })
-	return list
-}
-
 // launch launches one instance into the group or its pool: in subnets, or else where there
-// are the fewest. The error is the first subnet's. It needs the lock.
-func (s *State) launch(g *group, j Journey, cause string, subnets []ec2.Subnet) (*member, error) {
+// are the fewest, which t tells and is kept up to date. The error is the first subnet's. It
+// needs the lock.
+func (s *State) launch(g *group, j Journey, cause string, subnets []ec2.Subnet, t *tally) (*member, error) {
 	if subnets == nil {
-		subnets = s.spread(g, j == IntoPool)
+		subnets = s.spread(g, t, j == IntoPool)
 	}
-	spot := j != IntoPool && s.nextIsSpot(g)
+	spot := j != IntoPool && t.nextIsSpot(g)
 	var first error
 	for _, subnet := range subnets {
 		in, ref, err := s.buy(g, subnet, spot)
@@ -79,6 +63,7 @@ func (s *State) launch(g *group, j Journey, cause string, subnets []ec2.Subnet) 
 		m := s.join(g, in, p.end)
 		m.Template, m.Protected = ref, g.ProtectNew && j != IntoPool
 		s.set(m, p, cause)
+		t.add(m.Member)
 		return m, nil
 	}
 	return nil, cmp.Or(first, validation("The group %s has no subnet to launch in", g.Name))
@@ -153,35 +138,6 @@ func numbered(ref ec2.TemplateRef) ec2.TemplateRef {
 	return ref
 }
 
-// nextIsSpot tells how a group buys its next instance, for which its shares on demand and
-// on the spot market decide. It needs the lock.
-func (s *State) nextIsSpot(g *group) bool {
-	if g.Mixed == nil {
-		return false
-	}
-	total, onDemand := 1, 0
-	for _, m := range s.of(g) {
-		if serves(m.Member) {
-			total++
-			if !m.Spot {
-				onDemand++
-			}
-		}
-	}
-	return onDemand >= g.Mixed.Distribution.onDemand(total)
-}
-
-// onDemand is how many of total instances are bought on demand, rounded up (Amazon EC2
-// Auto Scaling User Guide, Allocation strategies for multiple instance types).
-func (d Distribution) onDemand(total int) int {
-	percent := 100
-	if d.OnDemandPercent != nil {
-		percent = *d.OnDemandPercent
-	}
-	base := min(d.OnDemandBase, total)
-	return base + ((total-base)*percent+99)/100
-}
-
 // checkTemplates refuses a group whose launch templates are not there. It needs the lock.
 func (s *State) checkTemplates(g *group) error {
 	refs := []ec2.TemplateRef{g.template()}
@@ -210,20 +166,21 @@ func (s *State) resolved(ref ec2.TemplateRef) ec2.TemplateRef {
 	return ec2.TemplateRef{ID: t.ID, Name: t.Name, Version: fmt.Sprint(v.Number)}
 }
 
-// outdated tells whether a member was launched from what the group does not launch now.
-// It needs the lock.
-func (s *State) outdated(g *group, m Member) bool {
-	if m.Template == (ec2.TemplateRef{}) {
-		return true
+// current lists what a group launches now, each with its id, name and number. It needs
+// the lock.
+func (s *State) current(g *group) []ec2.TemplateRef {
+	refs := []ec2.TemplateRef{s.resolved(g.template())}
+	if g.Mixed != nil {
+		for _, o := range g.Mixed.Overrides {
+			refs = append(refs, s.resolved(cmp.Or(o.Template, g.Mixed.Template)))
+		}
 	}
-	if g.Mixed == nil {
-		return s.resolved(g.Template) != m.Template
-	}
-	refs := []ec2.TemplateRef{g.Mixed.Template}
-	for _, o := range g.Mixed.Overrides {
-		refs = append(refs, cmp.Or(o.Template, g.Mixed.Template))
-	}
-	return !slices.ContainsFunc(refs, func(ref ec2.TemplateRef) bool { return s.resolved(ref) == m.Template })
+	return refs
+}
+
+// outdated tells whether a member was launched from what its group does not launch now.
+func outdated(m Member, now []ec2.TemplateRef) bool {
+	return m.Template == (ec2.TemplateRef{}) || !slices.Contains(now, m.Template)
 }
 
 // wantsSpot tells whether a group's template asks for spot instances.

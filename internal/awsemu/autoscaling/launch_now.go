@@ -51,9 +51,9 @@ func (s *State) LaunchNow(r LaunchRequest) (Launched, error) {
 	if err != nil {
 		return Launched{}, err
 	}
-	out := Launched{Request: r}
+	out, t := Launched{Request: r}, s.tally(g)
 	for range r.Count {
-		m, err := s.launch(g, ColdStart, "an instance was started in response to a LaunchInstances request.", subnets)
+		m, err := s.launch(g, ColdStart, "an instance was started in response to a LaunchInstances request.", subnets, t)
 		if err != nil {
 			out.fail(subnets, err)
 			break
@@ -109,7 +109,7 @@ func (s *State) checkLaunch(r LaunchRequest) (*group, []ec2.Subnet, error) {
 	case g.Desired+r.Count > g.Max:
 		return nil, nil, outOfBounds("launch", g, r.Count)
 	}
-	all := s.spread(g, false)
+	all := s.spread(g, s.tally(g), false)
 	if len(all) > 1 && len(r.Zones)+len(r.Subnets) == 0 {
 		return nil, nil, validation("AvailabilityZones or SubnetIds must be specified for a group in more than one Availability Zone.")
 	}

@@ -200,3 +200,60 @@ func TestConsistency(t *testing.T) {
 		same(t, "later", []string{r.at(id), r.TargetState(id)}, []string{"InService > InService", "InService"})
 	})
 }
+
+// On AWS too the call is taken: it is the launches that fail.
+func TestAGroupLargerThanTheQuota(t *testing.T) {
+	inLiving(t, autoscaling.Group{}, func(t *testing.T, r *region) {
+		settled()
+		check(t, r.Update("g", func(g *autoscaling.Group) error {
+			g.Max, g.Desired = 100_000, 100_000
+			return nil
+		}))
+		pass(60 * time.Millisecond)
+		same(t, "launched at a time", len(r.Members()), 100)
+		settled()
+		same(t, "up to the quota", []any{r.states(), len(r.ec2.Instances())}, []any{"5000 InService", ec2.MostInstances})
+		zones := map[string]int{}
+		for _, m := range r.Members() {
+			zones[m.Zone]++
+		}
+		same(t, "in all zones", zones, map[string]int{"eu-west-1a": 1667, "eu-west-1b": 1667, "eu-west-1c": 1666})
+		failed := r.Activities("g")[0]
+		same(t, "activity", []any{failed.Status, contains(failed.Message, "You have requested more vCPU capacity than your current vCPU limit of 10000 allows")},
+			[]any{"Failed", true})
+		if n := len(r.Activities("g")) - ec2.MostInstances; n < 5 || n > 12 {
+			t.Errorf("%d launches failed in 20 s, with 2 s between", n)
+		}
+	})
+}
+
+// leave fills the quota with instances of others, but for n.
+func leave(t *testing.T, cloud *ec2.State, n int) {
+	t.Helper()
+	for n := ec2.MostInstances - n; n > 0; n -= 1000 {
+		must(cloud.Launch(ec2.LaunchInput{ImageID: "ami-1", Min: min(n, 1000), Max: min(n, 1000)}))(t)
+	}
+}
+
+func TestAWarmPoolLargerThanTheQuota(t *testing.T) {
+	inLiving(t, autoscaling.Group{}, func(t *testing.T, r *region) {
+		leave(t, r.ec2, 250)
+		check(t, r.Update("g", func(g *autoscaling.Group) error { g.Max = 100_000; return nil }))
+		check(t, r.PutPool("g", autoscaling.WarmPool{}))
+		pass(60 * time.Millisecond)
+		same(t, "launched at a time", len(r.Members()), 100)
+		settled()
+		same(t, "up to the quota", r.states(), "250 Warmed:Stopped")
+		launched := must(r.LaunchNow(autoscaling.LaunchRequest{Group: "g", Token: "t", Count: 1, Zones: []string{"eu-west-1b"}}))(t)
+		same(t, "no more at once either", []any{len(launched.Instances), launched.Errors[0].Code}, []any{0, "VcpuLimitExceeded"})
+		check(t, r.SetDesired("g", 240, false))
+		pass(60 * time.Millisecond)
+		same(t, "taken out of it at a time", r.states(), "100 Pending, 150 Warmed:Stopped")
+		settled()
+		same(t, "all of them", r.states(), "10 Warmed:Stopped, 240 InService")
+		check(t, r.DeletePool("g", false))
+		check(t, r.SetDesired("g", 0, false))
+		settled()
+		same(t, "and back", r.states(), "")
+	})
+}

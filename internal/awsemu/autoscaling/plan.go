@@ -33,6 +33,10 @@ type step struct {
 	cause   string
 }
 
+// mostSteps is how many instances a group launches at a time, and how many it ends: it
+// goes on after Timing.Evaluate, and in between others are heard.
+const mostSteps = 100
+
 // steps is what the group does now to get from what it has to what it wants.
 func (v standing) steps() []step {
 	var out []step
@@ -98,9 +102,9 @@ func (v standing) scale(before []step) []step {
 	}
 	switch short := v.desired - have; {
 	case short > 0 && v.launch:
-		return v.grow(short, before)
+		return v.grow(min(short, mostSteps), before)
 	case short < 0 && v.terminate:
-		return v.shrink(-short, before)
+		return v.shrink(min(-short, mostSteps), before)
 	default:
 		return nil
 	}
@@ -220,12 +224,12 @@ func (v standing) tendPool(before []step) []step {
 	short := v.poolSize - v.warm() - count(before, ReturnToPool) + count(before, OutOfPool, PoolShrink)
 	var out []step
 	if short > 0 && v.launch {
-		for range short {
+		for range min(short, mostSteps) {
 			out = append(out, step{journey: IntoPool, cause: causeWarm})
 		}
 	}
 	for _, m := range v.members {
-		if len(out) < -short && v.terminate && ready(m.State) && !taken(before, m.InstanceID) {
+		if len(out) < min(-short, mostSteps) && v.terminate && ready(m.State) && !taken(before, m.InstanceID) {
 			out = append(out, step{PoolShrink, m.InstanceID, causeCool})
 		}
 	}

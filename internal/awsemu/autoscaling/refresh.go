@@ -85,8 +85,9 @@ func (s *State) StartRefresh(groupName string, o RefreshOptions) (string, error)
 		return "", constraint(o.minHealthy(), "minHealthyPercentage", "have value between 0 and 100")
 	}
 	r := &refresh{Refresh: Refresh{ID: uuid.NewString(), Group: g.Name, Options: o, Status: "InProgress", Start: time.Now().UTC()}}
+	now := s.current(g)
 	for _, m := range s.of(g) {
-		if o.concerns(m.Member, s.outdated(g, m.Member)) {
+		if o.concerns(m.Member, outdated(m.Member, now)) {
 			r.todo = append(r.todo, m.InstanceID)
 		}
 	}

@@ -154,3 +154,27 @@ func TestSDKRefusesGroups(t *testing.T) {
 	}
 	same(t, "group", a.group(t, "g").AutoScalingGroupName, (*string)(nil))
 }
+
+func TestSDKIsAnsweredWhileAGroupAsksForTooMuch(t *testing.T) {
+	t.Parallel()
+	a := newGroups(t)
+	leave(t, a.States.EC2, 300)
+	must(a.sdk.CreateAutoScalingGroup(t.Context(), create("workers-a", 0, 2)))(t)
+	must(a.sdk.UpdateAutoScalingGroup(t.Context(), &sdk.UpdateAutoScalingGroupInput{
+		AutoScalingGroupName: aws.String("workers-a"), MaxSize: aws.Int32(100_000), DesiredCapacity: aws.Int32(100_000),
+	}))(t)
+	for n := 0; n < ec2.MostInstances; n = len(a.States.EC2.Instances()) {
+		group := a.group(t, "workers-a")
+		same(t, "desired", *group.DesiredCapacity, int32(100_000))
+	}
+	var failed types.Activity
+	eventually(t, "a launch that failed", func() bool {
+		out := must(a.sdk.DescribeScalingActivities(t.Context(), &sdk.DescribeScalingActivitiesInput{AutoScalingGroupName: aws.String("workers-a")}))(t)
+		failed = out.Activities[0]
+		return failed.StatusCode == types.ScalingActivityStatusCodeFailed
+	})
+	same(t, "why", *failed.StatusMessage, "You have requested more vCPU capacity than your current vCPU limit of 10000 allows for the instance bucket that the "+
+		"specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit. "+
+		"Launching EC2 instance failed.")
+	same(t, "instances", len(a.States.EC2.Instances()), ec2.MostInstances)
+}

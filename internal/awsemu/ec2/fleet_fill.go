@@ -174,6 +174,10 @@ func (s *State) draw(f *Fleet, c candidate, lifecycle string, capacity float64) 
 		n = free
 		f.fail(c, lifecycle, noAddresses(subnet.ID))
 	}
+	if left := s.left(); left < n {
+		n = left
+		f.fail(c, lifecycle, overQuota(offering))
+	}
 	if n == 0 {
 		return 0
 	}
@@ -205,10 +209,12 @@ func (s *State) checkDraw(c candidate, lifecycle string) (LaunchInput, Subnet, e
 
 // capacityOf is how much the pools could give together. It needs the lock.
 func (s *State) capacityOf(candidates []candidate, order []int, lifecycle string) float64 {
-	sum := 0.0
+	sum, left := 0.0, s.left()
 	for _, i := range order {
 		if input, subnet, err := s.checkDraw(candidates[i], lifecycle); err == nil {
-			sum += float64(s.room(input.offering(subnet))) * candidates[i].pool.weight()
+			n := min(s.room(input.offering(subnet)), left)
+			left -= n
+			sum += float64(n) * candidates[i].pool.weight()
 		}
 	}
 	return sum

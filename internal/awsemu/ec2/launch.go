@@ -49,7 +49,7 @@ type launch struct {
 	ids   []string
 }
 
-// Launch makes input.Max instances, or as many as there is capacity for but at least
+// Launch makes input.Max instances, or as many as there is capacity and quota for but at least
 // input.Min, all pending, and returns them. A call that repeats a client token returns
 // the instances of the first one. The errors are those of RunInstances.
 func (s *State) Launch(input LaunchInput) ([]Instance, error) {
@@ -64,7 +64,10 @@ func (s *State) Launch(input LaunchInput) ([]Instance, error) {
 		return nil, err
 	}
 	offering := input.offering(subnet)
-	n := min(s.room(offering), input.Max)
+	if s.left() < input.Min {
+		return nil, overQuota(offering)
+	}
+	n := min(s.room(offering), s.left(), input.Max)
 	if n < input.Min {
 		return nil, noCapacity(offering)
 	}
@@ -176,6 +179,7 @@ func (s *State) create(input LaunchInput, subnet Subnet, reservation string) *in
 	}
 	s.instances[in.ID] = in
 	s.order = append(s.order, in.ID)
+	s.living++
 	s.boot(in, Launched)
 	return in
 }

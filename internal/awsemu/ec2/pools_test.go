@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -100,5 +101,49 @@ func TestSpotPrices(t *testing.T) {
 		if w.SetSpotPrice("m9.huge", "eu-west-1a", 1) == nil || w.SetSpotPrice("m5.large", "us-east-1a", 1) == nil {
 			t.Error("set the price of what is not there")
 		}
+	})
+}
+
+func TestTheQuotaOfInstances(t *testing.T) {
+	inWorld(t, Timing{}, func(t *testing.T, w *world) {
+		launch := func(least, most int, spot *SpotOptions) ([]Instance, error) {
+			return w.Launch(LaunchInput{ImageID: "ami-1", Type: "m5.xlarge", Min: least, Max: most, Spot: spot})
+		}
+		for range MostInstances/1000 - 1 {
+			if _, err := launch(1000, 1000, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fleet, err := w.CreateFleet(w.fleet(t, OnDemand, LowestPrice, 10_000, "m5.xlarge/a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "a fleet", outcome(fleet), []string{"!VcpuLimitExceeded on-demand m5.xlarge/a", "1000 on-demand m5.xlarge/a"})
+		same(t, "instances", len(w.Instances()), MostInstances)
+
+		_, err = launch(1, 1, nil)
+		wantCode(t, err, "VcpuLimitExceeded")
+		if want := "your current vCPU limit of 20000 allows"; !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, without %q", err, want)
+		}
+		_, err = launch(1, 1, &SpotOptions{})
+		wantCode(t, err, "MaxSpotInstanceCountExceeded")
+		least := w.fleet(t, Spot, LowestPrice, 2, "m5.xlarge/a")
+		least.SpotOptions.SingleInstanceType, least.SpotOptions.MinTargetCapacity = true, 1
+		fleet, err = w.CreateFleet(least)
+		same(t, "a fleet with a minimum", []any{err, outcome(fleet)}, []any{nil, []string{"!UnfulfillableCapacity spot m5.xlarge/a"}})
+
+		w.pass(time.Second)
+		ids := w.Fleets()[0].Instances[0].IDs[:3]
+		for range 2 { // the second time they are going already
+			if _, err := w.Terminate(ids); err != nil {
+				t.Fatal(err)
+			}
+			_, err = launch(1, 1, nil)
+			wantCode(t, err, "VcpuLimitExceeded")
+		}
+		w.pass(3 * time.Second)
+		made, err := launch(1, 10, nil)
+		same(t, "as many as have ended", []any{len(made), err}, []any{3, nil})
 	})
 }

@@ -62,6 +62,7 @@ type State struct {
 	clock        *alarm.Clock // under mu
 	instances    map[string]*instance
 	order        []string // instance ids, oldest first
+	living       int      // instances that are not terminated
 	requests     map[string]*SpotRequest
 	requestOrder []string
 	tokens       map[string]launch // by client token
@@ -197,6 +198,9 @@ type (
 
 // enter moves an instance to a state and tells EventBridge. It needs the lock.
 func (s *State) enter(in *instance, st InstanceState, what What) {
+	if st == Terminated && in.State != Terminated {
+		s.living--
+	}
 	in.State = st
 	s.emit("EC2 Instance State-change Notification", s.arn(in), stateDetail{in.ID, st})
 	s.tell(in, what)
