@@ -142,18 +142,15 @@ type unnamed struct {
 	guess string
 }
 
-// tagCluster begins the tag that tells whose a group and its instances are.
-const tagCluster = "kubernetes.io/cluster/"
-
 // Apply does a step, but makes no group unless the NodeGroup itself says whose it is.
 func (u unnamed) Apply(ctx context.Context, w nodegroup.Wanted, s nodegroup.Step) error {
 	if s.Verb != nodegroup.CreateGroup {
 		return u.AWS.Apply(ctx, w, s)
 	}
 	for key := range w.Spec.Tags {
-		if strings.HasPrefix(key, tagCluster) {
+		if strings.HasPrefix(key, nodegroup.TagCluster) {
 			return u.AWS.Apply(ctx, w, s)
 		}
 	}
-	return fmt.Errorf("creating group %s: the cluster's name is not known for sure, which its tag %sNAME has to have (the queue's name tells %s): %s", w.Group, tagCluster, u.guess, nameIt)
+	return fmt.Errorf("creating group %s: the cluster's name is not known for sure, which its tag %sNAME has to have (the queue's name tells %s): %s", w.Group, nodegroup.TagCluster, u.guess, nameIt)
 }

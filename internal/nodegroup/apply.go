@@ -135,7 +135,7 @@ func (w Wanted) update(s Step) *sdk.UpdateAutoScalingGroupInput {
 func (w Wanted) firstTags() []types.Tag {
 	var out []types.Tag
 	for key := range w.tags() {
-		out = append(out, w.tag(key, strings.HasPrefix(key, tagCluster)))
+		out = append(out, w.tag(key, strings.HasPrefix(key, TagCluster)))
 	}
 	return out
 }

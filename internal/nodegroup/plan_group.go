@@ -32,9 +32,9 @@ const (
 // NodeGroup.
 const TagObject = v1alpha1.LabelNodeGroup
 
-// tagCluster is what tells the groups and instances of a cluster, with the
+// TagCluster is what tells the groups and instances of a cluster, with the
 // cluster's name behind it. Lifeboat's permissions reach what has it.
-const tagCluster = "kubernetes.io/cluster/"
+const TagCluster = "kubernetes.io/cluster/"
 
 // group changes the group's own settings.
 func (p *Plan) group(w Wanted, o Observed) {
@@ -134,7 +134,7 @@ func tagChanges(w Wanted, found map[string]string) []Change {
 	wanted := w.tags()
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
 		was, ok := found[key]
-		if !ok || was != wanted[key] && !strings.HasPrefix(key, tagCluster) {
+		if !ok || was != wanted[key] && !strings.HasPrefix(key, TagCluster) {
 			out = append(out, Change{fieldTag + key, was, wanted[key]})
 		}
 	}
@@ -145,7 +145,7 @@ func tagChanges(w Wanted, found map[string]string) []Change {
 func (w Wanted) tags() map[string]string {
 	out := map[string]string{TagObject: w.Object}
 	if w.Cluster != "" {
-		out[tagCluster+w.Cluster] = "owned"
+		out[TagCluster+w.Cluster] = "owned"
 	}
 	maps.Copy(out, w.Spec.Tags)
 	return out
