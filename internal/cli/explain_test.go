@@ -84,6 +84,13 @@ func TestExplain(t *testing.T) {
 	replacing.Status.NodeName, replacing.Status.Replacement = nodeName, &v1alpha1.ReplacementStatus{
 		Phase: v1alpha1.ReplacementLaunched, Reason: "Launched", Name: "web-lb-1", Message: "replacement web-lb-1 has an instance, which starts",
 	}
+	sick := stopping(26 * time.Hour)
+	sick.Spec.Notices = append(sick.Spec.Notices, v1alpha1.Notice{
+		ID: "n2", Kind: notice.KindInstanceStatus, Source: notice.SourceEC2, Subject: "instance status",
+		Time: metav1.NewTime(clock.Add(-5 * time.Minute)), ReceivedTime: metav1.NewMicroTime(clock.Add(-time.Minute)),
+	})
+	ofPool := append(voyage(), sick)
+	ofPool[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "web"})
 	for _, c := range []struct {
 		name    string
 		objects []client.Object
@@ -96,6 +103,7 @@ func TestExplain(t *testing.T) {
 		{"supposed", database(), []string{nodeName, "--kind", "health", "--event-type-code", "AWS_EC2_SOMETHING"}},
 		{"other-node", database(), []string{otherNode, "--kind", "rebalance"}},
 		{"node-gone", append(twoNodes(), gone), []string{"ip-10-9-9-9.ec2.internal"}},
+		{"passed-over", ofPool, []string{nodeName}},
 		{"json", database(stopping(26 * time.Hour)), []string{nodeName, "-o", "json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

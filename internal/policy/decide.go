@@ -148,7 +148,7 @@ func passedOver(decisions []Decision) []Considered {
 	var all []Considered
 	for _, d := range decisions {
 		all = append(all, Considered{Policy: d.Policy, Rule: d.Rule, Reason: fmt.Sprintf(
-			"%s does not drain the node now (%s), and another notice does", subject(d.Notice), d.Message)})
+			"%s is passed over, since another notice drains the node now and this does not. %s", subject(d.Notice), d.Message)})
 	}
 	return all
 }
