@@ -229,7 +229,7 @@ func withdrawn(f Facts) (Decision, bool) {
 	d := Decision{
 		Decision: v1alpha1.Decision{
 			Action:  v1alpha1.ActionIgnore,
-			Message: fmt.Sprintf("%s: AWS has taken back %s", v1alpha1.ActionIgnore, subject(last)),
+			Message: fmt.Sprintf("%s: %s", v1alpha1.ActionIgnore, whyWithdrawn(last, f.Node)),
 		},
 		Notice: last, Withdrawn: true,
 	}
@@ -237,12 +237,25 @@ func withdrawn(f Facts) (Decision, bool) {
 	return d, true
 }
 
+func whyWithdrawn(n v1alpha1.Notice, node *corev1.Node) string {
+	if notice.Outlived(&n, node) {
+		return "the instance was started again after it was " + n.InstanceState
+	}
+	return "AWS has taken back " + subject(n)
+}
+
 // counting returns the notices received after since that were not dealt with.
 // One that says the instance is already going has a deadline even if it names
-// none: now.
+// none: now. One that was stopped and runs again takes back what was said of its
+// state until then: where nobody led meanwhile, its pods would be deleted although
+// they run.
 func counting(f Facts) []v1alpha1.Notice {
 	var counting []v1alpha1.Notice
+	lived := notice.Lived(f.Notices, f.Node)
 	for _, n := range notice.Unanswered(f.Notices, f.Answered) {
+		if n.Kind == notice.KindInstanceStateChange && !n.Drill && !lived.IsZero() && !n.Time.After(lived) {
+			n.Withdrawn = true
+		}
 		if !f.Since.IsZero() && !n.ReceivedTime.Time.After(f.Since) {
 			continue
 		}

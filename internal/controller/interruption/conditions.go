@@ -9,7 +9,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
-	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -144,14 +143,13 @@ func (r *report) condition(typ string, status bool, reason, message string) bool
 }
 
 // phase computes the one-word summary.
-func phase(in *v1alpha1.Interruption, stage v1alpha1.Phase, nodeThere bool, now time.Time) v1alpha1.Phase {
-	s := &in.Status
+func phase(s *v1alpha1.InterruptionStatus, stage v1alpha1.Phase, withdrawn, nodeThere bool, now time.Time) v1alpha1.Phase {
 	if stage != "" && s.CompletionTime == nil {
 		return stage
 	}
 	switch s.Decision.Action {
 	case v1alpha1.ActionIgnore:
-		if notice.AllWithdrawn(notice.Unanswered(in.Spec.Notices, s.Answered), record.Since(s)) {
+		if withdrawn {
 			return v1alpha1.PhaseCancelled
 		}
 		return v1alpha1.PhaseIgnored

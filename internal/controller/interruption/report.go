@@ -181,7 +181,7 @@ func (r *report) reached(o outcome) {
 		r.after.Status.CompletionTime = &done
 		r.happen(v1alpha1.ReasonCompleted, r.summary())
 	}
-	r.after.Status.Phase = phase(r.after, o.stage, r.seen.facts.node != nil, r.now)
+	r.after.Status.Phase = phase(&r.after.Status, o.stage, r.seen.decision.Withdrawn, r.seen.facts.node != nil, r.now)
 }
 
 // postponed notes that a node whose drain had begun was put back.
