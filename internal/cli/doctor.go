@@ -235,6 +235,9 @@ func (d *examination) wiring(ctx context.Context) ([]finding.Finding, error) {
 	}
 	d.subject = fmt.Sprintf("Queue %s in account %s, region %s", snapshot.Name(found.Queue), place.Account, place.Region)
 	around := d.tools(ctx)
+	if sandbox.queueURL != "" {
+		around.Lifeboat = nil // it is a process there: no Deployment says whether it runs
+	}
 	around.Groups = d.known()
 	return diagnose.Run(found, target.Want, around), nil
 }

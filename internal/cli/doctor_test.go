@@ -206,3 +206,32 @@ func TestToolsInTheCluster(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// In a sandbox lifeboatd is a process: that there is no Deployment of it does not say that
+// somebody else reads the queue.
+func TestDoctorMissesNoDeploymentInASandbox(t *testing.T) {
+	e := newSickAccount(t)
+	url := e.url + "/123456789012/lifeboat-prod"
+	if _, err := e.queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := e.queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, VisibilityTimeout: 600}); err != nil || len(out.Messages) != 1 {
+		t.Fatalf("%v, %v", out, err)
+	}
+	if r := e.doctor(); !strings.Contains(r.out, "queue-read-by-another") {
+		t.Errorf("where there is no sandbox's queue, exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+	setup := e.setup
+	e.setup = func(s *session) {
+		setup(s)
+		find := s.findSandbox
+		s.findSandbox = func(name string) (connection, error) {
+			c, err := find(name)
+			c.queueURL = url
+			return c, err
+		}
+	}
+	if r := e.doctor(); strings.Contains(r.out, "queue-read-by-another") {
+		t.Errorf("in a sandbox, exit code %d\n%s%s", r.code, r.out, r.err)
+	}
+}
