@@ -132,6 +132,7 @@ func (r *rig) bare(nodes, abreast int) gale {
 	r.stormWorld(nodes)
 	seen := r.watchStorm(nodes) // it costs the API server the same in both
 	defer seen.stop()
+	r.settle()
 	began := r.begin()
 	r.each(nodes, abreast, func(ctx context.Context, i int) error {
 		return r.peer.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}, cordon())
@@ -170,6 +171,26 @@ func (r *rig) warm(i int) {
 	r.must(r.admin.Delete(r.Context(), node(i)))
 }
 
+// settle waits until the API server and lifeboatd have had next to nothing to do for a
+// second and a half: what it takes to make a world, or to start, is no part of a storm.
+func (r *rig) settle() {
+	r.Helper()
+	const window, little, windows = 500 * time.Millisecond, 50 * time.Millisecond, 3
+	was, at, quiet := r.cost(), time.Now(), 0
+	r.until("the API server and lifeboatd to have nothing to do", time.Minute, func() (bool, error) {
+		if time.Since(at) < window {
+			return quiet == windows, nil
+		}
+		now := r.cost()
+		spent := now.cluster + now.lifeboat - was.cluster - was.lifeboat
+		was, at, quiet = now, time.Now(), quiet+1
+		if spent > little {
+			quiet = 0
+		}
+		return quiet == windows, fmt.Errorf("in the last %s they took %s of processor time", window, spent)
+	})
+}
+
 // storm interrupts all nodes at the same moment.
 func (r *rig) storm(nodes int) gale {
 	r.Helper()
@@ -179,6 +200,7 @@ func (r *rig) storm(nodes int) gale {
 	seen := r.watchStorm(nodes)
 	defer seen.stop()
 	requests := r.requests()
+	r.settle()
 	began := r.begin()
 	deadline := began.at.Add(2 * time.Minute)
 	r.fill(nodes, func(i int) string { return spot(fmt.Sprintf("storm-%d-%d", r.rounds, i), instance(i)) })
