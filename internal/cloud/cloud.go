@@ -15,6 +15,9 @@ type Cloud interface {
 	// IsDenied and IsBusy tell of its errors what is worth knowing; all others
 	// are worth another try.
 	Terminate(ctx context.Context, instanceID string) error
+	// MayTerminate returns nil where the cloud would let Terminate end the instance. It
+	// ends nothing. Its errors are as Terminate's.
+	MayTerminate(ctx context.Context, instanceID string) error
 }
 
 // ErrBusy says that the cloud wants to be asked again later: calls are

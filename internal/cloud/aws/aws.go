@@ -51,6 +51,16 @@ func (c *Cloud) Terminate(ctx context.Context, instanceID string) error {
 	return fmt.Errorf("terminating instance %s: %w", instanceID, sort(err))
 }
 
+// MayTerminate asks EC2 whether it would terminate the instance (EC2 API Reference,
+// TerminateInstances: with DryRun it says DryRunOperation if it would).
+func (c *Cloud) MayTerminate(ctx context.Context, instanceID string) error {
+	_, err := c.terminate(ctx, &awsec2.TerminateInstancesInput{InstanceIds: []string{instanceID}, DryRun: new(true)})
+	if err == nil || awshttp.Code(err) == "DryRunOperation" {
+		return nil
+	}
+	return fmt.Errorf("asking whether instance %s may be terminated: %w", instanceID, sort(err))
+}
+
 // sort tells what asking again is worth (EC2 API Reference, "Error codes").
 func sort(err error) error {
 	if awshttp.IsDenied(err) {

@@ -74,6 +74,27 @@ func TestInstancesAreTerminatedOnceAndForAll(t *testing.T) {
 	}
 }
 
+// EC2 is asked whether it would, and does not.
+func TestWhetherAnInstanceMayBeTerminated(t *testing.T) {
+	t.Parallel()
+	server, c, id := account(t)
+	if err := c.MayTerminate(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if in, _ := server.States.EC2.Instance(id); in.State != ec2.Running {
+		t.Fatalf("the instance is %s", in.State)
+	}
+	server.Gate.Deny("ec2", "TerminateInstances")
+	if err := c.MayTerminate(t.Context(), id); !cloud.IsDenied(err) || !strings.Contains(err.Error(), "lifeboat wire iam") {
+		t.Errorf("where it is not allowed: %v", err)
+	}
+	server.Gate.LiftAll()
+	server.Gate.Throttle("ec2", "TerminateInstances", -1)
+	if err := c.MayTerminate(t.Context(), id); !cloud.IsBusy(err) {
+		t.Errorf("where nobody can be asked: %v", err)
+	}
+}
+
 func TestWhatEC2Refuses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -241,6 +241,9 @@ func (e *executioner) Terminate(_ context.Context, id string) error {
 	return e.err
 }
 
+// MayTerminate is asked of instances that are to leave their groups only.
+func (e *executioner) MayTerminate(context.Context, string) error { return nil }
+
 // impaired is a failed status check; it has no deadline.
 func impaired() v1alpha1.Notice {
 	n := rebalance()

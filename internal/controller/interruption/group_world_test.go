@@ -49,6 +49,10 @@ type scaledGroup struct {
 	hints     int
 	// refuse is what the next calls answer.
 	refuse error
+	// mayNot is what the cloud says of whether an instance may be terminated, and tried of
+	// which it was asked.
+	mayNot error
+	tried  []string
 	// behind keeps what is seen from being renewed.
 	behind bool
 }
@@ -191,6 +195,11 @@ func (g *scaledGroup) Terminate(_ context.Context, id string) error {
 	}
 	g.ended = append(g.ended, id)
 	return nil
+}
+
+func (g *scaledGroup) MayTerminate(_ context.Context, id string) error {
+	g.tried = append(g.tried, id)
+	return g.mayNot
 }
 
 // launch has the group launch an instance.

@@ -25,6 +25,8 @@ func (b *books) asks(q *model.Request) func(error) {
 		return b.asksPod(q)
 	case q.Key.Kind == "Pod" && q.Verb == "patch":
 		return b.asksSurge(q)
+	case q.Verb == "may-terminate":
+		return func(error) {} // it changes nothing
 	case q.Verb == "terminate":
 		return b.asksTermination(q)
 	case b.run.group != nil && q.Key.Kind == "Member":

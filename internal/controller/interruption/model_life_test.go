@@ -204,6 +204,11 @@ func (l *life) Terminate(ctx context.Context, instance string) error {
 	})
 }
 
+// MayTerminate is the cloud's answer as well; it always may.
+func (l *life) MayTerminate(ctx context.Context, instance string) error {
+	return l.Call(ctx, "may-terminate", model.Key{Kind: "Instance", Name: instance}, func() error { return nil })
+}
+
 // recorderOfEvents counts the Events that a process sends.
 type recorderOfEvents struct{ run *modelRun }
 

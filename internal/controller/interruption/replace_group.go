@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -85,11 +86,18 @@ func (s scaling) consider(ctx context.Context, f *facts, d policy.Decision) repl
 	return r
 }
 
-// detach takes the instance out of its group. That this is to be done is written
+// detach takes the instance out of its group, unless it could run on in none: where EC2
+// does not end it soon by itself, and Lifeboat may not. That this is to be done is written
 // down already: it can be done again, and is once.
 func (s scaling) detach(ctx context.Context, p *pass) error {
-	status := p.report.after.Status.Replacement
-	err := s.Lifecycle.Detach(ctx, status.Group, p.facts.in.Spec.InstanceID)
+	status, instanceID := p.report.after.Status.Replacement, p.facts.in.Spec.InstanceID
+	var err error
+	if d := p.decision.Notice.Deadline; d == nil || d.Type != v1alpha1.DeadlineHard {
+		err = s.Cloud.MayTerminate(ctx, instanceID)
+	}
+	if !cloud.IsDenied(err) { // who could not be asked has not said no
+		err = s.Lifecycle.Detach(ctx, status.Group, instanceID)
+	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "taking the instance out of its group")
 	}

@@ -144,6 +144,39 @@ func TestWhatForbidsToDetach(t *testing.T) {
 	}
 }
 
+// TestWhoMayNotEndAnInstanceDoesNotDetachIt: it would run on in no group. One that EC2
+// ends in two minutes needs nobody for that, and nobody is asked.
+func TestWhoMayNotEndAnInstanceDoesNotDetachIt(t *testing.T) {
+	t.Parallel()
+	retired := spot()
+	retired.Kind, retired.Deadline = notice.KindScheduledChange, notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
+	before := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
+		Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Replacement: v1alpha1.ReplacementBefore,
+	}}}}
+	denied := &cloud.DeniedError{Err: errors.New("UnauthorizedOperation"), Mend: "allow ec2:TerminateInstances"}
+	for name, tc := range map[string]struct {
+		notice          v1alpha1.Notice
+		says            error
+		detached, tried int
+	}{
+		"it may":              {retired, nil, 1, 1},
+		"it may not":          {retired, denied, 0, 1},
+		"nobody can be asked": {retired, fmt.Errorf("RequestLimitExceeded: %w", cloud.ErrBusy), 1, 1},
+		"EC2 ends it itself":  {spot(), denied, 1, 0},
+	} {
+		g := withGroup(t, recordOf(tc.notice), pod("web-1"), before.DeepCopy())
+		g.mayNot = tc.says
+		g.run(12*time.Second, nil)
+		s := g.replaces()
+		if len(g.detached) != tc.detached || len(g.tried) != tc.tried {
+			t.Errorf("%s: taken out %d times, asked of %v: %+v", name, len(g.detached), g.tried, s)
+		}
+		if refused := s.Reason == replacement.ReasonRefused && strings.Contains(s.Message, "allow ec2:TerminateInstances"); refused != (tc.detached == 0) {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
 // TestAThrottledDetachIsTriedAgain.
 func TestAThrottledDetachIsTriedAgain(t *testing.T) {
 	t.Parallel()
