@@ -30,9 +30,6 @@ type Interruption struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what was heard, and what people have said about it. Who wrote which of its
-	// fields is not kept: each notice says where it came from, and each word of a person
-	// whose it is.
 	// +structType=atomic
 	Spec InterruptionSpec `json:"spec"`
 	// Status is what was decided and how far it has come. The controller alone

@@ -229,7 +229,7 @@ func withdrawn(f Facts) (Decision, bool) {
 	d := Decision{
 		Decision: v1alpha1.Decision{
 			Action:  v1alpha1.ActionIgnore,
-			Message: fmt.Sprintf("%s: %s", v1alpha1.ActionIgnore, whyWithdrawn(last, f.Node)),
+			Message: fmt.Sprintf("%s: %s", v1alpha1.ActionIgnore, whyWithdrawn(f, last)),
 		},
 		Notice: last, Withdrawn: true,
 	}
@@ -237,11 +237,11 @@ func withdrawn(f Facts) (Decision, bool) {
 	return d, true
 }
 
-func whyWithdrawn(n v1alpha1.Notice, node *corev1.Node) string {
-	if notice.Outlived(&n, node) {
-		return "the instance was started again after it was " + n.InstanceState
+func whyWithdrawn(f Facts, last v1alpha1.Notice) string {
+	if last.Kind == notice.KindInstanceStateChange && !notice.Lived(f.Notices, f.Node).IsZero() {
+		return "the instance was started again after it was stopped"
 	}
-	return "AWS has taken back " + subject(n)
+	return "AWS has taken back " + subject(last)
 }
 
 // counting returns the notices received after since that were not dealt with.

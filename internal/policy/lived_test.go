@@ -36,6 +36,7 @@ func TestAStopThatIsOver(t *testing.T) {
 	}{
 		"its kubelet has spoken since":            {[]v1alpha1.Notice{stopped}, heard(corev1.ConditionTrue, time.Minute), true, false, "Ignore: the instance was started again after it was stopped"},
 		"so have those of before":                 {[]v1alpha1.Notice{stopping, stopped}, heard(corev1.ConditionTrue, time.Minute), true, false, "Ignore: the instance was started again after it was stopped"},
+		"in whatever order they came":             {[]v1alpha1.Notice{stopped, stopping}, heard(corev1.ConditionTrue, time.Minute), true, false, "Ignore: the instance was started again after it was stopped"},
 		"it spoke as it was stopped":              {[]v1alpha1.Notice{stopped}, heard(corev1.ConditionTrue, 5*time.Second), false, true, ""},
 		"it is not Ready":                         {[]v1alpha1.Notice{stopped}, heard(corev1.ConditionFalse, time.Minute), false, true, ""},
 		"its node has gone":                       {[]v1alpha1.Notice{stopped}, nil, false, true, ""},
