@@ -87,8 +87,8 @@ func (s scaling) consider(ctx context.Context, f *facts, d policy.Decision) repl
 }
 
 // detach takes the instance out of its group, unless it could run on in none: where EC2
-// does not end it soon by itself, and Lifeboat may not. That this is to be done is written
-// down already: it can be done again, and is once.
+// does not end it by itself at a time that nobody can move, and Lifeboat may not. That this
+// is to be done is written down already: it can be done again, and is once.
 func (s scaling) detach(ctx context.Context, p *pass) error {
 	status, instanceID := p.report.after.Status.Replacement, p.facts.in.Spec.InstanceID
 	var err error
