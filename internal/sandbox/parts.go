@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,9 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox/kwok"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox/process"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
@@ -159,24 +156,6 @@ func (s *Sandbox) hardware(ctx context.Context, client kubernetes.Interface) (ma
 		return fleet, err
 	}
 	return machines.NewSimulated(client), s.startKwok(ctx)
-}
-
-// startKwok starts kwok, and starts it again should it end.
-func (s *Sandbox) startKwok(ctx context.Context) error {
-	dir := s.path("kwok")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making kwok's directory: %w", err)
-	}
-	options := kwok.Options{
-		Binary: s.programs.Kwok, Kubeconfig: s.cluster.Kubeconfig(), Dir: dir, KubeletVersion: s.programs.KubernetesVersion,
-	}
-	part := Part{Name: "kwok", Version: s.programs.KwokVersion, Log: filepath.Join(dir, "kwok.log")}
-	s.kwok = &keeper{
-		name: part.Name, log: s.log,
-		launch:  func(ctx context.Context) (*process.Process, error) { return kwok.Start(ctx, options) },
-		started: func(pid int) { s.partStarted(part, pid) },
-	}
-	return s.kwok.start(ctx)
 }
 
 // partStarted notes that a part was started, perhaps again.

@@ -68,7 +68,8 @@ type Options struct {
 //
 // It follows the API server over an outage, but what it did at that very moment
 // may be lost: where the API server is killed and started again, start a new
-// kwok too. It takes up everything where it stands.
+// kwok too, and have it look at all pods again (Rouse). It then takes up everything
+// where it stands.
 func Start(ctx context.Context, opts Options) (*process.Process, error) {
 	if opts.Binary == "" || opts.Kubeconfig == "" || opts.Dir == "" || opts.KubeletVersion == "" {
 		return nil, errors.New("starting kwok: Binary, Kubeconfig, Dir and KubeletVersion are required")

@@ -1,6 +1,7 @@
 package kwok_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -182,10 +183,19 @@ func TestAStopSurvivesACrash(t *testing.T) {
 	if err := c.plane.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	before, err := kwok.Holders(t.Context(), c.client)
+	if err != nil || before["crash"] == "" {
+		t.Fatalf("nodes are held by %v, error %v", before, err)
+	}
 	if c.kwok, err = kwok.Start(t.Context(), c.opts); err != nil {
 		t.Fatal(err)
 	}
 	gone := c.follow(t, "crash")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := kwok.Rouse(ctx, c.client, before); err != nil {
+		t.Fatal(err)
+	}
 	got := gone()
 	if took := time.Since(begun); took < 15*time.Second || took > 15*time.Second+slack {
 		t.Errorf("gone after %s, want 15s or a little more", took)

@@ -1,0 +1,101 @@
+package kwok
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+)
+
+// rousedAnnotation says on a pod when kwok was made to look at it again.
+const rousedAnnotation = "sandbox.lifeboat.dev/roused"
+
+// rousePoll is how often the Leases are looked at.
+const rousePoll = 500 * time.Millisecond
+
+// Holders returns who holds the Lease of each played node, by the node's name: each kwok
+// that is started is another.
+func Holders(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: ManagedLabel + "=" + ManagedValue})
+	if err != nil {
+		return nil, fmt.Errorf("listing the played nodes: %w", err)
+	}
+	leases, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the nodes' Leases: %w", err)
+	}
+	holders := map[string]string{}
+	for i := range nodes.Items {
+		holders[nodes.Items[i].Name] = ""
+	}
+	for i := range leases.Items {
+		l := &leases.Items[i]
+		if _, played := holders[l.Name]; played && l.Spec.HolderIdentity != nil {
+			holders[l.Name] = *l.Spec.HolderIdentity
+		}
+	}
+	return holders, nil
+}
+
+// Rouse is for after kwok was killed and started again: it waits until that one holds the
+// Leases that others held before, and has it look at their nodes' pods once more. kwok 0.8.0
+// goes through the pods of a node as soon as it has taken its Lease, and passes them over if
+// its own watch does not show the Lease yet; a pod to which nothing else happens, such as one
+// that is stopping, then stays as it is for ever.
+func Rouse(ctx context.Context, client kubernetes.Interface, before map[string]string) error {
+	taken := map[string]bool{}
+	err := wait.PollUntilContextCancel(ctx, rousePoll, true, func(ctx context.Context) (bool, error) {
+		now, err := Holders(ctx, client)
+		if err != nil {
+			return false, nil // asked again; ctx ends it
+		}
+		left := 0
+		for node, was := range before {
+			is, there := now[node]
+			switch {
+			case !there: // it has gone, or dark
+			case is == was || is == "":
+				left++
+			case !taken[node]:
+				taken[node] = true // kwok's watch shows it as well by the next look
+				left++
+			default:
+				if err := rousePods(ctx, client, node); err != nil {
+					left++
+					continue
+				}
+				delete(before, node)
+			}
+		}
+		return left == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for kwok to take its nodes up again: %w", err)
+	}
+	return nil
+}
+
+func rousePods(ctx context.Context, client kubernetes.Interface, node string) error {
+	pods, err := client.CoreV1().Pods(corev1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("listing the pods of node %s: %w", node, err)
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, rousedAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		_, err := client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("rousing pod %s/%s: %w", p.Namespace, p.Name, err)
+		}
+	}
+	return nil
+}
