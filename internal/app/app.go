@@ -99,7 +99,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err != nil {
 		return fmt.Errorf("adding the loops: %w", err)
 	}
-	if err := addSources(mgr, nodes, groups, loop.Expect, cloud, c); err != nil {
+	if err := addSources(mgr, nodes, groups, loop, cloud, c); err != nil {
 		return fmt.Errorf("adding the sources of notices: %w", err)
 	}
 	if err := addCanary(mgr, cloud, c); err != nil {

@@ -43,7 +43,7 @@ func sources() []registered {
 	return []registered{
 		{notice.SourceQueue, everywhere, func(d deps) (intake.Source, error) {
 			return sqs.New(d.QueueURL, sqs.NewClient(d.cloud), d.recorder, sqs.Options{
-				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith, GroupNews: d.groups.news(),
+				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith, Ahead: d.recorder.Ahead, GroupNews: d.groups.news(),
 			})
 		}},
 		{notice.SourceEC2, onLeader, func(d deps) (intake.Source, error) {
@@ -90,7 +90,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 	options := interruption.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
-		Metrics: loopMetrics, Events: heralds, Busy: quiet.Busy,
+		Metrics: loopMetrics, Events: heralds, Leads: leads(mgr), Busy: quiet.Busy,
 		Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
 	}
 	groups.addTo(&options, c)
@@ -110,7 +110,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 		mgr.Add(errands), mgr.Add(writer), mgr.Add(heralds),
 		loop.Register(mgr, changed, wanted, replaced),
 		listening.Register(mgr),
-		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
+		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget, Unrecorded: loop.Unrecorded}).Register(mgr),
 		(&orphan.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
 		policy.New(mgr.GetClient()).Register(mgr),
 		groups.addLoops(mgr, nodes, heralds, c),
@@ -135,6 +135,18 @@ func newErrands(mgr ctrl.Manager, c Config, wanted chan<- event.TypedGenericEven
 	}), nil
 }
 
+// leads tells whether this process is the leader, as it is until it ends once it is.
+func leads(mgr ctrl.Manager) func() bool {
+	return func() bool {
+		select {
+		case <-mgr.Elected():
+			return true
+		default:
+			return false
+		}
+	}
+}
+
 // countWatched tells in a metric how many nodes' pods are watched.
 func countWatched(pods *podwatch.Watcher) error {
 	if err := metrics.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -155,15 +167,15 @@ func compact(config *rest.Config) *rest.Config {
 	return config
 }
 
-// addSources adds the sources of notices that the configuration names; expect is told which
-// instance is about to have a record.
-func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, expect func(instanceID string), cloud aws.Config, c Config) error {
+// addSources adds the sources of notices that the configuration names; loop is told what is
+// about to have a record.
+func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, loop *interruption.Controller, cloud aws.Config, c Config) error {
 	intakeMetrics, err := intake.NewMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	o := c.expected()
-	o.Live, o.Expect, o.Metrics, o.Clock = mgr.GetAPIReader(), expect, intakeMetrics, time.Now
+	o.Live, o.Expect, o.Ahead, o.Metrics, o.Clock = mgr.GetAPIReader(), loop.Expect, loop.Ahead, intakeMetrics, time.Now
 	recorder := intake.NewRecorder(mgr.GetClient(), nodes, o)
 	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, metrics: intakeMetrics}
 	for _, r := range sources() {

@@ -4,16 +4,21 @@
 package calm
 
 import (
+	"cmp"
 	"sync"
 	"time"
 )
 
-// after is how long nothing urgent has to have been done.
+// after is how long nothing urgent has to have been done, where nothing else is said.
 const after = 150 * time.Millisecond
 
 // Calm knows what urgent things are being done, and when the last was. The zero value is
 // calm.
 type Calm struct {
+	// After is how long nothing urgent has to have been done for it to be calm; 150 ms. It
+	// is set before anything else is done with a Calm.
+	After time.Duration
+
 	mu      sync.Mutex
 	ongoing int           // urgent things that are being done
 	last    time.Time     // when one was last
@@ -29,7 +34,7 @@ func (c *Calm) Busy() (done func()) {
 	c.ongoing++
 	if c.here == nil {
 		c.here = make(chan struct{})
-		time.AfterFunc(after, c.look)
+		time.AfterFunc(c.after(), c.look)
 		select {
 		case c.begins() <- struct{}{}:
 		default:
@@ -42,13 +47,15 @@ func (c *Calm) Busy() (done func()) {
 	})
 }
 
+func (c *Calm) after() time.Duration { return cmp.Or(c.After, after) }
+
 // look ends what Busy has begun, if nothing urgent is being done, or was since.
 func (c *Calm) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	left := time.Until(c.last.Add(after))
+	left := time.Until(c.last.Add(c.after()))
 	if c.ongoing > 0 {
-		left = after
+		left = c.after()
 	}
 	if left > 0 {
 		time.AfterFunc(left, c.look)

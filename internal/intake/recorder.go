@@ -53,6 +53,10 @@ type Options struct {
 	// Expect is called with the id of an instance before its record is made; nil: nobody
 	// wants to know so early. It must not block.
 	Expect func(instanceID string)
+	// Ahead is told of a record that is about to be made and the node that it is of, where
+	// a source says so (Recorder.Ahead), and reports whether it has done anything; nil: nobody
+	// wants to know so early.
+	Ahead func(ctx context.Context, record *v1alpha1.Interruption, node *corev1.Node) bool
 	// Metrics are counted in; nil: nobody reads them.
 	Metrics *Metrics
 	// Clock tells the time; nil: time.Now.
@@ -88,9 +92,7 @@ func NewRecorder(c client.Client, nodes NodeIndex, o Options) *Recorder {
 // acknowledge it. Errors that wrap ErrRefused come again with the next try.
 func (r *Recorder) Record(ctx context.Context, n notice.Notice) (Outcome, error) {
 	now := r.o.Clock()
-	if n.ReceivedTime.IsZero() {
-		n.ReceivedTime = metav1.NewMicroTime(now)
-	}
+	n.ReceivedTime = receivedAt(&n, now)
 	n.Description = shorten(n.Description)
 	if r.refuses(ctx, &n) {
 		return Foreign, nil
@@ -221,6 +223,14 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 func isStale(n *notice.Notice, now time.Time) bool {
 	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard &&
 		now.Sub(n.Deadline.Time.Time) > StaleAfter
+}
+
+// receivedAt is when the notice was received: now, where its source does not say.
+func receivedAt(n *notice.Notice, now time.Time) metav1.MicroTime {
+	if n.ReceivedTime.IsZero() {
+		return metav1.NewMicroTime(now)
+	}
+	return n.ReceivedTime
 }
 
 // shorten cuts a description to what the CRD takes.

@@ -296,3 +296,51 @@ func TestARecordIsExpectedBeforeItIsMade(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What can be done before the record is made is asked of what is to have a new record, and of
+// nothing else; to ask writes nothing.
+func TestWhatIsAheadOfARecord(t *testing.T) {
+	withdrawn := spot("back")
+	withdrawn.Withdrawn = true
+	for name, tc := range map[string]struct {
+		notice notice.Notice
+		nodes  intake.NodeIndex
+		there  []client.Object
+		want   bool
+	}{
+		"a new record":                  {notice: spot("a"), want: true},
+		"a record that is there":        {notice: spot("a"), there: []client.Object{recorded(spot("first").Notice)}},
+		"an instance that is no node":   {notice: spot("a"), nodes: nodes{}},
+		"nodes that cannot be read":     {notice: spot("a"), nodes: brokenIndex{}},
+		"another account":               {notice: spot("a", func(n *notice.Notice) { n.Account = "999999999999" })},
+		"a notice that is taken back":   {notice: withdrawn},
+		"a deadline that was long ago":  {notice: spot("a", issued(now.Add(-time.Hour)))},
+		"what was before it registered": {notice: spot("a", issued(now.Add(-9*time.Minute)), state("stopping")), nodes: nodeOf(now.Add(-time.Minute))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := false
+			o := options()
+			o.Ahead = func(_ context.Context, record *v1alpha1.Interruption, node *corev1.Node) bool {
+				asked = true
+				if record.Name != instance || record.Spec.NodeName != "ip-10-0-1-7" || len(record.Spec.Notices) != 1 || node.Name != "ip-10-0-1-7" {
+					t.Errorf("asked of %+v on %s", record.Spec, node.Name)
+				}
+				return true
+			}
+			c := cluster(interceptor.Funcs{}, tc.there...)
+			index := tc.nodes
+			if index == nil {
+				index = oneNode()
+			}
+			if got := intake.NewRecorder(c, index, o).Ahead(t.Context(), tc.notice); got != tc.want || asked != tc.want {
+				t.Errorf("done %t, asked %t, want %t", got, asked, tc.want)
+			}
+			if len(tc.there) == 0 && len(ids(t, c)) > 0 {
+				t.Error("it was recorded")
+			}
+		})
+	}
+	if intake.NewRecorder(cluster(interceptor.Funcs{}), oneNode(), options()).Ahead(t.Context(), spot("a")) {
+		t.Error("done although nobody does anything")
+	}
+}

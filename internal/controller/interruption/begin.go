@@ -13,7 +13,7 @@ import (
 // closed, and when somebody changes the policy.
 
 // approval waits for a person's go-ahead.
-func approval(_ context.Context, p *pass) (bool, error) {
+func approval(ctx context.Context, p *pass) (bool, error) {
 	d := p.decision
 	if !d.AwaitsApproval || p.facts.begun(p.decision) {
 		return true, nil
@@ -23,6 +23,11 @@ func approval(_ context.Context, p *pass) (bool, error) {
 		text += "; without it nothing is done"
 	} else {
 		text += "; unanswered it goes ahead at " + d.ProceedsAt.UTC().Format(time.RFC3339)
+	}
+	if p.facts.onlyMarked() {
+		if _, err := putBack(ctx, p); err != nil {
+			return false, err
+		}
 	}
 	p.outcome.stage = v1alpha1.PhaseAwaitingApproval
 	p.outcome.until(p.ends(d.ProceedsAt), text)

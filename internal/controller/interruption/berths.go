@@ -64,7 +64,7 @@ type berth struct {
 // hard deadline waits for nobody.
 func (p *pass) budgetOf() *berth {
 	d := &p.decision
-	if d.Budget == nil || (d.Deadline != nil && d.Deadline.Type == v1alpha1.DeadlineHard) {
+	if d.Budget == nil || isHard(d) {
 		return nil
 	}
 	governor := d.Governor
@@ -94,7 +94,7 @@ func (p *pass) budgetOf() *berth {
 // where none counts.
 func (p *pass) terminationsOf() *berth {
 	d, node := &p.decision, p.facts.node
-	if d.Action != v1alpha1.ActionTerminate || node == nil || (d.Deadline != nil && d.Deadline.Type == v1alpha1.DeadlineHard) {
+	if d.Action != v1alpha1.ActionTerminate || node == nil || isHard(d) {
 		return nil
 	}
 	pool := policy.Pool(node)

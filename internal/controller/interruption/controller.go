@@ -94,6 +94,8 @@ type Options struct {
 	// Place is where the cluster is on AWS.
 	Place  replacement.Place
 	Events events.EventRecorder
+	// Leads reports whether this process is the one that acts on nodes; nil: it is.
+	Leads func() bool
 	// Busy is called when a node is marked or pods are asked to stop, and what it
 	// returns when that is done; it may be nil.
 	Busy    func() (done func())
@@ -122,6 +124,9 @@ type Controller struct {
 func New(o Options) *Controller {
 	if o.Busy == nil {
 		o.Busy = func() func() { return func() {} }
+	}
+	if o.Leads == nil {
+		o.Leads = func() bool { return true }
 	}
 	return &Controller{Options: o, asking: semaphore.NewWeighted(inFlight)}
 }

@@ -90,7 +90,7 @@ func putBack(ctx context.Context, p *pass) (bool, error) {
 // letGo puts back a node whose drain had begun, where what rules now says to leave
 // it alone.
 func letGo(ctx context.Context, p *pass) (bool, error) {
-	if record.Begun(&p.facts.was).IsZero() && !record.Cordoned(&p.facts.was) {
+	if record.Begun(&p.facts.was).IsZero() && !record.Cordoned(&p.facts.was) && !p.facts.onlyMarked() {
 		return true, nil
 	}
 	done, err := putBack(ctx, p)

@@ -58,7 +58,7 @@ func (p *pass) handOver(ctx context.Context) error {
 // reasons of its own or because it heard first: it would not find it itself.
 func tightened(ctx context.Context, p *pass) (bool, error) {
 	s := &p.report.after.Status
-	if s.Handover != nil || !p.isHard() || !p.isKarpenters() || !replacement.IsDisrupted(p.facts.node) {
+	if s.Handover != nil || !isHard(&p.decision) || !p.isKarpenters() || !replacement.IsDisrupted(p.facts.node) {
 		return true, nil
 	}
 	_, claim, err := p.doomed(ctx, p.facts)

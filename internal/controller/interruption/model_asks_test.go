@@ -223,7 +223,7 @@ func (b *books) asksNode(q *model.Request) func(error) {
 	i := b.inst(instanceOf(n))
 	_, marked := n.Annotations[v1alpha1.AnnotationBefore]
 	if len(i.accepted) == 0 && !marked {
-		b.run.fail("%s: nothing was heard of it", q)
+		b.mayBeAhead(q, i)
 	}
 	doomed := action.IsMarked(n, action.MarkDoomed)
 	lately := b.run.c.Now().Sub(i.changed) < behind || b.run.c.Now().Sub(b.run.lastPolicyChange()) < behind
@@ -241,6 +241,25 @@ func (b *books) asksNode(q *model.Request) func(error) {
 			b.marks++
 		}
 	}
+}
+
+// mayBeAhead: before there is a record a node is touched for a notice that is in hand, and
+// that has it cordoned at once.
+func (b *books) mayBeAhead(q *model.Request, i *instPage) {
+	if b.run.c.Now().Sub(b.run.lastPolicyChange()) < behind && len(i.inHand) > 0 {
+		return
+	}
+	for _, n := range i.inHand {
+		in := recordOf(n)
+		in.Name, in.Spec.InstanceID, in.Spec.NodeName = instanceOf(b.run.Node(q.Key.Name)), instanceOf(b.run.Node(q.Key.Name)), q.Key.Name
+		in.Spec.Notices[0].ReceivedTime = metav1.NewMicroTime(b.run.c.Now())
+		d, ok := b.decide(in, b.run.c.Now())
+		if ok && (modelDrains(d) || d.Action == v1alpha1.ActionCordon) && isHard(&d) && !d.AwaitsApproval && d.NotBefore.IsZero() {
+			b.ahead++
+			return
+		}
+	}
+	b.run.fail("%s: nothing that was heard of it has it cordoned at once", q)
 }
 
 // mayBegin: nothing begins that nobody has approved, or that the budget has no

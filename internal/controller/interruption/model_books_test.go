@@ -27,7 +27,7 @@ type books struct {
 	busyUntil     time.Time
 	policyChanged time.Time
 
-	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened int
+	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened, ahead int
 }
 
 // podPage is what is known of a pod.
@@ -43,6 +43,7 @@ type podPage struct {
 // instPage is what is known of an instance.
 type instPage struct {
 	node       string
+	inHand     []v1alpha1.Notice    // notices that were received
 	accepted   map[string]time.Time // when notices were durable, by id
 	changed    time.Time            // when what was heard of it changed last
 	cordoned   time.Time

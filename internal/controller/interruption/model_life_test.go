@@ -57,8 +57,8 @@ func (r *modelRun) begin() *life {
 	if l.nodes, err = nodeindex.New(l.Context, c, c); err != nil {
 		panic(err)
 	}
-	l.recorder = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Clock: r.c.Now})
 	l.wire(c)
+	l.recorder = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Ahead: l.loop.Ahead, Clock: r.c.Now})
 	return l
 }
 

@@ -223,7 +223,11 @@ func (r *modelRun) deliver(at time.Time, instance string, n notice.Notice, try i
 		)
 		actor := fmt.Sprintf("recorder %s %d", n.ID, try)
 		r.c.Go(actor, func() {
-			outcome, err = l.recorder.Record(model.WithActor(l.Context, actor), n)
+			ctx := model.WithActor(l.Context, actor)
+			page := r.books.inst(instance)
+			page.inHand = append(page.inHand, n.Notice)
+			l.recorder.Ahead(ctx, n)
+			outcome, err = l.recorder.Record(ctx, n)
 		}, func() {
 			// When this comes hangs on how long the intake paused between tries.
 			if err != nil || !outcome.Final() {

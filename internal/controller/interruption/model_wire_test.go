@@ -34,7 +34,7 @@ func (noKarpenter) Claims() []*replacement.Claim { return nil }
 func (l *life) wire(c *model.Client) {
 	l.loop = New(Options{
 		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Owners: l, Cloud: l, Claims: noKarpenter{}, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
-		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL,
+		Leads: func() bool { return l.leads }, Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL,
 	})
 	if l.run.group != nil {
 		o := l.loop.Options
@@ -46,7 +46,7 @@ func (l *life) wire(c *model.Client) {
 	if err := c.IndexField(l.Context, nil, byNode, nodesOf); err != nil {
 		panic(err)
 	}
-	l.orphans = orphan.New(orphan.Options{Client: c, Pods: l.Live(), Forget: l.Forget})
+	l.orphans = orphan.New(orphan.Options{Client: c, Pods: l.Live(), Forget: l.Forget, Unrecorded: l.loop.Unrecorded})
 	l.Cache("Interruption", l.heard)
 	l.Cache("Node", l.nodeChanged)
 	l.Cache("ReplicaSet", l.ownerChanged)

@@ -26,6 +26,8 @@ type muster struct {
 	// sweep is how many of open there have to be for those that no longer count to be
 	// looked for.
 	sweep int
+	// ahead tells until when the records of nodes that were cordoned ahead may be to come.
+	ahead map[string]time.Time
 	// heard is when the last records were heard of for the first time, in turn.
 	heard [swarm]time.Time
 	turn  int
@@ -64,6 +66,7 @@ func (m *muster) cordonedAt(name string, otherwise time.Time) time.Time {
 func (m *muster) hears(clock func() time.Time) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
+			m.isThere(e.Object.GetName())
 			m.hear(e.Object)
 			m.came(clock())
 			return true
@@ -115,6 +118,34 @@ func (m *muster) expect(name string, now time.Time) {
 		m.sweep = 2*len(m.open) + swarm
 	}
 	m.opens(name, now)
+}
+
+// foretold notes that a node is about to be cordoned whose record is about to be made.
+func (m *muster) foretold(name string, now time.Time) {
+	m.expect(name, now)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ahead == nil {
+		m.ahead = map[string]time.Time{}
+	}
+	m.ahead[name] = now.Add(mostUnrecorded)
+	if len(m.ahead) >= m.sweep {
+		maps.DeleteFunc(m.ahead, func(_ string, until time.Time) bool { return !now.Before(until) })
+	}
+}
+
+// unrecorded returns for how long a record that was foretold may still be to come.
+func (m *muster) unrecorded(name string, now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(m.ahead[name].Sub(now), 0)
+}
+
+// isThere notes that a record which may have been foretold has been made.
+func (m *muster) isThere(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.ahead, name)
 }
 
 // opens counts a record for as long as is reasonable. The caller holds the lock.

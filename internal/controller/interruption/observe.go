@@ -125,11 +125,17 @@ func (f *facts) refused() map[types.UID]string {
 
 // observe reads everything that a decision needs.
 func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (*facts, error) {
-	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName, taken: c.taken.until}
 	node, err := c.Nodes.NodeByInstance(ctx, in.Spec.InstanceID)
 	if err != nil {
 		return nil, err
 	}
+	return c.observeOn(ctx, in, node, now)
+}
+
+// observeOn reads what a decision needs besides the node, which is nil where the instance
+// has none.
+func (c *Controller) observeOn(ctx context.Context, in *v1alpha1.Interruption, node *corev1.Node, now time.Time) (*facts, error) {
+	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName, taken: c.taken.until}
 	if node != nil {
 		f.node, f.nodeName = node, node.Name
 	}

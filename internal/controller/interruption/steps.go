@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -161,7 +162,7 @@ func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 		p.outcome.sooner(p.facts.now.Add(markLasts))
 	}
 	if p.facts.node != nil && !over && !fresh {
-		if err := p.stamp(ctx, mark); err != nil {
+		if err := p.stamp(ctx, p.facts.in.Name, p.facts.node, &p.decision, mark); err != nil {
 			return false, err
 		}
 	}
@@ -169,14 +170,14 @@ func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 	return true, nil
 }
 
-// stamp puts the mark on the node.
-func (p *pass) stamp(ctx context.Context, mark action.Mark) error {
-	if p.isHard() {
-		defer p.Busy()()
+// stamp puts a mark on the node of a record.
+func (c *Controller) stamp(ctx context.Context, name string, node *corev1.Node, d *policy.Decision, mark action.Mark) error {
+	if isHard(d) {
+		defer c.Busy()()
 	}
-	changed, err := action.Apply(ctx, p.Client, p.facts.node, mark, p.decision.Notice.Kind)
+	changed, err := action.Apply(ctx, c.Client, node, mark, d.Notice.Kind)
 	if changed && mark == action.MarkDoomed {
-		p.muster.cordoned(p.facts.in.Name, p.Clock())
+		c.muster.cordoned(name, c.Clock())
 	}
 	return err
 }
@@ -190,7 +191,7 @@ func surveyed(ctx context.Context, p *pass) (bool, error) {
 		}
 	}
 	if !p.facts.podsKnown {
-		p.outcome.quiet = p.isHard()
+		p.outcome.quiet = isHard(&p.decision)
 		p.outcome.until(p.facts.now.Add(patience), "waits for the list of the node's pods")
 		return false, nil
 	}
@@ -232,7 +233,7 @@ func together(_ context.Context, p *pass) (bool, error) {
 	}
 	// What comes with a hard deadline comes in swarms, and has begun whatever is
 	// written of it.
-	p.outcome.quiet = p.isHard()
+	p.outcome.quiet = isHard(&p.decision)
 	// The sentence names no node or number: it would be written anew with each.
 	// The more there are, the longer it takes, and the less often each looks.
 	after := min(patience, lookAgain+time.Duration(p.facts.uncordoned)*time.Millisecond)
@@ -241,8 +242,8 @@ func together(_ context.Context, p *pass) (bool, error) {
 	return false, nil
 }
 
-func (p *pass) isHard() bool {
-	return p.decision.Deadline != nil && p.decision.Deadline.Type == v1alpha1.DeadlineHard
+func isHard(d *policy.Decision) bool {
+	return d.Deadline != nil && d.Deadline.Type == v1alpha1.DeadlineHard
 }
 
 // draining reports whether pods were asked to stop before: once begun, a drain

@@ -92,7 +92,10 @@ func (s *Source) handle(ctx context.Context, messages []types.Message) {
 			fates[i] = s.decide(inHand, m) // calls nobody
 			continue
 		}
-		group.Go(func() { fates[i] = s.decide(inHand, m) })
+		group.Go(func() {
+			s.ahead(inHand, m, len(messages) == batchSize)
+			fates[i] = s.decide(inHand, m)
+		})
 	}
 	group.Wait()
 	release()

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/lifeboat-dev/lifeboat/internal/calm"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
@@ -28,7 +29,7 @@ type Recorder interface {
 // Options are what a Source can be told. Zero values are the defaults.
 type Options struct {
 	// Receivers is how many long polls are open at once while there is little to
-	// do; 4. Most is how many there are while batches come back full; 16, or
+	// do; 4. Most is how many there are while batches come back full; 32, or
 	// Receivers if that is more.
 	Receivers, Most int
 	// Abreast is how many writes to the API server are under way at the same
@@ -50,6 +51,10 @@ type Options struct {
 	// DescribeInstances selects, for notices that name only a Capacity Block or a
 	// host; nil: those are passed over.
 	Instances func(ctx context.Context, filter, value string) ([]string, error)
+	// Ahead is told of each notice with a hard deadline before it is recorded, so that what
+	// is urgent is done first, and reports whether anything was; intake.Recorder's Ahead.
+	// Nil: nothing is done before.
+	Ahead func(ctx context.Context, n notice.Notice) bool
 	// GroupNews is called with each Auto Scaling group of which a message says that
 	// it does something, so that it is looked at sooner; it must not block. Nil:
 	// nobody looks.
@@ -73,6 +78,7 @@ type Source struct {
 
 	crew      crew
 	turnstile *turnstile
+	van       calm.Calm // until nothing is being done ahead
 	lobby     lobby
 	deletes   *outbox[string] // receipt handles
 	returns   *outbox[postponement]
@@ -86,14 +92,14 @@ func New(queueURL string, api API, recorder Recorder, o Options) (*Source, error
 	}
 	o = o.complete()
 	s := &Source{queue: queueURL, api: api, recorder: recorder, o: o, throttle: intake.NewThrottle(o.Clock),
-		turnstile: newTurnstile(o.Abreast)}
+		turnstile: newTurnstile(o.Abreast), van: calm.Calm{After: lull}}
 	s.crew.least, s.crew.most = o.Receivers, o.Most
 	return s, nil
 }
 
 func (o Options) complete() Options {
 	o.Receivers = cmp.Or(max(o.Receivers, 0), 4)
-	o.Most = max(cmp.Or(max(o.Most, 0), 16), o.Receivers)
+	o.Most = max(cmp.Or(max(o.Most, 0), 32), o.Receivers)
 	o.Abreast = cmp.Or(max(o.Abreast, 0), 64)
 	o.Receives = cmp.Or(max(o.Receives, 0), 5)
 	o.Visibility = cmp.Or(max(o.Visibility, 0), 10*time.Second)
