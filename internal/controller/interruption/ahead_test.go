@@ -1,6 +1,7 @@
 package interruption
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -133,9 +134,11 @@ func TestWhatIsCordonedAheadIsMustered(t *testing.T) {
 		t.Errorf("once it is cordoned: %d others, error %v", n, err)
 	}
 	for i := range 10_000 {
-		m.foretold(string(rune(i)), now.Add(time.Duration(i)*time.Second))
+		at := now.Add(time.Duration(i) * time.Second)
+		m.foretold(fmt.Sprint("i-", i), at)
+		m.cordoned(fmt.Sprint("i-", i), at)
 	}
-	if len(m.ahead) > 20*swarm {
-		t.Errorf("%d that never were recorded are remembered", len(m.ahead))
+	if len(m.ahead)+len(m.marked) > 40*swarm {
+		t.Errorf("%d and %d that never were recorded are remembered", len(m.ahead), len(m.marked))
 	}
 }

@@ -130,7 +130,13 @@ func (m *muster) foretold(name string, now time.Time) {
 	}
 	m.ahead[name] = now.Add(mostUnrecorded)
 	if len(m.ahead) >= m.sweep {
-		maps.DeleteFunc(m.ahead, func(_ string, until time.Time) bool { return !now.Before(until) })
+		maps.DeleteFunc(m.ahead, func(name string, until time.Time) bool {
+			if now.Before(until) {
+				return false
+			}
+			delete(m.marked, name) // it never had a record, so none will end
+			return true
+		})
 	}
 }
 
