@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+)
+
+// TestANodeIsCordonedAheadOfItsRecord: while no record can be made the node of a spot warning
+// is cordoned all the same; it is put back when none comes for long, and once one can be made
+// it is cordoned again, with a record that says so.
+func TestANodeIsCordonedAheadOfItsRecord(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	in := r.launch(1)[0]
+	before := r.settled(in)
+	allow := r.denyRecords()
+	r.reclaim(in)
+	r.untilCordoned(in)
+	if record, err := r.record(t.Context(), in.ID); record != nil || err != nil {
+		t.Fatalf("there is a record %v, or it cannot be read: %v", record, err)
+	}
+	r.until("the node to be put back", 45*time.Second, func(context.Context) (bool, error) {
+		diff := cmp.Diff(before, r.visible(in))
+		return diff == "", errors.New(diff)
+	})
+	allow()
+	r.untilCordoned(in)
+	r.reaches(in.ID, v1alpha1.PhaseCompleted, 3*time.Minute)
+}
+
+func (r *rig) untilCordoned(in ec2.Instance) {
+	r.t.Helper()
+	r.until("the node to be cordoned", time.Minute, func(ctx context.Context) (bool, error) {
+		node, err := r.node(ctx, in)
+		return err == nil && action.IsMarked(node, action.MarkDoomed), err
+	})
+}
+
+// denyRecords has the API server refuse to make Interruptions until the function that it
+// returns is called.
+func (r *rig) denyRecords() (allow func()) {
+	r.t.Helper()
+	name, no := "no-records", "it is tested what happens without"
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+			RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"interruptions"}},
+			},
+		}}},
+		Validations: []admissionv1.Validation{{Expression: "false", Message: no, Reason: new(metav1.StatusReasonForbidden)}},
+	}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+	}}
+	r.apply(policy, binding)
+	denied := func(ctx context.Context) (bool, error) {
+		err := r.client.Create(ctx, &v1alpha1.Interruption{
+			ObjectMeta: metav1.ObjectMeta{Name: "i-00000000000000001"},
+			Spec:       v1alpha1.InterruptionSpec{InstanceID: "i-00000000000000001", NodeName: "none"},
+		}, client.DryRunAll)
+		return apierrors.IsForbidden(err), err
+	}
+	r.until("records to be refused", time.Minute, denied)
+	return func() {
+		r.t.Helper()
+		if err := r.client.Delete(r.t.Context(), binding); err != nil {
+			r.t.Fatal(err)
+		}
+		r.until("records to be taken", time.Minute, func(ctx context.Context) (bool, error) {
+			no, err := denied(ctx)
+			return !no, err
+		})
+	}
+}
