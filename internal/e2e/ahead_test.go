@@ -15,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // TestANodeIsCordonedAheadOfItsRecord: while no record can be made the node of a spot warning
@@ -67,10 +68,11 @@ func (r *rig) denyRecords() (allow func()) {
 	}}
 	r.apply(policy, binding)
 	denied := func(ctx context.Context) (bool, error) {
-		err := r.client.Create(ctx, &v1alpha1.Interruption{
-			ObjectMeta: metav1.ObjectMeta{Name: "i-00000000000000001"},
-			Spec:       v1alpha1.InterruptionSpec{InstanceID: "i-00000000000000001", NodeName: "none"},
-		}, client.DryRunAll)
+		in := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-00000000000000001"}}
+		in.Spec = v1alpha1.InterruptionSpec{InstanceID: in.Name, NodeName: "none", Notices: []v1alpha1.Notice{{
+			ID: "a", Kind: notice.KindRebalanceRecommendation, Source: notice.SourceQueue, Time: metav1.Now(), ReceivedTime: metav1.NowMicro(),
+		}}}
+		err := r.client.Create(ctx, in, client.DryRunAll)
 		return apierrors.IsForbidden(err), err
 	}
 	r.until("records to be refused", time.Minute, denied)
