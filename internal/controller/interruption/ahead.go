@@ -14,15 +14,21 @@ import (
 )
 
 // mostUnrecorded is how long the record of a node that was cordoned ahead may still be to
-// come: a message is in hand for no longer, and who hears it next begins anew.
-const mostUnrecorded = 30 * time.Second
+// come. A message whose record the API server does not take is handed back after 25 s and
+// comes again within ten, here or to a replica that cannot cordon; until it has been back
+// here the node stays cordoned, and from then on anew.
+const mostUnrecorded = 90 * time.Second
 
 // Ahead cordons the node of a record that is about to be made, where that is what its first
 // pass would do without waiting for anything, and reports whether it has. It is a short cut:
 // where it fails, or another process leads, that pass cordons the node. Nothing else is done
 // to a node before it has a record, and one that never has is put back.
 func (c *Controller) Ahead(ctx context.Context, in *v1alpha1.Interruption, node *corev1.Node) bool {
-	if !c.Leads() || action.IsMarked(node, action.MarkDoomed) {
+	if !c.Leads() {
+		return false
+	}
+	if action.IsMarked(node, action.MarkDoomed) {
+		c.muster.comesAgain(in.Name, c.Clock())
 		return false
 	}
 	facts, err := c.observeOn(ctx, in, node, c.Clock())

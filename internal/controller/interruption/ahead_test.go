@@ -96,6 +96,30 @@ func TestARecordGoesOnFromWhatWasDoneAhead(t *testing.T) {
 	}
 }
 
+// While a record cannot be made its notice comes again and again: the node is not put back in
+// between. One that was cordoned by another process is not known of.
+func TestARecordThatComesAgainIsWaitedForAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, node("a", instance))
+	if !w.loop.Ahead(t.Context(), recordOf(spot()), w.node()) {
+		t.Fatal("not cordoned")
+	}
+	for range 3 {
+		w.now = w.now.Add(mostUnrecorded - time.Second)
+		if w.loop.Ahead(t.Context(), recordOf(spot()), w.node()) {
+			t.Error("cordoned twice")
+		}
+		if got := w.loop.Unrecorded(instance); got != mostUnrecorded {
+			t.Errorf("its record is to come within %s", got)
+		}
+	}
+	w = newWorld(t, action.Marked(node("a", instance), action.MarkDoomed, "SpotInterruption"))
+	w.loop.Ahead(t.Context(), recordOf(spot()), w.node())
+	if got := w.loop.Unrecorded(instance); got != 0 {
+		t.Errorf("of another process' node the record is to come within %s", got)
+	}
+}
+
 // A policy that is written in between may want otherwise: the node is not left cordoned.
 func TestWhatWasDoneAheadIsUndoneWherePolicyWantsNothing(t *testing.T) {
 	t.Parallel()

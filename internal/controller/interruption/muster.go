@@ -140,6 +140,15 @@ func (m *muster) foretold(name string, now time.Time) {
 	}
 }
 
+// comesAgain notes that a record which was foretold and could not be made is tried again.
+func (m *muster) comesAgain(name string, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.ahead[name]; known {
+		m.ahead[name] = now.Add(mostUnrecorded)
+	}
+}
+
 // unrecorded returns for how long a record that was foretold may still be to come.
 func (m *muster) unrecorded(name string, now time.Time) time.Duration {
 	m.mu.Lock()
