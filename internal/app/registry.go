@@ -43,7 +43,7 @@ func sources() []registered {
 	return []registered{
 		{notice.SourceQueue, everywhere, func(d deps) (intake.Source, error) {
 			return sqs.New(d.QueueURL, sqs.NewClient(d.cloud), d.recorder, sqs.Options{
-				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith, Ahead: d.recorder.Ahead, GroupNews: d.groups.news(),
+				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith, Ahead: d.recorder.Ahead, Rush: d.rush, GroupNews: d.groups.news(),
 			})
 		}},
 		{notice.SourceEC2, onLeader, func(d deps) (intake.Source, error) {
@@ -177,7 +177,7 @@ func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, loop *
 	o := c.expected()
 	o.Live, o.Expect, o.Ahead, o.Metrics, o.Clock = mgr.GetAPIReader(), loop.Expect, loop.Ahead, intakeMetrics, time.Now
 	recorder := intake.NewRecorder(mgr.GetClient(), nodes, o)
-	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, metrics: intakeMetrics}
+	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, rush: loop.Rush, metrics: intakeMetrics}
 	for _, r := range sources() {
 		if !slices.Contains(c.Sources, r.name) {
 			continue

@@ -28,9 +28,13 @@ type muster struct {
 	sweep int
 	// ahead tells until when the records of nodes that were cordoned ahead may be to come.
 	ahead map[string]time.Time
-	// heard is when the last records were heard of for the first time, in turn.
-	heard [swarm]time.Time
-	turn  int
+	// heard is when the last records were heard of for the first time, or foretold, in turn;
+	// unforetold, when the last was of which this process did not know that it was to come.
+	heard      [swarm]time.Time
+	turn       int
+	unforetold time.Time
+	// rushes is how many sources are in a rush.
+	rushes int
 }
 
 // cordoned notes when the node of a record was.
@@ -66,9 +70,10 @@ func (m *muster) cordonedAt(name string, otherwise time.Time) time.Time {
 func (m *muster) hears(clock func() time.Time) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
-			m.isThere(e.Object.GetName())
+			if foretold := m.isThere(e.Object.GetName()); !foretold {
+				m.came(clock())
+			}
 			m.hear(e.Object)
-			m.came(clock())
 			return true
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool { m.hear(e.ObjectNew); return true },
@@ -129,6 +134,7 @@ func (m *muster) foretold(name string, now time.Time) {
 		m.ahead = map[string]time.Time{}
 	}
 	m.ahead[name] = now.Add(mostUnrecorded)
+	m.counts(now)
 	if len(m.ahead) >= m.sweep {
 		maps.DeleteFunc(m.ahead, func(name string, until time.Time) bool {
 			if now.Before(until) {
@@ -156,11 +162,13 @@ func (m *muster) unrecorded(name string, now time.Time) time.Duration {
 	return max(m.ahead[name].Sub(now), 0)
 }
 
-// isThere notes that a record which may have been foretold has been made.
-func (m *muster) isThere(name string) {
+// isThere notes that a record has been made, and reports whether it was foretold.
+func (m *muster) isThere(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	_, foretold := m.ahead[name]
 	delete(m.ahead, name)
+	return foretold
 }
 
 // opens counts a record for as long as is reasonable. The caller holds the lock.
@@ -171,19 +179,42 @@ func (m *muster) opens(name string, since time.Time) {
 	m.open[name] = since.Add(min(mostPatience, patience+time.Duration(len(m.open))*perOther))
 }
 
-// came notes that a record was heard of for the first time.
+// came notes that a record was heard of for the first time, which nothing foretold.
 func (m *muster) came(at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.counts(at)
+	m.unforetold = at
+}
+
+// counts adds one to those that came lately. The caller holds the lock.
+func (m *muster) counts(at time.Time) {
 	m.heard[m.turn%swarm] = at
 	m.turn++
 }
 
-// moreMayCome reports whether so many records came so lately that more are likely to
-// be on their way: written by intake, here or in another replica, and not heard of yet.
+// moreMayCome reports whether so many records came so lately that more are likely to be on
+// their way: on the queue, while intake here is in a rush, or written by another replica
+// and not heard of yet.
 func (m *muster) moreMayCome(now time.Time) bool {
 	last, first := m.heard[(m.turn+swarm-1)%swarm], m.heard[m.turn%swarm]
-	return now.Sub(last) < silence && last.Sub(first) < burst && !first.IsZero()
+	if first.IsZero() || last.Sub(first) >= burst {
+		return false
+	}
+	return m.rushes > 0 || now.Sub(m.unforetold) < silence
+}
+
+// Rush says that notices come here one upon the other, until the function that it returns
+// is called: what is not heard of yet is waited for, a few seconds at the most.
+func (c *Controller) Rush() (over func()) {
+	c.muster.rush(1)
+	return sync.OnceFunc(func() { c.muster.rush(-1) })
+}
+
+func (m *muster) rush(by int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rushes += by
 }
 
 // uncordoned forgets when a node was cordoned: it no longer is.

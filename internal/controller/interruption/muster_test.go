@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
@@ -59,6 +60,72 @@ func TestMoreAreSupposedToComeWhileManyDo(t *testing.T) {
 		if n, err := m.others("b", at, all); n != 0 || err != nil {
 			t.Errorf("%s: %d others, error %v, for a node that was cordoned before this process began", name, n, err)
 		}
+	}
+}
+
+// What this process itself was told of is no sign that others are to come: intake here knows
+// whether there are. That tells nothing of what came seconds apart, or of a node that has
+// waited for long.
+func TestMoreAreSupposedToComeWhileIntakeIsInARush(t *testing.T) {
+	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
+	all := func(string) (bool, error) { return true, nil }
+	for name, tc := range map[string]struct {
+		came            int
+		apart, cordoned time.Duration
+		rush, foreign   bool
+		want            int
+	}{
+		"no rush":                    {came: swarm},
+		"a rush":                     {came: swarm, rush: true, want: 1},
+		"a rush of few":              {came: swarm - 1, rush: true},
+		"a rush of much else":        {came: swarm, apart: burst/(swarm-1) + time.Millisecond, rush: true},
+		"for too long":               {came: swarm, cordoned: patience, rush: true},
+		"another replica writes too": {came: swarm, foreign: true, want: 1},
+	} {
+		c := New(Options{})
+		m := &c.muster
+		over := c.Rush()
+		for i := range tc.came {
+			id := fmt.Sprint("i-", i)
+			at := now.Add(-time.Duration(tc.came-1-i) * tc.apart)
+			m.foretold(id, at)
+			m.cordoned(id, at)
+			if i > 0 || !tc.foreign {
+				m.isThere(id)
+			} else {
+				m.came(now)
+			}
+		}
+		m.cordoned("a", now.Add(-tc.cordoned))
+		if !tc.rush {
+			over()
+			over() // which ends it once
+		}
+		if n, err := m.others("a", now, all); n != tc.want || err != nil {
+			t.Errorf("%s: %d others, error %v, want %d", name, n, err, tc.want)
+		}
+	}
+}
+
+// The record of a node that was cordoned ahead counts once, when it is foretold.
+func TestWhatWasForetoldIsNoNews(t *testing.T) {
+	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
+	var m muster
+	hears := m.hears(func() time.Time { return now })
+	for i := range 2 * swarm {
+		in := &v1alpha1.Interruption{}
+		in.Name = fmt.Sprint("i-", i)
+		m.foretold(in.Name, now)
+		hears.Create(event.CreateEvent{Object: in})
+		if m.turn != i+1 || !m.unforetold.IsZero() {
+			t.Fatalf("after %d: %d are counted, the last not foretold came at %s", i+1, m.turn, m.unforetold)
+		}
+	}
+	in := &v1alpha1.Interruption{}
+	in.Name = "i-other"
+	hears.Create(event.CreateEvent{Object: in})
+	if !m.unforetold.Equal(now) {
+		t.Error("one that was not is taken for one that was")
 	}
 }
 

@@ -30,9 +30,10 @@ const (
 	mostPatience = 15 * time.Second
 )
 
-// swarm is how many records that come within burst are the beginning of more, which
-// are waited for until none has come for silence, or for patience from when the node
-// was cordoned: in a storm on a small control plane some are heard of later than the
+// swarm is how many records that come within burst are the beginning of more, which are
+// waited for while intake here says that there are likely to be more on the queue, and
+// until none that another replica wrote has come for silence; or for patience from when the
+// node was cordoned. In a storm on a small control plane some are heard of later than the
 // first could be drained.
 const (
 	swarm   = 8

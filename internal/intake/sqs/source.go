@@ -55,6 +55,10 @@ type Options struct {
 	// is urgent is done first, and reports whether anything was; intake.Recorder's Ahead.
 	// Nil: nothing is done before.
 	Ahead func(ctx context.Context, n notice.Notice) bool
+	// Rush is called when urgent notices begin to come, and what it returns, once what is done
+	// ahead of them is done and the queue seems to hold no more; both must not block. Nil:
+	// nobody asks.
+	Rush func() (over func())
 	// GroupNews is called with each Auto Scaling group of which a message says that
 	// it does something, so that it is looked at sooner; it must not block. Nil:
 	// nobody looks.
@@ -79,6 +83,7 @@ type Source struct {
 	crew      crew
 	turnstile *turnstile
 	van       calm.Calm // until nothing is being done ahead
+	rush      rush
 	lobby     lobby
 	deletes   *outbox[string] // receipt handles
 	returns   *outbox[postponement]
@@ -92,7 +97,7 @@ func New(queueURL string, api API, recorder Recorder, o Options) (*Source, error
 	}
 	o = o.complete()
 	s := &Source{queue: queueURL, api: api, recorder: recorder, o: o, throttle: intake.NewThrottle(o.Clock),
-		turnstile: newTurnstile(o.Abreast), van: calm.Calm{After: lull}}
+		turnstile: newTurnstile(o.Abreast), van: calm.Calm{After: lull}, rush: rush{begins: o.Rush}}
 	s.crew.least, s.crew.most = o.Receivers, o.Most
 	return s, nil
 }
