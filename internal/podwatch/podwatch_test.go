@@ -69,6 +69,14 @@ func (s *stage) names() ([]string, bool) {
 	return names, known
 }
 
+// busy is for how long it is not calm.
+func (s *stage) busy(long time.Duration) {
+	for range long / (100 * time.Millisecond) {
+		time.Sleep(100 * time.Millisecond)
+		s.calm.Busy()()
+	}
+}
+
 // are fails unless all pods are known and are these.
 func (s *stage) are(want ...string) {
 	s.T.Helper()
@@ -118,15 +126,12 @@ func TestChangesAreHeardOfOnceItIsCalm(t *testing.T) {
 	for name, ends := range map[string]struct {
 		after func(s *stage)
 		told  int
+		anew  bool // whether they are listed anew before they are watched
 	}{
-		"calm":   {func(*stage) { time.Sleep(time.Second) }, 0},
-		"wanted": {func(s *stage) { s.w.Current("a"); s.w.Current("a") }, 1},
-		"late": {func(s *stage) {
-			for range 405 {
-				time.Sleep(100 * time.Millisecond)
-				s.calm.Busy()()
-			}
-		}, 0},
+		"calm":   {func(*stage) { time.Sleep(time.Second) }, 0, false},
+		"wanted": {func(s *stage) { s.w.Current("a"); s.w.Current("a") }, 1, false},
+		"later":  {func(s *stage) { s.busy(aged + time.Second); time.Sleep(time.Second) }, 1, true},
+		"late":   {func(s *stage) { s.busy(held + time.Second) }, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -140,7 +145,14 @@ func TestChangesAreHeardOfOnceItIsCalm(t *testing.T) {
 				}
 				ends.after(s)
 				synctest.Wait()
-				if asked := s.requests(); len(asked) != 2 || asked[1].Get("resourceVersion") != "10" || asked[1].Get("watch") == "" {
+				asked := s.requests()[1:]
+				if ends.anew && len(asked) > 0 {
+					if asked[0].Get("resourceVersion") != "10" || asked[0].Get("watch") != "" {
+						t.Errorf("listed anew: %v", asked[0])
+					}
+					asked = asked[1:]
+				}
+				if len(asked) != 1 || asked[0].Get("resourceVersion") != "10" || asked[0].Get("watch") == "" {
 					t.Errorf("asked %v", asked)
 				}
 				if told := s.told(); told != ends.told || !s.w.Current("a") {

@@ -1,6 +1,7 @@
 package podwatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,10 +35,12 @@ const (
 	// (as client-go's reflectors do it).
 	lasts = 5 * time.Minute
 	// held is for how long at most a watch does not begin because it is not calm: most
-	// pods have 30 s to stop. What has changed since the list comes all the same: the
-	// API server remembers it for longer than a minute (its watch cache keeps 75 s at
-	// least).
+	// pods have 30 s to stop.
 	held = 40 * time.Second
+	// aged is from when on a list is made anew before a watch begins with it. To begin a
+	// watch the API server goes through all that has happened to any pod since: a thousand
+	// evictions a watch, where a thousand nodes are drained, and for a list it has an index.
+	aged = 2 * time.Second
 )
 
 // stream keeps a nodeWatch up to date. It is client-go's Reflector for one purpose:
@@ -90,7 +93,13 @@ func (s *stream) follow(ctx context.Context) error {
 		if err := s.list(ctx); err != nil {
 			return err
 		}
+		listed := time.Now()
 		s.hold(ctx)
+		if time.Since(listed) > aged {
+			if err := s.list(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	return s.watch(ctx)
 }
@@ -162,7 +171,7 @@ func (s *stream) oldest() string {
 	if s.missed {
 		return ""
 	}
-	return "0"
+	return cmp.Or(s.version, "0")
 }
 
 // hear reads of a change, and stores it.
