@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
@@ -42,18 +43,21 @@ type leave struct {
 	grace int64
 }
 
-// watchStorm watches nodes and pods, of which it is sent the metadata only: the
-// label that excludes a node from balancers is written with what cordons it.
+// watchStorm watches nodes, pods and records, of which it is sent the metadata only, in
+// protobuf, since the API server drops who is slow: the label that excludes a node from
+// balancers is written with what cordons it.
 func (r *rig) watchStorm(nodes int) *stormSight {
 	r.Helper()
 	s := &stormSight{recorded: map[string]moment{}, cordoned: map[string]moment{}, asked: map[string]leave{}}
 	ctx, stop := context.WithCancel(r.Context())
 	s.stop = stop
-	for kind, note := range map[schema.GroupVersionKind]func(*metav1.PartialObjectMetadata, moment){
-		corev1.SchemeGroupVersion.WithKind("Node"): s.node, corev1.SchemeGroupVersion.WithKind("Pod"): s.pod,
-		v1alpha1.GroupVersion.WithKind("Interruption"): s.record,
+	all, err := metadata.NewForConfig(rest.CopyConfig(r.cluster.RESTConfig()))
+	r.must(err)
+	for of, note := range map[schema.GroupVersionResource]func(*metav1.PartialObjectMetadata, moment){
+		corev1.SchemeGroupVersion.WithResource("nodes"): s.node, corev1.SchemeGroupVersion.WithResource("pods"): s.pod,
+		v1alpha1.GroupVersion.WithResource("interruptions"): s.record,
 	} {
-		go s.follow(ctx, r.admin, kind, note)
+		go s.follow(ctx, all.Resource(of), note)
 	}
 	r.until("the watches to know the world", time.Minute, func() (bool, error) {
 		s.mu.Lock()
@@ -65,12 +69,10 @@ func (r *rig) watchStorm(nodes int) *stormSight {
 
 // follow watches objects of a kind, and goes on where it was when the API server
 // ends the watch, as it does with one that falls behind.
-func (s *stormSight) follow(ctx context.Context, c client.WithWatch, kind schema.GroupVersionKind, note func(*metav1.PartialObjectMetadata, moment)) {
+func (s *stormSight) follow(ctx context.Context, of metadata.Getter, note func(*metav1.PartialObjectMetadata, moment)) {
 	last := ""
 	for ctx.Err() == nil {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind)
-		w, err := c.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: last}})
+		w, err := of.Watch(ctx, metav1.ListOptions{ResourceVersion: last})
 		if err != nil {
 			select {
 			case <-ctx.Done():

@@ -118,6 +118,8 @@ type Controller struct {
 	yard    yard
 	reading reading
 	asking  *semaphore.Weighted // a place for each request to stop a pod
+	// mustered has a value once those who waited for what a rush may bring need not.
+	mustered chan event.TypedGenericEvent[string]
 }
 
 // New returns the loop.
@@ -128,7 +130,7 @@ func New(o Options) *Controller {
 	if o.Leads == nil {
 		o.Leads = func() bool { return true }
 	}
-	return &Controller{Options: o, asking: semaphore.NewWeighted(inFlight)}
+	return &Controller{Options: o, asking: semaphore.NewWeighted(inFlight), mustered: make(chan event.TypedGenericEvent[string], 1)}
 }
 
 // Reconcile moves one interruption one step closer to done.

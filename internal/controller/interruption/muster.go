@@ -176,7 +176,12 @@ func (m *muster) opens(name string, since time.Time) {
 	if m.open == nil {
 		m.open = map[string]time.Time{}
 	}
-	m.open[name] = since.Add(min(mostPatience, patience+time.Duration(len(m.open))*perOther))
+	m.open[name] = since.Add(patienceFor(len(m.open)))
+}
+
+// patienceFor is how long one is waited for where there are so many.
+func patienceFor(others int) time.Duration {
+	return min(mostPatience, patience+time.Duration(others)*perOther)
 }
 
 // came notes that a record was heard of for the first time, which nothing foretold.
@@ -205,10 +210,16 @@ func (m *muster) moreMayCome(now time.Time) bool {
 }
 
 // Rush says that notices come here one upon the other, until the function that it returns
-// is called: what is not heard of yet is waited for, a few seconds at the most.
+// is called: what is not heard of yet is waited for, some seconds at the most.
 func (c *Controller) Rush() (over func()) {
 	c.muster.rush(1)
-	return sync.OnceFunc(func() { c.muster.rush(-1) })
+	return sync.OnceFunc(func() {
+		c.muster.rush(-1)
+		select {
+		case c.mustered <- event.TypedGenericEvent[string]{}:
+		default: // one is on its way, or another process leads
+		}
+	})
 }
 
 func (m *muster) rush(by int) {
@@ -257,8 +268,8 @@ func (m *muster) others(name string, now time.Time, cordoned func(name string) (
 		}
 		delete(m.open, other)
 	}
-	if at, known := m.marked[name]; known && now.Sub(at) < patience && m.moreMayCome(now) {
-		return 1, nil
+	if at, known := m.marked[name]; known && now.Sub(at) < patienceFor(len(m.marked)) && m.moreMayCome(now) {
+		return len(m.marked), nil // as many as there are may yet come
 	}
 	return 0, nil
 }

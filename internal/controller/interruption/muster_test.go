@@ -46,7 +46,7 @@ func TestMoreAreSupposedToComeWhileManyDo(t *testing.T) {
 		"many":              {came: swarm, apart: 100 * time.Millisecond, want: 1},
 		"many, and no more": {came: swarm, apart: 100 * time.Millisecond, since: silence},
 		"many, slowly":      {came: 3 * swarm, apart: burst / (swarm - 2)},
-		"for too long":      {came: 3 * swarm, apart: 100 * time.Millisecond, cordoned: patience},
+		"for too long":      {came: 3 * swarm, apart: 100 * time.Millisecond, cordoned: patienceFor(1)},
 	} {
 		var m muster
 		for i := range tc.came {
@@ -76,11 +76,12 @@ func TestMoreAreSupposedToComeWhileIntakeIsInARush(t *testing.T) {
 		want            int
 	}{
 		"no rush":                    {came: swarm},
-		"a rush":                     {came: swarm, rush: true, want: 1},
+		"a rush":                     {came: swarm, rush: true, want: swarm + 1},
+		"a rush of many":             {came: 500, cordoned: 2 * patience, rush: true, want: 501},
 		"a rush of few":              {came: swarm - 1, rush: true},
 		"a rush of much else":        {came: swarm, apart: burst/(swarm-1) + time.Millisecond, rush: true},
-		"for too long":               {came: swarm, cordoned: patience, rush: true},
-		"another replica writes too": {came: swarm, foreign: true, want: 1},
+		"for too long":               {came: swarm, cordoned: patienceFor(swarm + 1), rush: true},
+		"another replica writes too": {came: swarm, foreign: true, want: swarm + 1},
 	} {
 		c := New(Options{})
 		m := &c.muster

@@ -32,8 +32,8 @@ const (
 
 // swarm is how many records that come within burst are the beginning of more, which are
 // waited for while intake here says that there are likely to be more on the queue, and
-// until none that another replica wrote has come for silence; or for patience from when the
-// node was cordoned. In a storm on a small control plane some are heard of later than the
+// until none that another replica wrote has come for silence; or, from when the node was
+// cordoned, for as long as is waited for one. In a storm on a small control plane some are heard of later than the
 // first could be drained.
 const (
 	swarm   = 8

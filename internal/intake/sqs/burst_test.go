@@ -21,17 +21,17 @@ import (
 func TestMoreReceiveWhileTheQueueIsFull(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var inHand, most atomic.Int32
-		api := &full{paperAPI: newPaper(), batches: 60}
+		api := &full{paperAPI: newPaper(), batches: 200}
 		w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
 		stop := w.run(api, recorderFunc(func(context.Context, notice.Notice) (intake.Outcome, error) {
 			most.Store(max(most.Load(), inHand.Add(1)))
 			time.Sleep(time.Second)
 			inHand.Add(-1)
 			return intake.Recorded, nil
-		}), sqs.Options{Receivers: 2, Most: 12, Abreast: 1000})
+		}), sqs.Options{Receivers: 2, Most: 12, Abreast: 2000})
 		time.Sleep(time.Minute)
-		if got := most.Load(); got != 12*10 {
-			t.Errorf("%d messages in hand at the same time, want those of twelve receivers", got)
+		if got := most.Load(); got != (100+12)*10 {
+			t.Errorf("%d messages in hand at the same time, want those of a hundred batches and twelve receivers", got)
 		}
 		before := w.calls.of("receive")
 		time.Sleep(time.Minute)

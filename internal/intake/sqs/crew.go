@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
@@ -64,7 +65,7 @@ func (s *Source) receive(ctx context.Context) {
 			if len(out.Messages) == batchSize {
 				s.crew.grow(func() { s.receive(ctx) })
 			}
-			s.handle(ctx, out.Messages)
+			s.takeOn(ctx, out.Messages)
 		case ctx.Err() == nil:
 			s.unreached(ctx, "receive", err)
 		}
@@ -76,6 +77,27 @@ func (s *Source) receive(ctx context.Context) {
 			sleep.For(ctx, pause.next())
 		}
 	}
+}
+
+// mostBeside is how many full batches are in hand at the most beside those that receivers
+// themselves have: a thousand messages, of a few KiB each.
+const mostBeside = 100
+
+// takeOn handles a batch; where it is full there are likely to be others, which are not to
+// wait for what is to be done about these.
+func (s *Source) takeOn(ctx context.Context, messages []types.Message) {
+	if len(messages) == batchSize {
+		select {
+		case s.beside <- struct{}{}:
+			s.crew.group.Go(func() {
+				defer func() { <-s.beside }()
+				s.handle(ctx, messages)
+			})
+			return
+		default:
+		}
+	}
+	s.handle(ctx, messages)
 }
 
 // outbox gathers what several receivers have to tell SQS into full batches, and

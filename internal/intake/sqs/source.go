@@ -29,7 +29,7 @@ type Recorder interface {
 // Options are what a Source can be told. Zero values are the defaults.
 type Options struct {
 	// Receivers is how many long polls are open at once while there is little to
-	// do; 4. Most is how many there are while batches come back full; 32, or
+	// do; 4. Most is how many there are while batches come back full; 16, or
 	// Receivers if that is more.
 	Receivers, Most int
 	// Abreast is how many writes to the API server are under way at the same
@@ -84,6 +84,7 @@ type Source struct {
 	turnstile *turnstile
 	van       calm.Calm // until nothing is being done ahead
 	rush      rush
+	beside    chan struct{} // a place for each batch that no receiver waits for
 	lobby     lobby
 	deletes   *outbox[string] // receipt handles
 	returns   *outbox[postponement]
@@ -97,14 +98,15 @@ func New(queueURL string, api API, recorder Recorder, o Options) (*Source, error
 	}
 	o = o.complete()
 	s := &Source{queue: queueURL, api: api, recorder: recorder, o: o, throttle: intake.NewThrottle(o.Clock),
-		turnstile: newTurnstile(o.Abreast), van: calm.Calm{After: lull}, rush: rush{begins: o.Rush}}
+		turnstile: newTurnstile(o.Abreast), van: calm.Calm{After: lull}, rush: rush{begins: o.Rush},
+		beside: make(chan struct{}, mostBeside)}
 	s.crew.least, s.crew.most = o.Receivers, o.Most
 	return s, nil
 }
 
 func (o Options) complete() Options {
 	o.Receivers = cmp.Or(max(o.Receivers, 0), 4)
-	o.Most = max(cmp.Or(max(o.Most, 0), 32), o.Receivers)
+	o.Most = max(cmp.Or(max(o.Most, 0), 16), o.Receivers)
 	o.Abreast = cmp.Or(max(o.Abreast, 0), 64)
 	o.Receives = cmp.Or(max(o.Receives, 0), 5)
 	o.Visibility = cmp.Or(max(o.Visibility, 0), 10*time.Second)

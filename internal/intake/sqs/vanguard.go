@@ -14,7 +14,7 @@ const (
 	// while batches come back full: within it comes the next.
 	lull = 30 * time.Millisecond
 	// mostAhead is how long a message waits for others at the most.
-	mostAhead = 2 * time.Second
+	mostAhead = 5 * time.Second
 	// aheadTime is what doing something ahead may take.
 	aheadTime = 2 * time.Second
 )
