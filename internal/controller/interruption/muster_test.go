@@ -108,6 +108,21 @@ func TestMoreAreSupposedToComeWhileIntakeIsInARush(t *testing.T) {
 	}
 }
 
+// Who waits for what a rush may bring is looked at again as it ends; where nobody listens, as
+// in a process that does not lead, nothing blocks.
+func TestTheEndOfARushWakesWhoWaits(t *testing.T) {
+	w := newWorld(t, node("a", instance), recordOf(spot()))
+	for range 3 {
+		w.loop.Rush()()
+	}
+	if n := len(w.loop.mustered); n != 1 {
+		t.Fatalf("%d are on their way", n)
+	}
+	if got := w.loop.everyOne(t.Context(), ""); len(got) != 1 {
+		t.Errorf("of one record that is in work %v are woken", got)
+	}
+}
+
 // The record of a node that was cordoned ahead counts once, when it is foretold.
 func TestWhatWasForetoldIsNoNews(t *testing.T) {
 	now := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
