@@ -32,6 +32,9 @@ const (
 	room = 48 << 20
 	// again is how often it is looked how much of the room is live.
 	again = 250 * time.Millisecond
+	// often is how often memory is given back meanwhile: what is free then lies between what
+	// is live, and grows to a fifth of it within half a minute.
+	often = 5 * time.Second
 )
 
 // Tighten has garbage collected early, from the start of a program on. Who sets GOGC
@@ -83,10 +86,12 @@ func giveBack() {
 	dropProgram()
 }
 
-// loosen lets the heap grow into its room until it is calm again.
+// loosen lets the heap grow into its room until it is calm again, and gives memory back
+// meanwhile too.
 func (k *Keeper) loosen(ctx context.Context) {
-	tick := time.NewTicker(again)
+	tick, back := time.NewTicker(again), time.NewTicker(often)
 	defer tick.Stop()
+	defer back.Stop()
 	defer Tighten()
 	for {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -97,6 +102,8 @@ func (k *Keeper) loosen(ctx context.Context) {
 			return
 		case <-k.Calm.Here():
 			return
+		case <-back.C:
+			giveBack()
 		case <-tick.C:
 		}
 	}
