@@ -35,8 +35,8 @@ const (
 	// (as client-go's reflectors do it).
 	lasts = 5 * time.Minute
 	// held is for how long at most a watch does not begin because it is not calm: most
-	// pods have 30 s to stop.
-	held = 40 * time.Second
+	// pods have 30 s to stop, and some of a storm's are asked half a minute after their list.
+	held = time.Minute
 	// aged is from when on a list is made anew before a watch begins with it. To begin a
 	// watch the API server goes through all that has happened to any pod since: a thousand
 	// evictions a watch, where a thousand nodes are drained, and for a list it has an index.
