@@ -48,7 +48,7 @@ type InterruptionList struct {
 }
 
 // InterruptionSpec is what was heard, and what people have said about it. Intake
-// writes the notices; `lifeboat approve`, `hold` and `release` write the rest.
+// writes the notices and pods; `lifeboat approve`, `hold` and `release` write the rest.
 //
 // +kubebuilder:validation:XValidation:rule="self.instanceID == oldSelf.instanceID",message="instanceID cannot change: an Interruption is the record of one instance"
 type InterruptionSpec struct {
@@ -70,6 +70,14 @@ type InterruptionSpec struct {
 	// +listType=map
 	// +listMapKey=id
 	Notices []Notice `json:"notices"`
+	// Pods are the pods that had to leave the node when its first notice was recorded,
+	// where those were known by then. None of them goes unaccounted for, though it be
+	// asked to stop before the status tells of it. They stay as they are: how the drain
+	// goes is in status.podsLeft.
+	// +kubebuilder:validation:MaxItems=300
+	// +listType=atomic
+	// +optional
+	Pods []PodFound `json:"pods,omitempty"`
 	// Approval is a person's go-ahead, where policy requires one or a hook that
 	// failed waits for one.
 	// +optional
@@ -81,30 +89,6 @@ type InterruptionSpec struct {
 	// Released is a person's word that ended the latest hold.
 	// +optional
 	Released *Say `json:"released,omitempty"`
-}
-
-// Say is what a person has said. The admission policy of the chart sees to it
-// that nobody speaks for somebody else.
-type Say struct {
-	// By is the user's name, as the API server knows it.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	By string `json:"by"`
-	// Time is when it was said.
-	Time metav1.MicroTime `json:"time"`
-	// About is the kind, and the subject if it has one, of the notice that
-	// ruled when it was said, with a space between: an approval counts for that
-	// only.
-	// +kubebuilder:validation:MaxLength=576
-	// +optional
-	About string `json:"about,omitempty"`
-	// Until is when it ends by itself, for a hold.
-	// +optional
-	Until *metav1.Time `json:"until,omitempty"`
-	// Note is why.
-	// +kubebuilder:validation:MaxLength=512
-	// +optional
-	Note string `json:"note,omitempty"`
 }
 
 // Phase is a one-word summary computed from the conditions; it is never input.

@@ -90,7 +90,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 	options := interruption.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
-		Metrics: loopMetrics, Events: heralds, Leads: leads(mgr), Busy: quiet.Busy,
+		Metrics: loopMetrics, Events: heralds, Leads: leads(mgr), Busy: quiet.Busy, Calm: quiet.Here,
 		Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
 	}
 	groups.addTo(&options, c)
@@ -108,7 +108,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 	}
 	return loop, errors.Join(
 		mgr.Add(errands), mgr.Add(writer), mgr.Add(heralds),
-		loop.Register(mgr, changed, wanted, replaced),
+		loop.Register(mgr, changed, wanted, replaced), mgr.Add(loop.Later()),
 		listening.Register(mgr),
 		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget, Unrecorded: loop.Unrecorded}).Register(mgr),
 		(&orphan.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
@@ -175,7 +175,8 @@ func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, loop *
 		return err
 	}
 	o := c.expected()
-	o.Live, o.Expect, o.Ahead, o.Metrics, o.Clock = mgr.GetAPIReader(), loop.Expect, loop.Ahead, intakeMetrics, time.Now
+	o.Live, o.Metrics, o.Clock = mgr.GetAPIReader(), intakeMetrics, time.Now
+	o.Expect, o.Ahead, o.Pods = loop.Expect, loop.Ahead, loop.Found
 	recorder := intake.NewRecorder(mgr.GetClient(), nodes, o)
 	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, rush: loop.Rush, metrics: intakeMetrics}
 	for _, r := range sources() {

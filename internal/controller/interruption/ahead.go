@@ -39,7 +39,7 @@ func (c *Controller) Ahead(ctx context.Context, in *v1alpha1.Interruption, node 
 	if !ok || !cordonsAtOnce(&d) {
 		return false
 	}
-	c.muster.foretold(in.Name, facts.now)
+	c.muster.foretold(in.Name, facts.now, record.Drains(d.Action))
 	if err := c.stamp(ctx, in.Name, node, &d, action.MarkDoomed); err != nil {
 		log.FromContext(ctx).V(1).Info("did not cordon the node before its record is made; the record's first pass does", "node", node.Name, "reason", err.Error())
 		return false

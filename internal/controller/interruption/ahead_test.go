@@ -147,7 +147,7 @@ func TestWhatWasDoneAheadIsUndoneWherePolicyWantsNothing(t *testing.T) {
 func TestWhatIsCordonedAheadIsMustered(t *testing.T) {
 	now := start
 	var m muster
-	m.foretold("i-b", now)
+	m.foretold("i-b", now, true)
 	marked := false
 	cordoned := func(string) (bool, error) { return marked, nil }
 	if n, err := m.others("i-a", now, cordoned); n != 1 || err != nil {
@@ -159,7 +159,7 @@ func TestWhatIsCordonedAheadIsMustered(t *testing.T) {
 	}
 	for i := range 10_000 {
 		at := now.Add(time.Duration(i) * time.Second)
-		m.foretold(fmt.Sprint("i-", i), at)
+		m.foretold(fmt.Sprint("i-", i), at, true)
 		m.cordoned(fmt.Sprint("i-", i), at)
 	}
 	if len(m.ahead)+len(m.marked) > 40*swarm {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -75,10 +76,14 @@ func (p *pass) carryOut(ctx context.Context) error {
 // foretell writes down the pods that have to leave, and says of those that are
 // about to be asked to stop that they were: one write does for both, and most are.
 // What comes to nothing is taken back at the end of the pass, or by the next, should
-// there be a crash in between.
+// there be a crash in between. Pods that the record was made with are written down.
 func (p *pass) foretell(ctx context.Context, verdicts []drain.Verdict) error {
 	p.report.foretell(verdicts)
 	if len(p.report.told) == 0 && !p.unlisted() {
+		return nil
+	}
+	if p.wasFound(verdicts) {
+		p.report.hasTime = true
 		return nil
 	}
 	return p.writeDown(ctx)
@@ -112,6 +117,15 @@ func (p *pass) toAsk() []drain.Verdict {
 // askedLately reports whether a pod was asked a moment ago what a verdict says, by
 // what the record or this process knows.
 func (f *facts) askedLately(v drain.Verdict) bool { return f.askedUntil(v).After(f.now) }
+
+// takenAt is when this process had a pod's eviction taken of late, where the pod does not
+// show it yet; else zero.
+func (f *facts) takenAt(pod *corev1.Pod) time.Time {
+	if until := f.taken(pod.UID); pod.DeletionTimestamp == nil && until.After(f.now) {
+		return until.Add(-takenFor)
+	}
+	return time.Time{}
+}
 
 // askedUntil is until when a pod counts as asked, though it does not show it.
 func (f *facts) askedUntil(v drain.Verdict) time.Time {

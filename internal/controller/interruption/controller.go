@@ -98,7 +98,10 @@ type Options struct {
 	Leads func() bool
 	// Busy is called when a node is marked or pods are asked to stop, and what it
 	// returns when that is done; it may be nil.
-	Busy    func() (done func())
+	Busy func() (done func())
+	// Calm returns a channel that is closed once it is calm enough for what has time; nil:
+	// it always is.
+	Calm    func() <-chan struct{}
 	Metrics *Metrics
 	// Clock tells the time; it is read once a pass.
 	Clock func() time.Time
@@ -114,6 +117,7 @@ type Controller struct {
 	muster  muster
 	berths  berths
 	written written
+	late    late
 	taken   taken
 	yard    yard
 	reading reading
@@ -130,7 +134,7 @@ func New(o Options) *Controller {
 	if o.Leads == nil {
 		o.Leads = func() bool { return true }
 	}
-	return &Controller{Options: o, asking: semaphore.NewWeighted(inFlight), mustered: make(chan event.TypedGenericEvent[string], 1)}
+	return &Controller{Options: o, asking: semaphore.NewWeighted(inFlight), mustered: make(chan event.TypedGenericEvent[string], 1), late: late{came: make(chan struct{}, 1)}}
 }
 
 // Reconcile moves one interruption one step closer to done.
@@ -139,6 +143,9 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 		return reconcile.Result{}, nil
 	}
 	now := c.Clock()
+	if r := c.late.take(in.Name); r != nil {
+		return reconcile.Result{RequeueAfter: cacheBehind}, c.writeLate(ctx, r) // what it says comes first
+	}
 	if c.written.isOld(in.Name, in.ResourceVersion, now) {
 		return reconcile.Result{RequeueAfter: cacheBehind}, nil // the watch wakes it sooner
 	}
@@ -149,14 +156,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("node", in.Spec.NodeName))
 
 	report := begin(in, now)
-	defer func() {
-		switch failed := c.close(ctx, report); {
-		case apierrors.IsConflict(failed) && (err == nil || apierrors.IsConflict(err)):
-			result, err = reconcile.Result{RequeueAfter: lookAgain}, nil // the cache was behind, or a notice joined
-		case failed != nil && !apierrors.IsNotFound(failed): // else it was deleted, which calls it off
-			result, err = reconcile.Result{}, errors.Join(err, failed)
-		}
-	}()
+	defer func() { result, err = c.end(ctx, report, result, err) }()
 
 	facts, err := c.observe(ctx, in, now)
 	if err != nil {
@@ -177,6 +177,22 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	return c.carry(ctx, report)
 }
 
+// end writes what a pass has found, or holds it back where that has time, and returns what
+// the pass comes to.
+func (c *Controller) end(ctx context.Context, r *report, result reconcile.Result, err error) (reconcile.Result, error) {
+	if err == nil && r.hasTime {
+		c.late.keep(r)
+		return result, nil
+	}
+	switch failed := c.close(ctx, r); {
+	case apierrors.IsConflict(failed) && (err == nil || apierrors.IsConflict(err)):
+		return reconcile.Result{RequeueAfter: lookAgain}, nil // the cache was behind, or a notice joined
+	case failed != nil && !apierrors.IsNotFound(failed): // else it was deleted, which calls it off
+		return reconcile.Result{}, errors.Join(err, failed)
+	}
+	return result, err
+}
+
 // carry does what was decided and planned, and tells of it.
 func (c *Controller) carry(ctx context.Context, r *report) (reconcile.Result, error) {
 	outcome, err := c.act(ctx, r.seen, r)
@@ -190,6 +206,7 @@ func (c *Controller) carry(ctx context.Context, r *report) (reconcile.Result, er
 	case outcome.quiet:
 		r.drop()
 	}
+	r.hasTime = r.canWait(outcome) && c.Calm != nil
 	told, err := c.tell(ctx, r, r.seen.decision)
 	outcome.sooner(told.Wake)
 	rank := priorityOf(r.seen.facts.in)

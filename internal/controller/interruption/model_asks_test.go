@@ -69,10 +69,13 @@ func (b *books) asksPod(q *model.Request) func(error) {
 // account for it after a crash.
 func (b *books) writtenDown(q *model.Request, page *podPage) {
 	in := b.recordOf(page.instance)
+	if in != nil && unwritten(&in.Status) && len(in.Spec.Pods) > 0 {
+		b.found++
+	}
 	if in == nil || b.run.c.Now().Sub(b.inst(page.instance).changed) < behind {
 		return
 	}
-	if !slices.ContainsFunc(in.Status.PodsLeft, func(left v1alpha1.PodLeft) bool { return left.UID == *q.Stop.UID }) && page.asked.IsZero() {
+	if !slices.ContainsFunc(durable(in).PodsLeft, func(left v1alpha1.PodLeft) bool { return left.UID == *q.Stop.UID }) && page.asked.IsZero() {
 		b.run.fail("%s: it is not written down", q)
 	}
 }

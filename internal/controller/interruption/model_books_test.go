@@ -27,7 +27,7 @@ type books struct {
 	busyUntil     time.Time
 	policyChanged time.Time
 
-	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened, ahead int
+	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened, ahead, found int
 }
 
 // podPage is what is known of a pod.

@@ -217,28 +217,38 @@ func (r *modelRun) deliver(at time.Time, instance string, n notice.Notice, try i
 			r.deliver(r.c.Now().Add(again), instance, n, try+1)
 			return
 		}
-		var (
-			outcome intake.Outcome
-			err     error
-		)
-		actor := fmt.Sprintf("recorder %s %d", n.ID, try)
+		actor, lists := fmt.Sprintf("recorder %s %d", n.ID, try), r.c.Chance(0.7) // else the list comes too late for the record
 		r.c.Go(actor, func() {
-			ctx := model.WithActor(l.Context, actor)
 			page := r.books.inst(instance)
 			page.inHand = append(page.inHand, n.Notice)
-			l.recorder.Ahead(ctx, n)
-			outcome, err = l.recorder.Record(ctx, n)
+			l.recorder.Ahead(model.WithActor(l.Context, actor), n)
+			if lists && l.loop.muster.isToDrain(instance) {
+				_, _, _ = l.Pods(l.Context, page.node)
+			}
 		}, func() {
-			// When this comes hangs on how long the intake paused between tries.
-			if err != nil || !outcome.Final() {
-				r.deliver(r.c.Now().Truncate(10*time.Second).Add(10*time.Second+again), instance, n, try+1)
-				return
-			}
-			r.note("acknowledged %s (%s)", n.ID, outcome)
-			if !r.books.heard[n.ID] && (outcome == intake.Recorded || outcome == intake.Joined) {
-				r.fail("%s was acknowledged, and no record has it", n.ID)
-			}
+			r.c.After(2*r.chaos.slow+r.c.Between(0, time.Second), "record "+n.ID, func() { r.record(l, actor, instance, n, try, again) })
 		})
+	})
+}
+
+// record has a notice recorded that was received, and delivers it again where that fails.
+func (r *modelRun) record(l *life, actor, instance string, n notice.Notice, try int, again time.Duration) {
+	var (
+		outcome intake.Outcome
+		err     error
+	)
+	r.c.Go(actor, func() {
+		outcome, err = l.recorder.Record(model.WithActor(l.Context, actor), n)
+	}, func() {
+		// When this comes hangs on how long the intake paused between tries.
+		if err != nil || !outcome.Final() {
+			r.deliver(r.c.Now().Truncate(10*time.Second).Add(10*time.Second+again), instance, n, try+1)
+			return
+		}
+		r.note("acknowledged %s (%s)", n.ID, outcome)
+		if !r.books.heard[n.ID] && (outcome == intake.Recorded || outcome == intake.Joined) {
+			r.fail("%s was acknowledged, and no record has it", n.ID)
+		}
 	})
 }
 

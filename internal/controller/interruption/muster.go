@@ -26,8 +26,8 @@ type muster struct {
 	// sweep is how many of open there have to be for those that no longer count to be
 	// looked for.
 	sweep int
-	// ahead tells until when the records of nodes that were cordoned ahead may be to come.
-	ahead map[string]time.Time
+	// ahead are the records of nodes that were cordoned ahead, which are yet to come.
+	ahead map[string]foretold
 	// heard is when the last records were heard of for the first time, or foretold, in turn;
 	// unforetold, when the last was of which this process did not know that it was to come.
 	heard      [swarm]time.Time
@@ -35,6 +35,12 @@ type muster struct {
 	unforetold time.Time
 	// rushes is how many sources are in a rush.
 	rushes int
+}
+
+// foretold is a record that is about to be made.
+type foretold struct {
+	until  time.Time // until when it may be to come
+	drains bool      // whether the first thing to do then is to drain the node
 }
 
 // cordoned notes when the node of a record was.
@@ -126,18 +132,18 @@ func (m *muster) expect(name string, now time.Time) {
 }
 
 // foretold notes that a node is about to be cordoned whose record is about to be made.
-func (m *muster) foretold(name string, now time.Time) {
+func (m *muster) foretold(name string, now time.Time, drains bool) {
 	m.expect(name, now)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ahead == nil {
-		m.ahead = map[string]time.Time{}
+		m.ahead = map[string]foretold{}
 	}
-	m.ahead[name] = now.Add(mostUnrecorded)
+	m.ahead[name] = foretold{now.Add(mostUnrecorded), drains}
 	m.counts(now)
 	if len(m.ahead) >= m.sweep {
-		maps.DeleteFunc(m.ahead, func(name string, until time.Time) bool {
-			if now.Before(until) {
+		maps.DeleteFunc(m.ahead, func(name string, f foretold) bool {
+			if now.Before(f.until) {
 				return false
 			}
 			delete(m.marked, name) // it never had a record, so none will end
@@ -150,16 +156,25 @@ func (m *muster) foretold(name string, now time.Time) {
 func (m *muster) comesAgain(name string, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.ahead[name]; known {
-		m.ahead[name] = now.Add(mostUnrecorded)
+	if f, known := m.ahead[name]; known {
+		f.until = now.Add(mostUnrecorded)
+		m.ahead[name] = f
 	}
+}
+
+// isToDrain reports whether the node of a record that is about to be made was cordoned ahead
+// of it, to be drained.
+func (m *muster) isToDrain(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ahead[name].drains
 }
 
 // unrecorded returns for how long a record that was foretold may still be to come.
 func (m *muster) unrecorded(name string, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return max(m.ahead[name].Sub(now), 0)
+	return max(m.ahead[name].until.Sub(now), 0)
 }
 
 // isThere notes that a record has been made, and reports whether it was foretold.

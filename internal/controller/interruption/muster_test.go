@@ -89,7 +89,7 @@ func TestMoreAreSupposedToComeWhileIntakeIsInARush(t *testing.T) {
 		for i := range tc.came {
 			id := fmt.Sprint("i-", i)
 			at := now.Add(-time.Duration(tc.came-1-i) * tc.apart)
-			m.foretold(id, at)
+			m.foretold(id, at, true)
 			m.cordoned(id, at)
 			if i > 0 || !tc.foreign {
 				m.isThere(id)
@@ -131,7 +131,7 @@ func TestWhatWasForetoldIsNoNews(t *testing.T) {
 	for i := range 2 * swarm {
 		in := &v1alpha1.Interruption{}
 		in.Name = fmt.Sprint("i-", i)
-		m.foretold(in.Name, now)
+		m.foretold(in.Name, now, true)
 		hears.Create(event.CreateEvent{Object: in})
 		if m.turn != i+1 || !m.unforetold.IsZero() {
 			t.Fatalf("after %d: %d are counted, the last not foretold came at %s", i+1, m.turn, m.unforetold)

@@ -136,7 +136,7 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 // observeOn reads what a decision needs besides the node, which is nil where the instance
 // has none.
 func (c *Controller) observeOn(ctx context.Context, in *v1alpha1.Interruption, node *corev1.Node, now time.Time) (*facts, error) {
-	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName, taken: c.taken.until}
+	f := &facts{now: now, in: in, was: durable(in), nodeName: in.Spec.NodeName, taken: c.taken.until}
 	if node != nil {
 		f.node, f.nodeName = node, node.Name
 	}

@@ -114,6 +114,11 @@ func (f *facts) isTold(v drain.Verdict) bool {
 func (f *facts) entry(left v1alpha1.PodLeft, v drain.Verdict) v1alpha1.PodLeft {
 	pod := v.Pod
 	left.Namespace, left.Name, left.UID = pod.Namespace, pod.Name, pod.UID
+	if at := f.takenAt(pod); left.Verdict == "" && !at.IsZero() { // it was asked, and that could not be written
+		asked := metav1.NewTime(at)
+		left.AskedTime, left.GraceSeconds = &asked, pod.Spec.TerminationGracePeriodSeconds
+		left.Verdict, left.Reason = string(drain.StepLeaving), "was asked to stop"
+	}
 	switch {
 	case left.Verdict == verdictLost,
 		left.Verdict == verdictRefused && (v.Step == drain.StepEvict || v.Step == drain.StepDelete),

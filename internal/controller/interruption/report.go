@@ -39,6 +39,8 @@ type report struct {
 	told map[types.UID]v1alpha1.PodLeft
 	// untold is what has happened to pods and is not in the timeline yet.
 	untold []untold
+	// hasTime is set where what was found need not be written before it is calm.
+	hasTime bool
 	// moved and lost count the pods that this pass found to be so.
 	moved, lost int
 	// seen is nil until decided was called.
@@ -213,7 +215,13 @@ func (r *report) summary() string {
 }
 
 // drop leaves what was found for the next pass to find again.
-func (r *report) drop() { r.after, r.happened, r.isNews = r.before.DeepCopy(), nil, false }
+func (r *report) drop() {
+	r.after, r.happened, r.isNews, r.hasTime = r.before.DeepCopy(), nil, false, false
+}
+
+// canWait reports whether what was found need not be written before it is calm: the pods
+// that have to leave were all asked to stop, and the record has them.
+func (r *report) canWait(o outcome) bool { return r.hasTime && len(o.unasked) == 0 && o.hooks == nil }
 
 // close writes the status if it changed and then, since only now it is true,
 // tells of it by events, metrics and logs.

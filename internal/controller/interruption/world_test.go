@@ -98,7 +98,7 @@ func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ clien
 		return err
 	}
 	if !slices.ContainsFunc(records.Items, func(in v1alpha1.Interruption) bool {
-		return slices.ContainsFunc(in.Status.PodsLeft, func(left v1alpha1.PodLeft) bool { return left.Name == o.GetName() })
+		return slices.ContainsFunc(durable(&in).PodsLeft, func(left v1alpha1.PodLeft) bool { return left.Name == o.GetName() })
 	}) {
 		w.t.Errorf("%s is asked to stop before it is written down", o.GetName())
 	}
