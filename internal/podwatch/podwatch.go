@@ -15,8 +15,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/calm"
 )
 
-// abreast is how many watches are opened at the same time: all that were held back are
-// wanted at once, and the API server refuses what goes beyond its queue.
+// abreast is how many watches are opened at the same time, or listed anew for: all that were
+// held back are wanted at once, and the API server refuses what goes beyond its queue.
 const abreast = 32
 
 // Watcher watches the pods of the nodes it was asked about.

@@ -96,12 +96,21 @@ func (s *stream) follow(ctx context.Context) error {
 		listed := time.Now()
 		s.hold(ctx)
 		if time.Since(listed) > aged {
-			if err := s.list(ctx); err != nil {
+			if err := s.listAnew(ctx); err != nil {
 				return err
 			}
 		}
 	}
 	return s.watch(ctx)
+}
+
+// listAnew lists in turn: many that were held back are wanted at the same moment.
+func (s *stream) listAnew(ctx context.Context) error {
+	if err := s.opening.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.opening.Release(1)
+	return s.list(ctx)
 }
 
 // hold waits until changes are worth hearing of.
