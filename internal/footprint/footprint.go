@@ -32,8 +32,8 @@ const (
 	room = 48 << 20
 	// again is how often it is looked how much of the room is live.
 	again = 250 * time.Millisecond
-	// often is how often memory is given back meanwhile: what is free then lies between what
-	// is live, and grows to a fifth of it within half a minute.
+	// often is how often memory is given back meanwhile: storms last a minute, and in the
+	// midst of one there are 10 MiB and more that nothing needs any longer.
 	often = 5 * time.Second
 )
 
