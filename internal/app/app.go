@@ -35,6 +35,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/footprint"
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
 
@@ -133,8 +134,9 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 			DefaultTransform: cache.TransformStripManagedFields(),
 			NewInformer:      listwatch.NewInformer,
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Node{}: {Transform: nodeindex.Slim()},
-				&batchv1.Job{}: hookJobs(c),
+				&corev1.Node{}:           {Transform: nodeindex.Slim()},
+				&v1alpha1.Interruption{}: {Transform: record.Slim},
+				&batchv1.Job{}:           hookJobs(c),
 			},
 		},
 		Metrics:                       metricsserver.Options{BindAddress: c.MetricsAddress},

@@ -29,7 +29,7 @@ const (
 	// room is up to what size, in bytes, the heap may grow before it is swept, while
 	// something urgent is being done: a quarter of the processor time went into that
 	// otherwise, where many nodes go at once in a small cluster.
-	room = 48 << 20
+	room = 40 << 20
 	// again is how often it is looked how much of the room is live.
 	again = 250 * time.Millisecond
 	// often is how often memory is given back meanwhile: storms last a minute, and in the

@@ -119,7 +119,7 @@ func TestTheHeapHasRoomWhileItIsNotCalm(t *testing.T) {
 }
 
 func TestRoom(t *testing.T) {
-	for live, want := range map[uint64]int{0: loose, 8 << 20: 500, 24 << 20: 100, 40 << 20: loose, 47 << 20: loose, 4 << 30: loose} {
+	for live, want := range map[uint64]int{0: loose, 8 << 20: 400, 20 << 20: 100, 34 << 20: loose, 39 << 20: loose, 4 << 30: loose} {
 		if got := percent(live); got != want {
 			t.Errorf("%d MiB live: %d %%, want %d", live>>20, got, want)
 		}

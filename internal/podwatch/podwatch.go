@@ -17,7 +17,7 @@ import (
 
 // abreast is how many watches are opened at the same time, or listed anew for: all that were
 // held back are wanted at once, and the API server refuses what goes beyond its queue.
-const abreast = 32
+const abreast = 8
 
 // Watcher watches the pods of the nodes it was asked about.
 type Watcher struct {

@@ -32,6 +32,9 @@ func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.Int
 	return f
 }
 
+// Unwritten reports whether a status was never written.
+func Unwritten(s *v1alpha1.InterruptionStatus) bool { return s.LastNoticeID == "" }
+
 // Trusted returns the notices that may be acted on. An agent can write only of
 // the node that it runs on, but names the instance itself: what it says counts
 // only if that node is the instance.

@@ -3,9 +3,10 @@ package interruption
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -49,20 +50,7 @@ func (p *pass) carryOut(ctx context.Context) error {
 		p.report.takeBack()
 		return err
 	}
-	answers, errs := make([]action.Answer, len(verdicts)), make([]error, len(verdicts))
-	var group errgroup.Group
-	group.SetLimit(abreast)
-	for i, v := range verdicts {
-		group.Go(func() error {
-			if errs[i] = p.asking.Acquire(ctx, 1); errs[i] != nil {
-				return nil // the process ends
-			}
-			defer p.asking.Release(1)
-			answers[i], errs[i] = p.ask(ctx, v)
-			return nil // an error here would hold up the others
-		})
-	}
-	_ = group.Wait()
+	answers, errs := p.askAll(ctx, verdicts)
 	for i, v := range verdicts {
 		p.heard(v, answers[i])
 		if errs[i] != nil && ctx.Err() == nil {
@@ -71,6 +59,38 @@ func (p *pass) carryOut(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// askAll asks pods to stop, and returns what came of each once all have answered. Those that
+// wait for a place have no goroutine meanwhile: they are many, where many nodes go at once.
+func (p *pass) askAll(ctx context.Context, verdicts []drain.Verdict) ([]action.Answer, []error) {
+	answers, errs := make([]action.Answer, len(verdicts)), make([]error, len(verdicts))
+	own := semaphore.NewWeighted(abreast)
+	var asked sync.WaitGroup
+	for i, v := range verdicts {
+		if errs[i] = acquire(ctx, own, p.asking); errs[i] != nil {
+			continue // the process ends
+		}
+		asked.Go(func() {
+			defer own.Release(1)
+			defer p.asking.Release(1)
+			answers[i], errs[i] = p.ask(ctx, v)
+		})
+	}
+	asked.Wait()
+	return answers, errs
+}
+
+// acquire takes a place of each, in their order, or none.
+func acquire(ctx context.Context, first, second *semaphore.Weighted) error {
+	if err := first.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	if err := second.Acquire(ctx, 1); err != nil {
+		first.Release(1)
+		return err
+	}
+	return nil
 }
 
 // foretell writes down the pods that have to leave, and says of those that are

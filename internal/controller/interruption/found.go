@@ -9,6 +9,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // foundWithin is how long a record waits for the list of its node's pods before it is
@@ -55,7 +56,7 @@ func found(pods []*corev1.Pod) []v1alpha1.PodFound {
 // not written, the pods that it was made with.
 func durable(in *v1alpha1.Interruption) v1alpha1.InterruptionStatus {
 	was := *in.Status.DeepCopy()
-	if unwritten(&was) {
+	if record.Unwritten(&was) {
 		for _, pod := range in.Spec.Pods {
 			was.PodsLeft = append(was.PodsLeft, v1alpha1.PodLeft{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID})
 		}
@@ -63,14 +64,11 @@ func durable(in *v1alpha1.Interruption) v1alpha1.InterruptionStatus {
 	return was
 }
 
-// unwritten reports whether a status was never written.
-func unwritten(was *v1alpha1.InterruptionStatus) bool { return was.LastNoticeID == "" }
-
 // wasFound reports whether the record was made with all the pods that have to leave, all of
 // which are about to be asked for the first time, by eviction, or leave already. Nothing need
 // be written before that, and what is written of it after has time.
 func (p *pass) wasFound(verdicts []drain.Verdict) bool {
-	if !unwritten(&p.facts.was) || p.unlisted() || !isHard(&p.decision) {
+	if !record.Unwritten(&p.facts.was) || p.unlisted() || !isHard(&p.decision) {
 		return false
 	}
 	asked := map[types.UID]bool{}

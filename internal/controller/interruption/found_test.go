@@ -126,7 +126,7 @@ func TestWhatIsHeldBackIsWrittenBeforeTheNextPass(t *testing.T) {
 	if err := w.pass(time.Second); err != nil || isWritten(w.record()) {
 		t.Fatalf("error %v, status %+v", err, w.record().Status)
 	}
-	if err := w.pass(time.Second); err != nil || !isWritten(w.record()) || w.wake != cacheBehind || len(w.loop.late.all()) > 0 {
+	if err := w.pass(time.Second); err != nil || !isWritten(w.record()) || w.wake != cacheBehind || len(w.loop.late.records()) > 0 {
 		t.Fatalf("error %v, looks again after %s, status %+v", err, w.wake, w.record().Status)
 	}
 }
@@ -157,7 +157,7 @@ func TestWhatTheRecordLacksIsWrittenFirst(t *testing.T) {
 			if err := w.pass(time.Second); err != nil {
 				t.Fatal(err)
 			}
-			if !isWritten(w.record()) || len(w.loop.late.all()) > 0 {
+			if !isWritten(w.record()) || len(w.loop.late.records()) > 0 {
 				t.Errorf("not written: %+v", w.record().Status)
 			}
 		})
@@ -273,7 +273,7 @@ func TestWhatIsHeldOfADeletedRecordIsLetGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.loop.writeHeld(t.Context())
-	if w.record() != nil || len(w.loop.late.all()) > 0 {
+	if w.record() != nil || len(w.loop.late.records()) > 0 {
 		t.Error("it is there again, or still held")
 	}
 }

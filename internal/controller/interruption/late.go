@@ -2,11 +2,15 @@ package interruption
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
@@ -34,6 +38,9 @@ type late struct {
 func (l *late) keep(r *report) {
 	r.seen = &seen{decision: r.seen.decision} // pods are large
 	r.told = nil
+	if r.node != nil {
+		r.node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: r.node.Name, UID: r.node.UID, ResourceVersion: r.node.ResourceVersion}}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held == nil {
@@ -55,13 +62,11 @@ func (l *late) take(record string) *report {
 	return r
 }
 
-// all takes everything.
-func (l *late) all() map[string]*report {
+// records returns the names of those of which something is held.
+func (l *late) records() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := l.held
-	l.held = nil
-	return all
+	return slices.Collect(maps.Keys(l.held))
 }
 
 // Later returns a manager's Runnable that writes what has time, on the replica that leads.
@@ -89,14 +94,19 @@ func (c *Controller) writeLater(ctx context.Context) error {
 	}
 }
 
-// writeHeld writes all that is held.
+// writeHeld writes all that is held, and lets go of each report as it comes to it: what was
+// written is in the cache next.
 func (c *Controller) writeHeld(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(lateAbreast)
-	for _, r := range c.late.all() {
+	for _, record := range c.late.records() {
 		group.Go(func() error {
+			r := c.late.take(record)
+			if r == nil {
+				return nil // its next pass has come first
+			}
 			if err := c.writeLate(ctx, r); err != nil && ctx.Err() == nil {
-				log.FromContext(ctx).Error(err, "writing what was done for an interruption; its next pass finds what there is to say", "interruption", r.before.Name)
+				log.FromContext(ctx).Error(err, "writing what was done for an interruption; its next pass finds what there is to say", "interruption", record)
 			}
 			return nil // an error here would hold up the others
 		})

@@ -69,7 +69,7 @@ func (b *books) asksPod(q *model.Request) func(error) {
 // account for it after a crash.
 func (b *books) writtenDown(q *model.Request, page *podPage) {
 	in := b.recordOf(page.instance)
-	if in != nil && unwritten(&in.Status) && len(in.Spec.Pods) > 0 {
+	if in != nil && record.Unwritten(&in.Status) && len(in.Spec.Pods) > 0 {
 		b.found++
 	}
 	if in == nil || b.run.c.Now().Sub(b.inst(page.instance).changed) < behind {

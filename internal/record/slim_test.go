@@ -1,0 +1,106 @@
+package record_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// decoded returns a record as it comes from the API server: each text on its own.
+func decoded(t *testing.T, lastNotice string) *v1alpha1.Interruption {
+	t.Helper()
+	in := &v1alpha1.Interruption{
+		ObjectMeta: metav1.ObjectMeta{Name: "i-1", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
+		Spec:       v1alpha1.InterruptionSpec{InstanceID: "i-1", Notices: []v1alpha1.Notice{{ID: "n"}}},
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		in.Spec.Pods = append(in.Spec.Pods, v1alpha1.PodFound{Namespace: "shop", Name: name})
+		in.Status.PodsLeft = append(in.Status.PodsLeft, v1alpha1.PodLeft{Namespace: "shop", Name: name, Verdict: "Leaving", Reason: "was asked to stop"})
+		in.Status.Timeline = append(in.Status.Timeline, v1alpha1.TimelineEntry{Reason: "PodAsked", Message: name})
+	}
+	in.Status.LastNoticeID = lastNotice
+	text, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := &v1alpha1.Interruption{}
+	if err := json.Unmarshal(text, fresh); err != nil {
+		t.Fatal(err)
+	}
+	return fresh
+}
+
+func slim(t *testing.T, object any) any {
+	t.Helper()
+	slimmed, err := record.Slim(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slimmed
+}
+
+func TestACachedRecordIsSmall(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lastNotice string
+		pods       int
+	}{
+		"its status was never written: the pods are nowhere else": {"", 5},
+		"its status says more of them":                            {"n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := decoded(t, tc.lastNotice)
+			want.ManagedFields, want.Spec.Pods = nil, want.Spec.Pods[:tc.pods]
+			got, ok := slim(t, decoded(t, tc.lastNotice)).(*v1alpha1.Interruption)
+			if !ok || !equality.Semantic.DeepEqual(got, want) {
+				t.Fatalf("%+v\nwant %+v", got, want)
+			}
+			if got.ManagedFields != nil {
+				t.Error("managed fields are kept in memory")
+			}
+			if left := got.Status.PodsLeft; cap(left) >= 8 {
+				t.Errorf("there is room for %d pods where there are %d", cap(left), len(left))
+			}
+			first, last := got.Status.PodsLeft[0], got.Status.PodsLeft[4]
+			for of, same := range map[string]bool{
+				"namespaces": isSameText(first.Namespace, last.Namespace),
+				"verdicts":   isSameText(first.Verdict, last.Verdict),
+				"reasons":    isSameText(first.Reason, last.Reason),
+				"entries":    isSameText(got.Status.Timeline[0].Reason, got.Status.Timeline[4].Reason),
+				"pods found": tc.pods == 0 || isSameText(got.Spec.Pods[0].Namespace, first.Namespace),
+			} {
+				if !same {
+					t.Errorf("%s are held more than once", of)
+				}
+			}
+		})
+	}
+}
+
+func isSameText(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
+
+// Who writes what a cached record lacks would take it from the record itself.
+func TestAPatchFromACachedRecordLeavesItsPods(t *testing.T) {
+	in, _ := slim(t, decoded(t, "n")).(*v1alpha1.Interruption)
+	patch := client.MergeFrom(in.DeepCopy())
+	in.Spec.Notices = append(in.Spec.Notices, v1alpha1.Notice{ID: "later"})
+	text, err := patch.Data(in)
+	if err != nil || strings.Contains(string(text), "pods") || !strings.Contains(string(text), "later") {
+		t.Errorf("patch %s, error %v", text, err)
+	}
+}
+
+func TestWhatIsNoRecordIsLeftAlone(t *testing.T) {
+	gone := cache.DeletedFinalStateUnknown{Key: "i-1"}
+	if got := slim(t, gone); got != gone {
+		t.Errorf("%v", got)
+	}
+}
