@@ -28,9 +28,11 @@ func BenchmarkStorm(b *testing.B) {
 			r.storm(200) // the API server has seen the floor's requests by now, and is to have seen ours
 			var floor, ours gale
 			for range b.N {
-				floor.add(r.bare(nodes, best))
-				ours.add(r.storm(nodes))
-				floor.add(r.bare(nodes, best))
+				before, storm, after := r.bare(nodes, best), r.storm(nodes), r.bare(nodes, best)
+				b.Logf("asked after %.1f s; floors %.1f and %.1f s", (storm.asked - storm.cordoned).Seconds(), before.asked.Seconds(), after.asked.Seconds())
+				floor.add(before)
+				ours.add(storm)
+				floor.add(after)
 			}
 			floor.scale(2 * b.N)
 			ours.scale(b.N)

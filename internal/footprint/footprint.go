@@ -32,9 +32,13 @@ const (
 	room = 40 << 20
 	// again is how often it is looked how much of the room is live.
 	again = 250 * time.Millisecond
-	// often is how often memory is given back meanwhile: storms last a minute, and in the
-	// midst of one there are 10 MiB and more that nothing needs any longer.
-	often = 5 * time.Second
+	// often is how often memory is given back meanwhile, and for aftermath after it, when what
+	// has waited is written: storms last a minute, and in the midst of one there are 10 MiB
+	// and more that nothing needs any longer.
+	often, aftermath = 5 * time.Second, time.Minute
+	// oftenProgram is how often pages of the program are given back meanwhile, which costs
+	// less: each lasts until something is done that is not done all the time.
+	oftenProgram = time.Second
 )
 
 // Tighten has garbage collected early, from the start of a program on. Who sets GOGC
@@ -64,19 +68,35 @@ func (k *Keeper) Start(ctx context.Context) error {
 	if !k.Ready(ctx) {
 		return nil
 	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
 	giveBack()
+	calmSince, due := time.Time{}, time.Now().Add(interval)
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
 	for {
+		timer.Reset(time.Until(due))
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-k.Calm.Begun():
 			k.loosen(ctx)
-		case <-tick.C:
+			calmSince = time.Now()
+			if soon := calmSince.Add(often); soon.Before(due) {
+				due = soon
+			}
+		case <-timer.C:
 			giveBack()
+			due = time.Now().Add(pause(time.Since(calmSince)))
 		}
 	}
+}
+
+// pause is how long after it was done memory is given back again, by how long it has been
+// calm.
+func pause(calm time.Duration) time.Duration {
+	if calm < aftermath {
+		return often
+	}
+	return interval
 }
 
 func giveBack() {
@@ -89,9 +109,10 @@ func giveBack() {
 // loosen lets the heap grow into its room until it is calm again, and gives memory back
 // meanwhile too.
 func (k *Keeper) loosen(ctx context.Context) {
-	tick, back := time.NewTicker(again), time.NewTicker(often)
+	tick, back, program := time.NewTicker(again), time.NewTicker(often), time.NewTicker(oftenProgram)
 	defer tick.Stop()
 	defer back.Stop()
+	defer program.Stop()
 	defer Tighten()
 	for {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -104,6 +125,8 @@ func (k *Keeper) loosen(ctx context.Context) {
 			return
 		case <-back.C:
 			giveBack()
+		case <-program.C:
+			dropProgram()
 		case <-tick.C:
 		}
 	}

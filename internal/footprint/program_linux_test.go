@@ -126,6 +126,15 @@ func TestRoom(t *testing.T) {
 	}
 }
 
+// What was held back comes once it is calm, and takes memory of its own.
+func TestMemoryIsGivenBackOftenInTheAftermath(t *testing.T) {
+	for calm, want := range map[time.Duration]time.Duration{0: often, aftermath - 1: often, aftermath: interval, time.Hour: interval} {
+		if got := pause(calm); got != want {
+			t.Errorf("after %s of calm it waits for %s, want %s", calm, got, want)
+		}
+	}
+}
+
 func now() int {
 	p := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(p)
