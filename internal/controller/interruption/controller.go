@@ -115,6 +115,7 @@ type Options struct {
 type Controller struct {
 	Options
 	muster  muster
+	waiters waiters
 	berths  berths
 	written written
 	late    late

@@ -108,18 +108,33 @@ func TestMoreAreSupposedToComeWhileIntakeIsInARush(t *testing.T) {
 	}
 }
 
-// Who waits for what a rush may bring is looked at again as it ends; where nobody listens, as
-// in a process that does not lead, nothing blocks.
+// Who waits for what a rush may bring is looked at again as it ends, and nobody else: what the
+// rest have to say is not to be written then. Where nobody listens, as in a process that does
+// not lead, nothing blocks.
 func TestTheEndOfARushWakesWhoWaits(t *testing.T) {
 	w := newWorld(t, node("a", instance), recordOf(spot()))
+	over := w.loop.Rush()
+	for i := range swarm {
+		w.loop.muster.foretold(fmt.Sprint("i-", i), w.loop.Clock(), true)
+	}
+	w.settle(time.Second)
+	if woken := w.loop.ofWaiters(t.Context(), ""); len(woken) != 1 {
+		t.Fatalf("of one record that waits %v are woken", woken)
+	}
+	w.settle(time.Second) // it waits on
 	for range 3 {
+		over()
 		w.loop.Rush()()
 	}
 	if n := len(w.loop.mustered); n != 1 {
 		t.Fatalf("%d are on their way", n)
 	}
-	if got := w.loop.everyOne(t.Context(), ""); len(got) != 1 {
-		t.Errorf("of one record that is in work %v are woken", got)
+	if woken := w.loop.ofWaiters(t.Context(), ""); len(woken) != 1 {
+		t.Errorf("of one record that waits %v are woken", woken)
+	}
+	w.settle(10 * time.Second)
+	if woken := w.loop.ofWaiters(t.Context(), ""); len(woken) != 0 {
+		t.Errorf("none waits, and %v are woken", woken)
 	}
 }
 

@@ -77,7 +77,7 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 		WatchesRawSource(source.Channel(changedNodes, enqueue(c.ofNodeName))).
 		WatchesRawSource(source.Channel(wanted, enqueue(c.ofName))).
 		WatchesRawSource(source.Channel(replaced, enqueue(c.ofReplacement))).
-		WatchesRawSource(source.Channel(c.mustered, enqueue(c.everyOne))).
+		WatchesRawSource(source.Channel(c.mustered, enqueue(c.ofWaiters))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: backOff()}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
@@ -180,8 +180,6 @@ func (c *Controller) ofBudget(ctx context.Context, budget client.Object) request
 		})
 	})
 }
-
-func (c *Controller) everyOne(ctx context.Context, _ string) requests { return c.all(ctx, nil) }
 
 func (c *Controller) all(ctx context.Context, _ client.Object) requests {
 	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true })
