@@ -6,7 +6,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Slim is a cache's transform that makes records small: of the pods that one was made with
+// Slim is a cache's transform that makes records small, the very ones that it is given: of the pods that one was made with
 // its status says more, from the first time that it was written; and what is said of one pod
 // is said of most, and is text of its own for each as it is decoded.
 //

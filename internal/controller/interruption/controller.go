@@ -115,7 +115,6 @@ type Options struct {
 type Controller struct {
 	Options
 	muster  muster
-	waiters waiters
 	berths  berths
 	written written
 	late    late

@@ -34,7 +34,8 @@ type muster struct {
 	turn       int
 	unforetold time.Time
 	// rushes is how many sources are in a rush.
-	rushes int
+	rushes  int
+	waiters waiters
 }
 
 // foretold is a record that is about to be made.
@@ -254,6 +255,7 @@ func (m *muster) drop(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.open, name)
+	m.waiters.are(name, false)
 }
 
 // others returns how many records, but for the one named, may have a node that

@@ -132,6 +132,11 @@ func TestTheEndOfARushWakesWhoWaits(t *testing.T) {
 	if woken := w.loop.ofWaiters(t.Context(), ""); len(woken) != 1 {
 		t.Errorf("of one record that waits %v are woken", woken)
 	}
+	w.loop.muster.waiters.are(instance, true)
+	w.loop.muster.drop(instance) // as when it is deleted
+	if woken := w.loop.ofWaiters(t.Context(), ""); len(woken) != 0 {
+		t.Errorf("it is no more, and %v are woken", woken)
+	}
 	w.settle(10 * time.Second)
 	if woken := w.loop.ofWaiters(t.Context(), ""); len(woken) != 0 {
 		t.Errorf("none waits, and %v are woken", woken)

@@ -274,13 +274,13 @@ func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policy
 // uncordoned counts the other nodes that are to be drained too and can still be
 // given pods: moving a pod now might move it there.
 func (c *Controller) uncordoned(ctx context.Context, f *facts) (int, error) {
-	c.waiters.are(f.in.Name, true)
+	c.muster.waiters.are(f.in.Name, true)
 	others, err := c.muster.others(f.in.Name, f.now, func(instanceID string) (bool, error) {
 		node, err := c.Nodes.NodeByInstance(ctx, instanceID)
 		return node == nil || action.IsMarked(node, action.MarkDoomed), err
 	})
 	if err == nil && others == 0 {
-		c.waiters.are(f.in.Name, false)
+		c.muster.waiters.are(f.in.Name, false)
 	}
 	return others, err
 }

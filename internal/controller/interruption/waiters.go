@@ -40,7 +40,7 @@ func (w *waiters) take() map[string]bool {
 // ofWaiters returns the records that wait for others. The rest have gone on, and what they
 // have to say has time.
 func (c *Controller) ofWaiters(ctx context.Context, _ string) requests {
-	names := c.waiters.take()
+	names := c.muster.waiters.take()
 	if len(names) == 0 {
 		return nil
 	}
