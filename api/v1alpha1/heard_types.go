@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Say is what a person has said. The admission policy of the chart sees to it
@@ -27,13 +26,4 @@ type Say struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Note string `json:"note,omitempty"`
-}
-
-// PodFound is a pod that was found on a node.
-type PodFound struct {
-	// Namespace and Name tell which pod.
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// UID tells it from a pod of the same name before or after.
-	UID types.UID `json:"uid"`
 }

@@ -17,11 +17,11 @@ import (
 // +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.status.decision.action`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Deadline",type=string,format=date-time,JSONPath=`.status.deadline.time`
-// +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.status.pods.total`
-// +kubebuilder:printcolumn:name="Moved",type=integer,JSONPath=`.status.pods.moved`
-// +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.pods.waiting`
-// +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=`.status.pods.lost`
-// +kubebuilder:printcolumn:name="Replacement",type=string,JSONPath=`.status.replacement.phase`,priority=1
+// +kubebuilder:printcolumn:name="Pods",type=integer,JSONPath=`.status.drain.pods.total`
+// +kubebuilder:printcolumn:name="Moved",type=integer,JSONPath=`.status.drain.pods.moved`
+// +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.drain.pods.waiting`
+// +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=`.status.drain.pods.lost`
+// +kubebuilder:printcolumn:name="Replacement",type=string,JSONPath=`.status.drain.replacement.phase`,priority=1
 // +kubebuilder:printcolumn:name="Hook",type=string,JSONPath=`.status.answer.message`,priority=1
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.status.decision.policy`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
@@ -48,7 +48,7 @@ type InterruptionList struct {
 }
 
 // InterruptionSpec is what was heard, and what people have said about it. Intake
-// writes the notices and pods; `lifeboat approve`, `hold` and `release` write the rest.
+// writes the notices; `lifeboat approve`, `hold` and `release` write the rest.
 //
 // +kubebuilder:validation:XValidation:rule="self.instanceID == oldSelf.instanceID",message="instanceID cannot change: an Interruption is the record of one instance"
 type InterruptionSpec struct {
@@ -70,14 +70,6 @@ type InterruptionSpec struct {
 	// +listType=map
 	// +listMapKey=id
 	Notices []Notice `json:"notices"`
-	// Pods are the pods that had to leave the node when its first notice was recorded,
-	// where those were known by then. None of them goes unaccounted for, though it be
-	// asked to stop before the status tells of it. They stay as they are: how the drain
-	// goes is in status.podsLeft.
-	// +kubebuilder:validation:MaxItems=300
-	// +listType=atomic
-	// +optional
-	Pods []PodFound `json:"pods,omitempty"`
 	// Approval is a person's go-ahead, where policy requires one or a hook that
 	// failed waits for one.
 	// +optional
@@ -130,61 +122,28 @@ type InterruptionStatus struct {
 	// earliest soft one.
 	// +optional
 	Deadline *Deadline `json:"deadline,omitempty"`
-	// Pods counts the pods of the node.
+	// Drain is the drain of the node that is under way, or the last one. It is
+	// replaced as a whole when another drain begins, for another notice or after
+	// the node was restored.
 	// +optional
-	Pods PodCounts `json:"pods,omitempty"`
-	// PodsLeft are the pods that are still on the node and have to leave it,
-	// each with what is being done about it and why; at most 300.
-	// +kubebuilder:validation:MaxItems=300
-	// +listType=atomic
-	// +optional
-	PodsLeft []PodLeft `json:"podsLeft,omitempty"`
+	Drain *DrainStatus `json:"drain,omitempty"`
 	// Timeline is what happened and when, oldest first; at most 50 entries.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +optional
 	Timeline []TimelineEntry `json:"timeline,omitempty"`
-	// Hooks are the hooks of the policy that were begun, in their order.
-	// +kubebuilder:validation:MaxItems=8
-	// +listType=map
-	// +listMapKey=name
-	// +optional
-	Hooks []HookStatus `json:"hooks,omitempty"`
 	// Notified tells, by notification of the policy, how far it has come.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Notified []NotifiedStatus `json:"notified,omitempty"`
-	// Replacement is how the capacity stands that is brought up before the pods
-	// are moved, where policy wants that.
-	// +optional
-	Replacement *ReplacementStatus `json:"replacement,omitempty"`
-	// Handover is how far the node was given over to Karpenter, which ends it, for
-	// a node that Karpenter launched.
-	// +optional
-	Handover *HandoverStatus `json:"handover,omitempty"`
 	// Answer is what the lifecycle hooks are told that hold the instance on its
 	// way out of its Auto Scaling group, where there are any.
 	// +optional
 	Answer *AnswerStatus `json:"answer,omitempty"`
-	// DrainStartTime is when the node was cordoned to be drained.
-	// +optional
-	DrainStartTime *metav1.MicroTime `json:"drainStartTime,omitempty"`
-	// TerminationTime is when the instance was asked to terminate, for the
-	// action Terminate, and for an instance that was taken out of its group.
-	// +optional
-	TerminationTime *metav1.MicroTime `json:"terminationTime,omitempty"`
-	// TerminationMessage says why that could not be done.
-	// +kubebuilder:validation:MaxLength=512
-	// +optional
-	TerminationMessage string `json:"terminationMessage,omitempty"`
-	// BootID is the node's boot id when it was first looked at: a node that
-	// shows another one was rebooted since.
-	// +optional
-	BootID string `json:"bootID,omitempty"`
-	// Answered are the ids of notices that were dealt with while others still
-	// stand, such as a reboot that is over on a node that is to be stopped later.
+	// Answered are the ids of notices in the spec that were handled while others
+	// still stand, such as a reboot that is over on a node that stops later.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
 	// +optional
@@ -249,7 +208,7 @@ type PodCounts struct {
 	// +kubebuilder:default=0
 	// +optional
 	Leaving int32 `json:"leaving"`
-	// Waiting is the number that wait for something; see podsLeft.
+	// Waiting is the number that wait for something; see pendingPods.
 	// +kubebuilder:default=0
 	// +optional
 	Waiting int32 `json:"waiting"`
@@ -259,8 +218,8 @@ type PodCounts struct {
 	Lost int32 `json:"lost"`
 }
 
-// PodLeft is a pod that is still on a doomed node and has to leave it.
-type PodLeft struct {
+// PendingPod is a pod that is still on an interrupted node and has to leave it.
+type PendingPod struct {
 	// Namespace and Name tell which pod.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

@@ -5,6 +5,50 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// DrainStatus is how one drain of a node stands.
+type DrainStatus struct {
+	// StartTime is when the node was cordoned for this drain. It identifies the
+	// drain. It is empty while the node is only marked, or not yet.
+	// +optional
+	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
+	// BootID is the node's boot id when it was marked. A Ready node with another
+	// boot id was rebooted since.
+	// +optional
+	BootID string `json:"bootID,omitempty"`
+	// Pods counts the pods of the node.
+	// +optional
+	Pods PodCounts `json:"pods,omitempty"`
+	// PendingPods are the pods that are still on the node and have to leave it,
+	// each with its verdict and the reason; at most 300. A pod is listed here
+	// before it is evicted.
+	// +kubebuilder:validation:MaxItems=300
+	// +listType=atomic
+	// +optional
+	PendingPods []PendingPod `json:"pendingPods,omitempty"`
+	// Hooks are the hooks of the policy that were started, in their order.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Hooks []HookStatus `json:"hooks,omitempty"`
+	// Replacement is the capacity that starts before the pods move, where the
+	// policy wants that.
+	// +optional
+	Replacement *ReplacementStatus `json:"replacement,omitempty"`
+	// NodeClaimDeletion is the deletion of the node's NodeClaim, by which
+	// Karpenter terminates a node that it launched.
+	// +optional
+	NodeClaimDeletion *NodeClaimDeletionStatus `json:"nodeClaimDeletion,omitempty"`
+	// TerminationTime is when Lifeboat requested the termination of the instance:
+	// for the action Terminate, and for an instance detached from its group.
+	// +optional
+	TerminationTime *metav1.MicroTime `json:"terminationTime,omitempty"`
+	// TerminationMessage is the error of that request.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	TerminationMessage string `json:"terminationMessage,omitempty"`
+}
+
 // HookState is how far a hook has come.
 type HookState string
 
@@ -127,13 +171,13 @@ type ReplacementStatus struct {
 	ReadyTime *metav1.MicroTime `json:"readyTime,omitempty"`
 }
 
-// HandoverStatus is how far a doomed node was given over to Karpenter.
-type HandoverStatus struct {
-	// NodeClaim is the name of the doomed NodeClaim.
+// NodeClaimDeletionStatus is how the deletion of a NodeClaim stands.
+type NodeClaimDeletionStatus struct {
+	// NodeClaim is the name of the NodeClaim.
 	NodeClaim string `json:"nodeClaim"`
-	// UID is that of the doomed NodeClaim.
+	// UID is that of the NodeClaim.
 	UID types.UID `json:"uid"`
-	// Time is when it was given over; it is written before that.
+	// Time is when the deletion was decided. It is written before the request.
 	Time metav1.MicroTime `json:"time"`
 	// DeletedTime is when the NodeClaim was known to be deleted, or being so.
 	// +optional

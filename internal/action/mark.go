@@ -163,3 +163,10 @@ func setLabel(n *corev1.Node, key, value string) {
 		n.Labels[key] = value
 	}
 }
+
+// HasMark reports whether anything of a mark is on the node: a person may have removed
+// a part of it.
+func HasMark(node *corev1.Node) bool {
+	_, saved := node.Annotations[v1alpha1.AnnotationBefore]
+	return saved || slices.ContainsFunc(node.Spec.Taints, isOurs)
+}

@@ -157,9 +157,6 @@ func TestAnAgentChangesItsOwnNoticesOnly(t *testing.T) {
 			"the agent may add notices of the source imds only, not of sqs"},
 		"moves the record to another node": {own, func(r *v1alpha1.Interruption) { r.Spec.NodeName = "node-b" },
 			`the agent of node node-a may not change spec.nodeName to "node-b"`},
-		"says which pods its node has": {own, func(r *v1alpha1.Interruption) {
-			r.Spec.Pods = []v1alpha1.PodFound{{Namespace: "a", Name: "b", UID: "c"}}
-		}, "may not set or change spec.pods"},
 		"makes it of another node of that name": {own, func(r *v1alpha1.Interruption) { r.Spec.NodeUID = "other" }, "may not change spec.nodeUID"},
 		"adds a label":                          {own, func(r *v1alpha1.Interruption) { r.Labels["a"] = "b" }, "may not set or change metadata.labels"},
 		"removes a label":                       {own, func(r *v1alpha1.Interruption) { r.Labels = nil }, "may not set or change metadata.labels"},

@@ -135,7 +135,7 @@ func (w *observed) replacementStatus(d policy.Decision) *v1alpha1.ReplacementSta
 	if w.record == nil || w.supposed || d.Replacement != v1alpha1.ReplacementBefore {
 		return nil
 	}
-	return w.record.Status.Replacement
+	return record.Drain(&w.record.Status).Replacement
 }
 
 // replacementLine is policy's word on a replacement, and how that stands.
@@ -151,7 +151,7 @@ func (w *observed) hookStatus(name string) *v1alpha1.HookStatus {
 	if w.record == nil || w.supposed {
 		return nil
 	}
-	return record.Hook(w.record.Status.Hooks, name)
+	return record.Hook(record.Drain(&w.record.Status).Hooks, name)
 }
 
 // goAhead is when a person approved last, or zero.

@@ -166,7 +166,7 @@ func (w *drillWatch) saw(in *v1alpha1.Interruption, progress *terminal.Progress,
 		return
 	}
 	w.latest[in.Spec.InstanceID] = in
-	pods := in.Status.Pods
+	pods := record.Drain(&in.Status).Pods
 	if w.over && isSettled(in) {
 		progress.Step("%s: %s; %s", nodeOf(in), in.Status.Phase, statusMessage(in))
 		return
@@ -243,7 +243,7 @@ func (w *drillWatch) outcomes() []outcome {
 	for _, t := range w.targets {
 		o := outcome{InstanceID: t.InstanceID, Node: t.Node}
 		if in := w.latest[t.InstanceID]; in != nil {
-			o.Phase, o.Pods, o.Message = in.Status.Phase, in.Status.Pods, statusMessage(in)
+			o.Phase, o.Pods, o.Message = in.Status.Phase, record.Drain(&in.Status).Pods, statusMessage(in)
 			if done := in.Status.CompletionTime; done != nil {
 				o.SecondsTaken = done.Sub(firstNotice(in)).Round(time.Millisecond).Seconds()
 			}
@@ -256,7 +256,7 @@ func (w *drillWatch) outcomes() []outcome {
 func (w *drillWatch) verdict() error {
 	lost := map[types.UID]int32{}
 	for _, in := range w.latest {
-		lost[in.UID] = in.Status.Pods.Lost
+		lost[in.UID] = record.Drain(&in.Status).Pods.Lost
 	}
 	return lostError(lost)
 }

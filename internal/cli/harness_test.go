@@ -180,5 +180,5 @@ func complete(in *v1alpha1.Interruption, ago time.Duration, moved, lost int32) {
 	in.Status.Phase, in.Status.CompletionTime = v1alpha1.PhaseCompleted, &at
 	in.Status.Kind, in.Status.NodeName = notice.KindSpotInterruption, in.Spec.NodeName
 	in.Status.LastNoticeID = in.Spec.Notices[len(in.Spec.Notices)-1].ID
-	in.Status.Pods = v1alpha1.PodCounts{Total: moved + lost, Moved: moved, Lost: lost}
+	record.EnsureDrain(&in.Status).Pods = v1alpha1.PodCounts{Total: moved + lost, Moved: moved, Lost: lost}
 }

@@ -119,7 +119,7 @@ func draining(governor string) *v1alpha1.Interruption {
 	in.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Governor: governor}
 	in.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionCordoned, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(clock)}}
 	begun := metav1.NewMicroTime(clock)
-	in.Status.DrainStartTime = &begun
+	record.EnsureDrain(&in.Status).StartTime = &begun
 	return in
 }
 

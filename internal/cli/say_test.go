@@ -49,7 +49,7 @@ func TestSay(t *testing.T) {
 	failed.Name, failed.UID, failed.Spec.InstanceID, failed.Spec.NodeName, failed.Status.NodeName = instanceA, "uid-a", instanceA, nodeName, nodeName
 	failed.Spec.Approval = say("bob", time.Hour, "")
 	ended := metav1.NewMicroTime(clock.Add(-time.Minute))
-	failed.Status.Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: &ended, Message: "exit code 1"}}
+	record.EnsureDrain(&failed.Status).Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: &ended, Message: "exit code 1"}}
 	soon := stopping(23 * time.Hour)
 	mine := func(note string) *v1alpha1.Say {
 		return &v1alpha1.Say{By: "carol", Time: metav1.NewMicroTime(clock.Local()), About: "ScheduledChange instance-event-1", Note: note}

@@ -94,7 +94,7 @@ func styleOf(reason string) terminal.Style {
 func firstNotice(in *v1alpha1.Interruption) time.Time {
 	var first time.Time
 	for _, n := range in.Spec.Notices {
-		if since := in.Status.Since; since != nil && !n.ReceivedTime.After(since.Time) {
+		if in.Status.Since != nil && slices.Contains(in.Status.Answered, n.ID) {
 			continue
 		}
 		if first.IsZero() || n.ReceivedTime.Time.Before(first) {

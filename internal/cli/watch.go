@@ -112,7 +112,7 @@ func (v *viewer) saw(in *v1alpha1.Interruption) bool {
 		return true
 	}
 	v.open[in.UID] = !isSettled(in) && !isPostponed(in)
-	v.lost[in.UID] = in.Status.Pods.Lost
+	v.lost[in.UID] = record.Drain(&in.Status).Pods.Lost
 	return v.isDone()
 }
 

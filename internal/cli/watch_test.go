@@ -32,7 +32,7 @@ func unfolded() *v1alpha1.Interruption {
 // finished is the same when it is over.
 func finished(lost int32) *v1alpha1.Interruption {
 	in := unfolded()
-	in.Status.Pods.Total = 1
+	record.EnsureDrain(&in.Status).Pods.Total = 1
 	complete(in, 0, 1, lost)
 	happened(in, 0, v1alpha1.ReasonCompleted, "1 of 1 pods moved, 0 lost")
 	return in

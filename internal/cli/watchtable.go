@@ -177,7 +177,7 @@ func newestKind(in *v1alpha1.Interruption) string {
 
 func phaseStyle(in *v1alpha1.Interruption) terminal.Style {
 	switch {
-	case in.Status.Pods.Lost > 0:
+	case record.Drain(&in.Status).Pods.Lost > 0:
 		return terminal.Bad
 	case isSettled(in):
 		return terminal.Good
@@ -189,7 +189,7 @@ func phaseStyle(in *v1alpha1.Interruption) terminal.Style {
 
 // waitsFor is what the record waits for: as a whole, or its first pod that does.
 func waitsFor(in *v1alpha1.Interruption) string {
-	for _, left := range in.Status.PodsLeft {
+	for _, left := range record.Drain(&in.Status).PendingPods {
 		if left.Verdict == "Waits" {
 			return left.Namespace + "/" + left.Name + " " + left.Reason
 		}

@@ -29,13 +29,13 @@ func storm() []*v1alpha1.Interruption {
 	}
 	spot, stop := interruption(spotNotice("n1", 20*time.Second)), stopping(26*time.Hour)
 	draining := named(spot, "b", v1alpha1.PhaseDraining, "2 pods are leaving, 1 wait")
-	draining.Status.Pods = v1alpha1.PodCounts{Total: 5, Moved: 2, Leaving: 2, Waiting: 1}
-	draining.Status.PodsLeft = []v1alpha1.PodLeft{
+	record.EnsureDrain(&draining.Status).Pods = v1alpha1.PodCounts{Total: 5, Moved: 2, Leaving: 2, Waiting: 1}
+	record.EnsureDrain(&draining.Status).PendingPods = []v1alpha1.PendingPod{
 		{Namespace: "shop", Name: "web-1", Verdict: "Leaving", Reason: "leaving: it was asked to stop"},
 		{Namespace: "shop", Name: "db-0", Verdict: "Waits", Reason: "waits: PodDisruptionBudget db-pdb allows 0 disruptions"},
 	}
 	late := named(interruption(spotNotice("n1", 110*time.Second)), "a", v1alpha1.PhaseDraining, "1 pods are leaving, 0 wait")
-	late.Status.Pods = v1alpha1.PodCounts{Total: 3, Moved: 2, Leaving: 1}
+	record.EnsureDrain(&late.Status).Pods = v1alpha1.PodCounts{Total: 3, Moved: 2, Leaving: 1}
 	done := named(spot, "c", v1alpha1.PhaseCompleted, "")
 	complete(done, time.Second, 4, 1)
 	heard := interruption(spotNotice("n1", 0))
@@ -114,7 +114,7 @@ func TestWatchTable(t *testing.T) {
 		s := &script{states: []*v1alpha1.Interruption{nil, nil}, all: true}
 		under := storm()[2]
 		s.states[0], s.states[1] = under, under.DeepCopy()
-		s.states[1].Status.Pods.Moved = 4
+		record.EnsureDrain(&s.states[1].Status).Pods.Moved = 4
 		var out bytes.Buffer
 		h := &harness{t: t, cluster: fakeCluster(t, s.funcs()), setup: func(s *session) {
 			begun := time.Now()

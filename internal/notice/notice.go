@@ -111,11 +111,13 @@ func AllWithdrawn(notices []v1alpha1.Notice, since time.Time) bool {
 	return withdrawn
 }
 
-// Finished reports whether nothing is left to do about a record: it was
-// completed, and nothing was heard since but that something is over.
+// Finished reports whether nothing is left to do about an Interruption: it is
+// completed, and every notice is handled or withdrawn. It compares ids and not
+// times, because received times come from the clocks of agents.
 func Finished(in *v1alpha1.Interruption) bool {
-	done := in.Status.CompletionTime
-	return done != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return counts(&n, done.Time) })
+	return in.Status.CompletionTime != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool {
+		return !n.Withdrawn && !slices.Contains(in.Status.Answered, n.ID)
+	})
 }
 
 // Ruling returns the notice that rules among those that count, which are those

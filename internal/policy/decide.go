@@ -18,12 +18,11 @@ type Facts struct {
 	Now time.Time
 	// Notices are all notices of the record.
 	Notices []v1alpha1.Notice
-	// Since leaves out notices received at that moment or before, which an
-	// interruption of the same instance that is over has answered. Zero: all
-	// count.
+	// Since is when an earlier interruption of the same instance was over: an
+	// approval from before does not count. Zero: there was none.
 	Since time.Time
-	// Answered are the ids of notices that were dealt with while others still
-	// stand, such as a reboot that is over on a node that is to be stopped later.
+	// Answered are the ids of notices that are handled: by an earlier interruption,
+	// or while others still stand, such as a reboot that is over.
 	Answered []string
 	// Node is the node that the instance is; nil where there is none in the
 	// cluster.
@@ -35,6 +34,10 @@ type Facts struct {
 	// Begun is when the node was cordoned for this interruption; zero where it
 	// was not.
 	Begun time.Time
+	// Held is set while a person holds the drain, and Released is when the latest hold
+	// ended. Lifeboat sets no deadline of its own while a person holds the drain.
+	Held     bool
+	Released time.Time
 	// Extended is set while Lifeboat extends the lifecycle hooks that hold the
 	// instance on its way out of its Auto Scaling group, and ExtendedUntil is when
 	// they cannot be extended any more. Retained says that what is not drained by
@@ -255,9 +258,6 @@ func counting(f Facts) []v1alpha1.Notice {
 	for _, n := range notice.Unanswered(f.Notices, f.Answered) {
 		if n.Kind == notice.KindInstanceStateChange && !n.Drill && !lived.IsZero() && !n.Time.After(lived) {
 			n.Withdrawn = true
-		}
-		if !f.Since.IsZero() && !n.ReceivedTime.Time.After(f.Since) {
-			continue
 		}
 		if n.Deadline == nil && !n.Withdrawn && isGoing(n) {
 			n.Deadline = notice.At(issued(n), v1alpha1.DeadlineHard)

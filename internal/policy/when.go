@@ -129,8 +129,8 @@ func (c choice) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) 
 		return deadline
 	case isTermination(ruling) && f.Extended:
 		return c.extended(f, notices, deadline)
-	case c.action == v1alpha1.ActionTerminate && deadline == nil && !f.Begun.IsZero():
-		return notice.At(whole(f.Begun.Add(cmp.Or(c.drainTimeout, terminationTime))), v1alpha1.DeadlineHard)
+	case c.action == v1alpha1.ActionTerminate && deadline == nil && !f.Begun.IsZero() && !f.Held:
+		return notice.At(whole(latest(f.Begun, f.Released).Add(cmp.Or(c.drainTimeout, terminationTime))), v1alpha1.DeadlineHard)
 	}
 	return deadline
 }
@@ -145,7 +145,13 @@ func (c choice) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.De
 			since = at
 		}
 	}
-	at := since.Add(cmp.Or(c.drainTimeout, hookTime))
+	at := latest(since, f.Released).Add(cmp.Or(c.drainTimeout, hookTime))
+	if f.Held && f.ExtendedUntil.IsZero() {
+		return stands
+	}
+	if f.Held {
+		at = f.ExtendedUntil
+	}
 	if !f.ExtendedUntil.IsZero() && f.ExtendedUntil.Before(at) {
 		at = f.ExtendedUntil
 	}

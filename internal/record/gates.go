@@ -19,6 +19,22 @@ func Hold(in *v1alpha1.Interruption, at time.Time) *v1alpha1.Say {
 	return hold
 }
 
+// Released is when the latest hold ended, by a person or because its time was over;
+// zero: there was none. It is never in the future.
+func Released(in *v1alpha1.Interruption, now time.Time) time.Time {
+	var at time.Time
+	if hold := in.Spec.Hold; hold != nil && hold.Until != nil && hold.Time.After(Since(&in.Status)) {
+		at = hold.Until.Time
+	}
+	if said := in.Spec.Released; said != nil && said.Time.After(Since(&in.Status)) && said.Time.After(at) {
+		at = said.Time.Time
+	}
+	if at.After(now) {
+		return now
+	}
+	return at
+}
+
 // HoldGate is what such a word has pods wait for.
 func HoldGate(hold *v1alpha1.Say) drain.Gate {
 	g := drain.Gate{Why: hold.By + " holds it"}

@@ -22,6 +22,7 @@ func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.Int
 	f := policy.Facts{
 		Now: now, Notices: Trusted(in, node), Since: Since(&in.Status), Answered: in.Status.Answered,
 		Node: node, Policies: policies, Approval: in.Spec.Approval, Begun: Begun(&in.Status),
+		Held: Hold(in, now) != nil, Released: Released(in, now),
 	}
 	if a := in.Status.Answer; a != nil && len(a.Hooks) > 0 && a.HeldTime != nil {
 		f.Extended, f.Retained = true, a.Retains
@@ -32,8 +33,21 @@ func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.Int
 	return f
 }
 
-// Unwritten reports whether a status was never written.
-func Unwritten(s *v1alpha1.InterruptionStatus) bool { return s.LastNoticeID == "" }
+// Drain returns the drain of a status for reading; an empty one where there is none.
+func Drain(s *v1alpha1.InterruptionStatus) *v1alpha1.DrainStatus {
+	if s.Drain == nil {
+		return &v1alpha1.DrainStatus{}
+	}
+	return s.Drain
+}
+
+// EnsureDrain returns the drain of a status for writing, and adds it where there is none.
+func EnsureDrain(s *v1alpha1.InterruptionStatus) *v1alpha1.DrainStatus {
+	if s.Drain == nil {
+		s.Drain = &v1alpha1.DrainStatus{}
+	}
+	return s.Drain
+}
 
 // Trusted returns the notices that may be acted on. An agent can write only of
 // the node that it runs on, but names the instance itself: what it says counts
@@ -57,10 +71,10 @@ func Since(s *v1alpha1.InterruptionStatus) time.Time {
 // cordoned has not begun to be drained: what a drain waits for, such as approval,
 // it still waits for.
 func Begun(s *v1alpha1.InterruptionStatus) time.Time {
-	if s.DrainStartTime == nil {
+	if s.Drain == nil || s.Drain.StartTime == nil {
 		return time.Time{}
 	}
-	return s.DrainStartTime.Time
+	return s.Drain.StartTime.Time
 }
 
 // Cordoned reports whether the node is kept from new pods.
@@ -81,7 +95,7 @@ func Draining(s *v1alpha1.InterruptionStatus, hooks []v1alpha1.Hook) bool {
 			if h.When != v1alpha1.HookAfterDrain {
 				return false
 			}
-			how := Hook(s.Hooks, h.Name)
+			how := Hook(Drain(s).Hooks, h.Name)
 			return how == nil || how.State == v1alpha1.HookRunning || how.CompletionTime == nil
 		})
 }
@@ -92,7 +106,7 @@ func Frees(was, is *v1alpha1.InterruptionStatus) bool {
 	if Begun(was).IsZero() || Draining(is, nil) {
 		return false
 	}
-	return Draining(was, nil) || Begun(is).IsZero() || !equality.Semantic.DeepEqual(was.Hooks, is.Hooks)
+	return Draining(was, nil) || Begun(is).IsZero() || !equality.Semantic.DeepEqual(Drain(was).Hooks, Drain(is).Hooks)
 }
 
 // Drains reports whether an action moves pods.

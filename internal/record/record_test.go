@@ -35,7 +35,7 @@ func TestWhenANodeTakesAPlaceInItsBudget(t *testing.T) {
 		{Name: "before", When: v1alpha1.HookBeforeDrain}, {Name: "a", When: v1alpha1.HookAfterDrain}, {Name: "b", When: v1alpha1.HookAfterDrain},
 	}
 	with := func(hooks ...v1alpha1.HookStatus) v1alpha1.InterruptionStatus {
-		return v1alpha1.InterruptionStatus{DrainStartTime: &begun, Conditions: drained, Hooks: hooks}
+		return v1alpha1.InterruptionStatus{Drain: &v1alpha1.DrainStatus{StartTime: &begun, Hooks: hooks}, Conditions: drained}
 	}
 	did := func(name string) v1alpha1.HookStatus {
 		return v1alpha1.HookStatus{Name: name, State: v1alpha1.HookSucceeded, CompletionTime: &begun}
@@ -46,7 +46,7 @@ func TestWhenANodeTakesAPlaceInItsBudget(t *testing.T) {
 		want   bool
 	}{
 		"not begun":                             {v1alpha1.InterruptionStatus{}, policy, false},
-		"being drained":                         {v1alpha1.InterruptionStatus{DrainStartTime: &begun}, nil, true},
+		"being drained":                         {v1alpha1.InterruptionStatus{Drain: &v1alpha1.DrainStatus{StartTime: &begun}}, nil, true},
 		"drained":                               {with(), nil, false},
 		"drained, a hook before it still runs":  {with(v1alpha1.HookStatus{Name: "before", State: v1alpha1.HookRunning}), policy[:1], false},
 		"drained, no hook has begun":            {with(), policy, true},
@@ -66,7 +66,7 @@ func TestWhenANodeTakesAPlaceInItsBudget(t *testing.T) {
 func TestWhatFreesAPlaceInABudget(t *testing.T) {
 	begun := metav1.NewMicroTime(clock)
 	is := func(isDrained bool, hooks ...v1alpha1.HookStatus) *v1alpha1.InterruptionStatus {
-		s := &v1alpha1.InterruptionStatus{DrainStartTime: &begun, Hooks: hooks}
+		s := &v1alpha1.InterruptionStatus{Drain: &v1alpha1.DrainStatus{StartTime: &begun, Hooks: hooks}}
 		if isDrained {
 			s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrained, Status: metav1.ConditionTrue}}
 		}

@@ -39,7 +39,7 @@ func volumesOff(ctx context.Context, p *pass) (bool, error) {
 	if !p.answers() {
 		return true, nil
 	}
-	if !replacement.IsDetached(p.facts.was.Replacement) && !termination.Decide(p.terminationFacts(true)).Pending {
+	if !replacement.IsDetached(p.facts.drain().Replacement) && !termination.Decide(p.terminationFacts(true)).Pending {
 		return true, nil
 	}
 	return detached(ctx, p)
@@ -50,7 +50,7 @@ func volumesOff(ctx context.Context, p *pass) (bool, error) {
 // NotReady, and cordoned when it comes.
 func nodeDeleted(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
-	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || !termination.Returns(p.terminationFacts(true)) {
+	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || !p.answers() || !termination.Returns(p.terminationFacts(true)) {
 		return true, nil
 	}
 	if err := action.DeleteNode(ctx, p.Client, node); err != nil {
@@ -66,7 +66,7 @@ func unheld(_ context.Context, p *pass) (bool, error) {
 	if !p.answers() {
 		return true, nil
 	}
-	p.outcome.answerable = p.plan.Empty()
+	p.outcome.answerable = p.isDone()
 	d := termination.Decide(p.terminationFacts(p.outcome.answerable))
 	if !d.Pending {
 		return true, nil
@@ -78,9 +78,12 @@ func unheld(_ context.Context, p *pass) (bool, error) {
 // freed has an instance terminated that nobody else terminates: it was taken out of
 // its group, or its group retains it.
 func freed(ctx context.Context, p *pass) (bool, error) {
-	s := p.report.after.Status.Replacement
+	s := p.report.drain().Replacement
 	taken := replacement.IsDetached(s)
 	switch {
+	case taken && p.Groups == nil && !p.decision.InstanceGone: // Lifeboat was restarted without its Auto Scaling source
+		p.outcome.until(p.facts.now.Add(terminateAgain), fmt.Sprintf("cannot see whether the instance has left group %s: start the controller with the source autoscaling", s.Group))
+		return false, nil
 	case p.decision.InstanceGone, !taken && (!p.facts.isRetained() || !p.plan.Empty()):
 		return true, nil
 	case taken && s.DetachTime == nil:

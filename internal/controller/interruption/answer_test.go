@@ -14,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // stopsIn plays a kubelet whose pods stop so long after they were asked to.
@@ -56,8 +57,8 @@ func TestATermination(t *testing.T) {
 		g.remove(g.node())
 		g.run(time.Minute, nil)
 		in := g.record()
-		if in.Status.Phase != v1alpha1.PhaseCompleted || in.Status.Pods.Moved != 2 || in.Status.Pods.Lost != 0 {
-			t.Errorf("%s: phase %s, pods %+v", source, in.Status.Phase, in.Status.Pods)
+		if in.Status.Phase != v1alpha1.PhaseCompleted || record.Drain(&in.Status).Pods.Moved != 2 || record.Drain(&in.Status).Pods.Lost != 0 {
+			t.Errorf("%s: phase %s, pods %+v", source, in.Status.Phase, record.Drain(&in.Status).Pods)
 		}
 		if d := in.Status.Deadline; d == nil || !d.Time.Equal(&metav1.Time{Time: start.Add(time.Hour)}) {
 			t.Errorf("%s: deadline %+v", source, d)

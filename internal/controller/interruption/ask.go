@@ -14,10 +14,10 @@ import (
 )
 
 // entries are where the pods stand in the status, by UID.
-func (r *report) entries() map[types.UID]*v1alpha1.PodLeft {
-	byUID := map[types.UID]*v1alpha1.PodLeft{}
-	for i := range r.after.Status.PodsLeft {
-		byUID[r.after.Status.PodsLeft[i].UID] = &r.after.Status.PodsLeft[i]
+func (r *report) entries() map[types.UID]*v1alpha1.PendingPod {
+	byUID := map[types.UID]*v1alpha1.PendingPod{}
+	for i := range r.drain().PendingPods {
+		byUID[r.drain().PendingPods[i].UID] = &r.drain().PendingPods[i]
 	}
 	return byUID
 }
@@ -38,15 +38,15 @@ func (r *report) foretell(verdicts []drain.Verdict) {
 }
 
 // tell notes how a pod stood before it was said what becomes of it.
-func (r *report) tell(pod types.UID, was v1alpha1.PodLeft) {
+func (r *report) tell(pod types.UID, was v1alpha1.PendingPod) {
 	if r.told == nil {
-		r.told = map[types.UID]v1alpha1.PodLeft{}
+		r.told = map[types.UID]v1alpha1.PendingPod{}
 	}
 	r.told[pod] = was
 }
 
 // isAsked says that a pod was asked to stop.
-func (r *report) isAsked(left *v1alpha1.PodLeft, v drain.Verdict) {
+func (r *report) isAsked(left *v1alpha1.PendingPod, v drain.Verdict) {
 	at := metav1.NewTime(r.now)
 	left.AskedTime, left.GraceSeconds = &at, v.GraceSeconds
 	if left.GraceSeconds == nil {
@@ -67,7 +67,7 @@ func (r *report) takeBack() {
 // untold is what has happened to a pod, and stands in its entry.
 type untold struct {
 	reason string
-	left   v1alpha1.PodLeft
+	left   v1alpha1.PendingPod
 	what   string
 }
 
@@ -94,6 +94,9 @@ func (r *report) asked(o outcome) {
 			continue
 		}
 		r.retract(left)
+		if left.Verdict != verdictRefused || left.Reason != clip(why) {
+			r.material = true // a later pass does not find it again
+		}
 		left.Verdict, left.Reason = verdictRefused, clip(why)
 	}
 }
@@ -107,7 +110,7 @@ func (r *report) tellPods() {
 }
 
 // retract takes back that a pod was asked to stop, where that was said.
-func (r *report) retract(left *v1alpha1.PodLeft) {
+func (r *report) retract(left *v1alpha1.PendingPod) {
 	was, told := r.told[left.UID]
 	if !told {
 		return
@@ -121,33 +124,31 @@ func (r *report) retract(left *v1alpha1.PodLeft) {
 	r.durable, r.happened, r.isNews = slices.DeleteFunc(r.durable, isIts), slices.DeleteFunc(r.happened, isIts), true
 }
 
-// touchUp is by how much the time at which a pod was asked to stop, as it was
-// foretold, may be wrong without being written anew for that alone: it is put right
-// with what is written next.
-const touchUp = 5 * time.Second
+// maxCorrection is by how much the written eviction time of a pod may be wrong
+// without a write for that alone.
+const maxCorrection = 5 * time.Second
 
-// isTouchUp reports whether a status differs from what it was by no more than the
-// second at which pods were asked to stop, the sentence that says so, and their
-// order.
-func isTouchUp(was, is *v1alpha1.InterruptionStatus) bool {
-	if len(was.PodsLeft) != len(is.PodsLeft) {
-		return false
+// isNegligible reports whether two versions of a status differ at most in the order of
+// pods and in the second at which they were evicted. The next write corrects that.
+func isNegligible(was, is *v1alpha1.InterruptionStatus) bool {
+	if was.Drain == nil || is.Drain == nil || len(was.Drain.PendingPods) != len(is.Drain.PendingPods) {
+		return equality.Semantic.DeepEqual(was, is)
 	}
-	before, after := *was, *is
-	before.PodsLeft, after.PodsLeft = byUID(was.PodsLeft), byUID(is.PodsLeft)
-	for i := range after.PodsLeft {
-		before, left := &before.PodsLeft[i], &after.PodsLeft[i]
+	before, after := was.DeepCopy(), is.DeepCopy()
+	before.Drain.PendingPods, after.Drain.PendingPods = byUID(before.Drain.PendingPods), byUID(after.Drain.PendingPods)
+	for i := range after.Drain.PendingPods {
+		before, left := &before.Drain.PendingPods[i], &after.Drain.PendingPods[i]
 		if before.Verdict != string(drain.StepLeaving) || before.AskedTime == nil || left.AskedTime == nil {
 			continue
 		}
-		if left.AskedTime.Sub(before.AskedTime.Time).Abs() <= touchUp {
+		if left.AskedTime.Sub(before.AskedTime.Time).Abs() <= maxCorrection {
 			left.AskedTime, left.Reason = before.AskedTime, before.Reason
 		}
 	}
 	return equality.Semantic.DeepEqual(before, after)
 }
 
-// byUID returns a list in an order that no plan changes.
-func byUID(pods []v1alpha1.PodLeft) []v1alpha1.PodLeft {
-	return slices.SortedFunc(slices.Values(pods), func(a, b v1alpha1.PodLeft) int { return strings.Compare(string(a.UID), string(b.UID)) })
+// byUID returns pods in an order that does not depend on the plan.
+func byUID(pods []v1alpha1.PendingPod) []v1alpha1.PendingPod {
+	return slices.SortedFunc(slices.Values(pods), func(a, b v1alpha1.PendingPod) int { return strings.Compare(string(a.UID), string(b.UID)) })
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // team is a policy of one rule that drains, for every node.
@@ -95,8 +96,8 @@ func TestPersonHoldsADrainUntilLastCall(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.say(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
 	w.settle(time.Second)
-	if got := w.record().Status; len(w.evictions) > 0 || got.Pods.Waiting != 1 {
-		t.Fatalf("evictions %v, pods %+v", w.evictions, got.Pods)
+	if got := w.record().Status; len(w.evictions) > 0 || record.Drain(&got).Pods.Waiting != 1 {
+		t.Fatalf("evictions %v, pods %+v", w.evictions, record.Drain(&got).Pods)
 	}
 	w.settle(w.wake)
 	if at := w.now.Sub(start); len(w.evictions) != 1 || at != 80*time.Second {
@@ -167,7 +168,7 @@ func (w *world) each(after time.Duration) {
 			w.t.Fatal(err)
 		}
 		for i := range all.Items {
-			w.loop.muster.hear(&all.Items[i])
+			w.inform(&all.Items[i])
 			if _, err := w.loop.Reconcile(w.t.Context(), &all.Items[i]); err != nil {
 				w.t.Fatal(err)
 			}
@@ -224,6 +225,7 @@ func TestHardDeadlineWaitsForNoBudget(t *testing.T) {
 	w := fleet(t, 5, team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
 	}), start.Add(30*time.Minute))
+	w.each(time.Second) // cordons all
 	w.each(time.Second)
 	if got := w.phases(); got[v1alpha1.PhaseDraining] != 5 {
 		t.Errorf("%v", got)
@@ -319,6 +321,7 @@ func TestNoMoreThanAShareOfAPoolIsTerminated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	w.each(time.Second) // cordons all
 	w.each(time.Second)
 	if got := len(w.loop.Cloud.(*executioner).asked); got != 2 {
 		t.Errorf("%d of ten terminated at once, want two: %v", got, w.phases())
@@ -393,8 +396,8 @@ func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
 	w.hear(spot())
 	w.settle(time.Second)
 	w.same(before)
-	if got := w.record().Status; got.Phase != v1alpha1.PhaseIgnored || len(got.PodsLeft) > 0 || got.DrainStartTime != nil {
-		t.Errorf("phase %s, left %v", got.Phase, got.PodsLeft)
+	if got := w.record().Status; got.Phase != v1alpha1.PhaseIgnored || len(record.Drain(&got).PendingPods) > 0 || record.Drain(&got).StartTime != nil {
+		t.Errorf("phase %s, left %v", got.Phase, record.Drain(&got).PendingPods)
 	}
 }
 

@@ -102,7 +102,7 @@ func (p *pass) terminationsOf() *berth {
 	same := func(in *v1alpha1.Interruption) bool {
 		other, d := p.nodeOf(in), in.Status.Decision
 		// Once it goes, the news of that rules, but it is still one of those.
-		chosen := in.Status.TerminationTime != nil || d != nil && d.Action == v1alpha1.ActionTerminate
+		chosen := record.Drain(&in.Status).TerminationTime != nil || d != nil && d.Action == v1alpha1.ActionTerminate
 		return chosen && other != nil && policy.Pool(other) == pool
 	}
 	return &berth{

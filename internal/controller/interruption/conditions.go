@@ -20,11 +20,10 @@ func (r *report) conditions(o outcome) {
 	r.condition(v1alpha1.ConditionAccepted, true, v1alpha1.ReasonDecided, d.Message)
 	r.marked(o)
 	switch {
-	case !record.Drains(d.Action):
+	case !record.Drains(d.Action), o.answered != "":
 	case o.marked != "":
-		if r.after.Status.DrainStartTime == nil && o.answered == "" {
-			at := microTime(o.markedAt)
-			r.after.Status.DrainStartTime = &at
+		if r.drain().StartTime == nil {
+			r.drain().StartTime = r.drainStart(o.markedAt)
 		}
 		r.drained(o)
 	case !meta.IsStatusConditionTrue(r.after.Status.Conditions, v1alpha1.ConditionCordoned): // it has not begun
@@ -37,7 +36,7 @@ func (r *report) conditions(o outcome) {
 	case o.completed:
 		reason, message = v1alpha1.ReasonCompleted, r.summary()
 	case message == "":
-		pods := r.after.Status.Pods
+		pods := r.drain().Pods
 		message = fmt.Sprintf("%d pods are leaving, %d wait", pods.Leaving, pods.Waiting)
 	default:
 		reason = v1alpha1.ReasonWaiting
@@ -45,8 +44,22 @@ func (r *report) conditions(o outcome) {
 	r.condition(v1alpha1.ConditionReady, o.completed, reason, message)
 }
 
-// marked notes that the node was marked, or that it was put back.
+// drainStart is when a drain begins: when the node was cordoned, or now where it was
+// cordoned for an earlier drain. The start time identifies the drain.
+func (r *report) drainStart(cordoned time.Time) *metav1.MicroTime {
+	at := microTime(r.now)
+	if len(r.after.Status.Answered) == 0 && r.after.Status.Since == nil {
+		at = microTime(cordoned)
+	}
+	return &at
+}
+
+// marked notes that the node was marked or restored. The boot id at that time tells
+// later whether the node was rebooted since.
 func (r *report) marked(o outcome) {
+	if node := r.seen.facts.node; o.marked != "" && o.answered == "" && !o.completed && node != nil && r.drain().BootID == "" {
+		r.drain().BootID = node.Status.NodeInfo.BootID
+	}
 	switch {
 	case o.completed, o.answered != "":
 		r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "nothing keeps pods off the node any more")
@@ -107,7 +120,7 @@ func spoken(say *v1alpha1.Say) string {
 func (r *report) drained(o outcome) {
 	if !o.drained {
 		r.condition(v1alpha1.ConditionDrained, false, v1alpha1.ReasonPodsLeft,
-			fmt.Sprintf("%d pods have to leave", len(r.after.Status.PodsLeft)))
+			fmt.Sprintf("%d pods have to leave", len(r.drain().PendingPods)))
 		return
 	}
 	if r.condition(v1alpha1.ConditionDrained, true, v1alpha1.ReasonDrained, r.summary()) {

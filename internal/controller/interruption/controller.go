@@ -1,7 +1,7 @@
-// Package interruption is the loop that moves one Interruption one step
-// closer to done: observe, decide, plan, act, report. Nothing is remembered
-// between passes but what the record's status says, so that it can be killed
-// at any line.
+// Package interruption reconciles Interruptions: observe, decide, plan, act, write
+// the status. What it keeps in memory between passes is best effort and recomputed
+// after a restart: the cordon barrier, expectations and reservations. The process
+// can be killed at any line.
 package interruption
 
 import (
@@ -35,8 +35,8 @@ type PodSource interface {
 	// Await returns once the pods of a node that was asked about are known, or
 	// ctx is done.
 	Await(ctx context.Context, node string)
-	// Current reports whether what changes among the pods of a node is being told. If
-	// not, it is soon.
+	// Current reports whether the watch of a node's pods is open, so that no change
+	// stays unseen.
 	Current(node string) bool
 	// Forget says that a node is of no more interest.
 	Forget(node string)
@@ -92,21 +92,16 @@ type Options struct {
 	// fed by Lifeboat.
 	Forward func(ctx context.Context, message string) error
 	// Place is where the cluster is on AWS.
-	Place  replacement.Place
-	Events events.EventRecorder
-	// Leads reports whether this process is the one that acts on nodes; nil: it is.
-	Leads func() bool
-	// Busy is called when a node is marked or pods are asked to stop, and what it
-	// returns when that is done; it may be nil.
-	Busy func() (done func())
-	// Calm returns a channel that is closed once it is calm enough for what has time; nil:
-	// it always is.
-	Calm    func() <-chan struct{}
+	Place   replacement.Place
+	Events  events.EventRecorder
 	Metrics *Metrics
 	// Clock tells the time; it is read once a pass.
 	Clock func() time.Time
 	// Margin is kept between a pod's last moment and a hard deadline.
 	Margin time.Duration
+	// FlushInterval is how long a transitional change of the status may stay unwritten
+	// after the last write; zero: every change is written at once.
+	FlushInterval time.Duration
 	// TTL is how long a finished record is kept.
 	TTL time.Duration
 }
@@ -114,43 +109,33 @@ type Options struct {
 // Controller reconciles Interruptions.
 type Controller struct {
 	Options
-	muster  muster
-	berths  berths
-	written written
-	late    late
-	taken   taken
-	yard    yard
-	reading reading
-	asking  *semaphore.Weighted // a place for each request to stop a pod
-	// mustered has a value once those who waited for what a rush may bring need not.
-	mustered chan event.TypedGenericEvent[string]
+	barrier cordonBarrier
+	// records and nodeWrites are the expectations for Interruptions and for Nodes.
+	records, nodeWrites expectations
+	berths              berths
+	yard                yard
+	reading             reading
+	// evictionSlots bounds the requests in flight that stop pods; slowSlots bounds
+	// those for pods whose last request timed out.
+	evictionSlots, slowSlots *semaphore.Weighted
 }
 
-// New returns the loop.
+// New returns the controller.
 func New(o Options) *Controller {
-	if o.Busy == nil {
-		o.Busy = func() func() { return func() {} }
-	}
-	if o.Leads == nil {
-		o.Leads = func() bool { return true }
-	}
-	return &Controller{Options: o, asking: semaphore.NewWeighted(inFlight), mustered: make(chan event.TypedGenericEvent[string], 1), late: late{came: make(chan struct{}, 1)}}
+	return &Controller{Options: o, evictionSlots: semaphore.NewWeighted(maxEvictions), slowSlots: semaphore.NewWeighted(maxSlowEvictions)}
 }
 
-// Reconcile moves one interruption one step closer to done.
+// Reconcile moves one Interruption one step closer to done.
 func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (result reconcile.Result, err error) {
 	if !in.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
 	now := c.Clock()
-	if r := c.late.take(in.Name); r != nil {
-		return reconcile.Result{RequeueAfter: cacheBehind}, c.writeLate(ctx, r) // what it says comes first
-	}
-	if c.written.isOld(in.Name, in.ResourceVersion, now) {
-		return reconcile.Result{RequeueAfter: cacheBehind}, nil // the watch wakes it sooner
+	if c.records.isStale(in.Name, in.ResourceVersion, now) {
+		return reconcile.Result{RequeueAfter: staleCacheRequeue}, nil // the watch enqueues it sooner
 	}
 	if notice.Finished(in) {
-		c.forget(in.Status.NodeName)
+		c.forgetFinished(ctx, in)
 		return c.finish(ctx, in, now)
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("node", in.Spec.NodeName))
@@ -167,7 +152,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 		report.untrusted(facts)
 		return reconcile.Result{}, nil
 	}
-	decision = goesOn(facts.was.Replacement, decision, now)
+	decision = goesOn(facts, decision)
 	if err := c.observePods(ctx, facts, decision); err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing the pods: %w", err)
 	}
@@ -177,28 +162,27 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	return c.carry(ctx, report)
 }
 
-// end writes what a pass has found, or holds it back where that has time, and returns what
-// the pass comes to.
+// end writes the status and returns the result of the pass.
 func (c *Controller) end(ctx context.Context, r *report, result reconcile.Result, err error) (reconcile.Result, error) {
-	if err == nil && r.hasTime {
-		c.late.keep(r)
-		return result, nil
-	}
-	switch failed := c.close(ctx, r); {
+	flushAt, failed := c.close(ctx, r)
+	switch {
 	case apierrors.IsConflict(failed) && (err == nil || apierrors.IsConflict(err)):
-		return reconcile.Result{RequeueAfter: lookAgain}, nil // the cache was behind, or a notice joined
-	case failed != nil && !apierrors.IsNotFound(failed): // else it was deleted, which calls it off
+		return reconcile.Result{RequeueAfter: lookAgain}, nil // stale cache, or a notice joined
+	case failed != nil && !apierrors.IsNotFound(failed): // a person who deletes an Interruption cancels it
 		return reconcile.Result{}, errors.Join(err, failed)
+	}
+	if !flushAt.IsZero() && err == nil {
+		result = sooner(result, wake(r.now, flushAt))
 	}
 	return result, err
 }
 
-// carry does what was decided and planned, and tells of it.
+// carry acts on the plan and puts the outcome into the report.
 func (c *Controller) carry(ctx context.Context, r *report) (reconcile.Result, error) {
 	outcome, err := c.act(ctx, r.seen, r)
 	r.reached(outcome)
 	switch {
-	case apierrors.IsConflict(err): // a cache was behind: the next pass finds it all again
+	case apierrors.IsConflict(err): // stale cache: the next pass finds it all again
 		r.drop()
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	case err != nil:
@@ -206,7 +190,6 @@ func (c *Controller) carry(ctx context.Context, r *report) (reconcile.Result, er
 	case outcome.quiet:
 		r.drop()
 	}
-	r.hasTime = r.canWait(outcome) && c.Calm != nil
 	told, err := c.tell(ctx, r, r.seen.decision)
 	outcome.sooner(told.Wake)
 	rank := priorityOf(r.seen.facts.in)
@@ -215,8 +198,17 @@ func (c *Controller) carry(ctx context.Context, r *report) (reconcile.Result, er
 	return result, err
 }
 
-// finish has told what is to be told of a finished record, and deletes it once
-// it has been kept long enough.
+// forgetFinished frees what this process keeps for an Interruption that is finished.
+// It keeps the pod watch where another Interruption has a node of the same name.
+func (c *Controller) forgetFinished(ctx context.Context, in *v1alpha1.Interruption) {
+	c.barrier.forget(in.Name)
+	if node := in.Status.NodeName; len(c.ofNodeName(ctx, node)) == 0 {
+		c.forget(node)
+	}
+}
+
+// finish sends the last notifications of a finished record, and deletes it once it
+// has been kept long enough.
 func (c *Controller) finish(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (reconcile.Result, error) {
 	told, err := c.tellOfFinished(ctx, in, now)
 	if err != nil {
@@ -224,7 +216,7 @@ func (c *Controller) finish(ctx context.Context, in *v1alpha1.Interruption, now 
 	}
 	result, err := c.expire(ctx, in, now)
 	if at := told.Wake; !at.IsZero() && err == nil {
-		result.RequeueAfter = min(result.RequeueAfter, max(at.Sub(now), time.Millisecond))
+		result = sooner(result, wake(now, at))
 	}
 	return result, err
 }
@@ -237,9 +229,18 @@ func (c *Controller) expire(ctx context.Context, in *v1alpha1.Interruption, now 
 	// A notice may have joined a moment ago; the resource version tells.
 	err := c.Client.Delete(ctx, in, client.Preconditions{UID: &in.UID, ResourceVersion: &in.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-		return reconcile.Result{}, fmt.Errorf("deleting the finished record: %w", err)
+		return reconcile.Result{}, fmt.Errorf("deleting the finished Interruption: %w", err)
 	}
+	c.records.forget(in.Name)
 	return reconcile.Result{}, nil
+}
+
+// sooner is the earlier of two results; a zero RequeueAfter means never.
+func sooner(a, b reconcile.Result) reconcile.Result {
+	if a.RequeueAfter == 0 || (b.RequeueAfter > 0 && b.RequeueAfter < a.RequeueAfter) {
+		a.RequeueAfter = b.RequeueAfter
+	}
+	return a
 }
 
 // wake turns a moment into a result; the zero time means nothing but changes

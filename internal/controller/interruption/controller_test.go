@@ -18,6 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 func TestSpotNoticeIsSurvived(t *testing.T) {
@@ -31,15 +32,15 @@ func TestSpotNoticeIsSurvived(t *testing.T) {
 		t.Errorf("evictions (-want +got):\n%s", diff)
 	}
 	s := w.record().Status
-	if s.Phase != v1alpha1.PhaseDraining || s.Pods != (v1alpha1.PodCounts{Total: 2, Leaving: 2}) {
-		t.Errorf("phase %s, pods %+v", s.Phase, s.Pods)
+	if s.Phase != v1alpha1.PhaseDraining || record.Drain(&s).Pods != (v1alpha1.PodCounts{Total: 2, Leaving: 2}) {
+		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).Pods)
 	}
 
 	w.stopped("web-1", "web-2")
 	w.settle(20 * time.Second)
 	s = w.record().Status
-	if s.Phase != v1alpha1.PhaseDrained || s.Pods != (v1alpha1.PodCounts{Total: 2, Moved: 2}) {
-		t.Errorf("phase %s, pods %+v", s.Phase, s.Pods)
+	if s.Phase != v1alpha1.PhaseDrained || record.Drain(&s).Pods != (v1alpha1.PodCounts{Total: 2, Moved: 2}) {
+		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).Pods)
 	}
 
 	w.remove(w.node())
@@ -72,7 +73,7 @@ func TestNoPodIsAskedBeforeItIsWrittenDown(t *testing.T) {
 	if err := w.pass(time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.record().Status.PodsLeft; len(w.evictions) != 1 || len(got) != 1 || got[0].AskedTime == nil {
+	if got := record.Drain(&w.record().Status).PendingPods; len(w.evictions) != 1 || len(got) != 1 || got[0].AskedTime == nil {
 		t.Errorf("evicted %v, written down: %+v", w.evictions, got)
 	}
 }
@@ -135,15 +136,15 @@ func TestPodsOfAnInstanceThatIsGoneAreLostAndCleanedUp(t *testing.T) {
 	if grace, ok := w.deletions["web-1"]; !ok || grace != 0 {
 		t.Errorf("deletions %v", w.deletions)
 	}
-	if got := w.record().Status.Pods; got != (v1alpha1.PodCounts{Total: 1, Lost: 1}) {
+	if got := record.Drain(&w.record().Status).Pods; got != (v1alpha1.PodCounts{Total: 1, Lost: 1}) {
 		t.Errorf("pods %+v", got)
 	}
 	w.stopped("web-1")
 	w.remove(w.node())
 	w.settle(time.Second)
 	s := w.record().Status
-	if s.Phase != v1alpha1.PhaseCompleted || s.Pods != (v1alpha1.PodCounts{Total: 1, Lost: 1}) {
-		t.Errorf("phase %s, pods %+v: counted twice?", s.Phase, s.Pods)
+	if s.Phase != v1alpha1.PhaseCompleted || record.Drain(&s).Pods != (v1alpha1.PodCounts{Total: 1, Lost: 1}) {
+		t.Errorf("phase %s, pods %+v: counted twice?", s.Phase, record.Drain(&s).Pods)
 	}
 }
 
@@ -153,12 +154,12 @@ func TestPodThatFinishesBeforeItIsRemovedCountsAsMoved(t *testing.T) {
 	w.finish("web-1", corev1.PodSucceeded) // kubelets report this before they remove it
 	w.settle(time.Second)
 	s := w.record().Status
-	if s.Phase != v1alpha1.PhaseDrained || s.Pods != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
-		t.Errorf("phase %s, pods %+v", s.Phase, s.Pods)
+	if s.Phase != v1alpha1.PhaseDrained || record.Drain(&s).Pods != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
+		t.Errorf("phase %s, pods %+v", s.Phase, record.Drain(&s).Pods)
 	}
 	w.stopped("web-1")
 	w.settle(time.Second)
-	if got := w.record().Status.Pods; got != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
+	if got := record.Drain(&w.record().Status).Pods; got != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
 		t.Errorf("pods %+v once it is removed: counted twice?", got)
 	}
 }
@@ -172,7 +173,7 @@ func TestPodThatVanishedAfterTheDeadlineCountsAsLost(t *testing.T) {
 	w.stopped("web-1", "web-2")
 	w.settle(5 * time.Minute) // the loop was away meanwhile
 	// web-1's grace had ended long before the deadline; web-2 was never asked.
-	if got := w.record().Status.Pods; got != (v1alpha1.PodCounts{Total: 2, Moved: 1, Lost: 1}) {
+	if got := record.Drain(&w.record().Status).Pods; got != (v1alpha1.PodCounts{Total: 2, Moved: 1, Lost: 1}) {
 		t.Errorf("pods %+v", got)
 	}
 }
@@ -210,7 +211,7 @@ func TestEveryDoomedNodeIsCordonedBeforeAPodIsMoved(t *testing.T) {
 	if w.wake > time.Second {
 		t.Errorf("looks again only after %s", w.wake)
 	}
-	w.settle(patience)
+	w.settle(barrierTimeout)
 	if len(w.evictions) != 1 {
 		t.Errorf("evictions %v although the wait is over", w.evictions)
 	}
@@ -223,16 +224,16 @@ func TestPodIsNotAskedAgainWhileTheWatchIsBehind(t *testing.T) {
 	if len(w.evictions) != 1 {
 		t.Errorf("asked %d times", len(w.evictions))
 	}
-	if got := w.record().Status.Pods; got.Leaving != 1 {
+	if got := record.Drain(&w.record().Status).Pods; got.Leaving != 1 {
 		t.Errorf("pods %+v", got)
 	}
-	w.settle(2 * askedAgain)
+	w.settle(evictAgain / 2)
 	if len(w.evictions) != 1 {
-		t.Errorf("asked %d times, although the API server has said that it is asked", len(w.evictions))
+		t.Errorf("asked %d times, although the record says that it was asked", len(w.evictions))
 	}
-	// Another process knows only that it was about to be: the request may be lost.
+	// The request may be lost: the process may have died before it sent it.
 	w.loop = New(w.loop.Options)
-	w.settle(2 * askedAgain)
+	w.settle(2 * evictAgain)
 	if len(w.evictions) != 2 {
 		t.Errorf("asked %d times in all", len(w.evictions))
 	}
@@ -242,7 +243,7 @@ func TestRefusedEvictionIsReportedAndTriedAgain(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.refuse = refusal()
 	w.settle(time.Second)
-	left := w.record().Status.PodsLeft
+	left := record.Drain(&w.record().Status).PendingPods
 	if len(left) != 1 || left[0].Verdict != verdictRefused || left[0].AskedTime != nil {
 		t.Errorf("pods left: %+v", left)
 	}
@@ -251,7 +252,7 @@ func TestRefusedEvictionIsReportedAndTriedAgain(t *testing.T) {
 	}
 	w.refuse = nil
 	w.settle(refusedAgain)
-	if len(w.evictions) != 1 || w.record().Status.PodsLeft[0].AskedTime == nil {
+	if len(w.evictions) != 1 || record.Drain(&w.record().Status).PendingPods[0].AskedTime == nil {
 		t.Errorf("evictions %v", w.evictions)
 	}
 }
@@ -268,7 +269,7 @@ func TestConflictWhileReportingLosesNothing(t *testing.T) {
 	}
 	w.stopped("web-1")
 	w.settle(time.Second)
-	if got := w.record().Status.Pods; got != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
+	if got := record.Drain(&w.record().Status).Pods; got != (v1alpha1.PodCounts{Total: 1, Moved: 1}) {
 		t.Errorf("pods %+v", got)
 	}
 	if n := len(slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != "NoticeReceived" })); n != 1 {
@@ -327,7 +328,7 @@ func TestUnknownPodsAreNoEmptyNode(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.unknown = true
 	w.settle(time.Second)
-	if got := w.record().Status; got.Phase == v1alpha1.PhaseDrained || got.CompletionTime != nil || w.wake == 0 || w.wake > patience {
+	if got := w.record().Status; got.Phase == v1alpha1.PhaseDrained || got.CompletionTime != nil || w.wake == 0 || w.wake > podListRequeue {
 		t.Errorf("phase %s before the list of pods has come; looks again in %s", got.Phase, w.wake)
 	}
 	w.unknown = false
@@ -342,7 +343,7 @@ func TestAListThatMayBeOldIsNoEmptyNode(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance))
 	w.stale = true
 	w.settle(time.Second)
-	if got := w.record().Status; got.Phase == v1alpha1.PhaseDrained || w.wake == 0 || w.wake > patience {
+	if got := w.record().Status; got.Phase == v1alpha1.PhaseDrained || w.wake == 0 || w.wake > podListRequeue {
 		t.Errorf("phase %s before changes are heard of; looks again in %s", got.Phase, w.wake)
 	}
 	if err := w.client.Create(t.Context(), pod("web-1")); err != nil {
@@ -361,7 +362,7 @@ func TestAnInstanceThatIsNoNodeIsDone(t *testing.T) {
 	in.Spec.NodeName = ""
 	w := newWorld(t, in)
 	w.settle(time.Second)
-	if got := w.record().Status; strings.Contains(fmt.Sprint(got.Conditions), "waits for news") {
+	if got := w.record().Status; strings.Contains(fmt.Sprint(got.Conditions), "waits for the watch") {
 		t.Errorf("phase %s: %+v", got.Phase, got.Conditions)
 	}
 }

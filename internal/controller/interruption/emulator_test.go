@@ -133,7 +133,7 @@ func (r *region) tick() {
 	}
 	for i := range all.Items {
 		in := &all.Items[i]
-		r.loop.muster.hear(in)
+		r.inform(in)
 		if notice.Finished(in) || !changed && r.now.Before(r.due[in.Name]) {
 			continue
 		}

@@ -22,6 +22,8 @@ import (
 func over(_ context.Context, p *pass) (bool, error) {
 	end := p.end()
 	switch {
+	case p.facts.awaitsNode(p.decision):
+		end = p.decision.Deadline.Time.Time
 	case p.facts.node == nil && p.plan.Empty(),
 		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
 		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted():
@@ -35,13 +37,21 @@ func over(_ context.Context, p *pass) (bool, error) {
 	return false, nil
 }
 
+// awaitsNode reports whether the node is gone and its instance may still run: a node
+// that a person or a controller deleted registers again, and the planned change
+// still stands.
+func (f *facts) awaitsNode(d policy.Decision) bool {
+	return f.node == nil && !d.InstanceGone && !d.Withdrawn && d.Deadline != nil &&
+		d.Deadline.Type == v1alpha1.DeadlineSoft && d.Deadline.Time.After(f.now)
+}
+
 // end is when a node that is still there counts as one that lives.
 func (p *pass) end() time.Time {
 	switch d := p.decision; {
 	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
 		return d.Notice.EndTime.Add(afterDeadline)
-	case p.facts.was.TerminationTime != nil:
-		return p.facts.was.TerminationTime.Add(afterDeadline)
+	case p.facts.drain().TerminationTime != nil && !p.facts.drain().TerminationTime.Time.Before(record.Begun(&p.facts.was)):
+		return p.facts.drain().TerminationTime.Add(afterDeadline)
 	case d.Deadline != nil:
 		return d.Deadline.Time.Add(afterDeadline)
 	case !d.Until.IsZero():
@@ -71,17 +81,20 @@ func putBack(ctx context.Context, p *pass) (bool, error) {
 	if err := p.unreplace(ctx); err != nil || node == nil {
 		return err == nil, err
 	}
-	if action.IsMarked(node, action.MarkDoomed) && p.Live != nil {
+	if action.HasMark(node) && p.Live != nil { // a person may have uncordoned it
 		undone, err := action.UndoSurges(ctx, p.Client, p.Live, node.Name)
 		if err != nil {
 			return false, fmt.Errorf("giving pods back that were to be replaced: %w", err)
 		}
 		p.outcome.undone = undone
 	}
-	p.muster.uncordoned(p.facts.in.Name)
+	p.barrier.setRestored(p.facts.in.Name)
 	changed, err := action.PutBack(ctx, p.Client, node)
 	if err != nil {
 		return false, err
+	}
+	if changed {
+		p.nodeWrites.replaced(node.Name, node.ResourceVersion, p.facts.now)
 	}
 	p.outcome.putBack = changed
 	return true, nil
@@ -113,7 +126,7 @@ func (f *facts) nextIsDue(d policy.Decision) bool {
 // complete ends the interruption, or, where another notice still stands, only
 // what this one was about.
 func complete(_ context.Context, p *pass) (bool, error) {
-	if p.facts.stands(p.decision) && !replacement.IsDetached(p.facts.was.Replacement) {
+	if p.facts.stands(p.decision) && !replacement.IsDetached(p.facts.drain().Replacement) {
 		p.outcome.answered = p.decision.Notice.ID
 		p.outcome.until(p.facts.now, "waits for what else is to come")
 		return false, nil

@@ -42,10 +42,14 @@ func (f *facts) ownersAwaited() bool {
 	return f.surges && !f.ownersKnown && f.now.Before(f.ownersUntil())
 }
 
-// ownersUntil is how long that is waited for: from when the node was cordoned, or,
-// where this process was started later, from when it first asked.
+// ownersUntil is until when pods wait for their owners to be read: ownersPatience
+// after this process first asked. Restarts of the process do not extend it for ever.
 func (f *facts) ownersUntil() time.Time {
-	return laterOf(f.begunAt(), f.ownersSince).Add(ownersPatience)
+	until := laterOf(f.begunAt(), f.ownersSince).Add(ownersPatience)
+	if last := f.begunAt().Add(3 * ownersPatience); last.Before(until) {
+		return last
+	}
+	return until
 }
 
 // begunAt is when the node was cordoned; now, where it was not.
@@ -64,7 +68,7 @@ func (c *Controller) hookGate(f *facts, d policy.Decision) (drain.Gate, bool) {
 		if h.When != v1alpha1.HookBeforeDrain {
 			continue
 		}
-		if gate, waits := record.HookGate(h, record.Hook(f.was.Hooks, h.Name), record.GoAhead(f.in), f.nodeName); waits {
+		if gate, waits := record.HookGate(h, record.Hook(f.drain().Hooks, h.Name), record.GoAhead(f.in), f.nodeName); waits {
 			return gate, true
 		}
 	}
@@ -88,7 +92,7 @@ const hookAgain = 2 * time.Second
 // until the interruption is over. A node that lives then is put back, and not ended
 // although they are not done with.
 func hooksAfter(ctx context.Context, p *pass) (bool, error) {
-	if !p.plan.Empty() {
+	if !p.isDone() {
 		return true, nil // the pods stay, and so does the node
 	}
 	end := p.end()
@@ -99,7 +103,7 @@ func hooksAfter(ctx context.Context, p *pass) (bool, error) {
 		}
 		return done, err
 	}
-	status, goAhead := p.report.after.Status.Hooks, record.GoAhead(p.facts.in)
+	status, goAhead := p.report.drain().Hooks, record.GoAhead(p.facts.in)
 	if hook.Awaited(p.hooksOf(p.facts, p.decision), v1alpha1.HookAfterDrain, status, p.report.subject(), goAhead) == "" {
 		return true, nil
 	}
@@ -109,8 +113,8 @@ func hooksAfter(ctx context.Context, p *pass) (bool, error) {
 // hooksOf are the hooks that are run, or waited for. Once the node has gone there is
 // nothing to hold for a person.
 func (c *Controller) hooksOf(f *facts, d policy.Decision) []v1alpha1.Hook {
-	if c.Errands == nil || d.InstanceGone {
-		return nil
+	if c.Errands == nil || d.InstanceGone || f.node == nil && record.Begun(&f.was).IsZero() {
+		return nil // another instance may have a node of that name by now
 	}
 	if f.node != nil {
 		return d.Hooks
@@ -135,7 +139,7 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 		}
 	}
 	out, err := p.Errands.Hooks(ctx, errand.HookRun{
-		Hooks: hooks, When: when, Status: p.report.after.Status.Hooks,
+		Hooks: hooks, When: when, Status: p.report.drain().Hooks,
 		Subject: p.report.subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in),
 	})
 	switch {
@@ -156,20 +160,19 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 	return out.Done, nil
 }
 
-// drainOf tells the drains of a record apart: by when they began and, since a node that
-// is drained anew at once stays cordoned from before, by what was dealt with before.
+// drainOf identifies a drain by its start time; empty: it has not begun.
 func drainOf(s *v1alpha1.InterruptionStatus) string {
-	if s.DrainStartTime == nil {
-		return ""
+	if begun := record.Begun(s); !begun.IsZero() {
+		return fmt.Sprint(begun.UnixMicro())
 	}
-	return fmt.Sprint(s.DrainStartTime.UnixMicro(), " ", len(s.Answered))
+	return ""
 }
 
 // subject is what hooks and notifications are told.
 func (r *report) subject() hook.Subject {
 	s := hook.Subject{
 		Interruption: r.before.Name, UID: r.before.UID, InstanceID: r.before.Spec.InstanceID, Node: r.after.Status.NodeName,
-		Since: record.Since(&r.after.Status), Drain: drainOf(&r.after.Status), Kind: r.after.Status.Kind, Phase: r.after.Status.Phase, Drill: isDrill(r.after), Pods: r.after.Status.Pods,
+		Since: record.Since(&r.after.Status), Drain: drainOf(&r.after.Status), Kind: r.after.Status.Kind, Phase: r.after.Status.Phase, Drill: isDrill(r.after), Pods: r.drain().Pods,
 	}
 	if d := r.after.Status.Decision; d != nil {
 		s.Policy, s.Reason, s.Message = d.Governor, string(d.Action), d.Message

@@ -22,6 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/errand"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 func withHook(when v1alpha1.HookTime, onFailure v1alpha1.HookFailure) func(*v1alpha1.InterruptionPolicySpec) {
@@ -66,7 +67,7 @@ func TestPodsWaitForAHookBeforeTheDrain(t *testing.T) {
 	if len(w.jobs()) != 1 || len(w.evictions) > 0 {
 		t.Fatalf("%d jobs, evictions %v", len(w.jobs()), w.evictions)
 	}
-	if left := w.record().Status.PodsLeft; len(left) != 1 || !strings.Contains(left[0].Reason, "hook leaders") {
+	if left := record.Drain(&w.record().Status).PendingPods; len(left) != 1 || !strings.Contains(left[0].Reason, "hook leaders") {
 		t.Errorf("left: %+v", left)
 	}
 	w.ended(batchv1.JobComplete)
@@ -108,7 +109,7 @@ func TestFailedHookThatHoldsIsLetThroughByAPerson(t *testing.T) {
 	w.say(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
 	w.settle(time.Second)
 	if len(w.evictions) != 1 {
-		t.Errorf("evictions %v: %+v", w.evictions, w.record().Status.PodsLeft)
+		t.Errorf("evictions %v: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
 	}
 }
 
@@ -166,7 +167,7 @@ func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, still := got.Labels["pod-template-hash"]; still || got.Labels[v1alpha1.LabelSurged] == "" || len(w.evictions) > 0 {
-		t.Fatalf("labels %v, evictions %v: %+v", got.Labels, w.evictions, w.record().Status.PodsLeft)
+		t.Fatalf("labels %v, evictions %v: %+v", got.Labels, w.evictions, record.Drain(&w.record().Status).PendingPods)
 	}
 	got.OwnerReferences = nil // as the ReplicaSet's controller does, which starts another
 	if err := w.client.Update(t.Context(), got); err != nil {
@@ -180,7 +181,7 @@ func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
 	rs.Status.ReadyReplicas = 1
 	w.settle(3 * time.Second)
 	if !slices.Equal(w.evictions, []string{"web-1"}) {
-		t.Errorf("evictions %v: %+v", w.evictions, w.record().Status.PodsLeft)
+		t.Errorf("evictions %v: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
 	}
 	surged := slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != v1alpha1.ReasonSurged })
 	if len(surged) != 1 {
@@ -205,7 +206,7 @@ func TestOwnersAreWaitedForAnewAfterARestart(t *testing.T) {
 	}
 	w.settle(ownersPatience)
 	if !slices.Equal(w.evictions, []string{"web-1"}) {
-		t.Errorf("evictions %v: it waits for ever: %+v", w.evictions, w.record().Status.PodsLeft)
+		t.Errorf("evictions %v: it waits for ever: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
 	}
 }
 

@@ -93,8 +93,8 @@ func groupOf(in *v1alpha1.Interruption) string {
 	switch s := &in.Status; {
 	case s.Answer != nil && s.Answer.Group != "":
 		return s.Answer.Group
-	case s.Replacement != nil && s.Replacement.Group != "":
-		return s.Replacement.Group
+	case record.Drain(s).Replacement != nil && record.Drain(s).Replacement.Group != "":
+		return record.Drain(s).Replacement.Group
 	}
 	for _, n := range slices.Backward(in.Spec.Notices) {
 		if n.Hook != nil && n.Hook.Group != "" && n.Source != notice.SourceIMDS { // an agent is not to be believed here
@@ -145,7 +145,8 @@ func (f *facts) isRetained() bool { return f.group.at.Phase == lifecycle.Retaine
 // goesOn is the decision on an instance that was taken out of its group: whatever
 // is said by now, it is drained, and terminated, since nobody else does that any
 // more, and its group has another in its place.
-func goesOn(s *v1alpha1.ReplacementStatus, d policy.Decision, now time.Time) policy.Decision {
+func goesOn(f *facts, d policy.Decision) policy.Decision {
+	s, now := f.drain().Replacement, f.now
 	if !replacement.IsDetached(s) || d.InstanceGone {
 		return d
 	}
@@ -158,8 +159,9 @@ func goesOn(s *v1alpha1.ReplacementStatus, d policy.Decision, now time.Time) pol
 	}
 	d.DoNotDisrupt = cmp.Or(d.DoNotDisrupt, v1alpha1.DoNotDisruptUntilLastCall)
 	d.Withdrawn, d.AwaitsApproval, d.NotBefore, d.ProceedsAt, d.Until = false, false, time.Time{}, time.Time{}, time.Time{}
-	if d.Deadline == nil || d.Deadline.Type != v1alpha1.DeadlineHard {
-		d.Deadline = notice.At(s.OrderTime.Add(detachedTime).Truncate(time.Second), v1alpha1.DeadlineHard)
+	if (d.Deadline == nil || d.Deadline.Type != v1alpha1.DeadlineHard) && record.Hold(f.in, now) == nil {
+		since := laterOf(s.OrderTime.Time, record.Released(f.in, now))
+		d.Deadline = notice.At(since.Add(detachedTime).Truncate(time.Second), v1alpha1.DeadlineHard)
 	}
 	return d
 }
@@ -167,6 +169,9 @@ func goesOn(s *v1alpha1.ReplacementStatus, d policy.Decision, now time.Time) pol
 // scalingGroup is the group of the doomed instance, as a replacement wants to know
 // it; nil where none is known.
 func (c *Controller) scalingGroup(ctx context.Context, f *facts) (*replacement.ScalingGroup, error) {
+	if c.Groups == nil {
+		return nil, nil
+	}
 	name := f.group.seen.Group
 	g, known := c.Groups.Group(name)
 	if !known {
@@ -217,7 +222,7 @@ func (c *Controller) claimedInstances(ctx context.Context, f *facts) (map[string
 		if in.Name == f.in.Name {
 			continue
 		}
-		if s := in.Status.Replacement; s != nil && s.InstanceID != "" {
+		if s := record.Drain(&in.Status).Replacement; s != nil && s.InstanceID != "" {
 			claimed[s.InstanceID] = true
 		}
 		if !notice.Finished(in) {

@@ -21,6 +21,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 const (
@@ -178,7 +179,7 @@ func (g *scaledGroup) Detach(_ context.Context, group, id string) error {
 		return errors.New("it is not in service")
 	}
 	in := g.record()
-	if s := in.Status.Replacement; s == nil || s.Group != group || s.Phase != v1alpha1.ReplacementOrdered {
+	if s := record.Drain(&in.Status).Replacement; s == nil || s.Group != group || s.Phase != v1alpha1.ReplacementOrdered {
 		g.t.Errorf("it is taken out before that is written down: %+v", s)
 	}
 	delete(g.states, id)

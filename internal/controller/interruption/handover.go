@@ -40,12 +40,12 @@ func (p *pass) handOver(ctx context.Context) error {
 		p.outcome.sooner(p.facts.now.Add(handoverAgain))
 		return nil
 	}
-	s := &p.report.after.Status
+	s := p.report.drain()
 	switch {
-	case s.Handover == nil && claim == nil:
+	case s.NodeClaimDeletion == nil && claim == nil:
 		return nil // it is not Karpenter's
-	case s.Handover == nil:
-		s.Handover = &v1alpha1.HandoverStatus{NodeClaim: claim.Name, UID: claim.UID, Time: microTime(p.facts.now)}
+	case s.NodeClaimDeletion == nil:
+		s.NodeClaimDeletion = &v1alpha1.NodeClaimDeletionStatus{NodeClaim: claim.Name, UID: claim.UID, Time: microTime(p.facts.now)}
 		if err := p.writeDown(ctx); err != nil {
 			return err
 		}
@@ -57,8 +57,7 @@ func (p *pass) handOver(ctx context.Context) error {
 // tightened tells Karpenter the deadline of a node that it is ending already, for
 // reasons of its own or because it heard first: it would not find it itself.
 func tightened(ctx context.Context, p *pass) (bool, error) {
-	s := &p.report.after.Status
-	if s.Handover != nil || !isHard(&p.decision) || !p.isKarpenters() || !replacement.IsDisrupted(p.facts.node) {
+	if p.facts.drain().NodeClaimDeletion != nil || !isHard(&p.decision) || !p.isKarpenters() || !replacement.IsDisrupted(p.facts.node) {
 		return true, nil
 	}
 	_, claim, err := p.doomed(ctx, p.facts)
@@ -74,7 +73,7 @@ func tightened(ctx context.Context, p *pass) (bool, error) {
 		return true, nil
 	}
 	at := microTime(p.facts.now)
-	s.Handover = &v1alpha1.HandoverStatus{NodeClaim: claim.Name, UID: claim.UID, Time: at, DeletedTime: &at}
+	p.report.drain().NodeClaimDeletion = &v1alpha1.NodeClaimDeletionStatus{NodeClaim: claim.Name, UID: claim.UID, Time: at, DeletedTime: &at}
 	p.report.happen(v1alpha1.ReasonHandedOver, fmt.Sprintf("Karpenter is already deleting NodeClaim %s, and knows the deadline", claim.Name))
 	return true, nil
 }
@@ -93,10 +92,10 @@ func (p *pass) isToHandOver() bool {
 	if !p.isKarpenters() {
 		return false
 	}
-	if h := p.report.after.Status.Handover; h != nil && (h.DeletedTime != nil && !p.isToForward(h) || h.Tries >= mostHandovers) {
+	if h := p.report.drain().NodeClaimDeletion; h != nil && (h.DeletedTime != nil && !p.isToForward(h) || h.Tries >= mostHandovers) {
 		return false
 	}
-	if !p.plan.Empty() && slices.ContainsFunc(p.decision.Hooks, func(h v1alpha1.Hook) bool { return h.When == v1alpha1.HookAfterDrain }) {
+	if !p.isDone() && slices.ContainsFunc(p.decision.Hooks, func(h v1alpha1.Hook) bool { return h.When == v1alpha1.HookAfterDrain }) {
 		return false // they want the instance to be there
 	}
 	if at := replacement.HandoverAt(p.decision.Deadline, p.Margin); at.After(p.facts.now) {
@@ -106,7 +105,7 @@ func (p *pass) isToHandOver() bool {
 }
 
 // isToForward reports whether the notice is yet to be put on Karpenter's queue.
-func (p *pass) isToForward(h *v1alpha1.HandoverStatus) bool {
+func (p *pass) isToForward(h *v1alpha1.NodeClaimDeletionStatus) bool {
 	_, tells := p.karpentersMessage()
 	return p.Forward != nil && tells && h.ForwardedTime == nil
 }
@@ -118,7 +117,7 @@ func (p *pass) karpentersMessage() (string, bool) {
 // doomedClaim returns the doomed node's NodeClaim, or nil. Once its name is
 // written down it is that, and no other that came under its name.
 func (p *pass) doomedClaim(ctx context.Context) (*replacement.Claim, error) {
-	h := p.report.after.Status.Handover
+	h := p.report.drain().NodeClaimDeletion
 	if h == nil {
 		_, claim, err := p.doomed(ctx, p.facts)
 		return claim, err
@@ -132,7 +131,7 @@ func (p *pass) doomedClaim(ctx context.Context) (*replacement.Claim, error) {
 
 // give has the NodeClaim end by the deadline, and tells Karpenter of the notice.
 func (p *pass) give(ctx context.Context, claim *replacement.Claim) {
-	h := p.report.after.Status.Handover
+	h := p.report.drain().NodeClaimDeletion
 	err := p.endClaim(ctx, claim)
 	at := microTime(p.facts.now)
 	if err == nil && h.DeletedTime == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/errand"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // jobsFail gives the loop what runs hooks, and has no Job be made.
@@ -51,7 +52,7 @@ func TestHookWhoseJobCannotBeMadeCostsNoPodItsLastCall(t *testing.T) {
 			passes, last := w.queued(start.Add(2 * time.Minute))
 			if at, asked := w.asked["web-1"]; !asked || at.Sub(start) > 82*time.Second {
 				t.Errorf("asked %t, after %s; want at its last call, after 80s (%d passes, last error %v): %+v",
-					asked, at.Sub(start), passes, last, w.record().Status.PodsLeft)
+					asked, at.Sub(start), passes, last, record.Drain(&w.record().Status).PendingPods)
 			}
 		})
 	}
@@ -116,7 +117,7 @@ func TestBudgetIsKeptForAllHooksAfterTheDrain(t *testing.T) {
 	if err := w.pass(0); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.record().Status.Hooks; len(got) != 1 || got[0].State != v1alpha1.HookSucceeded {
+	if got := record.Drain(&w.record().Status).Hooks; len(got) != 1 || got[0].State != v1alpha1.HookSucceeded {
 		t.Fatalf("hooks %+v", got)
 	}
 	waits("between two hooks")
@@ -157,8 +158,8 @@ func TestHoldAfterTheDrainEnds(t *testing.T) {
 				w.now = w.now.Add(w.wake)
 			}
 			s := w.record().Status
-			if s.Phase != tc.want || s.TerminationTime != nil || w.now.Sub(start) > 2*time.Hour {
-				t.Errorf("after %s: phase %s, want %s; terminated at %v; looks again in %s: %+v", w.now.Sub(start), s.Phase, tc.want, s.TerminationTime, w.wake, s.Hooks)
+			if s.Phase != tc.want || record.Drain(&s).TerminationTime != nil || w.now.Sub(start) > 2*time.Hour {
+				t.Errorf("after %s: phase %s, want %s; terminated at %v; looks again in %s: %+v", w.now.Sub(start), s.Phase, tc.want, record.Drain(&s).TerminationTime, w.wake, record.Drain(&s).Hooks)
 			}
 			if n := w.node(); n != nil && n.Spec.Unschedulable {
 				t.Error("the node that lives is cordoned")
@@ -182,12 +183,12 @@ func TestHookRunsAnewForTheNextDrainOfARecord(t *testing.T) {
 	moved.Time = metav1.NewTime(w.now)
 	w.hear(moved)
 	w.settle(time.Minute)
-	if s := w.record().Status; s.Phase != v1alpha1.PhaseScheduled || len(s.Hooks) > 0 {
-		t.Fatalf("not put back: %s %+v", s.Phase, s.Hooks)
+	if s := w.record().Status; s.Phase != v1alpha1.PhaseScheduled || len(record.Drain(&s).Hooks) > 0 {
+		t.Fatalf("not put back: %s %+v", s.Phase, record.Drain(&s).Hooks)
 	}
 	w.settle(w.wake + time.Second)
-	if s := w.record().Status; len(w.jobs()) != 2 || len(s.Hooks) != 1 || s.Hooks[0].State != v1alpha1.HookRunning {
-		t.Errorf("%d Jobs, hooks %+v", len(w.jobs()), s.Hooks)
+	if s := w.record().Status; len(w.jobs()) != 2 || len(record.Drain(&s).Hooks) != 1 || record.Drain(&s).Hooks[0].State != v1alpha1.HookRunning {
+		t.Errorf("%d Jobs, hooks %+v", len(w.jobs()), record.Drain(&s).Hooks)
 	}
 }
 

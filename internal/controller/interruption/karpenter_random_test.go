@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -136,22 +137,22 @@ func (s *karpenterStory) look() {
 		s.t.Fatalf("seed %d: %d replacements", s.seed, n)
 	}
 	in := s.record()
-	if r := in.Status.Replacement; r != nil && r.Tries > replacement.MostTries {
+	if r := record.Drain(&in.Status).Replacement; r != nil && r.Tries > replacement.MostTries {
 		s.t.Fatalf("seed %d: ordered %d times", s.seed, r.Tries)
 	}
 	lastCall := start.Add(2*time.Minute - 40*time.Second)
 	if s.now.Sub(lastCall) > 15*time.Second && s.now.Before(start.Add(2*time.Minute)) {
 		for _, name := range []string{"web-1", "web-2"} {
 			if _, asked := s.asked[name]; !asked && !slices.Contains(s.evictions, name) {
-				s.t.Fatalf("seed %d: %s was not asked to stop by %s: %+v", s.seed, name, s.now.Sub(start), in.Status.PodsLeft)
+				s.t.Fatalf("seed %d: %s was not asked to stop by %s: %+v", s.seed, name, s.now.Sub(start), record.Drain(&in.Status).PendingPods)
 			}
 		}
 	}
-	if h := in.Status.Handover; h != nil && h.DeletedTime != nil && s.now.Before(start.Add(109*time.Second)) && waits(in) {
-		s.t.Fatalf("seed %d: given over while pods wait: %+v", s.seed, in.Status.PodsLeft)
+	if h := record.Drain(&in.Status).NodeClaimDeletion; h != nil && h.DeletedTime != nil && s.now.Before(start.Add(109*time.Second)) && waits(in) {
+		s.t.Fatalf("seed %d: given over while pods wait: %+v", s.seed, record.Drain(&in.Status).PendingPods)
 	}
 }
 
 func waits(in *v1alpha1.Interruption) bool {
-	return slices.ContainsFunc(in.Status.PodsLeft, func(p v1alpha1.PodLeft) bool { return p.Verdict == "Waits" })
+	return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(p v1alpha1.PendingPod) bool { return p.Verdict == "Waits" })
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -27,7 +28,7 @@ func TestCapacityComesFirstThenThePodsLeave(t *testing.T) {
 	if len(k.evictions) > 0 || k.replaces().Phase != v1alpha1.ReplacementLaunched {
 		t.Fatalf("evicted %v while the replacement is %s", k.evictions, k.replaces().Phase)
 	}
-	if left := k.record().Status.PodsLeft; left[0].Reason != "waits: replacement "+ourClaim+" is starting; until its last call at 08:15:22 UTC" {
+	if left := record.Drain(&k.record().Status).PendingPods; left[0].Reason != "waits: replacement "+ourClaim+" is starting; until its last call at 08:15:22 UTC" {
 		t.Errorf("reason %q", left[0].Reason)
 	}
 	k.boot()
@@ -35,12 +36,12 @@ func TestCapacityComesFirstThenThePodsLeave(t *testing.T) {
 	if len(k.evictions) != 2 || k.replaces().Phase != v1alpha1.ReplacementReady {
 		t.Fatalf("evicted %v, the replacement is %s", k.evictions, k.replaces().Phase)
 	}
-	if k.record().Status.Handover != nil || k.claim("web-x7k2p") == nil {
+	if record.Drain(&k.record().Status).NodeClaimDeletion != nil || k.claim("web-x7k2p") == nil {
 		t.Error("given over while pods are leaving")
 	}
 	k.stopped("web-1", "web-2")
 	k.settle(5 * time.Second)
-	h := k.record().Status.Handover
+	h := record.Drain(&k.record().Status).NodeClaimDeletion
 	if h == nil || h.DeletedTime == nil || h.ForwardedTime == nil || k.claim("web-x7k2p") != nil || len(k.forwarded) != 1 {
 		t.Fatalf("not given over: %+v, told %v", h, k.forwarded)
 	}
@@ -89,7 +90,7 @@ func TestNoCapacityIsTriedThriceAndPodsLeaveAtLastCall(t *testing.T) {
 	}
 	at(81)
 	if !slices.Contains(k.evictions, "web-1") {
-		t.Errorf("not evicted at its last call: %+v", k.record().Status.PodsLeft)
+		t.Errorf("not evicted at its last call: %+v", record.Drain(&k.record().Status).PendingPods)
 	}
 }
 
@@ -148,12 +149,12 @@ func TestKilledAtEveryLine(t *testing.T) {
 		k.outside(func() { k.stopped("web-1") })
 		turn()
 		if k.claim("web-x7k2p") != nil {
-			t.Fatalf("killed before write %d: not given over; %+v", n, k.record().Status.Handover)
+			t.Fatalf("killed before write %d: not given over; %+v", n, record.Drain(&k.record().Status).NodeClaimDeletion)
 		}
 		k.outside(func() { k.end() })
 		turn()
-		if s := k.record().Status; k.protected() || s.Phase != v1alpha1.PhaseCompleted || s.Replacement.Tries != 1 {
-			t.Fatalf("killed before write %d: protected %v, phase %s, %+v", n, k.protected(), s.Phase, s.Replacement)
+		if s := k.record().Status; k.protected() || s.Phase != v1alpha1.PhaseCompleted || record.Drain(&s).Replacement.Tries != 1 {
+			t.Fatalf("killed before write %d: protected %v, phase %s, %+v", n, k.protected(), s.Phase, record.Drain(&s).Replacement)
 		}
 		if k.lives != nil && *k.lives > 0 {
 			return // it did not live to make so many
@@ -211,7 +212,7 @@ func TestWhereNoReplacementComesPodsLeaveAtOnce(t *testing.T) {
 				t.Errorf("replacement %+v", s)
 			}
 			if !slices.Contains(k.evictions, "web-1") {
-				t.Errorf("not evicted: %+v", k.record().Status.PodsLeft)
+				t.Errorf("not evicted: %+v", record.Drain(&k.record().Status).PendingPods)
 			}
 		})
 	}
@@ -253,7 +254,7 @@ func TestNodeThatKarpenterEndsMeanwhileGetsTheDeadline(t *testing.T) {
 	if got := k.claim("web-x7k2p").GetAnnotations()[replacement.AnnotationTermination]; got != "2026-05-11T08:16:02Z" {
 		t.Errorf("deadline %q", got)
 	}
-	if h := k.record().Status.Handover; h == nil || h.DeletedTime == nil {
+	if h := record.Drain(&k.record().Status).NodeClaimDeletion; h == nil || h.DeletedTime == nil {
 		t.Errorf("handover %+v", h)
 	}
 }

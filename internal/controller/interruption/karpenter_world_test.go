@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -202,7 +203,7 @@ func (k *karpenter) end() {
 
 func (k *karpenter) replaces() v1alpha1.ReplacementStatus {
 	k.t.Helper()
-	if s := k.record().Status.Replacement; s != nil {
+	if s := record.Drain(&k.record().Status).Replacement; s != nil {
 		return *s
 	}
 	return v1alpha1.ReplacementStatus{}

@@ -83,7 +83,7 @@ func (m *Metrics) report(r *report) {
 		case v1alpha1.ReasonCompleted:
 			m.finished.WithLabelValues(string(r.after.Status.Phase)).Inc()
 		default:
-			m.replacement(h.Reason, r.after.Status.Replacement)
+			m.replacement(h.Reason, r.drain().Replacement)
 		}
 	}
 }

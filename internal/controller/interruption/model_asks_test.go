@@ -69,13 +69,10 @@ func (b *books) asksPod(q *model.Request) func(error) {
 // account for it after a crash.
 func (b *books) writtenDown(q *model.Request, page *podPage) {
 	in := b.recordOf(page.instance)
-	if in != nil && record.Unwritten(&in.Status) && len(in.Spec.Pods) > 0 {
-		b.found++
-	}
 	if in == nil || b.run.c.Now().Sub(b.inst(page.instance).changed) < behind {
 		return
 	}
-	if !slices.ContainsFunc(durable(in).PodsLeft, func(left v1alpha1.PodLeft) bool { return left.UID == *q.Stop.UID }) && page.asked.IsZero() {
+	if !slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool { return left.UID == *q.Stop.UID }) && page.asked.IsZero() {
 		b.run.fail("%s: it is not written down", q)
 	}
 }
@@ -155,7 +152,7 @@ func (b *books) notTwice(q *model.Request, pod *corev1.Pod) {
 	}
 	// Where both the watch and the record are behind it may be asked again: the
 	// API server then does nothing.
-	if told, ok := l.told[pod.UID]; ok && told.at.Before(began) && began.Sub(told.asked) < askedAgain {
+	if told, ok := l.told[pod.UID]; ok && told.at.Before(began) && began.Sub(told.asked) < evictAgain {
 		b.run.fail("%s: its record said so at %s", q, b.at(told.at))
 	}
 	b.repeats++
@@ -226,7 +223,7 @@ func (b *books) asksNode(q *model.Request) func(error) {
 	i := b.inst(instanceOf(n))
 	_, marked := n.Annotations[v1alpha1.AnnotationBefore]
 	if len(i.accepted) == 0 && !marked {
-		b.mayBeAhead(q, i)
+		b.run.fail("%s: no Interruption is about it", q)
 	}
 	doomed := action.IsMarked(n, action.MarkDoomed)
 	lately := b.run.c.Now().Sub(i.changed) < behind || b.run.c.Now().Sub(b.run.lastPolicyChange()) < behind
@@ -244,25 +241,6 @@ func (b *books) asksNode(q *model.Request) func(error) {
 			b.marks++
 		}
 	}
-}
-
-// mayBeAhead: before there is a record a node is touched for a notice that is in hand, and
-// that has it cordoned at once.
-func (b *books) mayBeAhead(q *model.Request, i *instPage) {
-	if b.run.c.Now().Sub(b.run.lastPolicyChange()) < behind && len(i.inHand) > 0 {
-		return
-	}
-	for _, n := range i.inHand {
-		in := recordOf(n)
-		in.Name, in.Spec.InstanceID, in.Spec.NodeName = instanceOf(b.run.Node(q.Key.Name)), instanceOf(b.run.Node(q.Key.Name)), q.Key.Name
-		in.Spec.Notices[0].ReceivedTime = metav1.NewMicroTime(b.run.c.Now())
-		d, ok := b.decide(in, b.run.c.Now())
-		if ok && (modelDrains(d) || d.Action == v1alpha1.ActionCordon) && isHard(&d) && !d.AwaitsApproval && d.NotBefore.IsZero() {
-			b.ahead++
-			return
-		}
-	}
-	b.run.fail("%s: nothing that was heard of it has it cordoned at once", q)
 }
 
 // mayBegin: nothing begins that nobody has approved, or that the budget has no

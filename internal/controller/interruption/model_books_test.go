@@ -11,6 +11,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
@@ -27,7 +28,7 @@ type books struct {
 	busyUntil     time.Time
 	policyChanged time.Time
 
-	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened, ahead, found int
+	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened int
 }
 
 // podPage is what is known of a pod.
@@ -43,7 +44,6 @@ type podPage struct {
 // instPage is what is known of an instance.
 type instPage struct {
 	node       string
-	inHand     []v1alpha1.Notice    // notices that were received
 	accepted   map[string]time.Time // when notices were durable, by id
 	changed    time.Time            // when what was heard of it changed last
 	cordoned   time.Time
@@ -244,7 +244,7 @@ func (b *books) keeps(was, is *v1alpha1.Interruption) {
 
 // accounts holds the counts of a record against each other.
 func (b *books) accounts(in *v1alpha1.Interruption) {
-	p := in.Status.Pods
+	p := record.Drain(&in.Status).Pods
 	if p.Total != p.Moved+p.Lost+p.Leaving+p.Waiting || min(p.Moved, p.Lost, p.Leaving, p.Waiting) < 0 {
 		b.run.fail("the counts of %s do not add up: %+v", in.Name, p)
 	}

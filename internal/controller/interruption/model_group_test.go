@@ -18,6 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
@@ -294,7 +295,7 @@ func (l *life) Detach(ctx context.Context, group, id string) error {
 		case !m.detached.IsZero():
 			g.fail("%s is taken out of its group again", id)
 		}
-		if in := g.books.recordOf(id); in == nil || in.Status.Replacement == nil || in.Status.Replacement.Group != group {
+		if in := g.books.recordOf(id); in == nil || record.Drain(&in.Status).Replacement == nil || record.Drain(&in.Status).Replacement.Group != group {
 			g.fail("%s is taken out of its group before that is written down", id)
 		}
 		g.move(m, "")
@@ -307,12 +308,12 @@ func (l *life) Detach(ctx context.Context, group, id string) error {
 // takenOut reports whether an instance was taken out of its group, or its record says so.
 func (g *modelGroup) takenOut(id string) bool {
 	in := g.books.recordOf(id)
-	return !g.member(id).detached.IsZero() || in != nil && replacement.IsDetached(in.Status.Replacement)
+	return !g.member(id).detached.IsZero() || in != nil && replacement.IsDetached(record.Drain(&in.Status).Replacement)
 }
 
 // mayEnd: an instance that was taken out is terminated once it is drained.
 func (g *modelGroup) mayEnd(q *model.Request, id string) {
-	if in := g.books.recordOf(id); in == nil || in.Status.Replacement == nil {
+	if in := g.books.recordOf(id); in == nil || record.Drain(&in.Status).Replacement == nil {
 		g.fail("%s: its record does not say that it was taken out", q)
 	}
 	m := g.member(id)
@@ -353,10 +354,10 @@ func (g *modelGroup) close() {
 	counted := map[string]string{}
 	g.Each("Interruption", func(o client.Object) {
 		in, ok := o.(*v1alpha1.Interruption)
-		if !ok || in.Status.Replacement == nil || in.Status.Replacement.InstanceID == "" {
+		if !ok || record.Drain(&in.Status).Replacement == nil || record.Drain(&in.Status).Replacement.InstanceID == "" {
 			return
 		}
-		id := in.Status.Replacement.InstanceID
+		id := record.Drain(&in.Status).Replacement.InstanceID
 		if other := counted[id]; other != "" {
 			g.fail("%s and %s count on the same %s", other, in.Name, id)
 		}

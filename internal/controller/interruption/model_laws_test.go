@@ -17,6 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 	// become due while nothing goes wrong. Pods may wait for other doomed nodes
 	// to be cordoned first.
 	cordonWithin = 2 * time.Second
-	askWithin    = patience + 3*time.Second
+	askWithin    = barrierTimeout + 3*time.Second
 	// behind is how much later than a change the product may act on what was
 	// before: its caches lag, and its requests are under way for a while.
 	behind = 15 * time.Second
@@ -53,7 +54,7 @@ func (r *modelRun) passed(key string, result reconcile.Result, err error) {
 	if ready == nil || ready.Message == "" {
 		r.fail("%s is in work and does not say what it waits for", key)
 	}
-	if result.RequeueAfter <= 0 && (ready == nil || len(in.Status.PodsLeft) == 0) {
+	if result.RequeueAfter <= 0 && (ready == nil || len(record.Drain(&in.Status).PendingPods) == 0) {
 		r.fail("%s waits for ever: %v", key, ready)
 	}
 }
@@ -149,7 +150,7 @@ func (b *books) unfinished(in *v1alpha1.Interruption) {
 		return
 	}
 	b.run.fail("%s is still in work: phase %s, %s; pods %+v; decision %+v", in.Name, in.Status.Phase,
-		meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady).Message, in.Status.PodsLeft, in.Status.Decision)
+		meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady).Message, record.Drain(&in.Status).PendingPods, in.Status.Decision)
 }
 
 func (b *books) at(t time.Time) string {
@@ -186,12 +187,12 @@ func latest(times ...time.Time) time.Time {
 
 // slack is what a run's slowness adds to what the product may take.
 func (r *modelRun) slack() time.Duration {
-	return 3*(r.chaos.lag+r.chaos.sluggish+r.chaos.slow) + cacheBehind
+	return 3*(r.chaos.lag+r.chaos.sluggish+r.chaos.slow) + staleCacheRequeue
 }
 
 // said is what a record says of a pod.
 func said(in *v1alpha1.Interruption, pod types.UID) string {
-	for _, left := range in.Status.PodsLeft {
+	for _, left := range record.Drain(&in.Status).PendingPods {
 		if left.UID == pod {
 			return left.Verdict + ": " + left.Reason
 		}

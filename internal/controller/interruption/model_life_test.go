@@ -19,6 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
@@ -58,7 +59,7 @@ func (r *modelRun) begin() *life {
 		panic(err)
 	}
 	l.wire(c)
-	l.recorder = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Ahead: l.loop.Ahead, Pods: l.loop.Found, Clock: r.c.Now})
+	l.recorder = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Clock: r.c.Now})
 	return l
 }
 
@@ -232,7 +233,7 @@ func (l *life) heard(c model.Change) {
 		l.add("orphan "+is.Spec.NodeName, l.run.c.Now())
 	}
 	if is != nil {
-		for _, left := range is.Status.PodsLeft {
+		for _, left := range record.Drain(&is.Status).PendingPods {
 			switch known, ok := l.told[left.UID]; {
 			case left.AskedTime == nil:
 				delete(l.told, left.UID)

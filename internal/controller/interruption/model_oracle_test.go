@@ -23,7 +23,7 @@ func (b *books) decision(instance string) (policy.Decision, bool) {
 	}
 	d, ok := b.decide(anew(in), b.run.c.Now())
 	if ok && b.run.group != nil {
-		d = goesOn(anew(in).Status.Replacement, d, b.run.c.Now())
+		d = goesOn(&facts{in: in, was: anew(in).Status, now: b.run.c.Now()}, d)
 	}
 	return d, ok
 }
@@ -32,7 +32,7 @@ func (b *books) decision(instance string) (policy.Decision, bool) {
 func anew(in *v1alpha1.Interruption) *v1alpha1.Interruption {
 	in = in.DeepCopy()
 	if done := in.Status.CompletionTime; done != nil {
-		in.Status = v1alpha1.InterruptionStatus{Since: done}
+		in.Status = v1alpha1.InterruptionStatus{Since: done, Answered: in.Status.Answered}
 	}
 	return in
 }
@@ -59,7 +59,8 @@ func (b *books) decide(in *v1alpha1.Interruption, at time.Time) (policy.Decision
 // begun before; zero: never.
 func (b *books) free(in *v1alpha1.Interruption, at time.Time) time.Time {
 	in = anew(in)
-	in.Status.Conditions, in.Status.DrainStartTime = nil, nil
+	in.Status.Conditions = nil
+	record.EnsureDrain(&in.Status).StartTime = nil
 	for range 10 {
 		d, ok := b.decide(in, at)
 		switch {

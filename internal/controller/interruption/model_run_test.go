@@ -217,17 +217,7 @@ func (r *modelRun) deliver(at time.Time, instance string, n notice.Notice, try i
 			r.deliver(r.c.Now().Add(again), instance, n, try+1)
 			return
 		}
-		actor, lists := fmt.Sprintf("recorder %s %d", n.ID, try), r.c.Chance(0.7) // else the list comes too late for the record
-		r.c.Go(actor, func() {
-			page := r.books.inst(instance)
-			page.inHand = append(page.inHand, n.Notice)
-			l.recorder.Ahead(model.WithActor(l.Context, actor), n)
-			if lists && l.loop.muster.isToDrain(instance) {
-				_, _, _ = l.Pods(l.Context, page.node)
-			}
-		}, func() {
-			r.c.After(2*r.chaos.slow+r.c.Between(0, time.Second), "record "+n.ID, func() { r.record(l, actor, instance, n, try, again) })
-		})
+		r.record(l, fmt.Sprintf("recorder %s %d", n.ID, try), instance, n, try, again)
 	})
 }
 

@@ -149,7 +149,7 @@ func tellWrong(t *testing.T, r *modelRun) {
 
 // tally is what happened in all runs of a shard.
 type tally struct {
-	runs, crashes, overrides, writes, marks, putBacks, passes, finished, events, terminations, repeats, surges, reopened, ahead, found int
+	runs, crashes, overrides, writes, marks, putBacks, passes, finished, events, terminations, repeats, surges, reopened int
 }
 
 func (s *tally) add(r *modelRun) {
@@ -167,8 +167,6 @@ func (s *tally) add(r *modelRun) {
 	s.repeats += b.repeats
 	s.surges += b.surges
 	s.reopened += b.reopened
-	s.ahead += b.ahead
-	s.found += b.found
 }
 
 // sum fails the test where too little happened for it to mean anything.
@@ -189,15 +187,13 @@ func sum(t *testing.T, shards []tally) {
 		all.repeats += s.repeats
 		all.surges += s.surges
 		all.reopened += s.reopened
-		all.ahead += s.ahead
-		all.found += s.found
 	}
 	t.Logf("%+v", all)
 	if t.Failed() {
 		return
 	}
 	if all.crashes < all.runs/10 || all.overrides < all.runs/50 || all.marks < all.runs/2 || all.putBacks < all.runs/10 || all.finished < all.runs/2 ||
-		all.surges < all.runs/100 || all.terminations < all.runs/50 || all.reopened < all.runs/100 || all.ahead < all.runs/10 || all.found < all.runs/10 {
+		all.surges < all.runs/100 || all.terminations < all.runs/50 || all.reopened < all.runs/100 {
 		t.Errorf("too little happened: %+v", all)
 	}
 }

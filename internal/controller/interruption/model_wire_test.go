@@ -34,7 +34,7 @@ func (noKarpenter) Claims() []*replacement.Claim { return nil }
 func (l *life) wire(c *model.Client) {
 	l.loop = New(Options{
 		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Owners: l, Cloud: l, Claims: noKarpenter{}, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
-		Leads: func() bool { return l.leads }, Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL,
+		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL, FlushInterval: FlushInterval,
 	})
 	if l.run.group != nil {
 		o := l.loop.Options
@@ -46,7 +46,7 @@ func (l *life) wire(c *model.Client) {
 	if err := c.IndexField(l.Context, nil, byNode, nodesOf); err != nil {
 		panic(err)
 	}
-	l.orphans = orphan.New(orphan.Options{Client: c, Pods: l.Live(), Forget: l.Forget, Unrecorded: l.loop.Unrecorded})
+	l.orphans = orphan.New(orphan.Options{Client: c, Pods: l.Live(), Forget: l.Forget})
 	l.Cache("Interruption", l.heard)
 	l.Cache("Node", l.nodeChanged)
 	l.Cache("ReplicaSet", l.ownerChanged)
@@ -86,9 +86,13 @@ func (l *life) ownerChanged(model.Change) {
 }
 
 func (l *life) recordChanged(c model.Change) {
-	if passes(l.loop.muster.hears(l.loop.Clock), c) {
-		l.add("record "+c.Key.Name, l.run.c.Now())
+	if c.New == nil {
+		l.loop.barrier.forget(c.Key.Name)
+		l.loop.records.forget(c.Key.Name)
+	} else {
+		l.loop.barrier.observe(c.Old, c.New, l.run.c.Now())
 	}
+	l.add("record "+c.Key.Name, l.run.c.Now())
 	if passes(berthPredicate, c) {
 		l.enqueue(l.loop.queued(l.Context, either(c)))
 	}

@@ -21,35 +21,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// patience is how long a doomed node that is cordoned waits for another to be, and
-// perOther by how much longer for each that there is, since it takes the API server some
-// milliseconds to cordon one; up to mostPatience: short beside a two-minute notice.
-const (
-	patience     = 5 * time.Second
-	perOther     = 10 * time.Millisecond
-	mostPatience = 15 * time.Second
-)
-
-// swarm is how many records that come within burst are the beginning of more, which are
-// waited for while intake here says that there are likely to be more on the queue, and
-// until none that another replica wrote has come for silence; or, from when the node was
-// cordoned, for as long as is waited for one. In a storm on a small control plane some are heard of later than the
-// first could be drained.
-const (
-	swarm   = 8
-	burst   = 2 * time.Second
-	silence = 500 * time.Millisecond
-)
-
 // facts are all that a pass knows of the world, read once.
 type facts struct {
 	now time.Time
 	in  *v1alpha1.Interruption
 	// was is the status as it was read: what is known to be durable.
 	was v1alpha1.InterruptionStatus
-	// taken tells until when a pod is not asked again, since the API server has taken
-	// its eviction.
-	taken func(pod types.UID) time.Time
 	// node is nil where the instance has none.
 	node     *corev1.Node
 	nodeName string
@@ -67,8 +44,9 @@ type facts struct {
 	replacing   replacing
 	group       grouped
 	policies    []v1alpha1.InterruptionPolicy
-	// uncordoned is how many other doomed nodes may still take pods.
-	uncordoned int
+	// barrierWait is how long the drain waits for other nodes to be cordoned before
+	// it looks again; zero: it does not wait.
+	barrierWait time.Duration
 }
 
 func (f *facts) forPolicy() policy.Facts { return record.Facts(f.in, f.node, f.policies, f.now) }
@@ -89,7 +67,7 @@ func (f *facts) stands(d policy.Decision) bool {
 		return false
 	}
 	return slices.ContainsFunc(notice.Unanswered(record.Trusted(f.in, f.node), f.was.Answered), func(n v1alpha1.Notice) bool {
-		return n.ID != d.Notice.ID && !n.Withdrawn && n.ReceivedTime.After(record.Since(&f.was)) &&
+		return n.ID != d.Notice.ID && !n.Withdrawn &&
 			(n.Kind == notice.KindInstanceStatus || n.Deadline != nil && n.Deadline.Time.After(f.now))
 	})
 }
@@ -102,7 +80,7 @@ func (f *facts) later(d policy.Decision) bool {
 // rebooted reports whether the node has come back from a reboot since it was
 // first looked at.
 func (f *facts) rebooted() bool {
-	return f.was.BootID != "" && nodeindex.Ready(f.node) && f.node.Status.NodeInfo.BootID != f.was.BootID
+	return f.drain().BootID != "" && nodeindex.Ready(f.node) && f.node.Status.NodeInfo.BootID != f.drain().BootID
 }
 
 func (f *facts) forDrain(d policy.Decision, margin time.Duration) drain.Facts {
@@ -116,7 +94,7 @@ func (f *facts) forDrain(d policy.Decision, margin time.Duration) drain.Facts {
 // refused tells which evictions the API server refused when last asked.
 func (f *facts) refused() map[types.UID]string {
 	refused := map[types.UID]string{}
-	for _, left := range f.was.PodsLeft {
+	for _, left := range f.drain().PendingPods {
 		if left.Verdict == verdictRefused {
 			refused[left.UID] = left.Reason
 		}
@@ -130,13 +108,7 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 	if err != nil {
 		return nil, err
 	}
-	return c.observeOn(ctx, in, node, now)
-}
-
-// observeOn reads what a decision needs besides the node, which is nil where the instance
-// has none.
-func (c *Controller) observeOn(ctx context.Context, in *v1alpha1.Interruption, node *corev1.Node, now time.Time) (*facts, error) {
-	f := &facts{now: now, in: in, was: durable(in), nodeName: in.Spec.NodeName, taken: c.taken.until}
+	f := &facts{now: now, in: in, was: *in.Status.DeepCopy(), nodeName: in.Spec.NodeName}
 	if node != nil {
 		f.node, f.nodeName = node, node.Name
 	}
@@ -155,16 +127,15 @@ func (c *Controller) observeOn(ctx context.Context, in *v1alpha1.Interruption, n
 // they are to be moved: a change that is due in two weeks costs nothing yet.
 func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decision) error {
 	if !record.Drains(d.Action) || f.later(d) || f.postponed(d) || (d.AwaitsApproval && !f.begun(d)) {
-		c.forget(f.nodeName)
+		if f.node != nil { // else another instance may have a node of that name by now
+			c.forget(f.nodeName)
+		}
 		return nil
 	}
-	f.replacing.status = f.was.Replacement
+	f.replacing.status = f.drain().Replacement
 	var err error
-	if f.uncordoned, err = c.uncordoned(ctx, f); err != nil {
-		return err
-	}
-	if f.musters() {
-		return nil // marking the rest comes first, and every request delays it
+	if f.barrierWait, err = c.waitAtBarrier(ctx, f, d); err != nil || f.barrierWait > 0 {
+		return err // cordoning the other nodes comes first, and every request delays it
 	}
 	if f.nodeName == "" {
 		f.podsKnown = true
@@ -190,13 +161,9 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 // come again.
 func (f *facts) listed(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		return !slices.ContainsFunc(f.was.PodsLeft, func(left v1alpha1.PodLeft) bool { return left.UID == pod.UID })
+		return !slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool { return left.UID == pod.UID })
 	})
 }
-
-// musters reports whether the node's drain waits for other doomed nodes to be
-// cordoned. Once begun, a drain is not held up by nodes that are doomed later.
-func (f *facts) musters() bool { return f.uncordoned > 0 && !f.draining() }
 
 // observeOwners reads what controls the pods, where some are to be surged.
 func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decision) error {
@@ -271,18 +238,25 @@ func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policy
 	return budgets, nil
 }
 
-// uncordoned counts the other nodes that are to be drained too and can still be
-// given pods: moving a pod now might move it there.
-func (c *Controller) uncordoned(ctx context.Context, f *facts) (int, error) {
-	c.muster.waiters.are(f.in.Name, true)
-	others, err := c.muster.others(f.in.Name, f.now, func(instanceID string) (bool, error) {
+// waitAtBarrier returns how long the drain waits for other interrupted nodes to be
+// cordoned. A drain that has begun does not wait for nodes that are interrupted later.
+func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decision) (time.Duration, error) {
+	if f.draining() {
+		return 0, nil
+	}
+	return c.barrier.wait(f.in.Name, d.Notice.ReceivedTime.Time, f.now, func(instanceID string) (bool, error) {
 		node, err := c.Nodes.NodeByInstance(ctx, instanceID)
 		return node == nil || action.IsMarked(node, action.MarkDoomed), err
 	})
-	if err == nil && others == 0 {
-		c.muster.waiters.are(f.in.Name, false)
-	}
-	return others, err
+}
+
+// drain returns the drain as it is written, for reading.
+func (f *facts) drain() *v1alpha1.DrainStatus { return record.Drain(&f.was) }
+
+// onlyMarked reports whether the node is cordoned and the status does not say so: the
+// process stopped between the two writes.
+func (f *facts) onlyMarked() bool {
+	return f.node != nil && action.IsMarked(f.node, action.MarkDoomed) && record.Begun(&f.was).IsZero() && !record.Cordoned(&f.was)
 }
 
 // mayDrain reports whether the node is, or may yet turn out to be, one to

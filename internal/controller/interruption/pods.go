@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxPodsLeft bounds status.podsLeft; a kubelet's default limit is 110.
-	maxPodsLeft = 300
+	// maxPendingPods bounds status.drain.pendingPods; a kubelet's default limit is 110.
+	maxPendingPods = 300
 	// verdictLost is the verdict on a pod whose instance went before it.
 	verdictLost = "Lost"
 	// verdictRefused is the verdict on a pod that the plan says is to be asked to
@@ -33,7 +33,7 @@ func (r *report) settle(f *facts, plan drain.Plan, d policy.Decision) {
 		still[v.Pod.UID] = v.Step != drain.StepStays || (v.Pod.Status.Phase != corev1.PodSucceeded && v.Pod.Status.Phase != corev1.PodFailed)
 	}
 	var gone, lost []string
-	for _, left := range f.was.PodsLeft {
+	for _, left := range f.drain().PendingPods {
 		switch {
 		case still[left.UID]:
 		case left.Verdict == verdictLost: // counted when it was found to be
@@ -44,14 +44,14 @@ func (r *report) settle(f *facts, plan drain.Plan, d policy.Decision) {
 		}
 	}
 	r.moved += len(gone)
-	r.after.Status.Pods.Moved += int32(len(gone))
+	r.drain().Pods.Moved += int32(len(gone))
 	r.happenTo(v1alpha1.ReasonPodGone, "left", gone)
 	r.lose(lost, "was still there when the deadline passed")
 }
 
 // inTime reports whether a pod that is gone left before the instance did: it
 // was seen to be gone by then, or its grace had ended by then.
-func inTime(left v1alpha1.PodLeft, deadline *v1alpha1.Deadline, now time.Time) bool {
+func inTime(left v1alpha1.PendingPod, deadline *v1alpha1.Deadline, now time.Time) bool {
 	if deadline == nil || deadline.Type != v1alpha1.DeadlineHard || !now.After(deadline.Time.Time) {
 		return true
 	}
@@ -63,7 +63,7 @@ func inTime(left v1alpha1.PodLeft, deadline *v1alpha1.Deadline, now time.Time) b
 }
 
 // departure tells how a pod left.
-func departure(left v1alpha1.PodLeft, now time.Time) string {
+func departure(left v1alpha1.PendingPod, now time.Time) string {
 	if left.AskedTime == nil || left.GraceSeconds == nil {
 		return podName(left)
 	}
@@ -73,13 +73,13 @@ func departure(left v1alpha1.PodLeft, now time.Time) string {
 
 // list writes down the pods that have to leave, with what the plan says.
 func (r *report) list(f *facts, plan drain.Plan, d policy.Decision) {
-	was := map[types.UID]v1alpha1.PodLeft{}
-	for _, left := range f.was.PodsLeft {
+	was := map[types.UID]v1alpha1.PendingPod{}
+	for _, left := range f.drain().PendingPods {
 		was[left.UID] = left
 	}
 	var (
 		lost       []string
-		held, list []v1alpha1.PodLeft
+		held, list []v1alpha1.PendingPod
 	)
 	for _, v := range plan.Left() {
 		left, known := was[v.Pod.UID]
@@ -97,7 +97,7 @@ func (r *report) list(f *facts, plan drain.Plan, d policy.Decision) {
 	}
 	r.lose(lost, "was still there when its instance went")
 	r.happenEach(v1alpha1.ReasonHeld, held)
-	r.after.Status.PodsLeft = list[:min(len(list), maxPodsLeft)]
+	r.drain().PendingPods = list[:min(len(list), maxPendingPods)]
 }
 
 // isTold reports whether what a pod waits for is told elsewhere: the record says
@@ -111,18 +111,13 @@ func (f *facts) isTold(v drain.Verdict) bool {
 }
 
 // entry updates the entry of a pod with what the plan says about it now.
-func (f *facts) entry(left v1alpha1.PodLeft, v drain.Verdict) v1alpha1.PodLeft {
+func (f *facts) entry(left v1alpha1.PendingPod, v drain.Verdict) v1alpha1.PendingPod {
 	pod := v.Pod
 	left.Namespace, left.Name, left.UID = pod.Namespace, pod.Name, pod.UID
-	if at := f.takenAt(pod); left.Verdict == "" && !at.IsZero() { // it was asked, and that could not be written
-		asked := metav1.NewTime(at)
-		left.AskedTime, left.GraceSeconds = &asked, pod.Spec.TerminationGracePeriodSeconds
-		left.Verdict, left.Reason = string(drain.StepLeaving), "was asked to stop"
-	}
 	switch {
 	case left.Verdict == verdictLost,
 		left.Verdict == verdictRefused && (v.Step == drain.StepEvict || v.Step == drain.StepDelete),
-		left.AskedTime != nil && f.askedLately(v) && v.Step != drain.StepLeaving: // the watch is behind
+		f.evictedUntil(v).After(f.now) && v.Step != drain.StepLeaving: // the cache is stale
 	default:
 		left.Verdict, left.Reason = string(v.Step), clip(v.Reason)
 		if pod.DeletionTimestamp == nil { // it was about to be asked when something came in between
@@ -142,7 +137,7 @@ func (f *facts) entry(left v1alpha1.PodLeft, v drain.Verdict) v1alpha1.PodLeft {
 // isSame reports whether an entry says already, to the second that the two clocks
 // may be apart, when a pod was asked to stop: to correct that would cost a write
 // for each node.
-func isSame(left v1alpha1.PodLeft, asked metav1.Time, grace int64) bool {
+func isSame(left v1alpha1.PendingPod, asked metav1.Time, grace int64) bool {
 	return left.AskedTime != nil && left.GraceSeconds != nil && *left.GraceSeconds == grace &&
 		left.AskedTime.Sub(asked.Time).Abs() <= time.Second
 }
@@ -170,15 +165,15 @@ func reasonFor(v drain.Verdict) string {
 // lose counts pods that are lost.
 func (r *report) lose(names []string, how string) {
 	r.lost += len(names)
-	r.after.Status.Pods.Lost += int32(len(names))
+	r.drain().Pods.Lost += int32(len(names))
 	r.happenTo(v1alpha1.ReasonPodLost, how+":", names)
 }
 
 // count brings the counts in line with the list.
 func (r *report) count() {
-	pods := &r.after.Status.Pods
+	pods := &r.drain().Pods
 	pods.Leaving, pods.Waiting = 0, 0
-	for _, left := range r.after.Status.PodsLeft {
+	for _, left := range r.drain().PendingPods {
 		switch left.Verdict {
 		case verdictLost:
 		case string(drain.StepLeaving):
@@ -190,7 +185,7 @@ func (r *report) count() {
 	pods.Total = pods.Moved + pods.Lost + pods.Leaving + pods.Waiting
 }
 
-func podName(left v1alpha1.PodLeft) string { return left.Namespace + "/" + left.Name }
+func podName(left v1alpha1.PendingPod) string { return left.Namespace + "/" + left.Name }
 
 // clip keeps a sentence within what the CRD takes.
 func clip(text string) string {

@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // later is more seconds than lie between any two moments that count here: what
@@ -25,7 +25,7 @@ func priorityOf(in *v1alpha1.Interruption) int {
 	if notice.Finished(in) {
 		return -3 * later
 	}
-	deadline := notice.Deadline(notice.Unanswered(in.Spec.Notices, in.Status.Answered), record.Since(&in.Status))
+	deadline := notice.Deadline(notice.Unanswered(in.Spec.Notices, in.Status.Answered), time.Time{})
 	switch {
 	case deadline == nil:
 		return -2 * later

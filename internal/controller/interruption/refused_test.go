@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // deniedBy is what the API server passes on of an admission webhook that denies with
@@ -71,7 +72,7 @@ func TestRefusedEvictionMissesNoLastCallOfAPlannedChange(t *testing.T) {
 	}))
 	w.refuse = deniedBy(http.StatusForbidden)
 	w.settle(time.Second)
-	left := w.record().Status.PodsLeft
+	left := record.Drain(&w.record().Status).PendingPods
 	if want := `the API server refused its eviction: admission webhook "validate.example" denied the request: no`; len(left) != 1 ||
 		left[0].Reason != want || left[0].AskedTime != nil || w.wake > refusedAgain {
 		t.Errorf("looks again in %s; left %+v, want %s", w.wake, left, want)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -68,7 +69,7 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 	}
 	return b.
 		Named("interruption").
-		Watches(&v1alpha1.Interruption{}, enqueue(c.itself), builder.WithPredicates(c.muster.hears(c.Clock))).
+		Watches(&v1alpha1.Interruption{}, c.feedBarrier(enqueue(c.itself))).
 		Watches(&v1alpha1.Interruption{}, enqueue(c.queued), builder.WithPredicates(berthPredicate)).
 		Watches(&corev1.Node{}, enqueue(c.ofNode), builder.WithPredicates(nodePredicate)).
 		Watches(&policyv1.PodDisruptionBudget{}, enqueue(c.ofBudget), builder.WithPredicates(budgetPredicate)).
@@ -77,7 +78,6 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 		WatchesRawSource(source.Channel(changedNodes, enqueue(c.ofNodeName))).
 		WatchesRawSource(source.Channel(wanted, enqueue(c.ofName))).
 		WatchesRawSource(source.Channel(replaced, enqueue(c.ofReplacement))).
-		WatchesRawSource(source.Channel(c.mustered, enqueue(c.ofWaiters))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: backOff()}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
@@ -112,6 +112,27 @@ var (
 	}
 )
 
+// feedBarrier updates the cordon barrier before an Interruption is enqueued, so that no
+// reconcile misses an Interruption that arrived earlier.
+func (c *Controller) feedBarrier(next handler.TypedFuncs[client.Object, reconcile.Request]) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	fed := next
+	fed.CreateFunc = func(ctx context.Context, e event.CreateEvent, q queue) {
+		c.barrier.observe(nil, e.Object, c.Clock())
+		next.Create(ctx, e, q)
+	}
+	fed.UpdateFunc = func(ctx context.Context, e event.UpdateEvent, q queue) {
+		c.barrier.observe(e.ObjectOld, e.ObjectNew, c.Clock())
+		next.Update(ctx, e, q)
+	}
+	fed.DeleteFunc = func(ctx context.Context, e event.DeleteEvent, q queue) {
+		c.barrier.forget(e.Object.GetName())
+		c.records.forget(e.Object.GetName())
+		next.Delete(ctx, e, q)
+	}
+	return fed
+}
+
 func (c *Controller) itself(_ context.Context, o client.Object) requests {
 	in, ok := o.(*v1alpha1.Interruption)
 	if !ok {
@@ -142,7 +163,7 @@ func (c *Controller) ofName(ctx context.Context, name string) requests {
 // whose replacements wait to be ordered.
 func (c *Controller) ofReplacement(ctx context.Context, instanceID string) requests {
 	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
-		s := in.Status.Replacement
+		s := record.Drain(&in.Status).Replacement
 		return in.Spec.InstanceID == instanceID || s != nil && s.Phase == v1alpha1.ReplacementQueued
 	})
 }
@@ -175,7 +196,7 @@ func nodesOf(o client.Object) []string {
 // has not been asked to stop.
 func (c *Controller) ofBudget(ctx context.Context, budget client.Object) requests {
 	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
-		return slices.ContainsFunc(in.Status.PodsLeft, func(left v1alpha1.PodLeft) bool {
+		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool {
 			return left.AskedTime == nil && left.Namespace == budget.GetNamespace()
 		})
 	})

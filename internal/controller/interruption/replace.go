@@ -73,7 +73,7 @@ func (c *Controller) provider(f *facts) provider {
 // needed at all, as far as that takes no questions. The rest is for the step that
 // orders it: what comes before that in the pass may have to wait for its turn.
 func (c *Controller) followed(ctx context.Context, f *facts, d policy.Decision) replacing {
-	was := f.was.Replacement
+	was := f.drain().Replacement
 	switch {
 	case !f.podsKnown, !c.wantsReplacement(d) && !replacement.IsDetached(was), replacement.Settled(was):
 		return replacing{status: was}

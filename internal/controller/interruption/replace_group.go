@@ -28,7 +28,7 @@ func (s scaling) early(f *facts, d policy.Decision) (*v1alpha1.ReplacementStatus
 func (s scaling) groupFacts(f *facts, d policy.Decision, g *replacement.ScalingGroup) replacement.GroupFacts {
 	return replacement.GroupFacts{
 		Early: replacement.Early{
-			Now: f.now, Deadline: d.Deadline, Was: f.was.Replacement, InstanceGone: d.InstanceGone || f.node == nil,
+			Now: f.now, Deadline: d.Deadline, Was: f.drain().Replacement, InstanceGone: d.InstanceGone || f.node == nil,
 			Movable: len(replacement.Movable(f.pods)),
 		},
 		Notice: d.Notice, Drill: isDrill(f.in), Cloud: s.Lifecycle != nil && s.Cloud != nil, Group: g,
@@ -36,7 +36,7 @@ func (s scaling) groupFacts(f *facts, d policy.Decision, g *replacement.ScalingG
 }
 
 func (s scaling) follow(ctx context.Context, f *facts, d policy.Decision) replacing {
-	was := f.was.Replacement
+	was := f.drain().Replacement
 	g, err := s.scalingGroup(ctx, f)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "looking at the group that brings up the replacement")
@@ -90,7 +90,7 @@ func (s scaling) consider(ctx context.Context, f *facts, d policy.Decision) repl
 // does not end it by itself at a time that nobody can move, and Lifeboat may not. That this
 // is to be done is written down already: it can be done again, and is once.
 func (s scaling) detach(ctx context.Context, p *pass) error {
-	status, instanceID := p.report.after.Status.Replacement, p.facts.in.Spec.InstanceID
+	status, instanceID := p.report.drain().Replacement, p.facts.in.Spec.InstanceID
 	var err error
 	if d := p.decision.Notice.Deadline; d == nil || d.Type != v1alpha1.DeadlineHard {
 		err = s.Cloud.MayTerminate(ctx, instanceID)
@@ -118,7 +118,7 @@ func (scaling) release(context.Context, *pass) error { return nil }
 
 // isOfGroup reports whether it is the node's group that replaces it.
 func (c *Controller) isOfGroup(f *facts) bool {
-	if was := f.was.Replacement; was != nil && (was.Group != "" || was.Name != "") {
+	if was := f.drain().Replacement; was != nil && (was.Group != "" || was.Name != "") {
 		return was.Group != ""
 	}
 	if c.Groups == nil || c.Claims == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -26,7 +27,7 @@ func notInService() corev1.Taint {
 
 func (g *scaledGroup) replaces() v1alpha1.ReplacementStatus {
 	g.t.Helper()
-	if s := g.record().Status.Replacement; s != nil {
+	if s := record.Drain(&g.record().Status).Replacement; s != nil {
 		return *s
 	}
 	return v1alpha1.ReplacementStatus{}
@@ -74,8 +75,8 @@ func TestAGroupReplaces(t *testing.T) {
 	g.untaint("new")
 	g.run(40*time.Second, g.stopsIn(20*time.Second))
 	in := g.record()
-	if s := g.replaces(); s.Phase != v1alpha1.ReplacementReady || s.NodeName != "new" || in.Status.Pods.Moved != 1 {
-		t.Fatalf("%+v, pods %+v", s, in.Status.Pods)
+	if s := g.replaces(); s.Phase != v1alpha1.ReplacementReady || s.NodeName != "new" || record.Drain(&in.Status).Pods.Moved != 1 {
+		t.Fatalf("%+v, pods %+v", s, record.Drain(&in.Status).Pods)
 	}
 	if len(g.ended) != 1 || len(g.detached) != 1 {
 		t.Errorf("terminated %v, taken out at %v", g.ended, g.detached)
@@ -136,7 +137,7 @@ func TestWhatForbidsToDetach(t *testing.T) {
 			t.Errorf("%s: taken out at %v: %+v", want, g.detached, s)
 		}
 		if _, asked := g.asked["web-1"]; !asked {
-			t.Errorf("%s: the pod waits: %+v", want, g.record().Status.PodsLeft)
+			t.Errorf("%s: the pod waits: %+v", want, record.Drain(&g.record().Status).PendingPods)
 		}
 		if want == replacement.ReasonRefused && !strings.Contains(s.Message, "allow autoscaling:DetachInstances") {
 			t.Error(s.Message)
@@ -198,7 +199,7 @@ func TestTwoDoomedNodesNeverClaimOneInstance(t *testing.T) {
 	t.Parallel()
 	other := recordOf(spot())
 	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0ffffffffffffffff", "i-0ffffffffffffffff", "z"
-	other.Status.Replacement = &v1alpha1.ReplacementStatus{Phase: v1alpha1.ReplacementLaunched, Group: "workers", InstanceID: newInstance}
+	record.EnsureDrain(&other.Status).Replacement = &v1alpha1.ReplacementStatus{Phase: v1alpha1.ReplacementLaunched, Group: "workers", InstanceID: newInstance}
 	g := withGroup(t, recordOf(spot()), other, pod("web-1"))
 	g.run(3*time.Second, nil)
 	g.launch(newInstance, "Pending")
@@ -287,7 +288,7 @@ func TestADetachThatNeverWasIsCalledOff(t *testing.T) {
 	g.restart()
 	g.run(2*time.Minute, nil)
 	if in := g.record(); in.Status.Phase != v1alpha1.PhaseCancelled || g.node().Spec.Unschedulable || len(g.asked)+len(g.ended) > 0 {
-		t.Errorf("phase %s, asked %v, terminated %v: %+v", in.Status.Phase, g.asked, g.ended, in.Status.Replacement)
+		t.Errorf("phase %s, asked %v, terminated %v: %+v", in.Status.Phase, g.asked, g.ended, record.Drain(&in.Status).Replacement)
 	}
 }
 
@@ -398,7 +399,7 @@ func (s *groupStory) check() {
 	if late := s.now.Sub(start.Add(80 * time.Second)); late > 15*time.Second && s.now.Before(start.Add(2*time.Minute)) {
 		for _, name := range []string{"web-1", "web-2"} {
 			if _, asked := s.asked[name]; !asked {
-				s.t.Fatalf("seed %d: %s was not asked to stop: %+v", s.seed, name, in.Status.PodsLeft)
+				s.t.Fatalf("seed %d: %s was not asked to stop: %+v", s.seed, name, record.Drain(&in.Status).PendingPods)
 			}
 		}
 	}

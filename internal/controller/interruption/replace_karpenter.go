@@ -44,7 +44,7 @@ func (c *Controller) unknown(f *facts, early replacement.Early) (replacing, bool
 func (c *Controller) earlyFacts(f *facts, d policy.Decision) replacement.Early {
 	installed, _ := c.Claims.Installed()
 	return replacement.Early{
-		Now: f.now, Deadline: d.Deadline, Was: f.was.Replacement, InstanceGone: d.InstanceGone || f.node == nil,
+		Now: f.now, Deadline: d.Deadline, Was: f.drain().Replacement, InstanceGone: d.InstanceGone || f.node == nil,
 		Movable: len(replacement.Movable(f.pods)), Installed: installed, Karpenters: replacement.IsKarpenters(f.node),
 	}
 }
@@ -52,7 +52,7 @@ func (c *Controller) earlyFacts(f *facts, d policy.Decision) replacement.Early {
 // follow looks at the NodeClaim that was ordered. That it is gone is believed only
 // of the API server itself: a watch may be behind.
 func (k karpenters) follow(ctx context.Context, f *facts, d policy.Decision) replacing {
-	was := f.was.Replacement
+	was := f.drain().Replacement
 	claim := k.claimOf(f.in.Spec.InstanceID, was.Name)
 	if claim == nil {
 		var err error
@@ -137,7 +137,7 @@ func isRefused(err error) bool {
 // orderNow makes the NodeClaim. That it is ordered is written down by now.
 func (p *pass) orderNow(ctx context.Context, claim *unstructured.Unstructured) error {
 	uid, err := action.Order(ctx, p.Client, claim)
-	s := p.report.after.Status.Replacement
+	s := p.report.drain().Replacement
 	switch {
 	case err == nil:
 		s.UID = uid
@@ -152,7 +152,7 @@ func (p *pass) orderNow(ctx context.Context, claim *unstructured.Unstructured) e
 }
 
 func (k karpenters) release(ctx context.Context, p *pass) error {
-	s := p.report.after.Status.Replacement
+	s := p.report.drain().Replacement
 	if p.Claims == nil || s == nil || s.Name == "" || s.Phase == v1alpha1.NoReplacement {
 		return nil
 	}

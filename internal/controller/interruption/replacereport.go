@@ -3,19 +3,17 @@ package interruption
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 // replacement notes how the replacement stands, and what that changes.
 func (r *report) replacement(s *v1alpha1.ReplacementStatus) {
-	was := r.after.Status.Replacement
+	was := r.drain().Replacement
 	if s == nil {
 		return
 	}
-	r.after.Status.Replacement = s.DeepCopy()
+	r.drain().Replacement = s.DeepCopy()
 	if was != nil && was.Phase == s.Phase && was.Tries == s.Tries {
 		return
 	}
@@ -51,16 +49,9 @@ func isNotNeeded(s *v1alpha1.ReplacementStatus) bool {
 
 // replaced says in a condition how the replacement stands.
 func (r *report) replaced() {
-	s := r.after.Status.Replacement
+	s := r.drain().Replacement
 	if s == nil {
 		return
 	}
 	r.condition(v1alpha1.ConditionReplaced, s.Phase == v1alpha1.ReplacementReady || isNotNeeded(s), s.Reason, s.Message)
-}
-
-// unreplaced forgets the replacement, and the handover, of a drain that is over
-// although the node lives: the next begins anew.
-func (r *report) unreplaced() {
-	r.after.Status.Replacement, r.after.Status.Handover = nil, nil
-	meta.RemoveStatusCondition(&r.after.Status.Conditions, v1alpha1.ConditionReplaced)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,32 +17,33 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// report gathers what a pass found, to be written once at its end.
+// report collects what a pass found, to be written once at its end.
 type report struct {
 	now    time.Time
 	before *v1alpha1.Interruption
 	after  *v1alpha1.Interruption
 	node   *corev1.Node
-	// older is the timeline as it was, happened what happened in this pass, in order.
+	// older is the timeline as read; happened are the events of this pass, in order.
 	older    []v1alpha1.TimelineEntry
 	happened []happening
-	// isNews is set while the timeline does not say what has happened.
+	// isNews is set while the timeline lacks an event of this pass.
 	isNews bool
-	// durable is what of it has been written, and written tells that anything
-	// has.
+	// material is set where the change cannot be recomputed by a later pass, so that
+	// its write must not be deferred.
+	material bool
+	// durable are the events that are written, and written is set after any write.
 	durable []happening
 	written bool
-	// told are the pods of which this pass has said that they are asked to stop, as
-	// they stood before.
-	told map[types.UID]v1alpha1.PodLeft
-	// untold is what has happened to pods and is not in the timeline yet.
+	// told are the entries of pods that this pass reported as evicted, as they were
+	// before.
+	told map[types.UID]v1alpha1.PendingPod
+	// untold are events about pods that are not in the timeline yet.
 	untold []untold
-	// hasTime is set where what was found need not be written before it is calm.
-	hasTime bool
 	// moved and lost count the pods that this pass found to be so.
 	moved, lost int
 	// seen is nil until decided was called.
@@ -59,20 +62,50 @@ func begin(in *v1alpha1.Interruption, now time.Time) *report {
 	r := &report{now: now, before: in.DeepCopy(), after: in}
 	r.older = r.before.Status.Timeline
 	if done := in.Status.CompletionTime; done != nil {
-		in.Status = v1alpha1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID}
+		in.Status = v1alpha1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID, Answered: in.Status.Answered}
 		r.happen(v1alpha1.ReasonReopened, "a new notice came after the earlier interruption was over")
 	}
 	return r
 }
 
-// decided notes what is to be done, and how the pods stand.
+// drain returns the drain of the status that is about to be written.
+func (r *report) drain() *v1alpha1.DrainStatus { return record.EnsureDrain(&r.after.Status) }
+
+// endDrain removes all status of the drain: the node lives, or another drain begins.
+func (r *report) endDrain() {
+	s := &r.after.Status
+	s.Drain = nil
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReplaced)
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDrained)
+}
+
+// pruneAnswered keeps of the handled notices those that the spec still has, which
+// bounds the list as the CRD does.
+func (r *report) pruneAnswered() {
+	s := &r.after.Status
+	s.Answered = slices.DeleteFunc(slices.Clone(s.Answered), func(id string) bool {
+		return !slices.ContainsFunc(r.before.Spec.Notices, func(n v1alpha1.Notice) bool { return n.ID == id })
+	})
+}
+
+// complete notes that nothing is left to do about any notice that this pass has read.
+func (r *report) complete() {
+	s, done := &r.after.Status, microTime(r.now)
+	s.CompletionTime = &done
+	for i := range r.before.Spec.Notices {
+		if id := r.before.Spec.Notices[i].ID; !slices.Contains(s.Answered, id) {
+			s.Answered = append(s.Answered, id)
+		}
+	}
+	r.pruneAnswered()
+}
+
+// decided notes the decision, and the state of the pods.
 func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 	r.node, r.seen = f.node, &seen{facts: f, decision: d, plan: plan}
 	s := &r.after.Status
 	r.noticed(f)
-	if s.BootID == "" && f.node != nil {
-		s.BootID = f.node.Status.NodeInfo.BootID
-	}
+	r.pruneAnswered()
 	if s.Decision == nil || !sameDecision(*s.Decision, d.Decision) {
 		r.happen(v1alpha1.ReasonDecided, d.Message)
 	}
@@ -82,8 +115,8 @@ func (r *report) decided(f *facts, d policy.Decision, plan drain.Plan) {
 	if !f.postponed(d) { // else it is, once the node has been put back
 		s.Deadline = d.Deadline
 	}
-	if d.Withdrawn {
-		s.PodsLeft = nil
+	if d.Withdrawn && s.Drain != nil {
+		s.Drain.PendingPods = nil
 	}
 	r.said(f, d)
 	r.planned(f, d, plan)
@@ -127,11 +160,12 @@ func (r *report) noticed(f *facts) {
 // untrusted says that a record is not acted on because only an agent of another
 // node speaks of its instance, and lets it expire.
 func (r *report) untrusted(f *facts) {
-	if len(record.Trusted(f.in, f.node)) > 0 || f.node == nil {
+	trusted := notice.Unanswered(record.Trusted(f.in, f.node), f.was.Answered)
+	if f.node == nil || slices.ContainsFunc(trusted, func(n v1alpha1.Notice) bool { return !n.Withdrawn }) {
 		return
 	}
-	done := microTime(r.now)
-	r.node, r.after.Status.CompletionTime, r.after.Status.Phase = f.node, &done, v1alpha1.PhaseIgnored
+	r.complete()
+	r.node, r.after.Status.Phase = f.node, v1alpha1.PhaseIgnored
 	text := fmt.Sprintf("the agent of node %s spoke of instance %s, which is node %s: not acted on", r.before.Spec.NodeName, r.before.Spec.InstanceID, f.node.Name)
 	r.condition(v1alpha1.ConditionAccepted, false, v1alpha1.ReasonInvalid, text)
 	r.happen(v1alpha1.ReasonInvalid, text)
@@ -148,16 +182,14 @@ func (r *report) reached(o outcome) {
 		return
 	}
 	if o.hooks != nil {
-		r.after.Status.Hooks = o.hooks
+		r.drain().Hooks, r.material = o.hooks, true
 	}
 	if o.postponed {
 		r.postponed(o)
 	}
 	if o.letGo {
-		r.after.Status.PodsLeft, r.after.Status.Hooks, r.after.Status.DrainStartTime = nil, nil, nil
-		r.unreplaced()
+		r.endDrain()
 		r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "what rules now does not drain the node")
-		meta.RemoveStatusCondition(&r.after.Status.Conditions, v1alpha1.ConditionDrained)
 	}
 	r.asked(o)
 	r.count()
@@ -173,14 +205,12 @@ func (r *report) reached(o outcome) {
 		r.happen(v1alpha1.ReasonPutBack, "the node is as it was before")
 	}
 	if o.answered != "" {
-		r.after.Status.DrainStartTime, r.after.Status.Hooks = nil, nil
-		r.unreplaced()
+		r.endDrain()
 		r.after.Status.Answered = append(r.after.Status.Answered, o.answered)
 		r.happen(v1alpha1.ReasonAnswered, r.seen.decision.Notice.Kind+" is dealt with; another notice still stands")
 	}
 	if o.completed && r.after.Status.CompletionTime == nil {
-		done := microTime(r.now)
-		r.after.Status.CompletionTime = &done
+		r.complete()
 		r.happen(v1alpha1.ReasonCompleted, r.summary())
 	}
 	r.after.Status.Phase = phase(&r.after.Status, o.stage, r.seen.decision.Withdrawn, r.seen.facts.node != nil, r.now)
@@ -188,21 +218,19 @@ func (r *report) reached(o outcome) {
 
 // postponed notes that a node whose drain had begun was put back.
 func (r *report) postponed(o outcome) {
-	s := &r.after.Status
-	s.Deadline, s.PodsLeft, s.Hooks, s.DrainStartTime = r.seen.decision.Deadline, nil, nil, nil
-	r.unreplaced()
+	r.after.Status.Deadline = r.seen.decision.Deadline
+	r.endDrain()
 	text := "the deadline has moved; the node is as it was before"
 	if o.undone > 0 {
 		text += fmt.Sprintf(", and %d pods are their ReplicaSets' again", o.undone)
 	}
 	r.condition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPostponed, text)
-	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDrained)
 	r.happen(v1alpha1.ReasonPostponed, text)
 }
 
 // summary says how it ended.
 func (r *report) summary() string {
-	pods := r.after.Status.Pods
+	pods := r.drain().Pods
 	if d := r.after.Status.Decision; !record.Drains(d.Action) || len(r.after.Status.Conditions) > 0 &&
 		meta.FindStatusCondition(r.after.Status.Conditions, v1alpha1.ConditionDrained) == nil {
 		return "nothing is left to do"
@@ -214,54 +242,62 @@ func (r *report) summary() string {
 	return text
 }
 
-// drop leaves what was found for the next pass to find again.
+// drop leaves what was found to the next pass.
 func (r *report) drop() {
-	r.after, r.happened, r.isNews, r.hasTime = r.before.DeepCopy(), nil, false, false
+	r.after, r.happened, r.isNews, r.material = r.before.DeepCopy(), nil, false, false
 }
 
-// canWait reports whether what was found need not be written before it is calm: the pods
-// that have to leave were all asked to stop, and the record has them.
-func (r *report) canWait(o outcome) bool { return r.hasTime && len(o.unasked) == 0 && o.hooks == nil }
-
-// close writes the status if it changed and then, since only now it is true,
-// tells of it by events, metrics and logs.
-func (c *Controller) close(ctx context.Context, r *report) error {
-	err := c.write(ctx, r)
+// close writes the status if it changed. Only after the write succeeds does it emit
+// Events, metrics and logs. It returns when to write a deferred change; zero: there
+// is none.
+func (c *Controller) close(ctx context.Context, r *report) (flushAt time.Time, err error) {
+	r.timeline()
+	if at := c.deferUntil(r); at.After(r.now) {
+		r.drop()
+		flushAt = at
+	} else {
+		err = c.write(ctx, r)
+	}
 	if !r.written {
-		return err
+		return flushAt, err
 	}
 	for _, h := range r.durable {
 		log.FromContext(ctx).Info("reported", "reason", h.Reason, "message", h.Message)
 		c.emit(r, h)
 	}
 	c.Metrics.report(r)
-	return err
+	return flushAt, err
 }
 
-// write writes the status if it changed by more than what can wait.
+// write writes the status if it changed by more than a correction that can ride with
+// the next change. It is the one place where the status of an Interruption in work is
+// written.
 func (c *Controller) write(ctx context.Context, r *report) error {
 	r.timeline()
-	if isTouchUp(&r.before.Status, &r.after.Status) {
+	if d := r.after.Status.Drain; d != nil && equality.Semantic.DeepEqual(*d, v1alpha1.DrainStatus{}) {
+		r.after.Status.Drain = nil
+	}
+	if isNegligible(&r.before.Status, &r.after.Status) {
 		return nil
 	}
 	version, err := c.patchStatus(ctx, r.before, &r.after.Status)
 	if err != nil {
-		return fmt.Errorf("reporting: %w", err)
+		return fmt.Errorf("writing the status: %w", err)
 	}
-	if version != r.before.ResourceVersion { // else nothing was new to the API server
-		c.written.replace(r.before.Name, r.before.ResourceVersion, r.now)
+	if version != r.before.ResourceVersion { // else the API server found no change
+		c.records.replaced(r.before.Name, r.before.ResourceVersion, r.now)
 	}
 	r.before.ResourceVersion = version
 	r.after.Status.DeepCopyInto(&r.before.Status)
-	r.after, r.written = r.before.DeepCopy(), true
+	r.after, r.written, r.material = r.before.DeepCopy(), true, false
 	r.durable, r.happened = append(r.durable, r.happened...), nil
 	return nil
 }
 
-// patchStatus writes the status of a record that has not changed since it was read, and
-// returns the record's new version. It is the write that a storm has most of: a JSON patch
-// (RFC 6902) puts the whole status in place, where for a merge patch it would have to be
-// compared here and taken apart there, and the answer is the record's metadata.
+// patchStatus writes the status of an Interruption that has not changed since it was
+// read, and returns its new version. A JSON patch (RFC 6902) replaces the status as a
+// whole, which costs the API server less than a merge patch. The response is metadata
+// only.
 func (c *Controller) patchStatus(ctx context.Context, in *v1alpha1.Interruption, status *v1alpha1.InterruptionStatus) (version string, err error) {
 	patch, err := json.Marshal([]any{
 		map[string]any{"op": "replace", "path": "/metadata/resourceVersion", "value": in.ResourceVersion}, // else: a conflict

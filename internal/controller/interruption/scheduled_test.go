@@ -16,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // planned is what AWS Health says of a change of the instance.
@@ -41,8 +42,8 @@ func TestStopDueInTwelveDaysDoesNothingToday(t *testing.T) {
 	w.settle(time.Second)
 	w.same(before)
 	got := w.record().Status
-	if got.Phase != v1alpha1.PhaseScheduled || !got.Deadline.Time.Equal(&metav1.Time{Time: due}) || len(got.PodsLeft) > 0 {
-		t.Errorf("phase %s, deadline %v, pods %v", got.Phase, got.Deadline, got.PodsLeft)
+	if got.Phase != v1alpha1.PhaseScheduled || !got.Deadline.Time.Equal(&metav1.Time{Time: due}) || len(record.Drain(&got).PendingPods) > 0 {
+		t.Errorf("phase %s, deadline %v, pods %v", got.Phase, got.Deadline, record.Drain(&got).PendingPods)
 	}
 	if want := due.Add(-time.Hour).Sub(w.now); w.wake != want {
 		t.Errorf("looks again in %s, want %s", w.wake, want)
@@ -66,8 +67,8 @@ func TestClosedChangeIsCancelled(t *testing.T) {
 	w.hear(closed)
 	w.settle(time.Minute)
 	w.same(before)
-	if got := w.record().Status; got.Phase != v1alpha1.PhaseCancelled || got.CompletionTime == nil || got.Pods.Waiting != 0 {
-		t.Errorf("phase %s, completed %v, pods %+v", got.Phase, got.CompletionTime, got.Pods)
+	if got := w.record().Status; got.Phase != v1alpha1.PhaseCancelled || got.CompletionTime == nil || record.Drain(&got).Pods.Waiting != 0 {
+		t.Errorf("phase %s, completed %v, pods %+v", got.Phase, got.CompletionTime, record.Drain(&got).Pods)
 	}
 }
 

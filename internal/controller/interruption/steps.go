@@ -14,6 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 const (
@@ -23,14 +24,14 @@ const (
 	// withoutDeadline is how long a node stays marked where nothing says when
 	// the risk is over, from the notice or from when it was cordoned.
 	withoutDeadline = time.Hour
-	// cacheBehind is when to look again at a record whose last version has not
-	// come yet, should its watch have been lost.
-	cacheBehind = 250 * time.Millisecond
+	// staleCacheRequeue is when to look again at an Interruption whose latest version
+	// is not in the cache yet, in case its watch was lost.
+	staleCacheRequeue = 250 * time.Millisecond
 	// lookAgain is when to look again for what no watch can tell.
 	lookAgain = 250 * time.Millisecond
-	// markLasts is for how long a node that was cordoned is not looked at again:
-	// the cache may not show it yet, and a second patch would meet a conflict.
-	markLasts = 8 * time.Second
+	// podListRequeue is when to look again whether a node's pods are listed, in case
+	// the notification of the pod watch is lost.
+	podListRequeue = 5 * time.Second
 	// listTime is how long a pass waits for the list of a node's pods: another
 	// pass would have to begin with what this one has written.
 	listTime = 50 * time.Millisecond
@@ -119,9 +120,9 @@ func stepsFor(a v1alpha1.Action) []step {
 	case v1alpha1.ActionCordon:
 		return slices.Concat(begin, []step{markDoomed}, end)
 	case v1alpha1.ActionDrain:
-		return slices.Concat(begin, []step{markDoomed, together, surveyed, tightened, ordered, hooksBefore, empty, volumesOff, hooksAfter, handedOver, nodeDeleted, unheld, freed}, end)
+		return slices.Concat(begin, []step{markDoomed, awaitBarrier, surveyed, tightened, ordered, hooksBefore, empty, volumesOff, hooksAfter, handedOver, nodeDeleted, unheld, freed}, end)
 	case v1alpha1.ActionTerminate:
-		return slices.Concat(begin, []step{terminations, markDoomed, together, surveyed, tightened, ordered, hooksBefore, empty, detached, hooksAfter, handedOver, nodeDeleted, unheld, freed, terminated}, end)
+		return slices.Concat(begin, []step{terminations, markDoomed, awaitBarrier, surveyed, tightened, ordered, hooksBefore, empty, detached, hooksAfter, handedOver, nodeDeleted, unheld, freed, terminated}, end)
 	}
 	return slices.Concat([]step{letGo, window, markAtRisk}, end)
 }
@@ -155,34 +156,31 @@ func markAtRisk(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx,
 func markDoomed(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, action.MarkDoomed) }
 
 func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
-	over := p.facts.begun(p.decision) && !p.facts.now.Before(p.end()) // it has been put back, or is about to be
-	fresh := mark == action.MarkDoomed && p.facts.node != nil && !action.IsMarked(p.facts.node, mark) &&
-		p.muster.lately(p.facts.in.Name, p.facts.now)
-	if fresh {
-		p.outcome.sooner(p.facts.now.Add(markLasts))
-	}
-	if p.facts.node != nil && !over && !fresh {
-		if err := p.stamp(ctx, p.facts.in.Name, p.facts.node, &p.decision, mark); err != nil {
+	over := p.facts.begun(p.decision) && !p.facts.now.Before(p.end()) // the node is restored, or about to be
+	if node := p.facts.node; node != nil && !over {
+		if p.nodeWrites.isStale(node.Name, node.ResourceVersion, p.facts.now) {
+			p.outcome.sooner(p.facts.now.Add(staleCacheRequeue)) // this process has marked it
+		} else if err := p.patchMark(ctx, node, mark); err != nil {
 			return false, err
 		}
 	}
-	p.outcome.marked, p.outcome.markedAt = mark, p.muster.cordonedAt(p.facts.in.Name, p.facts.now)
+	p.outcome.marked, p.outcome.markedAt = mark, p.barrier.cordonTime(p.facts.in.Name, p.facts.now)
 	return true, nil
 }
 
-// stamp puts a mark on the node of a record.
-func (c *Controller) stamp(ctx context.Context, name string, node *corev1.Node, d *policy.Decision, mark action.Mark) error {
-	if isHard(d) {
-		defer c.Busy()()
+// patchMark puts a mark on the node: for MarkDoomed it cordons the node.
+func (p *pass) patchMark(ctx context.Context, node *corev1.Node, mark action.Mark) error {
+	changed, err := action.Apply(ctx, p.Client, node, mark, p.decision.Notice.Kind)
+	if changed {
+		p.nodeWrites.replaced(node.Name, node.ResourceVersion, p.facts.now)
 	}
-	changed, err := action.Apply(ctx, c.Client, node, mark, d.Notice.Kind)
-	if changed && mark == action.MarkDoomed {
-		c.muster.cordoned(name, c.Clock())
+	if err == nil && mark == action.MarkDoomed && (changed || action.IsMarked(node, mark)) {
+		p.barrier.setCordoned(p.facts.in.Name, p.barrier.cordonTime(p.facts.in.Name, p.Clock()))
 	}
 	return err
 }
 
-// surveyed waits until it is known which pods are on the node.
+// surveyed waits until the pods of the node are listed.
 func surveyed(ctx context.Context, p *pass) (bool, error) {
 	if !p.facts.podsKnown {
 		p.await(ctx) // it was asked for before the node was marked, or soon comes
@@ -192,7 +190,7 @@ func surveyed(ctx context.Context, p *pass) (bool, error) {
 	}
 	if !p.facts.podsKnown {
 		p.outcome.quiet = isHard(&p.decision)
-		p.outcome.until(p.facts.now.Add(patience), "waits for the list of the node's pods")
+		p.outcome.until(p.facts.now.Add(podListRequeue), "waits for the list of the node's pods")
 		return false, nil
 	}
 	return true, nil
@@ -225,20 +223,16 @@ func (p *pass) writeDown(ctx context.Context) error {
 	return nil
 }
 
-// together holds back until every doomed node is cordoned, so that no pod is
-// moved from one to the next.
-func together(_ context.Context, p *pass) (bool, error) {
-	if !p.facts.musters() {
+// awaitBarrier waits until every interrupted node is cordoned.
+func awaitBarrier(_ context.Context, p *pass) (bool, error) {
+	if p.facts.barrierWait == 0 {
 		return true, nil
 	}
-	// What comes with a hard deadline comes in swarms, and has begun whatever is
-	// written of it.
+	// Many Interruptions with a hard deadline wait at the same time. A write for each
+	// would only say that it waits.
 	p.outcome.quiet = isHard(&p.decision)
-	// The sentence names no node or number: it would be written anew with each.
-	// The more there are, the longer it takes, and the less often each looks.
-	after := min(patience, lookAgain+time.Duration(p.facts.uncordoned)*time.Millisecond)
-	p.outcome.until(p.facts.now.Add(after),
-		fmt.Sprintf("waits up to %s for the other doomed nodes to be cordoned", mostPatience))
+	p.outcome.until(p.facts.now.Add(p.facts.barrierWait),
+		fmt.Sprintf("waits up to %s for the other interrupted nodes to be cordoned", barrierTimeout))
 	return false, nil
 }
 
@@ -249,12 +243,9 @@ func isHard(d *policy.Decision) bool {
 // draining reports whether pods were asked to stop before: once begun, a drain
 // is not held up by nodes that are doomed later.
 func (f *facts) draining() bool {
-	for _, left := range f.was.PodsLeft {
-		if left.AskedTime != nil {
-			return true
-		}
-	}
-	return f.was.Pods.Moved > 0
+	return f.drain().Pods.Moved > 0 || slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool {
+		return left.AskedTime != nil
+	})
 }
 
 // empty carries the plan out and waits until no pod is left, or the
@@ -263,16 +254,19 @@ func (f *facts) draining() bool {
 // not be accounted for.
 func empty(ctx context.Context, p *pass) (bool, error) {
 	if p.plan.Empty() {
-		if node := p.facts.nodeName; node != "" && !p.Pods.Current(node) { // a pod may have come since they were listed
-			p.outcome.until(p.facts.now.Add(lookAgain), "waits for news of the node's pods")
+		if node := p.facts.node; node != nil && !p.Pods.Current(node.Name) { // a pod may have come since they were listed
+			p.outcome.until(p.facts.now.Add(lookAgain), "waits for the watch of the node's pods")
 			return false, nil
 		}
 		p.outcome.drained = true
 		return true, nil
 	}
 	end := p.end()
-	if !p.facts.now.Before(end) {
-		return true, nil // the node lives, whatever its pods wait for
+	if !p.facts.now.Before(end) || p.isDone() {
+		return true, nil // the node lives, or its instance is terminated whatever is left
+	}
+	if p.decision.Action == v1alpha1.ActionTerminate {
+		p.outcome.sooner(futureOnly(replacement.HandoverAt(p.decision.Deadline, p.Margin), p.facts.now))
 	}
 	p.outcome.sooner(p.plan.WakeAt)
 	p.outcome.sooner(end)
@@ -284,8 +278,16 @@ func empty(ctx context.Context, p *pass) (bool, error) {
 			p.outcome.sooner(at) // it is hard from then on, and pods have a last call
 		}
 	}
-	if err := p.carryOut(ctx); err != nil {
+	if err := p.evict(ctx); err != nil {
 		return false, err
 	}
 	return false, p.handOver(ctx)
+}
+
+// futureOnly returns a moment if it is in the future, else zero.
+func futureOnly(at, now time.Time) time.Time {
+	if at.After(now) {
+		return at
+	}
+	return time.Time{}
 }

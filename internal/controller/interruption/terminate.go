@@ -6,12 +6,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 const (
@@ -31,7 +35,7 @@ const (
 // detached waits until the volumes of the pods that left are detached, where the
 // time allows.
 func detached(ctx context.Context, p *pass) (bool, error) {
-	if p.facts.node == nil || p.decision.InstanceGone || !p.plan.Empty() || p.Live == nil || p.facts.was.TerminationTime != nil {
+	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() || p.Live == nil || p.facts.drain().TerminationTime != nil {
 		return true, nil
 	}
 	until := p.drainedAt().Add(detachPatience)
@@ -42,8 +46,10 @@ func detached(ctx context.Context, p *pass) (bool, error) {
 		return true, nil
 	}
 	var node corev1.Node
-	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(p.facts.node), &node); err != nil {
-		return false, fmt.Errorf("reading the node's volumes: %w", client.IgnoreNotFound(err))
+	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(p.facts.node), &node); apierrors.IsNotFound(err) {
+		return true, nil
+	} else if err != nil {
+		return false, fmt.Errorf("reading the node's volumes: %w", err)
 	}
 	if n := len(node.Status.VolumesAttached); n > 0 {
 		p.outcome.until(p.facts.now.Add(detachAgain),
@@ -61,12 +67,53 @@ func (p *pass) drainedAt() time.Time {
 	return p.facts.now
 }
 
-// terminated has the instance terminated.
+// isDone reports whether nothing on the node is waited for: no pod has to leave, or, of
+// an instance that is drained in order to be terminated, the time of all pods is over.
+// A kubelet that is dead never confirms that a pod has stopped.
+func (p *pass) isDone() bool {
+	if p.plan.Empty() {
+		return true
+	}
+	return p.decision.Action == v1alpha1.ActionTerminate && !p.held() &&
+		replacement.HandoverDue(p.plan, p.decision.Deadline, p.Margin, p.facts.now)
+}
+
+// held reports whether a person holds the drain.
+func (p *pass) held() bool { return record.Hold(p.facts.in, p.facts.now) != nil }
+
+// terminated requests the termination of the instance.
 func terminated(ctx context.Context, p *pass) (bool, error) {
-	if p.facts.node == nil || p.decision.InstanceGone || !p.plan.Empty() {
+	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() {
 		return true, nil
 	}
+	if hold := record.Hold(p.facts.in, p.facts.now); hold != nil {
+		at := p.facts.now.Add(terminateAgain)
+		if hold.Until != nil {
+			at = hold.Until.Time
+		}
+		p.outcome.until(at, "waits: "+record.HoldGate(hold).Why)
+		return false, nil
+	}
 	return p.terminate(ctx)
+}
+
+// confirmEmpty lists the pods of the node past every cache before an act that cannot be
+// undone: a pod may have been bound just before the node was cordoned.
+func (p *pass) confirmEmpty(ctx context.Context) (bool, error) {
+	if p.Live == nil || p.facts.node == nil || !p.plan.Empty() {
+		return true, nil
+	}
+	var pods corev1.PodList
+	if err := p.Live.List(ctx, &pods, client.MatchingFields{"spec.nodeName": p.facts.nodeName}); err != nil {
+		return false, fmt.Errorf("confirming that no pod is left on the node: %w", err)
+	}
+	for i := range pods.Items {
+		if !drain.Stays(&pods.Items[i]) {
+			p.outcome.until(p.facts.now.Add(lookAgain), fmt.Sprintf("waits for pod %s/%s, which is new on the node", pods.Items[i].Namespace, pods.Items[i].Name))
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // terminate asks the cloud. That it is asked is written down before: who starts
@@ -76,18 +123,21 @@ func (p *pass) terminate(ctx context.Context) (bool, error) {
 		p.outcome.until(p.facts.now.Add(terminateAgain), "cannot terminate the instance: this controller has no cloud")
 		return false, nil
 	}
-	if last := p.facts.was.TerminationTime; last != nil && p.facts.now.Before(last.Add(terminateAgain)) {
-		return p.asked(last.Time, p.facts.was.TerminationMessage)
+	if last := p.facts.drain().TerminationTime; last != nil && p.facts.now.Before(last.Add(terminateAgain)) {
+		return p.asked(last.Time, p.facts.drain().TerminationMessage)
+	}
+	if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
+		return false, err
 	}
 	at := microTime(p.facts.now)
-	p.report.after.Status.TerminationTime, p.report.after.Status.TerminationMessage = &at, ""
+	p.report.drain().TerminationTime, p.report.drain().TerminationMessage = &at, ""
 	if err := p.writeDown(ctx); err != nil {
 		return false, err
 	}
 	if err := p.Cloud.Terminate(ctx, p.facts.in.Spec.InstanceID); err != nil {
 		log.FromContext(ctx).Error(err, "terminating the instance")
-		p.report.after.Status.TerminationMessage = clip(fmt.Sprintf("terminating the instance: %v", err))
-		return p.asked(at.Time, p.report.after.Status.TerminationMessage)
+		p.report.drain().TerminationMessage = clip(fmt.Sprintf("terminating the instance: %v", err))
+		return p.asked(at.Time, p.report.drain().TerminationMessage)
 	}
 	p.outcome.terminated = true
 	return p.asked(at.Time, "")

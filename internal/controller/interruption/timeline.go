@@ -31,6 +31,7 @@ func (r *report) happen(reason, message string) { r.happenAt(r.now, reason, mess
 
 func (r *report) happenAt(at time.Time, reason, message string) {
 	r.happened, r.isNews = append(r.happened, happening{TimelineEntry: r.entry(at, reason, message)}), true
+	r.material = r.material || isMaterial(reason)
 }
 
 func (r *report) entry(at time.Time, reason, message string) v1alpha1.TimelineEntry {
@@ -48,7 +49,7 @@ type happening struct {
 }
 
 // happenToPod notes what happened to a pod.
-func (r *report) happenToPod(reason string, left v1alpha1.PodLeft, what string) {
+func (r *report) happenToPod(reason string, left v1alpha1.PendingPod, what string) {
 	r.happen(reason, podName(left)+" "+what)
 	last := &r.happened[len(r.happened)-1]
 	last.what, last.pod = what, &corev1.ObjectReference{
@@ -111,12 +112,12 @@ func (r *report) happenTo(reason, what string, names []string) {
 
 // happenEach notes for each pod why it is held back, and how many there are beyond the
 // bound.
-func (r *report) happenEach(reason string, pods []v1alpha1.PodLeft) {
+func (r *report) happenEach(reason string, pods []v1alpha1.PendingPod) {
 	for _, left := range pods[:min(len(pods), eachAtMost)] {
 		r.happenToPod(reason, left, left.Reason)
 	}
 	if more := len(pods) - eachAtMost; more > 0 {
-		r.happen(reason, fmt.Sprintf("and %d more pods; see status.podsLeft", more))
+		r.happen(reason, fmt.Sprintf("and %d more pods; see status.drain.pendingPods", more))
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 // another, or was something else, is not. Events are told of each.
 func TestOneEntryTellsOfSeveralPods(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
-	pod := func(i int) v1alpha1.PodLeft {
-		return v1alpha1.PodLeft{Namespace: "default", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint(i))}
+	pod := func(i int) v1alpha1.PendingPod {
+		return v1alpha1.PendingPod{Namespace: "default", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint(i))}
 	}
 	r := begin(&v1alpha1.Interruption{Status: v1alpha1.InterruptionStatus{Timeline: []v1alpha1.TimelineEntry{{Message: "before"}}}}, now)
 	r.happen(v1alpha1.ReasonCordoned, "cordoned")
@@ -55,7 +55,7 @@ func TestEntriesNameAllPods(t *testing.T) {
 	for i := range 40 {
 		name := fmt.Sprintf("%s-%d", strings.Repeat("p", 5*i), i)
 		names = append(names, "default/"+name)
-		r.happenToPod(v1alpha1.ReasonEvicted, v1alpha1.PodLeft{Namespace: "default", Name: name}, "goes now")
+		r.happenToPod(v1alpha1.ReasonEvicted, v1alpha1.PendingPod{Namespace: "default", Name: name}, "goes now")
 	}
 	r.timeline()
 	var told []string

@@ -24,6 +24,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // start is when every story begins: the notice is received.
@@ -57,6 +58,8 @@ type world struct {
 	failPatch error
 	// lives is how many writes the process lives to make; nil: it is not killed.
 	lives *int
+	// informed are the versions that the barrier knows.
+	informed map[string]*v1alpha1.Interruption
 	// wake is when the last pass wants to look again.
 	wake time.Duration
 }
@@ -98,7 +101,7 @@ func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ clien
 		return err
 	}
 	if !slices.ContainsFunc(records.Items, func(in v1alpha1.Interruption) bool {
-		return slices.ContainsFunc(durable(&in).PodsLeft, func(left v1alpha1.PodLeft) bool { return left.Name == o.GetName() })
+		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool { return left.Name == o.GetName() })
 	}) {
 		w.t.Errorf("%s is asked to stop before it is written down", o.GetName())
 	}
@@ -213,12 +216,29 @@ func (w *world) pass(after time.Duration) error {
 		w.t.Fatal(err)
 	}
 	for i := range all.Items {
-		w.loop.muster.hear(&all.Items[i]) // as its watch would have it
+		w.inform(&all.Items[i])
 	}
 	var result reconcile.Result
 	result, err := w.loop.Reconcile(w.t.Context(), in)
 	w.wake = result.RequeueAfter
 	return err
+}
+
+// inform feeds the barrier as the informer does: once for each version.
+func (w *world) inform(in *v1alpha1.Interruption) {
+	was, known := w.informed[in.Name]
+	if known && was.ResourceVersion == in.ResourceVersion {
+		return
+	}
+	if w.informed == nil {
+		w.informed = map[string]*v1alpha1.Interruption{}
+	}
+	w.informed[in.Name] = in.DeepCopy()
+	if known {
+		w.loop.barrier.observe(was, in, w.now)
+	} else {
+		w.loop.barrier.observe(nil, in, w.now)
+	}
 }
 
 // settle lets the loop work until nothing changes any more.

@@ -7,7 +7,6 @@ package orphan
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,21 +34,13 @@ type Options struct {
 	Pods client.Reader
 	// Forget is told of nodes whose record is gone.
 	Forget func(node string)
-	// Unrecorded returns for how long the record of an instance may still be to come whose
-	// node is marked already; nil: none is.
-	Unrecorded func(instanceID string) time.Duration
 }
 
 // Controller looks after marked nodes.
 type Controller struct{ Options }
 
 // New returns the loop.
-func New(o Options) *Controller {
-	if o.Unrecorded == nil {
-		o.Unrecorded = func(string) time.Duration { return 0 }
-	}
-	return &Controller{o}
-}
+func New(o Options) *Controller { return &Controller{o} }
 
 // Register adds the loop to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
@@ -72,22 +63,18 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("reading the node: %w", err)
 	}
-	if !marked(&node) {
-		return reconcile.Result{}, nil
-	}
-	instance := nodeindex.InstanceID(&node)
-	wait := c.Unrecorded(instance) // asked for first: it is over once the cache has the record
 	var record v1alpha1.Interruption
-	err := c.Client.Get(ctx, types.NamespacedName{Name: instance}, &record)
+	err := c.Client.Get(ctx, types.NamespacedName{Name: nodeindex.InstanceID(&node)}, &record)
 	switch {
 	case err == nil && !notice.Finished(&record):
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, fmt.Errorf("reading the interruption: %w", err)
-	case wait > 0:
-		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	c.Forget(node.Name)
+	if !marked(&node) {
+		return reconcile.Result{}, nil
+	}
 	undone, err := action.UndoSurges(ctx, c.Client, c.Pods, node.Name)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -139,31 +139,3 @@ func TestTheMarkGoesOnlyOnceAllSurgesAreUndone(t *testing.T) {
 		t.Errorf("marked %t, surged %t", isMarked, isSurged)
 	}
 }
-
-// Its node may be cordoned before a record is made; if none comes it is put back.
-func TestANodeWhoseRecordIsToComeIsLeftAlone(t *testing.T) {
-	plain := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{ProviderID: "aws:///z/" + instance}}
-	c := cluster(t, interceptor.Funcs{}, action.Marked(plain, action.MarkDoomed, "SpotInterruption"))
-	left := 20 * time.Second
-	loop := New(Options{Client: c, Pods: c, Forget: func(string) {}, Unrecorded: func(id string) time.Duration {
-		if id != instance {
-			t.Errorf("asked of %s", id)
-		}
-		return left
-	}})
-	for _, want := range []time.Duration{20 * time.Second, 0} {
-		left = want
-		request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}}
-		result, err := loop.Reconcile(t.Context(), request)
-		if err != nil || result.RequeueAfter != want {
-			t.Errorf("looks again after %s, error %v, want %s", result.RequeueAfter, err, want)
-		}
-		node := &corev1.Node{}
-		if err := c.Get(t.Context(), request.NamespacedName, node); err != nil {
-			t.Fatal(err)
-		}
-		if action.IsMarked(node, action.MarkDoomed) != (want > 0) {
-			t.Errorf("its record is to come within %s: node %+v", want, node.Spec)
-		}
-	}
-}

@@ -70,10 +70,6 @@ type letter struct {
 
 func (m *letter) handle() string { return aws.ToString(m.ReceiptHandle) }
 
-func (m *letter) isUrgent() bool {
-	return slices.ContainsFunc(m.notices, func(n notice.Notice) bool { return isUrgent(&n) })
-}
-
 // handle decides the messages of a batch side by side, so that none waits for
 // another's write, and then says what is to become of them.
 func (s *Source) handle(ctx context.Context, messages []types.Message) {
@@ -96,15 +92,7 @@ func (s *Source) handle(ctx context.Context, messages []types.Message) {
 			fates[i] = s.decide(inHand, m) // calls nobody
 			continue
 		}
-		dealt := func() {}
-		if m.isUrgent() {
-			dealt = s.rush.comes()
-		}
-		group.Go(func() {
-			s.ahead(inHand, m, len(messages) == batchSize)
-			dealt()
-			fates[i] = s.decide(inHand, m)
-		})
+		group.Go(func() { fates[i] = s.decide(inHand, m) })
 	}
 	group.Wait()
 	release()

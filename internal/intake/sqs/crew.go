@@ -55,9 +55,7 @@ func (c *crew) spare() bool {
 func (s *Source) receive(ctx context.Context) {
 	pause := backoff{longest: longestPause}
 	for ctx.Err() == nil {
-		answered := s.rush.waits()
 		out, err := s.api.ReceiveMessage(ctx, s.request(), once)
-		answered()
 		switch {
 		case err == nil:
 			pause.reset()

@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/internal/calm"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
@@ -51,14 +50,6 @@ type Options struct {
 	// DescribeInstances selects, for notices that name only a Capacity Block or a
 	// host; nil: those are passed over.
 	Instances func(ctx context.Context, filter, value string) ([]string, error)
-	// Ahead is told of each notice with a hard deadline before it is recorded, so that what
-	// is urgent is done first, and reports whether anything was; intake.Recorder's Ahead.
-	// Nil: nothing is done before.
-	Ahead func(ctx context.Context, n notice.Notice) bool
-	// Rush is called when urgent notices begin to come, and what it returns, once what is done
-	// ahead of them is done and the queue seems to hold no more; both must not block. Nil:
-	// nobody asks.
-	Rush func() (over func())
 	// GroupNews is called with each Auto Scaling group of which a message says that
 	// it does something, so that it is looked at sooner; it must not block. Nil:
 	// nobody looks.
@@ -82,8 +73,6 @@ type Source struct {
 
 	crew      crew
 	turnstile *turnstile
-	van       calm.Calm // until nothing is being done ahead
-	rush      rush
 	beside    chan struct{} // a place for each batch that no receiver waits for
 	lobby     lobby
 	deletes   *outbox[string] // receipt handles
@@ -98,8 +87,8 @@ func New(queueURL string, api API, recorder Recorder, o Options) (*Source, error
 	}
 	o = o.complete()
 	s := &Source{queue: queueURL, api: api, recorder: recorder, o: o, throttle: intake.NewThrottle(o.Clock),
-		turnstile: newTurnstile(o.Abreast), van: calm.Calm{After: lull}, rush: rush{begins: o.Rush},
-		beside: make(chan struct{}, mostBeside)}
+		turnstile: newTurnstile(o.Abreast),
+		beside:    make(chan struct{}, mostBeside)}
 	s.crew.least, s.crew.most = o.Receivers, o.Most
 	return s, nil
 }

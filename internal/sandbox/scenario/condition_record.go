@@ -37,8 +37,8 @@ func (c recordSays) Holds(w *World) (bool, string) {
 	if d := n.record.Status.Decision; d != nil {
 		is.Action, is.Policy = string(d.Action), d.Policy
 	}
-	if r := n.record.Status.Replacement; r != nil {
-		is.Replacement = r.Reason
+	if d := n.record.Status.Drain; d != nil && d.Replacement != nil {
+		is.Replacement = d.Replacement.Reason
 	}
 	text := fmt.Sprintf("the record says phase=%s action=%s policy=%s kinds=%s sources=%s wiring=%s replacement=%s",
 		is.Phase, is.Action, is.Policy, is.Kinds, is.Sources, is.Wiring, is.Replacement)

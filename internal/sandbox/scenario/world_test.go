@@ -223,7 +223,7 @@ func TestConditions(t *testing.T) {
 		Spec: v1alpha1.InterruptionSpec{InstanceID: "i-a", Notices: []v1alpha1.Notice{{ID: "1", Kind: "SpotInterruption"}, {ID: "2", Kind: "RebalanceRecommendation"}}},
 		Status: v1alpha1.InterruptionStatus{
 			Phase: v1alpha1.PhaseDraining, Decision: &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Policy: "team"},
-			Replacement: &v1alpha1.ReplacementStatus{Reason: "NoCapacity"},
+			Drain: &v1alpha1.DrainStatus{Replacement: &v1alpha1.ReplacementStatus{Reason: "NoCapacity"}},
 		},
 	})
 	for text, want := range map[string]bool{
