@@ -50,16 +50,6 @@ type Options struct {
 	// Live reads past a cache, after a write has shown that the cache is
 	// behind. Nil: the client itself.
 	Live client.Reader
-	// Expect is called with the id of an instance before its record is made; nil: nobody
-	// wants to know so early. It must not block.
-	Expect func(instanceID string)
-	// Ahead is told of a record that is about to be made and the node that it is of, where
-	// a source says so (Recorder.Ahead), and reports whether it has done anything; nil: nobody
-	// wants to know so early.
-	Ahead func(ctx context.Context, record *v1alpha1.Interruption, node *corev1.Node) bool
-	// Pods returns the pods that have to leave the node of a record that is about to be made,
-	// where that is known without delay: the record then has them. Nil: nobody knows.
-	Pods func(ctx context.Context, record *v1alpha1.Interruption, node *corev1.Node) []v1alpha1.PodFound
 	// Metrics are counted in; nil: nobody reads them.
 	Metrics *Metrics
 	// Clock tells the time; nil: time.Now.
@@ -82,12 +72,6 @@ func NewRecorder(c client.Client, nodes NodeIndex, o Options) *Recorder {
 	}
 	if o.Live == nil {
 		o.Live = c
-	}
-	if o.Expect == nil {
-		o.Expect = func(string) {}
-	}
-	if o.Pods == nil {
-		o.Pods = func(context.Context, *v1alpha1.Interruption, *corev1.Node) []v1alpha1.PodFound { return nil }
 	}
 	o.Metrics = o.Metrics.OrUnread()
 	return &Recorder{client: c, nodes: nodes, o: o, throttle: NewThrottle(o.Clock)}
@@ -167,9 +151,7 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 		r.explainEarlier(ctx, n)
 		return Stale, nil
 	}
-	r.o.Expect(n.InstanceID)
 	record := newRecord(node, n)
-	record.Spec.Pods = r.o.Pods(ctx, record, node)
 	// Where the CRD lacks a field, a patch that joins has the API server say so.
 	err = r.client.Create(ctx, record, client.FieldValidation(metav1.FieldValidationIgnore))
 	if apierrors.IsAlreadyExists(err) {

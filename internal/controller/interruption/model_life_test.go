@@ -58,7 +58,7 @@ func (r *modelRun) begin() *life {
 		panic(err)
 	}
 	l.wire(c)
-	l.recorder = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Ahead: l.loop.Ahead, Pods: l.loop.Found, Clock: r.c.Now})
+	l.recorder = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Clock: r.c.Now})
 	return l
 }
 

@@ -221,7 +221,6 @@ func (r *modelRun) deliver(at time.Time, instance string, n notice.Notice, try i
 		r.c.Go(actor, func() {
 			page := r.books.inst(instance)
 			page.inHand = append(page.inHand, n.Notice)
-			l.recorder.Ahead(model.WithActor(l.Context, actor), n)
 			if lists && l.loop.muster.isToDrain(instance) {
 				_, _, _ = l.Pods(l.Context, page.node)
 			}
