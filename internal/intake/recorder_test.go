@@ -65,6 +65,13 @@ func spot(id string, changes ...func(*notice.Notice)) notice.Notice {
 	return n
 }
 
+// rebalance is a rebalance recommendation of a time.
+func rebalance(at time.Time, changes ...func(*notice.Notice)) notice.Notice {
+	return spot("r", append([]func(*notice.Notice){func(n *notice.Notice) {
+		n.Kind, n.Deadline, n.InstanceAction, n.Time = notice.KindRebalanceRecommendation, nil, "", metav1.NewTime(at)
+	}}, changes...)...)
+}
+
 func issued(at time.Time) func(*notice.Notice) {
 	return func(n *notice.Notice) {
 		n.Time = metav1.NewTime(at)
@@ -147,7 +154,12 @@ func TestRecordOutcomes(t *testing.T) {
 		{"ten minutes after the deadline is not stale", nil, oneNode(), spot("a", issued(now.Add(-12*time.Minute))), intake.Recorded, []string{"a"}},
 		{"more than ten minutes after it is", nil, oneNode(), spot("a", issued(now.Add(-12*time.Minute-time.Second))), intake.Stale, nil},
 		{"a stale notice does not join", []client.Object{recorded(old)}, oneNode(), spot("a", issued(now.Add(-time.Hour))), intake.Stale, []string{"old"}},
-		{"without a deadline nothing is stale", nil, oneNode(), spot("a", issued(now.Add(-time.Hour)), func(n *notice.Notice) { n.Deadline = nil }), intake.Recorded, []string{"a"}},
+		{"a rebalance recommendation of an hour ago is not stale", nil, oneNode(), rebalance(now.Add(-time.Hour)), intake.Recorded, []string{"r"}},
+		{"an older one is", nil, oneNode(), rebalance(now.Add(-time.Hour - time.Second)), intake.Stale, nil},
+		{"an older one does not join", []client.Object{recorded(old)}, oneNode(), rebalance(now.Add(-26 * time.Hour)), intake.Stale, []string{"old"}},
+		{"one without a time is not", nil, oneNode(), rebalance(time.Time{}), intake.Recorded, []string{"r"}},
+		{"a withdrawn one is not", []client.Object{recorded(old)}, oneNode(), rebalance(now.Add(-26*time.Hour), func(n *notice.Notice) { n.Withdrawn = true }), intake.Joined, []string{"old", "r"}},
+		{"of other kinds nothing without a deadline is stale", nil, oneNode(), spot("a", issued(now.Add(-time.Hour)), func(n *notice.Notice) { n.Deadline = nil }), intake.Recorded, []string{"a"}},
 		{"with a soft deadline nothing is stale", nil, oneNode(), spot("a", issued(now.Add(-time.Hour)), func(n *notice.Notice) { n.Deadline.Type = v1alpha1.DeadlineSoft }), intake.Recorded, []string{"a"}},
 	}
 	for _, test := range tests {
@@ -210,7 +222,7 @@ func TestTheRecordStaysBounded(t *testing.T) {
 		}
 	}
 	got := ids(t, c)
-	if len(got) != notice.MaxPerInstance || got[len(got)-1] != "n-34" {
+	if len(got) != notice.MaxPerInstance-notice.MaxFromAgent || got[len(got)-1] != "n-34" {
 		t.Errorf("%d notices on record, the last %s", len(got), got[len(got)-1])
 	}
 }

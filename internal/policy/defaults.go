@@ -12,11 +12,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// atRiskFor is how long a node counts as at risk after a notice without a
-// deadline. Reclaims that follow a rebalance recommendation mostly do so within
-// the hour; a node that nothing happened to by then is put back.
-const atRiskFor = time.Hour
-
 // fallback is a built-in rule, for where no policy has one.
 type fallback struct {
 	name    string
