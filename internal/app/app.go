@@ -96,11 +96,10 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 		return fmt.Errorf("adding the watch of Auto Scaling groups: %w", err)
 	}
 	quiet := &calm.Calm{}
-	loop, err := addLoops(mgr, nodes, groups, quiet, cloud, c)
-	if err != nil {
+	if _, err := addLoops(mgr, nodes, groups, quiet, cloud, c); err != nil {
 		return fmt.Errorf("adding the loops: %w", err)
 	}
-	if err := addSources(mgr, nodes, groups, loop, cloud, c); err != nil {
+	if err := addSources(mgr, nodes, groups, cloud, c); err != nil {
 		return fmt.Errorf("adding the sources of notices: %w", err)
 	}
 	if err := addCanary(mgr, cloud, c); err != nil {

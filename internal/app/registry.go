@@ -43,7 +43,7 @@ func sources() []registered {
 	return []registered{
 		{notice.SourceQueue, everywhere, func(d deps) (intake.Source, error) {
 			return sqs.New(d.QueueURL, sqs.NewClient(d.cloud), d.recorder, sqs.Options{
-				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith, Ahead: d.recorder.Ahead, Rush: d.rush, GroupNews: d.groups.news(),
+				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith, GroupNews: d.groups.news(),
 			})
 		}},
 		{notice.SourceEC2, onLeader, func(d deps) (intake.Source, error) {
@@ -167,18 +167,16 @@ func compact(config *rest.Config) *rest.Config {
 	return config
 }
 
-// addSources adds the sources of notices that the configuration names; loop is told what is
-// about to have a record.
-func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, loop *interruption.Controller, cloud aws.Config, c Config) error {
+// addSources adds the sources of notices that the configuration names.
+func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aws.Config, c Config) error {
 	intakeMetrics, err := intake.NewMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	o := c.expected()
 	o.Live, o.Metrics, o.Clock = mgr.GetAPIReader(), intakeMetrics, time.Now
-	o.Expect, o.Ahead, o.Pods = loop.Expect, loop.Ahead, loop.Found
 	recorder := intake.NewRecorder(mgr.GetClient(), nodes, o)
-	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, rush: loop.Rush, metrics: intakeMetrics}
+	d := deps{Config: c, cloud: cloud, nodes: nodes, groups: groups, reader: mgr.GetClient(), all: nodeindex.ListCached(mgr.GetCache()), recorder: recorder, metrics: intakeMetrics}
 	for _, r := range sources() {
 		if !slices.Contains(c.Sources, r.name) {
 			continue

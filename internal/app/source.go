@@ -27,7 +27,6 @@ type deps struct {
 	reader   client.Reader // the cache
 	all      nodeindex.Lister
 	recorder *intake.Recorder
-	rush     func() (over func()) // tells the loop that notices come one upon the other
 	metrics  *intake.Metrics
 }
 

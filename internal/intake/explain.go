@@ -28,11 +28,6 @@ func (r *Recorder) refuses(ctx context.Context, n *notice.Notice) bool {
 	return false
 }
 
-// isElsewhere reports whether the notice is of another account or region.
-func (r *Recorder) isElsewhere(n *notice.Notice) bool {
-	return isOther(n.Account, r.o.Account) || isOther(n.Region, r.o.Region)
-}
-
 func isOther(said, expected string) bool {
 	return said != "" && expected != "" && said != expected
 }

@@ -19,45 +19,43 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// StaleAfter is how long after its hard deadline a notice is still recorded.
-// EventBridge tries to deliver for up to 24 hours (EventBridge User Guide,
-// "How EventBridge retries delivering events"), and an instance that was
-// stopped may long have been started again.
+// StaleAfter is how long after its hard deadline a notice is still recorded. EventBridge
+// retries a delivery for up to 24 hours (EventBridge User Guide, "How EventBridge retries
+// delivering events"), and an instance that was stopped may have been started since.
 const StaleAfter = 10 * time.Minute
 
-// ErrRefused is wrapped by errors of Record that trying again does not mend:
-// the API server does not accept the record.
+// ErrRefused is wrapped by errors of Record that a retry does not solve: the API server
+// rejects the record.
 var ErrRefused = errors.New("the API server refused the record")
 
-// errBehind says that the record is not what was read: read it again.
-var errBehind = errors.New("the interruption changed meanwhile")
+// errStaleRead says that the record is not what was read: read it again.
+var errStaleRead = errors.New("the interruption has changed since it was read")
 
 // maxDescription is the bound on Notice.Description in the CRD, in characters.
 const maxDescription = 1024
 
-// Options are what a Recorder can be told.
+// Options configure a Recorder.
 type Options struct {
-	// Account and Region are those of this cluster: a notice that says it is
-	// of another is refused. Empty is not checked, and a notice that does not
-	// say is not refused. Give them wherever they are known: the account is
-	// what keeps out messages that others send to the queue.
+	// Account and Region are those of this cluster. Notices that name another are refused.
+	// Empty is not checked, and a notice that names none is not refused. Set both where
+	// they are known: the account keeps out messages that others send to the queue.
 	Account, Region string
-	// Cluster is this cluster's name: probes of others are passed over. Empty is
-	// not checked.
+	// Cluster is this cluster's name: probes of other clusters are ignored. Empty is not
+	// checked.
 	Cluster string
 	// Alias reports whether another name is this cluster's too; nil: none is.
 	Alias func(cluster string) bool
-	// Live reads past a cache, after a write has shown that the cache is
-	// behind. Nil: the client itself.
+	// Live reads without a cache, after a write has shown that the cache is stale. Nil: the
+	// client itself.
 	Live client.Reader
-	// Metrics are counted in; nil: nobody reads them.
+	// Metrics count what is recorded; nil: not exposed.
 	Metrics *Metrics
-	// Clock tells the time; nil: time.Now.
+	// Clock returns the time; nil: time.Now.
 	Clock func() time.Time
 }
 
-// Recorder makes notices durable. It writes the spec of Interruptions and
-// nothing else. It is safe for concurrent use, in one process and in many.
+// Recorder makes notices durable. It writes the spec of Interruptions and nothing else.
+// It is safe for concurrent use, within a process and across replicas.
 type Recorder struct {
 	client   client.Client
 	nodes    NodeIndex
@@ -77,9 +75,9 @@ func NewRecorder(c client.Client, nodes NodeIndex, o Options) *Recorder {
 	return &Recorder{client: c, nodes: nodes, o: o, throttle: NewThrottle(o.Clock)}
 }
 
-// Record adds the notice to the Interruption of its instance, which it makes
-// where there is none. An error means that the notice is not durable: do not
-// acknowledge it. Errors that wrap ErrRefused come again with the next try.
+// Record adds the notice to the Interruption of its instance, and creates that if there is
+// none. An error means that the notice is not durable: do not acknowledge it. A retry
+// cannot solve errors that wrap ErrRefused.
 func (r *Recorder) Record(ctx context.Context, n notice.Notice) (Outcome, error) {
 	now := r.o.Clock()
 	n.ReceivedTime = receivedAt(&n, now)
@@ -101,14 +99,14 @@ func (r *Recorder) Record(ctx context.Context, n notice.Notice) (Outcome, error)
 	return outcome, nil
 }
 
-// store reads and writes until the write meets what was read. The first read
-// may come from a cache; once that has shown to be behind, reads are live.
+// store retries until a write is based on the current record. The first read may come from
+// a cache; retries read live.
 func (r *Recorder) store(ctx context.Context, n *notice.Notice) (Outcome, error) {
 	var outcome Outcome
 	var reader client.Reader = r.client
-	again := func(err error) bool { return errors.Is(err, errBehind) && ctx.Err() == nil }
+	retriable := func(err error) bool { return errors.Is(err, errStaleRead) && ctx.Err() == nil }
 	pauses := wait.Backoff{Steps: 12, Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.5} // two seconds in all
-	err := retry.OnError(pauses, again, func() error {
+	err := retry.OnError(pauses, retriable, func() error {
 		var err error
 		outcome, err = r.try(ctx, reader, n)
 		reader = r.o.Live
@@ -129,12 +127,12 @@ func (r *Recorder) try(ctx context.Context, reader client.Reader, n *notice.Noti
 	case err != nil:
 		return "", fmt.Errorf("reading the interruption: %w", err)
 	case !record.DeletionTimestamp.IsZero():
-		return "", fmt.Errorf("%w: it is being deleted", errBehind)
+		return "", fmt.Errorf("%w: it is being deleted", errStaleRead)
 	}
 	return r.join(ctx, &record, n)
 }
 
-// create makes the record, if the instance is a node of this cluster.
+// create creates the record, if the instance is a node of this cluster.
 func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error) {
 	node, err := r.nodes.NodeByInstance(ctx, n.InstanceID)
 	if err != nil {
@@ -142,7 +140,7 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 	}
 	if node == nil && (n.Withdrawn || saysGone(n)) {
 		r.explainUnknown(ctx, n)
-		return Foreign, nil // what is gone will not register, and what is over need not be known
+		return Foreign, nil // a terminated instance does not register, and a withdrawn notice needs no record
 	}
 	if node == nil {
 		return NotYetKnown, nil
@@ -152,10 +150,10 @@ func (r *Recorder) create(ctx context.Context, n *notice.Notice) (Outcome, error
 		return Stale, nil
 	}
 	record := newRecord(node, n)
-	// Where the CRD lacks a field, a patch that joins has the API server say so.
+	// A CRD that is older than this release must not reject the notice.
 	err = r.client.Create(ctx, record, client.FieldValidation(metav1.FieldValidationIgnore))
 	if apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("%w: %w", errBehind, err)
+		return "", fmt.Errorf("%w: %w", errStaleRead, err)
 	}
 	if err != nil {
 		return "", fmt.Errorf("creating the interruption: %w", err)
@@ -176,12 +174,17 @@ func newRecord(node *corev1.Node, n *notice.Notice) *v1alpha1.Interruption {
 	}
 }
 
-// join adds the notice to a record, whose node may be gone and whose work may
-// be finished: the controller begins anew for notices received since.
+// join adds the notice to an existing record. The node may be gone, and the record may be
+// completed: the controller reopens it for notices that count as received since.
 func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *notice.Notice) (Outcome, error) {
-	notices, changed := notice.Join(record.Spec.Notices, n.Notice)
+	// The optimistic lock below makes this safe: if the controller completes the record at
+	// the same time, one of the two writes conflicts and is decided again.
+	completed := notice.Completed(record)
+	added := n.Notice
+	added.ReceivedTime = notice.ReceivedAfter(n.ReceivedTime, completed)
+	notices, changed := notice.JoinSince(record.Spec.Notices, added, completed)
 	if !changed {
-		log.FromContext(ctx).V(1).Info("heard notice again", describe(n, "node", record.Spec.NodeName)...)
+		log.FromContext(ctx).V(1).Info("notice is already recorded", describe(n, "node", record.Spec.NodeName)...)
 		return Repeated, nil
 	}
 	if hasLives(n) {
@@ -194,13 +197,12 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 			return Stale, nil
 		}
 	}
-	// The lock makes this write fail if anybody wrote since: the patch carries
-	// the whole list.
+	// The patch carries the whole list, so it must fail after any other write.
 	patch := client.MergeFromWithOptions(record.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	record.Spec.Notices = notices
 	err := r.client.Patch(ctx, record, patch)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("%w: %w", errBehind, err)
+		return "", fmt.Errorf("%w: %w", errStaleRead, err)
 	}
 	if err != nil {
 		return "", fmt.Errorf("joining the interruption: %w", err)
@@ -209,18 +211,26 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 	return Joined, nil
 }
 
-// isStale reports whether the notice's hard deadline was over long ago.
+// isStale reports whether the notice is too old to act on: its hard deadline passed long
+// ago, or it is a rebalance recommendation from before the time for which a node counts as
+// at risk. EC2 never withdraws those, and the instance metadata repeats them for good.
 func isStale(n *notice.Notice, now time.Time) bool {
+	if n.Kind == notice.KindRebalanceRecommendation && !n.Withdrawn && !n.Time.IsZero() && now.Sub(n.Time.Time) > notice.AtRiskFor {
+		return true
+	}
 	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard &&
 		now.Sub(n.Deadline.Time.Time) > StaleAfter
 }
 
-// receivedAt is when the notice was received: now, where its source does not say.
+// receivedAt returns when the notice was received: as its source says, else now. It is
+// never in the future, so that a clock that was set back cannot reopen a record. It has the
+// resolution that JSON keeps, so that comparisons hold after a round trip.
 func receivedAt(n *notice.Notice, now time.Time) metav1.MicroTime {
-	if n.ReceivedTime.IsZero() {
-		return metav1.NewMicroTime(now)
+	at := now
+	if !n.ReceivedTime.IsZero() {
+		at = notice.Received(&n.Notice, now)
 	}
-	return n.ReceivedTime
+	return metav1.NewMicroTime(at.Truncate(time.Microsecond))
 }
 
 // shorten cuts a description to what the CRD takes.

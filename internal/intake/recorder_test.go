@@ -65,6 +65,13 @@ func spot(id string, changes ...func(*notice.Notice)) notice.Notice {
 	return n
 }
 
+// rebalance is a rebalance recommendation of a time.
+func rebalance(at time.Time, changes ...func(*notice.Notice)) notice.Notice {
+	return spot("r", append([]func(*notice.Notice){func(n *notice.Notice) {
+		n.Kind, n.Deadline, n.InstanceAction, n.Time = notice.KindRebalanceRecommendation, nil, "", metav1.NewTime(at)
+	}}, changes...)...)
+}
+
 func issued(at time.Time) func(*notice.Notice) {
 	return func(n *notice.Notice) {
 		n.Time = metav1.NewTime(at)
@@ -147,7 +154,12 @@ func TestRecordOutcomes(t *testing.T) {
 		{"ten minutes after the deadline is not stale", nil, oneNode(), spot("a", issued(now.Add(-12*time.Minute))), intake.Recorded, []string{"a"}},
 		{"more than ten minutes after it is", nil, oneNode(), spot("a", issued(now.Add(-12*time.Minute-time.Second))), intake.Stale, nil},
 		{"a stale notice does not join", []client.Object{recorded(old)}, oneNode(), spot("a", issued(now.Add(-time.Hour))), intake.Stale, []string{"old"}},
-		{"without a deadline nothing is stale", nil, oneNode(), spot("a", issued(now.Add(-time.Hour)), func(n *notice.Notice) { n.Deadline = nil }), intake.Recorded, []string{"a"}},
+		{"a rebalance recommendation of an hour ago is not stale", nil, oneNode(), rebalance(now.Add(-time.Hour)), intake.Recorded, []string{"r"}},
+		{"an older one is", nil, oneNode(), rebalance(now.Add(-time.Hour - time.Second)), intake.Stale, nil},
+		{"an older one does not join", []client.Object{recorded(old)}, oneNode(), rebalance(now.Add(-26 * time.Hour)), intake.Stale, []string{"old"}},
+		{"one without a time is not", nil, oneNode(), rebalance(time.Time{}), intake.Recorded, []string{"r"}},
+		{"a withdrawn one is not", []client.Object{recorded(old)}, oneNode(), rebalance(now.Add(-26*time.Hour), func(n *notice.Notice) { n.Withdrawn = true }), intake.Joined, []string{"old", "r"}},
+		{"of other kinds nothing without a deadline is stale", nil, oneNode(), spot("a", issued(now.Add(-time.Hour)), func(n *notice.Notice) { n.Deadline = nil }), intake.Recorded, []string{"a"}},
 		{"with a soft deadline nothing is stale", nil, oneNode(), spot("a", issued(now.Add(-time.Hour)), func(n *notice.Notice) { n.Deadline.Type = v1alpha1.DeadlineSoft }), intake.Recorded, []string{"a"}},
 	}
 	for _, test := range tests {
@@ -210,7 +222,7 @@ func TestTheRecordStaysBounded(t *testing.T) {
 		}
 	}
 	got := ids(t, c)
-	if len(got) != notice.MaxPerInstance || got[len(got)-1] != "n-34" {
+	if len(got) != notice.MaxPerInstance-notice.MaxFromAgent || got[len(got)-1] != "n-34" {
 		t.Errorf("%d notices on record, the last %s", len(got), got[len(got)-1])
 	}
 }
@@ -273,74 +285,4 @@ type brokenIndex struct{}
 
 func (brokenIndex) NodeByInstance(context.Context, string) (*corev1.Node, error) {
 	return nil, errIndex
-}
-
-// Who is to know early is told before the record is made, and of none that is not.
-func TestARecordIsExpectedBeforeItIsMade(t *testing.T) {
-	var told []string
-	o := options()
-	o.Expect = func(id string) { told = append(told, "expect "+id) }
-	c := cluster(interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-		told = append(told, "create "+o.GetName())
-		return c.Create(ctx, o, opts...)
-	}})
-	r := intake.NewRecorder(c, oneNode(), o)
-	stranger := spot("of-no-node")
-	stranger.InstanceID = "i-00000000000000000"
-	for _, n := range []notice.Notice{spot("first"), spot("joins"), stranger} {
-		if _, err := r.Record(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff([]string{"expect " + instance, "create " + instance}, told); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// What can be done before the record is made is asked of what is to have a new record, and of
-// nothing else; to ask writes nothing.
-func TestWhatIsAheadOfARecord(t *testing.T) {
-	withdrawn := spot("back")
-	withdrawn.Withdrawn = true
-	for name, tc := range map[string]struct {
-		notice notice.Notice
-		nodes  intake.NodeIndex
-		there  []client.Object
-		want   bool
-	}{
-		"a new record":                  {notice: spot("a"), want: true},
-		"a record that is there":        {notice: spot("a"), there: []client.Object{recorded(spot("first").Notice)}},
-		"an instance that is no node":   {notice: spot("a"), nodes: nodes{}},
-		"nodes that cannot be read":     {notice: spot("a"), nodes: brokenIndex{}},
-		"another account":               {notice: spot("a", func(n *notice.Notice) { n.Account = "999999999999" })},
-		"a notice that is taken back":   {notice: withdrawn},
-		"a deadline that was long ago":  {notice: spot("a", issued(now.Add(-time.Hour)))},
-		"what was before it registered": {notice: spot("a", issued(now.Add(-9*time.Minute)), state("stopping")), nodes: nodeOf(now.Add(-time.Minute))},
-	} {
-		t.Run(name, func(t *testing.T) {
-			asked := false
-			o := options()
-			o.Ahead = func(_ context.Context, record *v1alpha1.Interruption, node *corev1.Node) bool {
-				asked = true
-				if record.Name != instance || record.Spec.NodeName != "ip-10-0-1-7" || len(record.Spec.Notices) != 1 || node.Name != "ip-10-0-1-7" {
-					t.Errorf("asked of %+v on %s", record.Spec, node.Name)
-				}
-				return true
-			}
-			c := cluster(interceptor.Funcs{}, tc.there...)
-			index := tc.nodes
-			if index == nil {
-				index = oneNode()
-			}
-			if got := intake.NewRecorder(c, index, o).Ahead(t.Context(), tc.notice); got != tc.want || asked != tc.want {
-				t.Errorf("done %t, asked %t, want %t", got, asked, tc.want)
-			}
-			if len(tc.there) == 0 && len(ids(t, c)) > 0 {
-				t.Error("it was recorded")
-			}
-		})
-	}
-	if intake.NewRecorder(cluster(interceptor.Funcs{}), oneNode(), options()).Ahead(t.Context(), spot("a")) {
-		t.Error("done although nobody does anything")
-	}
 }

@@ -1,6 +1,6 @@
-// Package notice is the noun of the product: what one source has heard about
-// one instance. It is pure: it knows kinds and how notices about one instance
-// add up, and nothing of where they come from or what is done about them.
+// Package notice defines notices, the signals that one instance is going away or is
+// unhealthy, and how the notices about one instance combine. It is pure: it knows neither
+// where notices come from nor what is done about them.
 package notice
 
 import (
@@ -12,12 +12,23 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// MaxPerInstance is how many notices an Interruption holds; the oldest that
-// neither rules nor is the newest makes room (the CRD has the same bound).
-const MaxPerInstance = 32
+const (
+	// MaxPerInstance is how many notices an Interruption holds; the CRD has the same bound.
+	MaxPerInstance = 32
+	// MaxFromAgent is how many of them the node's agent can write; all other sources share
+	// the rest. The admission policy forbids an agent to remove notices of other sources,
+	// so they must always leave it this room.
+	MaxFromAgent = 8
+)
 
-// Notice is one signal, from one source, that an instance is going away or is
-// sick, as intake hands it over to be recorded.
+// AtRiskFor is how long a node counts as at risk after a notice without a deadline that
+// EC2 usually does not follow up. EC2 never withdraws a rebalance recommendation, and the
+// instance metadata keeps it for the life of the instance (EC2 User Guide, "EC2 instance
+// rebalance recommendations").
+const AtRiskFor = time.Hour
+
+// Notice is one signal from one source that an instance is going away or is unhealthy, in
+// the form in which a source passes it to the recorder.
 type Notice struct {
 	v1alpha1.Notice
 
@@ -27,11 +38,19 @@ type Notice struct {
 	Account, Region string
 }
 
-// Join adds a notice to those already recorded about the instance. It reports
-// false where nothing changed: the notice is a repeat of one that is there, or
-// older news of the same subject. News of a subject takes the place of what was
-// known of it.
+// Join is JoinSince for a record of which no interruption was completed yet.
 func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, bool) {
+	return JoinSince(recorded, n, time.Time{})
+}
+
+// JoinSince adds a notice to those recorded about the instance. Notices with the same
+// subject replace each other: the newer one wins. It reports false if nothing changed,
+// because the notice is a repeat or is older than what is recorded of its subject.
+//
+// since is when the latest interruption of the instance was completed, or zero. If the
+// record is full, the notices that were received until then are dropped first, then
+// withdrawn ones, then the oldest. The notice that rules is kept.
+func JoinSince(recorded []v1alpha1.Notice, n v1alpha1.Notice, since time.Time) ([]v1alpha1.Notice, bool) {
 	for i := range recorded {
 		if recorded[i].ID == n.ID || (sameSubject(&recorded[i], &n) && n.Time.Before(&recorded[i].Time)) {
 			return recorded, false
@@ -40,28 +59,56 @@ func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, boo
 	joined := slices.DeleteFunc(slices.Clone(recorded), func(r v1alpha1.Notice) bool { return sameSubject(&r, &n) })
 	takeBack(joined, &n)
 	joined = append(joined, n)
-	if len(joined) <= MaxPerInstance {
-		return joined, true
-	}
-	ruling, _ := Ruling(joined, time.Time{})
-	// Each source makes room among its own first: an agent may not touch what
-	// others wrote.
-	for _, own := range []bool{true, false} {
-		for i := range joined[:len(joined)-1] {
-			if joined[i].ID != ruling.ID && (joined[i].Source == n.Source || !own) {
-				return slices.Delete(joined, i, i+1), true
-			}
-		}
-	}
-	return joined[1:], true
+	return dropExcess(joined, since), true
 }
 
-// sameSubject reports whether a and b are news of the same thing.
+func isFromAgent(n *v1alpha1.Notice) bool { return n.Source == SourceIMDS }
+
+// dropExcess drops one notice if the added one, which is the last, has made its writers
+// exceed their share of the record. It keeps the added one and the one that rules.
+func dropExcess(joined []v1alpha1.Notice, since time.Time) []v1alpha1.Notice {
+	added := &joined[len(joined)-1]
+	limit := MaxPerInstance - MaxFromAgent
+	if isFromAgent(added) {
+		limit = MaxFromAgent
+	}
+	ruling, _ := Ruling(joined, since)
+	count, victim := 1, -1
+	for i := range joined[:len(joined)-1] {
+		if isFromAgent(&joined[i]) != isFromAgent(added) {
+			continue
+		}
+		count++
+		if joined[i].ID == ruling.ID {
+			continue
+		}
+		if victim < 0 || keepRank(&joined[i], since) < keepRank(&joined[victim], since) {
+			victim = i
+		}
+	}
+	if count <= limit || victim < 0 {
+		return joined
+	}
+	return slices.Delete(joined, victim, victim+1)
+}
+
+// keepRank orders notices by how much a full record needs them.
+func keepRank(n *v1alpha1.Notice, since time.Time) int {
+	switch {
+	case !isLater(n, since):
+		return 0
+	case n.Withdrawn:
+		return 1
+	}
+	return 2
+}
+
+// sameSubject reports whether a and b are about the same thing.
 func sameSubject(a, b *v1alpha1.Notice) bool {
 	return a.Subject != "" && a.Subject == b.Subject && a.Kind == b.Kind && a.Source == b.Source
 }
 
-// takeBack marks what an instance that serves again makes untrue.
+// takeBack withdraws what n contradicts.
 func takeBack(recorded []v1alpha1.Notice, n *v1alpha1.Notice) {
 	for i := range recorded {
 		if TakesBack(n, &recorded[i]) {
@@ -70,16 +117,16 @@ func takeBack(recorded []v1alpha1.Notice, n *v1alpha1.Notice) {
 	}
 }
 
-// TakesBack reports whether n makes what another source has said untrue: whatever
-// event said that the group takes the instance away, the group's own list, which has
-// it in service, knows better. A drill is none of the group's.
+// TakesBack reports whether n contradicts a notice of another source: an instance that its
+// Auto Scaling group lists as in service is not being terminated by the group, whatever an
+// event said. Drills are not the group's doing.
 func TakesBack(n, said *v1alpha1.Notice) bool {
 	return n.Withdrawn && n.Kind == KindAutoScalingTermination && n.Source == SourceAutoScaling &&
 		said.Kind == n.Kind && !said.Drill
 }
 
-// counts reports whether the notice is to be acted on: it was received after
-// since, and was not taken back.
+// counts reports whether the notice must be acted on: it was received after since and is
+// not withdrawn.
 func counts(n *v1alpha1.Notice, since time.Time) bool {
 	return !n.Withdrawn && isLater(n, since)
 }
@@ -88,7 +135,42 @@ func isLater(n *v1alpha1.Notice, since time.Time) bool {
 	return since.IsZero() || n.ReceivedTime.Time.After(since)
 }
 
-// Unanswered returns the notices that were not dealt with yet.
+// Received returns when the notice was received, and now if its writer's clock was ahead.
+// Use it for durations and schedules. Do not use it to decide whether a notice came after
+// a completion: the recorder and the controller keep that order in the recorded times (see
+// ReceivedAfter and CompletionTime), which clamping would break.
+func Received(n *v1alpha1.Notice, now time.Time) time.Time {
+	if n.ReceivedTime.After(now) {
+		return now
+	}
+	return n.ReceivedTime.Time
+}
+
+// ReceivedAfter returns the received time of a notice that is added to a record whose
+// latest interruption was completed at since: received, but always after since. The times
+// come from the clocks of different machines, so a notice that is added after a completion
+// can carry an earlier time. It would then count as handled, although no pass has seen it.
+func ReceivedAfter(received metav1.MicroTime, since time.Time) metav1.MicroTime {
+	if received.After(since) {
+		return received
+	}
+	return metav1.NewMicroTime(since.Add(time.Microsecond)) // the resolution of MicroTime in JSON
+}
+
+// CompletionTime returns the completion time to write for a record whose notices were all
+// handled: now, but not before any of them was received. Without this, a notice from a
+// writer whose clock is ahead would reopen the record until the controller's clock
+// reaches the notice's time. The result may be in the future.
+func CompletionTime(handled []v1alpha1.Notice, now time.Time) time.Time {
+	for i := range handled {
+		if at := handled[i].ReceivedTime.Time; at.After(now) {
+			now = at
+		}
+	}
+	return now
+}
+
+// Unanswered returns the notices whose ids are not in answered.
 func Unanswered(notices []v1alpha1.Notice, answered []string) []v1alpha1.Notice {
 	if len(answered) == 0 {
 		return notices
@@ -96,8 +178,8 @@ func Unanswered(notices []v1alpha1.Notice, answered []string) []v1alpha1.Notice 
 	return slices.DeleteFunc(slices.Clone(notices), func(n v1alpha1.Notice) bool { return slices.Contains(answered, n.ID) })
 }
 
-// AllWithdrawn reports whether there are notices received after since, and the
-// cloud has taken every one of them back.
+// AllWithdrawn reports whether there are notices received after since, and all of them are
+// withdrawn.
 func AllWithdrawn(notices []v1alpha1.Notice, since time.Time) bool {
 	withdrawn := false
 	for i := range notices {
@@ -120,12 +202,23 @@ func Finished(in *v1alpha1.Interruption) bool {
 	})
 }
 
-// Ruling returns the notice that rules among those that count, which are those
-// received after since and not withdrawn: one
-// that says the instance is already going or gone, else the one with the
-// earliest hard deadline, else that of a group which terminates the instance
-// already, else the one with the earliest soft deadline, else the newest. It
-// reports false where there is none.
+// Completed returns when the latest interruption of the record was completed, or zero. It
+// is in status.completionTime until the controller starts the next one, then in
+// status.since.
+func Completed(in *v1alpha1.Interruption) time.Time {
+	var latest time.Time
+	for _, at := range []*metav1.MicroTime{in.Status.Since, in.Status.CompletionTime} {
+		if at != nil && at.After(latest) {
+			latest = at.Time
+		}
+	}
+	return latest
+}
+
+// Ruling returns the notice that rules among those that count, that is, those received
+// after since and not withdrawn. The order is: one that says the instance no longer runs;
+// the earliest hard deadline; a termination by an Auto Scaling group; the earliest soft
+// deadline; the newest. It reports false if none counts.
 func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) {
 	var best *v1alpha1.Notice
 	for i := range notices {
@@ -158,8 +251,7 @@ func Deadline(notices []v1alpha1.Notice, since time.Time) *v1alpha1.Deadline {
 	return best
 }
 
-// InstanceGone reports whether a notice that counts says that the
-// instance no longer runs, so that nothing on it can be asked to stop.
+// InstanceGone reports whether a notice that counts says that the instance no longer runs.
 func InstanceGone(notices []v1alpha1.Notice, since time.Time) bool {
 	return slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool {
 		return counts(&n, since) && isGone(&n)
@@ -170,8 +262,8 @@ func isGone(n *v1alpha1.Notice) bool {
 	return n.Kind == KindInstanceStateChange && (n.InstanceState == StateStopped || n.InstanceState == StateTerminated)
 }
 
-// overrules reports whether a comes before b in the order that Ruling states.
-// Equal rank goes to the newer.
+// overrules reports whether a comes before b in the order of Ruling. Of equal ones the
+// newer rules.
 func overrules(a, b *v1alpha1.Notice) bool {
 	if rankA, rankB := rank(a), rank(b); rankA != rankB {
 		return rankA > rankB
@@ -203,7 +295,7 @@ func earlier(a, b *v1alpha1.Deadline) bool {
 	return a.Time.Before(&b.Time)
 }
 
-// At is a convenience for writing deadlines.
+// At returns a deadline.
 func At(t time.Time, typ v1alpha1.DeadlineType) *v1alpha1.Deadline {
 	return &v1alpha1.Deadline{Time: metav1.NewTime(t), Type: typ}
 }

@@ -63,8 +63,9 @@ func many(n int) []v1alpha1.Notice {
 }
 
 func TestJoin(t *testing.T) {
-	full := many(notice.MaxPerInstance)
-	ruled := slices.Concat([]v1alpha1.Notice{heard("spot", 0, hard(120))}, many(notice.MaxPerInstance-1))
+	const share = notice.MaxPerInstance - notice.MaxFromAgent
+	full := many(share)
+	ruled := slices.Concat([]v1alpha1.Notice{heard("spot", 0, hard(120))}, many(share-1))
 	for _, c := range []struct {
 		name     string
 		recorded []v1alpha1.Notice
@@ -75,7 +76,7 @@ func TestJoin(t *testing.T) {
 		{"the first notice", nil, heard("a", 0), []string{"a"}, true},
 		{"another goes last, however old it is", []v1alpha1.Notice{heard("a", 5)}, heard("b", 0), []string{"a", "b"}, true},
 		{"a repeat changes nothing, whatever else it says", []v1alpha1.Notice{heard("a", 0), heard("b", 1)}, heard("a", 9, hard(1)), []string{"a", "b"}, false},
-		{"the last that fits", full[:notice.MaxPerInstance-1], heard("last", 99), append(ids(full[:notice.MaxPerInstance-1]), "last"), true},
+		{"the last that fits", full[:share-1], heard("last", 99), append(ids(full[:share-1]), "last"), true},
 		{"where it is full the oldest makes room", full, heard("new", 99), append(ids(full[1:]), "new"), true},
 		{"where it is full the one that rules stays", ruled, heard("new", 99), append(append([]string{"spot"}, ids(ruled[2:])...), "new"), true},
 		{"where it is full the newest stays, even if it rules", full, heard("spot", 99, hard(120)), append(ids(full[1:]), "spot"), true},
@@ -198,7 +199,7 @@ func TestOrderOfArrivalDoesNotChangeTheDeadline(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		var all []v1alpha1.Notice
-		for i := range 1 + r.IntN(notice.MaxPerInstance) {
+		for i := range 1 + r.IntN(notice.MaxPerInstance-notice.MaxFromAgent) {
 			all = append(all, anyNotice(r, i))
 		}
 		record := func() []v1alpha1.Notice {

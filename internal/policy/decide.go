@@ -280,5 +280,5 @@ func riskOver(d Decision) time.Time {
 	if d.Deadline != nil || (d.Action != v1alpha1.ActionNotify && d.Action != v1alpha1.ActionCordon) {
 		return time.Time{}
 	}
-	return issued(d.Notice).Add(atRiskFor)
+	return issued(d.Notice).Add(notice.AtRiskFor)
 }

@@ -4,18 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
-
-// atRiskFor is how long a node counts as at risk after a notice without a
-// deadline. Reclaims that follow a rebalance recommendation mostly do so within
-// the hour; a node that nothing happened to by then is put back.
-const atRiskFor = time.Hour
 
 // fallback is a built-in rule, for where no policy has one.
 type fallback struct {

@@ -157,6 +157,16 @@ var rules = []struct {
 		reason:    "what runs in clusters carries nothing of the sandbox",
 	},
 	{
+		packages:  `^internal/intake(/|$)`,
+		forbidden: `lifeboat/internal/(controller|calm)(/|$)`,
+		reason:    "intake and controllers share the Interruption object and nothing else",
+	},
+	{
+		packages:  `^internal/controller(/|$)`,
+		forbidden: `lifeboat/internal/intake(/|$)`,
+		reason:    "intake and controllers share the Interruption object and nothing else",
+	},
+	{
 		packages:  `.`,
 		forbidden: `^(github\.com/(stretchr/testify|onsi/.*)|k8s\.io/kubectl.*|k8s\.io/kubernetes.*)$`,
 		reason:    "tests use testing and go-cmp; drains are planned here; the control plane is a process",

@@ -18,23 +18,23 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Options are what a Source can be told. Zero values are the defaults.
+// Options configure a Source. Zero values are the defaults.
 type Options struct {
-	// SpotInterval is how often spot requests are asked about; 15 s.
+	// SpotInterval is how often spot requests are polled; 15 s.
 	SpotInterval time.Duration
-	// StatusInterval is how often events and status checks are; 60 s.
+	// StatusInterval is how often events and status checks are polled; 60 s.
 	StatusInterval time.Duration
 	// Threshold is for how long a status check has to fail; 2 min.
 	Threshold time.Duration
-	// Reader reads what is on record. It may be a cache.
+	// Reader reads Interruptions. It should be a cache.
 	Reader client.Reader
-	// Metrics are counted in; nil: nobody reads them.
+	// Metrics count what is recorded; nil: not exposed.
 	Metrics *intake.Metrics
-	// Clock tells the time; nil: time.Now.
+	// Clock returns the time; nil: time.Now.
 	Clock func() time.Time
 }
 
-// Source asks EC2.
+// Source polls EC2.
 type Source struct {
 	api      API
 	nodes    intake.NodeIndex
@@ -43,12 +43,16 @@ type Source struct {
 	rounds   *poll.Rounds
 	throttle *intake.Throttle
 
-	mu   sync.Mutex
-	sick map[string]time.Time // when a check was first seen to fail that does not say since when
+	mu        sync.Mutex
+	firstSeen map[failure]time.Time // of checks whose failure EC2 gives no start of
+	polled    map[string]bool       // checks that were polled since the start
 }
 
-// New returns the source that asks api about the instances that nodes knows,
-// and records with recorder.
+// failure is a status check that fails on an instance.
+type failure struct{ check, instance string }
+
+// New returns the source that polls api about the instances that nodes knows, and records
+// with recorder.
 func New(api API, nodes intake.NodeIndex, recorder poll.Recorder, o Options) *Source {
 	if o.SpotInterval <= 0 {
 		o.SpotInterval = 15 * time.Second
@@ -63,18 +67,18 @@ func New(api API, nodes intake.NodeIndex, recorder poll.Recorder, o Options) *So
 		o.Clock = time.Now
 	}
 	o.Metrics = o.Metrics.OrUnread()
-	ledger := poll.NewLedger(recorder, o.Reader, poll.Options{Source: Name, Metrics: o.Metrics, Clock: o.Clock})
+	ledger := poll.NewLedger(recorder, o.Reader, poll.Options{Source: Name, Nodes: nodes, Metrics: o.Metrics, Clock: o.Clock})
 	return &Source{
 		api: api, nodes: nodes, o: o, ledger: ledger, rounds: poll.NewRounds(ledger),
-		throttle: intake.NewThrottle(o.Clock), sick: map[string]time.Time{},
+		throttle: intake.NewThrottle(o.Clock), firstSeen: map[failure]time.Time{}, polled: map[string]bool{},
 	}
 }
 
 // Name returns the name that notices, metrics and logs carry.
 func (s *Source) Name() string { return Name }
 
-// Run asks until ctx is done. It survives whatever EC2 and the API server do,
-// and returns nil.
+// Run polls until ctx is done. It retries every failure of EC2 and the API server, and
+// returns nil.
 func (s *Source) Run(ctx context.Context) error {
 	questions := []poll.Question{
 		{Name: "spotRequests", Permission: permitSpotRequests, Interval: s.o.SpotInterval, Ask: s.askSpot},
@@ -109,7 +113,7 @@ func (s *Source) askEvents(ctx context.Context) ([]notice.Notice, error) {
 	return ours, errors.Join(err, ourErr)
 }
 
-// events reads the events of all rows, and says of what it cannot read.
+// events returns the notices of all rows and logs what it cannot decode.
 func (s *Source) events(ctx context.Context, rows []types.InstanceStatus) []notice.Notice {
 	var notices []notice.Notice
 	for i := range rows {
@@ -120,7 +124,7 @@ func (s *Source) events(ctx context.Context, rows []types.InstanceStatus) []noti
 		}
 		s.o.Metrics.Unreadable(Name, "events")
 		if held, ok := s.throttle.Allow("events"); ok {
-			log.FromContext(ctx).Info("could not understand a scheduled event", "error", err.Error(), "alikeSince", held)
+			log.FromContext(ctx).Info("cannot decode a scheduled event", "error", err.Error(), "alikeSince", held)
 		}
 	}
 	return notices
@@ -131,52 +135,75 @@ func (s *Source) askCheck(ctx context.Context, name string) ([]notice.Notice, er
 	rows, err := s.api.status(ctx, where(name+".status", statusImpaired))
 	now := s.o.Clock()
 	var notices []notice.Notice
-	seen := map[string]bool{}
+	failing := map[failure]bool{}
 	for i := range rows {
 		instance := aws.ToString(rows[i].InstanceId)
 		for _, c := range checksOf(&rows[i]) {
 			if c.name != name || c.status != statusImpaired || !instanceFormat.MatchString(instance) {
 				continue
 			}
-			seen[name+" "+instance] = true
-			if now.Sub(s.since(name+" "+instance, c.since, now)) >= s.o.Threshold {
+			f := failure{name, instance}
+			failing[f] = true
+			if c.since.IsZero() {
+				var readErr error
+				if c.seen, readErr = s.episodeStart(ctx, f, now); readErr != nil {
+					err = errors.Join(err, readErr)
+					continue
+				}
+			}
+			if now.Sub(c.start()) >= s.o.Threshold {
 				notices = append(notices, impaired(instance, c))
 			}
 		}
 	}
 	if err == nil {
-		s.recovered(name, seen)
+		s.prune(name, failing)
 	}
 	ours, ourErr := s.ours(ctx, notices)
 	return ours, errors.Join(err, ourErr)
 }
 
-// since returns since when a check fails: as EC2 says, else as was first seen.
-func (s *Source) since(key string, said, now time.Time) time.Time {
-	if !said.IsZero() {
-		return said
+// episodeStart returns when a failure was first seen whose start EC2 does not report. It is
+// part of the notice's id, so that the next episode is a new notice. After a restart the
+// record tells it, so that the same episode keeps its id; an episode that starts while no
+// process polls is then taken for the recorded one.
+func (s *Source) episodeStart(ctx context.Context, f failure, now time.Time) (time.Time, error) {
+	s.mu.Lock()
+	at, isKnown := s.firstSeen[f]
+	restarted := !s.polled[f.check]
+	s.mu.Unlock()
+	if isKnown {
+		return at, nil
+	}
+	n := impaired(f.instance, check{name: f.check})
+	on, stands, err := poll.Recorded(ctx, s.o.Reader, &n)
+	if err != nil {
+		return time.Time{}, poll.OfCluster(err)
+	}
+	at = now
+	if on != nil && !on.Withdrawn && (stands || restarted) {
+		at = on.Time.Time
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sick[key].IsZero() {
-		s.sick[key] = now
-	}
-	return s.sick[key]
+	s.firstSeen[f] = at
+	return at, nil
 }
 
-// recovered forgets which instances failed a check and do not any more.
-func (s *Source) recovered(name string, seen map[string]bool) {
+// prune forgets the failures of a check that have ended.
+func (s *Source) prune(name string, failing map[failure]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key := range s.sick {
-		if len(key) > len(name) && key[:len(name)+1] == name+" " && !seen[key] {
-			delete(s.sick, key)
+	s.polled[name] = true
+	for f := range s.firstSeen {
+		if f.check == name && !failing[f] {
+			delete(s.firstSeen, f)
 		}
 	}
 }
 
-// askStanding looks after what is on record and was not seen in the last
-// rounds: it may be over. It costs no call where there is no such thing.
+// askStanding returns withdrawals of recorded notices that the last rounds have not seen.
+// It calls EC2 only if there are any.
 func (s *Source) askStanding(ctx context.Context) ([]notice.Notice, error) {
 	all, err := poll.Standing(ctx, s.o.Reader, Name)
 	if err != nil {
@@ -210,8 +237,8 @@ func (s *Source) askStanding(ctx context.Context) ([]notice.Notice, error) {
 	return back, nil
 }
 
-// statusOf asks about several instances at once, and about each where EC2 has
-// forgotten one of them.
+// statusOf describes several instances in one call, or in smaller ones if EC2 no longer
+// knows one of them: it then rejects the whole call.
 func (s *Source) statusOf(ctx context.Context, ids []string) ([]types.InstanceStatus, error) {
 	rows, err := s.api.statusOf(ctx, ids)
 	if !isUnknown(err) {
@@ -234,8 +261,8 @@ func isUnknown(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode() == "InvalidInstanceID.NotFound"
 }
 
-// ours keeps the notices about nodes of this cluster. It asks a cache, so that
-// the rest of the account costs nothing.
+// ours keeps the notices about nodes of this cluster. It reads a cache, so the rest of the
+// account costs nothing.
 func (s *Source) ours(ctx context.Context, notices []notice.Notice) ([]notice.Notice, error) {
 	var ours []notice.Notice
 	for _, n := range notices {

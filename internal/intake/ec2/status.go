@@ -15,12 +15,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// checks are the status checks of an instance, by the names of the filters for
-// them without their ".status" (EC2 API Reference, DescribeInstanceStatus).
-// They are the subjects of notices as well.
+// checks are the status checks of an instance: the names of their filters without
+// ".status" (EC2 API Reference, DescribeInstanceStatus). They are subjects of notices too.
 var checks = []string{"system-status", "instance-status", "attached-ebs-status"}
 
-// what each check looks after (EC2 User Guide, "Status checks for Amazon EC2
+// checkLooksAfter is what each check covers (EC2 User Guide, "Status checks for Amazon EC2
 // instances").
 var checkLooksAfter = map[string]string{
 	"system-status":       "the host or its network",
@@ -33,8 +32,8 @@ const (
 	statusImpaired = "impaired"
 )
 
-// readEvents makes notices of the scheduled events of an instance. What can be
-// read counts even if something else cannot.
+// readEvents returns the notices of an instance's scheduled events. An event that cannot be
+// decoded does not hide the others.
 func readEvents(row *types.InstanceStatus) ([]notice.Notice, error) {
 	instance := aws.ToString(row.InstanceId)
 	if !instanceFormat.MatchString(instance) {
@@ -60,10 +59,19 @@ func readEvents(row *types.InstanceStatus) ([]notice.Notice, error) {
 // check is the outcome of one status check.
 type check struct {
 	name, status string
-	since        time.Time // zero: not said
+	since        time.Time // since when it fails; zero: EC2 does not report it
+	seen         time.Time // when the failure was first seen; only where since is zero
 }
 
-// checksOf returns the outcomes of the checks that EC2 tells of.
+// start is the best knowledge of when the failure started, or zero.
+func (c check) start() time.Time {
+	if c.since.IsZero() {
+		return c.seen
+	}
+	return c.since
+}
+
+// checksOf returns the outcomes of the checks in a row.
 func checksOf(row *types.InstanceStatus) []check {
 	var all []check
 	add := func(name string, summary *types.InstanceStatusSummary) {
@@ -95,7 +103,8 @@ func earliest(a time.Time, b *time.Time) time.Time {
 	return b.UTC()
 }
 
-// impaired makes a notice of a check that fails.
+// impaired returns the notice of a check that fails. Its id contains the start of the
+// episode, so that each episode is a notice of its own.
 func impaired(instance string, c check) notice.Notice {
 	n := notice.Notice{
 		Notice: v1alpha1.Notice{
@@ -104,17 +113,19 @@ func impaired(instance string, c check) notice.Notice {
 		},
 		InstanceID: instance,
 	}
+	if start := c.start(); !start.IsZero() {
+		n.Time = metav1.NewTime(start.UTC())
+	}
 	if !c.since.IsZero() {
-		n.Time = metav1.NewTime(c.since)
 		n.Description = fmt.Sprintf("the status check %s fails since %s: %s", c.name, poll.Moment(c.since), checkLooksAfter[c.name])
 	}
-	n.ID = poll.ID(Name, n.Kind, c.name, statusImpaired, poll.Moment(c.since))
+	n.ID = poll.ID(Name, n.Kind, c.name, statusImpaired, poll.Moment(c.start()))
 	return n
 }
 
-// overtaken returns, of notices that stand on record of an instance, those that
-// its status now contradicts, taken back: events that are not listed any more,
-// and checks that pass again. A check that says neither changes nothing.
+// overtaken returns withdrawals of the standing notices that the status of the instance
+// contradicts: events that are no longer listed, and checks that pass again. A check that
+// neither passes nor fails contradicts nothing.
 func overtaken(row *types.InstanceStatus, standing []notice.Notice) []notice.Notice {
 	listed, passed := map[string]bool{}, map[string]bool{}
 	for i := range row.Events {

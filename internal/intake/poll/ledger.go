@@ -19,33 +19,38 @@ import (
 )
 
 const (
-	// keep is how long the ledger remembers what is seen no more.
+	// keep is how long the ledger remembers a notice that is no longer seen.
 	keep = time.Hour
 	// patience is how long a notice waits for its node to register.
 	patience = 10 * time.Minute
-	// storeTime is what making one notice durable may take.
+	// storeTime is the timeout of recording one notice.
 	storeTime = 10 * time.Second
-	// enough failures in a row say that the next one would fail as well.
-	enough = 3
+	// maxFailures in a row end a Settle: the next notice would probably fail too.
+	maxFailures = 3
 )
 
-// Recorder makes a notice durable: intake.Recorder does.
+// Recorder makes a notice durable; intake.Recorder implements it.
 type Recorder interface {
 	Record(ctx context.Context, n notice.Notice) (intake.Outcome, error)
 }
 
-// Options are what a Ledger can be told.
+// Options configure a Ledger.
 type Options struct {
 	// Source is the name of the source whose ledger it is.
 	Source string
-	// Metrics are counted in; nil: nobody reads them.
+	// Nodes finds the node of an instance. With it, a planned change whose record was
+	// completed before the node registered again is recorded again. Each sight of a planned
+	// change then reads the record and the node, so both must come from a cache. Nil: such
+	// a change is not recorded again before a restart.
+	Nodes intake.NodeIndex
+	// Metrics count what is recorded; nil: not exposed.
 	Metrics *intake.Metrics
-	// Clock tells the time; nil: time.Now.
+	// Clock returns the time; nil: time.Now.
 	Clock func() time.Time
 }
 
-// Ledger remembers what a source has seen, and makes each notice durable once.
-// It is safe for concurrent use.
+// Ledger remembers what a source has seen, and makes each notice durable once. It is safe
+// for concurrent use.
 type Ledger struct {
 	recorder Recorder
 	reader   client.Reader
@@ -53,21 +58,20 @@ type Ledger struct {
 
 	mu      sync.Mutex
 	pending map[key]notice.Notice
-	inHand  map[key]bool // of those pending, what a Settle is at work on
+	inHand  map[key]bool // those of pending that a Settle is recording
 	settled map[key]sighting
 }
 
-// key is what a notice is about. What has no subject is news by itself.
+// key is what a notice is about. A notice without a subject is about itself.
 type key struct{ instance, kind, subject string }
 
-// sighting is what of a subject is on record, and when it was last seen so.
+// sighting is the notice of a subject that is on record, and when it was last seen.
 type sighting struct {
 	id string
 	at time.Time
 }
 
-// NewLedger returns an empty Ledger, which records with recorder and reads with
-// reader what is on record.
+// NewLedger returns an empty Ledger that writes with recorder and reads with reader.
 func NewLedger(recorder Recorder, reader client.Reader, o Options) *Ledger {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -83,18 +87,21 @@ func keyOf(n *notice.Notice) key {
 	return key{n.InstanceID, n.Kind, cmp.Or(n.Subject, "id "+n.ID)}
 }
 
-// See notes what is the case now. It reports whether that is news, which Settle
-// has to make durable. A notice without a Time gets that of its first sight. A
-// withdrawn notice is recorded only if there is something to take back.
+// See takes a notice that a poll has returned, and reports whether it is new; Settle then
+// records it. A notice without a Time gets the time of its first sight. A withdrawn notice
+// is recorded only if it withdraws something.
 func (l *Ledger) See(n notice.Notice) bool {
 	now := l.o.Clock()
 	n.Source = l.o.Source
 	k := keyOf(&n)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.settled[k].id == n.ID {
+	isKnown := l.settled[k].id == n.ID
+	if isKnown {
 		l.settled[k] = sighting{n.ID, now}
-		delete(l.pending, k) // it is again what it was
+	}
+	if isKnown && (l.o.Nodes == nil || !isPlanned(&n, now)) {
+		delete(l.pending, k) // it changed back before it was recorded
 		return false
 	}
 	if was, ok := l.pending[k]; ok && was.ID == n.ID {
@@ -105,7 +112,7 @@ func (l *Ledger) See(n notice.Notice) bool {
 		n.Time = metav1.NewTime(now)
 	}
 	l.pending[k] = n
-	return true
+	return !isKnown
 }
 
 // Pending returns how many notices are not durable yet.
@@ -115,8 +122,7 @@ func (l *Ledger) Pending() int {
 	return len(l.pending)
 }
 
-// SeenSince reports whether the notice was what is the case at some time since
-// then.
+// SeenSince reports whether the notice was seen at or after a time.
 func (l *Ledger) SeenSince(n *notice.Notice, since time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,9 +130,8 @@ func (l *Ledger) SeenSince(n *notice.Notice, since time.Time) bool {
 	return s.id == n.ID && !s.at.Before(since)
 }
 
-// Settle makes durable what is not yet, the most urgent first, but for what
-// another Settle is at work on. An error says that something is left, and why;
-// the next Settle tries again.
+// Settle records what is pending, the most urgent first, except what another Settle is
+// recording. After an error something is left, which the next Settle retries.
 func (l *Ledger) Settle(ctx context.Context) error {
 	var errs []error
 	failures := 0
@@ -139,15 +144,15 @@ func (l *Ledger) Settle(ctx context.Context) error {
 			continue
 		}
 		errs = append(errs, err)
-		if failures++; failures == enough || ctx.Err() != nil {
+		if failures++; failures == maxFailures || ctx.Err() != nil {
 			break
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// take returns what is pending and in nobody's hand: hard deadlines first, the
-// earlier before the later. It forgets what was not seen for long.
+// take returns what is pending and not being recorded: hard deadlines first, the earlier
+// before the later. It also forgets what was not seen for long.
 func (l *Ledger) take() []notice.Notice {
 	now := l.o.Clock()
 	l.mu.Lock()
@@ -158,7 +163,7 @@ func (l *Ledger) take() []notice.Notice {
 		}
 	}
 	due := make([]notice.Notice, 0, len(l.pending))
-	for k, n := range l.pending { // in random order, so that none always comes behind one that fails
+	for k, n := range l.pending { // random order: a failing notice must not always delay the same others
 		if !l.inHand[k] {
 			l.inHand[k] = true
 			due = append(due, n)
@@ -173,7 +178,7 @@ func (l *Ledger) take() []notice.Notice {
 	return due
 }
 
-// putBack lets go of what take returned.
+// putBack releases what take returned.
 func (l *Ledger) putBack(taken []notice.Notice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,7 +197,7 @@ func urgency(n *notice.Notice) int {
 	return 1
 }
 
-// settle makes one notice durable, or finds that it is.
+// settle makes one notice durable, unless it already is.
 func (l *Ledger) settle(ctx context.Context, n notice.Notice) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
@@ -200,18 +205,25 @@ func (l *Ledger) settle(ctx context.Context, n notice.Notice) error {
 	if err != nil {
 		return err
 	}
-	on := bySubject(record, &n)
+	on, toRecord := bySubject(record, &n), n
 	switch {
-	case on != nil && on.ID == n.ID:
-		l.finish(&n)
-		return nil
+	case on != nil && isSameNews(on, &n):
+		forgotten, err := l.isForgotten(ctx, record, &toRecord)
+		if err != nil {
+			return err
+		}
+		if !forgotten {
+			l.finish(&n)
+			return nil
+		}
 	case n.Withdrawn && !isToTakeBack(record, &n):
 		l.finish(&n)
 		return nil
-	case on != nil && n.Time.Before(&on.Time):
-		n.Time = on.Time // what is seen now is the newest, whatever the clocks of others said
 	}
-	outcome, err := l.recorder.Record(ctx, n)
+	if on != nil && toRecord.Time.Before(&on.Time) {
+		toRecord.Time = on.Time // what is seen now is the newest, whatever other clocks said
+	}
+	outcome, err := l.recorder.Record(ctx, toRecord)
 	if err != nil {
 		return err
 	}
@@ -229,7 +241,7 @@ func (l *Ledger) finish(n *notice.Notice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.settled[k] = sighting{n.ID, l.o.Clock()}
-	if l.pending[k].ID == n.ID { // else it has become something else meanwhile
+	if l.pending[k].ID == n.ID { // else it has changed since
 		delete(l.pending, k)
 	}
 }
@@ -242,12 +254,12 @@ func read(ctx context.Context, reader client.Reader, instanceID string) (*v1alph
 		return nil, fmt.Errorf("reading interruption %s: %w", instanceID, err)
 	}
 	if err != nil {
-		return nil, nil //nolint:nilnil // nil is no record, which is no error
+		return nil, nil //nolint:nilnil // a missing record is no error
 	}
 	return &record, nil
 }
 
-// bySubject returns what is on record of the notice's subject, or nil.
+// bySubject returns the recorded notice with the subject of n, or nil.
 func bySubject(record *v1alpha1.Interruption, n *notice.Notice) *v1alpha1.Notice {
 	if record == nil {
 		return nil

@@ -1,7 +1,6 @@
 package poll
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,9 +12,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Standing returns the notices of a source that are on record and were not
-// taken back, and were heard since the last interruption was over. A restart knows by them
-// what it has to take back.
+// Standing returns the recorded notices of a source that are not withdrawn and were
+// received since the latest interruption was completed. After a restart they tell what the
+// source may have to withdraw.
 func Standing(ctx context.Context, reader client.Reader, source string) ([]notice.Notice, error) {
 	var all v1alpha1.InterruptionList
 	if err := reader.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
@@ -47,32 +46,43 @@ func standingIn(record *v1alpha1.Interruption, source string) []notice.Notice {
 	return standing
 }
 
-// stands reports whether a notice on record is still to be acted on. One of the time
-// before an interruption of the instance was over is not: to take it back would only
-// open the record again, or take back what came since.
+// stands reports whether a recorded notice still has to be acted on. One from before the
+// latest completion does not: to withdraw it would reopen the record, or withdraw a newer
+// notice.
 func stands(record *v1alpha1.Interruption, n *v1alpha1.Notice) bool {
-	over := cmp.Or(record.Status.CompletionTime, record.Status.Since)
-	return !n.Withdrawn && (over == nil || n.ReceivedTime.After(over.Time))
+	return !n.Withdrawn && n.ReceivedTime.After(notice.Completed(record))
 }
 
-// isToTakeBack reports whether a notice that takes back has something to do.
+// isToTakeBack reports whether a withdrawal has something to withdraw.
 func isToTakeBack(record *v1alpha1.Interruption, n *notice.Notice) bool {
 	return record != nil && slices.ContainsFunc(record.Spec.Notices, func(on v1alpha1.Notice) bool {
 		return stands(record, &on) && (isAbout(&on, n) || notice.TakesBack(&n.Notice, &on))
 	})
 }
 
-// isAbout reports whether what is on record is of the notice's subject.
+// isAbout reports whether a recorded notice has the subject of n.
 func isAbout(on *v1alpha1.Notice, n *notice.Notice) bool {
 	return on.ID == n.ID || n.Subject != "" && on.Subject == n.Subject && on.Kind == n.Kind && on.Source == n.Source
 }
 
-// TakeBack makes of a notice the news that it holds no more, for the reason
-// given.
+// TakeBack returns the withdrawal of a notice, for the reason given.
 func TakeBack(n notice.Notice, because string) notice.Notice {
 	back := notice.Notice{Notice: *n.DeepCopy(), InstanceID: n.InstanceID}
 	back.ID = ID(n.Source, n.Kind, n.Subject, "over", n.ID)
 	back.Withdrawn, back.Description = true, because
 	back.Time, back.ReceivedTime = metav1.Time{}, metav1.MicroTime{}
 	return back
+}
+
+// Recorded returns the recorded notice with the subject of n, or nil, and whether it still
+// has to be acted on.
+func Recorded(ctx context.Context, reader client.Reader, n *notice.Notice) (on *v1alpha1.Notice, isStanding bool, err error) {
+	record, err := read(ctx, reader, n.InstanceID)
+	if err != nil {
+		return nil, false, err
+	}
+	if on = bySubject(record, n); on == nil {
+		return nil, false, nil
+	}
+	return on, stands(record, on), nil
 }

@@ -14,29 +14,30 @@ import (
 )
 
 const (
-	// answersTime is what it may take in all to tell SQS of a batch.
-	answersTime = 5 * time.Second
-	// deleteTries is how often a delete is tried: what fails after that comes
-	// again and is found to be a repeat.
+	// responseTime is the timeout for deleting or hiding one batch, retries included.
+	responseTime = 5 * time.Second
+	// deleteTries is how often a delete is tried. A message that is still not deleted
+	// becomes visible again and is then found to be a repeat.
 	deleteTries = 3
 )
 
-// answer says what is to become of a message; it is done beside the receiving.
-func (s *Source) answer(m *letter, f fate) {
+// finish queues the delete or the visibility change of a processed message. Batchers send
+// them in the background.
+func (s *Source) finish(m *message, d disposition) {
 	switch {
-	case f.ack:
+	case d.ack:
 		s.deletes.in <- m.handle()
-	case f.again != nil:
-		if f.word == string(intake.NotYetKnown) && m.mayWait() {
-			s.lobby.add(m, s.o.Clock().Add(*f.again))
+	case d.retryIn != nil:
+		if d.outcome == string(intake.NotYetKnown) && m.isRetriable() {
+			s.pending.add(m, s.o.Clock().Add(*d.retryIn))
 		}
-		s.returns.in <- postponement{handle: m.handle(), by: *f.again}
+		s.visibility.in <- visibilityChange{handle: m.handle(), timeout: *d.retryIn}
 	}
 }
 
-// acknowledge deletes messages. SQS answers for each one by itself.
+// acknowledge deletes messages. A batch request can fail for single entries.
 func (s *Source) acknowledge(ctx context.Context, handles []string) {
-	ctx, cancel := context.WithTimeout(ctx, answersTime)
+	ctx, cancel := context.WithTimeout(ctx, responseTime)
 	defer cancel()
 	var entries []types.DeleteMessageBatchRequestEntry
 	for i, handle := range handles {
@@ -60,8 +61,8 @@ func (s *Source) acknowledge(ctx context.Context, handles []string) {
 	}
 }
 
-// notDeleted are the entries worth another try: those that failed by no fault
-// of ours.
+// notDeleted returns the entries worth another try: those that failed through no fault
+// of the sender.
 func notDeleted(entries []types.DeleteMessageBatchRequestEntry, failed []types.BatchResultErrorEntry) []types.DeleteMessageBatchRequestEntry {
 	retry := map[string]bool{}
 	for _, f := range failed {
@@ -76,21 +77,21 @@ func notDeleted(entries []types.DeleteMessageBatchRequestEntry, failed []types.B
 	return left
 }
 
-// postponement says when a message may be received again.
-type postponement struct {
-	handle string
-	by     time.Duration
+// visibilityChange hides a message for a time from now on.
+type visibilityChange struct {
+	handle  string
+	timeout time.Duration
 }
 
-// postpone sets when messages come again. Where that fails they come when the
-// visibility ends, which is as well.
-func (s *Source) postpone(ctx context.Context, all []postponement) {
-	ctx, cancel := context.WithTimeout(ctx, answersTime)
+// changeVisibility sets visibility timeouts. Best effort: where it fails, the message
+// becomes visible when its current timeout ends.
+func (s *Source) changeVisibility(ctx context.Context, all []visibilityChange) {
+	ctx, cancel := context.WithTimeout(ctx, responseTime)
 	defer cancel()
 	var entries []types.ChangeMessageVisibilityBatchRequestEntry
-	for i, p := range all {
+	for i, c := range all {
 		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
-			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(p.handle), VisibilityTimeout: seconds(p.by)})
+			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(c.handle), VisibilityTimeout: seconds(c.timeout)})
 	}
 	out, err := s.api.ChangeMessageVisibilityBatch(ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(s.queue), Entries: entries}, once)
 	switch {
@@ -104,13 +105,13 @@ func (s *Source) postpone(ctx context.Context, all []postponement) {
 func (s *Source) failed(ctx context.Context, operation, permission string, err error) {
 	reason, advice := explain(permission, err)
 	s.o.Metrics.Failed(Name, operation, reason)
-	s.say(ctx, operation+" "+reason, "could not "+operation+" messages: they come again", "error", err.Error(), "advice", advice)
+	s.logThrottled(ctx, operation+" "+reason, "cannot "+operation+" messages: they become visible again", "error", err.Error(), "advice", advice)
 }
 
 func (s *Source) failedEntries(ctx context.Context, operation string, failed []types.BatchResultErrorEntry) {
 	for _, f := range failed {
 		s.o.Metrics.Failed(Name, operation, "entry")
-		s.say(ctx, operation+" "+aws.ToString(f.Code), "could not "+operation+" a message: it comes again",
+		s.logThrottled(ctx, operation+" "+aws.ToString(f.Code), "cannot "+operation+" a message: it becomes visible again",
 			"code", aws.ToString(f.Code), "error", aws.ToString(f.Message))
 	}
 }

@@ -70,7 +70,7 @@ func TestSQSAwayAndBack(t *testing.T) {
 			g, server := newGate(t, w, away.state)
 			w.start(w.client(server.URL), sqs.Options{Receivers: 2, Wait: time.Second})
 			failures := func() float64 { return w.count("lifeboat_source_errors_total", "reason")[away.reason] }
-			said := func() int { return w.log.with(`"could not reach the queue, goes on trying"`, away.log) }
+			said := func() int { return w.log.with(`"cannot reach queue, retrying"`, away.log) }
 			// It is counted before it is said.
 			w.until("it is away from the start", func() bool { return failures() >= 3 && said() > 0 })
 			if w.isUp() || said() != 1 {
@@ -108,7 +108,7 @@ func TestAQueueThatIsMadeLater(t *testing.T) {
 	w.start(w.aws, sqs.Options{})
 	w.until("it is missed", func() bool { return w.count("lifeboat_source_errors_total", "reason")["noQueue"] > 0 })
 	w.until("the log says so", func() bool {
-		return w.log.with(`"could not reach the queue, goes on trying"`, "create the queue, or correct --queue-url") == 1
+		return w.log.with(`"cannot reach queue, retrying"`, "create the queue, or correct --queue-url") == 1
 	})
 	w.create("later", nil)
 	w.send(spot("a", instance).String())

@@ -17,178 +17,178 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// What becomes of messages besides the outcomes of their notices, in metrics.
+// Values of the metrics label "outcome", beside those of intake.Outcome.
 const (
-	fateUnconcern  = "ofNoConcern"
-	fateUnreadable = "unreadable"
-	fateFailed     = "failed"
-	fateProbe      = "probe"
+	outcomeIgnored    = "ofNoConcern"
+	outcomeUnreadable = "unreadable"
+	outcomeFailed     = "failed"
+	outcomeProbe      = "probe"
 )
 
 const (
-	// attemptTime is what one attempt to record may take, and recordPause the
-	// longest pause between two.
+	// attemptTime is the timeout of one attempt to record, recordPause the longest
+	// backoff between two.
 	attemptTime = 8 * time.Second
 	recordPause = 2 * time.Second
-	// stopGrace is what recording may still take once Run is told to stop.
+	// stopGrace is how long recording may go on after Run is told to stop.
 	stopGrace = 3 * time.Second
 
-	// A notice of an instance that is not known yet comes again after a time,
-	// the first time after half of it. That may be long, since the lobby hears at
-	// once when the node registers: it is what is lost if this process ends, or if
-	// the message names instances by a group.
-	hardAgain = 30 * time.Second
-	softAgain = time.Minute
-	// firstAsk and longestAsk bound how long a message rests whose instances EC2 could
-	// not be asked for: soon again at first, and later not so often that an outage of
-	// half an hour uses up the thirty receives that a message has. A Capacity Block's
-	// warning leaves ten minutes.
-	firstAsk   = 10 * time.Second
-	longestAsk = 2 * time.Minute
-	// hold is how long a batch is kept in hand at the most while the API server
-	// does not take its notices: messages that are handed back use up their
-	// receives, and the dead-letter queue takes those that have none left.
-	hold = 25 * time.Second
+	// urgentRetry and softRetry hide a message whose instance has no Node yet; half of it
+	// after the first receive. They can be long because retryPending notices the Node
+	// within a second. The whole time is lost only if this process ends meanwhile, or if
+	// the message names its instances by a group.
+	urgentRetry = 30 * time.Second
+	softRetry   = time.Minute
+	// firstGroupRetry and longestGroupRetry bound how long a message is hidden while EC2
+	// cannot be asked for its instances. Early retries are fast: a Capacity Block's warning
+	// leaves ten minutes. Later ones are slow, so that an outage of half an hour does not
+	// use up thirty receives.
+	firstGroupRetry   = 10 * time.Second
+	longestGroupRetry = 2 * time.Minute
+	// maxHold is how long a batch stays in flight while the API server rejects its writes.
+	// Returning messages to the queue costs receives, and the redrive policy moves a
+	// message without receives left to the dead-letter queue.
+	maxHold = 25 * time.Second
 )
 
-// fate is what is done with a message.
-type fate struct {
-	// word is what the metric calls it.
-	word string
+// disposition is what happens to a message after it was processed.
+type disposition struct {
+	// outcome is the value of the metrics label.
+	outcome string
 	// ack deletes the message.
 	ack bool
-	// again, if set, is when others may see it; else the visibility says so.
-	again *time.Duration
+	// retryIn hides the message for this long; nil leaves its visibility timeout.
+	retryIn *time.Duration
 }
 
-// letter is a message in hand, with what it says.
-type letter struct {
+// message is a received message and its decoded content.
+type message struct {
 	*types.Message
 	decoded
-	err error // why it cannot be read
+	err error // why it cannot be decoded
 }
 
-func (m *letter) handle() string { return aws.ToString(m.ReceiptHandle) }
+func (m *message) handle() string { return aws.ToString(m.ReceiptHandle) }
 
-// handle decides the messages of a batch side by side, so that none waits for
-// another's write, and then says what is to become of them.
-func (s *Source) handle(ctx context.Context, messages []types.Message) {
-	if len(messages) == 0 {
+// handle processes the messages of a batch concurrently, so that none waits for the write
+// of another, then acknowledges or hides each.
+func (s *Source) handle(ctx context.Context, received []types.Message) {
+	if len(received) == 0 {
 		return
 	}
-	inHand, release := s.inHand(ctx)
+	work, release := s.workContext(ctx)
 	defer release()
-	kept := s.keep(inHand, messages)
-	letters, fates := make([]letter, len(messages)), make([]fate, len(messages))
+	renewed := s.renewVisibility(work, received)
+	messages, results := make([]message, len(received)), make([]disposition, len(received))
 	var group sync.WaitGroup
-	for i := range messages {
-		m := &letters[i]
-		m.Message = &messages[i]
+	for i := range received {
+		m := &messages[i]
+		m.Message = &received[i]
 		m.decoded, m.err = decode(aws.ToString(m.Body))
 		if m.scaling != "" && s.o.GroupNews != nil {
 			s.o.GroupNews(m.scaling)
 		}
 		if m.err != nil || m.unconcern != "" {
-			fates[i] = s.decide(inHand, m) // calls nobody
+			results[i] = s.process(work, m) // needs no request: not worth a goroutine
 			continue
 		}
-		group.Go(func() { fates[i] = s.decide(inHand, m) })
+		group.Go(func() { results[i] = s.process(work, m) })
 	}
 	group.Wait()
 	release()
-	<-kept // else it might take back what the answer says
-	for i := range fates {
-		if ctx.Err() != nil && fates[i].word == fateFailed {
-			fates[i].again = new(time.Duration) // another replica may have it at once
+	<-renewed // a late renewal would undo the visibility set below
+	for i := range results {
+		if ctx.Err() != nil && results[i].outcome == outcomeFailed {
+			results[i].retryIn = new(time.Duration) // shutting down: let another replica take it now
 		}
-		s.o.Metrics.Received(Name, fates[i].word)
-		s.answer(&letters[i], fates[i])
+		s.o.Metrics.Received(Name, results[i].outcome)
+		s.finish(&messages[i], results[i])
 	}
 }
 
-// inHand returns the context of work on messages: it outlives ctx by what
-// recording may take, and ends when they are handed back.
-func (s *Source) inHand(ctx context.Context) (context.Context, func()) {
-	hand, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold)
+// workContext returns the context for processing received messages. It outlives ctx by
+// stopGrace, and ends after maxHold.
+func (s *Source) workContext(ctx context.Context) (context.Context, func()) {
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxHold)
 	unhook := context.AfterFunc(ctx, func() {
-		sleep.For(hand, stopGrace)
+		sleep.For(work, stopGrace)
 		cancel()
 	})
-	return hand, func() { unhook(); cancel() }
+	return work, func() { unhook(); cancel() }
 }
 
-// keep keeps messages from others, a visibility at a time, until ctx ends; the
-// channel is closed when it has stopped. So the visibility can be short, and a
-// receiver that dies costs a spot warning little of its two minutes.
-func (s *Source) keep(ctx context.Context, messages []types.Message) <-chan struct{} {
+// renewVisibility extends the visibility timeout of messages until ctx ends; the returned
+// channel is closed once it has stopped. Renewal lets the timeout be short, so that a
+// crash costs a spot warning little of its two minutes.
+func (s *Source) renewVisibility(ctx context.Context, messages []types.Message) <-chan struct{} {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		for sleep.For(ctx, s.o.Visibility/2) {
-			var all []postponement
+			var all []visibilityChange
 			for _, m := range messages {
-				all = append(all, postponement{handle: aws.ToString(m.ReceiptHandle), by: s.o.Visibility})
+				all = append(all, visibilityChange{handle: aws.ToString(m.ReceiptHandle), timeout: s.o.Visibility})
 			}
-			s.postpone(ctx, all)
+			s.changeVisibility(ctx, all)
 		}
 	}()
 	return stopped
 }
 
-// decide does for one message all that has to be done before it may go.
-func (s *Source) decide(ctx context.Context, m *letter) fate {
+// process makes a message durable and returns what happens to it.
+func (s *Source) process(ctx context.Context, m *message) disposition {
 	d := &m.decoded
 	switch {
 	case m.err != nil:
-		return s.leave(ctx, m.Message, m.err)
+		return s.leaveUnreadable(ctx, m.Message, m.err)
 	case d.unconcern != "":
-		s.passOver(ctx, d)
-		return fate{word: fateUnconcern, ack: true}
+		s.logIgnored(ctx, d)
+		return disposition{outcome: outcomeIgnored, ack: true}
 	}
 	notices, err := s.resolve(ctx, d)
-	var fates []fate
+	var parts []disposition
 	switch {
 	case err != nil:
-		s.say(ctx, "unresolved", "could not find the instances of a group yet", "error", err.Error(),
+		s.logThrottled(ctx, "unresolved", "cannot find the instances of a group, retrying", "error", err.Error(),
 			"advice", "allow ec2:DescribeInstances")
-		fates = []fate{{word: fateFailed, again: rest(m.Message, firstAsk, longestAsk)}}
+		parts = []disposition{{outcome: outcomeFailed, retryIn: retryAfter(m.Message, firstGroupRetry, longestGroupRetry)}}
 	case len(notices)+len(d.reports) == 0 && d.probe == nil:
-		fates = []fate{{word: fateUnconcern, ack: true}} // a group of none
+		parts = []disposition{{outcome: outcomeIgnored, ack: true}} // a group without instances
 	}
 	for _, n := range notices {
-		fates = append(fates, s.take(ctx, m.Message, n))
+		parts = append(parts, s.recordNotice(ctx, m.Message, n))
 	}
 	for _, r := range d.reports {
-		fates = append(fates, s.pass(ctx, func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Report(ctx, r) }))
+		parts = append(parts, s.recordOther(ctx, func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Report(ctx, r) }))
 	}
 	if d.probe != nil {
-		fates = append(fates, s.pass(ctx, func(ctx context.Context) (intake.Outcome, error) {
-			return fateProbe, s.recorder.Answer(ctx, *d.probe)
+		parts = append(parts, s.recordOther(ctx, func(ctx context.Context) (intake.Outcome, error) {
+			return outcomeProbe, s.recorder.Answer(ctx, *d.probe)
 		}))
 	}
-	return worst(fates)
+	return worst(parts)
 }
 
-// worst is the fate of a message whose parts had these: it may go when every
-// part may.
-func worst(fates []fate) fate {
-	for _, f := range fates {
-		if !f.ack {
-			return f
+// worst combines the dispositions of the parts of a message: it is deleted only if every
+// part may be.
+func worst(parts []disposition) disposition {
+	for _, p := range parts {
+		if !p.ack {
+			return p
 		}
 	}
-	return fates[0]
+	return parts[0]
 }
 
-// resolve returns the notices of a message, those of instances that it names
-// only as a group among them. Where some cannot be found it returns the others.
+// resolve returns the notices of a message, including one for each instance of the groups
+// that it names. On an error it returns those that it could resolve.
 func (s *Source) resolve(ctx context.Context, d *decoded) ([]notice.Notice, error) {
 	notices := slices.Clone(d.notices)
 	var errs []error
 	for _, g := range d.groups {
 		if s.o.Instances == nil {
-			s.say(ctx, "no resolver", "passed over notice of a group of instances", "filter", g.filter, "value", g.value,
-				"advice", "switch on the ec2 source")
+			s.logThrottled(ctx, "no resolver", "ignored notice of a group of instances", "filter", g.filter, "value", g.value,
+				"advice", "enable the ec2 source")
 			continue
 		}
 		ids, err := s.o.Instances(ctx, g.filter, g.value)
@@ -205,76 +205,75 @@ func (s *Source) resolve(ctx context.Context, d *decoded) ([]notice.Notice, erro
 	return notices, errors.Join(errs...)
 }
 
-// take records a notice of a message.
-func (s *Source) take(ctx context.Context, m *types.Message, n notice.Notice) fate {
-	outcome, err := s.insist(ctx, isUrgent(&n), func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Record(ctx, n) })
+// recordNotice records one notice of a message.
+func (s *Source) recordNotice(ctx context.Context, m *types.Message, n notice.Notice) disposition {
+	outcome, err := s.recordWithRetry(ctx, isUrgent(&n), func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Record(ctx, n) })
 	switch {
 	case errors.Is(err, intake.ErrRefused):
-		return s.leave(ctx, m, unreadable("record", "%v", err))
+		return s.leaveUnreadable(ctx, m, unreadable("record", "%v", err))
 	case err != nil:
-		return fate{word: fateFailed}
+		return disposition{outcome: outcomeFailed}
 	case outcome.Final():
-		return fate{word: string(outcome), ack: true}
-	case s.isHopeless(m, &n):
-		s.say(ctx, "given up "+n.Kind, "dropped notice of an instance that is not of this cluster",
+		return disposition{outcome: string(outcome), ack: true}
+	case s.isGivenUp(m, &n):
+		s.logThrottled(ctx, "given up "+n.Kind, "dropped notice of an instance that is not of this cluster",
 			"instance", n.InstanceID, "kind", n.Kind, "notice", n.ID, "receives", receives(m),
 			"advice", "nothing, if the instance is of another cluster (give each cluster a queue of its own); else see why its Node has no spec.providerID that ends in the instance id")
-		return fate{word: string(intake.Foreign), ack: true}
+		return disposition{outcome: string(intake.Foreign), ack: true}
 	}
-	again := softAgain
+	retry := softRetry
 	if isUrgent(&n) {
-		again = hardAgain
+		retry = urgentRetry
 	}
 	if receives(m) == 1 {
-		again /= 2
+		retry /= 2
 	}
-	return fate{word: string(outcome), again: &again}
+	return disposition{outcome: string(outcome), retryIn: &retry}
 }
 
-// isUrgent reports whether nobody can move the deadline of the notice.
+// isUrgent reports whether the notice has a hard deadline.
 func isUrgent(n *notice.Notice) bool {
 	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard
 }
 
-// pass makes durable what is no notice of an instance.
-func (s *Source) pass(ctx context.Context, write func(context.Context) (intake.Outcome, error)) fate {
-	outcome, err := s.insist(ctx, false, write)
+// recordOther makes durable a part of a message that is not a notice of an instance.
+func (s *Source) recordOther(ctx context.Context, write func(context.Context) (intake.Outcome, error)) disposition {
+	outcome, err := s.recordWithRetry(ctx, false, write)
 	switch {
 	case err != nil:
-		return fate{word: fateFailed}
-	case outcome == fateProbe:
-		return fate{word: fateProbe, ack: true}
+		return disposition{outcome: outcomeFailed}
+	case outcome == outcomeProbe:
+		return disposition{outcome: outcomeProbe, ack: true}
 	}
-	return fate{word: string(outcome), ack: outcome.Final()}
+	return disposition{outcome: string(outcome), ack: outcome.Final()}
 }
 
-// insist tries until what a message says is durable or ctx is done: while the
-// API server is away there is nothing better to do, and messages that are
-// handed back use up their receives.
-func (s *Source) insist(ctx context.Context, urgent bool, write func(context.Context) (intake.Outcome, error)) (intake.Outcome, error) {
+// recordWithRetry retries write until it succeeds, is refused, or ctx is done. Retrying
+// here, instead of returning the message to the queue, saves receives (see maxHold).
+func (s *Source) recordWithRetry(ctx context.Context, urgent bool, write func(context.Context) (intake.Outcome, error)) (intake.Outcome, error) {
 	pause := backoff{longest: recordPause}
 	for {
-		if err := s.turnstile.enter(ctx, urgent); err != nil {
+		if err := s.writes.acquire(ctx, urgent); err != nil {
 			return "", err
 		}
 		attempt, cancel := context.WithTimeout(ctx, attemptTime)
 		outcome, err := write(attempt)
 		cancel()
-		s.turnstile.leave()
+		s.writes.release()
 		if err == nil || errors.Is(err, intake.ErrRefused) {
 			return outcome, err
 		}
-		s.say(ctx, "failed", "could not record notice yet, goes on trying", "error", err.Error())
+		s.logThrottled(ctx, "failed", "cannot record notice, retrying", "error", err.Error())
 		if !sleep.For(ctx, pause.next()) {
 			return "", err
 		}
 	}
 }
 
-// isHopeless reports whether an instance that is not known will not become so:
-// it was asked for often enough, or, asked for twice, is gone by now.
-func (s *Source) isHopeless(m *types.Message, n *notice.Notice) bool {
-	limit := s.o.Receives
+// isGivenUp reports whether an instance without a Node will stay without one: the message
+// was received often enough, or a second time after the deadline.
+func (s *Source) isGivenUp(m *types.Message, n *notice.Notice) bool {
+	limit := s.o.MaxReceives
 	if policy := s.redrive.Load(); policy != nil && policy.Target != "" {
 		limit = min(limit, policy.Receives)
 	}

@@ -2,6 +2,7 @@ package sqs_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,53 +19,62 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-func TestMoreReceiveWhileTheQueueIsFull(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var inHand, most atomic.Int32
-		api := &full{paperAPI: newPaper(), batches: 200}
-		w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
-		stop := w.run(api, recorderFunc(func(context.Context, notice.Notice) (intake.Outcome, error) {
-			most.Store(max(most.Load(), inHand.Add(1)))
-			time.Sleep(time.Second)
-			inHand.Add(-1)
-			return intake.Recorded, nil
-		}), sqs.Options{Receivers: 2, Most: 12, Abreast: 2000})
-		time.Sleep(time.Minute)
-		if got := most.Load(); got != (100+12)*10 {
-			t.Errorf("%d messages in hand at the same time, want those of a hundred batches and twelve receivers", got)
-		}
-		before := w.calls.of("receive")
-		time.Sleep(time.Minute)
-		if got := w.calls.of("receive") - before; got != 2*3 {
-			t.Errorf("%d receives in a minute of an empty queue, want those of two receivers", got)
-		}
-		stop()
-	})
-}
-
-// full is a queue that has so many full batches at first.
-type full struct {
-	*paperAPI
-	batches int
-}
-
-func (f *full) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, o ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
-	f.mu.Lock()
-	if f.batches > 0 {
-		f.batches--
-		body := spot("s", instance).String()
-		f.messages = slices.Repeat([]types.Message{{Body: &body, ReceiptHandle: aws.String("handle")}}, 10)
+func TestReceiversGrowWhileBatchesAreBusy(t *testing.T) {
+	for size, wantInHand := range map[int]int{
+		10: (100 + 12) * 10, // a hundred batches in the background, and one for each receiver
+		7:  (100 + 12) * 7,  // SQS returns partial batches although it has more
+		5:  (100 + 12) * 5,
+		4:  2 * 4, // no sign of a burst
+	} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var inHand, most atomic.Int32
+				api := &busyQueue{paperAPI: newPaper(), batches: 200, size: size}
+				w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
+				stop := w.run(api, recorderFunc(func(context.Context, notice.Notice) (intake.Outcome, error) {
+					most.Store(max(most.Load(), inHand.Add(1)))
+					time.Sleep(time.Second)
+					inHand.Add(-1)
+					return intake.Recorded, nil
+				}), sqs.Options{Receivers: 2, MaxReceivers: 12, ConcurrentWrites: 2000})
+				time.Sleep(125 * time.Second) // all is processed, and no receive ends at this moment
+				if got := int(most.Load()); got != wantInHand {
+					t.Errorf("%d messages were processed concurrently, want %d", got, wantInHand)
+				}
+				before := w.calls.of("receive")
+				time.Sleep(time.Minute)
+				if got := w.calls.of("receive") - before; got != 2*3 {
+					t.Errorf("%d receives in a minute of an empty queue, want those of two receivers", got)
+				}
+				stop()
+			})
+		})
 	}
-	out := f.messages
-	f.messages = nil
-	f.mu.Unlock()
+}
+
+// busyQueue returns a number of batches of one size, and nothing after them.
+type busyQueue struct {
+	*paperAPI
+	batches, size int
+}
+
+func (q *busyQueue) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, o ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
+	q.mu.Lock()
+	if q.batches > 0 {
+		q.batches--
+		body := spot("s", instance).String()
+		q.messages = slices.Repeat([]types.Message{{Body: &body, ReceiptHandle: aws.String("handle")}}, q.size)
+	}
+	out := q.messages
+	q.messages = nil
+	q.mu.Unlock()
 	if len(out) > 0 {
 		return &awssqs.ReceiveMessageOutput{Messages: out}, nil
 	}
-	return f.paperAPI.ReceiveMessage(ctx, in, o...)
+	return q.paperAPI.ReceiveMessage(ctx, in, o...)
 }
 
-func (f *full) DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
+func (*busyQueue) DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
 	return &awssqs.DeleteMessageBatchOutput{}, nil
 }
 
@@ -86,7 +96,7 @@ func TestUrgentNoticesAreWrittenFirst(t *testing.T) {
 			mu.Unlock()
 			time.Sleep(time.Second)
 			return intake.Recorded, nil
-		}), sqs.Options{Receivers: 1, Abreast: 2})
+		}), sqs.Options{Receivers: 1, ConcurrentWrites: 2})
 		time.Sleep(10 * time.Second)
 		stop()
 		// Two may be under way before it comes to its turn, for a second each. In

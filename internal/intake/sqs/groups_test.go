@@ -66,9 +66,8 @@ func TestGroupsAreTakenApart(t *testing.T) {
 	}
 }
 
-// TestAGroupWithAnInstanceThatIsNotKnownComesAgain: the lobby knows the notices
-// that a message names one by one, and no others. What else a message says is not
-// done because the second in which the lobby looks at it has passed.
+// TestAGroupWithAnInstanceThatIsNotKnownComesAgain: only a message whose notices all name
+// their instance is retried while it is hidden. Any other waits for the next receive.
 func TestAGroupWithAnInstanceThatIsNotKnownComesAgain(t *testing.T) {
 	const late = "i-0bb2c3d4e5f607182"
 	for name, tc := range map[string]struct {

@@ -71,7 +71,7 @@ func TestTheAPIServerAwayForTwentySeconds(t *testing.T) {
 		if got := w.count("lifeboat_received_messages_total", "outcome"); fmt.Sprint(got) != "map[recorded:1]" {
 			t.Errorf("outcomes %v: the message should have stayed in hand", got)
 		}
-		if w.log.with(`"could not record notice yet`, "connection refused") != 1 {
+		if w.log.with(`"cannot record notice, retrying`, "connection refused") != 1 {
 			t.Errorf("log:\n%s", w.log)
 		}
 	})
@@ -181,7 +181,7 @@ func TestReceivesThatFailAreSpaced(t *testing.T) {
 		if got := w.calls.of("receive"); got < 120 || got > 250 {
 			t.Errorf("%d receives in ten minutes without SQS", got)
 		}
-		if got := w.log.with("could not reach the queue"); got < 9 || got > 11 {
+		if got := w.log.with("cannot reach queue"); got < 9 || got > 11 {
 			t.Errorf("%d lines in ten minutes, want one a minute", got)
 		}
 		stop()

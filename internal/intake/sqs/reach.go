@@ -13,12 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// reach is whether the queue can be reached, as the last receive of any
-// receiver found it.
+// reach is whether the latest receive of any receiver reached the queue.
 type reach struct {
 	mu   sync.Mutex
 	up   bool
-	lost time.Time // since when it is not; zero: it never was
+	lost time.Time // when it became unreachable; zero while it never was
 }
 
 func (r *reach) isUp() bool {
@@ -27,8 +26,8 @@ func (r *reach) isUp() bool {
 	return r.up
 }
 
-// found notes that the queue was reached. It reports whether that is news, and
-// how long it was away.
+// found records a successful receive. It reports whether the queue was unreachable
+// before, and for how long.
 func (r *reach) found(now time.Time) (away time.Duration, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +41,7 @@ func (r *reach) found(now time.Time) (away time.Duration, news bool) {
 	return away, true
 }
 
-// missed notes that the queue was not reached.
+// missed records a failed receive.
 func (r *reach) missed(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +64,7 @@ func (s *Source) unreached(ctx context.Context, operation string, err error) {
 	s.o.Metrics.Up(Name, false)
 	reason, advice := explain("sqs:ReceiveMessage", err)
 	s.o.Metrics.Failed(Name, operation, reason)
-	s.say(ctx, operation+" "+reason, "could not reach the queue, goes on trying", "error", err.Error(), "advice", advice)
+	s.logThrottled(ctx, operation+" "+reason, "cannot reach queue, retrying", "error", err.Error(), "advice", advice)
 }
 
 // Reasons why a call to SQS fails, in metrics.
@@ -80,7 +79,7 @@ const (
 	reasonRefused     = "refused"
 )
 
-// reasons sorts the error codes of SQS (Amazon SQS API Reference, "Common
+// reasons classifies the error codes of SQS (Amazon SQS API Reference, "Common
 // errors" and the errors of each action; KMS codes as SQS passes them on).
 var reasons = map[string]string{
 	"AWS.SimpleQueueService.NonExistentQueue": reasonNoQueue,
@@ -106,7 +105,7 @@ var reasons = map[string]string{
 	"InternalFailure":                         reasonUnavailable,
 }
 
-// explain sorts an error of a call to SQS, and says what to do about it.
+// explain classifies an error of a call to SQS and returns what to do about it.
 func explain(permission string, err error) (reason, advice string) {
 	reason = reasonOf(err)
 	switch reason {

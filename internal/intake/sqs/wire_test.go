@@ -44,7 +44,7 @@ func TestMessagesOnTheWire(t *testing.T) {
 		{"an instance of nobody that is gone", []message{state("a", other, "terminated")}, map[string]float64{"foreign": 1}, map[string][]string{},
 			[]string{`"dropped notice of an instance that is not of this cluster"`, other}},
 		{"of no concern", []message{state("a", instance, "running"), {id: "m", detailType: "EC2 Spot Interruption Warning", instance: instance}},
-			map[string]float64{"ofNoConcern": 2}, map[string][]string{}, []string{`"passed over message"`, "EC2 Spot Interruption Warning"}},
+			map[string]float64{"ofNoConcern": 2}, map[string][]string{}, []string{`"ignored message"`, "EC2 Spot Interruption Warning"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestWhatCannotBeReadGoesToTheDeadLetterQueue(t *testing.T) {
 			t.Errorf("want one line that says %q in the log:\n%s", says, w.log)
 		}
 	}
-	if w.log.with(`"queue gives messages up early`, `"maxReceiveCount"=2`) != 1 {
+	if w.log.with(`"queue moves messages to its dead-letter queue early`, `"maxReceiveCount"=2`) != 1 {
 		t.Errorf("the log does not say that maxReceiveCount is low:\n%s", w.log)
 	}
 }

@@ -93,12 +93,27 @@ func (w *World) Recorder() *intake.Recorder {
 	return intake.NewRecorder(w.Kube, w, intake.Options{Clock: w.Clock, Metrics: w.Metrics})
 }
 
-// AddNode makes the node of an instance; labels are pairs.
+// AddNode creates the node of an instance, without a creation time; labels are pairs.
 func (w *World) AddNode(id string, labels ...string) {
 	w.t.Helper()
+	w.addNode(id, time.Time{}, labels)
+}
+
+// RegisterAgain deletes the node of an instance and creates it now.
+func (w *World) RegisterAgain(id string) {
+	w.t.Helper()
+	w.RemoveNode(id)
+	w.addNode(id, w.Clock(), nil)
+}
+
+func (w *World) addNode(id string, created time.Time, labels []string) {
+	w.t.Helper()
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "node-" + id, UID: types.UID("uid-" + id), Labels: map[string]string{}},
-		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + id},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "node-" + id, UID: types.UID("uid-" + id + created.Format(time.RFC3339)),
+			Labels: map[string]string{}, CreationTimestamp: metav1.NewTime(created),
+		},
+		Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1a/" + id},
 	}
 	for pair := range slices.Chunk(labels, 2) {
 		node.Labels[pair[0]] = pair[1]
@@ -109,6 +124,14 @@ func (w *World) AddNode(id string, labels ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writes--
+}
+
+// RemoveNode deletes the node of an instance, if there is one.
+func (w *World) RemoveNode(id string) {
+	w.t.Helper()
+	if err := w.Kube.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id}}); client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // NodeByInstance makes the world an intake.NodeIndex.

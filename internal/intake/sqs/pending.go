@@ -1,0 +1,110 @@
+package sqs
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
+)
+
+const (
+	// pendingInterval is how often pending messages are retried. A retry costs some
+	// microseconds a message and no API request.
+	pendingInterval = time.Second
+	// maxPending bounds the pending messages.
+	maxPending = 2000
+)
+
+// pendingMessages remembers hidden messages whose instance has no Node yet, until their
+// visibility timeout ends. It lets the timeout be long, which saves receives, and still
+// records the notice within a second after the Node registers. Best effort: messages that
+// do not fit, or that a restart forgets, become visible again in the queue.
+type pendingMessages struct {
+	mu       sync.Mutex
+	byHandle map[string]*pendingMessage // by receipt handle
+}
+
+type pendingMessage struct {
+	message *message
+	until   time.Time
+}
+
+func (p *pendingMessages) add(m *message, until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.byHandle) >= maxPending {
+		return
+	}
+	if p.byHandle == nil {
+		p.byHandle = map[string]*pendingMessage{}
+	}
+	// A copy without the body: it would keep the memory of the whole batch.
+	small := &message{Message: &types.Message{ReceiptHandle: m.ReceiptHandle}, decoded: m.decoded}
+	p.byHandle[m.handle()] = &pendingMessage{message: small, until: until}
+}
+
+// hidden drops the messages whose visibility timeout has ended and returns the others.
+func (p *pendingMessages) hidden(now time.Time) []*message {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var hidden []*message
+	for handle, entry := range p.byHandle {
+		if !now.Before(entry.until) {
+			delete(p.byHandle, handle)
+			continue
+		}
+		hidden = append(hidden, entry.message)
+	}
+	return hidden
+}
+
+func (p *pendingMessages) remove(m *message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byHandle, m.handle())
+}
+
+// retryPending records the pending messages whose Node has registered, until ctx is done.
+func (s *Source) retryPending(ctx context.Context) {
+	for sleep.For(ctx, pendingInterval) {
+		for _, m := range s.pending.hidden(s.o.Clock()) {
+			if ctx.Err() != nil {
+				return
+			}
+			if d, done := s.retryOnce(ctx, m); done {
+				s.pending.remove(m)
+				s.o.Metrics.Received(Name, d.outcome)
+				s.deletes.in <- m.handle()
+			}
+		}
+	}
+}
+
+// isRetriable reports whether a message consists of notices about named instances only.
+// Everything else needs a request to EC2 or the API server and waits for the next receive.
+func (d *decoded) isRetriable() bool {
+	return len(d.notices) > 0 && len(d.groups)+len(d.reports) == 0 && d.probe == nil
+}
+
+// retryOnce tries once to record a pending message. It reports false unless all of the
+// message is durable.
+func (s *Source) retryOnce(ctx context.Context, m *message) (disposition, bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
+	defer cancel()
+	if !m.isRetriable() {
+		return disposition{}, false
+	}
+	var last intake.Outcome
+	for _, n := range m.notices {
+		outcome, err := s.recorder.Record(ctx, n)
+		if err != nil || !outcome.Final() {
+			return disposition{}, false
+		}
+		last = outcome
+	}
+	return disposition{outcome: string(last), ack: true}, true
+}

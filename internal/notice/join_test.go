@@ -1,0 +1,128 @@
+package notice_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// byAgent makes a notice one of the node's agent.
+func byAgent(n *v1alpha1.Notice) { n.Source, n.ID = notice.SourceIMDS, "agent-"+n.ID }
+
+// The admission policy lets an agent remove only its own notices, so a record that other
+// sources have filled must have room for it, and the agent must not fill theirs.
+func TestAFullRecordHasRoomForTheAgent(t *testing.T) {
+	var recorded []v1alpha1.Notice
+	for i := range 3 * notice.MaxPerInstance {
+		recorded, _ = notice.Join(recorded, heard(fmt.Sprint("q", i), i))
+	}
+	others := slices.Clone(recorded)
+	for i := range 3 * notice.MaxPerInstance {
+		recorded, _ = notice.Join(recorded, heard(fmt.Sprint(i), i, byAgent))
+		if len(recorded) > notice.MaxPerInstance {
+			t.Fatalf("%d notices on record", len(recorded))
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(recorded), func(n v1alpha1.Notice) bool { return n.Source == notice.SourceIMDS })
+	if diff := cmp.Diff(ids(others), ids(kept)); diff != "" {
+		t.Errorf("notices of other sources after the agent wrote (-before +after)\n%s", diff)
+	}
+	if got := len(recorded) - len(kept); got != notice.MaxFromAgent || !strings.HasSuffix(recorded[len(recorded)-1].ID, "-95") {
+		t.Errorf("%d notices of the agent, the last is %s", got, recorded[len(recorded)-1].ID)
+	}
+}
+
+func TestWhatAFullRecordDrops(t *testing.T) {
+	const share = notice.MaxPerInstance - notice.MaxFromAgent
+	stopped := heard("old-stop", 0, state(notice.StateStopped))
+	for name, tc := range map[string]struct {
+		first, second v1alpha1.Notice // the others came later
+		since         time.Time
+		dropped       string
+	}{
+		"a stop of an earlier life before a standing plan": {stopped, heard("plan", 10, soft(900)), after(5), "old-stop"},
+		"a standing plan rules":                            {heard("plan", 0, soft(900)), heard("next", 1), time.Time{}, "next"},
+		"a withdrawn notice before an older one":           {heard("old", 0), heard("over", 1, withdrawn), time.Time{}, "over"},
+		"of an earlier life before a withdrawn one":        {heard("over", 10, withdrawn), heard("old", 0), after(5), "old"},
+		"the oldest": {heard("old", 0), heard("next", 1), time.Time{}, "old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorded := []v1alpha1.Notice{tc.first, tc.second}
+			for i := range share - 2 {
+				recorded = append(recorded, heard(fmt.Sprint("later", i), 20+i))
+			}
+			got, changed := notice.JoinSince(recorded, heard("new", 99), tc.since)
+			want := slices.DeleteFunc(append(ids(recorded), "new"), func(id string) bool { return id == tc.dropped })
+			if diff := cmp.Diff(want, ids(got)); !changed || diff != "" {
+				t.Errorf("changed %t (-want +got)\n%s", changed, diff)
+			}
+		})
+	}
+}
+
+// Received times come from several clocks. These functions keep their order.
+func TestReceivedTimesOfSkewedClocks(t *testing.T) {
+	at := func(s int) metav1.MicroTime { return metav1.NewMicroTime(after(s)) }
+	for name, tc := range map[string]struct{ received, since, want time.Time }{
+		"after the completion":              {after(10), after(5), after(10)},
+		"before it":                         {after(1), after(5), after(5).Add(time.Microsecond)},
+		"at the same moment":                {after(5), after(5), after(5).Add(time.Microsecond)},
+		"nothing was completed":             {after(1), time.Time{}, after(1)},
+		"the completion is in the future":   {after(1), after(3600), after(3600).Add(time.Microsecond)},
+		"the notice is from the far future": {after(9999), after(5), after(9999)},
+	} {
+		if got := notice.ReceivedAfter(metav1.NewMicroTime(tc.received), tc.since); !got.Time.Equal(tc.want) {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+
+	ahead := heard("ahead", 0)
+	ahead.ReceivedTime = at(600)
+	if got := notice.Received(&ahead, after(5)); !got.Equal(after(5)) {
+		t.Errorf("received at %s, which is in the future", got)
+	}
+	if got := notice.Received(&ahead, after(700)); !got.Equal(after(600)) {
+		t.Errorf("received at %s, which is not what is recorded", got)
+	}
+
+	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{Notices: []v1alpha1.Notice{heard("a", 0), ahead}}}
+	done := metav1.NewMicroTime(notice.CompletionTime(in.Spec.Notices, after(5)))
+	in.Status.CompletionTime = &done
+	if !notice.Finished(in) {
+		t.Error("a completed record is not finished, because an agent's clock is ahead")
+	}
+	late := heard("late", 6)
+	late.ReceivedTime = notice.ReceivedAfter(late.ReceivedTime, notice.Completed(in))
+	in.Spec.Notices = append(in.Spec.Notices, late)
+	if notice.Finished(in) {
+		t.Error("a notice that was added after the completion counts as handled")
+	}
+	if got := notice.CompletionTime(nil, after(5)); !got.Equal(after(5)) {
+		t.Errorf("completion at %s, want now", got)
+	}
+}
+
+func TestCompleted(t *testing.T) {
+	at := func(s int) *metav1.MicroTime { m := metav1.NewMicroTime(after(s)); return &m }
+	for name, tc := range map[string]struct {
+		status v1alpha1.InterruptionStatus
+		want   time.Time
+	}{
+		"never":           {v1alpha1.InterruptionStatus{}, time.Time{}},
+		"completed":       {v1alpha1.InterruptionStatus{CompletionTime: at(5)}, after(5)},
+		"reopened":        {v1alpha1.InterruptionStatus{Since: at(5)}, after(5)},
+		"completed again": {v1alpha1.InterruptionStatus{Since: at(5), CompletionTime: at(9)}, after(9)},
+	} {
+		if got := notice.Completed(&v1alpha1.Interruption{Status: tc.status}); !got.Equal(tc.want) {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
