@@ -126,10 +126,6 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 	grace := 20 * time.Second
 	return ctrl.NewManager(cluster, ctrl.Options{
 		Scheme: scheme,
-		NewCache: func(config *rest.Config, o cache.Options) (cache.Cache, error) {
-			held, err := cache.New(config, o)
-			return nodeindex.Whole(held), err
-		},
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			NewInformer:      listwatch.NewInformer,
