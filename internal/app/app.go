@@ -96,7 +96,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 		return fmt.Errorf("adding the watch of Auto Scaling groups: %w", err)
 	}
 	quiet := &calm.Calm{}
-	loop, err := addLoops(mgr, nodes, groups, quiet, cloud, c)
+	loop, err := addLoops(ctx, mgr, nodes, groups, quiet, cloud, c)
 	if err != nil {
 		return fmt.Errorf("adding the loops: %w", err)
 	}

@@ -60,7 +60,7 @@ func sources() []registered {
 
 // addLoops adds the control loops, which run on the leader alone, and returns the one that
 // moves interruptions on.
-func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *calm.Calm, cloud aws.Config, c Config) (*interruption.Controller, error) {
+func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *calm.Calm, cloud aws.Config, c Config) (*interruption.Controller, error) {
 	kube, err := kubernetes.NewForConfig(compact(mgr.GetConfig()))
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 		return nil, err
 	}
 	changed := make(chan event.TypedGenericEvent[string], 1024)
-	pods := podwatch.New(kube.CoreV1().RESTClient(), func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} }, quiet)
+	pods := podwatch.New(ctx, kube.CoreV1().RESTClient(), notify(ctx, changed))
 	if err := countWatched(pods); err != nil {
 		return nil, err
 	}
@@ -81,9 +81,9 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 	}
 	writer := herald.NewWriter(kube.EventsV1(), mgr.GetScheme())
 	heralds := herald.New(writer, mgr.GetScheme(), quiet)
-	owners := ownerwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
+	owners := ownerwatch.New(ctx, kube, notify(ctx, changed))
 	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
-	claims, err := watchClaims(mgr, replaced, orphaned)
+	claims, err := watchClaims(ctx, mgr, replaced, orphaned)
 	if err != nil {
 		return nil, err
 	}
