@@ -31,8 +31,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
-	"github.com/lifeboat-dev/lifeboat/internal/calm"
-	"github.com/lifeboat-dev/lifeboat/internal/footprint"
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -95,8 +93,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err != nil {
 		return fmt.Errorf("adding the watch of Auto Scaling groups: %w", err)
 	}
-	quiet := &calm.Calm{}
-	loop, err := addLoops(ctx, mgr, nodes, groups, quiet, cloud, c)
+	loop, err := addLoops(ctx, mgr, nodes, groups, cloud, c)
 	if err != nil {
 		return fmt.Errorf("adding the loops: %w", err)
 	}
@@ -106,8 +103,8 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err := addCanary(mgr, cloud, c); err != nil {
 		return fmt.Errorf("adding the canary: %w", err)
 	}
-	if err := mgr.Add(&footprint.Keeper{Ready: mgr.GetCache().WaitForCacheSync, Calm: quiet}); err != nil {
-		return fmt.Errorf("adding what keeps memory small: %w", err)
+	if err := mgr.Add(freeMemory{synced: mgr.GetCache().WaitForCacheSync}); err != nil {
+		return fmt.Errorf("adding the release of memory: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)

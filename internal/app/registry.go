@@ -18,18 +18,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/lifeboat-dev/lifeboat/internal/calm"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/unheard"
 	"github.com/lifeboat-dev/lifeboat/internal/errand"
-	"github.com/lifeboat-dev/lifeboat/internal/herald"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/events"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/ownerwatch"
@@ -60,7 +59,7 @@ func sources() []registered {
 
 // addLoops adds the control loops, which run on the leader alone, and returns the one that
 // moves interruptions on.
-func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *calm.Calm, cloud aws.Config, c Config) (*interruption.Controller, error) {
+func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aws.Config, c Config) (*interruption.Controller, error) {
 	kube, err := kubernetes.NewForConfig(compact(mgr.GetConfig()))
 	if err != nil {
 		return nil, err
@@ -79,8 +78,11 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	if err != nil {
 		return nil, err
 	}
-	writer := herald.NewWriter(kube.EventsV1(), mgr.GetScheme())
-	heralds := herald.New(writer, mgr.GetScheme(), quiet)
+	limited, err := kubernetes.NewForConfig(events.Limit(compact(mgr.GetConfig())))
+	if err != nil {
+		return nil, err
+	}
+	recorder := events.NewRecorder(limited.EventsV1(), mgr.GetScheme())
 	owners := ownerwatch.New(ctx, kube, notify(ctx, changed))
 	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
 	claims, err := watchClaims(ctx, mgr, replaced, orphaned)
@@ -90,7 +92,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	options := interruption.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
-		Metrics: loopMetrics, Events: heralds, Leads: leads(mgr), Busy: quiet.Busy, Calm: quiet.Here,
+		Metrics: loopMetrics, Events: recorder, Leads: leads(mgr),
 		Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
 	}
 	groups.addTo(&options, c)
@@ -100,20 +102,20 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		owners.Forget(node)
 	}
 	listening, err := unheard.New(unheard.Options{
-		Client: mgr.GetClient(), Events: heralds, Cause: causeOf(cloud, c), Clock: time.Now,
+		Client: mgr.GetClient(), Events: recorder, Cause: causeOf(cloud, c), Clock: time.Now,
 		Registerer: metrics.Registry,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return loop, errors.Join(
-		mgr.Add(errands), mgr.Add(writer), mgr.Add(heralds),
+		mgr.Add(errands), mgr.Add(recorder),
 		loop.Register(mgr, changed, wanted, replaced), mgr.Add(loop.Later()),
 		listening.Register(mgr),
 		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget, Unrecorded: loop.Unrecorded}).Register(mgr),
 		(&orphan.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
 		policy.New(mgr.GetClient()).Register(mgr),
-		groups.addLoops(mgr, nodes, heralds, c),
+		groups.addLoops(mgr, nodes, recorder, c),
 	)
 }
 
