@@ -13,12 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifeboat-dev/lifeboat/internal/app"
-	"github.com/lifeboat-dev/lifeboat/internal/footprint"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
 
 func main() {
-	footprint.Tighten()
+	app.LimitGarbage()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := root().ExecuteContext(ctx); err != nil {

@@ -31,8 +31,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
-	"github.com/lifeboat-dev/lifeboat/internal/calm"
-	"github.com/lifeboat-dev/lifeboat/internal/footprint"
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -95,8 +93,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err != nil {
 		return fmt.Errorf("adding the watch of Auto Scaling groups: %w", err)
 	}
-	quiet := &calm.Calm{}
-	if _, err := addLoops(mgr, nodes, groups, quiet, cloud, c); err != nil {
+	if err := addLoops(ctx, mgr, nodes, groups, cloud, c); err != nil {
 		return fmt.Errorf("adding the loops: %w", err)
 	}
 	if err := addSources(mgr, nodes, groups, cloud, c); err != nil {
@@ -105,8 +102,8 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 	if err := addCanary(mgr, cloud, c); err != nil {
 		return fmt.Errorf("adding the canary: %w", err)
 	}
-	if err := mgr.Add(&footprint.Keeper{Ready: mgr.GetCache().WaitForCacheSync, Calm: quiet}); err != nil {
-		return fmt.Errorf("adding what keeps memory small: %w", err)
+	if err := mgr.Add(freeMemory{synced: mgr.GetCache().WaitForCacheSync}); err != nil {
+		return fmt.Errorf("adding the release of memory: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
@@ -125,10 +122,6 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 	grace := 20 * time.Second
 	return ctrl.NewManager(cluster, ctrl.Options{
 		Scheme: scheme,
-		NewCache: func(config *rest.Config, o cache.Options) (cache.Cache, error) {
-			held, err := cache.New(config, o)
-			return nodeindex.Whole(held), err
-		},
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			NewInformer:      listwatch.NewInformer,

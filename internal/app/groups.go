@@ -103,13 +103,13 @@ func (g *groups) news() func(group string) {
 
 // addLoops adds the loops that see instances into service, and that look after
 // NodeGroups.
-func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, heralds events.EventRecorder, c Config) error {
+func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, recorder events.EventRecorder, c Config) error {
 	if g == nil {
 		return nil
 	}
 	sweep, err := launch.New(launch.Options{
 		Client: mgr.GetClient(), Nodes: nodeindex.ListCached(mgr.GetCache()), Pods: mgr.GetAPIReader(), Groups: g.Watcher, Lifecycle: g.lifecycle, Hooks: c.LifecycleHooks,
-		Events: heralds, Changed: func(group string) { g.tell(g.forGroups, group) }, Registerer: metrics.Registry,
+		Events: recorder, Changed: func(group string) { g.tell(g.forGroups, group) }, Registerer: metrics.Registry,
 	})
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, heralds even
 	g.Subscribe(sweep.News)
 	cluster, api := c.tagging(g.api)
 	declared, err := groupcontroller.New(groupcontroller.Options{
-		Client: mgr.GetClient(), Nodes: nodes, Watch: g.Watcher, AWS: api, Book: sweep, Events: heralds,
+		Client: mgr.GetClient(), Nodes: nodes, Watch: g.Watcher, AWS: api, Book: sweep, Events: recorder,
 		Cluster: cluster, Clock: time.Now, Registerer: metrics.Registry,
 	})
 	if err != nil {

@@ -15,18 +15,14 @@ import (
 
 // watchClaims watches the NodeClaims that are replacements, on the leader alone,
 // and tells who is concerned of each that changes.
-func watchClaims(mgr ctrl.Manager, tell ...chan<- event.TypedGenericEvent[string]) (*claimwatch.Watcher, error) {
+func watchClaims(ctx context.Context, mgr ctrl.Manager, tell ...chan<- event.TypedGenericEvent[string]) (*claimwatch.Watcher, error) {
 	kube, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the client for NodeClaims: %w", err)
 	}
-	claims := claimwatch.New(kube, claimwatch.Interval, func(instanceID string) {
-		for _, c := range tell {
-			c <- event.TypedGenericEvent[string]{Object: instanceID}
-		}
-	})
+	claims := claimwatch.New(kube, claimwatch.Interval, notify(ctx, tell...))
 	return claims, mgr.Add(claims)
 }
 

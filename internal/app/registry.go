@@ -18,18 +18,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/lifeboat-dev/lifeboat/internal/calm"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/unheard"
 	"github.com/lifeboat-dev/lifeboat/internal/errand"
-	"github.com/lifeboat-dev/lifeboat/internal/herald"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/events"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/ownerwatch"
@@ -58,40 +57,42 @@ func sources() []registered {
 	}
 }
 
-// addLoops adds the control loops, which run on the leader alone, and returns the one that
-// moves interruptions on.
-func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *calm.Calm, cloud aws.Config, c Config) (*interruption.Controller, error) {
+// addLoops adds the controllers, which run on the leader only.
+func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aws.Config, c Config) error {
 	kube, err := kubernetes.NewForConfig(compact(mgr.GetConfig()))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	loopMetrics, err := interruption.NewMetrics(metrics.Registry)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	changed := make(chan event.TypedGenericEvent[string], 1024)
-	pods := podwatch.New(kube.CoreV1().RESTClient(), func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} }, quiet)
+	pods := podwatch.New(ctx, kube.CoreV1().RESTClient(), notify(ctx, changed))
 	if err := countWatched(pods); err != nil {
-		return nil, err
+		return err
 	}
 	wanted := make(chan event.TypedGenericEvent[string], 1024)
 	errands, err := newErrands(mgr, c, wanted)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	writer := herald.NewWriter(kube.EventsV1(), mgr.GetScheme())
-	heralds := herald.New(writer, mgr.GetScheme(), quiet)
-	owners := ownerwatch.New(kube, func(node string) { changed <- event.TypedGenericEvent[string]{Object: node} })
-	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
-	claims, err := watchClaims(mgr, replaced, orphaned)
+	limited, err := kubernetes.NewForConfig(events.Limit(compact(mgr.GetConfig())))
 	if err != nil {
-		return nil, err
+		return err
+	}
+	recorder := events.NewRecorder(limited.EventsV1(), mgr.GetScheme())
+	owners := ownerwatch.New(ctx, kube, notify(ctx, changed))
+	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
+	claims, err := watchClaims(ctx, mgr, replaced, orphaned)
+	if err != nil {
+		return err
 	}
 	options := interruption.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
-		Metrics: loopMetrics, Events: heralds, Leads: leads(mgr), Busy: quiet.Busy, Calm: quiet.Here,
-		Clock: time.Now, Margin: c.Margin, TTL: c.TTL,
+		Metrics: loopMetrics, Events: recorder,
+		Clock: time.Now, Margin: c.Margin, TTL: c.TTL, FlushInterval: interruption.FlushInterval,
 	}
 	groups.addTo(&options, c)
 	loop := interruption.New(options)
@@ -100,20 +101,20 @@ func addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, quiet *c
 		owners.Forget(node)
 	}
 	listening, err := unheard.New(unheard.Options{
-		Client: mgr.GetClient(), Events: heralds, Cause: causeOf(cloud, c), Clock: time.Now,
+		Client: mgr.GetClient(), Events: recorder, Cause: causeOf(cloud, c), Clock: time.Now,
 		Registerer: metrics.Registry,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return loop, errors.Join(
-		mgr.Add(errands), mgr.Add(writer), mgr.Add(heralds),
-		loop.Register(mgr, changed, wanted, replaced), mgr.Add(loop.Later()),
+	return errors.Join(
+		mgr.Add(errands), mgr.Add(recorder),
+		loop.Register(mgr, changed, wanted, replaced),
 		listening.Register(mgr),
-		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget, Unrecorded: loop.Unrecorded}).Register(mgr),
+		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
 		(&orphan.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
 		policy.New(mgr.GetClient()).Register(mgr),
-		groups.addLoops(mgr, nodes, heralds, c),
+		groups.addLoops(mgr, nodes, recorder, c),
 	)
 }
 
@@ -133,18 +134,6 @@ func newErrands(mgr ctrl.Manager, c Config, wanted chan<- event.TypedGenericEven
 			}
 		},
 	}), nil
-}
-
-// leads tells whether this process is the leader, as it is until it ends once it is.
-func leads(mgr ctrl.Manager) func() bool {
-	return func() bool {
-		select {
-		case <-mgr.Elected():
-			return true
-		default:
-			return false
-		}
-	}
 }
 
 // countWatched tells in a metric how many nodes' pods are watched.

@@ -132,8 +132,8 @@ func TestARelease(t *testing.T) {
 		"RoleBinding lifeboat-controller", "RoleBinding lifeboat-hooks", "RoleBinding lifeboat-hooks", "RoleBinding lifeboat-webhooks",
 		"Service lifeboat-controller", "Service lifeboat-agent",
 		"DaemonSet lifeboat-agent", "Deployment lifeboat-controller",
-		"FlowSchema lifeboat-leader-election", "FlowSchema lifeboat-controller", "FlowSchema lifeboat-agent",
-		"PriorityLevelConfiguration lifeboat", "ServiceMonitor lifeboat",
+		"FlowSchema lifeboat-leader-election", "FlowSchema lifeboat-controller-background", "FlowSchema lifeboat-controller", "FlowSchema lifeboat-agent",
+		"PriorityLevelConfiguration lifeboat", "PriorityLevelConfiguration lifeboat-background", "ServiceMonitor lifeboat",
 		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicy lifeboat-says",
 		"ValidatingAdmissionPolicyBinding lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-says",
 	}

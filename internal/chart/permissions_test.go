@@ -86,9 +86,9 @@ func TestWhatTheControllerMayDo(t *testing.T) {
 	}
 }
 
-// TestRequestsGoInLifeboatsOwnLane checks, by what the API server answers in its
+// TestRequestsUseLifeboatsPriorityLevels checks, by what the API server answers in its
 // headers, by which FlowSchema it classifies requests.
-func TestRequestsGoInLifeboatsOwnLane(t *testing.T) {
+func TestRequestsUseLifeboatsPriorityLevels(t *testing.T) {
 	c := admin(t)
 	var schemas flowcontrolv1.FlowSchemaList
 	if err := c.List(t.Context(), &schemas); err != nil {
@@ -98,31 +98,43 @@ func TestRequestsGoInLifeboatsOwnLane(t *testing.T) {
 	for _, s := range schemas.Items {
 		names[string(s.UID)] = s.Name + " in " + s.Spec.PriorityLevelConfiguration.Name
 	}
-	for _, test := range []struct{ account, path, want string }{
-		{chart.ControllerAccount, "/api/v1/nodes", "lifeboat-controller in lifeboat"},
-		{chart.ControllerAccount, "/apis/policy/v1/poddisruptionbudgets", "lifeboat-controller in lifeboat"},
-		{chart.ControllerAccount, "/apis/coordination.k8s.io/v1/namespaces/lifeboat-system/leases/lifeboat-controller", "lifeboat-leader-election in leader-election"},
-		{chart.AgentAccount, "/api/v1/nodes/n", "lifeboat-agent in lifeboat"},
-		{"default", "/api/v1/nodes", "service-accounts in workload-low"},
+	const (
+		main       = "lifeboat-controller in lifeboat"
+		background = "lifeboat-controller-background in lifeboat-background"
+	)
+	for _, test := range []struct{ account, method, path, want string }{
+		{chart.ControllerAccount, http.MethodGet, "/api/v1/nodes", main},
+		{chart.ControllerAccount, http.MethodGet, "/api/v1/pods", main},
+		{chart.ControllerAccount, http.MethodGet, "/apis/policy/v1/poddisruptionbudgets", main},
+		{chart.ControllerAccount, http.MethodPost, "/api/v1/namespaces/default/pods/p/eviction", main},
+		{chart.ControllerAccount, http.MethodPatch, "/apis/lifeboat.dev/v1alpha1/interruptions/i/status", main},
+		{chart.ControllerAccount, http.MethodPost, "/apis/events.k8s.io/v1/namespaces/default/events", background},
+		{chart.ControllerAccount, http.MethodPatch, "/apis/events.k8s.io/v1/namespaces/default/events/e", background},
+		{chart.ControllerAccount, http.MethodPatch, "/apis/lifeboat.dev/v1alpha1/nodegroups/g/status", background},
+		{chart.ControllerAccount, http.MethodPatch, "/apis/lifeboat.dev/v1alpha1/interruptionpolicies/p/status", background},
+		{chart.ControllerAccount, http.MethodGet, "/apis/coordination.k8s.io/v1/namespaces/lifeboat-system/leases/lifeboat-controller", "lifeboat-leader-election in leader-election"},
+		{chart.AgentAccount, http.MethodGet, "/api/v1/nodes/n", "lifeboat-agent in lifeboat"},
+		{"default", http.MethodGet, "/api/v1/nodes", "service-accounts in workload-low"},
 	} {
-		until(t, "the lane of "+test.account+" at "+test.path, func() (bool, error) {
-			got := names[flowSchemaOf(t, as(t, test.account, nil), test.path)]
+		until(t, "the flow schema of "+test.account+" at "+test.method+" "+test.path, func() (bool, error) {
+			got := names[flowSchemaOf(t, as(t, test.account, nil), test.method, test.path)]
 			if got != test.want {
-				t.Logf("%s at %s: %q, want %q", test.account, test.path, got, test.want)
+				t.Logf("%s at %s %s: %q, want %q", test.account, test.method, test.path, got, test.want)
 			}
 			return got == test.want, nil
 		})
 	}
 }
 
-// flowSchemaOf is the UID of the FlowSchema that a request was classified by.
-func flowSchemaOf(t *testing.T, config *rest.Config, path string) string {
+// flowSchemaOf is the UID of the FlowSchema that a request was classified by. Requests are
+// classified before the API server looks at their body, or finds that there is none.
+func flowSchemaOf(t *testing.T, config *rest.Config, method, path string) string {
 	t.Helper()
 	web, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
+	req, err := http.NewRequestWithContext(t.Context(), method, config.Host+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

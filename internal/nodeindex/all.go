@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Lister returns all nodes. They are shared: do not change them.
+// Lister returns all nodes. Callers share them: do not change them.
 type Lister func(ctx context.Context) ([]*corev1.Node, error)
 
-// ListWith returns a Lister that asks a reader.
+// ListWith returns a Lister that reads from a client.
 func ListWith(reader client.Reader) Lister {
 	return func(ctx context.Context) ([]*corev1.Node, error) {
 		var list corev1.NodeList
@@ -28,10 +28,9 @@ func ListWith(reader client.Reader) Lister {
 	}
 }
 
-// ListCached returns a Lister of the nodes that a cache holds, themselves. Even a
-// list by a client that is told to copy nothing copies most of a KiB of each, and
-// what looks at all nodes several times a minute makes most of the garbage there is
-// while nothing happens.
+// ListCached returns a Lister of the objects in a cache, without any copy. Even with
+// client.UnsafeDisableDeepCopy, a client copies most of a KiB per node; for loops that list
+// all nodes several times a minute, that is most of the garbage of an idle process.
 func ListCached(c cache.Informers) Lister {
 	return func(ctx context.Context) ([]*corev1.Node, error) {
 		informer, err := c.GetInformer(ctx, &corev1.Node{})
@@ -40,7 +39,7 @@ func ListCached(c cache.Informers) Lister {
 		}
 		stored, ok := informer.(interface{ GetIndexer() toolscache.Indexer })
 		if !ok {
-			return nil, fmt.Errorf("listing nodes: a cache of %T cannot be listed", informer)
+			return nil, fmt.Errorf("listing nodes: the informer %T has no indexer", informer)
 		}
 		all := stored.GetIndexer().List()
 		nodes := make([]*corev1.Node, 0, len(all))

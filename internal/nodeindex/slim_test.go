@@ -2,8 +2,6 @@ package nodeindex
 
 import (
 	"fmt"
-	"maps"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -13,11 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/lifeboat-dev/lifeboat/internal/nodelabel"
 )
 
-// kept is a node with all that is read of one.
+// kept is a node with everything that the transform keeps.
 func kept(name string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,16 +46,9 @@ func TestSlimKeepsWhatIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(kept("a"), restored(got)); diff != "" {
+	if diff := cmp.Diff(kept("a"), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-// restored puts back what is not in the labels of a node in the cache.
-func restored(object any) *corev1.Node {
-	node, _ := object.(*corev1.Node)
-	nodelabel.PutBack(node)
-	return node
 }
 
 func TestSlimmingAgainChangesNothing(t *testing.T) {
@@ -74,86 +63,62 @@ func TestSlimmingAgainChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, restored(twice)); diff != "" {
+		if diff := cmp.Diff(want, twice); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }
 
-func TestNodesShareTheTextOfTheirLabels(t *testing.T) {
-	s := newSlimmer()
-	at := func(node *corev1.Node) (key, value *byte) {
-		labels := s.slim(node).Labels
-		for k := range maps.Keys(labels) {
+func TestLabelsAreInterned(t *testing.T) {
+	s := newInterner()
+	address := func(node *corev1.Node) (key, value *byte) {
+		labels := slim(node, s).Labels
+		for k := range labels {
 			if k == "team" {
 				key = unsafe.StringData(k)
 			}
 		}
 		return key, unsafe.StringData(labels["team"])
 	}
-	other := fresh("two")
-	other.Labels["only"] = "here"
-	key1, value1 := at(fresh("one"))
-	key2, value2 := at(other)
+	key1, value1 := address(fresh("one"))
+	key2, value2 := address(fresh("two"))
 	if key1 != key2 || value1 != value2 {
 		t.Error("two nodes hold the same text twice")
 	}
-	if _, remembered := s.shared["one"]; remembered {
-		t.Error("the names of nodes are remembered")
+}
+
+// A policy, a node selector or a topology key may name any label, the host name too.
+func TestCachedNodesHaveAllTheirLabels(t *testing.T) {
+	transform := Slim()
+	for _, name := range []string{"one", "two"} {
+		want := kept(name).Labels
+		got, err := transform(fresh(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		node, _ := got.(*corev1.Node)
+		if diff := cmp.Diff(want, node.Labels); diff != "" {
+			t.Errorf("labels of %s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
-func TestNodesShareLabelsThatAreTheSame(t *testing.T) {
-	s := newSlimmer()
-	elsewhere, other := fresh("three"), fresh("four")
-	elsewhere.Labels[corev1.LabelHostname] = "host"
-	other.Labels["team"] = "web"
-	address := func(node *corev1.Node) unsafe.Pointer { return reflect.ValueOf(node.Labels).UnsafePointer() }
-	one, two, three, four := s.slim(fresh("one")), s.slim(fresh("two")), s.slim(elsewhere), s.slim(other)
-	if address(one) != address(two) {
-		t.Error("two nodes hold the same labels twice")
-	}
-	if address(one) == address(three) || address(one) == address(four) {
-		t.Error("two nodes share labels that differ")
-	}
-	for want, node := range map[string]*corev1.Node{"one": one, "two": two, "host": three, "four": four} {
-		if got := nodelabel.Of(node, corev1.LabelHostname); got != want {
-			t.Errorf("host %q, want %q", got, want)
-		}
-		nodelabel.PutBack(node)
-		if got := node.Labels[corev1.LabelHostname]; got != want || got != nodelabel.Of(node, corev1.LabelHostname) {
-			t.Errorf("put back host %q, want %q", got, want)
-		}
-	}
-	if four.Labels["team"] != "web" || nodelabel.Of(four, "team") != "web" || nodelabel.Of(four, "none") != "" {
-		t.Errorf("labels %v", four.Labels)
-	}
-	for i := range 3 * maxSets {
-		node := fresh("node")
-		node.Labels["number"] = fmt.Sprint(i)
-		s.slim(node)
-	}
-	if n := len(s.sets); n > maxSets {
-		t.Errorf("%d sets of labels are remembered", n)
-	}
-}
-
-// fresh is a node whose strings are its own, as one has that was decoded.
+// fresh is a node that shares no strings with others, like one that was just decoded.
 func fresh(name string) *corev1.Node {
 	node := kept(name)
 	node.Labels = map[string]string{strings.Clone("team"): strings.Clone("db"), strings.Clone(corev1.LabelHostname): strings.Clone(name)}
 	return node
 }
 
-func TestSharedTextIsBounded(t *testing.T) {
-	s := newSlimmer()
-	for i := range 3 * maxShared {
+func TestTheInternerIsBounded(t *testing.T) {
+	s := newInterner()
+	for i := range 3 * maxInterned {
 		text := fmt.Sprint(i)
-		if got := s.share(text); got != text {
+		if got := s.intern(text); got != text {
 			t.Fatalf("%q became %q", text, got)
 		}
 	}
-	if n := len(s.shared); n > maxShared {
-		t.Errorf("%d strings are remembered", n)
+	if n := len(s.known); n > maxInterned {
+		t.Errorf("%d strings are interned, want %d at most", n, maxInterned)
 	}
 }

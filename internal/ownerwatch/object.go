@@ -50,11 +50,12 @@ type object struct {
 
 var _ cache.ReflectorStore = (*object)(nil)
 
-// join returns the object, and watches it if nobody does. It needs the lock.
-func (w *Watcher) join(ctx context.Context, node string, k key) *object {
+// join adds a node to the object's watchers, and starts the watch of a new object. It
+// needs the lock.
+func (w *Watcher) join(node string, k key) *object {
 	o, ok := w.objects[k]
 	if !ok {
-		ctx, stop := context.WithCancel(ctx)
+		ctx, stop := context.WithCancel(w.ctx)
 		o = &object{w: w, stop: stop, nodes: map[string]bool{}}
 		w.objects[k] = o
 		go w.reflector(k, o).RunWithContext(ctx)

@@ -18,6 +18,9 @@ import (
 
 // Watcher watches the owners of the pods of the nodes it was asked about.
 type Watcher struct {
+	// ctx bounds all watches. The context of a single call does not: a caller may cancel
+	// its context as soon as the call returns.
+	ctx     context.Context
 	kube    kubernetes.Interface
 	changed func(node string)
 
@@ -32,11 +35,11 @@ type interest struct {
 	claims  map[types.NamespacedName]*corev1.PersistentVolumeClaim // nil: there is none
 }
 
-// New returns a Watcher that calls changed, from any goroutine, when the owners
-// of a node's pods may have changed; for a node and one owner that changes all
-// the time, about once a second.
-func New(kube kubernetes.Interface, changed func(node string)) *Watcher {
-	return &Watcher{kube: kube, changed: changed, objects: map[key]*object{}, nodes: map[string]*interest{}}
+// New returns a Watcher whose watches end with ctx. It calls changed, from any
+// goroutine, when the owners of a node's pods may have changed; changed may block. For a
+// node and an owner that changes all the time, it calls about once a second.
+func New(ctx context.Context, kube kubernetes.Interface, changed func(node string)) *Watcher {
+	return &Watcher{ctx: ctx, kube: kube, changed: changed, objects: map[key]*object{}, nodes: map[string]*interest{}}
 }
 
 // Owners returns the owners of pods of a node, and whether all of them are
@@ -46,12 +49,11 @@ func New(kube kubernetes.Interface, changed func(node string)) *Watcher {
 // Lifeboat may not read. Where not all are known, or with an error, those that
 // are known are returned.
 //
-// What is first asked about begins to be watched, and changed is called once it
-// is known. The watch ends with ctx, with Forget, or when no node's pods belong
-// to it any more. The objects are shared, and slimmed to what a plan reads: do
-// not change them.
+// The first call about an owner starts its watch; the Watcher calls changed once the
+// owner is known. The watch ends with Forget, or when it owns pods of no watched node.
+// Callers share the objects, which hold only what a plan reads: do not change them.
 func (w *Watcher) Owners(ctx context.Context, node string, pods []*corev1.Pod) (drain.Owners, bool, error) {
-	owners, all := w.controllers(ctx, node, pods)
+	owners, all := w.controllers(node, pods)
 	claims, err := w.claims(ctx, node, pods)
 	owners.Claims = claims
 	return owners, all && err == nil, err
@@ -78,7 +80,7 @@ func (w *Watcher) Watched() int {
 	return len(w.objects)
 }
 
-func (w *Watcher) controllers(ctx context.Context, node string, pods []*corev1.Pod) (drain.Owners, bool) {
+func (w *Watcher) controllers(node string, pods []*corev1.Pod) (drain.Owners, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	in := w.nodes[node]
@@ -89,7 +91,7 @@ func (w *Watcher) controllers(ctx context.Context, node string, pods []*corev1.P
 	s := search{w: w, node: node, all: true, wanted: map[key]bool{}, seen: map[types.UID]bool{}}
 	for _, pod := range pods {
 		if ref, ok := replicaSetOf(pod); ok {
-			s.above(ctx, pod.Namespace, ref)
+			s.above(pod.Namespace, ref)
 		}
 	}
 	for k := range in.objects {
@@ -112,8 +114,8 @@ type search struct {
 }
 
 // above adds a ReplicaSet, and the Deployment that controls it.
-func (s *search) above(ctx context.Context, namespace string, ref metav1.OwnerReference) {
-	set, ok := s.find(ctx, namespace, ref).(*appsv1.ReplicaSet)
+func (s *search) above(namespace string, ref metav1.OwnerReference) {
+	set, ok := s.find(namespace, ref).(*appsv1.ReplicaSet)
 	if !ok {
 		return
 	}
@@ -122,21 +124,21 @@ func (s *search) above(ctx context.Context, namespace string, ref metav1.OwnerRe
 	if controller == nil || controller.Kind != kindDeployment {
 		return
 	}
-	if deployment, ok := s.find(ctx, namespace, *controller).(*appsv1.Deployment); ok {
+	if deployment, ok := s.find(namespace, *controller).(*appsv1.Deployment); ok {
 		s.owners.Deployments = append(s.owners.Deployments, deployment)
 	}
 }
 
 // find returns an object at its first mention; nil where it does not exist, is
 // not known, or was found before.
-func (s *search) find(ctx context.Context, namespace string, ref metav1.OwnerReference) metav1.Object {
+func (s *search) find(namespace string, ref metav1.OwnerReference) metav1.Object {
 	if s.seen[ref.UID] {
 		return nil
 	}
 	s.seen[ref.UID] = true
 	k := key{ref.Kind, namespace, ref.Name}
 	s.wanted[k] = true
-	o := s.w.join(ctx, s.node, k)
+	o := s.w.join(s.node, k)
 	s.all = s.all && o.known
 	if o.is == nil || o.is.GetUID() != ref.UID {
 		return nil // another may have its name by now

@@ -1,6 +1,7 @@
 package ownerwatch
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -40,11 +41,11 @@ type cluster struct {
 	told    []string
 }
 
-func newCluster(changed func(node string), claims ...runtime.Object) *cluster {
+func newCluster(ctx context.Context, changed func(node string), claims ...runtime.Object) *cluster {
 	c := &cluster{
 		Clientset: fake.NewClientset(claims...), fail: map[string]error{}, asked: map[string]int{}, fakes: map[string]*watch.FakeWatcher{},
 	}
-	c.Watcher = New(c, changed)
+	c.Watcher = New(ctx, c, changed)
 	for _, resource := range []string{"replicasets", "deployments"} {
 		c.PrependReactor("list", resource, c.list)
 		c.PrependWatchReactor(resource, c.watch)
@@ -62,7 +63,7 @@ func inCluster(t *testing.T, test func(t *testing.T, c *cluster), claims ...runt
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var c *cluster
-		c = newCluster(func(node string) {
+		c = newCluster(t.Context(), func(node string) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.told = append(c.told, node)
@@ -347,7 +348,7 @@ func TestAnOwnerThatChangesAllTheTimeIsToldOfOnceASecond(t *testing.T) {
 // clock that all tests share.
 func TestWhatMayNotBeReadDoesNotHoldUpADrain(t *testing.T) {
 	changed := make(chan string, 100)
-	c := newCluster(func(node string) { changed <- node })
+	c := newCluster(t.Context(), func(node string) { changed <- node })
 	set := c.web()
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "replicasets"}, "", errors.New("rbac"))
 	c.fail["list replicasets"], c.fail["get persistentvolumeclaims"] = forbidden, forbidden
@@ -376,6 +377,26 @@ func TestWhatIsKnownIsReturnedWithAnError(t *testing.T) {
 		c.fail["get persistentvolumeclaims"] = apierrors.NewInternalError(errors.New("etcd"))
 		owners, known, err := c.Owners(t.Context(), "a", []*corev1.Pod{podOf(set, "data")})
 		if known || err == nil || len(owners.Deployments) != 1 {
+			t.Errorf("owners %v, known %t, error %v", names(owners), known, err)
+		}
+	})
+}
+
+// A reconcile may cancel its context when it returns; the next one still needs the watch.
+func TestTheWatchOutlivesTheContextOfItsFirstCaller(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		pods := []*corev1.Pod{podOf(c.web())}
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, _, err := c.Owners(ctx, "a", pods); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		synctest.Wait() // the ReplicaSet is known
+		if _, _, err := c.Owners(t.Context(), "a", pods); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // and its Deployment
+		if owners, known, err := c.Owners(t.Context(), "a", pods); !known || err != nil || len(owners.ReplicaSets) != 1 {
 			t.Errorf("owners %v, known %t, error %v", names(owners), known, err)
 		}
 	})

@@ -1,6 +1,6 @@
-// Package podwatch watches the pods of single nodes, as a kubelet does: one
-// watch per doomed node, selected by spec.nodeName, so that memory grows with
-// the nodes that are going away and not with the cluster.
+// Package podwatch watches the pods of single nodes, as a kubelet does. Each interrupted
+// node has one watch, selected by spec.nodeName, so that memory grows with the number of
+// interrupted nodes and not with the size of the cluster.
 package podwatch
 
 import (
@@ -9,53 +9,57 @@ import (
 
 	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-
-	"github.com/lifeboat-dev/lifeboat/internal/calm"
 )
 
-// abreast is how many watches are opened at the same time, or listed anew for: all that were
-// held back are wanted at once, and the API server refuses what goes beyond its queue.
-const abreast = 8
+// maxOpening bounds how many watches are opened at the same time. After an API server
+// restarts, every watch opens again, and the API server rejects what exceeds its queues.
+const maxOpening = 8
 
-// Watcher watches the pods of the nodes it was asked about.
+// Watcher watches the pods of the nodes that callers ask about.
 type Watcher struct {
+	// ctx bounds all watches. The context of a single call does not: a caller may cancel
+	// its context as soon as the call returns.
+	ctx     context.Context
 	client  rest.Interface
 	changed func(node string)
-	calm    *calm.Calm
-	opening *semaphore.Weighted // a place for each watch that is being opened
+	decode  runtime.ClientNegotiator
+	opening *semaphore.Weighted
 
 	mu    sync.Mutex
 	nodes map[string]*nodeWatch
 }
 
-// New returns a Watcher that calls changed, from any goroutine, whenever the
-// pods of a node that it watches may have changed. The client is one of API group
-// core/v1, and speaks protobuf. While it is not calm, changes are told late: pods that
-// are asked to stop change twice each, and who asks others to has no use for that.
-func New(client rest.Interface, changed func(node string), calm *calm.Calm) *Watcher {
-	return &Watcher{client: client, changed: changed, calm: calm, opening: semaphore.NewWeighted(abreast), nodes: map[string]*nodeWatch{}}
+// New returns a Watcher whose watches end with ctx. It calls changed, from any goroutine,
+// when the pods of a watched node may have changed; changed may block. The client must be
+// one of API group core/v1.
+func New(ctx context.Context, client rest.Interface, changed func(node string)) *Watcher {
+	return &Watcher{
+		ctx: ctx, client: client, changed: changed,
+		decode:  runtime.NewClientNegotiator(scheme.Codecs.WithoutConversion(), corev1.SchemeGroupVersion),
+		opening: semaphore.NewWeighted(maxOpening), nodes: map[string]*nodeWatch{},
+	}
 }
 
-// Pods returns the pods bound to a node, and whether all of them are known.
-// The first call for a node begins to watch it and returns false; changed is
-// called once the pods are known. The pods are shared: do not change them. The
-// watch ends with ctx or with Forget.
-func (w *Watcher) Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, error) {
+// Pods returns the pods bound to a node, and whether all of them are known. The first call
+// for a node starts its watch and returns false; the Watcher calls changed once it has
+// listed the pods. The watch ends with Forget. Callers share the pods: do not change them.
+func (w *Watcher) Pods(_ context.Context, node string) ([]*corev1.Pod, bool, error) {
 	w.mu.Lock()
 	watched, ok := w.nodes[node]
 	if !ok {
-		watched = w.begin(ctx, node)
+		watched = w.start(node)
 		w.nodes[node] = watched
 	}
 	w.mu.Unlock()
 
-	return watched.list()
+	pods, known := watched.list()
+	return pods, known, nil
 }
 
-// Await returns once the pods of a node that is watched are known, or ctx is
-// done.
+// Await returns when the pods of a watched node are known, or when ctx ends.
 func (w *Watcher) Await(ctx context.Context, node string) {
 	w.mu.Lock()
 	watched, ok := w.nodes[node]
@@ -69,14 +73,13 @@ func (w *Watcher) Await(ctx context.Context, node string) {
 	}
 }
 
-// Current reports whether the pods of a node that is watched are followed, and not
-// only known as they were when they were listed. If not, they are from now on, however
-// much else there is to do, and changed is called once they are.
+// Current reports whether a watch of the node's pods is open that continues from the list.
+// If it returns false, pods that were bound to the node since the list may be missing.
 func (w *Watcher) Current(node string) bool {
 	w.mu.Lock()
 	watched, ok := w.nodes[node]
 	w.mu.Unlock()
-	return ok && watched.current()
+	return ok && watched.isOpen()
 }
 
 // Forget ends the watch of a node.
@@ -96,9 +99,9 @@ func (w *Watcher) Watched() int {
 	return len(w.nodes)
 }
 
-func (w *Watcher) begin(ctx context.Context, node string) *nodeWatch {
-	ctx, stop := context.WithCancel(ctx)
-	begun := &nodeWatch{changed: func() { w.changed(node) }, pods: map[types.UID]packed{}, known: make(chan struct{}), wanted: make(chan struct{}), stop: stop}
-	go (&stream{nodeWatch: begun, client: w.client, node: node, calm: w.calm, opening: w.opening}).run(ctx)
-	return begun
+func (w *Watcher) start(node string) *nodeWatch {
+	ctx, stop := context.WithCancel(w.ctx)
+	started := newNodeWatch(func() { w.changed(node) }, stop)
+	go (&stream{nodeWatch: started, client: w.client, node: node, decode: w.decode, opening: w.opening}).run(ctx)
+	return started
 }

@@ -1,8 +1,8 @@
 package podwatch
 
 import (
+	"context"
 	"net/http"
-	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/lifeboat-dev/lifeboat/internal/calm"
 )
 
 func pod(name, node string) *corev1.Pod {
@@ -30,7 +28,6 @@ type stage struct {
 	*testing.T
 	*server
 	w       *Watcher
-	calm    calm.Calm
 	changed chan string
 }
 
@@ -39,7 +36,7 @@ func play(t *testing.T, begin func(s *server), story func(s *stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{T: t, server: newServer(t, pod("one", "a"), pod("other", "b")), changed: make(chan string, 100)}
 		begin(s.server)
-		s.w = New(s.client(), func(node string) { s.changed <- node }, &s.calm)
+		s.w = New(t.Context(), s.client(), func(node string) { s.changed <- node })
 		s.names()
 		story(s)
 		s.w.Forget("a")
@@ -67,14 +64,6 @@ func (s *stage) names() ([]string, bool) {
 	}
 	slices.Sort(names)
 	return names, known
-}
-
-// busy is for how long it is not calm.
-func (s *stage) busy(long time.Duration) {
-	for range long / (100 * time.Millisecond) {
-		time.Sleep(100 * time.Millisecond)
-		s.calm.Busy()()
-	}
 }
 
 // are fails unless all pods are known and are these.
@@ -120,54 +109,76 @@ func TestOnlyThePodsOfTheAskedNodeAreKnown(t *testing.T) {
 	})
 }
 
-// While others are asked to stop, the pods of a node are listed, and changes are not
-// heard of: until it is calm, somebody has to know, or it has lasted.
-func TestChangesAreHeardOfOnceItIsCalm(t *testing.T) {
-	for name, ends := range map[string]struct {
-		after func(s *stage)
-		told  int
-		anew  bool // whether they are listed anew before they are watched
-	}{
-		"calm":   {func(*stage) { time.Sleep(time.Second) }, 0, false},
-		"wanted": {func(s *stage) { s.w.Current("a"); s.w.Current("a") }, 1, false},
-		"later":  {func(s *stage) { s.busy(aged + time.Second); time.Sleep(time.Second) }, 1, true},
-		"late":   {func(s *stage) { s.busy(held + time.Second) }, 1, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &stage{T: t, server: newServer(t, pod("one", "a")), changed: make(chan string, 100)}
-				s.w = New(s.client(), func(node string) { s.changed <- node }, &s.calm)
-				s.calm.Busy()()
-				s.names()
-				s.are("one")
-				if asked := s.requests(); len(asked) != 1 || s.told() != 1 {
-					t.Fatalf("asked %v", asked)
-				}
-				ends.after(s)
-				synctest.Wait()
-				asked := s.requests()[1:]
-				if ends.anew && len(asked) > 0 {
-					if asked[0].Get("resourceVersion") != "10" || asked[0].Get("watch") != "" {
-						t.Errorf("listed anew: %v", asked[0])
-					}
-					asked = asked[1:]
-				}
-				if len(asked) != 1 || asked[0].Get("resourceVersion") != "10" || asked[0].Get("watch") == "" {
-					t.Errorf("asked %v", asked)
-				}
-				if told := s.told(); told != ends.told || !s.w.Current("a") {
-					t.Errorf("told %d times, is current: %v", told, s.w.Current("a"))
-				}
-				s.tell("a", watch.Deleted, pod("one", "a"))
-				s.are()
-				s.w.Forget("a")
-				if s.w.Current("a") {
-					t.Error("a node that is not watched is current")
-				}
-				synctest.Wait()
-			})
-		})
-	}
+// A reconcile may cancel its context when it returns; the next one still needs the watch.
+func TestTheWatchOutlivesTheContextOfItsFirstCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{T: t, server: newServer(t, pod("one", "a")), changed: make(chan string, 100)}
+		s.w = New(t.Context(), s.client(), func(node string) { s.changed <- node })
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, _, err := s.w.Pods(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		s.are("one")
+		s.tell("a", watch.Added, pod("late", "a"))
+		s.are("late", "one")
+		s.w.Forget("a")
+		synctest.Wait()
+	})
+}
+
+func TestTheWatchEndsWithTheWatcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := newServer(t, pod("one", "a"))
+		w := New(ctx, s.client(), func(string) {})
+		if _, _, err := w.Pods(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if _, err := s.wire("a").Write([]byte{0}); err == nil {
+			t.Error("the watch goes on")
+		}
+	})
+}
+
+// A node whose list was empty is not known to be empty: a pod may have been bound since.
+func TestCurrentMeansThatAWatchIsOpen(t *testing.T) {
+	play(t, asItIs, func(s *stage) {
+		if s.are("one"); !s.w.Current("a") {
+			t.Error("the watch is open, but the node is not current")
+		}
+		s.set(func() { s.away = true })
+		_ = s.wire("a").Close()
+		if s.are("one"); s.w.Current("a") {
+			t.Error("the watch is closed, but the node is current")
+		}
+		s.set(func() { s.away = false })
+		time.Sleep(2 * minBackoff)
+		if s.are("one"); !s.w.Current("a") {
+			t.Error("the watch is open again, but the node is not current")
+		}
+		if s.w.Current("b") {
+			t.Error("a node that is not watched is current")
+		}
+	})
+}
+
+func TestAwaitReturnsOnceThePodsAreKnown(t *testing.T) {
+	play(t, func(s *server) { s.away = true }, func(s *stage) {
+		ctx, cancel := context.WithTimeout(s.T.Context(), time.Second)
+		defer cancel()
+		s.w.Await(s.T.Context(), "not watched")
+		s.w.Await(ctx, "a")
+		if ctx.Err() == nil {
+			t.Error("returned although nothing was listed")
+		}
+		s.set(func() { s.away = false })
+		s.w.Await(s.T.Context(), "a")
+		s.are("one")
+	})
 }
 
 func TestChangesAreTold(t *testing.T) {
@@ -201,20 +212,12 @@ func TestChangesAreTold(t *testing.T) {
 	})
 }
 
-func TestPodsSurviveACollectionOfGarbage(t *testing.T) {
-	play(t, asItIs, func(s *stage) {
-		s.are("one")
-		runtime.GC()
-		s.are("one")
-	})
-}
-
 func TestAWatchThatEndsGoesOnWhereItWas(t *testing.T) {
 	play(t, asItIs, func(s *stage) {
 		s.tell("a", watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}})
-		time.Sleep(lasts)
+		time.Sleep(minTimeout)
 		_ = s.wire("a").Close()
-		time.Sleep(2 * pause)
+		time.Sleep(2 * minBackoff)
 		s.are("one")
 		asked := s.requests()
 		if len(asked) != 3 || asked[2].Get("resourceVersion") != "20" || asked[2].Get("watch") == "" {
@@ -229,6 +232,11 @@ func TestWhatWasMissedIsListed(t *testing.T) {
 			gone := apierrors.NewResourceExpired("too old")
 			s.tell("a", watch.Error, &gone.ErrStatus)
 		},
+		"too new, because etcd was restored": func(s *stage) {
+			ahead := apierrors.NewTimeoutError("Too large resource version: 10, current: 5", 1)
+			ahead.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+			s.tell("a", watch.Error, &ahead.ErrStatus)
+		},
 		"not understood": func(s *stage) {
 			if _, err := s.wire("a").Write([]byte{0, 0, 0, 1, 255}); err != nil {
 				t.Error(err)
@@ -237,7 +245,7 @@ func TestWhatWasMissedIsListed(t *testing.T) {
 		"told when it watches again": func(s *stage) {
 			s.set(func() { s.refuses = apierrors.NewResourceExpired("too old") })
 			_ = s.wire("a").Close()
-			time.Sleep(2*pause + pause/2)
+			time.Sleep(2*minBackoff + minBackoff/2)
 			s.set(func() { s.refuses = nil })
 		},
 	} {
@@ -245,7 +253,7 @@ func TestWhatWasMissedIsListed(t *testing.T) {
 			play(t, asItIs, func(s *stage) {
 				s.set(func() { s.pods = []*corev1.Pod{pod("new", "a")} })
 				expire(s)
-				time.Sleep(4 * pause)
+				time.Sleep(4 * minBackoff)
 				s.are("new")
 				asked := s.requests()
 				if list := asked[len(asked)-2]; list.Get("watch") != "" || list.Get("resourceVersion") != "" {
@@ -264,11 +272,11 @@ func TestAnAPIServerThatIsAwayIsFoundSoonAfterItIsBack(t *testing.T) {
 		time.Sleep(outage)
 		s.are("one")
 		tries := len(s.requests()) - 2
-		if tries > int(outage/pause)+1 {
+		if tries > int(outage/minBackoff)+1 {
 			t.Errorf("tried %d times in %s", tries, outage)
 		}
 		s.set(func() { s.away = false })
-		time.Sleep(2 * pause)
+		time.Sleep(2 * minBackoff)
 		synctest.Wait()
 		s.tell("a", watch.Added, pod("late", "a"))
 		s.are("late", "one")
@@ -286,7 +294,7 @@ func TestAnAPIServerThatRefusesIsAskedLessOften(t *testing.T) {
 			t.Errorf("tried %d times in five minutes", tries)
 		}
 		s.set(func() { s.refuses = nil })
-		time.Sleep(2 * longestPause)
+		time.Sleep(2 * maxBackoff)
 		s.are("one")
 	})
 }

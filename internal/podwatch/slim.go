@@ -7,20 +7,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// longest is how long an annotation of others may be: those that are read hold a
-// word or a duration.
-const longest = 256
+// maxAnnotation is the longest annotation value of others that is kept: those that
+// Lifeboat reads hold a word or a duration.
+const maxAnnotation = 256
 
 // ownPrefix begins the names of Lifeboat's own annotations.
 const ownPrefix = "lifeboat.dev/"
 
-// slim drops what planning does not read, which is nine tenths of a pod: of its
-// containers only those that use a port of the host are kept, with their ports;
-// of its volumes those that are claimed; of its conditions only whether it is
-// ready; and no long annotation of others.
+// slim copies what planning reads, which is about a tenth of a pod. It keeps only the
+// containers with host ports, the volumes with claims, the Ready condition, and no long
+// annotation of others.
 //
-// A pod that was put together anew, and not this one with less, is what lets go
-// of the memory that it was decoded into.
+// It builds a new pod: trimming the old one would keep the memory that the pod was decoded
+// into.
 func slim(full *corev1.Pod) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: full.ObjectMeta}
 	pod.ManagedFields, pod.Annotations = nil, short(full.Annotations)
@@ -39,12 +38,12 @@ func slim(full *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// short returns the annotations but for long ones that are not Lifeboat's own,
-// such as what kubectl applied last.
+// short returns the annotations without long ones of others, such as kubectl's
+// last-applied-configuration.
 func short(annotations map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range annotations {
-		if len(value) > longest && !strings.HasPrefix(key, ownPrefix) {
+		if len(value) > maxAnnotation && !strings.HasPrefix(key, ownPrefix) {
 			continue
 		}
 		if kept == nil {
@@ -55,7 +54,7 @@ func short(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// claimed returns the volumes that have, or bring, a PersistentVolumeClaim.
+// claimed returns the volumes that have or create a PersistentVolumeClaim.
 func claimed(volumes []corev1.Volume) []corev1.Volume {
 	var kept []corev1.Volume
 	for i := range volumes {
@@ -66,7 +65,7 @@ func claimed(volumes []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
-// onHostPorts returns the containers that use a port of the host.
+// onHostPorts returns the containers with host ports.
 func onHostPorts(containers []corev1.Container) []corev1.Container {
 	var kept []corev1.Container
 	for i := range containers {

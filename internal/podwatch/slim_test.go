@@ -4,20 +4,19 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kept is a pod with all that is read of one.
+// kept is a pod with everything that slim keeps.
 func kept() *corev1.Pod {
 	grace, priority := int64(60), int32(1000)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: "a", UID: "uid", ResourceVersion: "7", Labels: map[string]string{"app": "web"},
-			Annotations:       map[string]string{"lifeboat.dev/surged-from": strings.Repeat("x", 2*longest), "karpenter.sh/do-not-disrupt": "true"},
+			Annotations:       map[string]string{"lifeboat.dev/surged-from": strings.Repeat("x", 2*maxAnnotation), "karpenter.sh/do-not-disrupt": "true"},
 			OwnerReferences:   []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-1"}},
 			DeletionTimestamp: &metav1.Time{Time: time.Unix(2, 0)}, DeletionGracePeriodSeconds: &grace,
 		},
@@ -41,7 +40,7 @@ func kept() *corev1.Pod {
 func TestSlimKeepsWhatIsRead(t *testing.T) {
 	full := kept()
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
-	full.Annotations[corev1.LastAppliedConfigAnnotation] = strings.Repeat("x", longest+1)
+	full.Annotations[corev1.LastAppliedConfigAnnotation] = strings.Repeat("x", maxAnnotation+1)
 	full.Spec.Volumes = append(full.Spec.Volumes, corev1.Volume{Name: "kube-api-access"})
 	full.Spec.Containers[0].Image = "big"
 	full.Spec.Containers = append(full.Spec.Containers, corev1.Container{Name: "web", Ports: []corev1.ContainerPort{{ContainerPort: 80}}})
@@ -51,24 +50,6 @@ func TestSlimKeepsWhatIsRead(t *testing.T) {
 	full.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", ImageID: "big"}}
 	if diff := cmp.Diff(kept(), slim(full)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestPackingKeepsAllThatSlimDoes(t *testing.T) {
-	p, err := pack(kept())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.open = weak.Pointer[corev1.Pod]{} // it was collected
-	got, err := p.unpack()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(kept(), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if again, _ := p.unpack(); again != got {
-		t.Error("a pod that is in use was unpacked once more")
 	}
 }
 

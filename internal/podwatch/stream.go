@@ -1,7 +1,6 @@
 package podwatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,196 +14,207 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	restwatch "k8s.io/client-go/rest/watch"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/internal/calm"
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
 const (
-	// pause is the least time between two requests of which the first got nowhere,
-	// and longest the most where the API server's answer was an error; up to as much
-	// again is added at random, so that many watches do not come back as one.
-	pause, longestPause = 500 * time.Millisecond, 15 * time.Second
-	// lasts is the least that a watch is asked to last; up to as much again is added
-	// (as client-go's reflectors do it).
-	lasts = 5 * time.Minute
-	// held is for how long at most a watch does not begin because it is not calm: most
-	// pods have 30 s to stop, and some of a storm's are asked half a minute after their list.
-	held = time.Minute
-	// aged is from when on a list is made anew before a watch begins with it. To begin a
-	// watch the API server goes through all that has happened to any pod since: a thousand
-	// evictions a watch, where a thousand nodes are drained, and for a list it has an index.
-	aged = 2 * time.Second
+	// minBackoff is the least time between two failed requests, and maxBackoff the most
+	// while the API server answers with errors. Each wait adds up to as much again at
+	// random, so that many watches do not retry in the same moment.
+	minBackoff, maxBackoff = 500 * time.Millisecond, 15 * time.Second
+	// minTimeout is the shortest timeout that a watch asks for; a random time up to the
+	// same length is added, as in client-go's Reflector.
+	minTimeout = 5 * time.Minute
 )
 
-// stream keeps a nodeWatch up to date. It is client-go's Reflector for one purpose:
-// that one has four goroutines, each with a stack that has grown, and a buffer for
-// every watch; here there is one goroutine, beside the one that HTTP/2 has for every
-// request, and a buffer only while an event is being read.
+// errUnreadable marks an event of a watch that could not be decoded.
+var errUnreadable = errors.New("decoding a watch event")
+
+// stream keeps a nodeWatch up to date. It does the work of client-go's Reflector with one
+// goroutine per node instead of four, because a storm has a watch for every node.
 type stream struct {
 	*nodeWatch
-	client rest.Interface
-	node   string
-	calm   *calm.Calm
-
+	client  rest.Interface
+	node    string
+	decode  runtime.ClientNegotiator
 	opening *semaphore.Weighted
 
-	version string // up to which the pods are known; "": they are to be listed
-	missed  bool   // whether a change could not be told any more: a list then may not be older than etcd
+	version string // the resource version to watch from; "": list first
+	missed  bool   // whether the watch missed changes; the next list must not be stale
 }
 
-// run watches until ctx is done.
+// run lists and watches until ctx ends.
 func (s *stream) run(ctx context.Context) {
-	wait := pause
+	backoff := minBackoff
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := s.follow(ctx)
 		switch {
-		case err == nil && time.Since(began) > pause:
-			wait = pause
-			continue // it has run its time
-		case errors.Is(err, errUnreadable): // it would come again
-			log.FromContext(ctx).Error(err, "could not follow the pods of a node, lists them anew", "node", s.node)
-			s.version, s.missed, wait = "", true, min(2*wait, longestPause)
-		case err == nil, listwatch.Unanswered(err):
-			wait = pause
-		case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		case ctx.Err() != nil:
+			return
+		case err == nil && time.Since(began) > minBackoff:
+			backoff = minBackoff
+			continue // the watch reached its timeout
+		case mustList(err):
 			s.version, s.missed = "", true
-		case ctx.Err() == nil:
-			log.FromContext(ctx).Error(err, "could not watch the pods of a node, goes on trying", "node", s.node)
-			wait = min(2*wait, longestPause)
+			if errors.Is(err, errUnreadable) { // the next attempt may fail in the same way
+				log.FromContext(ctx).Error(err, "cannot read the watch of a node's pods, listing them again", "node", s.node)
+				backoff = min(2*backoff, maxBackoff)
+			}
+		case err == nil, listwatch.Unanswered(err):
+			backoff = minBackoff
+		default:
+			log.FromContext(ctx).Error(err, "cannot watch the pods of a node, retrying", "node", s.node)
+			backoff = min(2*backoff, maxBackoff)
 		}
-		sleep.For(ctx, wait+rand.N(wait))
+		sleep.For(ctx, backoff+rand.N(backoff))
 	}
 }
 
-// follow lists where it has to, and watches until the watch ends. A watch could begin
-// with the list (Kubernetes docs, "API concepts", streaming lists), but for that the
-// API server goes through all pods of the cluster, while for a list it has an index
-// of them by node.
+// mustList reports whether a watch cannot continue from its resource version. The version
+// is too large after etcd was restored from a backup.
+func mustList(err error) bool {
+	return errors.Is(err, errUnreadable) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+// follow lists if it must, and watches until the watch ends. It does not use a streaming
+// list (sendInitialEvents): the API server serves a list by node from an index, but goes
+// through all pods of the cluster for a watch that begins with the list.
 func (s *stream) follow(ctx context.Context) error {
 	if s.version == "" {
 		if err := s.list(ctx); err != nil {
-			return err
-		}
-		listed := time.Now()
-		s.hold(ctx)
-		if time.Since(listed) > aged {
-			if err := s.listAnew(ctx); err != nil {
-				return err
-			}
+			return fmt.Errorf("listing pods: %w", err)
 		}
 	}
 	return s.watch(ctx)
 }
 
-// listAnew lists in turn: many that were held back are wanted at the same moment.
-func (s *stream) listAnew(ctx context.Context) error {
-	if err := s.opening.Acquire(ctx, 1); err != nil {
+func (s *stream) list(ctx context.Context) error {
+	options := &metav1.ListOptions{ResourceVersion: "0"} // from the API server's cache: the watch brings what is newer
+	if s.missed {
+		options.ResourceVersion = ""
+	}
+	var all corev1.PodList
+	if err := s.request(options).Do(ctx).Into(&all); err != nil {
 		return err
 	}
-	defer s.opening.Release(1)
-	return s.list(ctx)
-}
-
-// hold waits until changes are worth hearing of.
-func (s *stream) hold(ctx context.Context) {
-	longest := time.NewTimer(held)
-	defer longest.Stop()
-	select {
-	case <-ctx.Done():
-	case <-s.calm.Here():
-	case <-s.wanted:
-	case <-longest.C:
-	}
-}
-
-// list asks for all pods.
-func (s *stream) list(ctx context.Context) error {
-	var all corev1.PodList
-	if err := s.request(&metav1.ListOptions{ResourceVersion: s.oldest()}).Do(ctx).Into(&all); err != nil {
-		return fmt.Errorf("listing pods: %w", err)
-	}
-	pods := make(map[types.UID]packed, len(all.Items))
+	pods := make(map[types.UID]*corev1.Pod, len(all.Items))
 	for i := range all.Items {
-		kept, err := pack(&all.Items[i])
-		if err != nil {
-			return fmt.Errorf("packing pod %s/%s: %w", all.Items[i].Namespace, all.Items[i].Name, err)
-		}
-		pods[all.Items[i].UID] = kept
+		pods[all.Items[i].UID] = slim(&all.Items[i])
 	}
-	s.version = all.ResourceVersion
+	s.version, s.missed = all.ResourceVersion, false
 	s.replace(pods)
 	return nil
 }
 
-// watch follows the pods from where they are known.
+// watch stores changes from s.version on.
 func (s *stream) watch(ctx context.Context) error {
-	seconds := int64((lasts + rand.N(lasts)).Seconds())
-	options := &metav1.ListOptions{Watch: true, AllowWatchBookmarks: true, TimeoutSeconds: &seconds, ResourceVersion: s.version}
-	body, err := s.open(ctx, options)
+	events, err := s.openWatch(ctx)
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	defer body.Close() // there is nothing to be done about it
-	s.following(true)
-	defer s.following(false)
+	defer events.Close()
+	s.setOpen(true)
+	defer s.setOpen(false)
 	for {
-		if err := s.hear(body); errors.Is(err, errEnded) {
+		event, err := events.next()
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
 		}
+		s.store(event)
 	}
 }
 
-// open opens a watch, once not too many others are being opened.
-func (s *stream) open(ctx context.Context, options *metav1.ListOptions) (io.ReadCloser, error) {
+func (s *stream) store(event watch.Event) {
+	pod, ok := event.Object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	switch event.Type {
+	case watch.Added, watch.Modified:
+		s.put(pod)
+	case watch.Deleted:
+		s.remove(pod)
+	}
+	s.version = pod.ResourceVersion
+}
+
+// openWatch opens a watch.
+func (s *stream) openWatch(ctx context.Context) (*eventReader, error) {
 	if err := s.opening.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
 	defer s.opening.Release(1)
-	return s.request(options).Stream(ctx)
-}
-
-// oldest is the version that pods are listed of: any that the API server has in
-// memory, which is at once and not after it has caught up with etcd, as what is too
-// new for it comes next; but none from before what is known already.
-func (s *stream) oldest() string {
-	if s.missed {
-		return ""
-	}
-	return cmp.Or(s.version, "0")
-}
-
-// hear reads of a change, and stores it.
-func (s *stream) hear(body io.Reader) error {
-	event, pod, err := read(body)
+	seconds := int64((minTimeout + rand.N(minTimeout)).Seconds())
+	body, err := s.request(&metav1.ListOptions{
+		Watch: true, AllowWatchBookmarks: true, TimeoutSeconds: &seconds, ResourceVersion: s.version,
+	}).Stream(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	switch event {
-	case watch.Bookmark:
-	case watch.Deleted:
-		s.remove(pod)
-	default:
-		if err := s.put(pod); err != nil {
-			return err
-		}
-	}
-	s.version = pod.ResourceVersion
-	return nil
+	return newEventReader(body, s.decode)
 }
 
-// request asks for the pods of the node in protobuf: the only form in which read
-// understands what is watched.
+// request asks for the pods of the node in protobuf, the format that newEventReader reads.
 func (s *stream) request(options *metav1.ListOptions) *rest.Request {
 	options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", s.node).String()
 	return s.client.Get().Resource("pods").VersionedParams(options, scheme.ParameterCodec).SetHeader("Accept", runtime.ContentTypeProtobuf)
+}
+
+// eventReader reads the events of a watch. rest.Request.Watch uses the same decoders, but
+// starts a goroutine for each watch.
+type eventReader struct {
+	watch.Decoder
+	body *body
+}
+
+func newEventReader(from io.ReadCloser, decode runtime.ClientNegotiator) (*eventReader, error) {
+	objects, events, framer, err := decode.StreamDecoder(runtime.ContentTypeProtobuf, nil)
+	if err != nil {
+		return nil, errors.Join(err, from.Close())
+	}
+	b := &body{ReadCloser: from}
+	return &eventReader{restwatch.NewDecoder(streaming.NewDecoder(framer.NewFrameReader(b), events), objects), b}, nil
+}
+
+// next returns the next event; io.EOF when the connection ended, for whatever reason; and
+// for an event of type ERROR, the error.
+func (r *eventReader) next() (watch.Event, error) {
+	kind, object, err := r.Decode()
+	switch {
+	case r.body.err != nil:
+		return watch.Event{}, io.EOF
+	case err != nil:
+		return watch.Event{}, fmt.Errorf("%w: %w", errUnreadable, err)
+	case kind == watch.Error:
+		return watch.Event{}, apierrors.FromObject(object)
+	}
+	return watch.Event{Type: kind, Object: object}, nil
+}
+
+// body remembers that reading failed, to tell a lost connection from bytes that cannot be
+// decoded.
+type body struct {
+	io.ReadCloser
+	err error
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.err = err
+	}
+	return n, err
 }

@@ -5,8 +5,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/lifeboat-dev/lifeboat/internal/nodelabel"
 )
 
 // needs returns what pods ask of the node that they run on, in words that
@@ -69,8 +67,7 @@ func meets(node *corev1.Node, expressions []corev1.NodeSelectorRequirement) bool
 }
 
 func meetsOne(node *corev1.Node, e corev1.NodeSelectorRequirement) bool {
-	_, there := node.Labels[e.Key]
-	value := nodelabel.Of(node, e.Key)
+	value, there := node.Labels[e.Key]
 	switch e.Operator {
 	case corev1.NodeSelectorOpIn:
 		return there && slices.Contains(e.Values, value)

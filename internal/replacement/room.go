@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/nodelabel"
 )
 
 // MostOthers is how many other nodes are looked at for room: each is a request
@@ -131,7 +130,7 @@ func keepsOthersOff(pod *corev1.Pod) bool {
 // tell.
 func suits(pod *corev1.Pod, node *corev1.Node) bool {
 	for key, value := range pod.Spec.NodeSelector {
-		if nodelabel.Of(node, key) != value {
+		if node.Labels[key] != value {
 			return false
 		}
 	}

@@ -86,9 +86,9 @@ var floors = [][]string{
 	{"internal/replacement", "internal/termination"},
 	{"internal/policy", "internal/drain", "internal/readiness", "internal/convert/nth", "internal/nodegroup"},
 	{"internal/wiring/template"},
-	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/herald", "internal/chart", "internal/convert"},
-	{"internal/notice", "internal/hook", "internal/cloud", "internal/footprint"},
-	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program", "internal/lifecycle", "internal/quota", "internal/nodelabel", "internal/calm", "internal/sleep", "internal/refusal"},
+	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/kube/events", "internal/chart", "internal/convert"},
+	{"internal/notice", "internal/hook", "internal/cloud"},
+	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program", "internal/lifecycle", "internal/quota", "internal/calm", "internal/sleep", "internal/refusal"},
 }
 
 // floor returns how far down a package is, or -1; the longest match counts.

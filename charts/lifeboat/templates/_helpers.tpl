@@ -74,3 +74,13 @@ affinity:
 {{ toYaml . | indent 2 }}
 {{- end }}
 {{- end }}
+
+{{/* GOMEMLIMIT, unless there is no memory limit or extraEnv sets it. Arg: the part's values. */}}
+{{- define "lifeboat.memoryLimit" -}}
+{{- $set := false }}
+{{- range .extraEnv }}{{ if eq .name "GOMEMLIMIT" }}{{ $set = true }}{{ end }}{{ end }}
+{{- if and ((.resources).limits).memory (not $set) }}
+- name: GOMEMLIMIT
+  valueFrom: {resourceFieldRef: {resource: limits.memory}}
+{{- end }}
+{{- end }}

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/nodelabel"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -208,7 +207,6 @@ func (p *pass) limitOf(ctx context.Context, b *berth) (int, error) {
 		}
 		known = count{until: p.facts.now.Add(countLasts)}
 		for i := range nodes.Items {
-			nodelabel.PutBack(&nodes.Items[i]) // a policy may select by any label
 			if b.of(&nodes.Items[i]) {
 				known.n++
 			}

@@ -1,4 +1,4 @@
-package herald_test
+package events_test
 
 import (
 	"context"
@@ -18,12 +18,12 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/lifeboat-dev/lifeboat/internal/herald"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/events"
 )
 
-// write has a Writer write what the story tells, to a cluster that fails with err,
-// and returns the Events and the verbs of the requests.
-func write(t *testing.T, fails func() error, story func(w *herald.Writer)) (events []eventsv1.Event, verbs []string) {
+// write runs a story with a Recorder of a cluster whose requests fail with the result of
+// fails. It returns the Events that were written, and the verbs of all requests.
+func write(t *testing.T, fails func() error, story func(r *events.Recorder)) (written []eventsv1.Event, verbs []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		kube := fake.NewClientset()
@@ -32,11 +32,11 @@ func write(t *testing.T, fails func() error, story func(w *herald.Writer)) (even
 			err := fails()
 			return err != nil, nil, err
 		})
-		w := herald.NewWriter(kube.EventsV1(), scheme.Scheme)
+		r := events.NewRecorder(kube.EventsV1(), scheme.Scheme)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- w.Start(ctx) }()
-		story(w)
+		go func() { done <- r.Start(ctx) }()
+		story(r)
 		synctest.Wait()
 		stop()
 		if err := <-done; err != nil {
@@ -47,73 +47,73 @@ func write(t *testing.T, fails func() error, story func(w *herald.Writer)) (even
 			t.Fatal(err)
 		}
 		list, _ := all.(*eventsv1.EventList)
-		events = list.Items
+		written = list.Items
 	})
-	return events, verbs
+	return written, verbs
 }
 
 func works() error { return nil }
 
-func evict(w *herald.Writer, name string) {
+func evict(r *events.Recorder, name string) {
 	pod, node := &corev1.Pod{}, &corev1.Node{}
 	pod.Namespace, pod.Name, node.Name = "default", name, "node"
-	w.Eventf(pod, node, "Normal", "Evicted", "Evict", "pod %s goes", name)
+	r.Eventf(pod, node, "Normal", "Evicted", "Evict", "pod %s goes", name)
 	synctest.Wait()
 }
 
 func TestAnEventIsWritten(t *testing.T) {
-	events, _ := write(t, works, func(w *herald.Writer) { evict(w, "a") })
-	if len(events) != 1 {
-		t.Fatalf("%d events", len(events))
+	written, _ := write(t, works, func(r *events.Recorder) { evict(r, "a") })
+	if len(written) != 1 {
+		t.Fatalf("%d Events, want 1", len(written))
 	}
-	e := events[0]
+	e := written[0]
 	if e.Note != "pod a goes" || e.Reason != "Evicted" || e.Action != "Evict" || e.Type != "Normal" || e.ReportingController != "lifeboat" ||
 		e.Regarding.Kind != "Pod" || e.Regarding.Name != "a" || e.Related == nil || e.Related.Name != "node" || e.Namespace != "default" || e.EventTime.IsZero() {
 		t.Errorf("wrote %+v", e)
 	}
 }
 
-func TestARepeatedEventIsOneMoreOfItsSeries(t *testing.T) {
-	events, verbs := write(t, works, func(w *herald.Writer) {
+func TestARepeatedEventJoinsItsSeries(t *testing.T) {
+	written, verbs := write(t, works, func(r *events.Recorder) {
 		for range 5 {
-			evict(w, "a")
+			evict(r, "a")
 			time.Sleep(time.Minute)
 		}
-		evict(w, "b")
+		evict(r, "b")
 	})
-	if len(events) != 2 || events[0].Series == nil || events[0].Series.Count != 4 || events[1].Series != nil {
-		t.Errorf("wrote %+v", events)
+	if len(written) != 2 || written[0].Series == nil || written[0].Series.Count != 4 || written[1].Series != nil {
+		t.Errorf("wrote %+v", written)
 	}
 	if want := []string{"create", "patch", "patch", "create"}; !slices.Equal(verbs, want) {
-		t.Errorf("asked to %v, want %v", verbs, want)
+		t.Errorf("requests %v, want %v", verbs, want)
 	}
 }
 
 func TestASeriesEnds(t *testing.T) {
-	events, _ := write(t, works, func(w *herald.Writer) {
-		evict(w, "a")
+	written, _ := write(t, works, func(r *events.Recorder) {
+		evict(r, "a")
 		time.Sleep(10 * time.Minute)
-		evict(w, "a")
+		evict(r, "a")
 	})
-	if len(events) != 2 {
-		t.Errorf("wrote %d events, want 2", len(events))
+	if len(written) != 2 {
+		t.Errorf("wrote %d Events, want 2", len(written))
 	}
 }
 
-func TestAnEventThatWasLostIsWrittenAnew(t *testing.T) {
+func TestARepeatedEventIsCreatedAgainIfTheFirstWasDeleted(t *testing.T) {
 	n := 0
-	events, _ := write(t, func() error {
+	written, _ := write(t, func() error {
 		if n++; n == 2 { // the patch
 			return apierrors.NewNotFound(eventsv1.Resource("events"), "a")
 		}
 		return nil
-	}, func(w *herald.Writer) {
-		evict(w, "a")
+	}, func(r *events.Recorder) {
+		evict(r, "a")
 		time.Sleep(time.Second)
-		evict(w, "a")
+		evict(r, "a")
 	})
-	if len(events) != 2 {
-		t.Errorf("wrote %d events, want 2", len(events))
+	if len(written) != 2 {
+		t.Errorf("wrote %d Events, want 2", len(written))
 	}
 }
 
@@ -125,32 +125,35 @@ func TestAnEventWaitsForTheAPIServer(t *testing.T) {
 		}
 		return nil
 	}
-	events, _ := write(t, away, func(w *herald.Writer) {
+	written, _ := write(t, away, func(r *events.Recorder) {
 		back = time.Now().Add(time.Minute)
-		evict(w, "a")
+		evict(r, "a")
 		time.Sleep(90 * time.Second)
 	})
-	if len(events) != 1 {
-		t.Errorf("wrote %d events", len(events))
-	}
-	events, verbs := write(t, func() error { return apierrors.NewForbidden(eventsv1.Resource("events"), "", nil) }, func(w *herald.Writer) {
-		evict(w, "a")
-		time.Sleep(time.Hour)
-	})
-	if len(events) != 0 || len(verbs) != 1 {
-		t.Errorf("asked %d times for what is refused", len(verbs))
+	if len(written) != 1 {
+		t.Errorf("wrote %d Events, want 1", len(written))
 	}
 }
 
-func TestWhatIsToldAtTheEndIsWritten(t *testing.T) {
-	events, _ := write(t, works, func(w *herald.Writer) {
+func TestAnEventThatIsRejectedIsNotRetried(t *testing.T) {
+	written, verbs := write(t, func() error { return apierrors.NewForbidden(eventsv1.Resource("events"), "", nil) }, func(r *events.Recorder) {
+		evict(r, "a")
+		time.Sleep(time.Hour)
+	})
+	if len(written) != 0 || len(verbs) != 1 {
+		t.Errorf("%d requests for an Event that is forbidden, want 1", len(verbs))
+	}
+}
+
+func TestEventsOfTheShutdownAreWritten(t *testing.T) {
+	written, _ := write(t, works, func(r *events.Recorder) {
 		for i := range 100 {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("p", i)}}
-			w.Eventf(pod, nil, "Normal", "Evicted", "Evict", "goes")
+			r.Eventf(pod, nil, "Normal", "Evicted", "Evict", "goes")
 			time.Sleep(time.Nanosecond)
 		}
 	})
-	if len(events) != 100 {
-		t.Errorf("wrote %d events, want 100", len(events))
+	if len(written) != 100 {
+		t.Errorf("wrote %d Events, want 100", len(written))
 	}
 }

@@ -1,0 +1,26 @@
+package chart_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestTheMemoryLimitBecomesGOMEMLIMIT(t *testing.T) {
+	fromLimit := &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"}}
+	for name, test := range map[string]struct {
+		values string
+		want   []corev1.EnvVar
+	}{
+		"the default limit":      {"", []corev1.EnvVar{{Name: "GOMEMLIMIT", ValueFrom: fromLimit}}},
+		"beside other variables": {"controller: {extraEnv: [{name: A, value: b}]}", []corev1.EnvVar{{Name: "GOMEMLIMIT", ValueFrom: fromLimit}, {Name: "A", Value: "b"}}},
+		"no limit":               {"controller: {resources: {limits: null}}", nil},
+		"overridden by the user": {"controller: {extraEnv: [{name: GOMEMLIMIT, value: 100MiB}]}", []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "100MiB"}}},
+	} {
+		got := deployment(t, with(t, test.values)).Spec.Template.Spec.Containers[0].Env
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
