@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -33,27 +35,16 @@ func TestCapacityComesBeforeThePodsLeave(t *testing.T) {
 
 func (r *rig) replacesFirst(kill bool) {
 	t := r.t
+	books := r.openLedger()
 	doomed := r.busyNode()
 	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if kill {
-		stop := make(chan struct{})
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			tick := time.NewTicker(1500 * time.Millisecond)
-			defer tick.Stop()
-			for range 6 {
-				select {
-				case <-stop:
-					return
-				case <-tick.C:
-					_ = r.KillLifeboat() // it may not be up yet
-				}
-			}
-		}()
-		defer func() { close(stop); <-done }()
+		r.killAfterEachStep(kills{least: 3, most: 5, steps: 7}, func(ctx context.Context) (int, error) {
+			n, err := r.replaced(ctx, doomed)
+			return n + len(books.asked(doomed)), err
+		})
 	}
 	in := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
 	s := in.Status
@@ -63,6 +54,16 @@ func (r *rig) replacesFirst(kill bool) {
 	for _, e := range s.Timeline {
 		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Before(s.Replacement.ReadyTime) {
 			t.Errorf("%s at %s, and the replacement is Ready at %s", e.Message, e.Time, s.Replacement.ReadyTime)
+		}
+	}
+	for _, a := range books.asked(doomed) {
+		if a.grace != 30 {
+			t.Errorf("%s was given %d s of its 30", a.name, a.grace)
+		}
+	}
+	for name, n := range r.removals() {
+		if n != 1 {
+			t.Errorf("lifeboatd evicted %s %d times", name, n)
 		}
 	}
 	if s.Handover == nil || s.Handover.DeletedTime == nil {
@@ -84,6 +85,25 @@ func (r *rig) replacesFirst(kill bool) {
 	for _, e := range s.Timeline {
 		t.Logf("%s %-20s %s", e.Time.Format("15:04:05.000"), e.Reason, e.Message)
 	}
+}
+
+// replaced counts the steps towards a replacement that are done, besides those that
+// every interruption begins with: a NodeClaim, an instance, a node.
+func (r *rig) replaced(ctx context.Context, doomed ec2.Instance) (steps int, err error) {
+	steps, err = r.begun(ctx, doomed)
+	if err != nil {
+		return 0, err
+	}
+	var nodes corev1.NodeList
+	if err := r.client.List(ctx, &nodes); err != nil {
+		return 0, err
+	}
+	for _, n := range []int{len(r.list(ctx, "NodeClaim")), len(r.EC2().Instances()), len(nodes.Items)} {
+		if n > 1 {
+			steps++
+		}
+	}
+	return steps, nil
 }
 
 // TestWhereThereIsNoCapacityPodsLeaveAtLastCall: EC2 has no machine of any type, so
