@@ -33,7 +33,7 @@ units() { go list ./... | grep -vE '/internal/(e2e|sandbox/scenario)$'; }
 # with PATTERN lists the packages whose tests have a line that matches.
 with() { grep -rlE --include='*_test.go' "$1" cmd hack internal scenarios | xargs -n1 dirname | sort -u | sed 's,^,./,'; }
 
-assets() { CGO_ENABLED=0 go run -trimpath ./hack/assets || exit 1; }
+assets() { CGO_ENABLED=0 go run -trimpath ./hack/assets "$@" || exit 1; }
 
 case $suite in
 test)
@@ -51,7 +51,7 @@ race)
 	;;
 e2e)
 	# Real instances want the machine to themselves.
-	assets
+	assets -all
 	part real -json -count=1 -tags e2e -timeout 20m -parallel 8 ./internal/e2e/real
 	part rest -json -count=1 -tags e2e -timeout 40m -parallel 4 $(with '^//go:build e2e$|testing\.Short\(\)' | grep -v ^./internal/e2e/real$)
 	;;

@@ -301,10 +301,19 @@ func TestWhateverTheGroupDoes(t *testing.T) {
 	if testing.Short() {
 		seeds = 10
 	}
+	var kills, detached, terminated, answered uint64
 	for seed := range seeds {
 		g := withGroup(t, recordOf(spot()), pod("web-1"), pod("web-2"))
 		s := &groupStory{scaledGroup: g, dice: rand.New(rand.NewPCG(seed, 11)), seed: seed}
 		s.play()
+		kills += s.kills
+		detached += uint64(len(s.detached))
+		terminated += uint64(len(s.ended))
+		answered += uint64(len(s.completed))
+	}
+	t.Logf("%d stories: %d kills, %d instances taken out of the group, %d terminated, %d hooks answered", seeds, kills, detached, terminated, answered)
+	if kills < seeds || detached < seeds/4 || terminated < seeds/4 || answered < seeds/10 {
+		t.Error("too little happened for the test to mean anything")
 	}
 }
 
@@ -314,6 +323,7 @@ type groupStory struct {
 	seed   uint64
 	serial int
 	held   bool
+	kills  uint64
 }
 
 func (s *groupStory) play() {
@@ -324,6 +334,7 @@ func (s *groupStory) play() {
 		}
 		err := s.pass(time.Duration(s.dice.IntN(4000)) * time.Millisecond)
 		if s.lives != nil && *s.lives < 0 {
+			s.kills++
 			s.restart()
 			_ = s.pass(0)
 		} else if err != nil {
