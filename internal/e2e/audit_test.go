@@ -80,15 +80,27 @@ func readAudit(t *testing.T, path string) map[string][]request {
 	return out
 }
 
-// removals counts the evictions and deletions of each pod that the API server accepted
-// from lifeboatd.
-func (r *rig) removals() map[string]int {
+// removal is how often lifeboatd asked the API server to evict or delete a pod.
+type removal struct {
+	accepted int
+	cutOff   int // lifeboatd was killed before the answer, so that it may have taken effect
+}
+
+// removals counts lifeboatd's evictions and deletions, by pod. Refusals do not count.
+func (r *rig) removals() map[string]removal {
 	r.t.Helper()
-	out := map[string]int{}
+	out := map[string]removal{}
 	for _, q := range readAudit(r.t, r.audit)[chart.ControllerAccount] {
-		if q.ResponseStatus.Code/100 == 2 {
-			out[q.ObjectRef.Name]++
+		n := out[q.ObjectRef.Name]
+		switch q.ResponseStatus.Code / 100 {
+		case 2:
+			n.accepted++
+		case 4:
+			continue
+		default:
+			n.cutOff++
 		}
+		out[q.ObjectRef.Name] = n
 	}
 	return out
 }

@@ -327,6 +327,9 @@ type groupStory struct {
 }
 
 func (s *groupStory) play() {
+	if s.seed%3 == 0 { // else Lifeboat takes it out of the group before the group can
+		s.takenByGroup()
+	}
 	for s.now.Sub(start) < 3*time.Minute {
 		if s.lives == nil && s.dice.IntN(6) == 0 {
 			n := s.dice.IntN(6)
@@ -383,13 +386,18 @@ func (s *groupStory) others() {
 		s.refuse = nil
 	case 9:
 		if _, in := s.states[instance]; in && !s.held && s.dice.IntN(3) == 0 {
-			s.held = true
-			s.hold("Terminating:Wait")
-			s.expires = s.now.Add(time.Hour)
+			s.takenByGroup()
 		}
 	default:
 		s.stopsIn(5 * time.Second)()
 	}
+}
+
+// takenByGroup has the group take the instance away itself, with a terminate hook.
+func (s *groupStory) takenByGroup() {
+	s.held = true
+	s.hold("Terminating:Wait")
+	s.expires = s.now.Add(time.Hour)
 }
 
 func (s *groupStory) check() {
