@@ -9,7 +9,7 @@ LINT    := go tool -modfile=hack/lint.mod
 export GOFLAGS := -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test e2e model lint gen verify build
+.PHONY: help demo test race e2e tally model lint gen verify build
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,18 +21,19 @@ build: ## Build bin/lifeboat and bin/lifeboatd
 	@echo "building bin/lifeboat and bin/lifeboatd (about 2 min the first time)"
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
-# The long tests mostly wait for clocks, so more of them than cores run at once.
-# Real instances want the machine to themselves: `make e2e`.
-test: ## Run every test, on a real control plane, under the race detector
-	@CGO_ENABLED=0 go run -trimpath ./hack/assets
-	@$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 30m -parallel 3 $$(go list ./... | grep -v /internal/e2e/real$$)
-	@cd modules/workload && go test -race ./...
+test: ## Run the quick tests, and a smoke test on a real control plane
+	@hack/test.sh test
 
-# Needs Linux, root and what `lifeboat sandbox up --nodes real` names when it is missing.
-e2e: ## Interrupt real instances under load, and play warm pools a hundred times
-	@CGO_ENABLED=0 go run -trimpath ./hack/assets
-	@LIFEBOAT_E2E=1 $(TOOL) gotestsum --format standard-verbose -- -count=1 -timeout 20m -parallel 8 ./internal/e2e/real
-	@LIFEBOAT_E2E=1 $(TOOL) gotestsum --format testname --format-hide-empty-pkg -- -count=1 -timeout 20m ./internal/e2e/warmpool
+race: ## Run the quick tests under the race detector
+	@hack/test.sh race
+
+# Real instances need Linux, root and what `lifeboat sandbox up --nodes real` names when it
+# is missing.
+e2e: ## Run scenarios, crashes, Karpenter, warm pools, real instances, and the long properties
+	@hack/test.sh e2e
+
+tally: ## Count the tests of the last runs, and fail on skips
+	@go run ./hack/tally bin/tests/*.json
 
 model: ## Play random worlds against the loop for hours (LIFEBOAT_MODEL_TIME, 4h)
 	@LIFEBOAT_MODEL_TIME=$${LIFEBOAT_MODEL_TIME:-4h} go test -race -count=1 -timeout 0 -run 'TestModel$$' -v ./internal/controller/interruption
@@ -44,4 +45,5 @@ gen: ## Generate deep copies, CRDs and RBAC rules from the Go types
 	@$(TOOL) controller-gen object paths=./api/... crd output:crd:dir=charts/lifeboat/crds
 	@$(TOOL) controller-gen rbac:roleName=lifeboat-controller paths=./internal/... output:rbac:dir=charts/lifeboat/rbac
 
-verify: lint test e2e ## What CI runs
+verify: ## Run what CI runs
+	@.ci/run

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lifeboat-dev/lifeboat/internal/boot"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
 )
 
 const unitsDir = "../../deploy/systemd"
@@ -48,10 +49,7 @@ func TestUnitsAreInStepWithTheFlags(t *testing.T) {
 
 func TestUnitsAsSystemdReadsThem(t *testing.T) {
 	t.Parallel()
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("there is no systemd-analyze on this machine")
-	}
+	analyze := need.Program(t, "systemd-analyze")
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)

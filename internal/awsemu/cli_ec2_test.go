@@ -1,3 +1,5 @@
+//go:build e2e
+
 package awsemu_test
 
 // The AWS CLI takes about a second a call; the SDK's tests say the rest.

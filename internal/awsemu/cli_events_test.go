@@ -1,3 +1,5 @@
+//go:build e2e
+
 package awsemu_test
 
 // A pattern and an event as a person would try them.

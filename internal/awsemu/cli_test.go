@@ -1,3 +1,5 @@
+//go:build e2e
+
 package awsemu_test
 
 import (
@@ -16,6 +18,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
 )
 
 // cliCase is one run of the real AWS CLI. The cases of a group run in order,
@@ -88,16 +91,9 @@ var sqsCLICases = []cliCase{
 
 // TestAWSCLI drives every AWS CLI on the PATH: versions differ in protocol.
 func TestAWSCLI(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the AWS CLI takes about a second a call")
-	}
 	clis := awsCLIs()
 	if len(clis) == 0 {
-		const missing = "NO AWS CLI ON THE PATH: the emulator was NOT checked against it; install awscli v2 and run again"
-		if os.Getenv("LIFEBOAT_CI") == "1" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
+		need.Missing(t, "an AWS CLI on $PATH to check the emulator with: install awscli")
 	}
 	for version, path := range clis {
 		t.Run(version, func(t *testing.T) {

@@ -127,7 +127,7 @@ func (r *rig) settled(i int) {
 		if err := r.admin.Get(r.Context(), client.ObjectKey{Name: instance(i)}, &in); err != nil {
 			return false, err
 		}
-		return in.Status.Pods.Leaving == podsPerNode, fmt.Errorf("pods %+v", in.Status.Pods)
+		return leavingPods(in) == podsPerNode, fmt.Errorf("drain %+v", in.Status.Drain)
 	})
 }
 
@@ -141,8 +141,16 @@ func (r *rig) evicted(want int) {
 		}
 		leaving := 0
 		for i := range all.Items {
-			leaving += int(all.Items[i].Status.Pods.Leaving)
+			leaving += int(leavingPods(&all.Items[i]))
 		}
 		return leaving == want, fmt.Errorf("%d are", leaving)
 	})
+}
+
+// leavingPods is how many pods the status reports as leaving.
+func leavingPods(in *v1alpha1.Interruption) int32 {
+	if in.Status.Drain == nil {
+		return 0
+	}
+	return in.Status.Drain.Pods.Leaving
 }

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package bench
 
 import "testing"
@@ -5,9 +7,6 @@ import "testing"
 // TestBenchmarksWork runs the parts of the benchmarks once, on a small scale: it
 // measures nothing.
 func TestBenchmarksWork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short leaves out the tests that start a real control plane")
-	}
 	const nodes, messages = 30, 200
 	r := newRig(t)
 	r.nodes(nodes)

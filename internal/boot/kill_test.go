@@ -65,6 +65,9 @@ func TestKilledAtAnyLine(t *testing.T) {
 			})
 		}
 		t.Logf("leg %d: killed at each of %d effects", leg, most)
+		if most == 0 {
+			t.Errorf("leg %d has no effect at which the agent could be killed", leg)
+		}
 	}
 }
 

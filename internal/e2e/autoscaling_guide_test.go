@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -15,6 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
 )
 
 // TestTheGuidesGroupComesUp makes an Auto Scaling group with a warm pool by the commands
@@ -22,9 +25,7 @@ import (
 // every hook answered.
 func TestTheGuidesGroupComesUp(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("aws"); err != nil {
-		t.Skip("SKIPPED: the AWS CLI is not on $PATH")
-	}
+	need.Program(t, "aws")
 	guide, err := os.ReadFile("../../docs/guides/rehearse.md")
 	if err != nil {
 		t.Fatal(err)

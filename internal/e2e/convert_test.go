@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -27,9 +29,6 @@ import (
 // own CRDs. What `lifeboat convert` calls broken is refused there, and all else taken.
 func TestConvertedManifestsAtTheAPIServer(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("SKIPPED: -short leaves out the tests that start a real control plane")
-	}
 	c := serveKarpenter(t)
 	for _, name := range []string{"walkthrough.in.yaml", "everything.in.yaml"} {
 		text, err := os.ReadFile(filepath.Join("..", "convert", "testdata", name))

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -33,7 +35,7 @@ func TestAnotherReplicaTakesOverFromAKilledLeader(t *testing.T) {
 	leader.Kill9()
 	r.leader(first)
 	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, 80*time.Second)
-	books.check(t, doomed, pods, record)
+	r.checkDrain(books, doomed, pods, record)
 }
 
 // replica starts lifeboatd with leader election, as the chart's ServiceAccount.

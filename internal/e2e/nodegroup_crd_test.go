@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -22,9 +24,6 @@ import (
 // TestNodeGroupsAtTheAPIServer needs no sandbox: one API server with the CRD.
 func TestNodeGroupsAtTheAPIServer(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("SKIPPED: -short leaves out the tests that start a real control plane")
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute) // the programs may have to be built
 	defer cancel()
 	paths, err := assets.Ensure(ctx, os.Stderr)

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -68,7 +70,7 @@ func TestNoiseHarmsNothingAndIsVisible(t *testing.T) {
 	}
 
 	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, time.Minute)
-	books.check(t, doomed, pods, record)
+	r.checkDrain(books, doomed, pods, record)
 	if n := len(record.Spec.Notices); n != 1 {
 		t.Errorf("the record holds %d notices of one that was delivered three times", n)
 	}

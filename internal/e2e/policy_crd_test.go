@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -29,9 +31,6 @@ const policyCRD = "crds/lifeboat.dev_interruptionpolicies.yaml"
 // TestPoliciesAtTheAPIServer needs no sandbox: one API server with the CRD.
 func TestPoliciesAtTheAPIServer(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("SKIPPED: -short leaves out the tests that start a real control plane")
-	}
 	crd := object(t, read(t, policyCRD))
 	c := serve(t, crd)
 	t.Run("wrong ones are refused with what to write instead", func(t *testing.T) { refuses(t, c, crd) })

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -33,47 +35,46 @@ func TestCapacityComesBeforeThePodsLeave(t *testing.T) {
 
 func (r *rig) replacesFirst(kill bool) {
 	t := r.t
+	books := r.openLedger()
 	doomed := r.busyNode()
 	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if kill {
-		stop := make(chan struct{})
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			tick := time.NewTicker(1500 * time.Millisecond)
-			defer tick.Stop()
-			for range 6 {
-				select {
-				case <-stop:
-					return
-				case <-tick.C:
-					_ = r.KillLifeboat() // it may not be up yet
-				}
-			}
-		}()
-		defer func() { close(stop); <-done }()
+		r.killAfterEachStep(kills{least: 3, most: 5, steps: 7}, func(ctx context.Context) (int, error) {
+			n, err := r.replaced(ctx, doomed)
+			return n + len(books.asked(doomed)), err
+		})
 	}
 	in := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
 	s := in.Status
-	if s.Replacement == nil || s.Replacement.ReadyTime == nil || s.Pods.Lost > 0 || s.Pods.Moved != 2 {
-		t.Fatalf("replacement %+v, pods %+v, timeline %+v", s.Replacement, s.Pods, s.Timeline)
+	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Pods.Lost > 0 || s.Pods.Moved != 2 {
+		t.Fatalf("replacement %+v, pods %+v, timeline %+v", s.Drain.Replacement, s.Pods, s.Timeline)
 	}
 	for _, e := range s.Timeline {
-		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Before(s.Replacement.ReadyTime) {
-			t.Errorf("%s at %s, and the replacement is Ready at %s", e.Message, e.Time, s.Replacement.ReadyTime)
+		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Before(s.Drain.Replacement.ReadyTime) {
+			t.Errorf("%s at %s, and the replacement is Ready at %s", e.Message, e.Time, s.Drain.Replacement.ReadyTime)
 		}
 	}
-	if s.Handover == nil || s.Handover.DeletedTime == nil {
-		t.Errorf("handover %+v", s.Handover)
+	for _, a := range books.asked(doomed) {
+		if a.grace != 30 {
+			t.Errorf("%s was given %d s of its 30", a.name, a.grace)
+		}
+	}
+	for name, n := range r.removals() {
+		if n.accepted > 1 {
+			t.Errorf("lifeboatd evicted %s not once: %+v", name, n)
+		}
+	}
+	if s.Drain == nil || s.Drain.NodeClaimDeletion == nil || s.Drain.NodeClaimDeletion.DeletedTime == nil {
+		t.Errorf("handover %+v", s.Drain.NodeClaimDeletion)
 	}
 	if n := len(r.EC2().Instances()); n != 2 {
 		t.Errorf("%d instances were launched, want the doomed one and its replacement", n)
 	}
 	r.until("the replacement to be released", 30*time.Second, func(ctx context.Context) (bool, error) {
 		var node corev1.Node
-		if err := r.client.Get(ctx, client.ObjectKey{Name: s.Replacement.NodeName}, &node); err != nil {
+		if err := r.client.Get(ctx, client.ObjectKey{Name: s.Drain.Replacement.NodeName}, &node); err != nil {
 			return false, err
 		}
 		_, protected := node.Annotations[replacement.AnnotationDoNotDisrupt]
@@ -84,6 +85,25 @@ func (r *rig) replacesFirst(kill bool) {
 	for _, e := range s.Timeline {
 		t.Logf("%s %-20s %s", e.Time.Format("15:04:05.000"), e.Reason, e.Message)
 	}
+}
+
+// replaced counts the steps towards a replacement that are done, besides those that
+// every interruption begins with: a NodeClaim, an instance, a node.
+func (r *rig) replaced(ctx context.Context, doomed ec2.Instance) (steps int, err error) {
+	steps, err = r.begun(ctx, doomed)
+	if err != nil {
+		return 0, err
+	}
+	var nodes corev1.NodeList
+	if err := r.client.List(ctx, &nodes); err != nil {
+		return 0, err
+	}
+	for _, n := range []int{len(r.list(ctx, "NodeClaim")), len(r.EC2().Instances()), len(nodes.Items)} {
+		if n > 1 {
+			steps++
+		}
+	}
+	return steps, nil
 }
 
 // TestWhereThereIsNoCapacityPodsLeaveAtLastCall: EC2 has no machine of any type, so
@@ -97,8 +117,8 @@ func TestWhereThereIsNoCapacityPodsLeaveAtLastCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 4*time.Minute).Status
-	if s.Replacement == nil || s.Replacement.ReadyTime != nil || s.Replacement.Tries < 2 || s.Pods.Lost > 0 {
-		t.Errorf("replacement %+v, pods %+v", s.Replacement, s.Pods)
+	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime != nil || s.Drain.Replacement.Tries < 2 || s.Pods.Lost > 0 {
+		t.Errorf("replacement %+v, pods %+v", s.Drain.Replacement, s.Pods)
 	}
 	lastCall := s.Deadline.Time.Add(-40 * time.Second) // a grace of 30 s, and the margin
 	for _, e := range s.Timeline {
@@ -129,8 +149,8 @@ func TestKarpenterIsToldAtTheHandover(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute).Status
-	if s.Replacement == nil || s.Replacement.ReadyTime == nil || s.Handover == nil || s.Handover.ForwardedTime == nil || s.Handover.Tries > 0 {
-		t.Errorf("replacement %+v, handover %+v", s.Replacement, s.Handover)
+	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.NodeClaimDeletion == nil || s.Drain.NodeClaimDeletion.ForwardedTime == nil || s.Drain.NodeClaimDeletion.Tries > 0 {
+		t.Errorf("replacement %+v, handover %+v", s.Drain.Replacement, s.Drain.NodeClaimDeletion)
 	}
 	r.until("Karpenter to have heard", 30*time.Second, func(context.Context) (bool, error) {
 		log, err := os.ReadFile(r.KarpenterLog())

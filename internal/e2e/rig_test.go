@@ -27,6 +27,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/timelimit"
 )
 
 // lifeboatd is the program under test, built once.
@@ -58,6 +59,9 @@ type rig struct {
 	t      *testing.T
 	client client.Client
 	sqs    *awssqs.Client
+	audit  string        // path of the API server's audit log
+	starts time.Duration // how long lifeboatd took to become ready
+	slow   float64       // by what time limits are multiplied on this machine
 }
 
 func newRig(t *testing.T) *rig {
@@ -68,10 +72,20 @@ func newRig(t *testing.T) *rig {
 // newRigWith is a rig of a sandbox with some options of its own.
 func newRigWith(t *testing.T, o sandbox.Options) *rig {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("SKIPPED: -short leaves out the tests that start a real control plane")
-	}
 	o.Name, o.Dir, o.BootDelay, o.Lifeboatd = "e2e", filepath.Join(t.TempDir(), "s"), 200*time.Millisecond, lifeboatd
+	r := &rig{t: t}
+	if o.APIServerArgs == nil {
+		o.APIServerArgs, r.audit = auditArgs(t, removalsPolicy)
+	}
+	var up time.Duration
+	o.Progress = func(s sandbox.Step) {
+		if s.Done && s.Name == "lifeboatd" {
+			r.starts = s.Took
+		}
+		if s.Done && s.Name != "programs" { // they may have to be built first
+			up += s.Took
+		}
+	}
 	s, err := sandbox.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +93,9 @@ func newRigWith(t *testing.T, o sandbox.Options) *rig {
 	if err := s.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	r.Sandbox, r.slow = s, timelimit.Factor(up)
+	t.Logf("the sandbox came up in %s, lifeboatd in %s: time limits are multiplied by %.1f",
+		up.Round(time.Millisecond), r.starts.Round(time.Millisecond), r.slow)
 	t.Cleanup(func() {
 		if t.Failed() {
 			log, _ := os.ReadFile(s.LifeboatLog())
@@ -94,18 +111,49 @@ func newRigWith(t *testing.T, o sandbox.Options) *rig {
 			t.Fatal(err)
 		}
 	}
-	c, err := client.New(s.RESTConfig(), client.Options{Scheme: scheme})
+	r.client, err = client.New(s.RESTConfig(), client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{Sandbox: s, t: t, client: c, sqs: awssqs.NewFromConfig(s.AWSConfig())}
+	r.sqs = awssqs.NewFromConfig(s.AWSConfig())
+	t.Cleanup(func() {
+		if t.Failed() {
+			r.tellState()
+		}
+	})
+	return r
+}
+
+// tellState logs what is in the cluster when a test fails.
+func (r *rig) tellState() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var records v1alpha1.InterruptionList
+	if err := r.client.List(ctx, &records); err != nil {
+		r.t.Logf("listing interruptions: %v", err)
+	}
+	for _, in := range records.Items {
+		r.t.Logf("interruption %s of node %s: %s, deadline %v, pods %+v", in.Name, in.Spec.NodeName, in.Status.Phase, in.Status.Deadline, drainOf(in).Pods)
+		for _, e := range in.Status.Timeline {
+			r.t.Logf("  %s %-20s %s", e.Time.Format("15:04:05.000"), e.Reason, e.Message)
+		}
+	}
+	var pods corev1.PodList
+	if err := r.client.List(ctx, &pods, client.InNamespace("default")); err != nil {
+		r.t.Logf("listing pods: %v", err)
+	}
+	for _, p := range pods.Items {
+		r.t.Logf("pod %s on %q is %s, deleted %v", p.Name, p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp)
+	}
 }
 
 func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
 
-// until waits for a condition; the API server may be away meanwhile.
+// until waits for a condition; the API server may be away meanwhile. The limit is that of
+// a quiet machine.
 func (r *rig) until(what string, within time.Duration, holds func(ctx context.Context) (bool, error)) {
 	r.t.Helper()
+	within = timelimit.Stretch(within, r.slow)
 	ctx, cancel := context.WithTimeout(r.t.Context(), within)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -184,7 +232,7 @@ func (r *rig) reaches(id string, phase v1alpha1.Phase, within time.Duration) *v1
 			return false, err
 		}
 		found = in
-		return in.Status.Phase == phase, fmt.Errorf("it is %s, with %+v", in.Status.Phase, in.Status.Pods)
+		return in.Status.Phase == phase, fmt.Errorf("it is %s, with %+v", in.Status.Phase, drainOf(in).Pods)
 	})
 	return found
 }
@@ -261,4 +309,12 @@ func envelope(id, detailType, account, region string, at time.Time, detail map[s
 		panic(err) // strings always marshal
 	}
 	return string(text)
+}
+
+// drainOf returns the drain of an Interruption; an empty one where it has none.
+func drainOf(in *v1alpha1.Interruption) v1alpha1.DrainStatus {
+	if in.Status.Drain == nil {
+		return v1alpha1.DrainStatus{}
+	}
+	return *in.Status.Drain
 }

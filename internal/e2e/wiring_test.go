@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -97,7 +99,7 @@ func TestReclaimIsHeardWhateverIsWrongWithTheWiring(t *testing.T) {
 				return in != nil && in.Spec.Notices[0].Source == b.source, err
 			})
 			record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, time.Minute)
-			books.check(t, doomed, pods, record)
+			r.checkDrain(books, doomed, pods, record)
 			r.saysWhatIsWrong(doomed.ID, b.says)
 			r.doctorFinds(events, b.says)
 		})

@@ -85,7 +85,9 @@ func (r *rig) waitPods(in ec2.Instance, n int) {
 
 // ledger keeps account of every pod there ever was, from a watch of its own.
 type ledger struct {
-	mu   sync.Mutex
+	blind bool // the API server was away, so that the watch may have missed something
+
+	mu   sync.Mutex // guards pods
 	pods map[types.UID]*account
 }
 
@@ -167,6 +169,11 @@ func (l *ledger) lost(object any) {
 // on returns the accounts of the pods that are or were on a node.
 func (l *ledger) on(node string) []account {
 	return l.where(func(a account) bool { return a.node == node })
+}
+
+// asked returns the accounts of the pods of an instance's node that were asked to stop.
+func (l *ledger) asked(in ec2.Instance) []account {
+	return l.where(func(a account) bool { return a.node == in.PrivateDNSName && !a.asked.IsZero() })
 }
 
 // notOn returns the accounts of all other pods.

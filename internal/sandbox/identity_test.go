@@ -1,3 +1,5 @@
+//go:build e2e
+
 package sandbox_test
 
 import (
@@ -23,7 +25,6 @@ import (
 // TestTheChartsIdentities checks that what runs in the sandbox runs as it would
 // in a cluster: as the chart's ServiceAccounts, the agent tied to its node.
 func TestTheChartsIdentities(t *testing.T) {
-	needRealParts(t)
 	sb, err := sandbox.New(sandbox.Options{Dir: filepath.Join(t.TempDir(), "sb"), NoLifeboat: true})
 	if err != nil {
 		t.Fatal(err)

@@ -100,7 +100,7 @@ func (s *Sandbox) KillKarpenter() error {
 	if s.karpenter == nil {
 		return errors.New("killing Karpenter: it does not run")
 	}
-	if err := s.karpenter.kill(); err != nil {
+	if err := s.karpenter.crash(); err != nil {
 		return fmt.Errorf("killing Karpenter: %w", err)
 	}
 	return nil

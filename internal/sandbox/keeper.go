@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -103,6 +104,25 @@ func (k *keeper) kill() error {
 	}
 	p.Kill9()
 	return nil
+}
+
+// ErrRestarting says that a program cannot be killed: it has ended already, and is about
+// to be started again.
+var ErrRestarting = errors.New("it has ended and is about to be started again")
+
+// crash is kill of a program that runs: a kill between two starts disturbs nothing, and
+// must not count as one.
+func (k *keeper) crash() error {
+	p, err := k.current()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.Done():
+		return ErrRestarting
+	default:
+		return k.kill()
+	}
 }
 
 // current is the process as it is now.

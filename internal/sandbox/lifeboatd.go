@@ -66,13 +66,13 @@ func (s *Sandbox) StopLifeboat() error {
 	return s.lifeboat.stop()
 }
 
-// KillLifeboat kills lifeboatd with SIGKILL. It is started again, as a
-// Deployment would.
+// KillLifeboat kills lifeboatd with SIGKILL. It is started again, as a Deployment
+// would. The error wraps ErrRestarting where it does not run at the moment.
 func (s *Sandbox) KillLifeboat() error {
 	if s.lifeboat == nil {
 		return fmt.Errorf("killing lifeboatd: it does not run")
 	}
-	if err := s.lifeboat.kill(); err != nil {
+	if err := s.lifeboat.crash(); err != nil {
 		return fmt.Errorf("killing lifeboatd: %w", err)
 	}
 	return nil

@@ -45,8 +45,11 @@ func TestAKeptProgramIsStartedAgain(t *testing.T) {
 		t.Errorf("starting it again: %v, %d more processes", err, len(pids))
 	}
 	for range 2 {
-		if err := k.kill(); err != nil {
+		if err := k.crash(); err != nil {
 			t.Fatal(err)
+		}
+		if err := k.crash(); err != nil && !errors.Is(err, ErrRestarting) {
+			t.Errorf("killing what is killed: %v", err)
 		}
 		select {
 		case pid := <-pids:

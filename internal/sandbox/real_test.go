@@ -1,3 +1,5 @@
+//go:build e2e
+
 package sandbox_test
 
 import (
@@ -26,19 +28,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/images"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 )
 
-// needRealNodes skips, and says so, where instances cannot be real; in CI they must.
+// needRealNodes ends the test where instances cannot be real.
 func needRealNodes(t *testing.T) {
 	t.Helper()
-	needRealParts(t)
-	err := instances.Missing()
-	switch {
-	case err != nil && os.Getenv("LIFEBOAT_CI") != "":
-		t.Fatal(err)
-	case err != nil:
-		t.Skipf("NOT TESTED: %v", err)
+	if err := instances.Missing(); err != nil {
+		need.Missing(t, err.Error())
 	}
 }
 

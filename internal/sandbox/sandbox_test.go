@@ -1,3 +1,5 @@
+//go:build e2e
+
 package sandbox_test
 
 import (
@@ -48,13 +50,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
-}
-
-func needRealParts(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("NOT TESTED ON REAL PARTS: leave -short out")
-	}
 }
 
 // start starts a sandbox in the background, in a place of the test's own.
@@ -141,7 +136,6 @@ func checkGone(t *testing.T, st sandbox.State, home string) {
 }
 
 func TestInTheBackgroundAndDownAgain(t *testing.T) {
-	needRealParts(t)
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", home)
 	st, err := start(t, "one")
@@ -204,7 +198,6 @@ func checkUsable(t *testing.T, st sandbox.State) {
 }
 
 func TestAKilledSupervisorLeavesNothing(t *testing.T) {
-	needRealParts(t)
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", home)
 	st, err := start(t, "killed")
@@ -227,7 +220,6 @@ func TestAKilledSupervisorLeavesNothing(t *testing.T) {
 }
 
 func TestGivingUpOnTheWayLeavesNothing(t *testing.T) {
-	needRealParts(t)
 	for _, at := range []string{"programs", "control plane", "AWS emulator", "machines", "wiring", "karpenter"} {
 		t.Run(at, func(t *testing.T) {
 			home := t.TempDir()
@@ -253,7 +245,6 @@ func TestGivingUpOnTheWayLeavesNothing(t *testing.T) {
 // built on: a node that goes dark is marked NotReady by the real controller, its
 // pods come to no end, and its Node is deleted only then.
 func TestAMachineWithoutPowerIsFoundOutByKubernetes(t *testing.T) {
-	needRealParts(t)
 	sb, err := sandbox.New(sandbox.Options{Dir: filepath.Join(t.TempDir(), "sb"), NoLifeboat: true, BootDelay: time.Second})
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ var floors = [][]string{
 	{"internal/wiring/template"},
 	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/kube/events", "internal/chart", "internal/convert"},
 	{"internal/notice", "internal/hook", "internal/cloud"},
-	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program", "internal/lifecycle", "internal/quota", "internal/calm", "internal/sleep", "internal/refusal"},
+	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/lifecycle", "internal/quota", "internal/sleep", "internal/refusal"},
 }
 
 // floor returns how far down a package is, or -1; the longest match counts.

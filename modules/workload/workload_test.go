@@ -263,18 +263,33 @@ func TestHookWritesBeginAndEnd(t *testing.T) {
 	}
 }
 
+// TestPauseEndsWhenTold has pause reap two children, one after the other: it goes on after
+// the first, and by then its handler of signals is in place.
 func TestPauseEndsWhenTold(t *testing.T) {
-	t.Parallel()
-	p := start(t, "pause")
-	time.Sleep(200 * time.Millisecond)
+	ended := make(chan error, 1)
+	go func() { ended <- run([]string{"pause"}, io.Discard) }()
+	for range 2 {
+		pid, err := syscall.ForkExec("/bin/true", []string{"true"}, &syscall.ProcAttr{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "pause to reap a child", func() bool { return syscall.Kill(pid, 0) != nil })
+	}
 	select {
-	case err := <-p.done:
-		t.Fatalf("it ended by itself: %v", err)
+	case err := <-ended:
+		t.Fatalf("it ended before it was told to: %v", err)
 	default:
 	}
-	p.signal(syscall.SIGTERM)
-	if err := p.ends(); err != nil {
-		t.Error(err)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("SIGTERM did not end it")
 	}
 }
 

@@ -26,17 +26,30 @@ func TestWhateverKarpenterDoes(t *testing.T) {
 	if testing.Short() {
 		seeds = 8
 	}
+	var kills, ordered, ready uint64
 	for seed := range seeds {
 		k := withKarpenter(t, recordOf(spot()), sized("web-1"), sized("web-2"))
 		s := &karpenterStory{karpenter: k, dice: rand.New(rand.NewPCG(seed, 7)), seed: seed}
 		s.play()
+		kills += s.kills
+		if r := s.record().Status.Replacement; r != nil && r.Tries > 0 {
+			ordered++
+			if r.ReadyTime != nil {
+				ready++
+			}
+		}
+	}
+	t.Logf("%d stories: %d kills, %d replacements ordered, %d ready", seeds, kills, ordered, ready)
+	if kills < seeds || ordered < seeds/2 || ready < seeds/8 {
+		t.Error("too little happened for the test to mean anything")
 	}
 }
 
 type karpenterStory struct {
 	*karpenter
-	dice *rand.Rand
-	seed uint64
+	dice  *rand.Rand
+	seed  uint64
+	kills uint64
 }
 
 func (s *karpenterStory) play() {
@@ -48,6 +61,7 @@ func (s *karpenterStory) play() {
 		}
 		err := s.pass(time.Duration(s.dice.IntN(4000)) * time.Millisecond)
 		if err != nil && s.lives != nil && *s.lives < 0 {
+			s.kills++
 			s.restart()
 			s.loop.Forward = s.forward
 			_ = s.pass(0)

@@ -57,7 +57,7 @@ func TestModel(t *testing.T) {
 				t.Parallel()
 				for failures := 0; failures < maxFailures(); {
 					seed := next.Add(1)
-					if until.IsZero() && seed > first+modelRuns || !until.IsZero() && time.Now().After(until) {
+					if until.IsZero() && seed > first+worlds() || !until.IsZero() && time.Now().After(until) {
 						return
 					}
 					r := modelRunOf(t, seed, metrics)
@@ -83,7 +83,7 @@ func TestModelOfAGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, runs, until := uint64(0), uint64(modelRuns/24), time.Time{}
+	first, runs, until := uint64(0), worlds()/24, time.Time{}
 	if text := os.Getenv("LIFEBOAT_MODEL_GROUP_SEED"); text != "" {
 		if first, err = strconv.ParseUint(text, 10, 64); err != nil {
 			t.Fatal(err)
@@ -118,6 +118,14 @@ func TestModelOfAGroup(t *testing.T) {
 	if n := int(runs); n > 1 && !t.Failed() && (all.beats < n/2 || all.answers < n/4 || all.detaches < n/4 || all.returns < n/20) {
 		t.Error("too little happened")
 	}
+}
+
+// worlds is how many runs are made where nothing else is said.
+func worlds() uint64 {
+	if testing.Short() {
+		return modelRuns / 10
+	}
+	return modelRuns
 }
 
 func modelRunOf(t *testing.T, seed uint64, metrics *Metrics) (r *modelRun) {

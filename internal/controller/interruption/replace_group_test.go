@@ -302,10 +302,19 @@ func TestWhateverTheGroupDoes(t *testing.T) {
 	if testing.Short() {
 		seeds = 10
 	}
+	var kills, detached, terminated, answered uint64
 	for seed := range seeds {
 		g := withGroup(t, recordOf(spot()), pod("web-1"), pod("web-2"))
 		s := &groupStory{scaledGroup: g, dice: rand.New(rand.NewPCG(seed, 11)), seed: seed}
 		s.play()
+		kills += s.kills
+		detached += uint64(len(s.detached))
+		terminated += uint64(len(s.ended))
+		answered += uint64(len(s.completed))
+	}
+	t.Logf("%d stories: %d kills, %d instances taken out of the group, %d terminated, %d hooks answered", seeds, kills, detached, terminated, answered)
+	if kills < seeds || detached < seeds/4 || terminated < seeds/4 || answered < seeds/10 {
+		t.Error("too little happened for the test to mean anything")
 	}
 }
 
@@ -315,9 +324,13 @@ type groupStory struct {
 	seed   uint64
 	serial int
 	held   bool
+	kills  uint64
 }
 
 func (s *groupStory) play() {
+	if s.seed%3 == 0 { // else Lifeboat takes it out of the group before the group can
+		s.takenByGroup()
+	}
 	for s.now.Sub(start) < 3*time.Minute {
 		if s.lives == nil && s.dice.IntN(6) == 0 {
 			n := s.dice.IntN(6)
@@ -325,6 +338,7 @@ func (s *groupStory) play() {
 		}
 		err := s.pass(time.Duration(s.dice.IntN(4000)) * time.Millisecond)
 		if s.lives != nil && *s.lives < 0 {
+			s.kills++
 			s.restart()
 			_ = s.pass(0)
 		} else if err != nil {
@@ -373,13 +387,18 @@ func (s *groupStory) others() {
 		s.refuse = nil
 	case 9:
 		if _, in := s.states[instance]; in && !s.held && s.dice.IntN(3) == 0 {
-			s.held = true
-			s.hold("Terminating:Wait")
-			s.expires = s.now.Add(time.Hour)
+			s.takenByGroup()
 		}
 	default:
 		s.stopsIn(5 * time.Second)()
 	}
+}
+
+// takenByGroup has the group take the instance away itself, with a terminate hook.
+func (s *groupStory) takenByGroup() {
+	s.held = true
+	s.hold("Terminating:Wait")
+	s.expires = s.now.Add(time.Hour)
 }
 
 func (s *groupStory) check() {

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package real
 
 import (
@@ -24,15 +26,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 )
 
 const (
-	// wantedEnv asks for these tests, which take minutes; `make e2e` sets it.
-	wantedEnv = "LIFEBOAT_E2E"
-	// ciEnv makes a failure of what cannot run here.
-	ciEnv = "LIFEBOAT_CI"
-
 	// poolLabel tells nodes apart: each test has its own doomed one.
 	poolLabel = "lifeboat.dev/pool"
 	safePool  = "safe" // where replacements go
@@ -66,7 +64,7 @@ func runAndTidy(m *testing.M) int {
 		return 0
 	}
 	code := m.Run()
-	if !wanted() || instances.Missing() != nil {
+	if instances.Missing() != nil {
 		return code
 	}
 	w, err := theWorld()
@@ -80,19 +78,11 @@ func runAndTidy(m *testing.M) int {
 	return code
 }
 
-func wanted() bool { return os.Getenv(wantedEnv) != "" }
-
 // needWorld is the world, or the end of the test.
 func needWorld(t *testing.T) *stage {
 	t.Helper()
-	if !wanted() {
-		t.Skipf("SKIPPED: takes minutes; `make e2e` runs it (or set %s=1)", wantedEnv)
-	}
 	if err := instances.Missing(); err != nil {
-		if os.Getenv(ciEnv) != "" {
-			t.Fatal(err)
-		}
-		t.Skipf("SKIPPED, AND NOTHING ELSE TESTS THIS: %v", err)
+		need.Missing(t, err.Error())
 	}
 	w, err := theWorld()
 	if err != nil {

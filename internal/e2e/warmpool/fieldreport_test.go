@@ -3,7 +3,6 @@ package warmpool
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -195,10 +194,10 @@ func (s story) wellFor(t *testing.T, times int) {
 
 func always(ctx context.Context, w *world) { w.control(ctx) }
 
-// repetitions is how often: a hundred times where there is time for it.
+// repetitions is how many seeds a story is played with.
 func repetitions() int {
-	if os.Getenv("LIFEBOAT_E2E") != "" {
-		return 100
+	if testing.Short() {
+		return 6
 	}
-	return 6
+	return 100
 }

@@ -9,23 +9,13 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-)
 
-// needRoot skips, and says so, where namespaces cannot be made; in CI they must.
-func needRoot(t *testing.T) {
-	t.Helper()
-	switch {
-	case os.Geteuid() == 0:
-	case os.Getenv("LIFEBOAT_CI") != "":
-		t.Fatal("network namespaces need root")
-	default:
-		t.Skip("NOT TESTED: network namespaces need root")
-	}
-}
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
+)
 
 func newNamespace(t *testing.T) *Namespace {
 	t.Helper()
-	needRoot(t)
+	need.Root(t)
 	n, err := New()
 	if err != nil {
 		t.Fatal(err)

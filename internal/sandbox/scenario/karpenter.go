@@ -81,7 +81,7 @@ func (p *player) karpenter(ctx context.Context, st KarpenterStatement) error {
 		return p.sandbox.StartKarpenter(ctx)
 	case KarpenterKill:
 		p.tell(MomentStep, "Karpenter is killed (SIGKILL)")
-		return p.sandbox.KillKarpenter()
+		return whileItRuns(ctx, p.sandbox.KillKarpenter)
 	default:
 		p.tell(MomentStep, "Karpenter is stopped")
 		return p.sandbox.StopKarpenter()

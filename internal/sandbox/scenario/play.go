@@ -178,10 +178,24 @@ func (p *player) lifeboat(ctx context.Context, st LifeboatStatement) error {
 		return p.sandbox.StartLifeboat(ctx)
 	case LifeboatKill:
 		p.tell(MomentStep, "lifeboatd is killed (SIGKILL)")
-		return p.sandbox.KillLifeboat()
+		return whileItRuns(ctx, p.sandbox.KillLifeboat)
 	default:
 		p.tell(MomentStep, "lifeboatd is stopped")
 		return p.sandbox.StopLifeboat()
+	}
+}
+
+// whileItRuns kills a program, which is waited for where it is just being started again
+// after the kill before.
+func whileItRuns(ctx context.Context, kill func() error) error {
+	for limit := time.Now().Add(30 * time.Second); ; {
+		err := kill()
+		if !errors.Is(err, sandbox.ErrRestarting) || time.Now().After(limit) {
+			return err
+		}
+		if !sleep.For(ctx, 20*time.Millisecond) {
+			return context.Cause(ctx)
+		}
 	}
 }
 

@@ -1,0 +1,92 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+)
+
+func TestTheAPIServerGoesAwayInTheMiddle(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	books := r.openLedger()
+	doomed, pods := r.stage()
+	r.reclaim(doomed)
+	r.reaches(doomed.ID, v1alpha1.PhaseDraining, 30*time.Second)
+
+	books.blind = true
+	r.StopAPIServer()
+	away(t, 20*time.Second)
+	if err := r.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, 80*time.Second)
+	r.checkDrain(books, doomed, pods, record)
+}
+
+func TestSQSGoesAwayWhenTheNoticeComes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	books := r.openLedger()
+	doomed, pods := r.stage()
+
+	r.StopAWS()
+	r.reclaim(doomed)
+	away(t, 20*time.Second)
+	if up := r.metric("lifeboat_source_up", `source="sqs"`); up != 0 {
+		t.Errorf("the source counts as up (%v) while its queue is away", up)
+	}
+	r.StartAWS()
+	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, 80*time.Second)
+	r.checkDrain(books, doomed, pods, record)
+	if up := r.metric("lifeboat_source_up", `source="sqs"`); up != 1 {
+		t.Errorf("the source does not count as up again: %v", up)
+	}
+}
+
+// away is the outage itself: a span of time, not a wait for a condition.
+func away(t *testing.T, span time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), span)
+	defer cancel()
+	<-ctx.Done()
+}
+
+func TestNodeThatIsOnlyAtRiskKeepsItsPods(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	in := r.launch(1)[0]
+	r.apply(deployment("web", 2, time.Second))
+	r.waitPods(in, 2)
+	if err := r.EC2().Recommend([]string{in.ID}); err != nil {
+		t.Fatal(err)
+	}
+	record := r.reaches(in.ID, v1alpha1.PhaseNotified, 30*time.Second)
+	node, err := r.node(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !action.IsMarked(node, action.MarkAtRisk) || node.Spec.Unschedulable {
+		t.Errorf("node: %+v", node.Spec)
+	}
+	// A person calls it off by deleting the record: the node is as it was.
+	if err := r.client.Delete(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the node to be put back", 30*time.Second, func(ctx context.Context) (bool, error) {
+		node, err := r.node(ctx, in)
+		return err == nil && len(node.Spec.Taints) == 0 && node.Annotations[v1alpha1.AnnotationBefore] == "", err
+	})
+	for _, pod := range r.podsOn(in) {
+		if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
+			t.Errorf("pod %s was touched", pod.Name)
+		}
+	}
+}
