@@ -103,7 +103,9 @@ func (r *rig) karpenter() {
 	class, pool, err := karpenter.Defaults(0)
 	r.must(err)
 	r.until("the API server to serve NodePools", time.Minute, func() (bool, error) {
-		err := errors.Join(client.IgnoreAlreadyExists(r.admin.Create(r.Context(), class)), client.IgnoreAlreadyExists(r.admin.Create(r.Context(), pool)))
+		err := errors.Join(
+			client.IgnoreAlreadyExists(r.admin.Create(r.Context(), class.DeepCopy())), client.IgnoreAlreadyExists(r.admin.Create(r.Context(), pool.DeepCopy())),
+		)
 		return err == nil, err
 	})
 	unready := func(u *unstructured.Unstructured, types ...string) {
