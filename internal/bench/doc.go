@@ -1,9 +1,8 @@
-// Package bench measures what notices cost: how many a second are taken in, how
-// soon one is acted on, and what memory and writes that takes. Everything is
-// real but AWS, which is the emulator: an API server with etcd, the AWS SDK, and
-// lifeboatd as a process with the identity that the chart gives it.
+// Package bench measures Lifeboat on a real API server with a real etcd, each a
+// process of its own, and with lifeboatd as a process that has the identity of the
+// chart. Only AWS is emulated.
 //
-// Each number stands beside a floor, which is measured in the same run: the
-// fewest calls that anybody could do it with. docs/benchmarks.md says how to run
-// the benchmarks and what they found.
+// Every number stands beside a floor that is measured in the same run: the fewest
+// calls that have the same effect. docs/benchmarks.md has the commands and the
+// results.
 package bench

@@ -1,15 +1,16 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,8 +33,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
 	"github.com/lifeboat-dev/lifeboat/internal/chart"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/process"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 )
@@ -41,43 +40,39 @@ import (
 const (
 	account = "210987654321"
 	region  = "eu-west-1"
+
+	// floorConnections is how many HTTP/2 connections the floor has. One connection carries
+	// at most 100 requests at a time.
+	floorConnections = 4
+	floorUserAgent   = "bench-floor"
+	// floorIntake is how many creates of the intake floor are in flight.
+	floorIntake = 64
 )
 
 // rig is a cluster, an AWS account, and lifeboatd between them.
 type rig struct {
 	testing.TB
 	dir             string
-	cluster         *controlplane.ControlPlane
+	cluster         *cluster
 	cloud           *awsemu.Server
 	aws             *awssqs.Client
 	url             string // of the emulator
 	queue, queueURL string // lifeboatd's
-	rounds          int
-	// admin may do everything; peer is what lifeboatd is to the API server, so
-	// that a floor is measured with the same rights and the same priority.
-	admin, peer client.WithWatch
-	peerConfig  *rest.Config
-	program     string
-	process     *process.Process
+	starts          int    // of lifeboatd
+	world           *world // shared by all parts
+	admin           client.WithWatch
+	// floor has the rights and the API priority of lifeboatd, over several connections.
+	floor   []client.Client
+	program string
+	process *process.Process
 }
 
-// newRig starts all but lifeboatd.
+// newRig starts everything except lifeboatd.
 func newRig(tb testing.TB) *rig {
 	tb.Helper()
-	r := &rig{TB: tb, dir: tb.TempDir()}
+	r := &rig{TB: tb, dir: tb.TempDir(), world: &world{replicas: 1}}
 	r.program = buildLifeboatd(tb, r.dir)
-	programs, err := assets.Ensure(tb.Context(), tb.Output())
-	r.must(err)
-	r.cluster, err = controlplane.Start(tb.Context(), controlplane.Options{
-		Binary: programs.Kubernetes, Dir: filepath.Join(r.dir, "cluster"),
-		// Nodes have no kubelets here: nothing is to find them dead, and nothing
-		// is to compete for the processors.
-		ControllerManagerArgs: []string{"--controllers=serviceaccount-controller"},
-		APIServerArgs:         []string{"--delete-collection-workers=16"},
-	})
-	r.must(err)
-	tb.Cleanup(r.cluster.Kill9) // its data is thrown away
-	r.must(r.cluster.WaitDefaultServiceAccount(tb.Context(), "default"))
+	r.cluster = startCluster(tb, r.dir)
 	r.admin = r.client(r.cluster.RESTConfig())
 	r.install()
 	r.cloud, r.url = awsemutest.Serve(tb, awsemu.Options{Account: account, Region: region})
@@ -87,7 +82,7 @@ func newRig(tb testing.TB) *rig {
 	return r
 }
 
-// newQueue makes a queue and returns its URL.
+// newQueue creates a queue and returns its URL.
 func (r *rig) newQueue(name string) string {
 	r.Helper()
 	out, err := r.aws.CreateQueue(r.Context(), &awssqs.CreateQueueInput{QueueName: &name})
@@ -95,8 +90,8 @@ func (r *rig) newQueue(name string) string {
 	return *out.QueueUrl
 }
 
-// buildLifeboatd builds the program under test, or takes the one that
-// LIFEBOATD names, to compare two.
+// buildLifeboatd builds lifeboatd from this tree. LIFEBOATD names another build instead, to
+// compare two.
 func buildLifeboatd(tb testing.TB, dir string) string {
 	if given := os.Getenv("LIFEBOATD"); given != "" {
 		return given
@@ -108,12 +103,17 @@ func buildLifeboatd(tb testing.TB, dir string) string {
 	return path
 }
 
+// in returns the rig for a sub-benchmark.
+func (r *rig) in(b *testing.B) *rig {
+	part := *r
+	part.TB = b
+	return &part
+}
+
 // must ends the benchmark on an error.
 func (r *rig) must(err error) {
 	r.Helper()
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r.TB, err)
 }
 
 func (r *rig) client(config *rest.Config) client.WithWatch {
@@ -126,7 +126,7 @@ func (r *rig) client(config *rest.Config) client.WithWatch {
 	return c
 }
 
-// install applies the chart and takes on the controller's identity.
+// install applies the chart without its pods, and takes on the controller's identity.
 func (r *rig) install() {
 	r.Helper()
 	m, err := chart.Render(r.Context(), chart.Options{Cluster: r.cluster.RESTConfig(), Values: map[string]any{
@@ -137,14 +137,19 @@ func (r *rig) install() {
 	r.must(r.admin.Create(r.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: chart.Namespace}}))
 	for _, o := range append(m.CRDs, m.Objects...) {
 		if o.GetKind() == "Deployment" || o.GetKind() == "DaemonSet" {
-			continue // there is nothing here to run them
+			continue // no kubelet would run them
 		}
 		r.must(r.admin.Apply(r.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("helm"), client.ForceOwnership))
 	}
-	r.peerConfig = r.identity()
-	r.peer = r.client(rest.CopyConfig(r.peerConfig))
+	identity := r.identity()
+	for range floorConnections {
+		config := rest.CopyConfig(identity)
+		// client-go shares a transport between equal configurations. A dialer of its own makes each different.
+		config.Dial, config.UserAgent = (&net.Dialer{}).DialContext, floorUserAgent
+		r.floor = append(r.floor, r.client(config))
+	}
 	r.until("the API server to serve Interruptions", time.Minute, func() (bool, error) {
-		err := r.peer.List(r.Context(), &v1alpha1.InterruptionList{})
+		err := r.floor[0].List(r.Context(), &v1alpha1.InterruptionList{})
 		return err == nil, err
 	})
 }
@@ -172,11 +177,11 @@ func (r *rig) identity() *rest.Config {
 
 func (r *rig) kubeconfig() string { return filepath.Join(r.dir, "controller.kubeconfig") }
 
-// start starts lifeboatd, on a queue of its own, and returns when it is ready.
+// start starts lifeboatd with a new queue and returns when it is ready.
 func (r *rig) start(more ...string) {
 	r.Helper()
-	r.rounds++
-	r.queue = fmt.Sprintf("lifeboat-%d", r.rounds)
+	r.starts++
+	r.queue = fmt.Sprintf("lifeboat-%d", r.starts)
 	r.queueURL = r.newQueue(r.queue)
 	health, err := process.FreeAddress()
 	r.must(err)
@@ -185,7 +190,7 @@ func (r *rig) start(more ...string) {
 		"--metrics-bind-address=0", "--health-probe-bind-address=" + health, "--leader-elect=false",
 	}, more...)
 	r.process, err = process.Start(r.Context(), process.Options{
-		Name: "lifeboatd", Path: r.program, Args: args, Env: environment(r.url), Dir: r.dir, LogFile: filepath.Join(r.dir, "lifeboatd.log"),
+		Name: "lifeboatd", Path: r.program, Args: args, Env: environment(r.url), Dir: r.dir, LogFile: r.logFile(),
 	})
 	r.must(err)
 	r.Cleanup(r.process.Kill9)
@@ -198,8 +203,8 @@ func (r *rig) start(more ...string) {
 	})
 }
 
-// startIntake starts lifeboatd as a replica that does not lead: it takes
-// notices in and does nothing else.
+// startIntake starts lifeboatd as a replica that does not lead: it records
+// notices and does nothing else.
 func (r *rig) startIntake() {
 	r.Helper()
 	holder, seconds, now := "bench", int32(3600), metav1.NowMicro()
@@ -212,39 +217,12 @@ func (r *rig) startIntake() {
 func (r *rig) stop() {
 	r.Helper()
 	r.must(r.process.Stop())
+	r.process = nil
 }
 
-// cost is the processor time that was spent so far: by the API server with etcd,
-// by lifeboatd, and here, where the emulator runs.
-type cost struct{ cluster, lifeboat, here time.Duration }
+func (r *rig) logFile() string { return filepath.Join(r.dir, "lifeboatd.log") }
 
-func (r *rig) cost() cost {
-	r.Helper()
-	c := cost{cluster: r.spent(r.cluster.PID()), here: r.spent(os.Getpid())}
-	if r.process != nil {
-		c.lifeboat = r.spent(r.process.PID())
-	}
-	return c
-}
-
-// spent reads the processor time of a process, in ticks of 10 ms (proc_pid_stat(5)).
-func (r *rig) spent(pid int) time.Duration {
-	r.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0 // it has ended, or this is no Linux
-	}
-	var ticks time.Duration
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+2:]))
-	for _, field := range fields[11:13] { // utime and stime
-		n, err := strconv.Atoi(field)
-		r.must(err)
-		ticks += time.Duration(n)
-	}
-	return ticks * 10 * time.Millisecond
-}
-
-// environment is this one, without a developer's own AWS and Kubernetes.
+// environment is this process' own, without the developer's AWS and Kubernetes settings.
 func environment(endpoint string) []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -256,23 +234,46 @@ func environment(endpoint string) []string {
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null")
 }
 
-// until waits for a condition.
+// until polls a condition. On timeout it fails with the end of lifeboatd's log.
 func (r *rig) until(what string, within time.Duration, holds func() (bool, error)) {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), within)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	waitFor(r.TB, what, within, func() (bool, error) {
 		ok, err := holds()
 		if ok {
-			return
+			return true, nil
 		}
-		select {
-		case <-ctx.Done():
-			log, _ := os.ReadFile(filepath.Join(r.dir, "lifeboatd.log"))
-			r.Fatal(fmt.Errorf("waited %s for %s: %w; lifeboatd's log ends:\n%s", within, what, err, log[max(0, len(log)-3000):]))
-		case <-tick.C:
-		}
+		return false, logEnd{r, err}
+	})
+}
+
+// logEnd is an error that reads the end of lifeboatd's log only when it is printed.
+type logEnd struct {
+	r   *rig
+	err error
+}
+
+func (e logEnd) Error() string {
+	log, _ := os.ReadFile(e.r.logFile())
+	return fmt.Sprintf("%v; lifeboatd's log ends:\n%s", e.err, log[max(0, len(log)-3000):])
+}
+
+// each calls do for 0 to n-1, with so many calls in flight.
+func (r *rig) each(n, inFlight int, do func(ctx context.Context, i int) error) {
+	r.Helper()
+	var next, failed atomic.Int64
+	var group sync.WaitGroup
+	for range inFlight {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && failed.Load() == 0; i = next.Add(1) - 1 {
+				if err := do(r.Context(), int(i)); err != nil {
+					failed.Add(1)
+					r.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if failed.Load() > 0 {
+		r.FailNow()
 	}
 }

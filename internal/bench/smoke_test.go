@@ -2,53 +2,64 @@
 
 package bench
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
-// TestBenchmarksWork runs the parts of the benchmarks once, on a small scale: it
-// measures nothing.
+// TestBenchmarksWork runs every benchmark of the API server once on a small scale. It measures
+// nothing.
 func TestBenchmarksWork(t *testing.T) {
-	const nodes, messages = 30, 200
 	r := newRig(t)
-	r.nodes(nodes)
-	if floor := r.floor(nodes); floor.rate() <= 0 {
-		t.Errorf("floor %+v", floor)
+	const nodes, messages = 20, 200
+	r.rebuild(nodes, 0, 0, 1)
+	if r.createInterruptions(nodes) <= 0 || r.createSmall(nodes) <= 0 {
+		t.Error("the floors of intake took no time")
 	}
+	r.takeIn(newLoad("noise", messages, messages/20, nodes, noisy), 0)
+	if took := r.spotBehindNoise(0, 20); took <= 0 {
+		t.Errorf("a spot warning behind noise took %s", took)
+	}
+	r.smokeLatency(t)
+	r.smokeStorm(t)
+}
 
-	r.startIntake()
-	r.fill(messages, func(i int) string { return noisy(0, i, nodes) })
-	r.emptied(of("noise", messages, messages/20, nodes, noisy).strangers)
-	r.recorded(messages / 20)
-	r.stop()
-	r.forget()
-
-	r.must(r.createPods(t.Context(), 0, podsPerNode))
-	before := r.writes()
+func (r *rig) smokeLatency(t *testing.T) {
+	t.Helper()
+	r.rebuild(4, podsPerNode, 4, stormReplicas)
 	r.start()
-	seen := r.watchWorld()
-	r.receiveAndPatch(r.newQueue("floor"), 1, seen)
-	r.sendTo(r.queueURL, spot("the-one", instance(0)))
-	<-seen.taints
-	<-seen.evictions
-	r.settled(0)
-	if r.memory().resident == 0 || r.writes() <= before {
-		t.Error("neither memory nor writes can be read")
+	for name, times := range r.latencies(2) {
+		if len(times) != 2 || quantile(times, 0.5) <= 0 {
+			t.Errorf("latencies of %s: %v", name, times)
+		}
 	}
 	r.stop()
+	r.rebuild(3, podsPerNode, 2, stormReplicas)
+	if m := r.measureMemory(2, time.Second); m.Idle.Anonymous <= 0 || m.Interrupted.Resident < m.Interrupted.Anonymous {
+		t.Errorf("memory %+v", m)
+	}
+}
 
-	const struck = 10
-	if best := r.bestAbreast(struck); best == 0 {
-		t.Error("nothing was the fastest")
+func (r *rig) smokeStorm(t *testing.T) {
+	t.Helper()
+	const nodes = 8
+	r.world.nodes = nodes
+	if best := r.fastestInFlight(); best == 0 {
+		t.Error("no number in flight was the fastest")
 	}
-	if floor := r.bare(struck, abreast); floor.cordoned <= 0 || floor.asked <= 0 {
-		t.Errorf("the floor of a storm: %+v", floor)
+	report := stormReport{Case: "smoke", Nodes: nodes, Pods: r.world.pods(), Floors: []floorResult{r.measureFloor(50)}}
+	report.Storm = r.storm(stormCase{name: "smoke", nodes: nodes, agents: 50})
+	t.Log("\n" + report.table())
+	storm := report.Storm
+	if storm.Evicted < storm.FirstEvicted || storm.Cordoned <= 0 || storm.LastStatus <= 0 || !storm.Complete {
+		t.Errorf("a storm: %+v", storm)
 	}
-	g := r.storm(struck)
-	if g.recorded <= 0 || g.cordoned <= 0 || g.asked < g.cordoned {
-		t.Errorf("a storm: %+v", g)
-	}
-	for kind, least := range map[string]int{"POST-interruptions": struck, "PATCH-nodes": struck, "POST-pods-eviction": struck * podsPerNode} {
-		if g.requests[kind] < least {
-			t.Errorf("%d %s in a storm, at least %d were made", g.requests[kind], kind, least)
+	for kind, least := range map[string]int{"patch nodes": nodes, eviction: nodes * podsPerNode} {
+		if got := storm.EvictedRequests[kind]; got < least {
+			t.Errorf("the audit log has %d requests %q until all pods were evicted, want at least %d", got, kind, least)
 		}
+	}
+	if storm.Memory.Anonymous <= 0 || report.Floors[0].EvictedCPU.APIServer <= 0 {
+		t.Errorf("memory %+v, floors %+v", storm.Memory, report.Floors)
 	}
 }

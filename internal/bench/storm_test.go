@@ -2,221 +2,245 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// BenchmarkStorm interrupts all nodes of a cluster at the same moment, ten pods
-// on each, and times how long it takes until every node is cordoned and every
-// pod was asked to stop. The floor does the same with bare calls, as many at
-// once as turned out to be fastest, before and after.
+const (
+	// podsPerNode is the number of pods on each node, and stormReplicas of each Deployment.
+	podsPerNode, stormReplicas = 10, 10
+	// quiet is how long lifeboatd writes nothing until a storm counts as over, and patience how
+	// long the benchmark waits for that.
+	quiet, patience = 5 * time.Second, 150 * time.Second
+)
+
+// stormCase is a storm: its nodes, and how many in a hundred of them have an agent that records
+// the notice as well.
+type stormCase struct {
+	name          string
+	nodes, agents int
+}
+
+var stormCases = []stormCase{{"200", 200, 0}, {"200-agents", 200, 50}, {"1000", 1000, 0}, {"1000-agents", 1000, 50}}
+
+// BenchmarkStorm warns all nodes of a cluster at the same moment, and measures how long it takes
+// until all nodes are cordoned and all pods are evicted, with how many requests. The floor runs
+// before and after it.
 func BenchmarkStorm(b *testing.B) {
 	r := newRig(b)
-	for _, nodes := range []int{200, 1000} {
-		b.Run(fmt.Sprintf("nodes-%d", nodes), func(b *testing.B) {
-			r := r.of(b)
-			best := r.bestAbreast(200)
-			r.storm(200) // the API server has seen the floor's requests by now, and is to have seen ours
-			var floor, ours gale
-			for range b.N {
-				before, storm, after := r.bare(nodes, best), r.storm(nodes), r.bare(nodes, best)
-				b.Logf("asked after %.1f s; floors %.1f and %.1f s", (storm.asked - storm.cordoned).Seconds(), before.asked.Seconds(), after.asked.Seconds())
-				floor.add(before)
-				ours.add(storm)
-				floor.add(after)
+	inFlight := 0
+	for _, c := range stormCases {
+		b.Run(c.name, func(b *testing.B) {
+			r := r.in(b)
+			if inFlight == 0 {
+				r.world.nodes, r.world.podsPerNode, r.world.replicas = 200, podsPerNode, stormReplicas
+				inFlight = r.fastestInFlight()
 			}
-			floor.scale(2 * b.N)
-			ours.scale(b.N)
-			reportGale(b, nodes, floor, ours)
-			b.ReportMetric(float64(best), "floor-abreast")
+			r.world.nodes, r.world.podsPerNode, r.world.replicas = c.nodes, podsPerNode, stormReplicas
+			for range b.N {
+				report := stormReport{Case: c.name, Nodes: c.nodes, Pods: r.world.pods(), AgentPercent: c.agents, FloorInFlight: inFlight}
+				report.Fsync = fsyncTime(b, r.dir).Seconds() * 1000
+				report.Floors = append(report.Floors, r.measureFloor(inFlight))
+				report.Storm = r.storm(c)
+				report.Floors = append(report.Floors, r.measureFloor(inFlight))
+				report.publish(b)
+			}
 		})
 	}
 }
 
-// gale is how a storm went.
-type gale struct {
-	// recorded is when the last interruption was, cordoned when the last node was,
-	// asked when the last pod was, after the interruption; for the floor, which
-	// records nothing, each counts from the beginning of its calls.
-	recorded, cordoned, asked time.Duration
-	// early are pods that were asked to stop before the last node was cordoned,
-	// hurried those that were not given their whole grace, or too late for it.
-	early, hurried int
-	// requests are those that the API server has answered, by kind.
-	requests map[string]int
-	cost
+// stormResult is one storm. Times are in seconds since the first notice was on the queue.
+type stormResult struct {
+	Cordoned     float64 `json:"cordonedSeconds"`
+	FirstEvicted float64 `json:"firstEvictedSeconds"`
+	Evicted      float64 `json:"evictedSeconds"`
+	// LastStatus is when the last status patch was answered, and Complete says whether every
+	// Interruption told of all its pods within the patience.
+	LastStatus float64 `json:"lastStatusSeconds"`
+	LastWrite  float64 `json:"lastWriteSeconds"`
+	Complete   bool    `json:"complete"`
+	// Early counts pods that were evicted before the last node was cordoned, ShortGrace those that
+	// got less than their full grace before the deadline.
+	Early      int `json:"evictedBeforeLastCordon"`
+	ShortGrace int `json:"podsWithShortGrace"`
+	// The processor time and lifeboatd's requests until all pods were evicted, until lifeboatd
+	// wrote nothing for five seconds, and, from then on, while the pods left.
+	EvictedCPU      cpu      `json:"evictedCPU"`
+	QuietCPU        cpu      `json:"quietCPU"`
+	EvictedRequests requests `json:"evictedRequests"`
+	QuietRequests   requests `json:"quietRequests"`
+	LeavingRequests requests `json:"leavingRequests"`
+
+	Memory memoryPeak `json:"memoryMiB"`
 }
 
-func (g *gale) add(o gale) {
-	g.recorded += o.recorded
-	g.cordoned += o.cordoned
-	g.asked += o.asked
-	g.early += o.early
-	g.hurried += o.hurried
-	g.cluster += o.cluster
-	g.lifeboat += o.lifeboat
-	g.here += o.here
-	if g.requests == nil {
-		g.requests = map[string]int{}
-	}
-	for kind, n := range o.requests {
-		g.requests[kind] += n
-	}
-}
-
-// scale makes a mean of a sum.
-func (g *gale) scale(n int) {
-	by := time.Duration(n)
-	g.recorded, g.cordoned, g.asked = g.recorded/by, g.cordoned/by, g.asked/by
-	g.cluster, g.lifeboat, g.here = g.cluster/by, g.lifeboat/by, g.here/by
-}
-
-func reportGale(b *testing.B, nodes int, floor, ours gale) {
-	b.ReportMetric(floor.cordoned.Seconds(), "floor-cordoned-s")
-	b.ReportMetric(floor.asked.Seconds(), "floor-asked-s")
-	b.ReportMetric(ours.recorded.Seconds(), "recorded-s")
-	b.ReportMetric(ours.cordoned.Seconds(), "cordoned-s")
-	b.ReportMetric(ours.asked.Seconds(), "asked-s")
-	b.ReportMetric(ours.cordoned.Seconds()/floor.cordoned.Seconds(), "cordoned-ratio")
-	b.ReportMetric((ours.asked-ours.cordoned).Seconds()/floor.asked.Seconds(), "asked-ratio")
-	b.ReportMetric(ours.asked.Seconds()/(floor.cordoned+floor.asked).Seconds(), "whole-ratio")
-	b.ReportMetric(float64(ours.early), "early-pods")
-	b.ReportMetric(float64(ours.hurried), "hurried-pods")
-	b.ReportMetric(floor.cluster.Seconds(), "floor-cluster-cpu-s")
-	b.ReportMetric(ours.cluster.Seconds(), "cluster-cpu-s")
-	b.ReportMetric(ours.lifeboat.Seconds(), "lifeboat-cpu-s")
-	for kind, n := range ours.requests {
-		if each := float64(n) / float64(nodes*b.N); each >= 0.05 {
-			b.ReportMetric(each, kind+"/node")
-		}
-	}
-	b.ReportMetric(0, "ns/op")
-}
-
-// stormWorld makes nodes with ready pods, without anything that went before.
-func (r *rig) stormWorld(nodes int) {
+// storm warns all nodes of a new world.
+func (r *rig) storm(c stormCase) stormResult {
 	r.Helper()
-	r.clear()
-	r.nodes(nodes)
-	r.each(nodes, creators, func(ctx context.Context, i int) error { return r.runPods(ctx, i, podsPerNode) })
-}
-
-// bestAbreast finds how many evictions at once are the fastest, on a quarter of
-// a small world for each number.
-func (r *rig) bestAbreast(nodes int) int {
-	r.Helper()
-	tries := []int{50, 100, 200, 400}
-	r.stormWorld(nodes)
-	part := nodes * podsPerNode / len(tries)
-	best, shortest := 0, time.Duration(0)
-	for k, abreast := range tries {
-		began := time.Now()
-		r.each(part, abreast, func(ctx context.Context, i int) error { return r.evict(ctx, k*part+i) })
-		if took := time.Since(began); best == 0 || took < shortest {
-			best, shortest = abreast, took
-		}
-	}
-	return best
-}
-
-// bare is the floor: a patch for each node, then an eviction for each pod.
-func (r *rig) bare(nodes, abreast int) gale {
-	r.Helper()
-	r.stormWorld(nodes)
-	seen := r.watchStorm(nodes) // it costs the API server the same in both
+	r.rebuild(c.nodes, r.world.podsPerNode, c.nodes, r.world.replicas)
+	r.start()
+	r.warmUp()
+	seen := r.observe()
 	defer seen.stop()
-	r.settle()
-	began := r.begin()
-	r.each(nodes, abreast, func(ctx context.Context, i int) error {
-		return r.peer.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}, cordon())
+	r.untilIdle()
+	log, samples := r.audit(), r.sampleMemory()
+
+	before, began := r.cpu(), time.Now()
+	deadline := began.Add(2 * time.Minute)
+	r.fill(c.nodes, func(i int) string { return spot(fmt.Sprintf("storm-%d-%d", r.starts, i), instance(i)) })
+	agents := r.agents(c, deadline)
+	r.until("all pods to be evicted", 10*time.Minute, func() (bool, error) {
+		cordoned, evicted := seen.counts()
+		return cordoned >= c.nodes && evicted == r.world.pods(), fmt.Errorf("%d nodes are cordoned, %d pods evicted", cordoned, evicted)
 	})
-	g := gale{cordoned: time.Since(began.at)}
-	second := time.Now()
-	r.each(nodes*podsPerNode, abreast, r.evict)
-	g.asked = time.Since(second)
-	g.cost = r.since(began, nodes).cost
-	return g
+	result := stormResult{EvictedCPU: r.cpu().minus(before)}
+	r.must(agents())
+	lastCordon := seen.lastCordon()
+	first, last := seen.evictions()
+	since := func(t time.Time) float64 { return max(0, t.Sub(began).Seconds()) }
+	result.Cordoned, result.FirstEvicted, result.Evicted = since(lastCordon.at), since(first), since(last)
+	result.Early, result.ShortGrace = seen.evictedBefore(lastCordon.version), seen.shortGrace(deadline)
+
+	result.Complete = r.untilQuiet(log, c.nodes)
+	end := time.Now()
+	result.QuietCPU = r.cpu().minus(before)
+	result.LastStatus, result.LastWrite = since(log.last("patch interruptions/status", "update interruptions/status")), since(log.lastWrite())
+	result.EvictedRequests, result.QuietRequests = log.between(began, last), log.between(began, end)
+	result.Memory = samples.stop()
+
+	r.removePods()
+	r.untilQuiet(log, c.nodes)
+	result.LeavingRequests = log.between(end, time.Now())
+	r.stop()
+	return result
 }
 
-// cordon is a patch of the same effect as lifeboatd's.
-func cordon() client.Patch {
-	return client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"lifeboat.dev/before":"{\"inBalancers\":true}"},`+
-		`"labels":{"`+v1alpha1.LabelExcludeBalancers+`":"floor"}},"spec":{"unschedulable":true,"taints":[{"key":"lifeboat.dev/interrupted","value":"SpotInterruption","effect":"NoSchedule"}]}}`))
-}
-
-// evict asks the i-th pod of a storm to stop.
-func (r *rig) evict(ctx context.Context, i int) error {
-	p := pod(i/podsPerNode, i%podsPerNode)
-	return r.peer.SubResource("eviction").Create(ctx, p, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}})
-}
-
-// warm sends a notice of one more node, without pods, and waits until it is
-// cordoned: lifeboatd is ready to hear notices a moment before its loops run.
-func (r *rig) warm(i int) {
+// warmUp sends a notice of one more node without pods, and waits until it is cordoned: lifeboatd
+// is ready a moment before its loops run.
+func (r *rig) warmUp() {
 	r.Helper()
-	r.must(r.admin.Create(r.Context(), node(i)))
-	r.fill(1, func(int) string { return spot(fmt.Sprint("warm-", r.rounds), instance(i)) })
+	i := r.world.nodes
+	r.must(r.createNode(r.Context(), i))
+	r.fill(1, func(int) string { return spot(fmt.Sprint("warm-up-", r.starts), instance(i)) })
 	r.until("the first node to be cordoned", time.Minute, func() (bool, error) {
 		var n corev1.Node
 		err := r.admin.Get(r.Context(), client.ObjectKey{Name: nodeName(i)}, &n)
 		return n.Spec.Unschedulable, err
 	})
-	r.must(r.admin.Delete(r.Context(), node(i)))
+	r.must(r.admin.Delete(r.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}))
 }
 
-// settle waits until the API server and lifeboatd have had next to nothing to do for a
-// second and a half: what it takes to make a world, or to start, is no part of a storm.
-func (r *rig) settle() {
+// untilQuiet waits until lifeboatd has written nothing for a while, and the Interruptions of so many
+// nodes tell of all their pods. It reports whether that was so within the patience.
+func (r *rig) untilQuiet(log *auditReader, nodes int) bool {
 	r.Helper()
-	const window, little, windows = 500 * time.Millisecond, 50 * time.Millisecond, 3
-	was, at, quiet := r.cost(), time.Now(), 0
-	r.until("the API server and lifeboatd to have nothing to do", time.Minute, func() (bool, error) {
-		if time.Since(at) < window {
-			return quiet == windows, nil
+	began := time.Now()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	asked := time.Now()
+	for time.Since(began) < patience {
+		<-tick.C
+		r.must(log.read())
+		// The list costs the API server processor time, so it is made seldom.
+		if time.Since(began) < quiet || time.Since(log.lastWrite()) < quiet || time.Since(asked) < quiet {
+			continue
 		}
-		now := r.cost()
-		spent := now.cluster + now.lifeboat - was.cluster - was.lifeboat
-		was, at, quiet = now, time.Now(), quiet+1
-		if spent > little {
-			quiet = 0
+		asked = time.Now()
+		if r.recorded() >= nodes {
+			return true
 		}
-		return quiet == windows, fmt.Errorf("in the last %s they took %s of processor time", window, spent)
-	})
-}
-
-// storm interrupts all nodes at the same moment.
-func (r *rig) storm(nodes int) gale {
-	r.Helper()
-	r.stormWorld(nodes)
-	r.start()
-	r.warm(nodes)
-	seen := r.watchStorm(nodes)
-	defer seen.stop()
-	requests := r.requests()
-	r.settle()
-	began := r.begin()
-	deadline := began.at.Add(2 * time.Minute)
-	r.fill(nodes, func(i int) string { return spot(fmt.Sprintf("storm-%d-%d", r.rounds, i), instance(i)) })
-	r.until("all pods to be asked to stop", 10*time.Minute, func() (bool, error) {
-		c, a := seen.counts()
-		return c == nodes && a == nodes*podsPerNode, fmt.Errorf("%d nodes are cordoned, %d pods were asked to stop", c, a)
-	})
-	g := gale{cost: r.since(began, nodes).cost, requests: r.requests()}
-	for kind, n := range requests {
-		g.requests[kind] -= n
 	}
-	last := seen.lastCordon()
-	g.recorded, g.cordoned, g.asked = seen.lastRecord().at.Sub(began.at), last.at.Sub(began.at), seen.lastAsked().Sub(began.at)
-	g.early, g.hurried = seen.before(last.revision), seen.hurried(deadline)
-	r.stop()
-	return g
+	return false
+}
+
+// recorded counts the Interruptions that tell of all pods of their nodes.
+func (r *rig) recorded() int {
+	r.Helper()
+	var list v1alpha1.InterruptionList
+	r.must(r.admin.List(r.Context(), &list))
+	n := 0
+	for i := range list.Items {
+		d := list.Items[i].Status.Drain
+		if d == nil {
+			continue
+		}
+		p := d.Pods
+		if int(p.Total) == r.world.podsPerNode && p.Leaving+p.Moved+p.Lost == p.Total {
+			n++
+		}
+	}
+	return n
+}
+
+// agents records the notices of a share of the nodes in the way of their agents, which poll the
+// instance metadata every two seconds. The function that it returns waits for them.
+func (r *rig) agents(c stormCase, deadline time.Time) (wait func() error) {
+	n := c.nodes * c.agents / 100
+	done := make(chan error, n)
+	for k := range n {
+		i := k * c.nodes / n
+		go func() {
+			// The agents' polls are spread evenly over their interval.
+			timer := time.NewTimer(2 * time.Second * time.Duration(k) / time.Duration(n))
+			defer timer.Stop()
+			select {
+			case <-r.Context().Done():
+				done <- r.Context().Err()
+			case <-timer.C:
+				done <- r.recordAsAgent(r.Context(), i, deadline)
+			}
+		}()
+	}
+	return func() error {
+		var err error
+		for range n {
+			err = errors.Join(err, <-done)
+		}
+		return err
+	}
+}
+
+// recordAsAgent creates the Interruption of a node, or adds the agent's notice to it.
+func (r *rig) recordAsAgent(ctx context.Context, i int, deadline time.Time) error {
+	record := interruption(i, v1alpha1.Notice{
+		ID: "imds/SpotInterruption/terminate/" + stamp(deadline), Kind: notice.KindSpotInterruption, Source: notice.SourceIMDS, Subject: "spot/instance-action",
+		Time: metav1.Now(), ReceivedTime: metav1.NowMicro(), InstanceAction: notice.ActionTerminate,
+		Deadline:    &v1alpha1.Deadline{Time: metav1.NewTime(deadline), Type: v1alpha1.DeadlineHard},
+		Description: "EC2 takes the spot instance back at " + stamp(deadline) + " (terminate)",
+	})
+	record.Spec.NodeUID = r.world.nodeUIDs[i]
+	for {
+		err := r.admin.Create(ctx, record.DeepCopy())
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		var there v1alpha1.Interruption
+		if err := r.admin.Get(ctx, client.ObjectKeyFromObject(record), &there); err != nil {
+			return err
+		}
+		with := there.DeepCopy()
+		with.Spec.Notices = append(with.Spec.Notices, record.Spec.Notices...)
+		err = r.admin.Patch(ctx, with, client.MergeFromWithOptions(&there, client.MergeFromWithOptimisticLock{}))
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+}
+
+// interruption is the record of a notice, as intake writes it.
+func interruption(i int, n v1alpha1.Notice) *v1alpha1.Interruption {
+	return &v1alpha1.Interruption{
+		ObjectMeta: metav1.ObjectMeta{Name: instance(i)},
+		Spec:       v1alpha1.InterruptionSpec{InstanceID: instance(i), NodeName: nodeName(i), Notices: []v1alpha1.Notice{n}},
+	}
 }

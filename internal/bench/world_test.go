@@ -2,129 +2,188 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/sandbox/karpenter"
 )
 
-// creators is how many writes are under way while a world is made; more are not
-// faster on two cores.
+// creators is how many writes are in flight while a world is created. More are not faster on
+// two cores.
 const creators = 64
 
-// nodes makes the first n nodes anew.
-func (r *rig) nodes(n int) {
+// world is a cluster that Karpenter has made: nodes with NodeClaims, and pods with owners and
+// PodDisruptionBudgets.
+type world struct {
+	nodes, podsPerNode int
+	// running is how many of the nodes have pods that run, from the first on. The pods of the
+	// others are bound and never start, which saves a write for each.
+	running int
+	// replicas is how many pods a Deployment has.
+	replicas int
+	nodeUIDs []types.UID
+
+	pool   types.UID   // of the NodePool; it survives the world
+	owners []types.UID // of the ReplicaSets, by app; they survive the world
+	spaces int         // namespaces that exist
+}
+
+func (w *world) pods() int { return w.nodes * w.podsPerNode }
+func (w *world) apps() int { return (w.pods() + w.replicas - 1) / w.replicas }
+
+// app is the Deployment of the k-th pod of a node. The pods of a node belong to different
+// Deployments, as the scheduler spreads them.
+func (w *world) app(on, k int) int { return (on*w.podsPerNode + k) % w.apps() }
+
+// rebuild replaces the world with a new one of running pods on ready nodes.
+func (r *rig) rebuild(nodes, podsPerNode, running, replicas int) {
 	r.Helper()
+	r.clear()
+	w := r.world
+	w.nodes, w.podsPerNode, w.running, w.replicas = nodes, podsPerNode, running, replicas
+	w.nodeUIDs = make([]types.UID, nodes+1) // one more for warmUp
+	r.karpenter()
+	r.createApps()
+	r.each(nodes, creators, r.createNode)
+	r.each(nodes, creators, r.createPods)
+}
+
+// clear deletes the world, except the apps and the NodePool.
+func (r *rig) clear() {
+	r.Helper()
+	r.each(r.world.spaces, 4, func(ctx context.Context, i int) error {
+		return r.admin.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(namespace(i)), client.GracePeriodSeconds(0))
+	})
 	r.must(r.admin.DeleteAllOf(r.Context(), &corev1.Node{}))
-	r.each(n, creators, func(ctx context.Context, i int) error { return r.admin.Create(ctx, node(i)) })
+	if r.world.pool != "" {
+		r.must(r.admin.DeleteAllOf(r.Context(), object(karpenterAPI, "NodeClaim")))
+	}
+	r.deleteInterruptions()
 }
 
-// node has the size of one that a kubelet, Karpenter and a CSI driver have
-// written to: what is kept of it in memory is most of what an idle lifeboatd
-// holds.
-func node(i int) *corev1.Node {
-	n := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: nodeName(i), Labels: nodeLabels(i), Annotations: map[string]string{
-			"alpha.kubernetes.io/provided-node-ip": address(i), "karpenter.sh/nodepool-hash": "4013013953263463420",
-			"karpenter.sh/nodepool-hash-version": "v3", "karpenter.k8s.aws/ec2nodeclass-hash": "15616957348182347621",
-			"karpenter.k8s.aws/ec2nodeclass-hash-version": "v4", "node.alpha.kubernetes.io/ttl": "0",
-			"csi.volume.kubernetes.io/nodeid":                        fmt.Sprintf("{\"ebs.csi.aws.com\":%q}", instance(i)),
-			"volumes.kubernetes.io/controller-managed-attach-detach": "true",
-		}},
-		Spec: corev1.NodeSpec{ProviderID: "aws:///eu-west-1b/" + instance(i)},
-		Status: corev1.NodeStatus{
-			Capacity: resources("4", "16181492Ki"), Allocatable: resources("3920m", "15164660Ki"),
-			Addresses: []corev1.NodeAddress{
-				{Type: corev1.NodeInternalIP, Address: address(i)}, {Type: corev1.NodeHostName, Address: nodeName(i)},
-				{Type: corev1.NodeInternalDNS, Address: nodeName(i)},
-			},
-			NodeInfo: corev1.NodeSystemInfo{
-				MachineID: fmt.Sprintf("ec2%029x", i), SystemUUID: fmt.Sprintf("ec2ab7f1-0000-0000-0000-%012x", i), BootID: fmt.Sprintf("b7c4a1d2-0000-0000-0000-%012x", i),
-				KernelVersion: "6.12.40-64.114.amzn2023.x86_64", OSImage: "Amazon Linux 2023.9.20251110", ContainerRuntimeVersion: "containerd://2.1.4",
-				KubeletVersion: "v1.36.3-eks-3abbec1", OperatingSystem: "linux", Architecture: "amd64",
-			},
-		},
-	}
-	for _, c := range []struct {
-		typ    corev1.NodeConditionType
-		status corev1.ConditionStatus
-		says   string
-	}{
-		{corev1.NodeMemoryPressure, corev1.ConditionFalse, "kubelet has sufficient memory available"},
-		{corev1.NodeDiskPressure, corev1.ConditionFalse, "kubelet has no disk pressure"},
-		{corev1.NodePIDPressure, corev1.ConditionFalse, "kubelet has sufficient PID available"},
-		{corev1.NodeReady, corev1.ConditionTrue, "kubelet is posting ready status"},
-	} {
-		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
-			Type: c.typ, Status: c.status, Reason: "Kubelet" + string(c.typ), Message: c.says, LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
-		})
-	}
-	for k := range 25 { // images are most of a real node's bytes
-		n.Status.Images = append(n.Status.Images, corev1.ContainerImage{
-			Names: []string{fmt.Sprintf("registry.example.com/team-%d/service@sha256:%064x", k, k), fmt.Sprintf("registry.example.com/team-%d/service:v1.2.3", k)}, SizeBytes: 123456789,
-		})
-	}
-	return n
+func (r *rig) deleteInterruptions() {
+	r.Helper()
+	r.must(r.admin.DeleteAllOf(r.Context(), &v1alpha1.Interruption{}))
 }
 
-func address(i int) string { return fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255) }
-
-// nodeLabels are those of a node that Karpenter made.
-func nodeLabels(i int) map[string]string {
-	return map[string]string{
-		corev1.LabelHostname: nodeName(i), corev1.LabelInstanceTypeStable: "m5.xlarge", corev1.LabelTopologyZone: "eu-west-1b",
-		corev1.LabelTopologyRegion: region, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux",
-		"karpenter.sh/capacity-type": "spot", "karpenter.sh/nodepool": "default", "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true",
-		"karpenter.k8s.aws/ec2nodeclass": "default", "karpenter.k8s.aws/instance-category": "m", "karpenter.k8s.aws/instance-family": "m5",
-		"karpenter.k8s.aws/instance-generation": "5", "karpenter.k8s.aws/instance-size": "xlarge", "karpenter.k8s.aws/instance-cpu": "4",
-		"karpenter.k8s.aws/instance-cpu-manufacturer": "intel", "karpenter.k8s.aws/instance-memory": "16384",
-		"karpenter.k8s.aws/instance-network-bandwidth": "1250", "karpenter.k8s.aws/instance-ebs-bandwidth": "1150",
-		"karpenter.k8s.aws/instance-hypervisor": "nitro", "karpenter.k8s.aws/instance-encryption-in-transit-supported": "false",
-		"beta.kubernetes.io/arch": "amd64", "beta.kubernetes.io/os": "linux",
-		"k8s.io/cloud-provider-aws": "4bd0a4a4a4a4f4a4a4a4a4a4a4a4a4a4", "topology.k8s.aws/zone-id": "euw1-az2", "topology.ebs.csi.aws.com/zone": "eu-west-1b",
-	}
+func object(apiVersion, kind string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	return u
 }
 
-func resources(cpu, memory string) corev1.ResourceList {
-	return corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), corev1.ResourcePods: resource.MustParse("58"),
-		corev1.ResourceEphemeralStorage: resource.MustParse("83873772Ki"), "hugepages-1Gi": resource.MustParse("0"), "hugepages-2Mi": resource.MustParse("0"),
+// karpenter installs Karpenter's CRDs and a NodePool that is not ready, once. Without
+// Karpenter nothing else could launch a replacement, and Lifeboat does not wait for one.
+func (r *rig) karpenter() {
+	r.Helper()
+	if r.world.pool != "" {
+		return
 	}
+	files, err := karpenterCRDs(r.Context())
+	r.must(err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		r.must(err)
+		crd := &unstructured.Unstructured{}
+		r.must(yaml.Unmarshal(text, &crd.Object))
+		r.must(r.admin.Create(r.Context(), crd))
+	}
+	class, pool, err := karpenter.Defaults(0)
+	r.must(err)
+	r.until("the API server to serve NodePools", time.Minute, func() (bool, error) {
+		err := errors.Join(
+			client.IgnoreAlreadyExists(r.admin.Create(r.Context(), class.DeepCopy())), client.IgnoreAlreadyExists(r.admin.Create(r.Context(), pool.DeepCopy())),
+		)
+		return err == nil, err
+	})
+	unready := func(u *unstructured.Unstructured, types ...string) {
+		r.must(r.admin.Get(r.Context(), client.ObjectKeyFromObject(u), u))
+		u.Object["status"] = map[string]any{"conditions": conditions("False", types...)}
+		r.must(r.admin.Status().Update(r.Context(), u))
+	}
+	unready(class, "SubnetsReady", "Ready")
+	unready(pool, "NodeClassReady", "ValidationSucceeded", "Ready")
+	r.world.pool = pool.GetUID()
+	r.until("the API server to serve NodeClaims", time.Minute, func() (bool, error) {
+		err := r.admin.DeleteAllOf(r.Context(), object(karpenterAPI, "NodeClaim"))
+		return err == nil, err
+	})
 }
 
-// createPods puts pods on a node, which they never leave: there is no kubelet.
-func (r *rig) createPods(ctx context.Context, on, n int) error {
-	for i := range n {
-		if err := r.admin.Create(ctx, pod(on, i)); err != nil {
+// createApps creates the Deployments that are missing, and resets all PodDisruptionBudgets.
+func (r *rig) createApps() {
+	r.Helper()
+	w := r.world
+	spaces := (w.apps() + appsPerNamespace - 1) / appsPerNamespace
+	for ; w.spaces < spaces; w.spaces++ {
+		name := namespace(w.spaces)
+		r.must(r.admin.Create(r.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+		r.must(r.admin.Create(r.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}}))
+	}
+	exist := len(w.owners)
+	w.owners = append(w.owners, make([]types.UID, max(0, w.apps()-exist))...)
+	r.each(len(w.owners)-exist, creators, func(ctx context.Context, i int) error {
+		app := exist + i
+		d := deployment(app, int32(w.replicas))
+		if err := r.admin.Create(ctx, d); err != nil {
 			return err
 		}
-	}
-	return nil
+		set := replicaSet(app, d)
+		err := r.admin.Create(ctx, set)
+		w.owners[app] = set.UID
+		return errors.Join(err, r.admin.Create(ctx, budget(app)))
+	})
+	r.each(len(w.owners), creators, func(ctx context.Context, app int) error {
+		var b policyv1.PodDisruptionBudget
+		if err := r.admin.Get(ctx, client.ObjectKey{Namespace: namespaceOf(app), Name: appName(app)}, &b); err != nil {
+			return err
+		}
+		b.Status = budgetStatus(int32(w.replicas))
+		return r.admin.Status().Update(ctx, &b)
+	})
 }
 
-// runPods puts pods on a node and says that they are ready: of a pod that has
-// not begun to run, the API server asks no budget when it is evicted.
-func (r *rig) runPods(ctx context.Context, on, n int) error {
-	now := metav1.NewTime(time.Now())
-	for i := range n {
-		p := pod(on, i)
+// createNode creates the i-th node with its NodeClaim.
+func (r *rig) createNode(ctx context.Context, i int) error {
+	claim := nodeClaim(i, r.world.pool)
+	if err := r.admin.Create(ctx, claim); err != nil {
+		return err
+	}
+	claim.Object["status"] = nodeClaimStatus(i)
+	if err := r.admin.Status().Update(ctx, claim); err != nil {
+		return err
+	}
+	n := node(i, claim.GetUID())
+	err := r.admin.Create(ctx, n)
+	r.world.nodeUIDs[i] = n.UID
+	return err
+}
+
+// createPods creates the pods of a node, and reports them as running where the world says so.
+// They never leave: there is no kubelet.
+func (r *rig) createPods(ctx context.Context, on int) error {
+	for i := range r.world.podsPerNode {
+		app := r.world.app(on, i)
+		p := pod(on, i, app, r.world.owners[app])
 		if err := r.admin.Create(ctx, p); err != nil {
 			return err
 		}
-		p.Status = corev1.PodStatus{
-			Phase: corev1.PodRunning, HostIP: address(on), PodIP: "10.128.0.1", StartTime: &now,
-			Conditions: []corev1.PodCondition{
-				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}, {Type: corev1.PodInitialized, Status: corev1.ConditionTrue, LastTransitionTime: now},
-				{Type: corev1.ContainersReady, Status: corev1.ConditionTrue, LastTransitionTime: now}, {Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
-			},
-			ContainerStatuses: []corev1.ContainerStatus{{
-				Name: "web", Ready: true, Image: p.Spec.Containers[0].Image, ImageID: p.Spec.Containers[0].Image + "@sha256:" + fmt.Sprintf("%064x", i),
-				ContainerID: fmt.Sprintf("containerd://%064x", on), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
-			}},
+		if on >= r.world.running {
+			continue
 		}
+		p.Status = running(p, on)
 		if err := r.admin.Status().Update(ctx, p); err != nil {
 			return err
 		}
@@ -132,23 +191,37 @@ func (r *rig) runPods(ctx context.Context, on, n int) error {
 	return nil
 }
 
-// pod is the i-th pod of a node.
-func pod(on, i int) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("pod-%d-%d", on, i), Labels: map[string]string{"app": "web"}},
-		Spec: corev1.PodSpec{NodeName: nodeName(on), Containers: []corev1.Container{{
-			Name: "web", Image: "registry.example.com/web:v1", Env: []corev1.EnvVar{{Name: "A", Value: "b"}},
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
-			}},
-			ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"/bin/ready"}}}},
-		}}},
-	}
+// removePods deletes all pods, as kubelets do when the containers have ended.
+func (r *rig) removePods() {
+	r.Helper()
+	r.each(r.world.pods(), creators, func(ctx context.Context, i int) error {
+		return client.IgnoreNotFound(r.admin.Delete(ctx, r.podRef(i), client.GracePeriodSeconds(0)))
+	})
 }
 
-// clear removes all pods at once, and what was recorded.
-func (r *rig) clear() {
+// podRef names the i-th pod of the world.
+func (r *rig) podRef(i int) *corev1.Pod {
+	on, k := i/r.world.podsPerNode, i%r.world.podsPerNode
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(r.world.app(on, k)), Name: podName(on, k)}}
+}
+
+// untilIdle waits until API server, etcd and lifeboatd have used nearly no processor time for a
+// second and a half. The work of creating a world or of a start is not part of a measurement.
+func (r *rig) untilIdle() {
 	r.Helper()
-	r.must(r.admin.DeleteAllOf(r.Context(), &corev1.Pod{}, client.InNamespace("default"), client.GracePeriodSeconds(0)))
-	r.forget()
+	const window, little, windows = 500 * time.Millisecond, 0.05, 3
+	was, at, quiet := r.cpu(), time.Now(), 0
+	r.until("the API server and lifeboatd to be idle", 2*time.Minute, func() (bool, error) {
+		if time.Since(at) < window {
+			return quiet == windows, nil
+		}
+		now := r.cpu()
+		spent := now.minus(was)
+		was, at, quiet = now, time.Now(), quiet+1
+		used := spent.APIServer + spent.Lifeboatd + spent.Etcd
+		if used > little {
+			quiet = 0
+		}
+		return quiet == windows, fmt.Errorf("in the last %s they used %.2f s of processor time", window, used)
+	})
 }

@@ -64,8 +64,8 @@ func configure(o options, listener net.Listener) (settings, error) {
 	return s, applyGlobals(s.apiServer)
 }
 
-// run runs all four components until ctx ends, then stops them in order:
-// controllers, API server, etcd. It returns early when one of them ends by itself.
+// run runs the components until ctx ends, then stops them in order: controllers,
+// API server, etcd. It returns early when one of them ends.
 func run(ctx context.Context, o options) error {
 	listener, err := o.listen()
 	if err != nil {
@@ -76,34 +76,44 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-
-	etcd, err := startEtcd(ctx, o.dataDir)
-	if err != nil {
+	if err := enterDataDir(o.dataDir); err != nil {
 		return err
 	}
-	defer etcd.Close()
+	var etcdErr <-chan error // nil, which blocks forever, if etcd is another process
+	if !o.externalEtcd {
+		etcd, err := startEtcd(ctx, o.dataDir, false)
+		if err != nil {
+			return err
+		}
+		defer etcd.Close()
+		etcdErr = etcd.Err()
+	}
 	api := start("kube-apiserver", s.runAPIServer)
 	defer api.stop()
 	if err := waitReady(ctx, o.kubeconfig, api); err != nil {
 		return err
 	}
 	klog.Infof("control plane: API server ready on %s", listener.Addr())
-	controllers := start("kube-controller-manager", s.runControllerManager)
-	defer controllers.stop()
-	scheduling := start("kube-scheduler", s.runScheduler)
-	defer scheduling.stop()
+	ended := make(chan *component, 3)
+	running := []*component{api}
+	if !o.apiServerOnly {
+		controllers := start("kube-controller-manager", s.runControllerManager)
+		defer controllers.stop()
+		scheduling := start("kube-scheduler", s.runScheduler)
+		defer scheduling.stop()
+		running = append(running, controllers, scheduling)
+	}
+	for _, c := range running {
+		go func() { <-c.done; ended <- c }()
+	}
 
 	select {
 	case <-ctx.Done():
 		klog.Info("control plane: stopping")
 		return nil
-	case <-api.done:
-		return api.ended()
-	case <-controllers.done:
-		return controllers.ended()
-	case <-scheduling.done:
-		return scheduling.ended()
-	case err := <-etcd.Err():
+	case c := <-ended:
+		return c.ended()
+	case err := <-etcdErr:
 		return fmt.Errorf("etcd ended: %w", err)
 	}
 }

@@ -1,6 +1,7 @@
 // Command kubernetes is a whole Kubernetes in one binary: the control plane
 // (etcd, kube-apiserver, kube-controller-manager and kube-scheduler in one
-// process), and the node programs kubelet and kube-proxy.
+// process, or etcd in a process of its own), and the node programs kubelet and
+// kube-proxy.
 //
 // It is built from the pinned modules in go.mod and reached as a process, never
 // imported. Link it with
@@ -32,6 +33,7 @@ const usage = `kubernetes: a whole Kubernetes in one binary
 
 Usage:
   kubernetes control-plane [flags]   etcd, API server, controller manager and scheduler in one process
+  kubernetes etcd [flags]            etcd alone, for a control plane with --external-etcd
   kubernetes kubelet [flags]         upstream's kubelet
   kubernetes kube-proxy [flags]      upstream's kube-proxy
   kubernetes version                 what it was built from
@@ -46,6 +48,8 @@ func main() {
 	switch os.Args[1] {
 	case "control-plane":
 		os.Exit(controlPlane(args))
+	case "etcd":
+		os.Exit(etcdAlone(args))
 	case "kubelet":
 		os.Exit(upstream(kubelet.NewKubeletCommand(context.Background()), args))
 	case "kube-proxy":
@@ -66,19 +70,34 @@ func upstream(command *cobra.Command, args []string) int {
 	return cli.Run(command)
 }
 
-// controlPlane runs the combined control plane until SIGTERM or SIGINT. A
-// second signal ends the process at once.
+// controlPlane runs the combined control plane until SIGTERM or SIGINT.
 func controlPlane(args []string) int {
 	opts, err := parseOptions(args)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kubernetes control-plane:", err)
 		return 2
 	}
+	return untilSignal("control-plane", func(ctx context.Context) error { return run(ctx, opts) })
+}
+
+// etcdAlone runs etcd until SIGTERM or SIGINT.
+func etcdAlone(args []string) int {
+	opts, err := parseEtcdOptions(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kubernetes etcd:", err)
+		return 2
+	}
+	return untilSignal("etcd", func(ctx context.Context) error { return runEtcd(ctx, opts) })
+}
+
+// untilSignal runs a command until SIGTERM or SIGINT. A second signal ends the
+// process at once.
+func untilSignal(command string, run func(context.Context) error) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	if err := run(ctx, opts); err != nil {
-		fmt.Fprintln(os.Stderr, "kubernetes control-plane:", err)
+	if err := run(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "kubernetes %s: %v\n", command, err)
 		return 1
 	}
 	return 0

@@ -20,6 +20,8 @@ type options struct {
 	securePort    int
 	listenFD      int // a listening socket inherited from the parent, or -1
 	serviceCIDR   string
+	externalEtcd  bool // etcd is another process, with the same data directory
+	apiServerOnly bool // without controller manager and scheduler
 	apiServerArgs []string
 	kcmArgs       []string
 	schedulerArgs []string
@@ -44,6 +46,8 @@ func parseOptions(args []string) (options, error) {
 	fs.IntVar(&o.securePort, "secure-port", 0, "port the API server listens on; not with --listen-fd")
 	fs.IntVar(&o.listenFD, "listen-fd", -1, "inherited file descriptor of a listening TCP socket for the API server: the parent holds the port before this process starts, so no other can take it")
 	fs.StringVar(&o.serviceCIDR, "service-cidr", "10.96.0.0/16", "range of the services' cluster addresses")
+	fs.BoolVar(&o.externalEtcd, "external-etcd", false, "use the etcd that `kubernetes etcd` runs with the same --data-dir")
+	fs.BoolVar(&o.apiServerOnly, "apiserver-only", false, "run neither controller manager nor scheduler")
 	fs.StringArrayVar(&o.apiServerArgs, "apiserver-arg", nil, "another flag for kube-apiserver, as --name=value; may be repeated")
 	fs.StringArrayVar(&o.kcmArgs, "kcm-arg", nil, "another flag for kube-controller-manager, as --name=value; may be repeated")
 	fs.StringArrayVar(&o.schedulerArgs, "scheduler-arg", nil, "another flag for kube-scheduler, as --name=value; may be repeated")
@@ -56,21 +60,45 @@ func parseOptions(args []string) (options, error) {
 	if (o.securePort == 0) == (o.listenFD < 0) {
 		return o, errors.New("give either --secure-port or --listen-fd")
 	}
-	// etcd wants to run in its data directory (see startEtcd), so no path may be relative.
-	for _, p := range []struct {
-		flag string
-		path *string
-	}{{"data-dir", &o.dataDir}, {"pki-dir", &o.pkiDir}, {"kubeconfig", &o.kubeconfig}} {
-		if *p.path == "" {
-			return o, fmt.Errorf("--%s is required", p.flag)
+	// etcd's data directory becomes the working directory (see enterDataDir), so no path may be relative.
+	for flag, path := range map[string]*string{"data-dir": &o.dataDir, "pki-dir": &o.pkiDir, "kubeconfig": &o.kubeconfig} {
+		if err := makeAbsolute(flag, path); err != nil {
+			return o, err
 		}
-		abs, err := filepath.Abs(*p.path)
-		if err != nil {
-			return o, fmt.Errorf("resolving --%s: %w", p.flag, err)
-		}
-		*p.path = abs
 	}
 	return o, nil
+}
+
+func makeAbsolute(flag string, path *string) error {
+	if *path == "" {
+		return fmt.Errorf("--%s is required", flag)
+	}
+	abs, err := filepath.Abs(*path)
+	if err != nil {
+		return fmt.Errorf("resolving --%s: %w", flag, err)
+	}
+	*path = abs
+	return nil
+}
+
+// etcdOptions is the command line of etcd.
+type etcdOptions struct {
+	dataDir string
+	fsync   bool
+}
+
+func parseEtcdOptions(args []string) (etcdOptions, error) {
+	var o etcdOptions
+	fs := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
+	fs.StringVar(&o.dataDir, "data-dir", "", "directory for the data and the socket; the control plane's --data-dir is the same (required)")
+	fs.BoolVar(&o.fsync, "fsync", true, "write to disk before a write is acknowledged, as a real etcd does")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q: flags only", fs.Arg(0))
+	}
+	return o, makeAbsolute("data-dir", &o.dataDir)
 }
 
 func (o options) pki(name string) string { return filepath.Join(o.pkiDir, name) }

@@ -50,6 +50,9 @@ type Options struct {
 	// toleration), and pods of a deleted Node are collected after 40 to 60 s.
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs []string
 
+	// ProcessArgs are more flags of the control-plane command itself, such as --external-etcd.
+	ProcessArgs []string
+
 	ReadyTimeout time.Duration // for the API server to become ready; 0 means a minute
 
 	// Network is where it runs; nil means that it shares this machine's.
@@ -165,6 +168,7 @@ func (c *ControlPlane) args() []string {
 		"--service-cidr=" + ServiceCIDR,
 		"--listen-fd=3",
 	}
+	args = append(args, c.opts.ProcessArgs...)
 	if g := c.opts.NodeMonitorGracePeriod; g > 0 {
 		// Looked at often enough that the grace period, not the polling, decides.
 		args = append(args, "--kcm-arg=--node-monitor-grace-period="+g.String(), "--kcm-arg=--node-monitor-period=1s")

@@ -70,7 +70,6 @@ func environment(o Options) []string {
 		"DISABLE_WEBHOOK=true", "SYSTEM_NAMESPACE=kube-system",
 		"METRICS_PORT=" + o.MetricsPort,
 		"HEALTH_PROBE_PORT=" + o.HealthPort,
-		"LOG_LEVEL=debug", // what it thinks of drift and consolidation is not told otherwise
 	}
 	if o.Queue != "" {
 		env = append(env, "INTERRUPTION_QUEUE="+o.Queue)
