@@ -48,8 +48,8 @@ func (r *rig) replacesFirst(kill bool) {
 	}
 	in := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
 	s := in.Status
-	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Pods.Lost > 0 || s.Pods.Moved != 2 {
-		t.Fatalf("replacement %+v, pods %+v, timeline %+v", s.Drain.Replacement, s.Pods, s.Timeline)
+	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.Pods.Lost > 0 || s.Drain.Pods.Moved != 2 {
+		t.Fatalf("replacement %+v, pods %+v, timeline %+v", s.Drain.Replacement, s.Drain.Pods, s.Timeline)
 	}
 	for _, e := range s.Timeline {
 		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Before(s.Drain.Replacement.ReadyTime) {
@@ -117,8 +117,8 @@ func TestWhereThereIsNoCapacityPodsLeaveAtLastCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 4*time.Minute).Status
-	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime != nil || s.Drain.Replacement.Tries < 2 || s.Pods.Lost > 0 {
-		t.Errorf("replacement %+v, pods %+v", s.Drain.Replacement, s.Pods)
+	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime != nil || s.Drain.Replacement.Tries < 2 || s.Drain.Pods.Lost > 0 {
+		t.Errorf("replacement %+v, pods %+v", s.Drain.Replacement, s.Drain.Pods)
 	}
 	lastCall := s.Deadline.Time.Add(-40 * time.Second) // a grace of 30 s, and the margin
 	for _, e := range s.Timeline {

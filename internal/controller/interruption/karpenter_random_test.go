@@ -32,7 +32,7 @@ func TestWhateverKarpenterDoes(t *testing.T) {
 		s := &karpenterStory{karpenter: k, dice: rand.New(rand.NewPCG(seed, 7)), seed: seed}
 		s.play()
 		kills += s.kills
-		if r := s.record().Status.Replacement; r != nil && r.Tries > 0 {
+		if r := record.Drain(&s.record().Status).Replacement; r != nil && r.Tries > 0 {
 			ordered++
 			if r.ReadyTime != nil {
 				ready++
