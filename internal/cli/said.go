@@ -10,8 +10,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// saying is what was recorded about one interruption.
-type saying struct {
+// statementResult is what was recorded about one interruption.
+type statementResult struct {
 	Interruption string         `json:"interruption"`
 	InstanceID   string         `json:"instanceID"`
 	Node         string         `json:"node"`
@@ -26,11 +26,11 @@ type saying struct {
 	Next string `json:"next"`
 }
 
-// done reports what was recorded and what happens next.
-func (it sentence) done(w *observed, d policy.Decision) saying {
+// done returns what was recorded and what happens next.
+func (it statement) done(w *observed, d policy.Decision) statementResult {
 	in := w.record
-	r := saying{
-		Interruption: in.Name, InstanceID: in.Spec.InstanceID, Node: w.name(), By: it.by, Time: w.now.UTC(),
+	r := statementResult{
+		Interruption: in.Name, InstanceID: in.Spec.InstanceID, Node: w.name(), By: it.by, Time: statementTime(in, w.now).UTC(),
 		About: d.About, Note: it.note, Phase: in.Status.Phase,
 	}
 	w.policy.Approval = in.Spec.Approval
@@ -51,7 +51,7 @@ func (it sentence) done(w *observed, d policy.Decision) saying {
 	return r
 }
 
-// next says what happens next to an interruption, and when.
+// next returns what happens next to an interruption, and when.
 func (w *observed) next(d policy.Decision) string {
 	hold, budget, pool := w.holding(w.now), w.budget(d), w.terminations(d)
 	switch begins := w.begins(d); {
@@ -75,7 +75,7 @@ func (w *observed) next(d policy.Decision) string {
 	return fmt.Sprintf("%s now: its node is cordoned and its pods leave", d.Action)
 }
 
-// heldNext says what a hold means for what is under way.
+// heldNext returns what a hold means for the interruption.
 func (w *observed) heldNext(d policy.Decision) string {
 	var text string
 	switch until := w.record.Spec.Hold.Until; {
@@ -92,8 +92,8 @@ func (w *observed) heldNext(d policy.Decision) string {
 	return text
 }
 
-// write writes it for people.
-func (r saying) write(s terminal.Stream) {
+// print prints the result for people.
+func (r statementResult) print(s terminal.Stream) {
 	s.Printf("%s by %s: %s (%s)\n", r.Said, r.By, s.Paint(terminal.Bold, r.Node), r.InstanceID)
 	s.Fact(factIndent, "about", terminal.Plain, r.About)
 	s.Fact(factIndent, "next", terminal.Plain, r.Next)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -21,11 +22,11 @@ const (
 	verbHold    = "hold"
 	verbRelease = "release"
 
-	// longestNote is what the record takes, in characters.
+	// longestNote is the CRD's limit for a note, in characters.
 	longestNote = 512
 )
 
-// sayFlags are those of what people say about an interruption.
+// sayFlags are the flags of approve, hold and release.
 type sayFlags struct {
 	note      string
 	inAdvance bool
@@ -35,35 +36,35 @@ type sayFlags struct {
 func newApprove(s *session) *cobra.Command {
 	var f sayFlags
 	cmd := s.newSay(verbApprove, &f, &cobra.Command{
-		Short: "Agree to what policy wants a person to agree to",
-		Long: `Agree to what waits for a person: an action whose policy requires approval, or a
-drain that a failed hook holds. Who said so, when and why is written into the
-Interruption's spec.approval; the name is the one that the cluster knows.
+		Short: "Approve a pending interruption",
+		Long: `Approve an action whose policy requires approval, or a drain that a failed hook
+holds. Your name, the time and the note are written to the Interruption's
+spec.approval. The name is your user name in the cluster.
 
-An approval is about the notice that rules. Where another comes to rule, such as
-a spot reclaim on a node that is to be rebooted, it does not count for that one.`,
+An approval applies to the notice that rules. If another notice rules later, such
+as a spot interruption on a node with a planned reboot, approve it separately.`,
 		Example: `  lifeboat approve ip-10-0-1-5.ec2.internal --note "replica caught up"
   lifeboat approve ip-10-0-1-5.ec2.internal ip-10-0-1-6.ec2.internal
   lifeboat approve ip-10-0-1-5.ec2.internal --in-advance`,
 	})
-	cmd.Flags().BoolVar(&f.inAdvance, "in-advance", false, "record it although nothing waits for approval; it counts once something about the same notice does")
+	cmd.Flags().BoolVar(&f.inAdvance, "in-advance", false, "record the approval although nothing waits for it; it applies once an action for the same notice does")
 	return cmd
 }
 
 func newHold(s *session) *cobra.Command {
 	var f sayFlags
 	cmd := s.newSay(verbHold, &f, &cobra.Command{
-		Short: "Have no pod of a node moved yet",
-		Long: `Hold a drain: no pod is asked to leave until it is released or --for is over.
-Pods that were asked already go on leaving. A hold does not keep a pod past its
-last call before a hard deadline: what the cloud takes is gone in any case, and
-its preStop hook still runs.
+		Short: "Pause the drain of a node",
+		Long: `Hold a drain: no more pods are evicted until the hold is released or --for has
+passed. Pods that are already terminating continue. A hold does not keep a pod
+past its last call before a hard deadline: the cloud removes the instance anyway,
+and the pod's preStop hook still runs.
 
-Who said so, when and why is written into the Interruption's spec.hold.`,
+Your name, the time and the note are written to the Interruption's spec.hold.`,
 		Example: `  lifeboat hold ip-10-0-1-5.ec2.internal --for 2h --note "backup runs until 14:00"
   lifeboat hold ip-10-0-1-5.ec2.internal`,
 	})
-	cmd.Flags().DurationVar(&f.lasts, "for", 0, "when it ends by itself, such as 2h (default: when it is released)")
+	cmd.Flags().DurationVar(&f.lasts, "for", 0, "when the hold ends, such as 2h (default: when it is released)")
 	return cmd
 }
 
@@ -71,13 +72,13 @@ func newRelease(s *session) *cobra.Command {
 	var f sayFlags
 	return s.newSay(verbRelease, &f, &cobra.Command{
 		Short: "End a hold",
-		Long: `End a hold: the drain goes on from where it is. Who said so, when and why is
-written into the Interruption's spec.released.`,
+		Long: `End a hold: the drain continues. Your name, the time and the note are written to
+the Interruption's spec.released.`,
 		Example: `  lifeboat release ip-10-0-1-5.ec2.internal --note "backup is done"`,
 	})
 }
 
-// newSay completes a command by which people say something.
+// newSay completes the command of a verb.
 func (s *session) newSay(verb string, f *sayFlags, cmd *cobra.Command) *cobra.Command {
 	cmd.Use = verb + " NODE|INSTANCE..."
 	cmd.Args = arguments(1, -1, "at least one node or instance")
@@ -90,12 +91,11 @@ func (s *session) newSay(verb string, f *sayFlags, cmd *cobra.Command) *cobra.Co
 		}
 		return s.say(cmd.Context(), verb, *f, args)
 	}
-	cmd.Flags().StringVar(&f.note, "note", "", "why, for whoever reads it later")
+	cmd.Flags().StringVar(&f.note, "note", "", "why, for people who read it later")
 	return cmd
 }
 
-// say records it of every node named. What cannot be said of one does not keep
-// it from being said of the others.
+// say writes the statement for every node. A failure for one does not affect the others.
 func (s *session) say(ctx context.Context, verb string, f sayFlags, args []string) error {
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -105,17 +105,17 @@ func (s *session) say(ctx context.Context, verb string, f sayFlags, args []strin
 	if err != nil {
 		return err
 	}
-	var all []saying
+	var all []statementResult
 	var failures []error
 	for _, arg := range args {
-		done, err := s.sayOf(ctx, c, sentence{verb: verb, by: by, sayFlags: f}, arg)
+		done, err := s.sayOf(ctx, c, statement{verb: verb, by: by, sayFlags: f}, arg)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
 		all = append(all, done)
 		if !s.isJSON() {
-			done.write(s.out)
+			done.print(s.out)
 		}
 	}
 	if s.isJSON() && len(all) > 0 {
@@ -132,8 +132,8 @@ func (s *session) say(ctx context.Context, verb string, f sayFlags, args []strin
 	return nil
 }
 
-// whoami asks the cluster for the name of whoever asks, so that nobody can say
-// it wrong; the chart's admission policy holds it against the request.
+// whoami returns the user name that the cluster has for this client. The chart's admission
+// policy rejects a statement with another name.
 func (c cluster) whoami(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -147,16 +147,16 @@ func (c cluster) whoami(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("asking the cluster who you are: it does not say")
 }
 
-// sentence is what somebody says.
-type sentence struct {
+// statement is what a person says about an interruption.
+type statement struct {
 	verb, by string
 	sayFlags
 }
 
-// sayOf writes it into the record. Where somebody else writes at the same time,
-// it is considered anew.
-func (s *session) sayOf(ctx context.Context, c cluster, it sentence, arg string) (saying, error) {
-	var done saying
+// sayOf writes the statement to the record of one node. After a conflict it checks again
+// whether the statement still makes sense.
+func (s *session) sayOf(ctx context.Context, c cluster, it statement, arg string) (statementResult, error) {
+	var done statementResult
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		w, err := s.observe(ctx, c, supposition{}, arg)
 		if err != nil {
@@ -167,16 +167,16 @@ func (s *session) sayOf(ctx context.Context, c cluster, it sentence, arg string)
 		}
 		decision, ok := policy.Decide(w.policy)
 		if !ok || decision.Withdrawn {
-			return fmt.Errorf("nothing is to be done about %s any more: its notices were taken back, or are dealt with", w.name())
+			return fmt.Errorf("there is nothing left to do about %s: its notices are withdrawn or handled", w.name())
 		}
 		before := w.record.DeepCopy()
-		if err := it.write(s, w, decision); err != nil {
+		if err := it.apply(s, w, decision); err != nil {
 			return err
 		}
 		patch, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if err := c.Patch(patch, w.record, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			return fmt.Errorf("writing into interruption %s: %w", w.record.Name, err)
+			return fmt.Errorf("writing to interruption %s: %w", w.record.Name, err)
 		}
 		done = it.done(w, decision)
 		return nil
@@ -184,9 +184,10 @@ func (s *session) sayOf(ctx context.Context, c cluster, it sentence, arg string)
 	return done, err
 }
 
-// write puts it into the record, or says why it makes no sense.
-func (it sentence) write(s *session, w *observed, d policy.Decision) error {
-	say := &v1alpha1.Say{By: it.by, Time: metav1.NewMicroTime(w.now), About: d.About, Note: it.note}
+// apply changes the record, or returns why the statement makes no sense.
+func (it statement) apply(s *session, w *observed, d policy.Decision) error {
+	at := statementTime(w.record, w.now)
+	say := &v1alpha1.Say{By: it.by, Time: metav1.NewMicroTime(at), About: d.About, Note: it.note}
 	spec := &w.record.Spec
 	switch it.verb {
 	case verbApprove:
@@ -196,23 +197,39 @@ func (it sentence) write(s *session, w *observed, d policy.Decision) error {
 		spec.Approval = say
 	case verbHold:
 		if w.record.Status.Phase == v1alpha1.PhaseDrained {
-			return fmt.Errorf("the pods of %s have left it already: there is nothing left to hold", w.name())
+			return fmt.Errorf("the pods of %s have left it already, so there is nothing to hold", w.name())
 		}
 		if it.lasts > 0 {
-			until := metav1.NewTime(w.now.Add(it.lasts))
+			until := metav1.NewTime(at.Add(it.lasts))
 			say.Until = &until
 		}
 		spec.Hold = say
 	case verbRelease:
 		if spec.Hold == nil {
-			return fmt.Errorf("nobody holds %s, so there is nothing to release", w.name())
+			return fmt.Errorf("%s is not held, so there is nothing to release", w.name())
 		}
 		spec.Hold, spec.Released = nil, say
 	}
 	return nil
 }
 
-func (it sentence) checkApproval(s *session, w *observed, d policy.Decision) error {
+// statementTime returns the time of a statement: now, but after everything that the
+// statement must follow for the controller to honour it. The controller's clock wrote those
+// times, and the clock here can be behind it.
+func statementTime(in *v1alpha1.Interruption, now time.Time) time.Time {
+	after := notice.Completed(in)
+	for i := range in.Status.Hooks {
+		if done := in.Status.Hooks[i].CompletionTime; done != nil && done.After(after) {
+			after = done.Time
+		}
+	}
+	if now.After(after) {
+		return now
+	}
+	return after.Add(time.Microsecond)
+}
+
+func (it statement) checkApproval(s *session, w *observed, d policy.Decision) error {
 	waits := d.AwaitsApproval && w.policy.Begun.IsZero()
 	if waits || it.inAdvance || w.failedHook(d) != nil {
 		return nil
@@ -220,6 +237,6 @@ func (it sentence) checkApproval(s *session, w *observed, d policy.Decision) err
 	if say := w.policy.Approval; say != nil && d.Approved {
 		return fmt.Errorf("%s is approved already, by %s", w.name(), said(say, w.now))
 	}
-	return fmt.Errorf("nothing about %s waits for approval (%s); to record one all the same, which counts once something about %s does, add --in-advance; `%s explain %s` tells more",
+	return fmt.Errorf("nothing about %s waits for approval (%s); to approve %s in advance, add --in-advance; `%s explain %s` shows more",
 		w.name(), d.Message, d.About, s.name, w.name())
 }

@@ -98,6 +98,47 @@ func TestSay(t *testing.T) {
 	}
 }
 
+// The controller ignores statements from before status.since, and go-aheads from before a
+// hook has failed. Its clock can be ahead of the laptop's.
+func TestStatementsOfALaptopWhoseClockIsBehind(t *testing.T) {
+	ahead := func(d time.Duration) *metav1.MicroTime { m := metav1.NewMicroTime(clock.Add(d)); return &m }
+	for name, tc := range map[string]struct {
+		change func(*v1alpha1.InterruptionStatus)
+		want   time.Time
+	}{
+		"the record was reopened": {func(s *v1alpha1.InterruptionStatus) { s.Since = ahead(time.Minute) }, clock.Add(time.Minute + time.Microsecond)},
+		"a hook has failed": {func(s *v1alpha1.InterruptionStatus) {
+			s.Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: ahead(time.Hour)}}
+		}, clock.Add(time.Hour + time.Microsecond)},
+		"both were before": {func(s *v1alpha1.InterruptionStatus) {
+			s.Since = ahead(-time.Minute)
+			s.Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: ahead(-time.Second)}}
+		}, clock},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := stopping(26 * time.Hour)
+			tc.change(&in.Status)
+			for i := range in.Spec.Notices {
+				in.Spec.Notices[i].ReceivedTime = *ahead(2 * time.Hour)
+			}
+			cluster := fakeCluster(t, knows("carol"), append(voyage(), in)...)
+			for _, args := range [][]string{{"approve", nodeName, "--in-advance"}, {"hold", nodeName, "--for", "2h"}, {"release", nodeName}} {
+				if r := (&harness{t: t, cluster: cluster}).run(t.Context(), args...); r.code != ExitOK {
+					t.Fatalf("%s: exit code %d, %s", args, r.code, r.err)
+				}
+				spec := recorded(t, cluster)
+				got := map[string]*v1alpha1.Say{"approve": spec.Approval, "hold": spec.Hold, "release": spec.Released}[args[0]]
+				if !got.Time.Time.Equal(tc.want) {
+					t.Errorf("%s at %s, want %s", args[0], got.Time, tc.want)
+				}
+				if got.Until != nil && !got.Until.Time.Equal(tc.want.Add(2*time.Hour).Truncate(time.Second)) {
+					t.Errorf("held until %s", got.Until)
+				}
+			}
+		})
+	}
+}
+
 func TestWhatCannotBeSaid(t *testing.T) {
 	drained, approved := stopping(26*time.Hour), stopping(26*time.Hour)
 	drained.Status.Phase = v1alpha1.PhaseDrained
@@ -118,10 +159,10 @@ func TestWhatCannotBeSaid(t *testing.T) {
 		{"approved already", database(approved), []string{"approve", nodeName}, ExitFailed, "is approved already, by bob 1m ago"},
 		{"no interruption", voyage(), []string{"approve", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal has no interruption under way, so there is nothing to approve"},
 		{"it is over", append(voyage(), over), []string{"hold", nodeName}, ExitFailed, "has no interruption under way, so there is nothing to hold"},
-		{"taken back", append(voyage(), withdrawn), []string{"hold", nodeName}, ExitFailed, "nothing is to be done about ip-10-0-0-10.ec2.internal any more"},
+		{"taken back", append(voyage(), withdrawn), []string{"hold", nodeName}, ExitFailed, "there is nothing left to do about ip-10-0-0-10.ec2.internal"},
 		{"no such node", voyage(), []string{"hold", "ip-10-0-0-12.ec2.internal"}, ExitFailed, `node "ip-10-0-0-12.ec2.internal" not found; the nearest names are`},
-		{"empty already", append(voyage(), drained), []string{"hold", nodeName}, ExitFailed, "the pods of ip-10-0-0-10.ec2.internal have left it already"},
-		{"not held", append(voyage(), stopping(26*time.Hour)), []string{"release", nodeName}, ExitFailed, "nobody holds ip-10-0-0-10.ec2.internal, so there is nothing to release"},
+		{"empty already", append(voyage(), drained), []string{"hold", nodeName}, ExitFailed, "the pods of ip-10-0-0-10.ec2.internal have left it already, so there is nothing to hold"},
+		{"not held", append(voyage(), stopping(26*time.Hour)), []string{"release", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal is not held, so there is nothing to release"},
 		{"no time", voyage(), []string{"hold", nodeName, "--for", "0s"}, ExitUsage, "--for 0s: write how long, such as 2h"},
 		{"a long note", voyage(), []string{"hold", nodeName, "--note", strings.Repeat("x", 513)}, ExitUsage, "--note has 513 characters: write at most 512"},
 		{"nobody", voyage(), []string{"approve"}, ExitUsage, "lifeboat approve takes at least one node or instance, got 0"},
@@ -140,7 +181,7 @@ func TestWhatCannotBeSaid(t *testing.T) {
 func TestSayOfSeveral(t *testing.T) {
 	cluster := fakeCluster(t, knows("carol"), database(stopping(26*time.Hour))...)
 	r := (&harness{t: t, cluster: cluster}).run(t.Context(), "approve", otherNode, nodeName, onPremNode, "-o", "json")
-	var all []saying
+	var all []statementResult
 	if err := json.Unmarshal([]byte(r.out), &all); err != nil {
 		t.Fatalf("%v in %s", err, r.out)
 	}

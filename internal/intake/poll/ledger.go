@@ -65,10 +65,12 @@ type Ledger struct {
 // key is what a notice is about. A notice without a subject is about itself.
 type key struct{ instance, kind, subject string }
 
-// sighting is the notice of a subject that is on record, and when it was last seen.
+// sighting is the notice of a subject that was made durable, when that was, and when it was
+// last seen.
 type sighting struct {
-	id string
-	at time.Time
+	id         string
+	settled    time.Time
+	lastSeenAt time.Time
 }
 
 // NewLedger returns an empty Ledger that writes with recorder and reads with reader.
@@ -96,9 +98,11 @@ func (l *Ledger) See(n notice.Notice) bool {
 	k := keyOf(&n)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	isKnown := l.settled[k].id == n.ID
+	known := l.settled[k]
+	isKnown := known.id == n.ID
 	if isKnown {
-		l.settled[k] = sighting{n.ID, now}
+		known.lastSeenAt = now
+		l.settled[k] = known
 	}
 	if isKnown && (l.o.Nodes == nil || !isPlanned(&n, now)) {
 		delete(l.pending, k) // it changed back before it was recorded
@@ -127,7 +131,7 @@ func (l *Ledger) SeenSince(n *notice.Notice, since time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.settled[keyOf(n)]
-	return s.id == n.ID && !s.at.Before(since)
+	return s.id == n.ID && !s.lastSeenAt.Before(since)
 }
 
 // Settle records what is pending, the most urgent first, except what another Settle is
@@ -158,7 +162,7 @@ func (l *Ledger) take() []notice.Notice {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for k, s := range l.settled {
-		if now.Sub(s.at) > keep {
+		if now.Sub(s.lastSeenAt) > keep {
 			delete(l.settled, k)
 		}
 	}
@@ -207,7 +211,7 @@ func (l *Ledger) settle(ctx context.Context, n notice.Notice) error {
 	}
 	on, toRecord := bySubject(record, &n), n
 	switch {
-	case on != nil && isSameNews(on, &n):
+	case l.isDone(on, &n):
 		forgotten, err := l.isForgotten(ctx, record, &toRecord)
 		if err != nil {
 			return err
@@ -236,11 +240,26 @@ func (l *Ledger) settle(ctx context.Context, n notice.Notice) error {
 	return nil
 }
 
-func (l *Ledger) finish(n *notice.Notice) {
-	k := keyOf(n)
+// isDone reports whether n was made durable before: it is on record, or this process has
+// recorded it. In the second case a person may have deleted the record to call it off.
+func (l *Ledger) isDone(on *v1alpha1.Notice, n *notice.Notice) bool {
+	if on != nil {
+		return isSameNews(on, n)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.settled[k] = sighting{n.ID, l.o.Clock()}
+	return l.settled[keyOf(n)].id == n.ID
+}
+
+func (l *Ledger) finish(n *notice.Notice) {
+	k, now := keyOf(n), l.o.Clock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	settled := now
+	if was := l.settled[k]; was.id == n.ID {
+		settled = was.settled
+	}
+	l.settled[k] = sighting{id: n.ID, settled: settled, lastSeenAt: now}
 	if l.pending[k].ID == n.ID { // else it has changed since
 		delete(l.pending, k)
 	}

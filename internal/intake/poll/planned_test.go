@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
@@ -113,5 +114,36 @@ func TestWhatWasRecordedAgainIsNotRecordedAThirdTime(t *testing.T) {
 	w.seen(about("e", "over", withdrawn, deadline(5*24*time.Hour, v1alpha1.DeadlineSoft)))
 	if diff := cmp.Diff([]string{"over"}, w.IDs(instance)); diff != "" || !w.Notices(instance)[0].Withdrawn {
 		t.Errorf("on record (-want +got):\n%s", diff)
+	}
+}
+
+// A person calls an interruption off by deleting its record. The polls of this process
+// respect that while the node stays; a Node object that registers later is another matter.
+func TestAPlannedChangeWhoseRecordIsGone(t *testing.T) {
+	w := newWorld(t)
+	plan := about("e", "a", deadline(5*24*time.Hour, v1alpha1.DeadlineSoft))
+	w.ledger = poll.NewLedger(w.Recorder(), w.Kube, poll.Options{Source: source, Nodes: w, Clock: w.Clock})
+	w.seen(plan)
+	remove := func() {
+		t.Helper()
+		if err := w.Kube.Delete(t.Context(), &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}); err != nil {
+			t.Fatal(err)
+		}
+		w.Spent()
+		for range 3 {
+			w.Pass(time.Minute)
+			w.seen(plan)
+		}
+	}
+	remove()
+	if _, writes := w.Spent(); writes != 0 {
+		t.Errorf("%d writes after the record was deleted, with the node in place", writes)
+	}
+	w.Pass(time.Minute)
+	w.RegisterAgain(instance)
+	w.seen(plan)
+	w.seen(plan)
+	if _, writes := w.Spent(); writes != 1 || len(w.IDs(instance)) != 1 {
+		t.Errorf("%d writes after the node has registered again, on record %v", writes, w.IDs(instance))
 	}
 }
