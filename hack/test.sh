@@ -53,7 +53,7 @@ e2e)
 	# Real instances want the machine to themselves.
 	assets -all
 	part real -json -count=1 -tags e2e -timeout 20m -parallel 8 ./internal/e2e/real
-	part rest -json -count=1 -tags e2e -timeout 40m -parallel 4 $(with '^//go:build e2e$|testing\.Short\(\)' | grep -v ^./internal/e2e/real$)
+	part rest -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with '^//go:build e2e$|testing\.Short\(\)' | grep -v ^./internal/e2e/real$)
 	;;
 *)
 	echo "usage: hack/test.sh test|race|e2e" >&2

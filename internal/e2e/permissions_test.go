@@ -46,7 +46,6 @@ var rarelyUsed = map[string]string{
 	"batch/jobs list":                        watched,
 	"apps/replicasets get":                   "a surged pod of a node that lives is given back",
 	"/nodes list":                            watched,
-	"/pods list":                             watched,
 	"lifeboat.dev/interruptions list":        watched,
 	"lifeboat.dev/interruptionpolicies list": watched,
 	"policy/poddisruptionbudgets list":       watched,

@@ -72,7 +72,10 @@ func newRig(t *testing.T) *rig {
 // newRigWith is a rig of a sandbox with some options of its own.
 func newRigWith(t *testing.T, o sandbox.Options) *rig {
 	t.Helper()
-	o.Name, o.Dir, o.BootDelay, o.Lifeboatd = "e2e", filepath.Join(t.TempDir(), "s"), 200*time.Millisecond, lifeboatd
+	o.Name, o.Dir, o.Lifeboatd = "e2e", filepath.Join(t.TempDir(), "s"), lifeboatd
+	if o.BootDelay == 0 {
+		o.BootDelay = 200 * time.Millisecond
+	}
 	r := &rig{t: t}
 	if o.APIServerArgs == nil {
 		o.APIServerArgs, r.audit = auditArgs(t, removalsPolicy)
