@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -43,19 +44,24 @@ type groupSide struct {
 	boot, prepare time.Duration
 	// rebalances is the group's Capacity Rebalancing.
 	rebalances bool
+	// recommended is how long before the warning EC2 recommends to rebalance. AWS sends the
+	// recommendation with the warning at the latest (EC2 User Guide, "EC2 instance rebalance
+	// recommendations"), so zero is the worst case.
+	recommended time.Duration
 }
 
 var groupSides = []groupSide{
 	{name: "aws", boot: groupBoot + groupPrepare},
 	{name: "aws-rebalance", boot: groupBoot + groupPrepare, rebalances: true},
+	{name: "aws-rebalance-early", boot: groupBoot + groupPrepare, rebalances: true, recommended: 3 * time.Minute},
 	{name: "lifeboat-cold", lifeboat: true, boot: groupBoot, prepare: groupPrepare},
 	{name: "lifeboat-warm", lifeboat: true, boot: groupBoot, prepare: groupPrepare, warm: 1},
 }
 
 // BenchmarkGroupReclaim has EC2 take back the one spot instance of an Auto Scaling
-// group, with the four pods that fill it, and measures when the node that takes its place
-// is Ready, and what became of the pods: with the group alone, and with Lifeboat, cold
-// and from a warm pool. Each is on a cluster of its own.
+// group, with the four pods that fill it, and measures when the replacement node is Ready,
+// and what became of the pods: with the group alone, with Capacity Rebalancing, and with
+// Lifeboat, cold and from a warm pool. Each is on a cluster of its own.
 func BenchmarkGroupReclaim(b *testing.B) {
 	for _, who := range groupSides {
 		b.Run(who.name, func(b *testing.B) {
@@ -72,8 +78,8 @@ func BenchmarkGroupReclaim(b *testing.B) {
 	}
 }
 
-// groupReclaimed is one round; after is the time from the warning until another node was
-// Ready and open.
+// groupReclaimed is one round. after is the time from EC2's first word, the recommendation or
+// the warning, until another node was Ready and open.
 func groupReclaimed(tb testing.TB, who groupSide) (after time.Duration, cost toll) {
 	tb.Helper()
 	s := newGroupWorld(tb, who)
@@ -97,10 +103,28 @@ func groupReclaimed(tb testing.TB, who groupSide) (after time.Duration, cost tol
 	nodes := s.watchNodes(tb)
 	pods := s.openLogbook(tb)
 	r := reclaim{warned: time.Now(), wanted: map[string]int{appName(0): t.replicas}, doomed: doomed}
-	r.deadline = r.warned.Add(ec2.WarningLead)
-	must(tb, s.EC2().Interrupt(ids, ec2.InterruptOptions{}))
+	r.deadline = r.warned.Add(who.recommended + ec2.WarningLead)
+	s.reclaimGroup(tb, who, ids)
 	cost = s.follow(tb, r, pods)
 	return nodes.firstBut(doomed).Sub(r.warned), cost
+}
+
+// reclaimGroup sends the recommendation, and later the warning to the instances that still run.
+func (s *sideBySide) reclaimGroup(tb testing.TB, who groupSide, ids []string) {
+	tb.Helper()
+	if who.recommended == 0 {
+		must(tb, s.EC2().Interrupt(ids, ec2.InterruptOptions{Rebalance: true}))
+		return
+	}
+	must(tb, s.EC2().Recommend(ids))
+	timer := time.AfterFunc(who.recommended, func() {
+		err := s.EC2().Interrupt(ids, ec2.InterruptOptions{})
+		var gone *ec2.NotRunningSpotError
+		if err != nil && !errors.As(err, &gone) { // the group may have replaced them by now
+			tb.Error(err)
+		}
+	})
+	tb.Cleanup(func() { timer.Stop() })
 }
 
 func (who groupSide) group() scenario.GroupStatement {

@@ -31,7 +31,7 @@ func BenchmarkMemory(b *testing.B) {
 	report := r.measureMemory(memoryInterrupted, time.Minute)
 	text, err := json.Marshal(report)
 	must(b, err)
-	b.Logf("JSON %s", text)
+	fmt.Printf("JSON %s\n", text)
 	for name, m := range map[string]memoryPeak{"start": report.Start, "idle": report.Idle, "interrupted": report.Interrupted, "after": report.After} {
 		b.ReportMetric(m.Resident, name+"-resident-MiB")
 		b.ReportMetric(m.MostAnonymous, name+"-anonymous-MiB")

@@ -149,7 +149,7 @@ func conditions(status string, types ...string) []any {
 
 // appsPerNamespace is how many Deployments share a namespace. The API server lists the
 // namespace's PodDisruptionBudgets for each eviction.
-const appsPerNamespace = 20
+const appsPerNamespace = 5
 
 func namespace(i int) string { return fmt.Sprintf("team-%d", i) }
 func namespaceOf(app int) string {

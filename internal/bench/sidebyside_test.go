@@ -35,7 +35,7 @@ var trials = []trial{
 	{name: "twenty-exhausted", apps: 8, replicas: 10, budgets: true, exhaust: true},
 }
 
-// side is who hears of the interruption.
+// side is who handles the interruption.
 type side struct {
 	name     string
 	lifeboat bool // else Karpenter
@@ -44,10 +44,10 @@ type side struct {
 
 var sides = []side{{name: "karpenter"}, {name: "lifeboat", lifeboat: true}, {name: "surge", lifeboat: true, surge: true}}
 
-// BenchmarkSideBySide has EC2 take nodes of Karpenter's back, with its own
-// interruption handling first and with Lifeboat's then, on one cluster. Workloads and
-// nodes are made anew in between, and Karpenter is started again, since it remembers
-// for minutes what it cannot launch.
+// BenchmarkSideBySide has EC2 take back nodes of Karpenter, first with Karpenter's own
+// interruption handling and then with Lifeboat's, on one cluster. Workloads and nodes are
+// replaced in between, and Karpenter is restarted because it remembers for minutes what it
+// cannot launch. Karpenter logs at its default level.
 func BenchmarkSideBySide(b *testing.B) {
 	s := newSideBySide(b)
 	for _, t := range trials {

@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"os"
 	"testing"
 	"time"
 )
@@ -62,4 +63,21 @@ func (r *rig) smokeStorm(t *testing.T) {
 	if storm.Memory.Anonymous <= 0 || report.Floors[0].EvictedCPU.APIServer <= 0 {
 		t.Errorf("memory %+v, floors %+v", storm.Memory, report.Floors)
 	}
+}
+
+// TestSandboxBenchmarksWork runs one round of each benchmark that starts a whole sandbox.
+func TestSandboxBenchmarksWork(t *testing.T) {
+	if os.Getenv("LIFEBOAT_E2E") == "" {
+		t.Skip("SKIPPED: set LIFEBOAT_E2E=1, as make e2e does, to run the benchmarks that start Karpenter")
+	}
+	t.Run("SideBySide", func(t *testing.T) {
+		if cost := newSideBySide(t).reclaimed(t, trials[0], sides[1]); cost.pods != podsFit || cost.recovered < 0 {
+			t.Errorf("a reclaim cost %+v, want %d pods and a recovery", cost, podsFit)
+		}
+	})
+	t.Run("GroupReclaim", func(t *testing.T) {
+		if after, cost := groupReclaimed(t, groupSides[len(groupSides)-1]); after <= 0 || cost.pods != podsFit {
+			t.Errorf("replaced after %s, cost %+v, want %d pods", after, cost, podsFit)
+		}
+	})
 }

@@ -86,10 +86,10 @@ func (s stormReport) table() string {
 // publish prints the report, and writes it as JSON where LIFEBOAT_BENCH_DIR says so.
 func (s stormReport) publish(b *testing.B) {
 	b.Helper()
-	b.Log("\n" + s.table())
+	fmt.Println("\n" + s.table()) // b.Log keeps ten lines
 	text, err := json.Marshal(s)
 	must(b, err)
-	b.Logf("JSON %s", text)
+	fmt.Printf("JSON %s\n", text)
 	if dir := os.Getenv(reportDirEnv); dir != "" {
 		must(b, os.WriteFile(filepath.Join(dir, "storm-"+s.Case+".json"), append(text, '\n'), 0o644))
 	}
