@@ -227,10 +227,9 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 	return Joined, nil
 }
 
-// isStale reports whether the notice's hard deadline was over long ago.
+// isStale reports whether the notice's firm deadline was over long ago.
 func isStale(n *notice.Notice, now time.Time) bool {
-	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard &&
-		now.Sub(n.Deadline.Time.Time) > StaleAfter
+	return notice.IsFirm(n.Deadline) && now.Sub(n.Deadline.Time.Time) > StaleAfter
 }
 
 // receivedAt is when the notice was received: now, where its source does not say.

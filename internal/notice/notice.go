@@ -119,11 +119,10 @@ func Finished(in *v1alpha1.Interruption) bool {
 }
 
 // Ruling returns the notice that rules among those that count, which are those
-// received after since and not withdrawn: one
-// that says the instance is already going or gone, else the one with the
-// earliest hard deadline, else that of a group which terminates the instance
-// already, else the one with the earliest soft deadline, else the newest. It
-// reports false where there is none.
+// received after since and not withdrawn: one that says the instance is stopped or
+// terminated, else the one with the earliest firm deadline (see IsFirm), else that
+// of a group which terminates the instance already, else the one with the earliest
+// soft deadline, else the newest. It reports false where there is none.
 func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) {
 	var best *v1alpha1.Notice
 	for i := range notices {
@@ -141,12 +140,14 @@ func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) 
 	return *best, true
 }
 
-// Deadline returns the deadline that rules among notices that count: the
-// earliest hard one, else the earliest soft one, else nil.
+// Deadline returns the deadline that rules among notices that count: the earliest
+// firm one (see IsFirm), else the earliest soft one, else nil. Estimates no longer
+// count once the instance is stopped or terminated: its end is known.
 func Deadline(notices []v1alpha1.Notice, since time.Time) *v1alpha1.Deadline {
 	var best *v1alpha1.Deadline
+	gone := InstanceGone(notices, since)
 	for _, n := range notices {
-		if n.Deadline == nil || !counts(&n, since) {
+		if n.Deadline == nil || !counts(&n, since) || gone && n.Deadline.Type == v1alpha1.DeadlineEstimated {
 			continue
 		}
 		if best == nil || earlier(n.Deadline, best) {
@@ -174,8 +175,8 @@ func overrules(a, b *v1alpha1.Notice) bool {
 	if rankA, rankB := rank(a), rank(b); rankA != rankB {
 		return rankA > rankB
 	}
-	if a.Deadline != nil && b.Deadline != nil && !a.Deadline.Time.Equal(&b.Deadline.Time) {
-		return a.Deadline.Time.Before(&b.Deadline.Time)
+	if a.Deadline != nil && b.Deadline != nil && *a.Deadline != *b.Deadline {
+		return earlier(a.Deadline, b.Deadline)
 	}
 	return !a.Time.Before(&b.Time)
 }
@@ -184,7 +185,7 @@ func rank(n *v1alpha1.Notice) int {
 	switch {
 	case isGone(n):
 		return 4
-	case n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard:
+	case IsFirm(n.Deadline):
 		return 3
 	case n.Kind == KindAutoScalingTermination:
 		return 2
@@ -194,9 +195,14 @@ func rank(n *v1alpha1.Notice) int {
 	return 0
 }
 
+// earlier orders deadlines: firm ones first, then by time. At the same time a hard
+// one comes before an estimate.
 func earlier(a, b *v1alpha1.Deadline) bool {
-	if a.Type != b.Type {
-		return a.Type == v1alpha1.DeadlineHard
+	switch {
+	case IsFirm(a) != IsFirm(b):
+		return IsFirm(a)
+	case a.Time.Equal(&b.Time):
+		return a.Type == v1alpha1.DeadlineHard && b.Type != v1alpha1.DeadlineHard
 	}
 	return a.Time.Before(&b.Time)
 }

@@ -155,7 +155,7 @@ func FuzzRead(f *testing.F) {
 		if n.ID == "" || len(n.ID) > 128 || utf8.RuneCountInString(n.Subject) > 512 || utf8.RuneCountInString(n.EventTypeCode) > 128 {
 			t.Errorf("the CRD would refuse %+v", n)
 		}
-		if n.Withdrawn != (fateOf(state) == serves) || (n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard) != (fateOf(state) == departs) {
+		if n.Withdrawn != (fateOf(state) == serves) || (n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineEstimated) != (fateOf(state) == departs) {
 			t.Errorf("%q made %+v", state, n)
 		}
 	})

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
@@ -245,7 +244,7 @@ func (s *Source) take(ctx context.Context, m *types.Message, n notice.Notice) fa
 
 // isUrgent reports whether nobody can move the deadline of the notice.
 func isUrgent(n *notice.Notice) bool {
-	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard
+	return notice.IsFirm(n.Deadline)
 }
 
 // pass makes durable what is no notice of an instance.
