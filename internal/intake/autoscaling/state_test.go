@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 		{"Terminating", time.Minute, "autoscaling/AutoScalingTermination/workers/Terminating/untimed none terminate"},
 		{"Terminating:Wait", 0, "autoscaling/AutoScalingTermination/workers/Terminating:Wait/untimed none terminate"},
 		{"Terminating:Wait", time.Minute, "autoscaling/AutoScalingTermination/workers/Terminating:Wait/timed Soft 08:15:05 terminate"},
-		{"Terminating:Proceed", time.Minute, "autoscaling/AutoScalingTermination/workers/Terminating:Proceed/timed Hard 08:14:05 terminate"},
+		{"Terminating:Proceed", time.Minute, "autoscaling/AutoScalingTermination/workers/Terminating:Proceed/timed Estimated 08:16:05 terminate"},
 		{"Terminating:Retained", 0, "autoscaling/AutoScalingTermination/workers/Terminating:Retained/untimed none terminate"},
 		{"InService", 0, "autoscaling/AutoScalingTermination/workers/InService/untimed none  withdrawn"},
 		{"Warmed:Terminating:Wait", time.Minute, ""},
