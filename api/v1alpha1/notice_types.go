@@ -89,6 +89,10 @@ type DeadlineType string
 const (
 	// DeadlineHard is a deadline that nobody can move, as of a spot reclaim.
 	DeadlineHard DeadlineType = "Hard"
+	// DeadlineEstimated is the estimated end of an instance whose operating system
+	// is shutting down. Nobody can move it, but the instance may run for longer, so
+	// no pod gets less than its own grace period because of it.
+	DeadlineEstimated DeadlineType = "Estimated"
 	// DeadlineSoft is a deadline that is planned for later, or that is a guess.
 	DeadlineSoft DeadlineType = "Soft"
 )
@@ -97,7 +101,7 @@ const (
 type Deadline struct {
 	// Time is the moment itself.
 	Time metav1.Time `json:"time"`
-	// Type says whether it can move.
-	// +kubebuilder:validation:Enum=Hard;Soft
+	// Type says whether it can move: Hard and Estimated deadlines cannot.
+	// +kubebuilder:validation:Enum=Hard;Estimated;Soft
 	Type DeadlineType `json:"type"`
 }

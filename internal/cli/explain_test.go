@@ -155,7 +155,7 @@ func TestSuppose(t *testing.T) {
 			Kind: notice.KindScheduledChange, InstanceAction: "reboot", EventTypeCode: "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", Deadline: deadline(48*time.Hour, v1alpha1.DeadlineSoft)}},
 		{supposition{kind: "ScheduledChange", code: "system-maintenance", in: "1h"}, v1alpha1.Notice{
 			Kind: notice.KindScheduledChange, InstanceAction: "maintain", EventTypeCode: "system-maintenance", Deadline: deadline(time.Hour, v1alpha1.DeadlineSoft)}},
-		{supposition{kind: "state"}, v1alpha1.Notice{Kind: notice.KindInstanceStateChange, InstanceState: "stopping", Deadline: deadline(0, v1alpha1.DeadlineHard)}},
+		{supposition{kind: "state"}, v1alpha1.Notice{Kind: notice.KindInstanceStateChange, InstanceState: "stopping", Deadline: deadline(2*time.Minute, v1alpha1.DeadlineEstimated)}},
 		{supposition{kind: "capacity-block"}, v1alpha1.Notice{Kind: notice.KindCapacityBlockExpiration, InstanceAction: "terminate", Deadline: deadline(10*time.Minute, v1alpha1.DeadlineHard)}},
 		{supposition{kind: "autoscaling"}, v1alpha1.Notice{Kind: notice.KindAutoScalingTermination, InstanceAction: "terminate"}},
 		{supposition{kind: "status"}, v1alpha1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "instance"}},

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -39,7 +40,8 @@ func (l *limit) String() string {
 	return text + fmt.Sprintf(", and %d now", l.Taken)
 }
 
-func isHard(d *v1alpha1.Deadline) bool { return d != nil && d.Type == v1alpha1.DeadlineHard }
+// isHard reports whether nobody can move the deadline.
+func isHard(d *v1alpha1.Deadline) bool { return notice.IsFirm(d) }
 
 // budget is the governor's budget; nil where it has none.
 func (w *observed) budget(d policy.Decision) *limit {

@@ -84,7 +84,7 @@ func TestPlan(t *testing.T) {
 		{"hook", database(), []string{nodeName, "--kind", "spot"}, ExitOK},
 		{"queued", append(voyage(), full, stopping(26*time.Hour), draining("databases")), []string{nodeName}, ExitOK},
 		{"scheduled", voyage(), []string{nodeName, "--kind", "scheduled"}, ExitOK},
-		{"gone", voyage(), []string{nodeName, "--kind", "state"}, ExitDoesNotFit},
+		{"shutting-down", voyage(), []string{nodeName, "--kind", "state"}, ExitOK},
 		{"withdrawn", append(voyage(), calledOff), []string{nodeName}, ExitOK},
 		{"terminate", inPool, []string{nodeName, "--kind", "status"}, ExitOK},
 		{"pool-full", poolFull, []string{nodeName, "--kind", "status"}, ExitOK},

@@ -96,7 +96,10 @@ func (p planned) writeHead(s terminal.Stream, now time.Time) {
 
 func deadlineLine(d *v1alpha1.Deadline, now time.Time) string {
 	kind := "hard: nobody can move it"
-	if d.Type == v1alpha1.DeadlineSoft {
+	switch d.Type {
+	case v1alpha1.DeadlineEstimated:
+		kind = "estimated: the instance is shutting down, and pods keep their grace"
+	case v1alpha1.DeadlineSoft:
 		kind = "soft: nothing is forced until it is near"
 	}
 	return fmt.Sprintf("%s, at %s (%s)", terminal.Relative(d.Time.Time, now), clockOf(d.Time.Time, now), kind)

@@ -122,7 +122,7 @@ func (d *dice) facts() drain.Facts {
 		DoNotDisrupt: v1alpha1.DoNotDisrupt([]string{"", "Respect", "UntilLastCall", "Ignore", "Odd"}[d.roll(5)]),
 	}
 	if d.roll(4) > 0 {
-		f.Deadline = &v1alpha1.Deadline{Time: metav1.NewTime(d.moment()), Type: v1alpha1.DeadlineType([]string{"Hard", "Hard", "Soft", ""}[d.roll(4)])}
+		f.Deadline = &v1alpha1.Deadline{Time: metav1.NewTime(d.moment()), Type: v1alpha1.DeadlineType([]string{"Hard", "Estimated", "Soft", ""}[d.roll(4)])}
 	}
 	for i := range d.roll(8) {
 		f.Pods = append(f.Pods, d.pod(i))

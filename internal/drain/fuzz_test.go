@@ -76,9 +76,13 @@ func checkVerdict(t *testing.T, f drain.Facts, v drain.Verdict) {
 	if v.GraceSeconds != nil && *v.GraceSeconds < 2 && !f.InstanceGone {
 		t.Errorf("%q gets %d s", v.Pod.Name, *v.GraceSeconds)
 	}
-	hard := f.Deadline != nil && f.Deadline.Type == v1alpha1.DeadlineHard
-	if v.Step == drain.StepDelete && !hard && !f.InstanceGone {
-		t.Errorf("deletes %q without a hard deadline: %s", v.Pod.Name, v.Reason)
+	estimated := f.Deadline != nil && f.Deadline.Type == v1alpha1.DeadlineEstimated
+	firm := estimated || f.Deadline != nil && f.Deadline.Type == v1alpha1.DeadlineHard
+	if v.Step == drain.StepDelete && !firm && !f.InstanceGone {
+		t.Errorf("deletes %q without a firm deadline: %s", v.Pod.Name, v.Reason)
+	}
+	if v.GraceSeconds != nil && estimated && !f.InstanceGone {
+		t.Errorf("changes the grace of %q to %d s before an estimated deadline: %s", v.Pod.Name, *v.GraceSeconds, v.Reason)
 	}
 	if (v.Step == drain.StepSurge) != (v.Origin != nil) {
 		t.Errorf("%s of %q has origin %v", v.Step, v.Pod.Name, v.Origin)
@@ -86,7 +90,7 @@ func checkVerdict(t *testing.T, f drain.Facts, v drain.Verdict) {
 	if v.Step == drain.StepWaits && !v.LastCall.IsZero() && !f.Now.Before(v.LastCall) {
 		t.Errorf("%q waits past its last call at %s: %s", v.Pod.Name, v.LastCall, v.Reason)
 	}
-	if v.Overrides != "" && !hard {
-		t.Errorf("overrides %s for %q without a hard deadline", v.Overrides, v.Pod.Name)
+	if v.Overrides != "" && !firm {
+		t.Errorf("overrides %s for %q without a firm deadline", v.Overrides, v.Pod.Name)
 	}
 }

@@ -17,7 +17,8 @@ import (
 type Facts struct {
 	// Now is the moment of the plan.
 	Now time.Time
-	// Deadline is when the instance will be gone; nil where nobody knows.
+	// Deadline is when the instance will be gone; nil where nobody knows. Because of
+	// an estimated one no pod gets less than its own grace period.
 	Deadline *v1alpha1.Deadline
 	// InstanceGone says that nothing runs on the node any more: its pods can
 	// only be cleaned up.
@@ -36,8 +37,8 @@ type Facts struct {
 	// Owners are what controls the pods, for Surge. A surged pod whose
 	// ReplicaSet is not among them has nobody to wait for, and leaves.
 	Owners Owners
-	// Margin is kept between the end of the last pod's grace and a hard
-	// deadline.
+	// Margin is kept between the end of the last pod's grace and a firm
+	// deadline, hard or estimated.
 	Margin time.Duration
 	// Pods are the pods of the node, in any order.
 	Pods []*corev1.Pod
@@ -100,7 +101,7 @@ type Verdict struct {
 	// leaves or stays does not change before WakeAt unless the facts do.
 	Reason string
 	// LastCall is when the pod has to be asked to stop at the latest; zero
-	// where there is no hard deadline, and for pods that need not be asked.
+	// where there is no firm deadline, and for pods that need not be asked.
 	LastCall time.Time
 	// GraceSeconds is the grace period to give in place of the pod's own, in
 	// seconds; nil leaves it its own.

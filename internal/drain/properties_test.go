@@ -30,9 +30,9 @@ func ofWorlds(t *testing.T, n uint64, test func(t *testing.T, w *world)) {
 	}
 }
 
-// hard returns the hard deadline, or zero.
+// hard returns the firm deadline, hard or estimated, or zero.
 func (w *world) hard() time.Time {
-	if d := w.facts.Deadline; d != nil && d.Type == v1alpha1.DeadlineHard {
+	if d := w.facts.Deadline; d != nil && d.Type != v1alpha1.DeadlineSoft {
 		return d.Time.Time
 	}
 	return time.Time{}

@@ -17,7 +17,7 @@ func rulesInOrder() []rule {
 		staticStays,     // the kubelet runs it from a file
 		finishedStays,   // nothing of it runs any more
 		instanceGone,    // nobody is left to stop it gracefully: clean up
-		leavingTooLate,  // asked to stop before, with a grace that outlasts the deadline
+		leavingTooLate,  // asked to stop before, with a grace that outlasts a hard deadline
 		leaving,         // asked to stop before: nothing to add
 		leftAlone,       // the policy leaves it where it is
 		respected,       // the policy puts do-not-disrupt above the deadline
@@ -96,9 +96,9 @@ func leavingTooLate(s *scene, c *candidate) (Verdict, bool) {
 }
 
 // cutAt is when the grace of a leaving pod is cut short; zero if it ends before
-// the deadline, or cannot be shortened.
+// the deadline, cannot be shortened, or the deadline is only an estimate.
 func (s *scene) cutAt(c *candidate) time.Time {
-	if s.deadline.IsZero() || !isLeaving(c.pod) || !c.pod.DeletionTimestamp.After(s.deadline) || graceGiven(c.pod) <= shortestGrace {
+	if s.deadline.IsZero() || s.estimated || !isLeaving(c.pod) || !c.pod.DeletionTimestamp.After(s.deadline) || graceGiven(c.pod) <= shortestGrace {
 		return time.Time{}
 	}
 	return s.latest.Add(-shortestGrace)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 const (
@@ -32,9 +33,13 @@ type scene struct {
 	facts  *Facts
 	mode   v1alpha1.DoNotDisrupt
 	margin time.Duration
-	// deadline is the hard deadline and latest the moment by which pods are to
+	// deadline is the firm deadline and latest the moment by which pods are to
 	// have stopped; both zero where there is none.
 	deadline, latest time.Time
+	// estimated is set where the deadline is only an estimate: grace periods are
+	// neither reduced nor shortened because of it. The kubelet stops the pods of a
+	// node that shuts down too, and gives none of them more time for a shorter grace.
+	estimated bool
 
 	pods  []*candidate // in the order to judge
 	rules []rule
@@ -59,7 +64,7 @@ type candidate struct {
 	staying   bool    // it is Ready, and waits for its successor if need be
 	// patience is when a surged pod waits for its successor no longer.
 	patience time.Time
-	// lastCall is zero where there is no hard deadline or the pod will not be
+	// lastCall is zero where there is no firm deadline or the pod will not be
 	// asked to stop.
 	lastCall time.Time
 	// turn is when neither do-not-disrupt, nor a gate, nor the order of pods,
@@ -83,7 +88,8 @@ func survey(f Facts) *scene {
 	if f.Deadline != nil && f.Deadline.Time.IsZero() {
 		f.Deadline = nil
 	}
-	if f.Deadline != nil && f.Deadline.Type == v1alpha1.DeadlineHard {
+	if notice.IsFirm(f.Deadline) {
+		s.estimated = notice.IsEstimated(f.Deadline)
 		s.deadline = f.Deadline.Time.Time
 		s.latest = s.deadline.Add(-s.margin)
 	}
@@ -163,17 +169,18 @@ func (s *scene) pressed(c *candidate) bool {
 }
 
 // awaitsTurn reports whether what can be overridden may still hold the pod. It
-// may for ever where there is no hard deadline.
+// may for ever where there is no firm deadline.
 func (s *scene) awaitsTurn(c *candidate) bool {
 	return c.turn.IsZero() || s.now.Before(c.turn)
 }
 
 // graceLeft returns the grace to give in place of the pod's own: what is left
-// before the deadline, or nil if its own fits. A part of a second is rounded
+// before a hard deadline, or nil if its own fits. Before an estimated deadline, and
+// after it, every pod gets its own: the instance may run on for longer. A part of a second is rounded
 // up, since a pod asked milliseconds after its last call shall keep its whole
 // grace; the margin has room for it, or else it is rounded down.
 func (s *scene) graceLeft(c *candidate) *int64 {
-	if s.latest.IsZero() {
+	if s.latest.IsZero() || s.estimated {
 		return nil
 	}
 	room := s.latest.Sub(s.now)

@@ -33,10 +33,21 @@ func (s *scene) timing(c *candidate, cut *int64) string {
 		return fmt.Sprintf("it gets %d s of its grace of %s, since the deadline %s", *cut, seconds(c.grace), s.whenDeadline())
 	}
 	spare := s.deadline.Sub(s.now) - c.grace
-	if spare < 0 {
+	switch {
+	case s.estimated && spare < 0:
+		return fmt.Sprintf("it keeps its grace of %s, since the end of the instance %s is an estimate", seconds(c.grace), s.whenEnd())
+	case spare < 0:
 		return fmt.Sprintf("grace %s, though the deadline %s", seconds(c.grace), s.whenDeadline())
 	}
 	return fmt.Sprintf("grace %s leaves %s before the deadline at %s", seconds(c.grace), seconds(spare), clock(s.deadline))
+}
+
+// whenEnd names the estimated end of the instance.
+func (s *scene) whenEnd() string {
+	if !s.now.Before(s.deadline) {
+		return "(" + clock(s.deadline) + ", which has passed)"
+	}
+	return "(" + clock(s.deadline) + ")"
 }
 
 func (s *scene) whenDeadline() string {

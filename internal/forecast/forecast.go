@@ -24,8 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // DefaultGrace is the grace period of a pod that names none (Kubernetes API,
@@ -229,7 +229,7 @@ func (w *world) next(wake time.Time) time.Time {
 }
 
 func (w *world) isHard() bool {
-	return w.Deadline != nil && w.Deadline.Type == v1alpha1.DeadlineHard
+	return notice.IsFirm(w.Deadline)
 }
 
 // advance moves the clock: pods whose time is over go, replacements get ready.

@@ -211,15 +211,14 @@ func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *n
 	return Joined, nil
 }
 
-// isStale reports whether the notice is too old to act on: its hard deadline passed long
+// isStale reports whether the notice is too old to act on: its firm deadline passed long
 // ago, or it is a rebalance recommendation from before the time for which a node counts as
 // at risk. EC2 never withdraws those, and the instance metadata repeats them for good.
 func isStale(n *notice.Notice, now time.Time) bool {
 	if n.Kind == notice.KindRebalanceRecommendation && !n.Withdrawn && !n.Time.IsZero() && now.Sub(n.Time.Time) > notice.AtRiskFor {
 		return true
 	}
-	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard &&
-		now.Sub(n.Deadline.Time.Time) > StaleAfter
+	return notice.IsFirm(n.Deadline) && now.Sub(n.Deadline.Time.Time) > StaleAfter
 }
 
 // receivedAt returns when the notice was received: as its source says, else now. It is

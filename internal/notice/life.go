@@ -8,6 +8,40 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
+// ShutdownTime is how long an instance is estimated to run on once EC2 has begun to
+// stop or terminate it. EC2 asks the operating system to shut down first and cuts the
+// power minutes later (EC2 User Guide, "How instance termination works"). In that time
+// the kubelet stops the pods: its shutdownGracePeriod is 150 s on the EKS AL2023 images
+// from Kubernetes 1.34 on, of which the last 30 s are for critical pods
+// (amazon-eks-ami, nodeadm/internal/kubelet/config.go). The Node API does not tell the
+// value, so it is the same for every node.
+const ShutdownTime = 2 * time.Minute
+
+// IsFirm reports whether nobody can move a deadline: it is hard, or the estimated end
+// of a shutdown that has begun. The deadline may be nil.
+func IsFirm(d *v1alpha1.Deadline) bool {
+	return d != nil && (d.Type == v1alpha1.DeadlineHard || d.Type == v1alpha1.DeadlineEstimated)
+}
+
+// IsEstimated reports whether a deadline is an estimate, because of which no pod gets
+// less than its own grace period. The deadline may be nil.
+func IsEstimated(d *v1alpha1.Deadline) bool {
+	return d != nil && d.Type == v1alpha1.DeadlineEstimated
+}
+
+// ShutdownDeadline is the deadline that a change to a state sets which began at a
+// moment: an estimate while the operating system shuts down, and hard once the power
+// is off. It is nil for states in which the instance runs on.
+func ShutdownDeadline(state string, at time.Time) *v1alpha1.Deadline {
+	switch state {
+	case StateStopping, StateShuttingDown:
+		return At(at.Add(ShutdownTime), v1alpha1.DeadlineEstimated)
+	case StateStopped, StateTerminated:
+		return At(at, v1alpha1.DeadlineHard)
+	}
+	return nil
+}
+
 // skew is how much later than a stop a kubelet has to have spoken to have been started
 // since. No kubelet speaks once its instance is stopped, so this is for clocks: it is
 // more than clocks that are kept differ by, and less than an instance takes to boot.

@@ -217,7 +217,7 @@ func Completed(in *v1alpha1.Interruption) time.Time {
 
 // Ruling returns the notice that rules among those that count, that is, those received
 // after since and not withdrawn. The order is: one that says the instance no longer runs;
-// the earliest hard deadline; a termination by an Auto Scaling group; the earliest soft
+// the earliest firm deadline (see IsFirm); a termination by an Auto Scaling group; the earliest soft
 // deadline; the newest. It reports false if none counts.
 func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) {
 	var best *v1alpha1.Notice
@@ -236,12 +236,14 @@ func Ruling(notices []v1alpha1.Notice, since time.Time) (v1alpha1.Notice, bool) 
 	return *best, true
 }
 
-// Deadline returns the deadline that rules among notices that count: the
-// earliest hard one, else the earliest soft one, else nil.
+// Deadline returns the deadline that rules among notices that count: the earliest
+// firm one (see IsFirm), else the earliest soft one, else nil. Estimates no longer
+// count once the instance is stopped or terminated: its end is known.
 func Deadline(notices []v1alpha1.Notice, since time.Time) *v1alpha1.Deadline {
 	var best *v1alpha1.Deadline
+	gone := InstanceGone(notices, since)
 	for _, n := range notices {
-		if n.Deadline == nil || !counts(&n, since) {
+		if n.Deadline == nil || !counts(&n, since) || gone && n.Deadline.Type == v1alpha1.DeadlineEstimated {
 			continue
 		}
 		if best == nil || earlier(n.Deadline, best) {
@@ -268,8 +270,8 @@ func overrules(a, b *v1alpha1.Notice) bool {
 	if rankA, rankB := rank(a), rank(b); rankA != rankB {
 		return rankA > rankB
 	}
-	if a.Deadline != nil && b.Deadline != nil && !a.Deadline.Time.Equal(&b.Deadline.Time) {
-		return a.Deadline.Time.Before(&b.Deadline.Time)
+	if a.Deadline != nil && b.Deadline != nil && *a.Deadline != *b.Deadline {
+		return earlier(a.Deadline, b.Deadline)
 	}
 	return !a.Time.Before(&b.Time)
 }
@@ -278,7 +280,7 @@ func rank(n *v1alpha1.Notice) int {
 	switch {
 	case isGone(n):
 		return 4
-	case n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard:
+	case IsFirm(n.Deadline):
 		return 3
 	case n.Kind == KindAutoScalingTermination:
 		return 2
@@ -288,9 +290,14 @@ func rank(n *v1alpha1.Notice) int {
 	return 0
 }
 
+// earlier orders deadlines: firm ones first, then by time. At the same time a hard
+// one comes before an estimate.
 func earlier(a, b *v1alpha1.Deadline) bool {
-	if a.Type != b.Type {
-		return a.Type == v1alpha1.DeadlineHard
+	switch {
+	case IsFirm(a) != IsFirm(b):
+		return IsFirm(a)
+	case a.Time.Equal(&b.Time):
+		return a.Type == v1alpha1.DeadlineHard && b.Type != v1alpha1.DeadlineHard
 	}
 	return a.Time.Before(&b.Time)
 }

@@ -41,6 +41,13 @@ func soft(at int) func(*v1alpha1.Notice) {
 	return func(n *v1alpha1.Notice) { n.Deadline = notice.At(after(at), v1alpha1.DeadlineSoft) }
 }
 
+func estimated(at int) func(*v1alpha1.Notice) {
+	return func(n *v1alpha1.Notice) {
+		n.Kind, n.InstanceState = notice.KindInstanceStateChange, notice.StateShuttingDown
+		n.Deadline = notice.At(after(at), v1alpha1.DeadlineEstimated)
+	}
+}
+
 func state(s string) func(*v1alpha1.Notice) {
 	return func(n *v1alpha1.Notice) { n.Kind, n.InstanceState = notice.KindInstanceStateChange, s }
 }
@@ -125,6 +132,10 @@ func TestRuling(t *testing.T) {
 		{name: "stopped before any deadline", notices: []v1alpha1.Notice{heard("a", 0, state(notice.StateStopped)), heard("b", 1, hard(1))}, want: "a"},
 		{name: "terminated before any deadline", notices: []v1alpha1.Notice{heard("b", 1, hard(1)), heard("a", 0, state(notice.StateTerminated))}, want: "a"},
 		{name: "stopping counts by its deadline", notices: []v1alpha1.Notice{heard("a", 0, state(notice.StateStopping), func(n *v1alpha1.Notice) { n.Deadline = notice.At(after(0), v1alpha1.DeadlineHard) }), heard("b", 1, hard(120))}, want: "a"},
+		{name: "an estimated end before a later hard deadline", notices: []v1alpha1.Notice{heard("a", 0, estimated(120)), heard("b", 1, hard(180))}, want: "a"},
+		{name: "a hard deadline before a later estimated end", notices: []v1alpha1.Notice{heard("a", 0, estimated(120)), heard("b", 1, hard(90))}, want: "b"},
+		{name: "a hard deadline before an estimated end at the same time", notices: []v1alpha1.Notice{heard("b", 1, hard(120)), heard("a", 2, estimated(120))}, want: "b"},
+		{name: "an estimated end before an earlier soft deadline", notices: []v1alpha1.Notice{heard("a", 0, soft(60)), heard("b", 1, estimated(120))}, want: "b"},
 		{name: "a state without the kind is not one", notices: []v1alpha1.Notice{heard("a", 0, func(n *v1alpha1.Notice) { n.InstanceState = notice.StateTerminated }), heard("b", 1)}, want: "b"},
 		{name: "only what came since", notices: []v1alpha1.Notice{heard("a", 0, hard(120)), heard("b", 10)}, since: after(1), want: "b"},
 		{name: "nothing came since", notices: []v1alpha1.Notice{heard("a", 0, hard(120))}, since: after(5)},
@@ -148,6 +159,8 @@ func TestDeadline(t *testing.T) {
 		{name: "none of none"},
 		{name: "none where no notice has one", notices: []v1alpha1.Notice{heard("a", 0)}},
 		{name: "the earliest soft one", notices: []v1alpha1.Notice{heard("a", 0, soft(900)), heard("b", 0, soft(600))}, want: notice.At(after(600), v1alpha1.DeadlineSoft)},
+		{name: "the earliest firm one", notices: []v1alpha1.Notice{heard("a", 0, soft(60)), heard("b", 0, hard(130)), heard("c", 0, estimated(120))}, want: notice.At(after(120), v1alpha1.DeadlineEstimated)},
+		{name: "an estimate counts no more once the end is known", notices: []v1alpha1.Notice{heard("a", 0, estimated(120)), heard("b", 200, hard(200), state(notice.StateTerminated))}, want: notice.At(after(200), v1alpha1.DeadlineHard)},
 		{name: "a hard one before an earlier soft one", notices: []v1alpha1.Notice{heard("a", 0, soft(60)), heard("b", 0, hard(120)), heard("c", 0, soft(30))}, want: notice.At(after(120), v1alpha1.DeadlineHard)},
 		{name: "the earliest hard one", notices: []v1alpha1.Notice{heard("a", 0, hard(120)), heard("b", 0, hard(90)), heard("c", 0, hard(110))}, want: notice.At(after(90), v1alpha1.DeadlineHard)},
 		{name: "only what came since", notices: []v1alpha1.Notice{heard("a", 0, hard(90)), heard("b", 10, hard(200))}, since: after(1), want: notice.At(after(200), v1alpha1.DeadlineHard)},
@@ -268,4 +281,31 @@ func anyNotice(r *rand.Rand, i int) v1alpha1.Notice {
 		}
 	}
 	return n
+}
+
+func TestOnlyStoppedAndTerminatedInstancesAreGone(t *testing.T) {
+	for _, c := range []struct {
+		state string
+		gone  bool
+		want  *v1alpha1.Deadline
+	}{
+		{"running", false, nil},
+		{notice.StateStopping, false, notice.At(after(120), v1alpha1.DeadlineEstimated)},
+		{notice.StateShuttingDown, false, notice.At(after(120), v1alpha1.DeadlineEstimated)},
+		{notice.StateStopped, true, notice.At(noon, v1alpha1.DeadlineHard)},
+		{notice.StateTerminated, true, notice.At(noon, v1alpha1.DeadlineHard)},
+	} {
+		t.Run(c.state, func(t *testing.T) {
+			d := notice.ShutdownDeadline(c.state, noon)
+			if diff := cmp.Diff(c.want, d); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if gone := notice.InstanceGone([]v1alpha1.Notice{heard("a", 0, state(c.state))}, time.Time{}); gone != c.gone {
+				t.Errorf("gone: %t", gone)
+			}
+			if notice.IsFirm(d) != (c.want != nil) || notice.IsEstimated(d) != (c.want != nil && !c.gone) {
+				t.Errorf("firm %t, estimated %t", notice.IsFirm(d), notice.IsEstimated(d))
+			}
+		})
+	}
 }

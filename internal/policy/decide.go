@@ -55,8 +55,9 @@ type Decision struct {
 	Notice v1alpha1.Notice
 	// Deadline is the deadline that rules, if there is one.
 	Deadline *v1alpha1.Deadline
-	// InstanceGone says that nothing runs on the instance any more: its pods
-	// are lost and have to be cleaned up.
+	// InstanceGone says that nothing runs on the instance any more: it is stopped or
+	// terminated, its pods are lost and have to be cleaned up. It is false while
+	// the instance is stopping or shutting down: its pods may still stop properly.
 	InstanceGone bool
 	// DoNotDisrupt is what a pod's do-not-disrupt annotation is worth.
 	DoNotDisrupt v1alpha1.DoNotDisrupt
@@ -64,7 +65,7 @@ type Decision struct {
 	// done to the node is undone. Nothing else of the decision counts then.
 	Withdrawn bool
 	// NotBefore is when the action may begin; zero: now. It is always later
-	// than now, earlier than a soft deadline, and zero under a hard one. What
+	// than now, earlier than a soft deadline, and zero under a firm one. What
 	// has begun in a window goes on after it closes: that is the caller's to
 	// remember.
 	NotBefore time.Time
@@ -111,7 +112,7 @@ type Considered struct {
 
 // Decide says what is to be done. It reports false where no notice counts. A notice about
 // which nothing is done now, or ever, does not hide another by which the node is to be
-// drained now, unless its deadline is hard: a sick instance is seen to although a change
+// drained now, unless its deadline is firm: a sick instance is seen to although a change
 // is planned in twelve days.
 func Decide(f Facts) (Decision, bool) {
 	notices := counting(f)
@@ -119,7 +120,7 @@ func Decide(f Facts) (Decision, bool) {
 	if !ok {
 		return withdrawn(f)
 	}
-	if first.drainsNow() || first.InstanceGone || isHard(first.Notice) {
+	if first.drainsNow() || first.InstanceGone || isFirm(first.Notice) {
 		return first, true
 	}
 	for passed := []Decision{first}; ; {
@@ -142,8 +143,8 @@ func (d *Decision) drainsNow() bool {
 	return (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate) && d.NotBefore.IsZero() && !d.AwaitsApproval
 }
 
-func isHard(n v1alpha1.Notice) bool {
-	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard
+func isFirm(n v1alpha1.Notice) bool {
+	return notice.IsFirm(n.Deadline)
 }
 
 // passedOver says of notices that would have come first why they do not rule.
@@ -248,8 +249,8 @@ func whyWithdrawn(f Facts, last v1alpha1.Notice) string {
 }
 
 // counting returns the notices received after since that were not dealt with.
-// One that says the instance is already going has a deadline even if it names
-// none: now. One that was stopped and runs again takes back what was said of its
+// One that says that the instance is shutting down or has gone always has a deadline
+// (see ending). One that was stopped and runs again takes back what was said of its
 // state until then: where nobody led meanwhile, its pods would be deleted although
 // they run.
 func counting(f Facts) []v1alpha1.Notice {
@@ -259,12 +260,23 @@ func counting(f Facts) []v1alpha1.Notice {
 		if n.Kind == notice.KindInstanceStateChange && !n.Drill && !lived.IsZero() && !n.Time.After(lived) {
 			n.Withdrawn = true
 		}
-		if n.Deadline == nil && !n.Withdrawn && isGoing(n) {
-			n.Deadline = notice.At(issued(n), v1alpha1.DeadlineHard)
+		if !n.Withdrawn && isGoing(n) {
+			n.Deadline = ending(n)
 		}
 		counting = append(counting, n)
 	}
 	return counting
+}
+
+// ending is the deadline of a notice that says the instance is shutting down or has
+// gone. While the operating system shuts down it is an estimate, even where the record
+// says Hard: records that an earlier release made have the time of the notice there.
+func ending(n v1alpha1.Notice) *v1alpha1.Deadline {
+	d := notice.ShutdownDeadline(n.InstanceState, issued(n))
+	if n.Deadline != nil && n.Deadline.Type == d.Type {
+		return n.Deadline
+	}
+	return d
 }
 
 // issued is when the cloud says it issued the notice, or else when it came.

@@ -54,13 +54,25 @@ func TestDefaultsRuleWhereNoPolicyDoes(t *testing.T) {
 		{
 			name:    "an instance that is stopping is drained at once",
 			notices: []v1alpha1.Notice{state(notice.StateStopping)},
-			want:    gist{Action: v1alpha1.ActionDrain, Rule: "InstanceStateChange", Deadline: "Hard 12:00:00"},
+			want:    gist{Action: v1alpha1.ActionDrain, Rule: "InstanceStateChange", Deadline: "Estimated 12:02:00"},
 			message: "Drain: built-in default for InstanceStateChange (stopping), since no policy selects the node; the instance is going or gone",
 		},
 		{
 			name:    "an instance that is shutting down is drained at once",
 			notices: []v1alpha1.Notice{state(notice.StateShuttingDown)},
-			want:    gist{Action: v1alpha1.ActionDrain, Rule: "InstanceStateChange", Deadline: "Hard 12:00:00"},
+			want:    gist{Action: v1alpha1.ActionDrain, Rule: "InstanceStateChange", Deadline: "Estimated 12:02:00"},
+			message: "Drain: built-in default for InstanceStateChange (shutting-down), since no policy selects the node; the instance is going or gone",
+		},
+		{
+			name:    "records of earlier releases say that a stopping instance is gone already",
+			notices: []v1alpha1.Notice{state(notice.StateStopping, due(noon, v1alpha1.DeadlineHard))},
+			want:    gist{Action: v1alpha1.ActionDrain, Rule: "InstanceStateChange", Deadline: "Estimated 12:02:00"},
+			message: "Drain: built-in default for InstanceStateChange (stopping), since no policy selects the node; the instance is going or gone",
+		},
+		{
+			name:    "a source that knows the instance better is believed",
+			notices: []v1alpha1.Notice{state(notice.StateShuttingDown, due(noon.Add(5*time.Minute), v1alpha1.DeadlineEstimated))},
+			want:    gist{Action: v1alpha1.ActionDrain, Rule: "InstanceStateChange", Deadline: "Estimated 12:05:00"},
 			message: "Drain: built-in default for InstanceStateChange (shutting-down), since no policy selects the node; the instance is going or gone",
 		},
 		{
@@ -136,10 +148,28 @@ func TestTheNoticeThatRules(t *testing.T) {
 			want:    gist{Action: v1alpha1.ActionDrain, Rule: "SpotInterruption", Deadline: "Hard 12:02:00"},
 		},
 		{
-			name:    "a shutdown overtakes the spot notice whose deadline is later",
-			notices: []v1alpha1.Notice{spot(), state(notice.StateShuttingDown)},
+			name:    "a shutdown overtakes the spot notice whose deadline is later than its estimate",
+			notices: []v1alpha1.Notice{spot(due(noon.Add(time.Hour), v1alpha1.DeadlineHard)), state(notice.StateShuttingDown)},
 			rules:   "state-shutting-down",
-			want:    gist{Action: v1alpha1.ActionDrain, Rule: "InstanceStateChange", Deadline: "Hard 12:00:00"},
+			want:    gist{Action: v1alpha1.ActionDrain, Rule: "InstanceStateChange", Deadline: "Estimated 12:02:00"},
+		},
+		{
+			name:    "a hard deadline that is no later than the estimate stays in force",
+			notices: []v1alpha1.Notice{state(notice.StateShuttingDown), spot()},
+			rules:   "spot-1",
+			want:    gist{Action: v1alpha1.ActionDrain, Rule: "SpotInterruption", Deadline: "Hard 12:02:00"},
+		},
+		{
+			name:    "a shutdown overtakes a change that is planned for later",
+			notices: []v1alpha1.Notice{build("soft", notice.KindScheduledChange, due(noon.Add(time.Minute), v1alpha1.DeadlineSoft)), state(notice.StateStopping)},
+			rules:   "state-stopping",
+			want:    gist{Action: v1alpha1.ActionDrain, Rule: "InstanceStateChange", Deadline: "Estimated 12:02:00"},
+		},
+		{
+			name:    "the end is known once the instance is off: the estimate counts no more",
+			notices: []v1alpha1.Notice{state(notice.StateShuttingDown), state(notice.StateTerminated, due(noon.Add(3*time.Minute), v1alpha1.DeadlineHard))},
+			rules:   "state-terminated",
+			want:    gist{Action: v1alpha1.ActionDrain, Rule: "InstanceStateChange", Deadline: "Hard 12:03:00", Gone: true},
 		},
 		{
 			name:    "the end overtakes all",

@@ -30,7 +30,7 @@ type start struct {
 	because   string    // a clause; empty where there is nothing to say
 }
 
-// begin says when an action may begin, and why. A hard deadline waits for
+// begin says when an action may begin, and why. A firm deadline waits for
 // nothing. What has a soft one begins notBefore it, or, with a window, when that
 // is first open from then on; where it does not open in time, an hour before the
 // deadline: to begin outside of a window is bad, to be late is worse. Nor does a
@@ -39,7 +39,9 @@ func (c choice) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now t
 	switch {
 	case isTermination(ruling):
 		return c.regardless("its group is taking the instance away")
-	case deadline != nil && deadline.Type == v1alpha1.DeadlineHard:
+	case notice.IsEstimated(deadline):
+		return c.regardless("the instance is shutting down")
+	case notice.IsFirm(deadline):
 		return c.regardless("the deadline is hard")
 	case c.window == nil && deadline == nil:
 		return start{}
@@ -159,7 +161,7 @@ func (c choice) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.De
 	if f.Retained {
 		typ = v1alpha1.DeadlineSoft
 	}
-	if stands != nil && stands.Type == v1alpha1.DeadlineHard && (f.Retained || stands.Time.Time.Before(at)) {
+	if notice.IsFirm(stands) && (f.Retained || stands.Time.Time.Before(at)) {
 		return stands
 	}
 	return notice.At(whole(at), typ)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Status is how a replacement stands.
@@ -70,7 +71,7 @@ func (e Early) start() time.Time {
 }
 
 func (e Early) queuePatience() time.Duration {
-	if isHard(e.Deadline) {
+	if notice.IsFirm(e.Deadline) {
 		return queuePatience
 	}
 	return patience

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // Following is what is known of a replacement that was ordered.
@@ -82,7 +83,7 @@ func (f Following) vanished(s *Status) *Status {
 // tooLate reports whether a hard deadline has come so near that no replacement
 // would be of use.
 func tooLate(d *v1alpha1.Deadline, now time.Time) bool {
-	return isHard(d) && !now.Before(d.Time.Add(-tryAgain))
+	return notice.IsFirm(d) && !now.Before(d.Time.Add(-tryAgain))
 }
 
 // RetryAt is when a replacement that Karpenter gave up is ordered again.
@@ -91,9 +92,9 @@ func RetryAt(s *Status, d *v1alpha1.Deadline) time.Time {
 		return time.Time{}
 	}
 	switch {
-	case isHard(d) && s.Tries <= 1:
+	case notice.IsFirm(d) && s.Tries <= 1:
 		return s.OrderTime.Add(tryAgainSoon)
-	case isHard(d):
+	case notice.IsFirm(d):
 		return s.OrderTime.Add(tryAgain)
 	}
 	return s.OrderTime.Add(tryAgainLater)
@@ -131,14 +132,14 @@ func Gate(s *Status, d *v1alpha1.Deadline) (drain.Gate, bool) {
 	case v1alpha1.ReplacementRetrying:
 		g.Why = fmt.Sprintf("replacement %s found no capacity and is ordered again", s.Name)
 	case v1alpha1.ReplacementFailed:
-		if !isHard(d) {
+		if !notice.IsFirm(d) {
 			return drain.Gate{}, false
 		}
 		g.Why = "there is no capacity for a replacement"
 	default:
 		return drain.Gate{}, false
 	}
-	if !isHard(d) && s.StartTime != nil {
+	if !notice.IsFirm(d) && s.StartTime != nil {
 		g.Until = s.StartTime.Add(patience)
 	}
 	return g, true

@@ -10,6 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // IsDetached reports whether the instance was taken out of its group, or may have
@@ -129,7 +130,7 @@ func (f GroupFollowing) claim(s *Status) *Status {
 		}
 	}
 	if len(found) == 0 {
-		if s.StartTime != nil && !isHard(f.Deadline) && f.Now.Sub(s.StartTime.Time) >= patience {
+		if s.StartTime != nil && !notice.IsFirm(f.Deadline) && f.Now.Sub(s.StartTime.Time) >= patience {
 			s.Phase, s.Reason = v1alpha1.ReplacementFailed, ReasonNoCapacity
 			s.Message = fmt.Sprintf("group %s has launched nothing for %s; its activities say why; the pods go wherever there is room", s.Group, patience)
 		}

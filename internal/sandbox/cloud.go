@@ -7,13 +7,19 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 )
+
+// shutdownLimit is when the power of a machine is cut that does not halt. EC2 says only
+// that it waits a few minutes; the kubelets of EKS take two and a half.
+const shutdownLimit = 4 * time.Minute
 
 // cloud is the AWS emulator, on a port that can be out of order for a while.
 type cloud struct {
@@ -23,7 +29,9 @@ type cloud struct {
 }
 
 func newCloud(account, region string, log *slog.Logger) (*cloud, error) {
-	server, err := awsemu.New(awsemu.Options{Account: account, Region: region, Logger: log})
+	server, err := awsemu.New(awsemu.Options{
+		Account: account, Region: region, Logger: log, Timing: ec2.Timing{ShutdownLimit: shutdownLimit},
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -94,6 +94,9 @@ type Instance struct {
 	// Powered tells whether the machine has current: from running until the power
 	// goes off, which may be later than the state says.
 	Powered bool
+	// ShutdownTime is when the operating system was asked to shut down. It is zero
+	// before that, where it is not asked, and once the power is off.
+	ShutdownTime time.Time
 	// BootID is another one after every boot, as the kernel's is.
 	BootID string
 	// Hibernated tells that the last stop was a hibernation: the next start resumes, with

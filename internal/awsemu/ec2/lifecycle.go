@@ -37,9 +37,7 @@ func (s *State) end(in *instance, why, reason string) {
 	in.course++
 	in.reclaim = nil
 	explain(in, why)
-	s.enter(in, ShuttingDown, WindingDown)
-	s.powerOff(in)
-	s.after(s.timing.ShutdownFor, in, func() {
+	s.windDown(in, ShuttingDown, why == byUser, s.timing.ShutdownFor, func() {
 		s.cut(in)
 		in.Notice = Notice{}
 		s.detach(in)
@@ -55,15 +53,63 @@ func (s *State) halt(in *instance, why, reason string) {
 	in.course++
 	in.reclaim = nil
 	explain(in, why)
-	s.enter(in, Stopping, WindingDown)
-	s.powerOff(in)
-	s.after(s.timing.StoppingFor, in, func() {
+	s.windDown(in, Stopping, why == byUser, s.timing.StoppingFor, func() {
 		s.cut(in)
 		in.Notice = Notice{}
 		s.settle(in, "stopped", reason)
 		s.enter(in, Stopped, WasStopped)
 		s.conclude(in, func(m Maintenance) bool { return !m.NotBefore.After(time.Now()) })
 	})
+}
+
+// windDown takes an instance to a state in which it shuts down, and calls off when its
+// power has been off for a while. Where the user ends it, its operating system is asked
+// to shut down first (EC2 User Guide, "How instance termination works"), and the state
+// lasts until it has, or until the limit. What EC2 takes back loses its power at once:
+// no notice promises more. It needs the lock.
+func (s *State) windDown(in *instance, st InstanceState, graceful bool, rest time.Duration, off func()) {
+	in.halted = nil
+	if !graceful || !in.Powered || s.timing.ShutdownLimit == 0 {
+		s.enter(in, st, WindingDown)
+		s.powerOff(in)
+		s.after(rest, in, off)
+		return
+	}
+	if in.ShutdownTime.IsZero() { // else it is shutting down already
+		in.ShutdownTime = time.Now().UTC()
+	}
+	in.halted = func() {
+		in.halted = nil
+		s.powerOff(in)
+		s.after(rest, in, off)
+	}
+	s.enter(in, st, WindingDown)
+	s.after(s.timing.ShutdownLimit, in, in.haltNow)
+}
+
+// haltNow takes the operating system for shut down, if it still is to.
+func (in *instance) haltNow() {
+	if in.halted != nil {
+		in.halted()
+	}
+}
+
+// Halted reports that the operating system of an instance has shut down after it was
+// asked to. It does nothing for others.
+func (s *State) Halted(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if in := s.instances[id]; in != nil {
+		in.haltNow()
+	}
+}
+
+// SkipShutdown cuts the power of instances without waiting for their operating systems,
+// as Force and SkipOsShutdown do (EC2 API Reference, StopInstances, TerminateInstances).
+func (s *State) SkipShutdown(ids []string) {
+	for _, id := range ids {
+		s.Halted(id)
+	}
 }
 
 func explain(in *instance, why string) {
@@ -100,6 +146,7 @@ func (s *State) powerOff(in *instance) {
 
 // cut takes the current away, once. It needs the lock.
 func (s *State) cut(in *instance) {
+	in.ShutdownTime = time.Time{}
 	if in.Powered {
 		in.Powered = false
 		s.tell(in, PowerOff)

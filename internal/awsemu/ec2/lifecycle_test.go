@@ -347,3 +347,70 @@ func wantCode(t *testing.T, err error, code string) {
 		t.Errorf("got error %v, want %s", err, code)
 	}
 }
+
+// While the operating system shuts down the machine has power, and the state lasts until
+// it has shut down, or until the limit.
+func TestTheOperatingSystemShutsDownFirst(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(t *testing.T, w *world, id string)
+		want []string
+	}{
+		{"terminated, and it halts after 40 s", func(t *testing.T, w *world, id string) {
+			must(t)(w.Terminate([]string{id}))
+			w.pass(40 * time.Second)
+			w.Halted(id)
+		}, []string{"1s ShuttingDown shutting-down", "41s PowerOff shutting-down", "43s Terminated terminated"}},
+		{"stopped, and it halts after 40 s", func(t *testing.T, w *world, id string) {
+			must(t)(w.Stop([]string{id}))
+			w.pass(40 * time.Second)
+			w.Halted(id)
+		}, []string{"1s ShuttingDown stopping", "41s PowerOff stopping", "43s Stopped stopped"}},
+		{"it does not halt within the limit", func(t *testing.T, w *world, id string) {
+			must(t)(w.Terminate([]string{id}))
+		}, []string{"1s ShuttingDown shutting-down", "4m1s PowerOff shutting-down", "4m3s Terminated terminated"}},
+		{"it is terminated while it stops", func(t *testing.T, w *world, id string) {
+			must(t)(w.Stop([]string{id}))
+			w.pass(10 * time.Second)
+			must(t)(w.Terminate([]string{id}))
+			w.pass(10 * time.Second)
+			w.Halted(id)
+		}, []string{"1s ShuttingDown stopping", "11s ShuttingDown shutting-down", "21s PowerOff shutting-down", "23s Terminated terminated"}},
+		{"a user who cannot wait skips it", func(t *testing.T, w *world, id string) {
+			must(t)(w.Terminate([]string{id}))
+			w.pass(10 * time.Second)
+			w.SkipShutdown([]string{id})
+		}, []string{"1s ShuttingDown shutting-down", "11s PowerOff shutting-down", "13s Terminated terminated"}},
+		{"what EC2 takes back loses its power at the deadline", func(t *testing.T, w *world, id string) {
+			if err := w.Interrupt([]string{id}, InterruptOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"1s Warned running", "2m1s ShuttingDown shutting-down", "2m1s PowerOff shutting-down", "2m3s Terminated terminated"}},
+		{"a machine that halts of its own accord is no concern", func(_ *testing.T, w *world, id string) {
+			w.Halted(id)
+		}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, Timing{ShutdownLimit: 4 * time.Minute}, func(t *testing.T, w *world) {
+				id := w.launch(t, &SpotOptions{Persistent: true, Behaviour: Terminate})
+				w.forget()
+				c.do(t, w, id)
+				w.pass(10 * time.Minute)
+				same(t, "changes", w.log, c.want)
+				if in, ok := w.Instance(id); !ok || !in.ShutdownTime.IsZero() {
+					t.Errorf("still shutting down since %s", in.ShutdownTime)
+				}
+			})
+		})
+	}
+}
+
+// must ends a test whose call fails.
+func must(t *testing.T) func([]Transition, error) {
+	return func(_ []Transition, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -57,6 +57,8 @@ func (a *api) runInstances(_ context.Context, _ *wire.Request, in *runInput) (*r
 
 type idsInput struct {
 	InstanceIDs []string `query:"InstanceId"`
+	// Of StopInstances and TerminateInstances: do not wait for the operating system.
+	Force, SkipOsShutdown bool
 }
 
 func (in *idsInput) check() error {
@@ -66,8 +68,9 @@ func (in *idsInput) check() error {
 	return nil
 }
 
-// transition makes an action of one that starts, stops or terminates instances.
-func transition(f func(ids []string) ([]Transition, error)) wire.Action {
+// transition makes an action of one that starts, stops or terminates instances. skip
+// has operating systems not waited for; nil where there is no such wish.
+func transition(f func(ids []string) ([]Transition, error), skip func(ids []string)) wire.Action {
 	return wire.Do(func(_ context.Context, _ *wire.Request, in *idsInput) (*transitionsReply, error) {
 		if err := in.check(); err != nil {
 			return nil, err
@@ -75,6 +78,9 @@ func transition(f func(ids []string) ([]Transition, error)) wire.Action {
 		list, err := f(in.InstanceIDs)
 		if err != nil {
 			return nil, err
+		}
+		if skip != nil && (in.Force || in.SkipOsShutdown) {
+			skip(in.InstanceIDs)
 		}
 		return transitionsToWire(list), nil
 	})

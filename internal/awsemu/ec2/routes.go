@@ -38,9 +38,9 @@ func Service(s *State) wire.Service {
 			"ModifyLaunchTemplate":           wire.Do(a.modifyLaunchTemplate),
 			"RebootInstances":                wire.Do(a.rebootInstances),
 			"RunInstances":                   wire.Do(a.runInstances),
-			"StartInstances":                 transition(s.Start),
-			"StopInstances":                  transition(s.Stop),
-			"TerminateInstances":             transition(s.Terminate),
+			"StartInstances":                 transition(s.Start, nil),
+			"StopInstances":                  transition(s.Stop, s.SkipShutdown),
+			"TerminateInstances":             transition(s.Terminate, s.SkipShutdown),
 		},
 	}
 	for name, action := range service.Actions {

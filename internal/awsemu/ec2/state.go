@@ -36,6 +36,11 @@ type Timing struct {
 	StoppingFor   time.Duration // stopping to stopped; default 2 s
 	ShutdownFor   time.Duration // shutting-down to terminated; default 2 s
 	TerminatedFor time.Duration // how long terminated ones stay listed; default 1 h
+	// ShutdownLimit is how long an operating system that is asked to shut down may
+	// take until the power is cut (EC2 User Guide: "a few minutes"). Whoever runs the
+	// machines reports with [State.Halted] that it has shut down. The default, zero,
+	// is for machines without an operating system: nothing is asked to shut down.
+	ShutdownLimit time.Duration
 	// PowerOffAfter is how long a machine keeps its current after stopping or
 	// shutting-down has begun, at most until that is over. The default, zero, is a
 	// power cut.
@@ -48,6 +53,7 @@ func (t Timing) withDefaults() Timing {
 		StoppingFor:   cmp.Or(t.StoppingFor, 2*time.Second),
 		ShutdownFor:   cmp.Or(t.ShutdownFor, 2*time.Second),
 		TerminatedFor: cmp.Or(t.TerminatedFor, time.Hour),
+		ShutdownLimit: t.ShutdownLimit,
 		PowerOffAfter: t.PowerOffAfter,
 	}
 }
@@ -84,6 +90,9 @@ type instance struct {
 	course int
 	// reclaim is the interruption under way; nil: none.
 	reclaim *reclaim
+	// halted goes on with stopping or terminating once the operating system has shut
+	// down, or may take no longer; nil: it was not asked to.
+	halted func()
 }
 
 // New is an EC2 without instances. It tells nobody anything before Run.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -55,9 +56,10 @@ func (p *pass) handOver(ctx context.Context) error {
 }
 
 // tightened tells Karpenter the deadline of a node that it is ending already, for
-// reasons of its own or because it heard first: it would not find it itself.
+// reasons of its own or because it heard first: it would not find it itself. An
+// estimated deadline it is not told, since it would shorten the grace of pods to it.
 func tightened(ctx context.Context, p *pass) (bool, error) {
-	if p.facts.drain().NodeClaimDeletion != nil || !isHard(&p.decision) || !p.isKarpenters() || !replacement.IsDisrupted(p.facts.node) {
+	if p.facts.drain().NodeClaimDeletion != nil || !isHard(&p.decision) || notice.IsEstimated(p.decision.Deadline) || !p.isKarpenters() || !replacement.IsDisrupted(p.facts.node) {
 		return true, nil
 	}
 	_, claim, err := p.doomed(ctx, p.facts)

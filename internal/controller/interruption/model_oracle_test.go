@@ -115,7 +115,7 @@ func (b *books) takes(in *v1alpha1.Interruption, governor string) bool {
 
 // hard reports whether a decision has a deadline that nobody can move.
 func hard(d policy.Decision) bool {
-	return d.Deadline != nil && d.Deadline.Type == v1alpha1.DeadlineHard
+	return d.Deadline != nil && d.Deadline.Type != v1alpha1.DeadlineSoft
 }
 
 func modelDrains(d policy.Decision) bool {

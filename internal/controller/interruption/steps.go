@@ -13,6 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -237,7 +238,7 @@ func awaitBarrier(_ context.Context, p *pass) (bool, error) {
 }
 
 func isHard(d *policy.Decision) bool {
-	return d.Deadline != nil && d.Deadline.Type == v1alpha1.DeadlineHard
+	return notice.IsFirm(d.Deadline)
 }
 
 // draining reports whether pods were asked to stop before: once begun, a drain

@@ -101,7 +101,8 @@ func (m member) read(now time.Time, wait time.Duration) (notice.Notice, bool) {
 		n.InstanceAction = notice.ActionReturn
 		n.Description = fmt.Sprintf("its Auto Scaling group %s takes the instance back into its warm pool (%s)", m.group, m.state)
 	case f == departs:
-		n.Deadline = notice.At(now.UTC(), v1alpha1.DeadlineHard)
+		// The group has EC2 terminate it, which shuts the operating system down first.
+		n.Deadline = notice.ShutdownDeadline(notice.StateShuttingDown, now.UTC())
 	case f == waits && wait > 0:
 		n.Deadline = notice.At(now.Add(wait).UTC(), v1alpha1.DeadlineSoft)
 		n.Description += fmt.Sprintf("; it waits for its lifecycle hooks until %s at least", poll.Moment(n.Deadline.Time.Time))

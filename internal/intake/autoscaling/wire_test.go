@@ -155,7 +155,7 @@ func TestATermination(t *testing.T) {
 			a.must(a.groups.Attach("workers", ids[0], "Terminating:Proceed"))
 			a.Until("it goes", func() bool {
 				n := a.Notices(ids[0])[0]
-				return !n.Withdrawn && n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard
+				return !n.Withdrawn && n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineEstimated
 			})
 			a.rounds(2)
 			a.Spent()

@@ -195,7 +195,7 @@ func urgency(n *notice.Notice) int {
 	switch {
 	case n.Deadline == nil:
 		return 2
-	case n.Deadline.Type == v1alpha1.DeadlineHard:
+	case notice.IsFirm(n.Deadline):
 		return 0
 	}
 	return 1

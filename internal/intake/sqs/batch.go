@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
@@ -233,7 +232,7 @@ func (s *Source) recordNotice(ctx context.Context, m *types.Message, n notice.No
 
 // isUrgent reports whether the notice has a hard deadline.
 func isUrgent(n *notice.Notice) bool {
-	return n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineHard
+	return notice.IsFirm(n.Deadline)
 }
 
 // recordOther makes durable a part of a message that is not a notice of an instance.

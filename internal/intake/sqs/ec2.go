@@ -61,7 +61,8 @@ func readRebalance(e *envelope) (decoded, error) {
 }
 
 // readStateChange: EC2 User Guide, "Amazon EC2 instance state change events".
-// They come as the change happens, so the deadline is the notice's own time.
+// They are sent as the change happens. While the instance shuts down its end is an
+// estimate; once it is stopped or terminated the deadline is the notice's own time.
 func readStateChange(e *envelope) (decoded, error) {
 	var detail struct {
 		State string `json:"state"`
@@ -78,7 +79,7 @@ func readStateChange(e *envelope) (decoded, error) {
 			return decoded{}, err
 		}
 		n.InstanceState = state
-		n.Deadline = notice.At(n.Time.Time, v1alpha1.DeadlineHard)
+		n.Deadline = notice.ShutdownDeadline(state, n.Time.Time)
 		n.Description = "the instance is " + state
 		return one(n), nil
 	default:

@@ -20,7 +20,7 @@ func TestMessagesOnTheWire(t *testing.T) {
 	foreignAccount, foreignRegion := spot("a", instance), spot("b", instance)
 	foreignAccount.account, foreignRegion.region = "999999999999", "us-east-1"
 	late, lateState := spot("a", instance), state("b", instance, "stopping")
-	late.age, lateState.age = 13*time.Minute, 11*time.Minute
+	late.age, lateState.age = 13*time.Minute, 13*time.Minute
 	tests := []struct {
 		name    string
 		sent    []message
@@ -127,7 +127,9 @@ func TestAnInstanceThatIsKnownLater(t *testing.T) {
 func TestAnInstanceThatIsNeverKnown(t *testing.T) {
 	w := newWorld(t)
 	api := &hurried{API: w.aws}
-	w.send(spot("a", other).String(), state("b", other, "stopping").String())
+	past := state("b", other, "stopping") // and should be off by now
+	past.age = 3 * time.Minute
+	w.send(spot("a", other).String(), past.String())
 	w.start(api, sqs.Options{Receivers: 1, Wait: time.Second})
 	// What is still to come is asked for 5 times, what has come twice.
 	w.untilOutcomes(map[string]float64{"notYetKnown": 4 + 1, "foreign": 2})

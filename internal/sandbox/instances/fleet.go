@@ -133,6 +133,12 @@ func (f *Fleet) Restart(ctx context.Context, m machines.Machine, register *corev
 	return f.Start(ctx, m, register)
 }
 
+// Shutdown has the instance halt at once. The kubelet's graceful node shutdown needs
+// systemd-logind, which instances do not have.
+func (f *Fleet) Shutdown(context.Context, machines.Machine) (done bool, err error) {
+	return true, nil
+}
+
 // Cut takes an instance's power away. It returns when the instance is off the
 // network and killed; the rest of the clearing away goes on.
 func (f *Fleet) Cut(_ context.Context, m machines.Machine) error {

@@ -11,7 +11,8 @@
 // deleted it takes as long to stop as its longest preStop hook (a sleep action,
 // or sleep commands in an exec) plus StopSecondsAnnotation, and is then
 // Succeeded; or it is killed when its grace period ends, and is then Failed with
-// exit code 137. Then it is removed. A pod whose RunSecondsAnnotation says so
+// exit code 137. Then it is removed. A pod whose node shuts down (ShutdownAnnotation)
+// stops in the same way, is Failed in either case, and stays until it is deleted. A pod whose RunSecondsAnnotation says so
 // comes to its end by itself, as those of Jobs do. Times are exact to a second,
 // and never early: a stop takes up to a second longer than its work.
 package kwok
@@ -46,6 +47,13 @@ const (
 	// RunSecondsAnnotation says on a pod how many seconds its containers run until
 	// they exit by themselves. Absent, or no number: for ever.
 	RunSecondsAnnotation = "sandbox.lifeboat.dev/run-seconds"
+
+	// ShutdownAnnotation says on a pod when the kubelet of its node, which shuts down,
+	// asked it to stop (RFC 3339), and on a Node that it is shutting down: kwok no
+	// longer makes it Ready then. ShutdownGraceSecondsAnnotation says on the pod within
+	// how many seconds it has to stop.
+	ShutdownAnnotation             = "sandbox.lifeboat.dev/shutdown-time"
+	ShutdownGraceSecondsAnnotation = "sandbox.lifeboat.dev/shutdown-grace-seconds"
 
 	// ExitCodeAnnotation says on such a pod what they exit with. Absent: 0.
 	ExitCodeAnnotation = "sandbox.lifeboat.dev/exit-code"

@@ -29,11 +29,21 @@ const (
 
 	grace = `(.metadata.deletionGracePeriodSeconds // 0)`
 
+	// down is when the kubelet of a node that shuts down asked the pod to stop; nothing
+	// where it did not. Of a pod that is deleted as well, the earlier request counts.
+	down = `(.metadata.annotations["` + ShutdownAnnotation + `"] // empty | fromdate)`
+
+	downGrace = `(.metadata.annotations["` + ShutdownGraceSecondsAnnotation + `"] // "0" | tonumber)`
+
 	// endAt is the time at which the containers have ended: a second late, for what the
 	// timestamp lost by rounding, so that no pod ends before its work is done.
 	endAt = stopWork + ` as $work | ` + grace + ` as $grace
 		| if $work == 0 then "0s"
-		else (.metadata.deletionTimestamp | fromdate) - $grace + ([$work, $grace] | min | ceil) + 1 | todate end`
+		else ([(.metadata.deletionTimestamp | fromdate) - $grace, ` + down + `] | min) + ([$work, $grace] | min | ceil) + 1 | todate end`
+
+	// downAt is the same of a pod that only its kubelet asked to stop.
+	downAt = stopWork + ` as $work | ` + downGrace + ` as $grace
+		| if $work == 0 then "0s" else ` + down + ` + ([$work, $grace] | min | ceil) + 1 | todate end`
 
 	// startAt is the time at which the containers run: counted from when the pod was
 	// bound to its node, or was made where nobody bound it.
@@ -86,6 +96,10 @@ func endings() []ending {
 		{Name: "pod-kill", Comment: "its grace period is over before its work is.", Phase: "Failed", Reason: "Error",
 			Deleted: true, When: stopWork + ` > ` + grace, At: endAt, ExitCode: "137"},
 		finish, fail,
+		{Name: "pod-shutdown", Comment: "its node shuts down, and its work is done in time.", Phase: "Failed", Reason: "Completed",
+			When: `[` + down + `] != [] and (` + stopWork + ` > ` + downGrace + `) == false`, At: downAt, ExitCode: "0"},
+		{Name: "pod-shutdown-kill", Comment: "its node shuts down, and leaves it too little time.", Phase: "Failed", Reason: "Error",
+			When: `[` + down + `] != [] and ` + stopWork + ` > ` + downGrace, At: downAt, ExitCode: "137"},
 	}
 }
 
@@ -95,7 +109,9 @@ func stages(kubeletVersion string) ([]byte, error) {
 		"KubeletVersion": kubeletVersion,
 		"StartAt":        oneLine(startAt),
 		"PowerGuard":     powerGuard,
-		"Endings":        endings(),
+
+		"ShutdownAnnotation": ShutdownAnnotation,
+		"Endings":            endings(),
 	}
 	t, err := template.New("stages").Delims("[[", "]]").Funcs(template.FuncMap{"oneLine": oneLine}).ParseFS(stageFiles, "stages/*.yaml")
 	if err != nil {

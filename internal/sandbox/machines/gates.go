@@ -85,6 +85,9 @@ func (g *Gates) Instances() []ec2.Instance {
 // Subnets are the cloud's.
 func (g *Gates) Subnets() []ec2.Subnet { return g.cloud.Subnets() }
 
+// Halted tells the cloud.
+func (g *Gates) Halted(instanceID string) { g.cloud.Halted(instanceID) }
+
 // Subscribe calls f with every change of the cloud, and of a gate.
 func (g *Gates) Subscribe(f func(ec2.Change)) (cancel func()) {
 	g.mu.Lock()

@@ -25,6 +25,8 @@ const (
 	// lookAgain is when all is looked at though nothing is known to have changed: a
 	// machine may have ended by itself.
 	lookAgain = 10 * time.Second
+	// lookDown is when a machine that shuts down is looked at again.
+	lookDown = 500 * time.Millisecond
 )
 
 // Cloud is where the machines stand; *ec2.State is one.
@@ -32,6 +34,8 @@ type Cloud interface {
 	Instances() []ec2.Instance
 	Subnets() []ec2.Subnet
 	Subscribe(func(ec2.Change)) (cancel func())
+	// Halted reports that the operating system of an instance has shut down.
+	Halted(instanceID string)
 }
 
 // Machine is an instance with what is known of its Node.
@@ -49,6 +53,9 @@ type Hardware interface {
 	Start(ctx context.Context, m Machine, register *corev1.Node) error
 	// Restart reboots it.
 	Restart(ctx context.Context, m Machine, register *corev1.Node) error
+	// Shutdown has the operating system shut down, which stops the pods, and reports
+	// whether it has. It does not wait, and is called again until it has.
+	Shutdown(ctx context.Context, m Machine) (done bool, err error)
 	// Cut takes the power away, at once.
 	Cut(ctx context.Context, m Machine) error
 }
@@ -165,6 +172,9 @@ func (o *Operator) pass(ctx context.Context, lister listers.NodeLister) (time.Ti
 			wake = sooner(wake, now.Add(retryAfter))
 			continue
 		}
+		if st.Act == down {
+			continue // it is looked at until it has halted
+		}
 		o.opts.Log.Info("machine: "+string(st.Act), "instance", st.Machine.ID, "name", st.Machine.PrivateDNSName)
 	}
 	return wake, errors.Join(errs...)
@@ -172,6 +182,15 @@ func (o *Operator) pass(ctx context.Context, lister listers.NodeLister) (time.Ti
 
 func (o *Operator) do(ctx context.Context, st step) error {
 	switch st.Act {
+	case down:
+		done, err := o.hardware.Shutdown(ctx, st.Machine)
+		if done {
+			o.cloud.Halted(st.Machine.ID)
+		}
+		return err
+	case halted:
+		o.cloud.Halted(st.Machine.ID)
+		return nil
 	case cut:
 		return o.hardware.Cut(ctx, st.Machine)
 	case remove:

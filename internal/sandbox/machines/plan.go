@@ -14,6 +14,8 @@ type act string
 
 const (
 	start   act = "start"   // it has power: boot it
+	down    act = "down"    // its operating system is asked to shut down
+	halted  act = "halted"  // so it is, and nothing runs on it
 	cut     act = "cut"     // it has none any more
 	restart act = "restart" // it was rebooted
 	remove  act = "remove"  // it is gone, and its Node NotReady: delete the Node
@@ -51,6 +53,11 @@ func plan(v view) (steps []step, wake time.Time) {
 		boots, _ := BootTime(in, v.BootDelay) // Node says what is wrong with it
 		ready := in.LaunchTime.Add(boots)
 		switch {
+		case !in.ShutdownTime.IsZero() && on:
+			steps = append(steps, step{down, m})
+			wake = sooner(wake, v.Now.Add(lookDown))
+		case !in.ShutdownTime.IsZero():
+			steps = append(steps, step{halted, m})
 		case !in.Powered:
 			steps = append(steps, unpowered(m, on)...)
 		case on && boot != in.BootID:

@@ -51,7 +51,10 @@ func (s *Simulated) Boot(m Machine) (id string, on bool) {
 // Start makes the Node, or gives it back to kwok.
 func (s *Simulated) Start(ctx context.Context, m Machine, register *corev1.Node) error {
 	if m.Node != nil {
-		err := s.manage(ctx, m.Node, kwok.ManagedValue)
+		err := s.patch(ctx, m.Node, map[string]any{
+			"labels":      map[string]any{kwok.ManagedLabel: kwok.ManagedValue},
+			"annotations": map[string]any{kwok.ShutdownAnnotation: nil},
+		})
 		if err == nil {
 			s.remember(m.ID, m.BootID)
 		}
@@ -74,7 +77,7 @@ func (s *Simulated) Cut(ctx context.Context, m Machine) error {
 	if m.Node == nil {
 		return nil
 	}
-	return s.manage(ctx, m.Node, nil)
+	return s.patch(ctx, m.Node, map[string]any{"labels": map[string]any{kwok.ManagedLabel: nil}})
 }
 
 // remember notes in which boot a machine made its Node; empty: in none.
@@ -94,12 +97,10 @@ func (s *Simulated) registeredIn(m Machine) string {
 	return s.registered[m.ID]
 }
 
-// manage sets, or with nil takes away, the label by which kwok plays the node's
-// kubelet.
-func (s *Simulated) manage(ctx context.Context, n *corev1.Node, value any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": n.UID, "labels": map[string]any{kwok.ManagedLabel: value},
-	}})
+// patch patches a Node's metadata. By its label kwok plays the node's kubelet.
+func (s *Simulated) patch(ctx context.Context, n *corev1.Node, metadata map[string]any) error {
+	metadata["uid"] = n.UID
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}

@@ -118,6 +118,12 @@ func (p *podTrack) observeEnd(t time.Time, pod *corev1.Pod) {
 		}
 		p.grace = min(p.grace, grace)
 	}
+	if at, grace, ok := kwok.ShutsDown(pod); ok { // its kubelet has asked it
+		if p.asked.IsZero() {
+			p.asked, p.grace = at, grace
+		}
+		p.grace = min(p.grace, grace)
+	}
 	if finished(pod) {
 		p.ended, p.killed = t, killed(pod)
 	}
