@@ -11,6 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 const (

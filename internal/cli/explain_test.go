@@ -15,6 +15,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // databases is a policy with a bit of everything, for the first node.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

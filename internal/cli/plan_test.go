@@ -17,6 +17,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // voyage is a node with a bit of everything on it.

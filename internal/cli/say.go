@@ -15,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 const (
@@ -218,8 +219,8 @@ func (it statement) apply(s *session, w *observed, d policy.Decision) error {
 // times, and the clock here can be behind it.
 func statementTime(in *v1alpha1.Interruption, now time.Time) time.Time {
 	after := notice.Completed(in)
-	for i := range in.Status.Hooks {
-		if done := in.Status.Hooks[i].CompletionTime; done != nil && done.After(after) {
+	for i := range record.Drain(&in.Status).Hooks {
+		if done := record.Drain(&in.Status).Hooks[i].CompletionTime; done != nil && done.After(after) {
 			after = done.Time
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // knows has a cluster know who asks.

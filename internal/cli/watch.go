@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 type watchFlags struct {

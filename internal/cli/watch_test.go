@@ -16,6 +16,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // unfolded is an interruption half a minute in.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // tick is how often the countdowns are drawn anew.
@@ -154,12 +155,12 @@ func tableRow(in *v1alpha1.Interruption, now time.Time) []terminal.Cell {
 		}
 	}
 	moved := ""
-	if s.Pods.Total > 0 {
-		moved = fmt.Sprintf("%d/%d", s.Pods.Moved, s.Pods.Total)
+	if record.Drain(s).Pods.Total > 0 {
+		moved = fmt.Sprintf("%d/%d", record.Drain(s).Pods.Moved, record.Drain(s).Pods.Total)
 	}
 	waiting := ""
-	if s.Pods.Waiting > 0 {
-		waiting = fmt.Sprint(s.Pods.Waiting)
+	if record.Drain(s).Pods.Waiting > 0 {
+		waiting = fmt.Sprint(record.Drain(s).Pods.Waiting)
 	}
 	return []terminal.Cell{
 		{Text: nodeOf(in), Style: terminal.Bold}, {Text: cmp.Or(s.Kind, newestKind(in))}, {Text: action},

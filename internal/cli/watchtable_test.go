@@ -15,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // storm is a table's worth of interruptions.

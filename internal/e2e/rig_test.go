@@ -136,7 +136,7 @@ func (r *rig) tellState() {
 		r.t.Logf("listing interruptions: %v", err)
 	}
 	for _, in := range records.Items {
-		r.t.Logf("interruption %s of node %s: %s, deadline %v, pods %+v", in.Name, in.Spec.NodeName, in.Status.Phase, in.Status.Deadline, drainOf(in).Pods)
+		r.t.Logf("interruption %s of node %s: %s, deadline %v, pods %+v", in.Name, in.Spec.NodeName, in.Status.Phase, in.Status.Deadline, drainOf(&in).Pods)
 		for _, e := range in.Status.Timeline {
 			r.t.Logf("  %s %-20s %s", e.Time.Format("15:04:05.000"), e.Reason, e.Message)
 		}
