@@ -109,11 +109,11 @@ func TestStatementsOfALaptopWhoseClockIsBehind(t *testing.T) {
 	}{
 		"the record was reopened": {func(s *v1alpha1.InterruptionStatus) { s.Since = ahead(time.Minute) }, clock.Add(time.Minute + time.Microsecond)},
 		"a hook has failed": {func(s *v1alpha1.InterruptionStatus) {
-			s.Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: ahead(time.Hour)}}
+			record.EnsureDrain(s).Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: ahead(time.Hour)}}
 		}, clock.Add(time.Hour + time.Microsecond)},
 		"both were before": {func(s *v1alpha1.InterruptionStatus) {
 			s.Since = ahead(-time.Minute)
-			s.Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: ahead(-time.Second)}}
+			record.EnsureDrain(s).Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: ahead(-time.Second)}}
 		}, clock},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -130,7 +130,7 @@ func TestTheNoticeThatRules(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		notices []v1alpha1.Notice
-		since   time.Time
+		handled []string
 		rules   string // its id; empty: none counts
 		want    gist
 	}{
@@ -180,18 +180,13 @@ func TestTheNoticeThatRules(t *testing.T) {
 		{
 			name:    "notices that an earlier interruption has answered do not count",
 			notices: []v1alpha1.Notice{state(notice.StateStopped), rebalance(received(noon.Add(time.Hour)))},
-			since:   noon.Add(time.Minute),
+			handled: []string{"state-stopped"},
 			rules:   "rebalance-1",
 			want:    gist{Action: v1alpha1.ActionNotify, Rule: "RebalanceRecommendation", Until: "13:00:00"},
 		},
-		{
-			name:    "a notice of that very moment is answered too",
-			notices: []v1alpha1.Notice{spot(received(noon))},
-			since:   noon,
-		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, ok := policy.Decide(policy.Facts{Now: noon, Notices: c.notices, Since: c.since, Node: node(nil)})
+			d, ok := policy.Decide(policy.Facts{Now: noon, Notices: c.notices, Answered: c.handled, Node: node(nil)})
 			if ok != (c.rules != "") || d.Notice.ID != c.rules {
 				t.Fatalf("got %q, %t; want %q", d.Notice.ID, ok, c.rules)
 			}

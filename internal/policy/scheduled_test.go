@@ -55,7 +55,7 @@ func TestWithdrawnNoticesUndo(t *testing.T) {
 	if !ok || d.Withdrawn || d.Notice.Kind != notice.KindSpotInterruption {
 		t.Errorf("beside a reclaim: decision %+v, %v", d, ok)
 	}
-	if d, ok = policy.Decide(policy.Facts{Now: noon, Since: noon.Add(time.Hour), Notices: []v1alpha1.Notice{gone}}); ok {
+	if d, ok = policy.Decide(policy.Facts{Now: noon, Answered: []string{gone.ID}, Notices: []v1alpha1.Notice{gone}}); ok {
 		t.Errorf("what an earlier interruption has answered: decision %+v", d)
 	}
 }

@@ -64,7 +64,7 @@ func TestNodesWithoutARecordArePutBack(t *testing.T) {
 		"a marked node whose record is gone is put back":     {objects: []client.Object{doomed}, putBack: true, forgotten: []string{"a"}},
 		"a marked node whose record is finished is put back": {objects: []client.Object{doomed, finished}, putBack: true, forgotten: []string{"a"}},
 		"a marked node whose record was opened again stays":  {objects: []client.Object{doomed, reopened}},
-		"a node that was never marked is left alone":         {objects: []client.Object{plain}, putBack: true},
+		"a node that was never marked is left alone":         {objects: []client.Object{plain}, putBack: true, forgotten: []string{"a"}},
 		"the pods of a node that is gone too are of no more": {forgotten: []string{"a"}, putBack: true},
 	}
 	for name, tc := range tests {
