@@ -58,7 +58,6 @@ type rig struct {
 	aws             *awssqs.Client
 	url             string // of the emulator
 	queue, queueURL string // lifeboatd's
-	starts          int    // of lifeboatd
 	world           *world // shared by all parts
 	admin           client.WithWatch
 	// floor has the rights and the API priority of lifeboatd, over several connections.
@@ -180,8 +179,8 @@ func (r *rig) kubeconfig() string { return filepath.Join(r.dir, "controller.kube
 // start starts lifeboatd with a new queue and returns when it is ready.
 func (r *rig) start(more ...string) {
 	r.Helper()
-	r.starts++
-	r.queue = fmt.Sprintf("lifeboat-%d", r.starts)
+	r.world.starts++
+	r.queue = fmt.Sprintf("lifeboat-%d", r.world.starts)
 	r.queueURL = r.newQueue(r.queue)
 	health, err := process.FreeAddress()
 	r.must(err)
