@@ -43,16 +43,14 @@ func (r *rig) latencies(n int) map[string][]float64 {
 		report[name] = append(report[name], float64(at.Sub(began).Microseconds())/1000)
 	}
 	for i := range n {
-		cordoned, evicted := seen.counts()
 		began := r.floorNotice(url, 2*i+1)
-		c, e := r.nextSeen(seen, cordoned, evicted)
+		c, e := r.untilSeen(seen, 2*i+1)
 		add("floor-cordoned", began, c)
 		add("floor-evicted", began, e)
 
-		cordoned, evicted = seen.counts()
 		began = time.Now()
 		r.send(r.queueURL, spot(fmt.Sprint("notice-", i), instance(2*i)))
-		c, e = r.nextSeen(seen, cordoned, evicted)
+		c, e = r.untilSeen(seen, 2*i)
 		add("cordoned", began, c)
 		add("evicted", began, e)
 		r.untilRecorded(2 * i)
@@ -60,16 +58,23 @@ func (r *rig) latencies(n int) map[string][]float64 {
 	return report
 }
 
-// nextSeen waits until one more node is cordoned and at least one more pod evicted.
-func (r *rig) nextSeen(seen *observer, cordoned, evicted int) (cordonedAt, evictedAt time.Time) {
+// untilSeen waits until a watch showed that the i-th node is cordoned and one of its pods evicted.
+func (r *rig) untilSeen(seen *observer, i int) (cordoned, evicted time.Time) {
 	r.Helper()
 	r.until("a node to be cordoned and a pod evicted", time.Minute, func() (bool, error) {
-		c, e := seen.counts()
-		return c > cordoned && e > evicted, fmt.Errorf("%d nodes are cordoned, %d pods evicted", c, e)
+		cordoned, evicted = seen.of(nodeName(i), r.podNames(i))
+		return !cordoned.IsZero() && !evicted.IsZero(), fmt.Errorf("cordoned %s, evicted %s", cordoned, evicted)
 	})
-	seen.mu.Lock()
-	defer seen.mu.Unlock()
-	return seen.cordons[cordoned], seen.departures[evicted]
+	return cordoned, evicted
+}
+
+// podNames are the names of the pods of the i-th node.
+func (r *rig) podNames(i int) []string {
+	names := make([]string, r.world.podsPerNode)
+	for k := range names {
+		names[k] = podName(i, k)
+	}
+	return names
 }
 
 // floorNotice is the least that can be done: it receives a message, cordons a node that it need

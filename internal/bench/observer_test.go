@@ -24,9 +24,7 @@ type observer struct {
 	there    int // objects that it has seen
 	cordoned map[string]moment
 	evicted  map[string]departed
-	// cordons and departures are when the nodes were cordoned and the pods evicted, in order of sight.
-	cordons, departures []time.Time
-	stop                context.CancelFunc
+	stop     context.CancelFunc
 }
 
 // moment is when something was seen, and the resource version that made it true. All resource
@@ -108,13 +106,11 @@ func (o *observer) node(_ metav1.Object, object runtime.Object, now moment) {
 	}
 	if _, known := o.cordoned[n.Name]; n.Spec.Unschedulable && !known {
 		o.cordoned[n.Name] = now
-		o.cordons = append(o.cordons, now.at)
 	}
 }
 
 func (o *observer) pod(m metav1.Object, _ runtime.Object, now moment) {
 	if _, known := o.evicted[m.GetName()]; m.GetDeletionTimestamp() != nil && !known {
-		o.departures = append(o.departures, now.at)
 		o.evicted[m.GetName()] = departed{
 			moment: now, end: m.GetDeletionTimestamp().Time, grace: *cmp.Or(m.GetDeletionGracePeriodSeconds(), new(int64)),
 		}
@@ -125,6 +121,18 @@ func (o *observer) counts() (cordoned, evicted int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.cordoned), len(o.evicted)
+}
+
+// of is when a node was cordoned, and when the first of its pods was evicted.
+func (o *observer) of(node string, pods []string) (cordoned, evicted time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, pod := range pods {
+		if d, known := o.evicted[pod]; known && (evicted.IsZero() || d.at.Before(evicted)) {
+			evicted = d.at
+		}
+	}
+	return o.cordoned[node].at, evicted
 }
 
 func (o *observer) lastCordon() moment {

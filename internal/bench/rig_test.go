@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
@@ -58,7 +60,6 @@ type rig struct {
 	aws             *awssqs.Client
 	url             string // of the emulator
 	queue, queueURL string // lifeboatd's
-	starts          int    // of lifeboatd
 	world           *world // shared by all parts
 	admin           client.WithWatch
 	// floor has the rights and the API priority of lifeboatd, over several connections.
@@ -70,6 +71,7 @@ type rig struct {
 // newRig starts everything except lifeboatd.
 func newRig(tb testing.TB) *rig {
 	tb.Helper()
+	log.SetLogger(logr.Discard()) // else the client prints a warning
 	r := &rig{TB: tb, dir: tb.TempDir(), world: &world{replicas: 1}}
 	r.program = buildLifeboatd(tb, r.dir)
 	r.cluster = startCluster(tb, r.dir)
@@ -180,8 +182,8 @@ func (r *rig) kubeconfig() string { return filepath.Join(r.dir, "controller.kube
 // start starts lifeboatd with a new queue and returns when it is ready.
 func (r *rig) start(more ...string) {
 	r.Helper()
-	r.starts++
-	r.queue = fmt.Sprintf("lifeboat-%d", r.starts)
+	r.world.starts++
+	r.queue = fmt.Sprintf("lifeboat-%d", r.world.starts)
 	r.queueURL = r.newQueue(r.queue)
 	health, err := process.FreeAddress()
 	r.must(err)
@@ -253,8 +255,8 @@ type logEnd struct {
 }
 
 func (e logEnd) Error() string {
-	log, _ := os.ReadFile(e.r.logFile())
-	return fmt.Sprintf("%v; lifeboatd's log ends:\n%s", e.err, log[max(0, len(log)-3000):])
+	text, _ := os.ReadFile(e.r.logFile())
+	return fmt.Sprintf("%v; lifeboatd's log ends:\n%s", e.err, text[max(0, len(text)-3000):])
 }
 
 // each calls do for 0 to n-1, with so many calls in flight.

@@ -97,7 +97,7 @@ func (r *rig) storm(c stormCase) stormResult {
 
 	before, began := r.cpu(), time.Now()
 	deadline := began.Add(2 * time.Minute)
-	r.fill(c.nodes, func(i int) string { return spot(fmt.Sprintf("storm-%d-%d", r.starts, i), instance(i)) })
+	r.fill(c.nodes, func(i int) string { return spot(fmt.Sprintf("storm-%d-%d", r.world.starts, i), instance(i)) })
 	agents := r.agents(c, deadline)
 	r.until("all pods to be evicted", 10*time.Minute, func() (bool, error) {
 		cordoned, evicted := seen.counts()
@@ -131,7 +131,7 @@ func (r *rig) warmUp() {
 	r.Helper()
 	i := r.world.nodes
 	r.must(r.createNode(r.Context(), i))
-	r.fill(1, func(int) string { return spot(fmt.Sprint("warm-up-", r.starts), instance(i)) })
+	r.fill(1, func(int) string { return spot(fmt.Sprint("warm-up-", r.world.starts), instance(i)) })
 	r.until("the first node to be cordoned", time.Minute, func() (bool, error) {
 		var n corev1.Node
 		err := r.admin.Get(r.Context(), client.ObjectKey{Name: nodeName(i)}, &n)

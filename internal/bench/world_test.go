@@ -37,6 +37,7 @@ type world struct {
 	pool   types.UID   // of the NodePool; it survives the world
 	owners []types.UID // of the ReplicaSets, by app; they survive the world
 	spaces int         // namespaces that exist
+	starts int         // of lifeboatd; each gets a new queue
 }
 
 func (w *world) pods() int { return w.nodes * w.podsPerNode }
