@@ -9,17 +9,17 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// hasLives reports whether the notice is of one life of an instance, and nothing to one
-// that was started since. What a group does is, where an event tells of it: a
-// termination that is under way now is seen by who asks the group.
+// hasLives reports whether a start of the instance makes the notice obsolete: a state
+// change, or an event about a termination by its group. A poll of the group reports the
+// present, so it cannot be obsolete.
 func hasLives(n *notice.Notice) bool {
 	return n.Kind == notice.KindInstanceStateChange ||
 		n.Kind == notice.KindAutoScalingTermination && n.Source == notice.SourceQueue
 }
 
-// isOfEarlierLife reports whether an instance was started since the notice was issued:
-// its node registered later, as that of one does that leaves a warm pool, or its kubelet
-// has spoken since it was stopped, whose node stays.
+// isOfEarlierLife reports whether the instance was started since the notice was issued. An
+// instance from a warm pool registers a new Node. One that was stopped and started keeps
+// its Node, and its kubelet reports since.
 func isOfEarlierLife(n *notice.Notice, node *corev1.Node) bool {
 	if node == nil || !hasLives(n) {
 		return false

@@ -10,8 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// refuses reports whether the notice is of another account or region, and says
-// so in the log.
+// refuses reports whether the notice is of another account or region, and logs it.
 func (r *Recorder) refuses(ctx context.Context, n *notice.Notice) bool {
 	switch {
 	case isOther(n.Account, r.o.Account):
@@ -38,8 +37,8 @@ func (r *Recorder) explainStale(ctx context.Context, n *notice.Notice) {
 }
 
 func (r *Recorder) explainEarlier(ctx context.Context, n *notice.Notice) {
-	r.explain(ctx, "earlier "+n.Kind, "dropped notice of an earlier life of the instance", describe(n,
-		"advice", "nothing: the instance was started since, by somebody or out of a warm pool"))
+	r.explain(ctx, "earlier "+n.Kind, "dropped notice from before the instance was started again", describe(n,
+		"advice", "nothing: the instance was started since, manually or from a warm pool"))
 }
 
 func (r *Recorder) explainUnknown(ctx context.Context, n *notice.Notice) {
@@ -47,14 +46,14 @@ func (r *Recorder) explainUnknown(ctx context.Context, n *notice.Notice) {
 		"advice", "nothing, if the instance is of another cluster or its node was removed before it"))
 }
 
-// explain logs what like messages say once a minute.
+// explain logs at most one line a minute for each key.
 func (r *Recorder) explain(ctx context.Context, key, message string, names []any) {
 	if held, ok := r.throttle.Allow(key); ok {
 		log.FromContext(ctx).Info(message, append(names, "alikeSince", held)...)
 	}
 }
 
-// describe names what a log line is about, with more names after.
+// describe returns the key-value pairs of a log line about a notice, followed by more.
 func describe(n *notice.Notice, more ...any) []any {
 	names := []any{"instance", n.InstanceID, "kind", n.Kind, "source", n.Source, "notice", n.ID,
 		"issued", n.Time.UTC().Format(time.RFC3339)}

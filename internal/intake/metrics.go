@@ -27,7 +27,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		received: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifeboat_received_messages_total",
-			Help: "Messages received, by source and by what became of them. A message that comes again counts again.",
+			Help: "Messages received, by source and outcome. A repeated message counts again.",
 		}, []string{"source", "outcome"}),
 		recorded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifeboat_recorded_notices_total",

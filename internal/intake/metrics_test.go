@@ -74,7 +74,7 @@ lifeboat_probe_seconds_bucket{le="60"} 1
 lifeboat_probe_seconds_bucket{le="+Inf"} 1
 lifeboat_probe_seconds_sum 0.3
 lifeboat_probe_seconds_count 1
-# HELP lifeboat_received_messages_total Messages received, by source and by what became of them. A message that comes again counts again.
+# HELP lifeboat_received_messages_total Messages received, by source and outcome. A repeated message counts again.
 # TYPE lifeboat_received_messages_total counter
 lifeboat_received_messages_total{outcome="joined",source="test"} 1
 # HELP lifeboat_recorded_notices_total Notices that were added to an Interruption, by source and kind.

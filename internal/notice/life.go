@@ -42,20 +42,20 @@ func ShutdownDeadline(state string, at time.Time) *v1alpha1.Deadline {
 	return nil
 }
 
-// skew is how much later than a stop a kubelet has to have spoken to have been started
-// since. No kubelet speaks once its instance is stopped, so this is for clocks: it is
-// more than clocks that are kept differ by, and less than an instance takes to boot.
+// skew is how much later than a stop a kubelet must have reported to prove a start since.
+// It allows for clock skew: it exceeds that of synchronised clocks, and is less than an
+// instance takes to boot.
 const skew = 10 * time.Second
 
-// Outlived reports whether a notice says that an instance no longer runs, and the kubelet
-// of its node has spoken since: it was started again. Nothing is said of drills, of which
-// no kubelet knows. The node may be nil.
+// Outlived reports whether a notice says that an instance no longer runs, but the kubelet
+// of its node has reported since: it was started again. It is false for drills, which stop
+// nothing. The node may be nil.
 func Outlived(n *v1alpha1.Notice, node *corev1.Node) bool {
 	return node != nil && !n.Drill && isGone(n) && isReadySince(node, n.Time.Add(skew))
 }
 
-// Lived returns when the last stop was issued that the instance has outlived, among
-// notices about it; zero: there is none.
+// Lived returns the time of the latest stop in notices that the instance has outlived, or
+// zero.
 func Lived(notices []v1alpha1.Notice, node *corev1.Node) time.Time {
 	var last time.Time
 	for i := range notices {
@@ -66,9 +66,9 @@ func Lived(notices []v1alpha1.Notice, node *corev1.Node) time.Time {
 	return last
 }
 
-// isReadySince reports whether a kubelet has said after a moment that its node is
-// Ready. Of a healthy one that may have been five minutes ago, and one that is stopped
-// stands as Ready until others miss it: neither says that it was started since.
+// isReadySince reports whether the kubelet has reported Ready after a time. The Ready
+// condition alone proves nothing: a healthy kubelet refreshes it every five minutes only,
+// and that of a stopped one stays True until the node controller marks it Unknown.
 func isReadySince(node *corev1.Node, at time.Time) bool {
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
