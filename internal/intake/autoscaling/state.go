@@ -103,6 +103,9 @@ func (m member) read(now time.Time, wait time.Duration) (notice.Notice, bool) {
 	case f == departs:
 		// The group has EC2 terminate it, which shuts the operating system down first.
 		n.Deadline = notice.ShutdownDeadline(notice.StateShuttingDown, now.UTC())
+		if m.state == string(types.LifecycleStateTerminated) {
+			n.Deadline = notice.ShutdownDeadline(notice.StateTerminated, now.UTC())
+		}
 	case f == waits && wait > 0:
 		n.Deadline = notice.At(now.Add(wait).UTC(), v1alpha1.DeadlineSoft)
 		n.Description += fmt.Sprintf("; it waits for its lifecycle hooks until %s at least", poll.Moment(n.Deadline.Time.Time))

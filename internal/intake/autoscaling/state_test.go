@@ -9,8 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 const instance = "i-0a1b2c3d4e5f60718"
@@ -59,6 +59,7 @@ func TestRead(t *testing.T) {
 		{"Terminating:Wait", 0, "autoscaling/AutoScalingTermination/workers/Terminating:Wait/untimed none terminate"},
 		{"Terminating:Wait", time.Minute, "autoscaling/AutoScalingTermination/workers/Terminating:Wait/timed Soft 08:15:05 terminate"},
 		{"Terminating:Proceed", time.Minute, "autoscaling/AutoScalingTermination/workers/Terminating:Proceed/timed Estimated 08:16:05 terminate"},
+		{"Terminated", time.Minute, "autoscaling/AutoScalingTermination/workers/Terminated/timed Hard 08:14:05 terminate"},
 		{"Terminating:Retained", 0, "autoscaling/AutoScalingTermination/workers/Terminating:Retained/untimed none terminate"},
 		{"InService", 0, "autoscaling/AutoScalingTermination/workers/InService/untimed none  withdrawn"},
 		{"Warmed:Terminating:Wait", time.Minute, ""},
@@ -155,7 +156,7 @@ func FuzzRead(f *testing.F) {
 		if n.ID == "" || len(n.ID) > 128 || utf8.RuneCountInString(n.Subject) > 512 || utf8.RuneCountInString(n.EventTypeCode) > 128 {
 			t.Errorf("the CRD would refuse %+v", n)
 		}
-		if n.Withdrawn != (fateOf(state) == serves) || (n.Deadline != nil && n.Deadline.Type == v1alpha1.DeadlineEstimated) != (fateOf(state) == departs) {
+		if n.Withdrawn != (fateOf(state) == serves) || notice.IsFirm(n.Deadline) != (fateOf(state) == departs) {
 			t.Errorf("%q made %+v", state, n)
 		}
 	})

@@ -91,7 +91,7 @@ func (s *Simulated) askAll(ctx context.Context, pods []corev1.Pod, critical bool
 		if isCritical(pod) != critical || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		if _, _, asked := kwok.ShutsDown(pod); !asked {
+		if _, asked := kwok.ShutsDown(pod); !asked {
 			errs = append(errs, s.ask(ctx, pod, most))
 		}
 		left++

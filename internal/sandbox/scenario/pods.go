@@ -91,10 +91,14 @@ func (p *podTrack) verdict() Verdict {
 
 // observe takes in a pod as it is at t; gone says that it is off the API server.
 func (p *podTrack) observe(t time.Time, pod *corev1.Pod, gone bool) {
-	if pod.DeletionTimestamp == nil {
+	grace, down := kwok.ShutsDown(pod)
+	if pod.DeletionTimestamp == nil && !down { // what is asked to stop is as it was when it was asked
 		p.running = pod.Status.Phase == corev1.PodRunning
 		p.stays = staysOn(pod)
 		p.owner = ownerOf(pod)
+	}
+	if down && p.asked.IsZero() && p.dark.IsZero() && p.ended.IsZero() { // by its kubelet
+		p.asked, p.grace = t, grace
 	}
 	p.ready = podReady(pod) && pod.DeletionTimestamp == nil && !gone
 	if p.dark.IsZero() && p.ended.IsZero() { // nobody hears or ends in the dark
@@ -115,12 +119,6 @@ func (p *podTrack) observeEnd(t time.Time, pod *corev1.Pod) {
 		grace := time.Duration(deref(pod.DeletionGracePeriodSeconds)) * time.Second
 		if p.asked.IsZero() {
 			p.asked, p.grace = t, grace
-		}
-		p.grace = min(p.grace, grace)
-	}
-	if at, grace, ok := kwok.ShutsDown(pod); ok { // its kubelet has asked it
-		if p.asked.IsZero() {
-			p.asked, p.grace = at, grace
 		}
 		p.grace = min(p.grace, grace)
 	}
