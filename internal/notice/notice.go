@@ -136,9 +136,8 @@ func isLater(n *v1alpha1.Notice, since time.Time) bool {
 }
 
 // Received returns when the notice was received, and now if its writer's clock was ahead.
-// Use it for durations and schedules. Do not use it to decide whether a notice came after
-// a completion: the recorder and the controller keep that order in the recorded times (see
-// ReceivedAfter and CompletionTime), which clamping would break.
+// Use it for durations and schedules. Finished tells by id, and not by time, whether a
+// notice came after a completion.
 func Received(n *v1alpha1.Notice, now time.Time) time.Time {
 	if n.ReceivedTime.After(now) {
 		return now
@@ -155,19 +154,6 @@ func ReceivedAfter(received metav1.MicroTime, since time.Time) metav1.MicroTime 
 		return received
 	}
 	return metav1.NewMicroTime(since.Add(time.Microsecond)) // the resolution of MicroTime in JSON
-}
-
-// CompletionTime returns the completion time to write for a record whose notices were all
-// handled: now, but not before any of them was received. Without this, a notice from a
-// writer whose clock is ahead would reopen the record until the controller's clock
-// reaches the notice's time. The result may be in the future.
-func CompletionTime(handled []v1alpha1.Notice, now time.Time) time.Time {
-	for i := range handled {
-		if at := handled[i].ReceivedTime.Time; at.After(now) {
-			now = at
-		}
-	}
-	return now
 }
 
 // Unanswered returns the notices whose ids are not in answered.

@@ -218,7 +218,7 @@ func (w *World) Finish(id string) {
 		w.t.Fatal(err)
 	}
 	done := metav1.NewMicroTime(w.Clock())
-	record.Status.CompletionTime = &done
+	record.Status.CompletionTime, record.Status.Answered = &done, w.IDs(id)
 	if err := w.Kube.Status().Update(context.Background(), record); err != nil {
 		w.t.Fatal(err)
 	}
