@@ -52,7 +52,8 @@ func TestReadNamesWhatThereIs(t *testing.T) {
 		`database-approval, declared, do-not-disrupt, first-voyage, held-pods, hold, hook-hangs, hook-job, instance-refresh, ` +
 		`karpenter-hears, killed, limits-reached, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, ` +
 		`no-capacity, node-lives, overtaken, past-the-group, policy-ignore, rebalance-by-pool, rebalance, reuse, scale-in, ` +
-		`silent-agent, spot-walkthrough, spot-warm-pool, surge, terminated, walkthrough-crashes, warm-pool, zone-rebalance`
+		`silent-agent, spot-walkthrough, spot-warm-pool, surge, terminate-instances-alone, terminate-instances, ` +
+		`terminated, walkthrough-crashes, warm-pool, zone-rebalance`
 	if err == nil || err.Error() != want {
 		t.Errorf("Read() = %v, want %s", err, want)
 	}

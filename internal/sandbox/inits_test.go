@@ -83,6 +83,7 @@ func TestAMachineBootsStopsAndBootsFromItsDisk(t *testing.T) {
 	if _, err := cloud.Stop([]string{id}); err != nil {
 		t.Fatal(err)
 	}
+	cloud.Halted(id) // there is no operator here that would report it
 	eventually(t, "it ends with the power", func() bool { return !runs() })
 	eventually(t, "stopped", func() bool { in, _ := cloud.Instance(id); return in.State == ec2.Stopped })
 	if n := boots(); n != 1 {
@@ -102,6 +103,7 @@ func TestAMachineBootsStopsAndBootsFromItsDisk(t *testing.T) {
 	if _, err := cloud.Terminate([]string{id}); err != nil {
 		t.Fatal(err)
 	}
+	cloud.Halted(id)
 	eventually(t, "its disk goes with it", func() bool {
 		_, err := os.Stat(i.path(id))
 		return os.IsNotExist(err)
