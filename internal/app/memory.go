@@ -21,7 +21,9 @@ func LimitGarbage() {
 // freeMemory returns memory to the operating system once the caches have synced: the first
 // lists take several times the memory of the caches that they fill. It is a manager's
 // Runnable.
-type freeMemory struct{ synced func(ctx context.Context) bool }
+type freeMemory struct {
+	synced func(ctx context.Context) bool
+}
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica has caches.
 func (freeMemory) NeedLeaderElection() bool { return false }
