@@ -18,9 +18,6 @@ func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 
 func ofWorlds(t *testing.T, n uint64, test func(t *testing.T, w *world)) {
 	t.Helper()
-	if testing.Short() {
-		n /= 10
-	}
 	for seed := range n {
 		w := newWorld(seed)
 		test(t, w)

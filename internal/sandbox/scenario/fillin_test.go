@@ -67,7 +67,9 @@ func TestSayPatchesAreWhatTheCommandsWrite(t *testing.T) {
 			t.Errorf("%s: %s is not JSON", act, got)
 		}
 	}
-	record.Status.Since = &metav1.MicroTime{Time: now.Add(time.Second)} // all of it was dealt with
+	for _, n := range record.Spec.Notices {
+		record.Status.Answered = append(record.Status.Answered, n.ID)
+	}
 	if _, err := sayPatch(SayStatement{Act: SayApprove, Node: "a", By: "dana"}, record, now); err == nil {
 		t.Error("an approval of nothing is written")
 	}
