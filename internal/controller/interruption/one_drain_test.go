@@ -1,12 +1,14 @@
 package interruption
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -258,5 +260,55 @@ func TestAnInterruptionThatAStrangerReopensEnds(t *testing.T) {
 	w.settle(time.Second)
 	if in := w.record(); !notice.Finished(in) || action.IsMarked(w.node(), action.MarkDoomed) {
 		t.Errorf("finished %t, marked %t: %+v", notice.Finished(in), action.IsMarked(w.node(), action.MarkDoomed), in.Status)
+	}
+}
+
+// staleNodes serves a node as it was when the test froze it.
+type staleNodes struct {
+	*world
+	frozen *corev1.Node
+}
+
+func (s *staleNodes) NodeByInstance(ctx context.Context, id string) (*corev1.Node, error) {
+	if s.frozen != nil && id == instance {
+		return s.frozen.DeepCopy(), nil
+	}
+	return s.world.NodeByInstance(ctx, id)
+}
+
+// A stale cache may show the node as cordoned after this process has restored it. No pod
+// is evicted from a node that is not cordoned.
+func TestAStaleCacheOfARestoredNodeIsNoCordon(t *testing.T) {
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
+	nodes := &staleNodes{world: w}
+	w.loop.Nodes = nodes
+	w.settle(time.Second)
+	nodes.frozen = w.node() // cordoned
+	over := spot()
+	over.ID, over.Withdrawn = "over", true
+	in := w.record()
+	in.Spec.Notices = []v1alpha1.Notice{over}
+	if err := w.client.Update(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(time.Second)
+	if action.IsMarked(w.node(), action.MarkDoomed) {
+		t.Fatal("the node is not restored")
+	}
+	again := spot()
+	again.ID = "again"
+	w.hear(again)
+	if err := w.client.Create(t.Context(), pod("web-2")); err != nil {
+		t.Fatal(err)
+	}
+	w.evictions = nil
+	_ = w.pass(100 * time.Millisecond)
+	if len(w.evictions) > 0 {
+		t.Errorf("evicted %v from a node that is not cordoned", w.evictions)
+	}
+	nodes.frozen = nil
+	w.settle(time.Second)
+	if !action.IsMarked(w.node(), action.MarkDoomed) {
+		t.Errorf("not cordoned again: %+v", w.record().Status)
 	}
 }
