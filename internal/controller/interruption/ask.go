@@ -29,7 +29,10 @@ func (r *report) foretell(verdicts []drain.Verdict) {
 	byUID := r.entries()
 	for _, v := range verdicts {
 		left := byUID[v.Pod.UID]
-		if v.Step == drain.StepSurge || left == nil || left.Verdict == verdictLost || left.Verdict == verdictRefused {
+		if v.Step == drain.StepSurge || left == nil || left.Verdict == verdictLost {
+			continue
+		}
+		if left.Verdict == verdictRefused && v.Overrides == "" { // an override is always written first
 			continue
 		}
 		r.tell(v.Pod.UID, *left)

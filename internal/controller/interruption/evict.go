@@ -208,7 +208,7 @@ func (p *pass) heard(r evictionResult) {
 		p.outcome.unasked[v.Pod.UID] = requestFailed
 		p.outcome.sooner(p.facts.now.Add(lookAgain))
 		return
-	case r.answer.Asked:
+	case r.answer.Asked, r.err != nil && v.Overrides != "": // if the override was not carried out, evictAgain repeats it
 		p.outcome.asked = append(p.outcome.asked, v)
 		return
 	case r.timedOut:

@@ -188,7 +188,8 @@ func (b *books) lastCall(q *model.Request, pod *corev1.Pod, page *podPage) {
 	if !hard(d) || now.Before(d.Deadline.Time.Add(-modelMargin-grace)) {
 		b.run.fail("%s: deleted before its last call: deadline %v", q, d.Deadline)
 	}
-	if _, refused := b.run.Allows(pod); refused != nil && b.run.Node(pod.Spec.NodeName) != nil {
+	n := b.run.Node(pod.Spec.NodeName) // another instance may have a node of that name by now
+	if _, refused := b.run.Allows(pod); refused != nil && n != nil && instanceOf(n) == page.instance {
 		b.overrides++
 		i.overrides = append(i.overrides, pod.Namespace+"/"+pod.Name)
 	}

@@ -103,15 +103,16 @@ func (p *pass) confirmEmpty(ctx context.Context) (bool, error) {
 	if p.Live == nil || p.facts.node == nil || !p.plan.Empty() {
 		return true, nil
 	}
-	var pods corev1.PodList
-	if err := p.Live.List(ctx, &pods, client.MatchingFields{"spec.nodeName": p.facts.nodeName}); err != nil {
-		return false, fmt.Errorf("confirming that no pod is left on the node: %w", err)
+	pods, err := p.podsOn(ctx, p.facts.nodeName)
+	if err != nil {
+		return false, fmt.Errorf("confirming that no pod is left: %w", err)
 	}
-	for i := range pods.Items {
-		if !drain.Stays(&pods.Items[i]) {
-			p.outcome.until(p.facts.now.Add(lookAgain), fmt.Sprintf("waits for pod %s/%s, which is new on the node", pods.Items[i].Namespace, pods.Items[i].Name))
-			return false, nil
-		}
+	facts := p.facts.forDrain(p.decision, p.Margin)
+	facts.Pods = pods
+	if plan := drain.NewPlan(facts); !plan.Empty() {
+		pod := plan.Left()[0].Pod
+		p.outcome.until(p.facts.now.Add(lookAgain), fmt.Sprintf("waits for pod %s/%s, which is new on the node", pod.Namespace, pod.Name))
+		return false, nil
 	}
 	return true, nil
 }
