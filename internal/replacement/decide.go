@@ -152,6 +152,19 @@ func Decide(f Facts) Decision {
 	return order(f)
 }
 
+// DecidePool says that no replacement can be launched, where the NodePool alone tells
+// that: it does not exist, has a fixed size, or is not ready. The answer is the same for
+// all nodes of the pool. pool and class are nil where they do not exist.
+func DecidePool(e Early, name string, pool *Pool, class *Class) (*Status, bool) {
+	f := Facts{Early: e, Pool: pool, Class: class, Doomed: &Claim{Labels: map[string]string{LabelNodePool: name}}}
+	for _, c := range []check{poolless, unready} {
+		if d, ok := c(f); ok {
+			return d.Status, true
+		}
+	}
+	return nil, false
+}
+
 func early(f Facts) (Decision, bool) {
 	s, ok := f.Early.Decide()
 	return Decision{Status: s}, ok

@@ -114,6 +114,9 @@ func (p *pass) keep(ctx context.Context) error {
 	case termination.Heartbeat:
 		return p.beat(ctx)
 	case termination.Answer:
+		if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
+			return err
+		}
 		return p.answerNow(ctx)
 	}
 	return nil

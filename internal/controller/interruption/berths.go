@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -152,6 +153,7 @@ func (p *pass) board(ctx context.Context, b *berth) (sentence string, err error)
 	if err := p.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("listing interruptions: %w", err)
 	}
+	maps.DeleteFunc(p.berths.claims, func(_ claim, until time.Time) bool { return !p.facts.now.Before(until) })
 	me, taken, ahead := p.facts.in, 0, 0
 	if b.holds(me) || p.berths.claimed(me, b.name, p.facts.now) {
 		return "", nil // it has been given one

@@ -115,6 +115,7 @@ type Controller struct {
 	berths              berths
 	yard                yard
 	reading             reading
+	pools               poolCache
 	// evictionSlots bounds the requests in flight that stop pods; slowSlots bounds
 	// those for pods whose last request timed out.
 	evictionSlots, slowSlots *semaphore.Weighted

@@ -67,7 +67,20 @@ func (p *pass) end() time.Time {
 	case p.outcome.marked == action.MarkDoomed:
 		begun = p.facts.now // it begins in this pass
 	}
-	return begun.Add(withoutDeadline)
+	return laterOf(begun, p.facts.heldUntil()).Add(withoutDeadline)
+}
+
+// heldUntil is when a person's hold ends or has ended; now, where nothing ends it;
+// zero: there was none.
+func (f *facts) heldUntil() time.Time {
+	hold := record.Hold(f.in, f.now)
+	switch {
+	case hold == nil:
+		return record.Released(f.in, f.now)
+	case hold.Until == nil:
+		return f.now
+	}
+	return hold.Until.Time
 }
 
 // putBack makes a node that lives what it was. An instance that was stopped

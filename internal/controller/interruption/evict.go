@@ -200,6 +200,10 @@ func (f *facts) evictedUntil(v drain.Verdict) time.Time {
 func (p *pass) heard(r evictionResult) {
 	v := r.verdict
 	switch {
+	case r.notSent && p.facts.timedOut(v): // it stays behind those that have not timed out
+		p.outcome.unasked[v.Pod.UID] = requestTimedOut
+		p.outcome.sooner(p.facts.now.Add(lookAgain))
+		return
 	case r.notSent:
 		p.outcome.unasked[v.Pod.UID] = requestFailed
 		p.outcome.sooner(p.facts.now.Add(lookAgain))

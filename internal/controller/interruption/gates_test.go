@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -137,7 +138,9 @@ func (o *owned) Owners(context.Context, string, []*corev1.Pod) (drain.Owners, bo
 }
 func (o *owned) Forget(string) {}
 
-func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
+// surging is a world with a pod of a Deployment that is surged, and its ReplicaSet.
+func surging(t *testing.T) (*world, *appsv1.ReplicaSet) {
+	t.Helper()
 	one, yes := int32(1), true
 	p := pod("web-1")
 	p.Labels["pod-template-hash"] = "5d9c"
@@ -161,6 +164,11 @@ func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
 		s.Rules[0].Strategy = v1alpha1.StrategySurge
 	}))
 	w.loop.Owners = &owned{owners: drain.Owners{ReplicaSets: []*appsv1.ReplicaSet{rs}, Deployments: []*appsv1.Deployment{d}}}
+	return w, rs
+}
+
+func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
+	w, rs := surging(t)
 	w.settle(time.Second)
 	got := &corev1.Pod{}
 	if err := w.client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "web-1"}, got); err != nil {
@@ -186,6 +194,35 @@ func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
 	surged := slices.DeleteFunc(reasons(w.record().Status), func(r string) bool { return r != v1alpha1.ReasonSurged })
 	if len(surged) != 1 {
 		t.Errorf("told %d times that it was surged", len(surged))
+	}
+}
+
+// A person may uncordon the node before the notice is withdrawn. The surged pods go back
+// to their ReplicaSets all the same: nothing else finds them later.
+func TestSurgesAreRevertedOnANodeThatAPersonUncordoned(t *testing.T) {
+	w, rs := surging(t)
+	if err := w.client.Create(t.Context(), rs); err != nil {
+		t.Fatal(err)
+	}
+	w.loop.Live = w.client
+	w.settle(time.Second)
+	n := w.node()
+	n.Spec.Unschedulable, n.Spec.Taints = false, nil
+	delete(n.Labels, v1alpha1.LabelExcludeBalancers)
+	over := spot()
+	over.ID, over.Withdrawn = "over", true
+	in := w.record()
+	in.Spec.Notices = []v1alpha1.Notice{over}
+	if err := errors.Join(w.client.Update(t.Context(), n), w.client.Update(t.Context(), in)); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(time.Second)
+	got := &corev1.Pod{}
+	if err := w.client.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "web-1"}, got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Labels["pod-template-hash"] != "5d9c" || got.Labels[v1alpha1.LabelSurged] != "" {
+		t.Errorf("the pod stays without a ReplicaSet: %v; %+v", got.Labels, w.record().Status)
 	}
 }
 

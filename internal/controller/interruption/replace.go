@@ -34,8 +34,9 @@ type ClaimSource interface {
 type provider interface {
 	// follow looks at one that was ordered.
 	follow(ctx context.Context, f *facts, d policy.Decision) replacing
-	// early says how one stands that was not ordered, if that takes no questions.
-	early(f *facts, d policy.Decision) (*v1alpha1.ReplacementStatus, bool)
+	// early says how one stands that was not ordered, if that takes no request for the
+	// node.
+	early(ctx context.Context, f *facts, d policy.Decision) (*v1alpha1.ReplacementStatus, bool)
 	// consider finds out whether one is ordered.
 	consider(ctx context.Context, f *facts, d policy.Decision) replacing
 	// release lets go of one: its node is one like any other from now on.
@@ -80,7 +81,7 @@ func (c *Controller) followed(ctx context.Context, f *facts, d policy.Decision) 
 	case replacement.IsOrdered(was):
 		return c.provider(f).follow(ctx, f, d)
 	}
-	s, ok := c.provider(f).early(f, d)
+	s, ok := c.provider(f).early(ctx, f, d)
 	switch {
 	case ok && s.Reason == replacement.ReasonUnreadable:
 		return replacing{status: s, wake: f.now.Add(replaceAgain)}

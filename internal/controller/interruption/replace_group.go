@@ -20,7 +20,7 @@ const groupAgain = 5 * time.Second
 type scaling struct{ *Controller }
 
 // early: a group is looked at without asking anybody, so that all is for consider.
-func (s scaling) early(f *facts, d policy.Decision) (*v1alpha1.ReplacementStatus, bool) {
+func (s scaling) early(_ context.Context, f *facts, d policy.Decision) (*v1alpha1.ReplacementStatus, bool) {
 	now := replacement.DecideGroup(s.groupFacts(f, d, nil))
 	return now, now.Phase == v1alpha1.NoReplacement
 }

@@ -23,12 +23,15 @@ import (
 // karpenters brings up replacements by Karpenter.
 type karpenters struct{ *Controller }
 
-func (k karpenters) early(f *facts, d policy.Decision) (*v1alpha1.ReplacementStatus, bool) {
+func (k karpenters) early(ctx context.Context, f *facts, d policy.Decision) (*v1alpha1.ReplacementStatus, bool) {
 	early := k.earlyFacts(f, d)
 	if r, unknown := k.unknown(f, early); unknown {
 		return r.status, true
 	}
-	return early.Decide()
+	if s, ok := early.Decide(); ok {
+		return s, true
+	}
+	return k.poolVerdict(ctx, f, early)
 }
 
 // unknown is how it stands while it is not known whether Karpenter is there, which

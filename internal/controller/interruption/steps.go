@@ -159,10 +159,18 @@ func markDoomed(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx,
 func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 	over := p.facts.begun(p.decision) && !p.facts.now.Before(p.end()) // the node is restored, or about to be
 	if node := p.facts.node; node != nil && !over {
-		if p.nodeWrites.isStale(node.Name, node.ResourceVersion, p.facts.now) {
-			p.outcome.sooner(p.facts.now.Add(staleCacheRequeue)) // this process has marked it
-		} else if err := p.patchMark(ctx, node, mark); err != nil {
-			return false, err
+		stale := p.nodeWrites.isStale(node.Name, node.ResourceVersion, p.facts.now)
+		switch isCordoned := !p.barrier.cordonTime(p.facts.in.Name, time.Time{}).IsZero(); {
+		case stale && mark == action.MarkDoomed && isCordoned: // by this process
+			p.outcome.sooner(p.facts.now.Add(staleCacheRequeue))
+		case stale: // this process may just have restored it
+			p.outcome.quiet = true
+			p.outcome.until(p.facts.now.Add(staleCacheRequeue), "waits for the cache of nodes")
+			return false, nil
+		default:
+			if err := p.patchMark(ctx, node, mark); err != nil {
+				return false, err
+			}
 		}
 	}
 	p.outcome.marked, p.outcome.markedAt = mark, p.barrier.cordonTime(p.facts.in.Name, p.facts.now)

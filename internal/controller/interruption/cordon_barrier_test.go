@@ -1,0 +1,114 @@
+package interruption
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// arriving returns an Interruption as it arrives.
+func arriving(name string) *v1alpha1.Interruption {
+	in := recordOf(spot())
+	in.Name, in.Spec.InstanceID = name, name
+	return in
+}
+
+func TestTheBarrierWaitsForOtherNodes(t *testing.T) {
+	none := func(string) (bool, error) { return false, nil }
+	all := func(string) (bool, error) { return true, nil }
+	for name, tc := range map[string]struct {
+		build    func(b *cordonBarrier)
+		after    time.Duration // since start, when the first asks
+		received time.Duration // since start
+		cordoned func(string) (bool, error)
+		waits    bool
+	}{
+		"it is alone": {build: func(b *cordonBarrier) { b.observe(nil, arriving("a"), start) }, cordoned: none},
+		"another is not cordoned": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("a"), start)
+			b.observe(nil, arriving("b"), start)
+		}, after: time.Second, cordoned: none, waits: true},
+		"the other was cordoned by this process": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("b"), start)
+			b.setCordoned("b", start)
+		}, after: time.Second, cordoned: none},
+		"the cache shows that the other is cordoned": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("b"), start)
+		}, after: time.Second, cordoned: all},
+		"another has just arrived, and is cordoned": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("b"), start)
+		}, after: barrierSettle - time.Millisecond, cordoned: all, waits: true},
+		"a second notice of its own has just arrived": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("a"), start)
+			joined := arriving("a")
+			joined.Generation = 2
+			b.observe(arriving("a"), joined, start)
+		}, cordoned: none},
+		"the other cannot be cordoned": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("b"), start)
+		}, after: barrierTimeout, received: barrierTimeout, cordoned: none},
+		"its own time is over, whatever restarts the process": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("b"), start.Add(barrierTimeout))
+		}, after: barrierTimeout, cordoned: none},
+		"a clock that is ahead does not extend its time": {build: func(b *cordonBarrier) {
+			_, _ = b.wait("a", start.Add(time.Hour), start, none)
+			b.observe(nil, arriving("b"), start.Add(barrierTimeout))
+		}, after: barrierTimeout, received: time.Hour, cordoned: none},
+		"the other was deleted": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("b"), start)
+			b.forget("b")
+		}, after: time.Second, cordoned: none},
+		"the other is finished": {build: func(b *cordonBarrier) {
+			b.observe(nil, arriving("b"), start)
+			done := arriving("b")
+			at := microTime(start)
+			done.Status.CompletionTime, done.Status.Answered = &at, []string{"spot-1"}
+			b.observe(arriving("b"), done, start)
+		}, after: time.Second, cordoned: none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b cordonBarrier
+			tc.build(&b)
+			wait, err := b.wait("a", start.Add(tc.received), start.Add(tc.after), tc.cordoned)
+			if err != nil || (wait > 0) != tc.waits || wait > maxBarrierPoll {
+				t.Errorf("waits %s, error %v, want %t", wait, err, tc.waits)
+			}
+		})
+	}
+}
+
+// However many nodes wait, no one waits for longer than the limit, and what the barrier
+// keeps is gone with the Interruptions.
+func TestTheBarrierHasAnAbsoluteLimitAndForgets(t *testing.T) {
+	var b cordonBarrier
+	none := func(string) (bool, error) { return false, nil }
+	now := start
+	for i := range 2000 { // one each 10 ms, and none can be cordoned
+		now = now.Add(10 * time.Millisecond)
+		b.observe(nil, arriving(fmt.Sprint("i-", i)), now)
+		wait, err := b.wait("i-0", start, now, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waited := now.Sub(start); waited >= barrierTimeout && wait > 0 {
+			t.Fatalf("it still waits after %s", waited)
+		}
+	}
+	for i := range 2000 {
+		b.forget(fmt.Sprint("i-", i))
+	}
+	if n := len(b.pending) + len(b.waiting) + len(b.cordoned); n > 0 {
+		t.Errorf("%d entries are kept", n)
+	}
+}
+
+func TestTheBarrierReportsThatTheCacheCannotBeRead(t *testing.T) {
+	var b cordonBarrier
+	b.observe(nil, arriving("b"), start)
+	if _, err := b.wait("a", start, start, func(string) (bool, error) { return false, errors.New("no index") }); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,192 @@
+package interruption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// flushing is a world in which transitional changes are deferred, as installed.
+func flushing(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	w := newWorld(t, objects...)
+	o := w.loop.Options
+	o.FlushInterval = FlushInterval
+	w.loop = New(o)
+	return w
+}
+
+// writes counts the versions of the Interruption from here on.
+func (w *world) writes() (count func() int) {
+	last, n := w.record().ResourceVersion, 0
+	return func() int {
+		if now := w.record().ResourceVersion; now != last {
+			last = now
+			n++
+		}
+		return n
+	}
+}
+
+func TestTransitionalChangesRideWithAFlush(t *testing.T) {
+	w := flushing(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"), pod("web-3"))
+	if err := w.pass(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if got := record.Drain(&w.record().Status).Pods; got.Leaving != 3 {
+		t.Fatalf("pods %+v", got)
+	}
+	count := w.writes()
+	for i, name := range []string{"web-1", "web-2"} { // two pods leave within the interval
+		w.stopped(name)
+		if err := w.pass(2 * time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(); n != 0 {
+			t.Fatalf("%d writes after %d pods have left", n, i+1)
+		}
+		if w.wake == 0 || w.wake > FlushInterval {
+			t.Errorf("the change is written in %s", w.wake)
+		}
+	}
+	if err := w.pass(w.wake); err != nil {
+		t.Fatal(err)
+	}
+	if n, got := count(), record.Drain(&w.record().Status).Pods; n != 1 || got.Moved != 2 || got.Leaving != 1 {
+		t.Errorf("%d writes, pods %+v", n, got)
+	}
+	if !slices.Contains(reasons(w.record().Status), v1alpha1.ReasonPodGone) {
+		t.Error("the timeline does not say that pods have left")
+	}
+	w.stopped("web-3") // the last one is material: the node is drained
+	if err := w.pass(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if n, got := count(), w.record().Status.Phase; n != 2 || got != v1alpha1.PhaseDrained {
+		t.Errorf("%d writes, phase %s", n, got)
+	}
+}
+
+// A crash loses nothing that was deferred: the next process recomputes it.
+func TestADeferredChangeIsRecomputedAfterACrash(t *testing.T) {
+	w := flushing(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
+	_ = w.pass(time.Second)
+	w.stopped("web-1")
+	_ = w.pass(time.Second)
+	if got := record.Drain(&w.record().Status).Pods; got.Moved != 0 {
+		t.Fatalf("written at once: %+v", got)
+	}
+	w.loop = New(w.loop.Options)
+	if err := w.pass(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if got := record.Drain(&w.record().Status).Pods; got.Moved != 1 || got.Total != 2 {
+		t.Errorf("pods %+v", got)
+	}
+}
+
+// A deferred departure is written by the deadline: one that is noticed later counts as lost.
+func TestADeferredDepartureIsWrittenByTheDeadline(t *testing.T) {
+	w := flushing(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
+	_ = w.pass(time.Second)
+	w.settle(110 * time.Second) // of two minutes
+	w.stopped("web-1")
+	_ = w.pass(time.Second)
+	if w.wake > 9*time.Second {
+		t.Errorf("the change is written in %s, after the deadline", w.wake)
+	}
+}
+
+// Two sources report one reclaim within a moment: that is one decision and one write.
+func TestASecondSourceCostsNoWriteOfItsOwn(t *testing.T) {
+	w := flushing(t, recordOf(spot()), node("a", instance), pod("web-1"))
+	_ = w.pass(time.Second)
+	second := spot()
+	second.ID, second.Source = "spot-of-the-agent", "imds"
+	w.hear(second)
+	count := w.writes()
+	_ = w.pass(50 * time.Millisecond)
+	if n := count(); n != 0 {
+		t.Errorf("%d writes for the second notice", n)
+	}
+}
+
+// Eviction requests that hang, as behind a slow admission webhook, are sent once before
+// the pods that were not tried yet, and after them from then on.
+func TestSlowEvictionsDelayOnlyThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := []client.Object{recordOf(spot()), node("a", instance)}
+		for i := range 24 {
+			pods = append(pods, pod(fmt.Sprintf("slow-%02d", i)))
+		}
+		w := newWorld(t, append(pods, pod("zz-last"))...)
+		asked := time.Duration(-1)
+		began := time.Now()
+		inner, ok := w.client.(client.WithWatch)
+		if !ok {
+			t.Fatal("the fake client does not watch")
+		}
+		o := w.loop.Options
+		o.Client = interceptor.NewClient(inner, interceptor.Funcs{
+			SubResourceCreate: func(ctx context.Context, _ client.Client, _ string, pod, _ client.Object, _ ...client.SubResourceCreateOption) error {
+				if pod.GetName() == "zz-last" {
+					w.mu.Lock()
+					asked = time.Since(began)
+					w.mu.Unlock()
+					return nil
+				}
+				<-ctx.Done() // the webhook's backend is on the interrupted node
+				return errors.New("context deadline exceeded")
+			},
+		})
+		w.loop = New(o)
+		for range 6 {
+			if asked >= 0 {
+				break
+			}
+			w.now = start.Add(time.Since(began))
+			if err := w.pass(time.Second); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(max(w.wake, time.Millisecond))
+		}
+		if asked < 0 || asked > 24/maxEvictionsPerNode*(evictionTimeout+time.Second) {
+			t.Errorf("the pod without a slow webhook was evicted after %s", asked)
+		}
+	})
+}
+
+func TestExpectations(t *testing.T) {
+	var e expectations
+	e.replaced("a", "1", start)
+	e.replaced("a", "2", start)
+	for version, want := range map[string]bool{"1": true, "2": true} {
+		if e.isStale("a", version, start.Add(time.Second)) != want {
+			t.Errorf("version %s: stale %t", version, !want)
+		}
+	}
+	if e.isStale("a", "1", start.Add(expectationTimeout)) {
+		t.Error("the expectation has no time limit")
+	}
+	e.replaced("a", "2", start)
+	if e.isStale("a", "3", start) || e.isStale("a", "2", start) {
+		t.Error("a newer version does not end the expectation")
+	}
+	if e.lastWrite("a") != start || !e.lastWrite("b").IsZero() {
+		t.Errorf("last writes %s, %s", e.lastWrite("a"), e.lastWrite("b"))
+	}
+	e.forget("a")
+	if len(e.objects) > 0 {
+		t.Error("it is not forgotten")
+	}
+}
