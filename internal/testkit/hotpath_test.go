@@ -1,0 +1,218 @@
+package testkit_test
+
+import (
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The path of one spot notice may have this many files and lines. The target is 30 files
+// and 5,000 lines: lower the limits when the path gets shorter, and never raise them.
+const (
+	maxPathFiles = 45
+	maxPathLines = 8000
+)
+
+// packagesOffPath are packages that files of the path import, with the reason why a reader
+// of the path need not open them.
+var packagesOffPath = map[string]string{
+	"internal/listwatch": "the path uses one function of it, which tells a broken connection from an answer",
+	"internal/refusal":   "classifies errors of the API server: only for an eviction that was refused",
+	"internal/sleep":     "a wait that can be cut short",
+}
+
+// filesOffPath are the other files of the packages of the path, with the reason why a
+// reader of the path need not open them.
+var filesOffPath = map[string]string{
+	"internal/action/doc.go":                      "the package comment",
+	"internal/controller/interruption/metrics.go": "metrics, after the status is written",
+	"internal/drain/doc.go":                       "the package comment",
+	"internal/drain/words.go":                     "wording of reasons",
+	"internal/intake/earlier.go":                  "only for state changes and group terminations",
+	"internal/intake/explain.go":                  "logs notices that are not recorded",
+	"internal/intake/intake.go":                   "types",
+	"internal/intake/metrics.go":                  "metrics",
+	"internal/intake/probe.go":                    "only for probes of lifeboat doctor",
+	"internal/intake/report.go":                   "only for news that is not about an instance",
+	"internal/intake/sqs/autoscaling.go":          "decodes other kinds",
+	"internal/intake/sqs/doc.go":                  "the package comment",
+	"internal/intake/sqs/health.go":               "decodes other kinds",
+	"internal/intake/sqs/pending.go":              "only for an instance that has no Node yet",
+	"internal/intake/sqs/probe.go":                "only for probes of lifeboat doctor",
+	"internal/intake/sqs/queue.go":                "the interface and the client of SQS",
+	"internal/intake/sqs/reach.go":                "only while the queue cannot be reached",
+	"internal/intake/sqs/read.go":                 "for the CLI",
+	"internal/intake/sqs/unreadable.go":           "only for messages that cannot be decoded",
+	"internal/intake/throttle.go":                 "throttles logs",
+	"internal/nodeindex/all.go":                   "for Auto Scaling groups and the polls",
+	"internal/nodeindex/slim.go":                  "strips nodes before they are cached",
+	"internal/notice/kinds.go":                    "constants",
+	"internal/notice/unheard.go":                  "for the condition WiringDegraded",
+	"internal/notice/words.go":                    "wording",
+	"internal/podwatch/slim.go":                   "strips pods before they are cached",
+	"internal/policy/conduct.go":                  "validates policies",
+	"internal/policy/doc.go":                      "the package comment",
+	"internal/policy/validate.go":                 "validates policies",
+	"internal/policy/words.go":                    "wording of decisions",
+	"internal/record/slim.go":                     "strips Interruptions before they are cached",
+}
+
+var (
+	pathSection = regexp.MustCompile(`(?ms)^## The path of one spot notice$(.*?)^### What you can skip$(.*?)^## `)
+	pathFile    = regexp.MustCompile("(?m)^[0-9]+\\. `([^`]+)`: .")
+	skipRow     = regexp.MustCompile(`(?m)^\| .+ \| (.+) \|$`)
+	inCode      = regexp.MustCompile("`(internal/[^`]+)`")
+	statedSize  = regexp.MustCompile(`\*\*([0-9]+) files\*\* with\s+\*\*at most ([0-9,]+) lines\*\*`)
+)
+
+// hotPath is what docs/tour.md says about the path of one spot notice.
+type hotPath struct {
+	files []string // in order
+	skip  []string // files and packages
+	// statedFiles and statedLines are the numbers in the text.
+	statedFiles, statedLines int
+}
+
+func readHotPath(t *testing.T) hotPath {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root(t), "docs", "tour.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	section := pathSection.FindSubmatch(text)
+	if section == nil {
+		t.Fatal("docs/tour.md has no section about the path of one spot notice")
+	}
+	var p hotPath
+	for _, m := range pathFile.FindAllSubmatch(section[1], -1) {
+		p.files = append(p.files, string(m[1]))
+	}
+	for _, row := range skipRow.FindAllSubmatch(section[2], -1) {
+		for _, m := range inCode.FindAllSubmatch(row[1], -1) {
+			p.skip = append(p.skip, string(m[1]))
+		}
+	}
+	if size := statedSize.FindSubmatch(section[1]); size != nil {
+		p.statedFiles, _ = strconv.Atoi(string(size[1]))
+		p.statedLines, _ = strconv.Atoi(strings.ReplaceAll(string(size[2]), ",", ""))
+	}
+	if len(p.files) == 0 || len(p.skip) == 0 || p.statedLines == 0 {
+		t.Fatalf("docs/tour.md: %d files on the path, %d to skip, %d lines stated", len(p.files), len(p.skip), p.statedLines)
+	}
+	return p
+}
+
+// knows reports whether the tour or this test says something about a file or a package.
+func (p hotPath) knows(name string) bool {
+	return slices.Contains(p.files, name) || slices.Contains(p.skip, name) || filesOffPath[name] != "" || packagesOffPath[name] != ""
+}
+
+// packages are the packages of the files on the path.
+func (p hotPath) packages() []string {
+	dirs := map[string]bool{}
+	for _, f := range p.files {
+		dirs[path.Dir(f)] = true
+	}
+	return slices.Sorted(maps.Keys(dirs))
+}
+
+// linesOf counts the lines of files of the repository. A file that is missing is an error.
+func linesOf(t *testing.T, files []string) (lines int) {
+	t.Helper()
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(f)))
+		if err != nil {
+			t.Errorf("docs/tour.md lists a file that cannot be read: %v", err)
+		}
+		lines += strings.Count(string(text), "\n")
+	}
+	return lines
+}
+
+func TestThePathOfASpotNoticeStaysShort(t *testing.T) {
+	p := readHotPath(t)
+	lines := linesOf(t, p.files)
+	var skip []string
+	for _, name := range p.skip {
+		if strings.HasSuffix(name, ".go") {
+			skip = append(skip, name)
+		} else if info, err := os.Stat(filepath.Join(root(t), name)); err != nil || !info.IsDir() {
+			t.Errorf("docs/tour.md says to skip %s, which is no package", name)
+		}
+	}
+	t.Logf("the path of one spot notice: %d files, %d lines (limits %d and %d, target 30 and 5000); with the files to skip in the same packages: %d files, %d lines",
+		len(p.files), lines, maxPathFiles, maxPathLines, len(p.files)+len(skip), lines+linesOf(t, skip))
+	if len(p.files) > maxPathFiles || lines > maxPathLines {
+		t.Errorf("the path has %d files and %d lines, more than %d and %d: make it shorter", len(p.files), lines, maxPathFiles, maxPathLines)
+	}
+	if p.statedFiles != len(p.files) || lines > p.statedLines {
+		t.Errorf("docs/tour.md says %d files and at most %d lines; there are %d and %d", p.statedFiles, p.statedLines, len(p.files), lines)
+	}
+	if all := append(slices.Clone(p.files), p.skip...); len(slices.Compact(slices.Sorted(slices.Values(all)))) < len(all) {
+		t.Error("docs/tour.md lists a file twice")
+	}
+}
+
+// TestThePathOfASpotNoticeIsWhole checks the list against the code: every file of a package
+// on the path, and every package that a file on the path imports, is on the path, may be
+// skipped, or is off the path for a reason. It does not see packages that are reached
+// through an interface, such as podwatch.
+func TestThePathOfASpotNoticeIsWhole(t *testing.T) {
+	p := readHotPath(t)
+	there := map[string]bool{}
+	for _, dir := range p.packages() {
+		names, err := filepath.Glob(filepath.Join(root(t), filepath.FromSlash(dir), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			file := path.Join(dir, filepath.Base(name))
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			there[file] = true
+			if !p.knows(file) {
+				t.Errorf("%s is in a package on the path: add it to docs/tour.md, or to filesOffPath with a reason", file)
+			}
+		}
+	}
+	for _, file := range p.files {
+		for _, imported := range internalImports(t, file) {
+			there[imported] = true
+			if !slices.Contains(p.packages(), imported) && !p.knows(imported) {
+				t.Errorf("%s imports %s: add its files to docs/tour.md, or the package to packagesOffPath with a reason", file, imported)
+			}
+		}
+	}
+	for _, reasons := range []map[string]string{filesOffPath, packagesOffPath} {
+		for name := range reasons {
+			if !there[name] || slices.Contains(p.files, name) || slices.Contains(p.skip, name) {
+				t.Errorf("%s has a reason to be off the path, and is gone, not imported, or in docs/tour.md: remove the reason", name)
+			}
+		}
+	}
+}
+
+// internalImports returns the packages of this module's internal directory that a file
+// imports.
+func internalImports(t *testing.T, file string) (imports []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root(t), filepath.FromSlash(file)), nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range f.Imports {
+		if name, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module+"/"); ok && strings.HasPrefix(name, "internal/") {
+			imports = append(imports, name)
+		}
+	}
+	return imports
+}
