@@ -3,7 +3,6 @@
 package bench
 
 import (
-	"os"
 	"testing"
 	"time"
 )
@@ -67,9 +66,6 @@ func (r *rig) smokeStorm(t *testing.T) {
 
 // TestSandboxBenchmarksWork runs one round of each benchmark that starts a whole sandbox.
 func TestSandboxBenchmarksWork(t *testing.T) {
-	if os.Getenv("LIFEBOAT_E2E") == "" {
-		t.Skip("SKIPPED: set LIFEBOAT_E2E=1, as make e2e does, to run the benchmarks that start Karpenter")
-	}
 	t.Run("SideBySide", func(t *testing.T) {
 		if cost := newSideBySide(t).reclaimed(t, trials[0], sides[1]); cost.pods != podsFit || cost.recovered < 0 {
 			t.Errorf("a reclaim cost %+v, want %d pods and a recovery", cost, podsFit)

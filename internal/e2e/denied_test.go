@@ -4,68 +4,42 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// TestANodeIsCordonedAheadOfItsRecord: while no record can be made the node of a spot warning
-// is cordoned all the same, and stays so when the message comes again; once a record can be
-// made it goes on from there.
-func TestANodeIsCordonedAheadOfItsRecord(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	in := r.launch(1)[0]
-	r.settled(in)
-	allow := r.denyRecords()
-	r.say("again and again", spotWarning, in, map[string]string{"instance-action": "terminate"})
-	r.untilCordoned(in)
-	if record, err := r.record(t.Context(), in.ID); record != nil || err != nil {
-		t.Fatalf("there is a record %v, or it cannot be read: %v", record, err)
-	}
-	before := r.untilTold(in)
-	r.until("the message to be handed back twice", 2*time.Minute, func(context.Context) (bool, error) {
-		n := r.metric("lifeboat_received_messages_total", `outcome="failed"`)
-		return n >= 2, fmt.Errorf("%v were", n)
-	})
-	if diff := cmp.Diff(before, r.visible(in)); diff != "" {
-		t.Errorf("the node did not stay as it was: %s", diff)
-	}
-	allow()
-	r.reaches(in.ID, v1alpha1.PhaseDrained, 2*time.Minute)
-}
-
-// TestANodeWhoseRecordNeverComesIsPutBack: its message is gone before a record could be made.
-func TestANodeWhoseRecordNeverComesIsPutBack(t *testing.T) {
+// TestNothingIsDoneBeforeItIsRecorded: while no Interruption can be created, the message of a
+// spot warning stays on the queue and the node as it is. Once one can be, the node is drained.
+func TestNothingIsDoneBeforeItIsRecorded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	in := r.launch(1)[0]
 	before := r.settled(in)
-	r.denyRecords()
-	r.say("never", stateChange, in, map[string]string{"state": "stopping"})
-	r.untilCordoned(in)
-	if err := r.AWS().States.SQS.Purge(path.Base(r.State().QueueURL)); err != nil {
-		t.Fatal(err)
-	}
-	r.until("the node to be put back", 3*time.Minute, func(context.Context) (bool, error) {
-		diff := cmp.Diff(before, r.visible(in))
-		return diff == "", errors.New(diff)
+	allow := r.denyRecords()
+	r.say("denied", spotWarning, in, map[string]string{"instance-action": "terminate"})
+	r.until("the message to be handed back twice", 2*time.Minute, func(context.Context) (bool, error) {
+		n := r.metric("lifeboat_received_messages_total", `outcome="failed"`)
+		return n >= 2, fmt.Errorf("%v were", n)
 	})
+	if record, err := r.record(t.Context(), in.ID); record != nil || err != nil {
+		t.Fatalf("there is a record %v, or it cannot be read: %v", record, err)
+	}
+	if diff := cmp.Diff(before, r.visible(in)); diff != "" {
+		t.Errorf("the node is touched before there is a record: %s", diff)
+	}
+	allow()
+	r.reaches(in.ID, v1alpha1.PhaseDrained, 2*time.Minute)
 }
 
 // say sends a notice of an instance, now and once.
@@ -74,25 +48,6 @@ func (r *rig) say(id, detailType string, in ec2.Instance, detail map[string]stri
 	st := r.State()
 	detail["instance-id"] = in.ID
 	r.send(envelope(id, detailType, st.Account, st.Region, time.Now(), detail))
-}
-
-// untilTold returns what is visible of a cordoned node once Kubernetes' own taint, with the
-// time, is there too.
-func (r *rig) untilTold(in ec2.Instance) map[string]any {
-	r.t.Helper()
-	r.until("the node to be tainted by Kubernetes too", time.Minute, func(ctx context.Context) (bool, error) {
-		node, err := r.node(ctx, in)
-		return err == nil && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable }), err
-	})
-	return r.visible(in)
-}
-
-func (r *rig) untilCordoned(in ec2.Instance) {
-	r.t.Helper()
-	r.until("the node to be cordoned", time.Minute, func(ctx context.Context) (bool, error) {
-		node, err := r.node(ctx, in)
-		return err == nil && action.IsMarked(node, action.MarkDoomed), err
-	})
 }
 
 // denyRecords has the API server refuse to make Interruptions until the function that it
