@@ -32,8 +32,8 @@ type Interruption struct {
 
 	// +structType=atomic
 	Spec InterruptionSpec `json:"spec"`
-	// Status is what was decided and how far it has come. The controller alone
-	// writes it, so that the API server need not keep who set which of its fields.
+	// Status is the decision and the progress. Only Lifeboat's controllers write it,
+	// so that the API server need not track the owner of each field.
 	// +structType=atomic
 	Status InterruptionStatus `json:"status,omitempty"`
 }
@@ -103,8 +103,8 @@ const (
 	PhaseCancelled Phase = "Cancelled"
 )
 
-// InterruptionStatus is what was decided and how far it has come. The
-// controller alone writes it.
+// InterruptionStatus is the decision and the progress. Only Lifeboat's controllers
+// write it.
 type InterruptionStatus struct {
 	// Phase is a one-word summary computed from the conditions.
 	// +optional
@@ -151,8 +151,8 @@ type InterruptionStatus struct {
 	// LastNoticeID is the id of the newest notice that was looked at.
 	// +optional
 	LastNoticeID string `json:"lastNoticeID,omitempty"`
-	// Since is when an earlier interruption of the same instance was over;
-	// notices received until then belong to that one.
+	// Since is when an earlier interruption of the same instance was completed.
+	// The notices that it handled are listed in answered.
 	// +optional
 	Since *metav1.MicroTime `json:"since,omitempty"`
 	// CompletionTime is when nothing was left to do. A notice received later

@@ -5,8 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -154,8 +152,8 @@ func TestKarpenterIsToldAtTheHandover(t *testing.T) {
 		t.Errorf("replacement %+v, handover %+v", s.Drain.Replacement, s.Drain.NodeClaimDeletion)
 	}
 	r.until("Karpenter to have heard", 30*time.Second, func(context.Context) (bool, error) {
-		log, err := os.ReadFile(r.KarpenterLog())
-		return strings.Contains(string(log), "spot_interrupted"), err
+		n := r.metricOf("karpenter", "karpenter_interruption_received_messages_total", `message_type="spot_interrupted"`)
+		return n >= 1, fmt.Errorf("it has counted %v messages", n)
 	})
 }
 

@@ -273,9 +273,15 @@ func (r *rig) send(body string) {
 // text from lifeboatd; -1 where there are none.
 func (r *rig) metric(name, labels string) float64 {
 	r.t.Helper()
+	return r.metricOf("lifeboatd", name, labels)
+}
+
+// metricOf is metric for another part of the sandbox.
+func (r *rig) metricOf(of, name, labels string) float64 {
+	r.t.Helper()
 	var address string
 	for _, part := range r.State().Parts {
-		if part.Name == "lifeboatd" {
+		if part.Name == of {
 			address = part.Address
 		}
 	}
