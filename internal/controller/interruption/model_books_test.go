@@ -28,7 +28,7 @@ type books struct {
 	busyUntil     time.Time
 	policyChanged time.Time
 
-	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened int
+	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened, compared int
 }
 
 // podPage is what is known of a pod.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -65,13 +64,13 @@ func (b *books) reckon(instance string) {
 	d, ok := b.decision(instance)
 	i, now := b.inst(instance), b.run.c.Now()
 	in := b.recordOf(instance)
-	if !ok || !modelDrains(d) || !hard(d) || d.InstanceGone || !i.off.IsZero() || d.AwaitsApproval || d.NotBefore.After(now) ||
-		d.Deadline.Time.Sub(now).Abs() > time.Second || b.run.Node(i.node) == nil {
+	if !ok || !d.drains() || !firm(d.deadline) || d.instanceGone || !i.off.IsZero() || d.awaits || d.notBefore.After(now) ||
+		d.deadline.Time.Sub(now).Abs() > time.Second || b.run.Node(i.node) == nil {
 		return
 	}
 	from := latest(i.changed, b.run.lastPolicyChange(), i.calledOff)
-	if soft := d.Notice.Deadline; soft != nil && soft.Type == v1alpha1.DeadlineSoft {
-		from = latest(from, d.Deadline.Time.Add(-time.Hour))
+	if soft := d.notice.Deadline; soft != nil && soft.Type == v1alpha1.DeadlineSoft {
+		from = latest(from, d.deadline.Time.Add(-time.Hour))
 	}
 	if from = b.free(in, from); from.IsZero() {
 		return
@@ -81,11 +80,11 @@ func (b *books) reckon(instance string) {
 	}
 	for _, uid := range b.sortedPods() {
 		page := b.pods[uid]
-		if page.instance != instance || isStaying(page.pod) || never(d) || respectedHold(page.pod, d.DoNotDisrupt) {
+		if page.instance != instance || isStaying(page.pod) || never(d) || respectedHold(page.pod, d.worth()) {
 			continue
 		}
 		grace := time.Duration(*page.pod.Spec.TerminationGracePeriodSeconds) * time.Second
-		due := b.calm(latest(from, page.bound, d.Deadline.Time.Add(-modelMargin-grace)), askWithin+b.run.slack())
+		due := b.calm(latest(from, page.bound, d.deadline.Time.Add(-modelMargin-grace)), askWithin+b.run.slack())
 		if due.Before(now) && (page.asked.IsZero() || page.asked.After(due)) {
 			b.run.fail("pod %s on %s was to be asked to stop by %s, and was at %s: %s", page.pod.Name, instance, b.at(due), b.at(page.asked), said(in, uid))
 		}
@@ -98,8 +97,8 @@ func isStaying(pod *corev1.Pod) bool {
 }
 
 // never reports whether a workload's treatment may leave pods where they are.
-func never(d policy.Decision) bool {
-	return slices.ContainsFunc(d.Workloads, func(w v1alpha1.Workload) bool { return w.Strategy == v1alpha1.StrategyNever })
+func never(d verdict) bool {
+	return d.governor != nil && slices.ContainsFunc(d.governor.Spec.Workloads, func(w v1alpha1.Workload) bool { return w.Strategy == v1alpha1.StrategyNever })
 }
 
 func respectedHold(pod *corev1.Pod, mode v1alpha1.DoNotDisrupt) bool {
@@ -146,7 +145,7 @@ func (b *books) close() {
 func (b *books) unfinished(in *v1alpha1.Interruption) {
 	d, _ := b.decision(in.Name)
 	it := b.run.life.queue["record "+in.Name]
-	if d.NotBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() {
+	if d.notBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() {
 		return
 	}
 	b.run.fail("%s is still in work: phase %s, %s; pods %+v; decision %+v", in.Name, in.Status.Phase,

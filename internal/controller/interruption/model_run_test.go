@@ -40,11 +40,13 @@ type modelRun struct {
 	life    *life
 	lives   int
 	metrics *Metrics
-	tells   bool      // whether notes are kept
-	outage  time.Time // until when the API server is away
-	horizon time.Time
-	books   *books
-	group   *modelGroup // nil: the cluster has none
+	tells   bool // whether notes are kept
+	// compares has each verdict of the oracle compared with the product's decision.
+	compares bool
+	outage   time.Time // until when the API server is away
+	horizon  time.Time
+	books    *books
+	group    *modelGroup // nil: the cluster has none
 
 	mu     sync.Mutex
 	wanted []wantedWatch
@@ -82,6 +84,9 @@ func (r *modelRun) play() {
 	r.life = r.begin()
 	r.life.up()
 	r.every(time.Minute, "trouble", r.trouble)
+	if r.compares {
+		r.every(time.Minute, "compare", r.books.compareAll)
+	}
 	over := func() bool {
 		r.answerWatches()
 		r.answerHints()
