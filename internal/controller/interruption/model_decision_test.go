@@ -61,12 +61,12 @@ func (b *books) nodeOf(instance string) *corev1.Node {
 // compare holds the oracle and the product against each other.
 func (b *books) compare(c case_, v verdict, ok bool) {
 	type answer struct {
-		OK, Withdrawn, Gone, Awaits bool
-		Notice, Governor            string
-		Action                      v1alpha1.Action
-		Deadline                    v1alpha1.Deadline
-		NotBefore, ProceedsAt       time.Time
-		DoNotDisrupt                v1alpha1.DoNotDisrupt
+		OK, Withdrawn, Gone, Awaits     bool
+		Notice, Governor                string
+		Action                          v1alpha1.Action
+		DeadlineType                    v1alpha1.DeadlineType
+		Deadline, NotBefore, ProceedsAt time.Time
+		DoNotDisrupt                    v1alpha1.DoNotDisrupt
 	}
 	oracle := answer{
 		OK: ok, Withdrawn: v.withdrawn, Gone: v.instanceGone, Awaits: v.awaits, Notice: v.notice.ID,
@@ -76,7 +76,7 @@ func (b *books) compare(c case_, v verdict, ok bool) {
 		oracle.Governor = v.governor.Name
 	}
 	if v.deadline != nil {
-		oracle.Deadline = *v.deadline
+		oracle.Deadline, oracle.DeadlineType = v.deadline.Time.UTC(), v.deadline.Type
 	}
 	d, decided := policy.Decide(record.Facts(c.record, c.node, c.policies, c.now))
 	if decided && b.run.group != nil {
@@ -87,14 +87,15 @@ func (b *books) compare(c case_, v verdict, ok bool) {
 		Action: d.Action, NotBefore: d.NotBefore.UTC(), ProceedsAt: d.ProceedsAt.UTC(), DoNotDisrupt: d.DoNotDisrupt,
 	}
 	if d.Deadline != nil {
-		product.Deadline = *d.Deadline
+		product.Deadline, product.DeadlineType = d.Deadline.Time.UTC(), d.Deadline.Type
 	}
 	if !ok || v.withdrawn { // nothing else is promised then
 		product = answer{OK: decided, Withdrawn: d.Withdrawn}
 		oracle = answer{OK: ok, Withdrawn: v.withdrawn && ok}
 	}
 	b.compared++
-	if diff := cmp.Diff(oracle, product); diff != "" {
+	if oracle != product {
+		diff := cmp.Diff(oracle, product)
 		b.run.fail("oracle and product disagree about %s at %s (-oracle +product):\n%s\nnotices %+v\npolicies %+v\nstatus %+v",
 			c.record.Name, b.at(c.now), diff, c.record.Spec.Notices, c.policies, c.record.Status)
 	}

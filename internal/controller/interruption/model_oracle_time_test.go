@@ -48,19 +48,20 @@ func (c case_) inWindow(w *v1alpha1.Window, deadline time.Time, notBefore time.D
 	return deadline.Add(-min(notBefore, time.Hour))
 }
 
-// opening is the minute at which a window opened that is open at a moment, or else at
-// which it opens next. It tries all minutes.
+// opening is when a window opened that is open at a moment, or else at
+// which it opens next. All schedules of the model open at full ten minutes.
 func opening(w *v1alpha1.Window, at time.Time) time.Time {
 	opens := map[string]func(time.Time) bool{
 		"0 * * * *":    func(t time.Time) bool { return t.Minute() == 0 },
 		"*/10 * * * *": func(t time.Time) bool { return t.Minute()%10 == 0 },
 		"0 2 * * *":    func(t time.Time) bool { return t.Hour() == 2 && t.Minute() == 0 },
 	}[w.Schedule]
-	minute := at.UTC().Add(-w.Duration.Duration).Truncate(time.Minute).Add(time.Minute)
-	for !opens(minute) {
-		minute = minute.Add(time.Minute)
+	const grid = 10 * time.Minute
+	at = at.UTC().Add(-w.Duration.Duration).Truncate(grid).Add(grid)
+	for !opens(at) {
+		at = at.Add(grid)
 	}
-	return minute
+	return at
 }
 
 // extended is the deadline while Lifeboat extends the lifecycle hook of a group: an

@@ -69,6 +69,8 @@ type story struct {
 	node, instance string
 	at             time.Time
 	serial         int
+	// sink takes the notices in place of the intake, where a test only wants those.
+	sink func(notice.Notice, time.Time)
 }
 
 func (s *story) draw() {
@@ -109,6 +111,10 @@ func (s *story) notice(kind string, at time.Time) notice.Notice {
 
 // send delivers a notice, sometimes twice.
 func (s *story) send(n notice.Notice, at time.Time) {
+	if s.sink != nil {
+		s.sink(n, at)
+		return
+	}
 	s.note("at %.1f: %s, deadline %v", at.Sub(modelEpoch).Seconds(), n.ID, n.Deadline)
 	s.deliver(at, s.instance, n, 1)
 	if s.c.Chance(.2) {
