@@ -228,6 +228,7 @@ func (b *books) asksNode(q *model.Request) func(error) {
 	doomed := action.IsMarked(n, action.MarkDoomed)
 	lately := b.run.c.Now().Sub(i.changed) < behind || b.run.c.Now().Sub(b.run.lastPolicyChange()) < behind
 	return func(err error) {
+		was := n
 		is := b.run.Node(q.Key.Name)
 		if err != nil || is == nil {
 			return
@@ -237,6 +238,9 @@ func (b *books) asksNode(q *model.Request) func(error) {
 		}
 		if _, still := is.Annotations[v1alpha1.AnnotationBefore]; marked && !still {
 			b.putBacks++
+			if doomed && !lately && i.calledOff.IsZero() {
+				b.restores(was)
+			}
 		} else if !marked && still {
 			b.marks++
 		}

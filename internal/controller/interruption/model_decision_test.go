@@ -33,12 +33,7 @@ func reopenedCopy(in *v1alpha1.Interruption) *v1alpha1.Interruption {
 }
 
 func (b *books) decide(in *v1alpha1.Interruption, at time.Time) (verdict, bool) {
-	c := case_{record: in, node: b.nodeOf(in.Name), now: at}
-	b.run.Each("InterruptionPolicy", func(o client.Object) {
-		if p, ok := o.(*v1alpha1.InterruptionPolicy); ok {
-			c.policies = append(c.policies, *p)
-		}
-	})
+	c := case_{record: in, node: b.nodeOf(in.Name), policies: b.policies(), now: at}
 	v, ok := c.ask()
 	if ok && b.run.group != nil {
 		v = c.takenOut(v)
@@ -47,6 +42,15 @@ func (b *books) decide(in *v1alpha1.Interruption, at time.Time) (verdict, bool) 
 		b.compare(c, v, ok)
 	}
 	return v, ok
+}
+
+func (b *books) policies() (all []v1alpha1.InterruptionPolicy) {
+	b.run.Each("InterruptionPolicy", func(o client.Object) {
+		if p, ok := o.(*v1alpha1.InterruptionPolicy); ok {
+			all = append(all, *p)
+		}
+	})
+	return all
 }
 
 func (b *books) nodeOf(instance string) *corev1.Node {

@@ -75,7 +75,8 @@ func (b *books) reckon(instance string) {
 	if from = b.free(in, from); from.IsZero() {
 		return
 	}
-	if due := b.calm(from, cordonWithin+b.run.slack()); due.Before(now) && (i.cordoned.IsZero() || i.cordoned.After(due)) && !i.uncordoned {
+	due := b.calm(from, cordonWithin+b.run.slack())
+	if b.oblige(due); due.Before(now) && (i.cordoned.IsZero() || i.cordoned.After(due)) && !i.uncordoned {
 		b.run.fail("%s was to be cordoned by %s, and was at %s", instance, b.at(due), b.at(i.cordoned))
 	}
 	for _, uid := range b.sortedPods() {
@@ -85,9 +86,18 @@ func (b *books) reckon(instance string) {
 		}
 		grace := time.Duration(*page.pod.Spec.TerminationGracePeriodSeconds) * time.Second
 		due := b.calm(latest(from, page.bound, d.deadline.Time.Add(-modelMargin-grace)), askWithin+b.run.slack())
-		if due.Before(now) && (page.asked.IsZero() || page.asked.After(due)) {
+		if b.oblige(due); due.Before(now) && (page.asked.IsZero() || page.asked.After(due)) {
 			b.run.fail("pod %s on %s was to be asked to stop by %s, and was at %s: %s", page.pod.Name, instance, b.at(due), b.at(page.asked), said(in, uid))
 		}
+	}
+}
+
+// oblige counts whether what was due by then is in force, or excused by troubles.
+func (b *books) oblige(due time.Time) {
+	if due.Before(b.run.c.Now()) {
+		b.obliged++
+	} else {
+		b.excused++
 	}
 }
 
@@ -144,6 +154,9 @@ func (b *books) close() {
 // that it names, until a time.
 func (b *books) unfinished(in *v1alpha1.Interruption) {
 	d, _ := b.decision(in.Name)
+	if d.action == v1alpha1.ActionTerminate && never(d) {
+		return // the product waits for ever for pods that the policy leaves where they are
+	}
 	it := b.run.life.queue["record "+in.Name]
 	if d.notBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() {
 		return

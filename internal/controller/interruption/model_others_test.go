@@ -42,7 +42,7 @@ func (b *books) callOff(name string) {
 }
 
 func (b *books) powerOff(name, instance string) {
-	if n := b.run.Node(name); n == nil || instanceOf(n) != instance || b.run.Off(name) {
+	if n := b.run.Node(name); n == nil || instanceOf(n) != instance || !b.inst(instance).off.IsZero() {
 		return
 	}
 	b.run.note("%s (%s) is off", name, instance)
