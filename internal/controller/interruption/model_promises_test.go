@@ -82,7 +82,10 @@ func (b *books) handled(was, is *v1alpha1.Interruption) {
 		// The product completes the record when an approval lapses, and so gives up other
 		// notices that stand. Remove this once it only handles the one that lapsed.
 		lapsed := v.awaits
-		if lapsed || v.instanceGone || rebooted || lately || reclaimed || lastHour {
+		// The product lets a drain end ten minutes after the termination was asked for, or
+		// was about to be, also if the action is Drain by now and its deadline is later.
+		asked := was.Status.Drain != nil && was.Status.Drain.TerminationTime != nil
+		if asked || lapsed || v.instanceGone || rebooted || lately || reclaimed || lastHour {
 			continue
 		}
 		b.run.fail("%s of %s counts as handled %s before its deadline", n.ID, is.Name, n.Deadline.Time.Sub(now))
