@@ -9,7 +9,7 @@ LINT    := go tool -modfile=hack/lint.mod
 export GOFLAGS := -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test race e2e tally model lint gen verify build
+.PHONY: help demo test race e2e tally model kills lint gen verify build
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ tally: ## Count the tests of the last runs, and fail on skips
 
 model: ## Play random worlds against the loop for hours (LIFEBOAT_MODEL_TIME, 4h)
 	@LIFEBOAT_MODEL_TIME=$${LIFEBOAT_MODEL_TIME:-4h} go test -race -count=1 -timeout 0 -run 'TestModel$$' -v ./internal/controller/interruption
+
+kills: ## Kill lifeboatd at random steps of real drains, LIFEBOAT_KILLS times (1000; hours)
+	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -count=1 -timeout 0 -run 'TestKills$$' -v ./internal/e2e
 
 lint: ## Vet, lint, look for known vulnerabilities and for generated files that are out of step
 	@hack/lint.sh

@@ -125,11 +125,11 @@ func (b *books) mayStop(q *model.Request, pod *corev1.Pod, page *podPage) {
 		b.run.fail("%s: it has finished", q)
 	case !ok && !lately:
 		b.run.fail("%s: on %s, of which there is no record with a notice that counts", q, page.instance)
-	case ok && !modelDrains(d) && !lately:
-		b.run.fail("%s: on %s, which is not to be drained: %s", q, page.instance, d.Message)
-	case ok && d.AwaitsApproval && !lately && record.Begun(&b.recordOf(page.instance).Status).IsZero():
+	case ok && !d.drains() && !lately:
+		b.run.fail("%s: on %s, which is not to be drained: %s", q, page.instance, d.notice.ID)
+	case ok && d.awaits && !lately && case_{record: b.recordOf(page.instance)}.begun().IsZero():
 		b.run.fail("%s: nobody has approved", q)
-	case ok && modelDrains(d) && i.cordoned.IsZero() && b.run.Node(i.node) != nil && !lately && !d.InstanceGone:
+	case ok && d.drains() && i.cordoned.IsZero() && b.run.Node(i.node) != nil && !lately && !d.instanceGone:
 		// Somebody may have uncordoned it a moment ago.
 		if n := b.run.Node(i.node); !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintInterrupted }) {
 			b.run.fail("%s: node %s is not cordoned", q, i.node)
@@ -163,18 +163,18 @@ func (b *books) notTwice(q *model.Request, pod *corev1.Pod) {
 func (b *books) lastCall(q *model.Request, pod *corev1.Pod, page *podPage) {
 	d, ok := b.decision(page.instance)
 	now, i := b.run.c.Now(), b.inst(page.instance)
-	if !ok || d.InstanceGone || !modelDrains(d) || now.Sub(i.changed) < behind || now.Sub(b.run.lastPolicyChange()) < behind {
+	if !ok || d.instanceGone || !d.drains() || now.Sub(i.changed) < behind || now.Sub(b.run.lastPolicyChange()) < behind {
 		return
 	}
 	lastCall := time.Time{}
-	if hard(d) {
-		lastCall = d.Deadline.Time.Add(-modelMargin - time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second)
+	if firm(d.deadline) {
+		lastCall = d.deadline.Time.Add(-modelMargin - time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second)
 	}
-	if held := isHeld(pod) && d.DoNotDisrupt != v1alpha1.DoNotDisruptIgnore && pod.DeletionTimestamp == nil; held {
+	if held := isHeld(pod) && d.worth() != v1alpha1.DoNotDisruptIgnore && pod.DeletionTimestamp == nil; held {
 		// Where a budget lets one go at a time, the first leave before their last call.
 		early := now.Before(lastCall) && len(b.run.BudgetsOf(pod)) == 0
-		if d.DoNotDisrupt == v1alpha1.DoNotDisruptRespect || lastCall.IsZero() || early {
-			b.run.fail("%s: do-not-disrupt holds it (%s); last call %s", q, d.DoNotDisrupt, b.at(lastCall))
+		if d.worth() == v1alpha1.DoNotDisruptRespect || lastCall.IsZero() || early {
+			b.run.fail("%s: do-not-disrupt holds it (%s); last call %s", q, d.worth(), b.at(lastCall))
 		}
 	}
 	shortens := q.Stop.Grace != nil && pod.DeletionTimestamp != nil && *q.Stop.Grace < *pod.DeletionGracePeriodSeconds
@@ -185,8 +185,8 @@ func (b *books) lastCall(q *model.Request, pod *corev1.Pod, page *podPage) {
 	if pod.DeletionTimestamp != nil {
 		grace = 2 * time.Second
 	}
-	if !hard(d) || now.Before(d.Deadline.Time.Add(-modelMargin-grace)) {
-		b.run.fail("%s: deleted before its last call: deadline %v", q, d.Deadline)
+	if !firm(d.deadline) || now.Before(d.deadline.Time.Add(-modelMargin-grace)) {
+		b.run.fail("%s: deleted before its last call: deadline %v", q, d.deadline)
 	}
 	n := b.run.Node(pod.Spec.NodeName) // another instance may have a node of that name by now
 	if _, refused := b.run.Allows(pod); refused != nil && n != nil && instanceOf(n) == page.instance {
@@ -203,9 +203,9 @@ func (b *books) asksTermination(q *model.Request) func(error) {
 	i, now := b.inst(id), b.run.c.Now()
 	if g := b.run.group; g != nil && g.takenOut(id) {
 		g.mayEnd(q, id)
-	} else if !ok || d.Action != v1alpha1.ActionTerminate {
+	} else if !ok || d.action != v1alpha1.ActionTerminate {
 		if now.Sub(i.changed) > behind && now.Sub(b.run.lastPolicyChange()) > behind {
-			b.run.fail("%s: policy does not say so: %s", q, d.Message)
+			b.run.fail("%s: policy does not say so: %s", q, d.notice.ID)
 		}
 	}
 	if !i.terminated.IsZero() && now.Sub(i.terminated) < time.Minute-behind {
@@ -229,6 +229,7 @@ func (b *books) asksNode(q *model.Request) func(error) {
 	doomed := action.IsMarked(n, action.MarkDoomed)
 	lately := b.run.c.Now().Sub(i.changed) < behind || b.run.c.Now().Sub(b.run.lastPolicyChange()) < behind
 	return func(err error) {
+		was := n
 		is := b.run.Node(q.Key.Name)
 		if err != nil || is == nil {
 			return
@@ -238,6 +239,9 @@ func (b *books) asksNode(q *model.Request) func(error) {
 		}
 		if _, still := is.Annotations[v1alpha1.AnnotationBefore]; marked && !still {
 			b.putBacks++
+			if doomed && !lately && i.calledOff.IsZero() {
+				b.restores(was)
+			}
 		} else if !marked && still {
 			b.marks++
 		}
@@ -252,10 +256,10 @@ func (b *books) mayBegin(q *model.Request, instance string) {
 	}
 	switch d, ok := b.decision(instance); {
 	case !ok:
-	case d.AwaitsApproval:
+	case d.awaits:
 		b.run.fail("%s: nobody has approved", q)
-	case d.NotBefore.After(b.run.c.Now()):
-		b.run.fail("%s: it was to begin at %s", q, b.at(d.NotBefore))
+	case d.notBefore.After(b.run.c.Now()):
+		b.run.fail("%s: it was to begin at %s", q, b.at(d.notBefore))
 	}
 }
 

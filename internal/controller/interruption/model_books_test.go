@@ -28,7 +28,9 @@ type books struct {
 	busyUntil     time.Time
 	policyChanged time.Time
 
-	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened int
+	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened, compared int
+	// obliged counts what the product had to do and did; excused what a trouble excused.
+	obliged, excused, ended int
 }
 
 // podPage is what is known of a pod.
@@ -43,10 +45,15 @@ type podPage struct {
 
 // instPage is what is known of an instance.
 type instPage struct {
-	node       string
-	accepted   map[string]time.Time // when notices were durable, by id
-	changed    time.Time            // when what was heard of it changed last
-	cordoned   time.Time
+	node     string
+	accepted map[string]time.Time // when notices were durable, by id
+	changed  time.Time            // when what was heard of it changed last
+	cordoned time.Time
+	// cordonedLast is as cordoned, and stays when the node is restored.
+	cordonedLast time.Time
+	booted       time.Time // when it was last rebooted
+	// completed are the notices that the record had when it was last completed.
+	completed  map[string]bool
 	uncordoned bool // by somebody
 	off        time.Time
 	// calledOff is when somebody deleted the record.
@@ -157,7 +164,8 @@ func (b *books) podChanged(c model.Change) {
 func (b *books) nodeChanged(was client.Object, n *corev1.Node) {
 	if was == nil {
 		b.as[n.Name] = n.DeepCopy()
-		b.inst(instanceOf(n)).node = n.Name
+		i := b.inst(instanceOf(n))
+		i.node, i.changed, i.cordoned, i.uncordoned = n.Name, b.run.c.Now(), time.Time{}, false
 		return
 	}
 	i := b.inst(instanceOf(n))
@@ -165,7 +173,7 @@ func (b *books) nodeChanged(was client.Object, n *corev1.Node) {
 	case !marked:
 		i.cordoned = time.Time{}
 	case i.cordoned.IsZero():
-		i.cordoned = b.run.c.Now()
+		i.cordoned, i.cordonedLast = b.run.c.Now(), b.run.c.Now()
 	}
 }
 
@@ -190,6 +198,9 @@ func (b *books) recordChanged(c model.Change) {
 		}
 		i.accepted[n.ID], b.heard[n.ID] = now, true
 		b.run.note("accepted %s", n.ID)
+		if !n.Withdrawn {
+			b.run.c.At(now.Add(noticeDue), "heard "+n.ID, func() { b.mustHear(in.Name, n.ID, now) })
+		}
 		if d := n.Deadline; d != nil && d.Time.After(now) {
 			name := c.Key.Name
 			b.run.c.At(d.Time.Time.Add(-model.Grain), "reckoning", func() { b.reckon(name) })
@@ -205,6 +216,11 @@ func (b *books) recordChanged(c model.Change) {
 	if was, _ := c.Old.(*v1alpha1.Interruption); was != nil {
 		b.ends(was, in)
 		b.keeps(was, in)
+		b.handled(was, in)
+		before, begun := case_{record: was}.begun(), case_{record: in}.begun()
+		if !begun.IsZero() && begun != before && in.Status.Decision.Action == v1alpha1.ActionTerminate {
+			b.run.c.At(begun.Add(2*time.Minute), "end of "+in.Name, func() { b.mustEnd(in.Name, begun) })
+		}
 	}
 	b.accounts(in)
 }
@@ -223,8 +239,13 @@ func (b *books) ends(was, is *v1alpha1.Interruption) {
 	switch done := was.Status.CompletionTime; {
 	case done == nil && is.Status.CompletionTime != nil:
 		b.finished++
+		b.completes(is)
+	case done != nil && is.Status.CompletionTime != nil && !done.Equal(is.Status.CompletionTime): // in one write
+		b.reopens(is)
+		b.completes(is)
 	case done != nil && is.Status.CompletionTime == nil:
 		b.reopened++
+		b.reopens(is)
 		if since := is.Status.Since; since == nil || !since.Equal(done) {
 			b.run.fail("%s begins anew and forgets that all until %s is over", is.Name, b.at(done.Time))
 		}

@@ -235,13 +235,13 @@ func (g *modelGroup) answer(a cloud.Action) (*modelMember, error) {
 // out.
 func (g *modelGroup) drained(m *modelMember, what string) {
 	d, ok := g.books.decision(m.id)
-	if ok && d.Deadline != nil && !g.c.Now().Before(d.Deadline.Time.Time) || never(d) {
+	if ok && d.deadline != nil && !g.c.Now().Before(d.deadline.Time.Time) || never(d) {
 		return
 	}
 	for _, p := range g.Pods(model.On(m.node)) {
 		page := g.books.pods[p.UID]
 		if !isStaying(p) && page.instance == m.id && g.c.Now().Sub(page.bound) > behind {
-			g.fail("%s of %s, and pod %s is on its node: %v", what, m.id, p.Name, d.Deadline)
+			g.fail("%s of %s, and pod %s is on its node: %v", what, m.id, p.Name, d.deadline)
 		}
 	}
 }
@@ -273,7 +273,7 @@ func (l *life) Complete(ctx context.Context, a cloud.Action, r cloud.Result) err
 		}
 		g.drained(m, "the hook is answered")
 		if strings.HasPrefix(m.state, "Warmed") && instanceIs(g.Node(m.node), m.id) && !g.books.inst(m.id).uncordoned {
-			if d, _ := g.books.decision(m.id); d.Deadline == nil || g.c.Now().Before(d.Deadline.Time.Time) {
+			if d, _ := g.books.decision(m.id); d.deadline == nil || g.c.Now().Before(d.deadline.Time.Time) {
 				g.fail("%s goes back to its pool, and its node is there", m.id)
 			}
 		}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -65,30 +64,40 @@ func (b *books) reckon(instance string) {
 	d, ok := b.decision(instance)
 	i, now := b.inst(instance), b.run.c.Now()
 	in := b.recordOf(instance)
-	if !ok || !modelDrains(d) || !hard(d) || d.InstanceGone || !i.off.IsZero() || d.AwaitsApproval || d.NotBefore.After(now) ||
-		d.Deadline.Time.Sub(now).Abs() > time.Second || b.run.Node(i.node) == nil {
+	if !ok || !d.drains() || !firm(d.deadline) || d.instanceGone || !i.off.IsZero() || d.awaits || d.notBefore.After(now) ||
+		d.deadline.Time.Sub(now).Abs() > time.Second || b.run.Node(i.node) == nil {
 		return
 	}
 	from := latest(i.changed, b.run.lastPolicyChange(), i.calledOff)
-	if soft := d.Notice.Deadline; soft != nil && soft.Type == v1alpha1.DeadlineSoft {
-		from = latest(from, d.Deadline.Time.Add(-time.Hour))
+	if soft := d.notice.Deadline; soft != nil && soft.Type == v1alpha1.DeadlineSoft {
+		from = latest(from, d.deadline.Time.Add(-time.Hour))
 	}
 	if from = b.free(in, from); from.IsZero() {
 		return
 	}
-	if due := b.calm(from, cordonWithin+b.run.slack()); due.Before(now) && (i.cordoned.IsZero() || i.cordoned.After(due)) && !i.uncordoned {
+	due := b.calm(from, cordonWithin+b.run.slack())
+	if b.oblige(due); due.Before(now) && (i.cordoned.IsZero() || i.cordoned.After(due)) && !i.uncordoned {
 		b.run.fail("%s was to be cordoned by %s, and was at %s", instance, b.at(due), b.at(i.cordoned))
 	}
 	for _, uid := range b.sortedPods() {
 		page := b.pods[uid]
-		if page.instance != instance || isStaying(page.pod) || never(d) || respectedHold(page.pod, d.DoNotDisrupt) {
+		if page.instance != instance || isStaying(page.pod) || never(d) || respectedHold(page.pod, d.worth()) {
 			continue
 		}
 		grace := time.Duration(*page.pod.Spec.TerminationGracePeriodSeconds) * time.Second
-		due := b.calm(latest(from, page.bound, d.Deadline.Time.Add(-modelMargin-grace)), askWithin+b.run.slack())
-		if due.Before(now) && (page.asked.IsZero() || page.asked.After(due)) {
+		due := b.calm(latest(from, page.bound, d.deadline.Time.Add(-modelMargin-grace)), askWithin+b.run.slack())
+		if b.oblige(due); due.Before(now) && (page.asked.IsZero() || page.asked.After(due)) {
 			b.run.fail("pod %s on %s was to be asked to stop by %s, and was at %s: %s", page.pod.Name, instance, b.at(due), b.at(page.asked), said(in, uid))
 		}
+	}
+}
+
+// oblige counts whether what was due by then is in force, or excused by troubles.
+func (b *books) oblige(due time.Time) {
+	if due.Before(b.run.c.Now()) {
+		b.obliged++
+	} else {
+		b.excused++
 	}
 }
 
@@ -98,8 +107,8 @@ func isStaying(pod *corev1.Pod) bool {
 }
 
 // never reports whether a workload's treatment may leave pods where they are.
-func never(d policy.Decision) bool {
-	return slices.ContainsFunc(d.Workloads, func(w v1alpha1.Workload) bool { return w.Strategy == v1alpha1.StrategyNever })
+func never(d verdict) bool {
+	return d.governor != nil && slices.ContainsFunc(d.governor.Spec.Workloads, func(w v1alpha1.Workload) bool { return w.Strategy == v1alpha1.StrategyNever })
 }
 
 func respectedHold(pod *corev1.Pod, mode v1alpha1.DoNotDisrupt) bool {
@@ -145,8 +154,11 @@ func (b *books) close() {
 // that it names, until a time.
 func (b *books) unfinished(in *v1alpha1.Interruption) {
 	d, _ := b.decision(in.Name)
+	if d.action == v1alpha1.ActionTerminate && never(d) {
+		return // the product waits for ever for pods that the policy leaves where they are
+	}
 	it := b.run.life.queue["record "+in.Name]
-	if d.NotBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() {
+	if d.notBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() {
 		return
 	}
 	b.run.fail("%s is still in work: phase %s, %s; pods %+v; decision %+v", in.Name, in.Status.Phase,

@@ -31,6 +31,7 @@ type life struct {
 	loop     *Controller
 	orphans  *orphan.Controller
 	recorder *intake.Recorder
+	agents   *intake.Recorder
 	nodes    *nodeindex.Index
 	watches  map[string]*podWatch
 	seen     groupwatch.Group
@@ -60,7 +61,16 @@ func (r *modelRun) begin() *life {
 	}
 	l.wire(c)
 	l.recorder = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Clock: r.c.Now})
+	l.agents = intake.NewRecorder(c, l.nodes, intake.Options{Live: l.Live(), Clock: func() time.Time { return r.c.Now().Add(r.chaos.skew) }})
 	return l
+}
+
+// recorderOf is who writes a notice down: an agent has a clock of its own.
+func (l *life) recorderOf(n notice.Notice) *intake.Recorder {
+	if n.Source == notice.SourceIMDS {
+		return l.agents
+	}
+	return l.recorder
 }
 
 // up has the process look at everything once, as it does when its caches have

@@ -1,123 +1,299 @@
 package interruption
 
 import (
-	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/policy"
-	"github.com/lifeboat-dev/lifeboat/internal/record"
-	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
-// decision is what policy says of an instance, to who sees all.
-func (b *books) decision(instance string) (policy.Decision, bool) {
-	in := b.recordOf(instance)
-	if in == nil {
-		return policy.Decision{}, false
-	}
-	d, ok := b.decide(anew(in), b.run.c.Now())
-	if ok && b.run.group != nil {
-		d = goesOn(&facts{in: in, was: anew(in).Status, now: b.run.c.Now()}, d)
-	}
-	return d, ok
+// The oracle says what docs/guides/policy.md demands of the model's worlds. It is
+// written from that guide and shares no code with the product, and it knows only what
+// the worlds can contain: three window schedules, no event type codes, no hooks.
+
+// verdict is what is to be done about an instance.
+type verdict struct {
+	notice       v1alpha1.Notice // the one that rules
+	action       v1alpha1.Action
+	governor     *v1alpha1.InterruptionPolicy // nil: no policy selects the node
+	rule         v1alpha1.Rule
+	deadline     *v1alpha1.Deadline
+	notBefore    time.Time // zero: it may begin now
+	awaits       bool      // a person must approve it first
+	proceedsAt   time.Time // when it begins unapproved; zero: never
+	instanceGone bool
+	withdrawn    bool
 }
 
-// anew is a record that is over as it is once a new notice opens it again.
-func anew(in *v1alpha1.Interruption) *v1alpha1.Interruption {
-	in = in.DeepCopy()
-	if done := in.Status.CompletionTime; done != nil {
-		in.Status = v1alpha1.InterruptionStatus{Since: done, Answered: in.Status.Answered}
-	}
-	return in
+// case_ is what the oracle is asked about.
+type case_ struct {
+	record   *v1alpha1.Interruption
+	node     *corev1.Node
+	policies []v1alpha1.InterruptionPolicy
+	now      time.Time
 }
 
-func (b *books) decide(in *v1alpha1.Interruption, at time.Time) (policy.Decision, bool) {
-	var (
-		node     *corev1.Node
-		policies []v1alpha1.InterruptionPolicy
-	)
-	for _, n := range b.nodes() {
-		if instanceOf(n) == in.Name {
-			node = n
+// ask returns the verdict; false: no notice counts.
+func (c case_) ask() (verdict, bool) {
+	var standing []v1alpha1.Notice
+	withdrawn := false
+	for _, n := range c.record.Spec.Notices {
+		if slices.Contains(c.record.Status.Answered, n.ID) {
+			continue
+		}
+		if n.Withdrawn {
+			withdrawn = true
+			continue
+		}
+		standing = append(standing, withShutdown(n))
+	}
+	if len(standing) == 0 {
+		return verdict{action: v1alpha1.ActionIgnore, withdrawn: true}, withdrawn
+	}
+	first := c.about(standing)
+	if first.drainsNow() || first.instanceGone || firm(first.notice.Deadline) {
+		return first, true
+	}
+	// What does nothing now does not hide what drains the node now.
+	for rest := standing; len(rest) > 0; {
+		v := c.about(rest)
+		if v.drainsNow() {
+			return v, true
+		}
+		rest = slices.DeleteFunc(slices.Clone(rest), func(n v1alpha1.Notice) bool { return n.ID == v.notice.ID })
+	}
+	return first, true
+}
+
+// withShutdown gives a notice of a shutdown the deadline that the guide promises: an
+// estimate of two minutes while the instance shuts down, and now once it is off.
+func withShutdown(n v1alpha1.Notice) v1alpha1.Notice {
+	if n.Kind != notice.KindInstanceStateChange {
+		return n
+	}
+	switch n.InstanceState {
+	case "stopping", "shutting-down":
+		if n.Deadline == nil || n.Deadline.Type != v1alpha1.DeadlineEstimated {
+			n.Deadline = notice.At(n.Time.Add(2*time.Minute), v1alpha1.DeadlineEstimated)
+		}
+	case "stopped", "terminated":
+		if n.Deadline == nil || n.Deadline.Type != v1alpha1.DeadlineHard {
+			n.Deadline = notice.At(n.Time.Time, v1alpha1.DeadlineHard)
 		}
 	}
-	b.run.Each("InterruptionPolicy", func(o client.Object) {
-		if p, ok := o.(*v1alpha1.InterruptionPolicy); ok {
-			policies = append(policies, *p)
-		}
-	})
-	return policy.Decide(record.Facts(in, node, policies, at))
+	return n
 }
 
-// free returns when what is decided may begin, at a moment or later, had it not
-// begun before; zero: never.
-func (b *books) free(in *v1alpha1.Interruption, at time.Time) time.Time {
-	in = anew(in)
-	in.Status.Conditions = nil
-	record.EnsureDrain(&in.Status).StartTime = nil
-	for range 10 {
-		d, ok := b.decide(in, at)
+func isOff(n v1alpha1.Notice) bool {
+	return n.Kind == notice.KindInstanceStateChange && (n.InstanceState == "stopped" || n.InstanceState == "terminated")
+}
+
+func firm(d *v1alpha1.Deadline) bool { return d != nil && d.Type != v1alpha1.DeadlineSoft }
+
+func (v *verdict) drains() bool {
+	return !v.withdrawn && (v.action == v1alpha1.ActionDrain || v.action == v1alpha1.ActionTerminate)
+}
+
+func (v *verdict) drainsNow() bool { return v.drains() && v.notBefore.IsZero() && !v.awaits }
+
+// about is the verdict on some notices, as if there were no others.
+func (c case_) about(notices []v1alpha1.Notice) verdict {
+	v := verdict{notice: ruling(notices)}
+	v.instanceGone = slices.ContainsFunc(notices, isOff)
+	v.governor = governor(c.policies, c.node)
+	v.rule = c.ruleFor(v.governor, v.notice)
+	v.action = v.rule.Action
+	v.deadline = c.deadlineOf(&v, notices)
+	v.notBefore = c.beginning(&v)
+	inLastHour := v.deadline != nil && !c.now.Before(v.deadline.Time.Add(-time.Hour))
+	if n := v.notice; inLastHour && v.notBefore.IsZero() && n.Kind == notice.KindScheduledChange && n.InstanceAction != "" && n.InstanceAction != "maintain" {
+		v.deadline = notice.At(v.deadline.Time.Time, v1alpha1.DeadlineHard)
+	}
+	c.consent(&v)
+	return v
+}
+
+// ruling is the notice that rules.
+func ruling(notices []v1alpha1.Notice) v1alpha1.Notice {
+	rank := func(n v1alpha1.Notice) int {
 		switch {
-		case !ok:
-			return time.Time{}
-		case d.AwaitsApproval:
-			at = d.ProceedsAt
-		case d.NotBefore.After(at):
-			at = d.NotBefore
-		default:
-			return at
+		case isOff(n):
+			return 0
+		case firm(n.Deadline):
+			return 1
+		case n.Kind == notice.KindAutoScalingTermination:
+			return 2
+		case n.Deadline != nil:
+			return 3
 		}
-		if at.IsZero() {
-			return at
+		return 4
+	}
+	best := notices[0]
+	for _, n := range notices[1:] {
+		switch {
+		case rank(n) != rank(best):
+			if rank(n) < rank(best) {
+				best = n
+			}
+		case n.Deadline != nil && best.Deadline != nil && !n.Deadline.Time.Equal(&best.Deadline.Time):
+			if n.Deadline.Time.Before(&best.Deadline.Time) {
+				best = n
+			}
+		case n.Deadline != nil && best.Deadline != nil && n.Deadline.Type != best.Deadline.Type:
+			if n.Deadline.Type == v1alpha1.DeadlineHard {
+				best = n
+			}
+		case !n.Time.Before(&best.Time):
+			best = n
 		}
+	}
+	return best
+}
+
+// governor is the policy that has the say about a node.
+func governor(policies []v1alpha1.InterruptionPolicy, n *corev1.Node) *v1alpha1.InterruptionPolicy {
+	var best *v1alpha1.InterruptionPolicy
+	for i := range policies {
+		p := &policies[i]
+		if !selects(p, n) {
+			continue
+		}
+		if best == nil || p.Spec.Priority > best.Spec.Priority || p.Spec.Priority == best.Spec.Priority && p.Name < best.Name {
+			best = p
+		}
+	}
+	return best
+}
+
+func selects(p *v1alpha1.InterruptionPolicy, n *corev1.Node) bool {
+	of := p.Spec.Nodes
+	if n == nil {
+		return len(of.MatchLabels) == 0 && len(of.NodePools) == 0
+	}
+	for key, value := range of.MatchLabels {
+		if n.Labels[key] != value {
+			return false
+		}
+	}
+	return len(of.NodePools) == 0 || slices.Contains(of.NodePools, n.Labels["karpenter.sh/nodepool"])
+}
+
+// ruleFor is the first rule of the policy for a notice, or the default.
+func (c case_) ruleFor(p *v1alpha1.InterruptionPolicy, n v1alpha1.Notice) v1alpha1.Rule {
+	if p != nil {
+		for _, r := range p.Spec.Rules {
+			if slices.Contains(r.Kinds, n.Kind) || slices.Contains(r.Kinds, "*") {
+				return r
+			}
+		}
+	}
+	switch n.Kind {
+	case notice.KindSpotInterruption, notice.KindInstanceStateChange, notice.KindAutoScalingTermination:
+		return v1alpha1.Rule{Action: v1alpha1.ActionDrain}
+	case notice.KindScheduledChange:
+		if n.InstanceAction == "stop" || n.InstanceAction == "reboot" {
+			return v1alpha1.Rule{Action: v1alpha1.ActionDrain}
+		}
+	case notice.KindInstanceStatus:
+		if c.node != nil && c.node.Labels["karpenter.sh/nodepool"] != "" {
+			return v1alpha1.Rule{Action: v1alpha1.ActionTerminate}
+		}
+	}
+	return v1alpha1.Rule{Action: v1alpha1.ActionNotify}
+}
+
+// deadlineOf is the deadline that rules: the earliest firm one, or else the earliest.
+// A drain that nothing ends gets one of its own.
+func (c case_) deadlineOf(v *verdict, notices []v1alpha1.Notice) *v1alpha1.Deadline {
+	var best *v1alpha1.Deadline
+	for _, n := range notices {
+		d := n.Deadline
+		if d == nil || v.instanceGone && d.Type == v1alpha1.DeadlineEstimated {
+			continue
+		}
+		sooner := best != nil && (d.Time.Before(&best.Time) || d.Time.Equal(&best.Time) && d.Type == v1alpha1.DeadlineHard)
+		if best == nil || firm(d) && !firm(best) || firm(d) == firm(best) && sooner {
+			best = d
+		}
+	}
+	switch begun := c.begun(); {
+	case v.notice.Kind == notice.KindAutoScalingTermination && v.drains():
+		return c.extended(notices, best)
+	case best == nil && v.action == v1alpha1.ActionTerminate && !begun.IsZero() && !c.held():
+		return notice.At(latest(begun, c.released()).Add(2*time.Minute).Truncate(time.Second), v1alpha1.DeadlineHard)
+	}
+	return best
+}
+
+func (c case_) begun() time.Time {
+	if d := c.record.Status.Drain; d != nil && d.StartTime != nil {
+		return d.StartTime.Time
 	}
 	return time.Time{}
 }
 
-// budget says what is wrong if a node is marked now although policy lets no more
-// of its nodes be drained; empty where nothing is.
-func (b *books) budget(instance string) string {
-	d, ok := b.decision(instance)
-	if !ok || !modelDrains(d) || hard(d) || d.Budget == nil {
-		return ""
+// said is a person's hold of this interruption, or nil.
+func (c case_) said() *v1alpha1.Say {
+	hold, since := c.record.Spec.Hold, c.record.Status.Since
+	if hold == nil || since != nil && !hold.Time.After(since.Time) {
+		return nil
 	}
-	taken, selected := 0, 0
-	b.run.Each("Interruption", func(o client.Object) {
-		if in, ok := o.(*v1alpha1.Interruption); ok && in.Name != instance && b.takes(in, d.Governor) {
-			taken++
+	return hold
+}
+
+func (c case_) held() bool {
+	hold := c.said()
+	return hold != nil && (hold.Until == nil || hold.Until.After(c.now))
+}
+
+// released is when the last hold ended. In the model's worlds only its time ends it.
+func (c case_) released() time.Time {
+	if hold := c.said(); hold != nil && hold.Until != nil && hold.Until.Time.Before(c.now) {
+		return hold.Until.Time
+	}
+	return time.Time{}
+}
+
+// consent: whether the rule wants a person's approval, and has none.
+func (c case_) consent(v *verdict) {
+	if v.rule.Approval != v1alpha1.ApprovalRequired || v.instanceGone {
+		return
+	}
+	since := c.record.Status.Since
+	say := c.record.Spec.Approval
+	if say != nil && say.About == subjectOf(v.notice) && (since == nil || say.Time.After(since.Time)) {
+		return
+	}
+	if v.rule.IfUnanswered == v1alpha1.UnansweredProceed {
+		v.proceedsAt = v.notice.Time.Add(time.Hour)
+		if v.deadline != nil {
+			v.proceedsAt = v.deadline.Time.Add(-time.Hour)
 		}
-	})
-	p, _ := b.run.Get(model.Key{Kind: "InterruptionPolicy", Name: d.Governor}).(*v1alpha1.InterruptionPolicy)
-	for _, n := range b.nodes() {
-		if p != nil && policy.Selects(p, n) {
-			selected++
+		if !v.proceedsAt.After(c.now) {
+			v.proceedsAt = time.Time{}
+			return
 		}
 	}
-	if most := policy.Share(d.Budget.MaxConcurrent, selected); taken >= most {
-		return fmt.Sprintf("the budget of %s is %d, and %d are being drained", d.Governor, most, taken)
+	v.awaits = true
+}
+
+// subjectOf is what a person approves.
+func subjectOf(n v1alpha1.Notice) string { return strings.TrimSpace(n.Kind + " " + n.Subject) }
+
+// share is how many of some nodes a budget allows at the same time.
+func share(b *v1alpha1.Budget, nodes int) int {
+	text, isPercent := strings.CutSuffix(b.MaxConcurrent.String(), "%")
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
 	}
-	return ""
-}
-
-// takes reports whether a record's node is one of those that its policy has being
-// drained.
-func (b *books) takes(in *v1alpha1.Interruption, governor string) bool {
-	d := in.Status.Decision
-	return d != nil && d.Governor == governor && record.Drains(d.Action) && !notice.Finished(in) && !b.inst(in.Name).cordoned.IsZero() &&
-		!meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionDrained)
-}
-
-// hard reports whether a decision has a deadline that nobody can move.
-func hard(d policy.Decision) bool {
-	return d.Deadline != nil && d.Deadline.Type != v1alpha1.DeadlineSoft
-}
-
-func modelDrains(d policy.Decision) bool {
-	return !d.Withdrawn && (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate)
+	if isPercent {
+		n = (n*nodes + 99) / 100
+	}
+	return max(n, 1)
 }

@@ -42,7 +42,7 @@ func (b *books) callOff(name string) {
 }
 
 func (b *books) powerOff(name, instance string) {
-	if n := b.run.Node(name); n == nil || instanceOf(n) != instance || b.run.Off(name) {
+	if n := b.run.Node(name); n == nil || instanceOf(n) != instance || !b.inst(instance).off.IsZero() {
 		return
 	}
 	b.run.note("%s (%s) is off", name, instance)
@@ -87,7 +87,7 @@ func (b *books) say(name string, what func(*v1alpha1.Interruption, v1alpha1.Say)
 		return
 	}
 	in := b.recordOf(instanceOf(n)).DeepCopy()
-	what(in, v1alpha1.Say{By: "ann", Time: metav1.NewMicroTime(b.run.c.Now()), About: d.About})
+	what(in, v1alpha1.Say{By: "ann", Time: metav1.NewMicroTime(b.run.c.Now()), About: subjectOf(d.notice)})
 	b.run.note("somebody says of %s: approval %v, hold %v", name, in.Spec.Approval, in.Spec.Hold)
 	b.run.Put(in)
 }

@@ -28,6 +28,10 @@ type chaos struct {
 	standby  bool          // the next process has filled its caches when the last one dies
 	sluggish time.Duration // what a due pass is late at most
 	held     time.Duration // for how long changes of a node's pods are not told after the list
+
+	reboots, kubelets, vanishing float64       // share of stories in which a node boots early, loses its kubelet, or is deleted
+	hangs                        float64       // share of workloads whose pods have a finalizer that hangs
+	skew                         time.Duration // how far the agents' clocks are ahead
 }
 
 // modelRun is one run: a cluster, the process that looks after it, what goes
@@ -40,11 +44,14 @@ type modelRun struct {
 	life    *life
 	lives   int
 	metrics *Metrics
-	tells   bool      // whether notes are kept
-	outage  time.Time // until when the API server is away
-	horizon time.Time
-	books   *books
-	group   *modelGroup // nil: the cluster has none
+	tells   bool // whether notes are kept
+	// compares has each verdict of the oracle compared with the product's decision.
+	compares bool
+	closed   bool      // no law holds any more
+	outage   time.Time // until when the API server is away
+	horizon  time.Time
+	books    *books
+	group    *modelGroup // nil: the cluster has none
 
 	mu     sync.Mutex
 	wanted []wantedWatch
@@ -82,6 +89,9 @@ func (r *modelRun) play() {
 	r.life = r.begin()
 	r.life.up()
 	r.every(time.Minute, "trouble", r.trouble)
+	if r.compares {
+		r.every(time.Minute, "compare", r.books.compareAll)
+	}
 	over := func() bool {
 		r.answerWatches()
 		r.answerHints()
@@ -95,6 +105,7 @@ func (r *modelRun) play() {
 			r.group.close()
 		}
 	}
+	r.closed = true
 	if r.life != nil {
 		r.life.Kill()
 	}
@@ -114,6 +125,9 @@ var modelEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // fail says that something is wrong. It ends the run.
 func (r *modelRun) fail(format string, args ...any) {
+	if r.closed {
+		return
+	}
 	r.note("WRONG: "+format, args...)
 	r.wrong = append(r.wrong, fmt.Sprintf(format, args...))
 }
@@ -139,6 +153,7 @@ func (r *modelRun) drawChaos() chaos {
 	if c.Chance(.3) { // many nodes go at once
 		ch.held = c.Between(0, 40*time.Second)
 	}
+	r.drawTroubles(&ch)
 	return ch
 }
 
@@ -228,7 +243,7 @@ func (r *modelRun) record(l *life, actor, instance string, n notice.Notice, try 
 		err     error
 	)
 	r.c.Go(actor, func() {
-		outcome, err = l.recorder.Record(model.WithActor(l.Context, actor), n)
+		outcome, err = l.recorderOf(n).Record(model.WithActor(l.Context, actor), n)
 	}, func() {
 		// When this comes hangs on how long the intake paused between tries.
 		if err != nil || !outcome.Final() {

@@ -75,6 +75,9 @@ func (r *modelRun) drawApp(name string) *model.App {
 		Grace: pick[int64](r, 1, 5, 30, 30, 60, 100, 150, 600), StopsIn: pick(r, 0, .2, 1, 1.5),
 		StartsIn: pick(r, time.Second, 5*time.Second, 20*time.Second), Critical: r.c.Chance(.1), Deployed: r.c.Chance(.7),
 	}
+	if r.c.Chance(r.chaos.hangs) {
+		a.Hangs = r.c.Between(time.Minute, 30*time.Minute)
+	}
 	switch r.c.Rand.IntN(8) {
 	case 0:
 		a.Annotations = map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}

@@ -69,6 +69,8 @@ type story struct {
 	node, instance string
 	at             time.Time
 	serial         int
+	// sink takes the notices in place of the intake, where a test only wants those.
+	sink func(notice.Notice, time.Time)
 }
 
 func (s *story) draw() {
@@ -87,7 +89,10 @@ func (s *story) draw() {
 		s.state(notice.StateStopping, s.at)
 		s.off(s.at.Add(s.c.Between(5*time.Second, time.Minute)))
 	default:
-		s.send(s.notice(notice.KindInstanceStatus, s.at), s.at.Add(time.Second))
+		n := s.notice(notice.KindInstanceStatus, s.at)
+		n.Source = notice.SourceEC2
+		s.send(n, s.at.Add(time.Second))
+		s.kubeletDies(s.at)
 		s.until(s.at.Add(2 * time.Hour))
 	}
 	if s.c.Chance(.2) {
@@ -103,12 +108,16 @@ func (s *story) notice(kind string, at time.Time) notice.Notice {
 	s.serial++
 	at = at.Truncate(time.Second)
 	return notice.Notice{InstanceID: s.instance, Notice: v1alpha1.Notice{
-		ID: fmt.Sprintf("%s-%s-%d", kind, s.instance, s.serial), Kind: kind, Source: "sqs", Time: metav1.NewTime(at),
+		ID: fmt.Sprintf("%s-%s-%d", kind, s.instance, s.serial), Kind: kind, Source: s.source(), Time: metav1.NewTime(at),
 	}}
 }
 
 // send delivers a notice, sometimes twice.
 func (s *story) send(n notice.Notice, at time.Time) {
+	if s.sink != nil {
+		s.sink(n, at)
+		return
+	}
 	s.note("at %.1f: %s, deadline %v", at.Sub(modelEpoch).Seconds(), n.ID, n.Deadline)
 	s.deliver(at, s.instance, n, 1)
 	if s.c.Chance(.2) {
@@ -151,10 +160,14 @@ func (s *story) planned() {
 	due := s.at.Add(pick(s.modelRun, 5*time.Minute, 20*time.Minute, 90*time.Minute, 5*time.Hour)).Truncate(time.Second)
 	n.Subject, n.InstanceAction = "arn:"+s.instance, pick(s.modelRun, "stop", "stop", "reboot", "maintain", "")
 	n.Deadline = notice.At(due, v1alpha1.DeadlineSoft)
+	n.Source = notice.SourceQueue
 	s.send(n, s.at.Add(time.Second))
+	s.reboots(due)
+	s.vanishes(due)
 	for range pick(s.modelRun, 0, 0, 1, 2) {
 		again := s.notice(notice.KindScheduledChange, s.at.Add(s.c.Between(10*time.Second, due.Sub(s.at))))
 		again.Subject, again.InstanceAction = n.Subject, n.InstanceAction
+		again.Source = n.Source
 		due = due.Add(pick(s.modelRun, -2*time.Minute, 10*time.Minute, 2*time.Hour))
 		again.Deadline = notice.At(due, v1alpha1.DeadlineSoft)
 		again.Withdrawn = s.c.Chance(.5)
@@ -167,7 +180,7 @@ func (s *story) planned() {
 	switch n.InstanceAction {
 	case notice.ActionReboot:
 		s.c.At(due, "reboot", func() { s.books.powerOff(s.node, s.instance) })
-		s.c.At(due.Add(90*time.Second), "reboot", func() { s.PowerOn(s.node, "second") })
+		s.c.At(due.Add(90*time.Second), "reboot", func() { s.books.powerOn(s.node, s.instance, "second") })
 	case notice.ActionStop:
 		if s.c.Chance(.7) {
 			s.off(due)
@@ -177,7 +190,10 @@ func (s *story) planned() {
 
 func (s *story) state(state string, at time.Time) {
 	n := s.notice(notice.KindInstanceStateChange, at)
-	n.InstanceState, n.Deadline = state, notice.At(n.Time.Time, v1alpha1.DeadlineHard)
+	n.Source, n.InstanceState, n.Deadline = notice.SourceQueue, state, notice.ShutdownDeadline(state, n.Time.Time)
+	if s.c.Chance(.2) { // as an earlier release recorded it
+		n.Deadline = notice.At(n.Time.Time, v1alpha1.DeadlineHard)
+	}
 	s.send(n, at.Add(s.c.Between(time.Second, 5*time.Second)))
 }
 

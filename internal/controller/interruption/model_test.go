@@ -157,7 +157,7 @@ func tellWrong(t *testing.T, r *modelRun) {
 
 // tally is what happened in all runs of a shard.
 type tally struct {
-	runs, crashes, overrides, writes, marks, putBacks, passes, finished, events, terminations, repeats, surges, reopened int
+	runs, crashes, overrides, writes, marks, putBacks, passes, finished, events, terminations, repeats, surges, reopened, obliged, excused, ended int
 }
 
 func (s *tally) add(r *modelRun) {
@@ -175,6 +175,9 @@ func (s *tally) add(r *modelRun) {
 	s.repeats += b.repeats
 	s.surges += b.surges
 	s.reopened += b.reopened
+	s.obliged += b.obliged
+	s.excused += b.excused
+	s.ended += b.ended
 }
 
 // sum fails the test where too little happened for it to mean anything.
@@ -195,13 +198,17 @@ func sum(t *testing.T, shards []tally) {
 		all.repeats += s.repeats
 		all.surges += s.surges
 		all.reopened += s.reopened
+		all.obliged += s.obliged
+		all.excused += s.excused
+		all.ended += s.ended
 	}
 	t.Logf("%+v", all)
 	if t.Failed() {
 		return
 	}
 	if all.crashes < all.runs/10 || all.overrides < all.runs/50 || all.marks < all.runs/2 || all.putBacks < all.runs/10 || all.finished < all.runs/2 ||
-		all.surges < all.runs/100 || all.terminations < all.runs/50 || all.reopened < all.runs/100 {
+		all.surges < all.runs/100 || all.terminations < all.runs/50 || all.reopened < all.runs/100 ||
+		all.obliged < 3*all.runs || all.ended < all.runs/25 {
 		t.Errorf("too little happened: %+v", all)
 	}
 }

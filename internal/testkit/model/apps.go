@@ -26,7 +26,9 @@ type App struct {
 	Grace   int64
 	StopsIn float64
 	// StartsIn is how long a new pod takes until it is Ready.
-	StartsIn    time.Duration
+	StartsIn time.Duration
+	// Hangs is how long a finalizer keeps the object of a pod that has stopped.
+	Hangs       time.Duration
 	Annotations map[string]string
 	Critical    bool
 	// Deployed says that a Deployment controls the ReplicaSet.
@@ -84,6 +86,9 @@ func (k *Cluster) pod(a *App, ordinal int, node string) *corev1.Pod {
 			NodeName: node, TerminationGracePeriodSeconds: &a.Grace, Containers: []corev1.Container{{Name: "c", Image: "c"}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	if a.Hangs > 0 {
+		p.Finalizers = []string{"example.com/hangs"}
 	}
 	if a.Kind != "" {
 		p.OwnerReferences = a.owns()

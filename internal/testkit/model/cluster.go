@@ -77,6 +77,10 @@ func On(node string) func(*corev1.Pod) bool {
 	return func(p *corev1.Pod) bool { return p.Spec.NodeName == node }
 }
 
+// StopKubelet has the kubelet of a node die, while its instance runs on. To the cluster
+// that is the same as if it had no power.
+func (k *Cluster) StopKubelet(name string) { k.PowerOff(name) }
+
 // PowerOff takes the power from a node's instance. What follows in a cluster
 // follows: the node is not Ready after a while, and its pods are given up.
 func (k *Cluster) PowerOff(name string) {
@@ -221,18 +225,26 @@ func (k *Cluster) later(name string, after time.Duration, do func()) {
 	})
 }
 
-// terminate has the kubelet stop a pod; at the end of its grace it is killed.
+// terminate has the kubelet stop a pod; at the end of its grace it is killed. The object
+// goes once its finalizer lets it.
 func (k *Cluster) terminate(p *corev1.Pod) {
 	app := k.app(p.Labels["app"])
-	left := p.DeletionTimestamp.Sub(k.Now())
+	left, hangs := p.DeletionTimestamp.Sub(k.Now()), time.Duration(0)
 	if app != nil {
+		hangs = app.Hangs
 		left = min(left, time.Duration(app.StopsIn*float64(time.Duration(app.Grace)*time.Second)))
 	}
 	k.conductor.After(max(left, 100*time.Millisecond), "kubelet", func() {
 		if now, ok := k.Get(KeyOf(p)).(*corev1.Pod); ok && now.UID == p.UID && !k.off[p.Spec.NodeName] && k.Node(p.Spec.NodeName) != nil {
-			k.Remove(KeyOf(p))
+			k.conductor.After(hangs, "finalizer", func() { k.removeSame(p) })
 		}
 	})
+}
+
+func (k *Cluster) removeSame(p *corev1.Pod) {
+	if now := k.Get(KeyOf(p)); now != nil && now.GetUID() == p.UID {
+		k.Remove(KeyOf(p))
+	}
 }
 
 func isDaemon(p *corev1.Pod) bool {

@@ -178,9 +178,11 @@ func (s *Server) stop(pod *corev1.Pod, asked *int64) {
 		}
 	}
 	finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-	if grace == 0 || finished || pod.Spec.NodeName == "" {
+	if immediate := grace == 0 || finished || pod.Spec.NodeName == ""; immediate && len(pod.Finalizers) == 0 {
 		s.Remove(KeyOf(pod))
 		return
+	} else if immediate {
+		grace, end = 0, now
 	}
 	next := pod.DeepCopy()
 	at := metav1.NewTime(end.Truncate(time.Second))

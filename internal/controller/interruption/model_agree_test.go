@@ -1,0 +1,105 @@
+package interruption
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// TestModelOracleAgrees compares the model's oracle with the product's decision for
+// random records in random worlds. A failure shows both, and either can be wrong: read
+// the guide. The laws of TestModel use the oracle only.
+func TestModelOracleAgrees(t *testing.T) {
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared, failures := 0, 0
+	tell := func(r *modelRun) {
+		compared += r.books.compared
+		for _, wrong := range r.wrong {
+			t.Errorf("run %d: %s", r.seed, wrong)
+			failures++
+		}
+	}
+	for seed := uint64(1); seed <= worlds() && failures < maxFailures(); seed++ {
+		synctest.Test(t, func(*testing.T) {
+			r := newModelRun(seed, metrics)
+			r.compares, r.chaos = true, r.drawChaos()
+			r.stage()
+			for range 10 {
+				r.changePolicy()
+				r.compareDrawn()
+			}
+			tell(r)
+		})
+	}
+	// In whole runs the product has written the records: those of groups are only there.
+	for seed := uint64(1); seed <= worlds()/40 && failures < maxFailures(); seed++ {
+		tell(playModel(t, seed, metrics, func(r *modelRun) {
+			r.compares = true
+			r.group = &modelGroup{modelRun: r, members: map[string]*modelMember{}}
+		}))
+	}
+	t.Logf("%d decisions compared", compared)
+	if least := int(worlds()) * 80; !t.Failed() && compared < least {
+		t.Errorf("too few: want %d", least)
+	}
+}
+
+// compareDrawn compares what is decided about a record that is drawn with all that the
+// stories of the model can bring upon it.
+func (r *modelRun) compareDrawn() {
+	in := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-1"}, Spec: v1alpha1.InterruptionSpec{InstanceID: "i-1", NodeName: "n1"}}
+	s := &story{modelRun: r, node: "n1", instance: "i-1", at: r.c.Now().Add(r.c.Between(0, 3*time.Hour))}
+	s.sink = func(n notice.Notice, at time.Time) {
+		n.ReceivedTime = metav1.NewMicroTime(at)
+		in.Spec.Notices, _ = notice.Join(in.Spec.Notices, n.Notice)
+	}
+	for range 1 + r.c.Rand.IntN(3) {
+		s.draw()
+	}
+	near := func() time.Time { return s.at.Add(r.c.Between(-time.Hour, 4*time.Hour)) }
+	micro := func() *metav1.MicroTime { at := metav1.NewMicroTime(near()); return &at }
+	if r.c.Chance(.3) {
+		in.Status.Since = micro()
+	}
+	for _, n := range in.Spec.Notices {
+		if r.c.Chance(.2) {
+			in.Status.Answered = append(in.Status.Answered, n.ID)
+		}
+	}
+	if r.c.Chance(.4) {
+		in.Status.Drain = &v1alpha1.DrainStatus{StartTime: micro()}
+	}
+	if r.c.Chance(.3) {
+		in.Spec.Approval = &v1alpha1.Say{By: "ann", Time: *micro(), About: subjectOf(in.Spec.Notices[0])}
+	}
+	if r.c.Chance(.3) {
+		until := metav1.NewTime(near().Truncate(time.Second))
+		in.Spec.Hold = &v1alpha1.Say{By: "ann", Time: *micro(), Until: &until}
+	}
+	for range 10 {
+		r.books.decide(in, near())
+	}
+	r.books.decide(in, s.at.Add(r.c.Between(0, 26*time.Hour)))
+}
+
+// compareAll compares what is decided now about each record, as it is and before its
+// drain began.
+func (b *books) compareAll() {
+	b.run.Each("Interruption", func(o client.Object) {
+		if in, ok := o.(*v1alpha1.Interruption); ok {
+			in = reopenedCopy(in)
+			b.decide(in, b.run.c.Now())
+			b.free(in, b.run.c.Now())
+		}
+	})
+}

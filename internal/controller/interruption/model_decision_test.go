@@ -1,0 +1,174 @@
+package interruption
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// decision is what the oracle says of an instance, given all that the store has.
+func (b *books) decision(instance string) (verdict, bool) {
+	in := b.recordOf(instance)
+	if in == nil {
+		return verdict{}, false
+	}
+	return b.decide(reopenedCopy(in), b.run.c.Now())
+}
+
+// reopenedCopy is a completed record as it is once a new notice reopens it.
+func reopenedCopy(in *v1alpha1.Interruption) *v1alpha1.Interruption {
+	in = in.DeepCopy()
+	if done := in.Status.CompletionTime; done != nil {
+		in.Status = v1alpha1.InterruptionStatus{Since: done, Answered: in.Status.Answered}
+	}
+	return in
+}
+
+func (b *books) decide(in *v1alpha1.Interruption, at time.Time) (verdict, bool) {
+	c := case_{record: in, node: b.nodeOf(in.Name), policies: b.policies(), now: at}
+	v, ok := c.ask()
+	if ok && b.run.group != nil {
+		v = c.takenOut(v)
+	}
+	if b.run.compares {
+		b.compare(c, v, ok)
+	}
+	return v, ok
+}
+
+func (b *books) policies() (all []v1alpha1.InterruptionPolicy) {
+	b.run.Each("InterruptionPolicy", func(o client.Object) {
+		if p, ok := o.(*v1alpha1.InterruptionPolicy); ok {
+			all = append(all, *p)
+		}
+	})
+	return all
+}
+
+func (b *books) nodeOf(instance string) *corev1.Node {
+	for _, n := range b.nodes() {
+		if instanceOf(n) == instance {
+			return n
+		}
+	}
+	return nil
+}
+
+// compare holds the oracle and the product against each other.
+func (b *books) compare(c case_, v verdict, ok bool) {
+	type answer struct {
+		OK, Withdrawn, Gone, Awaits     bool
+		Notice, Governor                string
+		Action                          v1alpha1.Action
+		DeadlineType                    v1alpha1.DeadlineType
+		Deadline, NotBefore, ProceedsAt time.Time
+		DoNotDisrupt                    v1alpha1.DoNotDisrupt
+	}
+	oracle := answer{
+		OK: ok, Withdrawn: v.withdrawn, Gone: v.instanceGone, Awaits: v.awaits, Notice: v.notice.ID,
+		Action: v.action, NotBefore: v.notBefore.UTC(), ProceedsAt: v.proceedsAt.UTC(), DoNotDisrupt: v.worth(),
+	}
+	if v.governor != nil {
+		oracle.Governor = v.governor.Name
+	}
+	if v.deadline != nil {
+		oracle.Deadline, oracle.DeadlineType = v.deadline.Time.UTC(), v.deadline.Type
+	}
+	d, decided := policy.Decide(record.Facts(c.record, c.node, c.policies, c.now))
+	if decided && b.run.group != nil {
+		d = goesOn(&facts{in: c.record, was: c.record.Status, now: c.now}, d)
+	}
+	product := answer{
+		OK: decided, Withdrawn: d.Withdrawn, Gone: d.InstanceGone, Awaits: d.AwaitsApproval, Notice: d.Notice.ID, Governor: d.Governor,
+		Action: d.Action, NotBefore: d.NotBefore.UTC(), ProceedsAt: d.ProceedsAt.UTC(), DoNotDisrupt: d.DoNotDisrupt,
+	}
+	if d.Deadline != nil {
+		product.Deadline, product.DeadlineType = d.Deadline.Time.UTC(), d.Deadline.Type
+	}
+	if !ok || v.withdrawn { // nothing else is promised then
+		product = answer{OK: decided, Withdrawn: d.Withdrawn}
+		oracle = answer{OK: ok, Withdrawn: v.withdrawn && ok}
+	}
+	b.compared++
+	if oracle != product {
+		diff := cmp.Diff(oracle, product)
+		b.run.fail("oracle and product disagree about %s at %s (-oracle +product):\n%s\nnotices %+v\npolicies %+v\nstatus %+v",
+			c.record.Name, b.at(c.now), diff, c.record.Spec.Notices, c.policies, c.record.Status)
+	}
+}
+
+// worth is what a do-not-disrupt annotation is worth.
+func (v *verdict) worth() v1alpha1.DoNotDisrupt {
+	if v.rule.DoNotDisrupt == "" {
+		return v1alpha1.DoNotDisruptUntilLastCall
+	}
+	return v.rule.DoNotDisrupt
+}
+
+// free returns when what is decided may begin, at a moment or later, had it not
+// begun before; zero: never.
+func (b *books) free(in *v1alpha1.Interruption, at time.Time) time.Time {
+	in = reopenedCopy(in)
+	in.Status.Conditions = nil
+	if in.Status.Drain != nil {
+		in.Status.Drain.StartTime = nil
+	}
+	for range 10 {
+		v, ok := b.decide(in, at)
+		switch {
+		case !ok:
+			return time.Time{}
+		case v.awaits:
+			at = v.proceedsAt
+		case v.notBefore.After(at):
+			at = v.notBefore
+		default:
+			return at
+		}
+		if at.IsZero() {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// budget says what is wrong if a node is marked now although policy lets no more
+// of its nodes be drained; empty where nothing is.
+func (b *books) budget(instance string) string {
+	v, ok := b.decision(instance)
+	if !ok || !v.drains() || firm(v.deadline) || v.governor == nil || v.governor.Spec.Budget == nil {
+		return ""
+	}
+	taken, selected := 0, 0
+	b.run.Each("Interruption", func(o client.Object) {
+		if in, ok := o.(*v1alpha1.Interruption); ok && in.Name != instance && b.takes(in, v.governor.Name) {
+			taken++
+		}
+	})
+	for _, n := range b.nodes() {
+		if selects(v.governor, n) {
+			selected++
+		}
+	}
+	if most := share(v.governor.Spec.Budget, selected); taken >= most {
+		return fmt.Sprintf("the budget of %s is %d, and %d are being drained", v.governor.Name, most, taken)
+	}
+	return ""
+}
+
+// takes reports whether a record's node is one of those that its policy has being
+// drained.
+func (b *books) takes(in *v1alpha1.Interruption, governor string) bool {
+	d := in.Status.Decision
+	return d != nil && d.Governor == governor && (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate) &&
+		in.Status.CompletionTime == nil && !b.inst(in.Name).cordoned.IsZero() &&
+		!meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionDrained)
+}

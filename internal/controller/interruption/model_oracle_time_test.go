@@ -1,0 +1,111 @@
+package interruption
+
+import (
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// beginning is when the action may begin at the earliest; zero: now.
+func (c case_) beginning(v *verdict) time.Time {
+	if firm(v.deadline) || v.notice.Kind == notice.KindAutoScalingTermination {
+		return time.Time{}
+	}
+	hasNotBefore, notBefore := v.rule.NotBefore != nil, time.Hour
+	if hasNotBefore {
+		notBefore = v.rule.NotBefore.Duration
+	}
+	window := v.rule.Window
+	var at time.Time
+	switch {
+	case v.deadline == nil && window == nil:
+	case v.deadline == nil:
+		at = opening(window, c.now)
+	case window == nil:
+		at = v.deadline.Time.Add(-notBefore)
+	default:
+		at = c.inWindow(window, v.deadline.Time.Time, notBefore, hasNotBefore)
+	}
+	if !at.After(c.now) {
+		return time.Time{}
+	}
+	return at
+}
+
+// inWindow is when a window lets something begin that has a soft deadline.
+func (c case_) inWindow(w *v1alpha1.Window, deadline time.Time, notBefore time.Duration, hasNotBefore bool) time.Time {
+	from, onTime := c.now, deadline.Add(-time.Hour)
+	if hasNotBefore {
+		from = latest(c.now, deadline.Add(-notBefore))
+	}
+	at := latest(from, opening(w, from))
+	open := !opening(w, from).After(c.now)
+	enough := hasNotBefore && notBefore <= time.Hour && at.Before(deadline) // the policy says that this is enough
+	if open || enough || !at.After(onTime) {
+		return at
+	}
+	return deadline.Add(-min(notBefore, time.Hour))
+}
+
+// opening is when a window opened that is open at a moment, or else at
+// which it opens next. All schedules of the model open at full ten minutes.
+func opening(w *v1alpha1.Window, at time.Time) time.Time {
+	opens := map[string]func(time.Time) bool{
+		"0 * * * *":    func(t time.Time) bool { return t.Minute() == 0 },
+		"*/10 * * * *": func(t time.Time) bool { return t.Minute()%10 == 0 },
+		"0 2 * * *":    func(t time.Time) bool { return t.Hour() == 2 && t.Minute() == 0 },
+	}[w.Schedule]
+	const grid = 10 * time.Minute
+	at = at.UTC().Add(-w.Duration.Duration).Truncate(grid).Add(grid)
+	for !opens(at) {
+		at = at.Add(grid)
+	}
+	return at
+}
+
+// extended is the deadline while Lifeboat extends the lifecycle hook of a group: an
+// hour from when the drain began, or from the first notice if that came earlier.
+func (c case_) extended(notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
+	a := c.record.Status.Answer
+	if a == nil || len(a.Hooks) == 0 || a.HeldTime == nil {
+		return stands
+	}
+	from := c.begun()
+	for _, n := range notices {
+		if n.Kind == notice.KindAutoScalingTermination && (from.IsZero() || n.ReceivedTime.Time.Before(from)) {
+			from = n.ReceivedTime.Time
+		}
+	}
+	at := from.Add(time.Hour)
+	if a.EndTime != nil && a.EndTime.Time.Before(at) {
+		at = a.EndTime.Time
+	}
+	switch {
+	case firm(stands) && (a.Retains || stands.Time.Time.Before(at)):
+		return stands
+	case a.Retains:
+		return notice.At(at.Truncate(time.Second), v1alpha1.DeadlineSoft)
+	}
+	return notice.At(at.Truncate(time.Second), v1alpha1.DeadlineHard)
+}
+
+// takenOut is the verdict on an instance that was taken out of its Auto Scaling group:
+// it is drained and terminated, whatever becomes of the notices. It has an hour from
+// then on if nothing else ends the drain.
+func (c case_) takenOut(v verdict) verdict {
+	d := c.record.Status.Drain
+	if d == nil || d.Replacement == nil || d.Replacement.Group == "" || v.instanceGone ||
+		d.Replacement.DetachTime == nil && d.Replacement.Phase != v1alpha1.ReplacementOrdered ||
+		v.drainsNow() && v.deadline != nil {
+		return v
+	}
+	if !v.drains() {
+		v.action = v1alpha1.ActionDrain
+	}
+	v.withdrawn, v.awaits, v.notBefore, v.proceedsAt = false, false, time.Time{}, time.Time{}
+	if v.deadline == nil || v.deadline.Type != v1alpha1.DeadlineHard {
+		v.deadline = notice.At(d.Replacement.OrderTime.Add(time.Hour).Truncate(time.Second), v1alpha1.DeadlineHard)
+	}
+	return v
+}

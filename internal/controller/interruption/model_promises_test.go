@@ -1,0 +1,132 @@
+package interruption
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// noticeDue is how long the product may take to look at a notice that was accepted.
+const noticeDue = FlushInterval + 2*time.Second
+
+// reopens: a completed record reopens only for a notice that it did not have when it was
+// completed, whatever the clocks say that stamped the notices.
+func (b *books) reopens(is *v1alpha1.Interruption) {
+	i := b.inst(is.Name)
+	if !slices.ContainsFunc(is.Spec.Notices, func(n v1alpha1.Notice) bool { return !i.completed[n.ID] }) {
+		b.run.fail("%s is opened again, and has no notice that it did not have when it was completed", is.Name)
+	}
+}
+
+// completes remembers which notices a record had when it was completed.
+func (b *books) completes(is *v1alpha1.Interruption) {
+	i := b.inst(is.Name)
+	i.completed = map[string]bool{}
+	for _, n := range is.Spec.Notices {
+		i.completed[n.ID] = true
+	}
+}
+
+// mustHear has a look, once nothing went wrong for a while, at whether the product has
+// looked at an accepted notice: its record is in work and says so, or it was completed
+// with that notice in it.
+func (b *books) mustHear(instance, id string, from time.Time) {
+	due := b.calm(latest(from, b.inst(instance).changed), noticeDue+b.run.slack())
+	if now := b.run.c.Now(); due.After(now) || b.run.life == nil {
+		if now.Before(b.busyUntil) {
+			b.run.c.At(latest(due, now.Add(time.Second)), "heard "+id, func() { b.mustHear(instance, id, from) })
+		}
+		return
+	}
+	in := b.recordOf(instance)
+	if in == nil {
+		return
+	}
+	at := slices.IndexFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.ID == id && !n.Withdrawn })
+	if at < 0 {
+		return
+	}
+	b.obliged++
+	seen := slices.IndexFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.ID == in.Status.LastNoticeID })
+	switch {
+	case in.Status.CompletionTime != nil && !b.inst(instance).completed[id]:
+		b.run.fail("%s is completed, and %s was accepted since and is not acted on", instance, id)
+	case seen < at || in.Status.Decision == nil:
+		b.run.fail("the record of %s does not say what is done about %s: decision %+v", instance, id, in.Status.Decision)
+	}
+}
+
+// handled: a planned change or a reclaim counts as handled once it has happened, or
+// cannot happen any more.
+func (b *books) handled(was, is *v1alpha1.Interruption) {
+	now, i := b.run.c.Now(), b.inst(is.Name)
+	for _, n := range is.Spec.Notices {
+		if n.Withdrawn || n.Deadline == nil || !n.Deadline.Time.After(now) || !i.off.IsZero() || !i.terminated.IsZero() ||
+			slices.Contains(was.Status.Answered, n.ID) || !slices.Contains(is.Status.Answered, n.ID) || b.run.group != nil {
+			continue
+		}
+		c := case_{record: is.DeepCopy(), node: b.nodeOf(is.Name), now: now}
+		c.record.Status.Answered = was.Status.Answered
+		c.policies = b.policies()
+		v, _ := c.ask()
+		rebooted := n.InstanceAction == notice.ActionReboot && i.booted.After(case_{record: was}.begun())
+		lately := now.Sub(i.changed) < behind || now.Sub(b.run.lastPolicyChange()) < behind
+		reclaimed := n.Deadline.Type != v1alpha1.DeadlineSoft && c.node == nil
+		// The product gives up a planned change whose Node object is deleted in the last
+		// hour before it. Remove this once it waits for the node there as well.
+		lastHour := c.node == nil && n.Deadline.Time.Sub(now) <= time.Hour
+		// The product completes the record when an approval lapses, and so gives up other
+		// notices that stand. Remove this once it only handles the one that lapsed.
+		lapsed := v.awaits
+		// The product lets a drain end ten minutes after the termination was asked for, or
+		// was about to be, also if the action is Drain by now and its deadline is later.
+		asked := was.Status.Drain != nil && was.Status.Drain.TerminationTime != nil
+		if asked || lapsed || v.instanceGone || rebooted || lately || reclaimed || lastHour {
+			continue
+		}
+		b.run.fail("%s of %s counts as handled %s before its deadline", n.ID, is.Name, n.Deadline.Time.Sub(now))
+	}
+}
+
+// restores: a node that is drained for a planned reboot is not restored before it.
+func (b *books) restores(n *corev1.Node) {
+	id := instanceOf(n)
+	v, ok := b.decision(id)
+	i := b.inst(id)
+	if !ok || !v.drainsNow() || v.notice.InstanceAction != notice.ActionReboot || i.booted.After(i.cordonedLast) ||
+		!b.run.c.Now().Before(v.deadline.Time.Time) {
+		return
+	}
+	b.run.fail("node %s is restored %s before its planned reboot", n.Name, v.deadline.Time.Sub(b.run.c.Now()))
+}
+
+// mustEnd: an instance whose policy says Terminate is terminated once its time is over,
+// also if its kubelet never confirms that its pods have stopped.
+func (b *books) mustEnd(instance string, begun time.Time) {
+	in, i, now := b.recordOf(instance), b.inst(instance), b.run.c.Now()
+	v, ok := b.decision(instance)
+	if !i.terminated.Before(begun) {
+		b.obliged++
+		b.ended++
+		return
+	}
+	if in == nil || !ok || v.action != v1alpha1.ActionTerminate || v.instanceGone || !i.off.IsZero() || b.nodeOf(instance) == nil ||
+		v.deadline == nil || !(case_{record: in}).begun().Equal(begun) {
+		return
+	}
+	from := latest(i.changed, b.run.lastPolicyChange(), v.deadline.Time.Time)
+	if due := b.calm(from, terminateAgain+askWithin+b.run.slack()); due.After(now) || b.run.life == nil {
+		b.run.c.At(latest(due, now.Add(time.Second)), "end of "+instance, func() { b.mustEnd(instance, begun) })
+		return
+	}
+	for _, page := range b.pods {
+		if page.instance == instance && page.gone.IsZero() && (respectedHold(page.pod, v.worth()) || never(v)) {
+			return
+		}
+	}
+	b.run.fail("%s was to be terminated by %s: %+v", instance, b.at(v.deadline.Time.Time), in.Status.Drain)
+}
