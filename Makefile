@@ -39,7 +39,7 @@ model: ## Play random worlds against the loop for hours (LIFEBOAT_MODEL_TIME, 4h
 	@LIFEBOAT_MODEL_TIME=$${LIFEBOAT_MODEL_TIME:-4h} go test -race -count=1 -timeout 0 -run 'TestModel$$' -v ./internal/controller/interruption
 
 kills: ## Kill lifeboatd at random steps of real drains, LIFEBOAT_KILLS times (1000; hours)
-	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -count=1 -timeout 0 -run 'TestKills$$' -v ./internal/e2e
+	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -count=1 -timeout 0 -tags kills -run 'TestKills$$' -v ./internal/e2e
 
 lint: ## Vet, lint, look for known vulnerabilities and for generated files that are out of step
 	@hack/lint.sh

@@ -141,20 +141,11 @@ func (c choice) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) 
 // is hard, since the hook is answered then and the instance goes, whatever is
 // left on it; but where the group retains it.
 func (c choice) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
-	since := f.Begun
-	for i := range notices {
-		if at := notices[i].ReceivedTime.Time; isTermination(notices[i]) && !notices[i].Withdrawn && (since.IsZero() || at.Before(since)) {
-			since = at
-		}
-	}
-	at := latest(since, f.Released).Add(cmp.Or(c.drainTimeout, hookTime))
 	if f.Held && f.ExtendedUntil.IsZero() {
 		return stands
 	}
-	if f.Held {
-		at = f.ExtendedUntil
-	}
-	if !f.ExtendedUntil.IsZero() && f.ExtendedUntil.Before(at) {
+	at := latest(terminationSince(f.Begun, notices), f.Released).Add(cmp.Or(c.drainTimeout, hookTime))
+	if !f.ExtendedUntil.IsZero() && (f.Held || f.ExtendedUntil.Before(at)) {
 		at = f.ExtendedUntil
 	}
 	typ := v1alpha1.DeadlineHard
@@ -165,6 +156,18 @@ func (c choice) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.De
 		return stands
 	}
 	return notice.At(whole(at), typ)
+}
+
+// terminationSince is when the drain began, or when the first notice of the group's
+// termination was received, whichever is earlier.
+func terminationSince(begun time.Time, notices []v1alpha1.Notice) time.Time {
+	since := begun
+	for i := range notices {
+		if at := notices[i].ReceivedTime.Time; isTermination(notices[i]) && !notices[i].Withdrawn && (since.IsZero() || at.Before(since)) {
+			since = at
+		}
+	}
+	return since
 }
 
 // whole is a moment as the API keeps it: to the second. What is reckoned anew in each

@@ -31,7 +31,7 @@ func approval(ctx context.Context, p *pass) (bool, error) {
 	}
 	p.outcome.stage = v1alpha1.PhaseAwaitingApproval
 	p.outcome.until(p.ends(d.ProceedsAt), text)
-	return p.lapsed()
+	return p.lapsed(ctx)
 }
 
 // ends is the sooner of a moment and when nothing is left to approve.
@@ -53,13 +53,14 @@ func (p *pass) lapsesAt() time.Time {
 	return laterOf(end, p.decision.Notice.ReceivedTime.Add(withoutDeadline))
 }
 
-// lapsed ends what nobody approved, once there is nothing left to approve.
-func (p *pass) lapsed() (bool, error) {
-	if p.facts.node != nil && p.facts.now.Before(p.lapsesAt()) {
+// lapsed ends the wait for approval once there is nothing left to approve. Another
+// notice that still stands is handled next.
+func (p *pass) lapsed(ctx context.Context) (bool, error) {
+	if p.facts.now.Before(p.lapsesAt()) && (p.facts.node != nil || p.facts.awaitsNode(p.decision)) {
 		return false, nil
 	}
-	p.outcome.completed = true
-	return false, nil
+	_, err := complete(ctx, p)
+	return false, err
 }
 
 // window waits for the time at which policy lets the action begin.

@@ -23,7 +23,7 @@ func over(_ context.Context, p *pass) (bool, error) {
 	end := p.end()
 	switch {
 	case p.facts.awaitsNode(p.decision):
-		end = p.decision.Deadline.Time.Time
+		end = p.decision.Notice.Deadline.Time.Time
 	case p.facts.node == nil && p.plan.Empty(),
 		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
 		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted():
@@ -41,8 +41,9 @@ func over(_ context.Context, p *pass) (bool, error) {
 // that a person or a controller deleted registers again, and the planned change
 // still stands.
 func (f *facts) awaitsNode(d policy.Decision) bool {
-	return f.node == nil && !d.InstanceGone && !d.Withdrawn && d.Deadline != nil &&
-		d.Deadline.Type == v1alpha1.DeadlineSoft && d.Deadline.Time.After(f.now)
+	planned := d.Notice.Deadline // the decision's is hard in the last hour
+	return f.node == nil && !d.InstanceGone && !d.Withdrawn && planned != nil &&
+		planned.Type == v1alpha1.DeadlineSoft && planned.Time.After(f.now)
 }
 
 // end is when a node that is still there counts as one that lives.
@@ -50,10 +51,10 @@ func (p *pass) end() time.Time {
 	switch d := p.decision; {
 	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
 		return d.Notice.EndTime.Add(afterDeadline)
-	case p.facts.drain().TerminationTime != nil && !p.facts.drain().TerminationTime.Time.Before(record.Begun(&p.facts.was)):
-		return p.facts.drain().TerminationTime.Add(afterDeadline)
-	case d.Deadline != nil:
+	case d.Deadline != nil && !p.terminates():
 		return d.Deadline.Time.Add(afterDeadline)
+	case p.terminates():
+		return p.facts.drain().TerminationTime.Add(afterDeadline)
 	case !d.Until.IsZero():
 		return d.Until
 	}
@@ -68,6 +69,13 @@ func (p *pass) end() time.Time {
 		begun = p.facts.now // it begins in this pass
 	}
 	return laterOf(begun, p.facts.heldUntil()).Add(withoutDeadline)
+}
+
+// terminates reports whether Lifeboat has requested the termination for what is decided
+// now: for the action Terminate, or since the instance was detached from its group.
+func (p *pass) terminates() bool {
+	return p.facts.drain().TerminationTime != nil &&
+		(p.decision.Action == v1alpha1.ActionTerminate || replacement.IsDetached(p.facts.drain().Replacement) || p.facts.isRetained())
 }
 
 // heldUntil is when a person's hold ends or has ended; now, where nothing ends it;

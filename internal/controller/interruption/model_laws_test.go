@@ -154,9 +154,6 @@ func (b *books) close() {
 // that it names, until a time.
 func (b *books) unfinished(in *v1alpha1.Interruption) {
 	d, _ := b.decision(in.Name)
-	if d.action == v1alpha1.ActionTerminate && never(d) {
-		return // the product waits for ever for pods that the policy leaves where they are
-	}
 	it := b.run.life.queue["record "+in.Name]
 	if d.notBefore.After(b.run.c.Now()) && it != nil && !it.due.IsZero() {
 		return

@@ -76,16 +76,10 @@ func (b *books) handled(was, is *v1alpha1.Interruption) {
 		rebooted := n.InstanceAction == notice.ActionReboot && i.booted.After(case_{record: was}.begun())
 		lately := now.Sub(i.changed) < behind || now.Sub(b.run.lastPolicyChange()) < behind
 		reclaimed := n.Deadline.Type != v1alpha1.DeadlineSoft && c.node == nil
-		// The product gives up a planned change whose Node object is deleted in the last
-		// hour before it. Remove this once it waits for the node there as well.
-		lastHour := c.node == nil && n.Deadline.Time.Sub(now) <= time.Hour
-		// The product completes the record when an approval lapses, and so gives up other
-		// notices that stand. Remove this once it only handles the one that lapsed.
-		lapsed := v.awaits
-		// The product lets a drain end ten minutes after the termination was asked for, or
-		// was about to be, also if the action is Drain by now and its deadline is later.
-		asked := was.Status.Drain != nil && was.Status.Drain.TerminationTime != nil
-		if asked || lapsed || v.instanceGone || rebooted || lately || reclaimed || lastHour {
+		// An instance of which Lifeboat requested the termination counts as one that lives
+		// when it is still there ten minutes later.
+		asked := was.Status.Drain != nil && was.Status.Drain.TerminationTime != nil && v.action == v1alpha1.ActionTerminate
+		if asked || v.instanceGone || rebooted || lately || reclaimed {
 			continue
 		}
 		b.run.fail("%s of %s counts as handled %s before its deadline", n.ID, is.Name, n.Deadline.Time.Sub(now))

@@ -126,7 +126,7 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 // observePods reads what a plan needs besides. Pods are watched only while
 // they are to be moved: a change that is due in two weeks costs nothing yet.
 func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decision) error {
-	if !record.Drains(d.Action) || f.later(d) || f.postponed(d) || (d.AwaitsApproval && !f.begun(d)) {
+	if !f.drainsNow(d) {
 		if f.node != nil { // else another instance may have a node of that name by now
 			c.forget(f.nodeName)
 		}
@@ -137,6 +137,16 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 	if f.barrierWait, err = c.waitAtBarrier(ctx, f, d); err != nil || f.barrierWait > 0 {
 		return err // cordoning the other nodes comes first, and every request delays it
 	}
+	return c.observeBoundPods(ctx, f, d)
+}
+
+// drainsNow reports whether the pods of the node are to be moved now.
+func (f *facts) drainsNow(d policy.Decision) bool {
+	return record.Drains(d.Action) && !f.later(d) && !f.postponed(d) && (!d.AwaitsApproval || f.begun(d))
+}
+
+// observeBoundPods reads the pods of the node and what they wait for.
+func (c *Controller) observeBoundPods(ctx context.Context, f *facts, d policy.Decision) (err error) {
 	if f.nodeName == "" {
 		f.podsKnown = true
 	} else if f.pods, f.podsKnown, err = c.Pods.Pods(ctx, f.nodeName); err != nil {

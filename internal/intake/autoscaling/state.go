@@ -76,6 +76,14 @@ type member struct {
 
 func (m member) subject() string { return notice.Cut(m.group+"/"+m.instance, 512) }
 
+// instanceState is the state in EC2 of an instance that departs.
+func (m member) instanceState() string {
+	if m.state == string(types.LifecycleStateTerminated) {
+		return notice.StateTerminated
+	}
+	return notice.StateShuttingDown
+}
+
 // read makes a notice of it, or reports false where there is none. That it
 // serves is a notice that takes back. It waits for its hooks from now on for
 // the time given; zero is not known.
@@ -102,10 +110,7 @@ func (m member) read(now time.Time, wait time.Duration) (notice.Notice, bool) {
 		n.Description = fmt.Sprintf("its Auto Scaling group %s takes the instance back into its warm pool (%s)", m.group, m.state)
 	case f == departs:
 		// The group has EC2 terminate it, which shuts the operating system down first.
-		n.Deadline = notice.ShutdownDeadline(notice.StateShuttingDown, now.UTC())
-		if m.state == string(types.LifecycleStateTerminated) {
-			n.Deadline = notice.ShutdownDeadline(notice.StateTerminated, now.UTC())
-		}
+		n.Deadline = notice.ShutdownDeadline(m.instanceState(), now.UTC())
 	case f == waits && wait > 0:
 		n.Deadline = notice.At(now.Add(wait).UTC(), v1alpha1.DeadlineSoft)
 		n.Description += fmt.Sprintf("; it waits for its lifecycle hooks until %s at least", poll.Moment(n.Deadline.Time.Time))

@@ -25,10 +25,11 @@ import (
 )
 
 const (
-	// QPS and Burst limit the requests for Events. 1,000 interrupted nodes make some 5,000
-	// Events within a minute; at this rate they leave the API server to the evictions.
-	// The burst covers the Events of a few nodes, which users want to see at once.
-	QPS, Burst = 20, 40
+	// QPS limits the requests for Events. 1,000 interrupted nodes make some 5,000 Events
+	// within a minute; at this rate they leave the API server to the evictions.
+	QPS = 20
+	// Burst covers the Events of a few nodes, which users want to see at once.
+	Burst = 40
 	// maxQueued is how many Events wait; more are dropped.
 	maxQueued = 8192
 	// seriesTime is how long after an Event a similar one counts as its repetition (as in

@@ -50,9 +50,11 @@ const (
 
 	// ShutdownAnnotation says on a pod when the kubelet of its node, which shuts down,
 	// asked it to stop (RFC 3339), and on a Node that it is shutting down: kwok no
-	// longer makes it Ready then. ShutdownGraceSecondsAnnotation says on the pod within
-	// how many seconds it has to stop.
-	ShutdownAnnotation             = "sandbox.lifeboat.dev/shutdown-time"
+	// longer makes it Ready then.
+	ShutdownAnnotation = "sandbox.lifeboat.dev/shutdown-time"
+
+	// ShutdownGraceSecondsAnnotation says on such a pod within how many seconds it has to
+	// stop.
 	ShutdownGraceSecondsAnnotation = "sandbox.lifeboat.dev/shutdown-grace-seconds"
 
 	// ExitCodeAnnotation says on such a pod what they exit with. Absent: 0.

@@ -69,7 +69,12 @@ func plan(v view) (steps []step, wake time.Time) {
 			steps = append(steps, step{start, m})
 		}
 	}
-	// What is left has no instance any more. v.Nodes is walked for its order.
+	return append(steps, v.withoutInstance(nodes)...), wake
+}
+
+// withoutInstance says what becomes of Nodes whose instance does not exist any more. It
+// keeps the order of v.Nodes.
+func (v view) withoutInstance(nodes map[string]*corev1.Node) (steps []step) {
 	for _, n := range v.Nodes {
 		if id := nodeindex.InstanceID(n); nodes[id] == n {
 			m := Machine{Instance: ec2.Instance{ID: id, State: ec2.Terminated}, Node: n}
@@ -77,7 +82,7 @@ func plan(v view) (steps []step, wake time.Time) {
 			steps = append(steps, unpowered(m, on)...)
 		}
 	}
-	return steps, wake
+	return steps
 }
 
 // unpowered says what becomes of a machine without power, and of its Node.

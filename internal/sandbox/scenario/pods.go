@@ -104,11 +104,19 @@ func (p *podTrack) observe(t time.Time, pod *corev1.Pod, gone bool) {
 	if p.dark.IsZero() && p.ended.IsZero() { // nobody hears or ends in the dark
 		p.observeEnd(t, pod)
 	}
-	if gone && p.gone.IsZero() {
-		p.gone = t
-		if p.asked.IsZero() && p.dark.IsZero() {
-			p.asked = t // with no grace at all
-		}
+	if gone {
+		p.observeGone(t)
+	}
+}
+
+// observeGone takes in that the pod is off the API server.
+func (p *podTrack) observeGone(t time.Time) {
+	if !p.gone.IsZero() {
+		return
+	}
+	p.gone = t
+	if p.asked.IsZero() && p.dark.IsZero() {
+		p.asked = t // with no grace at all
 	}
 }
 
