@@ -158,13 +158,7 @@ func (s *Server) Delete(k Key, stop Stop) error {
 // stop begins to stop a pod, or shortens the time that it has (k8s.io/apiserver
 // pkg/registry/rest, BeforeDelete).
 func (s *Server) stop(pod *corev1.Pod, asked *int64) {
-	grace := int64(30)
-	if pod.Spec.TerminationGracePeriodSeconds != nil {
-		grace = *pod.Spec.TerminationGracePeriodSeconds
-	}
-	if asked != nil {
-		grace = *asked
-	}
+	grace := graceOf(pod, asked)
 	now := s.Now()
 	end := now.Add(time.Duration(grace) * time.Second)
 	if was := pod.DeletionTimestamp; was != nil {
@@ -188,6 +182,17 @@ func (s *Server) stop(pod *corev1.Pod, asked *int64) {
 	at := metav1.NewTime(end.Truncate(time.Second))
 	next.DeletionTimestamp, next.DeletionGracePeriodSeconds = &at, &grace
 	s.Put(next)
+}
+
+// graceOf is the grace in seconds that a request to stop a pod gives it.
+func graceOf(pod *corev1.Pod, asked *int64) int64 {
+	switch {
+	case asked != nil:
+		return *asked
+	case pod.Spec.TerminationGracePeriodSeconds != nil:
+		return *pod.Spec.TerminationGracePeriodSeconds
+	}
+	return 30
 }
 
 func clone(o client.Object) client.Object {
