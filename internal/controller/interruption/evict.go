@@ -27,8 +27,11 @@ const (
 	// maxSlowEvictions bounds, for all nodes, the requests in flight for pods whose
 	// last request timed out. They must not take the slots of other nodes.
 	maxSlowEvictions = 16
-	// evictionTimeout bounds one request. An admission webhook may take up to 30 s.
-	evictionTimeout = 5 * time.Second
+	// evictionTimeout bounds one request. The API server itself retries an eviction for
+	// 10 s while others change the same PodDisruptionBudget (pkg/registry/core/pod/storage,
+	// EvictionsRetry); a request that ends sooner may have used up the budget in vain. An
+	// admission webhook may take up to 30 s.
+	evictionTimeout = 12 * time.Second
 	// evictAgain is when a pod that does not show its eviction is evicted again.
 	evictAgain = 4 * time.Second
 )
@@ -37,7 +40,7 @@ const (
 // server was busy or away; requestTimedOut is that of one that took too long.
 const (
 	requestFailed   = "the request to stop it did not get through, and is repeated"
-	requestTimedOut = "the request to stop it timed out after 5s, and is repeated; see which admission webhook is slow"
+	requestTimedOut = "the request to stop it timed out after 12s, and is repeated; see which admission webhook is slow"
 )
 
 // evict carries out the verdicts that are due. A pod that cannot be evicted holds up
@@ -208,7 +211,7 @@ func (p *pass) heard(r evictionResult) {
 		p.outcome.unasked[v.Pod.UID] = requestFailed
 		p.outcome.sooner(p.facts.now.Add(lookAgain))
 		return
-	case r.answer.Asked, r.err != nil && v.Overrides != "": // if the override was not carried out, evictAgain repeats it
+	case r.answer.Asked:
 		p.outcome.asked = append(p.outcome.asked, v)
 		return
 	case r.timedOut:

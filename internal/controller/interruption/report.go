@@ -261,7 +261,7 @@ func (c *Controller) close(ctx context.Context, r *report) (flushAt time.Time, e
 	if !r.written {
 		return flushAt, err
 	}
-	for _, h := range r.durable {
+	for _, h := range mergePods(r.durable) {
 		log.FromContext(ctx).Info("reported", "reason", h.Reason, "message", h.Message)
 		c.emit(r, h)
 	}

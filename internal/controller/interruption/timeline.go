@@ -97,6 +97,30 @@ func (g *group) text(what string, more ...string) string {
 	return fmt.Sprintf("%s (%d pods: %s)", what, len(pods), strings.Join(pods, ", "))
 }
 
+// mergePods returns what happened, with one entry for what happened to several pods at the
+// same moment: an Event for each pod would be most of the requests of a drain.
+func mergePods(all []happening) []happening {
+	var merged []happening
+	open := map[string]int{}
+	pods := map[string]*group{}
+	for _, h := range all {
+		if h.pod == nil {
+			merged = append(merged, h)
+			continue
+		}
+		name, key := h.pod.Namespace+"/"+h.pod.Name, fmt.Sprint(h.Reason, h.Time.UnixMicro(), h.what)
+		at, known := open[key]
+		if !known {
+			open[key], pods[key] = len(merged), &group{pods: []string{name}}
+			merged = append(merged, h)
+			continue
+		}
+		pods[key].pods = append(pods[key].pods, name)
+		merged[at].pod, merged[at].Message = nil, clip(pods[key].text(h.what))
+	}
+	return merged
+}
+
 // happenTo adds one entry for several pods.
 func (r *report) happenTo(reason, what string, names []string) {
 	if len(names) == 0 {
