@@ -63,17 +63,3 @@ func (r *rig) smokeStorm(t *testing.T) {
 		t.Errorf("memory %+v, floors %+v", storm.Memory, report.Floors)
 	}
 }
-
-// TestSandboxBenchmarksWork runs one round of each benchmark that starts a whole sandbox.
-func TestSandboxBenchmarksWork(t *testing.T) {
-	t.Run("SideBySide", func(t *testing.T) {
-		if cost := newSideBySide(t).reclaimed(t, trials[0], sides[1]); cost.pods != podsFit || cost.recovered < 0 {
-			t.Errorf("a reclaim cost %+v, want %d pods and a recovery", cost, podsFit)
-		}
-	})
-	t.Run("GroupReclaim", func(t *testing.T) {
-		if after, cost := groupReclaimed(t, groupSides[len(groupSides)-1]); after <= 0 || cost.pods != podsFit {
-			t.Errorf("replaced after %s, cost %+v, want %d pods", after, cost, podsFit)
-		}
-	})
-}
