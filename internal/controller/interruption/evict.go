@@ -29,7 +29,7 @@ const (
 	maxSlowEvictions = 16
 	// evictionTimeout bounds one request. The API server itself retries an eviction for
 	// 10 s while others change the same PodDisruptionBudget (pkg/registry/core/pod/storage,
-	// EvictionsRetry); a request that ends sooner may have used up the budget in vain. An
+	// EvictionsRetry); a request that ends sooner may have used up the budget without an eviction. An
 	// admission webhook may take up to 30 s.
 	evictionTimeout = 12 * time.Second
 	// evictAgain is when a pod that does not show its eviction is evicted again.

@@ -26,6 +26,9 @@ const (
 	longest = 400
 )
 
+// drillPrefix begins what is reported of a drill.
+const drillPrefix = "Drill: "
+
 // happen notes for the timeline what happens now.
 func (r *report) happen(reason, message string) { r.happenAt(r.now, reason, message) }
 
@@ -36,7 +39,7 @@ func (r *report) happenAt(at time.Time, reason, message string) {
 
 func (r *report) entry(at time.Time, reason, message string) v1alpha1.TimelineEntry {
 	if isDrill(r.after) {
-		message = "Drill: " + message
+		message = drillPrefix + message
 	}
 	return v1alpha1.TimelineEntry{Time: microTime(at), Reason: reason, Message: clip(message)}
 }
@@ -116,7 +119,11 @@ func mergePods(all []happening) []happening {
 			continue
 		}
 		pods[key].pods = append(pods[key].pods, name)
-		merged[at].pod, merged[at].Message = nil, clip(pods[key].text(h.what))
+		text := pods[key].text(h.what)
+		if strings.HasPrefix(h.Message, drillPrefix) {
+			text = drillPrefix + text
+		}
+		merged[at].pod, merged[at].Message = nil, clip(text)
 	}
 	return merged
 }
