@@ -53,9 +53,10 @@ func (r *rig) measureMemory(interrupted int, while time.Duration) memoryReport {
 	log := r.audit()
 	samples = r.sampleMemory()
 	r.fill(interrupted, func(i int) string { return spot(fmt.Sprint("memory-", i), instance(i)) })
-	if !r.untilQuiet(log, interrupted) {
-		r.Errorf("%d of %d Interruptions tell of all their pods after %s", r.recorded(), interrupted, patience)
+	if !r.untilAccounted(interrupted) {
+		r.Errorf("%d of %d Interruptions account for all their pods after %s", r.recorded(), interrupted, patience)
 	}
+	r.untilQuiet(log)
 	report.Interrupted = samples.stop()
 	report.After = r.sampleFor(while)
 	r.stop()

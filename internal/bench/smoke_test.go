@@ -51,7 +51,7 @@ func (r *rig) smokeStorm(t *testing.T) {
 	report.Storm = r.storm(stormCase{name: "smoke", nodes: nodes, agents: 50})
 	t.Log("\n" + report.table())
 	storm := report.Storm
-	if storm.Evicted < storm.FirstEvicted || storm.Cordoned <= 0 || storm.LastStatus <= 0 || !storm.Complete {
+	if storm.Evicted < storm.FirstEvicted || storm.Cordoned <= 0 || storm.Recorded <= 0 || !storm.Complete {
 		t.Errorf("a storm: %+v", storm)
 	}
 	for kind, least := range map[string]int{"patch nodes": nodes, eviction: nodes * podsPerNode} {

@@ -64,8 +64,10 @@ type stormResult struct {
 	Cordoned     float64 `json:"cordonedSeconds"`
 	FirstEvicted float64 `json:"firstEvictedSeconds"`
 	Evicted      float64 `json:"evictedSeconds"`
-	// LastStatus is when the last status patch was answered, and Complete says whether every
-	// Interruption told of all its pods within the patience.
+	// Recorded is when every Interruption accounted for all its pods, LastStatus when the last
+	// status patch was answered: it can be one for a NodeClaim that was deleted at the handover.
+	// Complete is false if a part of the pods was not recorded within the patience.
+	Recorded   float64 `json:"recordedSeconds"`
 	LastStatus float64 `json:"lastStatusSeconds"`
 	LastWrite  float64 `json:"lastWriteSeconds"`
 	Complete   bool    `json:"complete"`
@@ -111,7 +113,9 @@ func (r *rig) storm(c stormCase) stormResult {
 	result.Cordoned, result.FirstEvicted, result.Evicted = since(lastCordon.at), since(first), since(last)
 	result.Early, result.ShortGrace = seen.evictedBefore(lastCordon.version), seen.shortGrace(deadline)
 
-	result.Complete = r.untilQuiet(log, c.nodes)
+	result.Complete = r.untilAccounted(c.nodes)
+	result.Recorded = since(time.Now())
+	r.untilQuiet(log)
 	end := time.Now()
 	result.QuietCPU = r.cpu().minus(before)
 	result.LastStatus, result.LastWrite = since(log.last("patch interruptions/status", "update interruptions/status")), since(log.lastWrite())
@@ -119,7 +123,7 @@ func (r *rig) storm(c stormCase) stormResult {
 	result.Memory = samples.stop()
 
 	r.removePods()
-	r.untilQuiet(log, c.nodes)
+	r.untilQuiet(log)
 	result.LeavingRequests = log.between(end, time.Now())
 	r.stop()
 	return result
@@ -140,27 +144,31 @@ func (r *rig) warmUp() {
 	r.must(r.admin.Delete(r.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}))
 }
 
-// untilQuiet waits until lifeboatd has written nothing for a while, and the Interruptions of so many
-// nodes tell of all their pods. It reports whether that was so within the patience.
-func (r *rig) untilQuiet(log *auditReader, nodes int) bool {
+// untilAccounted waits until the Interruptions of so many nodes account for all their pods. It
+// reports whether they did within the patience.
+func (r *rig) untilAccounted(nodes int) bool {
 	r.Helper()
-	began := time.Now()
-	tick := time.NewTicker(500 * time.Millisecond)
+	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	asked := time.Now()
-	for time.Since(began) < patience {
-		<-tick.C
-		r.must(log.read())
-		// The list costs the API server processor time, so it is made seldom.
-		if time.Since(began) < quiet || time.Since(log.lastWrite()) < quiet || time.Since(asked) < quiet {
-			continue
-		}
-		asked = time.Now()
+	for began := time.Now(); time.Since(began) < patience; <-tick.C {
 		if r.recorded() >= nodes {
 			return true
 		}
 	}
 	return false
+}
+
+// untilQuiet waits until lifeboatd has written nothing for a while, up to the patience.
+func (r *rig) untilQuiet(log *auditReader) {
+	r.Helper()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); time.Since(began) < patience; <-tick.C {
+		r.must(log.read())
+		if time.Since(began) >= quiet && time.Since(log.lastWrite()) >= quiet {
+			return
+		}
+	}
 }
 
 // recorded counts the Interruptions that tell of all pods of their nodes.

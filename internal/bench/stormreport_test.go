@@ -65,7 +65,8 @@ func (s stormReport) table() string {
 	line("bench and AWS emulator CPU until then, s\t\t%.2f\t%.2f", floor.EvictedCPU.Bench, storm.EvictedCPU.Bench)
 	line("kube-apiserver, etcd, lifeboatd CPU until quiet, s\t\t\t%.2f %.2f %.2f", storm.QuietCPU.APIServer, storm.QuietCPU.Etcd, storm.QuietCPU.Lifeboatd)
 	line("first pod evicted, s\t\t\t%.2f", storm.FirstEvicted)
-	line("last status written, s\t\t\t%.2f\t(%.1f s after the last eviction; all pods recorded: %t)", storm.LastStatus, storm.LastStatus-storm.Evicted, storm.Complete)
+	line("all pods recorded in status, s\t\t\t%.2f\t(%.1f s after the last eviction; complete: %t)", storm.Recorded, storm.Recorded-storm.Evicted, storm.Complete)
+	line("last status written, s\t\t\t%.2f", storm.LastStatus)
 	line("last write, s\t\t\t%.2f", storm.LastWrite)
 	line("pods evicted before the last cordon\t\t\t%d", storm.Early)
 	line("pods without full grace\t\t\t%d", storm.ShortGrace)
@@ -91,6 +92,7 @@ func (s stormReport) publish(b *testing.B) {
 	must(b, err)
 	fmt.Printf("JSON %s\n", text)
 	if dir := os.Getenv(reportDirEnv); dir != "" {
+		must(b, os.MkdirAll(dir, 0o755))
 		must(b, os.WriteFile(filepath.Join(dir, "storm-"+s.Case+".json"), append(text, '\n'), 0o644))
 	}
 	floor := s.bestFloor()
