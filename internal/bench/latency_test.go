@@ -21,6 +21,7 @@ func BenchmarkLatency(b *testing.B) {
 	r := newRig(b)
 	r.rebuild(2*b.N, podsPerNode, 2*b.N, stormReplicas)
 	r.start()
+	r.warmUp()
 	report := r.latencies(b.N)
 	for name, times := range report {
 		b.ReportMetric(quantile(times, 0.5), name+"-p50-ms")

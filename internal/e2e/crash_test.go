@@ -15,15 +15,21 @@ import (
 // The budget lets the pods of web leave one at a time.
 func (r *rig) stage() (doomed ec2.Instance, pods int) {
 	r.t.Helper()
-	doomed = r.launch(1)[0]
+	return r.stageWeb(4)
+}
+
+// stageWeb is stage with so many pods of web.
+func (r *rig) stageWeb(web int32) (doomed ec2.Instance, pods int) {
+	r.t.Helper()
+	doomed, pods = r.launch(1)[0], int(web)+3
 	r.apply(
-		deployment("web", 4, 3*time.Second), budget("web", 3),
+		deployment("web", web, 3*time.Second), budget("web", int(web)-1),
 		deployment("single", 1, 6*time.Second),
 		statefulSet("db", 2, 5*time.Second),
 	)
-	r.waitPods(doomed, 7)
+	r.waitPods(doomed, pods)
 	r.launch(2)
-	return doomed, 7
+	return doomed, pods
 }
 
 // reclaim has EC2 take an instance back; the notice goes through EventBridge.

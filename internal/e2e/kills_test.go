@@ -8,40 +8,58 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
+// killSandboxes is how many sandboxes TestKills runs at the same time. They mostly wait for
+// pods to stop.
+const killSandboxes = 3
+
 // TestKills evacuates a node in one sandbox after the other, and kills lifeboatd at
 // random steps of each drain, until LIFEBOAT_KILLS kills have happened (`make kills`).
-// After each sandbox it checks that nothing was lost and nothing was done twice.
+// After each drain it checks that nothing was lost and nothing was done twice.
 func TestKills(t *testing.T) {
-	want, err := strconv.Atoi(os.Getenv("LIFEBOAT_KILLS"))
+	want, err := strconv.ParseInt(os.Getenv("LIFEBOAT_KILLS"), 10, 64)
 	if err != nil || want < 1 {
 		t.Fatal("set LIFEBOAT_KILLS to the number of kills, as `make kills` does")
 	}
-	sandboxes, killed, moved, began := 0, 0, 0, time.Now()
-	for killed < want && !t.Failed() {
-		sandboxes++
-		t.Run(fmt.Sprint(sandboxes), func(t *testing.T) {
-			r := newRig(t)
-			books := r.openLedger()
-			doomed, pods := r.stage()
-			r.reclaim(doomed)
-			n := r.killAtRandom(2+pods, func(ctx context.Context) (int, error) {
-				done, err := r.begun(ctx, doomed)
-				return done + len(books.asked(doomed)), err
-			})
-			killed += n
-			r.checkDrain(books, doomed, pods, r.reaches(doomed.ID, v1alpha1.PhaseDrained, 2*time.Minute))
-			r.finish(doomed)
-			moved += pods
-			t.Logf("%d kills here, %d of %d in all, %s", n, killed, want, time.Since(began).Round(time.Second))
+	var killed, moved, drains atomic.Int64
+	began := time.Now()
+	for round := 1; killed.Load() < want && !t.Failed(); round++ {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			for i := range killSandboxes {
+				t.Run(fmt.Sprint(i), func(t *testing.T) {
+					t.Parallel()
+					n, pods := drainUnderKills(t)
+					moved.Add(int64(pods))
+					drains.Add(1)
+					t.Logf("%d kills here, %d of %d in all, %s", n, killed.Add(int64(n)), want, time.Since(began).Round(time.Second))
+				})
+			}
 		})
 	}
-	t.Logf("%d kills in %d sandboxes, %d pods moved, %s: failed %t", killed, sandboxes, moved, time.Since(began).Round(time.Second), t.Failed())
+	t.Logf("%d kills in %d drains, %d pods moved, %s: failed %t", killed.Load(), drains.Load(), moved.Load(), time.Since(began).Round(time.Second), t.Failed())
+}
+
+// drainUnderKills drains one node in a sandbox of its own while lifeboatd is killed, and
+// checks the outcome.
+func drainUnderKills(t *testing.T) (killed, pods int) {
+	t.Helper()
+	r := newRig(t)
+	books := r.openLedger()
+	doomed, pods := r.stageWeb(10)
+	r.reclaim(doomed)
+	killed = r.killAtRandom(2+pods, func(ctx context.Context) (int, error) {
+		done, err := r.begun(ctx, doomed)
+		return done + len(books.asked(doomed)), err
+	})
+	r.checkDrain(books, doomed, pods, r.reaches(doomed.ID, v1alpha1.PhaseDrained, 2*time.Minute))
+	r.finish(doomed)
+	return killed, pods
 }
 
 // killAtRandom kills lifeboatd after random numbers of steps, until all steps are done or
