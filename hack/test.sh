@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `make test`, `make race` and `make e2e` run. Each part writes its results to
-# bin/tests/SUITE-PART.json, for hack/tally. Nothing comes from Go's cache of test results:
-# it does not know that a test starts lifeboatd.
+# Implements `make test`, `make race` and `make e2e`. Each part writes its results to
+# bin/tests/SUITE-PART.json, for hack/tally. -count=1 disables Go's cache of test results.
+# That cache does not know that a test starts lifeboatd.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 suite=$1
@@ -17,8 +17,8 @@ part() {
 		--jsonfile "bin/tests/$suite-$name.json" --raw-command -- go test "$@" || failed=1
 }
 
-# nested FLAGS... tests those packages of nested modules that have tests. Other modules are
-# not even listed: that would download all that they require.
+# nested FLAGS... tests the packages of nested modules that have tests. It does not run
+# `go list` in other modules, because that downloads all their requirements.
 nested() {
 	local dir packages
 	for dir in modules/*/; do
@@ -27,18 +27,18 @@ nested() {
 	done
 }
 
-# The packages of the smoke test on a real control plane, and all others.
+# The packages of the smoke test on a real control plane. units lists all others.
 smoke='./internal/e2e ./internal/sandbox/scenario'
 units() { go list ./... | grep -vE '/internal/(e2e|sandbox/scenario)$'; }
 
-# with PATTERN lists the packages whose tests have a line that matches.
+# with PATTERN lists the packages whose tests have a matching line.
 with() { grep -rlE --include='*_test.go' "$1" cmd hack internal scenarios | xargs -n1 dirname | sort -u | sed 's,^,./,'; }
 
 assets() { CGO_ENABLED=0 go run -trimpath ./hack/assets "$@" || exit 1; }
 
 case $suite in
 test)
-	# The tests on a control plane mostly wait, so they begin first and run beside the others.
+	# The tests on a control plane mostly wait. They start first and run beside the others.
 	assets
 	(part smoke -json -count=1 -short -timeout 15m $smoke; exit $failed) &
 	part units -json -count=1 -short -timeout 15m $(units)
@@ -46,12 +46,12 @@ test)
 	wait $! || failed=1
 	;;
 race)
-	# Not the smoke test: the lifeboatd that it starts is not built with the detector.
+	# Without the smoke test: its lifeboatd is not built with the race detector.
 	part units -json -count=1 -short -race -timeout 30m -skip "^TestFirstVoyage$" $(units) ./internal/sandbox/scenario
 	nested -short -race
 	;;
 e2e)
-	# Real instances want the machine to themselves.
+	# The tests on real instances run alone, because other tests would slow them down.
 	assets -all
 	part real -json -count=1 -tags e2e -timeout 20m -parallel 8 ./internal/e2e/real
 	part rest -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with '^//go:build e2e$|testing\.Short\(\)' | grep -v ^./internal/e2e/real$)
