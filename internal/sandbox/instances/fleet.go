@@ -134,8 +134,8 @@ func (f *Fleet) Restart(ctx context.Context, m machines.Machine, register *corev
 }
 
 // Shutdown presses the power button: the kubelet stops the pods, then all processes
-// stop. To press it again changes nothing, and one that has just booted may not have heard
-// it.
+// stop. A second press changes nothing, but an instance that has just booted may miss the
+// first.
 func (f *Fleet) Shutdown(_ context.Context, m machines.Machine) (done bool, err error) {
 	f.mu.Lock()
 	i := f.on[m.ID]

@@ -68,7 +68,7 @@ func (c *conn) serve() error {
 }
 
 // authenticate takes the client's side of the handshake (D-Bus Specification,
-// "Authentication Protocol") for granted: who can open the socket is root.
+// "Authentication Protocol") for granted: all that runs on an instance is root's.
 func (c *conn) authenticate(in *bufio.Reader) error {
 	if b, err := in.ReadByte(); err != nil || b != 0 {
 		return errors.Join(err, errors.New("the handshake does not begin with a zero byte"))
