@@ -9,10 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 // requestTime is what one call may take; the SDK sets no limit.
@@ -39,15 +39,15 @@ func NewAutoScaling(config aws.Config) AutoScaling {
 			}
 			return State{}, nil
 		},
-		Hooks: func(ctx context.Context, group string) ([]Hook, error) {
+		Hooks: func(ctx context.Context, group string) ([]lifecycle.Hook, error) {
 			out, err := client.DescribeLifecycleHooks(ctx, &sdk.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
 			if err != nil {
 				return nil, sort("asking for the hooks of group "+group, "DescribeLifecycleHooks", err)
 			}
-			hooks := make([]Hook, 0, len(out.LifecycleHooks))
+			hooks := make([]lifecycle.Hook, 0, len(out.LifecycleHooks))
 			for _, h := range out.LifecycleHooks {
-				hooks = append(hooks, Hook{
-					Name: aws.ToString(h.LifecycleHookName), Launching: strings.HasSuffix(aws.ToString(h.LifecycleTransition), "EC2_INSTANCE_LAUNCHING"),
+				hooks = append(hooks, lifecycle.Hook{
+					Name: aws.ToString(h.LifecycleHookName), Terminating: strings.HasSuffix(aws.ToString(h.LifecycleTransition), "EC2_INSTANCE_TERMINATING"),
 					Timeout: seconds(h.HeartbeatTimeout), Global: seconds(h.GlobalTimeout),
 				})
 			}

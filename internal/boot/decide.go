@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 func hooks() []emu.Hook {

@@ -1,6 +1,3 @@
-// Package lifecycle reads where instances stand in the lifecycle of their Auto
-// Scaling group, and decides what its hooks are to be told. It is pure: it is told
-// the world and the time.
 package lifecycle
 
 import "strings"
@@ -54,6 +51,36 @@ type Position struct {
 
 // Held reports whether a hook holds the instance.
 func (p Position) Held() bool { return p.Step == Waiting }
+
+// Stand is where an instance stands on a way on which hooks may hold it.
+type Stand int
+
+// The stands.
+const (
+	// Unseen: no state is known.
+	Unseen Stand = iota
+	// Before: its hooks do not hold it yet.
+	Before
+	// Held: hooks hold it.
+	Held
+	// Past: the wait is over.
+	Past
+	// Elsewhere: it is on another way, and nothing is completed for this one.
+	Elsewhere
+)
+
+// On tells where the instance stands on the way through a phase to the one at its end.
+func (p Position) On(way, end Phase) Stand {
+	switch {
+	case p.Phase == end, p.Phase == way && p.Step == Proceeding:
+		return Past
+	case p.Phase != way:
+		return Elsewhere
+	case p.Held():
+		return Held
+	}
+	return Before
+}
 
 // Read reads a lifecycle state as Auto Scaling writes it. The list of states is
 // open: what is not known is Unknown.
