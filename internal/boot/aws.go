@@ -3,7 +3,6 @@ package boot
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -44,20 +43,11 @@ func NewAutoScaling(config aws.Config) AutoScaling {
 			if err != nil {
 				return nil, sort("asking for the hooks of group "+group, "DescribeLifecycleHooks", err)
 			}
-			hooks := make([]lifecycle.Hook, 0, len(out.LifecycleHooks))
-			for _, h := range out.LifecycleHooks {
-				hooks = append(hooks, lifecycle.Hook{
-					Name: aws.ToString(h.LifecycleHookName), Terminating: strings.HasSuffix(aws.ToString(h.LifecycleTransition), "EC2_INSTANCE_TERMINATING"),
-					Timeout: seconds(h.HeartbeatTimeout), Global: seconds(h.GlobalTimeout),
-				})
-			}
-			return hooks, nil
+			return cloudaws.Hooks(out.LifecycleHooks), nil
 		},
 		Complete: answers.Complete, Heartbeat: answers.Heartbeat,
 	}
 }
-
-func seconds(n *int32) time.Duration { return time.Duration(aws.ToInt32(n)) * time.Second }
 
 // sort tells what asking again is worth.
 func sort(doing, permit string, err error) error {

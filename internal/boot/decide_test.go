@@ -183,7 +183,7 @@ func TestWhatIsNeverDecided(t *testing.T) {
 		switch s.Do {
 		case DoOpen:
 			stated := f.State.Position.Phase == lifecycle.Joining || f.State.Position.Phase == lifecycle.Serving
-			said := lifecycle.ReadTarget(f.Target.Value) == lifecycle.ToService ||
+			said := lifecycle.Read(f.Target.Value).Lasting() == lifecycle.Serving ||
 				(f.Target.Value == "" || f.Target.Value == "Detached") && (f.Member == MemberOfNone || f.Member == MemberIn && stated)
 			if !said || !f.Target.Read || f.Target.Trouble != "" || !f.Journal.Wiping.IsZero() {
 				t.Fatalf("opens the gate without a word that it may: %+v", f)

@@ -52,6 +52,16 @@ type Position struct {
 // Held reports whether a hook holds the instance.
 func (p Position) Held() bool { return p.Step == Waiting }
 
+// Lasting returns the phase of a state that lasts, and Unknown of any other. Such a state
+// is what instance metadata has as the target (Amazon EC2 Auto Scaling User Guide,
+// "Retrieve the target lifecycle state through instance metadata").
+func (p Position) Lasting() Phase {
+	if p.Step != There {
+		return Unknown
+	}
+	return p.Phase
+}
+
 // Stand is where an instance stands on a way on which hooks may hold it.
 type Stand int
 
@@ -117,32 +127,4 @@ func lasting() map[string]Phase {
 		"Terminated": Gone, "Warmed:Terminated": Gone,
 		"Standby": Aside, "Detached": Aside, "RootVolumeReplaced": Aside,
 	}
-}
-
-// Target is where instance metadata says that an instance is going.
-type Target string
-
-// The targets (Amazon EC2 Auto Scaling User Guide, "Retrieve the target lifecycle
-// state through instance metadata").
-const (
-	ToService Target = "service"
-	ToPool    Target = "pool"
-	ToEnd     Target = "end"
-	ToSide    Target = "side"
-	ToUnknown Target = ""
-)
-
-// ReadTarget reads autoscaling/target-lifecycle-state.
-func ReadTarget(value string) Target {
-	switch value = strings.TrimSpace(value); value {
-	case "InService":
-		return ToService
-	case "Warmed:Stopped", "Warmed:Running", "Warmed:Hibernated":
-		return ToPool
-	case "Terminated", "Warmed:Terminated":
-		return ToEnd
-	case "Detached", "Standby":
-		return ToSide
-	}
-	return ToUnknown
 }
