@@ -22,7 +22,7 @@ func TestRace03DoneBeforeTheWait(t *testing.T) {
 
 func TestRace04WaitButNoAction(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	did, at := s.passes(10*time.Minute, refused)
+	did, at := s.passes(10*time.Minute, errRefused)
 	if count(did, lifecycle.Complete) != len(did) || len(did) < 20 || len(did) > 27 {
 		t.Fatalf("did %v", did)
 	}
@@ -37,7 +37,7 @@ func TestRace04WaitButNoAction(t *testing.T) {
 
 func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.told(s.does("Complete lifeboat-launch", ""), busy)
+	s.told(s.does("Complete lifeboat-launch", ""), errBusy)
 	// What was begun for one firing is not carried on to the next: out of service,
 	// into the pool, and out again with another node that is not Ready.
 	s.after(time.Minute, "InService")
@@ -167,7 +167,7 @@ func TestRace14ServingWhileTheHookWaits(t *testing.T) {
 	if d.Alarm {
 		t.Error("alarm at once")
 	}
-	s.told(d, refused)
+	s.told(d, errRefused)
 	if s.after(4*time.Minute, "Pending:Wait").decide().Alarm {
 		t.Error("alarm in the first half of the hook's time")
 	}
@@ -180,7 +180,7 @@ func TestRace14ServingWhileTheHookWaits(t *testing.T) {
 
 func TestRace15NetworkRestartsWhileItAnswers(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	did, _ := s.passes(9*time.Minute, busy) // calls come to nothing all the time
+	did, _ := s.passes(9*time.Minute, errBusy) // calls come to nothing all the time
 	if count(did, lifecycle.Complete) < 15 {
 		t.Errorf("did %v", did)
 	}
@@ -222,7 +222,7 @@ func TestRace17BackIntoThePool(t *testing.T) {
 
 	// After a restart nobody knows which way it goes: the hooks do.
 	s = begin(t).after(0, "Warmed:Pending:Wait")
-	s.told(s.does("Heartbeat lifeboat-launch", ""), refused)
+	s.told(s.does("Heartbeat lifeboat-launch", ""), errRefused)
 	s.told(s.does("Heartbeat lifeboat-terminate", ""), heard)
 	s.does("", "has no node")
 	s.after(31*time.Second, "Warmed:Pending:Wait").does("Complete lifeboat-terminate", "")
@@ -275,7 +275,7 @@ func TestRace20ReadinessAskedOnceMore(t *testing.T) {
 
 func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.told(s.does("Complete lifeboat-launch", ""), refused)
+	s.told(s.does("Complete lifeboat-launch", ""), errRefused)
 	s.Hooks = []lifecycle.Hook{{Name: "lifeboat-launch-2", Own: true, Timeout: time.Minute}, terminateHook}
 	s.does("Complete lifeboat-launch-2", "Ready") // at once: it was told nothing yet
 	s.Hooks = []lifecycle.Hook{terminateHook}
@@ -294,7 +294,7 @@ func TestRace25InstancesOlderThanTheHook(t *testing.T) {
 
 func TestRace26TwoAnswerAtOnce(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.told(s.does("Complete lifeboat-launch", ""), refused) // the agent was first
+	s.told(s.does("Complete lifeboat-launch", ""), errRefused) // the agent was first
 	s.after(time.Second, "Pending:Wait").does("", "is answered again")
 	s.after(time.Second, "InService").does("Untaint", "in service")
 	// Nothing that can be decided is an ABANDON: there is no word for it.
@@ -313,7 +313,7 @@ func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 	}
 	s.told(s.does("Complete lifeboat-launch lifeboat-second", ""), heard)
 	s.after(time.Second, "Pending:Wait").does("", "the hooks codedeploy, audit still hold it")
-	did, _ := s.passes(time.Hour, refused) // it is asked once whether it has let go
+	did, _ := s.passes(time.Hour, errRefused) // it is asked once whether it has let go
 	if len(did) != 1 {
 		t.Errorf("did %v", did)
 	}
@@ -453,7 +453,7 @@ func FuzzDecide(f *testing.F) {
 				t.Errorf("%s: %s", s.State, d.Node)
 			}
 			if len(d.Hooks) > 0 {
-				s.told(d, []error{heard, refused, busy}[int(b)%3])
+				s.told(d, []error{heard, errRefused, errBusy}[int(b)%3])
 			}
 		}
 	})

@@ -100,10 +100,10 @@ func (s *story) told(d lifecycle.Decision, outcome error) {
 }
 
 var (
-	heard   error
-	refused = fmt.Errorf("completing: %w", cloud.ErrNoAction)
-	busy    = fmt.Errorf("completing: %w", cloud.ErrBusy)
-	denied  = &cloud.DeniedError{Err: errors.New("AccessDenied"), Mend: "allow autoscaling:CompleteLifecycleAction"}
+	heard      error
+	errRefused = fmt.Errorf("completing: %w", cloud.ErrNoAction)
+	errBusy    = fmt.Errorf("completing: %w", cloud.ErrBusy)
+	denied     = &cloud.DeniedError{Err: errors.New("AccessDenied"), Mend: "allow autoscaling:CompleteLifecycleAction"}
 )
 
 // passes lets time pass in the same state, second by second, telling hooks what is
