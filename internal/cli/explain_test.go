@@ -92,6 +92,10 @@ func TestExplain(t *testing.T) {
 	})
 	ofPool := append(voyage(), sick)
 	ofPool[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "web"})
+	broken := databases()
+	broken.Spec.Rules[0].Action = "Drian"
+	invalid := append(voyage(), broken, stopping(26*time.Hour))
+	invalid[0].SetLabels(map[string]string{"pool": "db"})
 	for _, c := range []struct {
 		name    string
 		objects []client.Object
@@ -105,6 +109,7 @@ func TestExplain(t *testing.T) {
 		{"other-node", database(), []string{otherNode, "--kind", "rebalance"}},
 		{"node-gone", append(twoNodes(), gone), []string{"ip-10-9-9-9.ec2.internal"}},
 		{"passed-over", ofPool, []string{nodeName}},
+		{"invalid-policy", invalid, []string{nodeName}},
 		{"json", database(stopping(26 * time.Hour)), []string{nodeName, "-o", "json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

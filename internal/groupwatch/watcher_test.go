@@ -12,7 +12,7 @@ import (
 
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
 func hooks() []emu.Hook {

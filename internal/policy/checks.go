@@ -36,7 +36,7 @@ func checksInOrder() []check {
 		otherGroup,     // its nodeGroups do
 		otherLabels,    // its matchLabels do
 		otherwiseBound, // its matchExpressions do
-		invalid,        // nobody should be governed by half a policy
+		badSelector,    // which nodes it means is not known
 	}
 }
 
@@ -126,10 +126,10 @@ func otherwiseBound(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) 
 	return "", false
 }
 
-func invalid(_ *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
-	problems := Validate(p.Spec)
+func badSelector(_ *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
+	problems := ValidateNodes(p.Spec)
 	if len(problems) == 0 {
 		return "", false
 	}
-	return "is passed over, since it is not valid: " + strings.Join(problems, "; "), true
+	return "selects no node, since its selector is not valid: " + strings.Join(problems, "; "), true
 }

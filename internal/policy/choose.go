@@ -17,6 +17,7 @@ type question struct {
 	node       *corev1.Node
 	notice     v1alpha1.Notice
 	says       *v1alpha1.InterruptionPolicy // the policy that has the say
+	invalid    []string                     // what is wrong with that policy
 	considered []Considered
 }
 
@@ -52,6 +53,10 @@ func (q *question) choose(policies []v1alpha1.InterruptionPolicy) choice {
 			continue
 		}
 		q.says = p
+		if q.invalid = Validate(p.Spec); len(q.invalid) > 0 {
+			q.consider(p.Name, "", false, q.whyGuarded())
+			continue
+		}
 		q.consider(p.Name, "", false, fmt.Sprintf("has the say: it selects the node, and none that does has a priority above its %d", p.Spec.Priority))
 		chosen = q.ask(p)
 	}
@@ -118,14 +123,17 @@ func chosen(p *v1alpha1.InterruptionPolicy, i int, what string) *choice {
 // fallBack asks the built-in defaults, the last of which is for everything.
 func (q *question) fallBack() choice {
 	why := "no policy selects the node"
-	if q.says != nil {
+	switch {
+	case len(q.invalid) > 0:
+		why = fmt.Sprintf("policy %s is not valid", q.says.Name)
+	case q.says != nil:
 		why = fmt.Sprintf("policy %s has no rule for it", q.says.Name)
 	}
 	d := defaultFor(q.notice, q.node)
 	q.consider("", d.name, true, "rules: it is the built-in default, since "+why)
 	c := choice{
 		rule: d.name, action: d.action,
-		because: fmt.Sprintf("built-in default for %s, since %s; %s", subject(q.notice), why, d.because),
+		because: fmt.Sprintf("built-in default for %s, since %s; %s", subject(q.notice), why+q.howToCorrect(), d.because),
 	}
 	if d.replaces {
 		c.replacement = v1alpha1.ReplacementBefore

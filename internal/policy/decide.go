@@ -175,7 +175,7 @@ func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
 		return Decision{}, false
 	}
 	q := &question{node: f.Node, notice: ruling}
-	chosen := q.choose(f.Policies)
+	chosen := q.guard(q.choose(f.Policies), notices)
 	d := Decision{
 		Notice: ruling, About: about(ruling), InstanceGone: notice.InstanceGone(notices, time.Time{}),
 		DoNotDisrupt: cmp.Or(chosen.doNotDisrupt, v1alpha1.DoNotDisruptUntilLastCall),
@@ -183,7 +183,7 @@ func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
 	}
 	d.Action, d.Policy, d.Rule = chosen.action, chosen.policy, chosen.rule
 	d.moves(chosen)
-	d.governedBy(q.says)
+	d.governedBy(q.governor())
 
 	deadline := chosen.due(f, ruling, notices)
 	starts := chosen.begin(ruling, deadline, f.Now)
@@ -237,7 +237,7 @@ func withdrawn(f Facts) (Decision, bool) {
 		},
 		Notice: last, Withdrawn: true,
 	}
-	d.governedBy(q.says) // whose people want to be told
+	d.governedBy(q.governor()) // whose people want to be told
 	return d, true
 }
 

@@ -83,12 +83,12 @@ var floors = [][]string{
 	{"internal/intake/poll/polltest"},
 	{"internal/intake/poll"},
 	{"internal/intake", "internal/action", "internal/errand", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/claimwatch", "internal/nodeindex", "internal/wiring", "internal/forecast", "internal/record"},
-	{"internal/replacement", "internal/termination"},
+	{"internal/replacement"},
 	{"internal/policy", "internal/drain", "internal/readiness", "internal/convert/nth", "internal/nodegroup"},
 	{"internal/wiring/template"},
-	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/kube/events", "internal/chart", "internal/convert"},
+	{"internal/asg/lifecycle", "internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/kube/events", "internal/chart", "internal/convert"},
 	{"internal/notice", "internal/hook", "internal/cloud"},
-	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/lifecycle", "internal/quota", "internal/sleep", "internal/refusal"},
+	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/quota", "internal/sleep", "internal/refusal"},
 }
 
 // floor returns how far down a package is, or -1; the longest match counts.
@@ -132,7 +132,7 @@ var rules = []struct {
 	reason                      string
 }{
 	{
-		packages:  `^internal/(notice|hook|policy|drain|replacement|finding|convert|lifecycle)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
+		packages:  `^internal/(notice|hook|policy|drain|replacement|finding|convert|asg/lifecycle)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
 		reason:    "what decides is pure: it is told the world and the time, and reads neither",
 	},

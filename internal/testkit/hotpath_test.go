@@ -55,6 +55,7 @@ var filesOffPath = map[string]string{
 	"internal/nodeindex/all.go":                   "for Auto Scaling groups and the polls",
 	"internal/nodeindex/slim.go":                  "strips nodes before they are cached",
 	"internal/notice/kinds.go":                    "constants",
+	"internal/policy/guard.go":                    "only where a policy is not valid",
 	"internal/notice/unheard.go":                  "for the condition WiringDegraded",
 	"internal/notice/words.go":                    "wording",
 	"internal/podwatch/slim.go":                   "strips pods before they are cached",

@@ -2,6 +2,7 @@ package interruption
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -9,19 +10,19 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
-	"github.com/lifeboat-dev/lifeboat/internal/termination"
 )
 
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=delete
 
 // terminationFacts is what it takes to decide what the lifecycle hooks are told.
-func (p *pass) terminationFacts(drained bool) termination.Facts {
+func (p *pass) terminationFacts(drained bool) lifecycle.TerminationFacts {
 	f := p.facts
-	return termination.Facts{
+	return lifecycle.TerminationFacts{
 		Now: f.now, InstanceID: f.in.Spec.InstanceID,
 		Notices: notice.Unanswered(record.Trusted(f.in, f.node), f.was.Answered),
 		Was:     p.report.after.Status.Answer, Seen: f.group.seen, Retain: f.group.retain,
@@ -39,7 +40,7 @@ func volumesOff(ctx context.Context, p *pass) (bool, error) {
 	if !p.answers() {
 		return true, nil
 	}
-	if !replacement.IsDetached(p.facts.drain().Replacement) && !termination.Decide(p.terminationFacts(true)).Pending {
+	if !replacement.IsDetached(p.facts.drain().Replacement) && !lifecycle.DecideTermination(p.terminationFacts(true)).Pending {
 		return true, nil
 	}
 	return detached(ctx, p)
@@ -50,7 +51,7 @@ func volumesOff(ctx context.Context, p *pass) (bool, error) {
 // NotReady, and cordoned when it comes.
 func nodeDeleted(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
-	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || !p.answers() || !termination.Returns(p.terminationFacts(true)) {
+	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || !p.answers() || !lifecycle.Returns(p.terminationFacts(true)) {
 		return true, nil
 	}
 	if err := action.DeleteNode(ctx, p.Client, node); err != nil {
@@ -67,7 +68,7 @@ func unheld(_ context.Context, p *pass) (bool, error) {
 		return true, nil
 	}
 	p.outcome.answerable = p.isDone()
-	d := termination.Decide(p.terminationFacts(p.outcome.answerable))
+	d := lifecycle.DecideTermination(p.terminationFacts(p.outcome.answerable))
 	if !d.Pending {
 		return true, nil
 	}
@@ -101,7 +102,7 @@ func (p *pass) keep(ctx context.Context) error {
 	if !p.answers() {
 		return nil
 	}
-	d := termination.Decide(p.terminationFacts(p.outcome.answerable))
+	d := lifecycle.DecideTermination(p.terminationFacts(p.outcome.answerable))
 	p.report.answer(d.Status)
 	if p.outcome.completed {
 		return nil
@@ -110,65 +111,49 @@ func (p *pass) keep(ctx context.Context) error {
 	if d.Look {
 		p.Groups.Hint(d.Status.Group)
 	}
-	switch d.Do {
-	case termination.Heartbeat:
-		return p.beat(ctx)
-	case termination.Answer:
+	if d.Do == lifecycle.Complete {
 		if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
 			return err
 		}
-		return p.answerNow(ctx)
+	}
+	if d.Do != lifecycle.Nothing {
+		return p.tell(ctx, d.Do)
 	}
 	return nil
 }
 
-// beat extends the hooks' time. That it is done is written down before: who starts
-// after a crash does not do it again at once.
-func (p *pass) beat(ctx context.Context) error {
-	s := p.report.after.Status.Answer
-	termination.Beating(s, p.facts.now)
+// tell calls the hooks. That it does is written down before, so that neither call is
+// repeated at once after a crash. A call that fails is no error: the state of the
+// instance says what there is still to do.
+func (p *pass) tell(ctx context.Context, do lifecycle.Verb) error {
+	lifecycle.Note(p.report.after.Status.Answer, do, p.facts.now)
 	if err := p.jot(ctx); err != nil {
 		return err
 	}
-	s = p.report.after.Status.Answer
-	errs := make([]error, len(s.Hooks))
-	for i, h := range s.Hooks {
-		if errs[i] = p.Lifecycle.Heartbeat(ctx, p.firing(s, h)); errs[i] != nil {
-			log.FromContext(ctx).Error(errs[i], "extending a lifecycle hook", "hook", h.Name)
-			p.Groups.Hint(s.Group)
-		}
-	}
-	termination.Beaten(s, errs...)
-	p.outcome.sooner(termination.Decide(p.terminationFacts(false)).Wake)
-	return nil
-}
-
-// answerNow lets the instance go. An answer that was not taken is no error: the
-// state of the instance says what there is still to do.
-func (p *pass) answerNow(ctx context.Context) error {
 	s := p.report.after.Status.Answer
-	termination.Answering(s, p.facts.now)
-	if err := p.jot(ctx); err != nil {
-		return err
-	}
-	s = p.report.after.Status.Answer
 	errs := make([]error, len(s.Hooks))
 	for i, h := range s.Hooks {
-		if errs[i] = p.Lifecycle.Complete(ctx, p.firing(s, h), cloud.Continue); errs[i] != nil {
-			log.FromContext(ctx).Info("a lifecycle hook was not answered", "hook", h.Name, "error", errs[i].Error())
+		if do == lifecycle.Complete {
+			errs[i] = p.Lifecycle.Complete(ctx, p.firing(s, h), cloud.Continue)
+		} else {
+			errs[i] = p.Lifecycle.Heartbeat(ctx, p.firing(s, h))
+		}
+		if errs[i] != nil {
+			log.FromContext(ctx).Info("a lifecycle hook did not take a call", "hook", h.Name, "call", do, "error", errs[i].Error())
 		}
 	}
-	told := s.Tries > 1
-	termination.Answered(s, errs)
-	if !told {
+	lifecycle.NoteResult(s, do, errs...)
+	if do == lifecycle.Complete && s.Tries == 1 {
 		p.report.happen(v1alpha1.ReasonHookAnswered, s.Message)
 	}
-	p.Groups.Hint(s.Group)
-	p.outcome.sooner(termination.Decide(p.terminationFacts(true)).Wake)
+	if do == lifecycle.Complete || errors.Join(errs...) != nil {
+		p.Groups.Hint(s.Group)
+	}
+	p.outcome.sooner(lifecycle.DecideTermination(p.terminationFacts(do == lifecycle.Complete)).Wake)
 	return nil
 }
 
-func (p *pass) firing(s *termination.Status, h v1alpha1.HookAnswer) cloud.Action {
+func (p *pass) firing(s *lifecycle.Status, h v1alpha1.HookAnswer) cloud.Action {
 	return cloud.Action{Group: s.Group, Hook: h.Name, InstanceID: p.facts.in.Spec.InstanceID, Token: h.Token}
 }
 
@@ -184,7 +169,7 @@ func (p *pass) jot(ctx context.Context) error {
 }
 
 // answer notes how the lifecycle hooks stand, and what that changes.
-func (r *report) answer(s *termination.Status) {
+func (r *report) answer(s *lifecycle.Status) {
 	was := r.after.Status.Answer
 	r.after.Status.Answer = s.DeepCopy()
 	if s == nil {

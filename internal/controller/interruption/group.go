@@ -11,14 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
-	"github.com/lifeboat-dev/lifeboat/internal/termination"
 )
 
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=nodegroups,verbs=list;watch
@@ -47,7 +46,7 @@ type GroupSource interface {
 
 // grouped is what a pass knows of the group of the instance.
 type grouped struct {
-	seen termination.Seen
+	seen lifecycle.Seen
 	at   lifecycle.Position
 	// retain is whether its NodeGroup wants undrained instances to be retained, and
 	// named the terminate hook that it names.
@@ -67,7 +66,7 @@ func (c *Controller) observeGroup(ctx context.Context, f *facts) error {
 	if name == "" || !known {
 		return nil
 	}
-	seen := termination.Seen{Time: g.At, Group: name, HooksKnown: g.HooksKnown}
+	seen := lifecycle.Seen{Time: g.At, Group: name, HooksKnown: g.HooksKnown}
 	if in {
 		seen.State = m.State
 	}
@@ -78,13 +77,8 @@ func (c *Controller) observeGroup(ctx context.Context, f *facts) error {
 	if err := c.readNodeGroup(ctx, f, name); err != nil {
 		return err
 	}
-	for _, h := range g.Hooks {
-		if h.Terminating {
-			f.group.seen.Hooks = append(f.group.seen.Hooks, termination.Hook{
-				Name: h.Name, Timeout: h.Timeout, Global: h.Global, Abandons: h.Abandons, Own: c.owns(f, h.Name),
-			})
-		}
-	}
+	own, others := lifecycle.Split(lifecycle.Owned(g.Hooks, []string{f.group.named}, c.Hooks), true)
+	f.group.seen.Hooks = append(own, others...)
 	return nil
 }
 

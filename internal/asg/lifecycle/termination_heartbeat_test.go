@@ -1,4 +1,4 @@
-package termination
+package lifecycle
 
 import (
 	"errors"
@@ -29,21 +29,21 @@ func TestHeartbeats(t *testing.T) {
 		f.Deadline = notice.At(start.Add(budget), v1alpha1.DeadlineHard)
 		expires, beats := start.Add(timeout), []time.Time(nil)
 		for f.Now = start; ; {
-			d := Decide(f)
+			d := DecideTermination(f)
 			f.Was = d.Status
-			if d.Do == Answer {
+			if d.Do == Complete {
 				break
 			}
 			if d.Do == Heartbeat {
 				beats = append(beats, f.Now)
-				Beating(f.Was, f.Now)
+				Note(f.Was, Heartbeat, f.Now)
 				var err error
 				if dice.IntN(6) == 0 && f.Was.Misses < 2 {
 					err = errors.New("throttled")
 				} else {
 					expires = f.Now.Add(timeout)
 				}
-				Beaten(f.Was, err)
+				NoteResult(f.Was, Heartbeat, err)
 				continue
 			}
 			if !d.Wake.After(f.Now) {
@@ -78,20 +78,20 @@ func TestHeartbeatsInVain(t *testing.T) {
 	for _, timeout := range []time.Duration{30 * time.Second, time.Minute, 5 * time.Minute, 2 * time.Hour} {
 		f := facts("Terminating:Wait", 0, told("a"))
 		f.Seen.Hooks[0].Timeout = timeout
-		f.Seen.Hooks = append(f.Seen.Hooks, Hook{Name: "nth", Timeout: time.Hour, Global: 48 * time.Hour})
+		f.Seen.Hooks = append(f.Seen.Hooks, Hook{Name: "nth", Terminating: true, Timeout: time.Hour, Global: 48 * time.Hour})
 		f.Deadline = notice.At(start.Add(time.Hour), v1alpha1.DeadlineHard)
 		var late []time.Time // those that come once its time is out for certain
 		for f.Now = start; f.Now.Before(start.Add(55 * time.Minute)); f.Now = f.Now.Add(time.Second) {
 			f.Seen.Time = f.Now
-			d := Decide(f)
+			d := DecideTermination(f)
 			if f.Was = d.Status; d.Do != Heartbeat {
 				continue
 			}
 			if f.Now.After(f.Was.ExpiryTime.Add(lookEvery)) {
 				late = append(late, f.Now)
 			}
-			Beating(f.Was, f.Now)
-			Beaten(f.Was, fmt.Errorf("extending: %w", cloud.ErrNoAction))
+			Note(f.Was, Heartbeat, f.Now)
+			NoteResult(f.Was, Heartbeat, fmt.Errorf("extending: %w", cloud.ErrNoAction))
 		}
 		for i := range len(late) - 1 {
 			if apart := late[i+1].Sub(late[i]); apart < max(30*time.Second, timeout/3) {
@@ -110,14 +110,14 @@ func TestHeartbeatWhoseTimeIsNotCertain(t *testing.T) {
 	t.Parallel()
 	f := facts("Terminating:Wait", 0, told(""))
 	f.Seen.Hooks[0].Timeout = 30 * time.Second
-	d := Decide(f)
+	d := DecideTermination(f)
 	if d.Do != Heartbeat || d.Status.ExpiryTime.Time.After(start) {
 		t.Fatalf("%s; %+v", d.Do, d.Status)
 	}
-	Beating(d.Status, start)
-	Beaten(d.Status, errors.New("throttled"))
+	Note(d.Status, Heartbeat, start)
+	NoteResult(d.Status, Heartbeat, errors.New("throttled"))
 	f.Was = d.Status
-	if d := Decide(f); d.Wake.After(start.Add(firstRetry)) {
+	if d := DecideTermination(f); d.Wake.After(start.Add(firstRetry)) {
 		t.Errorf("sent again at %s", d.Wake)
 	}
 }
@@ -139,11 +139,11 @@ func TestHeartbeatsOfTwoHooks(t *testing.T) {
 		"one hears, the other is not":    {[]error{nil, busy}, 1, "throttled"},
 	} {
 		f := facts("Terminating:Wait", 0, told("a"))
-		f.Seen.Hooks = append(f.Seen.Hooks, Hook{Name: "db", Own: true, Timeout: time.Hour})
-		s := Decide(f).Status
+		f.Seen.Hooks = append(f.Seen.Hooks, Hook{Name: "db", Own: true, Terminating: true, Timeout: time.Hour})
+		s := DecideTermination(f).Status
 		expires := s.ExpiryTime.Time
-		Beating(s, start.Add(time.Minute))
-		Beaten(s, test.errs...)
+		Note(s, Heartbeat, start.Add(time.Minute))
+		NoteResult(s, Heartbeat, test.errs...)
 		if s.Misses != test.misses || !strings.Contains(s.Message, test.says) || s.ExpiryTime.Time.After(expires) != (test.misses == 0) {
 			t.Errorf("%s: %+v", name, s)
 		}

@@ -1,6 +1,3 @@
-// Package lifecycle reads where instances stand in the lifecycle of their Auto
-// Scaling group, and decides what its hooks are to be told. It is pure: it is told
-// the world and the time.
 package lifecycle
 
 import "strings"
@@ -55,6 +52,46 @@ type Position struct {
 // Held reports whether a hook holds the instance.
 func (p Position) Held() bool { return p.Step == Waiting }
 
+// Lasting returns the phase of a state that lasts, and Unknown of any other. Such a state
+// is what instance metadata has as the target (Amazon EC2 Auto Scaling User Guide,
+// "Retrieve the target lifecycle state through instance metadata").
+func (p Position) Lasting() Phase {
+	if p.Step != There {
+		return Unknown
+	}
+	return p.Phase
+}
+
+// Stand is where an instance stands on a way on which hooks may hold it.
+type Stand int
+
+// The stands.
+const (
+	// Unseen: no state is known.
+	Unseen Stand = iota
+	// Before: its hooks do not hold it yet.
+	Before
+	// Held: hooks hold it.
+	Held
+	// Past: the wait is over.
+	Past
+	// Elsewhere: it is on another way, and nothing is completed for this one.
+	Elsewhere
+)
+
+// On tells where the instance stands on the way through a phase to the one at its end.
+func (p Position) On(way, end Phase) Stand {
+	switch {
+	case p.Phase == end, p.Phase == way && p.Step == Proceeding:
+		return Past
+	case p.Phase != way:
+		return Elsewhere
+	case p.Held():
+		return Held
+	}
+	return Before
+}
+
 // Read reads a lifecycle state as Auto Scaling writes it. The list of states is
 // open: what is not known is Unknown.
 func Read(state string) Position {
@@ -90,32 +127,4 @@ func lasting() map[string]Phase {
 		"Terminated": Gone, "Warmed:Terminated": Gone,
 		"Standby": Aside, "Detached": Aside, "RootVolumeReplaced": Aside,
 	}
-}
-
-// Target is where instance metadata says that an instance is going.
-type Target string
-
-// The targets (Amazon EC2 Auto Scaling User Guide, "Retrieve the target lifecycle
-// state through instance metadata").
-const (
-	ToService Target = "service"
-	ToPool    Target = "pool"
-	ToEnd     Target = "end"
-	ToSide    Target = "side"
-	ToUnknown Target = ""
-)
-
-// ReadTarget reads autoscaling/target-lifecycle-state.
-func ReadTarget(value string) Target {
-	switch value = strings.TrimSpace(value); value {
-	case "InService":
-		return ToService
-	case "Warmed:Stopped", "Warmed:Running", "Warmed:Hibernated":
-		return ToPool
-	case "Terminated", "Warmed:Terminated":
-		return ToEnd
-	case "Detached", "Standby":
-		return ToSide
-	}
-	return ToUnknown
 }

@@ -1,18 +1,9 @@
 package lifecycle
 
-import "time"
-
-// Hook is a lifecycle hook of a group, as far as decisions need it.
-type Hook struct {
-	Name string
-	// Terminating tells a hook of terminations from one of launches.
-	Terminating bool
-	// Own tells whether it is Lifeboat's to answer.
-	Own bool
-	// Timeout is how long it waits for an answer or a heartbeat, and Global how
-	// long it waits in all; zero: not known.
-	Timeout, Global time.Duration
-}
+import (
+	"maps"
+	"time"
+)
 
 // Facts are what a decision about an instance is made from.
 type Facts struct {
@@ -53,12 +44,23 @@ type Node struct {
 	// so, and Turned since when it does.
 	Ready             bool
 	Heartbeat, Turned time.Time
-	// Kept tells that it has the startup taint, which keeps pods off.
-	Kept bool
+	// Tainted tells that it has the startup taint, which keeps pods off.
+	Tainted bool
 	// Deleting tells that it is on its way out.
 	Deleting bool
 	// Pods is how many pods would have to move; negative: not known.
 	Pods int
+}
+
+// last is when anything was last reported of a node.
+func (n *Node) last() time.Time {
+	last := n.Created
+	for _, t := range []time.Time{n.Heartbeat, n.Turned} {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
 }
 
 // Memory is what is remembered of an instance from one look to the next. Its zero
@@ -80,34 +82,17 @@ type Memory struct {
 	Sure bool
 	// Alone is since when it has had no node; zero: it has one.
 	Alone time.Time
-	// Said is what hooks were told in this phase.
-	Said map[string]Said
+	// Told is what hooks were told in this phase.
+	Told map[string]Told
 	// GaveUp tells that it was left to the hook's own result.
 	GaveUp bool
 	// Reason is the last decision's.
 	Reason string
 }
 
-// Said is what a hook was told of an instance in a phase, and what came of it.
-type Said struct {
-	// Tried is when it was last told anything, and Tries how often in a row without
-	// being heard.
-	Tried time.Time
-	Tries int
-	// Heard tells that the last call was taken; Refused, that there was no action
-	// to answer; Denied, what permission is missing.
-	Heard, Refused bool
-	Denied         string
-	// Answered tells that the last thing said was the answer, and not a heartbeat.
-	Answered bool
-	// Extended is when it last took a heartbeat, and Taken when it last took an
-	// answer; zero: never.
-	Extended, Taken time.Time
-}
-
 // See returns what is to be remembered once an instance was seen at a position, at
-// the time that Auto Scaling was asked. A new phase begins anew: nothing that was
-// begun for the one before is carried on.
+// the time that Auto Scaling was asked. A new phase forgets what was done in the
+// one before.
 func (m Memory) See(at time.Time, p Position, isNew bool) Memory {
 	seen := !m.Seen.IsZero()
 	if !seen || m.Phase != p.Phase {
@@ -131,51 +116,38 @@ func (m Memory) WithNode(now time.Time, has bool) Memory {
 	return m
 }
 
-// Told returns what is to be remembered once a hook was told something.
-func (m Memory) Told(hook string, at time.Time, answer bool, outcome Said) Memory {
-	said := make(map[string]Said, len(m.Said)+1)
-	for name, s := range m.Said {
-		said[name] = s
+// Tell returns what is to be remembered once a hook was told something.
+func (m Memory) Tell(hook string, at time.Time, do Verb, err error) Memory {
+	told := maps.Clone(m.Told)
+	if told == nil {
+		told = map[string]Told{}
 	}
-	s := said[hook]
-	if s.Answered != answer || outcome.Heard {
-		s.Tries = 0
-	}
-	s.Tries++
-	s.Tried, s.Answered = at, answer
-	s.Heard, s.Refused, s.Denied = outcome.Heard, outcome.Refused, outcome.Denied
-	switch {
-	case outcome.Heard && answer:
-		s.Taken = at
-	case outcome.Heard:
-		s.Extended, s.Tries = at, 0
-	}
-	said[hook] = s
-	m.Said = said
+	told[hook] = told[hook].After(at, do, err)
+	m.Told = told
 	return m
 }
 
-// Fate is how a launch came out.
-type Fate string
+// Result is how a launch came out.
+type Result string
 
-// The fates.
+// The results of launches.
 const (
-	Undecided Fate = ""
-	Succeeded Fate = "Succeeded"
-	Failed    Fate = "Failed"
+	Undecided       Result = ""
+	LaunchSucceeded Result = "Succeeded"
+	LaunchFailed    Result = "Failed"
 )
 
-// Fate tells how the phase came out that the memory is of, once the instance is in
-// another; Gone is also one that is in the group no more.
-func (m Memory) Fate(next Phase) Fate {
+// Result tells how the launch came out that the memory is of, once the instance is in
+// another phase. Gone is also an instance that has left its group.
+func (m Memory) Result(next Phase) Result {
 	launching := m.Phase == Joining || m.Phase == Warming && !m.Returns()
 	switch {
 	case !launching:
 		return Undecided
 	case next == Serving, m.Phase == Warming && (next == Warm || next == Joining):
-		return Succeeded
+		return LaunchSucceeded
 	case next == Leaving, next == LeavingPool, next == Gone, next == Retained:
-		return Failed
+		return LaunchFailed
 	}
 	return Undecided
 }

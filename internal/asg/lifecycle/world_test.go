@@ -1,12 +1,15 @@
 package lifecycle_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
 // began is when the stories begin.
@@ -53,7 +56,7 @@ func (s *story) after(d time.Duration, state string) *story {
 
 // node gives it a node, made and heard from now.
 func (s *story) node(ready bool) *story {
-	s.Node = &lifecycle.Node{Created: s.Now, Heartbeat: s.Now, Ready: ready, Kept: true}
+	s.Node = &lifecycle.Node{Created: s.Now, Heartbeat: s.Now, Ready: ready, Tainted: true}
 	s.memory = s.memory.WithNode(s.Now, true)
 	return s
 }
@@ -73,7 +76,7 @@ func (s *story) decide() lifecycle.Decision {
 	return d
 }
 
-// does checks what is decided, as "Complete lifeboat-launch" or "Free" or both,
+// does checks what is decided, as "Complete lifeboat-launch" or "Untaint" or both,
 // and that the reason says something.
 func (s *story) does(want, says string) lifecycle.Decision {
 	s.Helper()
@@ -86,25 +89,26 @@ func (s *story) does(want, says string) lifecycle.Decision {
 }
 
 // told tells the hooks what was decided, and they answer.
-func (s *story) told(d lifecycle.Decision, outcome lifecycle.Said) {
+func (s *story) told(d lifecycle.Decision, outcome error) {
 	s.Helper()
 	if len(d.Hooks) == 0 {
 		s.Fatalf("%s, %s: no hook is told anything: %+v", s.Now.Format(time.TimeOnly), s.State, d)
 	}
 	for _, h := range d.Hooks {
-		s.memory = s.memory.Told(h, s.Now, d.Do == lifecycle.Complete, outcome)
+		s.memory = s.memory.Tell(h, s.Now, d.Do, outcome)
 	}
 }
 
 var (
-	heard   = lifecycle.Said{Heard: true}
-	refused = lifecycle.Said{Refused: true}
-	busy    = lifecycle.Said{}
+	heard      error
+	errRefused = fmt.Errorf("completing: %w", cloud.ErrNoAction)
+	errBusy    = fmt.Errorf("completing: %w", cloud.ErrBusy)
+	denied     = &cloud.DeniedError{Err: errors.New("AccessDenied"), Mend: "allow autoscaling:CompleteLifecycleAction"}
 )
 
 // passes lets time pass in the same state, second by second, telling hooks what is
 // decided, and returns what was done and when.
-func (s *story) passes(d time.Duration, outcome lifecycle.Said) (did []string, at []time.Duration) {
+func (s *story) passes(d time.Duration, outcome error) (did []string, at []time.Duration) {
 	from := s.Now
 	for end := s.Now.Add(d); s.Now.Before(end); s.after(time.Second, s.State) {
 		if made := s.decide(); made.Do != lifecycle.Nothing {

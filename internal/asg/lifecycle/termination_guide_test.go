@@ -1,4 +1,4 @@
-package termination
+package lifecycle
 
 import (
 	"go/ast"
@@ -14,13 +14,13 @@ import (
 // TestTheGuideExplainsEveryMessage that status.answer can have.
 func TestTheGuideExplainsEveryMessage(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/guides/terminations.md")
+	guide, err := os.ReadFile("../../../docs/guides/terminations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	verb := regexp.MustCompile(`%[svd]`)
 	found := 0
-	for _, name := range []string{"decide.go", "tell.go", "said.go"} {
+	for _, name := range []string{"termination.go", "termination_record.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)

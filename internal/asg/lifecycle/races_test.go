@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
 // The races of docs/races.md, as far as the decisions of the controller are what
@@ -22,7 +22,7 @@ func TestRace03DoneBeforeTheWait(t *testing.T) {
 
 func TestRace04WaitButNoAction(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	did, at := s.passes(10*time.Minute, refused)
+	did, at := s.passes(10*time.Minute, errRefused)
 	if count(did, lifecycle.Complete) != len(did) || len(did) < 20 || len(did) > 27 {
 		t.Fatalf("did %v", did)
 	}
@@ -32,12 +32,12 @@ func TestRace04WaitButNoAction(t *testing.T) {
 		}
 	}
 	// Whatever was said before, it ends once the state has left.
-	s.after(time.Second, "InService").does("Free", "in service")
+	s.after(time.Second, "InService").does("Untaint", "in service")
 }
 
 func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.told(s.does("Complete lifeboat-launch", ""), busy)
+	s.told(s.does("Complete lifeboat-launch", ""), errBusy)
 	// What was begun for one firing is not carried on to the next: out of service,
 	// into the pool, and out again with another node that is not Ready.
 	s.after(time.Minute, "InService")
@@ -45,15 +45,15 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	s.after(time.Minute, "Warmed:Stopped")
 	s.after(time.Minute, "Pending")
 	s.after(time.Minute, "Pending:Wait")
-	if len(s.memory.Said) != 0 {
-		t.Errorf("remembers %+v of another firing", s.memory.Said)
+	if len(s.memory.Told) != 0 {
+		t.Errorf("remembers %+v of another firing", s.memory.Told)
 	}
 	s.does("", "has not registered yet")
 	s.node(false).does("", "not Ready")
 	// Nor is one answered by what was known long ago: it is kept alive meanwhile.
 	s.Node.Ready, s.Stale = true, true
 	s.does("", "answered once Auto Scaling can be asked")
-	s.after(200*time.Second, "Pending:Wait").does("Extend lifeboat-launch", "answered once Auto Scaling can be asked")
+	s.after(200*time.Second, "Pending:Wait").does("Heartbeat lifeboat-launch", "answered once Auto Scaling can be asked")
 }
 
 func TestRace06TheHookFiresTwice(t *testing.T) {
@@ -66,9 +66,9 @@ func TestRace06TheHookFiresTwice(t *testing.T) {
 
 func TestRace08KubeletStartsWhileWarming(t *testing.T) {
 	s := launched(t, "Warmed:Pending").node(true).after(15*time.Second, "Warmed:Pending")
-	s.Node.Kept, s.Node.Pods = false, -1
-	s.does("Keep", "should not have started")
-	s.Node.Kept = true
+	s.Node.Tainted, s.Node.Pods = false, -1
+	s.does("Taint", "should not have started")
+	s.Node.Tainted = true
 	s.does("", "not known yet which pods")
 	s.Node.Pods = 2
 	s.does("Evict", "2 pods have to leave")
@@ -78,14 +78,14 @@ func TestRace08KubeletStartsWhileWarming(t *testing.T) {
 	s.does("", "")
 	// Once its machine does not run there is nothing to wait for.
 	s = launched(t, "Warmed:Pending").node(true)
-	s.Node.Kept, s.Node.Pods = false, 7
+	s.Node.Tainted, s.Node.Pods = false, 7
 	s.after(time.Minute, "Warmed:Stopped").does("Delete", "machine does not run")
 	s.Interrupted = true
 	s.does("", "")
 	// A launch hook that holds it is extended all the same.
 	s = launched(t, "Warmed:Pending").after(time.Second, "Warmed:Pending:Wait").node(true)
 	s.Node.Pods = 0
-	s.after(4*time.Minute, "Warmed:Pending:Wait").does("Extend lifeboat-launch Delete", "of no use")
+	s.after(4*time.Minute, "Warmed:Pending:Wait").does("Heartbeat lifeboat-launch Delete", "of no use")
 	// It leaves the pool, and its kubelet starts, before anybody has looked: what is
 	// known of it is older than its node, which is let be.
 	for _, ready := range []bool{true, false} {
@@ -107,11 +107,11 @@ func TestRace10MetadataSaysNothing(t *testing.T) {
 	// Nothing but the group's state says that an instance serves.
 	for _, state := range []string{"", "Quarantined", "Teleporting", "InService:Soon", "Pending", "Pending:Wait", "Pending:Proceed", "Warmed:Running", "Standby", "Terminating:Retained"} {
 		s := begin(t).after(0, state).node(true)
-		if d := s.decide(); d.Node == lifecycle.Free {
+		if d := s.decide(); d.Node == lifecycle.Untaint {
 			t.Errorf("%q: pods are let in", state)
 		}
 	}
-	begin(t).after(0, "InService").node(true).after(time.Second, "InService").does("Free", "in service")
+	begin(t).after(0, "InService").node(true).after(time.Second, "InService").does("Untaint", "in service")
 	// That it was in service before the node was made says nothing of the node.
 	s := begin(t).after(0, "InService")
 	s.Now = s.Now.Add(time.Hour)
@@ -133,7 +133,7 @@ func TestRace11RebootWhileWarming(t *testing.T) {
 func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait")
 	did, at := s.passes(40*time.Minute, heard)
-	if count(did, lifecycle.Extend) != 8 || did[len(did)-1] != string(lifecycle.GiveUp) || len(did) != 9 {
+	if count(did, lifecycle.Heartbeat) != len(did)-1 || did[len(did)-1] != string(lifecycle.GiveUp) || len(did) < 9 || len(did) > 10 || at[0] > launchHook.Timeout/3 {
 		t.Errorf("did %v at %v", did, at)
 	}
 	for i := 1; i < len(at)-1; i++ {
@@ -152,10 +152,10 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 	}
 	// That it was abandoned is known by where it goes.
 	m := s.memory
-	for next, want := range map[lifecycle.Phase]lifecycle.Fate{
-		lifecycle.Leaving: lifecycle.Failed, lifecycle.Gone: lifecycle.Failed, lifecycle.Serving: lifecycle.Succeeded, lifecycle.Aside: lifecycle.Undecided,
+	for next, want := range map[lifecycle.Phase]lifecycle.Result{
+		lifecycle.Leaving: lifecycle.LaunchFailed, lifecycle.Gone: lifecycle.LaunchFailed, lifecycle.Serving: lifecycle.LaunchSucceeded, lifecycle.Aside: lifecycle.Undecided,
 	} {
-		if got := m.Fate(next); got != want {
+		if got := m.Result(next); got != want {
 			t.Errorf("joining, then %s: %s", next, got)
 		}
 	}
@@ -167,7 +167,7 @@ func TestRace14ServingWhileTheHookWaits(t *testing.T) {
 	if d.Alarm {
 		t.Error("alarm at once")
 	}
-	s.told(d, refused)
+	s.told(d, errRefused)
 	if s.after(4*time.Minute, "Pending:Wait").decide().Alarm {
 		t.Error("alarm in the first half of the hook's time")
 	}
@@ -175,27 +175,27 @@ func TestRace14ServingWhileTheHookWaits(t *testing.T) {
 		t.Error("no alarm although the node may be lost")
 	}
 	s.after(time.Second, "Pending:Proceed").does("", "kept free of pods")
-	s.after(time.Second, "InService").does("Free", "in service")
+	s.after(time.Second, "InService").does("Untaint", "in service")
 }
 
 func TestRace15NetworkRestartsWhileItAnswers(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	did, _ := s.passes(9*time.Minute, busy) // calls come to nothing all the time
+	did, _ := s.passes(9*time.Minute, errBusy) // calls come to nothing all the time
 	if count(did, lifecycle.Complete) < 15 {
 		t.Errorf("did %v", did)
 	}
 	s.Node.Ready = false // meanwhile the node is cut off
-	s.after(time.Minute, "Pending:Wait").does("Extend lifeboat-launch", "not Ready")
+	s.after(time.Minute, "Pending:Wait").does("Heartbeat lifeboat-launch", "not Ready")
 	s.Node.Ready = true
 	s.after(time.Minute, "Pending:Wait").does("Complete lifeboat-launch", "Ready")
 }
 
 func TestRace16TakenBackWhileJoining(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait")
-	s.told(s.after(4*time.Minute, "Pending:Wait").does("Extend lifeboat-launch", ""), heard)
+	s.told(s.after(4*time.Minute, "Pending:Wait").does("Heartbeat lifeboat-launch", ""), heard)
 	s.after(time.Minute, "Terminating").node(true).does("", "")
 	d := s.after(time.Minute, "Terminating:Wait").does("", "an Interruption has drained")
-	if d.Hook != "lifeboat-terminate" || s.memory.Fate(lifecycle.Gone) != lifecycle.Undecided {
+	if d.Hook != "lifeboat-terminate" || s.memory.Result(lifecycle.Gone) != lifecycle.Undecided {
 		t.Errorf("%+v", d)
 	}
 	// Out of the pool while it is set up: no heartbeat, no gate, only the end.
@@ -207,7 +207,7 @@ func TestRace16TakenBackWhileJoining(t *testing.T) {
 
 func TestRace17BackIntoThePool(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "InService").node(true)
-	s.Node.Kept = false
+	s.Node.Tainted = false
 	s.after(time.Hour, "Warmed:Pending").does("", "")
 	// Its node is drained by an Interruption, which answers; it is not a ghost.
 	s.after(time.Second, "Warmed:Pending:Wait").does("", "an Interruption has drained")
@@ -222,13 +222,13 @@ func TestRace17BackIntoThePool(t *testing.T) {
 
 	// After a restart nobody knows which way it goes: the hooks do.
 	s = begin(t).after(0, "Warmed:Pending:Wait")
-	s.told(s.does("Extend lifeboat-launch", ""), refused)
-	s.told(s.does("Extend lifeboat-terminate", ""), heard)
+	s.told(s.does("Heartbeat lifeboat-launch", ""), errRefused)
+	s.told(s.does("Heartbeat lifeboat-terminate", ""), heard)
 	s.does("", "has no node")
 	s.after(31*time.Second, "Warmed:Pending:Wait").does("Complete lifeboat-terminate", "")
 	s = begin(t).after(0, "Warmed:Pending:Wait").node(true)
 	s.Node.Pods = 0
-	s.told(s.does("Extend lifeboat-launch", ""), heard)
+	s.told(s.does("Heartbeat lifeboat-launch", ""), heard)
 	s.after(10*time.Second, "Warmed:Pending:Wait").does("Delete", "of no use")
 	// Where no hook is Lifeboat's the node of one that may be on its way back stays.
 	s = begin(t).after(0, "Warmed:Pending:Wait").node(true)
@@ -275,11 +275,11 @@ func TestRace20ReadinessAskedOnceMore(t *testing.T) {
 
 func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.told(s.does("Complete lifeboat-launch", ""), refused)
+	s.told(s.does("Complete lifeboat-launch", ""), errRefused)
 	s.Hooks = []lifecycle.Hook{{Name: "lifeboat-launch-2", Own: true, Timeout: time.Minute}, terminateHook}
 	s.does("Complete lifeboat-launch-2", "Ready") // at once: it was told nothing yet
 	s.Hooks = []lifecycle.Hook{terminateHook}
-	s.does("", "what holds it was deleted")
+	s.does("", "the hook was deleted")
 	s.HooksKnown = false
 	s.does("", "could not be read")
 }
@@ -287,18 +287,18 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 func TestRace25InstancesOlderThanTheHook(t *testing.T) {
 	// Its agent is old or none: the controller answers for it.
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.Node.Kept = false // it was never told to register with the startup taint
+	s.Node.Tainted = false // it was never told to register with the startup taint
 	s.does("Complete lifeboat-launch", "Ready")
 	s.after(time.Second, "InService").does("", "")
 }
 
 func TestRace26TwoAnswerAtOnce(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.told(s.does("Complete lifeboat-launch", ""), refused) // the agent was first
+	s.told(s.does("Complete lifeboat-launch", ""), errRefused) // the agent was first
 	s.after(time.Second, "Pending:Wait").does("", "is answered again")
-	s.after(time.Second, "InService").does("Free", "in service")
+	s.after(time.Second, "InService").does("Untaint", "in service")
 	// Nothing that can be decided is an ABANDON: there is no word for it.
-	for _, v := range []lifecycle.Verb{lifecycle.Complete, lifecycle.Extend, lifecycle.GiveUp, lifecycle.Free, lifecycle.Keep, lifecycle.Evict, lifecycle.Delete} {
+	for _, v := range []lifecycle.Verb{lifecycle.Complete, lifecycle.Heartbeat, lifecycle.GiveUp} {
 		if strings.Contains(string(v), "Abandon") {
 			t.Error(v)
 		}
@@ -313,7 +313,7 @@ func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 	}
 	s.told(s.does("Complete lifeboat-launch lifeboat-second", ""), heard)
 	s.after(time.Second, "Pending:Wait").does("", "the hooks codedeploy, audit still hold it")
-	did, _ := s.passes(time.Hour, refused) // it is asked once whether it has let go
+	did, _ := s.passes(time.Hour, errRefused) // it is asked once whether it has let go
 	if len(did) != 1 {
 		t.Errorf("did %v", did)
 	}
@@ -323,7 +323,7 @@ func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 }
 
 func TestRace30TheSameInstanceAgain(t *testing.T) {
-	old := &lifecycle.Node{Created: began.Add(-time.Hour), Heartbeat: began.Add(-time.Minute), Ready: true, Kept: true}
+	old := &lifecycle.Node{Created: began.Add(-time.Hour), Heartbeat: began.Add(-time.Minute), Ready: true, Tainted: true}
 	s := begin(t).after(0, "Warmed:Stopped").after(time.Minute, "Pending").after(time.Second, "Pending:Wait")
 	s.Node = old
 	s.does("", "was Ready before the instance was started this time")
@@ -347,7 +347,7 @@ func TestRace31ReadyFromAnEarlierLife(t *testing.T) {
 	// After a restart of the controller it may have been in the pool before.
 	s := begin(t).after(0, "Pending:Wait")
 	s.Node = ready
-	s.does("Extend lifeboat-launch", "its kubelet has not reported since")
+	s.does("Heartbeat lifeboat-launch", "its kubelet has not reported since")
 	// One whose kubelet does not run would have been noticed by now.
 	s.after(2*time.Minute, "Pending:Wait").does("Complete lifeboat-launch", "Ready")
 	s = begin(t).after(0, "Pending:Wait")
@@ -365,17 +365,17 @@ func TestRace33AnotherAnswersForIt(t *testing.T) {
 	// Without a word from its agent, and without any permission on the node, an
 	// instance comes into service.
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(false)
-	s.told(s.after(200*time.Second, "Pending:Wait").does("Extend lifeboat-launch", ""), heard)
+	s.told(s.after(200*time.Second, "Pending:Wait").does("Heartbeat lifeboat-launch", ""), heard)
 	s.Node.Ready = true
 	s.told(s.does("Complete lifeboat-launch", ""), heard)
-	s.after(time.Second, "InService").does("Free", "")
+	s.after(time.Second, "InService").does("Untaint", "")
 	// Where it is the controller that may not, it says so and does not insist.
 	s = launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	did, _ := s.passes(9*time.Minute, lifecycle.Said{Denied: "allow autoscaling:CompleteLifecycleAction"})
+	did, _ := s.passes(9*time.Minute, denied)
 	if len(did) != 2 {
 		t.Errorf("did %v", did)
 	}
-	s.does("", "cannot be answered: allow autoscaling:CompleteLifecycleAction")
+	s.does("", "cannot be answered: AccessDenied; allow autoscaling:CompleteLifecycleAction")
 }
 
 func TestRace34GroupOwnedByAnOperator(t *testing.T) {
@@ -386,7 +386,7 @@ func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 	}
 	s := launched(t, "Pending").node(true).after(time.Second, "InService")
 	s.Operator = "eks.amazonaws.com"
-	s.does("Free", "in service") // nodes are the cluster's
+	s.does("Untaint", "in service") // nodes are the cluster's
 }
 
 func TestStates(t *testing.T) {
@@ -439,7 +439,7 @@ func FuzzDecide(f *testing.F) {
 			}
 			d := s.decide()
 			switch {
-			case d.Node == lifecycle.Free && (s.State != "InService" || !s.Seen.After(s.Node.Created)):
+			case d.Node == lifecycle.Untaint && (s.State != "InService" || !s.Seen.After(s.Node.Created)):
 				t.Errorf("%s: pods are let in", s.State)
 			case d.Do == lifecycle.Complete && !s.At.Held():
 				t.Errorf("%s: answered", s.State)
@@ -447,13 +447,13 @@ func FuzzDecide(f *testing.F) {
 				t.Errorf("%s: answered for a node that is not Ready", s.State)
 			case d.Do == lifecycle.Complete && s.At.Phase != lifecycle.Joining && (s.Node != nil || s.Interrupted || !slices.Equal(d.Hooks, []string{"lifeboat-terminate"})):
 				t.Errorf("%s: %v answered", s.State, d.Hooks)
-			case (d.Node == lifecycle.Delete || d.Node == lifecycle.Keep) && s.Seen.Before(s.Node.Created.Add(10*time.Second)):
+			case (d.Node == lifecycle.Delete || d.Node == lifecycle.Taint) && s.Seen.Before(s.Node.Created.Add(10*time.Second)):
 				t.Errorf("%s: %s by what may be over", s.State, d.Node)
 			case (d.Node == lifecycle.Delete || d.Node == lifecycle.Evict) && (s.Interrupted || s.At.Phase == lifecycle.Serving || s.At.Phase == lifecycle.Joining || s.At.Phase == lifecycle.Leaving):
 				t.Errorf("%s: %s", s.State, d.Node)
 			}
 			if len(d.Hooks) > 0 {
-				s.told(d, []lifecycle.Said{heard, refused, busy}[int(b)%3])
+				s.told(d, []error{heard, errRefused, errBusy}[int(b)%3])
 			}
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-const root = "../.."
+const root = "../../.."
 
 var (
 	rowOf   = regexp.MustCompile(`^\| R(\d+) \|`)

@@ -1,11 +1,10 @@
-package termination
+package lifecycle
 
 import (
 	"testing"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -17,12 +16,12 @@ func TestOutOfThePoolOnTheWayThere(t *testing.T) {
 	t.Parallel()
 	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
 	f := facts("Warmed:Pending:Wait", 0, told("a", returns))
-	at := func(state string, after time.Duration) Decision {
+	at := func(state string, after time.Duration) TerminationDecision {
 		f.Seen.State, f.Now, f.Seen.Time = state, start.Add(after), start.Add(after)
-		d := Decide(f)
+		d := DecideTermination(f)
 		if d.Do == Heartbeat {
-			Beating(d.Status, f.Now)
-			Beaten(d.Status, nil)
+			Note(d.Status, Heartbeat, f.Now)
+			NoteResult(d.Status, Heartbeat, nil)
 		}
 		f.Was = d.Status
 		return d
@@ -41,7 +40,7 @@ func TestOutOfThePoolOnTheWayThere(t *testing.T) {
 		t.Errorf("a third of the hook's time later: %q, %+v", d.Do, d.Status)
 	}
 	f.Drained = true
-	if d := at("Warmed:Terminating:Wait", 14*time.Minute); d.Do != Answer || d.Status.Hooks[0].Token != "" || Returns(f) {
+	if d := at("Warmed:Terminating:Wait", 14*time.Minute); d.Do != Complete || d.Status.Hooks[0].Token != "" || Returns(f) {
 		t.Errorf("drained: %q, %+v", d.Do, d.Status)
 	}
 	if d := at("Warmed:Terminating:Proceed", 15*time.Minute); d.Pending || d.Status.CompletedTime == nil {
@@ -58,14 +57,14 @@ func TestOneOfTwoAnswers(t *testing.T) {
 		for _, isDrained := range []bool{false, true} {
 			f := facts(state, 4*time.Minute, told("a", returns))
 			f.Drained = isDrained
-			sweep := lifecycle.Facts{
-				Now: f.Now, InstanceID: instance, State: state, At: lifecycle.Read(state), Seen: f.Now, Pool: true, HooksKnown: true,
-				Hooks:    []lifecycle.Hook{{Name: "lifeboat-terminate", Own: true, Terminating: true, Timeout: 5 * time.Minute}},
+			sweep := Facts{
+				Now: f.Now, InstanceID: instance, State: state, At: Read(state), Seen: f.Now, Pool: true, HooksKnown: true,
+				Hooks:    []Hook{{Name: "lifeboat-terminate", Own: true, Terminating: true, Timeout: 5 * time.Minute}},
 				Patience: time.Hour, Interrupted: true,
 			}
-			memory := lifecycle.Memory{}.See(start, sweep.At, false).WithNode(start, false)
-			interruption, other := Decide(f), lifecycle.Decide(sweep, memory)
-			if !interruption.Pending || interruption.Do == Nothing && state != "Warmed:Terminating:Wait" || other.Do != lifecycle.Nothing {
+			memory := Memory{}.See(start, sweep.At, false).WithNode(start, false)
+			interruption, other := DecideTermination(f), Decide(sweep, memory)
+			if !interruption.Pending || interruption.Do == Nothing && state != "Warmed:Terminating:Wait" || other.Do != Nothing {
 				t.Errorf("%s, drained %t: the Interruption %q (pending %t), the sweep %q", state, isDrained, interruption.Do, interruption.Pending, other.Do)
 			}
 		}
