@@ -14,8 +14,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
