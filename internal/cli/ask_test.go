@@ -25,7 +25,7 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 		asks string
 		of   func(t *testing.T) *harness
 	}{
-		"before the wiring is changed": {[]string{"wire", "apply", "--sandbox", "--cluster", "prod"}, "Go on?", func(t *testing.T) *harness {
+		"before the wiring is changed": {[]string{"wire", "apply", "--sandbox", "--cluster", "prod"}, "Continue?", func(t *testing.T) *harness {
 			return newWireAccount(t).harness
 		}},
 		"of which nodes to interrupt": {[]string{"interrupt", "--interactive", "--sandbox"}, "Which?", func(t *testing.T) *harness {

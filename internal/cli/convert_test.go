@@ -81,11 +81,11 @@ func TestConvertRefuses(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"no file":       {"", nil, ExitUsage, "give a file with -f"},
+		"no file":       {"", nil, ExitUsage, "add -f FILE"},
 		"an argument":   {"", []string{"a.yaml"}, ExitUsage, "files are given with -f"},
 		"a lost file":   {"", []string{"-f", "/nowhere/a.yaml"}, ExitFailed, "Check the path."},
 		"no YAML":       {"a: 1\nb: [\n", []string{"-f", "-"}, ExitFailed, "reading standard input, line 3: "},
-		"a template":    {"a: {{ .Values.a }}\nb: 1\n", []string{"-f", "-"}, ExitFailed, "render it first, as with helm template"},
+		"a template":    {"a: {{ .Values.a }}\nb: 1\n", []string{"-f", "-"}, ExitFailed, "render it first, for example with helm template"},
 		"nothing of it": {"a: 1\n", []string{"-f", "-"}, ExitOK, "There was nothing to convert in 1 document."},
 	} {
 		t.Run(name, func(t *testing.T) {

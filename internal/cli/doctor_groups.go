@@ -23,23 +23,23 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 )
 
-// mostGroups bounds how many groups are looked at: each takes three calls, of a rate
-// that the whole account shares.
+// mostGroups limits how many groups are checked. Each needs three API calls,
+// and the whole account shares the rate limit.
 const mostGroups = 60
 
-// seenGroup is an Auto Scaling group of the cluster as it was found.
+// seenGroup is the observed state of one of the cluster's Auto Scaling groups.
 type seenGroup struct {
-	// object is the NodeGroup that stands for it; nil: none does.
+	// object is the group's NodeGroup, or nil if it has none.
 	object *v1alpha1.NodeGroup
 	wanted nodegroup.Wanted
 	there  nodegroup.Observed
 }
 
-// lookAtGroups finds the cluster's Auto Scaling groups: those that NodeGroups name,
-// those that its nodes are in, and those with its tags. It fills d.seen; what went
-// wrong is told by who reports on groups.
+// lookAtGroups reads the cluster's Auto Scaling groups into d.seen: the groups
+// that NodeGroups name, that contain its nodes, or that have its tags.
+// nodeGroups reports the errors.
 func (d *examination) lookAtGroups(ctx context.Context) {
-	d.progress.Step("looking at Auto Scaling groups")
+	d.progress.Step("reading Auto Scaling groups")
 	if d.groupsFailed = d.findGroups(ctx); d.groupsFailed == nil {
 		return
 	}
@@ -51,7 +51,7 @@ func (d *examination) lookAtGroups(ctx context.Context) {
 func (d *examination) findGroups(ctx context.Context) error {
 	cfg, err := d.placedConfig(ctx)
 	if err != nil {
-		return nil // who looks at the wiring says so
+		return nil // the wiring check reports this error
 	}
 	objects, err := d.nodeGroupObjects(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (d *examination) findGroups(ctx context.Context) error {
 		return awsError{err}
 	}
 	if len(names) > mostGroups {
-		d.notes = append(d.notes, fmt.Sprintf("Only %d of %d Auto Scaling groups were looked at.", mostGroups, len(names)))
+		d.notes = append(d.notes, fmt.Sprintf("Only %d of %d Auto Scaling groups were checked.", mostGroups, len(names)))
 		names = names[:mostGroups]
 	}
 	for _, name := range names {
@@ -84,7 +84,7 @@ func (d *examination) findGroups(ctx context.Context) error {
 	return d.lookAtMetadata(ctx, ec2.NewFromConfig(cfg).DescribeInstances)
 }
 
-// clusterName is the name of the cluster, as far as it is known.
+// clusterName returns the name of the cluster, if known.
 func (d *examination) clusterName() string {
 	if d.kube != nil {
 		return cmp.Or(d.flags.cluster, d.kube.name)
@@ -92,7 +92,7 @@ func (d *examination) clusterName() string {
 	return d.flags.cluster
 }
 
-// placedConfig is how to reach AWS in the cluster's region.
+// placedConfig returns the AWS configuration for the cluster's region.
 func (d *examination) placedConfig(ctx context.Context) (aws.Config, error) {
 	cfg, sandbox, err := d.awsConfig(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (d *examination) placedConfig(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// nodeGroupObjects are the cluster's NodeGroups. A cluster that does not know them
+// nodeGroupObjects returns the cluster's NodeGroups. A cluster without the CRD
 // has none.
 func (d *examination) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGroup, error) {
 	if d.kube == nil {
@@ -121,7 +121,8 @@ func (d *examination) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGrou
 	return all.Items, nil
 }
 
-// groupNames are the names of the cluster's groups, those with a NodeGroup first.
+// groupNames returns the names of the cluster's groups, those with a NodeGroup
+// first.
 func (d *examination) groupNames(ctx context.Context, api *nodegroup.API, objects []v1alpha1.NodeGroup) ([]string, error) {
 	var named, others []string
 	for i := range objects {
@@ -145,8 +146,9 @@ func (d *examination) groupNames(ctx context.Context, api *nodegroup.API, object
 	}
 }
 
-// isOfCluster tells whether a group is the cluster's: by its tags (those that
-// `lifeboat wire iam` goes by), or since one of the nodes is in it.
+// isOfCluster reports whether a group belongs to the cluster: it has one of the
+// tags that `lifeboat wire iam` uses, or it contains one of the cluster's
+// nodes.
 func (d *examination) isOfCluster(g types.AutoScalingGroup) bool {
 	name := d.clusterName()
 	for _, t := range g.Tags {
@@ -158,7 +160,7 @@ func (d *examination) isOfCluster(g types.AutoScalingGroup) bool {
 	return slices.ContainsFunc(g.Instances, func(i types.Instance) bool { return d.nodeOf(aws.ToString(i.InstanceId)) != nil })
 }
 
-// nodeOf is the node of an instance, or nil.
+// nodeOf returns the node of an instance, or nil.
 func (d *examination) nodeOf(instance string) *corev1.Node {
 	for i := range d.nodes {
 		if nodeindex.InstanceID(&d.nodes[i]) == instance {
@@ -168,8 +170,8 @@ func (d *examination) nodeOf(instance string) *corev1.Node {
 	return nil
 }
 
-// answered tells whether the controller answers hooks of a name in any group: by the
-// patterns that it was given, or else by its own.
+// answered reports whether the controller answers hooks of this name in any
+// group, according to its configured name patterns or the default one.
 func (d *examination) answered(hook string) bool {
 	patterns := d.hookPatterns
 	if len(patterns) == 0 {
@@ -181,7 +183,7 @@ func (d *examination) answered(hook string) bool {
 	})
 }
 
-// known are the groups as the rules are held against them.
+// known returns the groups in the form that the rule checks need.
 func (d *examination) known() []diagnose.Group {
 	var all []diagnose.Group
 	for _, g := range d.seen {
@@ -195,13 +197,13 @@ func (d *examination) known() []diagnose.Group {
 	return all
 }
 
-// nodeGroups reports on the groups that were looked at.
+// nodeGroups reports the findings about the groups.
 func (d *examination) nodeGroups(ctx context.Context) ([]finding.Finding, error) {
 	all, err := d.refusedAnswers(ctx)
 	if d.groupsDenied != nil {
 		all = append(all, finding.Finding{
 			Severity: finding.Unknown, ID: groupsNotSeen, Object: "Auto Scaling groups",
-			Problem: "they were not looked at, nor their hooks and warm pools: " + d.groupsDenied.Error(),
+			Problem: "the groups, their hooks and their warm pools could not be read: " + d.groupsDenied.Error(),
 			Fix:     "allow autoscaling:DescribeAutoScalingGroups, DescribeLifecycleHooks and DescribeWarmPool, and ec2:DescribeInstances: `lifeboat wire iam` prints the policy",
 		})
 	}
@@ -212,8 +214,8 @@ func (d *examination) nodeGroups(ctx context.Context) ([]finding.Finding, error)
 	return append(all, judgeMetadata(d.metadata, d.seen)...), errors.Join(err, d.groupsFailed)
 }
 
-// putHooks is the command that puts hooks on all groups that can have them: it also
-// has the rules hear of these groups only.
+// putHooks returns the command that creates hooks on all groups that can have
+// them. The command also limits the EventBridge rules to these groups.
 func (d *examination) putHooks() string {
 	var names []string
 	for _, g := range d.seen {
@@ -224,15 +226,16 @@ func (d *examination) putHooks() string {
 	return fmt.Sprintf("lifeboat wire apply --cluster %s --groups %s", cmp.Or(d.clusterName(), "NAME"), strings.Join(names, ","))
 }
 
-// ofEKS tells whether EKS looks after the group: it has hooks of its own for these,
-// and answers them.
+// ofEKS reports whether EKS manages the group. EKS has its own hooks for such
+// groups and answers them.
 func (g seenGroup) ofEKS() bool {
 	return g.there.Operator != "" || g.there.Tags["eks:nodegroup-name"] != ""
 }
 
-// judgeGroup says what is wrong with a group. Of one that no NodeGroup stands for
-// less is expected: that its pods are waited for, and that a warm pool has a hook.
-// putHooks is the command that puts hooks on the cluster's groups.
+// judgeGroup returns the findings about one group. For a group without a
+// NodeGroup it reports less: whether its terminations wait for a drain, and
+// whether its warm pool has a hook. putHooks is the command that creates hooks
+// on the cluster's groups.
 func judgeGroup(g seenGroup, putHooks string) []finding.Finding {
 	var h nodegroup.History
 	if g.object != nil {
@@ -260,7 +263,8 @@ func judgeGroup(g seenGroup, putHooks string) []finding.Finding {
 	return out
 }
 
-// ofStranger is what a finding comes to for a group that was not handed to Lifeboat.
+// ofStranger adapts a finding to a group that Lifeboat does not manage, and
+// reports whether to keep it.
 func ofStranger(f finding.Finding, g seenGroup, putHooks string) (finding.Finding, bool) {
 	other := func(terminating bool) bool {
 		return slices.ContainsFunc(g.there.Hooks, func(h nodegroup.Hook) bool { return h.Terminating == terminating })
@@ -273,7 +277,7 @@ func ofStranger(f finding.Finding, g seenGroup, putHooks string) (finding.Findin
 		f.Fix = putHooks
 		return f, !other(true)
 	case "pool-without-hook":
-		f.Fix = putHooks + "; then replace the instances that are warm"
+		f.Fix = putHooks + "; then replace the instances in the warm pool"
 	}
 	return f, true
 }

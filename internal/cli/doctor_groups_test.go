@@ -199,7 +199,7 @@ func TestDoctorAsksWhoReachesMetadata(t *testing.T) {
 	}
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, objects...)
 	r := e.doctor()
-	for _, want := range []string{"nodes far  metadata-open-to-pods\n    metadata tokens go further", "nodes free  metadata-open-to-pods\n    metadata asks for no token"} {
+	for _, want := range []string{"nodes far  metadata-open-to-pods\n    metadata tokens reach beyond the host", "nodes free  metadata-open-to-pods\n    the metadata service requires no token"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is not in\n%s%s", want, r.out, r.err)
 		}

@@ -39,7 +39,7 @@ func newSickAccount(t *testing.T) *wireAccount {
 
 func TestDoctorFindsNothing(t *testing.T) {
 	r := newSickAccount(t).doctor()
-	if want := "Queue lifeboat-prod in account 123456789012, region us-east-1\n\nAll is well: every kind of notice reaches the queue.\n"; r.out != want || r.code != ExitOK || r.err != "" {
+	if want := "Queue lifeboat-prod in account 123456789012, region us-east-1\n\nAll checks passed: every kind of notice reaches the queue.\n"; r.out != want || r.code != ExitOK || r.err != "" {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }
@@ -131,7 +131,7 @@ func TestDoctorWithoutACluster(t *testing.T) {
 		s.connect = func(context.Context) (cluster, error) { return cluster{}, errors.New("there is no kubeconfig") }
 	}
 	r := e.doctor()
-	if r.code != ExitOK || !strings.Contains(r.out, "The cluster was not looked at: there is no kubeconfig.\n") {
+	if r.code != ExitOK || !strings.Contains(r.out, "The cluster was not checked: there is no kubeconfig.\n") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }
@@ -156,16 +156,16 @@ func TestDoctorOffline(t *testing.T) {
 		want  string
 	}{
 		"a misspelt rule":     {misspelt, []string{"--offline", "-f", "-"}, 1, `"EC2 Spot Instance Interruption Warning"`},
-		"its own template":    {emitted.out, []string{"--offline", "-f", "-"}, 0, "All is well"},
+		"its own template":    {emitted.out, []string{"--offline", "-f", "-"}, 0, "All checks passed"},
 		"for its own cluster": {emitted.out, []string{"--offline", "-f", "-", "--cluster", "prod", "--region", "eu-west-1"}, 0, "2 queues and 8 rules"},
 		"an open parameter":   {"", []string{"--offline", "-f", open}, 2, "NOT-UNDERSTOOD"},
 		"nothing in it":       {"", []string{"--offline", "-f", other}, 2, "no queue, no EventBridge rule"},
 		"no such file":        {"", []string{"--offline", "-f", filepath.Join(dir, "none")}, 2, "no such file"},
 		"not a template":      {"hello", []string{"--offline", "-f", "-"}, 2, "neither a template"},
-		"no file":             {"", []string{"--offline"}, 2, "give a file with -f"},
+		"no file":             {"", []string{"--offline"}, 2, "add -f FILE"},
 		"a file and no flag":  {"", []string{"-f", open}, 2, "add --offline"},
-		"a strange region":    {"", []string{"--region", "here"}, 2, "is no AWS region"},
-		"a strange cluster":   {"", []string{"--cluster", "a/b"}, 2, "no name of a cluster"},
+		"a strange region":    {"", []string{"--region", "here"}, 2, "is not a valid AWS region"},
+		"a strange cluster":   {"", []string{"--cluster", "a/b"}, 2, "is not a valid cluster name"},
 		"arguments":           {"", []string{"x"}, 2, "files are given with -f"},
 		"as JSON":             {misspelt, []string{"--offline", "-f", "-", "-o", "json"}, 1, `"id": "rule-matches-nothing"`},
 	} {

@@ -29,7 +29,7 @@ func TestDoctorLooksAtTheWorkloads(t *testing.T) {
 	r := e.doctor()
 	e.want(r, ExitOK) // a warning
 	for _, want := range []string{
-		"Looked at 1 pod of 1 workload on 1 node, 1 of them spot.", "replicaset shop/web  grace-exceeds-notice", "Nothing is broken: 1 warning.",
+		"Checked 1 pod of 1 workload on 1 node, 1 of them spot.", "replicaset shop/web  grace-exceeds-notice", "Nothing is broken: 1 warning.",
 	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("no %q in\n%s", want, r.out)
@@ -54,7 +54,7 @@ func TestDoctorAsksEC2WhichNodesAreSpot(t *testing.T) {
 	}
 	// An instance that is gone spoils the answer about all of them.
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, node(nodeName, "aws:///us-east-1a/"+id), node(otherNode, "aws:///us-east-1a/"+instanceB))
-	if r := e.doctor(); r.code != ExitOK || !strings.Contains(r.out, "what matters on spot nodes only was not looked for") {
+	if r := e.doctor(); r.code != ExitOK || !strings.Contains(r.out, "the checks for spot nodes were skipped") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 }
@@ -87,7 +87,7 @@ func TestDoctorProbe(t *testing.T) {
 	e.answering()
 	r := e.doctor("--probe")
 	e.want(r, ExitOK)
-	if n := strings.Count(r.out, "answered"); n < 8 || !strings.Contains(r.out, "lifeboat-prod-spot-interruption") || !strings.Contains(r.out, "All is well") {
+	if n := strings.Count(r.out, "answered"); n < 8 || !strings.Contains(r.out, "lifeboat-prod-spot-interruption") || !strings.Contains(r.out, "All checks passed") {
 		t.Errorf("%d answers\n%s", n, r.out)
 	}
 	// What EventBridge may not be asked says nothing of the rules.
@@ -108,9 +108,9 @@ func TestProbesThatDoNotComeBackAreFindings(t *testing.T) {
 		says    string
 	}{
 		"all came":      {[]probe.Result{answered, answered}, nil, ""},
-		"one is silent": {[]probe.Result{answered, silent}, []string{"broken probe-unanswered rule b"}, "and nothing came back within 30s"},
+		"one is silent": {[]probe.Result{answered, silent}, []string{"broken probe-unanswered rule b"}, "but nothing came back within 30s"},
 		"two of three are silent": {[]probe.Result{answered, silent, silent},
-			[]string{"broken probe-unanswered rule b", "broken probe-unanswered rule b"}, "lifeboat wire apply --cluster prod,"},
+			[]string{"broken probe-unanswered rule b", "broken probe-unanswered rule b"}, "lifeboat wire apply --cluster prod corrects"},
 		"all are silent": {[]probe.Result{silent, silent}, []string{"broken probe-unanswered every rule"}, "lifeboatd does not run"},
 		"none was sent":  {[]probe.Result{refused, refused}, []string{"unknown probe-not-sent every rule"}, "events:PutEvents on arn:aws:events:us-east-1:123456789012:event-bus/default"},
 		"none was heard": {[]probe.Result{unheard, unheard}, []string{"unknown probe-not-read every rule"}, "leases.coordination.k8s.io"},

@@ -181,10 +181,10 @@ func TestSuppose(t *testing.T) {
 func TestWhatCannotBeSupposed(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--kind volcano", `unknown kind "volcano": write one of spot, rebalance, scheduled, health, state, capacity-reservation, capacity-block, autoscaling, lifecycle-failure, status, or one of AutoScalingTermination`},
-		{"--kind rebalance --in 5m", "--in means nothing for kind RebalanceRecommendation: its notices name no moment ahead"},
-		{"--kind scheduled --in soon", `--in "soon": write how far away it is, such as 12d, 2h or 2m`},
-		{"--in -5s", `--in "-5s": write how far away it is`},
-		{"--event-type-code instance-stop", "--event-type-code goes with a kind: add --kind, such as --kind scheduled"},
+		{"--kind rebalance --in 5m", "--in does not apply to kind RebalanceRecommendation, because its notices have no deadline"},
+		{"--kind scheduled --in soon", `invalid --in "soon": write the time until the deadline, such as 12d, 2h or 2m`},
+		{"--in -5s", `invalid --in "-5s": write the time until the deadline`},
+		{"--event-type-code instance-stop", "--event-type-code needs --kind: add it, for example --kind scheduled"},
 	} {
 		for _, command := range []string{"plan", "explain"} {
 			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, voyage()...)}

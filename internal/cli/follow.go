@@ -13,28 +13,28 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// again is how long a cluster that went away is left alone before it is asked
-// again.
+// again is the time between two tries to reach the cluster.
 const again = time.Second
 
-// errSeenEnough ends a follow from within.
-var errSeenEnough = errors.New("seen enough")
+// errSeenEnough ends follow when a callback asks for it.
+var errSeenEnough = errors.New("follow stopped by the caller")
 
-// followOptions say what to do while following Interruptions.
+// followOptions are the callbacks of follow.
 type followOptions struct {
-	// saw gets every Interruption at first and whenever it changes. It ends
-	// the follow by returning true.
+	// saw is called for every Interruption at first and on each change. If it
+	// returns true, follow ends.
 	saw func(*v1alpha1.Interruption) bool
-	// listed is called when all that exist have been seen. It ends the follow
-	// by returning true.
+	// listed is called after the first list was processed. If it returns true,
+	// follow ends.
 	listed func() bool
-	// warn is told when the cluster stops answering, and when it answers again.
+	// warn is called when the cluster stops answering, and when it answers
+	// again.
 	warn func(string)
 }
 
-// follow shows all Interruptions as they change, until it is told to stop or
-// ctx ends. A cluster that does not answer at first is an error; one that goes
-// away later is waited for.
+// follow reports all Interruptions and their changes until a callback stops it
+// or ctx ends. If the cluster does not answer at first, that is an error. If it
+// stops answering later, follow retries.
 func (c cluster) follow(ctx context.Context, o followOptions) error {
 	answered, away := false, false
 	answers := func() {
@@ -54,7 +54,7 @@ func (c cluster) follow(ctx context.Context, o followOptions) error {
 			return err
 		case err != nil && !away:
 			away = true
-			o.warn(fmt.Sprintf("the cluster does not answer (%v); waiting for it", err))
+			o.warn(fmt.Sprintf("the cluster does not answer (%v); retrying", err))
 		}
 		select {
 		case <-ctx.Done():
@@ -64,8 +64,8 @@ func (c cluster) follow(ctx context.Context, o followOptions) error {
 	}
 }
 
-// followOnce lists and then watches until the watch ends, as watches do from
-// time to time; nil means just that.
+// followOnce lists and then watches until the watch ends. API servers end
+// watches regularly, so that returns nil.
 func (c cluster) followOnce(ctx context.Context, o followOptions, answers func()) error {
 	var all v1alpha1.InterruptionList
 	if err := c.list(ctx, "interruptions", &all); err != nil {

@@ -121,7 +121,7 @@ func TestInterruptInteractive(t *testing.T) {
 		{"2\n", ExitOK, []string{ids[2]}, "2  node-c"},
 		{"1-2\n", ExitOK, []string{ids[0], ids[2]}, "1  node-a"},
 		{"all\n", ExitOK, []string{ids[0], ids[2]}, "Which?"},
-		{"3\n", ExitUsage, nil, `"3" is no choice from 1 to 2`},
+		{"3\n", ExitUsage, nil, `"3" is not a number or range from 1 to 2`},
 		{"\n", ExitUsage, nil, "nothing was chosen"},
 	} {
 		h.stdin = c.stdin
@@ -165,7 +165,7 @@ func TestInterruptInteractiveGoesByLabels(t *testing.T) {
 		}
 	}
 	r := h.run(t.Context(), "interrupt", "--interactive", "--via", "queue", "--dry-run", "-o", "json")
-	if r.code != ExitOK || !strings.Contains(r.out, instanceA) || !strings.Contains(r.err, "going by the nodes' labels") || strings.Contains(r.err, "node-e") {
+	if r.code != ExitOK || !strings.Contains(r.out, instanceA) || !strings.Contains(r.err, "using the node labels") || strings.Contains(r.err, "node-e") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 }
@@ -194,7 +194,7 @@ func TestInterruptSaysThatAChangeIsFarAway(t *testing.T) {
 	s.states[0] = interruption(spotNotice("old", time.Hour))
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
 	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--kind", "scheduled", "--in", "12d", "--watch", "--until", "over")
-	want := nodeName + " is Scheduled: waits for its time, which comes at 2026-05-23T07:14:02Z\nnothing happens to it until then; `lifeboat watch " + nodeName + "`"
+	want := nodeName + " is Scheduled: waits for its time, which comes at 2026-05-23T07:14:02Z\nnothing happens to it until then; run `lifeboat watch " + nodeName + "`"
 	if r.code != ExitOK || !strings.Contains(r.out, want) {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
@@ -263,7 +263,7 @@ func TestInterruptRebalanceViaFISIsCalledOffByCtrlC(t *testing.T) {
 		return list.Experiments[0].State.Status
 	}
 	r := h.run(ctx, "interrupt", nodeName, "--sandbox", "--kind", "rebalance", "--via", "fis", "--watch")
-	if r.code != ExitInterrupted || !strings.Contains(r.err, "is stopped before its notice was out") || !strings.Contains(r.out, "its notice follows in about 13m") {
+	if r.code != ExitInterrupted || !strings.Contains(r.err, "is stopped before its notice was out") || !strings.Contains(r.out, "the interruption notice follows in about 13m") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 	if got := state(); got != fistypes.ExperimentStatusStopping && got != fistypes.ExperimentStatusStopped {

@@ -188,10 +188,10 @@ func TestInterruptAsksFirst(t *testing.T) {
 		says   string
 		sent   int
 	}{
-		{"nobody to ask", false, "", nil, ExitUsage, "add --yes if you mean it", 0},
-		{"no", true, "n\n", nil, ExitFailed, "not confirmed: nothing was done", 0},
-		{"an empty answer is no", true, "\n", nil, ExitFailed, "Go on? [y/N]", 0},
-		{"yes", true, "yes\n", nil, ExitOK, "moves their pods off them (nothing is reclaimed): " + nodeName, 1},
+		{"nobody to ask", false, "", nil, ExitUsage, "add --yes to confirm", 0},
+		{"no", true, "n\n", nil, ExitFailed, "not confirmed, so nothing was changed", 0},
+		{"an empty answer is no", true, "\n", nil, ExitFailed, "Continue? [y/N]", 0},
+		{"yes", true, "yes\n", nil, ExitOK, "for these nodes and drains them (nothing is reclaimed): " + nodeName, 1},
 		{"--yes", false, "", []string{"--yes"}, ExitOK, "", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -247,8 +247,8 @@ func TestDrillWatchGivesUp(t *testing.T) {
 		want   string
 		after  time.Duration
 	}{
-		{"on a Lifeboat that hears nothing", nil, "no notice was recorded within 1m", time.Minute},
-		{"on an interruption that never ends", []*v1alpha1.Interruption{unfolded()}, "the interruption is not over 7m after the notice", 7 * time.Minute},
+		{"on a Lifeboat that hears nothing", nil, "Lifeboat recorded no notice within 1m", time.Minute},
+		{"on an interruption that never ends", []*v1alpha1.Interruption{unfolded()}, "the interruption did not finish within 7m after the notice", 7 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -98,8 +98,8 @@ func TestNodeGroupDescribe(t *testing.T) {
 		code int
 		want string
 	}{
-		"one that is not there": {h, []string{"describe", "web"}, ExitFailed, "there is no node group web; there are: batch, workers"},
-		"where there are none":  {&harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{})}, []string{"describe", "web"}, ExitFailed, "`lifeboat nodegroup adopt web` has Lifeboat look after"},
+		"one that is not there": {h, []string{"describe", "web"}, ExitFailed, "node group web not found; the existing ones are: batch, workers"},
+		"where there are none":  {&harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{})}, []string{"describe", "web"}, ExitFailed, "run `lifeboat nodegroup adopt web` to adopt"},
 		"no name":               {h, []string{"describe"}, ExitUsage, "takes one node group, got 0"},
 		"a wrong word":          {h, []string{"descrbe"}, ExitUsage, "did you mean describe?"},
 	} {
@@ -107,7 +107,7 @@ func TestNodeGroupDescribe(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", name, r.code, r.err)
 		}
 	}
-	if r := h.run(t.Context(), "plan", "x", "-o", "yaml"); r.code != ExitUsage || !strings.Contains(r.err, "lifeboat plan does not write YAML") {
+	if r := h.run(t.Context(), "plan", "x", "-o", "yaml"); r.code != ExitUsage || !strings.Contains(r.err, "lifeboat plan does not support YAML") {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 }
@@ -137,7 +137,7 @@ func TestNodeGroupAdopt(t *testing.T) {
 		g.Spec.Management != v1alpha1.ManageNothing {
 		t.Errorf("%v: %+v", err, g.Spec)
 	}
-	if r := h.run(t.Context(), "nodegroup", "adopt", name); r.code != ExitFailed || !strings.Contains(r.err, "NodeGroup nodes stands for Auto Scaling group "+name+" already") {
+	if r := h.run(t.Context(), "nodegroup", "adopt", name); r.code != ExitFailed || !strings.Contains(r.err, "Auto Scaling group "+name+" already has a NodeGroup, nodes") {
 		t.Errorf("the second time: exit code %d: %s", r.code, r.err)
 	}
 
@@ -151,7 +151,7 @@ func TestNodeGroupAdopt(t *testing.T) {
 
 	unread := errors.New("no credentials")
 	h = newHarness(nodegroup.Observed{}, unread)
-	if r := h.run(t.Context(), "nodegroup", "adopt", name, "--name", "mine"); r.code != ExitOK || !strings.Contains(r.err, "The group was not read: no credentials") {
+	if r := h.run(t.Context(), "nodegroup", "adopt", name, "--name", "mine"); r.code != ExitOK || !strings.Contains(r.err, "The group could not be read: no credentials") {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 	for what, tc := range map[string]struct {
@@ -162,9 +162,9 @@ func TestNodeGroupAdopt(t *testing.T) {
 	}{
 		"unread, to be managed": {h, []string{name, "--management", "All"}, ExitFailed, "no credentials"},
 		"or its hooks only":     {h, []string{name, "--management", "Hooks"}, ExitFailed, "no credentials"},
-		"one that is not there": {newHarness(nodegroup.Observed{}, errNoGroup), []string{name}, ExitFailed, "there is no Auto Scaling group of this name"},
+		"one that is not there": {newHarness(nodegroup.Observed{}, errNoGroup), []string{name}, ExitFailed, "no such Auto Scaling group"},
 		"a wrong management":    {h, []string{name, "--management", "Some"}, ExitUsage, "write Observe, Hooks or All"},
-		"a name that is taken":  {newHarness(kopsGroup(), nil, nodeGroup("nodes", "others", true, "")), []string{name}, ExitFailed, "give this one another name with --name"},
+		"a name that is taken":  {newHarness(kopsGroup(), nil, nodeGroup("nodes", "others", true, "")), []string{name}, ExitFailed, "choose another name with --name"},
 	} {
 		if r := tc.h.run(t.Context(), append([]string{"nodegroup", "adopt"}, tc.args...)...); r.code != tc.code || !strings.Contains(r.err, tc.want) {
 			t.Errorf("%s: exit code %d: %s", what, r.code, r.err)
@@ -187,7 +187,7 @@ func TestNodeGroupAdoptReadsAWS(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 	r = h.run(t.Context(), "nodegroup", "adopt", "bacth", "--sandbox")
-	if r.code != ExitFailed || !strings.Contains(r.err, "there is no Auto Scaling group of this name: bacth, in region us-east-1; check the name") {
+	if r.code != ExitFailed || !strings.Contains(r.err, "no such Auto Scaling group: bacth, in region us-east-1; check the name") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 }

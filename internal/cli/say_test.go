@@ -66,21 +66,21 @@ func TestSay(t *testing.T) {
 	}{
 		{"approve", database(stopping(26 * time.Hour)), []string{"approve", nodeName, "--note", "go"},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("go") },
-			"approved by carol: ip-10-0-0-10.ec2.internal (i-0a1b2c3d4e5f60718)\nabout     ScheduledChange instance-event-1\nnext      Drain in 2h, at 2026-05-11 10:14 UTC; until then it is Scheduled\n"},
+			"approved by carol: ip-10-0-0-10.ec2.internal (i-0a1b2c3d4e5f60718)\nabout     ScheduledChange instance-event-1\nnext      Drain in 2h, at 2026-05-11 10:14 UTC; until then its phase is Scheduled\n"},
 		{"approve by instance, late", database(soon), []string{"approve", instanceA},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain now: its node is cordoned and its pods leave"},
 		{"approve, and the budget is used up", database(soon, draining("databases")), []string{"approve", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "it is Queued: policy databases takes 50%, which is 1 of 1 node at a time, and 1 now"},
+			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "its phase is Queued: policy databases allows 50%, which is 1 of 1 node at a time, and 1 now"},
 		{"approve in advance", append(voyage(), stopping(26*time.Hour)), []string{"approve", nodeName, "--in-advance"},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain in 1d1h"},
 		{"approve after a hook has failed", database(failed), []string{"approve", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "the drain goes on at once"},
+			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "the drain continues at once"},
 		{"hold", append(voyage(), stopping(30*time.Minute)), []string{"hold", nodeName, "--for", "2h", "--note", "backup"},
-			func(s *v1alpha1.InterruptionSpec) { s.Hold = forTwoHours }, "no more pods are asked to leave until 2026-05-11 10:14 UTC, but each at its last call, since the deadline at 08:44:02 UTC is hard"},
+			func(s *v1alpha1.InterruptionSpec) { s.Hold = forTwoHours }, "no more pods are evicted until 2026-05-11 10:14 UTC, except each pod at its last call, because the deadline at 08:44:02 UTC is hard"},
 		{"hold without end", database(stopping(26 * time.Hour)), []string{"hold", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "next      no more pods are asked to leave until it is released\n"},
+			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "next      no more pods are evicted until the hold is released\n"},
 		{"hold what moves no pod", append(voyage(), policyOf(v1alpha1.ActionNotify, "*"), stopping(26*time.Hour)), []string{"hold", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "the action is Notify, which moves no pod anyway"},
+			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "the action is Notify, which moves no pods"},
 		{"release", database(held), []string{"release", nodeName, "--note", "done"},
 			func(s *v1alpha1.InterruptionSpec) { s.Hold, s.Released = nil, mine("done") }, "released by carol"},
 	} {
@@ -157,15 +157,15 @@ func TestWhatCannotBeSaid(t *testing.T) {
 	}{
 		{"nothing waits", append(voyage(), stopping(26*time.Hour)), []string{"approve", nodeName}, ExitFailed,
 			"nothing about ip-10-0-0-10.ec2.internal waits for approval (Drain: built-in default for ScheduledChange"},
-		{"approved already", database(approved), []string{"approve", nodeName}, ExitFailed, "is approved already, by bob 1m ago"},
-		{"no interruption", voyage(), []string{"approve", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal has no interruption under way, so there is nothing to approve"},
-		{"it is over", append(voyage(), over), []string{"hold", nodeName}, ExitFailed, "has no interruption under way, so there is nothing to hold"},
-		{"taken back", append(voyage(), withdrawn), []string{"hold", nodeName}, ExitFailed, "there is nothing left to do about ip-10-0-0-10.ec2.internal"},
-		{"no such node", voyage(), []string{"hold", "ip-10-0-0-12.ec2.internal"}, ExitFailed, `node "ip-10-0-0-12.ec2.internal" not found; the nearest names are`},
-		{"empty already", append(voyage(), drained), []string{"hold", nodeName}, ExitFailed, "the pods of ip-10-0-0-10.ec2.internal have left it already, so there is nothing to hold"},
+		{"approved already", database(approved), []string{"approve", nodeName}, ExitFailed, "is already approved by bob 1m ago"},
+		{"no interruption", voyage(), []string{"approve", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal has no interruption in progress, so there is nothing to approve"},
+		{"it is over", append(voyage(), over), []string{"hold", nodeName}, ExitFailed, "has no interruption in progress, so there is nothing to hold"},
+		{"taken back", append(voyage(), withdrawn), []string{"hold", nodeName}, ExitFailed, "there is nothing left to do for ip-10-0-0-10.ec2.internal"},
+		{"no such node", voyage(), []string{"hold", "ip-10-0-0-12.ec2.internal"}, ExitFailed, `node "ip-10-0-0-12.ec2.internal" not found; similar names:`},
+		{"empty already", append(voyage(), drained), []string{"hold", nodeName}, ExitFailed, "the pods of ip-10-0-0-10.ec2.internal have left already, so there is nothing to hold"},
 		{"not held", append(voyage(), stopping(26*time.Hour)), []string{"release", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal is not held, so there is nothing to release"},
-		{"no time", voyage(), []string{"hold", nodeName, "--for", "0s"}, ExitUsage, "--for 0s: write how long, such as 2h"},
-		{"a long note", voyage(), []string{"hold", nodeName, "--note", strings.Repeat("x", 513)}, ExitUsage, "--note has 513 characters: write at most 512"},
+		{"no time", voyage(), []string{"hold", nodeName, "--for", "0s"}, ExitUsage, "invalid --for 0s: write a duration such as 2h"},
+		{"a long note", voyage(), []string{"hold", nodeName, "--note", strings.Repeat("x", 513)}, ExitUsage, "--note has 513 characters: the limit is 512"},
 		{"nobody", voyage(), []string{"approve"}, ExitUsage, "lifeboat approve takes at least one node or instance, got 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestWhoMayNotSay(t *testing.T) {
 		t.Errorf("exit code %d, %s", r.code, r.err)
 	}
 	h = &harness{t: t, cluster: fakeCluster(t, knows(""), database(stopping(26*time.Hour))...)}
-	if r := h.run(t.Context(), "approve", nodeName); r.code != ExitFailed || !strings.Contains(r.err, "asking the cluster who you are: it does not say") {
+	if r := h.run(t.Context(), "approve", nodeName); r.code != ExitFailed || !strings.Contains(r.err, "reading your user name from the cluster: the answer has no name") {
 		t.Errorf("exit code %d, %s", r.code, r.err)
 	}
 }

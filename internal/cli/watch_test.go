@@ -51,7 +51,7 @@ func TestWatchOnce(t *testing.T) {
 		{name: "all", objects: []client.Object{unfolded(), other}},
 		{name: "one", objects: []client.Object{unfolded(), other}, args: []string{otherNode}},
 		{name: "json", objects: []client.Object{unfolded()}, args: []string{"-o", "json"}},
-		{name: "none", wantErr: "no interruption of rack7\n", objects: []client.Object{unfolded()}, args: []string{onPremNode}},
+		{name: "none", wantErr: "no interruptions of rack7\n", objects: []client.Object{unfolded()}, args: []string{onPremNode}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, c.objects...)}
@@ -113,9 +113,9 @@ func TestWatchUntilDone(t *testing.T) {
 			&script{states: []*v1alpha1.Interruption{early, unfolded(), unfolded(), finished(0)}}, ExitOK, ""},
 		{"a cluster that goes away is waited for",
 			&script{states: []*v1alpha1.Interruption{early, unfolded(), finished(0)}, fails: map[int]error{2: broken, 3: broken}}, ExitOK,
-			"the cluster does not answer (listing interruptions: dial tcp 127.0.0.1:6443: connect: connection refused); waiting for it\nthe cluster answers again\n"},
+			"the cluster does not answer (listing interruptions: dial tcp 127.0.0.1:6443: connect: connection refused); retrying\nthe cluster answers again\n"},
 		{"a lost pod is a failure", &script{states: []*v1alpha1.Interruption{early, finished(2)}}, ExitFailed,
-			"error: pods lost: 2 were still on their node when its instance went\n"},
+			"error: lost 2 pods: they were still on their node when its instance stopped\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -151,7 +151,7 @@ func TestWatchTableEndsWhenItIsDone(t *testing.T) {
 			s.out = terminal.Stream{Writer: &out, TTY: true, Width: 120, Height: 30}
 		}}
 		r := h.run(t.Context(), "watch", "--table", "--until-done")
-		if r.code != ExitFailed || !strings.Contains(r.err, "pods lost: 1") {
+		if r.code != ExitFailed || !strings.Contains(r.err, "lost 1 pod:") {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
 		if last := strings.Join(screen(t, out.String()), "\n"); !strings.Contains(last, "Completed") || !strings.Contains(last, "1/2") {
@@ -163,7 +163,7 @@ func TestWatchTableEndsWhenItIsDone(t *testing.T) {
 func TestWatchTableNeedsATerminal(t *testing.T) {
 	for _, args := range [][]string{{"--table"}, {"--table", "-o", "json"}} {
 		h := &harness{t: t, cluster: fakeCluster(t, (&script{}).funcs())}
-		if r := h.run(t.Context(), append([]string{"watch"}, args...)...); r.code != ExitUsage || !strings.Contains(r.err, "leave it out for") {
+		if r := h.run(t.Context(), append([]string{"watch"}, args...)...); r.code != ExitUsage || !strings.Contains(r.err, "remove ") {
 			t.Errorf("%v: exit code %d: %s", args, r.code, r.err)
 		}
 	}

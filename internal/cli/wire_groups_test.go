@@ -69,12 +69,12 @@ func TestWirePutsHooks(t *testing.T) {
 	e.typing, e.stdin = true, "y\n"
 	applied := e.wire("apply", "--groups", "nodes-a,nodes-b")
 	e.want(applied, ExitOK)
-	for _, want := range []string{"put hook lifeboat-launch of Auto Scaling group nodes-a\n", "put hook lifeboat-terminate of Auto Scaling group nodes-b\n"} {
+	for _, want := range []string{"created or updated hook lifeboat-launch of Auto Scaling group nodes-a\n", "created or updated hook lifeboat-terminate of Auto Scaling group nodes-b\n"} {
 		if !strings.Contains(applied.out, want) {
 			t.Errorf("apply does not say %q:\n%s", want, applied.out)
 		}
 	}
-	if !strings.Contains(applied.err, "each launch of nodes-a waits until Lifeboat lets it go on") {
+	if !strings.Contains(applied.err, "each launch of nodes-a waits until Lifeboat answers its hook") {
 		t.Errorf("nobody is warned: %s", applied.err)
 	}
 	if diff := cmp.Diff([]string{"lifeboat-launch ABANDON 10m0s", "lifeboat-terminate CONTINUE 5m0s"}, e.hooks("nodes-a")); diff != "" {
@@ -122,7 +122,7 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 
 	r := e.wire("destroy", "--yes")
 	e.want(r, ExitFailed)
-	if !strings.Contains(r.err, "an instance is on its way") || !strings.Contains(r.out, id+" (Pending:Wait)") {
+	if !strings.Contains(r.err, "while an instance is launching or terminating") || !strings.Contains(r.out, id+" (Pending:Wait)") {
 		t.Errorf("it does not say what it waits for:\n%s%s", r.out, r.err)
 	}
 	if hooks := e.hooks("nodes-a"); len(hooks) != 2 {
@@ -163,12 +163,12 @@ func TestWireOfAGroupThatIsNotThere(t *testing.T) {
 			args = append(args, "--yes")
 		}
 		r := e.wire(args...)
-		if r.code != ExitFailed || !strings.Contains(r.err, "there is no Auto Scaling group nodes-x") {
+		if r.code != ExitFailed || !strings.Contains(r.err, "Auto Scaling group nodes-x does not exist") {
 			t.Errorf("%s: exit code %d\n%s", command, r.code, r.err)
 		}
 	}
 	for groups, want := range map[string]string{
-		"a,,b": "has an empty name in it", "arn:aws:autoscaling:eu-west-1:1:autoScalingGroup:x": "an ARN is none",
+		"a,,b": "contains an empty name", "arn:aws:autoscaling:eu-west-1:1:autoScalingGroup:x": "not an ARN",
 	} {
 		if r := e.wire("plan", "--groups", groups); r.code != ExitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%s: exit code %d\n%s", groups, r.code, r.err)
@@ -178,7 +178,7 @@ func TestWireOfAGroupThatIsNotThere(t *testing.T) {
 	for _, c := range "abcdefghijklmnopqrst" {
 		names = append(names, strings.Repeat(string(c), 100))
 	}
-	if r := e.wire("plan", "--groups", strings.Join(names, ",")); r.code != ExitFailed || !strings.Contains(r.err, "use --groups all for the rules") {
+	if r := e.wire("plan", "--groups", strings.Join(names, ",")); r.code != ExitFailed || !strings.Contains(r.err, "use --groups all") {
 		t.Errorf("too many: exit code %d\n%s", r.code, r.err)
 	}
 }

@@ -69,7 +69,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 
 	apply := e.wire("apply", "--yes")
 	e.want(apply, ExitOK)
-	if !strings.HasPrefix(apply.out, strings.Split(plan.out, "\n`lifeboat wire apply")[0]) {
+	if !strings.HasPrefix(apply.out, strings.Split(plan.out, "\nRun `lifeboat wire apply")[0]) {
 		t.Errorf("apply does not show the plan first:\n%s", apply.out)
 	}
 	for _, want := range []string{"created queue lifeboat-prod-dead-letter\ncreated queue lifeboat-prod\ncreated rule lifeboat-prod-spot-interruption\n",
@@ -80,7 +80,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 	}
 	plan = e.wire("plan")
 	e.want(plan, ExitOK)
-	if want := "Wiring of cluster prod in account 123456789012, region us-east-1\n\nThere is nothing to change.\n"; plan.out != want {
+	if want := "Wiring of cluster prod in account 123456789012, region us-east-1\n\nNo changes are needed.\n"; plan.out != want {
 		t.Errorf("second plan:\n%s", plan.out)
 	}
 
@@ -98,7 +98,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 	golden(t, "wire-destroy.golden", destroyed.out+"--- standard error\n"+destroyed.err)
 	again := e.wire("destroy")
 	e.want(again, ExitOK)
-	if !strings.Contains(again.out, "There is nothing to change.") {
+	if !strings.Contains(again.out, "No changes are needed.") {
 		t.Errorf("destroyed twice:\n%s", again.out)
 	}
 	soon := e.wire("apply", "--yes")
@@ -213,10 +213,10 @@ func TestWireSaysWhatIsWrongWithTheCommand(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"plan"}, "no cluster is named: add --cluster NAME"},
-		{[]string{"plan", "--cluster", "a b"}, `"a b" is no name of a cluster`},
-		{[]string{"plan", "--cluster", "${x}"}, `"${x}" is no name of a cluster`},
-		{[]string{"plan", "--cluster", "prod", "--region", "eu-west-1a"}, `"eu-west-1a" is no AWS region: write it as in eu-west-1`},
+		{[]string{"plan"}, "the cluster name is missing: add --cluster NAME"},
+		{[]string{"plan", "--cluster", "a b"}, `"a b" is not a valid cluster name`},
+		{[]string{"plan", "--cluster", "${x}"}, `"${x}" is not a valid cluster name`},
+		{[]string{"plan", "--cluster", "prod", "--region", "eu-west-1a"}, `"eu-west-1a" is not a valid AWS region: write it like eu-west-1`},
 		{[]string{"emit", "--cluster", "prod", "--account", "12"}, "write its twelve digits"},
 		{[]string{"emit", "--cluster", "prod", "--format", "cdk"}, "write --format cloudformation, terraform or json"},
 		{[]string{"iam", "--cluster", "prod", "--role", "x"}, "write --role controller, agent, boot or wire"},
