@@ -33,12 +33,12 @@ func (s *session) ask(ctx context.Context, keyboard *bufio.Reader, question stri
 	}
 }
 
-// goOn asks a yes-or-no question and returns an error unless the answer is yes.
+// requireConfirmation asks a yes-or-no question and returns an error unless the answer is yes.
 // Without a terminal it cannot ask, so it returns a usage error that asks for
 // --yes.
-func (s *session) goOn(ctx context.Context, keyboard *bufio.Reader, what, nobody string) error {
-	if !s.typing {
-		return usageErrorf("%sstandard input is not a terminal, so the command cannot ask for confirmation: add --yes to confirm. %s", nobody, what)
+func (s *session) requireConfirmation(ctx context.Context, keyboard *bufio.Reader, what, prefix string) error {
+	if !s.interactive {
+		return usageErrorf("%sstandard input is not a terminal, so the command cannot ask for confirmation: add --yes to confirm. %s", prefix, what)
 	}
 	answer, err := s.ask(ctx, keyboard, what+"\nContinue? [y/N] ")
 	if err != nil {

@@ -38,7 +38,7 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 			ctx, press := context.WithCancel(t.Context())
 			h := tc.of(t)
 			use := h.setup
-			h.typing, h.setup = true, func(s *session) {
+			h.interactive, h.setup = true, func(s *session) {
 				use(s)
 				s.env.In = ctrlC{press, t.Context().Done()}
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// patience limits the time of one API request.
-const patience = 15 * time.Second
+// requestTimeout limits the time of one API request.
+const requestTimeout = 15 * time.Second
 
 // cluster is a client of the Kubernetes cluster that a command works with.
 type cluster struct {
@@ -125,7 +125,7 @@ func shortClusterName(name string) string {
 
 // list lists objects with a time limit.
 func (c cluster) list(ctx context.Context, what string, into client.ObjectList, opts ...client.ListOption) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := c.List(ctx, into, opts...); err != nil {
 		return fmt.Errorf("listing %s: %w", what, err)

@@ -16,9 +16,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-// clockOf formats a time for people, with the date if it is more than an hour
+// formatClock formats a time for people, with the date if it is more than an hour
 // away.
-func clockOf(t, now time.Time) string {
+func formatClock(t, now time.Time) string {
 	layout := "2006-01-02 15:04 MST"
 	if d := t.Sub(now); d > -time.Hour && d < time.Hour {
 		layout = "15:04:05 MST"
@@ -38,13 +38,13 @@ func (w *observed) approvalLine(s *session, d policy.Decision) string {
 	case d.AwaitsApproval:
 		return fmt.Sprintf("pending: run `%s approve %s`; without an approval it starts %s", s.name, w.name(), terminal.Relative(d.ProceedsAt, w.now))
 	case say != nil && d.Approved:
-		return "given by " + said(say, w.now)
+		return "given by " + statementText(say, w.now)
 	}
 	return ""
 }
 
-// said returns who made a statement, when, and the note.
-func said(say *v1alpha1.Say, now time.Time) string {
+// statementText returns who made a statement, when, and the note.
+func statementText(say *v1alpha1.Say, now time.Time) string {
 	text := say.By + " " + terminal.Relative(say.Time.Time, now)
 	if say.Note != "" {
 		text += ": " + say.Note
@@ -65,7 +65,7 @@ func (w *observed) holdLine() string {
 	if hold == nil {
 		return ""
 	}
-	text := "by " + said(hold, w.now)
+	text := "by " + statementText(hold, w.now)
 	if hold.Until != nil {
 		text += fmt.Sprintf("; it expires %s", terminal.Relative(hold.Until.Time, w.now))
 	}
@@ -109,7 +109,7 @@ func (w *observed) gates(d policy.Decision, begins time.Time) []drain.Gate {
 // time. It assumes that the hook takes its whole timeout.
 func (w *observed) hookGate(h *v1alpha1.Hook, begins time.Time) (drain.Gate, bool) {
 	status := w.hookStatus(h.Name)
-	gate, waits := record.HookGate(h, status, w.goAhead(), w.name())
+	gate, waits := record.HookGate(h, status, w.approvedAt(), w.name())
 	switch {
 	case !waits, status != nil && status.State == v1alpha1.HookFailed:
 		return gate, waits
@@ -156,8 +156,8 @@ func (w *observed) hookStatus(name string) *v1alpha1.HookStatus {
 	return record.Hook(record.Drain(&w.record.Status).Hooks, name)
 }
 
-// goAhead returns the time of the latest approval, or zero.
-func (w *observed) goAhead() time.Time {
+// approvedAt returns the time of the latest approval, or zero.
+func (w *observed) approvedAt() time.Time {
 	if w.policy.Approval == nil {
 		return time.Time{}
 	}
@@ -168,7 +168,7 @@ func (w *observed) goAhead() time.Time {
 func (w *observed) failedHook(d policy.Decision) *v1alpha1.Hook {
 	for i := range d.Hooks {
 		h := &d.Hooks[i]
-		if record.Holds(h, w.hookStatus(h.Name), w.goAhead()) {
+		if record.Holds(h, w.hookStatus(h.Name), w.approvedAt()) {
 			return h
 		}
 	}

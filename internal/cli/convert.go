@@ -19,8 +19,8 @@ const (
 	fromNTH       = "nth"
 )
 
-// exitNeedsAPerson: some input has no equivalent and needs manual work.
-const exitNeedsAPerson = 3
+// exitManualWork: some input has no equivalent and needs manual work.
+const exitManualWork = 3
 
 const convertHelp = `Convert Karpenter manifests from v1beta1, which Karpenter 1.1 and later reject,
 to v1. The manifests go to standard output. Each change and each problem goes to
@@ -103,7 +103,7 @@ func (s *session) convert(from string, names []string) error {
 		return err
 	}
 	if counts[finding.Broken] > 0 {
-		return exitError{code: exitNeedsAPerson}
+		return exitError{code: exitManualWork}
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func TestConvertFromNTH(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join("..", "convert", "nth", "testdata", "helm-queue.in.yaml")
 	r := (&harness{t: t}).run(t.Context(), "convert", "--from", "nth", "-f", name)
-	if r.code != exitNeedsAPerson || !strings.Contains(r.out, "drainTimeout: 1h30m0s") || !strings.Contains(r.err, "complete-lifecycle-action-delay-seconds") {
+	if r.code != exitManualWork || !strings.Contains(r.out, "drainTimeout: 1h30m0s") || !strings.Contains(r.err, "complete-lifecycle-action-delay-seconds") {
 		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
 	}
 	r = (&harness{t: t, stdin: "workers: 10\n"}).run(t.Context(), "convert", "--from", "nth", "-f", "-")
@@ -58,13 +58,13 @@ func TestConvertWhatNeedsAPerson(t *testing.T) {
 	name := manifests("everything.in.yaml")
 	r := (&harness{t: t}).run(t.Context(), "convert", "-f", name)
 	golden(t, "convert-broken.golden", r.err)
-	if r.code != exitNeedsAPerson || !strings.HasPrefix(r.out, "apiVersion: karpenter.sh/v1\n") {
+	if r.code != exitManualWork || !strings.HasPrefix(r.out, "apiVersion: karpenter.sh/v1\n") {
 		t.Errorf("exit code %d:\n%s", r.code, r.out)
 	}
 
 	r = (&harness{t: t}).run(t.Context(), "convert", "-f", name, "-o", "json")
 	var report conversionReport
-	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != exitNeedsAPerson || r.err != "" {
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != exitManualWork || r.err != "" {
 		t.Fatalf("exit code %d, %v: %s%s", r.code, err, r.out, r.err)
 	}
 	first := report.Findings[0]

@@ -23,8 +23,8 @@ import (
 
 // Exit codes of the command doctor.
 const (
-	exitBroken       = 1
-	exitCouldNotLook = 2
+	exitBroken     = 1
+	exitIncomplete = 2
 )
 
 const doctorHelp = `Check whether every AWS notice about a node will reach Lifeboat. The checks
@@ -103,8 +103,8 @@ func (f *doctorFlags) check() error {
 	return nil
 }
 
-// examination is one run of the command doctor.
-type examination struct {
+// doctorRun is one run of the command doctor.
+type doctorRun struct {
 	*session
 
 	flags    doctorFlags
@@ -136,7 +136,7 @@ type checkGroup struct {
 }
 
 // groups returns the checks, in order.
-func (d *examination) groups() []checkGroup {
+func (d *doctorRun) groups() []checkGroup {
 	if d.flags.offline {
 		return []checkGroup{{"files", d.files}}
 	}
@@ -153,11 +153,11 @@ func (d *examination) groups() []checkGroup {
 }
 
 func (s *session) doctor(ctx context.Context, f doctorFlags) error {
-	d := &examination{session: s, flags: f, progress: terminal.NewProgress(s.err)}
+	d := &doctorRun{session: s, flags: f, progress: terminal.NewProgress(s.err)}
 	defer d.progress.Stop()
 	if !f.offline {
 		d.reachCluster(ctx)
-		d.lookAtGroups(ctx)
+		d.readGroups(ctx)
 	}
 	var all []finding.Finding
 	var failed error
@@ -170,29 +170,29 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 	d.progress.Stop()
 	finding.Sort(all)
 	if failed != nil && len(all) == 0 {
-		return couldNotLook(failed)
+		return incomplete(failed)
 	}
 	if err := d.report(all); err != nil {
-		return couldNotLook(err)
+		return incomplete(err)
 	}
 	switch {
 	case finding.Has(all, finding.Broken):
 		return exitError{code: exitBroken}
 	case failed != nil:
-		return couldNotLook(failed)
+		return incomplete(failed)
 	case finding.Has(all, finding.Unknown):
-		return exitError{code: exitCouldNotLook}
+		return exitError{code: exitIncomplete}
 	}
 	return nil
 }
 
-// couldNotLook gives an error the exit code for incomplete checks. Wrong usage
+// incomplete gives an error the exit code for incomplete checks. Wrong usage
 // has the same exit code.
-func couldNotLook(err error) error { return exitError{code: exitCouldNotLook, err: err} }
+func incomplete(err error) error { return exitError{code: exitIncomplete, err: err} }
 
 // reachCluster connects to the cluster. The AWS wiring can be checked without
 // one.
-func (d *examination) reachCluster(ctx context.Context) {
+func (d *doctorRun) reachCluster(ctx context.Context) {
 	c, err := d.connect(ctx)
 	if err != nil {
 		d.notes = append(d.notes, fmt.Sprintf("The cluster was not checked: %v.", err))
@@ -202,7 +202,7 @@ func (d *examination) reachCluster(ctx context.Context) {
 }
 
 // wiring checks the queue and the rules of the AWS account.
-func (d *examination) wiring(ctx context.Context) ([]finding.Finding, error) {
+func (d *doctorRun) wiring(ctx context.Context) ([]finding.Finding, error) {
 	cfg, sandbox, err := d.awsConfig(ctx)
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (d *examination) wiring(ctx context.Context) ([]finding.Finding, error) {
 	if sandbox.queueURL != "" {
 		around.Lifeboat = nil // in the sandbox it is a process without a Deployment
 	}
-	around.Groups = d.known()
+	around.Groups = d.ruleGroups()
 	return diagnose.Run(found, target.Want, around), nil
 }
 

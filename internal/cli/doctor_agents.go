@@ -22,7 +22,7 @@ const (
 
 // agents checks that an agent on every node reads its instance's metadata; the
 // agent is Ready if it does. It checks nothing if the chart is not installed.
-func (d *examination) agents(ctx context.Context) ([]finding.Finding, error) {
+func (d *doctorRun) agents(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil {
 		return nil, nil
 	}
@@ -39,32 +39,32 @@ func (d *examination) agents(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return judgeAgents(nodes, pods.Items), nil
+	return agentFindings(nodes, pods.Items), nil
 }
 
-// judgeAgents reports the nodes that have no agent, or an agent that is not
+// agentFindings reports the nodes that have no agent, or an agent that is not
 // Ready.
-func judgeAgents(nodes []corev1.Node, pods []corev1.Pod) []finding.Finding {
+func agentFindings(nodes []corev1.Node, pods []corev1.Pod) []finding.Finding {
 	without, unready := agentless(nodes, pods)
-	const poorer = "if the queue fails as well, only the poll of EC2 finds a spot notice, up to 15 seconds late"
+	const effect = "if the queue fails as well, only the poll of EC2 finds a spot notice, up to 15 seconds late"
 	if len(pods) == 0 && len(without) > 0 {
 		return []finding.Finding{{
 			Severity: finding.Warning, ID: agentsMissing, Object: "daemonset " + lifeboatNamespace + "/lifeboat-agent",
-			Problem: "no agent runs on any node, so nothing reads instance metadata: " + poorer,
+			Problem: "no agent runs on any node, so nothing reads instance metadata: " + effect,
 			Fix:     "helm upgrade lifeboat charts/lifeboat -n " + lifeboatNamespace + " --reuse-values --set agent.enabled=true",
 		}}
 	}
 	var all []finding.Finding
 	if len(without) > 0 {
 		all = append(all, finding.Finding{
-			Severity: finding.Warning, ID: nodesNoAgent, Object: someNodes(without), Problem: "no agent runs on these nodes: " + poorer,
+			Severity: finding.Warning, ID: nodesNoAgent, Object: someNodes(without), Problem: "no agent runs on these nodes: " + effect,
 			Fix: "kubectl -n " + lifeboatNamespace + " describe daemonset lifeboat-agent",
 		})
 	}
 	if len(unready) > 0 {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: agentsNotReady, Object: someNodes(unready),
-			Problem: "the agent on these nodes is not Ready: it cannot read the instance's metadata, or cannot write to the API server; " + poorer,
+			Problem: "the agent on these nodes is not Ready: it cannot read the instance's metadata, or cannot write to the API server; " + effect,
 			Fix: "kubectl -n " + lifeboatNamespace + " logs -l app.kubernetes.io/component=agent --prefix --tail=3 shows the reason; if the hop limit is too low: " +
 				"aws ec2 modify-instance-metadata-options --instance-id ID --http-put-response-hop-limit 2, or agent.hostNetwork=true in the chart",
 		})

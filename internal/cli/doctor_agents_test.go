@@ -43,7 +43,7 @@ func TestJudgeAgents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, f := range judgeAgents(tc.nodes, tc.pods) {
+			for _, f := range agentFindings(tc.nodes, tc.pods) {
 				got = append(got, f.ID+" "+f.Object)
 				if f.Problem == "" || f.Fix == "" {
 					t.Errorf("%s explains nothing", f.ID)

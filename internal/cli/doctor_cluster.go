@@ -30,7 +30,7 @@ const (
 
 // tools finds other tools that answer interruptions in the cluster. If it
 // cannot read something, it adds a note and assumes that the tool is absent.
-func (d *examination) tools(ctx context.Context) diagnose.Cluster {
+func (d *doctorRun) tools(ctx context.Context) diagnose.Cluster {
 	if d.kube == nil {
 		return diagnose.Cluster{}
 	}
@@ -96,7 +96,7 @@ func readyOf(own appsv1.Deployment) *int {
 // controller returns the Deployment of Lifeboat's controllers, or an empty one
 // if it does not exist.
 func controller(ctx context.Context, c cluster) (appsv1.Deployment, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var own appsv1.Deployment
 	err := c.Get(ctx, client.ObjectKey{Namespace: lifeboatNamespace, Name: lifeboatController}, &own)

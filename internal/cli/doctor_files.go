@@ -14,7 +14,7 @@ import (
 )
 
 // files checks templates.
-func (d *examination) files(context.Context) ([]finding.Finding, error) {
+func (d *doctorRun) files(context.Context) ([]finding.Finding, error) {
 	var files []template.File
 	for _, name := range d.flags.files {
 		file, err := d.read(name)
@@ -41,9 +41,9 @@ func (d *examination) files(context.Context) ([]finding.Finding, error) {
 	return diagnose.Run(found, want, diagnose.Cluster{}), nil
 }
 
-// largestFile limits the size of an input file. CloudFormation accepts 1 MB; a
+// maxFileSize limits the size of an input file. CloudFormation accepts 1 MB; a
 // Terraform state can be larger.
-const largestFile = 64 << 20
+const maxFileSize = 64 << 20
 
 func (s *session) read(name string) (template.File, error) {
 	from, shown := s.env.In, "standard input"
@@ -55,12 +55,12 @@ func (s *session) read(name string) (template.File, error) {
 		defer func() { _ = f.Close() }() // opened for reading only
 		from, shown = f, name
 	}
-	data, err := io.ReadAll(io.LimitReader(from, largestFile+1))
+	data, err := io.ReadAll(io.LimitReader(from, maxFileSize+1))
 	switch {
 	case err != nil:
 		return template.File{}, fmt.Errorf("reading %s: %w", shown, err)
-	case len(data) > largestFile:
-		return template.File{}, fmt.Errorf("reading %s: the file is larger than %d MB", shown, largestFile>>20)
+	case len(data) > maxFileSize:
+		return template.File{}, fmt.Errorf("reading %s: the file is larger than %d MB", shown, maxFileSize>>20)
 	}
 	return template.File{Name: shown, Data: data}, nil
 }

@@ -23,9 +23,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 )
 
-// mostGroups limits how many groups are checked. Each needs three API calls,
+// maxGroups limits how many groups are checked. Each needs three API calls,
 // and the whole account shares the rate limit.
-const mostGroups = 60
+const maxGroups = 60
 
 // seenGroup is the observed state of one of the cluster's Auto Scaling groups.
 type seenGroup struct {
@@ -35,10 +35,10 @@ type seenGroup struct {
 	there  nodegroup.Observed
 }
 
-// lookAtGroups reads the cluster's Auto Scaling groups into d.seen: the groups
+// readGroups reads the cluster's Auto Scaling groups into d.seen: the groups
 // that NodeGroups name, that contain its nodes, or that have its tags.
 // nodeGroups reports the errors.
-func (d *examination) lookAtGroups(ctx context.Context) {
+func (d *doctorRun) readGroups(ctx context.Context) {
 	d.progress.Step("reading Auto Scaling groups")
 	if d.groupsFailed = d.findGroups(ctx); d.groupsFailed == nil {
 		return
@@ -48,7 +48,7 @@ func (d *examination) lookAtGroups(ctx context.Context) {
 	}
 }
 
-func (d *examination) findGroups(ctx context.Context) error {
+func (d *doctorRun) findGroups(ctx context.Context) error {
 	cfg, err := d.placedConfig(ctx)
 	if err != nil {
 		return nil // the wiring check reports this error
@@ -67,9 +67,9 @@ func (d *examination) findGroups(ctx context.Context) error {
 	if err != nil {
 		return awsError{err}
 	}
-	if len(names) > mostGroups {
-		d.notes = append(d.notes, fmt.Sprintf("Only %d of %d Auto Scaling groups were checked.", mostGroups, len(names)))
-		names = names[:mostGroups]
+	if len(names) > maxGroups {
+		d.notes = append(d.notes, fmt.Sprintf("Only %d of %d Auto Scaling groups were checked.", maxGroups, len(names)))
+		names = names[:maxGroups]
 	}
 	for _, name := range names {
 		g := seenGroup{wanted: nodegroup.Want(&v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: name}}, d.clusterName())}
@@ -81,11 +81,11 @@ func (d *examination) findGroups(ctx context.Context) error {
 		}
 		d.seen = append(d.seen, g)
 	}
-	return d.lookAtMetadata(ctx, ec2.NewFromConfig(cfg).DescribeInstances)
+	return d.readMetadata(ctx, ec2.NewFromConfig(cfg).DescribeInstances)
 }
 
 // clusterName returns the name of the cluster, if known.
-func (d *examination) clusterName() string {
+func (d *doctorRun) clusterName() string {
 	if d.kube != nil {
 		return cmp.Or(d.flags.cluster, d.kube.name)
 	}
@@ -93,7 +93,7 @@ func (d *examination) clusterName() string {
 }
 
 // placedConfig returns the AWS configuration for the cluster's region.
-func (d *examination) placedConfig(ctx context.Context) (aws.Config, error) {
+func (d *doctorRun) placedConfig(ctx context.Context) (aws.Config, error) {
 	cfg, sandbox, err := d.awsConfig(ctx)
 	if err != nil {
 		return aws.Config{}, err
@@ -107,7 +107,7 @@ func (d *examination) placedConfig(ctx context.Context) (aws.Config, error) {
 
 // nodeGroupObjects returns the cluster's NodeGroups. A cluster without the CRD
 // has none.
-func (d *examination) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGroup, error) {
+func (d *doctorRun) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGroup, error) {
 	if d.kube == nil {
 		return nil, nil
 	}
@@ -123,7 +123,7 @@ func (d *examination) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGrou
 
 // groupNames returns the names of the cluster's groups, those with a NodeGroup
 // first.
-func (d *examination) groupNames(ctx context.Context, api *nodegroup.API, objects []v1alpha1.NodeGroup) ([]string, error) {
+func (d *doctorRun) groupNames(ctx context.Context, api *nodegroup.API, objects []v1alpha1.NodeGroup) ([]string, error) {
 	var named, others []string
 	for i := range objects {
 		named = append(named, nodegroup.Name(&objects[i]))
@@ -149,7 +149,7 @@ func (d *examination) groupNames(ctx context.Context, api *nodegroup.API, object
 // isOfCluster reports whether a group belongs to the cluster: it has one of the
 // tags that `lifeboat wire iam` uses, or it contains one of the cluster's
 // nodes.
-func (d *examination) isOfCluster(g types.AutoScalingGroup) bool {
+func (d *doctorRun) isOfCluster(g types.AutoScalingGroup) bool {
 	name := d.clusterName()
 	for _, t := range g.Tags {
 		key, value := aws.ToString(t.Key), aws.ToString(t.Value)
@@ -161,7 +161,7 @@ func (d *examination) isOfCluster(g types.AutoScalingGroup) bool {
 }
 
 // nodeOf returns the node of an instance, or nil.
-func (d *examination) nodeOf(instance string) *corev1.Node {
+func (d *doctorRun) nodeOf(instance string) *corev1.Node {
 	for i := range d.nodes {
 		if nodeindex.InstanceID(&d.nodes[i]) == instance {
 			return &d.nodes[i]
@@ -172,7 +172,7 @@ func (d *examination) nodeOf(instance string) *corev1.Node {
 
 // answered reports whether the controller answers hooks of this name in any
 // group, according to its configured name patterns or the default one.
-func (d *examination) answered(hook string) bool {
+func (d *doctorRun) answered(hook string) bool {
 	patterns := d.hookPatterns
 	if len(patterns) == 0 {
 		patterns = []string{"lifeboat-*"}
@@ -183,8 +183,8 @@ func (d *examination) answered(hook string) bool {
 	})
 }
 
-// known returns the groups in the form that the rule checks need.
-func (d *examination) known() []diagnose.Group {
+// ruleGroups returns the groups in the form that the rule checks need.
+func (d *doctorRun) ruleGroups() []diagnose.Group {
 	var all []diagnose.Group
 	for _, g := range d.seen {
 		out := diagnose.Group{Name: g.there.Name}
@@ -198,7 +198,7 @@ func (d *examination) known() []diagnose.Group {
 }
 
 // nodeGroups reports the findings about the groups.
-func (d *examination) nodeGroups(ctx context.Context) ([]finding.Finding, error) {
+func (d *doctorRun) nodeGroups(ctx context.Context) ([]finding.Finding, error) {
 	all, err := d.refusedAnswers(ctx)
 	if d.groupsDenied != nil {
 		all = append(all, finding.Finding{
@@ -208,15 +208,15 @@ func (d *examination) nodeGroups(ctx context.Context) ([]finding.Finding, error)
 		})
 	}
 	for _, g := range d.seen {
-		all = append(all, judgeGroup(g, d.putHooks())...)
-		all = append(all, judgeMembers(g, d.nodes)...)
+		all = append(all, groupFindings(g, d.putHooksCommand())...)
+		all = append(all, memberFindings(g, d.nodes)...)
 	}
-	return append(all, judgeMetadata(d.metadata, d.seen)...), errors.Join(err, d.groupsFailed)
+	return append(all, metadataFindings(d.metadata, d.seen)...), errors.Join(err, d.groupsFailed)
 }
 
-// putHooks returns the command that creates hooks on all groups that can have
+// putHooksCommand returns the command that creates hooks on all groups that can have
 // them. The command also limits the EventBridge rules to these groups.
-func (d *examination) putHooks() string {
+func (d *doctorRun) putHooksCommand() string {
 	var names []string
 	for _, g := range d.seen {
 		if !g.ofEKS() {
@@ -232,11 +232,11 @@ func (g seenGroup) ofEKS() bool {
 	return g.there.Operator != "" || g.there.Tags["eks:nodegroup-name"] != ""
 }
 
-// judgeGroup returns the findings about one group. For a group without a
+// groupFindings returns the findings about one group. For a group without a
 // NodeGroup it reports less: whether its terminations wait for a drain, and
-// whether its warm pool has a hook. putHooks is the command that creates hooks
+// whether its warm pool has a hook. putHooksCommand is the command that creates hooks
 // on the cluster's groups.
-func judgeGroup(g seenGroup, putHooks string) []finding.Finding {
+func groupFindings(g seenGroup, putHooksCommand string) []finding.Finding {
 	var h nodegroup.History
 	if g.object != nil {
 		s := g.object.Status
@@ -256,16 +256,16 @@ func judgeGroup(g seenGroup, putHooks string) []finding.Finding {
 	}
 	var out []finding.Finding
 	for _, f := range all {
-		if f, keep := ofStranger(f, g, putHooks); keep {
+		if f, keep := adaptUnmanaged(f, g, putHooksCommand); keep {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// ofStranger adapts a finding to a group that Lifeboat does not manage, and
+// adaptUnmanaged adapts a finding to a group that Lifeboat does not manage, and
 // reports whether to keep it.
-func ofStranger(f finding.Finding, g seenGroup, putHooks string) (finding.Finding, bool) {
+func adaptUnmanaged(f finding.Finding, g seenGroup, putHooksCommand string) (finding.Finding, bool) {
 	other := func(terminating bool) bool {
 		return slices.ContainsFunc(g.there.Hooks, func(h nodegroup.Hook) bool { return h.Terminating == terminating })
 	}
@@ -274,10 +274,10 @@ func ofStranger(f finding.Finding, g seenGroup, putHooks string) (finding.Findin
 		return f, false
 	case "terminate-hook-missing":
 		f.Severity = finding.Warning
-		f.Fix = putHooks
+		f.Fix = putHooksCommand
 		return f, !other(true)
 	case "pool-without-hook":
-		f.Fix = putHooks + "; then replace the instances in the warm pool"
+		f.Fix = putHooksCommand + "; then replace the instances in the warm pool"
 	}
 	return f, true
 }

@@ -86,7 +86,7 @@ func TestDoctorJudgesGroups(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			all := judgeGroup(seen(tc.change), "lifeboat wire apply")
+			all := groupFindings(seen(tc.change), "lifeboat wire apply")
 			if diff := cmp.Diff(tc.want, ids(all)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
@@ -117,7 +117,7 @@ func TestDoctorKnowsWhichHooksAreAnswered(t *testing.T) {
 		{nil, "lifeboat-launch", true}, {nil, "kops-warmpool", false},
 		{patterns, "lifeboat-launch", true}, {patterns, "kops-warmpool", true}, {patterns, "drain", false},
 	} {
-		d := &examination{hookPatterns: tc.patterns}
+		d := &doctorRun{hookPatterns: tc.patterns}
 		if got := d.answered(tc.hook); got != tc.want {
 			t.Errorf("%q with patterns %q: %t", tc.hook, tc.patterns, got)
 		}
@@ -146,7 +146,7 @@ func TestDoctorJudgesMembers(t *testing.T) {
 			g := seen(func(g *seenGroup) {
 				g.there.Instances = []nodegroup.Instance{{ID: tc.id, State: tc.state, At: lifecycle.Read(tc.state)}}
 			})
-			if diff := cmp.Diff(tc.want, ids(judgeMembers(g, nodes))); diff != "" {
+			if diff := cmp.Diff(tc.want, ids(memberFindings(g, nodes))); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
@@ -170,7 +170,7 @@ func TestDoctorJudgesMetadata(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, ids(judgeMetadata([]metadataAccess{tc.access}, tc.groups))); diff != "" {
+			if diff := cmp.Diff(tc.want, ids(metadataFindings([]metadataAccess{tc.access}, tc.groups))); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
@@ -229,7 +229,7 @@ func TestDoctorJudgesRefusedAnswers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			all := judgeRefused([]v1alpha1.Interruption{*interruption(tc.notices...)}, clock)
+			all := refusedFindings([]v1alpha1.Interruption{*interruption(tc.notices...)}, clock)
 			if diff := cmp.Diff(tc.want, ids(all)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
@@ -269,7 +269,7 @@ func TestDoctorLooksAtGroups(t *testing.T) {
 	}
 
 	e.server.Gate.Deny("autoscaling", "*")
-	if r = e.doctor(); r.code != exitCouldNotLook || !strings.Contains(r.out, "groups-not-looked-at") {
+	if r = e.doctor(); r.code != exitIncomplete || !strings.Contains(r.out, "groups-not-looked-at") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }

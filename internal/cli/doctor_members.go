@@ -19,9 +19,9 @@ const (
 	metadataOpen     = "metadata-open-to-pods"
 )
 
-// judgeMembers reports nodes that joined the cluster too early. Pods are
+// memberFindings reports nodes that joined the cluster too early. Pods are
 // scheduled to them and are lost when the instance stops or is terminated.
-func judgeMembers(g seenGroup, nodes []corev1.Node) []finding.Finding {
+func memberFindings(g seenGroup, nodes []corev1.Node) []finding.Finding {
 	var warm, early []string
 	for _, m := range g.there.Instances {
 		i := slices.IndexFunc(nodes, func(n corev1.Node) bool { return nodeindex.InstanceID(&n) == m.ID })

@@ -25,12 +25,12 @@ type metadataAccess struct {
 	hops   int32
 }
 
-// instancesAtOnce is the number of instances in one API call.
-const instancesAtOnce = 100
+// instancesPerCall is the number of instances in one API call.
+const instancesPerCall = 100
 
-// lookAtMetadata reads the metadata options of the instances that are in groups
+// readMetadata reads the metadata options of the instances that are in groups
 // and have a node.
-func (d *examination) lookAtMetadata(ctx context.Context, describe drill.DescribeInstances) error {
+func (d *doctorRun) readMetadata(ctx context.Context, describe drill.DescribeInstances) error {
 	names := map[string]string{}
 	for _, g := range d.seen {
 		for _, m := range g.there.Instances {
@@ -44,7 +44,7 @@ func (d *examination) lookAtMetadata(ctx context.Context, describe drill.Describ
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	for some := range slices.Chunk(ids, instancesAtOnce) {
+	for some := range slices.Chunk(ids, instancesPerCall) {
 		out, err := describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{{Name: aws.String("instance-id"), Values: some}}})
 		if awshttp.IsDenied(err) {
 			d.notes = append(d.notes, fmt.Sprintf("Whether pods can reach the nodes' instance metadata was not checked: %v.", err))
@@ -77,10 +77,10 @@ func readAccess(in types.Instance) (metadataAccess, bool) {
 	}, true
 }
 
-// judgeMetadata reports the nodes on which pods can get the node's credentials.
+// metadataFindings reports the nodes on which pods can get the node's credentials.
 // If those may answer lifecycle hooks, a pod can abandon every launch of the
 // group.
-func judgeMetadata(all []metadataAccess, groups []seenGroup) []finding.Finding {
+func metadataFindings(all []metadataAccess, groups []seenGroup) []finding.Finding {
 	var free, far []string
 	for _, a := range all {
 		switch {
@@ -93,20 +93,20 @@ func judgeMetadata(all []metadataAccess, groups []seenGroup) []finding.Finding {
 	const (
 		what = "pods can reach the instance's metadata and get the node's permissions: if these include autoscaling:CompleteLifecycleAction, " +
 			"a pod can abandon the launches of the whole group"
-		mend = "set it in the launch template (MetadataOptions: HttpTokens required, HttpPutResponseHopLimit 1), and on the running instances: " +
+		fix = "set it in the launch template (MetadataOptions: HttpTokens required, HttpPutResponseHopLimit 1), and on the running instances: " +
 			"aws ec2 modify-instance-metadata-options --instance-id ID --http-tokens required --http-put-response-hop-limit 1; " +
 			"Lifeboat's agent then needs hostNetwork, which is the chart's default"
 	)
 	var out []finding.Finding
 	if len(free) > 0 {
-		out = append(out, finding.Finding{Severity: finding.Warning, ID: metadataOpen, Object: someNodes(free), Problem: "the metadata service requires no token (HttpTokens optional): " + what, Fix: mend})
+		out = append(out, finding.Finding{Severity: finding.Warning, ID: metadataOpen, Object: someNodes(free), Problem: "the metadata service requires no token (HttpTokens optional): " + what, Fix: fix})
 	}
 	if len(far) > 0 {
 		severity := finding.Info
 		if slices.ContainsFunc(groups, hasLaunchHook) {
 			severity = finding.Warning
 		}
-		out = append(out, finding.Finding{Severity: severity, ID: metadataOpen, Object: someNodes(far), Problem: "metadata tokens reach beyond the host (hop limit over 1): " + what, Fix: mend})
+		out = append(out, finding.Finding{Severity: severity, ID: metadataOpen, Object: someNodes(far), Problem: "metadata tokens reach beyond the host (hop limit over 1): " + what, Fix: fix})
 	}
 	return out
 }

@@ -29,7 +29,7 @@ const (
 // probe sends a test event through each rule and waits until lifeboatd confirms
 // it. It prints the time that each took. Each event without a confirmation is a
 // finding.
-func (d *examination) probe(ctx context.Context) ([]finding.Finding, error) {
+func (d *doctorRun) probe(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil {
 		return nil, errors.New("a probe needs the cluster, because lifeboatd answers it there: check --kubeconfig and --context")
 	}
@@ -53,11 +53,11 @@ func (d *examination) probe(ctx context.Context) ([]finding.Finding, error) {
 		return nil, ctx.Err()
 	}
 	d.showProbes(results)
-	return judgeProbes(results, place, name), nil
+	return probeFindings(results, place, name), nil
 }
 
 // showProbes prints the result of each probe.
-func (d *examination) showProbes(results []probe.Result) {
+func (d *doctorRun) showProbes(results []probe.Result) {
 	if d.isJSON() {
 		return
 	}
@@ -74,9 +74,9 @@ func (d *examination) showProbes(results []probe.Result) {
 	d.out.Printf("\n")
 }
 
-// judgeProbes turns missing confirmations into findings. If none arrived, the
+// probeFindings turns missing confirmations into findings. If none arrived, the
 // rules are not the cause, so it returns one finding.
-func judgeProbes(results []probe.Result, place drill.Place, cluster string) []finding.Finding {
+func probeFindings(results []probe.Result, place drill.Place, cluster string) []finding.Finding {
 	var all []finding.Finding
 	silent := 0
 	for _, r := range results {
@@ -101,11 +101,11 @@ func judgeProbes(results []probe.Result, place drill.Place, cluster string) []fi
 			})
 		}
 	}
-	return together(all, silent == len(results), cluster)
+	return mergeFindings(all, silent == len(results), cluster)
 }
 
-// together merges findings that say the same about every rule.
-func together(all []finding.Finding, nothing bool, cluster string) []finding.Finding {
+// mergeFindings merges findings that say the same about every rule.
+func mergeFindings(all []finding.Finding, noneAnswered bool, cluster string) []finding.Finding {
 	if len(all) < 2 {
 		return all
 	}
@@ -116,7 +116,7 @@ func together(all []finding.Finding, nothing bool, cluster string) []finding.Fin
 		}
 	}
 	switch {
-	case nothing:
+	case noneAnswered:
 		first.Problem = "no probe was answered: lifeboatd does not run, or does not read the queue that the rules send to, or the queue's policy denies all of them; " +
 			"rules that lifeboat wire did not create do not forward probes"
 		first.Fix = "kubectl -n lifeboat-system logs deployment/lifeboat-controller; then lifeboat wire plan --cluster " + cluster

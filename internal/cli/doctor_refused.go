@@ -14,12 +14,12 @@ import (
 // answersRefused is the ID of the finding about refused answers.
 const answersRefused = "answers-refused"
 
-// recently is the period in which refused answers are reported.
-const recently = 24 * time.Hour
+// refusedPeriod is the period in which refused answers are reported.
+const refusedPeriod = 24 * time.Hour
 
 // refusedAnswers looks for attempts to complete a lifecycle action that AWS
 // refused. CloudTrail reports them if a trail records management events.
-func (d *examination) refusedAnswers(ctx context.Context) ([]finding.Finding, error) {
+func (d *doctorRun) refusedAnswers(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil {
 		return nil, nil
 	}
@@ -30,16 +30,16 @@ func (d *examination) refusedAnswers(ctx context.Context) ([]finding.Finding, er
 		}
 		return nil, err
 	}
-	return judgeRefused(all.Items, d.now()), nil
+	return refusedFindings(all.Items, d.now()), nil
 }
 
-// judgeRefused reports the instances with a recent refused answer.
-func judgeRefused(all []v1alpha1.Interruption, now time.Time) []finding.Finding {
+// refusedFindings reports the instances with a recent refused answer.
+func refusedFindings(all []v1alpha1.Interruption, now time.Time) []finding.Finding {
 	var instances []string
 	var last v1alpha1.Notice
 	for _, in := range all {
 		for _, n := range in.Spec.Notices {
-			if n.Kind != notice.KindLifecycleActionFailure || n.Drill || now.Sub(n.Time.Time) > recently {
+			if n.Kind != notice.KindLifecycleActionFailure || n.Drill || now.Sub(n.Time.Time) > refusedPeriod {
 				continue
 			}
 			if !slices.Contains(instances, in.Spec.InstanceID) {

@@ -17,7 +17,7 @@ type doctorReport struct {
 }
 
 // report writes the findings, most severe first.
-func (d *examination) report(all []finding.Finding) error {
+func (d *doctorRun) report(all []finding.Finding) error {
 	counts := map[finding.Severity]int{}
 	for _, severity := range finding.Severities() {
 		counts[severity] = 0
@@ -46,7 +46,7 @@ func (d *examination) report(all []finding.Finding) error {
 	return nil
 }
 
-func (d *examination) reportSeverity(severity finding.Severity, all []finding.Finding) {
+func (d *doctorRun) reportSeverity(severity finding.Severity, all []finding.Finding) {
 	style := map[finding.Severity]terminal.Style{
 		finding.Broken: terminal.Bad, finding.Unknown: terminal.Warn, finding.Warning: terminal.Warn, finding.Info: terminal.Dim,
 	}[severity]
@@ -57,7 +57,7 @@ func (d *examination) reportSeverity(severity finding.Severity, all []finding.Fi
 		}
 		d.out.Printf("  %s  %s\n    %s\n", d.out.Paint(terminal.Bold, f.Object), d.out.Paint(terminal.Dim, f.ID), f.Problem)
 		if f.Fix != "" {
-			d.out.Printf("    %s %s\n", d.out.Paint(terminal.Good, "→"), aCommand.ReplaceAllString(f.Fix, d.name+" $1"))
+			d.out.Printf("    %s %s\n", d.out.Paint(terminal.Good, "→"), commandPattern.ReplaceAllString(f.Fix, d.name+" $1"))
 		}
 	}
 }

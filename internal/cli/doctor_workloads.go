@@ -13,7 +13,7 @@ import (
 
 // workloads looks for pods that an interruption would harm. It checks nothing
 // without a cluster; reachCluster has added a note then.
-func (d *examination) workloads(ctx context.Context) ([]finding.Finding, error) {
+func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (d *examination) workloads(ctx context.Context) ([]finding.Finding, error) 
 // spotNodes returns a function that reports whether a node is a spot instance.
 // It uses the node labels. If no node has such a label, it asks EC2. If EC2
 // fails, it treats no node as spot and adds a note.
-func (d *examination) spotNodes(ctx context.Context) (func(*corev1.Node) bool, error) {
+func (d *doctorRun) spotNodes(ctx context.Context) (func(*corev1.Node) bool, error) {
 	nodes, err := d.kube.nodes(ctx)
 	if err != nil {
 		return nil, err

@@ -117,7 +117,7 @@ func TestProbesThatDoNotComeBackAreFindings(t *testing.T) {
 		"mixed":          {[]probe.Result{silent, refused}, []string{"broken probe-unanswered rule b", "unknown probe-not-sent rule c"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judgeProbes(c.results, place, "prod")
+			got := probeFindings(c.results, place, "prod")
 			text := func(f finding.Finding) string { return string(f.Severity) + " " + f.ID + " " + f.Object }
 			if len(got) != len(c.want) {
 				t.Fatalf("%d findings: %+v", len(got), got)

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// hearing is the time within which Lifeboat must record the notice after it
+	// recordTimeout is the time within which Lifeboat must record the notice after it
 	// was sent. EventBridge can take several seconds.
-	hearing = time.Minute
-	// ending is how long an interruption may take after the instance is gone.
-	ending = 5 * time.Minute
-	// outliving is how long lifeboatd waits after the deadline of an instance
-	// that still runs, and atRisk how long a node counts as at risk. Then
+	recordTimeout = time.Minute
+	// endTimeout is how long an interruption may take after the instance is gone.
+	endTimeout = 5 * time.Minute
+	// restoreAfter is how long lifeboatd waits after the deadline of an instance
+	// that still runs, and atRiskPeriod how long a node counts as at risk. Then
 	// lifeboatd restores the node.
-	outliving = 10 * time.Minute
-	atRisk    = time.Hour
+	restoreAfter = 10 * time.Minute
+	atRiskPeriod = time.Hour
 )
 
 // outcome is the result of the interruption of one target.
@@ -46,9 +46,9 @@ type drillWatch struct {
 	cluster cluster
 	targets []drill.Target
 	kind    string
-	// over says to wait until the node is gone or has recovered. Otherwise it
+	// waitForEnd says to wait until the node is gone or has recovered. Otherwise it
 	// waits until no pod is left to move.
-	over bool
+	waitForEnd bool
 	// limit is the maximum time for that.
 	limit time.Duration
 	// before holds the ids of the notices that existed before the drill.
@@ -56,7 +56,7 @@ type drillWatch struct {
 	// latest is the newest version of each instance's record that has a notice
 	// of the drill.
 	latest map[string]*v1alpha1.Interruption
-	told   *timeline
+	events *timeline
 }
 
 // beforeDrill records the existing notices, so that they are not mistaken for
@@ -71,31 +71,31 @@ func (s *session) beforeDrill(ctx context.Context, it *drilling) (*drillWatch, e
 		return nil, err
 	}
 	w := &drillWatch{
-		session: s, cluster: c, targets: it.targets, kind: it.flags.of.Name, over: it.flags.until == untilOver, limit: it.longest(),
-		before: map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, told: newTimeline(),
+		session: s, cluster: c, targets: it.targets, kind: it.flags.of.Name, waitForEnd: it.flags.until == untilOver, limit: it.maxWait(),
+		before: map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, events: newTimeline(),
 	}
 	for i := range all.Items {
 		for _, n := range all.Items[i].Spec.Notices {
 			w.before[n.ID] = true
 		}
-		w.told.news(&all.Items[i])
+		w.events.news(&all.Items[i])
 	}
 	return w, nil
 }
 
-// longest returns the maximum time that the drill may take.
-func (it *drilling) longest() time.Duration {
+// maxWait returns the maximum time that the drill may take.
+func (it *drilling) maxWait() time.Duration {
 	f := it.flags
-	lead := max(f.lead, drill.Lead) + ending
+	lead := max(f.lead, drill.Lead) + endTimeout
 	switch {
 	case it.isRecommendation():
 		return f.delay + lead
 	case f.via == viaFIS || f.until == untilDrained:
 		return lead
 	case f.of.Lead == 0:
-		return lead + atRisk
+		return lead + atRiskPeriod
 	}
-	return lead + outliving
+	return lead + restoreAfter
 }
 
 // run waits until every target's interruption has reached its goal. It prints
@@ -103,41 +103,41 @@ func (it *drilling) longest() time.Duration {
 // takes too long or loses a pod.
 func (w *drillWatch) run(ctx context.Context, progress *terminal.Progress, show bool) ([]outcome, error) {
 	progress.Step("waiting for Lifeboat to record the notice")
-	hurry, cancel := context.WithCancelCause(ctx)
+	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	deaf := time.AfterFunc(hearing, func() {
+	recordTimer := time.AfterFunc(recordTimeout, func() {
 		cancel(fmt.Errorf("Lifeboat recorded no notice within %s: check that lifeboatd runs, and run `%s doctor` to check the EventBridge rules and the queue",
-			terminal.Duration(hearing), w.session.name))
+			terminal.Duration(recordTimeout), w.session.name))
 	})
-	defer deaf.Stop()
-	late := time.AfterFunc(w.limit, func() {
+	defer recordTimer.Stop()
+	limitTimer := time.AfterFunc(w.limit, func() {
 		cancel(fmt.Errorf("the interruption did not finish within %s after the notice; run `%s watch` to see its progress", terminal.Duration(w.limit), w.session.name))
 	})
-	defer late.Stop()
+	defer limitTimer.Stop()
 
-	err := w.cluster.follow(hurry, followOptions{
-		saw: func(in *v1alpha1.Interruption) bool {
-			w.saw(in, progress, show)
+	err := w.cluster.follow(limited, followOptions{
+		onChange: func(in *v1alpha1.Interruption) bool {
+			w.update(in, progress, show)
 			if len(w.latest) == len(w.targets) {
-				deaf.Stop()
+				recordTimer.Stop()
 			}
-			return w.isOver()
+			return w.allReachedGoal()
 		},
-		listed: w.isOver,
-		warn:   func(text string) { progress.Print(w.session.err, text+"\n") },
+		onListed: w.allReachedGoal,
+		warn:     func(text string) { progress.Print(w.session.err, text+"\n") },
 	})
-	if ctx.Err() == nil && hurry.Err() != nil {
-		err = context.Cause(hurry)
+	if ctx.Err() == nil && limited.Err() != nil {
+		err = context.Cause(limited)
 	}
 	if err != nil {
 		return w.outcomes(), err
 	}
-	w.tell(progress)
+	w.printOutcomes(progress)
 	return w.outcomes(), w.verdict()
 }
 
-// tell prints the final state of each target.
-func (w *drillWatch) tell(progress *terminal.Progress) {
+// printOutcomes prints the final state of each target.
+func (w *drillWatch) printOutcomes(progress *terminal.Progress) {
 	if w.session.isJSON() {
 		return
 	}
@@ -157,28 +157,28 @@ func (w *drillWatch) tell(progress *terminal.Progress) {
 	}
 }
 
-func (w *drillWatch) saw(in *v1alpha1.Interruption, progress *terminal.Progress, show bool) {
-	if !w.isOurs(in) {
+func (w *drillWatch) update(in *v1alpha1.Interruption, progress *terminal.Progress, show bool) {
+	if !w.isTarget(in) {
 		return
 	}
 	if show {
-		for _, e := range w.told.news(in) {
+		for _, e := range w.events.news(in) {
 			progress.Print(w.session.out, e.line(w.session.out))
 		}
 	}
-	if !w.isHeard(in) {
+	if !w.hasDrillNotice(in) {
 		return
 	}
 	w.latest[in.Spec.InstanceID] = in
 	pods := record.Drain(&in.Status).Pods
-	if w.over && isSettled(in) {
+	if w.waitForEnd && isSettled(in) {
 		progress.Step("%s: %s; %s", nodeOf(in), in.Status.Phase, statusMessage(in))
 		return
 	}
 	progress.Step("%s: %s, %d of %d pods moved", nodeOf(in), in.Status.Phase, pods.Moved, pods.Total)
 }
 
-func (w *drillWatch) isOurs(in *v1alpha1.Interruption) bool {
+func (w *drillWatch) isTarget(in *v1alpha1.Interruption) bool {
 	for _, t := range w.targets {
 		if t.InstanceID == in.Spec.InstanceID {
 			return true
@@ -187,9 +187,9 @@ func (w *drillWatch) isOurs(in *v1alpha1.Interruption) bool {
 	return false
 }
 
-// isHeard reports whether the record has a notice of the drill. A spot drill
+// hasDrillNotice reports whether the record has a notice of the drill. A spot drill
 // also causes a rebalance recommendation, which does not count.
-func (w *drillWatch) isHeard(in *v1alpha1.Interruption) bool {
+func (w *drillWatch) hasDrillNotice(in *v1alpha1.Interruption) bool {
 	for _, n := range in.Spec.Notices {
 		if n.Kind == w.kind && !w.before[n.ID] {
 			return true
@@ -198,24 +198,24 @@ func (w *drillWatch) isHeard(in *v1alpha1.Interruption) bool {
 	return false
 }
 
-// isOver reports whether every target has reached the goal of the wait.
-func (w *drillWatch) isOver() bool {
+// allReachedGoal reports whether every target has reached the goal of the wait.
+func (w *drillWatch) allReachedGoal() bool {
 	for _, t := range w.targets {
-		if in := w.latest[t.InstanceID]; in == nil || !w.isFar(in) {
+		if in := w.latest[t.InstanceID]; in == nil || !w.reachedGoal(in) {
 			return false
 		}
 	}
 	return true
 }
 
-// isFar reports whether a record has reached the goal of the wait: its end, or
+// reachedGoal reports whether a record has reached the goal of the wait: its end, or
 // no pod left to move. A record that waits for its start time also counts,
 // because that can be weeks away.
-func (w *drillWatch) isFar(in *v1alpha1.Interruption) bool {
+func (w *drillWatch) reachedGoal(in *v1alpha1.Interruption) bool {
 	switch {
 	case isPostponed(in):
 		return true
-	case w.over:
+	case w.waitForEnd:
 		return isSeen(in) && (isCompleted(in) || in.Status.Phase == v1alpha1.PhaseCancelled)
 	}
 	return isSettled(in)

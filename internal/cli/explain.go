@@ -159,7 +159,7 @@ func (e explained) write(s terminal.Stream, now time.Time) {
 		fact("approval", e.Approval)
 	}
 	if e.Begins != nil {
-		fact("starts", fmt.Sprintf("%s, at %s", terminal.Relative(*e.Begins, now), clockOf(*e.Begins, now)))
+		fact("starts", fmt.Sprintf("%s, at %s", terminal.Relative(*e.Begins, now), formatClock(*e.Begins, now)))
 	}
 	fact("held", e.Hold)
 	fact("strategy", string(e.Decision.Strategy))

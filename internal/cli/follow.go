@@ -13,20 +13,20 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// again is the time between two tries to reach the cluster.
-const again = time.Second
+// retryInterval is the time between two tries to reach the cluster.
+const retryInterval = time.Second
 
-// errSeenEnough ends follow when a callback asks for it.
-var errSeenEnough = errors.New("follow stopped by the caller")
+// errStopFollow ends follow when a callback asks for it.
+var errStopFollow = errors.New("follow stopped by the caller")
 
 // followOptions are the callbacks of follow.
 type followOptions struct {
-	// saw is called for every Interruption at first and on each change. If it
+	// onChange is called for every Interruption at first and on each change. If it
 	// returns true, follow ends.
-	saw func(*v1alpha1.Interruption) bool
-	// listed is called after the first list was processed. If it returns true,
+	onChange func(*v1alpha1.Interruption) bool
+	// onListed is called after the first list was processed. If it returns true,
 	// follow ends.
-	listed func() bool
+	onListed func() bool
 	// warn is called when the cluster stops answering, and when it answers
 	// again.
 	warn func(string)
@@ -46,7 +46,7 @@ func (c cluster) follow(ctx context.Context, o followOptions) error {
 	for {
 		err := c.followOnce(ctx, o, answers)
 		switch {
-		case errors.Is(err, errSeenEnough):
+		case errors.Is(err, errStopFollow):
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -59,7 +59,7 @@ func (c cluster) follow(ctx context.Context, o followOptions) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(again):
+		case <-time.After(retryInterval):
 		}
 	}
 }
@@ -73,12 +73,12 @@ func (c cluster) followOnce(ctx context.Context, o followOptions, answers func()
 	}
 	answers()
 	for i := range all.Items {
-		if o.saw(&all.Items[i]) {
-			return errSeenEnough
+		if o.onChange(&all.Items[i]) {
+			return errStopFollow
 		}
 	}
-	if o.listed() {
-		return errSeenEnough
+	if o.onListed() {
+		return errStopFollow
 	}
 	from := &metav1.ListOptions{ResourceVersion: all.ResourceVersion}
 	w, err := c.Watch(ctx, &v1alpha1.InterruptionList{}, &client.ListOptions{Raw: from})
@@ -91,8 +91,8 @@ func (c cluster) followOnce(ctx context.Context, o followOptions, answers func()
 		if !ok {
 			return nil // an error such as "too old": list again
 		}
-		if change.Type != watch.Deleted && o.saw(in) {
-			return errSeenEnough
+		if change.Type != watch.Deleted && o.onChange(in) {
+			return errStopFollow
 		}
 	}
 	return nil

@@ -31,13 +31,13 @@ var clock = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
 
 // harness runs the program with all that is outside replaced.
 type harness struct {
-	t       *testing.T
-	name    string // as which it is called; lifeboat if empty
-	cluster client.WithWatch
-	stdin   string
-	typing  bool
-	getenv  map[string]string
-	setup   func(*session)
+	t           *testing.T
+	name        string // as which it is called; lifeboat if empty
+	cluster     client.WithWatch
+	stdin       string
+	interactive bool
+	getenv      map[string]string
+	setup       func(*session)
 }
 
 // result is what a run of the program left behind.
@@ -58,7 +58,7 @@ func (h *harness) run(ctx context.Context, args ...string) result {
 		Getenv: func(key string) string { return h.getenv[key] },
 	})
 	s.now = func() time.Time { return clock }
-	s.typing = h.typing
+	s.interactive = h.interactive
 	if h.cluster != nil {
 		s.connect = func(context.Context) (cluster, error) { return cluster{WithWatch: h.cluster, name: "prod"}, nil }
 	}

@@ -133,7 +133,7 @@ type interrupted struct {
 
 func (s *session) interrupt(ctx context.Context, f interruptFlags, args []string) error {
 	keyboard := bufio.NewReader(s.env.In)
-	cloud, targets, err := s.aim(ctx, f, args, keyboard)
+	cloud, targets, err := s.selectTargets(ctx, f, args, keyboard)
 	if err != nil {
 		return err
 	}
@@ -160,10 +160,10 @@ func (s *session) interrupt(ctx context.Context, f interruptFlags, args []string
 		return err
 	}
 	done.NoticeTime = s.now()
-	s.tell(progress, it, done)
+	s.printSent(progress, it, done)
 	if watcher != nil {
 		done.Outcomes, err = watcher.run(ctx, progress, f.watch && !s.isJSON())
-		it.callOff(ctx, s, progress, done.Experiments)
+		it.stopPending(ctx, s, progress, done.Experiments)
 	}
 	progress.Stop()
 	if s.isJSON() {
@@ -179,7 +179,7 @@ func (s *session) confirm(ctx context.Context, it *drilling, keyboard *bufio.Rea
 	if it.cloud.emulated || it.flags.yes {
 		return nil
 	}
-	return s.goOn(ctx, keyboard, it.consequence(), "this is not a sandbox, and ")
+	return s.requireConfirmation(ctx, keyboard, it.consequence(), "this is not a sandbox, and ")
 }
 
 // consequence describes the effect of the drill, for the confirmation.
@@ -204,8 +204,8 @@ func (it *drilling) consequence() string {
 	return fmt.Sprintf("Lifeboat gets a notice of kind %s for these nodes and follows its policies (nothing is reclaimed): %s.", f.of.Name, all)
 }
 
-// tell prints what was sent.
-func (s *session) tell(progress *terminal.Progress, it *drilling, done interrupted) {
+// printSent prints what was sent.
+func (s *session) printSent(progress *terminal.Progress, it *drilling, done interrupted) {
 	if s.isJSON() {
 		return
 	}

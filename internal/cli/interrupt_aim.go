@@ -17,9 +17,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/readiness"
 )
 
-// aim selects the targets, by name or interactively, and connects to their
+// selectTargets selects the targets, by name or interactively, and connects to their
 // cloud.
-func (s *session) aim(ctx context.Context, f interruptFlags, args []string, keyboard *bufio.Reader) (cloud, []drill.Target, error) {
+func (s *session) selectTargets(ctx context.Context, f interruptFlags, args []string, keyboard *bufio.Reader) (cloud, []drill.Target, error) {
 	if f.interactive {
 		return s.choose(ctx, keyboard)
 	}
@@ -33,7 +33,7 @@ func (s *session) aim(ctx context.Context, f interruptFlags, args []string, keyb
 
 // choose lists the spot nodes and asks which ones to interrupt.
 func (s *session) choose(ctx context.Context, keyboard *bufio.Reader) (cloud, []drill.Target, error) {
-	if !s.typing {
+	if !s.interactive {
 		return cloud{}, nil, usageErrorf("--interactive needs a terminal, and standard input is none: name the nodes as arguments")
 	}
 	nodes, err := s.nodesOf(ctx)
@@ -61,7 +61,7 @@ func (s *session) choose(ctx context.Context, keyboard *bufio.Reader) (cloud, []
 	if err != nil {
 		return cloud{}, nil, err
 	}
-	picked, err := pick(answer, len(spot))
+	picked, err := parseChoice(answer, len(spot))
 	if err != nil {
 		return cloud{}, nil, usageErrorf("%w", err)
 	}
@@ -100,16 +100,16 @@ func (s *session) list(spot []drill.Target, byID map[string]*corev1.Node) {
 	table.Write(s.err)
 }
 
-// pick parses numbers and ranges, counted from 1. It returns them counted from
+// parseChoice parses numbers and ranges, counted from 1. It returns them counted from
 // 0, each once and in order.
-func pick(answer string, count int) ([]int, error) {
+func parseChoice(answer string, count int) ([]int, error) {
 	words := strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' })
 	if len(words) == 0 {
 		return nil, fmt.Errorf("nothing was chosen, so nothing was done")
 	}
 	var picked []int
 	for _, word := range words {
-		first, last, err := span(word, count)
+		first, last, err := parseRange(word, count)
 		if err != nil {
 			return nil, err
 		}
@@ -121,8 +121,8 @@ func pick(answer string, count int) ([]int, error) {
 	return slices.Compact(picked), nil
 }
 
-// span parses a number, a range such as 3-5, or all.
-func span(word string, count int) (int, int, error) {
+// parseRange parses a number, a range such as 3-5, or all.
+func parseRange(word string, count int) (int, int, error) {
 	if strings.EqualFold(word, "all") {
 		return 1, count, nil
 	}
@@ -138,9 +138,9 @@ func span(word string, count int) (int, int, error) {
 	return first, last, nil
 }
 
-// reopen finds, for each target, the open announcement of an earlier drill. The
+// continueDrills finds, for each target, the open announcement of an earlier drill. The
 // message then counts as an update of that announcement.
-func (s *session) reopen(ctx context.Context, it *drilling) error {
+func (s *session) continueDrills(ctx context.Context, it *drilling) error {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// farthest is the maximum of --in.
-const farthest = 365 * 24 * time.Hour
+// maxLead is the maximum of --in.
+const maxLead = 365 * 24 * time.Hour
 
 // check validates the flags and fills in the derived ones.
 func (f *interruptFlags) check(cmd *cobra.Command, args []string) error {
@@ -120,7 +120,7 @@ func (f *interruptFlags) checkTimes() error {
 		return nil
 	}
 	lead, err := parseDays(f.in)
-	if err != nil || lead < 0 || lead > farthest {
+	if err != nil || lead < 0 || lead > maxLead {
 		return usageErrorf("invalid --in %q: write the time until the change, such as 12d, 2h or 2m, up to 365d", f.in)
 	}
 	f.lead = lead

@@ -107,7 +107,7 @@ func chooser(t *testing.T) (*emulated, *harness, []string) {
 		ids = append(ids, e.launch(t, spot))
 		nodes = append(nodes, node(name, "aws:///us-east-1a/"+ids[i]))
 	}
-	return e, &harness{t: t, setup: e.use, typing: true, cluster: fakeCluster(t, interceptor.Funcs{}, nodes...)}, ids
+	return e, &harness{t: t, setup: e.use, interactive: true, cluster: fakeCluster(t, interceptor.Funcs{}, nodes...)}, ids
 }
 
 func TestInterruptInteractive(t *testing.T) {
@@ -153,7 +153,7 @@ func TestInterruptInteractive(t *testing.T) {
 func TestInterruptInteractiveGoesByLabels(t *testing.T) {
 	labelled := node("node-d", "aws:///us-east-1a/"+instanceA)
 	labelled.Labels = map[string]string{"karpenter.sh/capacity-type": "spot"}
-	h := &harness{t: t, typing: true, stdin: "1\ny\n", cluster: fakeCluster(t, interceptor.Funcs{}, labelled, node("node-e", "aws:///us-east-1a/"+instanceB))}
+	h := &harness{t: t, interactive: true, stdin: "1\ny\n", cluster: fakeCluster(t, interceptor.Funcs{}, labelled, node("node-e", "aws:///us-east-1a/"+instanceB))}
 	h.setup = func(s *session) {
 		s.connectCloud = func(context.Context, string) (cloud, error) {
 			return cloud{
@@ -223,11 +223,11 @@ func TestInterruptCloses(t *testing.T) {
 
 func TestInterruptHasNothingToClose(t *testing.T) {
 	e := newEmulated(t)
-	over := scheduled("n1", false)
+	waitForEnd := scheduled("n1", false)
 	done := metav1.NewMicroTime(clock.Add(time.Hour))
-	over.Status.CompletionTime = &done
+	waitForEnd.Status.CompletionTime = &done
 	for name, records := range map[string][]client.Object{
-		"no record": nil, "closed already": {scheduled("n1", true)}, "over already": {over},
+		"no record": nil, "closed already": {scheduled("n1", true)}, "over already": {waitForEnd},
 		"not a drill": {interruption(spotNotice("x", time.Minute))},
 	} {
 		h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, append(twoNodes(), records...)...)}
@@ -277,12 +277,12 @@ func TestInterruptRebalanceViaFISIsCalledOffByCtrlC(t *testing.T) {
 
 func TestPick(t *testing.T) {
 	for answer, want := range map[string][]int{"1": {0}, "3, 1": {0, 2}, "2-4 3\n": {1, 2, 3}, "ALL": {0, 1, 2, 3, 4}} {
-		if got, err := pick(answer, 5); err != nil || !slices.Equal(got, want) {
+		if got, err := parseChoice(answer, 5); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q picks %v, %v", answer, got, err)
 		}
 	}
 	for _, answer := range []string{"", "0", "6", "4-2", "x", "1-", "-1"} {
-		if got, err := pick(answer, 5); err == nil {
+		if got, err := parseChoice(answer, 5); err == nil {
 			t.Errorf("%q picks %v", answer, got)
 		}
 	}

@@ -38,7 +38,7 @@ func (s *session) prepare(ctx context.Context, f interruptFlags, c cloud, target
 		return it, s.prepareFIS(ctx, it)
 	}
 	if f.of.Name == notice.KindCapacityBlockExpiration {
-		if err := s.widen(ctx, it); err != nil {
+		if err := s.addWholeBlocks(ctx, it); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +53,7 @@ func (s *session) prepare(ctx context.Context, f interruptFlags, c cloud, target
 		})
 	}
 	if f.closes {
-		if err := s.reopen(ctx, it); err != nil {
+		if err := s.continueDrills(ctx, it); err != nil {
 			return nil, err
 		}
 	}
@@ -68,8 +68,8 @@ func (it *drilling) covers(block string) bool {
 	return slices.ContainsFunc(it.notices, func(n drill.Notice) bool { return n.Target.Reservation == block })
 }
 
-// widen adds all instances that run in the targets' Capacity Blocks.
-func (s *session) widen(ctx context.Context, it *drilling) error {
+// addWholeBlocks adds all instances that run in the targets' Capacity Blocks.
+func (s *session) addWholeBlocks(ctx context.Context, it *drilling) error {
 	inside, err := drill.InBlocks(ctx, it.cloud.instances, it.targets)
 	if err != nil {
 		return awsError{err}
@@ -134,7 +134,7 @@ func (it *drilling) at(n drill.Notice, now time.Time) drill.Notice {
 // send sends the drill and records what was sent.
 func (it *drilling) send(ctx context.Context, s *session, progress *terminal.Progress, done *interrupted) error {
 	if it.flags.via == viaFIS {
-		it.listen(s, progress)
+		it.showExperiment(s, progress)
 		ids, err := it.experiment.Run(ctx, it.cloud.fis, it.targets)
 		done.Experiments = ids
 		if err != nil {
@@ -161,18 +161,18 @@ func (it *drilling) send(ctx context.Context, s *session, progress *terminal.Pro
 	return nil
 }
 
-func (it *drilling) listen(s *session, progress *terminal.Progress) {
+func (it *drilling) showExperiment(s *session, progress *terminal.Progress) {
 	it.experiment.Progress = func(text string) { progress.Step("%s", text) }
 	it.experiment.Warn = func(text string) {
 		progress.Print(s.err, s.err.Paint(terminal.Warn, "warning:")+" "+text+"\n")
 	}
 }
 
-// callOff stops the experiments whose notice is not sent yet when the user
+// stopPending stops the experiments whose notice is not sent yet when the user
 // presses Ctrl-C.
-func (it *drilling) callOff(ctx context.Context, s *session, progress *terminal.Progress, ids []string) {
+func (it *drilling) stopPending(ctx context.Context, s *session, progress *terminal.Progress, ids []string) {
 	if it.isRecommendation() && ctx.Err() != nil {
-		it.listen(s, progress)
+		it.showExperiment(s, progress)
 		it.experiment.Stop(ctx, it.cloud.fis, ids)
 	}
 }

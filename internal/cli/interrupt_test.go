@@ -180,13 +180,13 @@ func TestInterruptViaQueue(t *testing.T) {
 func TestInterruptAsksFirst(t *testing.T) {
 	e := newEmulated(t)
 	for _, c := range []struct {
-		name   string
-		typing bool
-		stdin  string
-		args   []string
-		code   int
-		says   string
-		sent   int
+		name        string
+		interactive bool
+		stdin       string
+		args        []string
+		code        int
+		says        string
+		sent        int
 	}{
 		{"nobody to ask", false, "", nil, ExitUsage, "add --yes to confirm", 0},
 		{"no", true, "n\n", nil, ExitFailed, "not confirmed, so nothing was changed", 0},
@@ -195,7 +195,7 @@ func TestInterruptAsksFirst(t *testing.T) {
 		{"--yes", false, "", []string{"--yes"}, ExitOK, "", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := &harness{t: t, typing: c.typing, stdin: c.stdin, cluster: fakeCluster(t, interceptor.Funcs{}, twoNodes()...)}
+			h := &harness{t: t, interactive: c.interactive, stdin: c.stdin, cluster: fakeCluster(t, interceptor.Funcs{}, twoNodes()...)}
 			h.setup = func(s *session) {
 				s.connectCloud = func(context.Context, string) (cloud, error) {
 					return cloud{place: drill.Place{Account: "123456789012", Region: "us-east-1"}, queues: sqs.NewFromConfig(e.config)}, nil
@@ -256,7 +256,7 @@ func TestDrillWatchGivesUp(t *testing.T) {
 				w := &drillWatch{
 					session: s, targets: []drill.Target{{InstanceID: instanceA}}, kind: notice.KindSpotInterruption,
 					cluster: cluster{WithWatch: fakeCluster(t, (&script{states: c.states}).funcs())},
-					before:  map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, told: newTimeline(), limit: 7 * time.Minute,
+					before:  map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, events: newTimeline(), limit: 7 * time.Minute,
 				}
 				progress := terminal.NewProgress(s.err)
 				defer progress.Stop()

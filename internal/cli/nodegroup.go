@@ -71,7 +71,7 @@ func (s *session) listNodeGroups(ctx context.Context) error {
 	if s.flags.output != outputText {
 		all.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroupList"}
 		for i := range all.Items {
-			tidy(&all.Items[i])
+			prepareOutput(&all.Items[i])
 		}
 		return s.writeObject(&all)
 	}
@@ -83,7 +83,7 @@ func (s *session) listNodeGroups(ctx context.Context) error {
 	for i := range all.Items {
 		g := &all.Items[i]
 		n := g.Status.Instances
-		ready, style, why := standsReady(g)
+		ready, style, why := readyCondition(g)
 		cells := []terminal.Cell{{Text: g.Name, Style: terminal.Bold}, {Text: nodegroup.Name(g)}, {Text: string(g.Spec.Management)}, {Text: ready, Style: style}}
 		for _, count := range []int32{g.Status.Desired, n.InService, n.Joining, n.Warming + n.Warm, n.Leaving, g.Status.PendingActions} {
 			cells = append(cells, terminal.Cell{Text: fmt.Sprint(count)})
@@ -97,8 +97,8 @@ func (s *session) listNodeGroups(ctx context.Context) error {
 	return nil
 }
 
-// standsReady returns the condition Ready, with a style and the message.
-func standsReady(g *v1alpha1.NodeGroup) (ready string, style terminal.Style, why string) {
+// readyCondition returns the condition Ready, with a style and the message.
+func readyCondition(g *v1alpha1.NodeGroup) (ready string, style terminal.Style, why string) {
 	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case c == nil:
@@ -109,8 +109,8 @@ func standsReady(g *v1alpha1.NodeGroup) (ready string, style terminal.Style, why
 	return string(c.Status), terminal.Bad, c.Message
 }
 
-// tidy sets the type and removes the managed fields, for output.
-func tidy(g *v1alpha1.NodeGroup) {
+// prepareOutput sets the type and removes the managed fields, for output.
+func prepareOutput(g *v1alpha1.NodeGroup) {
 	g.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroup"}
 	g.ManagedFields = nil
 }
@@ -131,7 +131,7 @@ func (s *session) writeObject(value any) error {
 // nodeGroup reads a NodeGroup by its name or by the name of its Auto Scaling
 // group.
 func (s *session) nodeGroup(ctx context.Context, c cluster, name string) (*v1alpha1.NodeGroup, error) {
-	reading, cancel := context.WithTimeout(ctx, patience)
+	reading, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var g v1alpha1.NodeGroup
 	err := c.Get(reading, client.ObjectKey{Name: name}, &g)
@@ -169,7 +169,7 @@ func (s *session) observeAWSGroup(ctx context.Context, name string) (nodegroup.O
 	if err != nil {
 		return nodegroup.Observed{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	o, err := nodegroup.NewAPI(cfg).Observe(ctx, name, s.now())
 	if err != nil {

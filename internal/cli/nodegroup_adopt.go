@@ -15,14 +15,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// adoption holds the flags of `nodegroup adopt`.
-type adoption struct {
+// adoptFlags holds the flags of `nodegroup adopt`.
+type adoptFlags struct {
 	management, name string
 	dryRun           bool
 }
 
 func newNodeGroupAdopt(s *session) *cobra.Command {
-	var f adoption
+	var f adoptFlags
 	cmd := &cobra.Command{
 		Use:   "adopt AUTO-SCALING-GROUP",
 		Short: "Adopt an existing Auto Scaling group",
@@ -56,7 +56,7 @@ delete what the NodeGroup does not declare.`,
 	return cmd
 }
 
-func (f adoption) check() error {
+func (f adoptFlags) check() error {
 	all := []string{string(v1alpha1.ManageNothing), string(v1alpha1.ManageHooks), string(v1alpha1.ManageAll)}
 	if !slices.Contains(all, f.management) {
 		return usageErrorf("unknown --management %q: write Observe, Hooks or All", f.management)
@@ -64,7 +64,7 @@ func (f adoption) check() error {
 	return nil
 }
 
-func (s *session) adopt(ctx context.Context, f adoption, group string) error {
+func (s *session) adopt(ctx context.Context, f adoptFlags, group string) error {
 	o, err := s.observeGroup(ctx, group)
 	if err != nil && (errors.Is(err, errNoGroup) || f.management != string(v1alpha1.ManageNothing)) {
 		return fmt.Errorf("reading Auto Scaling group %s: %w", group, err)
@@ -113,7 +113,7 @@ func (s *session) createNodeGroup(ctx context.Context, g *v1alpha1.NodeGroup, o 
 			return fmt.Errorf("Auto Scaling group %s already has a NodeGroup, %s: run `%s nodegroup describe %s` to see it", nodegroup.Name(g), other.Name, s.name, other.Name)
 		}
 	}
-	writing, cancel := context.WithTimeout(ctx, patience)
+	writing, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err = c.Create(writing, g)
 	switch {
@@ -123,19 +123,19 @@ func (s *session) createNodeGroup(ctx context.Context, g *v1alpha1.NodeGroup, o 
 		return fmt.Errorf("creating node group %s: %w", g.Name, err)
 	}
 	if s.flags.output != outputText {
-		tidy(g)
+		prepareOutput(g)
 		return s.writeObject(g)
 	}
 	s.out.Printf("Adopted Auto Scaling group %s as NodeGroup %s (management %s).\n", nodegroup.Name(g), g.Name, g.Spec.Management)
-	if broken := worst(g, o); broken != "" {
+	if broken := firstBroken(g, o); broken != "" {
 		s.out.Printf("%s %s\n", s.out.Paint(terminal.Bad, "To fix:"), broken)
 	}
 	s.out.Printf("Run `%s nodegroup describe %s` to see its state.\n", s.name, g.Name)
 	return nil
 }
 
-// worst returns the first broken finding of a group, and its fix.
-func worst(g *v1alpha1.NodeGroup, o nodegroup.Observed) string {
+// firstBroken returns the first broken finding of a group, and its fix.
+func firstBroken(g *v1alpha1.NodeGroup, o nodegroup.Observed) string {
 	if !o.Exists {
 		return ""
 	}

@@ -46,7 +46,7 @@ func (s *session) describeNodeGroup(ctx context.Context, name string) error {
 		return err
 	}
 	if s.flags.output != outputText {
-		tidy(g)
+		prepareOutput(g)
 		return s.writeObject(g)
 	}
 	s.describeHead(g)
@@ -63,7 +63,7 @@ func (s *session) describeHead(g *v1alpha1.NodeGroup) {
 	s.out.Printf("%s\n", s.out.Paint(terminal.Bold, "node group "+g.Name))
 	fact := func(label, text string, style terminal.Style) {
 		if text != "" {
-			s.out.Fact(groupIndent, label, style, aCommand.ReplaceAllString(text, s.name+" $1"))
+			s.out.Fact(groupIndent, label, style, commandPattern.ReplaceAllString(text, s.name+" $1"))
 		}
 	}
 	group := "Auto Scaling group " + nodegroup.Name(g)
@@ -71,7 +71,7 @@ func (s *session) describeHead(g *v1alpha1.NodeGroup) {
 		group += ", managed by " + g.Status.Operator
 	}
 	fact("group", group, terminal.Plain)
-	ready, style, why := standsReady(g)
+	ready, style, why := readyCondition(g)
 	fact("ready", ready+": "+why, style)
 	for _, name := range []string{v1alpha1.ConditionHooksReady, v1alpha1.ConditionSynced} {
 		c := meta.FindStatusCondition(g.Status.Conditions, name)
@@ -85,13 +85,13 @@ func (s *session) describeHead(g *v1alpha1.NodeGroup) {
 	fact("instances", instancesLine(st.Instances), terminal.Plain)
 	fact("warm pool", poolLine(g.Spec.WarmPool), terminal.Plain)
 	if b := st.Boots; b != nil && b.Count > 0 {
-		fact("into service", fmt.Sprintf("the last took %s, the longest %s, of %d", spanOf(b.LastSeconds), spanOf(b.LongestSeconds), b.Count), terminal.Plain)
+		fact("into service", fmt.Sprintf("the last took %s, the longest %s, of %d", formatSeconds(b.LastSeconds), formatSeconds(b.LongestSeconds), b.Count), terminal.Plain)
 	}
 	fact("suspended", strings.Join(st.Suspended, ", "), terminal.Warn)
 	fact("deleting it", st.Deletion, terminal.Plain)
 }
 
-func spanOf(n int32) string { return terminal.Duration(time.Duration(n) * time.Second) }
+func formatSeconds(n int32) string { return terminal.Duration(time.Duration(n) * time.Second) }
 
 // instancesLine formats the counts that are not zero.
 func instancesLine(n v1alpha1.InstanceCounts) string {
@@ -189,7 +189,7 @@ func (s *session) describeFindings(g *v1alpha1.NodeGroup) {
 		s.out.Printf("  %s %s\n", s.out.Paint(style, strings.ToUpper(f.Severity)), s.out.Paint(terminal.Dim, f.ID))
 		s.out.Fact(4, "", terminal.Plain, f.Message)
 		if f.Mend != "" {
-			s.out.Fact(6, "    →", terminal.Plain, aCommand.ReplaceAllString(f.Mend, s.name+" $1"))
+			s.out.Fact(6, "    →", terminal.Plain, commandPattern.ReplaceAllString(f.Mend, s.name+" $1"))
 		}
 	}
 }

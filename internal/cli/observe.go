@@ -191,9 +191,9 @@ func (w *observed) at(d policy.Decision, moment, begun time.Time) policy.Decisio
 	facts := w.policy
 	facts.Now = moment
 	if d.AwaitsApproval && d.ProceedsAt.IsZero() {
-		said := v1alpha1.Say{About: d.About}
-		said.Time.Time = w.now
-		facts.Approval = &said
+		assumed := v1alpha1.Say{About: d.About}
+		assumed.Time.Time = w.now
+		facts.Approval = &assumed
 	}
 	if facts.Begun.IsZero() {
 		facts.Begun = begun

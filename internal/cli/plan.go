@@ -79,7 +79,7 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 	if err := w.observePods(ctx, c, decision); err != nil {
 		return err
 	}
-	planned := w.foretell(s, f, decision, counts)
+	planned := w.simulate(s, f, decision, counts)
 	if s.isJSON() {
 		err = s.writeJSON(planned)
 	} else {
@@ -91,11 +91,11 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 	return err
 }
 
-// foretell simulates the drain from the start of the action.
-func (w *observed) foretell(s *session, f planFlags, d policy.Decision, counts bool) planned {
+// simulate simulates the drain from the start of the action.
+func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts bool) planned {
 	p := planned{Node: w.name(), InstanceID: w.instanceID(), Supposed: w.supposed, Fits: true, Pods: []plannedPod{}}
 	if !counts || d.Withdrawn {
-		p.nothing(d, counts, w)
+		p.noAction(d, counts, w)
 		return p
 	}
 	p.Kind, p.EventTypeCode, p.Decision, p.Deadline = d.Notice.Kind, d.Notice.EventTypeCode, d.Decision, d.Deadline
@@ -126,8 +126,8 @@ func (w *observed) foretell(s *session, f planFlags, d policy.Decision, counts b
 	for _, g := range facts.Gates {
 		p.Waits = append(p.Waits, g.Why)
 	}
-	for _, fate := range w.fates(forecast.Facts{Facts: facts, Replaced: f.replacedIn}, d) {
-		p.add(fate, w.now)
+	for _, result := range w.forecasts(forecast.Facts{Facts: facts, Replaced: f.replacedIn}, d) {
+		p.add(result, w.now)
 	}
 	p.advise(d, begins)
 	if p.AwaitsApproval && p.Begins == nil && isHard(d.Deadline) {
@@ -136,8 +136,8 @@ func (w *observed) foretell(s *session, f planFlags, d policy.Decision, counts b
 	return p
 }
 
-// nothing describes a node for which there is nothing to do.
-func (p *planned) nothing(d policy.Decision, counts bool, w *observed) {
+// noAction describes a node for which there is nothing to do.
+func (p *planned) noAction(d policy.Decision, counts bool, w *observed) {
 	p.Kind, p.Decision = d.Notice.Kind, d.Decision
 	if !counts {
 		p.Decision.Message = "all notices are withdrawn or handled"
@@ -169,49 +169,49 @@ func (w *observed) begins(d policy.Decision) time.Time {
 	return begins
 }
 
-// fates simulates the drain. A soft deadline of a planned change becomes hard
+// forecasts simulates the drain. A soft deadline of a planned change becomes hard
 // when it is near. Pods that still wait at that time are simulated again from
 // there.
-func (w *observed) fates(f forecast.Facts, d policy.Decision) []forecast.Fate {
-	fates := forecast.Make(f)
+func (w *observed) forecasts(f forecast.Facts, d policy.Decision) []forecast.Fate {
+	forecasts := forecast.Make(f)
 	if f.Deadline == nil || isHard(f.Deadline) {
-		return fates
+		return forecasts
 	}
 	near := f.Deadline.Time.Add(-policy.Lead)
 	later := w.at(d, near, f.Now)
 	if !near.After(f.Now) || !isHard(later.Deadline) {
-		return fates
+		return forecasts
 	}
 	left := map[*corev1.Pod]int{}
-	again := f
-	again.Now, again.Deadline, again.Pods = near, later.Deadline, nil
-	for i, fate := range fates {
-		if fate.Step == drain.StepWaits || (!fate.Asked.IsZero() && fate.Asked.After(near)) {
-			left[fate.Pod] = i
-			again.Pods = append(again.Pods, fate.Pod)
+	hardFacts := f
+	hardFacts.Now, hardFacts.Deadline, hardFacts.Pods = near, later.Deadline, nil
+	for i, result := range forecasts {
+		if result.Step == drain.StepWaits || (!result.Asked.IsZero() && result.Asked.After(near)) {
+			left[result.Pod] = i
+			hardFacts.Pods = append(hardFacts.Pods, result.Pod)
 		}
 	}
-	for _, fate := range forecast.Make(again) {
-		fate.Now = fates[left[fate.Pod]].Now
-		fates[left[fate.Pod]] = fate
+	for _, result := range forecast.Make(hardFacts) {
+		result.Now = forecasts[left[result.Pod]].Now
+		forecasts[left[result.Pod]] = result
 	}
-	return fates
+	return forecasts
 }
 
 // leaveAlone lists the pods of a node that is not drained. If the deadline is
 // hard, the pods that would have to move are lost with the instance.
 func (p *planned) leaveAlone(facts drain.Facts, why string) {
-	doomed := isHard(facts.Deadline)
+	isLost := isHard(facts.Deadline)
 	for _, v := range drain.NewPlan(facts).Verdicts {
-		fate := forecast.Fate{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
+		result := forecast.Fate{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
 		if v.Step != drain.StepStays {
-			fate.Fits = !doomed
-			fate.Reason = why
-			if doomed {
-				fate.Reason += ", and it is lost with the instance"
+			result.Fits = !isLost
+			result.Reason = why
+			if isLost {
+				result.Reason += ", and it is lost with the instance"
 			}
 		}
-		p.add(fate, facts.Now)
+		p.add(result, facts.Now)
 	}
 	slices.SortStableFunc(p.Pods, func(a, b plannedPod) int {
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)

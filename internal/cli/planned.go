@@ -62,9 +62,9 @@ type plannedPod struct {
 func (p *planned) add(f forecast.Fate, now time.Time) {
 	pod := plannedPod{
 		Namespace: f.Pod.Namespace, Name: f.Pod.Name, Step: f.Step, Reason: f.Reason,
-		AskedInSeconds:     in(f.Asked, now),
-		GoneInSeconds:      in(f.Gone, now),
-		LastCallInSeconds:  in(f.LastCall, now),
+		AskedInSeconds:     secondsFrom(f.Asked, now),
+		GoneInSeconds:      secondsFrom(f.Gone, now),
+		LastCallInSeconds:  secondsFrom(f.LastCall, now),
 		GraceSeconds:       f.Grace.Seconds(),
 		WantedGraceSeconds: f.Wants.Seconds(),
 		Overrides:          f.Overrides,
@@ -77,8 +77,8 @@ func (p *planned) add(f forecast.Fate, now time.Time) {
 	p.Fits = p.Fits && f.Fits
 }
 
-// in returns a time in seconds from now, or nil if it is zero.
-func in(t, now time.Time) *float64 {
+// secondsFrom returns a time in seconds from now, or nil if it is zero.
+func secondsFrom(t, now time.Time) *float64 {
 	if t.IsZero() {
 		return nil
 	}
@@ -90,12 +90,12 @@ func in(t, now time.Time) *float64 {
 func (p *planned) advise(d policy.Decision, begins time.Time) {
 	for i := range p.Pods {
 		if pod := &p.Pods[i]; !pod.Fits {
-			pod.Mend = pod.mend(d, begins)
+			pod.Mend = pod.fix(d, begins)
 		}
 	}
 }
 
-func (p *plannedPod) mend(d policy.Decision, begins time.Time) string {
+func (p *plannedPod) fix(d policy.Decision, begins time.Time) string {
 	switch {
 	case d.InstanceGone:
 		return "the instance no longer runs, so there is no time left"

@@ -28,10 +28,10 @@ func (p planned) write(s terminal.Stream, now time.Time) {
 		table.Row(
 			terminal.Cell{Text: pod.Namespace + "/" + pod.Name, Style: style},
 			terminal.Cell{Text: string(pod.Step), Style: style},
-			terminal.Cell{Text: moment(pod.AskedInSeconds, ahead)},
-			terminal.Cell{Text: moment(pod.GoneInSeconds, ahead)},
+			terminal.Cell{Text: formatOffset(pod.AskedInSeconds, ahead)},
+			terminal.Cell{Text: formatOffset(pod.GoneInSeconds, ahead)},
 			terminal.Cell{Text: pod.grace()},
-			terminal.Cell{Text: moment(pod.LastCallInSeconds, ahead)},
+			terminal.Cell{Text: formatOffset(pod.LastCallInSeconds, ahead)},
 		)
 		if first, waits := strings.CutPrefix(pod.Now, "waits"); waits {
 			table.Under(terminal.Cell{Text: "at first it waits" + first, Style: terminal.Dim})
@@ -86,7 +86,7 @@ func (p planned) writeHead(s terminal.Stream, now time.Time) {
 		s.Fact(factIndent, "approval", style, text)
 	}
 	if p.Begins != nil {
-		s.Fact(factIndent, "starts", terminal.Plain, fmt.Sprintf("%s, at %s; the times below count from then", terminal.Relative(*p.Begins, now), clockOf(*p.Begins, now)))
+		s.Fact(factIndent, "starts", terminal.Plain, fmt.Sprintf("%s, at %s; the times below count from then", terminal.Relative(*p.Begins, now), formatClock(*p.Begins, now)))
 	}
 	for _, why := range p.Waits {
 		s.Fact(factIndent, "waits", terminal.Warn, why)
@@ -102,7 +102,7 @@ func deadlineLine(d *v1alpha1.Deadline, now time.Time) string {
 	case v1alpha1.DeadlineSoft:
 		kind = "soft: no pod is forced to leave until it is near"
 	}
-	return fmt.Sprintf("%s, at %s (%s)", terminal.Relative(d.Time.Time, now), clockOf(d.Time.Time, now), kind)
+	return fmt.Sprintf("%s, at %s (%s)", terminal.Relative(d.Time.Time, now), formatClock(d.Time.Time, now), kind)
 }
 
 func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
@@ -135,28 +135,28 @@ func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
 		}
 		s.Printf("%s\n", s.Paint(terminal.Good, fmt.Sprintf("%d of %d pods leave with their whole grace period%s", leaving, leaving, spare)))
 	}
-	p.writeMends(s)
+	p.writeFixes(s)
 }
 
-// writeMends prints how to make the pods fit, one line for all pods with the
+// writeFixes prints how to make the pods fit, one line for all pods with the
 // same advice.
-func (p planned) writeMends(s terminal.Stream) {
-	var mends []string
+func (p planned) writeFixes(s terminal.Stream) {
+	var fixes []string
 	pods := map[string][]string{}
 	for _, pod := range p.Pods {
 		if pod.Mend == "" {
 			continue
 		}
 		if pods[pod.Mend] == nil {
-			mends = append(mends, pod.Mend)
+			fixes = append(fixes, pod.Mend)
 		}
 		pods[pod.Mend] = append(pods[pod.Mend], pod.Namespace+"/"+pod.Name)
 	}
-	for _, mend := range mends {
-		s.Fact(4, "  →", terminal.Plain, strings.Join(pods[mend], ", ")+": "+mend)
+	for _, fix := range fixes {
+		s.Fact(4, "  →", terminal.Plain, strings.Join(pods[fix], ", ")+": "+fix)
 	}
-	for _, mend := range p.Mend {
-		s.Fact(4, "  →", terminal.Plain, mend)
+	for _, fix := range p.Mend {
+		s.Fact(4, "  →", terminal.Plain, fix)
 	}
 }
 
@@ -186,8 +186,8 @@ func (p plannedPod) grace() string {
 	return terminal.Duration(seconds(p.GraceSeconds))
 }
 
-// moment formats a time relative to the start.
-func moment(at *float64, ahead time.Duration) string {
+// formatOffset formats a time relative to the start.
+func formatOffset(at *float64, ahead time.Duration) string {
 	if at == nil {
 		return ""
 	}

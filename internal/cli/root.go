@@ -138,13 +138,13 @@ func (s *session) checkGlobals(cmd *cobra.Command, _ []string) error {
 
 func (s *session) isJSON() bool { return s.flags.output == outputJSON }
 
-// aCommand matches a command of this program in a text.
-var aCommand = regexp.MustCompile(`\blifeboat (approve|convert|doctor|explain|hold|interrupt|nodegroup|plan|release|sandbox|version|watch|wire)\b`)
+// commandPattern matches a command of this program in a text.
+var commandPattern = regexp.MustCompile(`\blifeboat (approve|convert|doctor|explain|hold|interrupt|nodegroup|plan|release|sandbox|version|watch|wire)\b`)
 
 // nameExamples replaces the program's name in the examples by the name that the
 // user typed.
 func (s *session) nameExamples(cmd *cobra.Command) {
-	cmd.Example = aCommand.ReplaceAllString(cmd.Example, s.name+" $1")
+	cmd.Example = commandPattern.ReplaceAllString(cmd.Example, s.name+" $1")
 	for _, sub := range cmd.Commands() {
 		s.nameExamples(sub)
 	}

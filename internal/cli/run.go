@@ -56,10 +56,10 @@ type session struct {
 	name string // as the user typed it: "lifeboat" or "kubectl lifeboat"
 	out  terminal.Stream
 	err  terminal.Stream
-	// typing is true if standard input is a terminal.
-	typing bool
-	now    func() time.Time
-	flags  globalFlags
+	// interactive is true if standard input is a terminal.
+	interactive bool
+	now         func() time.Time
+	flags       globalFlags
 	// The following reach outside of the process; tests replace them.
 	connect      func(ctx context.Context) (cluster, error)
 	connectCloud func(ctx context.Context, zone string) (cloud, error)
@@ -70,13 +70,13 @@ type session struct {
 
 func newSession(env Env) *session {
 	s := &session{
-		env:       env,
-		name:      calledAs(env.Args),
-		out:       terminal.NewStream(env.Out, env.Getenv),
-		err:       terminal.NewStream(env.Err, env.Getenv),
-		typing:    terminal.IsTerminal(env.In),
-		now:       time.Now,
-		sandboxes: realSandboxes(),
+		env:         env,
+		name:        calledAs(env.Args),
+		out:         terminal.NewStream(env.Out, env.Getenv),
+		err:         terminal.NewStream(env.Err, env.Getenv),
+		interactive: terminal.IsTerminal(env.In),
+		now:         time.Now,
+		sandboxes:   realSandboxes(),
 	}
 	s.connect = s.connectKubernetes
 	s.connectCloud = s.connectAWS

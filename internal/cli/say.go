@@ -23,8 +23,8 @@ const (
 	verbHold    = "hold"
 	verbRelease = "release"
 
-	// longestNote is the CRD's limit for a note, in characters.
-	longestNote = 512
+	// maxNoteLength is the CRD's limit for a note, in characters.
+	maxNoteLength = 512
 )
 
 // sayFlags are the flags of approve, hold and release.
@@ -85,8 +85,8 @@ func (s *session) newSay(verb string, f *sayFlags, cmd *cobra.Command) *cobra.Co
 	cmd.Args = arguments(1, -1, "at least one node or instance")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
-		case len([]rune(f.note)) > longestNote:
-			return usageErrorf("--note has %d characters: the limit is %d", len([]rune(f.note)), longestNote)
+		case len([]rune(f.note)) > maxNoteLength:
+			return usageErrorf("--note has %d characters: the limit is %d", len([]rune(f.note)), maxNoteLength)
 		case cmd.Flags().Changed("for") && f.lasts <= 0:
 			return usageErrorf("invalid --for %s: write a duration such as 2h, or remove it to hold until a release", f.lasts)
 		}
@@ -136,7 +136,7 @@ func (s *session) say(ctx context.Context, verb string, f sayFlags, args []strin
 // whoami returns the user name that the cluster has for this client. The chart's admission
 // policy rejects a statement with another name.
 func (c cluster) whoami(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var review authenticationv1.SelfSubjectReview
 	if err := c.Create(ctx, &review); err != nil {
@@ -174,7 +174,7 @@ func (s *session) sayOf(ctx context.Context, c cluster, it statement, arg string
 		if err := it.apply(s, w, decision); err != nil {
 			return err
 		}
-		patch, cancel := context.WithTimeout(ctx, patience)
+		patch, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		if err := c.Patch(patch, w.record, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("writing to interruption %s: %w", w.record.Name, err)
@@ -236,7 +236,7 @@ func (it statement) checkApproval(s *session, w *observed, d policy.Decision) er
 		return nil
 	}
 	if say := w.policy.Approval; say != nil && d.Approved {
-		return fmt.Errorf("%s is already approved by %s", w.name(), said(say, w.now))
+		return fmt.Errorf("%s is already approved by %s", w.name(), statementText(say, w.now))
 	}
 	return fmt.Errorf("nothing about %s waits for approval (%s); to approve %s in advance, add --in-advance; `%s explain %s` shows more",
 		w.name(), d.Message, d.About, s.name, w.name())

@@ -25,8 +25,8 @@ const (
 	kindStatus = "status"
 	// supposedID marks a hypothetical notice.
 	supposedID = "supposed"
-	// aStatusCheck is the default status check (EC2 API, InstanceStatus).
-	aStatusCheck = "instance"
+	// defaultStatusCheck is the default status check (EC2 API, InstanceStatus).
+	defaultStatusCheck = "instance"
 )
 
 func (f *supposition) register(cmd *cobra.Command) {
@@ -51,7 +51,7 @@ func (f *supposition) check() error {
 		if f.kind == "" {
 			f.kind = kindSpot // --in alone means a spot interruption
 		}
-		if in, err := parseDays(f.in); err != nil || in < 0 || in > farthest {
+		if in, err := parseDays(f.in); err != nil || in < 0 || in > maxLead {
 			return usageErrorf("invalid --in %q: write the time until the deadline, such as 12d, 2h or 2m, up to 365d", f.in)
 		}
 	}
@@ -127,7 +127,7 @@ func (f supposition) read(kind drill.Kind, node *corev1.Node, now time.Time) (v1
 	begins := now.Add(f.lead(kind))
 	switch {
 	case kind.Name == notice.KindInstanceStatus: // this kind has no message
-		return v1alpha1.Notice{Kind: kind.Name, Subject: aStatusCheck, EventTypeCode: aStatusCheck}, nil
+		return v1alpha1.Notice{Kind: kind.Name, Subject: defaultStatusCheck, EventTypeCode: defaultStatusCheck}, nil
 	case kind.Name == notice.KindScheduledChange && slices.Contains(poll.ScheduledCodes(), f.code): // a code of EC2, not of AWS Health
 		n, err := poll.Scheduled{EventID: supposedID, Code: f.code, NotBefore: begins}.Notice(notice.SourceEC2, id)
 		return n.Notice, err

@@ -30,29 +30,29 @@ type entry struct {
 // Interruption is seen. The record's timeline is bounded and drops its middle
 // entries first, so entries are identified by content, not by index.
 type timeline struct {
-	told map[types.UID]map[v1alpha1.TimelineEntry]bool
+	returned map[types.UID]map[v1alpha1.TimelineEntry]bool
 }
 
 func newTimeline() *timeline {
-	return &timeline{told: map[types.UID]map[v1alpha1.TimelineEntry]bool{}}
+	return &timeline{returned: map[types.UID]map[v1alpha1.TimelineEntry]bool{}}
 }
 
 // news returns the entries that were not returned before, oldest first.
 func (t *timeline) news(in *v1alpha1.Interruption) []entry {
-	told := t.told[in.UID]
-	if told == nil {
-		told = map[v1alpha1.TimelineEntry]bool{}
-		t.told[in.UID] = told
+	returned := t.returned[in.UID]
+	if returned == nil {
+		returned = map[v1alpha1.TimelineEntry]bool{}
+		t.returned[in.UID] = returned
 	}
 	origin := firstNotice(in)
 	var news []entry
 	for _, e := range in.Status.Timeline {
 		key := e
 		key.Time.Time = e.Time.UTC() // as a map key, a time must not carry a location
-		if told[key] {
+		if returned[key] {
 			continue
 		}
-		told[key] = true
+		returned[key] = true
 		news = append(news, entry{
 			Time:               e.Time.UTC(),
 			SecondsSinceNotice: e.Time.Sub(origin).Round(time.Millisecond).Seconds(),

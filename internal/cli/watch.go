@@ -96,7 +96,7 @@ func (v *viewer) run(ctx context.Context, c cluster) error {
 		defer drawing.Wait()
 		defer stop()
 	}
-	err := c.follow(ctx, followOptions{saw: v.saw, listed: v.listed, warn: warn})
+	err := c.follow(ctx, followOptions{onChange: v.update, onListed: v.listed, warn: warn})
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (v *viewer) run(ctx context.Context, c cluster) error {
 	return v.verdict()
 }
 
-func (v *viewer) saw(in *v1alpha1.Interruption) bool {
+func (v *viewer) update(in *v1alpha1.Interruption) bool {
 	if v.only != "" && !isAbout(in, v.only) {
 		return false
 	}
@@ -121,7 +121,7 @@ func (v *viewer) saw(in *v1alpha1.Interruption) bool {
 // show prints the new entries of a record.
 func (v *viewer) show(in *v1alpha1.Interruption) error {
 	if v.table != nil {
-		v.table.saw(in)
+		v.table.update(in)
 		return nil
 	}
 	for _, e := range v.timeline.news(in) {
@@ -144,7 +144,7 @@ func (v *viewer) isDone() bool {
 func (v *viewer) listed() bool {
 	v.complete = true
 	if v.table != nil {
-		v.table.all()
+		v.table.markListed()
 		return v.flags.once || v.isDone()
 	}
 	if v.flags.once || v.isDone() {

@@ -55,9 +55,9 @@ func (t *watchTable) run(ctx context.Context) {
 	}
 }
 
-// saw adds a record. A record that completed before the watch started is not
+// update adds a record. A record that completed before the watch started is not
 // shown.
-func (t *watchTable) saw(in *v1alpha1.Interruption) {
+func (t *watchTable) update(in *v1alpha1.Interruption) {
 	t.change(func() {
 		if _, known := t.records[in.UID]; known || !isCompleted(in) {
 			t.records[in.UID] = in
@@ -65,8 +65,8 @@ func (t *watchTable) saw(in *v1alpha1.Interruption) {
 	})
 }
 
-// all says that the first list was processed.
-func (t *watchTable) all() { t.change(func() { t.listed = true }) }
+// markListed says that the first list was processed.
+func (t *watchTable) markListed() { t.change(func() { t.listed = true }) }
 
 // warn sets the note under the table.
 func (t *watchTable) warn(text string) { t.change(func() { t.note = text }) }
@@ -91,7 +91,7 @@ func (t *watchTable) change(change func()) {
 func drawTable(s terminal.Stream, all []*v1alpha1.Interruption, note string, now time.Time) string {
 	var out strings.Builder
 	s.Writer = &out
-	all = slices.SortedFunc(slices.Values(all), soonest)
+	all = slices.SortedFunc(slices.Values(all), tableOrder)
 	room := math.MaxInt
 	if s.Height > 0 {
 		room = max(s.Height-4, 1) // the heading, the omitted lines, the note, the cursor
@@ -121,8 +121,8 @@ func drawTable(s terminal.Stream, all []*v1alpha1.Interruption, note string, now
 	return out.String()
 }
 
-// soonest is the sort order of the table.
-func soonest(a, b *v1alpha1.Interruption) int {
+// tableOrder is the sort order of the table.
+func tableOrder(a, b *v1alpha1.Interruption) int {
 	over := func(in *v1alpha1.Interruption) int {
 		if isSettled(in) {
 			return 1

@@ -62,7 +62,7 @@ func newWire(s *session) *cobra.Command {
 type wireFlags struct {
 	cluster, account, region string
 	adopt, yes               bool
-	// groups selects Auto Scaling groups; see groupsMeant.
+	// groups selects Auto Scaling groups; see selectedGroups.
 	groups string
 }
 
@@ -133,7 +133,7 @@ func (s *session) askBefore(ctx context.Context, what string, yes bool) error {
 	if yes {
 		return nil
 	}
-	return s.goOn(ctx, bufio.NewReader(s.env.In), what, "")
+	return s.requireConfirmation(ctx, bufio.NewReader(s.env.In), what, "")
 }
 
 // hintWiring returns the next step for a known error of the wiring.

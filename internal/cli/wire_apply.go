@@ -54,21 +54,21 @@ func (s *session) wireApply(ctx context.Context, f wireFlags) error {
 	if len(plan.Conflicts) > 0 {
 		return conflictError(plan)
 	}
-	if err := hooksMissed(hooks); err != nil {
+	if err := missingGroupsError(hooks); err != nil {
 		return err
 	}
 	if !plan.Empty() || hookSteps(hooks) > 0 {
-		what := fmt.Sprintf("This changes AWS account %s in %s.", w.wanted.Account, w.wanted.Region) + holds(hooks)
+		what := fmt.Sprintf("This changes AWS account %s in %s.", w.wanted.Account, w.wanted.Region) + launchWarning(hooks)
 		if err := s.askBefore(ctx, what, f.yes); err != nil {
 			return err
 		}
 	}
-	applied, err := s.carryOut(ctx, w, plan)
+	applied, err := s.applyPlan(ctx, w, plan)
 	if err != nil {
 		return err
 	}
 	// The hooks come last, so that the rules already deliver their messages.
-	if err := s.carryOutHooks(ctx, w, hooks); err != nil {
+	if err := s.applyHooks(ctx, w, hooks); err != nil {
 		return err
 	}
 	if s.isJSON() {
@@ -84,15 +84,15 @@ func (s *session) wireApply(ctx context.Context, f wireFlags) error {
 	return nil
 }
 
-// carryOut applies a plan and prints each change.
-func (s *session) carryOut(ctx context.Context, w wired, plan wiring.Plan) (wiring.Applied, error) {
-	said := map[wiring.Action]string{wiring.Create: "created", wiring.Update: "changed", wiring.Delete: "deleted"}
+// applyPlan applies a plan and prints each change.
+func (s *session) applyPlan(ctx context.Context, w wired, plan wiring.Plan) (wiring.Applied, error) {
+	verbs := map[wiring.Action]string{wiring.Create: "created", wiring.Update: "changed", wiring.Delete: "deleted"}
 	if !s.isJSON() && !plan.Empty() {
 		s.out.Printf("\n")
 	}
 	applied, err := plan.Apply(ctx, w.clients, func(c wiring.Change) {
 		if !s.isJSON() {
-			s.out.Printf("%s %s %s\n", s.out.Paint(terminal.Good, said[c.Action]), c.Kind, c.Name)
+			s.out.Printf("%s %s %s\n", s.out.Paint(terminal.Good, verbs[c.Action]), c.Kind, c.Name)
 		}
 	})
 	if err != nil {

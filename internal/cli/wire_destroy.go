@@ -63,7 +63,7 @@ func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
 	if len(plan.Conflicts) > 0 {
 		return conflictError(plan)
 	}
-	if err := hooksHeld(hooks); err != nil {
+	if err := heldHooksError(hooks); err != nil {
 		return err
 	}
 	if !plan.Empty() || hookSteps(hooks) > 0 {
@@ -74,10 +74,10 @@ func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
 		}
 	}
 	// The hooks come first: without the rules no answer to them would come.
-	if err := s.carryOutHooks(ctx, w, hooks); err != nil {
+	if err := s.applyHooks(ctx, w, hooks); err != nil {
 		return err
 	}
-	if _, err := s.carryOut(ctx, w, plan); err != nil {
+	if _, err := s.applyPlan(ctx, w, plan); err != nil {
 		return err
 	}
 	if s.isJSON() {
@@ -92,7 +92,7 @@ func (s *session) planUnwiring(ctx context.Context, w wired, f wireFlags, o wiri
 	if names, limits := wiring.LimitedTo(o); f.groups == "" && limits {
 		f.groups = strings.Join(names, ",")
 	}
-	groups, err := s.groupsMeant(ctx, f)
+	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,9 @@ const (
 	formatJSON           = "json"
 )
 
-// hooksLate warns, for each format, that the template's hooks come too late for
+// lateHooksWarning warns, for each format, that the template's hooks come too late for
 // new groups.
-var hooksLate = map[string]string{
+var lateHooksWarning = map[string]string{
 	formatCloudFormation: "The hooks are for existing groups. A group that a template creates must declare them itself, in LifecycleHookSpecificationList: " +
 		"otherwise it launches instances and fills its warm pool before the hooks exist.",
 	formatTerraform: "The hooks are for existing groups. A warm pool is part of aws_autoscaling_group, so it exists before any aws_autoscaling_lifecycle_hook: " +
@@ -63,13 +63,13 @@ leaves changes to the tool.`,
 }
 
 func (s *session) template(ctx context.Context, f wireFlags, format string) ([]byte, error) {
-	groups, err := s.groupsMeant(ctx, f)
+	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	place := emit.Place{Account: f.account, Region: f.region, Groups: emitted(groups)}
+	place := emit.Place{Account: f.account, Region: f.region, Groups: templateGroups(groups)}
 	if len(groups) > 0 {
-		s.err.Printf("%s\n", hooksLate[format])
+		s.err.Printf("%s\n", lateHooksWarning[format])
 	}
 	switch format {
 	case formatCloudFormation:

@@ -25,8 +25,8 @@ const (
 const groupsFlagHelp = `Auto Scaling groups that get lifecycle hooks and whose events the rules match: comma-separated names; nodegroups for the groups of the cluster's NodeGroups; ` +
 	`or all, which matches every group in the account and creates no hooks (default: the groups in the existing rules)`
 
-// longestGroupName is from the EC2 Auto Scaling API Reference, CreateAutoScalingGroup.
-const longestGroupName = 255
+// maxGroupNameLength is from the EC2 Auto Scaling API Reference, CreateAutoScalingGroup.
+const maxGroupNameLength = 255
 
 func (f *wireFlags) addGroups(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.groups, "groups", "", groupsFlagHelp)
@@ -38,8 +38,8 @@ func (f *wireFlags) checkGroups() error {
 		switch {
 		case name == "":
 			return usageErrorf("--groups contains an empty name: write comma-separated names, %s or %s", groupsByNode, groupsAll)
-		case len(name) > longestGroupName, strings.Contains(name, ":"):
-			return usageErrorf("%q is not a valid name of an Auto Scaling group: write a name of at most %d characters without colons, not an ARN", name, longestGroupName)
+		case len(name) > maxGroupNameLength, strings.Contains(name, ":"):
+			return usageErrorf("%q is not a valid name of an Auto Scaling group: write a name of at most %d characters without colons, not an ARN", name, maxGroupNameLength)
 		}
 	}
 	return nil
@@ -58,9 +58,9 @@ func (f *wireFlags) groupNames() []string {
 	return names
 }
 
-// groupsMeant returns the groups that the flag selects, with their wanted
+// selectedGroups returns the groups that the flag selects, with their wanted
 // hooks. It returns none for the value all, or without the flag.
-func (s *session) groupsMeant(ctx context.Context, f wireFlags) ([]nodegroup.Wanted, error) {
+func (s *session) selectedGroups(ctx context.Context, f wireFlags) ([]nodegroup.Wanted, error) {
 	var objects []v1alpha1.NodeGroup
 	for _, name := range f.groupNames() {
 		objects = append(objects, v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: name}})
@@ -105,9 +105,9 @@ func limitTo(w wiring.Wiring, groups []nodegroup.Wanted) (wiring.Wiring, error) 
 	return limited, err
 }
 
-// asWritten limits the wiring to the groups in the existing rules, if --groups
+// limitAsDeployed limits the wiring to the groups in the existing rules, if --groups
 // is not set.
-func asWritten(w wiring.Wiring, f wireFlags, o wiring.Observed) (wiring.Wiring, error) {
+func limitAsDeployed(w wiring.Wiring, f wireFlags, o wiring.Observed) (wiring.Wiring, error) {
 	names, limits := wiring.LimitedTo(o)
 	if f.groups != "" || !limits {
 		return w, nil
@@ -115,8 +115,8 @@ func asWritten(w wiring.Wiring, f wireFlags, o wiring.Observed) (wiring.Wiring, 
 	return w.ForGroups(names)
 }
 
-// emitted converts groups for templates.
-func emitted(groups []nodegroup.Wanted) []emit.Group {
+// templateGroups converts groups for templates.
+func templateGroups(groups []nodegroup.Wanted) []emit.Group {
 	var all []emit.Group
 	for _, g := range groups {
 		out := emit.Group{Name: g.Group}

@@ -66,7 +66,7 @@ func TestWirePutsHooks(t *testing.T) {
 	plan := e.wire("plan", "--groups", "nodes-b, nodes-a")
 	e.want(plan, ExitChanges)
 	golden(t, "wire-plan-groups.golden", strings.ReplaceAll(plan.out, warm, "i-0warm"))
-	e.typing, e.stdin = true, "y\n"
+	e.interactive, e.stdin = true, "y\n"
 	applied := e.wire("apply", "--groups", "nodes-a,nodes-b")
 	e.want(applied, ExitOK)
 	for _, want := range []string{"created or updated hook lifeboat-launch of Auto Scaling group nodes-a\n", "created or updated hook lifeboat-terminate of Auto Scaling group nodes-b\n"} {

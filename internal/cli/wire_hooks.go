@@ -41,18 +41,18 @@ func (w wired) planHooks(ctx context.Context, s *session, groups []nodegroup.Wan
 			return nil, awsError{err}
 		}
 		p := nodegroup.Diff(g, o, nodegroup.History{Unhooked: nodegroup.Unhooked(nil, o)})
-		all = append(all, plannedHooks{Group: g.Group, Steps: p.Steps, Held: p.Held, Findings: besides(p), wanted: g})
+		all = append(all, plannedHooks{Group: g.Group, Steps: p.Steps, Held: p.Held, Findings: remainingFindings(p), wanted: g})
 	}
 	return all, nil
 }
 
-// besides returns the findings that the steps of the plan do not fix and that
+// remainingFindings returns the findings that the steps of the plan do not fix and that
 // are about the wiring.
-func besides(p nodegroup.Plan) []finding.Finding {
+func remainingFindings(p nodegroup.Plan) []finding.Finding {
 	var all []finding.Finding
 	for _, f := range p.Findings {
-		mended := strings.HasPrefix(f.ID, "launch-hook-") || strings.HasPrefix(f.ID, "terminate-hook-") || f.ID == "pool-without-hook"
-		if f.ID == "differs" || mended && len(p.Steps) > 0 {
+		fixed := strings.HasPrefix(f.ID, "launch-hook-") || strings.HasPrefix(f.ID, "terminate-hook-") || f.ID == "pool-without-hook"
+		if f.ID == "differs" || fixed && len(p.Steps) > 0 {
 			continue
 		}
 		all = append(all, f)
@@ -94,8 +94,8 @@ func hookSteps(all []plannedHooks) int {
 	return n
 }
 
-// hooksMissed returns an error if a selected group does not exist.
-func hooksMissed(all []plannedHooks) error {
+// missingGroupsError returns an error if a selected group does not exist.
+func missingGroupsError(all []plannedHooks) error {
 	var missing []string
 	for _, p := range all {
 		if slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return f.ID == "group-missing" }) {
@@ -108,8 +108,8 @@ func hooksMissed(all []plannedHooks) error {
 	return fmt.Errorf("%w: Auto Scaling group %s does not exist in this account and region: check the name; to let Lifeboat create the group, declare a NodeGroup with management All", errHooks, strings.Join(missing, ", "))
 }
 
-// hooksHeld returns an error if a hook cannot be deleted now.
-func hooksHeld(all []plannedHooks) error {
+// heldHooksError returns an error if a hook cannot be deleted now.
+func heldHooksError(all []plannedHooks) error {
 	var held []string
 	for _, p := range all {
 		if len(p.Held) > 0 {
@@ -159,9 +159,9 @@ func (s *session) showStep(step nodegroup.Step) {
 	}
 }
 
-// carryOutHooks applies the steps of plans and prints each. Apply reads the
+// applyHooks applies the steps of plans and prints each. Apply reads the
 // group again before it deletes a hook.
-func (s *session) carryOutHooks(ctx context.Context, w wired, all []plannedHooks) error {
+func (s *session) applyHooks(ctx context.Context, w wired, all []plannedHooks) error {
 	for _, p := range all {
 		for _, step := range p.Steps {
 			if err := w.groups.Apply(ctx, p.wanted, step); err != nil {
@@ -180,9 +180,9 @@ func (s *session) carryOutHooks(ctx context.Context, w wired, all []plannedHooks
 	return nil
 }
 
-// holds returns a warning for the confirmation: from now on, launches wait for
+// launchWarning returns a warning for the confirmation: from now on, launches wait for
 // an answer.
-func holds(all []plannedHooks) string {
+func launchWarning(all []plannedHooks) string {
 	var groups []string
 	for _, p := range all {
 		if slices.ContainsFunc(p.Steps, func(step nodegroup.Step) bool {

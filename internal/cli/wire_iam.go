@@ -102,7 +102,7 @@ func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
 		if err != nil {
 			return err
 		}
-		groups, err := s.groupsMeant(ctx, f.wireFlags)
+		groups, err := s.selectedGroups(ctx, f.wireFlags)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
 			w.Groups = append(w.Groups, g.Group)
 		}
 		if f.role == roleController && len(w.Groups) > 0 {
-			s.err.Printf("%s\n", tagThem(w))
+			s.err.Printf("%s\n", tagWarning(w))
 		}
 		needed = needs(w, f)
 	default:
@@ -169,10 +169,10 @@ func needs(w wiring.Wiring, f iamFlags) permissions {
 	}
 }
 
-// tagThem warns that a policy for named groups still needs tags on their
+// tagWarning warns that a policy for named groups still needs tags on their
 // instances: IAM has no condition for the group of an instance (Service
 // Authorization Reference, "Amazon EC2").
-func tagThem(w wiring.Wiring) string {
+func tagWarning(w wiring.Wiring) string {
 	return "The policy allows to detach instances from these groups by the groups' names (autoscaling:DetachInstances), but to terminate instances only by their own tags: " +
 		"tag the instances with kubernetes.io/cluster/" + w.Cluster + "=owned or eks:cluster-name=" + w.Cluster + ". Lifeboat can detach an instance with neither tag, but " +
 		"cannot terminate it, so it continues to run outside of any group. Alternatively remove both permissions (docs/guides/aws.md)."

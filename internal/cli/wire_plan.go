@@ -63,7 +63,7 @@ func (s *session) wirePlan(ctx context.Context, f wireFlags) error {
 	} else {
 		s.showPlan(plan, hooks)
 	}
-	switch err := hooksMissed(hooks); {
+	switch err := missingGroupsError(hooks); {
 	case len(plan.Conflicts) > 0:
 		return conflictError(plan)
 	case err != nil:
@@ -87,7 +87,7 @@ func (s *session) wirePlan(ctx context.Context, f wireFlags) error {
 // planWiring plans the changes to the wiring and to the hooks of the selected
 // groups.
 func (s *session) planWiring(ctx context.Context, w wired, f wireFlags) (wiring.Plan, []plannedHooks, error) {
-	groups, err := s.groupsMeant(ctx, f)
+	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return wiring.Plan{}, nil, err
 	}
@@ -108,7 +108,7 @@ func (w wired) plan(ctx context.Context, f wireFlags) (wiring.Plan, error) {
 	if err != nil {
 		return wiring.Plan{}, err
 	}
-	wanted, err := asWritten(w.wanted, f, observed)
+	wanted, err := limitAsDeployed(w.wanted, f, observed)
 	if err != nil {
 		return wiring.Plan{}, err
 	}

@@ -89,7 +89,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.want(e.wire("destroy"), ExitUsage) // nobody can be asked
-	e.typing, e.stdin = true, "n\n"
+	e.interactive, e.stdin = true, "n\n"
 	refused := e.wire("destroy")
 	e.want(refused, ExitFailed)
 	e.stdin = "y\n"

@@ -62,7 +62,7 @@ func (w *observed) next(d policy.Decision) string {
 	case d.AwaitsApproval:
 		return "it waits for an approval"
 	case begins.After(w.now):
-		return fmt.Sprintf("%s %s, at %s; until then its phase is Scheduled", d.Action, terminal.Relative(begins, w.now), clockOf(begins, w.now))
+		return fmt.Sprintf("%s %s, at %s; until then its phase is Scheduled", d.Action, terminal.Relative(begins, w.now), formatClock(begins, w.now))
 	case !record.Drains(d.Action):
 		return fmt.Sprintf("%s: its pods are not moved", d.Action)
 	case budget.full():
@@ -82,12 +82,12 @@ func (w *observed) heldNext(d policy.Decision) string {
 	case !record.Drains(d.Action):
 		return fmt.Sprintf("the action is %s, which moves no pods; the hold applies if another notice leads to a drain", d.Action)
 	case until != nil:
-		text = fmt.Sprintf("no more pods are evicted until %s", clockOf(until.Time, w.now))
+		text = fmt.Sprintf("no more pods are evicted until %s", formatClock(until.Time, w.now))
 	default:
 		text = "no more pods are evicted until the hold is released"
 	}
 	if isHard(d.Deadline) {
-		return text + fmt.Sprintf(", except each pod at its last call, because the deadline at %s is hard", clockOf(d.Deadline.Time.Time, w.now))
+		return text + fmt.Sprintf(", except each pod at its last call, because the deadline at %s is hard", formatClock(d.Deadline.Time.Time, w.now))
 	}
 	return text
 }
