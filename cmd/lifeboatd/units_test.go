@@ -22,7 +22,7 @@ func unit(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The units and the flags' defaults are two places for the same paths and names.
+// The systemd units and the flags' defaults must have the same paths and names.
 func TestUnitsAreInStepWithTheFlags(t *testing.T) {
 	t.Parallel()
 	flags := bootAgent().Flags()

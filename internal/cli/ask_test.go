@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// ctrlC is a keyboard at which somebody presses Ctrl-C when asked, and nothing else.
+// ctrlC is a keyboard on which the user presses Ctrl-C at the first read.
 type ctrlC struct {
 	press func()
 	ended <-chan struct{}

@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// The manifests are those of the package's own tests.
+// The manifests are those of the tests of package convert.
 func manifests(name string) string { return filepath.Join("..", "convert", "testdata", name) }
 
 func TestConvert(t *testing.T) {

@@ -18,17 +18,17 @@ var (
 	shBlock  = regexp.MustCompile("(?ms)^[ \t>]*```sh\n(.*?)^[ \t>]*```")
 	anyBlock = regexp.MustCompile("(?ms)^[ \t>]*```.*?^[ \t>]*```")
 	spoken   = regexp.MustCompile("`([^`]+)`")
-	// aComment, aText and aBreak are what a shell takes out of a line, takes for one
-	// word, and ends a command at.
+	// aComment, aText and aBreak match what a shell removes, treats as one
+	// word, and treats as the end of a command.
 	aComment = regexp.MustCompile(`(?m)(^|\s)#.*$`)
 	aText    = regexp.MustCompile(`"(?:[^"$\n]|\$[^("\n])*"|'[^']*'`)
 	aBreak   = regexp.MustCompile(`\$\(|[|&;<>()"\n]`)
-	// aDemand is a flag outside brackets in the usage of a command.
+	// aDemand matches a flag outside brackets in the usage line of a command.
 	aDemand = regexp.MustCompile(`(?:^| )--([a-z-]+)`)
 )
 
-// TestCommandsInTheDocs are commands of this program, so that what is copied from a
-// page is no wrong usage. One that is only spoken of need not be whole.
+// TestCommandsInTheDocs checks that the commands in the docs exist, so that
+// readers can copy them. A command in running text may be incomplete.
 func TestCommandsInTheDocs(t *testing.T) {
 	t.Parallel()
 	whole, parts := 0, 0
@@ -73,7 +73,7 @@ func TestWhatIsNoCommandIsFoundInTheDocs(t *testing.T) {
 	}
 }
 
-// pages are the texts of the docs, by name.
+// pages returns the texts of the docs by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{"../../README.md": ""}
@@ -93,13 +93,14 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// commands are the arguments that this program is called with where a pattern matches.
+// commands returns the arguments of all calls of this program in the matches of
+// a pattern.
 func commands(where *regexp.Regexp, text string) [][]string {
 	var all [][]string
 	for _, m := range where.FindAllStringSubmatch(text, -1) {
 		script := m[1]
 		if where == spoken {
-			script = strings.ReplaceAll(script, "\n", " ") // the paragraph was broken there
+			script = strings.ReplaceAll(script, "\n", " ") // a line break in the paragraph
 		}
 		script = aText.ReplaceAllString(aComment.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), ""), "text")
 		for _, command := range aBreak.Split(script, -1) {
@@ -112,8 +113,8 @@ func commands(where *regexp.Regexp, text string) [][]string {
 	return all
 }
 
-// understood says what is wrong with arguments: no such command, no such flag, or,
-// of a whole command, something that it demands and that is not there.
+// understood returns what is wrong with arguments: an unknown command, an
+// unknown flag or, for a complete command, a missing required argument.
 func understood(args []string, whole bool) error {
 	cmd, rest, err := newRoot(newSession(Env{Args: []string{"lifeboat"}, Getenv: func(string) string { return "" }})).Find(args)
 	if err != nil {
@@ -130,7 +131,7 @@ func understood(args []string, whole bool) error {
 	return errors.Join(cmd.ValidateArgs(cmd.Flags().Args()), demanded(cmd))
 }
 
-// demanded says which flags a command's usage demands that were not given.
+// demanded returns an error for required flags that are not set.
 func demanded(cmd *cobra.Command) error {
 	var missing error
 	for _, m := range aDemand.FindAllStringSubmatch(cmd.Use, -1) {

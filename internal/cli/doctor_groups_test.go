@@ -28,7 +28,7 @@ func ids(all []finding.Finding) []string {
 	return out
 }
 
-// seen is a group with Lifeboat's hooks, as somebody changed it.
+// seen returns a group with Lifeboat's hooks, after a change.
 func seen(change func(*seenGroup)) seenGroup {
 	object := &v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: "nodes-a"}}
 	g := seenGroup{object: object, wanted: nodegroup.Want(object, "prod"), there: nodegroup.Observed{
@@ -256,7 +256,7 @@ func TestDoctorLooksAtGroups(t *testing.T) {
 	}
 	golden(t, "doctor-groups.golden", r.out)
 
-	// Hooks are there, and the rule is for other groups.
+	// The hooks exist, but the rule matches other groups only.
 	e.want(e.wire("apply", "--yes", "--groups", "nodes-a,by-tag"), ExitOK)
 	e.want(e.wire("apply", "--yes", "--groups", "by-node"), ExitOK)
 	r = e.doctor()

@@ -21,7 +21,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 )
 
-// doctor runs the doctor for the cluster prod.
+// doctor runs the command doctor for the cluster prod.
 func (e *wireAccount) doctor(args ...string) result {
 	e.t.Helper()
 	r := e.run(e.t.Context(), append([]string{"doctor", "--sandbox", "--cluster", "prod"}, args...)...)
@@ -207,8 +207,8 @@ func TestToolsInTheCluster(t *testing.T) {
 	}
 }
 
-// In a sandbox lifeboatd is a process: that there is no Deployment of it does not say that
-// somebody else reads the queue.
+// In a sandbox lifeboatd is a process. A missing Deployment does not mean that
+// another program reads the queue.
 func TestDoctorMissesNoDeploymentInASandbox(t *testing.T) {
 	e := newSickAccount(t)
 	url := e.url + "/123456789012/lifeboat-prod"

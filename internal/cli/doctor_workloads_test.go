@@ -37,7 +37,7 @@ func TestDoctorLooksAtTheWorkloads(t *testing.T) {
 	}
 }
 
-// Where no label tells a spot node, EC2 does.
+// If no label marks spot nodes, EC2 decides.
 func TestDoctorAsksEC2WhichNodesAreSpot(t *testing.T) {
 	e := newSickAccount(t)
 	launched, err := e.server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0123456789abcdef0", Type: "m5.large", Min: 1, Max: 1, Spot: &ec2.SpotOptions{}})
@@ -52,14 +52,14 @@ func TestDoctorAsksEC2WhichNodesAreSpot(t *testing.T) {
 	if r := e.doctor(); !strings.Contains(r.out, "1 of them spot.") || !strings.Contains(r.out, "grace-exceeds-notice") {
 		t.Errorf("%s%s", r.out, r.err)
 	}
-	// An instance that is gone spoils the answer about all of them.
+	// EC2 rejects the whole request if one instance is gone.
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, node(nodeName, "aws:///us-east-1a/"+id), node(otherNode, "aws:///us-east-1a/"+instanceB))
 	if r := e.doctor(); r.code != ExitOK || !strings.Contains(r.out, "the checks for spot nodes were skipped") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 }
 
-// answering takes messages in as lifeboatd does.
+// answering receives messages as lifeboatd does.
 func (e *wireAccount) answering() {
 	e.t.Helper()
 	cfg := aws.Config{Region: "us-east-1", BaseEndpoint: &e.url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
@@ -74,7 +74,7 @@ func (e *wireAccount) answering() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = source.Run(ctx) }) // it returns nil always
+	running.Go(func() { _ = source.Run(ctx) }) // it always returns nil
 	e.t.Cleanup(func() { cancel(); running.Wait() })
 }
 
@@ -90,7 +90,7 @@ func TestDoctorProbe(t *testing.T) {
 	if n := strings.Count(r.out, "answered"); n < 8 || !strings.Contains(r.out, "lifeboat-prod-spot-interruption") || !strings.Contains(r.out, "All checks passed") {
 		t.Errorf("%d answers\n%s", n, r.out)
 	}
-	// What EventBridge may not be asked says nothing of the rules.
+	// A denied PutEvents says nothing about the rules.
 	if r := e.doctor("--offline", "--probe", "-f", "-"); r.code != ExitUsage {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
 )
 
-// Every error that is likely says what to do next.
+// Every likely error has a hint with the next step.
 func TestHints(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	resource := schema.GroupResource{Group: "lifeboat.dev", Resource: "interruptions"}
@@ -69,7 +69,7 @@ users: [{name: me, user: {}}]
 current-context: prod
 `
 
-// What the program says when it cannot reach a cluster, from the real client.
+// The messages when the cluster is not reachable, with the real client.
 func TestNoCluster(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// databases is a policy with a bit of everything, for the first node.
+// databases is a policy for the first node that uses every field.
 func databases() *v1alpha1.InterruptionPolicy {
 	return &v1alpha1.InterruptionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "databases"},
@@ -45,15 +45,15 @@ func databases() *v1alpha1.InterruptionPolicy {
 	}
 }
 
-// database is voyage with its first node one that databases selects, and two
-// more policies that do not rule.
+// database is voyage with a first node that databases selects, and two more
+// policies that do not apply.
 func database(more ...client.Object) []client.Object {
 	all := append(voyage(), databases(), policyOf(v1alpha1.ActionIgnore, "*"))
 	all[0].SetLabels(map[string]string{"pool": "db"})
 	return append(all, more...)
 }
 
-// stopNotice says that EC2 stops the instance.
+// stopNotice returns a notice that EC2 will stop the instance.
 func stopNotice(in time.Duration) v1alpha1.Notice {
 	n := spotNotice("n1", time.Minute)
 	n.Kind, n.EventTypeCode, n.InstanceAction, n.Subject = notice.KindScheduledChange, "instance-stop", notice.ActionStop, "instance-event-1"
@@ -61,7 +61,7 @@ func stopNotice(in time.Duration) v1alpha1.Notice {
 	return n
 }
 
-// stopping is the record of it.
+// stopping returns the record of that notice.
 func stopping(in time.Duration) *v1alpha1.Interruption {
 	r := interruption(stopNotice(in))
 	r.Status.NodeName, r.Status.Kind, r.Status.Phase = nodeName, notice.KindScheduledChange, v1alpha1.PhaseAwaitingApproval
@@ -69,7 +69,7 @@ func stopping(in time.Duration) *v1alpha1.Interruption {
 	return r
 }
 
-// say is what somebody said some time ago about a stop.
+// say returns an approval or hold that was made some time ago.
 func say(by string, ago time.Duration, note string) *v1alpha1.Say {
 	return &v1alpha1.Say{By: by, Time: metav1.NewMicroTime(clock.Add(-ago)), About: "ScheduledChange instance-event-1", Note: note}
 }
@@ -123,7 +123,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Every kind can be supposed, and is decided as its own.
+// Every kind can be supposed and gets its own decision.
 func TestEveryKindCanBeSupposed(t *testing.T) {
 	for _, kind := range notice.Kinds() {
 		t.Run(kind, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestEveryKindCanBeSupposed(t *testing.T) {
 	}
 }
 
-// What is supposed is what AWS's message says.
+// A hypothetical notice has the content of AWS's message.
 func TestSuppose(t *testing.T) {
 	deadline := func(in time.Duration, typ v1alpha1.DeadlineType) *v1alpha1.Deadline {
 		return notice.At(clock.Add(in), typ)

@@ -75,7 +75,7 @@ func TestInterruptDryRunPrintsTheTemplate(t *testing.T) {
 	if r.code != ExitOK || len(e.warnings()) != 0 {
 		t.Fatalf("exit code %d, warned of %v: %s", r.code, e.warnings(), r.err)
 	}
-	// What is printed is what the CLI's --cli-input-json takes.
+	// The printed template is valid input for --cli-input-json.
 	var template drill.Template
 	if err := json.Unmarshal([]byte(r.out), &template); err != nil {
 		t.Fatalf("%v: %s", err, r.out)
@@ -93,7 +93,7 @@ func TestInterruptDryRunPrintsTheTemplate(t *testing.T) {
 	}
 }
 
-// chooser is a cluster of two spot nodes and one that is none.
+// chooser returns a cluster with two spot nodes and one other node.
 func chooser(t *testing.T) (*emulated, *harness, []string) {
 	t.Helper()
 	e := newEmulated(t)
@@ -149,7 +149,7 @@ func TestInterruptInteractive(t *testing.T) {
 	}
 }
 
-// Where EC2 does not tell, the labels of the nodes do.
+// If EC2 fails, the labels of the nodes decide.
 func TestInterruptInteractiveGoesByLabels(t *testing.T) {
 	labelled := node("node-d", "aws:///us-east-1a/"+instanceA)
 	labelled.Labels = map[string]string{"karpenter.sh/capacity-type": "spot"}
@@ -170,7 +170,7 @@ func TestInterruptInteractiveGoesByLabels(t *testing.T) {
 	}
 }
 
-// scheduled is the record of a scheduled change that a drill announced.
+// scheduled returns the record of a scheduled change that a drill announced.
 func scheduled(id string, withdrawn bool) *v1alpha1.Interruption {
 	in := interruption(v1alpha1.Notice{
 		ID: id, Kind: notice.KindScheduledChange, Source: notice.SourceQueue, Drill: true, Withdrawn: withdrawn,
@@ -241,14 +241,14 @@ func TestInterruptHasNothingToClose(t *testing.T) {
 	}
 }
 
-// With the recommendation alone on the screen, Ctrl-C calls the reclaim off.
+// After the recommendation, and before the notice, Ctrl-C stops the reclaim.
 func TestInterruptRebalanceViaFISIsCalledOffByCtrlC(t *testing.T) {
 	e := newEmulated(t)
 	id := e.launch(t, &ec2.SpotOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	impatient := interceptor.Funcs{Watch: func(ctx context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) (watch.Interface, error) {
-		cancel() // Ctrl-C while it waits for Lifeboat to hear
+		cancel() // Ctrl-C while it waits for Lifeboat to record the notice
 		w := watch.NewFake()
 		context.AfterFunc(ctx, w.Stop)
 		return w, nil

@@ -24,7 +24,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// emulated is an AWS account on the wire, with a queue.
+// emulated is an AWS emulator with a queue.
 type emulated struct {
 	*awsemu.Server
 	config   aws.Config
@@ -64,7 +64,7 @@ func (e *emulated) launch(t *testing.T, spot *ec2.SpotOptions) string {
 	return ""
 }
 
-// use makes the program use it as the sandbox.
+// use makes the program use the emulator as the sandbox.
 func (e *emulated) use(s *session) {
 	s.findSandbox = func(string) (connection, error) {
 		return connection{
@@ -74,7 +74,7 @@ func (e *emulated) use(s *session) {
 	}
 }
 
-// warnings are the ids of the instances that EC2 has warned of.
+// warnings returns the ids of the instances for which EC2 sent a notice.
 func (e *emulated) warnings() []string {
 	var ids []string
 	for _, event := range e.States.Events.Archive() {
@@ -176,7 +176,7 @@ func TestInterruptViaQueue(t *testing.T) {
 	}
 }
 
-// Outside a sandbox nothing happens until somebody says yes.
+// Outside a sandbox nothing happens without a confirmation.
 func TestInterruptAsksFirst(t *testing.T) {
 	e := newEmulated(t)
 	for _, c := range []struct {

@@ -36,7 +36,7 @@ func nodeGroup(name, group string, ready bool, message string) *v1alpha1.NodeGro
 	}
 }
 
-// troubled is a group of which there is much to tell.
+// troubled returns a group with many problems.
 func troubled() *v1alpha1.NodeGroup {
 	at := func(ago time.Duration) *metav1.Time { t := metav1.NewTime(clock.Add(-ago)); return &t }
 	g := nodeGroup("batch", "batch.prod.example.com", false, "the last 3 launches failed. What to do: look at the console output")
@@ -86,7 +86,7 @@ func TestNodeGroupDescribe(t *testing.T) {
 	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, troubled(), nodeGroup("workers", "workers", true, "fine"))}
 	golden(t, "nodegroup-describe.golden", h.run(t.Context(), "nodegroup", "describe", "batch").out)
 	golden(t, "nodegroup-describe-well.golden", h.run(t.Context(), "nodegroup", "describe", "workers").out)
-	// By the name of its Auto Scaling group too.
+	// The name of the Auto Scaling group works too.
 	r := h.run(t.Context(), "nodegroup", "describe", "batch.prod.example.com", "-o", "yaml")
 	var g v1alpha1.NodeGroup
 	if err := yaml.Unmarshal([]byte(r.out), &g); err != nil || g.Name != "batch" || g.Kind != "NodeGroup" || r.code != ExitOK {
@@ -112,7 +112,7 @@ func TestNodeGroupDescribe(t *testing.T) {
 	}
 }
 
-// kopsGroup is a group that kOps made.
+// kopsGroup returns a group that kOps created.
 func kopsGroup() nodegroup.Observed {
 	return nodegroup.Observed{
 		Exists: true, Name: "nodes.prod.example.com", Min: 1, Max: 5, Desired: 2, HooksKnown: true, PoolKnown: true,
@@ -172,7 +172,7 @@ func TestNodeGroupAdopt(t *testing.T) {
 	}
 }
 
-// The group is read of AWS as the flags and the environment lead to it.
+// The flags and the environment select the AWS account that is read.
 func TestNodeGroupAdoptReadsAWS(t *testing.T) {
 	server, url := awsemutest.Serve(t, awsemu.Options{})
 	if err := server.States.AutoScaling.CreateGroup(autoscaling.Group{

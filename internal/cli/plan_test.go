@@ -20,7 +20,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// voyage is a node with a bit of everything on it.
+// voyage returns a node with pods of every kind.
 func voyage() []client.Object {
 	return append(twoNodes(),
 		pod("shop", "web-1", "web", "ReplicaSet", 15), pod("shop", "web-2", "web", "ReplicaSet", 15), budget("shop", "web", 2, 1),
@@ -111,8 +111,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// draining is the record of another node that a policy governs and that is being
-// drained.
+// draining returns the record of another node that is being drained under the
+// given policy.
 func draining(governor string) *v1alpha1.Interruption {
 	in := stopping(26 * time.Hour)
 	in.Name, in.UID, in.Spec.InstanceID, in.Spec.NodeName = instanceB, "uid-b", instanceB, otherNode
@@ -124,7 +124,8 @@ func draining(governor string) *v1alpha1.Interruption {
 	return in
 }
 
-// surging is a node with the single pod of a Deployment that policy surges.
+// surging returns a node with the single pod of a Deployment that the policy
+// surges.
 func surging() []client.Object {
 	yes, one := true, int32(1)
 	labels := map[string]string{"app": "solo", "pod-template-hash": "abc"}
@@ -148,8 +149,8 @@ func surging() []client.Object {
 	return append(twoNodes(), d, rs, p, policy)
 }
 
-// What tells whether a pod may run twice is read, so that the plan surges it as
-// lifeboatd would.
+// The plan reads the owners of pods, so that it surges the pods that lifeboatd
+// would surge.
 func TestPlanSurges(t *testing.T) {
 	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, surging()...)}
 	r := h.run(t.Context(), "plan", nodeName, "--kind", "scheduled", "--event-type-code", "instance-stop", "--in", "2h", "-o", "json")

@@ -20,7 +20,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// knows has a cluster know who asks.
+// knows returns a cluster that reports this user name.
 func knows(name string) interceptor.Funcs {
 	return interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 		review, ok := o.(*authenticationv1.SelfSubjectReview)
@@ -32,7 +32,7 @@ func knows(name string) interceptor.Funcs {
 	}}
 }
 
-// recorded is what a record's spec says after a run.
+// recorded returns a record's spec after a run.
 func recorded(t *testing.T, c client.Client) v1alpha1.InterruptionSpec {
 	t.Helper()
 	var in v1alpha1.Interruption
@@ -99,8 +99,8 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// The controller ignores statements from before status.since, and go-aheads from before a
-// hook has failed. Its clock can be ahead of the laptop's.
+// The controller ignores statements from before status.since, and approvals
+// from before a hook failed. Its clock can be ahead of the laptop's.
 func TestStatementsOfALaptopWhoseClockIsBehind(t *testing.T) {
 	ahead := func(d time.Duration) *metav1.MicroTime { m := metav1.NewMicroTime(clock.Add(d)); return &m }
 	for name, tc := range map[string]struct {
@@ -178,7 +178,7 @@ func TestWhatCannotBeSaid(t *testing.T) {
 	}
 }
 
-// Of several nodes all are told what can be, and the rest is an error.
+// A failure for one node does not affect the others.
 func TestSayOfSeveral(t *testing.T) {
 	cluster := fakeCluster(t, knows("carol"), database(stopping(26*time.Hour))...)
 	r := (&harness{t: t, cluster: cluster}).run(t.Context(), "approve", otherNode, nodeName, onPremNode, "-o", "json")
@@ -196,8 +196,7 @@ func TestSayOfSeveral(t *testing.T) {
 	}
 }
 
-// Where somebody writes at the same time, what is said is said about what is there
-// then.
+// After a conflicting write, the statement is about the current state.
 func TestSayMeetsAnotherWriter(t *testing.T) {
 	funcs := knows("carol")
 	patches := 0

@@ -19,7 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// unfolded is an interruption half a minute in.
+// unfolded returns an interruption that started half a minute ago.
 func unfolded() *v1alpha1.Interruption {
 	in := interruption(spotNotice("n1", 30*time.Second))
 	in.Status.NodeName, in.Status.Kind, in.Status.Phase = nodeName, "SpotInterruption", v1alpha1.PhaseDraining
@@ -30,7 +30,7 @@ func unfolded() *v1alpha1.Interruption {
 	return in
 }
 
-// finished is the same when it is over.
+// finished returns the same interruption, completed.
 func finished(lost int32) *v1alpha1.Interruption {
 	in := unfolded()
 	record.EnsureDrain(&in.Status).Pods.Total = 1
@@ -64,9 +64,8 @@ func TestWatchOnce(t *testing.T) {
 	}
 }
 
-// script is a cluster whose Interruptions go through states: one for the list,
-// then one for each change that the watch brings; the watch then ends, unless
-// it is to bring all.
+// script is a cluster whose Interruptions go through states: the first in the
+// list, then one per watch. If all is set, one watch delivers all the others.
 type script struct {
 	states []*v1alpha1.Interruption
 	all    bool

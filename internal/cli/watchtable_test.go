@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// storm is a table's worth of interruptions.
+// storm returns enough interruptions for a full table.
 func storm() []*v1alpha1.Interruption {
 	named := func(in *v1alpha1.Interruption, node string, phase v1alpha1.Phase, waits string) *v1alpha1.Interruption {
 		in = in.DeepCopy()
@@ -77,7 +77,7 @@ func TestDrawTable(t *testing.T) {
 	}
 }
 
-// screen is what a terminal shows after what was written to it.
+// screen returns what a terminal shows after the output was written.
 func screen(t *testing.T, written string) []string {
 	t.Helper()
 	lines, at := []string{""}, 0
@@ -108,7 +108,7 @@ func screen(t *testing.T, written string) []string {
 	return lines
 }
 
-// TestWatchTable plays an interruption: the table is redrawn in place at each
+// TestWatchTable plays an interruption. The table is redrawn in place at each
 // change and each second.
 func TestWatchTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,8 @@ func TestWatchTableNeedsATerminal(t *testing.T) {
 	}
 }
 
-// What waits for its turn is not done, what waits for a person may be for days.
+// A queued interruption is not settled. One that waits for a person can wait
+// for days.
 func TestWaitingIsNotSettled(t *testing.T) {
 	for _, c := range []struct {
 		phase              v1alpha1.Phase

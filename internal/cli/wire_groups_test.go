@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-// group makes an Auto Scaling group that launches nothing by itself.
+// group creates an Auto Scaling group that does not launch instances.
 func (e *wireAccount) group(g autoscaling.Group) {
 	e.t.Helper()
 	if err := e.server.States.AutoScaling.CreateGroup(g); err != nil {
@@ -38,7 +38,7 @@ func (e *wireAccount) member(group string, state autoscaling.LifecycleState) str
 	return made[0].ID
 }
 
-// hooks are the hooks of a group, as "name result seconds".
+// hooks returns the hooks of a group, as "name result seconds".
 func (e *wireAccount) hooks(group string) []string {
 	e.t.Helper()
 	out := []string{}
@@ -80,12 +80,12 @@ func TestWirePutsHooks(t *testing.T) {
 	if diff := cmp.Diff([]string{"lifeboat-launch ABANDON 10m0s", "lifeboat-terminate CONTINUE 5m0s"}, e.hooks("nodes-a")); diff != "" {
 		t.Errorf("hooks of nodes-a (-want +got):\n%s", diff)
 	}
-	// What somebody tuned stays, and what is wrong is put right in its place.
+	// apply keeps tuned values and corrects wrong ones in place.
 	if diff := cmp.Diff([]string{"lifeboat-launch ABANDON 20m0s", "lifeboat-terminate CONTINUE 5m0s", "nodes-b-NTHLifecycleHook CONTINUE 5m0s"}, e.hooks("nodes-b")); diff != "" {
 		t.Errorf("hooks of nodes-b (-want +got):\n%s", diff)
 	}
 	e.want(e.wire("plan", "--groups", "nodes-a,nodes-b"), ExitOK)
-	e.want(e.wire("plan"), ExitOK) // which groups are meant, the rules say
+	e.want(e.wire("plan"), ExitOK) // the groups come from the rules
 	e.want(e.wire("plan", "--groups", "all"), ExitChanges)
 	e.want(e.wire("plan", "--groups", "nodes-a"), ExitChanges)
 }
@@ -99,20 +99,21 @@ func TestWireForNodeGroupsOfTheCluster(t *testing.T) {
 	}}
 	named.Name = "nodes"
 	e.cluster = fakeCluster(t, interceptor.Funcs{})
-	e.want(e.wire("apply", "--yes", "--groups", "nodegroups"), ExitFailed) // there is none
+	e.want(e.wire("apply", "--yes", "--groups", "nodegroups"), ExitFailed) // the cluster has no NodeGroup
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, []client.Object{named}...)
 	e.want(e.wire("apply", "--yes", "--groups", "nodegroups"), ExitOK)
 	if diff := cmp.Diff([]string{"kops-warmpool ABANDON 15m0s", "lifeboat-terminate CONTINUE 5m0s"}, e.hooks("nodes.prod")); diff != "" {
 		t.Errorf("hooks (-want +got):\n%s", diff)
 	}
-	// A name that somebody else gave is not Lifeboat's to take away.
+	// destroy keeps hooks with other names.
 	e.want(e.wire("destroy", "--yes"), ExitOK)
 	if diff := cmp.Diff([]string{"kops-warmpool ABANDON 15m0s"}, e.hooks("nodes.prod")); diff != "" {
 		t.Errorf("hooks that are left (-want +got):\n%s", diff)
 	}
 }
 
-// A hook is changed in its place, and deleted only where no instance is on its way.
+// A hook is changed in place. It is deleted only while no instance is launching
+// or terminating.
 func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	t.Parallel()
 	e := newWireAccount(t)
@@ -128,7 +129,7 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	if hooks := e.hooks("nodes-a"); len(hooks) != 2 {
 		t.Errorf("hooks are gone: %v", hooks)
 	}
-	e.want(e.wire("plan"), ExitOK) // and the rest of the wiring is still there
+	e.want(e.wire("plan"), ExitOK) // the rest of the wiring still exists
 
 	if err := e.server.States.AutoScaling.Attach("nodes-a", id, autoscaling.InService); err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	}
 }
 
-// A group that an operator owns takes no hook from its account.
+// An account cannot create hooks on a group that an AWS service manages.
 func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 	t.Parallel()
 	e := newWireAccount(t)
@@ -236,8 +237,8 @@ func TestWireIAMOfGroups(t *testing.T) {
 	}
 }
 
-// Taking out of a group goes by the group's name, terminating by the instance's tag: where
-// an instance has none it is nobody's, and is billed.
+// Detaching needs the group's name, terminating needs the instance's tag. An
+// instance without a tag runs outside of any group and costs money.
 func TestWireIAMOfGroupsSaysWhatTheirInstancesNeed(t *testing.T) {
 	t.Parallel()
 	h := &harness{t: t}

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 )
 
-// scale sets how many instances a group wants.
+// scale sets the desired capacity of a group.
 func (e *wireAccount) scale(group string, desired int) {
 	e.t.Helper()
 	if err := e.server.States.AutoScaling.SetDesired(group, desired, false); err != nil {
@@ -33,8 +33,8 @@ func (e *wireAccount) in(group, state string) string {
 	return ""
 }
 
-// heard waits until the queue brings what a launch hook of a group says, and returns
-// the groups of which it brought anything.
+// heard waits until the queue delivers a launch hook message of a group. It
+// returns the groups with messages.
 func (e *wireAccount) heard(group string) map[string]bool {
 	e.t.Helper()
 	groups := map[string]bool{}
@@ -55,8 +55,9 @@ func (e *wireAccount) heard(group string) map[string]bool {
 	return groups
 }
 
-// Groups that live: the hooks that wire puts hold what is launched, the rules bring
-// that and nothing of other groups, and the hooks stay while they hold anything.
+// With an emulator that launches instances: the hooks hold launches, the rules
+// deliver the messages of these groups only, and hooks that hold an instance
+// are not deleted.
 func TestWiredHooksHoldWhatIsLaunched(t *testing.T) {
 	t.Parallel()
 	e := newWireAccount(t)

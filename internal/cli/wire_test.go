@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
 )
 
-// wireAccount is an emulated AWS account that --sandbox reaches.
+// wireAccount is an emulated AWS account that --sandbox selects.
 type wireAccount struct {
 	*harness
 
@@ -35,7 +35,7 @@ func newWireAccount(t *testing.T) *wireAccount {
 	return &wireAccount{harness: atEndpoint(t, url), server: server, url: url, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
 }
 
-// atEndpoint makes --sandbox mean the AWS at a URL.
+// atEndpoint makes --sandbox select the AWS endpoint at a URL.
 func atEndpoint(t *testing.T, url string) *harness {
 	t.Helper()
 	return &harness{t: t, setup: func(s *session) {
@@ -65,7 +65,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 	plan := e.wire("plan")
 	e.want(plan, ExitChanges)
 	golden(t, "wire-plan-new.golden", plan.out)
-	e.want(e.wire("plan"), ExitChanges) // nothing was touched
+	e.want(e.wire("plan"), ExitChanges) // the plan changed nothing
 
 	apply := e.wire("apply", "--yes")
 	e.want(apply, ExitOK)
@@ -88,7 +88,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 	if _, err := e.queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(strings.Replace(url, "https://sqs", e.url, 1)), MessageBody: aws.String("x")}); err != nil {
 		t.Fatal(err)
 	}
-	e.want(e.wire("destroy"), ExitUsage) // nobody can be asked
+	e.want(e.wire("destroy"), ExitUsage) // no terminal for the confirmation
 	e.interactive, e.stdin = true, "n\n"
 	refused := e.wire("destroy")
 	e.want(refused, ExitFailed)
@@ -201,7 +201,7 @@ func TestWireIAM(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &p); err != nil || len(p.Policy.Statement) != 3 {
 		t.Errorf("%v: %s", err, r.out)
 	}
-	// Without a place, that of the credentials.
+	// Without --account and --region, the credentials decide.
 	e := newWireAccount(t)
 	if r := e.wire("iam"); r.code != ExitOK || !strings.Contains(r.out, "arn:aws:sqs:us-east-1:123456789012:lifeboat-prod") {
 		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
@@ -230,8 +230,8 @@ func TestWireSaysWhatIsWrongWithTheCommand(t *testing.T) {
 	}
 }
 
-// refusing is an AWS that answers all but whose credentials these are with an
-// error.
+// refusing is an AWS endpoint that answers only GetCallerIdentity and returns
+// an error for all other calls.
 func refusing(t *testing.T, code, message string) *harness {
 	t.Helper()
 	_, backend := awsemutest.Serve(t, awsemu.Options{})
