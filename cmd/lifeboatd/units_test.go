@@ -23,7 +23,7 @@ func unit(t *testing.T, name string) string {
 }
 
 // The systemd units and the flags' defaults must have the same paths and names.
-func TestUnitsAreInStepWithTheFlags(t *testing.T) {
+func TestUnitsMatchTheFlags(t *testing.T) {
 	t.Parallel()
 	flags := bootAgent().Flags()
 	gate, state := flags.Lookup("gate-file").DefValue, flags.Lookup("state-dir").DefValue

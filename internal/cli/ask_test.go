@@ -29,7 +29,7 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 			return newWireAccount(t).harness
 		}},
 		"of which nodes to interrupt": {[]string{"interrupt", "--interactive", "--sandbox"}, "Which?", func(t *testing.T) *harness {
-			_, h, _ := chooser(t)
+			_, h, _ := spotCluster(t)
 			return h
 		}},
 	} {

@@ -54,7 +54,7 @@ func TestConvertFromNTH(t *testing.T) {
 	}
 }
 
-func TestConvertWhatNeedsAPerson(t *testing.T) {
+func TestConvertManualWork(t *testing.T) {
 	name := manifests("everything.in.yaml")
 	r := (&harness{t: t}).run(t.Context(), "convert", "-f", name)
 	golden(t, "convert-broken.golden", r.err)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestJudgeAgents(t *testing.T) {
+func TestAgentFindings(t *testing.T) {
 	node := func(name, provider string, status corev1.ConditionStatus) corev1.Node {
 		return corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: provider},

@@ -42,7 +42,7 @@ func seen(change func(*seenGroup)) seenGroup {
 	return g
 }
 
-func TestDoctorJudgesGroups(t *testing.T) {
+func TestGroupFindings(t *testing.T) {
 	t.Parallel()
 	stranger := func(change func(*seenGroup)) func(*seenGroup) {
 		return func(g *seenGroup) { g.object = nil; change(g) }
@@ -124,7 +124,7 @@ func TestDoctorKnowsWhichHooksAreAnswered(t *testing.T) {
 	}
 }
 
-func TestDoctorJudgesMembers(t *testing.T) {
+func TestMemberFindings(t *testing.T) {
 	t.Parallel()
 	tainted := node("c", "aws:///us-east-1a/i-0ccccccc")
 	tainted.Spec.Taints = []corev1.Taint{{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}}
@@ -153,7 +153,7 @@ func TestDoctorJudgesMembers(t *testing.T) {
 	}
 }
 
-func TestDoctorJudgesMetadata(t *testing.T) {
+func TestMetadataFindings(t *testing.T) {
 	t.Parallel()
 	plain := []seenGroup{seen(func(g *seenGroup) { g.there.Hooks = nil })}
 	hooked := []seenGroup{seen(func(*seenGroup) {})}
@@ -177,9 +177,9 @@ func TestDoctorJudgesMetadata(t *testing.T) {
 	}
 }
 
-func TestDoctorAsksWhoReachesMetadata(t *testing.T) {
+func TestDoctorReadsMetadataOptions(t *testing.T) {
 	t.Parallel()
-	e := newSickAccount(t)
+	e := newBrokenAccount(t)
 	e.group(autoscaling.Group{Name: "nodes-a", Max: 3, Hooks: []autoscaling.Hook{
 		{Name: "lifeboat-launch", Transition: autoscaling.Launching, Heartbeat: 10 * time.Minute},
 		{Name: "lifeboat-terminate", Transition: autoscaling.Leaving, DefaultResult: autoscaling.Continue, Heartbeat: 5 * time.Minute},
@@ -209,7 +209,7 @@ func TestDoctorAsksWhoReachesMetadata(t *testing.T) {
 	}
 }
 
-func TestDoctorJudgesRefusedAnswers(t *testing.T) {
+func TestRefusedAnswerFindings(t *testing.T) {
 	t.Parallel()
 	refused := func(ago time.Duration, drill bool) v1alpha1.Notice {
 		n := spotNotice("x", ago)
@@ -240,8 +240,8 @@ func TestDoctorJudgesRefusedAnswers(t *testing.T) {
 	}
 }
 
-func TestDoctorLooksAtGroups(t *testing.T) {
-	e := newSickAccount(t)
+func TestDoctorChecksGroups(t *testing.T) {
+	e := newBrokenAccount(t)
 	e.group(autoscaling.Group{Name: "nodes-a", Max: 3, WarmPool: &autoscaling.WarmPool{}})
 	e.group(autoscaling.Group{Name: "by-tag", Max: 3, Tags: map[string]string{"kubernetes.io/cluster/prod": "owned"}})
 	e.group(autoscaling.Group{Name: "by-node", Max: 3})
@@ -274,7 +274,7 @@ func TestDoctorLooksAtGroups(t *testing.T) {
 	}
 }
 
-func TestTheGuideKnowsWhatIsFoundAboutGroups(t *testing.T) {
+func TestGuideListsGroupFindings(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../docs/guides/doctor.md")
 	if err != nil {

@@ -29,7 +29,7 @@ func (e *wireAccount) doctor(args ...string) result {
 	return r
 }
 
-func newSickAccount(t *testing.T) *wireAccount {
+func newBrokenAccount(t *testing.T) *wireAccount {
 	t.Helper()
 	e := newWireAccount(t)
 	e.cluster = fakeCluster(t, interceptor.Funcs{})
@@ -38,14 +38,14 @@ func newSickAccount(t *testing.T) *wireAccount {
 }
 
 func TestDoctorFindsNothing(t *testing.T) {
-	r := newSickAccount(t).doctor()
+	r := newBrokenAccount(t).doctor()
 	if want := "Queue lifeboat-prod in account 123456789012, region us-east-1\n\nAll checks passed: every kind of notice reaches the queue.\n"; r.out != want || r.code != ExitOK || r.err != "" {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }
 
 func TestDoctorFindsWhatIsBroken(t *testing.T) {
-	e := newSickAccount(t)
+	e := newBrokenAccount(t)
 	_, err := e.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{
 		Name: aws.String("lifeboat-prod-spot-interruption"), EventPattern: aws.String(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]}`),
 	})
@@ -88,8 +88,8 @@ func karpenterDeployment() *appsv1.Deployment {
 	}
 }
 
-func TestDoctorCannotLook(t *testing.T) {
-	e := newSickAccount(t)
+func TestDoctorCannotReadTheAccount(t *testing.T) {
+	e := newBrokenAccount(t)
 	for name, tc := range map[string]struct {
 		do   func()
 		args []string
@@ -115,7 +115,7 @@ func TestDoctorCannotLook(t *testing.T) {
 	}
 }
 
-func TestDoctorOfAQueueThatIsGone(t *testing.T) {
+func TestDoctorMissingQueue(t *testing.T) {
 	e := newWireAccount(t)
 	e.cluster = fakeCluster(t, interceptor.Funcs{})
 	if r := e.doctor(); r.code != 1 || !strings.Contains(r.out, "queue-missing") {
@@ -124,7 +124,7 @@ func TestDoctorOfAQueueThatIsGone(t *testing.T) {
 }
 
 func TestDoctorWithoutACluster(t *testing.T) {
-	e := newSickAccount(t)
+	e := newBrokenAccount(t)
 	sandboxed := e.setup
 	e.cluster, e.setup = nil, func(s *session) {
 		sandboxed(s)
@@ -209,8 +209,8 @@ func TestToolsInTheCluster(t *testing.T) {
 
 // In a sandbox lifeboatd is a process. A missing Deployment does not mean that
 // another program reads the queue.
-func TestDoctorMissesNoDeploymentInASandbox(t *testing.T) {
-	e := newSickAccount(t)
+func TestDoctorExpectsNoDeploymentInASandbox(t *testing.T) {
+	e := newBrokenAccount(t)
 	url := e.url + "/123456789012/lifeboat-prod"
 	if _, err := e.queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("{}")}); err != nil {
 		t.Fatal(err)

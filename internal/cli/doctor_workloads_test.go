@@ -21,8 +21,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/probe"
 )
 
-func TestDoctorLooksAtTheWorkloads(t *testing.T) {
-	e := newSickAccount(t)
+func TestDoctorChecksWorkloads(t *testing.T) {
+	e := newBrokenAccount(t)
 	spot := node(nodeName, "aws:///us-east-1a/"+instanceA)
 	spot.Labels = map[string]string{"karpenter.sh/capacity-type": "spot"}
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, spot, pod("shop", "web-1", "web", "ReplicaSet", 600))
@@ -39,7 +39,7 @@ func TestDoctorLooksAtTheWorkloads(t *testing.T) {
 
 // If no label marks spot nodes, EC2 decides.
 func TestDoctorAsksEC2WhichNodesAreSpot(t *testing.T) {
-	e := newSickAccount(t)
+	e := newBrokenAccount(t)
 	launched, err := e.server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0123456789abcdef0", Type: "m5.large", Min: 1, Max: 1, Spot: &ec2.SpotOptions{}})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ type nobody struct{}
 func (nobody) NodeByInstance(context.Context, string) (*corev1.Node, error) { return nil, nil }
 
 func TestDoctorProbe(t *testing.T) {
-	e := newSickAccount(t)
+	e := newBrokenAccount(t)
 	e.answering()
 	r := e.doctor("--probe")
 	e.want(r, ExitOK)
@@ -96,7 +96,7 @@ func TestDoctorProbe(t *testing.T) {
 	}
 }
 
-func TestProbesThatDoNotComeBackAreFindings(t *testing.T) {
+func TestProbeFindings(t *testing.T) {
 	place := drill.Place{Account: "123456789012", Region: "us-east-1", Partition: "aws"}
 	answered := probe.Result{Rule: "a", Verdict: probe.Answered}
 	silent := probe.Result{Rule: "b", Verdict: probe.Unanswered, Problem: "nothing came back within 30s", Kinds: []string{"SpotInterruption"}}

@@ -48,7 +48,7 @@ func databases() *v1alpha1.InterruptionPolicy {
 // database is voyage with a first node that databases selects, and two more
 // policies that do not apply.
 func database(more ...client.Object) []client.Object {
-	all := append(voyage(), databases(), policyOf(v1alpha1.ActionIgnore, "*"))
+	all := append(mixedNode(), databases(), policyOf(v1alpha1.ActionIgnore, "*"))
 	all[0].SetLabels(map[string]string{"pool": "db"})
 	return append(all, more...)
 }
@@ -90,15 +90,15 @@ func TestExplain(t *testing.T) {
 		ID: "n2", Kind: notice.KindInstanceStatus, Source: notice.SourceEC2, Subject: "instance status",
 		Time: metav1.NewTime(clock.Add(-5 * time.Minute)), ReceivedTime: metav1.NewMicroTime(clock.Add(-time.Minute)),
 	})
-	ofPool := append(voyage(), sick)
+	ofPool := append(mixedNode(), sick)
 	ofPool[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "web"})
 	for _, c := range []struct {
 		name    string
 		objects []client.Object
 		args    []string
 	}{
-		{"replacing", append(voyage(), replacing), []string{nodeName}},
-		{"defaults", voyage(), []string{nodeName}},
+		{"replacing", append(mixedNode(), replacing), []string{nodeName}},
+		{"defaults", mixedNode(), []string{nodeName}},
 		{"awaits", database(stopping(26 * time.Hour)), []string{nodeName}},
 		{"approved", database(approved), []string{instanceA}},
 		{"supposed", database(), []string{nodeName, "--kind", "health", "--event-type-code", "AWS_EC2_SOMETHING"}},
@@ -127,7 +127,7 @@ func TestExplain(t *testing.T) {
 func TestEveryKindCanBeSupposed(t *testing.T) {
 	for _, kind := range notice.Kinds() {
 		t.Run(kind, func(t *testing.T) {
-			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, voyage()...)}
+			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, mixedNode()...)}
 			r := h.run(t.Context(), "explain", nodeName, "--kind", kind, "-o", "json")
 			var e explained
 			if err := json.Unmarshal([]byte(r.out), &e); err != nil {
@@ -178,7 +178,7 @@ func TestSuppose(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSupposed(t *testing.T) {
+func TestSuppositionErrors(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--kind volcano", `unknown kind "volcano": write one of spot, rebalance, scheduled, health, state, capacity-reservation, capacity-block, autoscaling, lifecycle-failure, status, or one of AutoScalingTermination`},
 		{"--kind rebalance --in 5m", "--in does not apply to kind RebalanceRecommendation, because its notices have no deadline"},
@@ -187,7 +187,7 @@ func TestWhatCannotBeSupposed(t *testing.T) {
 		{"--event-type-code instance-stop", "--event-type-code needs --kind: add it, for example --kind scheduled"},
 	} {
 		for _, command := range []string{"plan", "explain"} {
-			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, voyage()...)}
+			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, mixedNode()...)}
 			r := h.run(t.Context(), append([]string{command, nodeName}, strings.Fields(c.args)...)...)
 			if r.code != ExitUsage || !strings.Contains(r.err, c.want) {
 				t.Errorf("%s %s: exit code %d, %s", command, c.args, r.code, r.err)

@@ -38,7 +38,7 @@ func TestInterruptViaFISInBatches(t *testing.T) {
 }
 
 // The end of a Capacity Block is one message about all its instances.
-func TestInterruptTellsOfACapacityBlockOnce(t *testing.T) {
+func TestInterruptSendsOneMessagePerCapacityBlock(t *testing.T) {
 	e := newEmulated(t)
 	const block = "cr-0a1b2c3d4e5f60718"
 	launched, err := e.States.EC2.Launch(ec2.LaunchInput{

@@ -93,8 +93,8 @@ func TestInterruptDryRunPrintsTheTemplate(t *testing.T) {
 	}
 }
 
-// chooser returns a cluster with two spot nodes and one other node.
-func chooser(t *testing.T) (*emulated, *harness, []string) {
+// spotCluster returns a cluster with two spot nodes and one other node.
+func spotCluster(t *testing.T) (*emulated, *harness, []string) {
 	t.Helper()
 	e := newEmulated(t)
 	var nodes []client.Object
@@ -111,7 +111,7 @@ func chooser(t *testing.T) (*emulated, *harness, []string) {
 }
 
 func TestInterruptInteractive(t *testing.T) {
-	e, h, ids := chooser(t)
+	e, h, ids := spotCluster(t)
 	for _, c := range []struct {
 		stdin string
 		code  int

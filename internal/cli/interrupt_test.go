@@ -225,7 +225,7 @@ func TestInterruptWatch(t *testing.T) {
 		{"some lost", finished(1), ExitFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &script{all: true, states: []*v1alpha1.Interruption{before, before, unfolded(), c.last}}
+			s := &script{all: true, states: []*v1alpha1.Interruption{before, before, inProgress(), c.last}}
 			h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
 			r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--via", "queue", "--watch")
 			if r.code != c.code {
@@ -248,7 +248,7 @@ func TestDrillWatchGivesUp(t *testing.T) {
 		after  time.Duration
 	}{
 		{"on a Lifeboat that hears nothing", nil, "Lifeboat recorded no notice within 1m", time.Minute},
-		{"on an interruption that never ends", []*v1alpha1.Interruption{unfolded()}, "the interruption did not finish within 7m after the notice", 7 * time.Minute},
+		{"on an interruption that never ends", []*v1alpha1.Interruption{inProgress()}, "the interruption did not finish within 7m after the notice", 7 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -36,8 +36,8 @@ func nodeGroup(name, group string, ready bool, message string) *v1alpha1.NodeGro
 	}
 }
 
-// troubled returns a group with many problems.
-func troubled() *v1alpha1.NodeGroup {
+// groupWithProblems returns a group with many problems.
+func groupWithProblems() *v1alpha1.NodeGroup {
 	at := func(ago time.Duration) *metav1.Time { t := metav1.NewTime(clock.Add(-ago)); return &t }
 	g := nodeGroup("batch", "batch.prod.example.com", false, "the last 3 launches failed. What to do: look at the console output")
 	g.Spec.WarmPool = &v1alpha1.WarmPool{State: "Stopped", MinSize: 2, ReuseOnScaleIn: true}
@@ -60,7 +60,7 @@ func troubled() *v1alpha1.NodeGroup {
 }
 
 func TestNodeGroupList(t *testing.T) {
-	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, troubled(), nodeGroup("workers", "workers", true, "fine"),
+	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, groupWithProblems(), nodeGroup("workers", "workers", true, "fine"),
 		&v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "fresh"}, Spec: v1alpha1.NodeGroupSpec{Management: v1alpha1.ManageAll}})}
 	r := h.run(t.Context(), "ng", "list")
 	golden(t, "nodegroup-list.golden", r.out+r.err)
@@ -83,7 +83,7 @@ func TestNodeGroupList(t *testing.T) {
 }
 
 func TestNodeGroupDescribe(t *testing.T) {
-	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, troubled(), nodeGroup("workers", "workers", true, "fine"))}
+	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, groupWithProblems(), nodeGroup("workers", "workers", true, "fine"))}
 	golden(t, "nodegroup-describe.golden", h.run(t.Context(), "nodegroup", "describe", "batch").out)
 	golden(t, "nodegroup-describe-well.golden", h.run(t.Context(), "nodegroup", "describe", "workers").out)
 	// The name of the Auto Scaling group works too.

@@ -22,9 +22,9 @@ func nthGuide(t *testing.T) string {
 	return string(text)
 }
 
-// TestTheGuideAnswersForEveryFlagOfNTH checks that the table of flags has each
+// TestNTHGuideListsEveryFlag checks that the table of flags has each
 // flag exactly once in its first column.
-func TestTheGuideAnswersForEveryFlagOfNTH(t *testing.T) {
+func TestNTHGuideListsEveryFlag(t *testing.T) {
 	t.Parallel()
 	flags, err := os.ReadFile("testdata/nth-flags.txt")
 	if err != nil {
@@ -53,9 +53,9 @@ func TestTheGuideAnswersForEveryFlagOfNTH(t *testing.T) {
 	}
 }
 
-// TestThePoliciesForThoseFromNTHAreValid checks that the policies in the guide
+// TestNTHGuidePoliciesAreValid checks that the policies in the guide
 // work when copied.
-func TestThePoliciesForThoseFromNTHAreValid(t *testing.T) {
+func TestNTHGuidePoliciesAreValid(t *testing.T) {
 	t.Parallel()
 	policies := 0
 	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n").FindAllStringSubmatch(nthGuide(t), -1) {
@@ -76,9 +76,9 @@ func TestThePoliciesForThoseFromNTHAreValid(t *testing.T) {
 	}
 }
 
-// TestLinksInTheGuideForThoseFromNTH checks that links lead to existing
+// TestNTHGuideLinks checks that links lead to existing
 // headings and files.
-func TestLinksInTheGuideForThoseFromNTH(t *testing.T) {
+func TestNTHGuideLinks(t *testing.T) {
 	t.Parallel()
 	for _, m := range regexp.MustCompile(`\]\(([^)#:]*)(#[^)]+)?\)`).FindAllStringSubmatch(nthGuide(t), -1) {
 		name := m[1]

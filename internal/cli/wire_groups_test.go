@@ -155,7 +155,7 @@ func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 	}
 }
 
-func TestWireOfAGroupThatIsNotThere(t *testing.T) {
+func TestWireMissingGroup(t *testing.T) {
 	t.Parallel()
 	e := newWireAccount(t)
 	for _, command := range []string{"plan", "apply"} {
@@ -239,7 +239,7 @@ func TestWireIAMOfGroups(t *testing.T) {
 
 // Detaching needs the group's name, terminating needs the instance's tag. An
 // instance without a tag runs outside of any group and costs money.
-func TestWireIAMOfGroupsSaysWhatTheirInstancesNeed(t *testing.T) {
+func TestWireIAMWarnsAboutInstanceTags(t *testing.T) {
 	t.Parallel()
 	h := &harness{t: t}
 	place := []string{"wire", "iam", "--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}

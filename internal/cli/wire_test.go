@@ -60,7 +60,7 @@ func (e *wireAccount) want(r result, code int) {
 	}
 }
 
-func TestWireFromNothingToNothing(t *testing.T) {
+func TestWireApplyAndDestroy(t *testing.T) {
 	e := newWireAccount(t)
 	plan := e.wire("plan")
 	e.want(plan, ExitChanges)
@@ -108,7 +108,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 	}
 }
 
-func TestWirePlanShowsDriftAndWhatIsInTheWay(t *testing.T) {
+func TestWirePlanShowsDriftAndConflicts(t *testing.T) {
 	e := newWireAccount(t)
 	e.want(e.wire("apply", "--yes"), ExitOK)
 	queue := aws.String(e.url + "/123456789012/lifeboat-prod")
@@ -208,7 +208,7 @@ func TestWireIAM(t *testing.T) {
 	}
 }
 
-func TestWireSaysWhatIsWrongWithTheCommand(t *testing.T) {
+func TestWireUsageErrors(t *testing.T) {
 	for _, tc := range []struct {
 		args []string
 		want string

@@ -11,8 +11,8 @@ const (
 	redraw = 120 * time.Millisecond
 	// remind is the time between repeated lines where output is not a terminal.
 	remind = 15 * time.Second
-	// unclocked is the shortest wait that shows its duration.
-	unclocked = 2 * time.Second
+	// clockAfter is the shortest wait that shows its duration.
+	clockAfter = 2 * time.Second
 )
 
 // Progress shows what the program waits for. On a terminal it is one line that
@@ -110,7 +110,7 @@ func (p *Progress) clear() {
 
 // clock formats the time waited, or returns nothing for a short wait.
 func (p *Progress) clock() string {
-	if waited := time.Since(p.since); waited >= unclocked {
+	if waited := time.Since(p.since); waited >= clockAfter {
 		return " " + Duration(waited)
 	}
 	return ""

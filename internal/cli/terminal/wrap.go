@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// comfortable is the number of columns if the width is unknown.
-const comfortable = 100
+// defaultColumns is the number of columns if the width is unknown.
+const defaultColumns = 100
 
 // Columns returns the number of columns for text on this stream.
 func (s Stream) Columns() int {
 	if s.Width == 0 {
-		return comfortable
+		return defaultColumns
 	}
 	return s.Width
 }
