@@ -106,7 +106,7 @@ func (w *drillWatch) run(ctx context.Context, progress *terminal.Progress, show 
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	recordTimer := time.AfterFunc(recordTimeout, func() {
-		cancel(fmt.Errorf("Lifeboat recorded no notice within %s: check that lifeboatd runs, and run `%s doctor` to check the EventBridge rules and the queue",
+		cancel(fmt.Errorf("no notice was recorded within %s: check that lifeboatd runs, and run `%s doctor` to check the EventBridge rules and the queue",
 			terminal.Duration(recordTimeout), w.session.name))
 	})
 	defer recordTimer.Stop()

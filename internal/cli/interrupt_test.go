@@ -247,7 +247,7 @@ func TestDrillWatchGivesUp(t *testing.T) {
 		want   string
 		after  time.Duration
 	}{
-		{"on a Lifeboat that hears nothing", nil, "Lifeboat recorded no notice within 1m", time.Minute},
+		{"on a Lifeboat that hears nothing", nil, "no notice was recorded within 1m", time.Minute},
 		{"on an interruption that never ends", []*v1alpha1.Interruption{inProgress()}, "the interruption did not finish within 7m after the notice", 7 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -110,7 +110,7 @@ func (s *session) createNodeGroup(ctx context.Context, g *v1alpha1.NodeGroup, o 
 	}
 	for i := range all.Items {
 		if other := &all.Items[i]; nodegroup.Name(other) == nodegroup.Name(g) {
-			return fmt.Errorf("Auto Scaling group %s already has a NodeGroup, %s: run `%s nodegroup describe %s` to see it", nodegroup.Name(g), other.Name, s.name, other.Name)
+			return fmt.Errorf("adopting Auto Scaling group %s: it already has NodeGroup %s; run `%s nodegroup describe %s` to see it", nodegroup.Name(g), other.Name, s.name, other.Name)
 		}
 	}
 	writing, cancel := context.WithTimeout(ctx, requestTimeout)

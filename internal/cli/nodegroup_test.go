@@ -137,7 +137,7 @@ func TestNodeGroupAdopt(t *testing.T) {
 		g.Spec.Management != v1alpha1.ManageNothing {
 		t.Errorf("%v: %+v", err, g.Spec)
 	}
-	if r := h.run(t.Context(), "nodegroup", "adopt", name); r.code != ExitFailed || !strings.Contains(r.err, "Auto Scaling group "+name+" already has a NodeGroup, nodes") {
+	if r := h.run(t.Context(), "nodegroup", "adopt", name); r.code != ExitFailed || !strings.Contains(r.err, "adopting Auto Scaling group "+name+": it already has NodeGroup nodes") {
 		t.Errorf("the second time: exit code %d: %s", r.code, r.err)
 	}
 
