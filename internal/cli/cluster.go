@@ -16,20 +16,20 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// patience is how long the cluster may take to answer one question.
-const patience = 15 * time.Second
+// requestTimeout limits the time of one API request.
+const requestTimeout = 15 * time.Second
 
-// cluster is the Kubernetes cluster that a command is about.
+// cluster is a client of the Kubernetes cluster that a command works with.
 type cluster struct {
 	client.WithWatch
-	// name is the cluster's name as the kubeconfig tells it.
+	// name is the cluster's name in the kubeconfig.
 	name string
 }
 
-// errNoContext says that the kubeconfig has no context of that name.
-var errNoContext = errors.New("there is no such context")
+// errNoContext: the kubeconfig has no context of that name.
+var errNoContext = errors.New("no such context")
 
-// connection is what it takes to speak to a running sandbox.
+// connection holds the addresses and credentials of a running sandbox.
 type connection struct {
 	name                         string
 	kubeconfig                   string
@@ -38,7 +38,7 @@ type connection struct {
 	queueURL                     string
 }
 
-// newScheme knows the built-in types and Lifeboat's.
+// newScheme returns a scheme with the built-in types and Lifeboat's.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -50,7 +50,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// connectKubernetes makes a client from the kubeconfig that the flags name.
+// connectKubernetes makes a client from the kubeconfig that the flags select.
 func (s *session) connectKubernetes(context.Context) (cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = s.flags.kubeconfig
@@ -81,7 +81,7 @@ func (s *session) connectKubernetes(context.Context) (cluster, error) {
 	return cluster{WithWatch: c, name: s.clusterName(loader)}, nil
 }
 
-// checkContext makes sure that the context that was asked for exists.
+// checkContext returns an error if the context of --context does not exist.
 func (s *session) checkContext(loader clientcmd.ClientConfig) error {
 	raw, err := loader.RawConfig()
 	if err != nil {
@@ -94,8 +94,8 @@ func (s *session) checkContext(loader clientcmd.ClientConfig) error {
 }
 
 // clusterName guesses the cluster's own name from the kubeconfig: the last part
-// of an EKS ARN, the first of what eksctl writes (name.region.eksctl.io), else
-// the name as it stands.
+// of an EKS ARN, or the first part of an eksctl name (name.region.eksctl.io).
+// Otherwise it is the name in the kubeconfig.
 func (s *session) clusterName(loader clientcmd.ClientConfig) string {
 	raw, err := loader.RawConfig()
 	if err != nil {
@@ -123,9 +123,9 @@ func shortClusterName(name string) string {
 	return name
 }
 
-// list lists objects, giving the cluster a bounded time to answer.
+// list lists objects with a time limit.
 func (c cluster) list(ctx context.Context, what string, into client.ObjectList, opts ...client.ListOption) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := c.List(ctx, into, opts...); err != nil {
 		return fmt.Errorf("listing %s: %w", what, err)

@@ -15,33 +15,33 @@ import (
 )
 
 var (
-	shBlock  = regexp.MustCompile("(?ms)^[ \t>]*```sh\n(.*?)^[ \t>]*```")
-	anyBlock = regexp.MustCompile("(?ms)^[ \t>]*```.*?^[ \t>]*```")
-	spoken   = regexp.MustCompile("`([^`]+)`")
-	// aComment, aText and aBreak are what a shell takes out of a line, takes for one
-	// word, and ends a command at.
-	aComment = regexp.MustCompile(`(?m)(^|\s)#.*$`)
-	aText    = regexp.MustCompile(`"(?:[^"$\n]|\$[^("\n])*"|'[^']*'`)
-	aBreak   = regexp.MustCompile(`\$\(|[|&;<>()"\n]`)
-	// aDemand is a flag outside brackets in the usage of a command.
-	aDemand = regexp.MustCompile(`(?:^| )--([a-z-]+)`)
+	shBlock    = regexp.MustCompile("(?ms)^[ \t>]*```sh\n(.*?)^[ \t>]*```")
+	anyBlock   = regexp.MustCompile("(?ms)^[ \t>]*```.*?^[ \t>]*```")
+	inlineCode = regexp.MustCompile("`([^`]+)`")
+	// shellComment, shellText and shellBreak match what a shell removes, treats as one
+	// word, and treats as the end of a command.
+	shellComment = regexp.MustCompile(`(?m)(^|\s)#.*$`)
+	shellText    = regexp.MustCompile(`"(?:[^"$\n]|\$[^("\n])*"|'[^']*'`)
+	shellBreak   = regexp.MustCompile(`\$\(|[|&;<>()"\n]`)
+	// requiredFlag matches a flag outside brackets in the usage line of a command.
+	requiredFlag = regexp.MustCompile(`(?:^| )--([a-z-]+)`)
 )
 
-// TestCommandsInTheDocs are commands of this program, so that what is copied from a
-// page is no wrong usage. One that is only spoken of need not be whole.
+// TestCommandsInTheDocs checks that the commands in the docs exist, so that
+// readers can copy them. A command in running text may be incomplete.
 func TestCommandsInTheDocs(t *testing.T) {
 	t.Parallel()
 	whole, parts := 0, 0
 	for page, text := range pages(t) {
 		for _, args := range commands(shBlock, text) {
 			whole++
-			if err := understood(args, true); err != nil {
+			if err := checkCommand(args, true); err != nil {
 				t.Errorf("%s: lifeboat %s: %v", page, strings.Join(args, " "), err)
 			}
 		}
-		for _, args := range commands(spoken, anyBlock.ReplaceAllString(text, "")) {
+		for _, args := range commands(inlineCode, anyBlock.ReplaceAllString(text, "")) {
 			parts++
-			if err := understood(args, false); err != nil {
+			if err := checkCommand(args, false); err != nil {
 				t.Errorf("%s: `lifeboat %s`: %v", page, strings.Join(args, " "), err)
 			}
 		}
@@ -51,7 +51,7 @@ func TestCommandsInTheDocs(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCommandIsFoundInTheDocs(t *testing.T) {
+func TestWrongCommandsInTheDocsAreFound(t *testing.T) {
 	t.Parallel()
 	for text, wrong := range map[string]bool{
 		"lifeboat wire hooks --cluster prod":                             true,
@@ -65,7 +65,7 @@ func TestWhatIsNoCommandIsFoundInTheDocs(t *testing.T) {
 	} {
 		var problems error
 		for _, args := range commands(shBlock, "```sh\n"+text+"\n```\n") {
-			problems = errors.Join(problems, understood(args, true))
+			problems = errors.Join(problems, checkCommand(args, true))
 		}
 		if (problems != nil) != wrong {
 			t.Errorf("%s: %v", text, problems)
@@ -73,7 +73,7 @@ func TestWhatIsNoCommandIsFoundInTheDocs(t *testing.T) {
 	}
 }
 
-// pages are the texts of the docs, by name.
+// pages returns the texts of the docs by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{"../../README.md": ""}
@@ -93,16 +93,17 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// commands are the arguments that this program is called with where a pattern matches.
+// commands returns the arguments of all calls of this program in the matches of
+// a pattern.
 func commands(where *regexp.Regexp, text string) [][]string {
 	var all [][]string
 	for _, m := range where.FindAllStringSubmatch(text, -1) {
 		script := m[1]
-		if where == spoken {
-			script = strings.ReplaceAll(script, "\n", " ") // the paragraph was broken there
+		if where == inlineCode {
+			script = strings.ReplaceAll(script, "\n", " ") // a line break in the paragraph
 		}
-		script = aText.ReplaceAllString(aComment.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), ""), "text")
-		for _, command := range aBreak.Split(script, -1) {
+		script = shellText.ReplaceAllString(shellComment.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), ""), "text")
+		for _, command := range shellBreak.Split(script, -1) {
 			words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(command), "sudo -E "))
 			if len(words) > 0 && strings.TrimPrefix(words[0], "bin/") == "lifeboat" {
 				all = append(all, words[1:])
@@ -112,9 +113,9 @@ func commands(where *regexp.Regexp, text string) [][]string {
 	return all
 }
 
-// understood says what is wrong with arguments: no such command, no such flag, or,
-// of a whole command, something that it demands and that is not there.
-func understood(args []string, whole bool) error {
+// checkCommand returns what is wrong with arguments: an unknown command, an
+// unknown flag or, for a complete command, a missing required argument.
+func checkCommand(args []string, whole bool) error {
 	cmd, rest, err := newRoot(newSession(Env{Args: []string{"lifeboat"}, Getenv: func(string) string { return "" }})).Find(args)
 	if err != nil {
 		return err
@@ -127,13 +128,13 @@ func understood(args []string, whole bool) error {
 	if !whole && !cmd.HasSubCommands() {
 		return nil
 	}
-	return errors.Join(cmd.ValidateArgs(cmd.Flags().Args()), demanded(cmd))
+	return errors.Join(cmd.ValidateArgs(cmd.Flags().Args()), requiredFlags(cmd))
 }
 
-// demanded says which flags a command's usage demands that were not given.
-func demanded(cmd *cobra.Command) error {
+// requiredFlags returns an error for required flags that are not set.
+func requiredFlags(cmd *cobra.Command) error {
 	var missing error
-	for _, m := range aDemand.FindAllStringSubmatch(cmd.Use, -1) {
+	for _, m := range requiredFlag.FindAllStringSubmatch(cmd.Use, -1) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Name == m[1] && !f.Changed {
 				missing = errors.Join(missing, errors.New("it lacks --"+f.Name))

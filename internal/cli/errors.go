@@ -20,14 +20,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
 )
 
-// exitError ends the program with a code of its own. Without err everything
-// has been said already.
+// exitError ends the program with an exit code. If err is nil, the message has
+// been printed already.
 type exitError struct {
 	code int
 	err  error
 }
 
-// Error is the cause.
+// Error returns the message of the cause.
 func (e exitError) Error() string {
 	if e.err == nil {
 		return fmt.Sprintf("exit code %d", e.code)
@@ -38,19 +38,19 @@ func (e exitError) Error() string {
 // Unwrap returns the cause.
 func (e exitError) Unwrap() error { return e.err }
 
-// usageErrorf makes an error that ends the program with ExitUsage.
+// usageErrorf returns an error that ends the program with ExitUsage.
 func usageErrorf(format string, args ...any) error {
 	return exitError{code: ExitUsage, err: fmt.Errorf(format, args...)}
 }
 
-// awsError marks errors that came from AWS, so that its hints are not those of
+// awsError marks errors from AWS, so that hint does not give hints about
 // Kubernetes.
 type awsError struct{ error }
 
 // Unwrap returns the cause.
 func (e awsError) Unwrap() error { return e.error }
 
-// hint says what to do next about an error that is known, or nothing.
+// hint returns the next step for a known error, or nothing.
 func (s *session) hint(err error) string {
 	var fromAWS awsError
 	if errors.As(err, &fromAWS) {
@@ -59,23 +59,23 @@ func (s *session) hint(err error) string {
 	var network net.Error
 	switch {
 	case errors.Is(err, sandbox.ErrNotRunning):
-		return "`" + s.name + " sandbox up` brings one up; `" + s.name + " sandbox list` lists those there are."
+		return "`" + s.name + " sandbox up` starts one; `" + s.name + " sandbox list` lists the running ones."
 	case anyIn(err, clientcmd.IsEmptyConfig):
-		return "There is no kubeconfig: none is given with --kubeconfig or $KUBECONFIG, and there is no ~/.kube/config.\n" +
-			"Give one; or bring up a cluster on this machine with `" + s.name + " sandbox up` and add --sandbox."
+		return "There is no kubeconfig: neither --kubeconfig nor $KUBECONFIG is set, and ~/.kube/config does not exist.\n" +
+			"Set one, or start a cluster on this machine with `" + s.name + " sandbox up` and add --sandbox."
 	case errors.Is(err, errNoContext):
-		return "`kubectl config get-contexts` lists the contexts there are."
+		return "`kubectl config get-contexts` lists the existing contexts."
 	case errors.Is(err, fs.ErrNotExist):
 		return "Check the path."
 	case isNotInstalled(err):
-		return "Lifeboat is not installed in this cluster: it does not know the resources of lifeboat.dev/v1alpha1.\n" +
+		return "Lifeboat is not installed in this cluster: its API server does not serve lifeboat.dev/v1alpha1.\n" +
 			"Install the chart charts/lifeboat (helm install lifeboat charts/lifeboat), check --context, or use --sandbox."
 	case apierrors.IsUnauthorized(err):
-		return "The cluster does not know these credentials: log in again, or check --kubeconfig and --context."
+		return "The cluster rejected these credentials: log in again, or check --kubeconfig and --context."
 	case apierrors.IsForbidden(err):
 		return hintForbidden(err.Error())
 	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
-		return "The cluster does not answer: check that it runs, that --kubeconfig and --context name the right one, and the network (VPN, proxy) between."
+		return "The cluster does not answer: check that it runs, that --kubeconfig and --context select the right cluster, and the network (VPN, proxy)."
 	}
 	return ""
 }
@@ -84,16 +84,16 @@ func hintForbidden(message string) string {
 	role := ""
 	switch {
 	case strings.Contains(message, "ValidatingAdmissionPolicy"):
-		return "" // it says itself what is wrong
+		return "" // the policy's message names the next step
 	case strings.Contains(message, "nodegroups"):
 		role = ", which the ClusterRole lifeboat-nodegroups has"
 	case strings.Contains(message, "interruptions"):
 		role = ", which the ClusterRole lifeboat-operator has"
 	}
-	return "These credentials may not do that: ask for the permission that the message names" + role + ", or check --context."
+	return "These credentials lack a permission: ask for the one that the message names" + role + ", or check --context."
 }
 
-// anyIn applies a test that looks at one error only to the whole chain.
+// anyIn applies a test for a single error to the whole chain.
 func anyIn(err error, is func(error) bool) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if is(err) {
@@ -122,11 +122,11 @@ func (s *session) hintAWS(err error) string {
 	)
 	switch {
 	case errors.As(err, &notSpot):
-		return "FIS can interrupt running spot instances only. To test Lifeboat alone, reclaiming nothing, add --via queue."
+		return "FIS can interrupt running spot instances only. To test only Lifeboat and reclaim nothing, add --via queue."
 	case errors.As(err, &region):
-		return "No AWS region is set: set AWS_REGION, or one in the profile (AWS_PROFILE)."
+		return "No AWS region is set: set AWS_REGION, or a region in the profile (AWS_PROFILE)."
 	case errors.As(err, &noQueue):
-		return "Give the address of Lifeboat's queue with --queue-url: it is in the settings of lifeboatd. And check AWS_REGION."
+		return "Set --queue-url to the URL of Lifeboat's queue, which is in the settings of lifeboatd, and check AWS_REGION."
 	case errors.As(err, &api):
 		return hintAWSCode(api.ErrorCode())
 	case strings.Contains(err.Error(), "get credentials"), strings.Contains(err.Error(), "get identity"):
@@ -140,11 +140,11 @@ func (s *session) hintAWS(err error) string {
 func hintAWSCode(code string) string {
 	switch code {
 	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized":
-		return "These AWS credentials may not do that: ask for the permission that the message names, or check AWS_PROFILE."
+		return "These AWS credentials lack a permission: ask for the one that the message names, or check AWS_PROFILE."
 	case "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException", "AuthFailure":
-		return "AWS does not take these credentials: log in again (`aws sso login`), or check AWS_PROFILE and AWS_REGION."
+		return "AWS rejected these credentials: log in again (`aws sso login`), or check AWS_PROFILE and AWS_REGION."
 	case "ServiceQuotaExceededException":
-		return "An AWS quota is used up: delete what is not needed (`aws fis list-experiment-templates`), or ask AWS for more."
+		return "An AWS quota is used up: delete unused resources (`aws fis list-experiment-templates`), or request a higher quota from AWS."
 	}
 	return ""
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const rootHelp = `Lifeboat gets pods off doomed AWS nodes before they go down.
+const rootHelp = `Lifeboat moves pods off AWS nodes before an interruption stops the nodes.
 
 Exit codes:
-  0    done
-  1    failed; standard error says why and what to do; doctor: something is
+  0    success
+  1    failure; standard error says why and what to do next; doctor: something is
        broken; approve: nothing waits for approval; hold, release: there is
        nothing to hold or to release
-  2    wrong usage; doctor: it could not look, or not everywhere
+  2    wrong usage; doctor: some checks could not run
   3    plan: some pod cannot leave with its whole grace period in time;
-       wire plan: there is something to change; convert: something has no
-       equivalent in v1, and needs a person
-  130  interrupted (Ctrl-C); what was begun has been cleaned up`
+       wire plan: there are changes to make; convert: some input has no
+       equivalent and needs manual work
+  130  stopped by Ctrl-C; temporary resources were cleaned up`
 
 // globalFlags are the flags that every command has.
 type globalFlags struct {
@@ -31,28 +31,29 @@ type globalFlags struct {
 const (
 	outputText = "text"
 	outputJSON = "json"
-	// outputYAML is for commands that write objects; takesYAML marks them.
+	// outputYAML is for commands that print objects; the annotation takesYAML
+	// marks them.
 	outputYAML = "yaml"
 	takesYAML  = "lifeboat.dev/yaml"
-	// defaultSandbox is the sandbox that is meant where none is named.
+	// defaultSandbox is the sandbox that --sandbox without a name selects.
 	defaultSandbox = "default"
 )
 
 func newRoot(s *session) *cobra.Command {
 	root := s.group(&cobra.Command{
 		Use:   strings.ReplaceAll(s.name, " ", "-"),
-		Short: "Get pods off doomed AWS nodes before they go down",
+		Short: "Move pods off AWS nodes before an interruption",
 		Long:  rootHelp,
-		Example: `  # The whole of it on this machine, with no cloud account
+		Example: `  # Try everything on this machine, without a cloud account
   lifeboat sandbox demo
 
-  # What would happen to a node's pods if it were reclaimed now?
+  # Predict what a reclaim would do to a node's pods
   lifeboat plan ip-10-0-1-5.ec2.internal
 
-  # Why that, and which policy says so?
+  # Show which policy and rule decide, and why
   lifeboat explain ip-10-0-1-5.ec2.internal
 
-  # Interrupt a spot node on purpose and see it unfold
+  # Interrupt a spot node on purpose and follow its drain
   lifeboat interrupt ip-10-0-1-5.ec2.internal --fis-role-arn arn:aws:iam::123456789012:role/fis --watch`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: s.name},
 		SilenceErrors:     true,
@@ -67,10 +68,10 @@ func newRoot(s *session) *cobra.Command {
 	})
 	f := root.PersistentFlags()
 	f.StringVar(&s.flags.kubeconfig, "kubeconfig", "", "path of the kubeconfig (default $KUBECONFIG, then ~/.kube/config)")
-	f.StringVar(&s.flags.context, "context", "", "context of the kubeconfig")
-	f.StringVar(&s.flags.sandbox, "sandbox", "", "use the sandbox of this name that runs on this machine: its cluster, its AWS, its queue")
+	f.StringVar(&s.flags.context, "context", "", "context in the kubeconfig")
+	f.StringVar(&s.flags.sandbox, "sandbox", "", "use the sandbox of this name on this machine: its cluster, its AWS emulator and its queue")
 	f.Lookup("sandbox").NoOptDefVal = defaultSandbox
-	f.StringVarP(&s.flags.output, "output", "o", outputText, "text, or json for scripts (on standard output)")
+	f.StringVarP(&s.flags.output, "output", "o", outputText, "output format: text, or json for scripts")
 
 	root.AddCommand(
 		newApprove(s),
@@ -91,7 +92,7 @@ func newRoot(s *session) *cobra.Command {
 	return root
 }
 
-// group makes a command that only holds others.
+// group makes a command that only has subcommands.
 func (s *session) group(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -108,8 +109,8 @@ func (s *session) group(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// arguments makes a wrong number of arguments a usage error that says what is
-// wanted.
+// arguments returns a check of the number of arguments. Its error says which
+// arguments the command takes.
 func arguments(least, most int, wanted string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || (most >= 0 && len(args) > most) {
@@ -124,26 +125,26 @@ func (s *session) checkGlobals(cmd *cobra.Command, _ []string) error {
 	case outputText, outputJSON:
 	case outputYAML:
 		if cmd.Annotations[takesYAML] == "" {
-			return usageErrorf("%s does not write YAML: write -o text or -o json", cmd.CommandPath())
+			return usageErrorf("%s does not support YAML: use -o text or -o json", cmd.CommandPath())
 		}
 	default:
-		return usageErrorf("unknown output %q: write -o text or -o json", s.flags.output)
+		return usageErrorf("unknown output format %q: use -o text or -o json", s.flags.output)
 	}
 	if s.flags.sandbox != "" && (s.flags.kubeconfig != "" || s.flags.context != "") {
-		return usageErrorf("--sandbox brings its own cluster: leave out --kubeconfig and --context")
+		return usageErrorf("--sandbox has its own cluster: remove --kubeconfig and --context")
 	}
 	return nil
 }
 
 func (s *session) isJSON() bool { return s.flags.output == outputJSON }
 
-// aCommand is a command of this program inside an example.
-var aCommand = regexp.MustCompile(`\blifeboat (approve|convert|doctor|explain|hold|interrupt|nodegroup|plan|release|sandbox|version|watch|wire)\b`)
+// commandPattern matches a command of this program in a text.
+var commandPattern = regexp.MustCompile(`\blifeboat (approve|convert|doctor|explain|hold|interrupt|nodegroup|plan|release|sandbox|version|watch|wire)\b`)
 
-// nameExamples puts the name that the user calls the program by into the
-// examples.
+// nameExamples replaces the program's name in the examples by the name that the
+// user typed.
 func (s *session) nameExamples(cmd *cobra.Command) {
-	cmd.Example = aCommand.ReplaceAllString(cmd.Example, s.name+" $1")
+	cmd.Example = commandPattern.ReplaceAllString(cmd.Example, s.name+" $1")
 	for _, sub := range cmd.Commands() {
 		s.nameExamples(sub)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// Exit codes. They are documented in the help of the program.
+// Exit codes. The help text of the program documents them.
 const (
 	ExitOK          = 0
 	ExitFailed      = 1
@@ -26,9 +26,9 @@ const (
 	ExitInterrupted = 130
 )
 
-// Env is what a run of the program gets from outside.
+// Env is the environment of one run of the program.
 type Env struct {
-	// Args are the arguments, the program's own name first.
+	// Args are the arguments, including the program's own name.
 	Args []string
 	// In, Out and Err are the standard streams.
 	In       io.Reader
@@ -37,15 +37,14 @@ type Env struct {
 	Getenv func(string) string
 }
 
-// OSEnv is the environment of this process.
+// OSEnv returns the environment of this process.
 func OSEnv() Env {
 	return Env{Args: os.Args, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}
 }
 
-// Run runs the program and returns its exit code. A cancelled ctx is Ctrl-C.
+// Run runs the program and returns its exit code. Ctrl-C cancels ctx.
 func Run(ctx context.Context, env Env) int {
-	// The libraries' own logs would tear the progress line and say nothing
-	// that the errors do not.
+	// The libraries' logs would break the progress line and repeat the errors.
 	ctrllog.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	return newSession(env).run(ctx)
@@ -54,14 +53,14 @@ func Run(ctx context.Context, env Env) int {
 // session is one run of the program.
 type session struct {
 	env  Env
-	name string // as the user calls it: "lifeboat" or "kubectl lifeboat"
+	name string // as the user typed it: "lifeboat" or "kubectl lifeboat"
 	out  terminal.Stream
 	err  terminal.Stream
-	// typing reports whether a person can be asked.
-	typing bool
-	now    func() time.Time
-	flags  globalFlags
-	// What follows reaches outside; tests put something of their own here.
+	// interactive is true if standard input is a terminal.
+	interactive bool
+	now         func() time.Time
+	flags       globalFlags
+	// The following reach outside of the process; tests replace them.
 	connect      func(ctx context.Context) (cluster, error)
 	connectCloud func(ctx context.Context, zone string) (cloud, error)
 	findSandbox  func(name string) (connection, error)
@@ -71,13 +70,13 @@ type session struct {
 
 func newSession(env Env) *session {
 	s := &session{
-		env:       env,
-		name:      calledAs(env.Args),
-		out:       terminal.NewStream(env.Out, env.Getenv),
-		err:       terminal.NewStream(env.Err, env.Getenv),
-		typing:    terminal.IsTerminal(env.In),
-		now:       time.Now,
-		sandboxes: realSandboxes(),
+		env:         env,
+		name:        calledAs(env.Args),
+		out:         terminal.NewStream(env.Out, env.Getenv),
+		err:         terminal.NewStream(env.Err, env.Getenv),
+		interactive: terminal.IsTerminal(env.In),
+		now:         time.Now,
+		sandboxes:   realSandboxes(),
 	}
 	s.connect = s.connectKubernetes
 	s.connectCloud = s.connectAWS
@@ -86,8 +85,8 @@ func newSession(env Env) *session {
 	return s
 }
 
-// calledAs is the name to use in help: kubectl runs a program named
-// kubectl-lifeboat as `kubectl lifeboat`.
+// calledAs returns the name of the program for help texts. kubectl runs a
+// plugin named kubectl-lifeboat as `kubectl lifeboat`.
 func calledAs(args []string) string {
 	if len(args) > 0 && strings.TrimSuffix(filepath.Base(args[0]), ".exe") == "kubectl-lifeboat" {
 		return "kubectl lifeboat"

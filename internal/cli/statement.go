@@ -56,21 +56,21 @@ func (w *observed) next(d policy.Decision) string {
 	hold, budget, pool := w.holding(w.now), w.budget(d), w.terminations(d)
 	switch begins := w.begins(d); {
 	case !w.policy.Begun.IsZero() && hold != nil:
-		return hold.By + " holds it"
+		return hold.By + " holds the drain"
 	case !w.policy.Begun.IsZero():
-		return "the drain goes on at once"
+		return "the drain continues at once"
 	case d.AwaitsApproval:
-		return "it waits for approval"
+		return "it waits for an approval"
 	case begins.After(w.now):
-		return fmt.Sprintf("%s %s, at %s; until then it is Scheduled", d.Action, terminal.Relative(begins, w.now), clockOf(begins, w.now))
+		return fmt.Sprintf("%s %s, at %s; until then its phase is Scheduled", d.Action, terminal.Relative(begins, w.now), formatClock(begins, w.now))
 	case !record.Drains(d.Action):
-		return fmt.Sprintf("%s: none of its pods is moved", d.Action)
+		return fmt.Sprintf("%s: its pods are not moved", d.Action)
 	case budget.full():
-		return fmt.Sprintf("it is Queued: policy %s takes %s", d.Governor, budget)
+		return fmt.Sprintf("its phase is Queued: policy %s allows %s", d.Governor, budget)
 	case pool.full():
-		return fmt.Sprintf("it is Queued: its pool takes %s", pool)
+		return fmt.Sprintf("its phase is Queued: its pool allows %s", pool)
 	case hold != nil:
-		return "its node is cordoned now; its pods wait, since " + hold.By + " holds it"
+		return "its node is cordoned now; its pods wait because " + hold.By + " holds the drain"
 	}
 	return fmt.Sprintf("%s now: its node is cordoned and its pods leave", d.Action)
 }
@@ -80,14 +80,14 @@ func (w *observed) heldNext(d policy.Decision) string {
 	var text string
 	switch until := w.record.Spec.Hold.Until; {
 	case !record.Drains(d.Action):
-		return fmt.Sprintf("the action is %s, which moves no pod anyway; it holds should another notice come to rule", d.Action)
+		return fmt.Sprintf("the action is %s, which moves no pods; the hold applies if another notice leads to a drain", d.Action)
 	case until != nil:
-		text = fmt.Sprintf("no more pods are asked to leave until %s", clockOf(until.Time, w.now))
+		text = fmt.Sprintf("no more pods are evicted until %s", formatClock(until.Time, w.now))
 	default:
-		text = "no more pods are asked to leave until it is released"
+		text = "no more pods are evicted until the hold is released"
 	}
 	if isHard(d.Deadline) {
-		return text + fmt.Sprintf(", but each at its last call, since the deadline at %s is hard", clockOf(d.Deadline.Time.Time, w.now))
+		return text + fmt.Sprintf(", except each pod at its last call, because the deadline at %s is hard", formatClock(d.Deadline.Time.Time, w.now))
 	}
 	return text
 }
