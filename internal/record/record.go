@@ -120,3 +120,8 @@ func Surges(d *policy.Decision) bool {
 		return w.Strategy == v1alpha1.StrategySurge
 	})
 }
+
+// IsDrill reports whether a notice of the record was sent on purpose.
+func IsDrill(in *v1alpha1.Interruption) bool {
+	return slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.Drill })
+}

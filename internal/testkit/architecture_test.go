@@ -77,6 +77,8 @@ var floors = [][]string{
 	{"internal/awsemu/sqs", "internal/awsemu/sts", "internal/awsemu/iam", "internal/awsemu/ssm", "internal/awsemu/eks", "internal/awsemu/pricing"},
 	{"internal/awsemu/wire", "internal/awsemu/alarm"},
 	{"internal/controller/"},
+	{"internal/controller/interruption/capacity"},
+	{"internal/controller/interruption/status", "internal/controller/interruption/evict", "internal/controller/interruption/concurrency"},
 	{"internal/wiring/diagnose", "internal/wiring/emit", "internal/wiring/iam"},
 	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/ec2", "internal/intake/autoscaling", "internal/boot", "internal/drill", "internal/probe"},
 	{"internal/groupwatch"},

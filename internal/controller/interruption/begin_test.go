@@ -16,6 +16,8 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -76,7 +78,7 @@ func TestWhatNobodyApprovesIsOverWithItsDeadline(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"), team(needsApproval))
 	w.settle(time.Second)
-	w.settle(30*time.Minute + afterDeadline)
+	w.settle(30*time.Minute + status.AfterDeadline)
 	w.same(before)
 	if got := w.record().Status; got.CompletionTime == nil || len(w.evictions) > 0 {
 		t.Errorf("phase %s, evictions %v", got.Phase, w.evictions)
@@ -204,7 +206,7 @@ func TestBudgetLetsOneNodeAtATimeDrain(t *testing.T) {
 			t.Fatalf("evictions %v", w.evictions)
 		}
 		if drained%2 == 0 {
-			w.loop.berths = berths{} // as after a restart
+			w.loop.slots = concurrency.Slots{} // as after a restart
 		}
 		w.stopped(w.evictions[drained])
 	}
@@ -269,7 +271,7 @@ func TestInstanceIsTerminatedOnceItsPodsHaveLeft(t *testing.T) {
 	if !slices.Equal(cloud.asked, []string{instance}) {
 		t.Errorf("terminated %v", cloud.asked)
 	}
-	w.settle(terminateAgain)
+	w.settle(terminateRetry)
 	if len(cloud.asked) != 2 {
 		t.Errorf("an instance that does not go was asked %d times", len(cloud.asked))
 	}
@@ -304,7 +306,7 @@ func TestInstanceThatCannotBeTerminatedIsReported(t *testing.T) {
 	if i := slices.IndexFunc(ready, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionReady }); i < 0 || ready[i].Message != "terminating the instance: UnauthorizedOperation; tried again every minute" {
 		t.Errorf("conditions %v", ready)
 	}
-	if len(cloud.asked) != 1 || w.wake != terminateAgain {
+	if len(cloud.asked) != 1 || w.wake != terminateRetry {
 		t.Errorf("asked %d times, looks again in %s", len(cloud.asked), w.wake)
 	}
 }
@@ -338,7 +340,7 @@ func TestVolumesAreDetachedBeforeTheInstanceIsTerminated(t *testing.T) {
 	if len(cloud.asked) > 0 {
 		t.Fatal("terminated with a volume attached")
 	}
-	if w.wake != detachAgain {
+	if w.wake != detachRequeue {
 		t.Errorf("looks again in %s", w.wake)
 	}
 	got := &corev1.Node{}
@@ -349,7 +351,7 @@ func TestVolumesAreDetachedBeforeTheInstanceIsTerminated(t *testing.T) {
 	if err := w.client.Status().Update(t.Context(), got); err != nil {
 		t.Fatal(err)
 	}
-	w.settle(detachAgain)
+	w.settle(detachRequeue)
 	if len(cloud.asked) != 1 {
 		t.Errorf("asked %d times", len(cloud.asked))
 	}

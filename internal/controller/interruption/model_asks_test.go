@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
@@ -152,7 +153,7 @@ func (b *books) notTwice(q *model.Request, pod *corev1.Pod) {
 	}
 	// Where both the watch and the record are behind it may be asked again: the
 	// API server then does nothing.
-	if told, ok := l.told[pod.UID]; ok && told.at.Before(began) && began.Sub(told.asked) < evictAgain {
+	if told, ok := l.told[pod.UID]; ok && told.at.Before(began) && began.Sub(told.asked) < status.EvictionCacheLag {
 		b.run.fail("%s: its record said so at %s", q, b.at(told.at))
 	}
 	b.repeats++

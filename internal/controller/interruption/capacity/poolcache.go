@@ -1,4 +1,4 @@
-package interruption
+package capacity
 
 import (
 	"context"
@@ -28,21 +28,24 @@ type cachedPool struct {
 // poolVerdict says that no replacement can be launched, where the NodePool of the node
 // alone tells that. It costs one read for all nodes of the pool and no request for the
 // node. It reports false where the rest has to be read, also after an error.
-func (k karpenters) poolVerdict(ctx context.Context, f *facts, early replacement.Early) (*v1alpha1.ReplacementStatus, bool) {
-	name := f.node.Labels[replacement.LabelNodePool]
+func (k karpenter) poolVerdict(ctx context.Context, in Input, early replacement.Early) (*v1alpha1.ReplacementStatus, bool) {
+	name := in.Node.Labels[replacement.LabelNodePool]
 	if name == "" {
 		return nil, false
 	}
-	k.pools.mu.Lock()
-	defer k.pools.mu.Unlock() // one read at a time: the others wait for its result
-	cached, ok := k.pools.pools[name]
-	if !ok || !f.now.Before(cached.until) {
+	k.Memory.pools.mu.Lock()
+	defer k.Memory.pools.mu.Unlock() // one read at a time: the others wait for its result
+	cached, ok := k.Memory.pools.pools[name]
+	if !ok || !in.Now.Before(cached.until) {
 		r := replacement.Facts{Doomed: &replacement.Claim{Labels: map[string]string{replacement.LabelNodePool: name}}}
 		if err := k.readPool(ctx, &r); err != nil {
 			return nil, false // the full decision reports it
 		}
-		cached = cachedPool{r.Pool, r.Class, f.now.Add(poolCacheTTL)}
-		set(&k.pools.pools, name, cached)
+		cached = cachedPool{r.Pool, r.Class, in.Now.Add(poolCacheTTL)}
+		if k.Memory.pools.pools == nil {
+			k.Memory.pools.pools = map[string]cachedPool{}
+		}
+		k.Memory.pools.pools[name] = cached
 	}
 	return replacement.DecidePool(early, name, cached.pool, cached.class)
 }

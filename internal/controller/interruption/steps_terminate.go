@@ -13,32 +13,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 const (
-	// detachPatience is for how long an instance is kept for its volumes to be
-	// detached. A volume that is still attached when its instance goes is held
-	// back from other nodes for some six minutes (Kubernetes documentation,
-	// "Non-graceful node shutdown").
-	detachPatience = 2 * time.Minute
-	// detachAgain is how often the node is asked which volumes it has. They are
-	// left out of the cache of nodes, which would be much larger for them.
-	detachAgain = 2 * time.Second
-	// terminateAgain is when an instance that was asked to terminate, and is
-	// still there, is asked again.
-	terminateAgain = time.Minute
+	// detachTimeout is for how long an instance is kept until its volumes are detached. A
+	// volume that is attached when its instance goes is not attached to another node for
+	// about six minutes (Kubernetes documentation, "Non-graceful node shutdown").
+	detachTimeout = 2 * time.Minute
+	// detachRequeue is how often the volumes of the node are read. They are not in the
+	// cache of nodes, which they would make much larger.
+	detachRequeue = 2 * time.Second
+	// terminateRetry is when the termination of an instance that is still there is
+	// requested again.
+	terminateRetry = time.Minute
 )
 
-// detached waits until the volumes of the pods that left are detached, where the
-// time allows.
-func detached(ctx context.Context, p *pass) (bool, error) {
+// awaitVolumeDetach waits until the volumes of the pods that left are detached, while there
+// is time.
+func awaitVolumeDetach(ctx context.Context, p *pass) (bool, error) {
 	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() || p.Live == nil || p.facts.drain().TerminationTime != nil {
 		return true, nil
 	}
-	until := p.drainedAt().Add(detachPatience)
+	until := p.drainedAt().Add(detachTimeout)
 	if d := p.decision.Deadline; d != nil && d.Type == v1alpha1.DeadlineHard && d.Time.Add(-p.Margin).Before(until) {
 		until = d.Time.Add(-p.Margin)
 	}
@@ -52,14 +53,14 @@ func detached(ctx context.Context, p *pass) (bool, error) {
 		return false, fmt.Errorf("reading the node's volumes: %w", err)
 	}
 	if n := len(node.Status.VolumesAttached); n > 0 {
-		p.outcome.until(p.facts.now.Add(detachAgain),
+		p.outcome.wait(p.facts.now.Add(detachRequeue),
 			fmt.Sprintf("waits for %d volumes to be detached, until %s at the latest", n, until.UTC().Format(time.RFC3339)))
 		return false, nil
 	}
 	return true, nil
 }
 
-// drainedAt is when no pod was left that had to leave.
+// drainedAt is when the last pod had left.
 func (p *pass) drainedAt() time.Time {
 	if c := meta.FindStatusCondition(p.facts.was.Conditions, v1alpha1.ConditionDrained); c != nil && c.Status == metav1.ConditionTrue {
 		return c.LastTransitionTime.Time
@@ -67,9 +68,9 @@ func (p *pass) drainedAt() time.Time {
 	return p.facts.now
 }
 
-// isDone reports whether nothing on the node is waited for: no pod has to leave, or, of
-// an instance that is drained in order to be terminated, the time of all pods is over.
-// A kubelet that is dead never confirms that a pod has stopped.
+// isDone reports whether nothing on the node is waited for: no pod has to leave, or the
+// instance will be terminated and the time of all pods is over. A kubelet that is dead
+// never confirms that a pod has stopped.
 func (p *pass) isDone() bool {
 	if p.plan.Empty() {
 		return true
@@ -81,29 +82,29 @@ func (p *pass) isDone() bool {
 // held reports whether a person holds the drain.
 func (p *pass) held() bool { return record.Hold(p.facts.in, p.facts.now) != nil }
 
-// terminated requests the termination of the instance.
-func terminated(ctx context.Context, p *pass) (bool, error) {
+// terminateInstance requests the termination of the instance.
+func terminateInstance(ctx context.Context, p *pass) (bool, error) {
 	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() {
 		return true, nil
 	}
 	if hold := record.Hold(p.facts.in, p.facts.now); hold != nil {
-		at := p.facts.now.Add(terminateAgain)
+		at := p.facts.now.Add(terminateRetry)
 		if hold.Until != nil {
 			at = hold.Until.Time
 		}
-		p.outcome.until(at, "waits: "+record.HoldGate(hold).Why)
+		p.outcome.wait(at, "waits: "+record.HoldGate(hold).Why)
 		return false, nil
 	}
 	return p.terminate(ctx)
 }
 
-// confirmEmpty lists the pods of the node past every cache before an act that cannot be
-// undone: a pod may have been bound just before the node was cordoned.
+// confirmEmpty lists the pods of the node past the cache before an irreversible action: a
+// pod may have been bound just before the node was cordoned.
 func (p *pass) confirmEmpty(ctx context.Context) (bool, error) {
 	if p.Live == nil || p.facts.node == nil || !p.plan.Empty() {
 		return true, nil
 	}
-	pods, err := p.podsOn(ctx, p.facts.nodeName)
+	pods, err := capacity.PodsOn(ctx, p.Live, p.facts.nodeName)
 	if err != nil {
 		return false, fmt.Errorf("confirming that no pod is left: %w", err)
 	}
@@ -111,47 +112,47 @@ func (p *pass) confirmEmpty(ctx context.Context) (bool, error) {
 	facts.Pods = pods
 	if plan := drain.NewPlan(facts); !plan.Empty() {
 		pod := plan.Left()[0].Pod
-		p.outcome.until(p.facts.now.Add(lookAgain), fmt.Sprintf("waits for pod %s/%s, which is new on the node", pod.Namespace, pod.Name))
+		p.outcome.wait(p.facts.now.Add(requeueCache), fmt.Sprintf("waits for pod %s/%s, which is new on the node", pod.Namespace, pod.Name))
 		return false, nil
 	}
 	return true, nil
 }
 
-// terminate asks the cloud. That it is asked is written down before: who starts
-// after a crash does not ask again at once.
+// terminate requests the termination. The intent is written first, so that the request is
+// not repeated at once after a crash.
 func (p *pass) terminate(ctx context.Context) (bool, error) {
 	if p.Cloud == nil {
-		p.outcome.until(p.facts.now.Add(terminateAgain), "cannot terminate the instance: this controller has no cloud")
+		p.outcome.wait(p.facts.now.Add(terminateRetry), "cannot terminate the instance: this controller has no cloud")
 		return false, nil
 	}
-	if last := p.facts.drain().TerminationTime; last != nil && p.facts.now.Before(last.Add(terminateAgain)) {
-		return p.asked(last.Time, p.facts.drain().TerminationMessage)
+	if last := p.facts.drain().TerminationTime; last != nil && p.facts.now.Before(last.Add(terminateRetry)) {
+		return p.awaitTermination(last.Time, p.facts.drain().TerminationMessage)
 	}
 	if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
 		return false, err
 	}
-	at := microTime(p.facts.now)
-	p.report.drain().TerminationTime, p.report.drain().TerminationMessage = &at, ""
-	if err := p.writeDown(ctx); err != nil {
+	at := status.MicroTime(p.facts.now)
+	p.Drain().TerminationTime, p.Drain().TerminationMessage = &at, ""
+	if err := p.Checkpoint(ctx); err != nil {
 		return false, err
 	}
 	if err := p.Cloud.Terminate(ctx, p.facts.in.Spec.InstanceID); err != nil {
 		log.FromContext(ctx).Error(err, "terminating the instance")
-		p.report.drain().TerminationMessage = clip(fmt.Sprintf("terminating the instance: %v", err))
-		return p.asked(at.Time, p.report.drain().TerminationMessage)
+		p.Drain().TerminationMessage = status.Clip(fmt.Sprintf("terminating the instance: %v", err))
+		return p.awaitTermination(at.Time, p.Drain().TerminationMessage)
 	}
-	p.outcome.terminated = true
-	return p.asked(at.Time, "")
+	p.outcome.Terminated = true
+	return p.awaitTermination(at.Time, "")
 }
 
-// asked waits after the cloud was asked: for the instance to go or, where the
-// cloud refused, for the next try.
-func (p *pass) asked(at time.Time, refusal string) (bool, error) {
-	again := at.Add(terminateAgain)
+// awaitTermination waits after the request: until the instance is gone or, where the cloud
+// refused, for the next try.
+func (p *pass) awaitTermination(at time.Time, refusal string) (bool, error) {
+	again := at.Add(terminateRetry)
 	if refusal == "" {
-		p.outcome.sooner(again)
+		p.outcome.requeueAt(again)
 		return true, nil
 	}
-	p.outcome.until(again, refusal+"; tried again every minute")
+	p.outcome.wait(again, refusal+"; tried again every minute")
 	return false, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -17,9 +18,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-// over waits until the interruption is: the node or its instance has gone, or
-// the time at which it should have is well past.
-func over(_ context.Context, p *pass) (bool, error) {
+// withoutDeadline is how long a node stays marked where nothing says when the risk ends,
+// from the notice or from when it was cordoned.
+const withoutDeadline = time.Hour
+
+// awaitInstanceGone waits until the node or its instance is gone, or its deadline is well
+// past.
+func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
 	end := p.end()
 	switch {
 	case p.facts.awaitsNode(p.decision):
@@ -28,33 +33,32 @@ func over(_ context.Context, p *pass) (bool, error) {
 		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
 		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted():
 		return true, nil
-	case !p.facts.now.Before(end) && p.facts.isLeaving(): // somebody else's hook holds it, say
+	case !p.facts.now.Before(end) && p.facts.isLeaving(): // for example another hook holds it
 		end = p.facts.now.Add(leavesSoon).Truncate(leavesSoon)
 	case !p.facts.now.Before(end):
 		return true, nil
 	}
-	p.outcome.until(end, "waits for the instance to go, at the latest until "+end.UTC().Format(time.RFC3339))
+	p.outcome.wait(end, "waits for the instance to go, at the latest until "+end.UTC().Format(time.RFC3339))
 	return false, nil
 }
 
-// awaitsNode reports whether the node is gone and its instance may still run: a node
-// that a person or a controller deleted registers again, and the planned change
-// still stands.
+// awaitsNode reports whether the node is gone and its instance may still run: a node that a
+// person or a controller deleted registers again, and the planned change still applies.
 func (f *facts) awaitsNode(d policy.Decision) bool {
 	planned := d.Notice.Deadline // the decision's is hard in the last hour
 	return f.node == nil && !d.InstanceGone && !d.Withdrawn && planned != nil &&
 		planned.Type == v1alpha1.DeadlineSoft && planned.Time.After(f.now)
 }
 
-// end is when a node that is still there counts as one that lives.
+// end is when a node that still exists counts as one that lives.
 func (p *pass) end() time.Time {
 	switch d := p.decision; {
 	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
-		return d.Notice.EndTime.Add(afterDeadline)
+		return d.Notice.EndTime.Add(status.AfterDeadline)
 	case d.Deadline != nil && !p.terminates():
-		return d.Deadline.Time.Add(afterDeadline)
+		return d.Deadline.Time.Add(status.AfterDeadline)
 	case p.terminates():
-		return p.facts.drain().TerminationTime.Add(afterDeadline)
+		return p.facts.drain().TerminationTime.Add(status.AfterDeadline)
 	case !d.Until.IsZero():
 		return d.Until
 	}
@@ -65,7 +69,7 @@ func (p *pass) end() time.Time {
 		begun = record.Begun(&p.facts.was) // it may have been cordoned long before
 	case p.facts.begun(p.decision) && c != nil:
 		begun = c.LastTransitionTime.Time // its window may have opened long after the notice
-	case p.outcome.marked == action.MarkDoomed:
+	case p.outcome.Marked == action.MarkDoomed:
 		begun = p.facts.now // it begins in this pass
 	}
 	return laterOf(begun, p.facts.heldUntil()).Add(withoutDeadline)
@@ -78,8 +82,8 @@ func (p *pass) terminates() bool {
 		(p.decision.Action == v1alpha1.ActionTerminate || replacement.IsDetached(p.facts.drain().Replacement) || p.facts.isRetained())
 }
 
-// heldUntil is when a person's hold ends or has ended; now, where nothing ends it;
-// zero: there was none.
+// heldUntil is when a person's hold ends or has ended; now for a hold without an end; zero:
+// there was none.
 func (f *facts) heldUntil() time.Time {
 	hold := record.Hold(f.in, f.now)
 	switch {
@@ -91,23 +95,22 @@ func (f *facts) heldUntil() time.Time {
 	return hold.Until.Time
 }
 
-// putBack makes a node that lives what it was. An instance that was stopped
-// comes back as the same node, so that counts as well; by then it is not
-// Ready, and nothing is scheduled to it before it is.
-func putBack(ctx context.Context, p *pass) (bool, error) {
+// restoreNode makes a node that lives what it was. This includes the node of an instance
+// that was stopped: it is not Ready until the instance starts again as the same node.
+func restoreNode(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
 	if p.facts.nextIsDue(p.decision) {
 		return true, nil
 	}
-	if err := p.unreplace(ctx); err != nil || node == nil {
+	if err := p.replacer(p.facts).Release(ctx, p.facts.forCapacity(p.decision), p); err != nil || node == nil {
 		return err == nil, err
 	}
-	if action.HasMark(node) && p.Live != nil { // a person may have uncordoned it
+	if action.HasMark(node) && p.Live != nil { // else a person may have uncordoned it
 		undone, err := action.UndoSurges(ctx, p.Client, p.Live, node.Name)
 		if err != nil {
 			return false, fmt.Errorf("giving pods back that were to be replaced: %w", err)
 		}
-		p.outcome.undone = undone
+		p.outcome.SurgesUndone = undone
 	}
 	p.barrier.setRestored(p.facts.in.Name)
 	changed, err := action.PutBack(ctx, p.Client, node)
@@ -115,25 +118,25 @@ func putBack(ctx context.Context, p *pass) (bool, error) {
 		return false, err
 	}
 	if changed {
-		p.nodeWrites.replaced(node.Name, node.ResourceVersion, p.facts.now)
+		p.nodeWrites.Replaced(node.Name, node.ResourceVersion, p.facts.now)
 	}
-	p.outcome.putBack = changed
+	p.outcome.Restored = changed
 	return true, nil
 }
 
-// letGo puts back a node whose drain had begun, where what rules now says to leave
-// it alone.
-func letGo(ctx context.Context, p *pass) (bool, error) {
+// release restores a node whose drain had begun, where the decision is now to leave it
+// alone.
+func release(ctx context.Context, p *pass) (bool, error) {
 	if record.Begun(&p.facts.was).IsZero() && !record.Cordoned(&p.facts.was) && !p.facts.onlyMarked() {
 		return true, nil
 	}
-	done, err := putBack(ctx, p)
-	p.outcome.letGo = err == nil
+	done, err := restoreNode(ctx, p)
+	p.outcome.Released = err == nil
 	return done, err
 }
 
-// nextIsDue reports whether another notice stands whose drain begins at once: a
-// node that was put back in between would be given pods.
+// nextIsDue reports whether another notice applies whose drain begins at once: a node that
+// is restored in between would get new pods.
 func (f *facts) nextIsDue(d policy.Decision) bool {
 	if d.Withdrawn || !f.stands(d) {
 		return false
@@ -144,14 +147,14 @@ func (f *facts) nextIsDue(d policy.Decision) bool {
 	return ok && record.Drains(next.Action) && !next.NotBefore.After(f.now) && !next.AwaitsApproval
 }
 
-// complete ends the interruption, or, where another notice still stands, only
-// what this one was about.
+// complete completes the Interruption, or, where another notice still applies, only the
+// work for this notice.
 func complete(_ context.Context, p *pass) (bool, error) {
 	if p.facts.stands(p.decision) && !replacement.IsDetached(p.facts.drain().Replacement) {
-		p.outcome.answered = p.decision.Notice.ID
-		p.outcome.until(p.facts.now, "waits for what else is to come")
+		p.outcome.Answered = p.decision.Notice.ID
+		p.outcome.wait(p.facts.now, "waits for what else is to come")
 		return false, nil
 	}
-	p.outcome.completed = true
+	p.outcome.Completed = true
 	return true, nil
 }

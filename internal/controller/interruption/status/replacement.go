@@ -1,4 +1,4 @@
-package interruption
+package status
 
 import (
 	"slices"
@@ -7,51 +7,51 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-// replacement notes how the replacement stands, and what that changes.
-func (r *report) replacement(s *v1alpha1.ReplacementStatus) {
-	was := r.drain().Replacement
+// SetReplacement notes the state of the replacement.
+func (u *Update) SetReplacement(s *v1alpha1.ReplacementStatus) {
+	was := u.Drain().Replacement
 	if s == nil {
 		return
 	}
-	r.drain().Replacement = s.DeepCopy()
+	u.Drain().Replacement = s.DeepCopy()
 	if was != nil && was.Phase == s.Phase && was.Tries == s.Tries {
 		return
 	}
 	switch s.Phase {
 	case v1alpha1.ReplacementOrdered:
-		r.happen(v1alpha1.ReasonReplacementOrdered, s.Message)
+		u.Record(v1alpha1.ReasonReplacementOrdered, s.Message)
 	case v1alpha1.ReplacementReady:
-		r.happen(v1alpha1.ReasonReplacementReady, s.Message)
+		u.Record(v1alpha1.ReasonReplacementReady, s.Message)
 	case v1alpha1.ReplacementRetrying, v1alpha1.ReplacementFailed:
-		r.happen(v1alpha1.ReasonReplacementFailed, s.Message)
+		u.Record(v1alpha1.ReasonReplacementFailed, s.Message)
 	case v1alpha1.NoReplacement:
-		if !isBesideThePoint(s) {
-			r.happen(v1alpha1.ReasonNotReplaced, s.Message)
+		if !isExpected(s) {
+			u.Record(v1alpha1.ReasonNotReplaced, s.Message)
 		}
 	}
 }
 
-// isBesideThePoint reports whether none comes for a reason that nobody wonders
-// about.
-func isBesideThePoint(s *v1alpha1.ReplacementStatus) bool {
+// isExpected reports whether there is no replacement for a reason that needs no
+// timeline entry.
+func isExpected(s *v1alpha1.ReplacementStatus) bool {
 	return slices.Contains([]string{
 		replacement.ReasonNoPods, replacement.ReasonInstanceGone, replacement.ReasonNoKarpenter, replacement.ReasonNoNodeClaim,
 		replacement.ReasonGroupReplaces, replacement.ReasonNoGroup, replacement.ReasonSurvives,
 	}, s.Reason)
 }
 
-// isNotNeeded reports whether none comes because there is room, or nothing to
-// move.
+// isNotNeeded reports whether there is no replacement because the pods have room, or
+// there are none to move.
 func isNotNeeded(s *v1alpha1.ReplacementStatus) bool {
 	return s.Phase == v1alpha1.NoReplacement &&
 		(s.Reason == replacement.ReasonRoom || s.Reason == replacement.ReasonNoPods || s.Reason == replacement.ReasonGroupReplaces)
 }
 
-// replaced says in a condition how the replacement stands.
-func (r *report) replaced() {
-	s := r.drain().Replacement
+// setReplaced sets the condition Replaced.
+func (u *Update) setReplaced() {
+	s := u.Drain().Replacement
 	if s == nil {
 		return
 	}
-	r.condition(v1alpha1.ConditionReplaced, s.Phase == v1alpha1.ReplacementReady || isNotNeeded(s), s.Reason, s.Message)
+	u.setCondition(v1alpha1.ConditionReplaced, s.Phase == v1alpha1.ReplacementReady || isNotNeeded(s), s.Reason, s.Message)
 }

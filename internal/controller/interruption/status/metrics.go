@@ -1,4 +1,4 @@
-package interruption
+package status
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Metrics counts what the loop brings about.
+// Metrics counts what drains do.
 type Metrics struct {
 	pods     *prometheus.CounterVec
 	refusals *prometheus.CounterVec
@@ -63,27 +63,30 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) refused() { m.refusals.WithLabelValues("budget").Inc() }
-func (m *Metrics) busy()    { m.refusals.WithLabelValues("busy").Inc() }
+// Refused counts an eviction that a budget refused.
+func (m *Metrics) Refused() { m.refusals.WithLabelValues("budget").Inc() }
 
-// report counts what a pass brought about, once it is written down.
-func (m *Metrics) report(r *report) {
-	m.pods.WithLabelValues("moved").Add(float64(r.moved))
-	m.pods.WithLabelValues("lost").Add(float64(r.lost))
-	if r.seen == nil {
+// Busy counts an eviction that the API server had no time for.
+func (m *Metrics) Busy() { m.refusals.WithLabelValues("busy").Inc() }
+
+// count counts what a pass did, after its status is written.
+func (m *Metrics) count(u *Update) {
+	m.pods.WithLabelValues("moved").Add(float64(u.moved))
+	m.pods.WithLabelValues("lost").Add(float64(u.lost))
+	if u.pass == nil {
 		return
 	}
-	took := r.now.Sub(r.seen.decision.Notice.ReceivedTime.Time)
-	for _, h := range r.durable {
-		switch h.Reason {
+	took := u.now.Sub(u.pass.Decision.Notice.ReceivedTime.Time)
+	for _, e := range u.writtenEvents {
+		switch e.Reason {
 		case v1alpha1.ReasonCordoned:
-			observe(m.cordon, h.Time.Sub(r.seen.decision.Notice.ReceivedTime.Time))
+			observe(m.cordon, e.Time.Sub(u.pass.Decision.Notice.ReceivedTime.Time))
 		case v1alpha1.ReasonDrained:
 			observe(m.drain, took)
 		case v1alpha1.ReasonCompleted:
-			m.finished.WithLabelValues(string(r.after.Status.Phase)).Inc()
+			m.finished.WithLabelValues(string(u.after.Status.Phase)).Inc()
 		default:
-			m.replacement(h.Reason, r.drain().Replacement)
+			m.replacement(e.Reason, u.Drain().Replacement)
 		}
 	}
 }
