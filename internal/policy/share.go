@@ -48,8 +48,8 @@ func Pool(node *corev1.Node) string {
 // Selects reports whether a policy is for a node. A policy that is not valid is
 // for none.
 func Selects(p *v1alpha1.InterruptionPolicy, node *corev1.Node) bool {
-	q := &question{node: node}
-	_, objects := q.objection(p)
+	q := &matchContext{node: node}
+	_, objects := q.policyMismatch(p)
 	return !objects
 }
 

@@ -64,7 +64,7 @@ func TestNothingIsDoneBeforeAPersonApproves(t *testing.T) {
 	w.say(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
 	w.settle(time.Second)
 	got := w.record().Status
-	if !action.IsMarked(w.node(), action.MarkDoomed) || len(w.evictions) != 1 || got.Phase != v1alpha1.PhaseDraining {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) || len(w.evictions) != 1 || got.Phase != v1alpha1.PhaseDraining {
 		t.Errorf("phase %s, evictions %v", got.Phase, w.evictions)
 	}
 	if !slices.ContainsFunc(got.Timeline, func(e v1alpha1.TimelineEntry) bool {
@@ -135,7 +135,7 @@ func TestDrainIsPutBackWhenItsDeadlineMovesAway(t *testing.T) {
 		t.Errorf("phase %s, deadline %v, timeline %v", got.Phase, got.Deadline, reasons(got))
 	}
 	w.settle(w.wake)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Errorf("not begun again an hour before, at %s", w.now)
 	}
 }
@@ -392,7 +392,7 @@ func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
 		s.Rules = append([]v1alpha1.Rule{{Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionIgnore}}, s.Rules...)
 	}))
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Fatal("not begun")
 	}
 	w.hear(spot())

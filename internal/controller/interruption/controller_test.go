@@ -27,7 +27,7 @@ func TestSpotNoticeIsSurvived(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
 
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Error("the node is not cordoned")
 	}
 	if diff := cmp.Diff([]string{"web-1", "web-2"}, sorted(w.evictions)); diff != "" {
@@ -107,7 +107,7 @@ func TestSpotNoticeOvertakesARebalanceHint(t *testing.T) {
 	w.settle(time.Second)
 	w.hear(spot())
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkDoomed) || !slices.Contains(w.evictions, "web-1") {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) || !slices.Contains(w.evictions, "web-1") {
 		t.Errorf("not drained: evictions %v, node %+v", w.evictions, w.node().Spec)
 	}
 	if got := w.record().Status.Kind; got != notice.KindSpotInterruption {
@@ -197,7 +197,7 @@ func TestNewNoticeOpensAFinishedRecordAgain(t *testing.T) {
 	if s.CompletionTime != nil || s.Since == nil || !s.Deadline.Time.Equal(&again.Deadline.Time) {
 		t.Errorf("status %+v", s)
 	}
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Error("the node is not cordoned again")
 	}
 }

@@ -227,7 +227,7 @@ func (b *books) asksNode(q *model.Request) func(error) {
 	if len(i.accepted) == 0 && !marked {
 		b.run.fail("%s: no Interruption is about it", q)
 	}
-	doomed := action.IsMarked(n, action.MarkDoomed)
+	doomed := action.IsMarked(n, action.MarkInterrupted)
 	lately := b.run.c.Now().Sub(i.changed) < behind || b.run.c.Now().Sub(b.run.lastPolicyChange()) < behind
 	return func(err error) {
 		was := n
@@ -235,7 +235,7 @@ func (b *books) asksNode(q *model.Request) func(error) {
 		if err != nil || is == nil {
 			return
 		}
-		if !doomed && action.IsMarked(is, action.MarkDoomed) && !marked && !lately {
+		if !doomed && action.IsMarked(is, action.MarkInterrupted) && !marked && !lately {
 			b.mayBegin(q, instanceOf(n))
 		}
 		if _, still := is.Annotations[v1alpha1.AnnotationBefore]; marked && !still {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -174,58 +173,6 @@ func (f *facts) listed(pods []*corev1.Pod) []*corev1.Pod {
 	})
 }
 
-// observeOwners reads the owners of the pods, where some are surged.
-func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decision) error {
-	f.surges = c.Owners != nil && (record.Surges(&d) ||
-		slices.ContainsFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Labels[v1alpha1.LabelSurged] != "" }))
-	if !f.surges || !f.podsKnown {
-		return nil
-	}
-	var err error
-	f.owners, f.ownersKnown, err = c.Owners.Owners(ctx, f.nodeName, f.pods)
-	f.ownersSince = c.ownerReads.since(f.nodeName, f.ownersKnown, f.now)
-	return err
-}
-
-// ownerReads remembers since when this process reads the owners of the pods of a node.
-// After a restart the pods wait a few seconds more.
-type ownerReads struct {
-	mu    sync.Mutex
-	begun map[string]time.Time // by node
-}
-
-// since returns since when the owners are read; zero: they are known.
-func (r *ownerReads) since(node string, known bool, now time.Time) time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if known {
-		delete(r.begun, node)
-		return time.Time{}
-	}
-	if r.begun == nil {
-		r.begun = map[string]time.Time{}
-	}
-	if _, asked := r.begun[node]; !asked {
-		r.begun[node] = now
-	}
-	return r.begun[node]
-}
-
-func (r *ownerReads) forget(node string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.begun, node)
-}
-
-// forget ends the watches of a node's pods and of their owners.
-func (c *Controller) forget(node string) {
-	c.Pods.Forget(node)
-	if c.Owners != nil {
-		c.Owners.Forget(node)
-		c.ownerReads.forget(node)
-	}
-}
-
 // budgets returns the PodDisruptionBudgets of the namespaces of the pods.
 func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
 	seen := map[string]bool{}
@@ -262,7 +209,7 @@ func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decis
 	}
 	return c.barrier.wait(f.in.Name, d.Notice.ReceivedTime.Time, f.now, func(instanceID string) (bool, error) {
 		node, err := c.Nodes.NodeByInstance(ctx, instanceID)
-		return node == nil || action.IsMarked(node, action.MarkDoomed), err
+		return node == nil || action.IsMarked(node, action.MarkInterrupted), err
 	})
 }
 
@@ -272,7 +219,7 @@ func (f *facts) drain() *v1alpha1.DrainStatus { return record.Drain(&f.was) }
 // onlyMarked reports whether the node is cordoned and the status does not say so: the
 // process stopped between the two writes.
 func (f *facts) onlyMarked() bool {
-	return f.node != nil && action.IsMarked(f.node, action.MarkDoomed) && record.Begun(&f.was).IsZero() && !record.Cordoned(&f.was)
+	return f.node != nil && action.IsMarked(f.node, action.MarkInterrupted) && record.Begun(&f.was).IsZero() && !record.Cordoned(&f.was)
 }
 
 // mayDrain reports whether the node is drained now, or may be once policy has decided.

@@ -15,7 +15,7 @@ func markAtRisk(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx,
 
 // markInterrupted cordons the node.
 func markInterrupted(ctx context.Context, p *pass) (bool, error) {
-	return p.mark(ctx, action.MarkDoomed)
+	return p.mark(ctx, action.MarkInterrupted)
 }
 
 func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
@@ -23,7 +23,7 @@ func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 	if node := p.facts.node; node != nil && !over {
 		stale := p.nodeWrites.isStale(node.Name, node.ResourceVersion, p.facts.now)
 		switch isCordoned := !p.barrier.cordonTime(p.facts.in.Name, time.Time{}).IsZero(); {
-		case stale && mark == action.MarkDoomed && isCordoned: // by this process
+		case stale && mark == action.MarkInterrupted && isCordoned: // by this process
 			p.outcome.requeueAt(p.facts.now.Add(staleCacheRequeue))
 		case stale: // this process may just have restored it
 			p.outcome.skipWrite = true
@@ -45,7 +45,7 @@ func (p *pass) patchMark(ctx context.Context, node *corev1.Node, mark action.Mar
 	if changed {
 		p.nodeWrites.Replaced(node.Name, node.ResourceVersion, p.facts.now)
 	}
-	if err == nil && mark == action.MarkDoomed && (changed || action.IsMarked(node, mark)) {
+	if err == nil && mark == action.MarkInterrupted && (changed || action.IsMarked(node, mark)) {
 		p.barrier.setCordoned(p.facts.in.Name, p.barrier.cordonTime(p.facts.in.Name, p.Clock()))
 	}
 	return err

@@ -2,8 +2,6 @@ package interruption
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -69,7 +67,7 @@ func (p *pass) end() time.Time {
 		begun = record.Begun(&p.facts.was) // it may have been cordoned long before
 	case p.facts.begun(p.decision) && c != nil:
 		begun = c.LastTransitionTime.Time // its window may have opened long after the notice
-	case p.outcome.Marked == action.MarkDoomed:
+	case p.outcome.Marked == action.MarkInterrupted:
 		begun = p.facts.now // it begins in this pass
 	}
 	return laterOf(begun, p.facts.heldUntil()).Add(withoutDeadline)
@@ -80,71 +78,6 @@ func (p *pass) end() time.Time {
 func (p *pass) terminates() bool {
 	return p.facts.drain().TerminationTime != nil &&
 		(p.decision.Action == v1alpha1.ActionTerminate || replacement.IsDetached(p.facts.drain().Replacement) || p.facts.isRetained())
-}
-
-// heldUntil is when a person's hold ends or has ended; now for a hold without an end; zero:
-// there was none.
-func (f *facts) heldUntil() time.Time {
-	hold := record.Hold(f.in, f.now)
-	switch {
-	case hold == nil:
-		return record.Released(f.in, f.now)
-	case hold.Until == nil:
-		return f.now
-	}
-	return hold.Until.Time
-}
-
-// restoreNode makes a node that lives what it was. This includes the node of an instance
-// that was stopped: it is not Ready until the instance starts again as the same node.
-func restoreNode(ctx context.Context, p *pass) (bool, error) {
-	node := p.facts.node
-	if p.facts.nextIsDue(p.decision) {
-		return true, nil
-	}
-	if err := p.replacer(p.facts).Release(ctx, p.facts.forCapacity(p.decision), p); err != nil || node == nil {
-		return err == nil, err
-	}
-	if action.HasMark(node) && p.Live != nil { // else a person may have uncordoned it
-		undone, err := action.UndoSurges(ctx, p.Client, p.Live, node.Name)
-		if err != nil {
-			return false, fmt.Errorf("giving pods back that were to be replaced: %w", err)
-		}
-		p.outcome.SurgesUndone = undone
-	}
-	p.barrier.setRestored(p.facts.in.Name)
-	changed, err := action.PutBack(ctx, p.Client, node)
-	if err != nil {
-		return false, err
-	}
-	if changed {
-		p.nodeWrites.Replaced(node.Name, node.ResourceVersion, p.facts.now)
-	}
-	p.outcome.Restored = changed
-	return true, nil
-}
-
-// release restores a node whose drain had begun, where the decision is now to leave it
-// alone.
-func release(ctx context.Context, p *pass) (bool, error) {
-	if record.Begun(&p.facts.was).IsZero() && !record.Cordoned(&p.facts.was) && !p.facts.onlyMarked() {
-		return true, nil
-	}
-	done, err := restoreNode(ctx, p)
-	p.outcome.Released = err == nil
-	return done, err
-}
-
-// nextIsDue reports whether another notice applies whose drain begins at once: a node that
-// is restored in between would get new pods.
-func (f *facts) nextIsDue(d policy.Decision) bool {
-	if d.Withdrawn || !f.stands(d) {
-		return false
-	}
-	facts := f.forPolicy()
-	facts.Answered = append(slices.Clone(facts.Answered), d.Notice.ID)
-	next, ok := policy.Decide(facts)
-	return ok && record.Drains(next.Action) && !next.NotBefore.After(f.now) && !next.AwaitsApproval
 }
 
 // complete completes the Interruption, or, where another notice still applies, only the

@@ -157,3 +157,16 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 	}
 	return out.Done, nil
 }
+
+// heldUntil is when a person's hold ends or has ended; now for a hold without an end; zero:
+// there was none.
+func (f *facts) heldUntil() time.Time {
+	hold := record.Hold(f.in, f.now)
+	switch {
+	case hold == nil:
+		return record.Released(f.in, f.now)
+	case hold.Until == nil:
+		return f.now
+	}
+	return hold.Until.Time
+}

@@ -61,7 +61,7 @@ func (u *Update) setCordoned(o Outcome) {
 	switch {
 	case o.Completed, o.Answered != "":
 		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "nothing keeps pods off the node any more")
-	case o.Marked == action.MarkDoomed:
+	case o.Marked == action.MarkInterrupted:
 		if u.setCondition(v1alpha1.ConditionCordoned, true, v1alpha1.ReasonCordoned, "no new pods are scheduled to the node") {
 			u.RecordAt(o.MarkedAt, v1alpha1.ReasonCordoned, "the node takes no new pods and is out of external load balancers")
 		}
@@ -70,49 +70,6 @@ func (u *Update) setCordoned(o Outcome) {
 			u.Record(v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes; its pods stay")
 		}
 	}
-}
-
-// recordStage notes that an Interruption begins to wait for approval, or for a slot.
-func (u *Update) recordStage(o Outcome) {
-	if o.Stage == "" || u.before.Status.Phase == o.Stage {
-		return
-	}
-	reason := v1alpha1.ReasonQueued
-	if o.Stage == v1alpha1.PhaseAwaitingApproval {
-		reason = v1alpha1.ReasonAwaitingApproval
-	}
-	u.Record(reason, o.Waits)
-}
-
-// setApproval notes a person's approval or hold.
-func (u *Update) setApproval(in *v1alpha1.Interruption) {
-	d, say, held := &u.pass.Decision, in.Spec.Approval, record.Hold(in, u.now)
-	switch {
-	case d.AwaitsApproval:
-		u.setCondition(v1alpha1.ConditionApproved, false, v1alpha1.ReasonAwaitingApproval, "nobody has approved it yet")
-	case say != nil && d.Approved:
-		if u.setCondition(v1alpha1.ConditionApproved, true, v1alpha1.ReasonApproved, "approved by "+statement(say)) {
-			u.Record(v1alpha1.ReasonApproved, "approved by "+statement(say))
-		}
-	}
-	was := meta.IsStatusConditionTrue(u.was.Conditions, v1alpha1.ConditionOnHold)
-	switch {
-	case held != nil:
-		if text := "held by " + statement(held); u.setCondition(v1alpha1.ConditionOnHold, true, v1alpha1.ReasonOnHold, text) {
-			u.Record(v1alpha1.ReasonOnHold, text)
-		}
-	case was:
-		u.setCondition(v1alpha1.ConditionOnHold, false, v1alpha1.ReasonReleased, "nobody holds it any more")
-		u.Record(v1alpha1.ReasonReleased, "nobody holds it any more")
-	}
-}
-
-// statement is who approved or held, and why.
-func statement(say *v1alpha1.Say) string {
-	if say.Note == "" {
-		return say.By
-	}
-	return say.By + ": " + say.Note
 }
 
 // setDrained sets the condition Drained.
@@ -152,4 +109,60 @@ func (u *Update) setCondition(typ string, status bool, reason, message string) b
 	was := meta.FindStatusCondition(u.before.Status.Conditions, typ)
 	meta.SetStatusCondition(&u.after.Status.Conditions, c)
 	return was == nil || was.Status != c.Status || was.Reason != c.Reason
+}
+
+// AfterDeadline is how long an instance may outlive its hard deadline before it counts
+// as one that lives.
+const AfterDeadline = 10 * time.Minute
+
+// phase computes the one-word summary.
+func phase(s *v1alpha1.InterruptionStatus, stage v1alpha1.Phase, withdrawn, hasNode bool, now time.Time) v1alpha1.Phase {
+	if stage != "" && s.CompletionTime == nil {
+		return stage
+	}
+	switch s.Decision.Action {
+	case v1alpha1.ActionIgnore:
+		if withdrawn {
+			return v1alpha1.PhaseCancelled
+		}
+		return v1alpha1.PhaseIgnored
+	case v1alpha1.ActionNotify:
+		return notifyPhase(s)
+	}
+	return drainPhase(s, hasNode, now)
+}
+
+// drainPhase is the phase of what is cordoned or drained.
+func drainPhase(s *v1alpha1.InterruptionStatus, hasNode bool, now time.Time) v1alpha1.Phase {
+	is := func(typ string) bool { return meta.IsStatusConditionTrue(s.Conditions, typ) }
+	switch {
+	case s.CompletionTime != nil && hasNode && outlived(s, now):
+		return v1alpha1.PhaseCancelled
+	case s.CompletionTime != nil:
+		return v1alpha1.PhaseCompleted
+	case is(v1alpha1.ConditionDrained):
+		return v1alpha1.PhaseDrained
+	case is(v1alpha1.ConditionCordoned) && s.Decision.Action == v1alpha1.ActionCordon:
+		return v1alpha1.PhaseCordoned
+	case is(v1alpha1.ConditionCordoned):
+		return v1alpha1.PhaseDraining
+	}
+	return v1alpha1.PhaseScheduled
+}
+
+// notifyPhase is the phase of what is only reported.
+func notifyPhase(s *v1alpha1.InterruptionStatus) v1alpha1.Phase {
+	switch {
+	case s.CompletionTime != nil:
+		return v1alpha1.PhaseCompleted
+	case meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionCordoned) == nil:
+		return v1alpha1.PhaseScheduled // it is not marked yet
+	}
+	return v1alpha1.PhaseNotified
+}
+
+// outlived reports whether the deadline, if there was one, is well past: the
+// node that is still there lives.
+func outlived(s *v1alpha1.InterruptionStatus, now time.Time) bool {
+	return s.Deadline == nil || !now.Before(s.Deadline.Time.Add(AfterDeadline))
 }

@@ -34,9 +34,9 @@ func nodes() map[string]*corev1.Node {
 
 func TestNodeThatLivesIsExactlyAsItWas(t *testing.T) {
 	marks := map[string][]Mark{
-		"at risk": {MarkAtRisk}, "doomed": {MarkDoomed},
-		"at risk, then doomed": {MarkAtRisk, MarkDoomed}, "doomed, then at risk": {MarkDoomed, MarkAtRisk},
-		"doomed twice": {MarkDoomed, MarkDoomed},
+		"at risk": {MarkAtRisk}, "doomed": {MarkInterrupted},
+		"at risk, then doomed": {MarkAtRisk, MarkInterrupted}, "doomed, then at risk": {MarkInterrupted, MarkAtRisk},
+		"doomed twice": {MarkInterrupted, MarkInterrupted},
 	}
 	for was, node := range nodes() {
 		for how, sequence := range marks {
@@ -62,19 +62,19 @@ func TestAPersonsCordonOfANodeAtRiskIsKept(t *testing.T) {
 	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
 	risky.Spec.Unschedulable = true
 	risky.Labels = map[string]string{v1alpha1.LabelExcludeBalancers: "somebody"}
-	lives := Restored(Marked(risky, MarkDoomed, "ScheduledChange"))
+	lives := Restored(Marked(risky, MarkInterrupted, "ScheduledChange"))
 	if diff := cmp.Diff(Restored(risky), lives, cmpopts.EquateEmpty()); diff != "" || !lives.Spec.Unschedulable {
 		t.Errorf("what a person did is gone (-was +is):\n%s", diff)
 	}
-	doomed := Marked(nodes()["plain"], MarkDoomed, "ScheduledChange")
+	doomed := Marked(nodes()["plain"], MarkInterrupted, "ScheduledChange")
 	doomed.Spec.Taints = nil // somebody takes the taint away, and it is put back
-	if diff := cmp.Diff(nodes()["plain"], Restored(Marked(doomed, MarkDoomed, "ScheduledChange")), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(nodes()["plain"], Restored(Marked(doomed, MarkInterrupted, "ScheduledChange")), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("what Lifeboat did counts as somebody else's (-was +is):\n%s", diff)
 	}
 }
 
 func TestMarkingSaysWhatItIs(t *testing.T) {
-	doomed := Marked(nodes()["tainted"], MarkDoomed, "SpotInterruption")
+	doomed := Marked(nodes()["tainted"], MarkInterrupted, "SpotInterruption")
 	want := []corev1.Taint{otherTaint, {Key: v1alpha1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}}
 	if diff := cmp.Diff(want, doomed.Spec.Taints); diff != "" {
 		t.Errorf("taints (-want +got):\n%s", diff)
@@ -92,19 +92,19 @@ func TestMarkingSaysWhatItIs(t *testing.T) {
 }
 
 func TestDoomedNodeIsNotWeakenedByAHint(t *testing.T) {
-	doomed := Marked(nodes()["plain"], MarkDoomed, "SpotInterruption")
+	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
 	if diff := cmp.Diff(doomed, Marked(doomed, MarkAtRisk, "RebalanceRecommendation")); diff != "" {
 		t.Errorf("a doomed node changed (-was +is):\n%s", diff)
 	}
 }
 
 func TestNodeThatSomebodyUncordonedIsCordonedAgain(t *testing.T) {
-	doomed := Marked(nodes()["plain"], MarkDoomed, "SpotInterruption")
+	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
 	doomed.Spec.Unschedulable = false
-	if IsMarked(doomed, MarkDoomed) {
+	if IsMarked(doomed, MarkInterrupted) {
 		t.Error("a schedulable node counts as doomed")
 	}
-	if again := Marked(doomed, MarkDoomed, "SpotInterruption"); !again.Spec.Unschedulable || len(again.Spec.Taints) != 1 {
+	if again := Marked(doomed, MarkInterrupted, "SpotInterruption"); !again.Spec.Unschedulable || len(again.Spec.Taints) != 1 {
 		t.Errorf("not cordoned again: %+v", again.Spec)
 	}
 }
@@ -118,7 +118,7 @@ func TestRestoringAnUnmarkedNodeChangesNothing(t *testing.T) {
 }
 
 func TestMangledRecordOfWhatTheNodeWasStillLetsItGo(t *testing.T) {
-	doomed := Marked(nodes()["plain"], MarkDoomed, "SpotInterruption")
+	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
 	doomed.Annotations[v1alpha1.AnnotationBefore] = "{"
 	got := Restored(doomed)
 	if got.Spec.Unschedulable || len(got.Spec.Taints) > 0 || len(got.Labels) > 0 || len(got.Annotations) > 0 {

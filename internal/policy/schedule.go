@@ -25,7 +25,7 @@ const terminationTime = 2 * time.Minute
 const hookTime = time.Hour
 
 // start is when an action may begin, and why not now.
-type start struct {
+type startTime struct {
 	notBefore time.Time // zero: now
 	because   string    // a clause; empty where there is nothing to say
 }
@@ -35,7 +35,7 @@ type start struct {
 // is first open from then on; where it does not open in time, an hour before the
 // deadline: to begin outside of a window is bad, to be late is worse. Nor does a
 // group wait that terminates an instance already.
-func (c choice) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now time.Time) start {
+func (c match) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now time.Time) startTime {
 	switch {
 	case isTermination(ruling):
 		return c.regardless("its group is taking the instance away")
@@ -44,7 +44,7 @@ func (c choice) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now t
 	case notice.IsFirm(deadline):
 		return c.regardless("the deadline is hard")
 	case c.window == nil && deadline == nil:
-		return start{}
+		return startTime{}
 	case c.window == nil:
 		return c.before(deadline, cmp.Or(c.notBefore, lead), now, "")
 	case deadline == nil:
@@ -55,7 +55,7 @@ func (c choice) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now t
 
 // inTime begins when the window is first open from notBefore on, or else without
 // it.
-func (c choice) inTime(deadline *v1alpha1.Deadline, now time.Time) start {
+func (c match) inTime(deadline *v1alpha1.Deadline, now time.Time) startTime {
 	from, last := now, deadline.Time.Add(-lead)
 	if c.notBefore != 0 {
 		from = latest(now, deadline.Time.Add(-c.notBefore))
@@ -72,50 +72,50 @@ func (c choice) inTime(deadline *v1alpha1.Deadline, now time.Time) start {
 }
 
 // lead is how long before a soft deadline the action begins at the latest.
-func (c choice) lead() time.Duration {
+func (c match) lead() time.Duration {
 	return min(cmp.Or(c.notBefore, lead), lead)
 }
 
 // regardless begins at once, whatever the rule says about when.
-func (c choice) regardless(because string) start {
+func (c match) regardless(because string) startTime {
 	if c.window == nil {
-		return start{}
+		return startTime{}
 	}
-	return start{because: "its window does not count, since " + because}
+	return startTime{because: "its window does not count, since " + because}
 }
 
 // whenOpen begins when the window is first open from a moment on.
-func (c choice) whenOpen(from, now time.Time) start {
+func (c match) whenOpen(from, now time.Time) startTime {
 	opening := c.window.openingAt(from)
 	switch {
 	case opening.IsZero():
-		return start{because: "it begins at once, since its window never opens"}
+		return startTime{because: "it begins at once, since its window never opens"}
 	case opening.After(from):
-		return start{notBefore: opening, because: "it begins when its window opens at " + wall(opening)}
+		return startTime{notBefore: opening, because: "it begins when its window opens at " + wall(opening)}
 	case from.After(now):
 		from = from.In(c.window.location)
-		return start{notBefore: from, because: fmt.Sprintf("it begins at %s, %s before the deadline, within its window", wall(from), span(c.notBefore))}
+		return startTime{notBefore: from, because: fmt.Sprintf("it begins at %s, %s before the deadline, within its window", wall(from), span(c.notBefore))}
 	}
-	return start{because: "its window is open until " + wall(opening.Add(c.window.duration))}
+	return startTime{because: "its window is open until " + wall(opening.Add(c.window.duration))}
 }
 
 // before begins so long before the deadline.
-func (c choice) before(deadline *v1alpha1.Deadline, d time.Duration, now time.Time, because string) start {
+func (c match) before(deadline *v1alpha1.Deadline, d time.Duration, now time.Time, because string) startTime {
 	at := deadline.Time.Add(-d)
 	switch {
 	case !at.After(now) && d > lead:
-		return start{because: fmt.Sprintf("the deadline is less than %s away", span(d))}
+		return startTime{because: fmt.Sprintf("the deadline is less than %s away", span(d))}
 	case !at.After(now):
-		return start{because: "the deadline is near" + because}
+		return startTime{because: "the deadline is near" + because}
 	}
-	return start{notBefore: at, because: fmt.Sprintf("it begins at %s, %s before the deadline%s", wall(at), span(d), because)}
+	return startTime{notBefore: at, because: fmt.Sprintf("it begins at %s, %s before the deadline%s", wall(at), span(d), because)}
 }
 
 // harden makes the deadline of a scheduled change a hard one once it is near and
 // nothing is left to wait for: nobody moves it any more, and a preStop hook that
 // runs beats a power cut. Where the instance only loses its network or power for
 // a moment, its pods need not die for it.
-func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts start, now time.Time) *v1alpha1.Deadline {
+func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts startTime, now time.Time) *v1alpha1.Deadline {
 	if deadline == nil || !starts.notBefore.IsZero() || now.Before(deadline.Time.Add(-lead)) || !disturbs(n) {
 		return deadline
 	}
@@ -124,7 +124,7 @@ func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts start, now ti
 
 // due is the deadline that rules: the notices', or else one that keeps the drain
 // from taking for ever.
-func (c choice) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) *v1alpha1.Deadline {
+func (c match) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) *v1alpha1.Deadline {
 	deadline := notice.Deadline(notices, time.Time{})
 	switch {
 	case c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate:
@@ -140,7 +140,7 @@ func (c choice) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) 
 // extended is the deadline of a drain for which the group's hook is extended. It
 // is hard, since the hook is answered then and the instance goes, whatever is
 // left on it; but where the group retains it.
-func (c choice) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
+func (c match) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
 	if f.Held && f.ExtendedUntil.IsZero() {
 		return stands
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -28,7 +29,7 @@ const (
 )
 
 // scene is what the rules look at: the facts, made ready once per plan.
-type scene struct {
+type planContext struct {
 	now    time.Time
 	facts  *Facts
 	mode   v1alpha1.DoNotDisrupt
@@ -41,7 +42,7 @@ type scene struct {
 	// node that shuts down too, and gives none of them more time for a shorter grace.
 	estimated bool
 
-	pods  []*candidate // in the order to judge
+	pods  []*podState // in the order to judge
 	rules []rule
 	gates []Gate // those in force
 	known owners
@@ -50,7 +51,7 @@ type scene struct {
 }
 
 // candidate is a pod with what the rules want to know about it.
-type candidate struct {
+type podState struct {
 	pod       *corev1.Pod
 	grace     time.Duration
 	treatment *workload // what the policy says of it in particular, or nil
@@ -80,8 +81,8 @@ type candidate struct {
 	released string // why a surged pod waits for its successor no longer
 }
 
-func survey(f Facts) *scene {
-	s := &scene{now: f.Now, facts: &f, mode: f.DoNotDisrupt, margin: max(f.Margin, 0), rules: rulesInOrder()}
+func newPlanContext(f Facts) *planContext {
+	s := &planContext{now: f.Now, facts: &f, mode: f.DoNotDisrupt, margin: max(f.Margin, 0), rules: rulesInOrder()}
 	if s.mode == "" {
 		s.mode = v1alpha1.DoNotDisruptUntilLastCall
 	}
@@ -94,14 +95,14 @@ func survey(f Facts) *scene {
 		s.latest = s.deadline.Add(-s.margin)
 	}
 	s.gates = inForce(f.Gates, f.Now)
-	s.recruit(newLedger(f.Pods, f.Budgets), compile(f.Workloads))
+	s.recruit(newPDBState(f.Pods, f.Budgets), compile(f.Workloads))
 	return s
 }
 
 // recruit makes the candidates, in the order to judge: those whose last call
 // has come before those who can still wait, so that a budget they share is
 // spent on them.
-func (s *scene) recruit(ledger *ledger, workloads []workload) {
+func (s *planContext) recruit(ledger *pdbState, workloads []workload) {
 	for _, pod := range s.facts.Pods {
 		if pod != nil {
 			s.pods = append(s.pods, s.candidate(pod, ledger, workloads))
@@ -110,13 +111,13 @@ func (s *scene) recruit(ledger *ledger, workloads []workload) {
 	slices.SortFunc(s.pods, inTurn)
 	if !s.latest.IsZero() {
 		ledger.link(s.pods)
-		slices.SortStableFunc(s.pods, func(a, b *candidate) int { return s.canWait(a) - s.canWait(b) })
+		slices.SortStableFunc(s.pods, func(a, b *podState) int { return s.canWait(a) - s.canWait(b) })
 	}
 	s.trace()
 }
 
-func (s *scene) candidate(pod *corev1.Pod, ledger *ledger, workloads []workload) *candidate {
-	c := &candidate{
+func (s *planContext) candidate(pod *corev1.Pod, ledger *pdbState, workloads []workload) *podState {
+	c := &podState{
 		pod:     pod,
 		grace:   graceOf(pod),
 		budgets: ledger.covering(pod),
@@ -141,7 +142,7 @@ func (s *scene) candidate(pod *corev1.Pod, ledger *ledger, workloads []workload)
 
 // inTurn orders pods: by rank, then those with the longest grace, whose last
 // call is the earliest, then by name.
-func inTurn(a, b *candidate) int {
+func inTurn(a, b *podState) int {
 	return cmp.Or(
 		cmp.Compare(a.rank, b.rank),
 		cmp.Compare(b.grace, a.grace),
@@ -152,25 +153,25 @@ func inTurn(a, b *candidate) int {
 }
 
 // canWait is 0 for pods whose last call has come, 1 for others.
-func (s *scene) canWait(c *candidate) int {
+func (s *planContext) canWait(c *podState) int {
 	if s.pressed(c) {
 		return 0
 	}
 	return 1
 }
 
-func (s *scene) respects(c *candidate) bool {
+func (s *planContext) respects(c *podState) bool {
 	return s.mode == v1alpha1.DoNotDisruptRespect && c.hold.active()
 }
 
 // pressed reports whether the pod's last call has come.
-func (s *scene) pressed(c *candidate) bool {
+func (s *planContext) pressed(c *podState) bool {
 	return !c.lastCall.IsZero() && !s.now.Before(c.lastCall)
 }
 
 // awaitsTurn reports whether what can be overridden may still hold the pod. It
 // may for ever where there is no firm deadline.
-func (s *scene) awaitsTurn(c *candidate) bool {
+func (s *planContext) awaitsTurn(c *podState) bool {
 	return c.turn.IsZero() || s.now.Before(c.turn)
 }
 
@@ -179,7 +180,7 @@ func (s *scene) awaitsTurn(c *candidate) bool {
 // after it, every pod gets its own: the instance may run on for longer. A part of a second is rounded
 // up, since a pod asked milliseconds after its last call shall keep its whole
 // grace; the margin has room for it, or else it is rounded down.
-func (s *scene) graceLeft(c *candidate) *int64 {
+func (s *planContext) graceLeft(c *podState) *int64 {
 	if s.latest.IsZero() || s.estimated {
 		return nil
 	}
@@ -197,7 +198,7 @@ func (s *scene) graceLeft(c *candidate) *int64 {
 
 // sooner returns the earliest of the moments that is later than now; at may be
 // zero, as may all of them.
-func (s *scene) sooner(at time.Time, moments ...time.Time) time.Time {
+func (s *planContext) sooner(at time.Time, moments ...time.Time) time.Time {
 	for _, m := range moments {
 		if m.After(s.now) && (at.IsZero() || m.Before(at)) {
 			at = m
@@ -207,7 +208,7 @@ func (s *scene) sooner(at time.Time, moments ...time.Time) time.Time {
 }
 
 // moments are those at which the verdict on a pod may change by itself.
-func (s *scene) moments(c *candidate, v Verdict) []time.Time {
+func (s *planContext) moments(c *podState, v Verdict) []time.Time {
 	switch v.Step {
 	case StepWaits:
 		moments := []time.Time{c.turn, c.lastCall, c.hold.until}
@@ -230,7 +231,7 @@ func (s *scene) moments(c *candidate, v Verdict) []time.Time {
 
 // judge asks the rules about a pod. Pods are judged in turn, each knowing what
 // was said of those before it.
-func (s *scene) judge(c *candidate) Verdict {
+func (s *planContext) judge(c *podState) Verdict {
 	v := s.opinion(c)
 	v.Pod, v.LastCall, v.Reason = c.pod, c.lastCall, clip(v.Reason)
 	if s.isGoing(c, v) {
@@ -239,7 +240,7 @@ func (s *scene) judge(c *candidate) Verdict {
 	return v
 }
 
-func (s *scene) opinion(c *candidate) Verdict {
+func (s *planContext) opinion(c *podState) Verdict {
 	for _, opinion := range s.rules {
 		if v, ok := opinion(s, c); ok {
 			return v
@@ -248,7 +249,7 @@ func (s *scene) opinion(c *candidate) Verdict {
 	return evict(s, c)
 }
 
-func (s *scene) isGoing(c *candidate, v Verdict) bool {
+func (s *planContext) isGoing(c *podState, v Verdict) bool {
 	switch v.Step {
 	case StepEvict, StepDelete, StepSurge:
 		return true
@@ -259,3 +260,84 @@ func (s *scene) isGoing(c *candidate, v Verdict) bool {
 	}
 	return false
 }
+
+// graceOf returns how long the pod may take to stop, as the API server reads
+// it: a negative period counts as one second (kubernetes
+// pkg/registry/core/pod, CheckGracefulDelete).
+func graceOf(pod *corev1.Pod) time.Duration {
+	seconds := pod.Spec.TerminationGracePeriodSeconds
+	switch {
+	case seconds == nil:
+		return defaultGrace
+	case *seconds < 0:
+		return time.Second
+	}
+	return time.Duration(min(*seconds, int64(longestGrace/time.Second))) * time.Second
+}
+
+// isCritical reports whether the cluster leans on the pod: its priority is
+// that of the two system classes, or above (Kubernetes documentation,
+// "Guaranteed Scheduling For Critical Add-On Pods").
+func isCritical(pod *corev1.Pod) bool {
+	const systemCritical = 2_000_000_000
+	return pod.Spec.PriorityClassName == "system-cluster-critical" ||
+		pod.Spec.PriorityClassName == "system-node-critical" ||
+		(pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical)
+}
+
+// Stays reports whether a drain leaves a pod alone: a DaemonSet or the kubelet
+// would only put it back, or nothing of it runs any more.
+func Stays(pod *corev1.Pod) bool { return stays(pod) }
+
+// OfDaemonSet reports whether a DaemonSet keeps the pod on every node.
+func OfDaemonSet(pod *corev1.Pod) bool {
+	_, ok := daemonSetOf(pod)
+	return ok
+}
+
+// stays reports whether a drain leaves the pod alone.
+func stays(pod *corev1.Pod) bool {
+	_, daemon := daemonSetOf(pod)
+	return daemon || isStatic(pod) || isFinished(pod)
+}
+
+func daemonSetOf(pod *corev1.Pod) (string, bool) {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" {
+		return owner.Name, true
+	}
+	return "", false
+}
+
+// isStatic reports whether the kubelet runs the pod from a file: what the API
+// shows is its mirror, and deleting that stops nothing.
+func isStatic(pod *corev1.Pod) bool {
+	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return true
+	}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == "Node"
+}
+
+func isFinished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func isLeaving(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil }
+
+// IsReady reports whether a pod counts as Ready.
+func IsReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// graceGiven returns the grace that a leaving pod was given.
+func graceGiven(pod *corev1.Pod) time.Duration {
+	if g := pod.DeletionGracePeriodSeconds; g != nil && *g > 0 {
+		return time.Duration(min(*g, int64(longestGrace/time.Second))) * time.Second
+	}
+	return 0
+}
+
+// stuckAt is when a leaving pod that is still there counts as stuck.
+func stuckAt(leaving *corev1.Pod) time.Time { return leaving.DeletionTimestamp.Add(stuckAfter) }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -11,8 +13,97 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
+// question is what is asked of the policies, and what came of it so far.
+type matchContext struct {
+	node       *corev1.Node
+	notice     v1alpha1.Notice
+	says       *v1alpha1.InterruptionPolicy // the policy that has the say
+	considered []Considered
+}
+
+// choice is the rule that rules.
+type match struct {
+	policy, rule string
+	action       v1alpha1.Action
+	doNotDisrupt v1alpha1.DoNotDisrupt
+	strategy     v1alpha1.Strategy
+	replacement  v1alpha1.Replacement
+	approval     v1alpha1.Approval
+	ifUnanswered v1alpha1.Unanswered
+	notBefore    time.Duration // zero: nothing is said
+	drainTimeout time.Duration // zero: nothing is said
+	window       *window
+	because      string
+}
+
+// choose finds the rule that rules: of the policy that has the say the first
+// that is for the notice, else the built-in default.
+func (q *matchContext) match(policies []v1alpha1.InterruptionPolicy) match {
+	var ranked []*v1alpha1.InterruptionPolicy
+	for i := range policies {
+		ranked = append(ranked, &policies[i])
+	}
+	slices.SortFunc(ranked, func(a, b *v1alpha1.InterruptionPolicy) int {
+		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), cmp.Compare(a.Name, b.Name))
+	})
+	var chosen *match
+	for _, p := range ranked {
+		if objection, objects := q.policyMismatch(p); objects {
+			q.consider(p.Name, "", false, objection)
+			continue
+		}
+		q.says = p
+		q.consider(p.Name, "", false, fmt.Sprintf("has the say: it selects the node, and none that does has a priority above its %d", p.Spec.Priority))
+		chosen = q.matchRules(p)
+	}
+	if chosen == nil {
+		return q.useDefault()
+	}
+	q.consider("", defaultFor(q.notice, q.node).name, false, fmt.Sprintf("is not asked: a rule of policy %s rules, and this is the built-in default", chosen.policy))
+	return *chosen
+}
+
+// fallBack asks the built-in defaults, the last of which is for everything.
+func (q *matchContext) useDefault() match {
+	why := "no policy selects the node"
+	if q.says != nil {
+		why = fmt.Sprintf("policy %s has no rule for it", q.says.Name)
+	}
+	d := defaultFor(q.notice, q.node)
+	q.consider("", d.name, true, "rules: it is the built-in default, since "+why)
+	c := match{
+		rule: d.name, action: d.action,
+		because: fmt.Sprintf("built-in default for %s, since %s; %s", subject(q.notice), why, d.because),
+	}
+	if d.replaces {
+		c.replacement = v1alpha1.ReplacementBefore
+	}
+	return c
+}
+
+func (q *matchContext) consider(policy, rule string, rules bool, reason string) {
+	q.considered = append(q.considered, Considered{Policy: policy, Rule: rule, Rules: rules, Reason: reason})
+}
+
+// message is the sentence that is reported: what is done, why, and what it
+// waits for.
+func (c match) message(agreed approvalState, starts startTime) string {
+	clauses := []string{fmt.Sprintf("%s: %s", c.action, c.because)}
+	if agreed.because != "" {
+		clauses = append(clauses, agreed.because)
+	}
+	switch {
+	case starts.because == "":
+	case agreed.awaited && !starts.notBefore.IsZero():
+		clauses = append(clauses, "once approved "+starts.because)
+	default:
+		clauses = append(clauses, starts.because)
+	}
+	return strings.Join(clauses, "; ")
+}
+
 // fallback is a built-in rule, for where no policy has one.
-type fallback struct {
+type defaultRule struct {
 	name    string
 	matches matcher
 	action  v1alpha1.Action
@@ -23,8 +114,8 @@ type fallback struct {
 
 // defaultFor returns the built-in rule for a notice about a node, which is nil
 // where there is none: of these the first that matches.
-func defaultFor(n v1alpha1.Notice, node *corev1.Node) fallback {
-	for _, d := range []fallback{
+func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
+	for _, d := range []defaultRule{
 		{ // two minutes, which nobody can move
 			name: notice.KindSpotInterruption, matches: ofKind(notice.KindSpotInterruption),
 			action: v1alpha1.ActionDrain, replaces: true, because: "EC2 takes the instance back",
@@ -71,10 +162,10 @@ func defaultFor(n v1alpha1.Notice, node *corev1.Node) fallback {
 		}
 	}
 	if n.Kind == notice.KindHealthIssue || n.Kind == notice.KindLifecycleActionFailure {
-		return fallback{name: n.Kind, action: v1alpha1.ActionNotify, because: "a person has to look at it"}
+		return defaultRule{name: n.Kind, action: v1alpha1.ActionNotify, because: "a person has to look at it"}
 	}
 	// A kind, a state or a code of a later release.
-	return fallback{name: "Unknown", action: v1alpha1.ActionNotify, because: "this release does not know what it means"}
+	return defaultRule{name: "Unknown", action: v1alpha1.ActionNotify, because: "this release does not know what it means"}
 }
 
 // matcher reports whether a built-in rule is for a notice.

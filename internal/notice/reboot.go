@@ -17,18 +17,6 @@ import (
 // value, so it is the same for every node.
 const ShutdownTime = 2 * time.Minute
 
-// IsFirm reports whether nobody can move a deadline: it is hard, or the estimated end
-// of a shutdown that has begun. The deadline may be nil.
-func IsFirm(d *v1alpha1.Deadline) bool {
-	return d != nil && (d.Type == v1alpha1.DeadlineHard || d.Type == v1alpha1.DeadlineEstimated)
-}
-
-// IsEstimated reports whether a deadline is an estimate, because of which no pod gets
-// less than its own grace period. The deadline may be nil.
-func IsEstimated(d *v1alpha1.Deadline) bool {
-	return d != nil && d.Type == v1alpha1.DeadlineEstimated
-}
-
 // ShutdownDeadline is the deadline that a change to a state sets which began at a
 // moment: an estimate while the operating system shuts down, and hard once the power
 // is off. It is nil for states in which the instance runs on.
