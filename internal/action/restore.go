@@ -12,7 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// PutBack makes a node what it was before it was marked, and reports whether
+// Restore makes a node what it was before it was marked, and reports whether
 // that changed anything.
 func Restore(ctx context.Context, c client.Client, node *corev1.Node) (bool, error) {
 	changed, err := changeNode(ctx, c, node, Restored(node))
