@@ -26,7 +26,7 @@ type budget struct {
 	first    string // the first pod that took from it
 }
 
-// ledger keeps the budgets, by namespace, so that a plan hands out no more
+// pdbState keeps the budgets, by namespace, so that a plan hands out no more
 // evictions than the API server would grant.
 type pdbState struct {
 	byNamespace map[string][]*budget
@@ -72,7 +72,7 @@ func (l *pdbState) covering(pod *corev1.Pod) []*budget {
 	return covering
 }
 
-// permit is what the Eviction API would answer.
+// pdbDecision is the expected answer of the Eviction API.
 type pdbDecision struct {
 	granted bool
 	why     string  // half a sentence, such as "PodDisruptionBudget a allows 0 disruptions"

@@ -28,7 +28,7 @@ const (
 	stuckAfter = time.Minute
 )
 
-// scene is what the rules look at: the facts, made ready once per plan.
+// planContext is the input of the rules: the facts, prepared once for each plan.
 type planContext struct {
 	now    time.Time
 	facts  *Facts
@@ -50,7 +50,7 @@ type planContext struct {
 	going [ranks]int
 }
 
-// candidate is a pod with what the rules want to know about it.
+// podState is a pod with what the rules need to know about it.
 type podState struct {
 	pod       *corev1.Pod
 	grace     time.Duration

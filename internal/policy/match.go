@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// question is what is asked of the policies, and what came of it so far.
+// matchContext is the notice to match, and which policies and rules were compared so far.
 type matchContext struct {
 	node       *corev1.Node
 	notice     v1alpha1.Notice
@@ -21,7 +21,7 @@ type matchContext struct {
 	considered []Considered
 }
 
-// choice is the rule that rules.
+// match is the rule that applies.
 type match struct {
 	policy, rule string
 	action       v1alpha1.Action
@@ -102,7 +102,7 @@ func (c match) message(agreed approvalState, starts startTime) string {
 	return strings.Join(clauses, "; ")
 }
 
-// fallback is a built-in rule, for where no policy has one.
+// defaultRule is a built-in rule, for notices that no policy matches.
 type defaultRule struct {
 	name    string
 	matches matcher
