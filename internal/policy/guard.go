@@ -14,13 +14,13 @@ import (
 // by the built-in default.
 
 // whyGuarded says what an invalid policy that selects the node comes to.
-func (q *question) whyGuarded() string {
+func (q *matchContext) whyGuarded() string {
 	return fmt.Sprintf("has the say: it selects the node, and none that does has a priority above its %d; it is not valid (%s), "+
 		"so the built-in default rules, and needs approval unless the instance goes in any case", q.says.Spec.Priority, strings.Join(q.invalid, "; "))
 }
 
 // howToCorrect says what is wrong with the policy and what to do; empty: nothing is.
-func (q *question) howToCorrect() string {
+func (q *matchContext) howToCorrect() string {
 	if len(q.invalid) == 0 {
 		return ""
 	}
@@ -33,7 +33,7 @@ func (q *question) howToCorrect() string {
 
 // guard makes the built-in default wait for approval where it stands in for an invalid
 // policy, unless the instance goes in any case.
-func (q *question) guard(c choice, notices []v1alpha1.Notice) choice {
+func (q *matchContext) guard(c match, notices []v1alpha1.Notice) match {
 	deadline := notice.Deadline(notices, time.Time{})
 	switch {
 	case len(q.invalid) == 0, !begins(c.action):
@@ -46,7 +46,7 @@ func (q *question) guard(c choice, notices []v1alpha1.Notice) choice {
 
 // governor is the policy whose workloads, budget, hooks and notifications hold; nil:
 // none. Those of an invalid policy do not: one part may be wrong without the other.
-func (q *question) governor() *v1alpha1.InterruptionPolicy {
+func (q *matchContext) governor() *v1alpha1.InterruptionPolicy {
 	if len(q.invalid) > 0 {
 		return nil
 	}

@@ -48,8 +48,8 @@ func Pool(node *corev1.Node) string {
 // Selects reports whether the budget of a policy counts a node. A policy that is not
 // valid has none.
 func Selects(p *v1alpha1.InterruptionPolicy, node *corev1.Node) bool {
-	q := &question{node: node}
-	_, objects := q.objection(p)
+	q := &matchContext{node: node}
+	_, objects := q.policyMismatch(p)
 	return !objects && len(Validate(p.Spec)) == 0
 }
 

@@ -89,7 +89,7 @@ func checkRule(r v1alpha1.Rule) problems {
 		found.add(drainTimeoutRange)
 	}
 	if r.Window != nil {
-		_, wrong := understand(*r.Window)
+		_, wrong := parseWindow(*r.Window)
 		found.at("window", wrong)
 	}
 	return found

@@ -77,6 +77,8 @@ var floors = [][]string{
 	{"emulator/sqs", "emulator/sts", "emulator/iam", "emulator/ssm", "emulator/eks", "emulator/pricing"},
 	{"emulator/wire", "emulator/timer"},
 	{"internal/controller/"},
+	{"internal/controller/interruption/capacity"},
+	{"internal/controller/interruption/status", "internal/controller/interruption/evict", "internal/controller/interruption/concurrency"},
 	{"internal/wiring/diagnose", "internal/wiring/emit", "internal/wiring/iam"},
 	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/ec2", "internal/intake/autoscaling", "internal/boot", "internal/drill", "internal/probe"},
 	{"internal/groupwatch"},

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -19,13 +20,16 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=delete
 
+// groupRequeue is when to look again at a group from which an instance was detached.
+const groupRequeue = 5 * time.Second
+
 // terminationFacts is what it takes to decide what the lifecycle hooks are told.
 func (p *pass) terminationFacts(drained bool) lifecycle.TerminationFacts {
 	f := p.facts
 	return lifecycle.TerminationFacts{
 		Now: f.now, InstanceID: f.in.Spec.InstanceID,
 		Notices: notice.Unanswered(record.Trusted(f.in, f.node), f.was.Answered),
-		Was:     p.report.after.Status.Answer, Seen: f.group.seen, Retain: f.group.retain,
+		Was:     p.update.Status().Answer, Seen: f.group.seen, Retain: f.group.retain,
 		Owns:   func(hook string) bool { return p.owns(f, hook) },
 		Action: p.decision.Action, Deadline: p.decision.Deadline, Drained: drained,
 	}
@@ -34,22 +38,22 @@ func (p *pass) terminationFacts(drained bool) lifecycle.TerminationFacts {
 // answers reports whether lifecycle hooks are answered at all.
 func (c *Controller) answers() bool { return c.Lifecycle != nil && c.Groups != nil }
 
-// volumesOff waits for volumes to be detached before an instance is let go that
+// awaitVolumeDetachOfGroup waits for volumes to be detached before an instance is let go that
 // waits for that.
-func volumesOff(ctx context.Context, p *pass) (bool, error) {
+func awaitVolumeDetachOfGroup(ctx context.Context, p *pass) (bool, error) {
 	if !p.answers() {
 		return true, nil
 	}
 	if !replacement.IsDetached(p.facts.drain().Replacement) && !lifecycle.DecideTermination(p.terminationFacts(true)).Pending {
 		return true, nil
 	}
-	return detached(ctx, p)
+	return awaitVolumeDetach(ctx, p)
 }
 
-// nodeDeleted deletes the node of an instance that goes back to its warm pool: it
+// deleteNode deletes the node of an instance that goes back to its warm pool: it
 // comes back as a new one, or not at all. Until it does, its node would only be
 // NotReady, and cordoned when it comes.
-func nodeDeleted(ctx context.Context, p *pass) (bool, error) {
+func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
 	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || !p.answers() || !lifecycle.Returns(p.terminationFacts(true)) {
 		return true, nil
@@ -57,13 +61,13 @@ func nodeDeleted(ctx context.Context, p *pass) (bool, error) {
 	if err := action.DeleteNode(ctx, p.Client, node); err != nil {
 		return false, err
 	}
-	p.report.happen(v1alpha1.ReasonNodeDeleted, fmt.Sprintf("node %s is deleted: its instance goes back to its warm pool, and comes back as a new one", node.Name))
+	p.Record(v1alpha1.ReasonNodeDeleted, fmt.Sprintf("node %s is deleted: its instance goes back to its warm pool, and comes back as a new one", node.Name))
 	p.facts.node = nil
 	return true, nil
 }
 
-// unheld has the lifecycle hooks let the instance go, and waits until they have.
-func unheld(_ context.Context, p *pass) (bool, error) {
+// completeLifecycleHook has the lifecycle hooks let the instance go, and waits until they have.
+func completeLifecycleHook(_ context.Context, p *pass) (bool, error) {
 	if !p.answers() {
 		return true, nil
 	}
@@ -72,24 +76,24 @@ func unheld(_ context.Context, p *pass) (bool, error) {
 	if !d.Pending {
 		return true, nil
 	}
-	p.outcome.until(d.Wake, "waits for Auto Scaling: "+d.Status.Message)
+	p.outcome.wait(d.Wake, "waits for Auto Scaling: "+d.Status.Message)
 	return false, nil
 }
 
-// freed has an instance terminated that nobody else terminates: it was taken out of
+// terminateDetached has an instance terminated that nobody else terminates: it was taken out of
 // its group, or its group retains it.
-func freed(ctx context.Context, p *pass) (bool, error) {
-	s := p.report.drain().Replacement
+func terminateDetached(ctx context.Context, p *pass) (bool, error) {
+	s := p.Drain().Replacement
 	taken := replacement.IsDetached(s)
 	switch {
 	case taken && p.Groups == nil && !p.decision.InstanceGone: // Lifeboat was restarted without its Auto Scaling source
-		p.outcome.until(p.facts.now.Add(terminateAgain), fmt.Sprintf("cannot see whether the instance has left group %s: start the controller with the source autoscaling", s.Group))
+		p.outcome.wait(p.facts.now.Add(terminateRetry), fmt.Sprintf("cannot see whether the instance has left group %s: start the controller with the source autoscaling", s.Group))
 		return false, nil
 	case p.decision.InstanceGone, !taken && (!p.facts.isRetained() || !p.plan.Empty()):
 		return true, nil
 	case taken && s.DetachTime == nil:
 		p.Groups.Hint(s.Group)
-		p.outcome.until(p.facts.now.Add(groupAgain), fmt.Sprintf("waits to know whether the instance has left group %s", s.Group))
+		p.outcome.wait(p.facts.now.Add(groupRequeue), fmt.Sprintf("waits to know whether the instance has left group %s", s.Group))
 		return false, nil
 	}
 	return p.terminate(ctx)
@@ -103,11 +107,11 @@ func (p *pass) keep(ctx context.Context) error {
 		return nil
 	}
 	d := lifecycle.DecideTermination(p.terminationFacts(p.outcome.answerable))
-	p.report.answer(d.Status)
-	if p.outcome.completed {
+	recordAnswer(p.update, d.Status)
+	if p.outcome.Completed {
 		return nil
 	}
-	p.outcome.sooner(d.Wake)
+	p.outcome.requeueAt(d.Wake)
 	if d.Look {
 		p.Groups.Hint(d.Status.Group)
 	}
@@ -126,11 +130,11 @@ func (p *pass) keep(ctx context.Context) error {
 // repeated at once after a crash. A call that fails is no error: the state of the
 // instance says what there is still to do.
 func (p *pass) tell(ctx context.Context, do lifecycle.Verb) error {
-	lifecycle.Note(p.report.after.Status.Answer, do, p.facts.now)
-	if err := p.jot(ctx); err != nil {
+	lifecycle.Note(p.update.Status().Answer, do, p.facts.now)
+	if err := p.Checkpoint(ctx); err != nil {
 		return err
 	}
-	s := p.report.after.Status.Answer
+	s := p.update.Status().Answer
 	errs := make([]error, len(s.Hooks))
 	for i, h := range s.Hooks {
 		if do == lifecycle.Complete {
@@ -144,12 +148,12 @@ func (p *pass) tell(ctx context.Context, do lifecycle.Verb) error {
 	}
 	lifecycle.NoteResult(s, do, errs...)
 	if do == lifecycle.Complete && s.Tries == 1 {
-		p.report.happen(v1alpha1.ReasonHookAnswered, s.Message)
+		p.Record(v1alpha1.ReasonHookAnswered, s.Message)
 	}
 	if do == lifecycle.Complete || errors.Join(errs...) != nil {
 		p.Groups.Hint(s.Group)
 	}
-	p.outcome.sooner(lifecycle.DecideTermination(p.terminationFacts(do == lifecycle.Complete)).Wake)
+	p.outcome.requeueAt(lifecycle.DecideTermination(p.terminationFacts(do == lifecycle.Complete)).Wake)
 	return nil
 }
 
@@ -157,34 +161,20 @@ func (p *pass) firing(s *lifecycle.Status, h v1alpha1.HookAnswer) cloud.Action {
 	return cloud.Action{Group: s.Group, Hook: h.Name, InstanceID: p.facts.in.Spec.InstanceID, Token: h.Token}
 }
 
-// jot writes down what is about to be told, and nothing that the steps have found
-// which is not said yet.
-func (p *pass) jot(ctx context.Context) error {
-	p.report.count()
-	if err := p.write(ctx, p.report); err != nil {
-		return err
-	}
-	p.facts.was = *p.report.after.Status.DeepCopy()
-	return nil
-}
-
-// answer notes how the lifecycle hooks stand, and what that changes.
-func (r *report) answer(s *lifecycle.Status) {
-	was := r.after.Status.Answer
-	r.after.Status.Answer = s.DeepCopy()
+// recordAnswer notes how the lifecycle hooks stand, and what that changes.
+func recordAnswer(u *status.Update, s *lifecycle.Status) {
+	was := u.Status().Answer
+	u.Status().Answer = s.DeepCopy()
 	if s == nil {
 		return
 	}
 	held, passed := s.HeldTime != nil && (was == nil || was.HeldTime == nil), s.CompletedTime != nil && (was == nil || was.CompletedTime == nil)
 	switch {
 	case passed:
-		r.happen(v1alpha1.ReasonHookPassed, s.Message)
-	case held && (len(s.Hooks) == 0 || !record.Drains(r.after.Status.Decision.Action)):
-		r.happen(v1alpha1.ReasonHookOpen, s.Message)
+		u.Record(v1alpha1.ReasonHookPassed, s.Message)
+	case held && (len(s.Hooks) == 0 || !record.Drains(u.Status().Decision.Action)):
+		u.Record(v1alpha1.ReasonHookOpen, s.Message)
 	case held:
-		r.happen(v1alpha1.ReasonHookHolds, s.Message)
+		u.Record(v1alpha1.ReasonHookHolds, s.Message)
 	}
 }
-
-// isConflict reports whether a cache was behind.
-func isConflict(err error) bool { return apierrors.IsConflict(err) }

@@ -136,10 +136,10 @@ func (f *facts) isLeaving() bool {
 // until somebody terminates it.
 func (f *facts) isRetained() bool { return f.group.at.Phase == lifecycle.Retained }
 
-// goesOn is the decision on an instance that was taken out of its group: whatever
+// forceDrainDetached is the decision on an instance that was taken out of its group: whatever
 // is said by now, it is drained, and terminated, since nobody else does that any
 // more, and its group has another in its place.
-func goesOn(f *facts, d policy.Decision) policy.Decision {
+func forceDrainDetached(f *facts, d policy.Decision) policy.Decision {
 	s, now := f.drain().Replacement, f.now
 	if !replacement.IsDetached(s) || d.InstanceGone {
 		return d
@@ -223,7 +223,7 @@ func (c *Controller) claimedInstances(ctx context.Context, f *facts) (map[string
 			claimed[in.Spec.InstanceID] = true
 		}
 	}
-	for id := range c.yard.claimedBeside(f.in.Spec.InstanceID, f.now) {
+	for id := range c.capacity.ReservedByOthers(f.in.Spec.InstanceID, f.now) {
 		claimed[id] = true
 	}
 	return claimed, nil
