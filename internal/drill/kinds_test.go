@@ -135,7 +135,7 @@ func TestRulesLetEveryKindThrough(t *testing.T) {
 			t.Fatal(err)
 		}
 		var through []string
-		for _, rule := range wiring.Wanted("prod", "210987654321", "eu-west-1").Rules {
+		for _, rule := range wiring.Desired("prod", "210987654321", "eu-west-1").Rules {
 			p, err := pattern.Compile([]byte(rule.Pattern))
 			if err != nil {
 				t.Fatal(err)

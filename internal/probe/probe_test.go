@@ -58,7 +58,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
 	}
 	queues := awssqs.NewFromConfig(cfg)
-	w := &world{events: eventbridge.NewFromConfig(cfg), want: wiring.Wanted("prod", account, region), metrics: prometheus.NewRegistry()}
+	w := &world{events: eventbridge.NewFromConfig(cfg), want: wiring.Desired("prod", account, region), metrics: prometheus.NewRegistry()}
 	if _, err := wiring.Apply(t.Context(), wiring.Clients{SQS: queues, Events: w.events}, w.want); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestWatchThatEndsIsBegunAnew(t *testing.T) {
 		},
 	}).Build()
 	p := New(Options{Events: recording{&sent}, Kube: kube, Cluster: "prod"})
-	rebalance := wiring.Wanted("prod", account, region).Rules[1]
+	rebalance := wiring.Desired("prod", account, region).Rules[1]
 	got := p.Run(t.Context(), []wiring.Rule{rebalance})[0]
 	if got.Verdict != Answered || watches != 3 {
 		t.Errorf("%d watches; %+v", watches, got)
@@ -313,7 +313,7 @@ func TestCanary(t *testing.T) {
 func TestCanaryThatIsStoppedCountsNoFailure(t *testing.T) {
 	var sent []types.PutEventsRequestEntry
 	kube := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
-	c, err := NewCanary(New(Options{Events: recording{&sent}, Kube: kube}), wiring.Wanted("prod", account, region).Rules, time.Hour, prometheus.NewRegistry())
+	c, err := NewCanary(New(Options{Events: recording{&sent}, Kube: kube}), wiring.Desired("prod", account, region).Rules, time.Hour, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

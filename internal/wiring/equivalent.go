@@ -3,27 +3,29 @@ package wiring
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// samePattern reports whether two event patterns mean the same: keys and
-// alternatives have no order. What cannot be read is only like itself.
+// samePattern reports whether two event patterns are equivalent: the order of keys
+// and alternatives does not matter. An unreadable pattern is equal only to the same
+// text.
 func samePattern(a, b string) bool {
-	return a == b || sameJSON(a, b, ordered)
+	return a == b || sameJSON(a, b, canonicalPattern)
 }
 
-// samePolicy reports whether two policy documents of IAM's or SQS' mean the same.
-// AWS stores them as they came, and consoles and templates write them in their own
-// ways: a list of one is a plain value, lists and statements have no order,
-// statement ids mean nothing, and the case of actions and condition keys neither
-// (IAM User Guide, "IAM JSON policy elements reference").
+// samePolicy reports whether two IAM or SQS policy documents are equivalent. AWS
+// stores them as written, and tools write them differently. A list of one equals a
+// plain value, lists and statements have no order, and statement ids do not matter.
+// Actions and condition keys are not case-sensitive (IAM User Guide, "IAM JSON policy
+// elements reference").
 func samePolicy(a, b string) bool {
-	return a == b || sameJSON(a, b, plain)
+	return a == b || sameJSON(a, b, canonicalPolicy)
 }
 
-// sameJSON compares two documents after making both canonical.
+// sameJSON compares two documents in canonical form.
 func sameJSON(a, b string, canonical func(any) any) bool {
 	left, err := decode(a)
 	if err != nil {
@@ -33,7 +35,7 @@ func sameJSON(a, b string, canonical func(any) any) bool {
 	if err != nil {
 		return false
 	}
-	return text(canonical(left)) == text(canonical(right))
+	return encodeCanonical(canonical(left)) == encodeCanonical(canonical(right))
 }
 
 // decode reads exactly one JSON value.
@@ -45,14 +47,14 @@ func decode(document string) (any, error) {
 		return nil, fmt.Errorf("reading JSON: %w", err)
 	}
 	if d.More() {
-		return nil, fmt.Errorf("reading JSON: text after its end")
+		return nil, errors.New("reading JSON: text after the value")
 	}
 	return v, nil
 }
 
-// ordered puts arrays into an order, but for those of a numeric comparison, whose
-// order has a meaning.
-func ordered(v any) any {
+// canonicalPattern sorts arrays, except those of a numeric comparison, whose order
+// matters.
+func canonicalPattern(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
@@ -61,17 +63,17 @@ func ordered(v any) any {
 				out[key] = value
 				continue
 			}
-			out[key] = ordered(value)
+			out[key] = canonicalPattern(value)
 		}
 		return out
 	case []any:
-		return sorted(v, ordered)
+		return sortCanonical(v, canonicalPattern)
 	}
 	return v
 }
 
-// plain makes what a policy may write in several ways be written in one.
-func plain(v any) any {
+// canonicalPolicy replaces equivalent notations of a policy by one.
+func canonicalPolicy(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
@@ -80,26 +82,26 @@ func plain(v any) any {
 			case "Sid", "Id":
 				continue
 			case "Action", "NotAction", "Condition":
-				value = lower(value)
+				value = lowerKeys(value)
 			case "Principal", "NotPrincipal":
 				if value == "*" {
 					value = map[string]any{"AWS": "*"}
 				}
 			}
-			out[key] = plain(list(value))
+			out[key] = canonicalPolicy(asList(value))
 		}
 		return out
 	case []any:
-		return sorted(v, plain)
+		return sortCanonical(v, canonicalPolicy)
 	case nil:
 		return nil
 	}
-	return fmt.Sprint(v) // true and "true", 30 and "30" are the same to IAM and SQS
+	return fmt.Sprint(v) // IAM and SQS treat true and "true", 30 and "30" the same
 }
 
-// list makes a list of a single value. Objects below a statement stay what they
-// are: there is only one of each.
-func list(v any) any {
+// asList wraps a single value in a list. It does not wrap objects inside a statement,
+// which occur only once.
+func asList(v any) any {
 	switch v := v.(type) {
 	case []any:
 		return v
@@ -111,23 +113,23 @@ func list(v any) any {
 	return []any{v}
 }
 
-// lower makes actions lower-case and, in a condition, the operators and keys; the
-// values that keys are compared with stay.
-func lower(v any) any {
+// lowerKeys converts actions to lower case and, in a condition, the operators and
+// keys. It does not change the values of conditions.
+func lowerKeys(v any) any {
 	switch v := v.(type) {
 	case string:
 		return strings.ToLower(v)
 	case []any:
 		out := make([]any, 0, len(v))
 		for _, one := range v {
-			out = append(out, lower(one))
+			out = append(out, lowerKeys(one))
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
 			if inner, ok := value.(map[string]any); ok {
-				value = lower(inner)
+				value = lowerKeys(inner)
 			}
 			out[strings.ToLower(key)] = value
 		}
@@ -136,22 +138,22 @@ func lower(v any) any {
 	return v
 }
 
-func sorted(items []any, canonical func(any) any) []any {
+func sortCanonical(items []any, canonical func(any) any) []any {
 	out := make([]any, 0, len(items))
 	for _, item := range items {
 		out = append(out, canonical(item))
 	}
-	slices.SortFunc(out, func(a, b any) int { return strings.Compare(text(a), text(b)) })
-	return slices.CompactFunc(out, func(a, b any) bool { return text(a) == text(b) })
+	slices.SortFunc(out, func(a, b any) int { return strings.Compare(encodeCanonical(a), encodeCanonical(b)) })
+	return slices.CompactFunc(out, func(a, b any) bool { return encodeCanonical(a) == encodeCanonical(b) })
 }
 
-// text is a decoded value as JSON again, its keys sorted.
-func text(v any) string {
+// encodeCanonical encodes a decoded value as JSON with sorted keys.
+func encodeCanonical(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return fmt.Sprintf("%#v", v) // cannot be: it was decoded
+		return fmt.Sprintf("%#v", v) // unreachable: v was decoded from JSON
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -17,29 +17,28 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// calls is how many calls to AWS are under way at a time.
-const calls = 4
+// maxConcurrentCalls limits the number of concurrent AWS calls.
+const maxConcurrentCalls = 4
 
-// Look looks at the wiring in an account. What it may not look at is in the
-// snapshot as denied; a queue that is not there is a fact. The error says that
-// nothing could be looked at: no credentials, nobody answers, the wrong account or
-// region.
-func Look(ctx context.Context, clients Clients, target Target) (snapshot.Snapshot, error) {
-	l := &look{clients: clients, target: target}
-	return l.all(ctx, l.queue, l.rules, l.otherQueues, l.permissions, l.engine, l.growth)
+// ReadAccount reads the wiring in an account. The snapshot lists calls that AWS
+// denied, and records a missing queue as a fact. The error means that nothing could
+// be read: no credentials, no connection, or the wrong account or region.
+func ReadAccount(ctx context.Context, clients Clients, target Target) (snapshot.Snapshot, error) {
+	l := &accountReader{clients: clients, target: target}
+	return l.readParts(ctx, l.readQueue, l.readRules, l.readOtherQueues, l.tryPermissions, l.testPatterns, l.measureGrowth)
 }
 
-// glance looks at the queue, the rules that fill it and those with our names, and
-// at nothing else.
-func glance(ctx context.Context, clients Clients, target Target) (snapshot.Snapshot, error) {
-	l := &look{clients: clients, target: target, brief: true}
-	return l.all(ctx, l.queue, l.rules)
+// readBrief reads only the queue, the rules that fill it and those with Lifeboat's
+// names.
+func readBrief(ctx context.Context, clients Clients, target Target) (snapshot.Snapshot, error) {
+	l := &accountReader{clients: clients, target: target, brief: true}
+	return l.readParts(ctx, l.readQueue, l.readRules)
 }
 
-// all looks at one part after the other.
-func (l *look) all(ctx context.Context, parts ...func(context.Context) error) (snapshot.Snapshot, error) {
-	l.out.Account, l.out.Region, l.out.Caller = l.target.Want.Account, l.target.Want.Region, l.target.Caller
-	if err := l.placed(); err != nil {
+// readParts runs the parts in order.
+func (l *accountReader) readParts(ctx context.Context, parts ...func(context.Context) error) (snapshot.Snapshot, error) {
+	l.out.Account, l.out.Region, l.out.Caller = l.target.Desired.Account, l.target.Desired.Region, l.target.Caller
+	if err := l.checkLocation(); err != nil {
 		return snapshot.Snapshot{}, err
 	}
 	for _, part := range parts {
@@ -47,69 +46,71 @@ func (l *look) all(ctx context.Context, parts ...func(context.Context) error) (s
 			return snapshot.Snapshot{}, err
 		}
 	}
-	if l.seen == 0 {
-		return snapshot.Snapshot{}, fmt.Errorf("looking at the wiring: %w", errDenied(l.out.Denied))
+	if l.succeeded == 0 {
+		return snapshot.Snapshot{}, fmt.Errorf("reading the wiring: %w", errDenied(l.out.Denied))
 	}
 	slices.SortFunc(l.out.Rules, func(a, b snapshot.Rule) int { return strings.Compare(a.Bus+"/"+a.Name, b.Bus+"/"+b.Name) })
 	return l.out, nil
 }
 
-// look is one look.
-type look struct {
+// accountReader reads one account.
+type accountReader struct {
 	clients Clients
 	target  Target
 	out     snapshot.Snapshot
 	url     string // of the queue
 	brief   bool
 
-	mu   sync.Mutex // guards what follows, and out while calls run in parallel
-	seen int        // calls that were answered
+	mu        sync.Mutex // guards the fields below, and out while calls run concurrently
+	succeeded int        // number of successful calls
 }
 
-// DeniedError says that AWS refused everything that was asked of it.
+// DeniedError means that AWS denied every call.
 type DeniedError struct {
-	// Actions are the actions, such as sqs:GetQueueUrl.
+	// Actions are the denied IAM actions, for example sqs:GetQueueUrl.
 	Actions []string
 }
 
-// Error names the actions.
+// Error returns the denied actions.
 func (e *DeniedError) Error() string {
-	return "these credentials may not look: denied are " + list(e.Actions)
+	return "AWS denied these actions: " + joinList(e.Actions) + "; use credentials that have these permissions"
 }
 
 func errDenied(denied []snapshot.Denial) error {
 	return &DeniedError{Actions: deniedActions(denied)}
 }
 
-// MisplacedError says that the queue is not where the credentials lead.
-type MisplacedError struct {
-	// QueueURL is the queue, What "account" or "region", Is where it is, and Want
-	// where the credentials or the configuration lead.
-	QueueURL, What, Is, Want string
+// WrongLocationError means that the queue is not in the account or region of the
+// credentials.
+type WrongLocationError struct {
+	// What is "account" or "region". Actual is that of the queue, and Expected that
+	// of the credentials or the configuration.
+	QueueURL, What, Actual, Expected string
 }
 
-// Error says so.
-func (e *MisplacedError) Error() string {
-	return fmt.Sprintf("the queue %s is in %s %s, and %s is where it was looked for", e.QueueURL, e.What, e.Is, e.Want)
+// Error returns both locations.
+func (e *WrongLocationError) Error() string {
+	return fmt.Sprintf("the queue %s is in %s %s, but the credentials or the configuration are for %s", e.QueueURL, e.What, e.Actual, e.Expected)
 }
 
-// placed checks that the queue's address and the credentials lead to one place.
-func (l *look) placed() error {
+// checkLocation compares the account and region of the queue's URL with those of the
+// credentials.
+func (l *accountReader) checkLocation() error {
 	u, err := url.Parse(l.target.QueueURL)
 	if err != nil {
-		return fmt.Errorf("reading the address of the queue: %w", err)
+		return fmt.Errorf("parsing the URL of the queue: %w", err)
 	}
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
-	if want := l.target.Want.Account; len(parts) == 2 && want != "" && parts[0] != want {
-		return &MisplacedError{l.target.QueueURL, "account", parts[0], want}
+	if want := l.target.Desired.Account; len(parts) == 2 && want != "" && parts[0] != want {
+		return &WrongLocationError{l.target.QueueURL, "account", parts[0], want}
 	}
-	if region, want := RegionOfQueue(l.target.QueueURL), l.target.Want.Region; region != "" && want != "" && region != want {
-		return &MisplacedError{l.target.QueueURL, "region", region, want}
+	if region, want := RegionOfQueue(l.target.QueueURL), l.target.Desired.Region; region != "" && want != "" && region != want {
+		return &WrongLocationError{l.target.QueueURL, "region", region, want}
 	}
 	return nil
 }
 
-// RegionOfQueue is the region in the address of a queue, or "" where it has none
+// RegionOfQueue returns the region in the URL of a queue, or "" if the URL has none
 // (SQS Developer Guide, "Queue URLs": sqs.<region>.amazonaws.com).
 func RegionOfQueue(queueURL string) string {
 	u, err := url.Parse(queueURL)
@@ -123,14 +124,14 @@ func RegionOfQueue(queueURL string) string {
 	return ""
 }
 
-// answered notes how a call went. It returns the error unless AWS merely refused,
-// which is a finding, not the end of looking.
-func (l *look) answered(action, object string, err error) (denied bool, _ error) {
+// recordCall records the result of a call. A denied call is not an error: it becomes
+// a finding.
+func (l *accountReader) recordCall(action, object string, err error) (denied bool, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case err == nil:
-		l.seen++
+		l.succeeded++
 		return false, nil
 	case isDenied(err):
 		d := snapshot.Denial{Action: action, Object: object}
@@ -139,7 +140,7 @@ func (l *look) answered(action, object string, err error) (denied bool, _ error)
 		}
 		return true, nil
 	}
-	return false, fmt.Errorf("asking AWS (%s of %s): %w", action, object, err)
+	return false, fmt.Errorf("calling AWS (%s of %s): %w", action, object, err)
 }
 
 func isDenied(err error) bool {
@@ -150,7 +151,7 @@ func isDenied(err error) bool {
 	return false
 }
 
-// code is the code of an error of AWS, or "".
+// code returns the code of an AWS error, or "".
 func code(err error) string {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -159,13 +160,14 @@ func code(err error) string {
 	return api.ErrorCode()
 }
 
-// clock compares the clock here with the Date header of an answer, which has whole
-// seconds: half of one is added, so that the error is half a second at most.
-func (l *look) clock(metadata middleware.Metadata) {
+// recordSkew compares the local clock with the Date header of a response. The header
+// has whole seconds, so half a second is added: the error is then at most half a
+// second.
+func (l *accountReader) recordSkew(metadata middleware.Metadata) {
 	server, ok := awsmiddleware.GetServerTime(metadata)
-	here, also := awsmiddleware.GetResponseAt(metadata)
-	if ok && also && !server.IsZero() {
-		skew := here.Sub(server.Add(500 * time.Millisecond))
+	local, received := awsmiddleware.GetResponseAt(metadata)
+	if ok && received && !server.IsZero() {
+		skew := local.Sub(server.Add(500 * time.Millisecond))
 		l.out.Skew = &skew
 	}
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// queue looks at the queue that Lifeboat reads, and its dead-letter queue.
-func (l *look) queue(ctx context.Context) error {
-	name := l.target.Want.Queue.Name
-	l.out.Queue = l.target.Want.QueueARN()
+// readQueue reads the queue that Lifeboat uses, and its dead-letter queue.
+func (l *accountReader) readQueue(ctx context.Context) error {
+	name := l.target.Desired.Queue.Name
+	l.out.Queue = l.target.Desired.QueueARN()
 	if l.target.QueueURL != "" {
 		name = snapshot.Name(l.target.QueueURL)
 		l.out.Queue = l.arnOf(name)
 	}
-	l.target.step("looking at the queue " + name)
-	q, err := l.oneQueue(ctx, name, l.target.QueueURL)
+	l.target.report("reading the queue " + name)
+	q, err := l.fetchQueue(ctx, name, l.target.QueueURL)
 	if err != nil {
 		return err
 	}
@@ -38,27 +38,27 @@ func (l *look) queue(ctx context.Context) error {
 	if l.brief {
 		return nil
 	}
-	return l.deadLetters(ctx, q.DeadLetterARN)
+	return l.readQueueByARN(ctx, q.DeadLetterARN)
 }
 
-// arnOf is the ARN of a queue of this account.
-func (l *look) arnOf(name string) string {
-	w := l.target.Want
+// arnOf returns the ARN of a queue of this account.
+func (l *accountReader) arnOf(name string) string {
+	w := l.target.Desired
 	w.Queue.Name = name
 	return w.QueueARN()
 }
 
-// oneQueue looks at a queue; nil says that there is none of this name. Where AWS
-// refuses, all that is known is its name.
-func (l *look) oneQueue(ctx context.Context, name, url string) (*snapshot.Queue, error) {
+// fetchQueue reads a queue. It returns nil if the queue does not exist. If AWS denies
+// the call, only the name is known.
+func (l *accountReader) fetchQueue(ctx context.Context, name, url string) (*snapshot.Queue, error) {
 	unseen := &snapshot.Queue{Name: name, ARN: l.arnOf(name), URL: url}
 	if url == "" {
 		out, err := l.clients.Queues.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 		if isMissing(err) {
-			l.seen++
+			l.succeeded++
 			return nil, nil
 		}
-		if denied, err := l.answered("sqs:GetQueueUrl", "queue "+name, err); err != nil || denied {
+		if denied, err := l.recordCall("sqs:GetQueueUrl", "queue "+name, err); err != nil || denied {
 			return unseen, err
 		}
 		url = aws.ToString(out.QueueUrl)
@@ -68,13 +68,13 @@ func (l *look) oneQueue(ctx context.Context, name, url string) (*snapshot.Queue,
 		QueueUrl: &url, AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameAll},
 	})
 	if isMissing(err) {
-		l.seen++
+		l.succeeded++
 		return nil, nil
 	}
-	if denied, err := l.answered("sqs:GetQueueAttributes", "queue "+name, err); err != nil || denied {
+	if denied, err := l.recordCall("sqs:GetQueueAttributes", "queue "+name, err); err != nil || denied {
 		return unseen, err
 	}
-	l.clock(out.ResultMetadata)
+	l.recordSkew(out.ResultMetadata)
 	q := snapshot.FromAttributes(out.Attributes)
 	q.URL = url
 	if q.ARN == "" {
@@ -83,16 +83,16 @@ func (l *look) oneQueue(ctx context.Context, name, url string) (*snapshot.Queue,
 	if l.brief {
 		return &q, nil
 	}
-	return &q, l.tags(ctx, &q)
+	return &q, l.readTags(ctx, &q)
 }
 
-// tags reads the tags of a queue, which tell whose it is.
-func (l *look) tags(ctx context.Context, q *snapshot.Queue) error {
+// readTags reads the tags of a queue, which identify its owner.
+func (l *accountReader) readTags(ctx context.Context, q *snapshot.Queue) error {
 	out, err := l.clients.Queues.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.URL})
 	if isMissing(err) {
 		return nil // deleted between two calls
 	}
-	denied, err := l.answered("sqs:ListQueueTags", "queue "+q.Name, err)
+	denied, err := l.recordCall("sqs:ListQueueTags", "queue "+q.Name, err)
 	if err == nil && !denied {
 		q.Tags = out.Tags
 	}
@@ -104,32 +104,32 @@ func isMissing(err error) bool {
 	return errors.As(err, &missing) || code(err) == "QueueDoesNotExist"
 }
 
-// deadLetters looks at a dead-letter queue, unless that is done.
-func (l *look) deadLetters(ctx context.Context, arn string) error {
-	if arn == "" || l.known(arn) || snapshot.Part(arn, 4) != l.out.Account || snapshot.Part(arn, 3) != l.out.Region {
+// readQueueByARN reads a queue of this account and region, unless it was read before.
+func (l *accountReader) readQueueByARN(ctx context.Context, arn string) error {
+	if arn == "" || l.hasQueue(arn) || snapshot.Part(arn, 4) != l.out.Account || snapshot.Part(arn, 3) != l.out.Region {
 		return nil
 	}
-	q, err := l.oneQueue(ctx, snapshot.Name(arn), "")
+	q, err := l.fetchQueue(ctx, snapshot.Name(arn), "")
 	if err == nil && q != nil {
 		l.out.Queues = append(l.out.Queues, *q)
 	}
 	return err
 }
 
-func (l *look) known(arn string) bool {
+func (l *accountReader) hasQueue(arn string) bool {
 	return slices.ContainsFunc(l.out.Queues, func(q snapshot.Queue) bool { return q.ARN == arn })
 }
 
-// otherQueues looks at the queues that rules for notices fill besides, and at
-// where they put what they cannot deliver.
-func (l *look) otherQueues(ctx context.Context) error {
+// readOtherQueues reads the other queues to which the rules send, and the dead-letter
+// queues of their targets.
+func (l *accountReader) readOtherQueues(ctx context.Context) error {
 	for _, r := range l.out.Rules {
 		for _, t := range r.Targets {
 			for _, arn := range []string{t.ARN, t.DeadLetterARN} {
 				if snapshot.Part(arn, 2) != "sqs" {
 					continue
 				}
-				if err := l.deadLetters(ctx, arn); err != nil {
+				if err := l.readQueueByARN(ctx, arn); err != nil {
 					return err
 				}
 			}
@@ -138,45 +138,45 @@ func (l *look) otherQueues(ctx context.Context) error {
 	return nil
 }
 
-// bogus is a receipt handle that no message has: SQS looks at the permission
-// before it looks at the handle.
-const bogus = "lifeboat-doctor-tries-permissions"
+// invalidReceiptHandle is a receipt handle that no message has: SQS checks the
+// permission before the handle.
+const invalidReceiptHandle = "lifeboat-doctor-tries-permissions"
 
-// permissions tries what a reader does with messages. Receiving is not tried: it
-// would take a notice away from the controller for a while.
-func (l *look) permissions(ctx context.Context) error {
+// tryPermissions tests the permissions of a reader. It does not test receiving, which
+// would hide a notice from the controller for a while.
+func (l *accountReader) tryPermissions(ctx context.Context) error {
 	if l.clients.Messages == nil || l.url == "" {
 		return nil
 	}
-	l.target.step("trying permissions")
+	l.target.report("testing permissions")
 	object := "queue " + snapshot.Name(l.out.Queue)
-	_, err := l.clients.Messages.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &l.url, ReceiptHandle: aws.String(bogus)})
-	if err := l.tried("sqs:DeleteMessage", object, err); err != nil {
+	_, err := l.clients.Messages.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &l.url, ReceiptHandle: aws.String(invalidReceiptHandle)})
+	if err := l.recordTrial("sqs:DeleteMessage", object, err); err != nil {
 		return err
 	}
-	_, err = l.clients.Messages.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &l.url, ReceiptHandle: aws.String(bogus)})
-	return l.tried("sqs:ChangeMessageVisibility", object, err)
+	_, err = l.clients.Messages.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &l.url, ReceiptHandle: aws.String(invalidReceiptHandle)})
+	return l.recordTrial("sqs:ChangeMessageVisibility", object, err)
 }
 
-// tried notes how a trial went: any answer about the handle, or the queue, says
-// that the permission is there.
-func (l *look) tried(action, object string, err error) error {
+// recordTrial records the result of a permission test. An error about the handle or
+// the queue means that the permission exists.
+func (l *accountReader) recordTrial(action, object string, err error) error {
 	if code(err) != "" && !isDenied(err) {
 		err = nil
 	}
-	_, err = l.answered(action, object, err)
+	_, err = l.recordCall(action, object, err)
 	return err
 }
 
-// growth counts the waiting messages a second time.
-func (l *look) growth(ctx context.Context) error {
+// measureGrowth counts the waiting messages a second time.
+func (l *accountReader) measureGrowth(ctx context.Context) error {
 	if l.url == "" || len(l.out.Queues) == 0 || !l.out.Queues[0].Known {
 		return nil
 	}
 	name := sqstypes.QueueAttributeNameApproximateNumberOfMessages
 	out, err := l.clients.Queues.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &l.url, AttributeNames: []sqstypes.QueueAttributeName{name}})
 	if isMissing(err) || isDenied(err) {
-		return nil // meanwhile; what was seen stands
+		return nil // the queue or the permission disappeared; keep the first count
 	}
 	if err != nil {
 		return fmt.Errorf("counting messages: %w", err)
