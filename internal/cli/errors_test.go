@@ -142,7 +142,7 @@ func TestWrongUsage(t *testing.T) {
 		{"plan i-0fedcba9876543210", ExitFailed, "no node of this cluster is instance i-0fedcba9876543210"},
 		{"interrupt", ExitUsage, "at least one node or instance"},
 		{"interrupt a --kind stop", ExitUsage, "write one of spot, rebalance, scheduled,"},
-		{"interrupt a --kind instance-status", ExitUsage, "Lifeboat asks EC2"},
+		{"interrupt a --kind instance-status", ExitUsage, "Lifeboat reads it from EC2"},
 		{"interrupt a --via sms", ExitUsage, "write --via fis or --via queue"},
 		{"interrupt a --kind scheduled --via fis", ExitUsage, "FIS sends spot interruptions and rebalance recommendations only"},
 		{"interrupt a --kind state --in 2m", ExitUsage, "--in means nothing for kind InstanceStateChange"},
