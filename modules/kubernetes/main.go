@@ -35,7 +35,7 @@ Usage:
   kubernetes etcd [flags]            etcd alone, for a control plane with --external-etcd
   kubernetes kubelet [flags]         upstream's kubelet
   kubernetes kube-proxy [flags]      upstream's kube-proxy
-  kubernetes version                 what it was built from
+  kubernetes version                 versions of the built-in components
 `
 
 func main() {
@@ -58,7 +58,7 @@ func main() {
 	case "help", "-h", "--help":
 		fmt.Print(usage)
 	default:
-		fmt.Fprintf(os.Stderr, "kubernetes: there is no command %q\n\n%s", os.Args[1], usage)
+		fmt.Fprintf(os.Stderr, "kubernetes: unknown command %q\n\n%s", os.Args[1], usage)
 		os.Exit(2)
 	}
 }

@@ -79,7 +79,7 @@ func TestServerThatLeavesLosesNoRequest(t *testing.T) {
 	}
 	wrong := start(t, "prestop", "--leave", "http://"+address+"/nothing")
 	if err := wrong.ends(); err == nil {
-		t.Error("a server that was not told is no error")
+		t.Error("a failed call of /leave must be an error")
 	}
 }
 

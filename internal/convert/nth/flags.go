@@ -31,45 +31,45 @@ func conversions() []conversion {
 
 // unneededFlags are the flags that need no work.
 func unneededFlags() []conversion {
-	say := func(says string, flags ...[2]string) []conversion {
+	entries := func(problem string, flags ...[2]string) []conversion {
 		var all []conversion
 		for _, f := range flags {
-			all = append(all, conversion{f[0], f[1], finding.Info, says, ""})
+			all = append(all, conversion{f[0], f[1], finding.Info, problem, ""})
 		}
 		return all
 	}
 	return slices.Concat(
-		say("", [2]string{"node-name"}, [2]string{"pod-name"}, [2]string{"pod-namespace"}, [2]string{"enable-sqs-termination-draining", ""}, [2]string{"json-logging", ""},
+		entries("", [2]string{"node-name"}, [2]string{"pod-name"}, [2]string{"pod-namespace"}, [2]string{"enable-sqs-termination-draining", ""}, [2]string{"json-logging", ""},
 			[2]string{"log-format-version", ""}, [2]string{"uptime-from-file", ""}, [2]string{"use-provider-id", ""}, [2]string{"emit-kubernetes-events", ""},
 			[2]string{"enable-prometheus-server", ""}, [2]string{"enable-probes-server", ""}, [2]string{"metadata-tries", ""}),
-		say("Lifeboat always works like this.", [2]string{"ignore-daemon-sets", "true"}, [2]string{"delete-local-data", "true"}, [2]string{"taint-node", "false"},
+		entries("Lifeboat always works like this.", [2]string{"ignore-daemon-sets", "true"}, [2]string{"delete-local-data", "true"}, [2]string{"taint-node", "false"},
 			[2]string{"exclude-from-load-balancers", "false"}, [2]string{"use-apiserver-cache", "false"}, [2]string{"enable-asg-lifecycle-draining", ""}),
-		say("Lifeboat has no such limit: it handles all nodes concurrently, and the API server's priority and fairness limits the load.",
+		entries("Lifeboat has no such limit: it handles all nodes concurrently, and the API server's priority and fairness limits the load.",
 			[2]string{"workers", "10"}, [2]string{"kube-api-qps", "5"}, [2]string{"kube-api-burst", "10"}),
-		say("Lifeboat deletes a message as soon as it has recorded it, so no tuning is needed.", [2]string{"sqs-msg-visibility-timeout-sec", "20"}, [2]string{"delete-sqs-msg-if-node-not-found", ""}),
-		say("Lifeboat sends heartbeats at a third of the hook's timeout.", [2]string{"heartbeat-interval", "-1"}),
-		say("An instance belongs to the cluster if it is one of its nodes; Lifeboat checks no tag.", [2]string{"check-tag-before-draining", ""}, [2]string{"managed-tag", ""}),
+		entries("Lifeboat deletes a message as soon as it has recorded it, so no tuning is needed.", [2]string{"sqs-msg-visibility-timeout-sec", "20"}, [2]string{"delete-sqs-msg-if-node-not-found", ""}),
+		entries("Lifeboat sends heartbeats at a third of the hook's timeout.", [2]string{"heartbeat-interval", "-1"}),
+		entries("An instance belongs to the cluster if it is one of its nodes; Lifeboat checks no tag.", [2]string{"check-tag-before-draining", ""}, [2]string{"managed-tag", ""}),
 	)
 }
 
 // chartFlags are the flags that become values of Lifeboat's chart.
 func chartFlags() []conversion {
-	say := func(flag, usual, says, mend string) conversion {
-		return conversion{flag, usual, finding.Info, says, mend}
+	entry := func(flag, usual, problem, fix string) conversion {
+		return conversion{flag, usual, finding.Info, problem, fix}
 	}
 	return []conversion{
-		say("queue-url", "", "Lifeboat needs its own queue: a queue can have only one reader.", "run lifeboat wire apply --cluster NAME, and set aws.queueURL in the chart"),
-		say("aws-region", "", "It is a value of Lifeboat's chart.", "aws.region in the chart"),
-		say("aws-endpoint", "", "It is an environment variable.", "AWS_ENDPOINT_URL in controller.extraEnv"),
-		say("metadata-url", "http://169.254.169.254", "It is an environment variable.", "AWS_EC2_METADATA_SERVICE_ENDPOINT in agent.extraEnv"),
-		say("kubernetes-service-host", "", "It is an environment variable.", "KUBERNETES_SERVICE_HOST in controller.extraEnv and agent.extraEnv"),
-		say("kubernetes-service-port", "", "It is an environment variable.", "KUBERNETES_SERVICE_PORT in controller.extraEnv and agent.extraEnv"),
-		say("prometheus-server-port", "9092", "It is a value of Lifeboat's chart.", "controller.ports.metrics"),
-		say("probes-server-port", "8080", "It is a value of Lifeboat's chart.", "controller.ports.health"),
-		say("probes-server-endpoint", "/healthz", "The paths are /healthz and /readyz.", "change your own health checks that use another path"),
-		say("log-level", "info", "It is a value of Lifeboat's chart: 0, or 1 to include decisions.", "controller.verbosity"),
-		say("webhook-proxy", "", "It is an environment variable.", "HTTPS_PROXY in controller.extraEnv"),
-		say("replicas", "1", "All replicas receive notices, and the leader acts; the default is two.", "controller.replicas"),
+		entry("queue-url", "", "Lifeboat needs its own queue: a queue can have only one reader.", "run lifeboat wire apply --cluster NAME, and set aws.queueURL in the chart"),
+		entry("aws-region", "", "It is a value of Lifeboat's chart.", "aws.region in the chart"),
+		entry("aws-endpoint", "", "It is an environment variable.", "AWS_ENDPOINT_URL in controller.extraEnv"),
+		entry("metadata-url", "http://169.254.169.254", "It is an environment variable.", "AWS_EC2_METADATA_SERVICE_ENDPOINT in agent.extraEnv"),
+		entry("kubernetes-service-host", "", "It is an environment variable.", "KUBERNETES_SERVICE_HOST in controller.extraEnv and agent.extraEnv"),
+		entry("kubernetes-service-port", "", "It is an environment variable.", "KUBERNETES_SERVICE_PORT in controller.extraEnv and agent.extraEnv"),
+		entry("prometheus-server-port", "9092", "It is a value of Lifeboat's chart.", "controller.ports.metrics"),
+		entry("probes-server-port", "8080", "It is a value of Lifeboat's chart.", "controller.ports.health"),
+		entry("probes-server-endpoint", "/healthz", "The paths are /healthz and /readyz.", "change your own health checks that use another path"),
+		entry("log-level", "info", "It is a value of Lifeboat's chart: 0, or 1 to include decisions.", "controller.verbosity"),
+		entry("webhook-proxy", "", "It is an environment variable.", "HTTPS_PROXY in controller.extraEnv"),
+		entry("replicas", "1", "All replicas receive notices, and the leader acts; the default is two.", "controller.replicas"),
 	}
 }
 

@@ -96,12 +96,12 @@ func TestInhibitDelayMaxUSec(t *testing.T) {
 
 func TestShutdownWaitsForEveryLock(t *testing.T) {
 	s, path := listen(t, timeout)
-	first, heard := client(t, path)
+	first, signals := client(t, path)
 	second, _ := client(t, path)
 	one, other := inhibit(t, first), inhibit(t, second)
 	released := make(chan bool, 1)
 	go func() { released <- s.PrepareForShutdown(context.Background()) }()
-	begins(t, heard)
+	begins(t, signals)
 	release(t, one)
 	if prepare(t, s, 50*time.Millisecond) {
 		t.Error("the shutdown goes on while a lock is held")
@@ -133,13 +133,13 @@ func TestALockOutlivesItsConnection(t *testing.T) {
 
 func TestShutdownContinuesAfterTheDelay(t *testing.T) {
 	s, path := listen(t, 10*time.Millisecond)
-	o, heard := client(t, path)
+	o, signals := client(t, path)
 	fd := inhibit(t, o)
 	defer release(t, fd)
 	if s.PrepareForShutdown(t.Context()) {
 		t.Error("PrepareForShutdown() = true, want false: the lock is held")
 	}
-	begins(t, heard)
+	begins(t, signals)
 }
 
 func TestShutdownWithoutLocksContinuesImmediately(t *testing.T) {
