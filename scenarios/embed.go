@@ -1,6 +1,6 @@
-// Package scenarios holds the stories that the sandbox plays: the demo, the
-// end-to-end tests and the documentation use the same files. How to write one
-// stands in internal/sandbox/scenario.
+// Package scenarios contains the scenarios of the sandbox. The demo, the end-to-end
+// tests and the documentation use the same files. internal/sandbox/scenario documents
+// the format.
 package scenarios
 
 import (
@@ -14,10 +14,10 @@ import (
 //go:embed *.txtar
 var files embed.FS
 
-// FS returns all of them, as <name>.txtar.
+// FS returns all scenarios, as <name>.txtar.
 func FS() fs.FS { return files }
 
-// Names lists them, in order.
+// Names returns their names, sorted.
 func Names() ([]string, error) {
 	paths, err := fs.Glob(files, "*.txtar")
 	if err != nil {
@@ -30,7 +30,7 @@ func Names() ([]string, error) {
 	return out, nil
 }
 
-// Read returns the text of one. The error names those that there are.
+// Read returns the text of a scenario. The error lists the existing names.
 func Read(name string) ([]byte, error) {
 	text, err := files.ReadFile(name + ".txtar")
 	if err == nil {
@@ -40,5 +40,5 @@ func Read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("there is no scenario %q: there are %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown scenario %q; the scenarios are %s", name, strings.Join(names, ", "))
 }

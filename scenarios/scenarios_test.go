@@ -48,7 +48,7 @@ func TestTheTourShowsEveryScenario(t *testing.T) {
 
 func TestReadNamesWhatThereIs(t *testing.T) {
 	_, err := scenarios.Read("maiden-voyage")
-	want := `there is no scenario "maiden-voyage": there are adopted, budget, capacity-rebalance, chain, controller-away, ` +
+	want := `unknown scenario "maiden-voyage"; the scenarios are adopted, budget, capacity-rebalance, chain, controller-away, ` +
 		`database-approval, declared, do-not-disrupt, first-voyage, held-pods, hold, hook-hangs, hook-job, instance-refresh, ` +
 		`karpenter-hears, killed, limits-reached, long-grace, maintenance-window, misspelt-rule-alone, misspelt-rule, ` +
 		`no-capacity, node-lives, overtaken, past-the-group, policy-ignore, rebalance-by-pool, rebalance, reuse, scale-in, ` +

@@ -1,7 +1,7 @@
 // Command assets builds the programs that tests start, or finds them in the cache.
-// Otherwise the first test would seem to hang for minutes. It builds the control plane
-// and simulated kubelets, with -all also Karpenter and, if the machine supports them,
-// real kubelets.
+// Without it, the first test would appear to hang for minutes. It builds the control
+// plane and simulated kubelets. With -all it also builds Karpenter and, if the
+// machine supports them, real kubelets.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	for _, ensure := range wanted(*all) {
+	for _, ensure := range steps(*all) {
 		if _, err := ensure(ctx, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-func wanted(all bool) []func(context.Context, io.Writer) (assets.Paths, error) {
+func steps(all bool) []func(context.Context, io.Writer) (assets.Paths, error) {
 	if !all {
 		return []func(context.Context, io.Writer) (assets.Paths, error){assets.Ensure}
 	}

@@ -1,6 +1,7 @@
-// Command tally reads files with the output of `go test -json` and prints one row a file:
-// tests passed, failed and skipped. It fails if a test failed, or if no test of a file
-// passed. It also fails on a skipped test that the list below does not allow.
+// Command tally reads files with the output of `go test -json` and prints one row per
+// file: the number of passed, failed and skipped tests. It fails if a test failed, if
+// no test of a file passed, or if a test was skipped that the list below does not
+// allow.
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 	"strings"
 )
 
-// allowed are tests that may be skipped in CI, as package.Test, with the reason.
+// allowed lists the tests that CI may skip, as package.Test, with the reason.
 var allowed = map[string]string{}
 
 func main() {
@@ -24,13 +25,13 @@ func main() {
 	}
 }
 
-// event has the needed fields of a line of `go test -json`.
+// event has the fields of a `go test -json` line that this command needs.
 type event struct {
 	Action, Package, Test, ImportPath string
 }
 
-// counts has the results of the tests of a file. Names are package.Test, or the package
-// if it failed outside of its tests.
+// counts has the test results of a file. Names are package.Test, or the package if it
+// failed outside of its tests.
 type counts struct {
 	passed          int
 	failed, skipped []string
@@ -41,7 +42,7 @@ func run(files []string, out io.Writer) error {
 		return fmt.Errorf("no files to count: run `make test` first")
 	}
 	var all counts
-	var wrong []string
+	var problems []string
 	for _, name := range files {
 		file, err := os.Open(name)
 		if err != nil {
@@ -55,26 +56,26 @@ func run(files []string, out io.Writer) error {
 		suite := strings.TrimSuffix(filepath.Base(name), ".json")
 		fmt.Fprintf(out, "%-16s %6d passed %4d failed %4d skipped\n", suite, c.passed, len(c.failed), len(c.skipped))
 		if c.passed == 0 {
-			wrong = append(wrong, suite+": no test passed")
+			problems = append(problems, suite+": no test passed")
 		}
 		for _, test := range c.failed {
-			wrong = append(wrong, suite+": failed "+test)
+			problems = append(problems, suite+": failed "+test)
 		}
 		for _, test := range c.skipped {
 			if allowed[test] == "" {
-				wrong = append(wrong, suite+": skipped "+test)
+				problems = append(problems, suite+": skipped "+test)
 			}
 		}
 		all.passed += c.passed
 		all.failed = append(all.failed, c.failed...)
 		all.skipped = append(all.skipped, c.skipped...)
 	}
-	for _, w := range wrong {
+	for _, w := range problems {
 		fmt.Fprintln(out, w)
 	}
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", all.passed, len(all.failed), len(all.skipped))
-	if len(wrong) > 0 {
-		return fmt.Errorf("%d problems: see above", len(wrong))
+	if len(problems) > 0 {
+		return fmt.Errorf("%d problems: see above", len(problems))
 	}
 	return nil
 }
@@ -87,7 +88,7 @@ func count(in io.Reader) (counts, error) {
 	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return counts{}, fmt.Errorf("%q is no line of `go test -json`: %w", lines.Text(), err)
+			return counts{}, fmt.Errorf("%q is not a line of `go test -json`: %w", lines.Text(), err)
 		}
 		c.add(e, broken)
 	}

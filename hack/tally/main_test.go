@@ -47,7 +47,7 @@ func TestTally(t *testing.T) {
 			}
 			for _, want := range tc.wants {
 				if !strings.Contains(out.String(), want) {
-					t.Errorf("it says\n%s\nwant %q in it", out.String(), want)
+					t.Errorf("output\n%s\nwant %q in it", out.String(), want)
 				}
 			}
 		})

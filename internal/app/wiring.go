@@ -38,9 +38,9 @@ func causeOf(cloud aws.Config, c Config) unheard.Cause {
 // target is the wiring to look at. Its cluster goes into advice, which is followed:
 // better no name there than one that is only guessed.
 func (c Config) target() diagnose.Target {
-	t := diagnose.Target{Want: c.wiring(), QueueURL: c.QueueURL}
+	t := diagnose.Target{Desired: c.wiring(), QueueURL: c.QueueURL}
 	if c.guessed {
-		t.Want.Cluster = "NAME"
+		t.Desired.Cluster = "NAME"
 	}
 	return t
 }
@@ -65,7 +65,7 @@ func addCanary(mgr ctrl.Manager, cloud aws.Config, c Config) error {
 // clusterOf is the cluster's name as the queue's tells it, if `lifeboat wire` made
 // it: lifeboat-<cluster>; and whether it may be changed in that.
 func clusterOf(queueURL string) (cluster string, guessed bool) {
-	w, sure := wiring.Guess(queueOf(queueURL), "", "")
+	w, sure := wiring.InferFromQueueName(queueOf(queueURL), "", "")
 	return w.Cluster, !sure
 }
 
@@ -76,10 +76,10 @@ func queueOf(queueURL string) string { return queueURL[strings.LastIndexByte(que
 // names in the wiring, from the same queue.
 func (c Config) wiring() wiring.Wiring {
 	if c.guessed {
-		w, _ := wiring.Guess(queueOf(c.QueueURL), c.Account, c.Region)
+		w, _ := wiring.InferFromQueueName(queueOf(c.QueueURL), c.Account, c.Region)
 		return w
 	}
-	return wiring.Wanted(c.ClusterName, c.Account, c.Region)
+	return wiring.Desired(c.ClusterName, c.Account, c.Region)
 }
 
 // expected says whose notices and probes are taken in. A probe names the cluster as

@@ -67,11 +67,11 @@ func TestTheQueuesTagTellsTheClusterWhereItsNameDoesNot(t *testing.T) {
 			if c.ClusterName != tc.want || c.guessed != tc.guessed || tc.queue.asked != tc.asked {
 				t.Errorf("taken for %q, guessed: %v, asked %d times; want %q, %v, %d", c.ClusterName, c.guessed, tc.queue.asked, tc.want, tc.guessed, tc.asked)
 			}
-			want := wiring.Wanted(tc.cluster, "210987654321", "eu-west-1")
-			if diff := cmp.Diff(want.Rules, c.target().Want.Rules); diff != "" {
+			want := wiring.Desired(tc.cluster, "210987654321", "eu-west-1")
+			if diff := cmp.Diff(want.Rules, c.target().Desired.Rules); diff != "" {
 				t.Errorf("rules (-made +looked for):\n%s", diff)
 			}
-			if advised := c.target().Want.Cluster; advised != tc.cluster && advised != "NAME" {
+			if advised := c.target().Desired.Cluster; advised != tc.cluster && advised != "NAME" {
 				t.Errorf("advice is about cluster %s", advised)
 			}
 		})

@@ -33,7 +33,7 @@ func record(id, node string, notices ...v1alpha1.Notice) *v1alpha1.Interruption 
 	}
 }
 
-// stage is two nodes and their agents.
+// stage has two nodes and their agents.
 type stage struct {
 	admin      client.Client
 	nodeA      *corev1.Node
@@ -56,7 +56,8 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// check checks an answer: want is a part of the refusal's message, "" is consent.
+// check compares the result: want is a part of the refusal's message, or "" for
+// success.
 func check(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {
@@ -109,10 +110,10 @@ func TestAnAgentCreatesRecordsOfItsNodeOnly(t *testing.T) {
 	}
 }
 
-// agentName is what the API server knows an agent by.
+// agentName is the user name of an agent in the API server.
 const agentName = "system:serviceaccount:" + chart.Namespace + ":" + chart.AgentAccount
 
-// word is what somebody has said.
+// word is a value with its author.
 func word(by string) *v1alpha1.Say {
 	return &v1alpha1.Say{By: by, Time: metav1.NewMicroTime(time.Now()), About: "SpotInterruption"}
 }
@@ -187,7 +188,7 @@ func TestAnAgentChangesItsOwnNoticesOnly(t *testing.T) {
 	})
 }
 
-// patch tries an edit, as a dry run, in the way that lifeboatd writes.
+// patch applies an edit as a dry run, in the same way as lifeboatd.
 func patch(t *testing.T, c client.Client, r *v1alpha1.Interruption, edit func(*v1alpha1.Interruption)) error {
 	t.Helper()
 	edited := r.DeepCopy()
@@ -195,7 +196,7 @@ func patch(t *testing.T, c client.Client, r *v1alpha1.Interruption, edit func(*v
 	return c.Patch(t.Context(), edited, client.MergeFrom(r.DeepCopy()), client.DryRunAll)
 }
 
-// TestAnAgentMayDoNothingElse tries what RBAC keeps from it.
+// TestAnAgentMayDoNothingElse tries requests that RBAC forbids.
 func TestAnAgentMayDoNothingElse(t *testing.T) {
 	s := newStage(t)
 	own := record("i-own-2", "node-a", newNotice("1", "imds"))
@@ -221,9 +222,9 @@ func TestAnAgentMayDoNothingElse(t *testing.T) {
 	check(t, s.agentA.List(t.Context(), &corev1.SecretList{}), `cannot list resource "secrets"`)
 }
 
-// TestAPodsTokenNamesItsNode checks that the policy works with what the agent has
-// in a cluster: the kubelet asks for a token that is bound to the pod, and the API
-// server writes the pod's node into it.
+// TestAPodsTokenNamesItsNode checks the policy with the token that an agent has in a
+// cluster. The kubelet requests a token that is bound to the pod, and the API server
+// adds the pod's node to it.
 func TestAPodsTokenNamesItsNode(t *testing.T) {
 	s := newStage(t)
 	pod := podOf(t, render(t, with(t, "")), "DaemonSet")
@@ -239,7 +240,8 @@ func TestAPodsTokenNamesItsNode(t *testing.T) {
 	check(t, agent.Create(t.Context(), record("i-1", "node-b", newNotice("1", "imds")), client.DryRunAll), "of that node only")
 }
 
-// TestATokenEndsWithItsNode checks that an agent of a node that is gone is nobody.
+// TestATokenEndsWithItsNode checks that the token of an agent is invalid after its
+// node was deleted.
 func TestATokenEndsWithItsNode(t *testing.T) {
 	c := admin(t)
 	node := newNode(t, "soon-gone")
@@ -250,7 +252,7 @@ func TestATokenEndsWithItsNode(t *testing.T) {
 	if err := c.Delete(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the token to end", func() (bool, error) { // the API server remembers answers for some seconds
+	until(t, "the token to end", func() (bool, error) { // the API server caches results for some seconds
 		err := agent.Get(t.Context(), client.ObjectKeyFromObject(node), &corev1.Node{})
 		return apierrors.IsUnauthorized(err), err
 	})

@@ -1,5 +1,5 @@
-// Package chart renders Lifeboat's own Helm chart with Helm's own engine, to the
-// objects that `helm install` would make.
+// Package chart renders Lifeboat's Helm chart with Helm's engine, to the objects that
+// `helm install` would create.
 package chart
 
 import (
@@ -22,45 +22,44 @@ import (
 	lifeboatchart "github.com/lifeboat-dev/lifeboat/charts/lifeboat"
 )
 
-// What a release is called and where it is. The chart refuses other namespaces.
+// The name and namespace of a release. The chart refuses other namespaces.
 const (
 	Release   = "lifeboat"
 	Namespace = "lifeboat-system"
 
-	// ControllerAccount and AgentAccount are the ServiceAccounts in Namespace that
-	// controller and agent run as.
+	// ControllerAccount and AgentAccount are the ServiceAccounts of controller and
+	// agent in Namespace.
 	ControllerAccount = "lifeboat-controller"
 	AgentAccount      = "lifeboat-agent"
 )
 
 const notesFile = "NOTES.txt"
 
-// Options say how to render.
+// Options configure the rendering.
 type Options struct {
-	// Values are merged over those of values.yaml, as `helm --values` does; a null
-	// removes one.
+	// Values override those of values.yaml, as `helm --values` does; null removes a
+	// value.
 	Values map[string]any
 	// Namespace defaults to the constant.
 	Namespace string
-	// Cluster is what templates look things up in. Nil: they find nothing, as with
-	// `helm template`.
+	// Cluster is the cluster for lookups in templates. If nil, lookups find nothing,
+	// as with `helm template`.
 	Cluster *rest.Config
-	// Upgrade renders as `helm upgrade` does and not as `helm install`.
+	// Upgrade renders as `helm upgrade` does, not as `helm install`.
 	Upgrade bool
 }
 
-// Manifests are what a release consists of.
+// Manifests are the parts of a release.
 type Manifests struct {
-	// CRDs are the files of crds/, which Helm installs before everything else and
-	// never upgrades.
+	// CRDs are the files of crds/, which Helm installs first and never upgrades.
 	CRDs []*unstructured.Unstructured
-	// Objects are in the order in which Helm installs them.
+	// Objects are in Helm's installation order.
 	Objects []*unstructured.Unstructured
-	// Notes is what Helm prints at the end.
+	// Notes is the text that Helm prints at the end.
 	Notes string
 }
 
-// Render renders the chart. The error says which value is wrong, and how.
+// Render renders the chart. The error names the invalid value and the reason.
 func Render(ctx context.Context, o Options) (Manifests, error) {
 	m, err := render(ctx, o)
 	if err != nil {
@@ -92,7 +91,7 @@ func render(ctx context.Context, o Options) (Manifests, error) {
 	if err != nil {
 		return Manifests{}, err
 	}
-	return sorted(c, files)
+	return splitManifests(c, files)
 }
 
 // load reads the chart's files.
@@ -107,13 +106,13 @@ func load(files fs.FS) (*helmchart.Chart, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading its files: %w", err)
+		return nil, fmt.Errorf("reading the chart's files: %w", err)
 	}
 	return loader.LoadFiles(all)
 }
 
-// sorted takes rendered files apart into objects, in Helm's order.
-func sorted(c *helmchart.Chart, files map[string]string) (Manifests, error) {
+// splitManifests splits rendered files into objects, in Helm's order.
+func splitManifests(c *helmchart.Chart, files map[string]string) (Manifests, error) {
 	var m Manifests
 	for _, crd := range c.CRDObjects() {
 		obj, err := parse(crd.Name, string(crd.File.Data))
@@ -130,7 +129,7 @@ func sorted(c *helmchart.Chart, files map[string]string) (Manifests, error) {
 		return m, err
 	}
 	if len(hooks) > 0 {
-		return m, errors.New("it has hooks, which only Helm itself can run")
+		return m, errors.New("the chart has hooks, which only Helm can run")
 	}
 	for _, manifest := range manifests {
 		obj, err := parse(manifest.Name, manifest.Content)
@@ -142,7 +141,7 @@ func sorted(c *helmchart.Chart, files map[string]string) (Manifests, error) {
 	return m, nil
 }
 
-// parse reads one object; a key that is there twice is an error.
+// parse reads one object. A duplicate key is an error.
 func parse(name, text string) (*unstructured.Unstructured, error) {
 	asJSON, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 const chartDir = "../../charts/lifeboat"
 
-// values reads values as a user writes them.
+// values parses values in YAML.
 func values(t *testing.T, text string) map[string]any {
 	t.Helper()
 	out := map[string]any{}
@@ -29,7 +29,7 @@ func values(t *testing.T, text string) map[string]any {
 	return out
 }
 
-// with merges more values over those that are required.
+// with merges values over the required ones.
 func with(t *testing.T, text string) map[string]any {
 	t.Helper()
 	base := values(t, "{image: {repository: lifeboatd}, aws: {queueURL: 'https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod'}}")
@@ -49,7 +49,7 @@ func merge(a, b map[string]any) map[string]any {
 	return out
 }
 
-// everything is a set of values that goes through every branch of every template.
+// everything is a set of values that covers every branch of every template.
 const everything = `
 image: {tag: v9, digest: 'sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef', pullPolicy: Always, pullSecrets: [{name: pull}]}
 aws: {account: '123456789012', region: eu-west-1, clusterName: prod.example.com}
@@ -76,7 +76,7 @@ webhooks: {secrets: [slack, pager]}
 metrics: {serviceMonitor: {enabled: true, interval: 15s, labels: {release: prometheus}}}
 `
 
-// sets are the values that have to work: the examples, and what they leave out.
+// sets are values that must work: the examples and other combinations.
 func sets(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	out := map[string]map[string]any{
@@ -107,7 +107,7 @@ func render(t *testing.T, v map[string]any) chart.Manifests {
 	return m
 }
 
-// names are "Kind name" of each.
+// names returns "Kind name" of each object.
 func names(objects []*unstructured.Unstructured) []string {
 	var out []string
 	for _, o := range objects {
@@ -147,16 +147,16 @@ func TestARelease(t *testing.T) {
 	}
 }
 
-func TestWithoutTheAgentNothingIsLeftOfIt(t *testing.T) {
+func TestDisabledAgentHasNoObjects(t *testing.T) {
 	for _, name := range names(render(t, with(t, "agent: {enabled: false}")).Objects) {
 		if strings.HasSuffix(name, "-agent") {
-			t.Errorf("there is %s", name)
+			t.Errorf("unexpected object %s", name)
 		}
 	}
 }
 
-// TestTheControllersRulesAreTheGeneratedOnes checks that the rules stand in one
-// place.
+// TestTheControllersRulesAreTheGeneratedOnes checks that the chart's rules equal the
+// generated ones.
 func TestTheControllersRulesAreTheGeneratedOnes(t *testing.T) {
 	text, err := os.ReadFile(chartDir + "/rbac/role.yaml")
 	if err != nil {
@@ -193,7 +193,7 @@ func deployment(t *testing.T, v map[string]any) appsv1.Deployment {
 		}
 		return d
 	}
-	t.Fatal("there is no Deployment")
+	t.Fatal("no Deployment")
 	return appsv1.Deployment{}
 }
 
@@ -267,7 +267,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestNotesTellWhatIsLeftOut(t *testing.T) {
+func TestNotesNameMissingValues(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod",
 		"agent: {enabled: false}":   "The agent is left out",
@@ -291,8 +291,8 @@ func TestExamplesNameNoRegistry(t *testing.T) {
 	}
 }
 
-// TestHooksElsewhereHaveTheSameRights checks that what hooks may do in another
-// namespace is what they may do in Lifeboat's own.
+// TestHooksElsewhereHaveTheSameRights checks that hooks in another namespace have the
+// same permissions as in Lifeboat's own.
 func TestHooksElsewhereHaveTheSameRights(t *testing.T) {
 	rules := map[string][]any{}
 	for _, o := range render(t, with(t, "hooks: {namespaces: [elsewhere]}")).Objects {

@@ -30,10 +30,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
 )
 
-// patience bounds every wait for something that takes a moment on a quiet machine.
-const patience = time.Minute
+// timeout limits every wait, on a quiet machine each takes a moment.
+const timeout = time.Minute
 
-// cluster is the control plane that all tests share, with the chart installed.
+// cluster is the control plane of all tests, with the chart installed.
 var cluster *rest.Config
 
 func TestMain(m *testing.M) {
@@ -70,7 +70,7 @@ func startAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// install installs the chart, all of it.
+// install installs the whole chart.
 func install(ctx context.Context) error {
 	c, err := newClient(cluster)
 	if err != nil {
@@ -124,13 +124,13 @@ func clientOf(t *testing.T, config *rest.Config) client.Client {
 	return c
 }
 
-// admin is the administrator, on the shared control plane.
+// admin returns the administrator's client for the shared control plane.
 func admin(t *testing.T) client.Client {
 	t.Helper()
 	return clientOf(t, cluster)
 }
 
-// newNode makes a Node that nobody heartbeats for.
+// newNode creates a Node without heartbeats.
 func newNode(t *testing.T, name string) *corev1.Node {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
@@ -148,8 +148,8 @@ func remove(t *testing.T, o client.Object) {
 	}
 }
 
-// as is a way to the API server as one of the chart's ServiceAccounts, with a
-// token that is bound to something or to nothing.
+// as returns a client with one of the chart's ServiceAccounts. Its token is bound to
+// the given object, or to none.
 func as(t *testing.T, account string, bound *authenticationv1.BoundObjectReference) *rest.Config {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(cluster)
@@ -167,7 +167,7 @@ func as(t *testing.T, account string, bound *authenticationv1.BoundObjectReferen
 	return config
 }
 
-// agentOn is the agent of a node.
+// agentOn returns the client of a node's agent.
 func agentOn(t *testing.T, node *corev1.Node) *rest.Config {
 	t.Helper()
 	return as(t, chart.AgentAccount, &authenticationv1.BoundObjectReference{
@@ -178,14 +178,14 @@ func agentOn(t *testing.T, node *corev1.Node) *rest.Config {
 func until(t *testing.T, what string, ok func() (bool, error)) {
 	t.Helper()
 	var last error
-	for limit := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for limit := time.Now().Add(timeout); ; time.Sleep(50 * time.Millisecond) {
 		done, err := ok()
 		if done {
 			return
 		}
 		last = err
 		if time.Now().After(limit) {
-			t.Fatalf("waited %s for %s; last: %v", patience, what, last)
+			t.Fatalf("waited %s for %s; last: %v", timeout, what, last)
 		}
 	}
 }

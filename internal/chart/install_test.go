@@ -21,7 +21,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/chart"
 )
 
-// serviceMonitors stands in for the Prometheus operator's CRD.
+// serviceMonitors is a minimal CRD in place of the Prometheus operator's.
 const serviceMonitors = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -46,7 +46,7 @@ func TestTheAPIServerAcceptsEverySetOfValues(t *testing.T) {
 		err := c.List(t.Context(), monitors)
 		return err == nil, err
 	})
-	hooks := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "node-hooks"}} // as the example says
+	hooks := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "node-hooks"}} // the namespace of the example
 	if err := c.Create(t.Context(), hooks); err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func TestTheAPIServerAcceptsEverySetOfValues(t *testing.T) {
 			if err := applyAll(t.Context(), c, m.CRDs, client.DryRunAll); err != nil {
 				t.Error(err)
 			}
-			// Each by itself, to hear of all that are refused. In an apply a field that
-			// the API does not know is an error.
+			// Apply each object separately, to see all refusals. For apply, an
+			// unknown field is an error.
 			for _, o := range m.Objects {
 				if err := applyAll(t.Context(), c, []*unstructured.Unstructured{o}, client.DryRunAll); err != nil {
 					t.Error(err)
@@ -67,9 +67,8 @@ func TestTheAPIServerAcceptsEverySetOfValues(t *testing.T) {
 	}
 }
 
-// TestPodsMeetTheirSecurityLevel checks which of Kubernetes' Pod Security
-// Standards the pods are admitted under: the agent needs more, and only because
-// it shares the node's network.
+// TestPodsMeetTheirSecurityLevel checks which Pod Security Standard admits the pods.
+// The agent needs more permissions only because it uses the host network.
 func TestPodsMeetTheirSecurityLevel(t *testing.T) {
 	c := admin(t)
 	for _, level := range []string{"restricted", "privileged"} {
@@ -110,14 +109,14 @@ func TestPodsMeetTheirSecurityLevel(t *testing.T) {
 	}
 }
 
-// podOf is a pod as a workload's controller would make it.
+// podOf returns a pod as the workload's controller would create it.
 func podOf(t *testing.T, m chart.Manifests, kind string) *corev1.Pod {
 	t.Helper()
 	i := slices.IndexFunc(m.Objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })
 	if i < 0 {
 		t.Fatalf("there is no %s", kind)
 	}
-	// A DaemonSet's template is where a Deployment's is.
+	// A DaemonSet and a Deployment have the template at the same path.
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Objects[i].Object, &d); err != nil {
 		t.Fatal(err)
@@ -129,8 +128,8 @@ func podOf(t *testing.T, m chart.Manifests, kind string) *corev1.Pod {
 	}
 }
 
-// TestTheWorkloadsMakePods checks, on the installed chart, that real controllers
-// can make the pods: priority classes, service accounts and all else is there.
+// TestTheWorkloadsMakePods checks that real controllers can create the pods of the
+// installed chart: priority classes, service accounts and other dependencies exist.
 func TestTheWorkloadsMakePods(t *testing.T) {
 	c := admin(t)
 	newNode(t, "with-an-agent")
@@ -145,8 +144,8 @@ func TestTheWorkloadsMakePods(t *testing.T) {
 	})
 }
 
-// TestOtherCRDsStopAnUpgrade checks what helm would otherwise do in silence: it
-// leaves the CRDs as they are.
+// TestOtherCRDsStopAnUpgrade checks that the chart refuses an upgrade with outdated
+// CRDs. Helm itself does not upgrade CRDs and reports nothing.
 func TestOtherCRDsStopAnUpgrade(t *testing.T) {
 	c := admin(t)
 	upgrade := func(text string) error {
@@ -186,8 +185,8 @@ func TestOtherCRDsStopAnUpgrade(t *testing.T) {
 	}
 }
 
-// TestAMissingCRDStopsAnUpgrade checks the same of a kind that the chart did not
-// have before.
+// TestAMissingCRDStopsAnUpgrade checks the same for a kind that the previous chart
+// did not have.
 func TestAMissingCRDStopsAnUpgrade(t *testing.T) {
 	c := admin(t)
 	var gone *unstructured.Unstructured
@@ -205,7 +204,7 @@ func TestAMissingCRDStopsAnUpgrade(t *testing.T) {
 		}
 	})
 	until(t, "the CRD to be gone", func() (bool, error) {
-		// There is no NodeGroup, so its finalizer has nothing to do.
+		// No NodeGroup exists, so its finalizer has no work.
 		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 		if err := client.IgnoreNotFound(c.Patch(t.Context(), gone.DeepCopy(), free)); err != nil {
 			return false, err

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestValuesThatYAMLWouldTakeForSomethingElse: names that look like numbers or truths are
-// names, and what the chart sets itself may be said again.
-func TestValuesThatYAMLWouldTakeForSomethingElse(t *testing.T) {
+// TestAmbiguousYAMLValues checks that names which look like numbers or booleans stay
+// strings, and that values can repeat fields that the chart sets itself.
+func TestAmbiguousYAMLValues(t *testing.T) {
 	const odd = `
 hooks: {namespaces: ['123', 'true', 1e5x]}
 commonLabels: {team: 'true'}

@@ -18,8 +18,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/chart"
 )
 
-// granted lists what RBAC grants an account in the release's namespace, as
-// "group/resource verb", beyond what it grants every authenticated user.
+// granted returns the RBAC permissions of an account in the release's namespace as
+// "group/resource verb", without those of every authenticated user.
 func granted(t *testing.T, config *rest.Config) []string {
 	t.Helper()
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: chart.Namespace}}
@@ -33,7 +33,7 @@ func granted(t *testing.T, config *rest.Config) []string {
 	for _, r := range review.Status.ResourceRules {
 		for _, group := range r.APIGroups {
 			if strings.HasSuffix(group, "authorization.k8s.io") || group == "authentication.k8s.io" {
-				continue // system:basic-user: may ask about itself
+				continue // system:basic-user: reviews of its own permissions
 			}
 			for _, resource := range r.Resources {
 				for _, verb := range r.Verbs {
@@ -60,9 +60,9 @@ func TestWhatTheAgentMayDo(t *testing.T) {
 	}
 }
 
-// TestWhatTheControllerMayDo checks that what the API server grants is what the
-// generated roles say, bindings included. That each of these is needed is for the
-// end-to-end tests, in which lifeboatd runs as this account.
+// TestWhatTheControllerMayDo checks that the granted permissions equal the generated
+// roles, bindings included. The end-to-end tests, in which lifeboatd has this
+// account, check that each of them is needed.
 func TestWhatTheControllerMayDo(t *testing.T) {
 	admin(t)
 	var want []string
@@ -88,8 +88,8 @@ func TestWhatTheControllerMayDo(t *testing.T) {
 	}
 }
 
-// TestRequestsUseLifeboatsPriorityLevels checks, by what the API server answers in its
-// headers, by which FlowSchema it classifies requests.
+// TestRequestsUseLifeboatsPriorityLevels checks, with the response headers of the API
+// server, which FlowSchema classifies requests.
 func TestRequestsUseLifeboatsPriorityLevels(t *testing.T) {
 	c := admin(t)
 	var schemas flowcontrolv1.FlowSchemaList
@@ -128,8 +128,8 @@ func TestRequestsUseLifeboatsPriorityLevels(t *testing.T) {
 	}
 }
 
-// flowSchemaOf is the UID of the FlowSchema that a request was classified by. Requests are
-// classified before the API server looks at their body, or finds that there is none.
+// flowSchemaOf returns the UID of the FlowSchema of a request. The API server
+// classifies a request before it reads the body or finds it missing.
 func flowSchemaOf(t *testing.T, config *rest.Config, method, path string) string {
 	t.Helper()
 	web, err := rest.HTTPClientFor(config)

@@ -19,7 +19,7 @@ import (
 
 const alice, bob = "alice@example.com", "bob@example.com"
 
-// operator is a user with the role that the chart has for operators.
+// operator is a user with the chart's role for operators.
 func operator(t *testing.T, name string) *rest.Config {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
@@ -40,7 +40,7 @@ func operator(t *testing.T, name string) *rest.Config {
 	return config
 }
 
-func TestNobodySpeaksForSomebodyElse(t *testing.T) {
+func TestAuthorsCannotBeForged(t *testing.T) {
 	s := newStage(t)
 	c := clientOf(t, operator(t, alice))
 	plain, held := record("i-plain", "node-a", newNotice("1", "sqs")), record("i-held", "node-a", newNotice("1", "sqs"))
@@ -93,9 +93,9 @@ func TestNobodySpeaksForSomebodyElse(t *testing.T) {
 	})
 }
 
-// TestWhatAnOperatorSaysIsTaken does what `lifeboat hold` does: it asks for the
-// name, and writes with it unless somebody else has written since.
-func TestWhatAnOperatorSaysIsTaken(t *testing.T) {
+// TestOperatorRequestsAreAccepted makes the same requests as `lifeboat hold`: it
+// reads its own user name, and writes with that name unless the object has changed.
+func TestOperatorRequestsAreAccepted(t *testing.T) {
 	r := record("i-said", "node-a", newNotice("1", "sqs"))
 	if err := admin(t).Create(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestWhatAnOperatorSaysIsTaken(t *testing.T) {
 	c := clientOf(t, operator(t, alice))
 	var who authenticationv1.SelfSubjectReview
 	if err := c.Create(t.Context(), &who); err != nil || who.Status.UserInfo.Username != alice {
-		t.Fatalf("the API server knows her as %q, %v", who.Status.UserInfo.Username, err)
+		t.Fatalf("the API server returns the user %q, %v", who.Status.UserInfo.Username, err)
 	}
 	hold := func(note string) error {
 		said := r.DeepCopy()
@@ -132,7 +132,8 @@ func TestWhatAnOperatorMayDo(t *testing.T) {
 	}
 }
 
-// TestTheOperatorsRoleIsInNoOther checks that nobody gets it by having another.
+// TestTheOperatorsRoleIsInNoOther checks that no other role contains the operator's
+// role.
 func TestTheOperatorsRoleIsInNoOther(t *testing.T) {
 	for _, o := range render(t, with(t, everything)).Objects {
 		if o.GetName() != "lifeboat-operator" {

@@ -224,11 +224,11 @@ func (d *doctorRun) wiring(ctx context.Context) ([]finding.Finding, error) {
 		return nil, awsError{err}
 	}
 	target := diagnose.Target{
-		Want: wiring.Wanted(name, place.Account, place.Region), QueueURL: queueURL,
+		Desired: wiring.Desired(name, place.Account, place.Region), QueueURL: queueURL,
 		Step: func(what string) { d.progress.Step("%s", what) },
 	}
-	found, err := diagnose.Look(ctx, diagnose.NewClients(sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)), target)
-	var misplaced *diagnose.MisplacedError
+	found, err := diagnose.ReadAccount(ctx, diagnose.NewClients(sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)), target)
+	var misplaced *diagnose.WrongLocationError
 	switch {
 	case errors.As(err, &misplaced):
 		return nil, awsError{fmt.Errorf("%w: check --queue-url, --region and AWS_PROFILE", err)}
@@ -241,7 +241,7 @@ func (d *doctorRun) wiring(ctx context.Context) ([]finding.Finding, error) {
 		around.Lifeboat = nil // in the sandbox it is a process without a Deployment
 	}
 	around.Groups = d.ruleGroups()
-	return diagnose.Run(found, target.Want, around), nil
+	return diagnose.Run(found, target.Desired, around), nil
 }
 
 // counted formats a number of things, as in "1 rule".

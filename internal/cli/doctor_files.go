@@ -27,7 +27,7 @@ func (d *doctorRun) files(context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := wiring.Wanted(d.flags.cluster, found.Account, found.Region)
+	want := wiring.Desired(d.flags.cluster, found.Account, found.Region)
 	for _, q := range found.Queues {
 		named := d.flags.queueURL != "" && q.Name == snapshot.Name(d.flags.queueURL)
 		if named || d.flags.cluster != "" && d.flags.queueURL == "" && q.Name == want.Queue.Name {

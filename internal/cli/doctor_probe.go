@@ -48,7 +48,7 @@ func (d *doctorRun) probe(ctx context.Context) ([]finding.Finding, error) {
 	name := cmp.Or(d.flags.cluster, d.kube.name)
 	d.progress.Step("sending a probe through each rule")
 	results := probe.New(probe.Options{Events: eventbridge.NewFromConfig(cfg), Kube: d.kube, Cluster: name}).
-		Run(ctx, wiring.Wanted(name, place.Account, place.Region).Rules)
+		Run(ctx, wiring.Desired(name, place.Account, place.Region).Rules)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -95,7 +95,7 @@ func TestDoctorCannotReadTheAccount(t *testing.T) {
 		args []string
 		want string
 	}{
-		"all is denied":                  {func() { e.server.Gate.Deny("sqs", "*"); e.server.Gate.Deny("events", "*") }, nil, "these credentials may not look"},
+		"all is denied":                  {func() { e.server.Gate.Deny("sqs", "*"); e.server.Gate.Deny("events", "*") }, nil, "AWS denied these actions: sqs:GetQueueUrl"},
 		"some is denied":                 {func() { e.server.Gate.Deny("events", "ListRules") }, nil, ""},
 		"the queue is another account's": {func() {}, []string{"--queue-url", "https://sqs.us-east-1.amazonaws.com/999999999999/q"}, "is in account 999999999999"},
 	} {

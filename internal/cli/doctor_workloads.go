@@ -22,7 +22,7 @@ func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	survey, err := readiness.Look(ctx, d.kube, readiness.Options{Spot: spot})
+	survey, err := readiness.Scan(ctx, d.kube, readiness.Options{Spot: spot})
 	if err != nil {
 		return nil, fmt.Errorf("checking the workloads: %w", err)
 	}

@@ -99,7 +99,7 @@ func TestDoctorProbe(t *testing.T) {
 func TestProbeFindings(t *testing.T) {
 	place := drill.Place{Account: "123456789012", Region: "us-east-1", Partition: "aws"}
 	answered := probe.Result{Rule: "a", Verdict: probe.Answered}
-	silent := probe.Result{Rule: "b", Verdict: probe.Unanswered, Problem: "nothing came back within 30s", Kinds: []string{"SpotInterruption"}}
+	silent := probe.Result{Rule: "b", Verdict: probe.Unanswered, Problem: "no report arrived within 30s", Kinds: []string{"SpotInterruption"}}
 	refused := probe.Result{Rule: "c", Verdict: probe.Refused, Problem: "denied"}
 	unheard := probe.Result{Rule: "d", Verdict: probe.Unheard, Problem: "forbidden"}
 	for name, c := range map[string]struct {
@@ -108,7 +108,7 @@ func TestProbeFindings(t *testing.T) {
 		says    string
 	}{
 		"all came":      {[]probe.Result{answered, answered}, nil, ""},
-		"one is silent": {[]probe.Result{answered, silent}, []string{"broken probe-unanswered rule b"}, "but nothing came back within 30s"},
+		"one is silent": {[]probe.Result{answered, silent}, []string{"broken probe-unanswered rule b"}, "but no report arrived within 30s"},
 		"two of three are silent": {[]probe.Result{answered, silent, silent},
 			[]string{"broken probe-unanswered rule b", "broken probe-unanswered rule b"}, "lifeboat wire apply --cluster prod corrects"},
 		"all are silent": {[]probe.Result{silent, silent}, []string{"broken probe-unanswered every rule"}, "lifeboatd does not run"},

@@ -64,7 +64,7 @@ func TestInterruptSendsOneMessagePerCapacityBlock(t *testing.T) {
 		t.Errorf("sent %v", got)
 	}
 	r = h.run(t.Context(), "interrupt", "plain", "--sandbox", "--kind", "capacity-block")
-	if r.code != ExitFailed || !strings.Contains(r.err, "runs in no Capacity Block") {
+	if r.code != ExitFailed || !strings.Contains(r.err, "does not run in a Capacity Block") {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 }

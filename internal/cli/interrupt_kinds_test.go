@@ -263,7 +263,7 @@ func TestInterruptRebalanceViaFISIsCalledOffByCtrlC(t *testing.T) {
 		return list.Experiments[0].State.Status
 	}
 	r := h.run(ctx, "interrupt", nodeName, "--sandbox", "--kind", "rebalance", "--via", "fis", "--watch")
-	if r.code != ExitInterrupted || !strings.Contains(r.err, "is stopped before its notice was out") || !strings.Contains(r.out, "the interruption notice follows in about 13m") {
+	if r.code != ExitInterrupted || !strings.Contains(r.err, "was stopped before its notice") || !strings.Contains(r.out, "the interruption notice follows in about 13m") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 	if got := state(); got != fistypes.ExperimentStatusStopping && got != fistypes.ExperimentStatusStopped {

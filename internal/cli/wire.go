@@ -115,7 +115,7 @@ func (s *session) connectWiring(ctx context.Context, f wireFlags) (wired, error)
 	return wired{
 		clients: wiring.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)},
 		groups:  nodegroup.NewAPI(cfg),
-		wanted:  wiring.Wanted(f.cluster, place.Account, place.Region),
+		wanted:  wiring.Desired(f.cluster, place.Account, place.Region),
 	}, nil
 }
 

@@ -232,7 +232,7 @@ func TestWireIAMOfGroups(t *testing.T) {
 			t.Errorf("%s is not allowed:\n%s", action, r.out)
 		}
 	}
-	if w := wiring.Wanted("prod", "210987654321", "eu-west-1"); !strings.Contains(p.Note, "kubernetes.io/cluster/"+w.Cluster) || !strings.Contains(p.Note, "NODE_ROLE") {
+	if w := wiring.Desired("prod", "210987654321", "eu-west-1"); !strings.Contains(p.Note, "kubernetes.io/cluster/"+w.Cluster) || !strings.Contains(p.Note, "NODE_ROLE") {
 		t.Errorf("the note does not say what is reached: %s", p.Note)
 	}
 }

@@ -126,14 +126,14 @@ func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
 // credentials.
 func (s *session) wiringAt(ctx context.Context, f wireFlags) (wiring.Wiring, error) {
 	if f.account != "" && f.region != "" {
-		return wiring.Wanted(f.cluster, f.account, f.region), nil
+		return wiring.Desired(f.cluster, f.account, f.region), nil
 	}
 	found, err := s.connectWiring(ctx, f)
 	if err != nil {
 		return wiring.Wiring{}, fmt.Errorf("reading account and region (--account and --region set them): %w", err)
 	}
 	if f.account != "" {
-		return wiring.Wanted(f.cluster, f.account, found.wanted.Region), nil
+		return wiring.Desired(f.cluster, f.account, found.wanted.Region), nil
 	}
 	return found.wanted, nil
 }

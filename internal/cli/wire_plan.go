@@ -159,7 +159,7 @@ func (s *session) showPlan(p wiring.Plan, hooks []plannedHooks) {
 		for _, f := range c.Fields {
 			s.showField(f)
 		}
-		s.out.Printf("    %s\n", c.WayOut)
+		s.out.Printf("    %s\n", c.Resolution)
 	}
 	if len(p.Notes) > 0 {
 		s.out.Printf("\n")

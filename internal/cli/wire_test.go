@@ -257,7 +257,7 @@ func refusing(t *testing.T, code, message string) *harness {
 func TestWireErrorsHaveANextStep(t *testing.T) {
 	r := refusing(t, "AccessDenied", "Access to the resource https://sqs.us-east-1.amazonaws.com/ is denied.").
 		run(t.Context(), "wire", "plan", "--sandbox", "--cluster", "prod")
-	for _, want := range []string{"queue lifeboat-prod: looking it up", "lack the permission sqs:GetQueueUrl", "wire iam --role wire"} {
+	for _, want := range []string{"queue lifeboat-prod: getting the queue's URL", "lack the permission sqs:GetQueueUrl", "wire iam --role wire"} {
 		if r.code != ExitFailed || !strings.Contains(r.err, want) {
 			t.Errorf("denied: exit code %d, want %q in\n%s", r.code, want, r.err)
 		}

@@ -10,46 +10,46 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// File is a text of one or more YAML documents.
+// File contains one or more YAML documents.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// Finding is a change, or something that wants a look. Its Object is the manifest, such
-// as "NodePool default". Broken means that v1 has no equivalent and a person has to
-// decide; Warning, that nodes or pods behave otherwise than one may think; Info, that
-// something was written anew and means the same.
+// Finding is a change, or a part that needs attention. Its Object is the manifest,
+// for example "NodePool default". Broken means that v1 has no equivalent and a person
+// must decide. Warning means that the behaviour of nodes or pods can be unexpected.
+// Info means that a part was rewritten without a change in meaning.
 type Finding struct {
 	finding.Finding
 
-	// Path is the field, such as spec.template.spec.nodeSelector.
+	// Path is the field, for example spec.template.spec.nodeSelector.
 	Path string `json:"path,omitempty"`
 	// File and Line, from 1, are where it was read.
 	File string `json:"file"`
 	Line int    `json:"line"`
 }
 
-// Result is what became of the files.
+// Result is the result of a conversion.
 type Result struct {
-	// Output is all documents in their order. Those that needed no change are as they
-	// were, to the byte.
+	// Output contains all documents in their order. Unchanged documents are identical
+	// byte for byte.
 	Output []byte
-	// Findings are in the order of what they are about; see Sort.
+	// Findings are in the order of the input; see Sort.
 	Findings []Finding
-	// Converted and Unchanged count documents.
+	// Converted and Unchanged are numbers of documents.
 	Converted, Unchanged int
 }
 
-// Sort puts the worst finding first, and otherwise keeps the order.
+// Sort sorts by severity, the worst first, and otherwise keeps the order.
 func Sort(all []Finding) {
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Compare(slices.Index(finding.Severities(), a.Severity), slices.Index(finding.Severities(), b.Severity))
 	})
 }
 
-// Convert converts the files together, since NodePools and EC2NodeClasses refer to each
-// other. Its error names the file and the line that cannot be read.
+// Convert converts the files together, because NodePools and EC2NodeClasses refer to
+// each other. Its error contains the file and the line that cannot be read.
 func Convert(files []File) (*Result, error) {
 	c := &converter{}
 	for _, f := range files {
@@ -67,24 +67,24 @@ func Convert(files []File) (*Result, error) {
 	return c.result()
 }
 
-// converter is one conversion under way.
+// converter is the state of one conversion.
 type converter struct {
 	documents []*document
 	objects   []*object
 	findings  []found
 }
 
-// found is a finding with the document that it is in.
+// found is a finding with its document.
 type found struct {
 	Finding
 
 	document int
 }
 
-// run applies the rules: first those that look at what was written, then those that
-// change it, and last those that need the whole.
+// run applies the rules: first those that read the original, then those that change
+// it, and last those that need all objects.
 func (c *converter) run() {
-	c.sayTwins()
+	c.reportDuplicates()
 	for _, o := range c.objects {
 		c.nodeSelectors(o)
 	}
@@ -100,7 +100,7 @@ func (c *converter) run() {
 		case o.group == coreGroup || o.group == awsGroup:
 			c.noEquivalent(o)
 		default:
-			c.words(o, o.node, "")
+			c.renameWellKnown(o, o.node, "")
 		}
 	}
 	c.kubelets()
@@ -110,66 +110,66 @@ func (c *converter) run() {
 	}
 }
 
-// The groups of Karpenter's APIs, and their versions that there were.
+// The groups of Karpenter's APIs, and their versions.
 const (
 	coreGroup = "karpenter.sh"
 	awsGroup  = "karpenter.k8s.aws"
-	oldest    = "v1beta1"
-	newest    = "v1"
+	v1beta1   = "v1beta1"
+	v1        = "v1"
 )
 
 // object is one Kubernetes object in a document.
 type object struct {
 	doc  *document
 	node *yaml.Node
-	// within is the path of the object in the document: empty, or "items[1]" in a List.
-	within                     string
+	// pathPrefix is the path of the object in the document: empty, or "items[1]" in a List.
+	pathPrefix                 string
 	group, version, kind, name string
 }
 
 func (o *object) is(group, kind string) bool {
-	return o.group == group && o.kind == kind && (o.version == oldest || o.version == newest)
+	return o.group == group && o.kind == kind && (o.version == v1beta1 || o.version == v1)
 }
 
-// title is how findings name the object.
+// title is the object's name in findings.
 func (o *object) title() string {
 	return strings.TrimSpace(cmp.Or(o.kind, "document") + " " + o.name)
 }
 
-// note adds a finding about a node of an object.
-func (c *converter) note(o *object, severity finding.Severity, id, path string, at *yaml.Node, what, fix string) {
+// addFinding adds a finding about a node of an object.
+func (c *converter) addFinding(o *object, severity finding.Severity, id, path string, at *yaml.Node, what, fix string) {
 	line := o.node.Line
 	if at != nil && at.Line > 0 {
 		line = at.Line
 	}
-	if o.within != "" && path != "" {
-		path = o.within + "." + path
+	if o.pathPrefix != "" && path != "" {
+		path = o.pathPrefix + "." + path
 	}
 	f := finding.Finding{Severity: severity, ID: id, Object: o.title(), Problem: what, Fix: fix}
 	c.findings = append(c.findings, found{Finding{f, path, o.doc.file, line}, o.doc.nth})
 }
 
-// changed is a note about a change that means the same as before.
-func (c *converter) changed(o *object, id, path string, at *yaml.Node, what string) {
+// recordChange adds a finding about a change that keeps the meaning.
+func (c *converter) recordChange(o *object, id, path string, at *yaml.Node, what string) {
 	o.doc.changed = true
-	c.note(o, finding.Info, id, path, at, what, "")
+	c.addFinding(o, finding.Info, id, path, at, what, "")
 }
 
-// toV1 writes the version of an object.
+// toV1 changes the version of an object.
 func (c *converter) toV1(o *object) {
 	key, value := get(o.node, "apiVersion")
-	value.Value = o.group + "/" + newest
-	c.changed(o, "api-version", "apiVersion", key, o.group+"/"+oldest+" became "+value.Value+".")
+	value.Value = o.group + "/" + v1
+	c.recordChange(o, "api-version", "apiVersion", key, o.group+"/"+v1beta1+" became "+value.Value+".")
 }
 
-// noEquivalent says what cannot be converted.
+// noEquivalent reports objects that cannot be converted.
 func (c *converter) noEquivalent(o *object) {
 	switch {
-	case o.kind == "NodeClaim" && o.version == oldest:
-		c.note(o, finding.Broken, "node-claim", "", nil,
-			"A NodeClaim is made by Karpenter for one machine, and is of no use in a manifest. It is left as it was.",
-			"Leave it out: Karpenter makes NodeClaims from NodePools.")
-	case o.version != newest && o.version != "v1alpha1":
+	case o.kind == "NodeClaim" && o.version == v1beta1:
+		c.addFinding(o, finding.Broken, "node-claim", "", nil,
+			"Karpenter creates a NodeClaim for one machine, so a manifest should not contain one. It was not changed.",
+			"Remove it: Karpenter creates NodeClaims from NodePools.")
+	case o.version != v1 && o.version != "v1alpha1":
 		c.tooOld(o)
 	case slices.Contains([]string{"AWSNodeTemplate", "Provisioner", "Machine"}, o.kind):
 		c.tooOld(o)
@@ -177,13 +177,14 @@ func (c *converter) noEquivalent(o *object) {
 }
 
 func (c *converter) tooOld(o *object) {
-	c.note(o, finding.Broken, "too-old", "apiVersion", nil,
-		o.group+"/"+o.version+" is older than "+oldest+", and its "+o.kind+" has no direct equivalent in v1. It is left as it was.",
-		"First convert it with Karpenter's own karpenter-convert of v0.32, which knows Provisioners and AWSNodeTemplates; then run this on what it prints.")
+	c.addFinding(o, finding.Broken, "too-old", "apiVersion", nil,
+		o.group+"/"+o.version+" is older than "+v1beta1+", and its "+o.kind+" has no direct equivalent in v1. It was not changed.",
+		"First convert it with Karpenter's own karpenter-convert of v0.32, which supports Provisioners and AWSNodeTemplates; then run this command on its output.")
 }
 
-// sayTwins says where two objects are one to the cluster: the later wins.
-func (c *converter) sayTwins() {
+// reportDuplicates reports objects with the same identity in the cluster: the later
+// one wins.
+func (c *converter) reportDuplicates() {
 	seen := map[[4]string]*object{}
 	for _, o := range c.objects {
 		if o.name == "" || o.kind == "" {
@@ -191,15 +192,15 @@ func (c *converter) sayTwins() {
 		}
 		id := [4]string{o.group, o.kind, text(at(o.node, "metadata", "namespace")), o.name}
 		if first := seen[id]; first != nil {
-			c.note(o, finding.Warning, "duplicate-object", "metadata.name", nil,
-				"There is another "+o.title()+" before it, "+first.doc.place(first.node.Line)+": applied in this order, this one wins.",
-				"Delete one of them, or give it another name.")
+			c.addFinding(o, finding.Warning, "duplicate-object", "metadata.name", nil,
+				"There is another "+o.title()+" before it, "+first.doc.place(first.node.Line)+": if both are applied in this order, this one wins.",
+				"Delete one of them, or rename it.")
 		}
 		seen[id] = o
 	}
 }
 
-// inOrder is the findings as one comes across them when reading.
+// inOrder returns the findings in the order of the input.
 func (c *converter) inOrder() []Finding {
 	slices.SortStableFunc(c.findings, func(a, b found) int {
 		return cmp.Or(cmp.Compare(a.document, b.document), cmp.Compare(a.Line, b.Line))

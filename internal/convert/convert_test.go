@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func golden(t *testing.T, path, got string) {
 	t.Helper()
@@ -31,7 +31,7 @@ func golden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("differs from %s; go test -update writes it anew (-want +got):\n%s", path, diff)
+		t.Errorf("differs from %s; go test -update rewrites it (-want +got):\n%s", path, diff)
 	}
 }
 
@@ -46,8 +46,8 @@ func must(t testing.TB, files ...convert.File) *convert.Result {
 
 func one(text string) convert.File { return convert.File{Name: "a.yaml", Data: []byte(text)} }
 
-// told is a finding in short.
-func told(f convert.Finding) string {
+// summary returns a finding in short form.
+func summary(f convert.Finding) string {
 	return fmt.Sprintf("%s %s: %s %s", f.Severity, f.ID, f.Object, f.Path)
 }
 
@@ -70,7 +70,7 @@ func TestGolden(t *testing.T) {
 
 			var said strings.Builder
 			for _, f := range r.Findings {
-				fmt.Fprintf(&said, "%d %s\n  %s\n", f.Line, told(f), f.Problem)
+				fmt.Fprintf(&said, "%d %s\n  %s\n", f.Line, summary(f), f.Problem)
 				if f.Fix != "" {
 					fmt.Fprintf(&said, "  -> %s\n", f.Fix)
 				}
@@ -81,7 +81,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// again converts an output once more, which must change nothing.
+// again converts an output a second time, which must change nothing.
 func again(t testing.TB, r *convert.Result) {
 	t.Helper()
 	second, err := convert.Convert([]convert.File{{Name: "again.yaml", Data: r.Output}})
@@ -93,12 +93,12 @@ func again(t testing.TB, r *convert.Result) {
 	}
 	for _, f := range second.Findings {
 		if f.Severity == finding.Info {
-			t.Errorf("converting the output changed something: %s", told(f))
+			t.Errorf("converting the output changed something: %s", summary(f))
 		}
 	}
 }
 
-func TestWhatNeedsNoChangeStaysToTheByte(t *testing.T) {
+func TestUnchangedDocumentsAreIdentical(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"", "\n", "# nothing\n", "---\n", "a:   1", "a: &x [1,  2]\nb: *x\n", "--- # first\na: 1\n---\n---\nb:   [ 2 ]\n...\n",
@@ -126,7 +126,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		"a: 1\n---\nb: 2\n\tc: 3\n":        {Line: 3, Problem: "found a tab character that violates indentation"},
 		"a: 1\n---\nb: [1\n---\nc: 3\n":    {Line: 3},
 		"kind: {{ .Values.kind }}\nb: *no": {Template: true},
-		"a: 1\nb: {{ .Values.b }}\n":       {Line: 2, Template: true, Problem: "a key is a list or a mapping, which no manifest has"},
+		"a: 1\nb: {{ .Values.b }}\n":       {Line: 2, Template: true, Problem: "a key is a list or a mapping, which Kubernetes manifests cannot have"},
 		"a: *nobody\n":                     {Problem: "unknown anchor 'nobody' referenced"},
 		"a: 1\n...\nb: 2\n":                {Line: 3, Problem: "did not find expected <document start>"},
 		bomb():                             {Line: 1, Problem: "the document is larger than 200000 values or deeper than 100"},
@@ -147,7 +147,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 	}
 }
 
-// bomb is small, and huge when its aliases are written out.
+// bomb is small, and huge when its aliases are expanded.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("a: &a0 [x, x, x, x, x, x, x, x, x]\n")
@@ -157,8 +157,8 @@ func bomb() string {
 	return b.String()
 }
 
-// The last of two keys is the one that the reader of kubectl and of the API server takes.
-func TestDuplicatesAreKeptAsKubectlKeepsThem(t *testing.T) {
+// kubectl and the API server keep the last of two keys.
+func TestLastDuplicateKeyIsKept(t *testing.T) {
 	t.Parallel()
 	const text = "a: {b: 1, c: 2, b: 3}\nd: x\nd: {e: 5}\n"
 	r := must(t, one(text))
@@ -174,7 +174,7 @@ func TestDuplicatesAreKeptAsKubectlKeepsThem(t *testing.T) {
 	}
 }
 
-func TestAnchorsAreWrittenOutOnlyWhereSomethingChanges(t *testing.T) {
+func TestAnchorsAreExpandedOnlyInChangedDocuments(t *testing.T) {
 	t.Parallel()
 	r := must(t, one("base: &base {a: 1, b: 2}\nmade:\n  <<: *base\n  b: 3\nmany:\n  <<: [*base, {a: 9, c: 4}]\nmetadata:\n  annotations: {karpenter.sh/do-not-evict: \"true\"}\n"))
 	var got map[string]any
@@ -216,7 +216,7 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-func TestJSONComesOutAsYAML(t *testing.T) {
+func TestChangedJSONBecomesYAML(t *testing.T) {
 	t.Parallel()
 	r := must(t, one(`{"apiVersion": "karpenter.sh/v1beta1", "kind": "NodePool", "metadata": {"name": "a"},
 "spec": {"disruption": {"expireAfter": "Never"}, "template": {"spec": {"nodeClassRef": {"name": "a"}, "requirements": []}}}}`))
@@ -242,7 +242,7 @@ func TestJSONComesOutAsYAML(t *testing.T) {
 	again(t, r)
 }
 
-// A NodePool that refers to an EC2NodeClass c, with a kubelet.
+// A NodePool with a kubelet that refers to the EC2NodeClass c.
 func pool(name, kubelet string) string {
 	return "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: " + name + "}\nspec:\n  template:\n    spec:\n" +
 		"      expireAfter: Never\n      nodeClassRef: {name: c}\n      kubelet: " + kubelet + "\n---\n"
@@ -256,17 +256,17 @@ func TestKubelets(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		text string
-		want string // what becomes of the kubelet of each object
-		bad  string // what the finding says, if it cannot be moved
+		want string // the kubelet of each object after the conversion
+		bad  string // a part of the finding, if it cannot be moved
 	}{
 		"one pool":               {pool("a", "{maxPods: 5}") + class("{}"), "- {maxPods: 5}", ""},
 		"two that agree":         {pool("a", "{maxPods: 5}") + pool("b", "{maxPods: 5}") + class("{}"), "- - {maxPods: 5}", ""},
-		"two that do not":        {pool("a", "{maxPods: 5}") + pool("b", "{maxPods: 6}") + class("{}"), "{maxPods: 5} {maxPods: 6} -", "want different ones: a, b"},
-		"one of two has none":    {pool("a", "{}") + pool("b", "{maxPods: 6}") + class("{}"), "{} {maxPods: 6} -", "want different ones: a, b"},
+		"two that do not":        {pool("a", "{maxPods: 5}") + pool("b", "{maxPods: 6}") + class("{}"), "{maxPods: 5} {maxPods: 6} -", "have different settings: a, b"},
+		"one of two has none":    {pool("a", "{}") + pool("b", "{maxPods: 6}") + class("{}"), "{} {maxPods: 6} -", "have different settings: a, b"},
 		"none has any":           {pool("a", "{}") + pool("b", "null") + class("{}"), "- - -", ""},
 		"the class is missing":   {pool("a", "{maxPods: 5}"), "{maxPods: 5}", "EC2NodeClass c is not in these files"},
 		"the class has the same": {pool("a", "{maxPods: 5}") + class("{kubelet: {maxPods: 5}}"), "- {maxPods: 5}", ""},
-		"the class has another":  {pool("a", "{maxPods: 5}") + class("{kubelet: {maxPods: 9}}"), "{maxPods: 5} {maxPods: 9}", "has another one already: {maxPods: 9}"},
+		"the class has another":  {pool("a", "{maxPods: 5}") + class("{kubelet: {maxPods: 9}}"), "{maxPods: 5} {maxPods: 9}", "already has another one: {maxPods: 9}"},
 		"the reference is foreign": {strings.Replace(pool("a", "{maxPods: 5}"), "{name: c}", "{apiVersion: x.example.com/v1, kind: X, name: c}", 1) + class("{}"),
 			"{maxPods: 5} -", "this NodePool refers to none"},
 	} {
@@ -283,14 +283,14 @@ func TestKubelets(t *testing.T) {
 				}
 			}
 			if (said != "") != (tc.bad != "") || !strings.Contains(said, tc.bad) {
-				t.Errorf("said %q, want %q", said, tc.bad)
+				t.Errorf("finding %q, want %q", said, tc.bad)
 			}
 			again(t, r)
 		})
 	}
 }
 
-// kubelets are those of the documents of a text: - for none.
+// kubelets returns the kubelets of a text's documents: "-" for none.
 func kubelets(t *testing.T, text string) string {
 	t.Helper()
 	var out []string
@@ -311,7 +311,7 @@ func kubelets(t *testing.T, text string) string {
 	return strings.Join(out, " ")
 }
 
-func TestEveryFindingIsInTheGuide(t *testing.T) {
+func TestGuideDescribesEveryFinding(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../docs/guides/convert.md")
 	if err != nil {
@@ -327,7 +327,7 @@ func TestEveryFindingIsInTheGuide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`c\.(?:note\(o, [a-zF.]+[a-zA-Z]*|note\(p, [a-zA-Z.]+|changed\([a-z]+), "([a-z0-9-]+)"`).FindAllSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(`c\.(?:addFinding\(o, [a-zF.]+[a-zA-Z]*|addFinding\(p, [a-zA-Z.]+|recordChange\([a-z]+), "([a-z0-9-]+)"`).FindAllSubmatch(text, -1) {
 			seen++
 			if !strings.Contains(string(guide), "`"+string(m[1])+"`") {
 				t.Errorf("%s: the guide does not have the finding %s", source, m[1])

@@ -10,9 +10,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// duplicateKeys finds keys that a mapping has twice, and keeps the last: that is what
-// kubectl and the API server have kept so far, silently, while stricter readers refuse
-// the whole file (YAML 1.2.2, section 3.2.1.1).
+// duplicateKeys reports duplicate keys in a mapping, and keeps the last one. kubectl
+// and the API server have silently done so, while stricter parsers refuse the whole
+// file (YAML 1.2.2, section 3.2.1.1).
 func (c *converter) duplicateKeys(d *document) {
 	for _, o := range d.objects() {
 		c.duplicatesBelow(o, o.node, "")
@@ -40,7 +40,7 @@ func each(n *yaml.Node, path string, visit func(child *yaml.Node, path string)) 
 	}
 }
 
-// join makes the path of a field, as in spec.tags["example.com/team"].
+// join returns the path of a field, for example spec.tags["example.com/team"].
 func join(path, name string) string {
 	switch {
 	case strings.ContainsAny(name, "./[] "):
@@ -52,7 +52,7 @@ func join(path, name string) string {
 }
 
 func (c *converter) duplicatesOf(o *object, m *yaml.Node, path string) {
-	last := map[string]int{} // where each key is for the last time
+	last := map[string]int{} // index of the last occurrence of each key
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Kind == yaml.ScalarNode {
 			last[m.Content[i].Value] = i
@@ -60,19 +60,19 @@ func (c *converter) duplicatesOf(o *object, m *yaml.Node, path string) {
 	}
 	content := make([]*yaml.Node, 0, len(m.Content))
 	for i := 0; i+1 < len(m.Content); i += 2 {
-		key, lost := m.Content[i], m.Content[i+1]
+		key, removed := m.Content[i], m.Content[i+1]
 		if key.Kind != yaml.ScalarNode || last[key.Value] == i {
-			content = append(content, key, lost)
+			content = append(content, key, removed)
 			continue
 		}
 		keptKey, kept := m.Content[last[key.Value]], m.Content[last[key.Value]+1]
-		severity, what := finding.Warning, fmt.Sprintf("It is there twice, and again in line %d. The last is kept, as kubectl does: %s. Lost is: %s.",
-			keptKey.Line, shown(kept), shown(lost))
-		fix := "If both are meant, write them as one."
-		if same(kept, lost) {
-			severity, what, fix = finding.Info, fmt.Sprintf("It is there twice with the same value, and again in line %d. One is kept.", keptKey.Line), ""
+		severity, what := finding.Warning, fmt.Sprintf("It is a duplicate of line %d. The last one was kept, as kubectl does: %s. Removed: %s.",
+			keptKey.Line, render(kept), render(removed))
+		fix := "If you need both values, merge them."
+		if same(kept, removed) {
+			severity, what, fix = finding.Info, fmt.Sprintf("It is a duplicate of line %d with the same value. One was kept.", keptKey.Line), ""
 		}
-		c.note(o, severity, "duplicate-key", join(path, key.Value), key, what, fix)
+		c.addFinding(o, severity, "duplicate-key", join(path, key.Value), key, what, fix)
 		o.doc.changed = true
 	}
 	m.Content = content

@@ -11,8 +11,8 @@ import (
 
 const kubeletPath = "spec.template.spec.kubelet"
 
-// kubelets moves the kubelet's settings from NodePools to the EC2NodeClass that they
-// refer to. That is safe only where all who share the class want the same.
+// kubelets moves the kubelet's settings from NodePools to their EC2NodeClass. That is
+// safe only if all NodePools of the class have the same settings.
 func (c *converter) kubelets() {
 	classes, pools := map[string]*object{}, map[string][]*object{}
 	var order []string
@@ -29,11 +29,12 @@ func (c *converter) kubelets() {
 		}
 	}
 	for _, class := range order {
-		c.kubeletOf(class, classes[class], pools[class])
+		c.moveKubelets(class, classes[class], pools[class])
 	}
 }
 
-// className is the EC2NodeClass that a NodePool refers to; empty if it is something else.
+// className returns the EC2NodeClass of a NodePool; empty if the reference is to
+// another kind.
 func className(pool *object) string {
 	ref := mapping(pool.node, "spec", "template", "spec", "nodeClassRef")
 	if text(at(ref, "group")) != awsGroup || text(at(ref, "kind")) != "EC2NodeClass" {
@@ -44,39 +45,39 @@ func className(pool *object) string {
 
 func kubelet(pool *object) *yaml.Node { return at(pool.node, "spec", "template", "spec", "kubelet") }
 
-// kubeletOf moves the settings of the NodePools of one class.
-func (c *converter) kubeletOf(name string, class *object, pools []*object) {
-	var wanted *yaml.Node
+// moveKubelets moves the settings of the NodePools of one class.
+func (c *converter) moveKubelets(name string, class *object, pools []*object) {
+	var settings *yaml.Node
 	var names []string
-	agreed, wanting := true, false
+	agreed, anySettings := true, false
 	for _, p := range pools {
 		names = append(names, p.name)
 		k := kubelet(p)
-		wanting = wanting || !empty(k)
-		agreed = agreed && (p == pools[0] || alike(k, wanted))
-		wanted = k
+		anySettings = anySettings || !empty(k)
+		agreed = agreed && (p == pools[0] || sameSettings(k, settings))
+		settings = k
 	}
 	spec := mapping(nodeOf(class), "spec")
 	switch {
-	case !wanting:
+	case !anySettings:
 		for _, p := range pools {
-			c.dropKubelet(p, "")
+			c.removeKubelet(p, "")
 		}
 	case name == "":
-		c.sayKubelets(pools, "v1 has it in the EC2NodeClass, and this NodePool refers to none. It is left here, where the API server refuses it.",
-			"Move it to the node class by hand, if that has such a field.")
+		c.reportKubelets(pools, "In v1 it is in the EC2NodeClass, and this NodePool refers to none. It was not moved, and the API server refuses it here.",
+			"Move it to the node class by hand, if that class has such a field.")
 	case spec == nil:
-		c.sayKubelets(pools, "v1 has it in the EC2NodeClass, and EC2NodeClass "+name+" is not in these files. It is left here, where the API server refuses it.",
-			"Convert both at once: give the file of the EC2NodeClass too, with another -f.")
+		c.reportKubelets(pools, "In v1 it is in the EC2NodeClass, and EC2NodeClass "+name+" is not in these files. It was not moved, and the API server refuses it here.",
+			"Convert both together: add the file of the EC2NodeClass with another -f.")
 	case !agreed:
-		c.sayKubelets(pools, fmt.Sprintf("v1 has it in the EC2NodeClass, and the NodePools that share EC2NodeClass %s want different ones: %s. It is left here, "+
-			"where the API server refuses it.", name, strings.Join(names, ", ")),
-			"Give each NodePool an EC2NodeClass of its own: copy "+name+" under another name, put the kubelet into its spec, and change nodeClassRef.")
-	case !empty(at(spec, "kubelet")) && !alike(at(spec, "kubelet"), wanted):
-		c.sayKubelets(pools, "v1 has it in the EC2NodeClass, and EC2NodeClass "+name+" has another one already: "+shown(at(spec, "kubelet"))+
-			". It is left here, where the API server refuses it.", "Decide which one is right, and delete the other.")
+		c.reportKubelets(pools, fmt.Sprintf("In v1 it is in the EC2NodeClass, and the NodePools of EC2NodeClass %s have different settings: %s. It was not moved, "+
+			"and the API server refuses it here.", name, strings.Join(names, ", ")),
+			"Create an EC2NodeClass for each NodePool: copy "+name+" with another name, add the kubelet to its spec, and change nodeClassRef.")
+	case !empty(at(spec, "kubelet")) && !sameSettings(at(spec, "kubelet"), settings):
+		c.reportKubelets(pools, "In v1 it is in the EC2NodeClass, and EC2NodeClass "+name+" already has another one: "+render(at(spec, "kubelet"))+
+			". It was not moved, and the API server refuses it here.", "Keep the correct one, and delete the other.")
 	default:
-		c.moveKubelet(class, spec, wanted, pools)
+		c.moveKubelet(class, spec, settings, pools)
 	}
 }
 
@@ -87,36 +88,36 @@ func nodeOf(o *object) *yaml.Node {
 	return o.node
 }
 
-// alike compares settings; none is like empty ones.
-func alike(a, b *yaml.Node) bool { return empty(a) && empty(b) || same(a, b) }
+// sameSettings compares settings. Missing settings equal empty ones.
+func sameSettings(a, b *yaml.Node) bool { return empty(a) && empty(b) || same(a, b) }
 
-func (c *converter) moveKubelet(class *object, spec, wanted *yaml.Node, pools []*object) {
+func (c *converter) moveKubelet(class *object, spec, settings *yaml.Node, pools []*object) {
 	if empty(at(spec, "kubelet")) {
-		set(spec, "kubelet", clone(wanted), "")
-		c.changed(class, "kubelet", "spec.kubelet", nil, "It came from the NodePools that refer to this class: "+shown(wanted)+
-			". Other NodePools that refer to it get it too.")
+		set(spec, "kubelet", clone(settings), "")
+		c.recordChange(class, "kubelet", "spec.kubelet", nil, "It was moved here from the NodePools that refer to this class: "+render(settings)+
+			". It also applies to other NodePools that refer to the class.")
 	}
 	for _, p := range pools {
-		c.dropKubelet(p, "It moved to EC2NodeClass "+class.name+", spec.kubelet.")
+		c.removeKubelet(p, "It was moved to EC2NodeClass "+class.name+", spec.kubelet.")
 	}
 }
 
-// dropKubelet removes the settings from a NodePool, and says what became of them.
-func (c *converter) dropKubelet(pool *object, what string) {
+// removeKubelet removes the settings from a NodePool, and reports it.
+func (c *converter) removeKubelet(pool *object, what string) {
 	key, _ := remove(mapping(pool.node, "spec", "template", "spec"), "kubelet")
 	if key == nil {
 		return
 	}
 	if what == "" {
-		what = "v1 has it in the EC2NodeClass. It was empty, and was removed."
+		what = "In v1 it is in the EC2NodeClass. It was empty, and was removed."
 	}
-	c.changed(pool, "kubelet", kubeletPath, key, what)
+	c.recordChange(pool, "kubelet", kubeletPath, key, what)
 }
 
-func (c *converter) sayKubelets(pools []*object, what, fix string) {
+func (c *converter) reportKubelets(pools []*object, what, fix string) {
 	for _, p := range pools {
 		if k := kubelet(p); !empty(k) {
-			c.note(p, finding.Broken, "kubelet", kubeletPath, k, what, fix)
+			c.addFinding(p, finding.Broken, "kubelet", kubeletPath, k, what, fix)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 // nodeClass converts an EC2NodeClass.
 func (c *converter) nodeClass(o *object) {
-	c.words(o, o.node, "")
-	if o.version == newest {
+	c.renameWellKnown(o, o.node, "")
+	if o.version == v1 {
 		return
 	}
 	c.toV1(o)
@@ -25,7 +25,7 @@ func (c *converter) nodeClass(o *object) {
 	c.tags(o, spec)
 }
 
-// families are the image families that v1 knows, with the alias of each.
+// families are the image families of v1, with the alias of each.
 var families = map[string]string{
 	"AL2": "al2", "AL2023": "al2023", "Bottlerocket": "bottlerocket", "Windows2019": "windows2019", "Windows2022": "windows2022",
 }
@@ -35,8 +35,8 @@ const (
 	termsPath  = "spec.amiSelectorTerms"
 )
 
-// images writes which images are used: v1 requires amiSelectorTerms, and knows a family's
-// own images by an alias.
+// images converts the selection of images: v1 requires amiSelectorTerms, and has an
+// alias for a family's own images.
 func (c *converter) images(o *object, spec *yaml.Node) {
 	key, value := get(spec, "amiFamily")
 	family, chosen := text(value), !empty(at(spec, "amiSelectorTerms"))
@@ -48,18 +48,18 @@ func (c *converter) images(o *object, spec *yaml.Node) {
 	case families[family] != "" && !chosen:
 		alias := families[family] + "@latest"
 		c.setAlias(o, spec, alias)
-		c.changed(o, "ami-family", familyPath, key, "v1 names the images of a family by an alias: amiFamily "+family+" became amiSelectorTerms with "+alias+".")
+		c.recordChange(o, "ami-family", familyPath, key, "v1 selects the images of a family by an alias: amiFamily "+family+" became amiSelectorTerms with "+alias+".")
 	case family == "AL2":
-		c.note(o, finding.Warning, "ami-family", familyPath, key,
-			"AL2 stays, since amiSelectorTerms choose the images. There are none of Amazon Linux 2 for Kubernetes 1.33 and later.",
-			"Change to amiFamily: AL2023 with images of Amazon Linux 2023 before the cluster becomes 1.33.")
+		c.addFinding(o, finding.Warning, "ami-family", familyPath, key,
+			"AL2 was kept, because amiSelectorTerms select the images. Amazon Linux 2 has no images for Kubernetes 1.33 and later.",
+			"Change to amiFamily: AL2023 with images of Amazon Linux 2023 before you upgrade the cluster to 1.33.")
 	case families[family] == "":
 		c.custom(o, key, chosen)
 	}
 }
 
-// setAlias puts amiSelectorTerms in the place of amiFamily, which an alias makes
-// needless.
+// setAlias replaces amiFamily, which is unnecessary with an alias, by
+// amiSelectorTerms.
 func (c *converter) setAlias(o *object, spec *yaml.Node, alias string) {
 	remove(spec, "amiSelectorTerms") // an empty one
 	i := index(spec, "amiFamily")
@@ -77,21 +77,21 @@ func (c *converter) setAlias(o *object, spec *yaml.Node, alias string) {
 func (c *converter) toAL2023(o *object, spec, key *yaml.Node) {
 	c.setAlias(o, spec, "al2023@latest")
 	what := "AL2 became al2023@latest: Karpenter refuses Amazon Linux 2 for Kubernetes 1.33 and later. " +
-		"Nodes will be new, with another kernel, cgroup v2, and nodeadm in the place of bootstrap.sh."
+		"Karpenter replaces the nodes. The new ones have another kernel, cgroup v2, and nodeadm instead of bootstrap.sh."
 	userData := at(spec, "userData")
 	if strings.Contains(text(userData), "bootstrap.sh") || strings.Contains(text(userData), "/etc/kubernetes/kubelet/") {
-		c.note(o, finding.Broken, "ami-family", familyPath, key, what+" The userData is for Amazon Linux 2: it calls bootstrap.sh or edits the kubelet's files, "+
-			"neither of which is there.", "Write the userData anew: settings of the kubelet belong into spec.kubelet, others into a NodeConfig or a shell script.")
+		c.addFinding(o, finding.Broken, "ami-family", familyPath, key, what+" The userData is for Amazon Linux 2: it calls bootstrap.sh or edits the kubelet's files, "+
+			"which do not exist.", "Rewrite the userData: settings of the kubelet belong in spec.kubelet, others in a NodeConfig or a shell script.")
 		return
 	}
-	fix := "Try it on a few nodes first. Below Kubernetes 1.33 the alias al2@latest still works."
+	fix := "Test it on a few nodes first. Below Kubernetes 1.33 the alias al2@latest still works."
 	if !empty(userData) {
-		what += " The userData stays: Amazon Linux 2023 runs shell scripts of a MIME text as well, but look at what they do."
+		what += " The userData was kept: Amazon Linux 2023 also runs shell scripts in MIME format, but check what they do."
 	}
-	c.note(o, finding.Warning, "ami-family", familyPath, key, what, fix)
+	c.addFinding(o, finding.Warning, "ami-family", familyPath, key, what, fix)
 }
 
-// ubuntuDisk is the disk that Karpenter gave Ubuntu until v1, and v1 does not.
+// ubuntuDisk is the disk that Karpenter gave Ubuntu before v1.
 const ubuntuDisk = `
 - deviceName: /dev/sda1
   rootVolume: true
@@ -101,52 +101,52 @@ const ubuntuDisk = `
     volumeSize: 20Gi
 `
 
-// ubuntu does what Karpenter's webhook did: the format of the user data is that of AL2,
-// the disk is not.
+// ubuntu does the same as Karpenter's webhook: the user data has the format of AL2,
+// but the disk differs.
 func (c *converter) ubuntu(o *object, spec *yaml.Node, chosen bool) {
 	key, value := get(spec, "amiFamily")
 	value.Value = "AL2"
-	what := "v1 has no family Ubuntu. It became AL2, whose user data has the same format"
+	what := "v1 has no family Ubuntu. It was changed to AL2, whose user data has the same format"
 	if empty(at(spec, "blockDeviceMappings")) {
 		set(spec, "blockDeviceMappings", literal(ubuntuDisk), "amiFamily")
 		what += ", with Ubuntu's disk in blockDeviceMappings"
 	}
 	o.doc.changed = true
 	if !chosen {
-		c.note(o, finding.Broken, "ami-family", familyPath, key, what+". Which images to use has to be said, and is not: the API server refuses it.",
-			"Choose images of Ubuntu in "+termsPath+", by id, or by name and owner.")
+		c.addFinding(o, finding.Broken, "ami-family", familyPath, key, what+". v1 requires a selection of images, which is missing: the API server refuses it.",
+			"Select images of Ubuntu in "+termsPath+", by id, or by name and owner.")
 		return
 	}
-	c.note(o, finding.Warning, "ami-family", familyPath, key, what+". That they stay alike is not promised.",
+	c.addFinding(o, finding.Warning, "ami-family", familyPath, key, what+". Karpenter does not guarantee that the formats stay the same.",
 		"To be sure, use amiFamily: Custom, and write the whole userData.")
 }
 
-// custom is for images whose user data is the user's own.
+// custom reports images whose user data the user must provide.
 func (c *converter) custom(o *object, key *yaml.Node, chosen bool) {
 	if key == nil || text(at(o.node, "spec", "amiFamily")) != "Custom" {
-		c.note(o, finding.Broken, "ami-family", familyPath, key, "v1 knows no such family: "+shownOr(at(o.node, "spec", "amiFamily"), "there is none")+".",
-			"Use an alias in "+termsPath+", such as al2023@latest, or amiFamily: Custom with images of your own.")
+		c.addFinding(o, finding.Broken, "ami-family", familyPath, key, "v1 does not have this family: "+renderOr(at(o.node, "spec", "amiFamily"), "none is set")+".",
+			"Use an alias in "+termsPath+", such as al2023@latest, or amiFamily: Custom with your own images.")
 		return
 	}
 	if !chosen {
-		c.note(o, finding.Broken, "ami-selector-terms", termsPath, key, "There are none: v1 requires them, and amiFamily Custom has no images of its own.",
-			"Choose images in "+termsPath+", by id, or by name and owner.")
+		c.addFinding(o, finding.Broken, "ami-selector-terms", termsPath, key, "They are missing: v1 requires them, and amiFamily Custom has no default images.",
+			"Select images in "+termsPath+", by id, or by name and owner.")
 	}
-	c.note(o, finding.Warning, "custom-user-data", "spec.userData", key,
-		"With amiFamily Custom the userData has to register the node with the taint karpenter.sh/unregistered:NoExecute; v1beta1 did not ask for it.",
-		"Add --register-with-taints=karpenter.sh/unregistered=:NoExecute to what starts the kubelet.")
+	c.addFinding(o, finding.Warning, "custom-user-data", "spec.userData", key,
+		"With amiFamily Custom the userData must register the node with the taint karpenter.sh/unregistered:NoExecute; v1beta1 did not require it.",
+		"Add --register-with-taints=karpenter.sh/unregistered=:NoExecute to the command that starts the kubelet.")
 }
 
-func shownOr(n *yaml.Node, or string) string {
+func renderOr(n *yaml.Node, or string) string {
 	if n == nil {
 		return or
 	}
-	return shown(n)
+	return render(n)
 }
 
-// formerOptions are what v1beta1 took where no metadataOptions were given; v1 takes a hop
-// limit of 1.
-const formerOptions = `
+// v1beta1Options are the defaults of v1beta1 for missing metadataOptions. v1 has a
+// hop limit of 1.
+const v1beta1Options = `
 httpEndpoint: enabled
 httpProtocolIPv6: disabled
 httpPutResponseHopLimit: 2
@@ -157,20 +157,20 @@ func (c *converter) metadataOptions(o *object, spec *yaml.Node) {
 	if !empty(at(spec, "metadataOptions")) {
 		return
 	}
-	set(spec, "metadataOptions", literal(formerOptions), "")
-	c.changed(o, "metadata-options", "spec.metadataOptions", nil, "The defaults of v1beta1 were written out, so that pods reach the instance metadata as before: "+
-		"v1 has httpPutResponseHopLimit 1, which keeps those without host network from it. Safer is to delete the block, if no pod needs it.")
+	set(spec, "metadataOptions", literal(v1beta1Options), "")
+	c.recordChange(o, "metadata-options", "spec.metadataOptions", nil, "The defaults of v1beta1 were added, so that pods can still read the instance metadata: "+
+		"v1 has httpPutResponseHopLimit 1, which blocks pods without host network. If no pod needs it, it is safer to delete the block.")
 }
 
-// tags removes those that Karpenter keeps for itself.
+// tags removes reserved tags of Karpenter.
 func (c *converter) tags(o *object, spec *yaml.Node) {
 	tags := mapping(spec, "tags")
 	for _, name := range []string{"karpenter.sh/managed-by", "eks:eks-cluster-name"} {
 		if key, value := remove(tags, name); key != nil {
 			o.doc.changed = true
-			c.note(o, finding.Warning, "reserved-tag", join("spec.tags", name), key,
-				"v1 takes no tag of this name: Karpenter itself tags with eks:eks-cluster-name. Removed: "+shown(value)+".",
-				"Where IAM policies or scripts look for it, have them look for eks:eks-cluster-name.")
+			c.addFinding(o, finding.Warning, "reserved-tag", join("spec.tags", name), key,
+				"v1 does not accept a tag with this name: Karpenter itself sets eks:eks-cluster-name. Removed: "+render(value)+".",
+				"Change IAM policies and scripts that use the tag to eks:eks-cluster-name.")
 		}
 	}
 	if tags != nil && len(tags.Content) == 0 && slices.Contains(spec.Content, tags) {

@@ -9,10 +9,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// nodePool converts a NodePool but for its kubelet, which moves to the EC2NodeClass.
+// nodePool converts a NodePool except its kubelet, which moves to the EC2NodeClass.
 func (c *converter) nodePool(o *object) {
-	c.words(o, o.node, "")
-	if o.version == newest {
+	c.renameWellKnown(o, o.node, "")
+	if o.version == v1 {
 		return
 	}
 	c.toV1(o)
@@ -21,13 +21,13 @@ func (c *converter) nodePool(o *object) {
 	c.nodeClassRef(o)
 	if _, requests := remove(mapping(o.node, "spec", "template", "spec"), "resources"); requests != nil {
 		o.doc.changed = true
-		c.note(o, finding.Warning, "resources", "spec.template.spec.resources", requests,
-			"v1 has no such field, and in v1beta1 it had no effect: Karpenter sums up what its pods request. Removed: "+shown(requests)+".", "")
+		c.addFinding(o, finding.Warning, "resources", "spec.template.spec.resources", requests,
+			"v1 does not have this field, and in v1beta1 it had no effect: Karpenter adds up the requests of the pods. Removed: "+render(requests)+".", "")
 	}
 }
 
-// consolidation renames the policy, and writes out the time that v1 requires: v1beta1
-// took none with WhenUnderutilized, and did not wait.
+// consolidation renames the policy, and adds the time that v1 requires: v1beta1 did
+// not allow one with WhenUnderutilized, and did not wait.
 func (c *converter) consolidation(o *object) {
 	d := mapping(o.node, "spec", "disruption")
 	if d == nil {
@@ -36,7 +36,7 @@ func (c *converter) consolidation(o *object) {
 	key, policy := get(d, "consolidationPolicy")
 	if text(policy) == "WhenUnderutilized" {
 		policy.Value = "WhenEmptyOrUnderutilized"
-		c.changed(o, "consolidation-policy", "spec.disruption.consolidationPolicy", key, "WhenUnderutilized is called WhenEmptyOrUnderutilized in v1.")
+		c.recordChange(o, "consolidation-policy", "spec.disruption.consolidationPolicy", key, "v1 renamed WhenUnderutilized to WhenEmptyOrUnderutilized.")
 	}
 	if after := at(d, "consolidateAfter"); !empty(after) {
 		return
@@ -45,14 +45,14 @@ func (c *converter) consolidation(o *object) {
 	const path = "spec.disruption.consolidateAfter"
 	if text(policy) == "WhenEmpty" {
 		o.doc.changed = true
-		c.note(o, finding.Warning, "consolidate-after", path, key, "WhenEmpty needs it, and it is missing. 0s was added: empty nodes go at once.",
-			"Write how long a node has to be empty.")
+		c.addFinding(o, finding.Warning, "consolidate-after", path, key, "WhenEmpty requires it, and it was missing. 0s was added: Karpenter deletes empty nodes immediately.",
+			"Set how long a node must be empty.")
 		return
 	}
-	c.changed(o, "consolidate-after", path, key, "v1 requires it. 0s was added, which is what v1beta1 did without it.")
+	c.recordChange(o, "consolidate-after", path, key, "v1 requires it. 0s was added, which is the behaviour of v1beta1.")
 }
 
-// expiry moves expireAfter into the template, and says what it has come to mean.
+// expiry moves expireAfter into the template, and reports its new meaning.
 func (c *converter) expiry(o *object) {
 	const to = "spec.template.spec.expireAfter"
 	key, value := remove(mapping(o.node, "spec", "disruption"), "expireAfter")
@@ -60,16 +60,16 @@ func (c *converter) expiry(o *object) {
 	switch {
 	case value == nil:
 	case template == nil:
-		set(mapping(o.node, "spec", "disruption"), "expireAfter", value, "") // nowhere to put it
+		set(mapping(o.node, "spec", "disruption"), "expireAfter", value, "") // there is no template to move it to
 		return
 	case !empty(at(template, "expireAfter")):
 		o.doc.changed = true
-		c.note(o, finding.Warning, "expire-after", "spec.disruption.expireAfter", key,
-			"The template has an expireAfter too, which is kept: "+shown(at(template, "expireAfter"))+". Removed: "+shown(value)+".", "")
+		c.addFinding(o, finding.Warning, "expire-after", "spec.disruption.expireAfter", key,
+			"The template also has an expireAfter, which was kept: "+render(at(template, "expireAfter"))+". Removed: "+render(value)+".", "")
 	default:
 		set(template, "expireAfter", value, "nodeClassRef")
 		moveComments(key, template, "expireAfter")
-		c.changed(o, "expire-after", "spec.disruption.expireAfter", key, "It moved to "+to+": "+shown(value)+".")
+		c.recordChange(o, "expire-after", "spec.disruption.expireAfter", key, "It was moved to "+to+": "+render(value)+".")
 	}
 	age := text(at(template, "expireAfter"))
 	if age == "Never" || template == nil {
@@ -78,13 +78,12 @@ func (c *converter) expiry(o *object) {
 	if age == "" {
 		age = "720h, the default of v1beta1 and v1"
 	}
-	c.note(o, finding.Warning, "expiry-is-forceful", to, value,
-		"Nodes expire after "+age+". In v1 an expired node is drained at once, before there is a replacement; v1beta1 had one up first.",
-		"If that must not be, write expireAfter: Never, and let drift renew the nodes; or protect the pods with PodDisruptionBudgets.")
+	c.addFinding(o, finding.Warning, "expiry-is-forceful", to, value,
+		"Nodes expire after "+age+". v1 drains an expired node immediately, without a replacement; v1beta1 first launched one.",
+		"To avoid that, set expireAfter: Never and let drift replace the nodes, or protect the pods with PodDisruptionBudgets.")
 }
 
-// moveComments puts the comments of a key that was removed on the one that took its
-// place.
+// moveComments moves the comments of a removed key to its replacement.
 func moveComments(from, m *yaml.Node, name string) {
 	if key, _ := get(m, name); key != nil && key != from {
 		key.HeadComment, key.LineComment, key.FootComment = from.HeadComment, from.LineComment, from.FootComment
@@ -92,14 +91,14 @@ func moveComments(from, m *yaml.Node, name string) {
 	}
 }
 
-// nodeClassRef completes the reference, whose fields are all required in v1; apiVersion
-// became group.
+// nodeClassRef completes the reference. In v1 all its fields are required, and group
+// replaces apiVersion.
 func (c *converter) nodeClassRef(o *object) {
 	const path = "spec.template.spec.nodeClassRef"
 	ref := mapping(o.node, "spec", "template", "spec", "nodeClassRef")
 	if ref == nil {
-		c.note(o, finding.Broken, "node-class-ref", path, nil, "There is none, and a NodePool cannot do without.",
-			"Refer to an EC2NodeClass: {group: "+awsGroup+", kind: EC2NodeClass, name: …}.")
+		c.addFinding(o, finding.Broken, "node-class-ref", path, nil, "It is missing, and a NodePool requires it.",
+			"Add a reference to an EC2NodeClass: {group: "+awsGroup+", kind: EC2NodeClass, name: …}.")
 		return
 	}
 	var did []string
@@ -110,7 +109,7 @@ func (c *converter) nodeClassRef(o *object) {
 		group = before
 	}
 	if version != nil {
-		did = append(did, "apiVersion became group")
+		did = append(did, "group replaced apiVersion")
 	}
 	if empty(at(ref, "kind")) {
 		put(ref, "kind", "EC2NodeClass")
@@ -121,11 +120,11 @@ func (c *converter) nodeClassRef(o *object) {
 		did = append(did, "group was added")
 	}
 	if len(did) > 0 {
-		c.changed(o, "node-class-ref", path, was, fmt.Sprintf("v1 requires group and kind: %s. Now it is %s.", strings.Join(did, ", "), shown(ref)))
+		c.recordChange(o, "node-class-ref", path, was, fmt.Sprintf("v1 requires group and kind: %s. Now it is %s.", strings.Join(did, ", "), render(ref)))
 	}
 }
 
-// put gives a key a value; a new key comes first.
+// put sets the value of a key. A new key becomes the first.
 func put(m *yaml.Node, name, value string) {
 	if i := index(m, name); i >= 0 {
 		m.Content[i+1] = scalar(value)

@@ -18,26 +18,26 @@ type document struct {
 	nth  int // among all documents of all files
 	// first is its first line in the file, from 1.
 	first int
-	// text is the document as it was, with the --- before it.
+	// text is the original document, with the --- before it.
 	text string
-	// root is its content; nil if there is none.
+	// root is its content; nil if it is empty.
 	root *yaml.Node
-	// changed tells that root is no longer what text says.
+	// changed means that root differs from text.
 	changed bool
 }
 
-// place names a line, as in "in a.yaml, line 3".
+// place names a line, for example "in a.yaml, line 3".
 func (d *document) place(line int) string {
 	return fmt.Sprintf("in %s, line %d", d.file, line)
 }
 
-// SyntaxError is a text that is no YAML.
+// SyntaxError is a YAML syntax error.
 type SyntaxError struct {
 	File string
-	Line int // from 1: where the trouble begins
-	// Problem is what the reader says.
+	Line int // from 1
+	// Problem is the parser's message.
 	Problem string
-	// Template tells that the file looks like a template, not like YAML.
+	// Template means that the file looks like a template, not like YAML.
 	Template bool
 }
 
@@ -46,8 +46,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("reading %s, line %d: %s", e.File, e.Line, e.Problem)
 }
 
-// separator begins a document (YAML 1.2.2, section 9.1): nothing else may stand at the
-// beginning of a line so.
+// separator begins a document (YAML 1.2.2, section 9.1). No other content can begin a
+// line with it.
 var separator = regexp.MustCompile(`(?m)^---(?:[ \t\r\n]|$)`)
 
 func startsDocument(text string) bool {
@@ -55,7 +55,7 @@ func startsDocument(text string) bool {
 	return where != nil && where[0] == 0
 }
 
-// parse cuts a file into documents and reads each.
+// parse splits a file into documents and reads each of them.
 func parse(f File) ([]*document, error) {
 	text, line := string(f.Data), 1
 	var out []*document
@@ -73,10 +73,10 @@ func parse(f File) ([]*document, error) {
 	return out, nil
 }
 
-// directives is what may stand before the --- that belongs to it.
+// directives matches the lines that can precede the --- of their document.
 var directives = regexp.MustCompile(`^(?:[ \t]*(?:#.*)?\r?\n)*(?:%.*\r?\n(?:[ \t]*(?:#.*)?\r?\n)*)+$`)
 
-// documentEnd is where the first document of a text ends: at the next ---.
+// documentEnd returns the end of the first document of a text: the next ---.
 func documentEnd(text string) int {
 	for _, where := range separator.FindAllStringIndex(text, 3) {
 		if where[0] > 0 && !directives.MatchString(text[:where[0]]) {
@@ -97,18 +97,18 @@ func (d *document) read() *SyntaxError {
 	var root yaml.Node
 	switch err := decoder.Decode(&root); {
 	case errors.Is(err, io.EOF):
-		return nil // nothing but comments
+		return nil // only comments
 	case err != nil:
 		return d.syntaxError(err)
 	}
 	var more yaml.Node
 	if err := decoder.Decode(&more); err == nil {
-		return &SyntaxError{File: d.file, Line: d.first + more.Line - 1, Problem: "a document begins here without --- before it"}
+		return &SyntaxError{File: d.file, Line: d.first + more.Line - 1, Problem: "a document begins here without a preceding ---"}
 	} else if !errors.Is(err, io.EOF) {
 		return d.syntaxError(err)
 	}
-	whole := expander{}
-	expanded, err := whole.expand(&root, 0)
+	x := expander{}
+	expanded, err := x.expand(&root, 0)
 	if err != nil {
 		e := &SyntaxError{File: d.file, Line: d.first, Problem: err.Error()}
 		var bound *boundError
@@ -129,14 +129,15 @@ func (d *document) syntaxError(err error) *SyntaxError {
 			e.Line = d.first + n - 1
 			e.Problem = e.Problem[:m[0]] + e.Problem[m[1]:]
 			if strings.HasPrefix(e.Problem, "did not find expected") {
-				e.Line++ // for these the library counts from 0
+				e.Line++ // for these errors the library counts from 0
 			}
 		}
 	}
 	return e
 }
 
-// objects are the Kubernetes objects of a document: itself, or the items of a List.
+// objects returns the Kubernetes objects of a document: the document itself, or the
+// items of a List.
 func (d *document) objects() []*object {
 	if d.root == nil || len(d.root.Content) == 0 || d.root.Content[0].Kind != yaml.MappingNode {
 		return nil
@@ -155,7 +156,7 @@ func (d *document) objects() []*object {
 }
 
 func (d *document) object(n *yaml.Node, within string) *object {
-	o := &object{doc: d, node: n, within: within, kind: text(at(n, "kind")), name: text(at(n, "metadata", "name"))}
+	o := &object{doc: d, node: n, pathPrefix: within, kind: text(at(n, "kind")), name: text(at(n, "metadata", "name"))}
 	o.version = text(at(n, "apiVersion"))
 	if group, version, ok := strings.Cut(o.version, "/"); ok {
 		o.group, o.version = group, version
@@ -163,8 +164,8 @@ func (d *document) object(n *yaml.Node, within string) *object {
 	return o
 }
 
-// encode writes a document that was changed. It keeps the line that the document began
-// with, comments, the order of fields, and how lists are indented.
+// encode writes a changed document. It keeps the document's first line, comments, the
+// order of fields, and the indentation of lists.
 func (d *document) encode() (string, error) {
 	head := ""
 	if startsDocument(d.text) {
@@ -176,12 +177,12 @@ func (d *document) encode() (string, error) {
 		}
 	}
 	if root := d.root.Content[0]; root.Style&yaml.FlowStyle != 0 {
-		walk(root, func(n *yaml.Node) { n.Style &^= yaml.FlowStyle }) // it was JSON
+		walk(root, func(n *yaml.Node) { n.Style &^= yaml.FlowStyle }) // the input was JSON
 	}
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
-	if compact(d.root) {
+	if usesCompactLists(d.root) {
 		e.CompactSeqIndent()
 	}
 	if err := errors.Join(e.Encode(d.root), e.Close()); err != nil {
@@ -190,8 +191,8 @@ func (d *document) encode() (string, error) {
 	return head + b.String(), nil
 }
 
-// withoutComment removes the comment that stood on the line of the ---, wherever the
-// reader put it.
+// withoutComment removes the comment that was on the line of the ---; the parser can
+// attach it to any node.
 func withoutComment(root *yaml.Node, comment string) {
 	walk(root, func(n *yaml.Node) {
 		if rest, ok := strings.CutPrefix(n.HeadComment, comment); ok {
@@ -200,9 +201,9 @@ func withoutComment(root *yaml.Node, comment string) {
 	})
 }
 
-// compact tells whether the first list of a document stands directly under its key,
-// without an indent.
-func compact(root *yaml.Node) bool {
+// usesCompactLists reports whether the first list of a document is not indented below
+// its key.
+func usesCompactLists(root *yaml.Node) bool {
 	found, is := false, false
 	walk(root, func(n *yaml.Node) {
 		if n.Kind != yaml.MappingNode || found {

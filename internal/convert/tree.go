@@ -10,8 +10,8 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// get finds a key of a mapping and its value. Of a key that is there twice it is the
-// last, which is the one that readers keep.
+// get returns a key of a mapping and its value. It returns the last of duplicate
+// keys, as other readers do.
 func get(m *yaml.Node, name string) (key, value *yaml.Node) {
 	if i := index(m, name); i >= 0 {
 		return m.Content[i], m.Content[i+1]
@@ -31,7 +31,7 @@ func index(m *yaml.Node, name string) int {
 	return -1
 }
 
-// at is the value at a path of keys, or nil.
+// at returns the value at a path of keys, or nil.
 func at(n *yaml.Node, path ...string) *yaml.Node {
 	for _, name := range path {
 		_, n = get(n, name)
@@ -39,7 +39,7 @@ func at(n *yaml.Node, path ...string) *yaml.Node {
 	return n
 }
 
-// mapping is the mapping at a path, or nil.
+// mapping returns the mapping at a path, or nil.
 func mapping(n *yaml.Node, path ...string) *yaml.Node {
 	if n = at(n, path...); n != nil && n.Kind == yaml.MappingNode {
 		return n
@@ -47,7 +47,7 @@ func mapping(n *yaml.Node, path ...string) *yaml.Node {
 	return nil
 }
 
-// list is the items of the list at a path.
+// list returns the items of the list at a path.
 func list(n *yaml.Node, path ...string) []*yaml.Node {
 	if n = at(n, path...); n != nil && n.Kind == yaml.SequenceNode {
 		return n.Content
@@ -55,7 +55,7 @@ func list(n *yaml.Node, path ...string) []*yaml.Node {
 	return nil
 }
 
-// text is the value of a scalar; empty for null and for everything else.
+// text returns the value of a scalar, or "" for null and other nodes.
 func text(n *yaml.Node) string {
 	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		return ""
@@ -63,12 +63,13 @@ func text(n *yaml.Node) string {
 	return n.Value
 }
 
-// empty tells whether nothing is there, or null, or a list or mapping of nothing.
+// empty reports whether a node is missing, null, or an empty list or mapping.
 func empty(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" || n.Kind != yaml.ScalarNode && len(n.Content) == 0
 }
 
-// set gives a key a value; a new key comes after another, or last.
+// set sets the value of a key. A new key is inserted after another key, or at the
+// end.
 func set(m *yaml.Node, name string, value *yaml.Node, after string) {
 	if i := index(m, name); i >= 0 {
 		m.Content[i+1] = value
@@ -81,7 +82,7 @@ func set(m *yaml.Node, name string, value *yaml.Node, after string) {
 	m.Content = slices.Insert(m.Content, where, scalar(name), value)
 }
 
-// remove takes a key out of a mapping.
+// remove removes a key from a mapping.
 func remove(m *yaml.Node, name string) (key, value *yaml.Node) {
 	i := index(m, name)
 	if i < 0 {
@@ -96,7 +97,7 @@ func scalar(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 }
 
-// literal makes nodes of YAML that this package wrote.
+// literal parses YAML that this package contains.
 func literal(text string) *yaml.Node {
 	var n yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &n); err != nil || len(n.Content) == 0 {
@@ -106,7 +107,7 @@ func literal(text string) *yaml.Node {
 	return n.Content[0]
 }
 
-// walk visits a node and all below it.
+// walk visits a node and all nodes below it.
 func walk(n *yaml.Node, visit func(*yaml.Node)) {
 	if n == nil {
 		return
@@ -117,7 +118,7 @@ func walk(n *yaml.Node, visit func(*yaml.Node)) {
 	}
 }
 
-// same compares values without regard to style, comments and the order of keys.
+// same compares values. It ignores style, comments and the order of keys.
 func same(a, b *yaml.Node) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -139,8 +140,8 @@ func same(a, b *yaml.Node) bool {
 	return slices.EqualFunc(a.Content, b.Content, same)
 }
 
-// shown is a value on one line, cut where it is long.
-func shown(n *yaml.Node) string {
+// render returns a value on one line, shortened if it is long.
+func render(n *yaml.Node) string {
 	const most = 160
 	copied := clone(n)
 	walk(copied, func(n *yaml.Node) { n.HeadComment, n.LineComment, n.FootComment = "", "", "" })
@@ -168,13 +169,13 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &out
 }
 
-// Bounds on a document: aliases can make a small text a huge value.
+// Limits for a document: aliases can turn a small text into a huge value.
 const (
-	largest = 200_000 // values
-	deepest = 100
+	maxValues = 200_000 // values
+	maxDepth  = 100
 )
 
-// boundError is YAML that this package does not take.
+// boundError means that a document exceeds a limit of this package.
 type boundError struct {
 	line    int // in the document, from 1
 	problem string
@@ -183,14 +184,15 @@ type boundError struct {
 // Error implements error.
 func (e *boundError) Error() string { return e.problem }
 
-// expander writes aliases out, and counts what it has written.
+// expander replaces aliases by copies, and counts the nodes.
 type expander struct{ written int }
 
-// expand returns a copy of a node in which every alias is a copy of what it stands for,
-// and merged mappings are one: fields move between documents, where anchors do not count.
+// expand returns a copy of a node in which every alias is a copy of its target, and
+// merges are resolved. This is needed because fields move between documents, and
+// anchors are local to a document.
 func (x *expander) expand(n *yaml.Node, depth int) (*yaml.Node, error) {
-	if x.written++; x.written > largest || depth > deepest {
-		return nil, &boundError{n.Line, fmt.Sprintf("the document is larger than %d values or deeper than %d", largest, deepest)}
+	if x.written++; x.written > maxValues || depth > maxDepth {
+		return nil, &boundError{n.Line, fmt.Sprintf("the document is larger than %d values or deeper than %d", maxValues, maxDepth)}
 	}
 	if n.Kind == yaml.AliasNode {
 		return x.expand(n.Alias, depth+1)
@@ -208,15 +210,15 @@ func (x *expander) expand(n *yaml.Node, depth int) (*yaml.Node, error) {
 		merge(&out)
 		for i := 0; i < len(out.Content); i += 2 {
 			if out.Content[i].Kind != yaml.ScalarNode {
-				return nil, &boundError{n.Line, "a key is a list or a mapping, which no manifest has"}
+				return nil, &boundError{n.Line, "a key is a list or a mapping, which Kubernetes manifests cannot have"}
 			}
 		}
 	}
 	return &out, nil
 }
 
-// merge puts the mappings of << in its place; keys of the mapping itself count more (YAML
-// merge key language-independent type).
+// merge replaces << by the merged mappings. Keys of the mapping itself have
+// precedence (YAML merge key language-independent type).
 func merge(m *yaml.Node) {
 	own := map[string]bool{}
 	for i := 0; i+1 < len(m.Content); i += 2 {

@@ -6,7 +6,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// fields are those that v1 has at a path (the CRDs of Karpenter v1.14).
+// fields are the fields of v1 at a path (CRDs of Karpenter v1.14).
 type fields struct {
 	path  []string
 	names []string
@@ -19,7 +19,7 @@ var nodePoolFields = []fields{
 	{[]string{"spec", "template", "metadata"}, []string{"labels", "annotations"}},
 	{[]string{"spec", "template", "spec"}, []string{
 		"taints", "startupTaints", "requirements", "nodeClassRef", "terminationGracePeriod", "expireAfter",
-		"kubelet", // if it is still there, that was said
+		"kubelet", // reported by kubelets if it is still present
 	}},
 	{[]string{"spec", "template", "spec", "nodeClassRef"}, []string{"group", "kind", "name"}},
 }
@@ -39,8 +39,8 @@ var nodeClassFields = []fields{
 	{[]string{"spec", "metadataOptions"}, []string{"httpEndpoint", "httpProtocolIPv6", "httpPutResponseHopLimit", "httpTokens"}},
 }
 
-// unknownFields says which fields v1 does not have: kubectl refuses them, and the API
-// server drops them.
+// unknownFields reports fields that v1 does not have: kubectl refuses them, and the
+// API server drops them.
 func (c *converter) unknownFields(o *object) {
 	var known []fields
 	switch {
@@ -57,7 +57,7 @@ func (c *converter) unknownFields(o *object) {
 		m := mapping(o.node, at.path...)
 		for i := 0; m != nil && i+1 < len(m.Content); i += 2 {
 			if key := m.Content[i]; !slices.Contains(at.names, key.Value) {
-				c.note(o, finding.Warning, "unknown-field", join(path, key.Value), key, "Karpenter v1.14 has no such field: kubectl refuses it, and the API server drops it. It is left as it was.",
+				c.addFinding(o, finding.Warning, "unknown-field", join(path, key.Value), key, "Karpenter v1.14 does not have this field: kubectl refuses it, and the API server drops it. It was not changed.",
 					"Delete it, or correct its name.")
 			}
 		}

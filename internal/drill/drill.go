@@ -1,6 +1,6 @@
-// Package drill makes interruptions happen on purpose: real ones, which AWS
-// Fault Injection Service (FIS) sends to spot instances, or notices written
-// straight into Lifeboat's queue, which reclaim nothing.
+// Package drill causes interruptions on purpose. Either AWS Fault Injection Service
+// (FIS) sends real ones to spot instances, or the package writes notices into
+// Lifeboat's queue, which terminate nothing.
 package drill
 
 import (
@@ -22,16 +22,16 @@ import (
 type Target struct {
 	// InstanceID is the EC2 instance.
 	InstanceID string `json:"instanceID"`
-	// Node is the node that it is, if that is known.
+	// Node is the instance's node, if known.
 	Node string `json:"node,omitempty"`
-	// Zone is its availability zone, if that is known.
+	// Zone is its availability zone, if known.
 	Zone string `json:"zone,omitempty"`
-	// Reservation is the capacity reservation or Capacity Block that it runs in,
-	// if somebody looked (see [InBlocks]).
+	// Reservation is its capacity reservation or Capacity Block, if [InBlocks] looked
+	// it up.
 	Reservation string `json:"reservation,omitempty"`
 }
 
-// String is the target as people know it.
+// String returns the target's name for users.
 func (t Target) String() string {
 	if t.Node == "" {
 		return t.InstanceID
@@ -39,28 +39,28 @@ func (t Target) String() string {
 	return t.Node + " (" + t.InstanceID + ")"
 }
 
-// Place is where in AWS a drill happens.
+// Place is the AWS account and region of a drill.
 type Place struct {
 	Account   string `json:"account"`
 	Region    string `json:"region"`
 	Partition string `json:"-"`
 }
 
-// IdentityAPI says whose credentials are used. *sts.Client implements it; the
-// call needs no permission.
+// IdentityAPI identifies the credentials. *sts.Client implements it; the call needs
+// no permission.
 type IdentityAPI interface {
 	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
 }
 
-// Locate finds out which account and partition the credentials belong to.
+// Locate returns the account and partition of the credentials.
 func Locate(ctx context.Context, api IdentityAPI, region string) (Place, error) {
 	out, err := api.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return Place{}, fmt.Errorf("asking AWS whose credentials these are: %w", err)
+		return Place{}, fmt.Errorf("identifying the AWS credentials: %w", err)
 	}
 	caller, err := arn.Parse(aws.ToString(out.Arn))
 	if err != nil {
-		return Place{}, fmt.Errorf("asking AWS whose credentials these are: %w", err)
+		return Place{}, fmt.Errorf("identifying the AWS credentials: %w", err)
 	}
 	return Place{Account: aws.ToString(out.Account), Region: region, Partition: caller.Partition}, nil
 }
@@ -78,33 +78,33 @@ func (p Place) arn(service, resource string) string {
 
 func (p Place) instanceARN(id string) string { return p.arn("ec2", "instance/"+id) }
 
-// DescribeInstances is ec2.Client's method of that name. It is taken as a
-// function because a client held in an interface keeps all of its more than
-// seven hundred operations in the program, which is tens of megabytes.
+// DescribeInstances is ec2.Client's method of that name. It is a function type
+// because an interface that holds the client would keep all of its more than seven
+// hundred operations in the binary, which is tens of megabytes.
 type DescribeInstances func(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 
-// NotInterruptibleError names every target that FIS could not interrupt, and
-// why.
+// NotInterruptibleError lists every target that FIS cannot interrupt, with the
+// reason.
 type NotInterruptibleError struct {
 	Reasons []string
 }
 
-// Error lists the reasons.
+// Error returns the reasons.
 func (e *NotInterruptibleError) Error() string {
 	return strings.Join(e.Reasons, "; ")
 }
 
-// CheckSpot makes sure that every target is a running spot instance, which is
-// all that FIS interrupts. The error is a *NotInterruptibleError that names
-// every one that is not, or whatever kept EC2 from answering.
+// CheckSpot checks that every target is a running spot instance: FIS interrupts only
+// those. The error is a *NotInterruptibleError with all other targets, or an error of
+// EC2.
 func CheckSpot(ctx context.Context, describe DescribeInstances, targets []Target) error {
-	found, err := look(ctx, describe, targets)
+	found, err := describeTargets(ctx, describe, targets)
 	if err != nil {
 		return err
 	}
 	var reasons []string
 	for _, t := range targets {
-		if reason := whyNot(found, t); reason != "" {
+		if reason := notInterruptible(found, t); reason != "" {
 			reasons = append(reasons, reason)
 		}
 	}
@@ -114,7 +114,7 @@ func CheckSpot(ctx context.Context, describe DescribeInstances, targets []Target
 	return nil
 }
 
-func whyNot(found map[string]types.Instance, t Target) string {
+func notInterruptible(found map[string]types.Instance, t Target) string {
 	i, ok := found[t.InstanceID]
 	switch {
 	case !ok:
@@ -140,15 +140,16 @@ func describeError(err error) error {
 	if errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "InvalidInstanceID.") {
 		return &NotInterruptibleError{Reasons: []string{api.ErrorMessage()}}
 	}
-	return fmt.Errorf("looking at the instances: %w", err)
+	return fmt.Errorf("describing the instances: %w", err)
 }
 
 var regionInZone = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+`)
 
-// RegionOf returns the region that an availability zone, or a local zone such
-// as us-west-2-lax-1a, belongs to; empty where it does not look like one.
+// RegionOf returns the region of an availability zone or of a local zone such as
+// us-west-2-lax-1a. It returns "" for other texts.
 func RegionOf(zone string) string {
-	// A local zone's own part ends in a number too: the shortest match counts.
+	// The own part of a local zone ends in a number too, so the shortest match is the
+	// region.
 	parts := strings.Split(zone, "-")
 	for i := range parts {
 		head := strings.Join(parts[:i+1], "-")

@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	cleanUpTime = 15 * time.Second
-	// callTime is how long FIS may take over a call that must not be cut short.
-	callTime = 30 * time.Second
-	// slack is how much longer than asked for an experiment may take.
-	slack = 3 * time.Minute
+	cleanUpTimeout = 15 * time.Second
+	// callTimeout limits FIS calls that must not be cancelled.
+	callTimeout = 30 * time.Second
+	// startupAllowance is the time that an experiment may take in addition to its
+	// delay.
+	startupAllowance = 3 * time.Minute
 )
 
-// TemplatesAPI makes and deletes experiment templates. *fis.Client implements it.
+// TemplatesAPI creates and deletes experiment templates. *fis.Client implements it.
 type TemplatesAPI interface {
 	CreateExperimentTemplate(context.Context, *fis.CreateExperimentTemplateInput, ...func(*fis.Options)) (*fis.CreateExperimentTemplateOutput, error)
 	DeleteExperimentTemplate(context.Context, *fis.DeleteExperimentTemplateInput, ...func(*fis.Options)) (*fis.DeleteExperimentTemplateOutput, error)
@@ -34,33 +35,33 @@ type RunsAPI interface {
 	StopExperiment(context.Context, *fis.StopExperimentInput, ...func(*fis.Options)) (*fis.StopExperimentOutput, error)
 }
 
-// ExperimentsAPI is all that is needed of FIS. *fis.Client implements it.
+// ExperimentsAPI has all FIS calls of this package. *fis.Client implements it.
 type ExperimentsAPI interface {
 	TemplatesAPI
 	RunsAPI
 }
 
-// Experiment is what FIS is asked to do.
+// Experiment describes a FIS experiment.
 type Experiment struct {
 	Place Place
-	// RoleARN is the role that FIS acts with.
+	// RoleARN is the role that FIS assumes.
 	RoleARN string
 	// Delay is the time before the notice.
 	Delay time.Duration
-	// Recommendation is set to wait only for the rebalance recommendation, which
-	// EC2 sends as soon as the experiment runs, and not for the notice.
+	// Recommendation makes Run wait only for the rebalance recommendation, which EC2
+	// sends as soon as the experiment runs, and not for the notice.
 	Recommendation bool
-	// Poll is how often FIS is asked how far it is.
+	// Poll is the interval of status calls.
 	Poll time.Duration
-	// Progress hears what is being done, and Warn what went wrong, or was left
-	// undone, that the user has to know of.
+	// Progress receives the current step. Warn receives failures and leftovers that
+	// the user must know.
 	Progress, Warn func(string)
 }
 
-// Run interrupts the targets and returns the ids of its experiments once what
-// is waited for is out. It deletes its experiment templates whatever happens,
-// and where it fails, ctx being cancelled included, it stops the experiments
-// that have not sent their notice. The error has FIS's own reason.
+// Run interrupts the targets and returns the ids of its experiments after the notices
+// are sent. It always deletes its experiment templates. If it fails, or ctx is
+// cancelled, it stops the experiments that have not sent their notice. The error
+// contains FIS's own reason.
 func (e Experiment) Run(ctx context.Context, api ExperimentsAPI, targets []Target) ([]string, error) {
 	var ids, templates []string
 	defer func() { e.deleteTemplates(ctx, api, templates) }()
@@ -91,23 +92,23 @@ func (e Experiment) Run(ctx context.Context, api ExperimentsAPI, targets []Targe
 	return ids, nil
 }
 
-// made is what start made.
-type made struct{ template, experiment string }
+// createdIDs are the ids of the objects that start created.
+type createdIDs struct{ template, experiment string }
 
-// start makes a template and starts it; what it returns beside an error was
-// made all the same. Neither call is cut short when ctx is cancelled: one that
-// is may have been carried out, and nobody would know what to clean up.
-func (e Experiment) start(ctx context.Context, api ExperimentsAPI, t Template) (made, error) {
+// start creates a template and starts it. Even with an error, the returned ids exist.
+// A cancelled ctx does not cancel the calls: a cancelled call may have succeeded, and
+// its result would be unknown to the cleanup.
+func (e Experiment) start(ctx context.Context, api ExperimentsAPI, t Template) (createdIDs, error) {
 	if ctx.Err() != nil {
-		return made{}, context.Cause(ctx)
+		return createdIDs{}, context.Cause(ctx)
 	}
-	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTime)
+	calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	created, err := api.CreateExperimentTemplate(calls, t.input())
 	if err != nil {
-		return made{}, fmt.Errorf("creating the FIS experiment template: %w", err)
+		return createdIDs{}, fmt.Errorf("creating the FIS experiment template: %w", err)
 	}
-	m := made{template: aws.ToString(created.ExperimentTemplate.Id)}
+	m := createdIDs{template: aws.ToString(created.ExperimentTemplate.Id)}
 	if ctx.Err() != nil {
 		return m, context.Cause(ctx)
 	}
@@ -119,10 +120,10 @@ func (e Experiment) start(ctx context.Context, api ExperimentsAPI, t Template) (
 	return m, nil
 }
 
-// Stop stops experiments that have not sent their notice. It runs to its end
-// even if ctx is cancelled. Of one that cannot be stopped it warns.
+// Stop stops experiments that have not sent their notice. It completes even if ctx is
+// cancelled, and warns about experiments that it cannot stop.
 func (e Experiment) Stop(ctx context.Context, api RunsAPI, ids []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()
 	for _, id := range ids {
 		_, err := api.StopExperiment(ctx, &fis.StopExperimentInput{Id: aws.String(id)})
@@ -130,26 +131,26 @@ func (e Experiment) Stop(ctx context.Context, api RunsAPI, ids []string) {
 		switch {
 		case errors.As(err, &gone):
 		case err != nil:
-			e.Warn(fmt.Sprintf("FIS experiment %s goes on without us (%v); to stop it: aws fis stop-experiment --id %s", id, err, id))
+			e.Warn(fmt.Sprintf("FIS experiment %s still runs (%v); to stop it: aws fis stop-experiment --id %s", id, err, id))
 		default:
-			e.Warn(fmt.Sprintf("FIS experiment %s is stopped before its notice was out; should EC2 send one all the same, the instances go two minutes after it", id))
+			e.Warn(fmt.Sprintf("FIS experiment %s was stopped before its notice; if EC2 still sends one, the instances terminate two minutes later", id))
 		}
 	}
 }
 
-// follow waits until the notices of an experiment are out. FIS does not say so
-// itself: it calls the action completed only some time after. But it sends them
-// two minutes before the interruption, so they are out when the action has been
-// running for the delay, and for one more question in which it could have
-// failed. Beside an error it reports whether the experiment is over.
+// follow waits until the notices of an experiment are sent. FIS does not report that:
+// it marks the action as completed only some time later. But it sends the notices two
+// minutes before the interruption. They are therefore sent when the action has run
+// for the delay, plus one more status call in which it could have failed. The boolean
+// reports whether the experiment has ended.
 func (e Experiment) follow(ctx context.Context, api RunsAPI, id string) (bool, error) {
-	limit, cancel := context.WithTimeout(ctx, e.wait()+slack)
+	limit, cancel := context.WithTimeout(ctx, e.wait()+startupAllowance)
 	defer cancel()
 	var running time.Time
 	for {
 		out, err := api.GetExperiment(limit, &fis.GetExperimentInput{Id: aws.String(id)})
 		if err != nil {
-			return false, whyEnded(ctx, fmt.Errorf("asking how far FIS experiment %s is: %w", id, err))
+			return false, cancellationCause(ctx, fmt.Errorf("getting the status of FIS experiment %s: %w", id, err))
 		}
 		if done, err := outcome(out.Experiment); done || err != nil {
 			return true, err
@@ -163,13 +164,13 @@ func (e Experiment) follow(ctx context.Context, api RunsAPI, id string) (bool, e
 		e.Progress(e.describe(id, out.Experiment, running))
 		select {
 		case <-limit.Done():
-			return false, whyEnded(ctx, fmt.Errorf("FIS experiment %s is still %s after %s", id, status(out.Experiment), e.wait()+slack))
+			return false, cancellationCause(ctx, fmt.Errorf("FIS experiment %s is still %s after %s", id, status(out.Experiment), e.wait()+startupAllowance))
 		case <-time.After(e.Poll):
 		}
 	}
 }
 
-// wait is how long after its beginning an experiment sends what is waited for.
+// wait is the time from the start of an experiment to the awaited notice.
 func (e Experiment) wait() time.Duration {
 	if e.Recommendation {
 		return 0
@@ -177,8 +178,8 @@ func (e Experiment) wait() time.Duration {
 	return e.Delay
 }
 
-// whyEnded is the cause of the cancellation, if that is what it was.
-func whyEnded(ctx context.Context, err error) error {
+// cancellationCause returns the cause of ctx's cancellation, or err.
+func cancellationCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -193,7 +194,7 @@ func (e Experiment) describe(id string, x *types.Experiment, running time.Time) 
 	return text
 }
 
-// outcome reports whether an experiment is over, or why it failed.
+// outcome reports whether an experiment has ended, or returns its failure.
 func outcome(x *types.Experiment) (bool, error) {
 	switch status(x) {
 	case types.ExperimentStatusCompleted:
@@ -204,7 +205,7 @@ func outcome(x *types.Experiment) (bool, error) {
 	return false, nil
 }
 
-// isRunning reports whether every action of the experiment has begun.
+// isRunning reports whether every action of the experiment has started.
 func isRunning(x *types.Experiment) bool {
 	for _, a := range x.Actions {
 		if a.State == nil {
@@ -226,8 +227,8 @@ func status(x *types.Experiment) types.ExperimentStatus {
 	return x.State.Status
 }
 
-// reasons gathers what FIS says about a failure: the experiment's reason, its
-// error and those of its actions.
+// reasons collects FIS's description of a failure: the experiment's reason, its error
+// and those of its actions.
 func reasons(x *types.Experiment) string {
 	var all []string
 	add := func(text *string) {
@@ -252,21 +253,21 @@ func reasons(x *types.Experiment) string {
 		}
 	}
 	if len(all) == 0 {
-		return "FIS gives no reason"
+		return "FIS gave no reason"
 	}
 	return strings.Join(all, "; ")
 }
 
-// deleteTemplates runs to its end even if ctx is cancelled: a template that
-// stays behind counts against the account's quota.
+// deleteTemplates completes even if ctx is cancelled: leftover templates count
+// against the account's quota.
 func (e Experiment) deleteTemplates(ctx context.Context, api ExperimentsAPI, ids []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()
 	for _, id := range ids {
 		_, err := api.DeleteExperimentTemplate(ctx, &fis.DeleteExperimentTemplateInput{Id: aws.String(id)})
 		var gone *types.ResourceNotFoundException
 		if err != nil && !errors.As(err, &gone) {
-			e.Warn(fmt.Sprintf("FIS experiment template %s is left behind (%v); to delete it: aws fis delete-experiment-template --id %s", id, err, id))
+			e.Warn(fmt.Sprintf("FIS experiment template %s was not deleted (%v); to delete it: aws fis delete-experiment-template --id %s", id, err, id))
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeFIS plays experiments that go through states, one for every question.
+// fakeFIS simulates experiments that advance by one state per status call.
 type fakeFIS struct {
 	states    []types.ExperimentState
 	startErr  error
@@ -106,9 +106,9 @@ func TestRun(t *testing.T) {
 		wantIDs []string
 		wantErr string
 		warns   string
-		// wantTook is checked where it is given.
+		// wantTook is checked if it is set.
 		wantTook time.Duration
-		// stopped are the experiments that are stopped.
+		// stopped are the expected stopped experiments.
 		stopped []string
 		only    bool // the recommendation
 	}{
@@ -117,17 +117,17 @@ func TestRun(t *testing.T) {
 		{name: "FIS fails", fake: &fakeFIS{states: []types.ExperimentState{running, state("failed", "Target i-0 is not a spot instance.")}}, targets: 1,
 			wantIDs: []string{"EXP1"}, wantErr: "FIS experiment EXP1 failed: Target i-0 is not a spot instance."},
 		{name: "somebody stops it", fake: &fakeFIS{states: []types.ExperimentState{state("stopped", "")}}, targets: 1,
-			wantIDs: []string{"EXP1"}, wantErr: "FIS experiment EXP1 stopped: FIS gives no reason"},
+			wantIDs: []string{"EXP1"}, wantErr: "FIS experiment EXP1 stopped: FIS gave no reason"},
 		{name: "it does not start", fake: &fakeFIS{startErr: errors.New("the role cannot be assumed")}, targets: 1,
 			wantErr: "starting the FIS experiment: the role cannot be assumed"},
 		{name: "it runs on after the notice", fake: &fakeFIS{states: []types.ExperimentState{running}}, targets: 1, wantIDs: []string{"EXP1"}, wantTook: 20 * time.Second},
 		{name: "it never begins", fake: &fakeFIS{states: []types.ExperimentState{state("initiating", "")}}, targets: 1, wantIDs: []string{"EXP1"},
-			wantErr: "FIS experiment EXP1 is still initiating after 3m15s", warns: "EXP1 is stopped before its notice was out", stopped: []string{"EXP1"}},
+			wantErr: "FIS experiment EXP1 is still initiating after 3m15s", warns: "EXP1 was stopped before its notice", stopped: []string{"EXP1"}},
 		{name: "it never begins and cannot be stopped", fake: &fakeFIS{states: []types.ExperimentState{state("initiating", "")}, stopErr: errors.New("throttled")},
 			targets: 1, wantIDs: []string{"EXP1"},
 			wantErr: "FIS experiment EXP1 is still initiating after 3m15s", warns: "aws fis stop-experiment --id EXP1"},
 		{name: "of two the first fails, so the other is called off", fake: &fakeFIS{states: []types.ExperimentState{state("failed", "No.")}}, targets: 101,
-			wantIDs: []string{"EXP1", "EXP2"}, wantErr: "FIS experiment EXP1 failed: No.", warns: "EXP2 is stopped", stopped: []string{"EXP2"}},
+			wantIDs: []string{"EXP1", "EXP2"}, wantErr: "FIS experiment EXP1 failed: No.", warns: "EXP2 was stopped", stopped: []string{"EXP2"}},
 		{name: "only the recommendation is waited for", fake: &fakeFIS{states: []types.ExperimentState{running}}, targets: 1, only: true,
 			wantIDs: []string{"EXP1"}, wantTook: 4 * time.Second},
 		{name: "the template cannot be deleted", fake: &fakeFIS{states: []types.ExperimentState{completed}, deleteErr: errors.New("throttled")}, targets: 1,
@@ -178,15 +178,15 @@ func TestRunDeletesTheTemplateOnCtrlC(t *testing.T) {
 		if diff := cmp.Diff([]string{"EXP1"}, fake.stopped); diff != "" {
 			t.Errorf("stopped (-want +got):\n%s", diff)
 		}
-		if !strings.Contains(warned, "EXP1 is stopped before its notice was out") {
+		if !strings.Contains(warned, "EXP1 was stopped before its notice") {
 			t.Errorf("warned %q", warned)
 		}
 	})
 }
 
-// The answer to a call that was under way at Ctrl-C is waited for: it names
-// what has to be cleaned up.
-func TestRunDeletesTheTemplateThatWasBeingMadeAtCtrlC(t *testing.T) {
+// Run waits for the result of a call in progress at Ctrl-C: it contains the ids to
+// clean up.
+func TestRunDeletesTemplateOfCallInProgressAtCtrlC(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	fake := &fakeFIS{onCreate: cancel}
 	_, err := experiment(func(string) {}).Run(ctx, fake, instances(1))

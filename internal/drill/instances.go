@@ -10,13 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// idsPerCall is how many instances EC2 is asked about at once. It takes a
-// thousand, and advises to ask in smaller portions (EC2 API Reference,
-// "DescribeInstances").
+// idsPerCall is the number of instances per call. EC2 accepts a thousand, and
+// recommends smaller batches (EC2 API Reference, "DescribeInstances").
 const idsPerCall = 200
 
-// look asks EC2 about the targets' instances, by id.
-func look(ctx context.Context, describe DescribeInstances, targets []Target) (map[string]types.Instance, error) {
+// describeTargets returns the targets' instances, by id.
+func describeTargets(ctx context.Context, describe DescribeInstances, targets []Target) (map[string]types.Instance, error) {
 	found := map[string]types.Instance{}
 	for batch := range slices.Chunk(targets, idsPerCall) {
 		ids := make([]string, 0, len(batch))
@@ -36,28 +35,28 @@ func look(ctx context.Context, describe DescribeInstances, targets []Target) (ma
 	return found, nil
 }
 
-// Spot returns those of the candidates that are running spot instances.
+// Spot returns the candidates that are running spot instances.
 func Spot(ctx context.Context, describe DescribeInstances, candidates []Target) ([]Target, error) {
-	found, err := look(ctx, describe, candidates)
+	found, err := describeTargets(ctx, describe, candidates)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(candidates), func(t Target) bool { return whyNot(found, t) != "" }), nil
+	return slices.DeleteFunc(slices.Clone(candidates), func(t Target) bool { return notInterruptible(found, t) != "" }), nil
 }
 
-// NotReservedError names an instance that runs in no capacity reservation.
+// NotReservedError names an instance that has no capacity reservation.
 type NotReservedError struct{ Target Target }
 
-// Error says so.
+// Error names the instance.
 func (e *NotReservedError) Error() string {
-	return fmt.Sprintf("%s runs in no Capacity Block, so none can end", e.Target)
+	return fmt.Sprintf("%s does not run in a Capacity Block, so no block can end; name an instance that does", e.Target)
 }
 
-// InBlocks returns every instance that runs in the Capacity Blocks of the
-// targets, with its block: what tells of a block's end names the block, and so
-// is about all of them. The error may be a *NotReservedError.
+// InBlocks returns every instance in the Capacity Blocks of the targets, with its
+// block. The notice of a block's end names only the block, so it concerns all its
+// instances. The error can be a *NotReservedError.
 func InBlocks(ctx context.Context, describe DescribeInstances, targets []Target) ([]Target, error) {
-	found, err := look(ctx, describe, targets)
+	found, err := describeTargets(ctx, describe, targets)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// describing answers by id, or by the filter for a capacity reservation, one
-// instance a page.
+// describing answers by id, or by the filter for a capacity reservation, with one
+// instance per page.
 func describing(all ...types.Instance) DescribeInstances {
 	return func(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 		var found []types.Instance
@@ -50,7 +50,7 @@ func described(id, block string, lifecycle types.InstanceLifecycleType) types.In
 	return i
 }
 
-func TestInBlocksFindsAllWhoShareTheBlock(t *testing.T) {
+func TestInBlocksReturnsAllInstancesOfTheBlock(t *testing.T) {
 	describe := describing(described("i-1", "cr-1", ""), described("i-2", "cr-1", ""), described("i-3", "cr-2", ""), described("i-4", "", ""))
 	got, err := InBlocks(t.Context(), describe, []Target{{InstanceID: "i-1"}})
 	want := []Target{{InstanceID: "i-1", Zone: "eu-west-1b", Reservation: "cr-1"}, {InstanceID: "i-2", Zone: "eu-west-1b", Reservation: "cr-1"}}
@@ -59,12 +59,12 @@ func TestInBlocksFindsAllWhoShareTheBlock(t *testing.T) {
 	}
 	_, err = InBlocks(t.Context(), describe, []Target{{InstanceID: "i-4", Node: "n"}})
 	var not *NotReservedError
-	if !errors.As(err, &not) || err.Error() != "n (i-4) runs in no Capacity Block, so none can end" {
+	if !errors.As(err, &not) || err.Error() != "n (i-4) does not run in a Capacity Block, so no block can end; name an instance that does" {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestSpotLeavesOutTheRest(t *testing.T) {
+func TestSpotReturnsOnlyRunningSpotInstances(t *testing.T) {
 	describe := describing(described("i-1", "", types.InstanceLifecycleTypeSpot), described("i-2", "", ""))
 	got, err := Spot(t.Context(), describe, []Target{{InstanceID: "i-1", Node: "a"}, {InstanceID: "i-2", Node: "b"}})
 	if diff := cmp.Diff([]Target{{InstanceID: "i-1", Node: "a"}}, got); diff != "" || err != nil {

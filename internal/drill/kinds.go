@@ -9,10 +9,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Option is something that some kinds of notice can be told and others cannot.
+// Option is a parameter that only some kinds of notice have.
 type Option string
 
-// The options, by the words that a user knows them by.
+// The options, with the names of the command-line flags.
 const (
 	OptionAction Option = "action"
 	OptionState  Option = "state"
@@ -26,25 +26,24 @@ const (
 type Kind struct {
 	// Name is the kind's name in package notice.
 	Name string
-	// Short is a shorter word for it.
+	// Short is a short name.
 	Short string
-	// Takes are the options that have a meaning for it.
+	// Takes are the options of the kind.
 	Takes []Option
-	// Lead is how far ahead the change is unless somebody says otherwise; 0
-	// where the kind names no moment.
+	// Lead is the default time until the change; 0 if the kind has no time.
 	Lead time.Duration
-	// detail writes the part of the message that differs from kind to kind.
+	// detail fills in the part of the message that is specific to the kind.
 	detail func(*Notice, *envelope)
 }
 
-// Kinds lists every kind of notice that AWS sends as a message, so that it can
-// be sent on purpose. [notice.KindInstanceStatus] is not among them: no message
-// says it, EC2 has to be asked.
+// Kinds returns every kind of notice that AWS sends as a message. It does not contain
+// [notice.KindInstanceStatus], which Lifeboat reads from EC2 and which has no
+// message.
 func Kinds() []Kind {
 	return []Kind{
 		{Name: notice.KindSpotInterruption, Short: "spot", Takes: []Option{OptionAction}, detail: spot},
 		{Name: notice.KindRebalanceRecommendation, Short: "rebalance", detail: rebalance},
-		// Health tells of scheduled changes about two weeks ahead.
+		// Health announces scheduled changes about two weeks in advance.
 		{Name: notice.KindScheduledChange, Short: "scheduled", Takes: []Option{OptionCode, OptionIn, OptionClose},
 			Lead: 14 * 24 * time.Hour, detail: scheduledChange},
 		{Name: notice.KindHealthIssue, Short: "health", Takes: []Option{OptionCode, OptionClose}, detail: healthIssue},
@@ -58,11 +57,11 @@ func Kinds() []Kind {
 	}
 }
 
-// Accepts reports whether an option has a meaning for the kind.
+// Accepts reports whether the kind has the option.
 func (k Kind) Accepts(o Option) bool { return slices.Contains(k.Takes, o) }
 
-// FindKind returns the kind that a word names: its name, with or without
-// hyphens and in any case, or its short form. The error lists them all.
+// FindKind returns the kind with this name, with or without hyphens and in any case,
+// or with this short name. The error lists all kinds.
 func FindKind(word string) (Kind, error) {
 	folded := fold(word)
 	var words []string
@@ -73,7 +72,7 @@ func FindKind(word string) (Kind, error) {
 		words = append(words, k.Short)
 	}
 	if folded == fold(notice.KindInstanceStatus) {
-		return Kind{}, fmt.Errorf("kind %s cannot be sent: no message of AWS says it, Lifeboat asks EC2 (DescribeInstanceStatus)", notice.KindInstanceStatus)
+		return Kind{}, fmt.Errorf("kind %s cannot be sent: AWS has no message for it, Lifeboat reads it from EC2 (DescribeInstanceStatus)", notice.KindInstanceStatus)
 	}
 	return Kind{}, fmt.Errorf("unknown kind %q: write one of %s, or a kind as policies name it, such as %s",
 		word, strings.Join(words, ", "), notice.KindScheduledChange)

@@ -14,7 +14,7 @@ import (
 
 var issued = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
 
-// example is a notice of a kind about an instance.
+// example returns a notice of a kind about an instance.
 func example(kind string) Notice {
 	return Notice{
 		Place: Place{Account: "210987654321", Region: "eu-west-1", Partition: "aws"}, Kind: kind,
@@ -46,7 +46,7 @@ func TestFindKind(t *testing.T) {
 	}
 	for word, want := range map[string]string{
 		"spott":           "write one of spot, rebalance,",
-		"instance-status": "Lifeboat asks EC2",
+		"instance-status": "Lifeboat reads it from EC2",
 	} {
 		if _, err := FindKind(word); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", word, err, want)
@@ -54,8 +54,8 @@ func TestFindKind(t *testing.T) {
 	}
 }
 
-// The samples of the pattern package are AWS's own: every field of ours but the
-// mark is there, and is of the same type.
+// The samples of package pattern are AWS's. Every field of a drill's message except
+// the mark must exist there with the same type.
 func TestBodiesHaveTheFieldsOfAWSSamples(t *testing.T) {
 	samples := map[string]string{
 		notice.KindSpotInterruption: "spot-interruption-warning", notice.KindRebalanceRecommendation: "rebalance-recommendation",
@@ -78,7 +78,7 @@ func TestBodiesHaveTheFieldsOfAWSSamples(t *testing.T) {
 		}
 		got := fields(t, []byte(body))
 		if got["detail.lifeboat-drill"] != "string" {
-			t.Errorf("%s is not marked: %s", k.Name, body)
+			t.Errorf("%s has no mark: %s", k.Name, body)
 		}
 		delete(got, "detail.lifeboat-drill")
 		for path, typ := range got {
@@ -94,7 +94,7 @@ func TestBodiesHaveTheFieldsOfAWSSamples(t *testing.T) {
 	}
 }
 
-// fields are the types of all fields, by their paths.
+// fields returns the types of all fields, by path.
 func fields(t *testing.T, text []byte) map[string]string {
 	t.Helper()
 	var root any
@@ -122,9 +122,9 @@ func gather(all map[string]string, path string, value any) {
 	}
 }
 
-// What is sent on purpose must be what the rules let through, or it would
-// rehearse something that cannot happen.
-func TestRulesLetEveryKindThrough(t *testing.T) {
+// Drill messages must pass the rules. Otherwise a drill would rehearse an impossible
+// event.
+func TestRulesMatchEveryKind(t *testing.T) {
 	for _, k := range Kinds() {
 		body, err := example(k.Name).Body()
 		if err != nil {
@@ -135,7 +135,7 @@ func TestRulesLetEveryKindThrough(t *testing.T) {
 			t.Fatal(err)
 		}
 		var through []string
-		for _, rule := range wiring.Wanted("prod", "210987654321", "eu-west-1").Rules {
+		for _, rule := range wiring.Desired("prod", "210987654321", "eu-west-1").Rules {
 			p, err := pattern.Compile([]byte(rule.Pattern))
 			if err != nil {
 				t.Fatal(err)

@@ -7,10 +7,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// The messages that AWS sends, kind by kind. Each detail ends in the mark.
+// The messages of AWS, by kind. Each detail ends in the mark.
 
-// mark says in a detail that the message is a drill: AWS has no such field, and
-// intake marks the notice by it.
+// mark marks the message as a drill. AWS has no such field; intake reads it.
 type mark struct {
 	Drill string `json:"lifeboat-drill,omitempty"`
 }
@@ -49,8 +48,8 @@ func stateChange(n *Notice, e *envelope) {
 	e.Detail = instanceDetail{InstanceID: n.Target.InstanceID, State: state, mark: n.mark()}
 }
 
-// reservation: EC2 User Guide, "Interruptible Capacity Reservations". Its
-// sample has the resource as a bare string.
+// reservation: EC2 User Guide, "Interruptible Capacity Reservations". The sample
+// there has the resource as a plain string.
 func reservation(n *Notice, e *envelope) {
 	e.Source, e.DetailType = sourceEC2, "EC2 Capacity Reservation Instance Interruption Warning"
 	e.Resources = n.Place.instanceARN(n.Target.InstanceID)
@@ -62,7 +61,7 @@ func reservation(n *Notice, e *envelope) {
 	}{n.Target.InstanceID, n.action(), stamp(n.Begins), n.mark()}
 }
 
-// blockLead is how long before the end of a Capacity Block EC2 begins to
+// blockLead is the time before the end of a Capacity Block at which EC2 starts to
 // terminate its instances (EC2 User Guide, "Capacity Blocks for ML").
 const blockLead = 30 * time.Minute
 
@@ -79,8 +78,8 @@ func blockExpiration(n *Notice, e *envelope) {
 	}{block, stamp(n.Begins.Add(blockLead)), n.mark()}
 }
 
-// DefaultGroup stands for the Auto Scaling group and the hook where none is
-// named: none has that name, so that nobody's hook is answered.
+// DefaultGroup is the default Auto Scaling group and hook. No group has this name, so
+// no real hook is completed.
 const DefaultGroup = "lifeboat-drill"
 
 const sourceAutoScaling = "aws.autoscaling"
@@ -92,8 +91,8 @@ func (n *Notice) group() string {
 	return n.Group
 }
 
-// termination: EC2 Auto Scaling User Guide, "EventBridge event reference". Its
-// times have milliseconds, and the resource is the group.
+// termination: EC2 Auto Scaling User Guide, "EventBridge event reference". Its times
+// have milliseconds, and the resource is the group.
 func termination(n *Notice, e *envelope) {
 	e.Source, e.DetailType = sourceAutoScaling, "EC2 Instance-terminate Lifecycle Action"
 	e.Time = n.Time.UTC().Format("2006-01-02T15:04:05.000Z")
@@ -142,7 +141,7 @@ func lifecycleFailure(n *Notice, e *envelope) {
 	}
 }
 
-// The codes that Health events have where none is named.
+// The default codes of Health events.
 const (
 	DefaultScheduledCode = "AWS_EC2_INSTANCE_STOP_SCHEDULED"
 	DefaultIssueCode     = "AWS_EC2_INSTANCE_STORE_DRIVE_PERFORMANCE_DEGRADED"
@@ -181,8 +180,8 @@ type healthEntity struct {
 	Updated string `json:"lastUpdatedTime"`
 }
 
-// scheduledChange: AWS Health User Guide, "EventBridge event schema". A change
-// that is withdrawn comes as the same event, closed.
+// scheduledChange: AWS Health User Guide, "EventBridge event schema". A cancelled
+// change is the same event with the status closed.
 func scheduledChange(n *Notice, e *envelope) {
 	d := n.health(e, "scheduledChange", DefaultScheduledCode)
 	d.Start, d.End = healthTime(n.Begins), healthTime(n.Begins)
@@ -194,7 +193,7 @@ func scheduledChange(n *Notice, e *envelope) {
 	e.Detail = d
 }
 
-// healthIssue: as scheduledChange, without a time at which something is done.
+// healthIssue: like scheduledChange, without a time for a change.
 func healthIssue(n *Notice, e *envelope) {
 	d := n.health(e, "issue", DefaultIssueCode)
 	d.Start = healthTime(n.Time)
@@ -223,13 +222,13 @@ func (n *Notice) health(e *envelope, category, code string) healthDetail {
 		EventARN: subject, Service: "EC2", Code: code, Category: category, Scope: "ACCOUNT_SPECIFIC",
 		CommunicationID: strings.ReplaceAll(n.ID, "-", "") + "-1",
 		Updated:         healthTime(n.Time), Region: n.Place.Region, Account: n.Place.Account,
-		Descriptions: []description{{"en_US", "A drill of Lifeboat; AWS has planned nothing."}},
+		Descriptions: []description{{"en_US", "A drill of Lifeboat; AWS has not planned any change."}},
 		Entities:     []healthEntity{{Value: instance, Updated: healthTime(n.Time)}},
 		Page:         "1", TotalPages: "1", Backup: "false", mark: n.mark(),
 	}
 }
 
-// healthTime writes a time as AWS Health does: its days may have one digit.
+// healthTime formats a time as AWS Health does: days can have one digit.
 func healthTime(t time.Time) string { return t.UTC().Format("Mon, 2 Jan 2006 15:04:05") + " GMT" }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

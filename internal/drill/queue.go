@@ -24,50 +24,50 @@ type QueueAPI interface {
 func FindQueue(ctx context.Context, api QueueAPI, name string) (string, error) {
 	out, err := api.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(name)})
 	if err != nil {
-		return "", fmt.Errorf("looking for the queue %s: %w", name, err)
+		return "", fmt.Errorf("finding the queue %s: %w", name, err)
 	}
 	return aws.ToString(out.QueueUrl), nil
 }
 
-// Notice is a message that says what AWS would say. Kind, Target, Time and ID
-// have to be set; what of the rest has a meaning, the Kind's Takes says.
+// Notice is a message in AWS's format. Kind, Target, Time and ID are required. The
+// Kind's Takes lists which other fields it uses.
 type Notice struct {
 	Place Place
-	// Kind is one of [Kinds], by its Name.
+	// Kind is the Name of one of [Kinds].
 	Kind   string
 	Target Target
-	// Time is when AWS would have issued it.
+	// Time is the time at which AWS would have sent it.
 	Time time.Time
 	// ID is the envelope's id; EventBridge uses UUIDs.
 	ID string
 	// Drill marks the message as a drill. One drill may send several messages.
 	Drill string
 
-	// Action is what is done to the instance: terminate unless it is set.
+	// Action is the action on the instance; by default terminate.
 	Action string
-	// State is the state that the instance enters: stopping unless it is set.
+	// State is the new state of the instance; by default stopping.
 	State string
-	// Code is Health's code, such as [DefaultScheduledCode].
+	// Code is the code of a Health event, for example [DefaultScheduledCode].
 	Code string
-	// Begins is when it is done: the start of a scheduled change, the end of
-	// lent capacity, the moment from which a block's instances are terminated.
+	// Begins is the time of the change: the start of a scheduled change, the end of
+	// lent capacity, or the time from which a block's instances terminate.
 	Begins time.Time
-	// Closed says that it is over, or was called off.
+	// Closed means that the change is over or cancelled.
 	Closed bool
-	// Subject is the ARN of the Health event that the message updates; one of
-	// the drill's own unless it is set.
+	// Subject is the ARN of the Health event that the message updates; by default
+	// that of a new event.
 	Subject string
-	// Group is the Auto Scaling group: [DefaultGroup] unless it is set.
+	// Group is the Auto Scaling group; by default [DefaultGroup].
 	Group string
 }
 
-// NewID returns an id as EventBridge gives to envelopes.
+// NewID returns an id in the format of EventBridge's envelopes.
 func NewID() string {
 	return uuid.NewString()
 }
 
-// envelope is EventBridge's, with its fields in the order that AWS writes
-// them (EventBridge User Guide, "AWS service event metadata").
+// envelope is EventBridge's envelope, with the fields in AWS's order (EventBridge
+// User Guide, "AWS service event metadata").
 type envelope struct {
 	Version    string `json:"version"`
 	ID         string `json:"id"`
@@ -82,18 +82,18 @@ type envelope struct {
 
 const sourceEC2 = "aws.ec2"
 
-// Body returns the message as EventBridge delivers it to a queue. The error
-// says that the kind is none of [Kinds].
+// Body returns the message as EventBridge delivers it to a queue. The error means
+// that the kind is not one of [Kinds].
 func (n Notice) Body() (string, error) {
 	kind, err := FindKind(n.Kind)
 	if err != nil {
-		return "", fmt.Errorf("writing a notice: %w", err)
+		return "", fmt.Errorf("encoding a notice: %w", err)
 	}
 	e := envelope{Version: "0", ID: n.ID, Account: n.Place.Account, Time: stamp(n.Time), Region: n.Place.Region}
 	kind.detail(&n, &e)
 	body, err := json.Marshal(e)
 	if err != nil {
-		return "", fmt.Errorf("writing a notice: %w", err)
+		return "", fmt.Errorf("encoding a notice: %w", err)
 	}
 	return string(body), nil
 }
@@ -105,13 +105,13 @@ func (n *Notice) action() string {
 	return n.Action
 }
 
-// zoneARN is the odd ARN of spot interruptions and rebalance recommendations:
-// the availability zone stands where the region belongs, and the account and
-// its colon are missing (EC2 User Guide, "Spot Instance interruption notices").
+// zoneARN is the unusual ARN of spot interruptions and rebalance recommendations: it
+// has the availability zone in place of the region, and neither the account nor its
+// colon (EC2 User Guide, "Spot Instance interruption notices").
 func (n *Notice) zoneARN() string {
 	zone := n.Target.Zone
 	if zone == "" {
-		zone = n.Place.Region + "a" // nobody reads it, but there always is one
+		zone = n.Place.Region + "a" // unused, but AWS always sends a zone
 	}
 	return strings.Join([]string{"arn", n.Place.partition(), "ec2", zone, "instance/" + n.Target.InstanceID}, ":")
 }
@@ -124,7 +124,7 @@ func (n Notice) Send(ctx context.Context, api QueueAPI, queueURL string) (string
 	}
 	out, err := api.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(queueURL), MessageBody: aws.String(body)})
 	if err != nil {
-		return "", fmt.Errorf("writing into the queue %s: %w", queueURL, err)
+		return "", fmt.Errorf("sending to the queue %s: %w", queueURL, err)
 	}
 	return aws.ToString(out.MessageId), nil
 }

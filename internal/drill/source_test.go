@@ -24,21 +24,21 @@ const (
 	block    = "cr-0a1b2c3d4e5f60718"
 )
 
-// ear is a recorder that passes on what it hears.
-type ear struct{ heard chan notice.Notice }
+// recorder sends the notices that it receives to a channel.
+type recorder struct{ received chan notice.Notice }
 
-func (e ear) Record(_ context.Context, n notice.Notice) (intake.Outcome, error) {
-	e.heard <- n
+func (e recorder) Record(_ context.Context, n notice.Notice) (intake.Outcome, error) {
+	e.received <- n
 	return intake.Recorded, nil
 }
 
-func (ear) Report(context.Context, intake.Report) (intake.Outcome, error) {
+func (recorder) Report(context.Context, intake.Report) (intake.Outcome, error) {
 	return intake.Recorded, nil
 }
-func (ear) Answer(context.Context, intake.Probe) error { return nil }
+func (recorder) Answer(context.Context, intake.Probe) error { return nil }
 
-// listen runs the product's own source on an emulated queue.
-func listen(t *testing.T) (*awssqs.Client, string, ear) {
+// listen runs Lifeboat's own source on an emulated queue.
+func listen(t *testing.T) (*awssqs.Client, string, recorder) {
 	t.Helper()
 	_, endpoint := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1"})
 	cfg := aws.Config{Region: "eu-west-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", "")}
@@ -47,7 +47,7 @@ func listen(t *testing.T) (*awssqs.Client, string, ear) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := ear{make(chan notice.Notice, 16)}
+	e := recorder{make(chan notice.Notice, 16)}
 	source, err := sqs.New(*queue.QueueUrl, sqs.NewClient(cfg), e, sqs.Options{
 		Receivers: 1,
 		Instances: func(_ context.Context, _, value string) ([]string, error) {
@@ -62,31 +62,31 @@ func listen(t *testing.T) (*awssqs.Client, string, ear) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = source.Run(ctx) }) // it returns nil always
+	running.Go(func() { _ = source.Run(ctx) }) // always returns nil
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return api, *queue.QueueUrl, e
 }
 
-func (e ear) next(t *testing.T) notice.Notice {
+func (e recorder) next(t *testing.T) notice.Notice {
 	t.Helper()
 	select {
-	case n := <-e.heard:
+	case n := <-e.received:
 		return n
 	case <-time.After(20 * time.Second):
-		t.Fatal("nothing was heard")
+		t.Fatal("no notice was received")
 		return notice.Notice{}
 	}
 }
 
-// heard is what of a notice a drill decides.
-type heard struct {
+// received is the part of a notice that a drill determines.
+type received struct {
 	Kind, Instance, Action, State, Code, Subject string
 	Deadline                                     time.Time
 	Withdrawn, Drill                             bool
 }
 
-func whatOf(n notice.Notice) heard {
-	h := heard{
+func whatOf(n notice.Notice) received {
+	h := received{
 		Kind: n.Kind, Instance: n.InstanceID, Action: n.InstanceAction, State: n.InstanceState, Code: n.EventTypeCode, Subject: n.Subject,
 		Withdrawn: n.Withdrawn, Drill: n.Drill,
 	}
@@ -96,7 +96,7 @@ func whatOf(n notice.Notice) heard {
 	return h
 }
 
-func TestSourceHearsEveryKindThatIsSent(t *testing.T) {
+func TestSourceReceivesEveryKind(t *testing.T) {
 	api, queue, e := listen(t)
 	now := time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
 	in := now.Add(12 * 24 * time.Hour)
@@ -106,28 +106,28 @@ func TestSourceHearsEveryKindThatIsSent(t *testing.T) {
 	const reboot = "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED"
 	for name, c := range map[string]struct {
 		send drill.Notice
-		want heard
+		want received
 	}{
-		"spot":      {drill.Notice{Kind: notice.KindSpotInterruption}, heard{Action: "terminate", Deadline: now.Add(2 * time.Minute)}},
-		"hibernate": {drill.Notice{Kind: notice.KindSpotInterruption, Action: "hibernate"}, heard{Action: "hibernate", Deadline: now}},
-		"rebalance": {drill.Notice{Kind: notice.KindRebalanceRecommendation}, heard{}},
+		"spot":      {drill.Notice{Kind: notice.KindSpotInterruption}, received{Action: "terminate", Deadline: now.Add(2 * time.Minute)}},
+		"hibernate": {drill.Notice{Kind: notice.KindSpotInterruption, Action: "hibernate"}, received{Action: "hibernate", Deadline: now}},
+		"rebalance": {drill.Notice{Kind: notice.KindRebalanceRecommendation}, received{}},
 		"stop in 12 days": {drill.Notice{Kind: notice.KindScheduledChange, Begins: in},
-			heard{Action: "stop", Code: drill.DefaultScheduledCode, Subject: event(drill.DefaultScheduledCode), Deadline: in}},
+			received{Action: "stop", Code: drill.DefaultScheduledCode, Subject: event(drill.DefaultScheduledCode), Deadline: in}},
 		"reboot": {drill.Notice{Kind: notice.KindScheduledChange, Begins: in, Code: reboot},
-			heard{Action: "reboot", Code: reboot, Subject: event(reboot), Deadline: in}},
+			received{Action: "reboot", Code: reboot, Subject: event(reboot), Deadline: in}},
 		"stop closed": {drill.Notice{Kind: notice.KindScheduledChange, Begins: in, Closed: true, Subject: event(drill.DefaultScheduledCode)},
-			heard{Action: "stop", Code: drill.DefaultScheduledCode, Subject: event(drill.DefaultScheduledCode), Deadline: in, Withdrawn: true}},
-		"issue": {drill.Notice{Kind: notice.KindHealthIssue}, heard{Code: drill.DefaultIssueCode, Subject: event(drill.DefaultIssueCode)}},
+			received{Action: "stop", Code: drill.DefaultScheduledCode, Subject: event(drill.DefaultScheduledCode), Deadline: in, Withdrawn: true}},
+		"issue": {drill.Notice{Kind: notice.KindHealthIssue}, received{Code: drill.DefaultIssueCode, Subject: event(drill.DefaultIssueCode)}},
 		"issue closed": {drill.Notice{Kind: notice.KindHealthIssue, Closed: true},
-			heard{Code: drill.DefaultIssueCode, Subject: event(drill.DefaultIssueCode), Withdrawn: true}},
-		"state":         {drill.Notice{Kind: notice.KindInstanceStateChange}, heard{State: "stopping", Deadline: now.Add(notice.ShutdownTime)}},
-		"shutting down": {drill.Notice{Kind: notice.KindInstanceStateChange, State: "shutting-down"}, heard{State: "shutting-down", Deadline: now.Add(notice.ShutdownTime)}},
+			received{Code: drill.DefaultIssueCode, Subject: event(drill.DefaultIssueCode), Withdrawn: true}},
+		"state":         {drill.Notice{Kind: notice.KindInstanceStateChange}, received{State: "stopping", Deadline: now.Add(notice.ShutdownTime)}},
+		"shutting down": {drill.Notice{Kind: notice.KindInstanceStateChange, State: "shutting-down"}, received{State: "shutting-down", Deadline: now.Add(notice.ShutdownTime)}},
 		"reservation": {drill.Notice{Kind: notice.KindCapacityReservationInterruption, Begins: now.Add(3 * time.Minute)},
-			heard{Action: "terminate", Deadline: now.Add(3 * time.Minute)}},
+			received{Action: "terminate", Deadline: now.Add(3 * time.Minute)}},
 		"block": {drill.Notice{Kind: notice.KindCapacityBlockExpiration, Begins: now.Add(10 * time.Minute)},
-			heard{Action: "terminate", Subject: block, Deadline: now.Add(10 * time.Minute)}},
-		"autoscaling":       {drill.Notice{Kind: notice.KindAutoScalingTermination, ID: "id-of-token"}, heard{Action: "terminate", Subject: "id-of-token"}},
-		"lifecycle failure": {drill.Notice{Kind: notice.KindLifecycleActionFailure}, heard{Code: "ValidationException"}},
+			received{Action: "terminate", Subject: block, Deadline: now.Add(10 * time.Minute)}},
+		"autoscaling":       {drill.Notice{Kind: notice.KindAutoScalingTermination, ID: "id-of-token"}, received{Action: "terminate", Subject: "id-of-token"}},
+		"lifecycle failure": {drill.Notice{Kind: notice.KindLifecycleActionFailure}, received{Code: "ValidationException"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.send.Place = drill.Place{Account: "210987654321", Region: "eu-west-1", Partition: "aws"}
@@ -142,10 +142,10 @@ func TestSourceHearsEveryKindThatIsSent(t *testing.T) {
 			c.want.Kind, c.want.Instance, c.want.Drill = c.send.Kind, instance, true
 			got := e.next(t)
 			if diff := cmp.Diff(c.want, whatOf(got)); diff != "" {
-				t.Errorf("heard (-want +got):\n%s", diff)
+				t.Errorf("received (-want +got):\n%s", diff)
 			}
 			if got.Account != "210987654321" || got.Region != "eu-west-1" || !got.Time.Time.Equal(now) {
-				t.Errorf("heard of %s in %s at %s", got.Account, got.Region, got.Time)
+				t.Errorf("account %s, region %s, time %s", got.Account, got.Region, got.Time)
 			}
 		})
 	}

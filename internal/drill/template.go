@@ -10,23 +10,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/fis/types"
 )
 
-// What FIS allows (AWS FIS User Guide, "Quotas" and the action
+// Limits of FIS (AWS FIS User Guide, "Quotas" and the action
 // aws:ec2:send-spot-instance-interruptions).
 const (
 	spotAction       = "aws:ec2:send-spot-instance-interruptions"
 	spotResource     = "aws:ec2:spot-instance"
 	targetsPerAction = 5
 	actionsPerRun    = 20
-	// Lead is the time between the interruption notice and the interruption.
-	// It is also the shortest that FIS waits before it interrupts.
+	// Lead is the time between the interruption notice and the interruption. It is
+	// also FIS's minimum delay before the interruption.
 	Lead = 2 * time.Minute
-	// MaxDelay is the longest time before the notice: FIS waits 15 minutes at
-	// most before it interrupts.
+	// MaxDelay is the maximum time before the notice: FIS waits at most 15 minutes
+	// before the interruption.
 	MaxDelay = 13 * time.Minute
 )
 
-// Template is an experiment template, as `aws fis create-experiment-template
-// --cli-input-json` takes it.
+// Template is an experiment template in the format of `aws fis
+// create-experiment-template --cli-input-json`.
 type Template struct {
 	Description    string                    `json:"description"`
 	RoleARN        string                    `json:"roleArn"`
@@ -36,7 +36,8 @@ type Template struct {
 	Tags           map[string]string         `json:"tags"`
 }
 
-// StopCondition is what stops an experiment; the source none is nothing.
+// StopCondition is a condition that stops an experiment; the source "none" means no
+// condition.
 type StopCondition struct {
 	Source string `json:"source"`
 }
@@ -48,15 +49,15 @@ type TemplateTarget struct {
 	SelectionMode string   `json:"selectionMode"`
 }
 
-// TemplateAction is what is done to the resources of a target.
+// TemplateAction is an action on the resources of a target.
 type TemplateAction struct {
 	ActionID   string            `json:"actionId"`
 	Parameters map[string]string `json:"parameters"`
 	Targets    map[string]string `json:"targets"`
 }
 
-// Templates are the experiments that it takes to interrupt the targets: FIS
-// takes five instances an action, and twenty actions an experiment.
+// Templates returns the experiments that interrupt the targets: FIS allows five
+// instances per action, and twenty actions per experiment.
 func (e Experiment) Templates(targets []Target) []Template {
 	var all []Template
 	for batch := range slices.Chunk(targets, targetsPerAction*actionsPerRun) {
@@ -87,7 +88,7 @@ func (e Experiment) template(targets []Target) Template {
 	return t
 }
 
-// input is the template as the SDK takes it.
+// input converts the template to the SDK's type.
 func (t Template) input() *fis.CreateExperimentTemplateInput {
 	in := &fis.CreateExperimentTemplateInput{
 		Description: aws.String(t.Description), RoleArn: aws.String(t.RoleARN), Tags: t.Tags,
@@ -114,7 +115,7 @@ func tags() map[string]string {
 	return map[string]string{"lifeboat.dev/drill": "true"}
 }
 
-// isoDuration writes whole seconds as ISO 8601, such as PT2M15S.
+// isoDuration formats whole seconds in ISO 8601, for example PT2M15S.
 func isoDuration(d time.Duration) string {
 	minutes, seconds := int(d.Minutes()), int(d.Round(time.Second).Seconds())%60
 	if seconds == 0 {

@@ -143,13 +143,13 @@ func (r *rig) saysWhatIsWrong(id string, words []string) {
 
 func (r *rig) doctorFinds(events *eventbridge.Client, words []string) {
 	r.t.Helper()
-	target := diagnose.Target{Want: r.Wiring(), QueueURL: r.State().QueueURL}
-	found, err := diagnose.Look(r.t.Context(), diagnose.NewClients(r.sqs, events), target)
+	target := diagnose.Target{Desired: r.Wiring(), QueueURL: r.State().QueueURL}
+	found, err := diagnose.ReadAccount(r.t.Context(), diagnose.NewClients(r.sqs, events), target)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	var all []string
-	for _, f := range diagnose.Run(found, target.Want, diagnose.Cluster{}) {
+	for _, f := range diagnose.Run(found, target.Desired, diagnose.Cluster{}) {
 		text := f.Object + ": " + f.Problem + " " + f.Fix
 		all = append(all, string(f.Severity)+" "+text)
 		fits := f.Severity == finding.Broken && f.Fix != ""

@@ -8,7 +8,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-func TestSortPutsTheWorstFirstAndKeepsTheOrderOtherwise(t *testing.T) {
+func TestSortIsStableBySeverity(t *testing.T) {
 	all := []finding.Finding{
 		{ID: "a", Severity: finding.Info}, {ID: "b", Severity: finding.Broken}, {ID: "c", Severity: finding.Warning},
 		{ID: "d", Severity: finding.Unknown}, {ID: "e", Severity: finding.Broken},

@@ -14,9 +14,9 @@ import (
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=get;list;watch
 
-// Canary probes all rules again and again, so that a wiring that breaks is
-// noticed before an interruption notices it. It is a Runnable for a
-// controller-runtime manager, on the leader alone.
+// Canary probes all rules periodically, so that broken wiring is noticed before an
+// interruption. It is a Runnable for a controller-runtime manager and runs only on
+// the leader.
 type Canary struct {
 	prober   *Prober
 	rules    []wiring.Rule
@@ -25,15 +25,15 @@ type Canary struct {
 	failed   *prometheus.CounterVec
 }
 
-// shortestInterval keeps a canary from becoming noise: each probe is a message
-// for every cluster of the account.
-const shortestInterval = time.Minute
+// minInterval limits the load: each probe is a message for every cluster of the
+// account.
+const minInterval = time.Minute
 
-// NewCanary returns a canary that probes the rules every interval, and registers
-// its metrics.
+// NewCanary returns a canary that probes the rules every interval, and registers its
+// metrics.
 func NewCanary(p *Prober, rules []wiring.Rule, interval time.Duration, registerer prometheus.Registerer) (*Canary, error) {
-	if interval < shortestInterval {
-		return nil, fmt.Errorf("canary interval %s is too short: at least %s", interval, shortestInterval)
+	if interval < minInterval {
+		return nil, fmt.Errorf("canary interval %s is too short: at least %s", interval, minInterval)
 	}
 	c := &Canary{
 		prober: p, rules: rules, interval: interval,
@@ -47,7 +47,7 @@ func NewCanary(p *Prober, rules []wiring.Rule, interval time.Duration, registere
 			Help: "Probes that did not come back in time, or could not be sent, by the role of the rule.",
 		}, []string{"rule"}),
 	}
-	for _, rule := range rules { // a counter that is not there cannot be alerted on
+	for _, rule := range rules { // alerts need the counter to exist before the first failure
 		c.failed.WithLabelValues(rule.Role)
 	}
 	if err := errors.Join(registerer.Register(c.seconds), registerer.Register(c.failed)); err != nil {
@@ -64,7 +64,7 @@ func (c *Canary) Start(ctx context.Context) error {
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
 	for {
-		c.sing(ctx)
+		c.probeOnce(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -73,10 +73,10 @@ func (c *Canary) Start(ctx context.Context) error {
 	}
 }
 
-func (c *Canary) sing(ctx context.Context) {
+func (c *Canary) probeOnce(ctx context.Context) {
 	results := c.prober.Run(ctx, c.rules)
 	if ctx.Err() != nil {
-		return // it was stopped, which says nothing of the rules
+		return // cancelled: the results say nothing about the rules
 	}
 	for _, r := range results {
 		if r.Verdict == Answered {
@@ -85,6 +85,6 @@ func (c *Canary) sing(ctx context.Context) {
 		}
 		c.failed.WithLabelValues(r.Role).Inc()
 		log.FromContext(ctx).Info("probe failed", "rule", r.Rule, "verdict", r.Verdict, "problem", r.Problem,
-			"advice", "run lifeboat doctor --probe")
+			"fix", "run lifeboat doctor --probe")
 	}
 }

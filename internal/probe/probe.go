@@ -1,6 +1,6 @@
-// Package probe proves a wiring from end to end: it sends a private event to
-// EventBridge for each rule, which takes the rule's own way into the queue, and
-// waits until a replica of lifeboatd says that it has come.
+// Package probe tests wiring end to end. It sends a private event to EventBridge for
+// each rule, which takes the rule's path into the queue, and waits until a replica of
+// lifeboatd reports its arrival.
 package probe
 
 import (
@@ -25,32 +25,33 @@ import (
 )
 
 const (
-	// DefaultPatience is how long a probe may take. EventBridge mostly delivers
+	// DefaultTimeout is the default timeout of a probe. EventBridge usually delivers
 	// within a second.
-	DefaultPatience = 30 * time.Second
-	// entriesPerCall is how many events PutEvents takes (EventBridge API
-	// Reference, "PutEvents").
+	DefaultTimeout = 30 * time.Second
+	// entriesPerCall is the maximum number of events per PutEvents call (EventBridge
+	// API Reference, "PutEvents").
 	entriesPerCall = 10
-	// pause is how long a watch that ended is left alone before it begins anew.
-	pause = 200 * time.Millisecond
+	// rewatchDelay is the delay before a closed watch is restarted.
+	rewatchDelay = 200 * time.Millisecond
 )
 
-// EventsAPI sends events. *eventbridge.Client implements it. It needs the
-// permission events:PutEvents on the default bus.
+// EventsAPI sends events. *eventbridge.Client implements it. It needs
+// events:PutEvents on the default bus.
 type EventsAPI interface {
 	PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error)
 }
 
-// Options are what a Prober needs. Zero values of the last two are defaults.
+// Options configure a Prober. Timeout and Clock have defaults.
 type Options struct {
 	Events EventsAPI
-	// Kube watches the Lease that lifeboatd answers in. It must not be a cache.
+	// Kube watches the Lease in which lifeboatd reports probes. It must not be a
+	// cache.
 	Kube client.WithWatch
-	// Cluster is the name of the cluster, which the probe carries.
+	// Cluster is the cluster's name, which is part of the probe.
 	Cluster string
-	// Patience is how long a probe may take; [DefaultPatience].
-	Patience time.Duration
-	// Clock tells the time; nil: time.Now.
+	// Timeout is the timeout of a probe; by default [DefaultTimeout].
+	Timeout time.Duration
+	// Clock returns the current time; by default time.Now.
 	Clock func() time.Time
 }
 
@@ -59,8 +60,8 @@ type Prober struct{ o Options }
 
 // New returns a prober.
 func New(o Options) *Prober {
-	if o.Patience <= 0 {
-		o.Patience = DefaultPatience
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -68,89 +69,90 @@ func New(o Options) *Prober {
 	return &Prober{o: o}
 }
 
-// Verdict is what became of a probe.
+// Verdict is the result of a probe.
 type Verdict string
 
 // The verdicts.
 const (
-	// Answered: it came back.
+	// Answered: lifeboatd reported the probe.
 	Answered Verdict = "answered"
-	// Unanswered: EventBridge took it, and lifeboatd has not said in time that it
-	// came. The rule, the queue's policy, or lifeboatd is at fault.
+	// Unanswered: EventBridge accepted the probe, but lifeboatd did not report it in
+	// time. The cause is the rule, the queue's policy, or lifeboatd.
 	Unanswered Verdict = "unanswered"
-	// Refused: EventBridge did not take it, so that it says nothing of the rule.
+	// Refused: EventBridge refused the probe, so it says nothing about the rule.
 	Refused Verdict = "refused"
-	// Unheard: the answers could not be read, so that it says nothing of the rule.
+	// Unheard: the reports could not be read, so the probe says nothing about the
+	// rule.
 	Unheard Verdict = "unheard"
 )
 
-// Result is what became of the probe of one rule.
+// Result is the result of the probe of one rule.
 type Result struct {
-	// Rule is the rule's name, Role what it is there to hear, and Kinds the kinds
-	// of notices that it brings.
+	// Rule is the rule's name, Role the role of the rule, and Kinds the kinds of
+	// notices that it delivers.
 	Rule  string   `json:"rule"`
 	Role  string   `json:"role"`
 	Kinds []string `json:"kinds,omitempty"`
-	// Verdict says whether it came back.
+	// Verdict is the class of the result.
 	Verdict Verdict `json:"verdict"`
-	// Seconds is how long it took, there and back, if it was answered.
+	// Seconds is the round-trip time, if the probe was answered.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Problem says what went wrong, in half a sentence; empty if nothing did.
+	// Problem describes the failure; empty if there is none.
 	Problem string `json:"problem,omitempty"`
-	// Err is the error behind it, if there is one.
+	// Err is the cause of the failure, if there is one.
 	Err error `json:"-"`
 }
 
-// flight is a probe that is under way.
-type flight struct {
-	rule   wiring.Rule
-	id     string
-	sent   time.Time
-	result Result
-	landed bool
+// probe is a probe in progress.
+type probe struct {
+	rule     wiring.Rule
+	id       string
+	sent     time.Time
+	result   Result
+	finished bool
 }
 
-// Run probes rules, all at a time, and returns one result for each, in their
-// order. It takes no longer than the patience, and a moment to send.
+// Run probes the rules concurrently and returns one result for each, in their order.
+// It takes at most the timeout plus the time to send.
 func (p *Prober) Run(ctx context.Context, rules []wiring.Rule) []Result {
-	flights := make([]*flight, len(rules))
+	probes := make([]*probe, len(rules))
 	for i, rule := range rules {
-		flights[i] = &flight{rule: rule, id: uuid.NewString(), result: Result{Rule: rule.Name, Role: rule.Role, Kinds: rule.Kinds}}
+		probes[i] = &probe{rule: rule, id: uuid.NewString(), result: Result{Rule: rule.Name, Role: rule.Role, Kinds: rule.Kinds}}
 	}
-	limit, cancel := context.WithTimeout(ctx, p.o.Patience)
+	limit, cancel := context.WithTimeout(ctx, p.o.Timeout)
 	defer cancel()
-	p.fly(limit, flights)
-	results := make([]Result, len(flights))
-	for i, f := range flights {
-		if !f.landed {
-			f.fail(Unanswered, fmt.Sprintf("nothing came back within %s", p.o.Patience), context.Cause(ctx))
+	p.sendAndWait(limit, probes)
+	results := make([]Result, len(probes))
+	for i, f := range probes {
+		if !f.finished {
+			f.fail(Unanswered, fmt.Sprintf("no report arrived within %s", p.o.Timeout), context.Cause(ctx))
 		}
 		results[i] = f.result
 	}
 	return results
 }
 
-func (f *flight) fail(v Verdict, problem string, err error) {
-	f.landed = true
+func (f *probe) fail(v Verdict, problem string, err error) {
+	f.finished = true
 	f.result.Verdict, f.result.Problem, f.result.Err = v, problem, err
 }
 
-// fly sends the probes and notes the answers. The watch is there before
-// anything is sent, so that no answer is missed.
-func (p *Prober) fly(ctx context.Context, flights []*flight) {
+// sendAndWait sends the probes and records the reports. It starts the watch before it
+// sends, so that it misses no report.
+func (p *Prober) sendAndWait(ctx context.Context, probes []*probe) {
 	w, err := p.watch(ctx)
 	if err != nil {
-		for _, f := range flights {
+		for _, f := range probes {
 			f.fail(Unheard, fmt.Sprintf("watching the Lease %s/%s: %v", intake.ProbeNamespace, intake.ProbeLease, err), err)
 		}
 		return
 	}
-	for batch := range slices.Chunk(flights, entriesPerCall) {
+	for batch := range slices.Chunk(probes, entriesPerCall) {
 		p.send(ctx, batch)
 	}
 	for {
-		p.follow(ctx, w, flights)
-		if landed(flights) {
+		p.follow(ctx, w, probes)
+		if allFinished(probes) {
 			return
 		}
 		if w = p.rewatch(ctx); w == nil {
@@ -159,11 +161,11 @@ func (p *Prober) fly(ctx context.Context, flights []*flight) {
 	}
 }
 
-// follow notes the answers until all are there, the watch ends, as watches do
-// from time to time, or ctx does.
-func (p *Prober) follow(ctx context.Context, w watch.Interface, flights []*flight) {
+// follow records reports until all probes are reported, the watch closes, or ctx
+// ends.
+func (p *Prober) follow(ctx context.Context, w watch.Interface, probes []*probe) {
 	defer w.Stop()
-	for !landed(flights) {
+	for !allFinished(probes) {
 		select {
 		case <-ctx.Done():
 			return
@@ -172,19 +174,19 @@ func (p *Prober) follow(ctx context.Context, w watch.Interface, flights []*fligh
 				return
 			}
 			if lease, ok := change.Object.(*coordinationv1.Lease); ok {
-				p.heard(flights, lease)
+				p.recordAnswers(probes, lease)
 			}
 		}
 	}
 }
 
-// rewatch returns a new watch, or nil where ctx ends first.
+// rewatch returns a new watch, or nil if ctx ends first.
 func (p *Prober) rewatch(ctx context.Context) watch.Interface {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(pause):
+		case <-time.After(rewatchDelay):
 		}
 		if w, err := p.watch(ctx); err == nil {
 			return w
@@ -192,26 +194,26 @@ func (p *Prober) rewatch(ctx context.Context) watch.Interface {
 	}
 }
 
-func landed(flights []*flight) bool {
-	return !slices.ContainsFunc(flights, func(f *flight) bool { return !f.landed })
+func allFinished(probes []*probe) bool {
+	return !slices.ContainsFunc(probes, func(f *probe) bool { return !f.finished })
 }
 
-// watch begins with the Lease as it is, if it is there at all: that is what the
-// API server does where no version is named.
+// watch starts with the current Lease if it exists: that is the API server's
+// behaviour if no resource version is given.
 func (p *Prober) watch(ctx context.Context) (watch.Interface, error) {
 	return p.o.Kube.Watch(ctx, &coordinationv1.LeaseList{},
 		client.InNamespace(intake.ProbeNamespace), client.MatchingFields{"metadata.name": intake.ProbeLease})
 }
 
 // send puts the probes on the default bus.
-func (p *Prober) send(ctx context.Context, flights []*flight) {
-	var sent []*flight
+func (p *Prober) send(ctx context.Context, probes []*probe) {
+	var sent []*probe
 	in := &eventbridge.PutEventsInput{}
 	now := p.o.Clock()
-	for _, f := range flights {
+	for _, f := range probes {
 		event, err := wiring.Probe(f.rule, f.id, p.o.Cluster)
 		if err == nil {
-			event.Detail, err = stamped(event.Detail, now)
+			event.Detail, err = addSentTime(event.Detail, now)
 		}
 		if err != nil {
 			f.fail(Refused, err.Error(), err)
@@ -230,20 +232,20 @@ func (p *Prober) send(ctx context.Context, flights []*flight) {
 	for i, f := range sent {
 		switch {
 		case err != nil:
-			f.fail(Refused, fmt.Sprintf("sending it to EventBridge: %v", err), err)
+			f.fail(Refused, fmt.Sprintf("sending the probe to EventBridge: %v", err), err)
 		case i < len(out.Entries) && aws.ToString(out.Entries[i].ErrorCode) != "":
 			entry := out.Entries[i]
-			f.fail(Refused, fmt.Sprintf("EventBridge did not take it: %s: %s", aws.ToString(entry.ErrorCode), aws.ToString(entry.ErrorMessage)), errRefused)
+			f.fail(Refused, fmt.Sprintf("EventBridge refused the probe: %s: %s", aws.ToString(entry.ErrorCode), aws.ToString(entry.ErrorMessage)), errRefused)
 		}
 	}
 }
 
-// errRefused stands behind results that EventBridge refused one by one.
+// errRefused is the cause of results that EventBridge refused individually.
 var errRefused = errors.New("refused by EventBridge")
 
-// stamped adds to the mark of a probe when it was sent, from which lifeboatd
-// measures how long it took one way.
-func stamped(detail json.RawMessage, now time.Time) (json.RawMessage, error) {
+// addSentTime adds the time of sending to the mark of a probe. lifeboatd uses it to
+// measure the one-way latency.
+func addSentTime(detail json.RawMessage, now time.Time) (json.RawMessage, error) {
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(detail, &whole); err != nil {
 		return nil, fmt.Errorf("reading the probe's detail: %w", err)
@@ -258,18 +260,18 @@ func stamped(detail json.RawMessage, now time.Time) (json.RawMessage, error) {
 		Sent string `json:"sent"`
 	}{mark, now.UTC().Format(time.RFC3339Nano)})
 	if err != nil {
-		return nil, fmt.Errorf("writing the probe's mark: %w", err)
+		return nil, fmt.Errorf("encoding the probe's mark: %w", err)
 	}
 	whole[wiring.ProbeField] = with
 	return json.Marshal(whole)
 }
 
-// heard notes the probes that the Lease says have come.
-func (p *Prober) heard(flights []*flight, lease *coordinationv1.Lease) {
+// recordAnswers records the probes that the Lease reports.
+func (p *Prober) recordAnswers(probes []*probe, lease *coordinationv1.Lease) {
 	now := p.o.Clock()
-	for _, f := range flights {
-		if !f.landed && strings.HasPrefix(lease.Annotations[intake.ProbeAnnotation(f.rule.Role)], f.id+" ") {
-			f.landed, f.result.Verdict, f.result.Seconds = true, Answered, max(0, now.Sub(f.sent).Seconds())
+	for _, f := range probes {
+		if !f.finished && strings.HasPrefix(lease.Annotations[intake.ProbeAnnotation(f.rule.Role)], f.id+" ") {
+			f.finished, f.result.Verdict, f.result.Seconds = true, Answered, max(0, now.Sub(f.sent).Seconds())
 		}
 	}
 }

@@ -40,8 +40,8 @@ const (
 	region  = "eu-west-1"
 )
 
-// world is an emulated account with Lifeboat's own wiring, and a replica that
-// takes messages in.
+// world is an emulated account with Lifeboat's wiring, and a replica that reads the
+// queue.
 type world struct {
 	events *eventbridge.Client
 	kube   client.WithWatch
@@ -58,7 +58,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
 	}
 	queues := awssqs.NewFromConfig(cfg)
-	w := &world{events: eventbridge.NewFromConfig(cfg), want: wiring.Wanted("prod", account, region), metrics: prometheus.NewRegistry()}
+	w := &world{events: eventbridge.NewFromConfig(cfg), want: wiring.Desired("prod", account, region), metrics: prometheus.NewRegistry()}
 	if _, err := wiring.Apply(t.Context(), wiring.Clients{SQS: queues, Events: w.events}, w.want); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = source.Run(ctx) }) // it returns nil always
+	running.Go(func() { _ = source.Run(ctx) }) // always returns nil
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return w
 }
@@ -92,7 +92,7 @@ type nobody struct{}
 func (nobody) NodeByInstance(context.Context, string) (*corev1.Node, error) { return nil, nil }
 
 func (w *world) prober(patience time.Duration) *Prober {
-	return New(Options{Events: w.events, Kube: w.kube, Cluster: "prod", Patience: patience})
+	return New(Options{Events: w.events, Kube: w.kube, Cluster: "prod", Timeout: patience})
 }
 
 func verdicts(results []Result) map[string]Verdict {
@@ -114,8 +114,9 @@ func TestEveryRuleAnswers(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	// The mark says when it was sent, or the replica could not tell how long it
-	// took. It measures once it has answered, so that the last may come late.
+	// The mark contains the time of sending, which the replica needs to measure the
+	// latency. It measures after it has reported, so the last measurement may be
+	// late.
 	for until := time.Now().Add(time.Minute); measured(t, w.metrics) < uint64(len(results)) && time.Now().Before(until); {
 		time.Sleep(time.Millisecond)
 	}
@@ -124,7 +125,7 @@ func TestEveryRuleAnswers(t *testing.T) {
 	}
 }
 
-// measured returns how many probes the replica has measured.
+// measured returns the number of probes that the replica has measured.
 func measured(t *testing.T, metrics *prometheus.Registry) uint64 {
 	t.Helper()
 	families, err := metrics.Gather()
@@ -139,7 +140,7 @@ func measured(t *testing.T, metrics *prometheus.Registry) uint64 {
 	return 0
 }
 
-func TestRulesThatDoNotPassItOnStaySilent(t *testing.T) {
+func TestProbesOfBrokenRulesAreUnanswered(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	ctx := t.Context()
 	disabled, misspelt := wiring.RuleName("prod", wiring.RoleRebalance), wiring.RuleName("prod", wiring.RoleSpotInterruption)
@@ -164,12 +165,12 @@ func TestRulesThatDoNotPassItOnStaySilent(t *testing.T) {
 	if diff := cmp.Diff(want, verdicts(results)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := results[0].Problem; got != "nothing came back within 2s" {
-		t.Errorf("says %q", got)
+	if got := results[0].Problem; got != "no report arrived within 2s" {
+		t.Errorf("problem %q", got)
 	}
 }
 
-// refusing takes no entry of one detail-type, or none at all.
+// refusing refuses entries of one detail-type, or all entries.
 type refusing struct {
 	EventsAPI
 	err error
@@ -187,17 +188,17 @@ func (r refusing) PutEvents(ctx context.Context, in *eventbridge.PutEventsInput,
 	return out, err
 }
 
-func TestWhatEventBridgeRefusesSaysNothingOfTheRule(t *testing.T) {
+func TestRefusedProbesSayNothingAboutTheRule(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
-	p := New(Options{Events: refusing{EventsAPI: w.events}, Kube: w.kube, Cluster: "prod", Patience: 20 * time.Second})
+	p := New(Options{Events: refusing{EventsAPI: w.events}, Kube: w.kube, Cluster: "prod", Timeout: 20 * time.Second})
 	results := p.Run(t.Context(), w.want.Rules)
-	if r := results[0]; r.Verdict != Refused || r.Problem != "EventBridge did not take it: InternalFailure: try again" {
+	if r := results[0]; r.Verdict != Refused || r.Problem != "EventBridge refused the probe: InternalFailure: try again" {
 		t.Errorf("%+v", r)
 	}
 	if r := results[1]; r.Verdict != Answered {
 		t.Errorf("%+v", r)
 	}
-	p = New(Options{Events: refusing{err: errors.New("access denied")}, Kube: w.kube, Patience: 20 * time.Second})
+	p = New(Options{Events: refusing{err: errors.New("access denied")}, Kube: w.kube, Timeout: 20 * time.Second})
 	for _, r := range p.Run(t.Context(), w.want.Rules) {
 		if r.Verdict != Refused || !strings.Contains(r.Problem, "access denied") {
 			t.Errorf("%+v", r)
@@ -209,7 +210,7 @@ func TestWhatEventBridgeRefusesSaysNothingOfTheRule(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentWhereTheAnswerCannotBeRead(t *testing.T) {
+func TestNoProbeIsSentIfReportsCannotBeRead(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{Watch: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
 		return nil, errors.New("leases is forbidden")
 	}})
@@ -221,8 +222,8 @@ func TestNothingIsSentWhereTheAnswerCannotBeRead(t *testing.T) {
 	}
 }
 
-// A watch that breaks is begun anew, and shows the Lease as it is.
-func TestWatchThatEndsIsBegunAnew(t *testing.T) {
+// A closed watch is restarted, and starts with the current Lease.
+func TestClosedWatchIsRestarted(t *testing.T) {
 	var sent []types.PutEventsRequestEntry
 	watches := 0
 	scheme := clientgoscheme.Scheme
@@ -250,7 +251,7 @@ func TestWatchThatEndsIsBegunAnew(t *testing.T) {
 		},
 	}).Build()
 	p := New(Options{Events: recording{&sent}, Kube: kube, Cluster: "prod"})
-	rebalance := wiring.Wanted("prod", account, region).Rules[1]
+	rebalance := wiring.Desired("prod", account, region).Rules[1]
 	got := p.Run(t.Context(), []wiring.Rule{rebalance})[0]
 	if got.Verdict != Answered || watches != 3 {
 		t.Errorf("%d watches; %+v", watches, got)
@@ -288,7 +289,7 @@ func TestCanary(t *testing.T) {
 	go func() { ended <- c.Start(ctx) }()
 	for deadline := time.Now().Add(time.Minute); testutil.ToFloat64(c.failed.WithLabelValues(wiring.RoleHealth)) < 1; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the disabled rule is not noticed")
+			t.Fatal("the canary did not count the disabled rule")
 		}
 	}
 	cancel()
@@ -305,15 +306,15 @@ func TestCanary(t *testing.T) {
 		}
 	}
 	if n := testutil.CollectAndCount(c.seconds); n != len(w.want.Rules)-1 {
-		t.Errorf("%d rules were timed", n)
+		t.Errorf("%d rules were measured", n)
 	}
 }
 
-// A canary that is stopped in the middle says nothing of the rules.
-func TestCanaryThatIsStoppedCountsNoFailure(t *testing.T) {
+// A canary that is stopped during a probe counts no failure.
+func TestStoppedCanaryCountsNoFailure(t *testing.T) {
 	var sent []types.PutEventsRequestEntry
 	kube := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
-	c, err := NewCanary(New(Options{Events: recording{&sent}, Kube: kube}), wiring.Wanted("prod", account, region).Rules, time.Hour, prometheus.NewRegistry())
+	c, err := NewCanary(New(Options{Events: recording{&sent}, Kube: kube}), wiring.Desired("prod", account, region).Rules, time.Hour, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +328,7 @@ func TestCanaryThatIsStoppedCountsNoFailure(t *testing.T) {
 	}
 }
 
-func TestCanaryRefusesToBeNoise(t *testing.T) {
+func TestCanaryRefusesShortInterval(t *testing.T) {
 	if _, err := NewCanary(New(Options{}), nil, time.Second, prometheus.NewRegistry()); err == nil {
 		t.Error("a second is taken for an interval")
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// defaultGrace is what the API server fills in where a pod says nothing
-// (Kubernetes API, PodSpec.terminationGracePeriodSeconds).
+// defaultGrace is the API server's default (Kubernetes API,
+// PodSpec.terminationGracePeriodSeconds).
 const defaultGrace = 30 * time.Second
 
-// AddPod adds a pod. Those that a drain leaves alone are of no interest.
+// AddPod adds a pod. It ignores pods that a drain does not evict.
 func (s *Survey) AddPod(pod *corev1.Pod) {
-	if staysBehind(pod) {
+	if ignoredByDrain(pod) {
 		return
 	}
 	s.pods++
@@ -31,17 +31,18 @@ func (s *Survey) AddPod(pod *corev1.Pod) {
 		s.workloads[by] = w
 	}
 	w.pods++
-	s.compare(pod)
+	s.recordOverlap(pod)
 	w.hook(pod)
-	w.tolerates = w.tolerates || toleratesDoom(pod)
+	w.tolerates = w.tolerates || toleratesInterruption(pod)
 	if s.spot[pod.Spec.NodeName] {
 		w.onSpot++
 		w.addSpot(pod)
 	}
 }
 
-// staysBehind reports whether a drain leaves the pod alone, or it is leaving.
-func staysBehind(pod *corev1.Pod) bool {
+// ignoredByDrain reports whether a drain does not evict the pod, or the pod is
+// terminating.
+func ignoredByDrain(pod *corev1.Pod) bool {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror || pod.DeletionTimestamp != nil {
 		return true
 	}
@@ -51,9 +52,8 @@ func staysBehind(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// ownerOf finds whom a pod belongs to. The Deployment behind a ReplicaSet is
-// told by the ReplicaSet's name, which is the Deployment's with the hash of the
-// pod template behind it.
+// ownerOf returns the owner of a pod. The Deployment of a ReplicaSet follows from its
+// name, which is the Deployment's name plus the hash of the pod template.
 func (s *Survey) ownerOf(pod *corev1.Pod) owner {
 	by := metav1.GetControllerOfNoCopy(pod)
 	if by == nil {
@@ -68,8 +68,8 @@ func (s *Survey) ownerOf(pod *corev1.Pod) owner {
 	return owner{by.Kind, pod.Namespace, by.Name}
 }
 
-// compare notes pods that more than one budget covers.
-func (s *Survey) compare(pod *corev1.Pod) {
+// recordOverlap records pods that more than one budget covers.
+func (s *Survey) recordOverlap(pod *corev1.Pod) {
 	var covering []string
 	for _, b := range s.budgets[pod.Namespace] {
 		if b.selector != nil && b.selector.Matches(labels.Set(pod.Labels)) {
@@ -103,10 +103,10 @@ func graceOf(pod *corev1.Pod) time.Duration {
 	return defaultGrace
 }
 
-// heldBy is the annotation that asks to leave the pod alone; empty if none does.
+// heldBy returns the annotation that protects the pod from disruption, or "".
 func heldBy(pod *corev1.Pod) string {
-	// Karpenter's takes durations as ours does (Karpenter documentation,
-	// "Disruption"); the Cluster Autoscaler's FAQ has the third.
+	// Karpenter's annotation accepts durations, as Lifeboat's does (Karpenter
+	// documentation, "Disruption"). The third one is in the Cluster Autoscaler's FAQ.
 	for _, key := range []string{v1alpha1.AnnotationDoNotDisrupt, "karpenter.sh/do-not-disrupt"} {
 		if value, ok := pod.Annotations[key]; ok && value != "false" {
 			return key + "=" + value
@@ -119,12 +119,12 @@ func heldBy(pod *corev1.Pod) string {
 	return ""
 }
 
-// manyData is the size from which an emptyDir is taken to hold data that is
-// missed: smaller ones hold sockets and temporary files.
-var manyData = resource.MustParse("1Gi")
+// largeEmptyDir is the size from which an emptyDir probably holds valuable data.
+// Smaller ones hold sockets and temporary files.
+var largeEmptyDir = resource.MustParse("1Gi")
 
-// keepsData reports whether the pod has an emptyDir on the node's disk that is
-// meant to be large, or that a StatefulSet's pod writes to.
+// keepsData reports whether the pod has an emptyDir on the node's disk that is large,
+// or that belongs to a StatefulSet's pod.
 func keepsData(pod *corev1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
 	stateful := by != nil && by.Kind == kindStatefulSet
@@ -133,16 +133,16 @@ func keepsData(pod *corev1.Pod) bool {
 		if d == nil || d.Medium != corev1.StorageMediumDefault {
 			continue
 		}
-		if limit := d.SizeLimit; (limit != nil && limit.Cmp(manyData) >= 0) || (limit == nil && stateful) {
+		if limit := d.SizeLimit; (limit != nil && limit.Cmp(largeEmptyDir) >= 0) || (limit == nil && stateful) {
 			return true
 		}
 	}
 	return false
 }
 
-// toleratesDoom reports whether the scheduler may put the pod back on a node
-// that is cordoned and tainted because it goes away.
-func toleratesDoom(pod *corev1.Pod) bool {
+// toleratesInterruption reports whether the scheduler can place the pod on a node
+// that is cordoned and tainted for an interruption.
+func toleratesInterruption(pod *corev1.Pod) bool {
 	return tolerates(pod, v1alpha1.TaintInterrupted) && tolerates(pod, corev1.TaintNodeUnschedulable)
 }
 
@@ -158,7 +158,7 @@ func tolerates(pod *corev1.Pod, key string) bool {
 	return false
 }
 
-// hook remembers the preStop hook that overruns its grace period by the most.
+// hook records the preStop hook that exceeds its grace period by the most.
 func (w *workload) hook(pod *corev1.Pod) {
 	grace := graceOf(pod)
 	sleep := time.Duration(0)
@@ -173,7 +173,8 @@ func (w *workload) hook(pod *corev1.Pod) {
 	}
 }
 
-// sleepOf is how long a preStop hook sleeps, as far as it can be read from it.
+// sleepOf returns the duration for which a preStop hook sleeps, if it can be read
+// from the hook.
 func sleepOf(l *corev1.Lifecycle) time.Duration {
 	switch {
 	case l == nil || l.PreStop == nil:
@@ -186,15 +187,15 @@ func sleepOf(l *corev1.Lifecycle) time.Duration {
 	return sleepIn(strings.Join(l.PreStop.Exec.Command, " "))
 }
 
-// aSleep is a call of sleep(1) with a number that is written out; GNU's takes
+// sleepCall matches a call of sleep(1) with a literal number. GNU's sleep accepts
 // fractions and units.
-var aSleep = regexp.MustCompile(`(?:^|[\s;&|(/])sleep\s+([0-9]+(?:\.[0-9]+)?)([smhd]?)(?:$|[\s;&|)])`)
+var sleepCall = regexp.MustCompile(`(?:^|[\s;&|(/])sleep\s+([0-9]+(?:\.[0-9]+)?)([smhd]?)(?:$|[\s;&|)])`)
 
-// sleepIn sums up the sleeps of a command, one after the other.
+// sleepIn returns the sum of the sleeps of a command.
 func sleepIn(command string) time.Duration {
 	sum := time.Duration(0)
 	for command != "" {
-		at := aSleep.FindStringSubmatchIndex(command)
+		at := sleepCall.FindStringSubmatchIndex(command)
 		if at == nil {
 			return sum
 		}
@@ -202,7 +203,7 @@ func sleepIn(command string) time.Duration {
 		if err == nil && number < 1e6 {
 			sum += time.Duration(number * float64(unit(command[at[4]:at[5]])))
 		}
-		command = command[at[5]:] // what ends one may begin the next
+		command = command[at[5]:] // the end of one match can be the start of the next
 	}
 	return sum
 }

@@ -1,11 +1,11 @@
-// Package readiness finds workloads that would come to harm in an interruption:
-// pods that take longer to stop than a notice lasts, PodDisruptionBudgets that
-// never let anybody go, pods that nobody recreates.
+// Package readiness finds workloads that an interruption would harm: pods that need
+// longer to stop than a notice lasts, PodDisruptionBudgets that never allow an
+// eviction, and pods without a controller that recreates them.
 //
-// A [Survey] is fed with what a cluster holds, one object at a time, and keeps
-// no more than a few numbers for each workload, so that a cluster of a hundred
-// thousand pods needs a few megabytes and gives a short answer. It is pure;
-// [Look] feeds it from a cluster, page by page.
+// A [Survey] receives the objects of a cluster one at a time, and stores a few
+// numbers per workload. A cluster of a hundred thousand pods needs a few megabytes
+// and yields a short report. It is pure; [Scan] feeds it from a cluster, page by
+// page.
 package readiness
 
 import (
@@ -19,21 +19,24 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Options say what is expected of a workload. Zero values are the defaults.
+// Options configure the survey. Zero values mean the defaults.
 type Options struct {
-	// Notice is the time from a spot interruption notice to the end of the
-	// instance; 2 minutes (EC2 User Guide, "Spot Instance interruption notices").
+	// Notice is the time from a spot interruption notice to the end of the instance.
+	// The default is 2 minutes (EC2 User Guide, "Spot Instance interruption
+	// notices").
 	Notice time.Duration
-	// Margin is what of it is kept in reserve; 10 s, as lifeboatd does.
+	// Margin is the part of it that is reserved. The default is 10 s, as in
+	// lifeboatd.
 	Margin time.Duration
-	// Spot tells whether a node is a spot instance; nil: [IsSpot].
+	// Spot reports whether a node is a spot instance. The default is [IsSpot].
 	Spot func(*corev1.Node) bool
-	// Most is how many findings of one sort are told one by one; 10.
+	// Most is the number of findings of one kind before the others are summarized.
+	// The default is 10.
 	Most int
 }
 
-// Survey gathers what matters of a cluster. Nodes, budgets, Deployments and
-// StatefulSets have to be added before pods.
+// Survey collects the relevant data of a cluster. Nodes, budgets, Deployments and
+// StatefulSets must be added before pods.
 type Survey struct {
 	o         Options
 	nodes     int
@@ -45,7 +48,7 @@ type Survey struct {
 	pods      int
 }
 
-// New returns a survey of nothing yet.
+// New returns an empty survey.
 func New(o Options) *Survey {
 	if o.Notice <= 0 {
 		o.Notice = 2 * time.Minute
@@ -65,13 +68,13 @@ func New(o Options) *Survey {
 	}
 }
 
-// usable is how long a pod on a spot node may take to stop.
+// usable is the time that a pod on a spot node has to stop.
 func (s *Survey) usable() time.Duration { return s.o.Notice - s.o.Margin }
 
-// owner names a workload: what is to be changed to change its pods.
+// owner names a workload: the object to edit in order to change its pods.
 type owner struct{ kind, namespace, name string }
 
-// String is the workload as findings name it.
+// String returns the workload's name for findings.
 func (o owner) String() string {
 	if o.kind == kindBare {
 		return "pods of namespace " + o.namespace + " without an owner"
@@ -79,27 +82,27 @@ func (o owner) String() string {
 	return strings.ToLower(o.kind) + " " + o.namespace + "/" + o.name
 }
 
-// ref names it as kubectl does.
+// ref returns the workload's name in kubectl's format.
 func (o owner) ref() string { return strings.ToLower(o.kind) + " " + o.name }
 
 const (
 	kindDeployment  = "Deployment"
 	kindStatefulSet = "StatefulSet"
-	// kindBare stands for all pods of a namespace that nobody owns.
+	// kindBare stands for all pods of a namespace without an owner.
 	kindBare = ""
 )
 
-// replicas is what a Deployment or StatefulSet says of itself.
+// replicas is the relevant part of the spec of a Deployment or StatefulSet.
 type replicas struct {
-	wanted   int32
+	desired  int32
 	recreate bool
 }
 
-// budget is a PodDisruptionBudget that was added.
+// budget is an added PodDisruptionBudget.
 type budget struct {
 	policyv1.PodDisruptionBudget
 
-	selector labels.Selector // nil where it cannot be read
+	selector labels.Selector // nil if it is invalid
 }
 
 // overlap is a set of budgets that share pods.
@@ -110,23 +113,22 @@ type overlap struct {
 	example   string
 }
 
-// workload is what is kept of all the pods of an owner.
+// workload is the stored data about all pods of an owner.
 type workload struct {
 	pods, onSpot int
 	example      string
-	// grace is the longest of those on spot nodes.
+	// grace is the longest grace period of the pods on spot nodes.
 	grace time.Duration
-	// hookSleep is how long a preStop hook sleeps whose pod has only hookGrace.
+	// hookSleep is the duration of a preStop hook whose pod has only hookGrace.
 	hookSleep, hookGrace time.Duration
-	held                 string // the annotation that holds pods on spot nodes
+	held                 string // the annotation that protects pods on spot nodes
 	heldPods             int
 	tolerates            bool
 	keeps                bool // data in an emptyDir, on a spot node
 }
 
-// IsSpot tells by its labels whether a node is a spot instance: those of
-// Karpenter, of EKS's managed node groups, and of what eksctl, kOps and many
-// guides set.
+// IsSpot reports whether a node is a spot instance, based on its labels: those of
+// Karpenter, of EKS's managed node groups, and of eksctl, kOps and common guides.
 func IsSpot(node *corev1.Node) bool {
 	for _, key := range []string{
 		"karpenter.sh/capacity-type", "eks.amazonaws.com/capacityType", "node.kubernetes.io/lifecycle",
@@ -155,7 +157,7 @@ func (s *Survey) AddBudget(p *policyv1.PodDisruptionBudget) {
 	if err != nil {
 		selector = nil
 	}
-	kept := *p // the page that it is in is not kept
+	kept := *p // a copy, so that the page can be freed
 	kept.ManagedFields = nil
 	s.budgets[p.Namespace] = append(s.budgets[p.Namespace], &budget{PodDisruptionBudget: kept, selector: selector})
 }
@@ -163,16 +165,16 @@ func (s *Survey) AddBudget(p *policyv1.PodDisruptionBudget) {
 // AddDeployment adds a Deployment.
 func (s *Survey) AddDeployment(d *appsv1.Deployment) {
 	s.sets[owner{kindDeployment, d.Namespace, d.Name}] = replicas{
-		wanted: orOne(d.Spec.Replicas), recreate: d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
+		desired: orOne(d.Spec.Replicas), recreate: d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType,
 	}
 }
 
 // AddStatefulSet adds a StatefulSet.
 func (s *Survey) AddStatefulSet(set *appsv1.StatefulSet) {
-	s.sets[owner{kindStatefulSet, set.Namespace, set.Name}] = replicas{wanted: orOne(set.Spec.Replicas)}
+	s.sets[owner{kindStatefulSet, set.Namespace, set.Name}] = replicas{desired: orOne(set.Spec.Replicas)}
 }
 
-// orOne is what the API server fills in.
+// orOne applies the API server's default.
 func orOne(n *int32) int32 {
 	if n == nil {
 		return 1

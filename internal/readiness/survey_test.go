@@ -22,7 +22,7 @@ func node(name string, labels map[string]string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 }
 
-// pod is a pod of Deployment web on the spot node.
+// pod returns a pod of Deployment web on the spot node.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	yes := true
 	p := &corev1.Pod{
@@ -86,7 +86,7 @@ func deployment(n int32, strategy appsv1.DeploymentStrategyType) *appsv1.Deploym
 	}
 }
 
-// budget covers app=web, and has been looked at by the disruption controller.
+// A budget covers app=web, and the disruption controller has processed it.
 func pdb(name string, expected, desired int32, change ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
 	b := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Generation: 1},
@@ -107,7 +107,7 @@ func minAvailable(v string) func(*policyv1.PodDisruptionBudget) {
 	return func(b *policyv1.PodDisruptionBudget) { x := intstr.Parse(v); b.Spec.MinAvailable = &x }
 }
 
-// survey adds what it is given to a cluster of one spot and one other node.
+// survey adds objects to a cluster with one spot and one other node.
 func survey(objects ...any) *Survey {
 	s := New(Options{})
 	s.AddNode(node("spot-1", map[string]string{"karpenter.sh/capacity-type": "spot"}))
@@ -139,7 +139,7 @@ func survey(objects ...any) *Survey {
 	return s
 }
 
-// lines are findings as "severity id object".
+// lines returns findings as "severity id object".
 func lines(all []finding.Finding) []string {
 	var out []string
 	for _, f := range all {
@@ -153,7 +153,7 @@ func TestFindings(t *testing.T) {
 	for name, c := range map[string]struct {
 		objects []any
 		want    []string
-		says    string // part of the first finding
+		text    string // part of the first finding
 	}{
 		"all is well": {[]any{deployment(2, ""), pod("a"), pod("b", grace(110))}, nil, ""},
 		"a grace that a spot notice leaves no time for": {
@@ -163,12 +163,12 @@ func TestFindings(t *testing.T) {
 		"a second too long":                       {[]any{pod("a", grace(111), owned("Job", "j"))}, []string{"warning grace-exceeds-notice job shop/j"}, "set terminationGracePeriodSeconds to 110 or less in the pod template"},
 		"a hook that sleeps as long as the grace": {
 			[]any{deployment(2, ""), pod("a", preStopSleep(30), on("od-1"))},
-			[]string{"warning prestop-exceeds-grace deployment shop/web"}, "sleeps 30s of a grace period of 30s"},
+			[]string{"warning prestop-exceeds-grace deployment shop/web"}, "sleeps 30s, and the grace period is 30s"},
 		"a hook that leaves time":             {[]any{pod("a", preStopSleep(29))}, nil, ""},
 		"a hook in a shell, in a sidecar too": {[]any{pod("a", preStop("sh", "-c", "nginx -s quit; sleep 20; sleep 1m"))}, []string{"warning prestop-exceeds-grace replicaset shop/web-abc"}, "sleeps 1m20s"},
 		"a pod without owner": {
 			[]any{pod("a", unowned), pod("b", unowned)},
-			[]string{"warning pods-without-owner pods of namespace shop without an owner"}, "2 pods, such as a"},
+			[]string{"warning pods-without-owner pods of namespace shop without an owner"}, "2 pods, for example a"},
 		"a static pod is none":    {[]any{pod("a", unowned, annotated(corev1.MirrorPodAnnotationKey, "x"))}, nil, ""},
 		"nor is a DaemonSet's":    {[]any{pod("a", owned("DaemonSet", "d"), grace(600), tolerating(everything))}, nil, ""},
 		"nor one that has ended":  {[]any{pod("a", unowned, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}, nil, ""},
@@ -192,8 +192,8 @@ func TestFindings(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(got)); diff != "" {
 				t.Fatalf("(-want +got):\n%s", diff)
 			}
-			if len(got) > 0 && !strings.Contains(got[0].Problem+"\n"+got[0].Fix, c.says) {
-				t.Errorf("says %q and %q, want %q", got[0].Problem, got[0].Fix, c.says)
+			if len(got) > 0 && !strings.Contains(got[0].Problem+"\n"+got[0].Fix, c.text) {
+				t.Errorf("text %q and %q, want %q", got[0].Problem, got[0].Fix, c.text)
 			}
 		})
 	}
@@ -208,14 +208,14 @@ func TestBudgets(t *testing.T) {
 	for name, c := range map[string]struct {
 		budgets []any
 		want    []string
-		says    string
+		text    string
 	}{
 		"one may go": {[]any{pdb("p", 3, 2, maxUnavailable("1"))}, nil, ""},
 		"none may go": {[]any{pdb("p", 3, 3, maxUnavailable("0"))}, []string{"warning budget-never-allows PodDisruptionBudget shop/p"},
 			`maxUnavailable is 0: it never allows`},
 		"no part may go":             {[]any{pdb("p", 3, 3, maxUnavailable("0%"))}, []string{"warning budget-never-allows PodDisruptionBudget shop/p"}, "maxUnavailable is 0%"},
 		"all have to stay":           {[]any{pdb("p", 3, 3, minAvailable("100%"))}, []string{"warning budget-never-allows PodDisruptionBudget shop/p"}, "minAvailable is 100%"},
-		"as many as there are":       {[]any{pdb("p", 2, 2, minAvailable("2"))}, []string{"warning budget-never-allows PodDisruptionBudget shop/p"}, "minAvailable is 2, so that it needs 2 healthy of 2 pods"},
+		"as many as there are":       {[]any{pdb("p", 2, 2, minAvailable("2"))}, []string{"warning budget-never-allows PodDisruptionBudget shop/p"}, "minAvailable is 2, so it needs 2 healthy of 2 pods"},
 		"more than there are":        {[]any{pdb("p", 2, 5, minAvailable("5"))}, []string{"warning budget-never-allows PodDisruptionBudget shop/p"}, "needs 5 healthy of 2"},
 		"a share that rounds to all": {[]any{pdb("p", 1, 1, minAvailable("50%"))}, []string{"warning budget-never-allows PodDisruptionBudget shop/p"}, "needs 1 healthy of 1"},
 		"nobody is covered":          {[]any{pdb("p", 0, 0, maxUnavailable("1"))}, []string{"info budget-matches-nothing PodDisruptionBudget shop/p"}, "matches no pod"},
@@ -225,19 +225,19 @@ func TestBudgets(t *testing.T) {
 		"not looked at yet":  {[]any{pdb("p", 0, 0, minAvailable("1"), func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 0 })}, nil, ""},
 		"selector malformed": {[]any{pdb("p", 0, 0, func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels["app"] = "a b" })}, []string{"warning budget-unreadable PodDisruptionBudget shop/p"}, "protects no pod"},
 		"two over one pod": {[]any{pdb("p", 3, 2), pdb("q", 3, 2)},
-			[]string{"warning budgets-overlap PodDisruptionBudgets p and q in namespace shop"}, "both cover 2 pods, such as a"},
+			[]string{"warning budgets-overlap PodDisruptionBudgets p and q in namespace shop"}, "both cover 2 pods, for example a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := survey(append(c.budgets, pod("a", on("od-1")), pod("b", on("od-1")))...).Findings()
 			if diff := cmp.Diff(c.want, lines(got)); diff != "" {
 				t.Fatalf("(-want +got):\n%s", diff)
 			}
-			if len(got) > 0 && !strings.Contains(got[0].Problem+"\n"+got[0].Fix, c.says) {
-				t.Errorf("says %q and %q, want %q", got[0].Problem, got[0].Fix, c.says)
+			if len(got) > 0 && !strings.Contains(got[0].Problem+"\n"+got[0].Fix, c.text) {
+				t.Errorf("text %q and %q, want %q", got[0].Problem, got[0].Fix, c.text)
 			}
 			for _, f := range got {
 				if f.Fix == "" || f.Problem == "" {
-					t.Errorf("%s says nothing of how to mend it", f.ID)
+					t.Errorf("%s has no fix", f.ID)
 				}
 			}
 		})
@@ -282,8 +282,9 @@ func TestIsSpot(t *testing.T) {
 	}
 }
 
-// A big cluster gets a short answer: the worst of each sort, and a sum.
-func TestManyFindingsOfASortAreSummedUp(t *testing.T) {
+// The report of a large cluster is short: the worst findings of each kind, and a
+// summary.
+func TestManyFindingsOfAKindAreSummarized(t *testing.T) {
 	s := New(Options{Most: 2})
 	s.AddNode(node("spot-1", map[string]string{"karpenter.sh/capacity-type": "spot"}))
 	for i := range 7 {
@@ -298,8 +299,8 @@ func TestManyFindingsOfASortAreSummedUp(t *testing.T) {
 	if diff := cmp.Diff(want, lines(got)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	if last := got[2].Problem; last != "the same as above, with 15 pods, in namespaces ns-0 (3), ns-1 (2)" {
-		t.Errorf("says %q", last)
+	if last := got[2].Problem; last != "the same problem for 15 pods, in namespaces ns-0 (3), ns-1 (2)" {
+		t.Errorf("text %q", last)
 	}
 	if diff := cmp.Diff(Counts{Nodes: 1, Spot: 1, Pods: 28, Workloads: 7}, s.Counts()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

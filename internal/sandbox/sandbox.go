@@ -208,7 +208,7 @@ func (s *Sandbox) AWSConfig() aws.Config { return s.cloud.config() }
 
 // Wiring is what the sandbox is wired with at first.
 func (s *Sandbox) Wiring() wiring.Wiring {
-	return wiring.Wanted(clusterName, s.opts.Account, s.opts.Region)
+	return wiring.Desired(clusterName, s.opts.Account, s.opts.Region)
 }
 
 func (s *Sandbox) path(name string) string { return filepath.Join(s.opts.Dir, name) }

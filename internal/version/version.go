@@ -1,4 +1,4 @@
-// Package version says which build of Lifeboat is running.
+// Package version identifies the running build of Lifeboat.
 package version
 
 import (
@@ -7,26 +7,26 @@ import (
 	"runtime/debug"
 )
 
-// version is stamped in by the linker:
+// version is set by the linker:
 //
 //	go build -ldflags "-X github.com/lifeboat-dev/lifeboat/internal/version.version=v0.1.0"
 var version string
 
-// Info is which build is running.
+// Info identifies a build.
 type Info struct {
-	// Version is the one stamped in, else the module version that `go install`
-	// recorded, else "dev".
+	// Version is the one that the linker set, else the module version that `go
+	// install` recorded, else "dev".
 	Version string `json:"version"`
-	// Commit is the commit it was built from, with "+dirty" where the working
-	// tree had changes; empty where the toolchain recorded none.
+	// Commit is the source commit, with "+dirty" if the working tree had changes;
+	// empty if the toolchain recorded none.
 	Commit string `json:"commit,omitempty"`
-	// GoVersion is the toolchain that built it.
+	// GoVersion is the version of the Go toolchain.
 	GoVersion string `json:"goVersion"`
-	// Platform is what it was built for, such as linux/amd64.
+	// Platform is the target platform, for example linux/amd64.
 	Platform string `json:"platform"`
 }
 
-// Get returns which build is running.
+// Get returns the running build.
 func Get() Info {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -35,7 +35,7 @@ func Get() Info {
 	return from(version, build)
 }
 
-// String is the version with its commit, such as "v0.1.0 (3f1c9a5)".
+// String returns the version with its commit, for example "v0.1.0 (3f1c9a5)".
 func (i Info) String() string {
 	if i.Commit == "" {
 		return i.Version
@@ -43,13 +43,13 @@ func (i Info) String() string {
 	return i.Version + " (" + i.Commit + ")"
 }
 
-func from(stamped string, build *debug.BuildInfo) Info {
+func from(linked string, build *debug.BuildInfo) Info {
 	recorded := build.Main.Version
 	if recorded == "(devel)" {
 		recorded = ""
 	}
 	return Info{
-		Version:   cmp.Or(stamped, recorded, "dev"),
+		Version:   cmp.Or(linked, recorded, "dev"),
 		Commit:    commit(build.Settings),
 		GoVersion: cmp.Or(build.GoVersion, runtime.Version()),
 		Platform:  runtime.GOOS + "/" + runtime.GOARCH,
@@ -72,5 +72,5 @@ func commit(settings []debug.BuildSetting) string {
 	return revision + dirty
 }
 
-// String is which build is running, in one line.
+// String returns the running build in one line.
 func String() string { return Get().String() }

@@ -12,22 +12,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// Applied is what the wiring came to.
+// Applied holds the URLs of the queues that Apply created or found.
 type Applied struct {
 	QueueURL      string `json:"queueURL,omitempty"`
 	DeadLetterURL string `json:"deadLetterURL,omitempty"`
 }
 
-// ErrConflicts says that something is in the way that is not Lifeboat's to
-// change.
-var ErrConflicts = errors.New("there are objects in the way that `lifeboat wire` did not make")
+// ErrConflicts means that an existing object would have to change, and Lifeboat does
+// not manage it.
+var ErrConflicts = errors.New("existing objects with these names are not managed by `lifeboat wire`")
 
-// targetID names the queue among the targets of each rule.
+// targetID identifies Lifeboat's queue among the targets of each rule.
 const targetID = "lifeboat-queue"
 
-// Apply makes the account as w wants it, in one go. It may be run again: what is
-// there already is corrected where it differs and otherwise left alone. Errors are
-// those of [Observe], [Diff] and [Plan.Apply].
+// Apply observes the account, computes the difference to w and applies it. It is
+// idempotent: it updates only objects that differ. Errors are those of [Observe],
+// [Diff] and [Plan.Apply].
 func Apply(ctx context.Context, clients Clients, w Wiring) (Applied, error) {
 	observed, err := Observe(ctx, clients.SQS, clients.Events, w)
 	if err != nil {
@@ -40,10 +40,10 @@ func Apply(ctx context.Context, clients Clients, w Wiring) (Applied, error) {
 	return plan.Apply(ctx, clients, func(Change) {})
 }
 
-// Apply does what the plan says, in order, and tells of each change once it is
-// done. It does nothing if there are conflicts: the error then wraps
-// [ErrConflicts]. It stops at the first call that fails; errors wrap a
-// [CallError]. A new plan continues where it stopped.
+// Apply applies the changes in order, and calls done after each of them. If the plan
+// has conflicts it changes nothing, and the error wraps [ErrConflicts]. It stops at
+// the first failed call; that error wraps a [CallError]. A new plan then contains
+// only the remaining changes.
 func (p Plan) Apply(ctx context.Context, clients Clients, done func(Change)) (Applied, error) {
 	if len(p.Conflicts) > 0 {
 		c := p.Conflicts[0]
@@ -72,36 +72,37 @@ func (p Plan) applyQueue(ctx context.Context, client QueueWriter, c Change) erro
 	case Create:
 		for name, value := range attributes {
 			if value == "" {
-				delete(attributes, name) // there is nothing yet that could be taken away
+				delete(attributes, name) // a new queue has no attribute to remove
 			}
 		}
-		// Attributes and tags come with it, so that it is never there without them.
-		made, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &c.Name, Attributes: attributes, Tags: tags})
+		// Set attributes and tags in the same call, so that the queue never exists
+		// without them.
+		created, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &c.Name, Attributes: attributes, Tags: tags})
 		if err != nil {
-			return called("creating it", "sqs:CreateQueue", err)
+			return callError("creating the queue", "sqs:CreateQueue", err)
 		}
-		p.urls[c.Name] = aws.ToString(made.QueueUrl)
+		p.urls[c.Name] = aws.ToString(created.QueueUrl)
 	case Update:
 		if len(attributes) > 0 {
 			_, err := client.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: attributes})
 			if err != nil {
-				return called("setting its attributes", "sqs:SetQueueAttributes", err)
+				return callError("setting the queue's attributes", "sqs:SetQueueAttributes", err)
 			}
 		}
 		if len(tags) > 0 {
 			_, err := client.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &url, Tags: tags})
-			return called("tagging it", "sqs:TagQueue", err)
+			return callError("tagging the queue", "sqs:TagQueue", err)
 		}
 	case Delete:
 		_, err := client.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
 		if !isNoSuchQueue(err) {
-			return called("deleting it", "sqs:DeleteQueue", err)
+			return callError("deleting the queue", "sqs:DeleteQueue", err)
 		}
 	}
 	return nil
 }
 
-// split parts the fields of a change into settings and tags.
+// split separates the fields of a change into settings and tags.
 func (c Change) split() (settings, tags map[string]string) {
 	settings, tags = map[string]string{}, map[string]string{}
 	for _, f := range c.Fields {
@@ -137,14 +138,14 @@ func (p Plan) applyRule(ctx context.Context, client RuleWriter, c Change) error 
 			return err
 		}
 	}
-	if arn, there := p.arns[c.Name]; there && len(tags) > 0 {
+	if arn, exists := p.arns[c.Name]; exists && len(tags) > 0 {
 		_, err := client.TagResource(ctx, &eventbridge.TagResourceInput{ResourceARN: &arn, Tags: tagList(tags)})
-		return called("tagging it", "events:TagResource", err)
+		return callError("tagging the rule", "events:TagResource", err)
 	}
 	return nil
 }
 
-// putRule writes the whole rule: PutRule replaces all but tags and targets.
+// putRule writes the whole rule: PutRule replaces everything except tags and targets.
 func (p Plan) putRule(ctx context.Context, client RuleWriter, c Change) error {
 	for _, r := range p.Wiring.Rules {
 		if r.Name != c.Name {
@@ -155,12 +156,12 @@ func (p Plan) putRule(ctx context.Context, client RuleWriter, c Change) error {
 			in.Description = &r.Description
 		}
 		if c.Action == Create {
-			in.Tags = tagList(p.Wiring.Tags()) // of a rule that is there, PutRule ignores them
+			in.Tags = tagList(p.Wiring.Tags()) // PutRule ignores the tags of an existing rule
 		}
 		_, err := client.PutRule(ctx, in)
-		return called("putting it", "events:PutRule", err)
+		return callError("writing the rule", "events:PutRule", err)
 	}
-	return fmt.Errorf("it is not part of the wiring")
+	return errors.New("the rule is not part of the wiring")
 }
 
 func (p Plan) putTarget(ctx context.Context, client RuleWriter, rule string) error {
@@ -173,7 +174,7 @@ func (p Plan) putTarget(ctx context.Context, client RuleWriter, rule string) err
 		failed := out.FailedEntries[0]
 		err = fmt.Errorf("%s: %s", aws.ToString(failed.ErrorCode), aws.ToString(failed.ErrorMessage))
 	}
-	return called("putting its target", "events:PutTargets", err)
+	return callError("writing the rule's target", "events:PutTargets", err)
 }
 
 func tagList(tags map[string]string) []ebtypes.Tag {
@@ -184,8 +185,7 @@ func tagList(tags map[string]string) []ebtypes.Tag {
 	return out
 }
 
-// RemoveRules takes rules and their targets away; those that are not there are
-// fine.
+// RemoveRules deletes rules and their targets. A missing rule is not an error.
 func RemoveRules(ctx context.Context, events RuleRemover, rules []Rule) error {
 	for _, r := range rules {
 		if err := removeRule(ctx, events, r.Name, []string{targetID}); err != nil {
@@ -205,17 +205,18 @@ func removeRule(ctx context.Context, client RuleRemover, name string, targets []
 			err = firstFailure(out.FailedEntries)
 		}
 		if err != nil {
-			return called("removing its targets", "events:RemoveTargets", err)
+			return callError("removing the rule's targets", "events:RemoveTargets", err)
 		}
 	}
 	_, err := client.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: &name})
 	if isNoSuchRule(err) {
 		return nil
 	}
-	return called("deleting it", "events:DeleteRule", err)
+	return callError("deleting the rule", "events:DeleteRule", err)
 }
 
-// firstFailure is the first entry that failed, but for targets that are not there.
+// firstFailure returns the first failed entry as an error. It ignores targets that do
+// not exist.
 func firstFailure(entries []ebtypes.RemoveTargetsResultEntry) error {
 	for _, failed := range entries {
 		if code := aws.ToString(failed.ErrorCode); code != "ResourceNotFoundException" {

@@ -34,7 +34,7 @@ func newAccount(t *testing.T) *account {
 	cfg := aws.Config{Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
 	a := &account{server: server, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
 	a.clients = wiring.Clients{SQS: a.queues, Events: a.rules}
-	a.w = wiring.Wanted("prod", server.Account(), server.Region())
+	a.w = wiring.Desired("prod", server.Account(), server.Region())
 	return a
 }
 
@@ -76,8 +76,8 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// hears sends an event of AWS's and waits for it in the queue.
-func (a *account) hears(t *testing.T, url string) {
+// checkDelivery sends an AWS event and waits for it in the queue.
+func (a *account) checkDelivery(t *testing.T, url string) {
 	t.Helper()
 	a.server.States.Events.Emit(events.Event{
 		Source: "aws.ec2", DetailType: "EC2 Spot Instance Interruption Warning", Resources: []string{"arn:aws:ec2:us-east-1a:instance/i-1"},
@@ -90,7 +90,7 @@ func (a *account) hears(t *testing.T, url string) {
 	must(a.queues.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: got.Messages[0].ReceiptHandle}))(t)
 }
 
-func TestApplyMakesTheWiringAndASecondPlanIsEmpty(t *testing.T) {
+func TestApplyCreatesTheWiringAndASecondPlanIsEmpty(t *testing.T) {
 	a := newAccount(t)
 	first := a.plan(t, wiring.Options{})
 	applied, done := a.apply(t, first)
@@ -98,9 +98,9 @@ func TestApplyMakesTheWiringAndASecondPlanIsEmpty(t *testing.T) {
 		t.Errorf("%d of %d changes done, want 10: two queues, eight rules", done, len(first.Changes))
 	}
 	if second := a.plan(t, wiring.Options{}); !second.Empty() || len(second.Notes) > 0 {
-		t.Errorf("a second plan is not empty: %v", told(second))
+		t.Errorf("a second plan is not empty: %v", lines(second))
 	}
-	a.hears(t, applied.QueueURL)
+	a.checkDelivery(t, applied.QueueURL)
 	again, err := wiring.Apply(t.Context(), a.clients, a.w)
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestEveryProbeArrives(t *testing.T) {
 	}
 }
 
-func TestDriftIsMended(t *testing.T) {
+func TestApplyCorrectsDrift(t *testing.T) {
 	a := newAccount(t)
 	applied := must(wiring.Apply(t.Context(), a.clients, a.w))(t)
 	spot, health := a.w.Rules[0].Name, wiring.RuleName("prod", wiring.RoleHealth)
@@ -138,13 +138,13 @@ func TestDriftIsMended(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name   string
-		meddle func()
+		drift  func()
 		fields []string
 	}{
 		{"policy and visibility", func() { set(map[string]string{"Policy": "", "VisibilityTimeout": "0"}) }, []string{"Policy", "VisibilityTimeout"}},
 		{"KMS key", func() { set(map[string]string{"KmsMasterKeyId": "alias/aws/sqs"}) }, []string{"KmsMasterKeyId", "SqsManagedSseEnabled"}},
 		{"no dead-letter queue", func() { set(map[string]string{"RedrivePolicy": ""}) }, []string{"RedrivePolicy"}},
-		{"the field's misspelt pattern", func() {
+		{"misspelt pattern", func() {
 			must(a.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{
 				Name: &spot, EventPattern: aws.String(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]}`),
 			}))(t)
@@ -164,7 +164,7 @@ func TestDriftIsMended(t *testing.T) {
 			must(a.rules.UntagResource(t.Context(), &eventbridge.UntagResourceInput{ResourceARN: aws.String(a.w.RuleARN(spot)), TagKeys: []string{wiring.TagManagedBy}}))(t)
 		}, []string{"Tag lifeboat.dev/managed-by"}},
 	} {
-		tc.meddle()
+		tc.drift()
 		plan := a.plan(t, wiring.Options{})
 		var fields []string
 		for _, c := range plan.Changes {
@@ -177,16 +177,16 @@ func TestDriftIsMended(t *testing.T) {
 		}
 		a.apply(t, plan)
 		if left := a.plan(t, wiring.Options{}); !left.Empty() {
-			t.Errorf("%s: not mended: %v", tc.name, told(left))
+			t.Errorf("%s: not corrected: %v", tc.name, lines(left))
 		}
-		a.hears(t, applied.QueueURL)
+		a.checkDelivery(t, applied.QueueURL)
 	}
 }
 
 func TestForeignObjectsAreRefusedUntilAdopted(t *testing.T) {
 	a := newAccount(t)
 	spot := a.w.Rules[0].Name
-	made := must(a.queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &a.w.Queue.Name, Tags: map[string]string{"team": "a"}}))(t)
+	created := must(a.queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &a.w.Queue.Name, Tags: map[string]string{"team": "a"}}))(t)
 	must(a.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &spot, EventPattern: aws.String(`{"source":["aws.ec2"]}`)}))(t)
 	before := a.observe(t)
 
@@ -194,28 +194,28 @@ func TestForeignObjectsAreRefusedUntilAdopted(t *testing.T) {
 		t.Errorf("error = %v, want that there are conflicts", err)
 	}
 	if diff := cmp.Diff(before, a.observe(t)); diff != "" {
-		t.Errorf("it was touched all the same (-before +after):\n%s", diff)
+		t.Errorf("objects changed in spite of the conflict (-before +after):\n%s", diff)
 	}
 	applied, _ := a.apply(t, a.plan(t, wiring.Options{Adopt: true}))
-	if applied.QueueURL != aws.ToString(made.QueueUrl) {
-		t.Errorf("the queue is %s, want %s adopted", applied.QueueURL, *made.QueueUrl)
+	if applied.QueueURL != aws.ToString(created.QueueUrl) {
+		t.Errorf("the queue is %s, want %s adopted", applied.QueueURL, *created.QueueUrl)
 	}
 	if plan := a.plan(t, wiring.Options{}); !plan.Empty() {
-		t.Errorf("after adoption: %v", told(plan))
+		t.Errorf("after adoption: %v", lines(plan))
 	}
 	if tags := a.observe(t).Queue.Tags; tags["team"] != "a" {
-		t.Errorf("tags are now %v: others' should stay", tags)
+		t.Errorf("tags are now %v: other tags must stay", tags)
 	}
-	a.hears(t, applied.QueueURL)
+	a.checkDelivery(t, applied.QueueURL)
 }
 
-func TestTeardownTakesAwayWhatIsOursOnly(t *testing.T) {
+func TestTeardownDeletesOnlyOwnResources(t *testing.T) {
 	a := newAccount(t)
 	must(wiring.Apply(t.Context(), a.clients, a.w))(t)
-	other := wiring.Wanted("prod-eu", a.w.Account, a.w.Region)
+	other := wiring.Desired("prod-eu", a.w.Account, a.w.Region)
 	must(wiring.Apply(t.Context(), a.clients, other))(t)
 	must(a.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: aws.String("lifeboat-prod-mine"), EventPattern: aws.String(`{"source":["x"]}`)}))(t)
-	// One of an older release, which has to go too.
+	// A rule of an older release must be deleted too.
 	must(a.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{
 		Name: aws.String("lifeboat-prod-old"), EventPattern: aws.String(`{"source":["x"]}`),
 		Tags: []ebtypes.Tag{{Key: aws.String(wiring.TagCluster), Value: aws.String("prod")}},
@@ -223,10 +223,10 @@ func TestTeardownTakesAwayWhatIsOursOnly(t *testing.T) {
 
 	_, done := a.apply(t, wiring.Teardown(a.w, a.observe(t), wiring.Options{}))
 	if done != 11 {
-		t.Errorf("%d things deleted, want two queues and nine rules", done)
+		t.Errorf("%d objects deleted, want two queues and nine rules", done)
 	}
 	if plan := wiring.Teardown(a.w, a.observe(t), wiring.Options{}); !plan.Empty() {
-		t.Errorf("left: %v", told(plan))
+		t.Errorf("left: %v", lines(plan))
 	}
 	var names []string
 	for _, r := range must(a.rules.ListRules(t.Context(), &eventbridge.ListRulesInput{NamePrefix: aws.String("lifeboat-")}))(t).Rules {
@@ -237,7 +237,7 @@ func TestTeardownTakesAwayWhatIsOursOnly(t *testing.T) {
 	}
 	otherLeft := must(wiring.Observe(t.Context(), a.queues, a.rules, other))(t)
 	if plan := must(wiring.Diff(other, otherLeft, wiring.Options{}))(t); !plan.Empty() {
-		t.Errorf("the other cluster's wiring was touched: %v", told(plan))
+		t.Errorf("the other cluster's wiring changed: %v", lines(plan))
 	}
 }
 

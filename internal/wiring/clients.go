@@ -8,14 +8,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// QueueReader is what Observe needs of SQS; *sqs.Client has it.
+// QueueReader has the SQS calls that Observe makes. *sqs.Client implements it.
 type QueueReader interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
 	ListQueueTags(context.Context, *sqs.ListQueueTagsInput, ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
 }
 
-// QueueWriter is what Apply needs of SQS besides; *sqs.Client has it.
+// QueueWriter has the other SQS calls that Apply makes. *sqs.Client implements it.
 type QueueWriter interface {
 	CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)
 	SetQueueAttributes(context.Context, *sqs.SetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
@@ -23,21 +23,23 @@ type QueueWriter interface {
 	DeleteQueue(context.Context, *sqs.DeleteQueueInput, ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error)
 }
 
-// RuleReader is what Observe needs of EventBridge; *eventbridge.Client has it.
+// RuleReader has the EventBridge calls that Observe makes. *eventbridge.Client
+// implements it.
 type RuleReader interface {
 	ListRules(context.Context, *eventbridge.ListRulesInput, ...func(*eventbridge.Options)) (*eventbridge.ListRulesOutput, error)
 	ListTargetsByRule(context.Context, *eventbridge.ListTargetsByRuleInput, ...func(*eventbridge.Options)) (*eventbridge.ListTargetsByRuleOutput, error)
 	ListTagsForResource(context.Context, *eventbridge.ListTagsForResourceInput, ...func(*eventbridge.Options)) (*eventbridge.ListTagsForResourceOutput, error)
 }
 
-// RuleRemover is what takes rules away; *eventbridge.Client has it.
+// RuleRemover has the EventBridge calls that delete rules. *eventbridge.Client
+// implements it.
 type RuleRemover interface {
 	RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error)
 	DeleteRule(context.Context, *eventbridge.DeleteRuleInput, ...func(*eventbridge.Options)) (*eventbridge.DeleteRuleOutput, error)
 }
 
-// RuleWriter is what Apply needs of EventBridge besides; *eventbridge.Client has
-// it.
+// RuleWriter has the other EventBridge calls that Apply makes. *eventbridge.Client
+// implements it.
 type RuleWriter interface {
 	RuleRemover
 	PutRule(context.Context, *eventbridge.PutRuleInput, ...func(*eventbridge.Options)) (*eventbridge.PutRuleOutput, error)
@@ -45,13 +47,13 @@ type RuleWriter interface {
 	TagResource(context.Context, *eventbridge.TagResourceInput, ...func(*eventbridge.Options)) (*eventbridge.TagResourceOutput, error)
 }
 
-// Queues is what is needed of SQS; *sqs.Client has it.
+// Queues has all SQS calls of this package. *sqs.Client implements it.
 type Queues interface {
 	QueueReader
 	QueueWriter
 }
 
-// Rules is what is needed of EventBridge; *eventbridge.Client has it.
+// Rules has all EventBridge calls of this package. *eventbridge.Client implements it.
 type Rules interface {
 	RuleReader
 	RuleWriter
@@ -63,23 +65,23 @@ type Clients struct {
 	Events Rules
 }
 
-// CallError is a call to AWS that failed.
+// CallError is a failed AWS call.
 type CallError struct {
-	// Doing is what was tried, such as "creating it".
+	// Doing describes the call, for example "creating the queue".
 	Doing string
-	// Permission is the IAM action that the call needs, such as sqs:CreateQueue.
+	// Permission is the IAM action that the call needs, for example sqs:CreateQueue.
 	Permission string
 	Err        error
 }
 
-// Error says what was tried, and the cause.
+// Error returns the description of the call and the cause.
 func (e *CallError) Error() string { return fmt.Sprintf("%s: %v", e.Doing, e.Err) }
 
 // Unwrap returns the cause.
 func (e *CallError) Unwrap() error { return e.Err }
 
-// called wraps the error of a call, if there is one.
-func called(doing, permission string, err error) error {
+// callError wraps the error of a call. It returns nil if err is nil.
+func callError(doing, permission string, err error) error {
 	if err == nil {
 		return nil
 	}

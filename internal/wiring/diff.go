@@ -7,16 +7,17 @@ import (
 	"strconv"
 )
 
-// Options say how far Diff and Teardown may go.
+// Options limit what Diff and Teardown may change.
 type Options struct {
-	// Adopt takes over what has a wanted name but was not made by Lifeboat.
+	// Adopt lets the plan change objects that have the desired name but that Lifeboat
+	// did not create.
 	Adopt bool
 }
 
-// Diff is what has to be done to make o as w wants it. Its error says that w
-// cannot be written down.
+// Diff returns the changes that turn o into w. The error means that w cannot be
+// encoded.
 func Diff(w Wiring, o Observed, opts Options) (Plan, error) {
-	p := begin(w, o)
+	p := newPlan(w, o)
 	deadLetter, err := w.DeadLetterAttributes()
 	if err != nil {
 		return Plan{}, err
@@ -25,7 +26,8 @@ func Diff(w Wiring, o Observed, opts Options) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	// The dead-letter queue has to be there before anything names it.
+	// Create the dead-letter queue first: the queue's redrive policy and the targets
+	// refer to it.
 	p.queue(w.DeadLetter.Name, deadLetter, o.DeadLetter, opts)
 	p.queue(w.Queue.Name, queue, o.Queue, opts)
 	for _, r := range w.Rules {
@@ -33,86 +35,88 @@ func Diff(w Wiring, o Observed, opts Options) (Plan, error) {
 	}
 	for _, found := range o.Rules {
 		if !slices.ContainsFunc(w.Rules, func(r Rule) bool { return r.Name == found.Name }) {
-			p.removeRule(found, opts, "Lifeboat has no rule of this name any more")
+			p.removeRule(found, opts, "this version of Lifeboat has no rule with this name")
 		}
 	}
 	return p, nil
 }
 
-func (p *Plan) queue(name string, wanted map[string]string, found ObservedQueue, opts Options) {
-	purpose := "brings the notices to lifeboatd"
+func (p *Plan) queue(name string, desired map[string]string, found ObservedQueue, opts Options) {
+	purpose := "delivers the notices to lifeboatd"
 	if name == p.Wiring.DeadLetter.Name {
-		purpose = "keeps what could not be delivered, or not be read"
+		purpose = "keeps messages that could not be delivered or read"
 	}
 	if !found.Exists() {
-		fields := queueFields(wanted, nil)
+		fields := queueFields(desired, nil)
 		p.change(Create, QueueObject, name, purpose, append(fields, p.tagFields(nil)...))
 		return
 	}
-	p.settle(QueueObject, name, found.Tags, queueFields(wanted, found.Attributes), opts)
+	p.updateExisting(QueueObject, name, found.Tags, queueFields(desired, found.Attributes), opts)
 }
 
-func (p *Plan) rule(wanted Rule, o Observed, opts Options) {
-	i := slices.IndexFunc(o.Rules, func(r ObservedRule) bool { return r.Name == wanted.Name })
+func (p *Plan) rule(desired Rule, o Observed, opts Options) {
+	i := slices.IndexFunc(o.Rules, func(r ObservedRule) bool { return r.Name == desired.Name })
 	if i < 0 {
-		fields := append(ruleFields(wanted, ObservedRule{}), p.targetFields(nil)...)
-		p.change(Create, RuleObject, wanted.Name, wanted.Description, append(fields, p.tagFields(nil)...))
+		fields := append(ruleFields(desired, ObservedRule{}), p.targetFields(nil)...)
+		p.change(Create, RuleObject, desired.Name, desired.Description, append(fields, p.tagFields(nil)...))
 		return
 	}
 	found := o.Rules[i]
-	fields := append(ruleFields(wanted, found), p.targetFields(found.Targets)...)
-	p.settle(RuleObject, wanted.Name, found.Tags, fields, opts)
+	fields := append(ruleFields(desired, found), p.targetFields(found.Targets)...)
+	p.updateExisting(RuleObject, desired.Name, found.Tags, fields, opts)
 	for _, t := range found.Targets {
 		if t.ID != targetID {
-			p.note(fmt.Sprintf("rule %s has a target of somebody else's too (%s, to %s): it is left alone", found.Name, t.ID, t.ARN))
+			p.note(fmt.Sprintf("rule %s also has a target that Lifeboat does not manage (%s, to %s): the plan does not change it", found.Name, t.ID, t.ARN))
 		}
 	}
 }
 
-// settle decides what becomes of an object that is there and differs by fields.
-func (p *Plan) settle(kind ObjectKind, name string, tags map[string]string, fields []Field, opts Options) {
-	whose := p.Wiring.whose(tags)
+// updateExisting adds an update, a conflict or a note for an existing object. fields
+// are its differences.
+func (p *Plan) updateExisting(kind ObjectKind, name string, tags map[string]string, fields []Field, opts Options) {
+	owner := p.Wiring.foreignOwner(tags)
 	switch {
-	case whose == "":
+	case owner == "":
 		fields = append(fields, p.tagFields(tags)...)
 		if len(fields) > 0 {
-			p.change(Update, kind, name, "it is not as Lifeboat made it", fields)
+			p.change(Update, kind, name, "it differs from the desired configuration", fields)
 		}
 	case opts.Adopt:
-		p.change(Update, kind, name, "it is adopted: "+whose, append(fields, p.tagFields(tags)...))
+		p.change(Update, kind, name, "adopt it: "+owner, append(fields, p.tagFields(tags)...))
 	case len(fields) > 0:
-		p.conflict(kind, name, whose, "change it where it was made, or take it over with --adopt", fields)
+		p.conflict(kind, name, owner, "change it with the tool that created it, or adopt it with --adopt", fields)
 	default:
-		p.note(fmt.Sprintf("%s %s is as wanted, but not Lifeboat's to change or delete: %s", kind, name, whose))
+		p.note(fmt.Sprintf("%s %s has the desired configuration, but Lifeboat may not change or delete it: %s", kind, name, owner))
 	}
 }
 
-// whose says whose an object with these tags is, unless it is this wiring's.
-func (w Wiring) whose(tags map[string]string) string {
+// foreignOwner returns why this wiring may not change an object with these tags. It
+// is empty for the wiring's own objects.
+func (w Wiring) foreignOwner(tags map[string]string) string {
 	cluster, by := tags[TagCluster], tags[TagManagedBy]
 	switch {
 	case cluster == "":
-		return fmt.Sprintf("`lifeboat wire` did not make it (it has no tag %s=%s)", TagCluster, w.Cluster)
+		return fmt.Sprintf("`lifeboat wire` did not create it (it has no tag %s=%s)", TagCluster, w.Cluster)
 	case cluster != w.Cluster:
 		return fmt.Sprintf("it belongs to another cluster (its tag %s says %s)", TagCluster, cluster)
 	case by != "" && by != ManagedByLifeboat:
-		return fmt.Sprintf("it is looked after by %s (its tag %s says so)", by, TagManagedBy)
+		return fmt.Sprintf("it is managed by %s (tag %s)", by, TagManagedBy)
 	}
 	return ""
 }
 
 func (p *Plan) tagFields(found map[string]string) []Field {
 	var out []Field
-	wanted := p.Wiring.Tags()
-	for _, key := range slices.Sorted(maps.Keys(wanted)) {
-		if found[key] != wanted[key] {
-			out = append(out, Field{Name: fieldTag + key, Was: found[key], WillBe: wanted[key]})
+	desired := p.Wiring.Tags()
+	for _, key := range slices.Sorted(maps.Keys(desired)) {
+		if found[key] != desired[key] {
+			out = append(out, Field{Name: fieldTag + key, Was: found[key], WillBe: desired[key]})
 		}
 	}
 	return out
 }
 
-// Names of fields that are no attributes of a queue.
+// Names of fields that are not attributes of a queue.
 const (
 	fieldTag         = "Tag "
 	fieldPattern     = "EventPattern"
@@ -122,18 +126,18 @@ const (
 	fieldTarget      = "Target."
 )
 
-// queueFields are the attributes that differ.
-func queueFields(wanted, found map[string]string) []Field {
+// queueFields returns the attributes that differ.
+func queueFields(desired, found map[string]string) []Field {
 	var out []Field
-	// A key of SQS' own and one of KMS exclude each other.
+	// SSE-SQS and SSE-KMS exclude each other.
 	if key := found[attributeKMSKey]; key != "" {
-		out = append(out, Field{Name: attributeKMSKey, Was: key, Reason: "EventBridge can deliver only where the key's policy lets it, which that of alias/aws/sqs does not"})
+		out = append(out, Field{Name: attributeKMSKey, Was: key, Reason: "EventBridge can deliver only if the key's policy allows it; the policy of alias/aws/sqs does not"})
 	}
-	if size := found[attributeMaxSize]; less(size, leastMaxSize) {
-		out = append(out, Field{Name: attributeMaxSize, Was: size, WillBe: leastMaxSize, Reason: "larger messages, as AWS Health sends them, would be refused"})
+	if size := found[attributeMaxSize]; lessNumber(size, minMessageSize) {
+		out = append(out, Field{Name: attributeMaxSize, Was: size, WillBe: minMessageSize, Reason: "SQS would refuse larger messages, for example those of AWS Health"})
 	}
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if was, want := found[name], wanted[name]; !sameAttribute(name, was, want) {
+	for _, name := range slices.Sorted(maps.Keys(desired)) {
+		if was, want := found[name], desired[name]; !sameAttribute(name, was, want) {
 			f := Field{Name: name, Was: was, WillBe: want}
 			if found != nil {
 				f.Reason = attributeReason(name, was, want)
@@ -152,38 +156,38 @@ func sameAttribute(name, was, want string) bool {
 	return was == want
 }
 
-// attributeReason says what a wrong attribute does.
+// attributeReason returns the effect of a wrong attribute.
 func attributeReason(name, was, want string) string {
 	switch name {
 	case attributePolicy:
-		return "it decides which rules can deliver; others than ours should not"
+		return "only the rules of this wiring should be allowed to deliver"
 	case attributeSSE:
-		return "the messages are not encrypted by SQS"
+		return "SQS does not encrypt the messages"
 	case attributeRedrive:
-		return "what cannot be read has to end in the dead-letter queue, after enough tries"
+		return "unreadable messages must move to the dead-letter queue after enough receives"
 	case attributeRedriveAllow:
 		return "no other queue should use this dead-letter queue"
 	case attributeDelay:
-		return "a warning must not wait"
+		return "a spot interruption warning must not be delayed"
 	case attributeRetention:
-		if less(was, want) {
-			return "what is not read in time would be lost"
+		if lessNumber(was, want) {
+			return "unread messages would expire too early"
 		}
 	case attributeVisibility:
-		if less(want, was) {
-			return "a reader that dies would hide a warning for that long"
+		if lessNumber(want, was) {
+			return "after a crash of the reader, a warning would stay hidden for that long"
 		}
 	}
 	return ""
 }
 
-func less(a, b string) bool {
+func lessNumber(a, b string) bool {
 	x, errX := strconv.Atoi(a)
 	y, errY := strconv.Atoi(b)
 	return errX == nil && errY == nil && x < y
 }
 
-func ruleFields(wanted Rule, found ObservedRule) []Field {
+func ruleFields(desired Rule, found ObservedRule) []Field {
 	var out []Field
 	add := func(name, was, want, reason string) {
 		if was != want {
@@ -193,18 +197,18 @@ func ruleFields(wanted Rule, found ObservedRule) []Field {
 			out = append(out, Field{Name: name, Was: was, WillBe: want, Reason: reason})
 		}
 	}
-	if !samePattern(found.Pattern, wanted.Pattern) {
-		add(fieldPattern, found.Pattern, wanted.Pattern, "it would hear other notices than it is there for")
+	if !samePattern(found.Pattern, desired.Pattern) {
+		add(fieldPattern, found.Pattern, desired.Pattern, "the rule would match other events than intended")
 	}
-	add(fieldSchedule, found.Schedule, "", "a schedule sends messages that are no notices")
-	add(fieldState, found.State, stateEnabled, "a rule that is disabled hears nothing")
-	add(fieldDescription, found.Description, wanted.Description, "")
+	add(fieldSchedule, found.Schedule, "", "a schedule sends messages that are not notices")
+	add(fieldState, found.State, stateEnabled, "a disabled rule matches no events")
+	add(fieldDescription, found.Description, desired.Description, "")
 	return out
 }
 
 const stateEnabled = "ENABLED"
 
-// targetFields compare the target that is ours.
+// targetFields compares Lifeboat's own target of the rule.
 func (p *Plan) targetFields(found []Target) []Field {
 	var t Target
 	if i := slices.IndexFunc(found, func(t Target) bool { return t.ID == targetID }); i >= 0 {
@@ -219,29 +223,29 @@ func (p *Plan) targetFields(found []Target) []Field {
 			out = append(out, Field{Name: fieldTarget + name, Was: was, WillBe: want, Reason: reason})
 		}
 	}
-	const rewritten = "the message would be no event any more, and lifeboatd could not read it"
-	wanted := p.Wiring.Target()
-	add("Arn", t.ARN, wanted.ARN, "the notices go somewhere else")
-	add("DeadLetterConfig.Arn", t.DeadLetterARN, wanted.DeadLetterARN, "what cannot be delivered would be lost")
+	const rewritten = "lifeboatd can read only unmodified events"
+	desired := p.Wiring.Target()
+	add("Arn", t.ARN, desired.ARN, "the notices go to another target")
+	add("DeadLetterConfig.Arn", t.DeadLetterARN, desired.DeadLetterARN, "undeliverable events would be lost")
 	add("Input", t.Input, "", rewritten)
 	add("InputPath", t.InputPath, "", rewritten)
 	add("InputTransformer.InputTemplate", t.InputTemplate, "", rewritten)
-	add("RetryPolicy", t.Retry, "", "EventBridge would give up earlier than it has to")
+	add("RetryPolicy", t.Retry, "", "EventBridge would stop retrying too early")
 	return out
 }
 
-// removeRule deletes a rule that is ours.
+// removeRule deletes a rule that this wiring manages.
 func (p *Plan) removeRule(found ObservedRule, opts Options, reason string) {
-	if whose := p.Wiring.whose(found.Tags); whose != "" {
-		p.note(fmt.Sprintf("rule %s stays: %s", found.Name, whose))
+	if owner := p.Wiring.foreignOwner(found.Tags); owner != "" {
+		p.note(fmt.Sprintf("rule %s stays: %s", found.Name, owner))
 		return
 	}
 	ids := []string{}
 	for _, t := range found.Targets {
 		ids = append(ids, t.ID)
 		if t.ID != targetID && !opts.Adopt {
-			p.conflict(RuleObject, found.Name, fmt.Sprintf("it has a target of somebody else's (%s, to %s)", t.ID, t.ARN),
-				fmt.Sprintf("remove that target (aws events remove-targets --rule %s --ids %s), or delete the rule with it: --adopt", found.Name, t.ID), nil)
+			p.conflict(RuleObject, found.Name, fmt.Sprintf("it has a target that Lifeboat does not manage (%s, to %s)", t.ID, t.ARN),
+				fmt.Sprintf("remove that target (aws events remove-targets --rule %s --ids %s), or delete the rule together with it: --adopt", found.Name, t.ID), nil)
 			return
 		}
 	}
@@ -249,10 +253,10 @@ func (p *Plan) removeRule(found ObservedRule, opts Options, reason string) {
 	p.change(Delete, RuleObject, found.Name, reason, nil)
 }
 
-// Teardown is what has to be done to take away what Lifeboat made: the rules
-// first, so that nothing is delivered to a queue that is gone.
+// Teardown returns the plan that deletes everything that Lifeboat created. It deletes
+// the rules first, so that no rule delivers to a deleted queue.
 func Teardown(w Wiring, o Observed, opts Options) Plan {
-	p := begin(w, o)
+	p := newPlan(w, o)
 	for _, r := range o.Rules {
 		p.removeRule(r, opts, "")
 	}
@@ -263,20 +267,20 @@ func Teardown(w Wiring, o Observed, opts Options) Plan {
 		if !q.found.Exists() {
 			continue
 		}
-		if whose := w.whose(q.found.Tags); whose != "" {
-			p.note(fmt.Sprintf("queue %s stays: %s", q.name, whose))
+		if owner := w.foreignOwner(q.found.Tags); owner != "" {
+			p.note(fmt.Sprintf("queue %s stays: %s", q.name, owner))
 			continue
 		}
-		reason := "no message is in it"
+		reason := "it contains no messages"
 		if n := q.found.Messages(); n > 0 {
-			reason = fmt.Sprintf("about %s in it will be lost", counted(n, "message"))
+			reason = fmt.Sprintf("about %s in it will be deleted", quantity(n, "message"))
 		}
 		p.change(Delete, QueueObject, q.name, reason, nil)
 	}
 	return p
 }
 
-func counted(n int, what string) string {
+func quantity(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-func wantedHere() wiring.Wiring { return wiring.Wanted("prod", "210987654321", "eu-west-1") }
+func testWiring() wiring.Wiring { return wiring.Desired("prod", "210987654321", "eu-west-1") }
 
-// asWanted is an account in which all is as w wants it.
-func asWanted(t *testing.T, w wiring.Wiring) wiring.Observed {
+// upToDate returns an account that has the desired wiring.
+func upToDate(t *testing.T, w wiring.Wiring) wiring.Observed {
 	t.Helper()
 	queue, err := w.QueueAttributes()
 	if err != nil {
@@ -37,8 +37,8 @@ func asWanted(t *testing.T, w wiring.Wiring) wiring.Observed {
 	return o
 }
 
-// told is a plan in one line a change.
-func told(p wiring.Plan) []string {
+// lines returns a plan with one line per change.
+func lines(p wiring.Plan) []string {
 	var out []string
 	for _, c := range p.Changes {
 		line := string(c.Action) + " " + c.Name
@@ -65,15 +65,15 @@ func told(p wiring.Plan) []string {
 const cloudFormation = "cloudformation"
 
 func TestDiff(t *testing.T) {
-	w := wantedHere()
+	w := testWiring()
 	foreign := map[string]string{"team": "a"}
 	for _, tc := range []struct {
 		name    string
-		meddle  func(*wiring.Observed)
+		drift   func(*wiring.Observed)
 		options wiring.Options
 		want    []string
 	}{
-		{"all as wanted", func(*wiring.Observed) {}, wiring.Options{}, nil},
+		{"no differences", func(*wiring.Observed) {}, wiring.Options{}, nil},
 		{"written in another way", func(o *wiring.Observed) {
 			o.Queue.Attributes["RedrivePolicy"] = `{"maxReceiveCount":"30", "deadLetterTargetArn":"` + w.DeadLetterARN() + `"}`
 			o.Rules[0].Pattern = "{\n \"detail-type\": [\"EC2 Spot Instance Interruption Warning\"], \"source\": [\"lifeboat.dev\", \"aws.ec2\"]}"
@@ -107,10 +107,10 @@ func TestDiff(t *testing.T) {
 			"update lifeboat-prod-rebalance, Target.InputTransformer.InputTemplate: <x> -> ",
 			"update lifeboat-prod-state-change, Target.Arn:  -> " + w.QueueARN() + ", Target.DeadLetterConfig.Arn:  -> " + w.DeadLetterARN(),
 		}},
-		{"somebody's queue of that name", func(o *wiring.Observed) {
+		{"a foreign queue with the name", func(o *wiring.Observed) {
 			o.Queue.Tags, o.Queue.Attributes["VisibilityTimeout"] = foreign, "30"
 		}, wiring.Options{}, []string{
-			"conflict lifeboat-prod, VisibilityTimeout: `lifeboat wire` did not make it (it has no tag lifeboat.dev/cluster=prod)",
+			"conflict lifeboat-prod, VisibilityTimeout: `lifeboat wire` did not create it (it has no tag lifeboat.dev/cluster=prod)",
 		}},
 		{"it is adopted", func(o *wiring.Observed) {
 			o.Queue.Tags, o.Queue.Attributes["VisibilityTimeout"] = foreign, "30"
@@ -122,32 +122,32 @@ func TestDiff(t *testing.T) {
 		}, wiring.Options{}, []string{
 			"conflict lifeboat-prod-spot-interruption, State: it belongs to another cluster (its tag lifeboat.dev/cluster says other)",
 		}},
-		{"made by a template, and as wanted", func(o *wiring.Observed) {
+		{"created by a template, without differences", func(o *wiring.Observed) {
 			o.DeadLetter.Tags = map[string]string{wiring.TagCluster: "prod", wiring.TagManagedBy: cloudFormation}
 		}, wiring.Options{}, []string{
-			"note: queue lifeboat-prod-dead-letter is as wanted, but not Lifeboat's to change or delete: " +
-				"it is looked after by cloudformation (its tag lifeboat.dev/managed-by says so)",
+			"note: queue lifeboat-prod-dead-letter has the desired configuration, but Lifeboat may not change or delete it: " +
+				"it is managed by cloudformation (tag lifeboat.dev/managed-by)",
 		}},
 		{"a tag is gone", func(o *wiring.Observed) { o.Queue.Tags = map[string]string{wiring.TagCluster: "prod"} }, wiring.Options{},
 			[]string{"update lifeboat-prod, Tag lifeboat.dev/managed-by:  -> lifeboat"}},
 		{"a rule of an older release", func(o *wiring.Observed) {
 			o.Rules = append(o.Rules, wiring.ObservedRule{Name: "lifeboat-prod-old", Tags: w.Tags(), Targets: []wiring.Target{{ID: "lifeboat-queue"}}})
 		}, wiring.Options{}, []string{"delete lifeboat-prod-old"}},
-		{"and it has somebody's target", func(o *wiring.Observed) {
+		{"a rule of an older release with a foreign target", func(o *wiring.Observed) {
 			o.Rules = append(o.Rules, wiring.ObservedRule{Name: "lifeboat-prod-old", Tags: w.Tags(), Targets: []wiring.Target{{ID: "theirs", ARN: "arn:x"}}})
-		}, wiring.Options{}, []string{"conflict lifeboat-prod-old: it has a target of somebody else's (theirs, to arn:x)"}},
-		{"somebody's target on a rule of ours", func(o *wiring.Observed) {
+		}, wiring.Options{}, []string{"conflict lifeboat-prod-old: it has a target that Lifeboat does not manage (theirs, to arn:x)"}},
+		{"a foreign target on Lifeboat's rule", func(o *wiring.Observed) {
 			o.Rules[0].Targets = append(o.Rules[0].Targets, wiring.Target{ID: "theirs", ARN: "arn:x"})
-		}, wiring.Options{}, []string{"note: rule lifeboat-prod-spot-interruption has a target of somebody else's too (theirs, to arn:x): it is left alone"}},
+		}, wiring.Options{}, []string{"note: rule lifeboat-prod-spot-interruption also has a target that Lifeboat does not manage (theirs, to arn:x): the plan does not change it"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := asWanted(t, w)
-			tc.meddle(&o)
+			o := upToDate(t, w)
+			tc.drift(&o)
 			plan, err := wiring.Diff(w, o, tc.options)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, told(plan)); diff != "" {
+			if diff := cmp.Diff(tc.want, lines(plan)); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 			if left := slices.ContainsFunc(tc.want, func(l string) bool { return !strings.HasPrefix(l, "note") }); plan.Empty() == left {
@@ -157,8 +157,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-func TestANewAccountGetsEverythingInAnOrderThatWorks(t *testing.T) {
-	w := wantedHere()
+func TestNewAccountPlanCreatesInDependencyOrder(t *testing.T) {
+	w := testWiring()
 	plan, err := wiring.Diff(w, wiring.Observed{}, wiring.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestANewAccountGetsEverythingInAnOrderThatWorks(t *testing.T) {
 	for _, r := range w.Rules {
 		want = append(want, "create "+r.Name)
 	}
-	if diff := cmp.Diff(want, told(plan)); diff != "" {
+	if diff := cmp.Diff(want, lines(plan)); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 	queue := map[string]string{}
@@ -184,7 +184,7 @@ func TestANewAccountGetsEverythingInAnOrderThatWorks(t *testing.T) {
 	}
 }
 
-// policyOf is the policy that a queue is to have, written by hand.
+// policyOf returns the expected policy of a queue.
 func policyOf(w wiring.Wiring, queue string) string {
 	var rules []string
 	for _, r := range w.Rules {
@@ -196,8 +196,8 @@ func policyOf(w wiring.Wiring, queue string) string {
 }
 
 func TestTeardown(t *testing.T) {
-	w := wantedHere()
-	o := asWanted(t, w)
+	w := testWiring()
+	o := upToDate(t, w)
 	o.Rules = o.Rules[:3]
 	o.Rules[1].Tags = map[string]string{}
 	o.Rules[2].Targets = append(o.Rules[2].Targets, wiring.Target{ID: "theirs", ARN: "arn:x"})
@@ -206,18 +206,18 @@ func TestTeardown(t *testing.T) {
 	o.DeadLetter.Tags[wiring.TagManagedBy] = cloudFormation
 	want := []string{
 		"delete lifeboat-prod-spot-interruption", "delete lifeboat-prod",
-		"conflict lifeboat-prod-state-change: it has a target of somebody else's (theirs, to arn:x)",
-		"note: rule lifeboat-prod-rebalance stays: `lifeboat wire` did not make it (it has no tag lifeboat.dev/cluster=prod)",
-		"note: queue lifeboat-prod-dead-letter stays: it is looked after by cloudformation (its tag lifeboat.dev/managed-by says so)",
+		"conflict lifeboat-prod-state-change: it has a target that Lifeboat does not manage (theirs, to arn:x)",
+		"note: rule lifeboat-prod-rebalance stays: `lifeboat wire` did not create it (it has no tag lifeboat.dev/cluster=prod)",
+		"note: queue lifeboat-prod-dead-letter stays: it is managed by cloudformation (tag lifeboat.dev/managed-by)",
 	}
 	plan := wiring.Teardown(w, o, wiring.Options{})
-	if diff := cmp.Diff(want, told(plan)); diff != "" {
+	if diff := cmp.Diff(want, lines(plan)); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
-	if reason := plan.Changes[1].Reason; reason != "about 5 messages in it will be lost" {
-		t.Errorf("the queue goes: %s", reason)
+	if reason := plan.Changes[1].Reason; reason != "about 5 messages in it will be deleted" {
+		t.Errorf("reason of the queue's deletion: %s", reason)
 	}
 	if plan := wiring.Teardown(w, wiring.Observed{}, wiring.Options{}); !plan.Empty() {
-		t.Errorf("an empty account: %v", told(plan))
+		t.Errorf("an empty account: %v", lines(plan))
 	}
 }

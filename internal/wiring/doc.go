@@ -1,13 +1,13 @@
-// Package wiring knows the AWS wiring that Lifeboat wants (a queue, its
-// dead-letter queue, and the EventBridge rules that fill it) as data, and makes
-// an account so.
+// Package wiring describes the AWS resources that deliver notices to Lifeboat, and
+// creates them. They are a queue, its dead-letter queue, and the EventBridge rules
+// that fill it.
 //
-// It works in three steps. [Observe] reads what is there; [Diff] is pure and
-// lists what has to change, field by field; [Plan.Apply] does it. [Apply] is all
-// three. Any of it may be run again at any time: what is missing is made, what
-// has drifted is put right, and a second plan is empty.
+// It works in three steps. [Observe] reads the account. [Diff] is pure and lists the
+// changes field by field. [Plan.Apply] makes them. [Apply] does all three. Every step
+// is idempotent: it creates what is missing, corrects drift, and a second plan is
+// empty.
 //
-// What was made here carries the tags [TagCluster] and [TagManagedBy]. What does
-// not is never changed or deleted, unless it is adopted: the plan names it as a
-// conflict.
+// The resources carry the tags [TagCluster] and [TagManagedBy]. Lifeboat never
+// changes or deletes resources without these tags, unless the user adopts them. The
+// plan lists them as conflicts.
 package wiring

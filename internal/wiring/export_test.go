@@ -1,6 +1,6 @@
 package wiring
 
-// SamePolicy and SamePattern compare by meaning.
+// SamePolicy and SamePattern report equivalence.
 var (
 	SamePolicy  = samePolicy
 	SamePattern = samePattern

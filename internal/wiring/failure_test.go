@@ -14,45 +14,45 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-// picky is an EventBridge that answers with 200 and failed entries.
-type picky struct{ *eventbridge.Client }
+// failingEntries is an EventBridge that answers with status 200 and failed entries.
+type failingEntries struct{ *eventbridge.Client }
 
 // PutTargets fails in its answer.
-func (picky) PutTargets(context.Context, *eventbridge.PutTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error) {
+func (failingEntries) PutTargets(context.Context, *eventbridge.PutTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.PutTargetsOutput, error) {
 	return &eventbridge.PutTargetsOutput{FailedEntryCount: 1, FailedEntries: []ebtypes.PutTargetsResultEntry{{
 		TargetId: aws.String("lifeboat-queue"), ErrorCode: aws.String("ConcurrentModificationException"), ErrorMessage: aws.String("try again"),
 	}}}, nil
 }
 
 // RemoveTargets fails in its answer.
-func (picky) RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error) {
+func (failingEntries) RemoveTargets(context.Context, *eventbridge.RemoveTargetsInput, ...func(*eventbridge.Options)) (*eventbridge.RemoveTargetsOutput, error) {
 	return &eventbridge.RemoveTargetsOutput{FailedEntryCount: 1, FailedEntries: []ebtypes.RemoveTargetsResultEntry{{
 		TargetId: aws.String("lifeboat-queue"), ErrorCode: aws.String("ConcurrentModificationException"), ErrorMessage: aws.String("try again"),
 	}}}, nil
 }
 
-func TestFailedEntriesAreErrorsAndTheNextPlanGoesOn(t *testing.T) {
+func TestFailedEntriesAreErrorsAndTheNextPlanContinues(t *testing.T) {
 	a := newAccount(t)
-	_, err := wiring.Apply(t.Context(), wiring.Clients{SQS: a.queues, Events: picky{a.rules}}, a.w)
+	_, err := wiring.Apply(t.Context(), wiring.Clients{SQS: a.queues, Events: failingEntries{a.rules}}, a.w)
 	var call *wiring.CallError
 	if !errors.As(err, &call) || call.Permission != "events:PutTargets" ||
-		err.Error() != "rule lifeboat-prod-spot-interruption: putting its target: ConcurrentModificationException: try again" {
+		err.Error() != "rule lifeboat-prod-spot-interruption: writing the rule's target: ConcurrentModificationException: try again" {
 		t.Fatalf("error = %v", err)
 	}
 	plan := a.plan(t, wiring.Options{})
-	if got := told(plan)[0]; got != "update lifeboat-prod-spot-interruption, Target.Arn:  -> "+a.w.QueueARN()+", Target.DeadLetterConfig.Arn:  -> "+a.w.DeadLetterARN() {
+	if got := lines(plan)[0]; got != "update lifeboat-prod-spot-interruption, Target.Arn:  -> "+a.w.QueueARN()+", Target.DeadLetterConfig.Arn:  -> "+a.w.DeadLetterARN() {
 		t.Errorf("the next plan begins with: %s", got)
 	}
 	applied, _ := a.apply(t, plan)
-	a.hears(t, applied.QueueURL)
+	a.checkDelivery(t, applied.QueueURL)
 
 	teardown := wiring.Teardown(a.w, a.observe(t), wiring.Options{})
-	if _, err := teardown.Apply(t.Context(), wiring.Clients{SQS: a.queues, Events: picky{a.rules}}, func(wiring.Change) {}); !errors.As(err, &call) || call.Permission != "events:RemoveTargets" {
+	if _, err := teardown.Apply(t.Context(), wiring.Clients{SQS: a.queues, Events: failingEntries{a.rules}}, func(wiring.Change) {}); !errors.As(err, &call) || call.Permission != "events:RemoveTargets" {
 		t.Errorf("error = %v", err)
 	}
 }
 
-// denied is an SQS that may not be read.
+// denied is an SQS client without the permission to read attributes.
 type denied struct{ *sqs.Client }
 
 // GetQueueAttributes is refused.
@@ -65,7 +65,7 @@ func TestErrorsNameThePermission(t *testing.T) {
 	must(wiring.Apply(t.Context(), a.clients, a.w))(t)
 	_, err := wiring.Observe(t.Context(), denied{a.queues}, a.rules, a.w)
 	var call *wiring.CallError
-	if !errors.As(err, &call) || call.Permission != "sqs:GetQueueAttributes" || err.Error() != "queue lifeboat-prod: reading its attributes: access denied" {
+	if !errors.As(err, &call) || call.Permission != "sqs:GetQueueAttributes" || err.Error() != "queue lifeboat-prod: reading the queue's attributes: access denied" {
 		t.Errorf("error = %v", err)
 	}
 }

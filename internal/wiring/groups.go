@@ -7,35 +7,36 @@ import (
 	"slices"
 )
 
-// groupRoles are the rules that can be limited to Auto Scaling groups: what they
-// hear names its group.
+// groupRoles are the rules that can be limited to Auto Scaling groups: their events
+// name the group.
 func groupRoles() []string { return []string{RoleAutoScalingLifecycle, RoleAutoScalingResult} }
 
-// fieldGroup is where Auto Scaling's events name the group (EC2 Auto Scaling User
-// Guide, "EventBridge event reference").
+// fieldGroup is the field of Auto Scaling's events that names the group (EC2 Auto
+// Scaling User Guide, "EventBridge event reference").
 const fieldGroup = "AutoScalingGroupName"
 
-// probeGroup is the group that probes are about: a rule that is limited to groups
-// has to let them through as well. No group is called so unless somebody means to.
+// probeGroup is the group name in probes. A rule that is limited to groups must match
+// it too.
 const probeGroup = "lifeboat.dev/probe"
 
-// longestPattern is how long a rule's pattern may be, in characters (EventBridge
-// User Guide, "EventBridge quotas"; it can be raised).
-const longestPattern = 2048
+// maxPatternLength is the limit for a rule's pattern, in characters (EventBridge User
+// Guide, "EventBridge quotas"; AWS can raise it).
+const maxPatternLength = 2048
 
-// TooManyGroupsError says that the names of groups do not fit into a rule.
+// TooManyGroupsError means that the names of the groups do not fit into a rule's
+// pattern.
 type TooManyGroupsError struct {
-	// Groups is how many there are, and Length how long the pattern would be.
+	// Groups is the number of groups, and Length the length of the pattern.
 	Groups, Length int
 }
 
-// Error says how far it is too much.
+// Error returns the length of the pattern and the limit.
 func (e *TooManyGroupsError) Error() string {
-	return fmt.Sprintf("the names of %d Auto Scaling groups make an event pattern of %d characters, of %d that EventBridge takes", e.Groups, e.Length, longestPattern)
+	return fmt.Sprintf("the names of %d Auto Scaling groups need an event pattern of %d characters, but EventBridge accepts %d; name fewer groups, or none to match all", e.Groups, e.Length, maxPatternLength)
 }
 
-// ForGroups is the wiring with the rules about Auto Scaling limited to groups. With
-// none, they hear of every group in the account. The error is a
+// ForGroups returns the wiring with its Auto Scaling rules limited to groups. Without
+// groups, the rules match every group in the account. The error is a
 // [TooManyGroupsError].
 func (w Wiring) ForGroups(groups []string) (Wiring, error) {
 	w.Groups = slices.Compact(slices.Sorted(slices.Values(groups)))
@@ -44,7 +45,7 @@ func (w Wiring) ForGroups(groups []string) (Wiring, error) {
 		if !slices.Contains(groupRoles(), r.Role) {
 			continue
 		}
-		pattern, err := limited(wantedPattern(r.Role), w.Groups)
+		pattern, err := limitToGroups(rolePattern(r.Role), w.Groups)
 		if err != nil {
 			return Wiring{}, fmt.Errorf("rule %s: %w", r.Name, err)
 		}
@@ -53,8 +54,8 @@ func (w Wiring) ForGroups(groups []string) (Wiring, error) {
 	return w, nil
 }
 
-// wantedPattern is the pattern of a role, without any limit.
-func wantedPattern(role string) string {
+// rolePattern returns the pattern of a role, without a limit to groups.
+func rolePattern(role string) string {
 	for _, r := range roles() {
 		if r.Role == role {
 			return r.Pattern
@@ -63,14 +64,15 @@ func wantedPattern(role string) string {
 	return ""
 }
 
-// limited is a pattern that also asks for one of these groups.
-func limited(pattern string, groups []string) (string, error) {
+// limitToGroups returns the pattern with the additional condition that the event
+// names one of the groups.
+func limitToGroups(pattern string, groups []string) (string, error) {
 	if len(groups) == 0 {
 		return pattern, nil
 	}
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(pattern), &fields); err != nil {
-		return "", fmt.Errorf("reading its pattern: %w", err)
+		return "", fmt.Errorf("reading the rule's pattern: %w", err)
 	}
 	detail, _ := fields["detail"].(map[string]any)
 	detail = maps.Clone(detail)
@@ -81,17 +83,17 @@ func limited(pattern string, groups []string) (string, error) {
 	fields["detail"] = detail
 	text, err := json.Marshal(fields)
 	if err != nil {
-		return "", fmt.Errorf("writing its pattern: %w", err)
+		return "", fmt.Errorf("encoding the rule's pattern: %w", err)
 	}
-	if n := len(text); n > longestPattern {
+	if n := len(text); n > maxPatternLength {
 		return "", &TooManyGroupsError{Groups: len(groups), Length: n}
 	}
 	return string(text), nil
 }
 
-// LimitedTo returns the groups that the rules which are there are limited to, and
-// whether they are the wiring's own but for that limit. It is for who does not say
-// which groups are meant: what was said before then stands.
+// LimitedTo returns the groups to which the existing rules are limited. limits is
+// false if no rule has such a limit. A caller that names no groups uses it to keep
+// the existing limit.
 func LimitedTo(o Observed) (groups []string, limits bool) {
 	for _, found := range o.Rules {
 		for _, role := range groupRoles() {
@@ -103,8 +105,8 @@ func LimitedTo(o Observed) (groups []string, limits bool) {
 	return nil, false
 }
 
-// groupsIn returns the groups that a pattern is limited to, where it is a role's
-// with such a limit and nothing else.
+// groupsIn returns the groups to which a pattern is limited. It returns nil unless
+// the pattern is that of the role plus this limit.
 func groupsIn(pattern, role string) []string {
 	var p struct {
 		Detail map[string]json.RawMessage `json:"detail"`
@@ -114,7 +116,7 @@ func groupsIn(pattern, role string) []string {
 		return nil
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return n == probeGroup })
-	same, err := limited(wantedPattern(role), names)
+	same, err := limitToGroups(rolePattern(role), names)
 	if err != nil || !samePattern(pattern, same) {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 
 func forGroups(t *testing.T, names ...string) wiring.Wiring {
 	t.Helper()
-	w, err := wiring.Wanted("prod", "210987654321", "eu-west-1").ForGroups(names)
+	w, err := wiring.Desired("prod", "210987654321", "eu-west-1").ForGroups(names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +45,11 @@ func TestRulesOfGroups(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []string(nil)
-			if by := heard()[s.Name]; by != "" && (mine || !ofGroup) {
+			if by := roleOfSample()[s.Name]; by != "" && (mine || !ofGroup) {
 				want = []string{by}
 			}
 			if diff := cmp.Diff(want, match(text)); diff != "" {
-				t.Errorf("%s of group %s is heard by (-want +got):\n%s", s.Name, group, diff)
+				t.Errorf("%s of group %s is matched by (-want +got):\n%s", s.Name, group, diff)
 			}
 		}
 	}
@@ -66,8 +66,8 @@ func TestRulesOfGroups(t *testing.T) {
 			t.Errorf("a probe does not pass the rule %s: %s", r.Name, text)
 		}
 	}
-	if other := wiring.Wanted("prod", "210987654321", "eu-west-1"); !cmp.Equal(forGroups(t).Rules, other.Rules) {
-		t.Error("without groups the rules are others than those that hear of all")
+	if other := wiring.Desired("prod", "210987654321", "eu-west-1"); !cmp.Equal(forGroups(t).Rules, other.Rules) {
+		t.Error("without groups the rules must match all groups")
 	}
 }
 
@@ -77,14 +77,14 @@ func TestTooManyGroupsForARule(t *testing.T) {
 	for _, c := range "abcdefghijklmnopqrst" {
 		names = append(names, strings.Repeat(string(c), 100))
 	}
-	_, err := wiring.Wanted("prod", "210987654321", "eu-west-1").ForGroups(names)
+	_, err := wiring.Desired("prod", "210987654321", "eu-west-1").ForGroups(names)
 	var many *wiring.TooManyGroupsError
 	if !errors.As(err, &many) || many.Groups != len(names) || many.Length <= 2048 {
 		t.Errorf("error %v", err)
 	}
 }
 
-// What the rules that are there are limited to is read back from them.
+// The limit of existing rules can be read back.
 func TestLimitedTo(t *testing.T) {
 	t.Parallel()
 	rule := func(pattern string) wiring.Observed {

@@ -15,28 +15,28 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// Observed is what there is of a cluster's wiring.
+// Observed holds the existing resources of a cluster's wiring.
 type Observed struct {
 	Queue      ObservedQueue `json:"queue"`
 	DeadLetter ObservedQueue `json:"deadLetter"`
-	// Rules are those on the default bus that have a wanted name or the cluster's
-	// tag, by name.
+	// Rules are the rules on the default bus with a desired name or with the
+	// cluster's tag, sorted by name.
 	Rules []ObservedRule `json:"rules"`
 }
 
-// ObservedQueue is a queue as it is. Without URL it is not there.
+// ObservedQueue is an existing queue. URL is empty if the queue does not exist.
 type ObservedQueue struct {
 	URL string `json:"url,omitempty"`
-	// Attributes are as SQS names and writes them.
+	// Attributes have the names and the format of SQS.
 	Attributes map[string]string `json:"attributes,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// Exists reports whether the queue is there.
+// Exists reports whether the queue exists.
 func (q ObservedQueue) Exists() bool { return q.URL != "" }
 
-// Messages is about how many messages are in the queue, in flight and delayed ones
-// among them.
+// Messages returns the approximate number of messages, including those in flight and
+// delayed.
 func (q ObservedQueue) Messages() int {
 	total := 0
 	for _, name := range []sqstypes.QueueAttributeName{
@@ -52,7 +52,7 @@ func (q ObservedQueue) Messages() int {
 	return total
 }
 
-// ObservedRule is a rule as it is.
+// ObservedRule is an existing rule.
 type ObservedRule struct {
 	Name        string            `json:"name"`
 	ARN         string            `json:"arn"`
@@ -64,21 +64,21 @@ type ObservedRule struct {
 	Tags        map[string]string `json:"tags,omitempty"`
 }
 
-// Target is a target of a rule, as it is or is wanted.
+// Target is an existing or desired target of a rule.
 type Target struct {
 	ID            string `json:"id"`
 	ARN           string `json:"arn"`
 	DeadLetterARN string `json:"deadLetterARN,omitempty"`
-	// Input, InputPath and InputTemplate replace the event by something else.
+	// Input, InputPath and InputTemplate replace the event by other text.
 	Input         string `json:"input,omitempty"`
 	InputPath     string `json:"inputPath,omitempty"`
 	InputTemplate string `json:"inputTemplate,omitempty"`
-	// Retry describes a retry policy of its own; empty is EventBridge's.
+	// Retry describes the target's retry policy; empty for EventBridge's default.
 	Retry string `json:"retry,omitempty"`
 }
 
-// Observe reads what there is of the wiring. It changes nothing. Errors wrap a
-// [CallError].
+// Observe reads the existing resources of the wiring. It changes nothing. Errors wrap
+// a [CallError].
 func Observe(ctx context.Context, queues QueueReader, rules RuleReader, w Wiring) (Observed, error) {
 	var o Observed
 	var err error
@@ -100,21 +100,21 @@ func observeQueue(ctx context.Context, client QueueReader, name string) (Observe
 		return ObservedQueue{}, nil
 	}
 	if err != nil {
-		return ObservedQueue{}, called("looking it up", "sqs:GetQueueUrl", err)
+		return ObservedQueue{}, callError("getting the queue's URL", "sqs:GetQueueUrl", err)
 	}
 	q := ObservedQueue{URL: aws.ToString(found.QueueUrl)}
 	attributes, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &q.URL, AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameAll},
 	})
 	if isNoSuchQueue(err) {
-		return ObservedQueue{}, nil // deleted a moment ago
+		return ObservedQueue{}, nil // deleted between two calls
 	}
 	if err != nil {
-		return ObservedQueue{}, called("reading its attributes", "sqs:GetQueueAttributes", err)
+		return ObservedQueue{}, callError("reading the queue's attributes", "sqs:GetQueueAttributes", err)
 	}
 	tags, err := client.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.URL})
 	if err != nil {
-		return ObservedQueue{}, called("reading its tags", "sqs:ListQueueTags", err)
+		return ObservedQueue{}, callError("reading the queue's tags", "sqs:ListQueueTags", err)
 	}
 	q.Attributes, q.Tags = attributes.Attributes, tags.Tags
 	return q, nil
@@ -130,12 +130,12 @@ func isNoSuchRule(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// observeRules reads the wanted rules, and those of the cluster that are not
-// wanted any more. Other clusters' rules may begin alike; their tags tell.
+// observeRules reads the desired rules, and obsolete rules of the cluster. Names of
+// other clusters' rules can have the same prefix; the tags distinguish them.
 func observeRules(ctx context.Context, client RuleReader, w Wiring) ([]ObservedRule, error) {
-	wanted := map[string]bool{}
+	desired := map[string]bool{}
 	for _, r := range w.Rules {
-		wanted[r.Name] = true
+		desired[r.Name] = true
 	}
 	listed, err := listRules(ctx, client, RulePrefix(w.Cluster))
 	if err != nil {
@@ -149,13 +149,13 @@ func observeRules(ctx context.Context, client RuleReader, w Wiring) ([]ObservedR
 		}
 		tags, err := client.ListTagsForResource(ctx, &eventbridge.ListTagsForResourceInput{ResourceARN: &r.ARN})
 		if isNoSuchRule(err) {
-			continue // deleted a moment ago
+			continue // deleted between two calls
 		}
 		if err != nil {
-			return nil, fmt.Errorf("rule %s: %w", r.Name, called("reading its tags", "events:ListTagsForResource", err))
+			return nil, fmt.Errorf("rule %s: %w", r.Name, callError("reading the rule's tags", "events:ListTagsForResource", err))
 		}
 		r.Tags = tagMap(tags.Tags)
-		if !wanted[r.Name] && r.Tags[TagCluster] != w.Cluster {
+		if !desired[r.Name] && r.Tags[TagCluster] != w.Cluster {
 			continue
 		}
 		r.Targets, err = listTargets(ctx, client, r.Name)
@@ -177,7 +177,7 @@ func listRules(ctx context.Context, client RuleReader, prefix string) ([]ebtypes
 	for {
 		page, err := client.ListRules(ctx, in)
 		if err != nil {
-			return nil, called("listing EventBridge rules", "events:ListRules", err)
+			return nil, callError("listing EventBridge rules", "events:ListRules", err)
 		}
 		all = append(all, page.Rules...)
 		if page.NextToken == nil {
@@ -193,7 +193,7 @@ func listTargets(ctx context.Context, client RuleReader, rule string) ([]Target,
 	for {
 		page, err := client.ListTargetsByRule(ctx, in)
 		if err != nil {
-			return nil, called("listing its targets", "events:ListTargetsByRule", err)
+			return nil, callError("listing the rule's targets", "events:ListTargetsByRule", err)
 		}
 		for _, t := range page.Targets {
 			all = append(all, observedTarget(t))
@@ -217,14 +217,14 @@ func observedTarget(t ebtypes.Target) Target {
 		out.InputTemplate = aws.ToString(t.InputTransformer.InputTemplate)
 	}
 	if p := t.RetryPolicy; p != nil {
-		var said []string
+		var parts []string
 		if p.MaximumRetryAttempts != nil {
-			said = append(said, fmt.Sprintf("%d attempts", *p.MaximumRetryAttempts))
+			parts = append(parts, fmt.Sprintf("%d attempts", *p.MaximumRetryAttempts))
 		}
 		if p.MaximumEventAgeInSeconds != nil {
-			said = append(said, fmt.Sprintf("%d s", *p.MaximumEventAgeInSeconds))
+			parts = append(parts, fmt.Sprintf("%d s", *p.MaximumEventAgeInSeconds))
 		}
-		out.Retry = strings.Join(said, ", ")
+		out.Retry = strings.Join(parts, ", ")
 	}
 	return out
 }

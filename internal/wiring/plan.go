@@ -1,6 +1,6 @@
 package wiring
 
-// Action is what is done to an object.
+// Action is the kind of a change.
 type Action string
 
 // The actions.
@@ -10,63 +10,62 @@ const (
 	Delete Action = "delete"
 )
 
-// ObjectKind says what an object is.
+// ObjectKind is the kind of an object.
 type ObjectKind string
 
-// The kinds of objects. The target of a rule is part of it.
+// The kinds of objects. The target of a rule is part of the rule.
 const (
 	QueueObject ObjectKind = "queue"
 	RuleObject  ObjectKind = "rule"
 )
 
-// Field is one setting of an object, in the words of AWS's API.
+// Field is one setting of an object, with the name that AWS's API has for it.
 type Field struct {
 	Name string `json:"name"`
-	// Was and WillBe are the setting before and after; empty is none.
+	// Was and WillBe are the values before and after the change; empty means none.
 	Was    string `json:"was,omitempty"`
 	WillBe string `json:"willBe,omitempty"`
-	// Reason says what is wrong with what it was, where that is known.
+	// Reason is the effect of the old value, if it is known.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Change is what has to be done to one object.
+// Change is a change of one object.
 type Change struct {
 	Action Action     `json:"action"`
 	Kind   ObjectKind `json:"kind"`
 	Name   string     `json:"name"`
-	// Reason says why, or what the object is for.
+	// Reason is the cause of the change, or the purpose of the object.
 	Reason string  `json:"reason"`
 	Fields []Field `json:"fields,omitempty"`
 }
 
-// Conflict is an object that would have to change but is not Lifeboat's to
-// change.
+// Conflict is an object that would have to change, but that Lifeboat does not manage.
 type Conflict struct {
 	Kind ObjectKind `json:"kind"`
 	Name string     `json:"name"`
-	// Reason says whose it is, WayOut what can be done.
-	Reason string  `json:"reason"`
-	WayOut string  `json:"wayOut"`
-	Fields []Field `json:"fields,omitempty"`
+	// Reason names the manager of the object, and Resolution what the user can do.
+	Reason     string  `json:"reason"`
+	Resolution string  `json:"wayOut"`
+	Fields     []Field `json:"fields,omitempty"`
 }
 
-// Plan is what has to be done, in order.
+// Plan is the ordered list of changes.
 type Plan struct {
 	Wiring    Wiring     `json:"-"`
 	Changes   []Change   `json:"changes"`
 	Conflicts []Conflict `json:"conflicts,omitempty"`
-	// Notes are about what is left alone.
+	// Notes describe objects that the plan does not change.
 	Notes []string `json:"notes,omitempty"`
 
-	urls    map[string]string   // of the queues that are there, by name
+	urls    map[string]string   // of the existing queues, by name
 	targets map[string][]string // ids of the targets of rules to delete
-	arns    map[string]string   // of the rules that are there
+	arns    map[string]string   // of the existing rules
 }
 
-// Empty reports whether there is nothing to do and nothing in the way.
+// Empty reports whether the plan has no changes and no conflicts.
 func (p Plan) Empty() bool { return len(p.Changes) == 0 && len(p.Conflicts) == 0 }
 
-// Count is the number of changes with an action.
+// Count returns the number of changes of this kind.
 func (p Plan) Count(a Action) int {
 	n := 0
 	for _, c := range p.Changes {
@@ -77,8 +76,8 @@ func (p Plan) Count(a Action) int {
 	return n
 }
 
-// begin makes a plan that knows what is there.
-func begin(w Wiring, o Observed) Plan {
+// newPlan returns an empty plan with the identifiers of the existing objects.
+func newPlan(w Wiring, o Observed) Plan {
 	p := Plan{Wiring: w, Changes: []Change{}, urls: map[string]string{}, targets: map[string][]string{}, arns: map[string]string{}}
 	for name, q := range map[string]ObservedQueue{w.Queue.Name: o.Queue, w.DeadLetter.Name: o.DeadLetter} {
 		if q.Exists() {
@@ -96,7 +95,7 @@ func (p *Plan) change(a Action, kind ObjectKind, name, reason string, fields []F
 }
 
 func (p *Plan) conflict(kind ObjectKind, name, reason, wayOut string, fields []Field) {
-	p.Conflicts = append(p.Conflicts, Conflict{Kind: kind, Name: name, Reason: reason, WayOut: wayOut, Fields: fields})
+	p.Conflicts = append(p.Conflicts, Conflict{Kind: kind, Name: name, Reason: reason, Resolution: wayOut, Fields: fields})
 }
 
 func (p *Plan) note(text string) { p.Notes = append(p.Notes, text) }

@@ -9,7 +9,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// policyDocument is a queue policy, as IAM reads it.
+// policyDocument is a queue policy in IAM's format.
 type policyDocument struct {
 	Version   string
 	Statement []statement
@@ -24,11 +24,10 @@ type statement struct {
 	Condition map[string]map[string]any
 }
 
-// queuePolicy lets the rules of the wiring, and nothing else that is not of the
-// account itself, write to a queue. EventBridge has no role to write to SQS
-// with: this policy is what allows it (EventBridge User Guide, Using
-// resource-based policies). Naming rules and account keeps other accounts' rules
-// out, which anybody could point at the queue.
+// queuePolicy allows the rules of the wiring to write to a queue. EventBridge cannot
+// assume a role for SQS, so this policy is its only permission (EventBridge User
+// Guide, "Using resource-based policies"). The conditions on rules and account
+// exclude rules of other accounts, which could also target the queue.
 func (w Wiring) queuePolicy(queueARN string) (string, error) {
 	rules := make([]string, 0, len(w.Rules))
 	for _, r := range w.Rules {
@@ -57,7 +56,7 @@ func (w Wiring) queuePolicy(queueARN string) (string, error) {
 	return string(text), nil
 }
 
-// Names of SQS attributes that are of more interest than others.
+// Names of SQS attributes that this package handles separately.
 const (
 	attributePolicy       = string(sqstypes.QueueAttributeNamePolicy)
 	attributeRedrive      = string(sqstypes.QueueAttributeNameRedrivePolicy)
@@ -71,13 +70,13 @@ const (
 	attributeMaxSize      = string(sqstypes.QueueAttributeNameMaximumMessageSize)
 )
 
-// leastMaxSize is how large a message may at least have to be, in bytes: the
-// largest event that EventBridge sent for years. New queues take up to 1 MiB,
-// where the region does (SQS Developer Guide, "Amazon SQS message quotas").
-const leastMaxSize = "262144"
+// minMessageSize is the smallest acceptable MaximumMessageSize, in bytes. It was the
+// largest event of EventBridge for years. New queues accept up to 1 MiB in regions
+// that support it (SQS Developer Guide, "Amazon SQS message quotas").
+const minMessageSize = "262144"
 
-// QueueAttributes are the attributes of the queue, as SQS names and writes them.
-// An empty value means that there is to be none.
+// QueueAttributes returns the attributes of the queue in SQS's format. An empty value
+// means that the attribute must not be set.
 func (w Wiring) QueueAttributes() (map[string]string, error) {
 	attributes, err := w.attributes(w.Queue, w.QueueARN())
 	if err != nil {
@@ -94,9 +93,9 @@ func (w Wiring) QueueAttributes() (map[string]string, error) {
 	return attributes, nil
 }
 
-// DeadLetterAttributes are those of the dead-letter queue. Two may send to it:
-// the rules, what they could not deliver, and the queue, what nobody could read;
-// SQS moves the latter itself, which is allowed by a policy of its own.
+// DeadLetterAttributes returns the attributes of the dead-letter queue. Two senders
+// use it: the rules for undeliverable events, and the queue for unreadable messages.
+// SQS itself moves the latter, which the redrive allow policy permits.
 func (w Wiring) DeadLetterAttributes() (map[string]string, error) {
 	attributes, err := w.attributes(w.DeadLetter, w.DeadLetterARN())
 	if err != nil {
@@ -113,10 +112,10 @@ func (w Wiring) DeadLetterAttributes() (map[string]string, error) {
 	return attributes, nil
 }
 
-// attributes are what both queues have. They are encrypted with keys of SQS' own:
-// the AWS managed KMS key cannot work, since its policy does not let EventBridge
-// use it (EventBridge User Guide, Encrypting SQS targets), and a key of one's own
-// works only if its policy does.
+// attributes returns the attributes of both queues. They use SSE-SQS. The AWS managed
+// KMS key cannot work, because its policy does not allow EventBridge to use it
+// (EventBridge User Guide, "Encrypting SQS targets"). A customer managed key works
+// only if its policy does.
 func (w Wiring) attributes(q Queue, arn string) (map[string]string, error) {
 	policy, err := w.queuePolicy(arn)
 	if err != nil {

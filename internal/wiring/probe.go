@@ -11,27 +11,27 @@ import (
 // ProbeField is the field of a probe's detail that holds its [ProbeMark].
 const ProbeField = "lifeboat-probe"
 
-// ProbeMark identifies a probe. A message that carries it is never a notice.
+// ProbeMark identifies a probe. A message with this mark is never a notice.
 type ProbeMark struct {
-	// ID tells one probe from another.
+	// ID identifies the probe.
 	ID string `json:"id"`
-	// Cluster is whose wiring is tried. In an account with several clusters each
-	// gets the probes of all.
+	// Cluster is the cluster whose wiring the probe tests. In an account with several
+	// clusters, each cluster receives all probes.
 	Cluster string `json:"cluster"`
-	// Rule is the role of the rule that is tried.
+	// Rule is the role of the tested rule.
 	Rule string `json:"rule"`
 }
 
-// ProbeEvent is what to put on the default bus, with PutEvents.
+// ProbeEvent is the PutEvents entry for the default bus.
 type ProbeEvent struct {
 	Source     string          `json:"source"`
 	DetailType string          `json:"detailType"`
 	Detail     json.RawMessage `json:"detail"`
 }
 
-// Probe is an event that takes the very way through a rule that AWS's own would:
-// it has the rule's detail-type and the fields that the rule filters on. The error
-// says that the rule has no role that this release knows.
+// Probe returns an event that the rule matches like an AWS event: it has the rule's
+// detail-type and the fields of its filter. The error means that this release does
+// not know the rule's role.
 func Probe(rule Rule, id, cluster string) (ProbeEvent, error) {
 	for _, r := range roles() {
 		if r.Role != rule.Role {
@@ -45,5 +45,5 @@ func Probe(rule Rule, id, cluster string) (ProbeEvent, error) {
 		}
 		return ProbeEvent{Source: notice.ProbeSource, DetailType: r.detailType, Detail: text}, nil
 	}
-	return ProbeEvent{}, fmt.Errorf("rule %s: there is no probe for the role %q", rule.Name, rule.Role)
+	return ProbeEvent{}, fmt.Errorf("rule %s: this version has no probe for the role %q", rule.Name, rule.Role)
 }

@@ -2,7 +2,7 @@ package wiring
 
 import "github.com/lifeboat-dev/lifeboat/internal/notice"
 
-// The roles of the rules: what each is there to hear.
+// The roles of the rules. A role names the events that its rule matches.
 const (
 	RoleSpotInterruption     = "spot-interruption"
 	RoleRebalance            = "rebalance"
@@ -17,27 +17,27 @@ const (
 // Rule is an EventBridge rule whose target is the queue.
 type Rule struct {
 	Name string `json:"name"`
-	// Role is what the rule is there to hear, such as spot-interruption.
+	// Role names the events that the rule matches, for example spot-interruption.
 	Role        string `json:"role,omitempty"`
 	Description string `json:"description,omitempty"`
 	// Pattern is the event pattern, in JSON.
 	Pattern string `json:"pattern"`
-	// Kinds are the kinds of notice that it brings (package notice).
+	// Kinds are the kinds of notice that the rule delivers (package notice).
 	Kinds []string `json:"kinds,omitempty"`
-	// Needs is what has to be there besides for it to hear anything; empty for
-	// most. A rule that needs something is optional: where that is not there, it
-	// is silent and nothing is wrong.
+	// Needs is an additional requirement for the rule to match events; most rules
+	// have none. A rule with a requirement is optional: without it the rule matches
+	// nothing, which is not an error.
 	Needs string `json:"needs,omitempty"`
 }
 
-// Optional reports whether the rule may be silent with nothing being wrong.
+// Optional reports whether the rule may match nothing without an error in the wiring.
 func (r Rule) Optional() bool { return r.Needs != "" }
 
-// role is the hand-written half of a rule, and of its probe.
+// role is the static part of a rule, and of its probe.
 type role struct {
 	Rule
 
-	// detailType and detail are what a probe has to have to be matched.
+	// detailType and detail are the values that make a probe match.
 	detailType string
 	detail     map[string]any
 }
@@ -48,16 +48,16 @@ func (r role) rule(cluster string) Rule {
 	return rule
 }
 
-// roles are the rules that Lifeboat wants, and what a probe of each looks like.
-// Every pattern is as narrow as the kinds it brings allow, since each message
-// costs a receive and a delete, and holds no account or region: a rule hears
-// those of its own bus only. Each accepts [notice.ProbeSource] beside AWS's own source.
+// roles returns the desired rules and the values of their probes. Each pattern is as
+// narrow as its kinds allow, because every message costs a receive and a delete.
+// Patterns contain no account or region: a rule receives only events of its own bus.
+// Each pattern also accepts [notice.ProbeSource].
 func roles() []role {
 	return append(instanceRoles(), healthRole(), lifecycleRole(), resultRole(), failureRole())
 }
 
-// instanceRoles are about EC2's own notices (EC2 User Guide, "Automate Amazon EC2
-// with EventBridge").
+// instanceRoles match EC2's own notices (EC2 User Guide, "Automate Amazon EC2 with
+// EventBridge").
 func instanceRoles() []role {
 	return []role{
 		{
@@ -69,7 +69,7 @@ func instanceRoles() []role {
 			detailType: "EC2 Spot Instance Interruption Warning",
 		},
 		{
-			// The second name is that of EventBridge's list of events.
+			// The second name is in EventBridge's list of events.
 			Rule: Rule{
 				Role: RoleRebalance, Description: "A spot instance is at elevated risk of interruption",
 				Pattern: `{"source":["aws.ec2","lifeboat.dev"],"detail-type":["EC2 Instance Rebalance Recommendation","EC2 Spot Instance Rebalance Recommended"]}`,
@@ -78,7 +78,7 @@ func instanceRoles() []role {
 			detailType: "EC2 Instance Rebalance Recommendation",
 		},
 		{
-			// Without pending and running, which every launch brings.
+			// Excludes pending and running, which every launch sends.
 			Rule: Rule{
 				Role: RoleStateChange, Description: "An instance is stopping or going, or has gone",
 				Pattern: `{"source":["aws.ec2","lifeboat.dev"],"detail-type":["EC2 Instance State-change Notification"],` +
@@ -89,7 +89,8 @@ func instanceRoles() []role {
 			detail:     map[string]any{"state": notice.StateStopping},
 		},
 		{
-			// Both have an older name, or another one in EventBridge's list of events.
+			// Both have an older name, or another one in EventBridge's list of
+			// events.
 			Rule: Rule{
 				Role: RoleCapacity, Description: "Capacity that was reserved or lent is taken back, or a Capacity Block ends",
 				Pattern: `{"source":["aws.ec2","lifeboat.dev"],"detail-type":["EC2 Capacity Reservation Instance Interruption Warning",` +
@@ -102,15 +103,14 @@ func instanceRoles() []role {
 	}
 }
 
-// healthRole hears of the services whose trouble reaches a node: EC2, the volumes
-// behind claims, and the control plane. An account gets a handful of these in a
-// month. Those that name no instance of the cluster (incidents of a whole region,
-// most account notifications) are reported and evict nothing.
+// healthRole matches events of services that can affect a node: EC2, EBS for volumes,
+// and EKS for the control plane. An account receives a few of them per month. Events
+// that name no instance of the cluster are reported and evict nothing.
 //
-// Public events are sent to a second region too, as a backup (AWS Health User
-// Guide, "Receiving public events in more than one region"). Such copies are about
-// another region and are left out; older events do not have the field. What is
-// true or false there is a string.
+// AWS sends public events to a backup region too (AWS Health User Guide, "Receiving
+// public events in more than one region"). The pattern excludes these copies, which
+// concern another region. Older events lack the field backupEvent. Booleans are
+// strings in these events.
 func healthRole() role {
 	return role{
 		Rule: Rule{
@@ -124,8 +124,8 @@ func healthRole() role {
 	}
 }
 
-// lifecycleRole hears of both directions: a launch says which instance is about
-// to join (EC2 Auto Scaling User Guide, "EventBridge event reference").
+// lifecycleRole matches both directions: a launch names the instance that will join
+// (EC2 Auto Scaling User Guide, "EventBridge event reference").
 func lifecycleRole() role {
 	return role{
 		Rule: Rule{
@@ -138,9 +138,10 @@ func lifecycleRole() role {
 	}
 }
 
-// resultRole brings what was terminated, with the cause, which EC2 does not say,
-// and what a group failed to do, which is only reported. It leaves out launches
-// that went well: they are the most, and concern no node yet.
+// resultRole matches terminations with their cause, which EC2's events do not
+// contain. It also matches failed launches and terminations, which are only reported.
+// It excludes successful launches: they are the most frequent, and concern no node
+// yet.
 func resultRole() role {
 	return role{
 		Rule: Rule{
@@ -154,8 +155,8 @@ func resultRole() role {
 	}
 }
 
-// failureRole hears of refused completions only: a record has an errorCode exactly
-// if the call failed (CloudTrail User Guide, "CloudTrail record contents").
+// failureRole matches only refused completions: a record has an errorCode only if the
+// call failed (CloudTrail User Guide, "CloudTrail record contents").
 func failureRole() role {
 	return role{
 		Rule: Rule{

@@ -1,10 +1,10 @@
 // Command karpenter-older is an earlier minor version of upstream's Karpenter for AWS
-// than modules/karpenter has, for tests against more than one. `karpenter-older crds`
-// prints the CRDs that belong to it and ends.
+// than modules/karpenter, for tests with more than one version. `karpenter-older
+// crds` prints its CRDs and exits.
 //
-// Karpenter is as it was released: this file stands where upstream's cmd/controller
-// stands and makes the same calls. The AWS SDK of its time knows no AWS_ENDPOINT_URL,
-// so what goes to AWS is sent there from here.
+// Karpenter is unmodified: this file replaces upstream's cmd/controller and makes the
+// same calls. The AWS SDK of that version does not support AWS_ENDPOINT_URL, so this
+// program redirects the AWS requests.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// printCRDs writes them as one YAML stream.
+// printCRDs writes the CRDs as one YAML stream.
 func printCRDs() {
 	for _, crd := range [][]byte{awsapis.EC2NodeClassCRD, apis.NodePoolCRD, apis.NodeClaimCRD} {
 		fmt.Printf("---\n%s\n", crd)
@@ -68,7 +68,7 @@ func run() error {
 	return nil
 }
 
-// redirect sends what is meant for AWS to another place.
+// redirect sends AWS requests to another endpoint.
 type redirect struct {
 	to   *url.URL
 	next http.RoundTripper

@@ -1,10 +1,8 @@
-// Command karpenter is upstream's Karpenter for AWS, built from a pinned module
-// and run as a process of its own. `karpenter crds` prints the CRDs that belong
-// to it and ends.
+// Command karpenter is upstream's Karpenter for AWS, built from a pinned module and
+// run as a separate process. `karpenter crds` prints its CRDs and exits.
 //
-// Nothing is changed: this file stands where upstream's cmd/controller stands and
-// makes the same calls, so that the version is held by this module's go.mod and
-// go.sum.
+// Karpenter is unmodified: this file replaces upstream's cmd/controller and makes the
+// same calls, so that this module's go.mod and go.sum pin the version.
 package main
 
 import (
@@ -33,7 +31,7 @@ func main() {
 	run()
 }
 
-// printCRDs writes them as one YAML stream.
+// printCRDs writes the CRDs as one YAML stream.
 func printCRDs() {
 	for _, crd := range [][]byte{awsapis.EC2NodeClassCRD, awsapis.NodePoolCRD, awsapis.NodeClaimCRD, awsapis.NodeOverlayCRD} {
 		fmt.Printf("---\n%s\n", crd)

@@ -30,7 +30,7 @@ func start(name string, run func(context.Context) error) *component {
 	return c
 }
 
-// ended says why a component that nobody stopped has returned.
+// ended returns the error of a component that returned without a call of stop.
 func (c *component) ended() error {
 	err := c.err
 	if err == nil {

@@ -35,8 +35,8 @@ type settings struct {
 	scheduler *scheduleroptions.Options
 }
 
-// configure makes the settings for an API server that serves on listener, and
-// applies what holds for the whole process.
+// configure creates the settings for an API server on listener, and applies the
+// global settings of the process.
 func configure(o options, listener net.Listener) (settings, error) {
 	addr, ok := listener.Addr().(*net.TCPAddr)
 	if !ok {
@@ -138,7 +138,8 @@ func applyGlobals(server *apiserveroptions.ServerRunOptions) error {
 	if err := registry.Set(); err != nil {
 		return fmt.Errorf("setting the feature gates: %w", err)
 	}
-	// Some code paths apply the logging options again; unchanged they may.
+	// Some code paths apply the logging options again, which is allowed if they are
+	// unchanged.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	if err := logsapi.ValidateAndApply(server.Logs, registry.FeatureGateFor(basecompatibility.DefaultKubeComponent)); err != nil {
 		return fmt.Errorf("setting up logging: %w", err)

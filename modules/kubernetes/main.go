@@ -1,15 +1,14 @@
-// Command kubernetes is a whole Kubernetes in one binary: the control plane
-// (etcd, kube-apiserver, kube-controller-manager and kube-scheduler in one
-// process, or etcd in a process of its own), and the node programs kubelet and
-// kube-proxy.
+// Command kubernetes is a complete Kubernetes in one binary: the control plane (etcd,
+// kube-apiserver, kube-controller-manager and kube-scheduler in one process, or etcd
+// in a separate process), and the node programs kubelet and kube-proxy.
 //
-// It is built from the pinned modules in go.mod and reached as a process, never
-// imported. Link it with
+// It is built from the pinned modules in go.mod. Other programs start it as a process
+// and never import it. Link it with
 //
 //	-X k8s.io/component-base/version.gitVersion=v1.36.3 (and gitMajor, gitMinor)
 //
-// or servers and nodes report v0.0.0-master+$Format:%H$, on which clients that
-// look at versions trip.
+// Otherwise servers and nodes report v0.0.0-master+$Format:%H$, which breaks clients
+// that parse versions.
 package main
 
 import (
@@ -29,14 +28,14 @@ import (
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
-const usage = `kubernetes: a whole Kubernetes in one binary
+const usage = `kubernetes: a complete Kubernetes in one binary
 
 Usage:
   kubernetes control-plane [flags]   etcd, API server, controller manager and scheduler in one process
   kubernetes etcd [flags]            etcd alone, for a control plane with --external-etcd
   kubernetes kubelet [flags]         upstream's kubelet
   kubernetes kube-proxy [flags]      upstream's kube-proxy
-  kubernetes version                 what it was built from
+  kubernetes version                 versions of the built-in components
 `
 
 func main() {
@@ -59,12 +58,12 @@ func main() {
 	case "help", "-h", "--help":
 		fmt.Print(usage)
 	default:
-		fmt.Fprintf(os.Stderr, "kubernetes: there is no command %q\n\n%s", os.Args[1], usage)
+		fmt.Fprintf(os.Stderr, "kubernetes: unknown command %q\n\n%s", os.Args[1], usage)
 		os.Exit(2)
 	}
 }
 
-// upstream runs a command of Kubernetes' own as its own main would.
+// upstream runs an upstream command like its own main.
 func upstream(command *cobra.Command, args []string) int {
 	command.SetArgs(args)
 	return cli.Run(command)

@@ -1,8 +1,8 @@
-// Command kwok is upstream's kwok controller, which plays the kubelets of
-// simulated nodes, built from a pinned module and run as a process of its own.
+// Command kwok is upstream's kwok controller, which simulates the kubelets of
+// simulated nodes. It is built from a pinned module and run as a separate process.
 //
-// Nothing is changed: this file stands where upstream's cmd/kwok stands, so
-// that the version is held by this module's go.mod and go.sum.
+// kwok is unmodified: this file replaces upstream's cmd/kwok, so that this module's
+// go.mod and go.sum pin the version.
 package main
 
 import (
@@ -24,8 +24,8 @@ func main() {
 }
 
 func run() error {
-	// The configuration flags are read before cobra sees the command line,
-	// since the defaults of the others come from the files they name.
+	// The configuration flags are read before cobra parses the command line, because
+	// the files that they name contain the defaults of the other flags.
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.Usage = func() {}

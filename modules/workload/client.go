@@ -19,20 +19,20 @@ import (
 const (
 	refused     = "refused"
 	reset       = "reset"
-	cutShort    = "eof" // the connection ended before the answer did
+	cutShort    = "eof" // the connection ended before the response
 	timedOut    = "timeout"
 	unreachable = "unreachable"
 	badStatus   = "status"
 	otherwise   = "other"
 )
 
-// statusError is an answer that is not 200.
+// statusError is a response with a status other than 200.
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
 
-// kindOf says what kind of failure an error is.
-func kindOf(err error) string {
+// failureKind classifies an error.
+func failureKind(err error) string {
 	var status statusError
 	var network net.Error
 	switch {
@@ -53,32 +53,32 @@ func kindOf(err error) string {
 	}
 }
 
-// client asks one thing after the other. It is a client that repeats nothing:
-// what net/http's would try again unseen is a failure here.
+// client sends one request after the other. It never retries: a request that
+// net/http's client would silently retry is a failure here.
 type client struct {
 	target  *url.URL
 	request []byte
-	keep    bool          // keeps its connection
-	quiet   time.Duration // the longest that nothing may come
+	keep    bool          // keep-alive
+	timeout time.Duration // maximum time without data
 	dialer  net.Dialer
-	// connected hears of every connection that is tried; it may be nil.
+	// connected is called for every connection attempt; it may be nil.
 	connected func()
 
-	conn net.Conn // nil: none open
+	conn net.Conn // nil if there is none
 	read *bufio.Reader
 }
 
-func newClient(target *url.URL, keep bool, quiet time.Duration) *client {
+func newClient(target *url.URL, keep bool, timeout time.Duration) *client {
 	text := "GET " + target.RequestURI() + " HTTP/1.1\r\nHost: " + target.Host + "\r\n"
 	if !keep {
 		text += "Connection: close\r\n"
 	}
-	return &client{target: target, request: []byte(text + "\r\n"), keep: keep, quiet: quiet, dialer: net.Dialer{Timeout: quiet}}
+	return &client{target: target, request: []byte(text + "\r\n"), keep: keep, timeout: timeout, dialer: net.Dialer{Timeout: timeout}}
 }
 
-// ask asks once. The error says at which step it broke: connect, write or read.
-// It is given up when ctx ends.
-func (c *client) ask(ctx context.Context) error {
+// do sends one request. The error begins with the failed step: connect, write or
+// read. It is aborted when ctx ends.
+func (c *client) do(ctx context.Context) error {
 	if c.conn == nil {
 		if c.connected != nil {
 			c.connected()
@@ -87,7 +87,7 @@ func (c *client) ask(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("connect: %w", err)
 		}
-		c.conn, c.read = conn, bufio.NewReader(patient{conn, c.quiet})
+		c.conn, c.read = conn, bufio.NewReader(timeoutConn{conn, c.timeout})
 	}
 	conn := c.conn
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -98,10 +98,10 @@ func (c *client) ask(ctx context.Context) error {
 	return err
 }
 
-// exchange sends the request, reads the answer, and reports whether the
-// connection serves for another.
+// exchange sends the request, reads the response, and reports whether the connection
+// can be reused.
 func (c *client) exchange() (bool, error) {
-	if err := c.conn.SetWriteDeadline(time.Now().Add(c.quiet)); err != nil {
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
 		return false, fmt.Errorf("write: %w", err)
 	}
 	if _, err := c.conn.Write(c.request); err != nil {
@@ -114,7 +114,7 @@ func (c *client) exchange() (bool, error) {
 	return again, nil
 }
 
-// answer reads one whole.
+// answer reads one response.
 func (c *client) answer() (bool, error) {
 	resp, err := http.ReadResponse(c.read, nil)
 	if err != nil {
@@ -132,20 +132,20 @@ func (c *client) answer() (bool, error) {
 
 func (c *client) close() {
 	if c.conn != nil {
-		_ = c.conn.Close() // nothing is in it any more that anybody wants
+		_ = c.conn.Close() // no pending data is needed
 	}
 	c.conn, c.read = nil, nil
 }
 
-// patient is a connection whose every read waits so long and no longer.
-type patient struct {
+// timeoutConn is a connection with a timeout for each read.
+type timeoutConn struct {
 	net.Conn
-	quiet time.Duration
+	timeout time.Duration
 }
 
-// Read reads what comes in time.
-func (p patient) Read(b []byte) (int, error) {
-	if err := p.SetReadDeadline(time.Now().Add(p.quiet)); err != nil {
+// Read reads with the timeout.
+func (p timeoutConn) Read(b []byte) (int, error) {
+	if err := p.SetReadDeadline(time.Now().Add(p.timeout)); err != nil {
 		return 0, err
 	}
 	return p.Conn.Read(b)

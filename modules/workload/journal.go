@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// What happens in the life of a server, as its journal has it.
+// The events of a server in its journal.
 const (
 	started     = "started"
 	ready       = "ready"
 	hookBegin   = "hook-begin"
 	hookEnd     = "hook-end"
 	sigterm     = "sigterm"
-	lastRequest = "last-request" // Time is when it was answered; Requests counts them all
+	lastRequest = "last-request" // Time is that of its response; Requests is the number of all
 	exited      = "exit"
 )
 
@@ -28,18 +28,17 @@ type entry struct {
 	Requests int64     `json:"requests,omitempty"`
 }
 
-// journal is written line by line, each handed to the kernel before the next
-// thing happens. An instance's power cut kills processes and not the machine's
-// kernel, so it takes nothing of it, and waiting for the disk, which can take
-// longer than a grace period leaves, is not needed. Several processes may write
-// to one.
+// journal is written line by line, each with one write call before the next action. A
+// power failure of an instance kills processes but not the kernel of the host, so no
+// line is lost. fsync is not needed and could take longer than the rest of a grace
+// period. Several processes can write to the same file.
 type journal struct {
 	pod string
 	mu  sync.Mutex
 	to  []io.Writer
 }
 
-// openJournal writes to out, which may be nil, and to the file if one is named.
+// openJournal writes to out, if it is not nil, and to the file, if one is named.
 func openJournal(pod, file string, out io.Writer) (*journal, error) {
 	j := &journal{pod: pod}
 	if out != nil {
@@ -58,8 +57,8 @@ func openJournal(pod, file string, out io.Writer) (*journal, error) {
 
 func (j *journal) note(what string) { j.write(entry{Time: time.Now(), What: what}) }
 
-// write writes a line in one call, so that lines of other processes do not come
-// between. An error has nowhere to go: what the journal lacks, the test misses.
+// write writes a line in one call, so that lines of several processes do not mix.
+// Errors are ignored: a test notices a missing line.
 func (j *journal) write(e entry) {
 	e.Pod, e.Time = j.pod, e.Time.UTC()
 	line, err := json.Marshal(e)
@@ -75,6 +74,6 @@ func (j *journal) write(e entry) {
 }
 
 func podName() string {
-	name, _ := os.Hostname() // within a pod it is the pod's
+	name, _ := os.Hostname() // in a pod it is the pod's name
 	return name
 }

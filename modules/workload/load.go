@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// What a load does.
+// The modes of a load.
 const (
 	newEach   = "new"        // a connection for every request
 	keepAlive = "keep-alive" // every worker keeps its connection
-	download  = "download"   // as new, and a request may take as long as something comes
+	download  = "download"   // like new, but a request may last as long as data arrives
 )
 
-// writeEvery is how old a summary is at most should the load itself be cut off.
+// writeEvery is the maximum age of the summary if the load itself is killed.
 const writeEvery = time.Second
 
 type loadOptions struct {
@@ -28,7 +28,7 @@ type loadOptions struct {
 	Mode     string
 	Workers  int
 	Pause    time.Duration
-	Quiet    time.Duration
+	Timeout  time.Duration
 	Duration time.Duration
 	Summary  string
 }
@@ -36,13 +36,13 @@ type loadOptions struct {
 func loadFlags(args []string) (loadOptions, error) {
 	o := loadOptions{}
 	fs := flag.NewFlagSet("load", flag.ContinueOnError)
-	fs.StringVar(&o.URL, "url", "", "what to ask for, as http://HOST:PORT/PATH")
+	fs.StringVar(&o.URL, "url", "", "URL of the requests, as http://HOST:PORT/PATH")
 	fs.StringVar(&o.Mode, "mode", newEach, "new: a connection for every request; keep-alive: workers keep theirs; download: requests that take long")
-	fs.IntVar(&o.Workers, "workers", 8, "how many ask at once")
-	fs.DurationVar(&o.Pause, "pause", 0, "what a worker waits between two requests")
-	fs.DurationVar(&o.Quiet, "timeout", 3*time.Second, "how long a connection, or the next piece of an answer, may take")
-	fs.DurationVar(&o.Duration, "duration", 0, "when to end; 0: at SIGTERM only")
-	fs.StringVar(&o.Summary, "summary", "", "file for the summary, besides standard output")
+	fs.IntVar(&o.Workers, "workers", 8, "number of concurrent workers")
+	fs.DurationVar(&o.Pause, "pause", 0, "pause of a worker between two requests")
+	fs.DurationVar(&o.Timeout, "timeout", 3*time.Second, "timeout for a connection, and for the next data of a response")
+	fs.DurationVar(&o.Duration, "duration", 0, "duration of the load; 0: until SIGTERM")
+	fs.StringVar(&o.Summary, "summary", "", "file for the summary, in addition to standard output")
 	if err := parse(fs, args); err != nil {
 		return o, err
 	}
@@ -51,14 +51,14 @@ func loadFlags(args []string) (loadOptions, error) {
 		return o, fmt.Errorf("--workers is %d: write a number from 1 to 1000", o.Workers)
 	case o.Mode != newEach && o.Mode != keepAlive && o.Mode != download:
 		return o, fmt.Errorf("--mode is %q: write new, keep-alive or download", o.Mode)
-	case o.Quiet <= 0:
-		return o, errors.New("--timeout has to be more than 0")
+	case o.Timeout <= 0:
+		return o, errors.New("--timeout must be more than 0")
 	}
 	return o, nil
 }
 
-// load asks until ctx ends, which is SIGTERM, or the time is up, and writes down
-// what it saw. That there were failures is not an error.
+// load sends requests until ctx ends (SIGTERM) or the duration is over, and writes a
+// summary. Failed requests are not an error.
 func load(ctx context.Context, o loadOptions, out io.Writer) error {
 	target, err := url.Parse(o.URL)
 	if err != nil || target.Scheme != "http" || target.Host == "" {
@@ -69,15 +69,16 @@ func load(ctx context.Context, o loadOptions, out io.Writer) error {
 		ctx, cancel = context.WithTimeout(ctx, o.Duration)
 		defer cancel()
 	}
-	t := newTally()
+	t := newCounter()
 	if o.Mode == download {
-		// Else counting would begin with the end of the first one.
+		// Without this request, counting would start at the end of the first
+		// download.
 		first := &url.URL{Scheme: target.Scheme, Host: target.Host, Path: "/"}
-		work(ctx, o, newClient(first, false, o.Quiet), t, t.begun)
+		work(ctx, o, newClient(first, false, o.Timeout), t, t.started)
 	}
 	var workers sync.WaitGroup
 	for range o.Workers {
-		c := newClient(target, o.Mode == keepAlive, o.Quiet)
+		c := newClient(target, o.Mode == keepAlive, o.Timeout)
 		c.connected = t.connected
 		workers.Go(func() { work(ctx, o, c, t, never) })
 	}
@@ -91,25 +92,25 @@ func load(ctx context.Context, o loadOptions, out io.Writer) error {
 
 func never() bool { return false }
 
-// work is one worker. It works until ctx ends, or it is enough.
-func work(ctx context.Context, o loadOptions, c *client, t *tally, enough func() bool) {
+// work is one worker. It works until ctx ends or enough returns true.
+func work(ctx context.Context, o loadOptions, c *client, t *counter, enough func() bool) {
 	defer c.close()
-	// A short request is carried through; a download would take too long.
+	// A short request is completed; a download would take too long.
 	asking := context.WithoutCancel(ctx)
 	if o.Mode == download {
 		asking = ctx
 	}
 	for ctx.Err() == nil && !enough() {
 		r := request{Began: time.Now(), Reused: c.conn != nil}
-		r.Err = c.ask(asking)
+		r.Err = c.do(asking)
 		r.Ended = time.Now()
 		if asking.Err() != nil {
-			return // what came of it says nothing
+			return // aborted: the result does not count
 		}
 		t.count(r)
 		wait := o.Pause
 		if r.Err != nil {
-			wait = max(wait, 5*time.Millisecond) // what is refused is refused at once: thousands of times a second
+			wait = max(wait, 5*time.Millisecond) // refused connections would otherwise repeat thousands of times per second
 		}
 		select {
 		case <-ctx.Done():
@@ -118,32 +119,33 @@ func work(ctx context.Context, o loadOptions, c *client, t *tally, enough func()
 	}
 }
 
-// report writes the summary down until the workers are done, and then the whole.
-func report(done <-chan struct{}, file string, t *tally, out io.Writer) error {
+// report saves the summary periodically until the workers are done, and then prints
+// it.
+func report(done <-chan struct{}, file string, t *counter, out io.Writer) error {
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			if err := t.look(func(s summary) error { return save(file, s) }); err != nil {
+			if err := t.withSummary(func(s summary) error { return save(file, s) }); err != nil {
 				return err
 			}
 		case <-done:
-			return t.look(func(s summary) error {
+			return t.withSummary(func(s summary) error {
 				s.Done = true
-				return errors.Join(save(file, s), json.NewEncoder(out).Encode(brief(s)))
+				return errors.Join(save(file, s), json.NewEncoder(out).Encode(abridge(s)))
 			})
 		}
 	}
 }
 
-// brief is a summary without what is long.
-func brief(s summary) summary {
+// abridge removes the long parts of a summary.
+func abridge(s summary) summary {
 	s.Buckets, s.Failures = nil, s.Failures[:min(20, len(s.Failures))]
 	return s
 }
 
-// save replaces the file in one step, so that a reader never sees half of it.
+// save replaces the file atomically, so that a reader never sees a partial file.
 func save(file string, s summary) error {
 	if file == "" {
 		return nil

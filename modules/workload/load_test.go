@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestLoadCountsWhatAServersEndCosts(t *testing.T) {
+func TestLoadCountsFailuresAtServerEnd(t *testing.T) {
 	for _, mode := range []string{newEach, keepAlive} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -40,10 +40,10 @@ func TestLoadCountsWhatAServersEndCosts(t *testing.T) {
 				ok, failed = ok+b[0], failed+b[1]
 			}
 			if ok != sum.OK || failed != sum.Failed || !sum.Done || sum.Kinds[refused] == 0 || int64(len(sum.Failures)) != min(failed, maxLogged) {
-				t.Errorf("ok %d of %d, failed %d of %d: %+v", ok, sum.OK, failed, sum.Failed, brief(sum))
+				t.Errorf("ok %d of %d, failed %d of %d: %+v", ok, sum.OK, failed, sum.Failed, abridge(sum))
 			}
 			if mode == keepAlive && (sum.OnReused == 0 || sum.Connections-sum.Before-sum.Failed > 8) {
-				t.Errorf("%d connections, %d failures on one that had served before", sum.Connections, sum.OnReused)
+				t.Errorf("%d connections, %d failures on reused ones", sum.Connections, sum.OnReused)
 			}
 			if mode == newEach && (sum.OnReused != 0 || sum.Connections < sum.OK+sum.Failed) {
 				t.Errorf("%d connections for %d requests", sum.Connections, sum.OK+sum.Failed)
@@ -52,8 +52,9 @@ func TestLoadCountsWhatAServersEndCosts(t *testing.T) {
 	}
 }
 
-// TestServerThatLeavesIsLeft: told in time, it ends without costing a request.
-func TestServerThatLeavesIsLeft(t *testing.T) {
+// TestServerThatLeavesLosesNoRequest: a server that announces its end in time loses
+// no request.
+func TestServerThatLeavesLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
 	file := filepath.Join(t.TempDir(), "load.json")
@@ -62,7 +63,7 @@ func TestServerThatLeavesIsLeft(t *testing.T) {
 	l := start(t, "load", "--url", "http://"+address+"/", "--mode", keepAlive, "--workers", "4", "--pause", "20ms", "--summary", file)
 	until(t, "requests to be counted", func() bool { return read(t, file).OK > 20 })
 	if n := read(t, file).Connections; n > 4+read(t, file).Before {
-		t.Errorf("%d connections while nobody leaves", n)
+		t.Errorf("%d connections before the server leaves", n)
 	}
 	hook := start(t, "prestop", "--sleep", "300ms", "--leave", "http://"+address+"/leave")
 	if err := hook.ends(); err != nil {
@@ -74,11 +75,11 @@ func TestServerThatLeavesIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := read(t, file); s.Failed != 0 {
-		t.Errorf("%+v", brief(s))
+		t.Errorf("%+v", abridge(s))
 	}
 	wrong := start(t, "prestop", "--leave", "http://"+address+"/nothing")
 	if err := wrong.ends(); err == nil {
-		t.Error("a server that was not told is no error")
+		t.Error("a failed call of /leave must be an error")
 	}
 }
 
@@ -98,7 +99,7 @@ func read(t *testing.T, file string) summary {
 	return s
 }
 
-func TestDownloadIsWholeOrCutShort(t *testing.T) {
+func TestDownloadIsCompleteOrFails(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
 	file := filepath.Join(t.TempDir(), "load.json")
@@ -121,10 +122,10 @@ func TestDownloadIsWholeOrCutShort(t *testing.T) {
 	}
 }
 
-func TestCountingBeginsWithTheFirstSuccess(t *testing.T) {
+func TestCountingStartsAtFirstSuccess(t *testing.T) {
 	zero := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return zero.Add(time.Duration(ms) * time.Millisecond) }
-	tally := newTally()
+	counter := newCounter()
 	for _, r := range []request{
 		{at(0), at(10), false, syscall.ECONNREFUSED},
 		{at(20), at(50), false, nil},                      // counting begins at 50
@@ -134,9 +135,9 @@ func TestCountingBeginsWithTheFirstSuccess(t *testing.T) {
 		{at(100), at(150), true, io.ErrUnexpectedEOF},     // bucket 1
 		{at(200), at(360), false, os.ErrDeadlineExceeded}, // bucket 3
 	} {
-		tally.count(r)
+		counter.count(r)
 	}
-	s := tally.s
+	s := counter.s
 	if s.Before != 2 || s.OK != 1 || s.Failed != 3 || s.OnReused != 1 || !s.Began.Equal(at(50)) || !s.Ended.Equal(at(360)) {
 		t.Errorf("%+v", s)
 	}

@@ -1,16 +1,16 @@
-// Command workload is what runs on the sandbox's real instances: a server that
-// writes down exactly when it was asked to stop, the load on it, and the process
-// that holds a pod's namespaces. It is one static program with nothing but the
-// standard library in it, so that it is an image by itself.
+// Command workload runs on the sandbox's real instances. It is a server that records
+// when it is stopped, a load on that server, and the process that holds a pod's
+// namespaces. It is one static program that uses only the standard library, so that
+// the binary is the whole image.
 //
 //	workload server  --answer-time 20ms --at-sigterm exit --ready-after 5s
 //	workload prestop --sleep 10s
 //	workload load    --url http://10.96.0.7 --workers 8 --summary /shared/load.json
 //	workload pause
 //
-// Every flag of server and prestop can be given as an environment variable too:
+// Every flag of server and prestop can also be an environment variable:
 // WORKLOAD_ANSWER_TIME for --answer-time. A container's preStop hook has the
-// container's environment, so that both write into one journal.
+// container's environment, so both write to the same journal.
 package main
 
 import (
@@ -37,10 +37,10 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("nothing to do: write server, prestop, load or pause")
+		return errors.New("no command: use server, prestop, load or pause")
 	}
-	// The signal is heard from the first moment on: as a container's first process
-	// it would be lost before.
+	// Handle the signal from the start: without a handler, the first process of a
+	// container ignores it.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	switch args[0] {
@@ -66,11 +66,11 @@ func run(args []string, out io.Writer) error {
 		pause(ctx)
 		return nil
 	default:
-		return fmt.Errorf("unknown command %q: write server, prestop, load or pause", args[0])
+		return fmt.Errorf("unknown command %q: use server, prestop, load or pause", args[0])
 	}
 }
 
-// parse reads flags; one that is not given comes from the environment.
+// parse parses flags. The environment provides flags that are not given.
 func parse(fs *flag.FlagSet, args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return err

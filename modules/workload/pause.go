@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// pause holds a pod's namespaces until it is told to end, and reaps what
-// becomes its child where a pod's containers share their processes.
+// pause holds a pod's namespaces until ctx ends. It also reaps orphans if the pod's
+// containers share a process namespace.
 func pause(ctx context.Context) {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
@@ -23,7 +23,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// reap waits for every child that has ended; one signal may stand for several.
+// reap waits for every ended child; one signal can stand for several.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

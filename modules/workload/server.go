@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// What a server does at SIGTERM.
+// The behaviours at SIGTERM.
 const (
-	exitAtOnce = "exit"     // cuts what is open
-	graceful   = "graceful" // no longer listens, finishes what it has begun
-	ignore     = "ignore"   // goes on serving until it is killed
+	exitAtOnce = "exit"     // closes open connections immediately
+	graceful   = "graceful" // stops listening and completes open requests
+	ignore     = "ignore"   // serves until it is killed
 )
 
 type serverOptions struct {
@@ -32,9 +32,9 @@ func serverFlags(args []string) (serverOptions, error) {
 	o := serverOptions{}
 	fs := flag.NewFlagSet("server", flag.ContinueOnError)
 	fs.StringVar(&o.Listen, "listen", ":8080", "address to serve on")
-	fs.DurationVar(&o.AnswerTime, "answer-time", 20*time.Millisecond, "how long a request takes")
-	fs.StringVar(&o.AtSIGTERM, "at-sigterm", exitAtOnce, "what happens at SIGTERM: exit, graceful or ignore")
-	fs.DurationVar(&o.ReadyAfter, "ready-after", 0, "time from the start until it is ready; it answers 503 before")
+	fs.DurationVar(&o.AnswerTime, "answer-time", 20*time.Millisecond, "duration of a request")
+	fs.StringVar(&o.AtSIGTERM, "at-sigterm", exitAtOnce, "behaviour at SIGTERM: exit, graceful or ignore")
+	fs.DurationVar(&o.ReadyAfter, "ready-after", 0, "time from the start until it is ready; until then it responds with 503")
 	journalFlags(fs, &o.Pod, &o.Journal)
 	if err := parse(fs, args); err != nil {
 		return o, err
@@ -47,20 +47,20 @@ func serverFlags(args []string) (serverOptions, error) {
 	}
 }
 
-// server is one HTTP server and what it knows of its requests.
+// server is an HTTP server with statistics about its requests.
 type server struct {
 	serverOptions
 	journal *journal
 	ready   atomic.Bool
-	// leaving: every answer says that it is the last on its connection. A client
-	// hears that before it asks again. An idle connection that is closed instead,
-	// which is what a shutdown does, may just be about to be asked.
+	// leaving makes every response the last on its connection. The client learns that
+	// before its next request. A shutdown instead closes idle connections, which can
+	// race with the client's next request.
 	leaving  atomic.Bool
 	requests atomic.Int64
-	last     atomic.Int64 // when the last one was answered, in ns since 1970
+	last     atomic.Int64 // time of the last response, in ns since 1970
 }
 
-// serve serves until ctx ends, which is SIGTERM, and beyond as the options say.
+// serve serves until ctx ends (SIGTERM), and after that as configured.
 func serve(ctx context.Context, o serverOptions, out io.Writer) error {
 	j, err := openJournal(o.Pod, o.Journal, out)
 	if err != nil {
@@ -95,9 +95,9 @@ func serve(ctx context.Context, o serverOptions, out io.Writer) error {
 func (s *server) stop(h *http.Server, done <-chan error) error {
 	switch s.AtSIGTERM {
 	case ignore:
-		return <-done // never, but for a failure
+		return <-done // returns only after a failure
 	case graceful:
-		// What bounds it is the pod's grace period.
+		// The pod's grace period limits it.
 		if err := h.Shutdown(context.Background()); err != nil {
 			return fmt.Errorf("shutting down: %w", err)
 		}
@@ -132,7 +132,8 @@ func (s *server) routes() http.Handler {
 	return mux
 }
 
-// counted notes when a request was answered. Before it is ready there is none.
+// counted records the time of each response. Before the server is ready it counts no
+// requests.
 func (s *server) counted(f http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.ready.Load() {
@@ -148,13 +149,13 @@ func (s *server) counted(f http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// A download comes in blocks at a steady pace, and says at first how long it is.
+// A download has blocks at a constant rate and a Content-Length.
 const (
 	blockSize  = 1024
 	blockEvery = 100 * time.Millisecond
 )
 
-// download answers /download?seconds=60: a body that takes that long.
+// download answers /download?seconds=60 with a body that takes this time.
 func (s *server) download(w http.ResponseWriter, r *http.Request) {
 	seconds, err := strconv.Atoi(r.URL.Query().Get("seconds"))
 	if err != nil || seconds < 1 || seconds > 3600 {

@@ -20,12 +20,12 @@ import (
 	"time"
 )
 
-// asProgram makes the test binary the program itself.
+// asProgram makes the test binary run as the program itself.
 const asProgram = "WORKLOAD_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		// It ends with the test that holds the other end, however that ends.
+		// It exits when the test that holds the other end of the pipe ends.
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			os.Exit(3)
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is the program as a process of its own.
+// program is the program in a separate process.
 type program struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -73,18 +73,18 @@ func (p *program) ends() error {
 	case err := <-p.done:
 		return err
 	case <-time.After(20 * time.Second):
-		p.t.Fatal("it does not end")
+		p.t.Fatal("the program does not exit")
 		return nil
 	}
 }
 
-// lines is what a process wrote.
+// lines collects the output of a process.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// Write takes some of it.
+// Write appends output.
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,9 +143,9 @@ func (p *program) isReady() {
 	until(p.t, "the server to be ready", func() bool { return slices.Contains(whats(p.out.entries(p.t)), ready) })
 }
 
-func TestWhatAServerDoesAtSIGTERM(t *testing.T) {
+func TestServerAtSIGTERM(t *testing.T) {
 	tests := map[string]struct {
-		answered bool // the request that it was at
+		answered bool // whether the open request was answered
 		ends     bool
 		journal  []string
 	}{
@@ -192,7 +192,7 @@ func TestWhatAServerDoesAtSIGTERM(t *testing.T) {
 	}
 }
 
-// begin asks, and returns once the answer has begun.
+// begin sends a request, and returns when the response has begun.
 func begin(t *testing.T, address, path string) io.Reader {
 	t.Helper()
 	resp, err := http.Get("http://" + address + path)
@@ -205,21 +205,21 @@ func begin(t *testing.T, address, path string) io.Reader {
 
 func askOnce(address, path string) error {
 	c := newClient(&url.URL{Scheme: "http", Host: address, Path: path}, false, 5*time.Second)
-	return c.ask(context.Background())
+	return c.do(context.Background())
 }
 
-func TestServerIsNotReadyBeforeItsTime(t *testing.T) {
+func TestServerIsNotReadyBeforeReadyAfter(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
 	p := start(t, "server", "--listen", address, "--ready-after", "500ms", "--answer-time", "0s")
 	until(t, "the server to listen", func() bool {
 		err := askOnce(address, "/ready")
-		if err != nil && kindOf(err) == badStatus {
+		if err != nil && failureKind(err) == badStatus {
 			return true
 		}
 		return err == nil && t.Failed()
 	})
-	if err := askOnce(address, "/"); kindOf(err) != badStatus {
+	if err := askOnce(address, "/"); failureKind(err) != badStatus {
 		t.Errorf("before it is ready it answers %v", err)
 	}
 	p.isReady()
@@ -263,9 +263,9 @@ func TestHookWritesBeginAndEnd(t *testing.T) {
 	}
 }
 
-// TestPauseEndsWhenTold has pause reap two children, one after the other: it goes on after
-// the first, and by then its handler of signals is in place.
-func TestPauseEndsWhenTold(t *testing.T) {
+// TestPauseEndsAtSIGTERM lets pause reap two children, one after the other. It
+// continues after the first, so its signal handler is installed by then.
+func TestPauseEndsAtSIGTERM(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- run([]string{"pause"}, io.Discard) }()
 	for range 2 {
@@ -277,7 +277,7 @@ func TestPauseEndsWhenTold(t *testing.T) {
 	}
 	select {
 	case err := <-ended:
-		t.Fatalf("it ended before it was told to: %v", err)
+		t.Fatalf("it exited before SIGTERM: %v", err)
 	default:
 	}
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
@@ -293,7 +293,7 @@ func TestPauseEndsWhenTold(t *testing.T) {
 	}
 }
 
-func TestReapTakesEveryChildThatEnded(t *testing.T) {
+func TestReapWaitsForEveryEndedChild(t *testing.T) {
 	var pids []int
 	for range 3 {
 		pid, err := syscall.ForkExec("/bin/true", []string{"true"}, &syscall.ProcAttr{})
@@ -310,7 +310,7 @@ func TestReapTakesEveryChildThatEnded(t *testing.T) {
 
 func TestWrongCommandLinesAreRefused(t *testing.T) {
 	for _, tc := range []struct{ args, says string }{
-		{"", "write server"},
+		{"", "use server"},
 		{"serve", "unknown command"},
 		{"server --at-sigterm die", "exit, graceful or ignore"},
 		{"server now", "unknown argument"},

@@ -17,9 +17,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Convert makes a policy of the handler's settings. Where the defaults do all that was
-// set, there is none, and the output is empty. The error names the file that has
-// nothing of the handler's in it. There has to be a file.
+// Convert converts the handler's settings to a policy. If Lifeboat's defaults cover
+// all settings, the output is empty. The error names the file that has no setting of
+// the handler. files must not be empty.
 func Convert(files []convert.File) (*convert.Result, error) {
 	s, err := read(files)
 	if err != nil {
@@ -27,11 +27,11 @@ func Convert(files []convert.File) (*convert.Result, error) {
 	}
 	c := &converter{settings: s, result: &convert.Result{Converted: len(files)}, file: files[0].Name}
 	for _, flag := range slices.Sorted(maps.Keys(s)) {
-		c.answer(flag)
+		c.reportFlag(flag)
 	}
 	spec := c.policy()
 	if len(spec.Rules) == 0 {
-		c.say("", finding.Info, "no-policy", "Lifeboat's defaults do what was set, and more: no policy is needed.", "")
+		c.report("", finding.Info, "no-policy", "Lifeboat's defaults cover all settings: no policy is needed.", "")
 		return c.result, nil
 	}
 	if c.result.Output, err = manifest(spec); err != nil {
@@ -40,7 +40,7 @@ func Convert(files []convert.File) (*convert.Result, error) {
 	return c.result, nil
 }
 
-// manifest writes a policy, without what says nothing.
+// manifest encodes a policy, without empty fields.
 func manifest(spec v1alpha1.InterruptionPolicySpec) ([]byte, error) {
 	var document struct {
 		APIVersion string            `json:"apiVersion"`
@@ -56,21 +56,21 @@ func manifest(spec v1alpha1.InterruptionPolicySpec) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	delete(document.Spec, "nodes") // all of them
+	delete(document.Spec, "nodes") // the default: all nodes
 	return yaml.Marshal(document)
 }
 
-// converter is one conversion under way.
+// converter is the state of one conversion.
 type converter struct {
 	settings
 
 	result *convert.Result
-	// file is where what is not set is said to be.
+	// file is the file for findings about flags that are not set.
 	file string
 }
 
-// say adds a finding about a flag.
-func (c *converter) say(flag string, severity finding.Severity, id, problem, fix string) {
+// report adds a finding about a flag.
+func (c *converter) report(flag string, severity finding.Severity, id, problem, fix string) {
 	f := convert.Finding{Finding: finding.Finding{Severity: severity, ID: id, Object: "flag " + flag, Problem: problem, Fix: fix}}
 	if flag == "" {
 		f.Object = "AWS Node Termination Handler"
@@ -82,33 +82,34 @@ func (c *converter) say(flag string, severity finding.Severity, id, problem, fix
 	c.result.Findings = append(c.result.Findings, f)
 }
 
-// answer says what becomes of a flag, unless it is as usual or the policy has it.
-func (c *converter) answer(flag string) {
-	a, _ := find(flag)
-	if a.says == "" || c.settings[flag].value == a.usual {
+// reportFlag reports the conversion of a flag, unless it has its default value or the
+// policy covers it.
+func (c *converter) reportFlag(flag string) {
+	a, _ := findConversion(flag)
+	if a.problem == "" || c.settings[flag].value == a.usual {
 		return
 	}
 	if flag == terminations && c.on("cordon-only") {
-		return // cordons has it
+		return // cordonRules reports it
 	}
-	c.say(flag, a.severity, "flag", a.says, a.mend)
+	c.report(flag, a.severity, "flag", a.problem, a.fix)
 }
 
-// policy is what the settings come to.
+// policy converts the settings.
 func (c *converter) policy() v1alpha1.InterruptionPolicySpec {
 	var spec v1alpha1.InterruptionPolicySpec
 	switch {
 	case c.on("dry-run"):
-		c.say("dry-run", finding.Warning, "dry-run", "The policy has Lifeboat ignore everything: it goes by the name of what NTH calls a dry run. Interruptions are written down all the same.", "delete the policy when Lifeboat is to act")
+		c.report("dry-run", finding.Warning, "dry-run", "The policy makes Lifeboat ignore all interruptions, which corresponds to NTH's dry run. Lifeboat still records Interruptions.", "delete the policy when Lifeboat should act")
 		spec.Rules = []v1alpha1.Rule{{Name: "dry-run", Kinds: []string{"*"}, Action: v1alpha1.ActionIgnore}}
 	case c.on("cordon-only"):
-		spec.Rules = c.cordons()
+		spec.Rules = c.cordonRules()
 	default:
 		spec.Rules = c.rules()
 	}
 	if webhook := c.webhook(); webhook != nil {
 		spec.Notifications = []v1alpha1.Notification{{Name: "from-nth", Reasons: []string{v1alpha1.ReasonDrained, v1alpha1.ReasonPodLost}, Webhook: *webhook}}
-		if len(spec.Rules) == 0 { // a policy has one at least: this is the default
+		if len(spec.Rules) == 0 { // a policy needs at least one rule; this is the default
 			spec.Rules = []v1alpha1.Rule{{Name: "spot", Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionDrain, Replacement: v1alpha1.ReplacementBefore}}
 		}
 	}
@@ -126,49 +127,49 @@ func (c *converter) rules() []v1alpha1.Rule {
 	if c.switchedOff("enable-scheduled-event-draining") {
 		add("scheduled", notice.KindScheduledChange, v1alpha1.ActionIgnore)
 	} else {
-		c.say("enable-scheduled-event-draining", finding.Warning, "scheduled", "NTH drains for a scheduled event at once, also weeks before; Lifeboat from an hour before.", "notBefore in a rule for ScheduledChange, where earlier is better")
+		c.report("enable-scheduled-event-draining", finding.Warning, "scheduled", "For a scheduled event NTH drains immediately, even weeks before; Lifeboat drains an hour before.", "to drain earlier, set notBefore in a rule for ScheduledChange")
 	}
 	switch {
 	case c.queue() && !c.on("enable-rebalance-draining"):
-		c.say("enable-rebalance-draining", finding.Warning, "rebalance", "In queue mode NTH drains for every rebalance recommendation that reaches its queue, whatever its flags say; the policy has Lifeboat mark the node only, which is the default.",
-			"a rule for RebalanceRecommendation with action: Drain, where such a rule filled NTH's queue")
+		c.report("enable-rebalance-draining", finding.Warning, "rebalance", "In queue mode NTH drains for every rebalance recommendation in its queue, regardless of its flags. With the policy Lifeboat only taints the node, which is the default.",
+			"if NTH's queue received rebalance recommendations, add a rule for RebalanceRecommendation with action: Drain")
 	case c.on("enable-rebalance-draining"):
 		add("rebalance", notice.KindRebalanceRecommendation, v1alpha1.ActionDrain)
 	case c.on("enable-rebalance-monitoring"):
 		add("rebalance", notice.KindRebalanceRecommendation, v1alpha1.ActionCordon)
 	}
-	if until, ok := c.until(); ok {
+	if timeout, ok := c.drainTimeout(); ok {
 		rules = append(rules, v1alpha1.Rule{
-			Name: "terminations", Kinds: []string{notice.KindAutoScalingTermination}, Action: v1alpha1.ActionDrain, DrainTimeout: &metav1.Duration{Duration: until},
+			Name: "terminations", Kinds: []string{notice.KindAutoScalingTermination}, Action: v1alpha1.ActionDrain, DrainTimeout: &metav1.Duration{Duration: timeout},
 		})
 	}
 	return rules
 }
 
-// The least and the most that a drain may be given.
+// Limits of a rule's drainTimeout.
 const (
-	leastDrain = time.Minute
-	mostDrain  = 48 * time.Hour
+	minDrainTimeout = time.Minute
+	maxDrainTimeout = 48 * time.Hour
 )
 
-// until is for how long a termination is extended.
-func (c *converter) until() (time.Duration, bool) {
+// drainTimeout returns how long a termination is extended.
+func (c *converter) drainTimeout() (time.Duration, bool) {
 	value := c.settings["heartbeat-until"].value
 	seconds, err := strconv.Atoi(value)
 	switch {
 	case value == "", err == nil && seconds < 0:
 		return 0, false
 	case err != nil:
-		c.say("heartbeat-until", finding.Broken, "flag", fmt.Sprintf("%q is no number of seconds.", value), "drainTimeout in a rule for AutoScalingTermination")
+		c.report("heartbeat-until", finding.Broken, "flag", fmt.Sprintf("%q is not a number of seconds.", value), "set drainTimeout in a rule for AutoScalingTermination")
 		return 0, false
 	}
-	return min(max(time.Duration(seconds)*time.Second, leastDrain), mostDrain), true
+	return min(max(time.Duration(seconds)*time.Second, minDrainTimeout), maxDrainTimeout), true
 }
 
-// slackBody is what the handler's own template comes to.
+// slackBody corresponds to the handler's default template.
 const slackBody = `{"text": {{printf "%s (%s): %s" .Node .Kind .Message | json}}}`
 
-// webhook is the one that is told, or nil.
+// webhook returns the webhook, or nil.
 func (c *converter) webhook() *v1alpha1.Webhook {
 	w := v1alpha1.Webhook{Body: slackBody}
 	url, secret := c.settings["webhook-url"], c.settings["webhook-url-secret-name"].value
@@ -179,17 +180,17 @@ func (c *converter) webhook() *v1alpha1.Webhook {
 		w.URLFrom = &v1alpha1.SecretKey{Name: secret, Key: "webhookurl"}
 	case url.value != "":
 		w.URL = url.value
-		c.say("webhook-url", finding.Warning, "webhook", "The URL stands in the policy, where whoever may read policies can read it.", "a Secret in lifeboat-system, named in webhooks.secrets of the chart, and urlFrom")
+		c.report("webhook-url", finding.Warning, "webhook", "The policy contains the URL, so everyone who can read policies can read it.", "store the URL in a Secret in lifeboat-system, add the Secret to webhooks.secrets of the chart, and use urlFrom")
 	default:
 		return nil
 	}
 	if w.URLFrom != nil {
-		c.say("webhook-url", finding.Warning, "webhook", fmt.Sprintf("The URL is taken from the Secret %s, which has to be in Lifeboat's namespace.", w.URLFrom.Name),
-			"copy it to lifeboat-system, and name it in webhooks.secrets of the chart")
+		c.report("webhook-url", finding.Warning, "webhook", fmt.Sprintf("The policy reads the URL from the Secret %s, which must be in Lifeboat's namespace.", w.URLFrom.Name),
+			"copy it to lifeboat-system, and add it to webhooks.secrets of the chart")
 	}
 	if text := c.settings["webhook-headers"].value; text != "" {
 		if err := json.Unmarshal([]byte(text), &w.Headers); err != nil {
-			c.say("webhook-headers", finding.Broken, "webhook", "The headers are no JSON object of texts.", "write headers into the policy")
+			c.report("webhook-headers", finding.Broken, "webhook", "The headers are not a JSON object with string values.", "add headers to the policy")
 		}
 	}
 	return &w

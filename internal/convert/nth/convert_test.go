@@ -20,7 +20,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func golden(t *testing.T, path, got string) {
 	t.Helper()
@@ -34,11 +34,11 @@ func golden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("differs from %s; go test -update writes it anew (-want +got):\n%s", path, diff)
+		t.Errorf("differs from %s; go test -update rewrites it (-want +got):\n%s", path, diff)
 	}
 }
 
-// valid makes sure that Lifeboat takes the policy.
+// valid checks that Lifeboat accepts the policy.
 func valid(t *testing.T, output []byte) v1alpha1.InterruptionPolicySpec {
 	t.Helper()
 	var p v1alpha1.InterruptionPolicy
@@ -85,8 +85,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Whatever a flag is set to, the policy is valid, and something is said or written
-// about each that is not without consequence.
+// For every value of a flag the policy is valid, and there is a finding or a rule for
+// each flag that has an effect.
 func TestEveryFlagIsKnown(t *testing.T) {
 	t.Parallel()
 	flags, err := os.ReadFile("../../cli/testdata/nth-flags.txt")
@@ -121,8 +121,8 @@ func TestDryRunAndCordonOnly(t *testing.T) {
 	}
 }
 
-// With cordon-only a kind that is off stays off, and none is drained.
-func TestCordonOnlyCordonsOnlyWhatTheHandlerWouldHave(t *testing.T) {
+// With cordon-only, disabled kinds stay disabled and no kind is drained.
+func TestCordonOnlyKeepsDisabledKinds(t *testing.T) {
 	t.Parallel()
 	const (
 		on       = "cordonOnly: true\n"
@@ -173,10 +173,10 @@ func TestCordonOnlyCordonsOnlyWhatTheHandlerWouldHave(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTheHandlers(t *testing.T) {
+func TestFilesWithoutSettingsAreErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"replicaCount: 2": "there is no setting of AWS Node Termination Handler", "": "there is no setting", "a: [": "it is no YAML", "- a\n- b": "there is no setting",
+		"replicaCount: 2": "it contains no setting of AWS Node Termination Handler", "": "it contains no setting", "a: [": "it is not valid YAML", "- a\n- b": "it contains no setting",
 	} {
 		if _, err := nth.Convert([]convert.File{{Name: "a.yaml", Data: []byte(text)}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
@@ -184,7 +184,8 @@ func TestWhatIsNotTheHandlers(t *testing.T) {
 	}
 }
 
-// FuzzConvert holds that no text makes it panic, and that what it writes is a policy.
+// FuzzConvert checks that no input makes Convert panic, and that its output is a
+// policy.
 func FuzzConvert(f *testing.F) {
 	inputs, err := filepath.Glob("testdata/*.in.yaml")
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// cordons are the rules for a handler that never drains. What it would not have heard
-// of for being switched off is ignored, since by default Lifeboat would drain; of
-// rebalance recommendations the default is to mark the node, which may stay. Changes
-// of an instance's state the handler hears from its queue only, and they are cordoned
-// either way: nothing switches them off, and by default they drain as well.
-func (c *converter) cordons() []v1alpha1.Rule {
+// cordonRules returns the rules for a handler with cordon-only. Kinds that the
+// handler's flags disable are ignored, because Lifeboat would drain by default. For
+// rebalance recommendations the default only taints the node, so no rule is needed.
+// The handler receives instance state changes only from its queue. No flag disables
+// them, so they are always cordoned; Lifeboat's default drains them.
+func (c *converter) cordonRules() []v1alpha1.Rule {
 	var rules []v1alpha1.Rule
 	var kinds []string
 	add := func(name, kind, flag string) {
@@ -29,19 +29,19 @@ func (c *converter) cordons() []v1alpha1.Rule {
 	kinds = append(kinds, notice.KindInstanceStateChange)
 	add("terminations", notice.KindAutoScalingTermination, terminations)
 	if !c.switchedOff(terminations) {
-		c.say("cordon-only", finding.Warning, "terminations", "Where an Auto Scaling termination is only cordoned for, Lifeboat leaves the lifecycle hook unanswered: the instance waits until the hook's time is out. NTH in queue mode answers it.",
-			"action: Drain in a rule for AutoScalingTermination, where the hook is to be answered; or a shorter timeout of the hook")
+		c.report("cordon-only", finding.Warning, "terminations", "If the action for an Auto Scaling termination is Cordon, Lifeboat does not complete the lifecycle hook: the instance waits until the hook's timeout. NTH in queue mode completes it.",
+			"to complete the hook, set action: Drain in a rule for AutoScalingTermination; or shorten the hook's timeout")
 	}
 	return append(rules, v1alpha1.Rule{Name: "cordon-only", Kinds: kinds, Action: v1alpha1.ActionCordon})
 }
 
-// terminations is the flag of Auto Scaling terminations, which are always drained for
-// unless the handler was never to drain.
+// terminations is the flag of Auto Scaling terminations. They are always drained,
+// unless the handler has cordon-only.
 const terminations = "enable-asg-lifecycle-draining"
 
-// queue reports whether the handler reads a queue, and no metadata.
+// queue reports whether the handler reads a queue, and not instance metadata.
 func (c *converter) queue() bool { return c.on("enable-sqs-termination-draining") }
 
-// switchedOff reports whether a flag keeps the handler from a kind. With a queue it
-// looks at none of them.
+// switchedOff reports whether a flag disables a kind. In queue mode the handler
+// ignores these flags.
 func (c *converter) switchedOff(flag string) bool { return !c.queue() && c.off(flag) }

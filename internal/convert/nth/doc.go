@@ -1,8 +1,8 @@
-// Package nth turns the settings of AWS Node Termination Handler into an
-// InterruptionPolicy: the values of its Helm chart, or its Deployment or DaemonSet as
-// a cluster has it. What needs no policy, since it is always so, or cannot be had, it
-// says as a finding. It is pure: texts in, text and findings out.
+// Package nth converts the settings of AWS Node Termination Handler to an
+// InterruptionPolicy. The input is the values of its Helm chart, or its Deployment or
+// DaemonSet. Settings that need no policy, and settings without an equivalent, become
+// findings. The package is pure: texts in, text and findings out.
 //
-// What each flag means is in the handler's README and its pkg/config; what became of
-// it, in docs/guides/from-nth.md.
+// The meaning of each flag is in the handler's README and its pkg/config;
+// docs/guides/from-nth.md describes the conversion.
 package nth

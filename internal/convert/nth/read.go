@@ -12,15 +12,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/convert"
 )
 
-// setting is one flag that is set, wherever that was written.
+// setting is one flag that is set, in any of the input formats.
 type setting struct {
 	value, file string
 	line        int
-	// secret and key are where the value is taken from; empty: it stands there.
+	// secret and key are the Secret with the value; empty if value has it.
 	secret, key string
 }
 
-// settings are by flag. Of a flag that is set twice the last counts.
+// settings are by flag. The last of several values wins.
 type settings map[string]setting
 
 // on reports whether a flag is set to true.
@@ -29,8 +29,8 @@ func (s settings) on(flag string) bool { return strings.EqualFold(s[flag].value,
 // off reports whether a flag is set to false.
 func (s settings) off(flag string) bool { return strings.EqualFold(s[flag].value, "false") }
 
-// read reads files. The error names the one that is no YAML, or has nothing of the
-// handler's in it.
+// read reads files. The error names the file that is not YAML, or has no setting of
+// the handler.
 func read(files []convert.File) (settings, error) {
 	all := settings{}
 	for _, f := range files {
@@ -43,25 +43,25 @@ func read(files []convert.File) (settings, error) {
 				break
 			}
 			if err != nil {
-				return nil, fmt.Errorf("reading %s: it is no YAML: %w", f.Name, err)
+				return nil, fmt.Errorf("reading %s: it is not valid YAML: %w", f.Name, err)
 			}
 			if len(document.Content) > 0 {
 				all.document(f.Name, document.Content[0], 0)
 			}
 		}
 		if len(all) == before {
-			return nil, fmt.Errorf("reading %s: there is no setting of AWS Node Termination Handler in it: give the values of its Helm chart, or its Deployment or DaemonSet", f.Name)
+			return nil, fmt.Errorf("reading %s: it contains no setting of AWS Node Termination Handler; use the values of its Helm chart, or its Deployment or DaemonSet", f.Name)
 		}
 	}
 	return all, nil
 }
 
-// deepest bounds how deep lists of objects are looked into.
-const deepest = 8
+// maxDepth limits the nesting of lists of objects.
+const maxDepth = 8
 
-// document takes in an object of Kubernetes, or the values of a chart.
+// document reads a Kubernetes object, or the values of a chart.
 func (s settings) document(file string, n *yaml.Node, depth int) {
-	if n.Kind != yaml.MappingNode || depth > deepest {
+	if n.Kind != yaml.MappingNode || depth > maxDepth {
 		return
 	}
 	if field(n, "kind") == nil {
@@ -80,8 +80,8 @@ func (s settings) document(file string, n *yaml.Node, depth int) {
 	}
 }
 
-// values takes in the values of the handler's chart; where it is part of another,
-// they stand under its name.
+// values reads the values of the handler's chart. In a parent chart they are under
+// the subchart's name.
 func (s settings) values(file string, n *yaml.Node) {
 	if within := field(n, "aws-node-termination-handler"); within != nil {
 		n = within
@@ -94,7 +94,7 @@ func (s settings) values(file string, n *yaml.Node) {
 	}
 }
 
-// variable takes in a variable of a container's environment.
+// variable reads an environment variable of a container.
 func (s settings) variable(file string, e *yaml.Node) {
 	flag := strings.ReplaceAll(strings.ToLower(text(field(e, "name"))), "_", "-")
 	out := setting{value: text(field(e, "value")), file: file, line: e.Line}
@@ -106,7 +106,7 @@ func (s settings) variable(file string, e *yaml.Node) {
 	}
 }
 
-// arguments takes in what a container is started with.
+// arguments reads the command line of a container.
 func (s settings) arguments(file string, all []*yaml.Node) {
 	for i, n := range all {
 		name, ok := strings.CutPrefix(text(n), "--")
@@ -125,17 +125,17 @@ func (s settings) arguments(file string, all []*yaml.Node) {
 	}
 }
 
-// set keeps a setting that the handler has.
+// set stores a setting if the handler has such a flag.
 func (s settings) set(flag string, to setting) {
 	if other, ok := aliases()[flag]; ok {
 		flag = other
 	}
-	if _, known := find(flag); known {
+	if _, known := findConversion(flag); known {
 		s[flag] = to
 	}
 }
 
-// aliases are names that variables and values have, and the flag does not.
+// aliases maps other names in variables and values to the flag's name.
 func aliases() map[string]string {
 	return map[string]string{
 		"instance-metadata-url": "metadata-url", "namespace": "pod-namespace", "proc-uptime-file": "uptime-from-file",
@@ -144,7 +144,7 @@ func aliases() map[string]string {
 	}
 }
 
-// flagOf is the flag of a value of the chart: queue-url of queueURL.
+// flagOf returns the flag for a value of the chart: queue-url for queueURL.
 func flagOf(value string) string {
 	var b strings.Builder
 	letters := []rune(value)
@@ -157,7 +157,7 @@ func flagOf(value string) string {
 	return b.String()
 }
 
-// field is the value of a key of a mapping, or nil.
+// field returns the value of a key of a mapping, or nil.
 func field(n *yaml.Node, name string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil

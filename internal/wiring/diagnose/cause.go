@@ -9,27 +9,26 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// longestCause bounds how long Cause takes.
-const longestCause = 10 * time.Second
+// causeTimeout limits the duration of Cause.
+const causeTimeout = 10 * time.Second
 
-// Cause says in a sentence why the queue did not bring a notice of a kind, as far
-// as can be told, and how to mend that; the mend is empty where there is nothing
-// to mend. It is for a controller that heard of it another way: it asks AWS
-// a few dozen questions, in ten seconds at most, changes nothing, and always has an
-// answer.
+// Cause explains in one sentence why the queue did not deliver a notice of a kind,
+// and how to fix it. fix is empty if nothing needs a fix. It is for a controller that
+// received the notice from another source. It makes a few dozen read-only AWS calls,
+// in ten seconds at most, and always returns a sentence.
 func Cause(ctx context.Context, clients Clients, target Target, kind string) (sentence, fix string) {
 	if !slices.Contains(kinds(), kind) {
-		return "notices of the kind " + kind + " do not come through the queue", ""
+		return "the queue does not deliver notices of kind " + kind, ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestCause)
+	ctx, cancel := context.WithTimeout(ctx, causeTimeout)
 	defer cancel()
-	found, err := glance(ctx, clients, target)
+	found, err := readBrief(ctx, clients, target)
 	if err != nil {
-		return fmt.Sprintf("the wiring could not be looked at: %v", err), "lifeboat doctor --cluster " + clusterName(target)
+		return fmt.Sprintf("the wiring could not be checked: %v", err), "lifeboat doctor --cluster " + clusterName(target)
 	}
-	all := Run(found, target.Want, Cluster{})
+	all := Run(found, target.Desired, Cluster{})
 	for _, explains := range []func(finding.Finding) bool{
-		func(f finding.Finding) bool { return f.Severity == finding.Broken && concerns(f, kind) },
+		func(f finding.Finding) bool { return f.Severity == finding.Broken && explainsLoss(f, kind) },
 		func(f finding.Finding) bool { return slices.Contains(f.Kinds, kind) },
 		func(f finding.Finding) bool { return f.Severity == finding.Unknown },
 	} {
@@ -37,21 +36,22 @@ func Cause(ctx context.Context, clients Clients, target Target, kind string) (se
 			return all[i].Object + ": " + all[i].Problem, all[i].Fix
 		}
 	}
-	return "the wiring for it looks right: EventBridge delivers EC2's events on a best-effort basis, and this one was lost or is late, or somebody else took it from the queue", ""
+	return "the wiring for it has no known problem. EventBridge delivers EC2's events on a best-effort basis: this one was lost or is late, or another reader took it from the queue", ""
 }
 
-// concerns tells whether a finding explains the silence about a kind.
-func concerns(f finding.Finding, kind string) bool {
+// explainsLoss reports whether a finding explains why notices of a kind do not
+// arrive.
+func explainsLoss(f finding.Finding, kind string) bool {
 	switch f.ID {
 	case idQueueMissing, idQueueEncryptionAWSKey, idQueueEncryptionKey:
-		return true // nothing at all arrives
+		return true // no notice arrives
 	}
 	return slices.Contains(f.Kinds, kind)
 }
 
 func clusterName(t Target) string {
-	if t.Want.Cluster == "" {
+	if t.Desired.Cluster == "" {
 		return "NAME"
 	}
-	return t.Want.Cluster
+	return t.Desired.Cluster
 }

@@ -9,56 +9,56 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// How far the clock may be off. Deadlines are times of AWS that are compared with
-// the clock here.
+// Limits for the difference between this clock and AWS's. Deadlines are AWS times
+// that are compared with the local clock.
 const (
-	skewWarns  = 5 * time.Second
-	skewBreaks = 30 * time.Second
+	skewWarning = 5 * time.Second
+	skewBroken  = 30 * time.Second
 )
 
-// checkClock compares the clock here with AWS's.
-func checkClock(e *exam) []finding.Finding {
-	if e.Skew == nil || e.Skew.Abs() <= skewWarns {
+// checkClock compares the local clock with AWS's.
+func checkClock(e *diagnosis) []finding.Finding {
+	if e.Skew == nil || e.Skew.Abs() <= skewWarning {
 		return nil
 	}
 	f := finding.Finding{
 		Severity: finding.Warning, ID: idClockSkew, Object: "clock",
-		Fix: "have the clock of this machine set by NTP (on EC2: chrony with 169.254.169.123)",
+		Fix: "synchronize the clock of this machine with NTP (on EC2: chrony with 169.254.169.123)",
 	}
-	if e.Skew.Abs() > skewBreaks {
+	if e.Skew.Abs() > skewBroken {
 		f.Severity = finding.Broken
 	}
-	direction, effect := "ahead of", "deadlines seem nearer than they are, and pods get less time"
+	direction, effect := "ahead of", "deadlines seem too early, and pods get less time"
 	if *e.Skew < 0 {
-		direction, effect = "behind", "deadlines seem further away than they are, and pods are cut off"
+		direction, effect = "behind", "deadlines seem too late, and pods are killed before they finish"
 	}
-	f.Problem = fmt.Sprintf("the clock of this machine is %s %s that of AWS: on a machine that runs lifeboatd, %s",
+	f.Problem = fmt.Sprintf("the clock of this machine is %s %s that of AWS. On a machine that runs lifeboatd, %s",
 		e.Skew.Abs().Round(time.Second), direction, effect)
 	return []finding.Finding{f}
 }
 
-// checkPermissions names what AWS refused to do.
-func checkPermissions(e *exam) []finding.Finding {
+// checkPermissions reports the actions that AWS refused.
+func checkPermissions(e *diagnosis) []finding.Finding {
 	who := "these credentials"
 	if e.Caller != "" {
 		who = e.Caller
 	}
 	var all []finding.Finding
 	for _, action := range deniedActions(e.Denied) {
-		on := list(deniedObjects(e.Denied, action))
+		on := joinList(deniedObjects(e.Denied, action))
 		f := finding.Finding{
 			Severity: finding.Unknown, ID: idPermissionMissing, Object: "permission " + action,
-			Problem: fmt.Sprintf("%s may not do it on %s, so that part of the wiring was not looked at", who, on),
-			Fix:     fmt.Sprintf(`allow it: {"Effect":"Allow","Action":%q,"Resource":"*"}`, action),
+			Problem: fmt.Sprintf("%s does not have it for %s, so that part of the wiring was not checked", who, on),
+			Fix:     fmt.Sprintf(`add the statement {"Effect":"Allow","Action":%q,"Resource":"*"}`, action),
 		}
 		switch {
 		case readsMessages(action):
 			f.Severity = finding.Warning
-			f.Problem = fmt.Sprintf("%s may not do it on %s; the controller has to, if these are its credentials", who, on)
-			f.Fix = fmt.Sprintf("give the controller's role what this prints: lifeboat wire iam --cluster %s", e.clusterOr("NAME"))
+			f.Problem = fmt.Sprintf("%s does not have it for %s; the controller needs it, if it uses the same credentials", who, on)
+			f.Fix = fmt.Sprintf("add the statements that this command prints to the controller's role: lifeboat wire iam --cluster %s", e.clusterOr("NAME"))
 		case action == "events:TestEventPattern", action == "events:ListEventBuses", action == "sqs:ListQueueTags":
 			f.Severity = finding.Info
-			f.Problem = fmt.Sprintf("%s may not do it, so the wiring was looked at without", who)
+			f.Problem = fmt.Sprintf("%s does not have it, so the wiring was checked without it", who)
 		}
 		all = append(all, f)
 	}
@@ -83,33 +83,33 @@ func deniedObjects(denied []snapshot.Denial, action string) []string {
 	return objects
 }
 
-// readsMessages tells whether an action is one that the controller needs, and
-// that the doctor only tries.
+// readsMessages reports whether the controller needs an action that the doctor only
+// tests.
 func readsMessages(action string) bool {
 	return action == "sqs:DeleteMessage" || action == "sqs:ChangeMessageVisibility"
 }
 
-func (e *exam) clusterOr(other string) string {
-	if e.want.Cluster == "" {
+func (e *diagnosis) clusterOr(other string) string {
+	if e.desired.Cluster == "" {
 		return other
 	}
-	return e.want.Cluster
+	return e.desired.Cluster
 }
 
-// checkUnread names what could not be understood.
-func checkUnread(e *exam) []finding.Finding {
+// checkUnread reports parts of the input that could not be interpreted.
+func checkUnread(e *diagnosis) []finding.Finding {
 	var all []finding.Finding
 	for _, u := range e.Unread {
 		all = append(all, finding.Finding{
 			Severity: finding.Unknown, ID: idNotUnderstood, Object: u.From, Problem: u.What,
-			Fix: "give what it is made of too, or let the doctor look at the account: lifeboat doctor --cluster NAME",
+			Fix: "add the files with its values, or check the account: lifeboat doctor --cluster NAME",
 		})
 	}
 	return all
 }
 
-// checkEngine compares EventBridge's own verdicts with ours.
-func checkEngine(e *exam) []finding.Finding {
+// checkEngine compares the results of EventBridge's own pattern test with Lifeboat's.
+func checkEngine(e *diagnosis) []finding.Finding {
 	var all []finding.Finding
 	for _, v := range e.Verdicts {
 		for _, r := range e.all {
@@ -122,9 +122,9 @@ func checkEngine(e *exam) []finding.Finding {
 				}
 				all = append(all, finding.Finding{
 					Severity: finding.Warning, ID: idPatternEngine, Object: r.object(),
-					Problem: fmt.Sprintf("EventBridge says that its pattern %s %s, and Lifeboat says the opposite: do not trust what is said here of this rule",
+					Problem: fmt.Sprintf("EventBridge reports that its pattern %s %s, and Lifeboat the opposite: do not trust the other findings about this rule",
 						map[bool]string{true: "matches", false: "does not match"}[v.Matches], strings.ToLower(c.name)),
-					Fix: "report it, with the pattern: " + r.Pattern,
+					Fix: "report this as a Lifeboat bug, with the pattern: " + r.Pattern,
 				})
 			}
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// shortestHook is how long a hook has to wait at least: groups are looked at every
-// 30 seconds, and an action is extended at a third of its hook's time.
-const shortestHook = 90 * time.Second
+// minHookTimeout is the shortest safe timeout of a hook: Lifeboat polls groups every
+// 30 seconds, and extends an action after a third of the hook's timeout.
+const minHookTimeout = 90 * time.Second
 
-// checkGroups looks at the Auto Scaling groups of templates: whether their hooks
-// are there in time, and say the right thing.
-func checkGroups(e *exam) []finding.Finding {
+// checkGroups checks the Auto Scaling groups of templates: the order in which hooks
+// are created, and their default results.
+func checkGroups(e *diagnosis) []finding.Finding {
 	var all []finding.Finding
 	for _, g := range e.Groups {
 		all = append(all, checkOrder(g)...)
@@ -27,8 +27,8 @@ func checkGroups(e *exam) []finding.Finding {
 	return all
 }
 
-// checkOrder asks whether launch hooks are there before what they are to hold. Only
-// hooks that a group is created with are (EC2 Auto Scaling API Reference,
+// checkOrder checks that launch hooks exist before the first instance. Only hooks
+// that are part of the group's creation do (EC2 Auto Scaling API Reference,
 // CreateAutoScalingGroup, LifecycleHookSpecificationList).
 func checkOrder(g snapshot.Group) []finding.Finding {
 	launching := g.Launching()
@@ -39,15 +39,15 @@ func checkOrder(g snapshot.Group) []finding.Finding {
 		return nil
 	case g.Pool && len(launching) == 0:
 		f.Severity, f.ID = finding.Broken, idPoolWithoutHook
-		f.Problem = "it has a warm pool and no launch hook: instances are stopped as soon as they run, in the middle of their set-up, and serve later without it"
+		f.Problem = "it has a warm pool and no launch hook: instances stop as soon as they run, in the middle of their setup, and later serve with an incomplete setup"
 		f.Fix = "in " + g.From + ": " + firstHook(g.From)
 	case g.Pool && !has(func(h snapshot.Hook) bool { return h.BeforePool }):
 		f.ID = idPoolBeforeHook
-		f.Problem = fmt.Sprintf("its warm pool is made before its launch hook %s: the pool's first instances are stopped as soon as they run, in the middle of their set-up, and serve later without it", launching[0].Name)
-		f.Fix = "in " + g.From + ": " + firstHook(g.From) + "; replace the instances that are warm already: aws ec2 terminate-instances"
+		f.Problem = fmt.Sprintf("its warm pool is created before its launch hook %s: the pool's first instances stop as soon as they run, in the middle of their setup, and later serve with an incomplete setup", launching[0].Name)
+		f.Fix = "in " + g.From + ": " + firstHook(g.From) + "; then replace the existing warm instances: aws ec2 terminate-instances"
 	case g.Starts && len(launching) > 0 && !g.HooksOpen && !has(func(h snapshot.Hook) bool { return h.First }):
 		f.ID = idGroupBeforeHook
-		f.Problem = fmt.Sprintf("it launches its first instances before its launch hook %s is put: they come into service without being waited for, and whoever answers for them is refused", launching[0].Name)
+		f.Problem = fmt.Sprintf("it launches its first instances before its launch hook %s exists: they come into service without waiting, and AWS refuses to complete the hook for them", launching[0].Name)
 		f.Fix = "in " + g.From + ": " + firstHook(g.From)
 	default:
 		return nil
@@ -55,19 +55,18 @@ func checkOrder(g snapshot.Group) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// firstHook says how a template has a hook there first.
+// firstHook describes how a template creates the hook together with the group.
 func firstHook(from string) string {
 	if isTerraform(from) {
-		return "give it the hook as initial_lifecycle_hook (lifeboat wire emit --groups prints them); a resource aws_autoscaling_lifecycle_hook of the same name may stay"
+		return "add the hook as initial_lifecycle_hook (lifeboat wire emit --groups prints it); a resource aws_autoscaling_lifecycle_hook with the same name can stay"
 	}
-	return "give it the hook in LifecycleHookSpecificationList"
+	return "add the hook to LifecycleHookSpecificationList"
 }
 
-// isTerraform tells by an address whether a resource is one of Terraform's.
+// isTerraform reports whether an address is that of a Terraform resource.
 func isTerraform(from string) bool { return strings.Contains(from, "aws_autoscaling_") }
 
-// checkHook asks whether a hook says the right thing when its time is out, and can
-// be answered.
+// checkHook checks a hook's default result, timeout and target.
 func checkHook(g snapshot.Group, h snapshot.Hook) []finding.Finding {
 	var all []finding.Finding
 	add := func(severity finding.Severity, id, problem, fix string) {
@@ -81,21 +80,21 @@ func checkHook(g snapshot.Group, h snapshot.Hook) []finding.Finding {
 	}
 	switch {
 	case !h.Terminating && !h.Abandons:
-		add(finding.Warning, idLaunchHookContinues, "it lets an instance go on when its time is out: one whose set-up failed comes into service, and counts as capacity",
+		add(finding.Warning, idLaunchHookContinues, "a launch continues after the hook's timeout: an instance whose setup failed comes into service and counts as capacity",
 			set("DefaultResult", "default_result", "ABANDON"))
 	case h.Terminating && h.Abandons && !g.Retains:
-		add(finding.Warning, idTerminateHookAbandons, "when its time is out the instance is terminated at once, with what is left of its pods, and the group's other hooks are skipped",
-			set("DefaultResult", "default_result", "CONTINUE")+"; or keep such instances: InstanceLifecyclePolicy with TerminateHookAbandon retain")
+		add(finding.Warning, idTerminateHookAbandons, "at its timeout the instance terminates immediately with its remaining pods, and the group skips its other hooks",
+			set("DefaultResult", "default_result", "CONTINUE")+"; or retain such instances: InstanceLifecyclePolicy with TerminateHookAbandon retain")
 	case h.Terminating && !h.Abandons && g.Retains:
-		add(finding.Warning, idRetainsNothing, "the group keeps instances whose terminate hook was abandoned, and this one goes on instead: nothing is ever kept",
+		add(finding.Warning, idRetainsNothing, "the group retains instances whose terminate hook was abandoned, but this hook continues at its timeout: no instance is retained",
 			set("DefaultResult", "default_result", "ABANDON"))
 	}
-	if h.Timeout < shortestHook {
-		add(finding.Warning, idHookTooShort, fmt.Sprintf("it waits for %s, and groups are looked at every 30 seconds: where the notice of it is lost, its time is out before it is extended", span(h.Timeout)),
+	if h.Timeout < minHookTimeout {
+		add(finding.Warning, idHookTooShort, fmt.Sprintf("its timeout is %s, and Lifeboat polls groups every 30 seconds: if its notice is lost, the timeout ends before Lifeboat extends it", formatDuration(h.Timeout)),
 			set("HeartbeatTimeout", "heartbeat_timeout", "300"))
 	}
 	if strings.HasSuffix(h.Target, ".fifo") {
-		add(finding.Broken, idHookTargetFIFO, "it tells a FIFO queue or topic, which Auto Scaling does not take: the hook cannot be put", set("NotificationTargetARN", "notification_target_arn", "none: EventBridge hears of every hook"))
+		add(finding.Broken, idHookTargetFIFO, "its target is a FIFO queue or topic, which Auto Scaling does not support: AWS refuses to create the hook", set("NotificationTargetARN", "notification_target_arn", "none: EventBridge receives the events of every hook"))
 	}
 	return all
 }

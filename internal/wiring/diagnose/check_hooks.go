@@ -12,29 +12,30 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// checkHeard asks of each group whether some rule brings what its own hooks say: a
-// rule that is limited to groups forgets those that come later.
-func checkHeard(e *exam) []finding.Finding {
-	if e.Offline || e.QueueMissing || e.rulesUnseen() || e.Queue == "" {
+// checkHookEvents checks for each group that some rule delivers the events of
+// Lifeboat's hooks. A rule that is limited to groups does not match groups that are
+// added later.
+func checkHookEvents(e *diagnosis) []finding.Finding {
+	if e.Offline || e.QueueMissing || e.rulesDenied() || e.Queue == "" {
 		return nil
 	}
 	var all []finding.Finding
-	if groups := e.unheardGroups(false); len(groups) > 0 {
-		all = append(all, e.unheard(groups, false))
+	if groups := e.groupsWithoutHookEvents(false); len(groups) > 0 {
+		all = append(all, e.missingHookEvents(groups, false))
 	}
-	if groups := e.unheardGroups(true); len(groups) > 0 && !e.silent(notice.KindAutoScalingTermination) {
-		all = append(all, e.unheard(groups, true))
+	if groups := e.groupsWithoutHookEvents(true); len(groups) > 0 && !e.kindUncovered(notice.KindAutoScalingTermination) {
+		all = append(all, e.missingHookEvents(groups, true))
 	}
 	return all
 }
 
-// unheardGroups are the groups with a hook of Lifeboat's own for a transition of
-// which no rule tells.
-func (e *exam) unheardGroups(terminating bool) []string {
+// groupsWithoutHookEvents returns the groups with a Lifeboat hook for a transition
+// whose events no rule delivers.
+func (e *diagnosis) groupsWithoutHookEvents(terminating bool) []string {
 	var names []string
 	for _, g := range e.cluster.Groups {
 		for _, h := range g.Hooks {
-			if h.Own && h.Terminating == terminating && !e.heardOf(g.Name, h) {
+			if h.Own && h.Terminating == terminating && !e.receivesHookEvents(g.Name, h) {
 				names = union(names, []string{g.Name})
 			}
 		}
@@ -42,47 +43,47 @@ func (e *exam) unheardGroups(terminating bool) []string {
 	return names
 }
 
-func (e *exam) unheard(groups []string, terminating bool) finding.Finding {
-	what, late := "launch", "a node that is Ready waits that much longer"
+func (e *diagnosis) missingHookEvents(groups []string, terminating bool) finding.Finding {
+	what, late := "launch", "a Ready node can wait that much longer"
 	if terminating {
-		what, late = "terminate", "the drain begins that much later"
+		what, late = "terminate", "the drain can begin that much later"
 	}
 	return finding.Finding{
-		Severity: finding.Warning, ID: idGroupUnheard, Object: "group " + list(groups),
-		Problem: fmt.Sprintf("no rule brings what its %s hook says to the queue. Lifeboat sees it when it looks at the group, every 30 seconds: %s", what, late),
-		Fix:     e.apply() + " --groups all",
+		Severity: finding.Warning, ID: idGroupUnheard, Object: "group " + joinList(groups),
+		Problem: fmt.Sprintf("no rule delivers the events of its %s hook to the queue. Lifeboat polls the group every 30 seconds: %s", what, late),
+		Fix:     e.applyCommand() + " --groups all",
 	}
 }
 
-// silent tells whether no rule at all brings a kind, which is said already.
-func (e *exam) silent(kind string) bool {
+// kindUncovered reports whether no rule delivers a kind. checkCoverage reports that.
+func (e *diagnosis) kindUncovered(kind string) bool {
 	return !slices.ContainsFunc(e.all, func(r *rule) bool {
-		return r.hears(e.Region) && len(r.To(e.Queue)) > 0 && slices.Contains(r.kinds, kind)
+		return r.receivesEvents(e.Region) && len(r.To(e.Queue)) > 0 && slices.Contains(r.kinds, kind)
 	})
 }
 
-// heardOf tells whether the queue gets what a hook of a group says: by a rule, or
-// since the hook tells the queue itself.
-func (e *exam) heardOf(group string, h Hook) bool {
+// receivesHookEvents reports whether the queue receives the events of a group's hook,
+// by a rule or because the queue is the hook's target.
+func (e *diagnosis) receivesHookEvents(group string, h Hook) bool {
 	if h.Target == e.Queue {
 		return true
 	}
 	event, err := hookEvent(e.Snapshot, group, h)
 	if err != nil {
-		return true // nobody can say
+		return true // unknown
 	}
 	return slices.ContainsFunc(e.all, func(r *rule) bool {
 		feeds := !r.TargetsKnown || len(r.To(e.Queue)) > 0
-		return feeds && r.hears(e.Region) && (r.open || r.compiled != nil && r.compiled.CouldMatch(event, hookFields()...))
+		return feeds && r.receivesEvents(e.Region) && (r.unresolved || r.compiled != nil && r.compiled.CouldMatch(event, hookFields()...))
 	})
 }
 
-// hookFields are the fields of a hook's event that are known beforehand.
+// hookFields are the fields of a hook's event whose values are known in advance.
 func hookFields() []string {
 	return []string{"account", "region", "detail.AutoScalingGroupName", "detail.LifecycleHookName", "detail.LifecycleTransition"}
 }
 
-// hookEvent is what EventBridge would bring of a hook.
+// hookEvent returns the event that EventBridge would deliver for a hook.
 func hookEvent(s snapshot.Snapshot, group string, h Hook) (*pattern.Event, error) {
 	name := "launch-lifecycle-action"
 	if h.Terminating {
@@ -90,7 +91,7 @@ func hookEvent(s snapshot.Snapshot, group string, h Hook) (*pattern.Event, error
 	}
 	i := slices.IndexFunc(pattern.Samples(), func(sample pattern.Sample) bool { return sample.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("there is no sample %s", name)
+		return nil, fmt.Errorf("unknown sample %s", name)
 	}
 	var root map[string]any
 	if err := json.Unmarshal(pattern.Samples()[i].JSON, &root); err != nil {
@@ -108,10 +109,10 @@ func hookEvent(s snapshot.Snapshot, group string, h Hook) (*pattern.Event, error
 	return pattern.Decode(text)
 }
 
-// checkAnswerers looks for a second program that answers the hooks of the cluster's
-// groups. Whoever answers first lets the instance go: before the other has drained
-// it.
-func checkAnswerers(e *exam) []finding.Finding {
+// checkOtherHandlers looks for a second program that completes the hooks of the
+// cluster's groups. The first one to complete a hook lets the instance terminate,
+// even if the other has not drained it.
+func checkOtherHandlers(e *diagnosis) []finding.Finding {
 	n := e.cluster.NTH
 	if n == nil {
 		return nil
@@ -119,14 +120,14 @@ func checkAnswerers(e *exam) []finding.Finding {
 	if n.reads(snapshot.Name(e.Queue)) {
 		return []finding.Finding{{
 			Severity: finding.Broken, ID: idNTHSameQueue, Object: n.Object,
-			Problem: "it reads the queue " + snapshot.Name(e.Queue) + " too: every notice goes to one of the two, and the other never hears of it",
-			Fix:     "stop it: kubectl " + n.scaleDown() + "; or give it its own queue back (docs/guides/from-nth.md)",
+			Problem: "it reads the queue " + snapshot.Name(e.Queue) + " too: each notice reaches only one of the two",
+			Fix:     "stop it: kubectl " + n.scaleDown() + "; or configure its own queue again (docs/guides/from-nth.md)",
 		}}
 	}
 	var groups []string
 	for _, g := range e.cluster.Groups {
-		told := slices.ContainsFunc(g.Hooks, func(h Hook) bool { return n.Queue != "" || h.Target != "" && n.reads(snapshot.Name(h.Target)) })
-		if told {
+		handled := slices.ContainsFunc(g.Hooks, func(h Hook) bool { return n.Queue != "" || h.Target != "" && n.reads(snapshot.Name(h.Target)) })
+		if handled {
 			groups = append(groups, g.Name)
 		}
 	}
@@ -135,12 +136,12 @@ func checkAnswerers(e *exam) []finding.Finding {
 	}
 	return []finding.Finding{{
 		Severity: finding.Warning, ID: idNTHAnswersToo, Object: n.Object,
-		Problem: fmt.Sprintf("it hears of the lifecycle hooks of %s and answers every hook of an instance that it has drained, Lifeboat's as well: the instance goes, whatever Lifeboat's policy still waits for", list(groups)),
+		Problem: fmt.Sprintf("it receives the lifecycle events of %s and completes every hook of an instance that it has drained, including Lifeboat's: the instance terminates even if Lifeboat's policy still waits", joinList(groups)),
 		Fix:     "stop it once Lifeboat runs: kubectl " + n.scaleDown() + " (docs/guides/from-nth.md)",
 	}}
 }
 
-// scaleDown are the arguments of kubectl that stop a tool.
+// scaleDown returns the kubectl arguments that stop a tool.
 func (t *Tool) scaleDown() string {
 	kind, name, _ := strings.Cut(t.Object, " ")
 	namespace, name, _ := strings.Cut(name, "/")

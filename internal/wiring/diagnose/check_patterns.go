@@ -9,15 +9,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
 )
 
-// checkPatterns holds the patterns of the queue's rules against what AWS sends.
-func checkPatterns(e *exam) []finding.Finding {
+// checkPatterns tests the patterns of the queue's rules against the events that AWS
+// sends.
+func checkPatterns(e *diagnosis) []finding.Finding {
 	var all []finding.Finding
 	for _, r := range e.rules {
 		switch {
-		case r.open:
+		case r.unresolved:
 		case r.err != nil:
 			all = append(all, e.invalid(r))
-		case len(r.lint.Matches) == 0 && r.hearsAWS:
+		case len(r.lint.Matches) == 0 && r.forNotices:
 			all = append(all, e.matchesNothing(r))
 		default:
 			all = append(all, e.lints(r)...)
@@ -26,27 +27,27 @@ func checkPatterns(e *exam) []finding.Finding {
 	return all
 }
 
-// invalid is about a pattern that EventBridge refuses.
-func (e *exam) invalid(r *rule) finding.Finding {
-	f := finding.Finding{Severity: finding.Broken, ID: idRulePatternInvalid, Object: r.object(), Kinds: r.meant}
+// invalid reports a pattern that EventBridge refuses.
+func (e *diagnosis) invalid(r *rule) finding.Finding {
+	f := finding.Finding{Severity: finding.Broken, ID: idRulePatternInvalid, Object: r.object(), Kinds: r.intendedKinds}
 	var syntax *pattern.SyntaxError
 	switch {
 	case strings.TrimSpace(r.Pattern) == "":
-		f.Problem = "it has no event pattern, so no notice can match it"
+		f.Problem = "it has no event pattern, so it matches no notice"
 	case errors.As(r.err, &syntax):
 		f.Problem = "EventBridge refuses its pattern: " + syntax.Reason
 	default:
 		f.Problem = "EventBridge refuses its pattern: " + r.err.Error()
 	}
-	f.Fix = e.fixPattern(r, "write a pattern in the language of the EventBridge User Guide, \"Creating event patterns\"")
+	f.Fix = e.fixPattern(r, "write a valid pattern (EventBridge User Guide, \"Creating event patterns\")")
 	return f
 }
 
-// matchesNothing is about a pattern that no event fits.
-func (e *exam) matchesNothing(r *rule) finding.Finding {
+// matchesNothing reports a pattern that no AWS event matches.
+func (e *diagnosis) matchesNothing(r *rule) finding.Finding {
 	f := finding.Finding{
-		Severity: finding.Broken, ID: idRuleMatchesNothing, Object: r.object(), Kinds: r.meant,
-		Problem: "no event that AWS sends can match its pattern, so the rule stays silent",
+		Severity: finding.Broken, ID: idRuleMatchesNothing, Object: r.object(), Kinds: r.intendedKinds,
+		Problem: "no AWS event can match its pattern, so the rule sends nothing",
 	}
 	var reasons, suggestions []string
 	for _, l := range r.lint.Findings {
@@ -61,13 +62,13 @@ func (e *exam) matchesNothing(r *rule) finding.Finding {
 		f.Problem += ": " + strings.Join(reasons, "; ")
 	}
 	if len(suggestions) == 0 {
-		suggestions = []string{"compare the pattern with the event it is for"}
+		suggestions = []string{"compare the pattern with the event that it should match"}
 	}
 	f.Fix = e.fixPattern(r, strings.Join(suggestions, "; "))
 	return f
 }
 
-// sentence is what the linter says, and what it suggests.
+// sentence returns the message of a lint finding, with its suggestion.
 func sentence(l pattern.Finding) string {
 	if l.Suggestion == "" {
 		return l.Message
@@ -75,8 +76,8 @@ func sentence(l pattern.Finding) string {
 	return l.Message + " (" + strings.TrimSuffix(l.Suggestion, "?") + ")"
 }
 
-// lints are about a pattern that matches some events, but not as it was meant to.
-func (e *exam) lints(r *rule) []finding.Finding {
+// lints reports a pattern that matches some events, but not all intended ones.
+func (e *diagnosis) lints(r *rule) []finding.Finding {
 	var all []finding.Finding
 	for _, l := range r.lint.Findings {
 		f := finding.Finding{Object: r.object(), Problem: l.Message}
@@ -98,17 +99,17 @@ func (e *exam) lints(r *rule) []finding.Finding {
 	return all
 }
 
-// fixPattern is how to mend a rule's pattern: by the whole pattern as it was
-// meant, where that can be told.
-func (e *exam) fixPattern(r *rule, suggestion string) string {
-	if r.mended == "" {
+// fixPattern returns the fix for a rule's pattern: the complete corrected pattern if
+// it can be inferred.
+func (e *diagnosis) fixPattern(r *rule, suggestion string) string {
+	if r.fixedPattern == "" {
 		return e.fix(r.From, r.role != "", suggestion, suggestion)
 	}
-	edit := "write the pattern as it was probably meant: " + r.mended
+	edit := "replace the pattern by " + r.fixedPattern
 	bus := ""
 	if !r.OnDefaultBus() {
 		bus = " --event-bus-name " + r.Bus
 	}
 	return e.fix(r.From, r.role != "", edit,
-		fmt.Sprintf("aws events put-rule --name %s%s --event-pattern %s", r.Name, bus, quoteShell(r.mended)))
+		fmt.Sprintf("aws events put-rule --name %s%s --event-pattern %s", r.Name, bus, quoteShell(r.fixedPattern)))
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// eventBridge is the service that has to be let in.
+// eventBridge is the service principal that the policy must allow.
 const eventBridge = "events.amazonaws.com"
 
-// checkPolicy asks the queue's policy about each rule, and about strangers.
-// EventBridge has no role to write to SQS with: the policy is what lets it in
+// checkPolicy evaluates the queue's policy for each rule, and for foreign accounts.
+// EventBridge cannot assume a role for SQS: the queue's policy is its only permission
 // (EventBridge User Guide, "Using resource-based policies").
-func checkPolicy(e *exam) []finding.Finding {
+func checkPolicy(e *diagnosis) []finding.Finding {
 	if !e.queue.PolicyKnown {
 		return nil
 	}
@@ -34,21 +34,21 @@ func checkPolicy(e *exam) []finding.Finding {
 		return []finding.Finding{{
 			Severity: finding.Unknown, ID: idQueuePolicyUnread, Object: e.queueObject(),
 			Problem: "its policy cannot be read: " + err.Error(),
-			Fix:     e.fixQueue("put the policy right", ""),
+			Fix:     e.fixQueue("correct the policy", ""),
 		}}
 	}
-	all := e.refused(policy, feeding)
-	if open := openTo(policy, e.queue.ARN); open != "" {
+	all := e.checkAllowed(policy, feeding)
+	if open := tooPermissiveFor(policy, e.queue.ARN); open != "" {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idQueuePolicyOpen, Object: e.queueObject(),
-			Problem: "its policy lets " + open + " send to it: whoever does can make nodes be evacuated, or drown a warning",
+			Problem: "its policy lets " + open + " send to it: a forged notice drains nodes, and a flood of messages delays real notices",
 			Fix:     e.fixQueue(fmt.Sprintf("add a condition: %s", condition(feeding, e.account())), ""),
 		})
 	}
 	return all
 }
 
-// parsePolicy reads a policy; an empty one has no opinion.
+// parsePolicy reads a policy. It returns nil for an empty one.
 func parsePolicy(document string) (*queuepolicy.Policy, error) {
 	if strings.TrimSpace(document) == "" {
 		return nil, nil
@@ -56,11 +56,11 @@ func parsePolicy(document string) (*queuepolicy.Policy, error) {
 	return queuepolicy.ParseAny(document)
 }
 
-// refused are the rules that the policy does not let in.
-func (e *exam) refused(policy *queuepolicy.Policy, feeding []*rule) []finding.Finding {
+// checkAllowed reports the rules that the policy does not allow to send.
+func (e *diagnosis) checkAllowed(policy *queuepolicy.Policy, feeding []*rule) []finding.Finding {
 	by := map[queuepolicy.Verdict][]*rule{}
 	for _, r := range feeding {
-		verdict := policy.Evaluate(delivery(r.ARN, snapshot.Part(r.ARN, 4), e.queue.ARN))
+		verdict := policy.Evaluate(deliveryRequest(r.ARN, snapshot.Part(r.ARN, 4), e.queue.ARN))
 		by[verdict] = append(by[verdict], r)
 	}
 	var all []finding.Finding
@@ -69,42 +69,42 @@ func (e *exam) refused(policy *queuepolicy.Policy, feeding []*rule) []finding.Fi
 		names, kinds := namesAndKinds(refused)
 		f := finding.Finding{
 			Severity: finding.Broken, ID: idQueuePolicyRefuses, Object: e.queueObject(), Kinds: kinds,
-			Problem: e.whyRefused(len(by[queuepolicy.Deny]) > 0, len(refused) < len(feeding)) +
-				": EventBridge matches what comes for " + list(names) + " and cannot deliver it",
-			Fix: e.fixQueue("add to its policy: "+grant(refused, e.account(), e.queue.ARN), ""),
+			Problem: e.denialReason(len(by[queuepolicy.Deny]) > 0, len(refused) < len(feeding)) +
+				": EventBridge cannot deliver the events of " + joinList(names),
+			Fix: e.fixQueue("add to its policy: "+allowStatement(refused, e.account(), e.queue.ARN), ""),
 		}
 		if len(by[queuepolicy.Deny]) > 0 {
-			f.Fix = e.fixQueue("take "+eventBridge+" out of the statement with Effect Deny", "")
+			f.Fix = e.fixQueue("remove "+eventBridge+" from the statement with Effect Deny", "")
 		}
 		all = append(all, f)
 	}
-	if unsure := by[queuepolicy.Unknown]; len(unsure) > 0 {
-		names, _ := namesAndKinds(unsure)
+	if undecided := by[queuepolicy.Unknown]; len(undecided) > 0 {
+		names, _ := namesAndKinds(undecided)
 		all = append(all, finding.Finding{
 			Severity: finding.Unknown, ID: idQueuePolicyUnread, Object: e.queueObject(),
-			Problem: "whether its policy lets " + list(names) + " in hangs on a condition that only AWS can judge",
-			Fix:     e.fixQueue("replace it: "+grant(unsure, e.account(), e.queue.ARN), ""),
+			Problem: "whether its policy lets " + joinList(names) + " send depends on a condition that only AWS can evaluate",
+			Fix:     e.fixQueue("replace it: "+allowStatement(undecided, e.account(), e.queue.ARN), ""),
 		})
 	}
 	return all
 }
 
-func (e *exam) whyRefused(denied, some bool) string {
+func (e *diagnosis) denialReason(denied, some bool) string {
 	switch {
 	case e.queue.Policy == "":
 		return "it has no policy"
 	case denied:
 		return "its policy denies EventBridge sqs:SendMessage"
 	case !strings.Contains(e.queue.Policy, eventBridge):
-		return "its policy does not let " + eventBridge + " send"
+		return "its policy does not allow " + eventBridge + " to send"
 	case some:
-		return "its policy lets EventBridge in for other rules only"
+		return "its policy allows EventBridge to send only for other rules"
 	}
-	return "its policy lets EventBridge in, but under conditions (aws:SourceArn, aws:SourceAccount, Resource) that these rules do not fulfil"
+	return "its policy allows EventBridge to send, but with conditions (aws:SourceArn, aws:SourceAccount, Resource) that these rules do not meet"
 }
 
-// account is the account of the queue.
-func (e *exam) account() string {
+// account returns the account of the queue.
+func (e *diagnosis) account() string {
 	if at := snapshot.Part(e.queue.ARN, 4); at != "" {
 		return at
 	}
@@ -114,46 +114,48 @@ func (e *exam) account() string {
 func namesAndKinds(rules []*rule) (names, kinds []string) {
 	for _, r := range rules {
 		names = append(names, r.Name)
-		kinds = union(kinds, r.meant)
+		kinds = union(kinds, r.intendedKinds)
 	}
 	return names, kinds
 }
 
-// delivery is the request that EventBridge makes for a rule.
-func delivery(ruleARN, account, queueARN string) queuepolicy.Request {
+// deliveryRequest returns the request that EventBridge makes for a rule.
+func deliveryRequest(ruleARN, account, queueARN string) queuepolicy.Request {
 	return queuepolicy.Request{
 		Service: eventBridge, Action: "sqs:SendMessage", Resource: queueARN,
 		Context: map[string]string{
 			"aws:SourceArn": ruleARN, "aws:SourceAccount": account, "aws:SecureTransport": "true",
 			"aws:PrincipalIsAWSService": "true", "aws:PrincipalServiceName": eventBridge,
 		},
-		// They are there, but an account's organisation is not looked up.
-		Unsure: []string{"aws:SourceOrgID", "aws:SourceOrgPaths"},
+		// The request has these keys, but their values are unknown: the doctor does
+		// not read the account's organization.
+		UnknownKeys: []string{"aws:SourceOrgID", "aws:SourceOrgPaths"},
 	}
 }
 
-// stranger is an account that is not anybody's own.
-const stranger = "999999999999"
+// foreignAccount is an account id that no customer uses.
+const foreignAccount = "999999999999"
 
-// openTo says whom a policy lets in beside the account's own rules.
-func openTo(policy *queuepolicy.Policy, queueARN string) string {
+// tooPermissiveFor names the foreign senders that a policy allows. It returns "" if
+// there are none.
+func tooPermissiveFor(policy *queuepolicy.Policy, queueARN string) string {
 	region := snapshot.Part(queueARN, 3)
-	anybody := queuepolicy.Request{
-		ARN: "arn:aws:iam::" + stranger + ":user/anybody", Account: stranger, Action: "sqs:SendMessage", Resource: queueARN,
+	anyone := queuepolicy.Request{
+		ARN: "arn:aws:iam::" + foreignAccount + ":user/anyone", Account: foreignAccount, Action: "sqs:SendMessage", Resource: queueARN,
 		Context: map[string]string{"aws:SecureTransport": "true"},
 	}
-	rule := "arn:aws:events:" + region + ":" + stranger + ":rule/theirs"
+	rule := "arn:aws:events:" + region + ":" + foreignAccount + ":rule/foreign"
 	switch queuepolicy.Allow {
-	case policy.Evaluate(anybody):
-		return "anybody"
-	case policy.Evaluate(delivery(rule, stranger, queueARN)):
+	case policy.Evaluate(anyone):
+		return "anyone"
+	case policy.Evaluate(deliveryRequest(rule, foreignAccount, queueARN)):
 		return "the rules of every AWS account"
 	}
 	return ""
 }
 
-// grant is the statement that lets rules in, and nobody else.
-func grant(rules []*rule, account, queueARN string) string {
+// allowStatement returns the policy statement that allows only these rules to send.
+func allowStatement(rules []*rule, account, queueARN string) string {
 	text, err := json.Marshal(struct {
 		Effect    string
 		Principal map[string]string
@@ -183,9 +185,9 @@ func condition(rules []*rule, account string) string {
 	return string(text)
 }
 
-// deadLetterRefuses tells whether a rule may not put what it cannot deliver into a
-// queue, as far as its policy is known.
-func (e *exam) deadLetterRefuses(r *rule, arn string) bool {
+// deadLetterDenies reports whether the policy of a dead-letter queue does not allow a
+// rule to send to it. It returns false if the policy is unknown.
+func (e *diagnosis) deadLetterDenies(r *rule, arn string) bool {
 	q, ok := e.FindQueue(arn)
 	if !ok || !q.PolicyKnown {
 		return false
@@ -194,6 +196,6 @@ func (e *exam) deadLetterRefuses(r *rule, arn string) bool {
 	if err != nil {
 		return false
 	}
-	verdict := policy.Evaluate(delivery(r.ARN, snapshot.Part(r.ARN, 4), arn))
+	verdict := policy.Evaluate(deliveryRequest(r.ARN, snapshot.Part(r.ARN, 4), arn))
 	return verdict == queuepolicy.NoOpinion || verdict == queuepolicy.Deny
 }

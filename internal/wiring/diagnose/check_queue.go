@@ -12,38 +12,40 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// What is too short, too long or too small.
+// Limits for the queue's settings.
 const (
-	// shortestForDays is the retention below which a controller that is away for
-	// an evening loses notices of what is due in days.
-	shortestForDays = 24 * time.Hour
-	// shortestForMinutes: a spot warning that is older is worth nothing.
-	shortestForMinutes = 2 * time.Minute
-	// longestVisibility is what a reader that dies may cost a two-minute warning.
-	longestVisibility = 30 * time.Second
-	// largestEvent is the size of AWS Health's pages (AWS Health User Guide,
+	// minRetentionScheduled is the minimum retention for notices that are due in
+	// days. With less, an outage of the controller of an evening loses them.
+	minRetentionScheduled = 24 * time.Hour
+	// minRetentionSpot is the minimum retention for spot interruptions, which are
+	// useless after two minutes.
+	minRetentionSpot = 2 * time.Minute
+	// maxVisibility is the longest acceptable delay of a two-minute warning after a
+	// crash of the reader.
+	maxVisibility = 30 * time.Second
+	// maxEventSize is the maximum size of AWS Health's events (AWS Health User Guide,
 	// "EventBridge event schema": events above 256 KB are split).
-	largestEvent = 256 << 10
-	// fewestReceives is how often a message should be tried while the API server
-	// is away.
-	fewestReceives = 5
+	maxEventSize = 256 << 10
+	// minReceives is the minimum number of attempts during an outage of the API
+	// server.
+	minReceives = 5
 )
 
-// checkQueueThere looks for the queue itself.
-func checkQueueThere(e *exam) []finding.Finding {
+// checkQueueExists reports a missing queue.
+func checkQueueExists(e *diagnosis) []finding.Finding {
 	if !e.QueueMissing {
 		return nil
 	}
 	return []finding.Finding{{
 		Severity: finding.Broken, ID: idQueueMissing, Object: e.queueObject(),
-		Problem: "there is no such queue in this account and region: no notice can arrive",
-		Fix:     e.apply() + "; if the queue has another name, give --queue-url; and check --region",
+		Problem: "the queue does not exist in this account and region: no notice can arrive",
+		Fix:     e.applyCommand() + "; if the queue has another name, add --queue-url; check --region",
 	}}
 }
 
-// checkEncryption looks for encryption that EventBridge cannot use (SQS Developer
+// checkEncryption reports encryption that EventBridge cannot use (SQS Developer
 // Guide, "Configuring KMS permissions for AWS services").
-func checkEncryption(e *exam) []finding.Finding {
+func checkEncryption(e *diagnosis) []finding.Finding {
 	q := e.queue
 	switch {
 	case !q.Known:
@@ -51,7 +53,7 @@ func checkEncryption(e *exam) []finding.Finding {
 	case isAWSKey(q.KMSKey):
 		return []finding.Finding{{
 			Severity: finding.Broken, ID: idQueueEncryptionAWSKey, Object: e.queueObject(),
-			Problem: "it is encrypted with alias/aws/sqs, a key that EventBridge may not use and that cannot be made to let it: every delivery fails",
+			Problem: "it is encrypted with alias/aws/sqs. EventBridge may not use that key, and its policy cannot be changed: every delivery fails",
 			Fix:     e.fixQueue("use SSE-SQS (SqsManagedSseEnabled: true, no KmsMasterKeyId)", "SqsManagedSseEnabled=true"),
 		}}
 	case q.KMSKey != "":
@@ -59,7 +61,7 @@ func checkEncryption(e *exam) []finding.Finding {
 	case !q.ManagedSSE:
 		return []finding.Finding{{
 			Severity: finding.Info, ID: idQueueUnencrypted, Object: e.queueObject(),
-			Problem: "it is not encrypted; SSE-SQS costs nothing and needs no permission",
+			Problem: "it is not encrypted; SSE-SQS is free and needs no permission",
 			Fix:     e.fixQueue("set SqsManagedSseEnabled to true", "SqsManagedSseEnabled=true"),
 		}}
 	}
@@ -70,16 +72,17 @@ func isAWSKey(key string) bool {
 	return key == "alias/aws/sqs" || strings.HasSuffix(key, ":alias/aws/sqs")
 }
 
-// customerKey is about a key whose policy has to let EventBridge use it.
-func (e *exam) customerKey() []finding.Finding {
+// customerKey checks that the policy of a customer managed key allows EventBridge to
+// use it.
+func (e *diagnosis) customerKey() []finding.Finding {
 	f := finding.Finding{
 		ID: idQueueEncryptionKey, Object: e.queueObject(),
-		Fix: `the key's policy must have {"Effect":"Allow","Principal":{"Service":"` + eventBridge +
+		Fix: `add to the key's policy {"Effect":"Allow","Principal":{"Service":"` + eventBridge +
 			`"},"Action":["kms:Decrypt","kms:GenerateDataKey"],"Resource":"*"}; or use SSE-SQS`,
 	}
 	if e.queue.KeyPolicy == "" {
 		f.Severity = finding.Warning
-		f.Problem = "it is encrypted with the key " + e.queue.KMSKey + ", whose policy was not looked at: unless it lets " + eventBridge + " use it, every delivery fails"
+		f.Problem = "it is encrypted with the key " + e.queue.KMSKey + ", whose policy was not checked: every delivery fails unless the policy lets " + eventBridge + " use the key"
 		return []finding.Finding{f}
 	}
 	policy, err := parsePolicy(e.queue.KeyPolicy)
@@ -88,23 +91,23 @@ func (e *exam) customerKey() []finding.Finding {
 		return []finding.Finding{f}
 	}
 	for _, action := range []string{"kms:Decrypt", "kms:GenerateDataKey"} {
-		request := delivery("", snapshot.Part(e.queue.ARN, 4), e.queue.ARN)
+		request := deliveryRequest("", snapshot.Part(e.queue.ARN, 4), e.queue.ARN)
 		request.Action = action
-		// The rule's ARN is not known to KMS in every case; conditions on it are
-		// not judged.
+		// KMS does not know the rule's ARN in every case, so conditions on it are not
+		// evaluated.
 		delete(request.Context, "aws:SourceArn")
-		request.Unsure = append(request.Unsure, "aws:SourceArn")
+		request.UnknownKeys = append(request.UnknownKeys, "aws:SourceArn")
 		if verdict := policy.Evaluate(request); verdict != queuepolicy.Allow && verdict != queuepolicy.Unknown {
 			f.Severity = finding.Broken
-			f.Problem = "the policy of its key " + e.queue.KMSKey + " does not let " + eventBridge + " do " + action + ": every delivery fails"
+			f.Problem = "the policy of its key " + e.queue.KMSKey + " does not allow " + action + " to " + eventBridge + ": every delivery fails"
 			return []finding.Finding{f}
 		}
 	}
 	return nil
 }
 
-// checkQueueSettings looks at the attributes of the queue.
-func checkQueueSettings(e *exam) []finding.Finding {
+// checkQueueSettings checks the attributes of the queue.
+func checkQueueSettings(e *diagnosis) []finding.Finding {
 	q := e.queue
 	if !q.Known {
 		return nil
@@ -120,39 +123,40 @@ func checkQueueSettings(e *exam) []finding.Finding {
 	}
 	shortest, why := e.shortestRetention()
 	add(q.Retention > 0 && q.Retention < shortest, idQueueRetentionShort,
-		fmt.Sprintf("it keeps messages for %s: %s", span(q.Retention), why), "MessageRetentionPeriod", 345600)
-	add(q.Visibility > longestVisibility, idQueueVisibilityLong,
-		fmt.Sprintf("a reader that dies hides a message from the others for %s, of the two minutes that a spot warning has (lifeboatd asks for a shorter time itself)", span(q.Visibility)),
+		fmt.Sprintf("it keeps messages for only %s: %s", formatDuration(q.Retention), why), "MessageRetentionPeriod", 345600)
+	add(q.Visibility > maxVisibility, idQueueVisibilityLong,
+		fmt.Sprintf("after a crash of its reader, a message stays hidden for %s of the two minutes of a spot interruption (lifeboatd itself sets a shorter timeout)", formatDuration(q.Visibility)),
 		"VisibilityTimeout", 10)
-	add(q.Delay > 0, idQueueDelay, fmt.Sprintf("every message is held back for %s, of the two minutes that a spot warning has", span(q.Delay)), "DelaySeconds", 0)
-	add(q.MaximumSize > 0 && q.MaximumSize < largestEvent, idQueueMessageSize,
-		fmt.Sprintf("it refuses messages above %d bytes; those of AWS Health have up to %d", q.MaximumSize, largestEvent), "MaximumMessageSize", largestEvent)
+	add(q.Delay > 0, idQueueDelay, fmt.Sprintf("it delays every message for %s of the two minutes of a spot interruption", formatDuration(q.Delay)), "DelaySeconds", 0)
+	add(q.MaximumSize > 0 && q.MaximumSize < maxEventSize, idQueueMessageSize,
+		fmt.Sprintf("it refuses messages above %d bytes; events of AWS Health have up to %d", q.MaximumSize, maxEventSize), "MaximumMessageSize", maxEventSize)
 	if q.FIFO {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idQueueFIFO, Object: e.queueObject(),
-			Problem: "it is a FIFO queue: one message that is being handled holds back all others of its group",
-			Fix:     e.fixQueue("use a standard queue", "") + ", such as " + e.apply() + " makes",
+			Problem: "it is a FIFO queue: one message in progress delays all others of its group",
+			Fix:     e.fixQueue("use a standard queue", "") + "; " + e.applyCommand() + " creates one",
 		})
 	}
 	return all
 }
 
-// shortestRetention is how long the queue has to keep what it is filled with.
-func (e *exam) shortestRetention() (time.Duration, string) {
+// shortestRetention returns the minimum retention for the notices that the queue
+// receives, and the reason.
+func (e *diagnosis) shortestRetention() (time.Duration, string) {
 	var lasting []string
 	for _, kind := range []string{notice.KindScheduledChange, notice.KindHealthIssue, notice.KindCapacityBlockExpiration, notice.KindAutoScalingTermination} {
-		if slices.ContainsFunc(e.rules, func(r *rule) bool { return slices.Contains(r.meant, kind) }) {
+		if slices.ContainsFunc(e.rules, func(r *rule) bool { return slices.Contains(r.intendedKinds, kind) }) {
 			lasting = append(lasting, kind)
 		}
 	}
 	if len(lasting) > 0 {
-		return shortestForDays, "while the controller is away for longer than that, notices are lost that would still matter (" + list(lasting) + ")"
+		return minRetentionScheduled, "during a longer outage of the controller, notices expire that are still valid (" + joinList(lasting) + ")"
 	}
-	return shortestForMinutes, "that is less than the two minutes that a spot warning is good for"
+	return minRetentionSpot, "a spot interruption is valid for two minutes"
 }
 
-// checkDeadLetters looks at where messages go that cannot be read.
-func checkDeadLetters(e *exam) []finding.Finding {
+// checkDeadLetters checks the queue for unreadable messages.
+func checkDeadLetters(e *diagnosis) []finding.Finding {
 	q := e.queue
 	if !q.Known {
 		return nil
@@ -160,15 +164,15 @@ func checkDeadLetters(e *exam) []finding.Finding {
 	if q.DeadLetterARN == "" {
 		return []finding.Finding{{
 			Severity: finding.Warning, ID: idDeadLetterMissing, Object: e.queueObject(),
-			Problem: "it has no dead-letter queue: a message that cannot be read comes back until it expires, and is lost unseen",
-			Fix:     e.fixQueue("add a RedrivePolicy with a maxReceiveCount of 30", "") + ", such as " + e.apply() + " makes",
+			Problem: "it has no dead-letter queue: an unreadable message returns until it expires, and then is lost",
+			Fix:     e.fixQueue("add a RedrivePolicy with a maxReceiveCount of 30", "") + "; " + e.applyCommand() + " creates one",
 		}}
 	}
 	var all []finding.Finding
-	if q.MaxReceives > 0 && q.MaxReceives < fewestReceives {
+	if q.MaxReceives > 0 && q.MaxReceives < minReceives {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idDeadLetterMaxReceives, Object: e.queueObject(),
-			Problem: fmt.Sprintf("after %d tries a good notice is set aside, which a short outage of the API server uses up", q.MaxReceives),
+			Problem: fmt.Sprintf("a good notice moves to the dead-letter queue after %d receives, which a short outage of the API server uses up", q.MaxReceives),
 			Fix:     e.fixQueue("set maxReceiveCount to 30", ""),
 		})
 	}
@@ -177,15 +181,15 @@ func checkDeadLetters(e *exam) []finding.Finding {
 		edit := "set MessageRetentionPeriod to 1209600"
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idDeadLetterRetention, Object: "queue " + dead.Name,
-			Problem: fmt.Sprintf("it keeps messages for %s, counted from when they were first sent, and the queue itself for %s: what arrives late is gone at once", span(dead.Retention), span(q.Retention)),
-			Fix:     e.fix(dead.From, e.ours(), edit, e.setAttributes(dead, "MessageRetentionPeriod=1209600")),
+			Problem: fmt.Sprintf("it keeps messages for %s after they were first sent, and the queue itself for %s: messages that arrive late expire immediately", formatDuration(dead.Retention), formatDuration(q.Retention)),
+			Fix:     e.fix(dead.From, e.hasLifeboatName(), edit, e.setAttributes(dead, "MessageRetentionPeriod=1209600")),
 		})
 	}
 	return all
 }
 
-// span is a duration as people say it.
-func span(d time.Duration) string {
+// formatDuration returns a duration in its largest whole unit, for example "4 days".
+func formatDuration(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
 		long time.Duration

@@ -9,8 +9,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// severityOf is how bad it is that notices of some kinds are not heard. The spot
-// warning is what Lifeboat is there for; the others may be left out on purpose.
+// severityOf returns the severity of a missing delivery of some kinds. Spot
+// interruptions are Lifeboat's main purpose; users can omit the other kinds on
+// purpose.
 func severityOf(kinds []string) finding.Severity {
 	if slices.Contains(kinds, notice.KindSpotInterruption) {
 		return finding.Broken
@@ -18,54 +19,54 @@ func severityOf(kinds []string) finding.Severity {
 	return finding.Warning
 }
 
-// checkRules looks for rules that never see an event, or send it elsewhere.
-func checkRules(e *exam) []finding.Finding {
+// checkRules reports rules that match no event, or that have another target.
+func checkRules(e *diagnosis) []finding.Finding {
 	var all []finding.Finding
 	for _, r := range e.rules {
-		all = append(all, e.deaf(r)...)
-		all = append(all, e.aim(r)...)
+		all = append(all, e.checkReachable(r)...)
+		all = append(all, e.checkDestination(r)...)
 	}
 	return all
 }
 
-// deaf is about a rule that no event reaches.
-func (e *exam) deaf(r *rule) []finding.Finding {
+// checkReachable reports a rule that no event reaches.
+func (e *diagnosis) checkReachable(r *rule) []finding.Finding {
 	var all []finding.Finding
 	if !r.Enabled {
 		all = append(all, finding.Finding{
-			Severity: severityOf(r.meant), ID: idRuleDisabled, Object: r.object(), Kinds: r.meant,
-			Problem: "it is disabled, so nothing passes it",
+			Severity: severityOf(r.intendedKinds), ID: idRuleDisabled, Object: r.object(), Kinds: r.intendedKinds,
+			Problem: "it is disabled, so it sends nothing",
 			Fix:     e.fix(r.From, false, "set its state to ENABLED", "aws events enable-rule --name "+r.Name),
 		})
 	}
 	if !r.OnDefaultBus() {
 		all = append(all, finding.Finding{
-			Severity: finding.Broken, ID: idRuleCustomBus, Object: r.object(), Kinds: r.meant,
-			Problem: fmt.Sprintf("it listens on the bus %s, but AWS services speak on the default bus of the account only", snapshot.BusName(r.Bus)),
-			Fix: e.fix(r.From, false, "leave out the bus: the rule then is on the default one",
-				fmt.Sprintf("aws events put-rule --name %s --event-pattern %s, and the target after it", r.Name, quoteShell(r.Pattern))),
+			Severity: finding.Broken, ID: idRuleCustomBus, Object: r.object(), Kinds: r.intendedKinds,
+			Problem: fmt.Sprintf("it is on the bus %s, but AWS services send only to the account's default bus", snapshot.BusName(r.Bus)),
+			Fix: e.fix(r.From, false, "remove the bus, so that the rule is on the default bus",
+				fmt.Sprintf("aws events put-rule --name %s --event-pattern %s, then add the target", r.Name, quoteShell(r.Pattern))),
 		})
 	}
-	if r.elsewhere(e.Region) {
+	if r.inOtherRegion(e.Region) {
 		all = append(all, finding.Finding{
-			Severity: finding.Broken, ID: idRuleOtherRegion, Object: r.object(), Kinds: r.meant,
-			Problem: fmt.Sprintf("it is in %s; a rule hears only what happens in its own region, and the cluster is in %s", snapshot.Part(r.ARN, 3), e.Region),
-			Fix:     "make the rule and the queue in " + e.Region + ": " + e.apply(),
+			Severity: finding.Broken, ID: idRuleOtherRegion, Object: r.object(), Kinds: r.intendedKinds,
+			Problem: fmt.Sprintf("it is in %s, and the cluster is in %s; a rule receives only events of its own region", snapshot.Part(r.ARN, 3), e.Region),
+			Fix:     "create the rule and the queue in " + e.Region + ": " + e.applyCommand(),
 		})
 	}
 	return all
 }
 
-// aim is about where a rule sends what it matches.
-func (e *exam) aim(r *rule) []finding.Finding {
-	if !r.TargetsKnown || e.feeds(r) {
+// checkDestination reports a rule with a wrong or missing target.
+func (e *diagnosis) checkDestination(r *rule) []finding.Finding {
+	if !r.TargetsKnown || e.targetsQueue(r) {
 		return nil
 	}
 	if len(r.Targets) == 0 {
 		return []finding.Finding{{
-			Severity: finding.Broken, ID: idRuleNoTarget, Object: r.object(), Kinds: r.meant,
-			Problem: "it has no target: what it matches goes nowhere",
-			Fix:     e.fix(r.From, r.role != "", "make the queue its target", e.putTarget(r)),
+			Severity: finding.Broken, ID: idRuleNoTarget, Object: r.object(), Kinds: r.intendedKinds,
+			Problem: "it has no target, so matched events are dropped",
+			Fix:     e.fix(r.From, r.role != "", "add the queue as its target", e.putTarget(r)),
 		}}
 	}
 	if r.role == "" {
@@ -76,13 +77,13 @@ func (e *exam) aim(r *rule) []finding.Finding {
 		to = append(to, t.ARN)
 	}
 	return []finding.Finding{{
-		Severity: finding.Broken, ID: idRuleWrongTarget, Object: r.object(), Kinds: r.meant,
-		Problem: fmt.Sprintf("it sends what it matches to %s, and not to the queue %s that Lifeboat reads", list(to), e.queue.Name),
-		Fix:     e.fix(r.From, true, "make "+e.queue.ARN+" its target", e.putTarget(r)),
+		Severity: finding.Broken, ID: idRuleWrongTarget, Object: r.object(), Kinds: r.intendedKinds,
+		Problem: fmt.Sprintf("its target is %s and not the queue %s that Lifeboat reads", joinList(to), e.queue.Name),
+		Fix:     e.fix(r.From, true, "add "+e.queue.ARN+" as its target", e.putTarget(r)),
 	}}
 }
 
-func (e *exam) putTarget(r *rule) string {
+func (e *diagnosis) putTarget(r *rule) string {
 	if e.queue.ARN == "" {
 		return ""
 	}

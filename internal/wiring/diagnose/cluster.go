@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Cluster is what is known of who else is at work in the cluster. The zero value
-// says that nothing is known.
+// Cluster is what is known about other programs in the cluster. The zero value means
+// that nothing is known.
 type Cluster struct {
-	// Lifeboat is how many of Lifeboat's controllers run; nil if not known.
+	// Lifeboat is the number of running Lifeboat controllers; nil if unknown.
 	Lifeboat *int
-	// Groups are the cluster's Auto Scaling groups, as far as they were looked at.
+	// Groups are the cluster's Auto Scaling groups that were read.
 	Groups []Group
-	// Karpenter and NTH (AWS Node Termination Handler) are nil where they do not
-	// run, or nobody looked.
+	// Karpenter and NTH (AWS Node Termination Handler) are nil if they do not run, or
+	// if that is unknown.
 	Karpenter, NTH *Tool
 }
 
-// Group is an Auto Scaling group of the cluster, with the hooks that it has.
+// Group is an Auto Scaling group of the cluster, with its hooks.
 type Group struct {
 	Name  string
 	Hooks []Hook
@@ -27,25 +27,28 @@ type Group struct {
 type Hook struct {
 	Name        string
 	Terminating bool
-	// Own is true where Lifeboat answers it.
+	// Own is true if Lifeboat completes the hook.
 	Own bool
-	// Timeout is how long it waits.
+	// Timeout is the hook's heartbeat timeout.
 	Timeout time.Duration
-	// Target is the ARN of the queue or topic that is told besides EventBridge.
+	// Target is the ARN of the queue or topic that the hook notifies in addition to
+	// EventBridge.
 	Target string
 }
 
-// Tool is a program that answers interruptions too.
+// Tool is another program that handles interruptions.
 type Tool struct {
-	// Object is where it runs, such as "deployment kube-system/karpenter".
+	// Object is the workload that runs it, for example "deployment
+	// kube-system/karpenter".
 	Object string
-	// Version is its version; empty if not known.
+	// Version is empty if unknown.
 	Version string
-	// Queue is the name or the URL of the queue it reads; empty without one.
+	// Queue is the name or the URL of the queue that it reads; empty if it reads
+	// none.
 	Queue string
 }
 
-// reads tells whether the tool reads the queue of a name.
+// reads reports whether the tool reads the queue with this name.
 func (t *Tool) reads(queue string) bool {
 	return t != nil && t.Queue != "" && queue != "" && t.Queue[strings.LastIndexAny(t.Queue, "/:")+1:] == queue
 }

@@ -1,8 +1,8 @@
-// Package diagnose judges the wiring that was found in an account or in a
-// template: will every notice that AWS sends about a node reach Lifeboat, and if
-// not, why not, and what mends it?
+// Package diagnose checks the wiring of an account or of a template. It answers
+// whether every AWS notice about a node reaches Lifeboat, and if not, why not and how
+// to fix it.
 //
-// [Run] is pure: it judges a [snapshot.Snapshot], whoever made it. [Look] makes
-// one of a live account. [Cause] is for the controller: it says in a sentence why
-// the queue did not bring a notice that was heard another way.
+// [Run] is pure: it checks a [snapshot.Snapshot] from any source. [ReadAccount]
+// creates one from a live account. [Cause] is for the controller: it explains why the
+// queue did not deliver a notice that arrived from another source.
 package diagnose

@@ -14,17 +14,17 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/template"
 )
 
-// template is how the doctor sees a template.
+// ofTemplate returns the findings about a template.
 func ofTemplate(t *testing.T, name, text string) []string {
 	t.Helper()
 	s, err := template.Read([]template.File{{Name: name, Data: []byte(text)}}, template.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return brief(diagnose.Run(s, wiring.Wanted("", "", ""), diagnose.Cluster{}))
+	return brief(diagnose.Run(s, wiring.Desired("", "", ""), diagnose.Cluster{}))
 }
 
-// templates are groups as they are written, with what the doctor finds.
+// templates are templates with their expected findings.
 type templates []struct {
 	name, file, text string
 	want             []string
@@ -49,17 +49,17 @@ const (
 	cfnPool  = `Pool: {Type: "AWS::AutoScaling::WarmPool", Properties: {AutoScalingGroupName: !Ref Group}`
 )
 
-// A hook that is a resource of its own comes after what its group launches first.
+// A hook that is a separate resource is created after the group's first instances.
 func TestRace01InstancesBeforeTheHook(t *testing.T) {
 	t.Parallel()
 	templates{
-		{"Terraform, apart", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":1}},` + tfHook + `}}`, []string{"warning group-before-hook group nodes"}},
+		{"Terraform, separate hook", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":1}},` + tfHook + `}}`, []string{"warning group-before-hook group nodes"}},
 		{"Terraform, in the group", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":1,"initial_lifecycle_hook":[` + tfLaunch + `]}}}}`, []string{}},
 		{"Terraform, both", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":1,"initial_lifecycle_hook":` + tfLaunch + `}},` + tfHook + `}}`, []string{}},
-		{"Terraform, nothing is launched yet", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":0}},` + tfHook + `}}`, []string{}},
-		{"Terraform, of a group that is there", "a.tf.json", `{"resource":{` + strings.Replace(tfHook, "${aws_autoscaling_group.g.name}", "nodes", 1) + `}}`, []string{}},
-		{"Terraform, as its own template of hooks", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":1,"dynamic":{"initial_lifecycle_hook":{"for_each":"${var.hooks}"}}}}}}`, []string{}},
-		{"CloudFormation, apart", "a.yaml", "Resources:\n  Group: {Type: \"AWS::AutoScaling::AutoScalingGroup\", Properties: {MinSize: \"1\"}}\n  Hook: " + cfnHook, []string{"warning group-before-hook group Group"}},
+		{"Terraform, no instances yet", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":0}},` + tfHook + `}}`, []string{}},
+		{"Terraform, existing group", "a.tf.json", `{"resource":{` + strings.Replace(tfHook, "${aws_autoscaling_group.g.name}", "nodes", 1) + `}}`, []string{}},
+		{"Terraform, dynamic block of hooks", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":1,"dynamic":{"initial_lifecycle_hook":{"for_each":"${var.hooks}"}}}}}}`, []string{}},
+		{"CloudFormation, separate hook", "a.yaml", "Resources:\n  Group: {Type: \"AWS::AutoScaling::AutoScalingGroup\", Properties: {MinSize: \"1\"}}\n  Hook: " + cfnHook, []string{"warning group-before-hook group Group"}},
 		{"CloudFormation, in the group", "a.yaml", `
 Resources:
   Group:
@@ -68,32 +68,32 @@ Resources:
       MinSize: "1"
       LifecycleHookSpecificationList:
       - {LifecycleHookName: lifeboat-launch, LifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING", HeartbeatTimeout: 600}`, []string{}},
-		{"a group with no hooks is none of Lifeboat's", "a.yaml", `{"Resources":{"Group":{"Type":"AWS::AutoScaling::AutoScalingGroup","Properties":{"MinSize":"1"}}}}`, []string{}},
+		{"a group without hooks has no findings", "a.yaml", `{"Resources":{"Group":{"Type":"AWS::AutoScaling::AutoScalingGroup","Properties":{"MinSize":"1"}}}}`, []string{}},
 	}.try(t)
 }
 
-// A pool that is made with its group, or beside its hook, fills before the hook is
-// there: kOps' Terraform is so.
+// A pool that is created with its group, or concurrently with its hook, fills before
+// the hook exists. kOps' Terraform does so.
 func TestRace02PoolBeforeTheHook(t *testing.T) {
 	t.Parallel()
 	templates{
-		{"Terraform, the pool is in the group and the hook is apart", "a.tf.json",
+		{"Terraform, pool in the group and separate hook", "a.tf.json",
 			`{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":0,"warm_pool":{"min_size":2}}},` + tfHook + `}}`, []string{"warning pool-before-hook group nodes"}},
 		{"Terraform, no hook", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":1,"warm_pool":[{"min_size":2}]}}}}`, []string{"broken pool-without-hook group nodes"}},
 		{"Terraform, a terminate hook only", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":1,"warm_pool":[{}],"initial_lifecycle_hook":` +
 			`{"name":"t","lifecycle_transition":"autoscaling:EC2_INSTANCE_TERMINATING","default_result":"CONTINUE"}}}}}`, []string{"broken pool-without-hook group nodes"}},
 		{"Terraform, both in the group", "a.tf.json", `{"resource":{"aws_autoscaling_group":{"g":{"name":"nodes","min_size":1,"warm_pool":{},"initial_lifecycle_hook":` + tfLaunch + `}}}}`, []string{}},
-		{"what terraform show prints", "plan.json", `{"values":{"root_module":{"resources":[
+		{"terraform show", "plan.json", `{"values":{"root_module":{"resources":[
 			{"address":"aws_autoscaling_group.g","values":{"name":"nodes","min_size":1,"warm_pool":[{"min_size":1}],"initial_lifecycle_hook":[]}},
 			{"address":"aws_autoscaling_lifecycle_hook.l","values":{"autoscaling_group_name":"nodes","name":"kops-warmpool","lifecycle_transition":"autoscaling:EC2_INSTANCE_LAUNCHING","default_result":"ABANDON","heartbeat_timeout":600}}]}}}`,
 			[]string{"warning pool-before-hook group nodes"}},
-		{"CloudFormation, side by side", "a.yaml", "Resources:\n  Group: {Type: \"AWS::AutoScaling::AutoScalingGroup\", Properties: {MinSize: \"0\"}}\n  Hook: " + cfnHook + "\n  " + cfnPool + "}", []string{"warning pool-before-hook group Group"}},
-		{"CloudFormation, the pool waits", "a.yaml", "Resources:\n  Group: {Type: \"AWS::AutoScaling::AutoScalingGroup\", Properties: {MinSize: \"0\"}}\n  Hook: " + cfnHook + "\n  " + cfnPool + ", DependsOn: Hook}", []string{}},
-		{"CloudFormation, the pool waits for something else", "a.yaml", "Resources:\n  Group: {Type: \"AWS::AutoScaling::AutoScalingGroup\", Properties: {MinSize: \"0\"}}\n  Hook: " + cfnHook + "\n  " + cfnPool + ", DependsOn: [Group]}", []string{"warning pool-before-hook group Group"}},
+		{"CloudFormation, no dependency", "a.yaml", "Resources:\n  Group: {Type: \"AWS::AutoScaling::AutoScalingGroup\", Properties: {MinSize: \"0\"}}\n  Hook: " + cfnHook + "\n  " + cfnPool + "}", []string{"warning pool-before-hook group Group"}},
+		{"CloudFormation, the pool depends on the hook", "a.yaml", "Resources:\n  Group: {Type: \"AWS::AutoScaling::AutoScalingGroup\", Properties: {MinSize: \"0\"}}\n  Hook: " + cfnHook + "\n  " + cfnPool + ", DependsOn: Hook}", []string{}},
+		{"CloudFormation, the pool depends on the group", "a.yaml", "Resources:\n  Group: {Type: \"AWS::AutoScaling::AutoScalingGroup\", Properties: {MinSize: \"0\"}}\n  Hook: " + cfnHook + "\n  " + cfnPool + ", DependsOn: [Group]}", []string{"warning pool-before-hook group Group"}},
 	}.try(t)
 }
 
-// What a hook's time running out means is ABANDON unless somebody says CONTINUE.
+// The default result of a hook is ABANDON.
 func TestRace35AbandonChosenByTimeout(t *testing.T) {
 	t.Parallel()
 	hook := func(transition, also string) string {
@@ -104,26 +104,26 @@ func TestRace35AbandonChosenByTimeout(t *testing.T) {
 		`"InstanceLifecyclePolicy":{"RetentionTriggers":{"TerminateHookAbandon":"retain"}},` +
 		`"LifecycleHookSpecificationList":[{"LifecycleHookName":"h","LifecycleTransition":"autoscaling:EC2_INSTANCE_TERMINATING","DefaultResult":"RESULT"}]}}}}`
 	templates{
-		{"a termination, and nothing is said", "a.json", hook("TERMINATING", ""), []string{"warning terminate-hook-abandons hook h of group nodes"}},
+		{"a termination without default result", "a.json", hook("TERMINATING", ""), []string{"warning terminate-hook-abandons hook h of group nodes"}},
 		{"a termination that abandons", "a.json", hook("TERMINATING", `,"DefaultResult":"ABANDON"`), []string{"warning terminate-hook-abandons hook h of group nodes"}},
-		{"a termination that goes on", "a.json", hook("TERMINATING", `,"DefaultResult":"CONTINUE"`), []string{}},
-		{"a termination that abandons, and is kept", "a.json", strings.Replace(retaining, "RESULT", "ABANDON", 1), []string{}},
-		{"a termination that goes on, where it would be kept", "a.json", strings.Replace(retaining, "RESULT", "CONTINUE", 1), []string{"warning retains-nothing hook h of group nodes"}},
-		{"a launch, and nothing is said", "a.json", hook("LAUNCHING", ""), []string{}},
-		{"a launch that goes on", "a.json", hook("LAUNCHING", `,"DefaultResult":"CONTINUE"`), []string{"warning launch-hook-continues hook h of group nodes"}},
-		{"a timeout that is over before anybody looks", "a.json", hook("LAUNCHING", `,"HeartbeatTimeout":30`), []string{"warning hook-too-short hook h of group nodes"}},
+		{"a termination that continues", "a.json", hook("TERMINATING", `,"DefaultResult":"CONTINUE"`), []string{}},
+		{"a termination that abandons, with retention", "a.json", strings.Replace(retaining, "RESULT", "ABANDON", 1), []string{}},
+		{"a termination that continues, with retention", "a.json", strings.Replace(retaining, "RESULT", "CONTINUE", 1), []string{"warning retains-nothing hook h of group nodes"}},
+		{"a launch without default result", "a.json", hook("LAUNCHING", ""), []string{}},
+		{"a launch that continues", "a.json", hook("LAUNCHING", `,"DefaultResult":"CONTINUE"`), []string{"warning launch-hook-continues hook h of group nodes"}},
+		{"a timeout that is shorter than the polling interval", "a.json", hook("LAUNCHING", `,"HeartbeatTimeout":30`), []string{"warning hook-too-short hook h of group nodes"}},
 		{"a FIFO queue", "a.json", hook("LAUNCHING", `,"NotificationTargetARN":"arn:aws:sqs:eu-west-1:210987654321:q.fifo"`), []string{"broken hook-target-fifo hook h of group nodes"}},
 	}.try(t)
 }
 
-// hooked is a group of the cluster with the two hooks of Lifeboat's.
+// hooked returns a group of the cluster with both Lifeboat hooks.
 func hooked(name string) diagnose.Group {
 	return diagnose.Group{Name: name, Hooks: []diagnose.Hook{
 		{Name: "lifeboat-launch", Own: true, Timeout: 10 * time.Minute}, {Name: "lifeboat-terminate", Own: true, Terminating: true, Timeout: 5 * time.Minute},
 	}}
 }
 
-func TestGroupsThatAreNotHeard(t *testing.T) {
+func TestGroupsWithoutRules(t *testing.T) {
 	t.Parallel()
 	lifecycle := slices.IndexFunc(want.Rules, func(r wiring.Rule) bool { return r.Role == wiring.RoleAutoScalingLifecycle })
 	limited, err := want.ForGroups([]string{"nodes-a"})
@@ -137,14 +137,14 @@ func TestGroupsThatAreNotHeard(t *testing.T) {
 		groups  []diagnose.Group
 		want    []string
 	}{
-		{"every group is heard", want.Rules[lifecycle].Pattern, []diagnose.Group{hooked("nodes-a"), hooked("nodes-b")}, []string{}},
-		{"one that came later", limited.Rules[lifecycle].Pattern, []diagnose.Group{hooked("nodes-a"), hooked("nodes-b")},
+		{"rules for all groups", want.Rules[lifecycle].Pattern, []diagnose.Group{hooked("nodes-a"), hooked("nodes-b")}, []string{}},
+		{"a group that was added later", limited.Rules[lifecycle].Pattern, []diagnose.Group{hooked("nodes-a"), hooked("nodes-b")},
 			[]string{"warning group-unheard group nodes-b", "warning group-unheard group nodes-b"}},
-		{"launches are not", only, []diagnose.Group{hooked("nodes-a")}, []string{"warning group-unheard group nodes-a"}},
+		{"no rule for launches", only, []diagnose.Group{hooked("nodes-a")}, []string{"warning group-unheard group nodes-a"}},
 		{"hooks of others are not expected", limited.Rules[lifecycle].Pattern, []diagnose.Group{{Name: "nodes-b", Hooks: []diagnose.Hook{{Name: "other"}}}}, []string{}},
-		{"a hook that tells the queue itself", limited.Rules[lifecycle].Pattern,
+		{"a hook whose target is the queue", limited.Rules[lifecycle].Pattern,
 			[]diagnose.Group{{Name: "nodes-b", Hooks: []diagnose.Hook{{Name: "lifeboat-launch", Own: true, Target: want.QueueARN()}}}}, []string{}},
-		{"a hook of another name", strings.Replace(only, "lifeboat-terminate", "other", 1),
+		{"a rule for another hook", strings.Replace(only, "lifeboat-terminate", "other", 1),
 			[]diagnose.Group{{Name: "a", Hooks: []diagnose.Hook{{Name: "lifeboat-terminate", Own: true, Terminating: true}}}}, []string{"warning group-unheard group a"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -163,8 +163,8 @@ func TestNodeTerminationHandlerAnswersToo(t *testing.T) {
 	t.Parallel()
 	const deployment = "deployment kube-system/aws-node-termination-handler"
 	own := snapshot.Queue{ARN: "arn:aws:sqs:eu-west-1:210987654321:prod-nth", Name: "prod-nth"}
-	told := hooked("nodes-a")
-	told.Hooks[1].Target = own.ARN
+	notified := hooked("nodes-a")
+	notified.Hooks[1].Target = own.ARN
 	for _, tc := range []struct {
 		name   string
 		tool   diagnose.Tool
@@ -177,7 +177,7 @@ func TestNodeTerminationHandlerAnswersToo(t *testing.T) {
 			[]string{"warning nth-runs " + deployment, "warning nth-answers-too " + deployment}},
 		{"it reads its own, and no group has a hook", diagnose.Tool{Object: deployment, Queue: "https://sqs/1/prod-nth"}, []diagnose.Group{{Name: "nodes-a"}},
 			[]string{"warning nth-runs " + deployment}},
-		{"it reads metadata only", diagnose.Tool{Object: "daemonset kube-system/nth"}, []diagnose.Group{told},
+		{"it reads metadata only", diagnose.Tool{Object: "daemonset kube-system/nth"}, []diagnose.Group{notified},
 			[]string{"warning nth-runs daemonset kube-system/nth"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

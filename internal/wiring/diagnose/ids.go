@@ -1,6 +1,6 @@
 package diagnose
 
-// The findings. Each is described in docs/guides/doctor.md.
+// The ids of the findings. docs/guides/doctor.md describes each of them.
 const (
 	idQueueMissing           = "queue-missing"
 	idQueuePolicyRefuses     = "queue-policy-refuses"
@@ -63,7 +63,7 @@ const (
 	idNotUnderstood          = "not-understood"
 )
 
-// IDs returns the ids of all findings that this package makes.
+// IDs returns the ids of all findings of this package.
 func IDs() []string {
 	return []string{
 		idQueueMissing, idQueuePolicyRefuses, idQueuePolicyOpen, idQueuePolicyUnread, idQueueEncryptionAWSKey,

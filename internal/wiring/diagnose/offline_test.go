@@ -16,9 +16,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/template"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// readOffline diagnoses a file, with no cluster named.
+// readOffline diagnoses a file, without a cluster name.
 func readOffline(t *testing.T, path string) []finding.Finding {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -29,10 +29,10 @@ func readOffline(t *testing.T, path string) []finding.Finding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return diagnose.Run(s, wiring.Wanted("", "", ""), diagnose.Cluster{})
+	return diagnose.Run(s, wiring.Desired("", "", ""), diagnose.Cluster{})
 }
 
-// regionOf is the region for which a file is read; most do not need any.
+// regionOf returns the region for a file; most files need none.
 func regionOf(path string) string {
 	if strings.Contains(path, "region") {
 		return "eu-west-1"
@@ -74,7 +74,7 @@ func TestOfflineFindings(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("differs from %s; go test -update writes it anew (-want +got):\n%s", golden, diff)
+				t.Errorf("differs from %s; go test -update rewrites it (-want +got):\n%s", golden, diff)
 			}
 		})
 	}

@@ -9,45 +9,47 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// rule is a rule with what its pattern comes to.
+// rule is a rule with the analysis of its pattern.
 type rule struct {
 	snapshot.Rule
 
-	// role is what Lifeboat has a rule of this name for; empty if it has none.
+	// role is the role of Lifeboat's rule with this name; empty if there is none.
 	role     string
 	compiled *pattern.Pattern
 	err      error // of compiling
 	lint     pattern.Report
-	// matched are the examples that the pattern could match, kinds their kinds.
-	matched []canonical
+	// matched are the examples that the pattern could match, and kinds their kinds.
+	matched []sampleEvent
 	kinds   []string
-	// mended is the pattern as it was probably meant; empty where there is no
-	// telling, or nothing to mend. meant are the kinds that it then brings.
-	mended string
-	meant  []string
-	// open: the template leaves parts of its pattern open, so it is not judged.
-	open bool
-	// hearsAWS: it is, or was meant to be, about the services that send notices.
-	hearsAWS bool
+	// fixedPattern is the corrected pattern; empty if nothing needs a fix, or none
+	// can be inferred. intendedKinds are the kinds that it would match.
+	fixedPattern  string
+	intendedKinds []string
+	// unresolved means that the template does not define parts of the pattern, so it
+	// is not checked.
+	unresolved bool
+	// forNotices means that the rule matches, or should match, events of the services
+	// that send notices.
+	forNotices bool
 }
 
-func examine(s snapshot.Snapshot, want wiring.Wiring, examples []canonical) []*rule {
+func analyzeRules(s snapshot.Snapshot, want wiring.Wiring, examples []sampleEvent) []*rule {
 	var all []*rule
 	for _, r := range s.Rules {
-		all = append(all, examineRule(r, want, examples))
+		all = append(all, analyzeRule(r, want, examples))
 	}
 	return all
 }
 
-func examineRule(from snapshot.Rule, want wiring.Wiring, examples []canonical) *rule {
+func analyzeRule(from snapshot.Rule, want wiring.Wiring, examples []sampleEvent) *rule {
 	r := &rule{Rule: from}
 	expected := wiring.Rule{}
 	if i := slices.IndexFunc(want.Rules, func(w wiring.Rule) bool { return w.Name == r.Name }); i >= 0 && want.Cluster != "" {
 		expected = want.Rules[i]
 		r.role = expected.Role
 	}
-	if r.open = strings.Contains(r.Pattern, snapshot.Open); r.open {
-		r.hearsAWS = true
+	if r.unresolved = strings.Contains(r.Pattern, snapshot.Unresolved); r.unresolved {
+		r.forNotices = true
 		return r
 	}
 	r.compiled, r.err = pattern.Compile([]byte(r.Pattern))
@@ -60,21 +62,21 @@ func examineRule(from snapshot.Rule, want wiring.Wiring, examples []canonical) *
 		}
 		r.kinds = kindsOf(r.compiled, examples)
 	}
-	if text, ok := pattern.Mend(r.Pattern); ok {
+	if text, ok := pattern.Fix(r.Pattern); ok {
 		if p, err := pattern.Compile([]byte(text)); err == nil {
-			r.mended, r.meant = text, kindsOf(p, examples)
+			r.fixedPattern, r.intendedKinds = text, kindsOf(p, examples)
 		}
 	}
 	if r.role != "" {
-		r.meant = union(r.meant, expected.Kinds)
+		r.intendedKinds = union(r.intendedKinds, expected.Kinds)
 	}
-	r.meant = union(r.meant, r.kinds)
-	r.hearsAWS = r.role != "" || len(r.kinds) > 0 || len(r.meant) > 0 || mentionsAWS(r.Pattern)
+	r.intendedKinds = union(r.intendedKinds, r.kinds)
+	r.forNotices = r.role != "" || len(r.kinds) > 0 || len(r.intendedKinds) > 0 || mentionsAWS(r.Pattern)
 	return r
 }
 
-// mentionsAWS tells whether a pattern names, in whatever way, a service that
-// sends notices: it is for patterns that do not compile, or match nothing.
+// mentionsAWS reports whether a pattern contains a service that sends notices. It is
+// for patterns that do not compile or match nothing.
 func mentionsAWS(text string) bool {
 	for _, source := range noticeSources() {
 		if strings.Contains(strings.ToLower(text), `"`+source+`"`) {
@@ -84,8 +86,8 @@ func mentionsAWS(text string) bool {
 	return false
 }
 
-// noticeSources are the services that send notices, and the one that tells of
-// drills.
+// noticeSources are the services that send notices, and AWS FIS, which sends events
+// about drills.
 func noticeSources() []string { return []string{"aws.ec2", "aws.health", "aws.autoscaling", "aws.fis"} }
 
 func union(a, b []string) []string {
@@ -98,7 +100,7 @@ func union(a, b []string) []string {
 	return out
 }
 
-// object names the rule in findings.
+// object returns the rule's name for findings.
 func (r *rule) object() string {
 	if r.OnDefaultBus() {
 		return "rule " + r.Name
@@ -106,13 +108,13 @@ func (r *rule) object() string {
 	return "rule " + r.Name + " on bus " + snapshot.BusName(r.Bus)
 }
 
-// hears tells whether AWS's events reach the rule at all.
-func (r *rule) hears(region string) bool {
-	return r.Enabled && r.OnDefaultBus() && !r.elsewhere(region)
+// receivesEvents reports whether AWS events reach the rule.
+func (r *rule) receivesEvents(region string) bool {
+	return r.Enabled && r.OnDefaultBus() && !r.inOtherRegion(region)
 }
 
-// elsewhere tells whether the rule is in another region than the cluster.
-func (r *rule) elsewhere(region string) bool {
+// inOtherRegion reports whether the rule is in another region than the cluster.
+func (r *rule) inOtherRegion(region string) bool {
 	at := snapshot.Part(r.ARN, 3)
 	return region != "" && at != "" && !strings.HasPrefix(at, "{") && at != region
 }

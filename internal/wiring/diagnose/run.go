@@ -9,11 +9,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// checks are all checks of a queue and the rules that fill it, in the order in
-// which their findings are reported. Later ones see what earlier ones found.
-func checks() []func(*exam) []finding.Finding {
-	return []func(*exam) []finding.Finding{
-		checkQueueThere,
+// checks returns the checks of a queue and its rules, in the order of their reports.
+// Later checks see the earlier findings.
+func checks() []func(*diagnosis) []finding.Finding {
+	return []func(*diagnosis) []finding.Finding{
+		checkQueueExists,
 		checkPatterns,
 		checkRules,
 		checkTargets,
@@ -28,50 +28,49 @@ func checks() []func(*exam) []finding.Finding {
 	}
 }
 
-// accountChecks are the checks of what is not about one queue.
-func accountChecks() []func(*exam) []finding.Finding {
-	return []func(*exam) []finding.Finding{
+// accountChecks returns the checks that are not about a single queue.
+func accountChecks() []func(*diagnosis) []finding.Finding {
+	return []func(*diagnosis) []finding.Finding{
 		checkClock,
 		checkPermissions,
 		checkUnread,
 		checkEngine,
-		checkElsewhere,
+		checkUnrelatedRules,
 		checkTools,
 		checkGroups,
-		checkHeard,
-		checkAnswerers,
+		checkHookEvents,
+		checkOtherHandlers,
 	}
 }
 
-// exam is one queue under examination.
-type exam struct {
+// diagnosis is the state of the check of one queue.
+type diagnosis struct {
 	snapshot.Snapshot
-	want     wiring.Wiring
+	desired  wiring.Wiring
 	cluster  Cluster
-	examples []canonical
-	// queue is the queue; its ARN is empty where rules are known and no queue is.
+	examples []sampleEvent
+	// queue is the checked queue. Its ARN is empty if only rules are known.
 	queue snapshot.Queue
-	// all are all rules, rules those that fill the queue or should.
+	// all are all rules. rules are those that fill the queue or should fill it.
 	all, rules []*rule
-	// found is what was found so far.
+	// found are the findings so far.
 	found []finding.Finding
 }
 
-// Run judges a wiring: s is what was found, want what Lifeboat would make, and
-// cluster what is known of who else is at work there. want's Cluster is empty
-// where no cluster was named; nothing is expected by name then. The worst findings
-// come first.
+// Run checks a wiring. s is the existing wiring, want the one that Lifeboat would
+// create, and cluster describes other programs. If want.Cluster is empty, no
+// resources are expected by name. The result is sorted by severity, the worst first.
 func Run(s snapshot.Snapshot, want wiring.Wiring, cluster Cluster) []finding.Finding {
-	e := exam{Snapshot: s, want: want, cluster: cluster, examples: canonicals(s.Account, s.Region)}
-	e.all = examine(s, want, e.examples)
+	e := diagnosis{Snapshot: s, desired: want, cluster: cluster, examples: sampleEvents(s.Account, s.Region)}
+	e.all = analyzeRules(s, want, e.examples)
 	var all []finding.Finding
-	for _, queue := range e.subjects() {
+	for _, queue := range e.queuesToCheck() {
 		if e.Offline && len(e.Rules)+len(e.Queues) == 0 {
-			break // the files are about groups only
+			break // the files contain only groups
 		}
 		one := e
 		one.queue = queue
-		one.rules = one.concerned()
+		one.rules = one.relevantRules()
 		for _, check := range checks() {
 			one.found = append(one.found, check(&one)...)
 		}
@@ -86,10 +85,9 @@ func Run(s snapshot.Snapshot, want wiring.Wiring, cluster Cluster) []finding.Fin
 	return all
 }
 
-// subjects are the queues to examine: the one that was named, or all that rules
-// for notices fill. Where no rule's targets are known, or nothing fills a queue,
-// the rules are examined without one.
-func (e *exam) subjects() []snapshot.Queue {
+// queuesToCheck returns the named queue, or all queues that rules for notices fill.
+// If there are none, it returns one empty queue so that the rules are checked.
+func (e *diagnosis) queuesToCheck() []snapshot.Queue {
 	if e.Queue != "" {
 		q, _ := e.FindQueue(e.Queue)
 		return []snapshot.Queue{q}
@@ -97,7 +95,7 @@ func (e *exam) subjects() []snapshot.Queue {
 	var queues []snapshot.Queue
 	for _, r := range e.all {
 		for _, t := range r.Targets {
-			if !r.hearsAWS || snapshot.Part(t.ARN, 2) != "sqs" {
+			if !r.forNotices || snapshot.Part(t.ARN, 2) != "sqs" {
 				continue
 			}
 			q, _ := e.FindQueue(t.ARN)
@@ -112,64 +110,66 @@ func (e *exam) subjects() []snapshot.Queue {
 	return queues
 }
 
-// concerned are the rules that fill the queue, or should: those with one of our
-// names, and those for notices that fill nothing.
-func (e *exam) concerned() []*rule {
+// relevantRules returns the rules that fill the queue or should: those with
+// Lifeboat's names, and those for notices without a target.
+func (e *diagnosis) relevantRules() []*rule {
 	var all []*rule
 	for _, r := range e.all {
-		orphan := r.hearsAWS && e.Offline && r.TargetsKnown && len(r.Targets) == 0
-		if r.role != "" || orphan || e.feeds(r) {
+		orphan := r.forNotices && e.Offline && r.TargetsKnown && len(r.Targets) == 0
+		if r.role != "" || orphan || e.targetsQueue(r) {
 			all = append(all, r)
 		}
 	}
 	return all
 }
 
-// feeds tells whether a rule has the queue as a target. Where its targets are not
-// known, a rule for notices is taken to have it.
-func (e *exam) feeds(r *rule) bool {
+// targetsQueue reports whether the queue is a target of the rule. If the targets are
+// unknown, it assumes so for a rule for notices.
+func (e *diagnosis) targetsQueue(r *rule) bool {
 	switch {
 	case !r.TargetsKnown:
-		return r.hearsAWS
+		return r.forNotices
 	case e.queue.ARN == "":
-		return r.hearsAWS && len(r.Targets) > 0
+		return r.forNotices && len(r.Targets) > 0
 	}
 	return len(r.To(e.queue.ARN)) > 0
 }
 
-// ours tells whether the queue has the name that Lifeboat gives it.
-func (e *exam) ours() bool { return e.want.Cluster != "" && e.queue.Name == e.want.Queue.Name }
+// hasLifeboatName reports whether the queue has the name that Lifeboat gives it.
+func (e *diagnosis) hasLifeboatName() bool {
+	return e.desired.Cluster != "" && e.queue.Name == e.desired.Queue.Name
+}
 
-// apply is the command that makes the wiring right.
-func (e *exam) apply() string {
-	cluster := e.want.Cluster
+// applyCommand is the command that corrects the wiring.
+func (e *diagnosis) applyCommand() string {
+	cluster := e.desired.Cluster
 	if cluster == "" {
 		cluster = "NAME"
 	}
 	return "lifeboat wire apply --cluster " + cluster
 }
 
-// fix is how to mend something: where it is written, if it was read from a file;
-// by Lifeboat, if it is Lifeboat's; else by a command.
-func (e *exam) fix(from string, ours bool, edit, command string) string {
+// fix returns the fix for a resource: an edit of its file, `lifeboat wire apply` for
+// Lifeboat's own resources, or a command.
+func (e *diagnosis) fix(from string, ours bool, edit, command string) string {
 	switch {
 	case from != "":
 		return "in " + from + ": " + edit
 	case ours:
-		return e.apply()
+		return e.applyCommand()
 	case command == "":
 		return edit
 	}
 	return command
 }
 
-// fixQueue is how to mend the queue's attributes.
-func (e *exam) fixQueue(edit, attributes string) string {
-	return e.fix(e.queue.From, e.ours(), edit, e.setAttributes(e.queue, attributes))
+// fixQueue returns the fix for the queue's attributes.
+func (e *diagnosis) fixQueue(edit, attributes string) string {
+	return e.fix(e.queue.From, e.hasLifeboatName(), edit, e.setAttributes(e.queue, attributes))
 }
 
-// setAttributes is the command that sets attributes, written as Name=value.
-func (e *exam) setAttributes(q snapshot.Queue, attributes string) string {
+// setAttributes returns the command that sets attributes in the form Name=value.
+func (e *diagnosis) setAttributes(q snapshot.Queue, attributes string) string {
 	if attributes == "" {
 		return ""
 	}
@@ -180,10 +180,9 @@ func (e *exam) setAttributes(q snapshot.Queue, attributes string) string {
 	return "aws sqs set-queue-attributes --queue-url " + url + " --attributes " + attributes
 }
 
-func (e *exam) queueObject() string { return "queue " + e.queue.Name }
+func (e *diagnosis) queueObject() string { return "queue " + e.queue.Name }
 
-// distinct leaves out findings that are said already: of two queues, a rule's are
-// the same.
+// distinct removes duplicate findings: the rules of two queues can have the same.
 func distinct(all []finding.Finding) []finding.Finding {
 	var out []finding.Finding
 	for _, f := range all {
@@ -196,8 +195,8 @@ func distinct(all []finding.Finding) []finding.Finding {
 	return out
 }
 
-// list joins names as a sentence does.
-func list(names []string) string {
+// joinList joins names with commas and "and".
+func joinList(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
@@ -205,5 +204,5 @@ func list(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// quoteShell makes text one word of a shell.
+// quoteShell quotes text as one shell word.
 func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -23,7 +23,7 @@ const (
 	testRegion  = "eu-west-1"
 )
 
-var want = wiring.Wanted("prod", testAccount, testRegion)
+var want = wiring.Desired("prod", testAccount, testRegion)
 
 // sound is Lifeboat's own wiring.
 func sound(t *testing.T) snapshot.Snapshot {
@@ -60,7 +60,7 @@ func sound(t *testing.T) snapshot.Snapshot {
 	return s
 }
 
-// zero is a zero to point at.
+// zero returns a pointer to zero.
 func zero() *int { return new(int) }
 
 func TestRun(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRun(t *testing.T) {
 		name   string
 		change change
 		want   []string
-		says   string // a part of the first finding's problem or fix
+		text   string // a part of the first finding's problem or fix
 	}{
 		{"sound wiring has no findings", func(*snapshot.Snapshot, *diagnose.Cluster) {}, []string{}, ""},
 		{"only two of the three actions", pattern(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"detail":{"instance-action":["terminate","stop"]}}`),
@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 		{"one instance only", pattern(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"detail":{"instance-id":["i-1"]}}`),
 			[]string{"warning kind-partly-covered" + kind}, "a particular detail.instance-id"},
 		{"another account's events", pattern(`{"source":["aws.ec2"],"account":["999999999999"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`),
-			[]string{"broken kind-uncovered" + kind}, "no rule brings such notices"},
+			[]string{"broken kind-uncovered" + kind}, "no rule delivers such notices"},
 		{"by wildcard", pattern(`{"source":["aws.ec2"],"detail-type":[{"wildcard":"EC2 Spot Instance*Warning"}]}`), []string{}, ""},
 		{"one of two names is misspelt", pattern(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning","EC2 Instance Rebalance Recomendation"]}`),
 			[]string{"broken pattern-slip" + rule}, `did you mean "EC2 Instance Rebalance Recommendation"`},
@@ -104,31 +104,31 @@ func TestRun(t *testing.T) {
 		{"delivered with a role", spot(func(r *snapshot.Rule) {
 			r.ARN, r.Targets[0].RoleARN = "arn:aws:events:eu-west-1:210987654321:rule/x", "arn:aws:iam::210987654321:role/r"
 		}), []string{"warning target-dead-letter-refuses queue lifeboat-prod-dead-letter", "info target-role" + rule}, ""},
-		{"a fixed input", spot(func(r *snapshot.Rule) { r.Targets[0].Input = `{}` }), []string{"broken target-input-changed" + rule}, "an Input:"},
+		{"a fixed input", spot(func(r *snapshot.Rule) { r.Targets[0].Input = `{}` }), []string{"broken target-input-changed" + rule}, "has an Input,"},
 		{"the whole event as input path", spot(func(r *snapshot.Rule) { r.Targets[0].InputPath = "$" }), []string{}, ""},
-		{"no dead letters for the target", spot(func(r *snapshot.Rule) { r.Targets[0].DeadLetterARN = "" }), []string{"info target-dead-letter-missing" + main}, ""},
+		{"no dead-letter queue for the target", spot(func(r *snapshot.Rule) { r.Targets[0].DeadLetterARN = "" }), []string{"info target-dead-letter-missing" + main}, ""},
 		{"FIFO with a group, but not deduplicated", queue(func(q *snapshot.Queue) { q.FIFO = true }), append(slices.Repeat([]string{"broken target-fifo-without-group"}, 8), "warning queue-fifo"+main), ""},
 		{"not encrypted", queue(func(q *snapshot.Queue) { q.ManagedSSE = false }), []string{"info queue-unencrypted" + main}, "SSE-SQS"},
-		{"no dead letters", queue(func(q *snapshot.Queue) { q.DeadLetterARN = "" }), []string{"warning dead-letter-missing" + main}, ""},
-		{"dead letters kept as long as the queue's", func(s *snapshot.Snapshot, _ *diagnose.Cluster) { s.Queues[1].Retention = s.Queues[0].Retention },
+		{"no dead-letter queue", queue(func(q *snapshot.Queue) { q.DeadLetterARN = "" }), []string{"warning dead-letter-missing" + main}, ""},
+		{"the dead-letter queue has the same retention", func(s *snapshot.Snapshot, _ *diagnose.Cluster) { s.Queues[1].Retention = s.Queues[0].Retention },
 			[]string{"warning dead-letter-retention-short queue lifeboat-prod-dead-letter"}, "4 days"},
-		{"a policy that is no JSON", queue(func(q *snapshot.Queue) { q.Policy = "{" }), []string{"unknown queue-policy-unread" + main}, ""},
-		{"a policy that hangs on an organisation", queue(func(q *snapshot.Queue) {
+		{"a policy that is not JSON", queue(func(q *snapshot.Queue) { q.Policy = "{" }), []string{"unknown queue-policy-unread" + main}, ""},
+		{"a policy that depends on an organization", queue(func(q *snapshot.Queue) {
 			q.Policy = `{"Statement":{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*","Condition":{"StringEquals":{"aws:SourceOrgID":"o-1"}}}}`
-		}), []string{"unknown queue-policy-unread" + main}, "only AWS can judge"},
+		}), []string{"unknown queue-policy-unread" + main}, "only AWS can evaluate"},
 		{"a policy that denies", queue(func(q *snapshot.Queue) {
 			q.Policy = strings.Replace(q.Policy, `"Statement":[`, `"Statement":[{"Effect":"Deny","Principal":"*","Action":"sqs:SendMessage","Resource":"*"},`, 1)
 		}), []string{"broken queue-policy-refuses" + main}, "denies EventBridge"},
 		{"a policy that denies plain HTTP", queue(func(q *snapshot.Queue) {
 			q.Policy = strings.Replace(q.Policy, `"Statement":[`, `"Statement":[{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"false"}}},`, 1)
 		}), []string{}, ""},
-		{"a queue of Karpenter's by its tags hears the same", func(s *snapshot.Snapshot, _ *diagnose.Cluster) {
+		{"a queue with Karpenter's tags receives the same events", func(s *snapshot.Snapshot, _ *diagnose.Cluster) {
 			other := snapshot.Queue{ARN: "arn:aws:sqs:eu-west-1:210987654321:nodes", Name: "nodes", Tags: map[string]string{"karpenter.sh/discovery": "prod"}}
 			s.Queues = append(s.Queues, other)
 			s.Rules[0].Targets = append(s.Rules[0].Targets, snapshot.Target{ID: "n", ARN: other.ARN})
 		}, []string{"warning karpenter-hears-too queue nodes"}, "Karpenter deletes the node at once"},
 		{"a thousand messages wait", queue(func(q *snapshot.Queue) { q.Waiting = 1000 }), []string{"warning queue-backlog" + main}, "1000 messages"},
-		{"messages pile up", queue(func(q *snapshot.Queue) { q.Waiting, q.Growth = 5, 2 }), []string{"warning queue-backlog" + main}, "+2"},
+		{"the number of messages grows", queue(func(q *snapshot.Queue) { q.Waiting, q.Growth = 5, 2 }), []string{"warning queue-backlog" + main}, "+2"},
 		{"messages in flight while Lifeboat runs", func(s *snapshot.Snapshot, c *diagnose.Cluster) {
 			s.Queues[0].InFlight, c.Lifeboat = 3, zero()
 			*c.Lifeboat = 2
@@ -146,10 +146,10 @@ func TestRun(t *testing.T) {
 		{"Node Termination Handler runs", around(func(c *diagnose.Cluster) {
 			c.NTH = &diagnose.Tool{Object: "daemonset kube-system/aws-node-termination-handler"}
 		}), []string{"warning nth-runs daemonset kube-system/aws-node-termination-handler"}, ""},
-		{"Node Termination Handler's queue hears the same", func(s *snapshot.Snapshot, _ *diagnose.Cluster) {
+		{"Node Termination Handler's queue receives the same events", func(s *snapshot.Snapshot, _ *diagnose.Cluster) {
 			s.Rules[0].Targets = append(s.Rules[0].Targets, snapshot.Target{ID: "n", ARN: "arn:aws:sqs:eu-west-1:210987654321:k8s-example-com-nth"})
 		}, []string{"warning nth-hears-too queue k8s-example-com-nth"}, ""},
-		{"EventBridge thinks otherwise", func(s *snapshot.Snapshot, _ *diagnose.Cluster) {
+		{"EventBridge disagrees", func(s *snapshot.Snapshot, _ *diagnose.Cluster) {
 			s.Verdicts = []snapshot.Verdict{{Rule: s.Rules[1].Name, Sample: "rebalance-recommendation", Matches: false}, {Rule: s.Rules[1].Name, Sample: "health-event (issue)", Matches: false}}
 		}, []string{"warning pattern-engine-disagrees rule lifeboat-prod-rebalance"}, "does not match rebalance-recommendation"},
 		{"the clock is 31 s behind", func(s *snapshot.Snapshot, _ *diagnose.Cluster) { d := -31 * time.Second; s.Skew = &d },
@@ -168,14 +168,14 @@ func TestRun(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("findings (-want +got):\n%s\n%s", diff, text(all))
 			}
-			if len(all) > 0 && !strings.Contains(all[0].Problem+all[0].Fix, tc.says) {
-				t.Errorf("%q is not in\n%s", tc.says, text(all[:1]))
+			if len(all) > 0 && !strings.Contains(all[0].Problem+all[0].Fix, tc.text) {
+				t.Errorf("%q is not in\n%s", tc.text, text(all[:1]))
 			}
 		})
 	}
 }
 
-// A queue with another name may be somebody else's.
+// A queue with another name can belong to another tool.
 func TestAQueueOfAnotherTool(t *testing.T) {
 	for name, tool := range map[string]string{
 		"Karpenter-prod": "Karpenter", "k8s-example-com-nth": "AWS Node Termination Handler", "lifeboat-karpenter": "", "notices": "",
@@ -183,7 +183,7 @@ func TestAQueueOfAnotherTool(t *testing.T) {
 		arn := "arn:aws:sqs:eu-west-1:210987654321:" + name
 		s := snapshot.Snapshot{Account: testAccount, Region: testRegion, Queue: arn, Queues: []snapshot.Queue{{ARN: arn, Name: name}}}
 		got := ""
-		for _, f := range diagnose.Run(s, wiring.Wanted("", testAccount, testRegion), diagnose.Cluster{}) {
+		for _, f := range diagnose.Run(s, wiring.Desired("", testAccount, testRegion), diagnose.Cluster{}) {
 			if f.ID == "queue-of-another-tool" {
 				got = f.Problem
 			}
@@ -204,15 +204,15 @@ func TestEveryKindHasItsExamples(t *testing.T) {
 		}
 	}
 	slices.Sort(kinds)
-	// What the status checks say is polled; EventBridge does not send it.
+	// Status checks are polled; EventBridge does not send them.
 	all := slices.DeleteFunc(notice.Kinds(), func(k string) bool { return k == notice.KindInstanceStatus })
 	if diff := cmp.Diff(all, kinds); diff != "" {
-		t.Errorf("kinds that are found to be missing where there is no rule (-want +got):\n%s", diff)
+		t.Errorf("uncovered kinds without rules (-want +got):\n%s", diff)
 	}
 }
 
-// What Lifeboat emits for other tools has to be sound in the doctor's eyes.
-func TestEmittedTemplatesAreSound(t *testing.T) {
+// The templates that Lifeboat emits must have no findings.
+func TestEmittedTemplatesHaveNoFindings(t *testing.T) {
 	place := emit.Place{}
 	cloudFormation, err := emit.CloudFormation("prod", place)
 	if err != nil {
@@ -235,14 +235,14 @@ func TestEmittedTemplatesAreSound(t *testing.T) {
 			if len(s.Rules) != len(want.Rules) || len(s.Queues) != 2 {
 				t.Errorf("%s: %d rules and %d queues were read", name, len(s.Rules), len(s.Queues))
 			}
-			if all := diagnose.Run(s, wiring.Wanted("", "", ""), diagnose.Cluster{}); len(all) > 0 {
+			if all := diagnose.Run(s, wiring.Desired("", "", ""), diagnose.Cluster{}); len(all) > 0 {
 				t.Errorf("%s:\n%s", name, text(all))
 			}
 		}
 	}
 }
 
-func TestTheGuideKnowsEveryFinding(t *testing.T) {
+func TestGuideDescribesEveryFinding(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/guides/doctor.md")
 	if err != nil {
 		t.Fatal(err)
@@ -253,16 +253,16 @@ func TestTheGuideKnowsEveryFinding(t *testing.T) {
 	}
 	for _, id := range diagnose.IDs() {
 		if !slices.Contains(described, id) {
-			t.Errorf("docs/guides/doctor.md says nothing of %s", id)
+			t.Errorf("docs/guides/doctor.md does not describe %s", id)
 		}
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(diagnose.IDs())))) != len(diagnose.IDs()) {
-		t.Error("an id is there twice")
+		t.Error("duplicate id")
 	}
 }
 
-// FuzzRun holds that no pattern and no policy makes the doctor panic, and that
-// every finding is complete.
+// FuzzRun checks that no pattern or policy makes Run panic, and that every finding is
+// complete.
 func FuzzRun(f *testing.F) {
 	for _, tc := range []string{"", "{", misspelt, `{"source":"aws.ec2"}`, `{"source":["aws.ec2"],"$or":[{"detail-type":["x"]},{"detail":{"state":[1]}}]}`} {
 		f.Add(tc, tc, "arn:aws:sqs:eu-west-1:210987654321:lifeboat-prod")

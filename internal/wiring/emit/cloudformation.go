@@ -21,8 +21,8 @@ const (
 	cfnDeadLetterPolicy = "DeadLetterQueuePolicy"
 )
 
-// CloudFormation writes a CloudFormation template, in JSON. It works in any
-// account and region where none is given.
+// CloudFormation returns a CloudFormation template in JSON. Without account and
+// region, the template works in any of them.
 func CloudFormation(cluster string, p Place) ([]byte, error) {
 	ph := placeholders{account: "${AWS::AccountId}", region: "${AWS::Region}", partition: "${AWS::Partition}", tool: "cloudformation"}
 	w, err := p.wiring(cluster, ph)
@@ -33,8 +33,8 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The queues refer to each other: the one that is made second is referred to
-	// by its name, which makes no circle.
+	// The queues refer to each other. The second one refers to the first by name,
+	// which avoids a circular dependency.
 	sub := func(text string) any {
 		if strings.Contains(text, "${AWS::") {
 			return object{"Fn::Sub": text}
@@ -70,7 +70,7 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 	}
 	return render(object{
 		"AWSTemplateFormatVersion": "2010-09-09",
-		"Description": fmt.Sprintf("What brings EC2, Auto Scaling and Health notices to Lifeboat in cluster %s. "+
+		"Description": fmt.Sprintf("Resources that deliver EC2, Auto Scaling and Health notices to Lifeboat in cluster %s. "+
 			"Printed by `lifeboat wire emit`. One stack per cluster and region.", cluster),
 		"Resources": resources,
 		"Outputs": object{
@@ -81,7 +81,7 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 	})
 }
 
-// YAML is a JSON template in YAML, which CloudFormation reads too.
+// YAML converts a JSON template to YAML, which CloudFormation also reads.
 func YAML(template []byte) ([]byte, error) {
 	out, err := yaml.JSONToYAML(template)
 	if err != nil {
@@ -104,7 +104,8 @@ func cfnPolicy(q queue, name string, text func(string) any) object {
 	}}
 }
 
-// cfnRule comes after the policies, so that it delivers from its first moment.
+// cfnRule depends on the queue policies, so that the rule can deliver as soon as it
+// exists.
 func cfnRule(w wiring.Wiring, r wiring.Rule, tags any, text func(string) any) (object, error) {
 	pattern, err := valueOf(r.Pattern)
 	if err != nil {
@@ -128,7 +129,7 @@ func cfnTags(tags map[string]string) []any {
 	return out
 }
 
-// cfnName makes SpotInterruptionRule of spot-interruption.
+// cfnName converts spot-interruption to SpotInterruptionRule.
 func cfnName(role string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(role, "-") {

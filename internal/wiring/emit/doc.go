@@ -1,9 +1,9 @@
-// Package emit writes the wiring that a cluster wants as a template for other
-// tools: CloudFormation, Terraform, or plain JSON. It is pure, and needs no
-// account: what is not known is left to the tool to fill in.
+// Package emit writes the desired wiring of a cluster as a template for other tools:
+// CloudFormation, Terraform, or plain JSON. It is pure and needs no account: the tool
+// fills in unknown values.
 //
-// What a template makes carries the tag lifeboat.dev/managed-by with the name of
-// the tool, so that `lifeboat wire` checks it and never changes it.
+// The resources of a template carry the tag lifeboat.dev/managed-by with the name of
+// the tool. `lifeboat wire` therefore checks them, but never changes them.
 package emit
 
 import (
@@ -15,27 +15,27 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-// Place is where the template will be used. Empty fields are left to the tool.
+// Place is the account and region of the template. The tool fills in empty fields.
 type Place struct {
 	Account string
 	Region  string
-	// Groups are the Auto Scaling groups that the rules about them are limited to,
-	// and whose hooks the template puts; none: the rules hear of all, and no hook
-	// is put.
+	// Groups are the Auto Scaling groups to which the Auto Scaling rules are limited,
+	// and whose hooks the template creates. If empty, the rules match all groups and
+	// the template creates no hooks.
 	Groups []Group
 }
 
-// placeholders stand for what is not known yet.
+// placeholders stand for unknown values.
 type placeholders struct {
 	account, region, partition string
 	// tool is the value of the tag managed-by.
 	tool string
 }
 
-// wiring is what a cluster wants, with placeholders where the place is not known.
-// The error is that of [wiring.Wiring.ForGroups].
+// wiring returns the desired wiring of a cluster, with placeholders for an unknown
+// place. The error is that of [wiring.Wiring.ForGroups].
 func (p Place) wiring(cluster string, ph placeholders) (wiring.Wiring, error) {
-	w := wiring.Wanted(cluster, cmp.Or(p.Account, ph.account), cmp.Or(p.Region, ph.region))
+	w := wiring.Desired(cluster, cmp.Or(p.Account, ph.account), cmp.Or(p.Region, ph.region))
 	if p.Region == "" {
 		w.Partition = ph.partition
 	}
@@ -48,15 +48,15 @@ func (ph placeholders) tags(w wiring.Wiring) map[string]string {
 	return tags
 }
 
-// queue is a queue with its attributes as values.
+// queue is a queue with decoded attributes.
 type queue struct {
 	name       string
 	attributes map[string]any
-	// policy is not among the attributes: templates have it as a resource.
+	// policy is separate from the attributes: in templates it is a resource.
 	policy map[string]any
 }
 
-// queues are the queue and its dead-letter queue.
+// queues returns the queue and its dead-letter queue.
 func queues(w wiring.Wiring) (notices, deadLetter queue, err error) {
 	attributes, err := w.QueueAttributes()
 	if err != nil {
@@ -88,7 +88,7 @@ func newQueue(name string, attributes map[string]string) (queue, error) {
 	return q, nil
 }
 
-// valueOf reads an attribute: a number, a truth value or a document.
+// valueOf decodes an attribute: a number, a boolean or a document.
 func valueOf(text string) (any, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -99,8 +99,8 @@ func valueOf(text string) (any, error) {
 	return v, nil
 }
 
-// replace walks through a value and puts something else in place of texts. Keys
-// stay.
+// replace returns a value in which text replaces every string. It does not change
+// keys.
 func replace(v any, text func(string) any) any {
 	switch v := v.(type) {
 	case string:
@@ -121,14 +121,14 @@ func replace(v any, text func(string) any) any {
 	return v
 }
 
-// render writes a document, indented.
+// render encodes a document with indentation.
 func render(document any) ([]byte, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(document); err != nil {
-		return nil, fmt.Errorf("writing the template: %w", err)
+		return nil, fmt.Errorf("encoding the template: %w", err)
 	}
 	return []byte(b.String()), nil
 }

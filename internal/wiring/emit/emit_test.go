@@ -19,7 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/emit"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 const (
 	account = "210987654321"
@@ -39,7 +39,7 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("differs from %s; go test -update writes it anew (-want +got):\n%s", path, diff)
+		t.Errorf("differs from %s; go test -update rewrites it (-want +got):\n%s", path, diff)
 	}
 }
 
@@ -80,7 +80,7 @@ func twoGroups() []emit.Group {
 	}
 }
 
-// Too many groups are an error and no rule that EventBridge refuses.
+// Too many groups are an error, not a rule that EventBridge refuses.
 func TestTooManyGroups(t *testing.T) {
 	var p emit.Place
 	for i := range 100 {
@@ -94,9 +94,9 @@ func TestTooManyGroups(t *testing.T) {
 	}
 }
 
-// A hook of initial_lifecycle_hook and the resource that comes later are one and
-// the same, so that whichever of the two is put last changes nothing.
-func TestTerraformsTwoWaysToPutAHookAgree(t *testing.T) {
+// A hook in initial_lifecycle_hook and its separate resource must be equal, so that
+// their order does not matter.
+func TestTerraformHooksAreEqualInGroupAndResource(t *testing.T) {
 	var file struct {
 		Locals   map[string]map[string][]map[string]any
 		Resource struct {
@@ -122,28 +122,28 @@ func TestTerraformsTwoWaysToPutAHookAgree(t *testing.T) {
 	}
 }
 
-// isAsWanted holds what a template makes against what `lifeboat wire` wants: it
-// must find nothing to change, though nothing is its own.
-func isAsWanted(t *testing.T, o wiring.Observed) {
+// checkDesired checks that `lifeboat wire` finds nothing to change in the resources
+// of a template, although it does not manage them.
+func checkDesired(t *testing.T, o wiring.Observed) {
 	t.Helper()
-	w := wiring.Wanted("prod", account, region)
+	w := wiring.Desired("prod", account, region)
 	slices.SortFunc(o.Rules, func(a, b wiring.ObservedRule) int { return strings.Compare(a.Name, b.Name) })
 	plan, err := wiring.Diff(w, o, wiring.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !plan.Empty() {
-		t.Errorf("it is not as wanted: changes %+v, conflicts %+v", plan.Changes, plan.Conflicts)
+		t.Errorf("unexpected differences: changes %+v, conflicts %+v", plan.Changes, plan.Conflicts)
 	}
 	if len(o.Rules) != len(w.Rules) || len(plan.Notes) != len(w.Rules)+2 {
 		t.Errorf("%d rules, notes %v", len(o.Rules), plan.Notes)
 	}
 	if plan := wiring.Teardown(w, o, wiring.Options{}); !plan.Empty() {
-		t.Errorf("`lifeboat wire destroy` would take away what the template made: %+v", plan.Changes)
+		t.Errorf("`lifeboat wire destroy` would delete resources of the template: %+v", plan.Changes)
 	}
 }
 
-// resource is one of a CloudFormation template.
+// resource is a resource of a CloudFormation template.
 type resource struct {
 	Type       string
 	Properties struct {
@@ -175,7 +175,7 @@ func (r resource) tags() map[string]string {
 	return out
 }
 
-// resolve does what CloudFormation does with Ref, Fn::Sub and Fn::GetAtt.
+// resolve evaluates Ref, Fn::Sub and Fn::GetAtt like CloudFormation.
 func resolve(t *testing.T, v any, names map[string]string) any {
 	t.Helper()
 	switch v := v.(type) {
@@ -205,7 +205,7 @@ func resolve(t *testing.T, v any, names map[string]string) any {
 	return v
 }
 
-func TestCloudFormationMakesWhatIsWanted(t *testing.T) {
+func TestCloudFormationCreatesDesiredWiring(t *testing.T) {
 	for _, p := range []emit.Place{{}, {Account: account, Region: region}} {
 		text := emitted(t, emit.CloudFormation, p)
 		asYAML, err := emit.YAML(text)
@@ -213,7 +213,7 @@ func TestCloudFormationMakesWhatIsWanted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, document := range [][]byte{text, asYAML} {
-			isAsWanted(t, fromCloudFormation(t, document))
+			checkDesired(t, fromCloudFormation(t, document))
 		}
 	}
 }

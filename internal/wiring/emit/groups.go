@@ -8,24 +8,24 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-// Group is an Auto Scaling group whose hooks the template puts.
+// Group is an Auto Scaling group whose hooks the template creates.
 type Group struct {
 	Name string
-	// Hooks are those that Lifeboat answers.
+	// Hooks are the hooks that Lifeboat completes.
 	Hooks []Hook
 }
 
 // Hook is a lifecycle hook.
 type Hook struct {
 	Name string
-	// Terminating tells a hook of terminations from one of launches.
+	// Terminating is true for a terminate hook, and false for a launch hook.
 	Terminating bool
 	Timeout     time.Duration
-	// Abandons tells whether no answer means ABANDON; otherwise it is CONTINUE.
+	// Abandons is true if the default result is ABANDON, and false for CONTINUE.
 	Abandons bool
 }
 
-// hook is a hook in the words of AWS's API (EC2 Auto Scaling API Reference,
+// hook is a hook with the field names of AWS's API (EC2 Auto Scaling API Reference,
 // PutLifecycleHook).
 type hook struct {
 	Group      string `json:"autoScalingGroupName"`
@@ -34,11 +34,11 @@ type hook struct {
 	Timeout    int    `json:"heartbeatTimeout"`
 	Result     string `json:"defaultResult"`
 
-	// suffix tells the two hooks of a group apart in names.
+	// suffix distinguishes the two hooks of a group in resource names.
 	suffix string
 }
 
-// hooks are the hooks of all groups of a place.
+// hooks returns the hooks of all groups.
 func (p Place) hooks() []hook {
 	var all []hook
 	for _, g := range p.Groups {
@@ -56,7 +56,7 @@ func (p Place) hooks() []hook {
 	return all
 }
 
-// groupNames are the names of the groups of a place.
+// groupNames returns the names of the groups.
 func (p Place) groupNames() []string {
 	var names []string
 	for _, g := range p.Groups {
@@ -65,17 +65,18 @@ func (p Place) groupNames() []string {
 	return names
 }
 
-// short is a name that any tool takes, for a group that may be called anything.
-func short(group string) string {
+// shortHash returns a part of a resource name that every tool accepts, for a group
+// with any name.
+func shortHash(group string) string {
 	digest := sha256.Sum256([]byte(group))
 	return hex.EncodeToString(digest[:5])
 }
 
-// cfnHook comes after the rule that hears of it, so that nothing is held before.
-// CloudFormation puts a hook of a group that is there already; one of a group in
-// the same template has to stand in its LifecycleHookSpecificationList.
+// cfnHook depends on the rule for its events, so that no instance waits before the
+// rule exists. CloudFormation adds the hook to an existing group. A hook of a group
+// in the same template must be in its LifecycleHookSpecificationList.
 func cfnHook(h hook) (name string, resource object) {
-	return h.suffix + "Hook" + short(h.Group), object{
+	return h.suffix + "Hook" + shortHash(h.Group), object{
 		"Type": "AWS::AutoScaling::LifecycleHook", "DependsOn": []string{cfnName(wiring.RoleAutoScalingLifecycle)},
 		"Properties": object{
 			"AutoScalingGroupName": h.Group, "LifecycleHookName": h.Name, "LifecycleTransition": h.Transition,
@@ -84,10 +85,10 @@ func cfnHook(h hook) (name string, resource object) {
 	}
 }
 
-// tfHook is the hook as a resource of its own, and as it stands in the group
-// itself: the provider puts those of aws_autoscaling_group before the group
-// launches anything, and any other after it, and after its warm pool. Both have one
-// name, so that the one puts the other in its place.
+// tfHook returns the hook as a separate resource, and as a part of the group. The
+// provider creates hooks in aws_autoscaling_group before the group launches
+// instances, and separate ones after the group and its warm pool. Both have the same
+// name, so that they are the same hook.
 func (t tf) tfHook(h hook) (name string, resource, initial object) {
 	initial = object{
 		"name": h.Name, "lifecycle_transition": h.Transition, "heartbeat_timeout": h.Timeout, "default_result": h.Result,
@@ -96,11 +97,10 @@ func (t tf) tfHook(h hook) (name string, resource, initial object) {
 	for key, value := range initial {
 		resource[key] = value
 	}
-	return t.label + "_" + map[string]string{"Launch": "launch", "Terminate": "terminate"}[h.suffix] + "_" + short(h.Group), resource, initial
+	return t.label + "_" + map[string]string{"Launch": "launch", "Terminate": "terminate"}[h.suffix] + "_" + shortHash(h.Group), resource, initial
 }
 
-// initialHooks are the hooks for initial_lifecycle_hook: of each group the same,
-// unless they were declared otherwise.
+// initialHooks returns the hooks for initial_lifecycle_hook, by group.
 func (t tf) initialHooks(all []hook) object {
 	byGroup := object{}
 	for _, h := range all {

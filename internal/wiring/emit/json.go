@@ -2,11 +2,10 @@ package emit
 
 import "fmt"
 
-// JSON writes the wiring as plain data, for tools of one's own: attributes are
-// those of SQS' CreateQueue, patterns those of EventBridge's PutRule, and hooks those
-// of Auto Scaling's PutLifecycleHook. Where no
-// account or region is given, ${Account}, ${Region} and ${Partition} stand in
-// their place.
+// JSON writes the wiring as plain data for custom tools. Attributes have the format
+// of SQS's CreateQueue, patterns that of EventBridge's PutRule, and hooks that of
+// Auto Scaling's PutLifecycleHook. ${Account}, ${Region} and ${Partition} stand for
+// unknown values.
 func JSON(cluster string, p Place) ([]byte, error) {
 	ph := placeholders{account: "${Account}", region: "${Region}", partition: "${Partition}", tool: "template"}
 	w, err := p.wiring(cluster, ph)

@@ -8,12 +8,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-// Terraform writes Terraform in its JSON syntax, for a file named *.tf.json and
-// the provider hashicorp/aws, release 4 or later. Where no account or region is
-// given it asks the provider for its own. All labels hold the cluster's name, so
-// that the files of several clusters can lie in one module.
+// Terraform writes Terraform's JSON syntax, for a file *.tf.json and the provider
+// hashicorp/aws, release 4 or later. Without account or region, the file asks the
+// provider for them. All labels contain the cluster's name, so that one module can
+// hold the files of several clusters.
 func Terraform(cluster string, p Place) ([]byte, error) {
-	w := wiring.Wanted(cluster, p.Account, p.Region)
+	w := wiring.Desired(cluster, p.Account, p.Region)
 	label := label(w.Queue.Name)
 	ph := placeholders{
 		account:   "${data.aws_caller_identity." + label + ".account_id}",
@@ -36,7 +36,7 @@ func Terraform(cluster string, p Place) ([]byte, error) {
 	}
 	hooks := p.hooks()
 	document := object{
-		"//":       "What brings EC2, Auto Scaling and Health notices to Lifeboat in cluster " + cluster + ". Printed by `lifeboat wire emit`.",
+		"//":       "Resources that deliver EC2, Auto Scaling and Health notices to Lifeboat in cluster " + cluster + ". Printed by `lifeboat wire emit`.",
 		"resource": resources,
 		"output": object{
 			label + "_queue_url": object{"description": "for lifeboatd --queue-url", "value": "${aws_sqs_queue." + label + ".id}"},
@@ -58,7 +58,7 @@ func Terraform(cluster string, p Place) ([]byte, error) {
 	return render(document)
 }
 
-// data are the sources that placeholders name.
+// data returns the data sources that the placeholders name.
 func (p Place) data(label string) object {
 	data := object{}
 	if p.Account == "" {
@@ -71,7 +71,7 @@ func (p Place) data(label string) object {
 	return data
 }
 
-// tf writes resources under one label.
+// tf writes resources with a common label.
 type tf struct {
 	w                 wiring.Wiring
 	label, deadLetter string
@@ -81,8 +81,8 @@ type tf struct {
 func (t tf) queueARN() string      { return "${aws_sqs_queue." + t.label + ".arn}" }
 func (t tf) deadLetterARN() string { return "${aws_sqs_queue." + t.deadLetter + ".arn}" }
 
-// ref puts references in place of what Terraform makes itself, so that it knows
-// the order.
+// ref replaces ARNs of Terraform's own resources by references, so that Terraform
+// knows the order.
 func (t tf) ref(text string) any {
 	switch text {
 	case t.w.QueueARN():
@@ -121,7 +121,7 @@ func (t tf) resources(notices, deadLetter queue) (object, error) {
 	return object{
 		"aws_sqs_queue":        object{t.label: queue, t.deadLetter: dead},
 		"aws_sqs_queue_policy": policies,
-		// A resource of its own, since the queues refer to each other.
+		// A separate resource, because the queues refer to each other.
 		"aws_sqs_queue_redrive_allow_policy": object{t.deadLetter: object{
 			"queue_url": "${aws_sqs_queue." + t.deadLetter + ".id}", "redrive_allow_policy": allow,
 		}},
@@ -130,7 +130,7 @@ func (t tf) resources(notices, deadLetter queue) (object, error) {
 	}, nil
 }
 
-// arguments are SQS' attributes as the provider names them.
+// arguments maps SQS's attributes to the names of the provider.
 func arguments() map[string]string {
 	return map[string]string{
 		"MessageRetentionPeriod":        "message_retention_seconds",
@@ -147,7 +147,7 @@ func (t tf) sqs(q queue) (object, error) {
 	for key, value := range q.attributes {
 		argument, known := arguments()[key]
 		switch {
-		case key == "RedriveAllowPolicy": // has a resource of its own
+		case key == "RedriveAllowPolicy": // is a separate resource
 		case !known:
 			return nil, fmt.Errorf("queue %s: Terraform has no argument for the attribute %s", q.name, key)
 		case key == "RedrivePolicy":
@@ -163,27 +163,27 @@ func (t tf) sqs(q queue) (object, error) {
 	return out, nil
 }
 
-// rule is a rule and its target, which comes after the policies, so that it
-// delivers from its first moment.
+// rule returns a rule and its target. The target depends on the queue policies, so
+// that it can deliver as soon as it exists.
 func (t tf) rule(r wiring.Rule) (rule, target object) {
-	wanted := t.w.Target()
+	desired := t.w.Target()
 	return object{
 			"name": r.Name, "description": r.Description, "event_pattern": r.Pattern, "tags": t.tags,
 		}, object{
-			"rule": "${aws_cloudwatch_event_rule." + label(r.Name) + ".name}", "target_id": wanted.ID,
-			"arn": t.ref(wanted.ARN), "dead_letter_config": object{"arn": t.ref(wanted.DeadLetterARN)},
+			"rule": "${aws_cloudwatch_event_rule." + label(r.Name) + ".name}", "target_id": desired.ID,
+			"arn": t.ref(desired.ARN), "dead_letter_config": object{"arn": t.ref(desired.DeadLetterARN)},
 			"depends_on": []string{"aws_sqs_queue_policy." + t.label, "aws_sqs_queue_policy." + t.deadLetter},
 		}
 }
 
-// text is a document as the text that the provider wants. References in it are
-// filled in all the same: every text is a template.
+// text encodes a document as the string that the provider expects. Terraform still
+// resolves the references in it, because every string is a template.
 func (t tf) text(document any) (string, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(replace(document, t.ref)); err != nil {
-		return "", fmt.Errorf("writing a policy: %w", err)
+		return "", fmt.Errorf("encoding a policy: %w", err)
 	}
 	return strings.TrimSpace(b.String()), nil
 }

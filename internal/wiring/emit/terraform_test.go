@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/emit"
 )
 
-// tfFile is what a Terraform file of ours may hold; other keys are an error.
+// tfFile is the allowed content of a Terraform file; other keys are an error.
 type tfFile struct {
 	Comment string `json:"//"`
 	Data    map[string]map[string]struct{}
@@ -50,9 +50,9 @@ type tfFile struct {
 	}
 }
 
-func TestTerraformMakesWhatIsWanted(t *testing.T) {
+func TestTerraformCreatesDesiredWiring(t *testing.T) {
 	for _, p := range []emit.Place{{}, {Account: account, Region: region}} {
-		// What the provider would put in place of references.
+		// The provider would replace the references.
 		text := strings.NewReplacer(
 			"${data.aws_caller_identity.lifeboat_prod.account_id}", account,
 			"${data.aws_region.lifeboat_prod.id}", region,
@@ -69,7 +69,7 @@ func TestTerraformMakesWhatIsWanted(t *testing.T) {
 		if asks := len(file.Data); asks != map[bool]int{true: 3, false: 0}[p.Region == ""] {
 			t.Errorf("%d data sources", asks)
 		}
-		isAsWanted(t, fromTerraform(t, file))
+		checkDesired(t, fromTerraform(t, file))
 	}
 }
 
@@ -100,7 +100,7 @@ func fromTerraform(t *testing.T, file tfFile) wiring.Observed {
 	return o
 }
 
-func TestLabelsOfAnyClusterAreGood(t *testing.T) {
+func TestLabelsAreValidForAnyCluster(t *testing.T) {
 	for _, cluster := range []string{"k8s.example.com", strings.Repeat("x", 90)} {
 		text, err := emit.Terraform(cluster, emit.Place{})
 		if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-// The tags of a cluster's Auto Scaling groups. kOps, Cluster API and the templates
-// for self-managed nodes tag groups as they do instances, and EKS the groups of its
-// node groups.
+// clusterTags returns the tags of a cluster's Auto Scaling groups. kOps, Cluster API
+// and the templates for self-managed nodes tag groups like instances; EKS tags the
+// groups of its node groups.
 func clusterTags(w wiring.Wiring) []tag {
 	return []tag{
 		{"", "kubernetes.io/cluster/" + w.Cluster, "owned"},
@@ -16,15 +16,15 @@ func clusterTags(w wiring.Wiring) []tag {
 	}
 }
 
-// tag is a tag, with what its statement's Sid ends in.
+// tag is a tag, with the suffix of its statement's Sid.
 type tag struct{ suffix, key, value string }
 
 type conditions = map[string]map[string]string
 
-// ofGroups are the statements that allow actions on the cluster's groups: on those
-// that are named, or, where none is, on those with the cluster's tags. Conditions
-// of one statement would all have to hold, so each tag has a statement.
-func ofGroups(w wiring.Wiring, sid string, also conditions, actions ...string) []Statement {
+// groupStatements allow actions on the cluster's groups: on the named groups or, if
+// none is named, on those with the cluster's tags. All conditions of one statement
+// must hold, so each tag needs its own statement.
+func groupStatements(w wiring.Wiring, sid string, also conditions, actions ...string) []Statement {
 	if len(w.Groups) > 0 {
 		s := Statement{Sid: sid, Action: actions, Condition: also}
 		for _, g := range w.Groups {
@@ -43,38 +43,38 @@ func ofGroups(w wiring.Wiring, sid string, also conditions, actions ...string) [
 	return all
 }
 
-// answerHooks lets the controller answer the hooks of the cluster's groups, and take
-// an instance out of its group, which then launches another.
+// answerHooks allows the controller to complete the hooks of the cluster's groups,
+// and to detach an instance from its group, which then launches another.
 func answerHooks(w wiring.Wiring) []Statement {
-	return ofGroups(w, "AnswerHooks", nil,
+	return groupStatements(w, "AnswerHooks", nil,
 		"autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat", "autoscaling:DetachInstances")
 }
 
-// Boot is what `lifeboatd agent boot` needs where it is to answer launch hooks
-// itself, from the role of the node's instance. Nothing in IAM limits it to hooks
-// of that very instance: what can be asked for is that the credentials are an
-// instance's (EC2 User Guide, "IAM roles for Amazon EC2": ec2:SourceInstanceARN is
-// in requests with such credentials), and which groups they reach.
+// Boot is the policy of `lifeboatd agent boot` if it completes launch hooks itself,
+// with the role of the node's instance. IAM cannot limit it to hooks of that
+// instance. It can require the credentials of an instance (EC2 User Guide, "IAM roles
+// for Amazon EC2": requests with such credentials contain ec2:SourceInstanceARN), and
+// limit the groups.
 func Boot(w wiring.Wiring) Document {
-	statements := ofGroups(w, "AnswerOwnHooks", conditions{"Null": {"ec2:SourceInstanceARN": "false"}},
+	statements := groupStatements(w, "AnswerOwnHooks", conditions{"Null": {"ec2:SourceInstanceARN": "false"}},
 		"autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat")
 	return document(append(statements, Statement{
-		Sid: "SeeItself", Resource: everything(), Condition: inRegion(w),
+		Sid: "SeeItself", Resource: allResources(), Condition: inRegion(w),
 		Action: []string{"autoscaling:DescribeAutoScalingInstances", "autoscaling:DescribeLifecycleHooks"},
 	})...)
 }
 
-// UnknownNodeRole stands where the role of the nodes' instances is not known.
+// UnknownNodeRole stands for an unknown role of the nodes' instances.
 const UnknownNodeRole = "NODE_ROLE"
 
-// ManageGroups adds what NodeGroups with the management Hooks or All need: to make
-// and change groups, their hooks and warm pools. Who makes a group has to be
-// allowed what its launch template does (EC2 Auto Scaling User Guide, "Control
-// Amazon EC2 launch template usage in Auto Scaling groups"): nodeRole is the role
+// ManageGroups adds the permissions for NodeGroups with the management Hooks or All:
+// to create and change groups, their hooks and warm pools. The creator of a group
+// needs the permissions of its launch template (EC2 Auto Scaling User Guide, "Control
+// Amazon EC2 launch template usage in Auto Scaling groups"). nodeRole is the role
 // that the template gives to instances.
 func ManageGroups(d Document, w wiring.Wiring, nodeRole string) Document {
-	// Groups of EKS's node groups are EKS's own to change.
-	manage := ofGroups(w, "ManageGroups", nil,
+	// EKS itself changes the groups of its node groups.
+	manage := groupStatements(w, "ManageGroups", nil,
 		"autoscaling:UpdateAutoScalingGroup", "autoscaling:DeleteAutoScalingGroup",
 		"autoscaling:PutLifecycleHook", "autoscaling:DeleteLifecycleHook",
 		"autoscaling:PutWarmPool", "autoscaling:DeleteWarmPool",
@@ -87,7 +87,7 @@ func ManageGroups(d Document, w wiring.Wiring, nodeRole string) Document {
 		create.Condition, create.Resource = nil, manage[0].Resource
 	}
 	launch := Statement{
-		Sid: "LaunchFromTemplates", Action: []string{"ec2:RunInstances"}, Resource: everything(), Condition: inRegion(w),
+		Sid: "LaunchFromTemplates", Action: []string{"ec2:RunInstances"}, Resource: allResources(), Condition: inRegion(w),
 	}
 	launch.Condition["ArnLike"] = map[string]string{"ec2:LaunchTemplate": "arn:" + w.Partition + ":ec2:" + w.Region + ":" + w.Account + ":launch-template/*"}
 	statements := append(manage, create, launch, Statement{
@@ -102,14 +102,14 @@ func ManageGroups(d Document, w wiring.Wiring, nodeRole string) Document {
 	return d
 }
 
-// putHooks lets the wirer put hooks on the groups that it was given.
+// putHooks allows `lifeboat wire` to create hooks on the named groups.
 func putHooks(w wiring.Wiring) []Statement {
 	if len(w.Groups) == 0 {
 		return nil
 	}
-	return append(ofGroups(w, "Hooks", nil, "autoscaling:PutLifecycleHook", "autoscaling:DeleteLifecycleHook"),
+	return append(groupStatements(w, "Hooks", nil, "autoscaling:PutLifecycleHook", "autoscaling:DeleteLifecycleHook"),
 		Statement{
-			Sid: "FindGroups", Resource: everything(), Condition: inRegion(w),
+			Sid: "FindGroups", Resource: allResources(), Condition: inRegion(w),
 			Action: []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeWarmPool"},
 		})
 }

@@ -1,9 +1,9 @@
-// Package iam writes the least that Lifeboat's parts need of IAM, and who may
-// take their roles on. It is pure.
+// Package iam writes the minimal IAM policies of Lifeboat's parts, and the trust
+// policies of their roles. It is pure.
 //
-// What an action can be limited to is in the Service Authorization Reference:
-// ec2:Describe*, autoscaling:Describe* and events:List* know no resources, so
-// they are limited to the region.
+// The Service Authorization Reference lists which actions support resources.
+// ec2:Describe*, autoscaling:Describe* and events:List* do not, so they are limited
+// to the region.
 package iam
 
 import (
@@ -31,7 +31,8 @@ type Statement struct {
 	Condition map[string]map[string]string `json:",omitempty"`
 }
 
-// Namespace and ServiceAccount are whose pods may take the controller's role on.
+// Namespace and ServiceAccount identify the pods that may assume the controller's
+// role.
 const (
 	Namespace      = "lifeboat-system"
 	ServiceAccount = "lifeboat-controller"
@@ -44,18 +45,17 @@ func document(statements ...Statement) Document {
 	return Document{Version: "2012-10-17", Statement: statements}
 }
 
-// everything is the resource of actions that know none.
-func everything() []string { return []string{"*"} }
+// allResources is the resource of actions that support none.
+func allResources() []string { return []string{"*"} }
 
 func inRegion(w wiring.Wiring) map[string]map[string]string {
 	return map[string]map[string]string{"StringEquals": {"aws:RequestedRegion": w.Region}}
 }
 
-// Controller is what lifeboatd controller needs. Whose credentials it has, it may
-// ask without a permission (STS API Reference, GetCallerIdentity). canary adds
-// what it needs to send probes: events of Lifeboat's own source, and of no other.
-// The hooks that it may answer are those of w's groups, or of the cluster's where
-// w names none.
+// Controller is the policy of lifeboatd controller. GetCallerIdentity needs no
+// permission (STS API Reference). canary adds the permission to send probes: events
+// of Lifeboat's own source only. It may complete the hooks of w's groups, or of the
+// cluster's groups if w names none.
 func Controller(w wiring.Wiring, canary bool) Document {
 	d := document(append([]Statement{
 		{
@@ -63,7 +63,7 @@ func Controller(w wiring.Wiring, canary bool) Document {
 			Action: []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes", "sqs:ListQueueTags"},
 		},
 		{
-			Sid: "SeeInstances", Resource: everything(), Condition: inRegion(w),
+			Sid: "SeeInstances", Resource: allResources(), Condition: inRegion(w),
 			Action: []string{
 				"ec2:DescribeInstances", "ec2:DescribeInstanceStatus", "ec2:DescribeSpotInstanceRequests",
 				"autoscaling:DescribeAutoScalingInstances", "autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks",
@@ -71,7 +71,7 @@ func Controller(w wiring.Wiring, canary bool) Document {
 			},
 		},
 		{
-			Sid: "DiagnoseTheWiring", Resource: everything(), Condition: inRegion(w),
+			Sid: "DiagnoseTheWiring", Resource: allResources(), Condition: inRegion(w),
 			Action: []string{"events:ListRules", "events:ListEventBuses", "events:ListRuleNamesByTarget", "events:TestEventPattern"},
 		},
 		{
@@ -87,8 +87,7 @@ func Controller(w wiring.Wiring, canary bool) Document {
 	return d
 }
 
-// FeedKarpenter adds what it takes to put notices on Karpenter's own queue, given
-// its name: to send to that queue, and nothing else.
+// FeedKarpenter adds the permission to send to Karpenter's queue with this name.
 func FeedKarpenter(d Document, w wiring.Wiring, queue string) Document {
 	d.Statement = append(d.Statement, Statement{
 		Sid: "FeedKarpenter", Effect: "Allow", Action: []string{"sqs:SendMessage"},
@@ -97,12 +96,12 @@ func FeedKarpenter(d Document, w wiring.Wiring, queue string) Document {
 	return d
 }
 
-// terminate lets instances be terminated that have a tag. Nodes of a cluster have
+// terminate allows terminating instances with a tag. Nodes of a cluster have
 // kubernetes.io/cluster/NAME: Karpenter, kOps, Cluster API and the templates for
-// self-managed nodes set it to "owned" (EKS User Guide, "Maintain nodes yourself
-// with self-managed nodes"; Karpenter docs, "EC2NodeClass", spec.tags), and EKS
-// tags the instances of its node groups with eks:cluster-name. Conditions of one
-// statement would all have to hold, so each tag has a statement.
+// self-managed nodes set it to "owned" (EKS User Guide, "Maintain nodes yourself with
+// self-managed nodes"; Karpenter docs, "EC2NodeClass", spec.tags). EKS tags the
+// instances of its node groups with eks:cluster-name. All conditions of one statement
+// must hold, so each tag needs its own statement.
 func terminate(w wiring.Wiring, sid, tag, value string) Statement {
 	return Statement{
 		Sid: sid, Effect: "Allow", Action: []string{"ec2:TerminateInstances"},
@@ -118,10 +117,10 @@ func sendProbes(w wiring.Wiring) Statement {
 	}
 }
 
-// Wire is what a person or a pipeline needs to run `lifeboat wire` for the
-// cluster: plan, apply and destroy. It reaches the cluster's queues and, since
-// roles come and go with releases, all rules that begin with its name; of Auto
-// Scaling groups, only those that w names.
+// Wire is the policy for `lifeboat wire` (plan, apply and destroy) by a person or a
+// pipeline. It covers the cluster's queues and all rules with the cluster's prefix,
+// because roles change with releases. Of Auto Scaling groups it covers only those
+// that w names.
 func Wire(w wiring.Wiring) Document {
 	rules := w.RuleARN(wiring.RulePrefix(w.Cluster) + "*")
 	return document(append([]Statement{
@@ -132,7 +131,7 @@ func Wire(w wiring.Wiring) Document {
 				"sqs:CreateQueue", "sqs:SetQueueAttributes", "sqs:TagQueue", "sqs:DeleteQueue",
 			},
 		},
-		{Sid: "FindRules", Resource: everything(), Condition: inRegion(w), Action: []string{"events:ListRules"}},
+		{Sid: "FindRules", Resource: allResources(), Condition: inRegion(w), Action: []string{"events:ListRules"}},
 		{
 			Sid: "Rules", Resource: []string{rules},
 			Action: []string{
@@ -143,9 +142,9 @@ func Wire(w wiring.Wiring) Document {
 	}, putHooks(w)...)...)
 }
 
-// PodIdentity lets pods of the controller's service account, and of this cluster
-// only, take a role on (EKS User Guide, "Create IAM role with trust policy
-// required by EKS Pod Identity").
+// PodIdentity allows pods of the controller's service account in this cluster to
+// assume a role (EKS User Guide, "Create IAM role with trust policy required by EKS
+// Pod Identity").
 func PodIdentity(w wiring.Wiring) Document {
 	return document(Statement{
 		Sid: "EKSPodIdentity", Principal: map[string]string{"Service": "pods.eks.amazonaws.com"},
@@ -159,13 +158,13 @@ func PodIdentity(w wiring.Wiring) Document {
 	})
 }
 
-// UnknownIssuer stands where the cluster's OIDC issuer is not known.
+// UnknownIssuer stands for an unknown OIDC issuer of the cluster.
 const UnknownIssuer = "OIDC_ISSUER"
 
-// WebIdentity lets the controller's service account take a role on through the
-// cluster's OIDC provider, which on EKS is called IRSA (EKS User Guide, "Assign
-// IAM roles to Kubernetes service accounts"). issuer is that of the cluster, with
-// or without https://.
+// WebIdentity allows the controller's service account to assume a role through the
+// cluster's OIDC provider; EKS calls this IRSA (EKS User Guide, "Assign IAM roles to
+// Kubernetes service accounts"). issuer is the cluster's issuer, with or without
+// https://.
 func WebIdentity(w wiring.Wiring, issuer string) Document {
 	issuer = cmp.Or(strings.TrimSuffix(strings.TrimPrefix(issuer, "https://"), "/"), UnknownIssuer)
 	return document(Statement{

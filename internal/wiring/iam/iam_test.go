@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/iam"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func golden(t *testing.T, name string, d iam.Document) {
 	t.Helper()
@@ -35,12 +35,12 @@ func golden(t *testing.T, name string, d iam.Document) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("differs from %s; go test -update writes it anew (-want +got):\n%s", path, diff)
+		t.Errorf("differs from %s; go test -update rewrites it (-want +got):\n%s", path, diff)
 	}
 }
 
 func TestGolden(t *testing.T) {
-	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
+	w := wiring.Desired("prod", "210987654321", "eu-west-1")
 	golden(t, "controller", iam.Controller(w, true))
 	golden(t, "karpenter", iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"))
 	golden(t, "wire", iam.Wire(w))
@@ -59,7 +59,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
-	w := wiring.Wanted("prod", "210987654321", "us-gov-west-1")
+	w := wiring.Desired("prod", "210987654321", "us-gov-west-1")
 	g, err := w.ForGroups([]string{"nodes-a"})
 	if err != nil {
 		t.Fatal(err)
@@ -79,10 +79,10 @@ func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 				}
 			}
 			if s.Resource[0] == "*" && s.Condition == nil {
-				t.Errorf("%s: %s reaches everything", name, s.Sid)
+				t.Errorf("%s: %s has no limit", name, s.Sid)
 			}
 			if s.Resource[0] != "*" && !strings.HasPrefix(s.Resource[0], "arn:aws-us-gov:") {
-				t.Errorf("%s: %s reaches %s, in another partition", name, s.Sid, s.Resource[0])
+				t.Errorf("%s: %s allows %s, which is in another partition", name, s.Sid, s.Resource[0])
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 			ofCluster := action == "ec2:TerminateInstances" && isOfCluster(s.Condition["StringEquals"])
 			hooks := strings.HasPrefix(s.Sid, "AnswerHooks") && isOfCluster(s.Condition["StringEquals"])
 			if !reads && s.Sid != "ReadTheQueue" && !ofCluster && !hooks {
-				t.Errorf("the controller may %s without being asked for a canary", action)
+				t.Errorf("the controller may %s without the canary", action)
 			}
 		}
 	}
@@ -102,17 +102,17 @@ func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 	}
 }
 
-// isOfCluster reports whether a condition holds for the cluster's own instances
-// only.
+// isOfCluster reports whether a condition limits a statement to the cluster's own
+// resources.
 func isOfCluster(condition map[string]string) bool {
 	return condition["aws:ResourceTag/kubernetes.io/cluster/prod"] == "owned" || condition["aws:ResourceTag/eks:cluster-name"] == "prod"
 }
 
-// The wirer's permissions are those that the calls name: one that were missing
-// here would only show on AWS.
-func TestTheWirerMayMakeEveryCall(t *testing.T) {
+// The policy must allow every call that the code names. A missing permission would
+// otherwise appear only on AWS.
+func TestWirePolicyAllowsEveryCall(t *testing.T) {
 	allowed := map[string]bool{}
-	w, err := wiring.Wanted("prod", "210987654321", "eu-west-1").ForGroups([]string{"nodes-a"})
+	w, err := wiring.Desired("prod", "210987654321", "eu-west-1").ForGroups([]string{"nodes-a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,12 +141,12 @@ func TestTheWirerMayMakeEveryCall(t *testing.T) {
 	}
 }
 
-// An answer names the instance that it is for, and IAM cannot compare that with who
-// asks: any node that may answer may answer for others. So nodes need no
-// permission at all where the controller answers, and where the agent is to, its
-// policy reaches the groups that are named and is for instances' credentials only.
+// A completion names its instance, and IAM cannot compare that with the caller: a
+// node with the permission can complete hooks of other nodes. So nodes need no
+// permission if the controller completes the hooks. If the agent does, its policy is
+// limited to the named groups and to credentials of instances.
 func TestRace33AnotherAnswersForIt(t *testing.T) {
-	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
+	w := wiring.Desired("prod", "210987654321", "eu-west-1")
 	g, err := w.ForGroups([]string{"nodes-a", "nodes-b"})
 	if err != nil {
 		t.Fatal(err)
@@ -158,11 +158,11 @@ func TestRace33AnotherAnswersForIt(t *testing.T) {
 				continue
 			}
 			if s.Condition["Null"]["ec2:SourceInstanceARN"] != "false" {
-				t.Errorf("%s: %s is for credentials that are no instance's as well", name, s.Sid)
+				t.Errorf("%s: %s also allows credentials that are not an instance's", name, s.Sid)
 			}
 			named := !slices.ContainsFunc(s.Resource, func(r string) bool { return strings.HasSuffix(r, "/*") })
 			if !named && !isOfCluster(s.Condition["StringEquals"]) {
-				t.Errorf("%s: %s reaches groups of others: %v", name, s.Sid, s.Resource)
+				t.Errorf("%s: %s allows foreign groups: %v", name, s.Sid, s.Resource)
 			}
 			for _, action := range s.Action {
 				if action == "autoscaling:DetachInstances" || strings.HasPrefix(action, "ec2:") {
@@ -172,14 +172,14 @@ func TestRace33AnotherAnswersForIt(t *testing.T) {
 		}
 	}
 	if text, err := json.Marshal(iam.Controller(w, false)); err != nil || !strings.Contains(string(text), "autoscaling:CompleteLifecycleAction") {
-		t.Errorf("the controller cannot answer in place of the agents: %s, %v", text, err)
+		t.Errorf("the controller cannot complete hooks: %s, %v", text, err)
 	}
 }
 
-// The controller's permissions are those that its code names in errors and findings:
-// one that were missing here would only show on AWS.
-func TestTheControllerMayMakeEveryCall(t *testing.T) {
-	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
+// The policy must allow every action that the controller's code names in errors and
+// findings. A missing permission would otherwise appear only on AWS.
+func TestControllerPolicyAllowsEveryCall(t *testing.T) {
+	w := wiring.Desired("prod", "210987654321", "eu-west-1")
 	allowed := map[string]bool{}
 	for _, s := range iam.ManageGroups(iam.Controller(w, true), w, "nodes").Statement {
 		for _, action := range s.Action {

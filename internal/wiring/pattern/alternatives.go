@@ -110,7 +110,7 @@ func (c *compiler) affix(op member) (test, error) {
 }
 
 // wildcard splits the text at its wildcards. Positions in its errors count bytes from the opening quotation mark, as
-// the reference engine's do.
+// in the reference engine.
 func (c *compiler) wildcard(v *node) (test, error) {
 	var literals []string
 	var literal strings.Builder

@@ -13,7 +13,7 @@ func (c *compiler) anythingBut(v *node) (test, error) {
 	return t, err
 }
 
-// text is the pattern's own spelling of a value.
+// text returns a value as it is written in the pattern.
 func (c *compiler) text(v *node) string {
 	start := v.at
 	switch v.kind {
@@ -25,7 +25,7 @@ func (c *compiler) text(v *node) string {
 	return string(c.source[start:v.end])
 }
 
-// listOf is the elements of an array, or the value alone.
+// listOf returns the elements of an array, or the value itself as the only element.
 func listOf(v *node) []*node {
 	if v.kind == kindArray {
 		return v.items
@@ -75,7 +75,7 @@ func (c *compiler) anythingButOperator(v *node) ([]test, error) {
 		return nil, c.fail(op.value.at, "Value of anything-but must be an array or single string/number value.")
 	}
 	if len(list) == 0 {
-		// The reference engine lets this through and then matches everything; nobody means that.
+		// The reference engine accepts this and then matches everything, which no author intends.
 		return nil, c.fail(op.value.end, "Empty arrays are not allowed")
 	}
 	var not []test

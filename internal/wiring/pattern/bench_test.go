@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// typicalRules are the rules of an ordinary node-interruption set-up.
+// typicalRules are the rules of a typical setup.
 func typicalRules(b *testing.B) []*Pattern {
 	b.Helper()
 	var rules []*Pattern
@@ -21,7 +21,7 @@ func typicalRules(b *testing.B) []*Pattern {
 	return rules
 }
 
-// The sub-benchmarks are to be compared with each other: what five rules cost beside reading the event once.
+// Compare the sub-benchmarks with each other: the cost of five rules and the cost of decoding the event.
 func BenchmarkFiveRules(b *testing.B) {
 	rules := typicalRules(b)
 	for _, name := range []string{"spot-interruption-warning", "health-event"} {

@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds on a pattern.
+// Limits for a pattern.
 const (
-	// MaxLength is how many characters a pattern may have: the default of the EventBridge quota "Event pattern size".
+	// MaxLength is the maximum number of characters: the default of the EventBridge quota "Event pattern size".
 	MaxLength = 2048
-	// maxBranches is how many combinations the "$or" of a pattern may expand to (EventBridge User Guide, "Creating
-	// event patterns using the $or operator").
+	// maxBranches is the maximum number of combinations of the pattern's "$or" choices (EventBridge User Guide,
+	// "Creating event patterns using the $or operator").
 	maxBranches = 1000
-	// maxWildcards is our own: AWS refuses patterns whose wildcards make its automaton too large, by a measure it
-	// does not publish. Ours match in linear time, so this only keeps nonsense out.
+	// maxWildcards is Lifeboat's own limit. AWS refuses patterns whose wildcards make its automaton too large, by an
+	// unpublished measure. This engine matches in linear time, so the limit only excludes abuse.
 	maxWildcards = 64
 )
 
@@ -30,13 +30,13 @@ type Pattern struct {
 	branches []branch
 }
 
-// String is the pattern as it was given to Compile.
+// String returns the pattern as it was passed to Compile.
 func (p *Pattern) String() string { return string(p.source) }
 
-// branch is one combination of "$or" choices: all its leaves must hold. A pattern without "$or" has one branch.
+// branch is one combination of "$or" choices: all its leaves must match. A pattern without "$or" has one branch.
 type branch struct {
 	leaves []*leaf // by path
-	// absentAfter[i] says whether a leaf after i can hold by the absence of its field.
+	// absentAfter[i] reports whether a leaf after i can match an absent field.
 	absentAfter []bool
 }
 
@@ -49,7 +49,7 @@ type leaf struct {
 	at     int
 }
 
-// draft is a branch under construction: the last leaf written for a path wins.
+// draft is a branch under construction: the last leaf for a path wins.
 type draft map[string]*leaf
 
 // Compile reads a pattern. Its error is a *SyntaxError.
@@ -85,7 +85,7 @@ type compiler struct {
 
 func (c *compiler) where() string { return strings.Join(c.path, ".") }
 
-// fail makes the error; it returns an error, not a *SyntaxError, to keep nil pointers out of interfaces.
+// fail creates the error. It returns error and not *SyntaxError, so that no nil pointer ends up in an interface.
 func (c *compiler) fail(at int, format string, args ...any) error {
 	return newSyntaxError(c.source, at, c.where(), fmt.Sprintf(format, args...))
 }
@@ -175,7 +175,7 @@ func (c *compiler) leaf(n *node) error {
 	return nil
 }
 
-// or forks what has been read so far, once for each object in the array.
+// or copies the drafts so far, once for each object in the array.
 func (c *compiler) or(m member) error {
 	const tooFew = "There must have at least 2 Objects in $or relationship."
 	if m.value.kind != kindArray {
@@ -209,7 +209,8 @@ func (c *compiler) or(m member) error {
 	return nil
 }
 
-// reserved says whether a key inside "$or" is kept for operators, present and future (event-ruler, "$or" in its README).
+// reserved reports whether a key inside "$or" is reserved for current and future operators (event-ruler, "$or" in its
+// README).
 func reserved(key string) bool {
 	switch key {
 	case "exactly", "equals-ignore-case", "prefix", "suffix", "anything-but", "exists", "wildcard", "numeric", "cidr",

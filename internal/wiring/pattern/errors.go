@@ -6,34 +6,34 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says why a pattern is refused.
+// SyntaxError explains why a pattern is refused.
 type SyntaxError struct {
-	// Reason is the reference engine's own sentence, such as `"state" must be an object or an array`.
+	// Reason is the reference engine's own text, for example `"state" must be an object or an array`.
 	Reason string `json:"reason"`
-	// Path is where in the pattern, such as detail.state; empty at the top.
+	// Path is the position in the pattern, for example detail.state; empty at the top.
 	Path string `json:"path,omitempty"`
-	// Offset is how many bytes of the pattern had been read.
+	// Offset is the number of bytes read before the error.
 	Offset int `json:"offset"`
-	// Line and Column are the same place counted from 1, as AWS reports it.
+	// Line and Column are the same position counted from 1, as AWS reports it.
 	Line   int `json:"line"`
 	Column int `json:"column"`
 
 	source []byte
 }
 
-// longestQuote is how much of the pattern AWS repeats in its message.
-const longestQuote = 500
+// maxQuote is the number of characters of the pattern that AWS quotes in its message.
+const maxQuote = 500
 
-// Error is the message of EventBridge's InvalidEventPatternException, word for word where the reason is AWS's.
+// Error returns the message of EventBridge's InvalidEventPatternException, word for word if the reason is AWS's.
 func (e *SyntaxError) Error() string {
 	source, rest := e.source, ""
-	if runes := utf8.RuneCount(source); runes > longestQuote {
+	if runes := utf8.RuneCount(source); runes > maxQuote {
 		cut := 0
-		for range longestQuote {
+		for range maxQuote {
 			_, size := utf8.DecodeRune(source[cut:])
 			cut += size
 		}
-		source, rest = source[:cut], fmt.Sprintf("[truncated %d chars]", runes-longestQuote)
+		source, rest = source[:cut], fmt.Sprintf("[truncated %d chars]", runes-maxQuote)
 	}
 	return fmt.Sprintf("Event pattern is not valid. Reason: %s\n at [Source: (String)\"%s\"%s; line: %d, column: %d]",
 		e.Reason, source, rest, e.Line, e.Column)

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Event is a decoded event, to be matched against any number of patterns. It is immutable: safe for concurrent use.
+// Event is a decoded event. It can be matched against any number of patterns. It is immutable and safe for concurrent
+// use.
 type Event struct {
 	root *node
 }
@@ -13,7 +14,7 @@ type Event struct {
 // ErrNotObject is the error of Decode for JSON that is not an object.
 var ErrNotObject = errors.New("an event must be a JSON object")
 
-// Decode reads an event. Its error says where the JSON is wrong, or wraps ErrNotObject.
+// Decode reads an event. Its error contains the position of invalid JSON, or wraps ErrNotObject.
 func Decode(event []byte) (*Event, error) {
 	root, err := readJSON(event)
 	if j := (*jsonError)(nil); errors.As(err, &j) {

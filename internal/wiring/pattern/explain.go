@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Problem classifies why one field of a pattern does not hold.
+// Problem classifies why a field of a pattern does not match.
 type Problem string
 
 // The problems.
 const (
 	// ProblemMissing: the event has no value at the path.
 	ProblemMissing Problem = "missing"
-	// ProblemValue: the event has a value, of the right type, that none of the alternatives takes.
+	// ProblemValue: the event has a value of the right type, but no alternative accepts it.
 	ProblemValue Problem = "value"
-	// ProblemType: the event's value has another JSON type than the alternatives want.
+	// ProblemType: the event's value has a JSON type that the alternatives do not accept.
 	ProblemType Problem = "type"
 	// ProblemPresent: the field must not exist, but it does.
 	ProblemPresent Problem = "present"
-	// ProblemSameElement: each field holds for itself, but not all within one element of the same array.
+	// ProblemSameElement: each field matches somewhere, but not all within one element of the same array.
 	ProblemSameElement Problem = "sameElement"
-	// ProblemTooLarge: the event was too intricate to be matched.
+	// ProblemTooLarge: the event was too complex to match.
 	ProblemTooLarge Problem = "tooLarge"
 )
 
@@ -30,27 +30,28 @@ type Mismatch struct {
 	Path string `json:"path"`
 	// Problem is the class of the mismatch.
 	Problem Problem `json:"problem"`
-	// Wanted are the pattern's alternatives, as JSON.
-	Wanted []string `json:"wanted"`
-	// Found are the event's values at the path, as JSON; the first few when there are many.
+	// Expected are the pattern's alternatives, as JSON.
+	Expected []string `json:"wanted"`
+	// Found are the event's values at the path, as JSON; only the first few if there are many.
 	Found []string `json:"found,omitempty"`
-	// Hint says what is probably wrong and what to write instead; empty when the values simply differ.
+	// Hint is the probable mistake and its correction; empty if the values simply differ.
 	Hint string `json:"hint,omitempty"`
 }
 
-// Explanation says whether a pattern matches an event and, if not, why.
+// Explanation reports whether a pattern matches an event and, if not, why.
 type Explanation struct {
-	// Matched is what MatchEvent returns.
+	// Matched is the result of MatchEvent.
 	Matched bool `json:"matched"`
-	// Fields is how many fields the pattern tests: of a pattern with "$or", those of the choice that comes nearest.
+	// Fields is the number of fields that the pattern tests. For a pattern with "$or", it is that of the nearest
+	// combination.
 	Fields int `json:"fields"`
-	// Choices is how many combinations the pattern's "$or" allows; 1 without "$or".
+	// Choices is the number of combinations of the pattern's "$or" choices; 1 without "$or".
 	Choices int `json:"choices"`
-	// Mismatches are the fields that do not hold, by path; empty exactly when Matched.
+	// Mismatches are the fields that do not match, sorted by path; empty only if Matched.
 	Mismatches []Mismatch `json:"mismatches,omitempty"`
 }
 
-// Explain decodes an event and explains. Its errors are those of Decode.
+// Explain decodes an event and explains the result. Its errors are those of Decode.
 func (p *Pattern) Explain(event []byte) (Explanation, error) {
 	e, err := Decode(event)
 	if err != nil {
@@ -59,7 +60,7 @@ func (p *Pattern) Explain(event []byte) (Explanation, error) {
 	return p.ExplainEvent(e), nil
 }
 
-// ExplainEvent explains for a decoded event.
+// ExplainEvent explains the result for a decoded event.
 func (p *Pattern) ExplainEvent(e *Event) Explanation {
 	m := matcher{event: e}
 	best := Explanation{Choices: len(p.branches)}
@@ -76,7 +77,7 @@ func (p *Pattern) ExplainEvent(e *Event) Explanation {
 	return best
 }
 
-// mismatches looks at every leaf by itself; stopped is the leaf at which the joint match failed.
+// mismatches checks every leaf separately. stopped is the leaf at which the joint match failed.
 func (e *Event) mismatches(b branch, stopped int, gaveUp bool) []Mismatch {
 	var all []Mismatch
 	for _, l := range b.leaves {
@@ -88,9 +89,9 @@ func (e *Event) mismatches(b branch, stopped int, gaveUp bool) []Mismatch {
 		return all
 	}
 	l := b.leaves[stopped]
-	m := Mismatch{Path: l.path, Wanted: l.wanted(), Found: texts(e.at(l.path).values)}
+	m := Mismatch{Path: l.path, Expected: l.expected(), Found: texts(e.at(l.path).values)}
 	if gaveUp {
-		m.Problem, m.Hint = ProblemTooLarge, "the event repeats the same paths too often to be matched; report it"
+		m.Problem, m.Hint = ProblemTooLarge, "the event repeats the same paths too often to be matched; report this as a Lifeboat bug"
 		return []Mismatch{m}
 	}
 	m.Problem = ProblemSameElement
@@ -110,12 +111,12 @@ func (e *Event) mismatch(l *leaf) (Mismatch, bool) {
 			}
 		}
 	}
-	m := Mismatch{Path: l.path, Problem: ProblemValue, Wanted: l.wanted(), Found: texts(at.values)}
+	m := Mismatch{Path: l.path, Problem: ProblemValue, Expected: l.expected(), Found: texts(at.values)}
 	switch {
 	case len(at.values) == 0:
 		m.Problem, m.Hint = ProblemMissing, e.missingHint(l.path, at)
 	case len(l.tests) == 0:
-		m.Problem, m.Hint = ProblemPresent, "the pattern asks that the field does not exist, but it does"
+		m.Problem, m.Hint = ProblemPresent, "the pattern requires that the field does not exist, but it exists"
 	case l.path == "detail-type":
 		m.Hint = e.detailTypeHint(l, at.values)
 	}
@@ -125,7 +126,7 @@ func (e *Event) mismatch(l *leaf) (Mismatch, bool) {
 	return m, false
 }
 
-func (l *leaf) wanted() []string {
+func (l *leaf) expected() []string {
 	all := make([]string, 0, len(l.all))
 	for _, t := range l.all {
 		all = append(all, t.String())
@@ -145,14 +146,14 @@ func texts(values []*node) []string {
 	return all
 }
 
-// place is what an event holds at a path.
+// place holds what an event contains at a path.
 type place struct {
 	values []*node // scalars, arrays flattened
 	object *node   // an object at the path, which no pattern can match
 	empty  bool    // an empty array
 }
 
-// at collects what lies at a path, whatever array elements it is in.
+// at collects the values at a path, from all array elements.
 func (e *Event) at(path string) place {
 	var p place
 	e.root.collect(path, &p)
@@ -196,7 +197,7 @@ func (n *node) flatten(p *place) {
 	}
 }
 
-// String is the explanation for a terminal, several lines without a final newline.
+// String returns the explanation for a terminal, in several lines without a final newline.
 func (x Explanation) String() string {
 	if x.Matched {
 		return "matches"
@@ -207,7 +208,7 @@ func (x Explanation) String() string {
 		fmt.Fprintf(&b, " (nearest of %d $or combinations)", x.Choices)
 	}
 	for _, m := range x.Mismatches {
-		fmt.Fprintf(&b, "\n  %s\n    wants  %s", m.Path, strings.Join(m.Wanted, " or "))
+		fmt.Fprintf(&b, "\n  %s\n    wants  %s", m.Path, strings.Join(m.Expected, " or "))
 		found := "nothing there"
 		if len(m.Found) > 0 {
 			found = strings.Join(m.Found, ", ")

@@ -19,12 +19,12 @@ func sample(t testing.TB, name string) string {
 	return ""
 }
 
-func TestTheMistakeThisBeganWith(t *testing.T) {
+func TestExplainMisspeltDetailType(t *testing.T) {
 	p := mustCompile(t, `{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]}`)
 	got := p.ExplainEvent(mustDecode(t, sample(t, "spot-interruption-warning")))
 	want := Explanation{Fields: 2, Choices: 1, Mismatches: []Mismatch{{
 		Path: "detail-type", Problem: ProblemValue,
-		Wanted: []string{`"EC2 Spot Interruption Warning"`}, Found: []string{`"EC2 Spot Instance Interruption Warning"`},
+		Expected: []string{`"EC2 Spot Interruption Warning"`}, Found: []string{`"EC2 Spot Instance Interruption Warning"`},
 		Hint: `detail-type wants "EC2 Spot Interruption Warning", the event has "EC2 Spot Instance Interruption Warning"; did you mean that?`,
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -73,14 +73,14 @@ func TestHints(t *testing.T) {
 		{"a path through a scalar", `{"detail":{"state":{"name":["stopping"]}}}`, "instance-state-change", "detail.state.name", ProblemMissing, `detail.state is a string, it has no fields`},
 		{"a path that ends at an object", `{"detail":{"new-state":["running"]}}`, "fis-experiment-state-change",
 			"detail.new-state", ProblemMissing, `detail.new-state is an object; a pattern must name one of its fields: status, reason`},
-		{"an empty array", `{"resources":[{"prefix":"arn:"}]}`, "cloudtrail-api-call", "resources", ProblemMissing, `resources is an empty array, which holds no value to match`},
+		{"an empty array", `{"resources":[{"prefix":"arn:"}]}`, "cloudtrail-api-call", "resources", ProblemMissing, `resources is an empty array, which has no value to match`},
 		{"a resource prefix with region and account", `{"resources":[{"prefix":"arn:aws:ec2:eu-west-1:210987654321:"}]}`, "spot-interruption-warning", "resources", ProblemValue,
 			`the resource names the availability zone eu-west-1b in place of the region, and no account; match detail.instance-id, or write {"wildcard":"arn:aws:ec2:eu-west-1*:instance/*"}`},
 		{"an asterisk in an exact value", `{"detail":{"instance-id":["i-*"]}}`, "spot-interruption-warning", "detail.instance-id", ProblemValue, `* has no meaning in an exact value; write {"wildcard":"i-*"}`},
 		{"a wildcard in another case", `{"detail":{"eventTypeCode":[{"wildcard":"*retirement*"}]}}`, "health-event", "detail.eventTypeCode", ProblemValue,
 			`differs only in case from "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"; a wildcard is case-sensitive`},
 		{"an excluded value", `{"detail":{"state":[{"anything-but":["stopping"]}]}}`, "instance-state-change", "detail.state", ProblemValue, `"stopping" is among what {"anything-but":["stopping"]} excludes`},
-		{"a field that must be absent", `{"detail":{"state":[{"exists":false}]}}`, "instance-state-change", "detail.state", ProblemPresent, `the pattern asks that the field does not exist, but it does`},
+		{"a field that must be absent", `{"detail":{"state":[{"exists":false}]}}`, "instance-state-change", "detail.state", ProblemPresent, `the pattern requires that the field does not exist, but it exists`},
 		{"fields of different elements", `{"detail":{"affectedEntities":{"entityValue":["i-0bb2c3d4e5f607182"],"status":["PENDING"]}}}`, "health-event",
 			"detail.affectedEntities.status", ProblemSameElement, `each field is satisfied somewhere, but fields below one array must be satisfied by the same element of it`},
 	} {
@@ -97,7 +97,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-func TestExplainTakesTheNearestChoice(t *testing.T) {
+func TestExplainUsesTheNearestCombination(t *testing.T) {
 	p := mustCompile(t, `{"source":["aws.ec2"],"$or":[{"region":["x"],"account":["y"]},{"detail":{"state":["Stopping"]}}]}`)
 	got := p.ExplainEvent(mustDecode(t, sample(t, "instance-state-change")))
 	if len(got.Mismatches) != 1 || got.Mismatches[0].Path != "detail.state" || got.Choices != 2 {

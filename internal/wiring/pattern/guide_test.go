@@ -2,7 +2,7 @@ package pattern
 
 import "testing"
 
-// guideEvent is in the shape of the EC2 event that the EventBridge User Guide matches its examples against.
+// guideEvent has the shape of the EC2 event in the examples of the EventBridge User Guide.
 const guideEvent = `{"version":"0","id":"6a7e8feb-b491-4cf7-a9f1-bf3703467718","detail-type":"EC2 Instance State-change Notification",
  "source":"aws.ec2","account":"111122223333","time":"2017-12-22T18:43:48Z","region":"us-west-1",
  "resources":["arn:aws:ec2:us-west-1:111122223333:instance/i-1234567890abcdef0"],

@@ -9,13 +9,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/likeness"
 )
 
-// missingHint says why there is nothing at a path: a key spelt otherwise, a scalar half-way, an object at the end.
+// missingHint explains why there is no value at a path: a misspelt key, a scalar on the way, or an object at the end.
 func (e *Event) missingHint(path string, at place) string {
 	switch {
 	case at.object != nil:
-		return fmt.Sprintf("%s is an object; a pattern must name one of its fields: %s", path, strings.Join(some(keysOf(at.object)), ", "))
+		return fmt.Sprintf("%s is an object; a pattern must name one of its fields: %s", path, strings.Join(abbreviate(keysOf(at.object)), ", "))
 	case at.empty:
-		return path + " is an empty array, which holds no value to match"
+		return path + " is an empty array, which has no value to match"
 	}
 	n, keys := e.root, strings.Split(path, ".")
 	for i, key := range keys {
@@ -32,7 +32,7 @@ func (e *Event) missingHint(path string, at place) string {
 		if i > 0 {
 			where = sofar
 		}
-		if other := misspelt(key, keysOf(n)); other != "" {
+		if other := similarKey(key, keysOf(n)); other != "" {
 			return fmt.Sprintf("%s has no %s, it has %s; did you mean that?", where, quote(key), quote(other))
 		}
 		for _, tail := range [][]string{keys[i:], keys[len(keys)-1:]} {
@@ -42,7 +42,7 @@ func (e *Event) missingHint(path string, at place) string {
 		}
 		return fmt.Sprintf("%s has no %s", where, quote(key))
 	}
-	return "" // some other element of an array may hold the path's end
+	return "" // another element of an array can contain the path
 }
 
 // firstObject looks through arrays for the first object; without one it returns the first element, or the array.
@@ -54,7 +54,7 @@ func (n *node) firstObject() *node {
 	return n
 }
 
-// elsewhere finds the one other place in the event at which the same keys lead to a value.
+// elsewhere returns the first other path in the event at which the same keys lead to a value.
 func (e *Event) elsewhere(keys []string, path string) string {
 	const deep = 4
 	want := strings.Join(keys, ".")
@@ -78,7 +78,7 @@ func (e *Event) elsewhere(keys []string, path string) string {
 	return found
 }
 
-func some(keys []string) []string {
+func abbreviate(keys []string) []string {
 	const most = 8
 	if len(keys) > most {
 		return append(slices.Clone(keys[:most]), "…")
@@ -86,7 +86,7 @@ func some(keys []string) []string {
 	return keys
 }
 
-// detailTypeHint compares the wanted names with the one found and with those that AWS is known to send.
+// detailTypeHint compares the expected names with the event's name and with the known names of AWS.
 func (e *Event) detailTypeHint(l *leaf, found []*node) string {
 	source := ""
 	if s := e.root.get("source"); s != nil && s.kind == kindString {
@@ -96,12 +96,12 @@ func (e *Event) detailTypeHint(l *leaf, found []*node) string {
 	for _, t := range l.tests {
 		want, ok := t.(exactString)
 		if !ok || slices.Contains(known, want.want) {
-			continue // a real name that is merely not this event's
+			continue // the known name of another event
 		}
 		for _, f := range found {
-			if f.kind == kindString && alike(want.want, f.text) {
+			if f.kind == kindString && similar(want.want, f.text) {
 				if foldCase(want.want) == foldCase(f.text) {
-					break // the case is the better hint
+					break // valueHint reports the case difference
 				}
 				return fmt.Sprintf("detail-type wants %s, the event has %s; did you mean that?", quote(want.want), f)
 			}
@@ -120,7 +120,7 @@ func orAWS(source string) string {
 	return source
 }
 
-// valueHint looks for the alternative that comes nearest to a value found.
+// valueHint finds the alternative that is nearest to a value of the event.
 func valueHint(l *leaf, found []*node) (Problem, string) {
 	for _, t := range l.tests {
 		for _, f := range found {
@@ -135,17 +135,17 @@ func valueHint(l *leaf, found []*node) (Problem, string) {
 	return ProblemValue, ""
 }
 
-// wrongType says whether a test can never hold of a value because of its JSON type.
+// wrongType reports whether a test can never match a value because of its JSON type.
 func wrongType(t test, f *node) bool { return !typeFits(t, f.kind) }
 
-// typeFits says whether a test can hold of values of a JSON type.
+// typeFits reports whether a test can match values of a JSON type.
 func typeFits(t test, k kind) bool {
-	wants, confined := typeWanted(t)
+	wants, confined := requiredType(t)
 	return !confined || wants == k
 }
 
-// typeWanted is the JSON type a test is confined to, if it is.
-func typeWanted(t test) (kind, bool) {
+// requiredType returns the only JSON type that a test accepts, if there is only one.
+func requiredType(t test) (kind, bool) {
 	switch t := t.(type) {
 	case exactString, affix, equalFold, wildcard, cidr:
 		return kindString, true
@@ -179,7 +179,7 @@ func pairHint(path string, t test, f *node) string {
 }
 
 func typeHint(t test, f *node) string {
-	wants, _ := typeWanted(t)
+	wants, _ := requiredType(t)
 	switch exact, isNumber := t.(exactNumber); {
 	case isNumber && f.text == exact.text, t.String() == f.text && f.kind == kindString:
 		return fmt.Sprintf("the event has the string %s, not %s; write [%s]", f, wants, f)
@@ -200,15 +200,16 @@ func exactHint(path, want, found string) string {
 		return fmt.Sprintf("* has no meaning in an exact value; write {\"wildcard\":%s}", quote(want))
 	case strings.HasPrefix(found, want) && strings.HasPrefix(want, "arn:"):
 		return fmt.Sprintf("an exact value must be complete; write {\"prefix\":%s} to match its beginning", quote(want))
-	case path != "id" && slip(want, found):
+	case path != "id" && isTypo(want, found):
 		return fmt.Sprintf("the event has %s; did you mean that?", quote(found))
 	}
 	return zoneARNHint(want, found)
 }
 
-// slip says whether two words differ by a slip of the keyboard. Texts with digits are ids, whose likeness means nothing.
-func slip(want, found string) bool {
-	if len(want) < 4 || len(want) > longestCompared || len(found) > longestCompared {
+// isTypo reports whether two words differ by a typing error. Texts with digits are ids, whose similarity has no
+// meaning.
+func isTypo(want, found string) bool {
+	if len(want) < 4 || len(want) > maxCompared || len(found) > maxCompared {
 		return false
 	}
 	return !strings.ContainsAny(want+found, "0123456789") && likeness.Distance(want, found) <= max(1, len(want)/6)
@@ -238,11 +239,11 @@ func foldAll(texts []string) []string {
 	return all
 }
 
-// zoneARN is the resource of a spot interruption or a rebalance recommendation: the availability zone stands where the
-// region belongs and there is no account (EC2 User Guide, "Spot Instance interruption notices").
+// zoneARN matches the resource of a spot interruption or a rebalance recommendation. It has the availability zone in
+// place of the region, and no account (EC2 User Guide, "Spot Instance interruption notices").
 var zoneARN = regexp.MustCompile(`^arn:(aws[a-z-]*):ec2:([a-z]{2}(?:-[a-z]+)+-[0-9]+)([a-z]):instance/`)
 
-// zoneARNHint explains why an ARN that begins with a region and an account cannot match such a resource.
+// zoneARNHint explains why an ARN with a region and an account cannot match such a resource.
 func zoneARNHint(want, found string) string {
 	m := zoneARN.FindStringSubmatch(found)
 	if m == nil || strings.HasPrefix(found, want) || !strings.HasPrefix(want, "arn:"+m[1]+":ec2:") {

@@ -25,7 +25,7 @@ func mustDecode(t testing.TB, event string) *Event {
 	return e
 }
 
-// Each of these takes hours, or the machine's memory, when done naively.
+// A naive implementation needs hours, or the machine's memory, for each of these.
 func TestHostileInputIsCheap(t *testing.T) {
 	t.Run("wildcards that almost match", func(t *testing.T) {
 		p := mustCompile(t, `{"a":[{"wildcard":"`+strings.Repeat("*a", 60)+`*b"}]}`)
@@ -89,14 +89,14 @@ func TestDecode(t *testing.T) {
 		t.Error("an event nested too deeply is accepted")
 	}
 	if e := mustDecode(t, `{"a":1,"a":2}`); !mustCompile(t, `{"a":[2]}`).MatchEvent(e) || mustCompile(t, `{"a":[1]}`).MatchEvent(e) {
-		t.Error("of duplicate keys in an event the last must count")
+		t.Error("the last of duplicate keys in an event must win")
 	}
 }
 
 func TestMatchReportsUnreadableEvents(t *testing.T) {
 	p := mustCompile(t, `{"a":[1]}`)
 	if _, err := p.Match([]byte(`[`)); err == nil {
-		t.Error("Match took a broken event")
+		t.Error("Match accepted invalid JSON")
 	}
 	if _, err := p.Explain([]byte(`[]`)); !errors.Is(err, ErrNotObject) {
 		t.Errorf("Explain: %v", err)

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of arrays and objects, so that hostile input cannot exhaust the stack. It is the
-// default limit of the JSON reader that the reference engine uses.
+// maxDepth limits the nesting of arrays and objects, so that hostile input cannot exhaust the stack. It is the
+// default limit of the reference engine's JSON reader.
 const maxDepth = 1000
 
 // kind is the JSON type of a node.
@@ -32,7 +32,7 @@ func (k kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// node is one JSON value. Patterns and events are read into the same tree.
+// node is one JSON value. Patterns and events use the same tree.
 type node struct {
 	kind    kind
 	text    string           // string: the value; number, boolean, null: the literal as written
@@ -41,8 +41,8 @@ type node struct {
 	index   map[string]*node // object: the members by key, when there are many
 	items   []*node          // array
 	array   int              // array: its identity within the document
-	at      int              // bytes of input consumed when the value (or its opening character) had been seen
-	end     int              // bytes of input consumed by the whole value
+	at      int              // offset after the value's opening character, or after the value
+	end     int              // offset after the value
 }
 
 type member struct {
@@ -51,7 +51,7 @@ type member struct {
 	at    int
 }
 
-// get returns the member of an object with this key, or nil. Of duplicates the last counts.
+// get returns the member with this key, or nil. The last of duplicate keys wins.
 func (n *node) get(key string) *node {
 	if n.index != nil {
 		return n.index[key]
@@ -64,7 +64,7 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// makeIndex keeps objects with many members from costing a scan for each look-up.
+// makeIndex indexes objects with many members, so that look-ups need no scan.
 func (n *node) makeIndex() {
 	const few = 16
 	if len(n.members) <= few {
@@ -78,7 +78,7 @@ func (n *node) makeIndex() {
 
 func (n *node) scalar() bool { return n.kind < kindArray }
 
-// String is the value as JSON, shortened when long.
+// String returns the value as JSON, shortened if it is long.
 func (n *node) String() string {
 	const longest = 200
 	switch n.kind {
@@ -96,18 +96,18 @@ func (n *node) String() string {
 	}
 }
 
-// quote is s as a JSON string, without escaping the <, > and & that Go escapes by default.
+// quote returns s as a JSON string, without escaping <, > and &.
 func quote(s string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		return strconv.Quote(s) // a Go string always encodes; this keeps the reader from wondering
+		return strconv.Quote(s) // unreachable: a Go string always encodes
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// jsonError is input that is not JSON, and where.
+// jsonError is a JSON syntax error with its position.
 type jsonError struct {
 	offset int
 	cause  error
@@ -116,7 +116,7 @@ type jsonError struct {
 func (e *jsonError) Error() string { return e.cause.Error() }
 func (e *jsonError) Unwrap() error { return e.cause }
 
-// reader builds a tree from tokens, keeping the offsets that error messages need.
+// reader builds a tree from tokens and records the offsets for error messages.
 type reader struct {
 	data   []byte
 	dec    *json.Decoder
@@ -181,7 +181,7 @@ func (r *reader) value(depth int) (*node, error) {
 		n.at = before + bytes.IndexByte(r.data[before:], '"') + 1
 	case json.Number:
 		n.kind, n.text = kindNumber, t.String()
-		n.number, _ = strconv.ParseFloat(n.text, 64) // the only error left is range, and then it is ±Inf
+		n.number, _ = strconv.ParseFloat(n.text, 64) // the only possible error is the range; the value then is ±Inf
 	case bool:
 		n.kind, n.text = kindBool, strconv.FormatBool(t)
 	default:
@@ -225,7 +225,7 @@ func (r *reader) member(depth int) (member, error) {
 	if err != nil {
 		return member{}, r.fail(err)
 	}
-	key, _ := token.(string) // the decoder lets nothing but a string stand here
+	key, _ := token.(string) // the decoder accepts only strings here
 	m := member{key: key, at: int(r.dec.InputOffset())}
 	m.value, err = r.value(depth + 1)
 	return m, err

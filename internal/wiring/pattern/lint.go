@@ -8,37 +8,37 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Severity is how sure and how bad a finding is.
+// Severity is the certainty and the impact of a finding.
 type Severity string
 
 // The severities.
 const (
 	// SeverityError: part of the pattern can never match what AWS sends.
 	SeverityError Severity = "error"
-	// SeverityWarning: nothing that Lifeboat knows of AWS fits; probably a mistake.
+	// SeverityWarning: a part of the pattern matches nothing that Lifeboat knows of AWS; probably a mistake.
 	SeverityWarning Severity = "warning"
-	// SeverityAdvice: it works, at a price.
+	// SeverityAdvice: the pattern works, but has a cost.
 	SeverityAdvice Severity = "advice"
 )
 
-// Finding is one thing wrong with a pattern.
+// Finding is one problem of a pattern.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Code is a stable name of the kind of finding, such as unknown-detail-type.
+	// Code is the stable name of the kind of finding, for example unknown-detail-type.
 	Code string `json:"code"`
-	// Path is the field concerned; empty for the pattern as a whole.
+	// Path is the field; empty for the pattern as a whole.
 	Path string `json:"path,omitempty"`
-	// Message says what is wrong.
+	// Message describes the problem.
 	Message string `json:"message"`
-	// Suggestion is what to write instead; empty when there is no telling.
+	// Suggestion is the correction; empty if none can be inferred.
 	Suggestion string `json:"suggestion,omitempty"`
 
-	// wrong is a piece of the pattern's text, and right what it should be; empty
-	// where no such exchange mends it. See Mend.
+	// wrong is a part of the pattern's text, and right its correction. Both are empty if no such replacement fixes
+	// the problem. See Fix.
 	wrong, right string
 }
 
-// String is the finding in one line.
+// String returns the finding in one line.
 func (f Finding) String() string {
 	s := fmt.Sprintf("%s: %s", f.Severity, f.Message)
 	if f.Suggestion != "" {
@@ -47,16 +47,16 @@ func (f Finding) String() string {
 	return s
 }
 
-// Report is what Lint says of a pattern.
+// Report is the result of Lint.
 type Report struct {
-	// Matches are the names of the samples whose kind of event the pattern can match, whatever the ids, accounts,
-	// regions and times in it.
+	// Matches are the names of the samples whose kind of event the pattern can match, for any ids, accounts, regions
+	// and times.
 	Matches []string `json:"matches"`
-	// Findings are in the order of the fields' paths.
+	// Findings are sorted by the paths of the fields.
 	Findings []Finding `json:"findings"`
 }
 
-// String is the report for a terminal, several lines without a final newline.
+// String returns the report for a terminal, in several lines without a final newline.
 func (r Report) String() string {
 	var b strings.Builder
 	b.WriteString("can match: ")
@@ -70,11 +70,11 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Lint holds a pattern against the events that AWS is known to send. It asks whether the pattern could match an event
-// of each kind, not whether it matches a particular one: ids, ARNs, accounts and times may have any value; closed sets,
-// such as the states of an instance, only theirs. So a pattern that merely narrows is never accused.
+// Lint checks a pattern against the events that AWS is known to send. It checks whether the pattern could match an
+// event of each kind, not whether it matches a particular one. Ids, ARNs, accounts and times can have any value;
+// closed sets, such as instance states, only their own. A pattern that is only narrow therefore has no finding.
 //
-// Patterns for other services' or one's own events are only held to what is true of every event.
+// Patterns for events of other services or custom events are checked only against the properties of all events.
 func Lint(p *Pattern) Report {
 	l := linter{seen: map[Finding]bool{}, report: Report{Matches: []string{}, Findings: []Finding{}}}
 	for _, b := range p.branches {
@@ -103,13 +103,13 @@ func (l *linter) branch(b branch) {
 	before := len(l.seen)
 	l.envelope(b)
 	l.sources(b)
-	sent := meant(b)
+	sent := selectedEvents(b)
 	l.detailTypes(b)
 	l.fields(b, sent)
 
 	var matched []*knownEvent
 	for _, k := range sent {
-		if k.could(b) {
+		if k.canMatch(b) {
 			matched = append(matched, k)
 			l.report.Matches = append(l.report.Matches, k.Name)
 		}
@@ -118,7 +118,7 @@ func (l *linter) branch(b branch) {
 	l.noise(b, matched)
 	if len(matched) == 0 && len(l.seen) == before && b.fromKnownSource() && !b.asksForOtherTypes() {
 		l.add(Finding{Severity: SeverityWarning, Code: "matches-nothing",
-			Message: "matches no event that AWS is known to send from " + strings.Join(b.senders(), ", ")})
+			Message: "matches no event that AWS is known to send from " + strings.Join(b.awsSources(), ", ")})
 	}
 }
 
@@ -132,8 +132,8 @@ func (b branch) leaf(path string) *leaf {
 	return nil
 }
 
-// exactly lists the exact strings that the branch wants at a path.
-func (b branch) exactly(path string) []string {
+// exactValues returns the exact strings that the branch accepts at a path.
+func (b branch) exactValues(path string) []string {
 	var all []string
 	if l := b.leaf(path); l != nil {
 		for _, t := range l.tests {
@@ -145,26 +145,27 @@ func (b branch) exactly(path string) []string {
 	return all
 }
 
-// senders lists the sources that the branch wants, without that of probes.
-func (b branch) senders() []string {
-	return slices.DeleteFunc(b.exactly("source"), func(s string) bool { return s == notice.ProbeSource })
+// awsSources returns the sources that the branch accepts, except that of probes.
+func (b branch) awsSources() []string {
+	return slices.DeleteFunc(b.exactValues("source"), func(s string) bool { return s == notice.ProbeSource })
 }
 
-// fromKnownSource says whether the branch wants only sources whose events are in the catalogue.
+// fromKnownSource reports whether the branch accepts only sources whose events are in the catalogue.
 func (b branch) fromKnownSource() bool {
 	l := b.leaf("source")
 	if l == nil {
 		return false
 	}
-	known, wanted := knownSources(), b.senders()
-	probes := len(b.exactly("source")) - len(wanted)
-	return len(wanted) > 0 && len(wanted)+probes == len(l.all) && !slices.ContainsFunc(wanted, func(s string) bool { return !slices.Contains(known, s) })
+	known, accepted := knownSources(), b.awsSources()
+	probes := len(b.exactValues("source")) - len(accepted)
+	return len(accepted) > 0 && len(accepted)+probes == len(l.all) && !slices.ContainsFunc(accepted, func(s string) bool { return !slices.Contains(known, s) })
 }
 
-// asksForOtherTypes says whether the branch takes a detail-type that AWS documents but the catalogue has no sample of.
+// asksForOtherTypes reports whether the branch accepts a detail-type that AWS documents but that has no sample in the
+// catalogue.
 func (b branch) asksForOtherTypes() bool {
 	others, l := otherDetailTypes(), b.leaf("detail-type")
-	for _, source := range b.senders() {
+	for _, source := range b.awsSources() {
 		for _, name := range others[source] {
 			if l == nil || slices.ContainsFunc(l.tests, func(t test) bool { return t.holds(text(name)) }) {
 				return true
@@ -174,8 +175,8 @@ func (b branch) asksForOtherTypes() bool {
 	return false
 }
 
-// meant are the kinds of event that the source and the detail-type select.
-func meant(b branch) []*knownEvent {
+// selectedEvents returns the kinds of event that the source and the detail-type select.
+func selectedEvents(b branch) []*knownEvent {
 	var all []*knownEvent
 	known := catalogue()
 	for i := range known {
@@ -186,7 +187,7 @@ func meant(b branch) []*knownEvent {
 	return all
 }
 
-// has says whether a leaf, if there is one, holds by some test.
+// has reports whether the leaf is nil or one of its tests passes holds.
 func (k *knownEvent) has(l *leaf, holds func(test) bool) bool {
 	return l == nil || slices.ContainsFunc(l.tests, holds)
 }
@@ -205,24 +206,24 @@ func (k *knownEvent) named(t test) bool {
 
 func text(s string) *node { return &node{kind: kindString, text: s} }
 
-// could says whether some event of this kind satisfies the branch.
-func (k *knownEvent) could(b branch) bool { return k.obstacle(b) == nil }
+// canMatch reports whether an event of this kind can satisfy the branch.
+func (k *knownEvent) canMatch(b branch) bool { return k.blockingLeaf(b) == nil }
 
-// obstacle is a leaf that no event of this kind satisfies, or nil.
-func (k *knownEvent) obstacle(b branch) *leaf {
+// blockingLeaf returns a leaf that no event of this kind satisfies, or nil.
+func (k *knownEvent) blockingLeaf(b branch) *leaf {
 	for _, l := range b.leaves {
 		if l.path == "source" || l.path == "detail-type" || l.absent {
 			continue
 		}
-		if !slices.ContainsFunc(l.tests, func(t test) bool { return k.takes(l.path, t) }) {
+		if !slices.ContainsFunc(l.tests, func(t test) bool { return k.accepts(l.path, t) }) {
 			return l
 		}
 	}
 	return nil
 }
 
-// takes says whether the field at a path can have a value for which the test holds.
-func (k *knownEvent) takes(path string, t test) bool {
+// accepts reports whether the field at a path can have a value that passes the test.
+func (k *knownEvent) accepts(path string, t test) bool {
 	if values := k.values[path]; values != nil {
 		return slices.ContainsFunc(values, func(v string) bool { return t.holds(text(v)) })
 	}
@@ -240,8 +241,8 @@ func (k *knownEvent) takes(path string, t test) bool {
 	return slices.ContainsFunc(at.values, func(v *node) bool { return !wrongType(t, v) })
 }
 
-// possibleResource says whether a test can hold of a resource built like the sample's. Only one thing is ruled out: an
-// ARN that goes on with a region and an account where AWS sends an availability zone.
+// possibleResource reports whether a test can match a resource of the sample's form. It excludes only one case: an
+// ARN with a region and an account where AWS sends an availability zone.
 func possibleResource(t test, v *node) bool {
 	if wrongType(t, v) {
 		return false

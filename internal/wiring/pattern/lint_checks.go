@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// regionAndAccount is the beginning of an EC2 ARN that has come as far as the account.
+// regionAndAccount matches the beginning of an EC2 ARN up to its region.
 var regionAndAccount = regexp.MustCompile(`^arn:aws[a-z-]*:ec2:[a-z]{2}(-[a-z]+)+-[0-9]+:`)
 
-// envelopeKeys are all the keys of an event (EventBridge User Guide, "Events structure"); replay-name is there when an
-// archive is replayed.
+// envelopeKeys are all top-level keys of an event (EventBridge User Guide, "Events structure"). replay-name exists in
+// events that are replayed from an archive.
 func envelopeKeys() []string {
 	return []string{"version", "id", "detail-type", "source", "account", "time", "region", "resources", "detail", "replay-name"}
 }
 
-// envelope finds top-level keys that no event has. EventBridge accepts them, and the rule never fires.
+// envelope reports top-level keys that no event has. EventBridge accepts them, and the rule never matches.
 func (l *linter) envelope(b branch) {
 	for _, leaf := range b.leaves {
 		key, _, _ := strings.Cut(leaf.path, ".")
@@ -24,8 +24,8 @@ func (l *linter) envelope(b branch) {
 			continue
 		}
 		f := Finding{Severity: SeverityError, Code: "unknown-key", Path: leaf.path,
-			Message: fmt.Sprintf("no event has the top-level key %s; EventBridge accepts it and the rule never fires", quote(key))}
-		if right := misspelt(key, envelopeKeys()); right != "" {
+			Message: fmt.Sprintf("no event has the top-level key %s; EventBridge accepts it, and the rule never matches", quote(key))}
+		if right := similarKey(key, envelopeKeys()); right != "" {
 			f.Suggestion, f.wrong, f.right = "write "+quote(right), quote(key), quote(right)
 		} else if under := catalogueKey("detail." + leaf.path); under {
 			f.Suggestion = fmt.Sprintf("put it under %s", quote("detail"))
@@ -34,21 +34,21 @@ func (l *linter) envelope(b branch) {
 	}
 }
 
-// catalogueKey says whether some sample has a value at the path.
+// catalogueKey reports whether some sample has a value at the path.
 func catalogueKey(path string) bool {
 	return slices.ContainsFunc(catalogue(), func(k knownEvent) bool { return len(k.event.at(path).values) > 0 })
 }
 
-// awsPrefix is how people write the beginning of an AWS source.
+// awsPrefix matches the common notations of the beginning of an AWS source.
 var awsPrefix = regexp.MustCompile(`(?i)^(aws|amazon)[.:/-]`)
 
-// sources finds sources that are slips for a known one. A bare "ec2" may be someone's own source, so it is accused only
-// beside one of AWS's detail-types.
+// sources reports sources that are misspellings of a known one. A plain "ec2" can be a custom source, so it is
+// reported only together with AWS detail-types.
 func (l *linter) sources(b branch) {
-	known, wanted := knownSources(), b.senders()
-	for _, source := range wanted {
+	known, accepted := knownSources(), b.awsSources()
+	for _, source := range accepted {
 		right := "aws." + foldCase(awsPrefix.ReplaceAllString(source, ""))
-		if slices.Contains(known, source) || !slices.Contains(known, right) || slices.Contains(wanted, right) {
+		if slices.Contains(known, source) || !slices.Contains(known, right) || slices.Contains(accepted, right) {
 			continue
 		}
 		if awsPrefix.MatchString(source) || b.onlyKnownTypes() {
@@ -59,11 +59,11 @@ func (l *linter) sources(b branch) {
 	}
 }
 
-// detailTypes finds names that nothing is sent under, when the pattern is about sources in the catalogue.
+// detailTypes reports unknown detail-types, if the pattern is about sources in the catalogue.
 func (l *linter) detailTypes(b branch) {
-	sources := b.senders()
+	sources := b.awsSources()
 	if b.leaf("source") != nil && !slices.ContainsFunc(sources, func(s string) bool { return slices.Contains(knownSources(), s) }) {
-		return // someone else's events
+		return // custom events
 	}
 	var names []string
 	for _, s := range sources {
@@ -72,7 +72,7 @@ func (l *linter) detailTypes(b branch) {
 	if b.leaf("source") == nil {
 		names = detailTypesOf("")
 	}
-	for _, want := range b.exactly("detail-type") {
+	for _, want := range b.exactValues("detail-type") {
 		if !slices.Contains(names, want) {
 			l.detailType(b, want, sources, names)
 		}
@@ -88,7 +88,7 @@ func (l *linter) detailType(b branch, want string, sources, names []string) {
 		f.Severity, f.Code = SeverityError, "wrong-source"
 		f.Message = fmt.Sprintf("%s is sent from %s, not from %s", quote(want), elsewhere, strings.Join(sources, ", "))
 		f.Suggestion = fmt.Sprintf("write \"source\":[%s]", quote(elsewhere))
-		if len(sources) == 1 && len(b.exactly("detail-type")) == 1 {
+		if len(sources) == 1 && len(b.exactValues("detail-type")) == 1 {
 			f.wrong, f.right = quote(sources[0]), quote(elsewhere)
 		}
 	case elsewhere != "":
@@ -102,12 +102,12 @@ func (l *linter) detailType(b branch, want string, sources, names []string) {
 			f.Suggestion = fmt.Sprintf("write %s: matching is case-sensitive", quote(near))
 		}
 	case !b.fromKnownSource():
-		return // nothing like AWS's names, and perhaps not about AWS at all
+		return // not similar to an AWS name, and possibly a custom event
 	}
 	l.add(f)
 }
 
-// sourceOf is the source that sends a detail-type, or "".
+// sourceOf returns the source that sends a detail-type, or "".
 func sourceOf(detailType string) string {
 	for _, k := range catalogue() {
 		if !k.anySource && slices.Contains(k.detailTypes, detailType) {
@@ -117,8 +117,8 @@ func sourceOf(detailType string) string {
 	return ""
 }
 
-// fields checks every other field against the kinds of event that source and detail-type select. A pattern that selects
-// neither a known source nor a known detail-type is left alone.
+// fields checks all other fields against the kinds of event that source and detail-type select. It skips patterns
+// that select neither a known source nor a known detail-type.
 func (l *linter) fields(b branch, sent []*knownEvent) {
 	if len(sent) == 0 || b.asksForOtherTypes() || !b.fromKnownSource() && !b.onlyKnownTypes() {
 		return
@@ -128,17 +128,17 @@ func (l *linter) fields(b branch, sent []*knownEvent) {
 			continue
 		}
 		for _, t := range leaf.tests {
-			if !slices.ContainsFunc(sent, func(k *knownEvent) bool { return k.takes(leaf.path, t) }) {
+			if !slices.ContainsFunc(sent, func(k *knownEvent) bool { return k.accepts(leaf.path, t) }) {
 				l.field(leaf.path, t, sent)
 			}
 		}
 	}
 }
 
-// onlyKnownTypes says whether the branch names detail-types, all of them in the catalogue.
+// onlyKnownTypes reports whether the branch names detail-types and all of them are in the catalogue.
 func (b branch) onlyKnownTypes() bool {
-	l, wanted := b.leaf("detail-type"), b.exactly("detail-type")
-	return l != nil && len(wanted) == len(l.all) && !slices.ContainsFunc(wanted, func(s string) bool { return sourceOf(s) == "" })
+	l, accepted := b.leaf("detail-type"), b.exactValues("detail-type")
+	return l != nil && len(accepted) == len(l.all) && !slices.ContainsFunc(accepted, func(s string) bool { return sourceOf(s) == "" })
 }
 
 // field reports a test that no event of the given kinds can satisfy.
@@ -152,7 +152,7 @@ func (l *linter) field(path string, t test, sent []*knownEvent) {
 	} // else: envelope has reported the key
 }
 
-// value fills in a finding about the value at a path that exists; it reports whether it does.
+// value completes a finding about the value at an existing path. It reports whether the path exists.
 func (l *linter) value(f *Finding, t test, sent []*knownEvent) bool {
 	for _, k := range sent {
 		at := k.event.at(f.Path)
@@ -166,7 +166,7 @@ func (l *linter) value(f *Finding, t test, sent []*knownEvent) bool {
 			continue
 		case wrongType(t, at.values[0]):
 			f.Code = "wrong-type"
-			f.Message = fmt.Sprintf("%s only matches %s, but %s is %s", t, wantedText(t), f.Path, at.values[0].kind)
+			f.Message = fmt.Sprintf("%s only matches %s, but %s is %s", t, requiredTypeName(t), f.Path, at.values[0].kind)
 			if at.values[0].kind == kindString {
 				right := quote(strings.Trim(t.String(), `"`))
 				f.Suggestion, f.wrong, f.right = fmt.Sprintf("write [%s]", right), "["+t.String()+"]", "["+right+"]"
@@ -181,7 +181,7 @@ func (l *linter) value(f *Finding, t test, sent []*knownEvent) bool {
 	return false
 }
 
-// rightValue suggests the value of a closed set that was probably meant.
+// rightValue suggests the value of a closed set that is probably intended.
 func (l *linter) rightValue(f *Finding, t test, values []string) {
 	switch t := t.(type) {
 	case exactString:
@@ -198,22 +198,22 @@ func (l *linter) rightValue(f *Finding, t test, values []string) {
 	case exactNumber, keyword:
 		if slices.Contains(values, t.String()) {
 			f.Code, f.Severity = "wrong-type", SeverityError
-			f.Message = fmt.Sprintf("%s only matches %s, but %s is a string", t, wantedText(t), f.Path)
+			f.Message = fmt.Sprintf("%s only matches %s, but %s is a string", t, requiredTypeName(t), f.Path)
 			f.Suggestion = fmt.Sprintf("write [%s]", quote(t.String()))
 			f.wrong, f.right = "["+t.String()+"]", "["+quote(t.String())+"]"
 		}
 	}
 }
 
-func wantedText(t test) string {
-	k, _ := typeWanted(t)
+func requiredTypeName(t test) string {
+	k, _ := requiredType(t)
 	return k.String()
 }
 
-// path fills in a finding about a path that none of the kinds of event has.
+// path completes a finding about a path that none of the kinds of event has.
 func (l *linter) path(f *Finding, sent []*knownEvent) {
 	f.Code, f.Severity = "unknown-field", SeverityWarning
-	f.Message = fmt.Sprintf("none of the events selected is known to have %s", f.Path)
+	f.Message = fmt.Sprintf("none of the selected events is known to have %s", f.Path)
 	for _, k := range sent {
 		hint := k.event.missingHint(f.Path, k.event.at(f.Path))
 		if strings.Contains(hint, "it has") || strings.Contains(hint, "must name") {
@@ -226,36 +226,36 @@ func (l *linter) path(f *Finding, sent []*knownEvent) {
 	}
 }
 
-// deadTypes finds detail-types that the pattern names but that its other fields rule out, while others remain: the rule
-// fires, so its silence about these goes unnoticed.
+// deadTypes reports detail-types that the pattern names but that its other fields exclude, while others can match:
+// the rule works for those, so the missing ones are not noticed.
 func (l *linter) deadTypes(b branch, sent, matched []*knownEvent) {
 	if len(matched) == 0 {
 		return
 	}
-	for _, name := range b.exactly("detail-type") {
+	for _, name := range b.exactValues("detail-type") {
 		named := func(k *knownEvent) bool { return slices.Contains(k.detailTypes, name) }
 		i := slices.IndexFunc(sent, named)
 		if i < 0 || slices.ContainsFunc(matched, named) {
 			continue
 		}
-		path := sent[i].obstacle(b).path
+		path := sent[i].blockingLeaf(b).path
 		l.add(Finding{Severity: SeverityError, Code: "dead-detail-type", Path: path,
-			Message:    fmt.Sprintf("%s never matches: what the pattern asks of %s rules it out", quote(name), path),
-			Suggestion: "give it a rule of its own, or put the fields into $or"})
+			Message:    fmt.Sprintf("%s never matches: the pattern's condition on %s excludes it", quote(name), path),
+			Suggestion: "use a separate rule for it, or put the fields into $or"})
 	}
 }
 
-// noise points out patterns that match far more than a node's end.
+// noise reports patterns that match far more than interruptions.
 func (l *linter) noise(b branch, matched []*knownEvent) {
 	for _, k := range matched {
 		switch {
 		case k.Name == "instance-state-change" && b.leaf("detail.state") == nil && b.leaf("detail.instance-id") == nil:
 			l.add(Finding{Severity: SeverityAdvice, Code: "noise", Path: "detail.state",
-				Message:    "without detail.state every start of an instance is a message, which also hides that another rule is silent",
+				Message:    "without detail.state every start of an instance sends a message, which also hides that another rule matches nothing",
 				Suggestion: `add "state":["stopping","stopped","shutting-down","terminated"]`})
 		case k.Source == "aws.health" && b.leaf("detail.service") == nil && b.leaf("detail.eventTypeCode") == nil:
 			l.add(Finding{Severity: SeverityAdvice, Code: "noise", Path: "detail.service",
-				Message:    "without detail.service the notices of every AWS service are messages",
+				Message:    "without detail.service the events of every AWS service send messages",
 				Suggestion: `add "service":["EC2"] and "eventTypeCategory":["scheduledChange"]`})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// finding is the part of a Finding that the tests pin down.
+// finding is the part of a Finding that the tests compare.
 type finding struct {
 	severity         Severity
 	code, path, hint string
@@ -36,7 +36,7 @@ func TestLintFindsMisconfigurations(t *testing.T) {
 			[]finding{{SeverityError, "unknown-detail-type", "detail-type", `did you mean "` + spot + `"?`}}},
 		{"a detail-type without the word Warning", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption"]}`,
 			[]finding{{SeverityError, "unknown-detail-type", "detail-type", `did you mean "` + spot + `"?`}}},
-		{"the misspelt one hides beside a right one", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning","EC2 Instance Rebalance Recommendation"]}`,
+		{"a misspelt name beside a correct one", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning","EC2 Instance Rebalance Recommendation"]}`,
 			[]finding{{SeverityError, "unknown-detail-type", "detail-type", `did you mean "` + spot + `"?`}}},
 		{"without a source the guess is a warning", `{"detail-type":["EC2 Spot Interruption Warning"]}`,
 			[]finding{{SeverityWarning, "unknown-detail-type", "detail-type", `did you mean "` + spot + `"?`}}},
@@ -57,7 +57,7 @@ func TestLintFindsMisconfigurations(t *testing.T) {
 				{SeverityError, "unknown-value", "detail.eventTypeCategory", `write "issue": matching is case-sensitive`}}},
 		{"a state in upper case", `{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"],"detail":{"state":["STOPPED"]}}`,
 			[]finding{{SeverityError, "unknown-value", "detail.state", `write "stopped": matching is case-sensitive`}}},
-		{"a state that is none", `{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"],"detail":{"state":["terminate"]}}`,
+		{"an unknown state", `{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"],"detail":{"state":["terminate"]}}`,
 			[]finding{{SeverityWarning, "unknown-value", "detail.state", `did you mean "terminated"?`}}},
 		{"page as a number", `{"source":["aws.health"],"detail":{"service":["EC2"],"page":[1]}}`,
 			[]finding{{SeverityError, "wrong-type", "detail.page", `write ["1"]`}}},
@@ -74,7 +74,7 @@ func TestLintFindsMisconfigurations(t *testing.T) {
 		{"detail.state.status of FIS", `{"source":["aws.fis"],"detail-type":["FIS Experiment State Change"],"detail":{"state":{"status":["running"]}}}`,
 			[]finding{{SeverityWarning, "unknown-field", "detail.state.status", `in "FIS Experiment State Change": detail has no "state"; did you mean detail.new-state.status?`}}},
 		{"a field that the other detail-type lacks", `{"source":["aws.ec2"],"detail-type":["` + spot + `","EC2 Instance State-change Notification"],"detail":{"state":["stopping"]}}`,
-			[]finding{{SeverityError, "dead-detail-type", "detail.state", "give it a rule of its own, or put the fields into $or"}}},
+			[]finding{{SeverityError, "dead-detail-type", "detail.state", "use a separate rule for it, or put the fields into $or"}}},
 		{"all instance states", `{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"]}`,
 			[]finding{{SeverityAdvice, "noise", "detail.state", `add "state":["stopping","stopped","shutting-down","terminated"]`}}},
 		{"all of Health", `{"source":["aws.health"],"detail-type":["AWS Health Event"]}`,
@@ -93,7 +93,7 @@ func TestLintFindsMisconfigurations(t *testing.T) {
 	}
 }
 
-func TestLintAccusesNobodyFalsely(t *testing.T) {
+func TestLintHasNoFalsePositives(t *testing.T) {
 	const karpenter = "karpenter's four rules, narrowed"
 	for _, tc := range []struct {
 		name, pattern string
@@ -117,8 +117,8 @@ func TestLintAccusesNobodyFalsely(t *testing.T) {
 		{"an EC2 event without a sample beside one with", `{"source":["aws.ec2"],"detail-type":["EBS Volume Notification","EC2 Instance State-change Notification"],"detail":{"event":["createVolume"]}}`, nil},
 		{"EC2 events without a sample, by prefix", `{"source":["aws.ec2"],"detail-type":[{"prefix":"EBS "}],"detail":{"event":["createVolume"]}}`, nil},
 		{"another service", `{"source":["aws.ecs"],"detail-type":["ECS Task State Change"],"detail":{"lastStatus":["STOPPED"]}}`, nil},
-		{"one's own events", `{"source":["my.app"],"detail-type":["EC2 Spot Interruption Warning"],"detail":{"page":[1],"state":["STOPPED"]}}`, nil},
-		{"one's own source called ec2", `{"source":["ec2"],"detail-type":["Order Placed"]}`, nil},
+		{"custom events", `{"source":["my.app"],"detail-type":["EC2 Spot Interruption Warning"],"detail":{"page":[1],"state":["STOPPED"]}}`, nil},
+		{"a custom source named ec2", `{"source":["ec2"],"detail-type":["Order Placed"]}`, nil},
 		{"a drill's own source beside AWS's", `{"source":["aws.ec2","drill"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`, []string{"spot-interruption-warning"}},
 		{"replayed events", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"replay-name":["mine"]}`, []string{"spot-interruption-warning"}},
 		{"one rule for two kinds by $or", `{"source":["aws.ec2"],"$or":[{"detail-type":["EC2 Spot Instance Interruption Warning"]},{"detail-type":["EC2 Instance State-change Notification"],"detail":{"state":["stopping"]}}]}`, []string{"instance-state-change", "spot-interruption-warning"}},
@@ -135,7 +135,7 @@ func TestLintAccusesNobodyFalsely(t *testing.T) {
 	}
 }
 
-// Whatever a pattern narrows on, lint must agree with the matcher: what matches a sample could match its kind.
+// Lint must agree with the matcher: a pattern that matches a sample can match its kind.
 func TestSamplesMatchTheirOwnPatterns(t *testing.T) {
 	for _, s := range Samples() {
 		t.Run(s.Name, func(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxVisits bounds the work for one leaf on one event. An event of 1 MB, the most that EventBridge takes, stays well
-// below it, unless it spells the same paths twice, nested and dotted, within large arrays: that is taken not to match.
+// maxVisits limits the work for one leaf on one event. An event of 1 MB, the maximum of EventBridge, stays well below
+// it. Exceptions are events that contain the same paths nested and dotted within large arrays; those do not match.
 const maxVisits = 4_000_000
 
-// Match decodes an event and says whether the pattern matches it. Its errors are those of Decode.
+// Match decodes an event and reports whether the pattern matches it. Its errors are those of Decode.
 func (p *Pattern) Match(event []byte) (bool, error) {
 	e, err := Decode(event)
 	if err != nil {
@@ -21,7 +21,7 @@ func (p *Pattern) Match(event []byte) (bool, error) {
 	return p.MatchEvent(e), nil
 }
 
-// MatchEvent says whether the pattern matches a decoded event.
+// MatchEvent reports whether the pattern matches a decoded event.
 func (p *Pattern) MatchEvent(e *Event) bool {
 	m := matcher{event: e}
 	for _, b := range p.branches {
@@ -38,16 +38,16 @@ type binding struct {
 	prefix       string // the path of the array
 }
 
-// state is the bindings that a partial match rests on, by array.
+// state is the set of bindings of a partial match, sorted by array.
 type state []binding
 
 func (s state) find(array int) (int, bool) {
 	return slices.BinarySearchFunc(s, array, func(b binding, array int) int { return cmp.Compare(b.array, array) })
 }
 
-// matcher matches one event. It goes through a branch leaf by leaf, in the order of their paths, and carries along all
-// the ways in which the arrays of the event can be bound so far. Bindings of arrays that no later leaf reaches into are
-// dropped, which keeps these ways as few as the array has elements.
+// matcher matches one event. It processes the leaves of a branch in the order of their paths, and keeps all possible
+// bindings of the event's arrays so far. It drops bindings of arrays that no later leaf uses, so their number stays
+// at most that of the array's elements.
 type matcher struct {
 	event  *Event
 	gaveUp bool // maxVisits was reached
@@ -72,7 +72,7 @@ func (m *matcher) stoppedAt(b branch) int {
 	return -1
 }
 
-// step advances every state over one leaf.
+// step advances every state by one leaf.
 type step struct {
 	*matcher
 	leaf        *leaf
@@ -82,8 +82,8 @@ type step struct {
 	visits  int
 	before  state
 	chain   []binding // arrays entered on the way to the current node
-	found   bool      // some scalar lies at the path
-	settled bool      // the best possible state has been reached: no need to look further
+	found   bool      // a scalar exists at the path
+	settled bool      // the best possible state is reached: stop
 	next    []state
 	seen    map[string]bool
 }
@@ -96,14 +96,14 @@ func (s *step) from(before state) {
 	}
 }
 
-// stop says whether to give up the walk.
+// stop reports whether to abort the walk.
 func (s *step) stop() bool {
 	s.visits++
 	s.gaveUp = s.gaveUp || s.visits > maxVisits
 	return s.settled || s.visits > maxVisits
 }
 
-// enter looks for the rest of the path, from byte pos, within a node. Keys may contain dots, in the pattern and in the
+// enter follows the rest of the path, from byte pos, within a node. Keys can contain dots, in the pattern and in the
 // event: every prefix of the rest that ends before a dot is tried as a key.
 func (s *step) enter(n *node, pos int) {
 	if s.stop() {
@@ -118,7 +118,7 @@ func (s *step) enter(n *node, pos int) {
 			if i < len(rest) && rest[i] != '.' {
 				continue
 			}
-			s.visits += i / 64 // a long key costs more to look up
+			s.visits += i / 64 // looking up a long key costs more
 			child := n.get(rest[:i])
 			switch {
 			case child == nil:
@@ -131,7 +131,7 @@ func (s *step) enter(n *node, pos int) {
 	}
 }
 
-// arrive looks at a node that lies at the leaf's path. Arrays are flattened; an object is not a value.
+// arrive tests a node at the leaf's path. Arrays are flattened; an object is not a value.
 func (s *step) arrive(n *node) {
 	if s.stop() {
 		return
@@ -154,7 +154,7 @@ func (s *step) arrive(n *node) {
 	}
 }
 
-// elements visits those arrays and objects in an array that the state allows.
+// elements visits the arrays and objects in an array that the state allows.
 func (s *step) elements(n *node, prefix int, visit func(*node)) {
 	if at, ok := s.before.find(n.array); ok {
 		if i := s.before[at].index; !n.items[i].scalar() {
@@ -175,7 +175,7 @@ func (s *step) elements(n *node, prefix int, visit func(*node)) {
 	}
 }
 
-// bound is the state after a match at the current place.
+// bound returns the state after a match at the current position.
 func (s *step) bound() state {
 	if len(s.chain) == 0 {
 		return s.before
@@ -189,13 +189,13 @@ func (s *step) bound() state {
 	return after
 }
 
-// reach records a state, without the bindings that no longer matter and unless it is known already.
+// reach records a state without obsolete bindings, unless it is already recorded.
 func (s *step) reach(after state) {
 	if slices.ContainsFunc(after, s.past) {
 		after = slices.DeleteFunc(slices.Clone(after), s.past)
 	}
 	if len(after) == 0 && !s.absentLater {
-		// Nothing is bound and nothing later gains by a binding: no other state can do better.
+		// Nothing is bound, and no later leaf can profit from a binding: no other state can be better.
 		s.next, s.settled = []state{nil}, true
 		return
 	}
@@ -209,8 +209,8 @@ func (s *step) reach(after state) {
 	}
 }
 
-// past says whether no later leaf can lie within the array. Paths are sorted, so those with a common prefix are
-// neighbours.
+// past reports whether no later leaf can be within the array. Paths are sorted, so those with a common prefix are
+// adjacent.
 func (s *step) past(b binding) bool {
 	inside := b.prefix + "."
 	i := sort.Search(len(s.later), func(i int) bool { return s.later[i].path >= inside })

@@ -10,13 +10,13 @@ import (
 
 // test is one alternative of a leaf.
 type test interface {
-	// holds says whether a scalar of the event satisfies the alternative.
+	// holds reports whether a scalar of the event satisfies the alternative.
 	holds(v *node) bool
-	// String is the alternative as JSON.
+	// String returns the alternative as JSON.
 	String() string
 }
 
-// exactString is "a". An IP address literal equals every spelling of the same address.
+// exactString is "a". An IP address literal matches every notation of the same address.
 type exactString struct {
 	want string
 	ip   netip.Addr // valid when want is an IP literal and addresses are to be compared
@@ -44,7 +44,7 @@ func (t exactNumber) holds(v *node) bool {
 }
 func (t exactNumber) String() string { return t.text }
 
-// finite says whether a float64 is an ordinary number.
+// finite reports whether a float64 is neither infinite nor NaN.
 func finite(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }
 
 // keyword is true, false or null.
@@ -56,7 +56,7 @@ type keyword struct {
 func (t keyword) holds(v *node) bool { return v.kind == t.kind && v.text == t.text }
 func (t keyword) String() string     { return t.text }
 
-// affix is prefix or suffix, of strings only; with fold, whatever the case.
+// affix is prefix or suffix, for strings only; with fold it ignores case.
 type affix struct {
 	suffix, fold bool
 	text         string
@@ -98,7 +98,8 @@ type equalFold struct{ text, want string }
 func (t equalFold) holds(v *node) bool { return v.kind == kindString && foldCase(v.text) == t.want }
 func (t equalFold) String() string     { return `{"equals-ignore-case":` + quote(t.text) + `}` }
 
-// foldCase maps every rune to one representative of its case variants, so that folded strings compare with ==.
+// foldCase maps every rune to one representative of its case variants, so that folded strings can be compared with
+// ==.
 func foldCase(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf {
@@ -107,7 +108,8 @@ func foldCase(s string) string {
 			}
 			return r
 		}
-		// The orbit of SimpleFold is a cycle; its smallest member stands for all, in lower case where that is ASCII.
+		// The orbit of SimpleFold is a cycle. Its smallest member is the representative, in lower case if it is
+		// ASCII.
 		least := r
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 			least = min(least, f)
@@ -119,8 +121,8 @@ func foldCase(s string) string {
 	}, s)
 }
 
-// wildcard is {"wildcard":"a*b"}: literals that must appear in this order, the first at the start, the last at the end.
-// Taking each at its earliest place is enough, so matching is linear in the text for each literal.
+// wildcard is {"wildcard":"a*b"}: literals that must appear in this order, the first at the start, the last at the
+// end. The earliest position of each is sufficient, so matching is linear in the text for each literal.
 type wildcard struct {
 	text     string
 	literals []string // one more than there are wildcards
@@ -149,7 +151,7 @@ func (t wildcard) holds(v *node) bool {
 }
 func (t wildcard) String() string { return `{"wildcard":` + quote(t.text) + `}` }
 
-// numeric is {"numeric":[…]}: a range, either end open or missing; equality is a range of one number.
+// numeric is {"numeric":[…]}: a range whose ends can be open or missing. Equality is a range of one number.
 type numeric struct {
 	text             string
 	hasLow, hasHigh  bool
@@ -179,19 +181,19 @@ func (t cidr) holds(v *node) bool {
 }
 func (t cidr) String() string { return `{"cidr":` + quote(t.text) + `}` }
 
-// present is {"exists":true}: any scalar will do.
+// present is {"exists":true}: it matches any scalar.
 type present struct{}
 
 func (present) holds(*node) bool { return true }
 func (present) String() string   { return `{"exists":true}` }
 
-// absent is {"exists":false}: it never holds of a value, only of the lack of one (see matcher).
+// absent is {"exists":false}: it never matches a value, only an absent field (see matcher).
 type absent struct{}
 
 func (absent) holds(*node) bool { return false }
 func (absent) String() string   { return `{"exists":false}` }
 
-// anythingBut holds of every scalar, whatever its type, that none of the tests holds of.
+// anythingBut matches every scalar of any type that none of the tests matches.
 type anythingBut struct {
 	text string
 	not  []test
@@ -207,7 +209,7 @@ func (t anythingBut) holds(v *node) bool {
 }
 func (t anythingBut) String() string { return t.text }
 
-// parseIP reads an IP address literal, or returns the zero Addr. It takes leading zeros as decimal ("10.0.0.01") and
+// parseIP parses an IP address literal, or returns the zero Addr. It reads leading zeros as decimal ("10.0.0.01") and
 // IPv4-mapped IPv6 as IPv4, and refuses zones and mixed notation, as the reference engine does.
 func parseIP(s string) netip.Addr {
 	if len(s) < 2 || len(s) > 64 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// generator makes small random patterns and events over a narrow alphabet, so that they often meet.
+// generator creates small random patterns and events over a narrow alphabet, so that they often match.
 type generator struct{ *rand.Rand }
 
 func (g generator) pick(choices ...string) string { return choices[g.IntN(len(choices))] }
@@ -41,13 +41,13 @@ func (g generator) many(one func() string) string {
 	return strings.Join(all, ",")
 }
 
-// alternative is any alternative but anything-but.
+// alternative returns any alternative except anything-but.
 func (g generator) alternative() string {
 	return g.pick(g.scalar(), g.scalar(), `{"prefix":"x"}`, `{"suffix":"y"}`, `{"wildcard":"x*"}`, `{"numeric":[">",1]}`,
 		`{"exists":true}`, `{"exists":false}`, `{"cidr":"10.0.0.0/8"}`, `{"equals-ignore-case":"X"}`)
 }
 
-// fields are the members of a pattern, with distinct paths so that their order cannot matter.
+// fields returns the members of a pattern, with distinct paths so that their order does not matter.
 func (g generator) fields(alternative func() string) []string {
 	var all []string
 	for i, path := range []string{`"a":`, `"b":{"c":`, `"b":{"a":`, `"c.a":`, `"a.b":`} {
@@ -65,7 +65,7 @@ const rounds = 10_000
 
 func newGenerator() generator { return generator{rand.New(rand.NewPCG(1, 2))} }
 
-func TestAnotherAlternativeNeverUndoesAMatch(t *testing.T) {
+func TestAdditionalAlternativeKeepsAMatch(t *testing.T) {
 	g, matches := newGenerator(), 0
 	for range rounds {
 		fields := g.fields(g.alternative)
@@ -107,8 +107,8 @@ func TestTheOrderOfKeysIsIrrelevant(t *testing.T) {
 	}
 }
 
-// The matcher must agree with the reference engine's own procedure, written down naively: flatten the event into fields
-// that remember their array elements, then try every combination in the order of the paths.
+// The matcher must agree with a naive version of the reference engine's procedure: flatten the event into fields that
+// remember their array elements, then try every combination in the order of the paths.
 func TestMatchingAgreesWithTheNaiveProcedure(t *testing.T) {
 	g, matches := newGenerator(), 0
 	for range rounds {
@@ -165,7 +165,7 @@ func flattened(n *node, path string, chosen map[int]int) []flatField {
 	return all
 }
 
-// with is a copy; the entry -1 only marks that we are below the top.
+// with returns a copy; the entry -1 marks a path below the top.
 func with(chosen map[int]int, array, index int) map[int]int {
 	after := map[int]int{array: index}
 	for k, v := range chosen {
@@ -208,7 +208,7 @@ func consistent(a, b map[int]int) bool {
 	return true
 }
 
-// dump is a node as JSON, in full.
+// dump returns a node as complete JSON.
 func (n *node) dump() string {
 	var parts []string
 	switch n.kind {

@@ -11,10 +11,10 @@ import (
 //go:embed samples/*.json
 var sampleFiles embed.FS
 
-// Sample is an event that AWS is known to send, with invented ids. The shapes are those of the EC2, Auto Scaling, Health
-// and FIS user guides and of the EventBridge schema registry.
+// Sample is an event that AWS is known to send, with invented ids. The shapes are those of the EC2, Auto Scaling,
+// Health and FIS user guides and of the EventBridge schema registry.
 type Sample struct {
-	// Name identifies the sample, such as spot-interruption-warning.
+	// Name identifies the sample, for example spot-interruption-warning.
 	Name string `json:"name"`
 	// Source and DetailType are those of the event.
 	Source     string `json:"source"`
@@ -23,7 +23,7 @@ type Sample struct {
 	JSON []byte `json:"-"`
 }
 
-// Samples returns the catalogue, in a fixed order. The caller may keep and change what it gets.
+// Samples returns the catalogue in a fixed order. The caller may modify the result.
 func Samples() []Sample {
 	var all []Sample
 	for _, known := range catalogue() {
@@ -34,21 +34,21 @@ func Samples() []Sample {
 	return all
 }
 
-// knownEvent is a sample together with what is known of its fields.
+// knownEvent is a sample together with the known properties of its fields.
 type knownEvent struct {
 	Sample
 	event *Event
-	// detailTypes are all the names under which an event of this shape is sent, older ones and siblings included.
+	// detailTypes are all names under which AWS sends an event of this shape, including older names and siblings.
 	detailTypes []string
 	// values are the fields with a closed set of values.
 	values map[string][]string
-	// open are the objects whose fields AWS does not list; a pattern may ask for anything there.
+	// open are the objects whose fields AWS does not document; a pattern can test anything there.
 	open []string
-	// anySource: every service sends this one.
+	// anySource means that every service sends this event.
 	anySource bool
 }
 
-// shape is the hand-written half of a knownEvent.
+// shape is the static part of a knownEvent.
 type shape struct {
 	name      string
 	aliases   []string
@@ -57,13 +57,13 @@ type shape struct {
 	anySource bool
 }
 
-// catalogue reads the samples, once: they are constants in all but form.
+// catalogue decodes the embedded samples once.
 var catalogue = sync.OnceValue(func() []knownEvent {
 	var all []knownEvent
 	for _, s := range shapes() {
 		data, err := sampleFiles.ReadFile("samples/" + s.name + ".json")
 		if err != nil {
-			continue // a test holds shapes and files together
+			continue // a test verifies that shapes and files agree
 		}
 		event, err := Decode(data)
 		if err != nil {
@@ -126,8 +126,8 @@ func lifecycleValues(transition string) map[string][]string {
 	return map[string][]string{"detail.LifecycleTransition": {transition}, "detail.Origin": ends, "detail.Destination": ends}
 }
 
-// trailFields are the fields of a CloudTrail record (AWS CloudTrail User Guide, "CloudTrail record contents"). Most are
-// optional and many are objects of the calling service's own making, so nothing is said of their values.
+// trailFields are the fields of a CloudTrail record (AWS CloudTrail User Guide, "CloudTrail record contents"). Most
+// are optional, and many are objects of the calling service, so their values are not checked.
 func trailFields() []string {
 	var all []string
 	for _, field := range strings.Fields("additionalEventData addendum apiVersion awsRegion edgeDeviceDetails errorCode " +
@@ -161,7 +161,7 @@ func fleetTypes(prefix string) []string {
 	return all
 }
 
-// otherDetailTypes are further names that AWS documents, by source: no sample is kept, but they are not misspellings.
+// otherDetailTypes are other names that AWS documents, by source. They have no sample, but are not misspellings.
 func otherDetailTypes() map[string][]string {
 	return map[string][]string{
 		"aws.ec2": {
@@ -176,7 +176,7 @@ func otherDetailTypes() map[string][]string {
 	}
 }
 
-// detailTypesOf lists the known detail-types of a source, or of all sources when it is empty.
+// detailTypesOf returns the known detail-types of a source, or of all sources if it is empty.
 func detailTypesOf(source string) []string {
 	var all []string
 	for _, known := range catalogue() {
@@ -203,7 +203,7 @@ func knownSources() []string {
 	return slices.Compact(all)
 }
 
-// within says whether a path is one of the objects, or lies in one.
+// within reports whether a path is one of the objects, or is inside one.
 func within(objects []string, path string) bool {
 	return slices.ContainsFunc(objects, func(o string) bool { return path == o || strings.HasPrefix(path, o+".") })
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// vector is one behaviour measured on event-ruler, AWS's published reference engine. Events and values are JSON; a
-// pattern or event that does not start with '{' is taken as the value of field "a".
+// vector is one behaviour measured on event-ruler, AWS's published reference engine. Events and values are JSON. A
+// pattern or event that does not start with '{' is the value of field "a".
 type vector struct {
 	name    string
 	pattern string

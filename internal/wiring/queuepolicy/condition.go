@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// condition is one operator on one key: it holds if any value compares.
+// condition is one operator on one key. It holds if any of the values matches.
 type condition struct {
 	key      string
 	values   []string
@@ -13,8 +13,8 @@ type condition struct {
 	negated  bool
 	ifExists bool
 	null     bool
-	// unknown is an operator that is not implemented: nobody can tell whether it
-	// holds.
+	// unknown is an operator that this package does not implement, so the result is
+	// unknown.
 	unknown string
 }
 
@@ -23,7 +23,7 @@ var comparisons = map[string]func(pattern, text string) bool{
 	"StringEquals":           func(pattern, text string) bool { return pattern == text },
 	"StringEqualsIgnoreCase": strings.EqualFold,
 	"StringLike":             glob,
-	"ArnEquals":              arnLike, // the same as ArnLike, by the IAM User Guide
+	"ArnEquals":              arnLike, // the same as ArnLike (IAM User Guide)
 	"ArnLike":                arnLike,
 }
 
@@ -47,7 +47,7 @@ func newCondition(operator, key string, values []string) condition {
 	return c
 }
 
-// holds judges the condition. Without the key, negated operators hold and the
+// holds evaluates the condition. If the key is missing, negated operators hold; the
 // others do not, unless they end in IfExists.
 func (c condition) holds(context map[string]string) bool {
 	text, found := lookUp(context, c.key)
@@ -69,8 +69,8 @@ func lookUp(context map[string]string, key string) (string, bool) {
 	return "", false
 }
 
-// arnLike matches ARNs part by part, so that * does not reach over a colon of
-// the first five.
+// arnLike matches ARNs part by part, so that * does not match a colon in the first
+// five parts.
 func arnLike(pattern, text string) bool {
 	patterns, texts := strings.SplitN(pattern, ":", 6), strings.SplitN(text, ":", 6)
 	if len(patterns) != 6 || len(texts) != 6 {

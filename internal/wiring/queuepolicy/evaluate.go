@@ -5,43 +5,43 @@ import (
 	"strings"
 )
 
-// Verdict is what a policy says to a request.
+// Verdict is the result of the evaluation of a policy.
 type Verdict int
 
 // The verdicts.
 const (
-	// NoOpinion means that no statement applies. The owner's account is let in
-	// all the same; everyone else is not.
+	// NoOpinion means that no statement applies. The owner's account still has
+	// access; others have not.
 	NoOpinion Verdict = iota
 	// Allow means that a statement allows the request and none denies it.
 	Allow
 	// Deny means that a statement denies the request.
 	Deny
-	// Unknown means that it hangs on a condition that cannot be judged: its
-	// operator is not implemented (see ParseAny), or its key is among Unsure.
+	// Unknown means that the result depends on a condition that cannot be evaluated:
+	// its operator is not implemented (see ParseAny), or its key is in UnknownKeys.
 	Unknown
 )
 
-// Request is what is to be judged.
+// Request is the request to evaluate.
 type Request struct {
-	// Service is the calling AWS service, such as "events.amazonaws.com";
-	// empty for callers with an identity.
+	// Service is the calling AWS service, for example "events.amazonaws.com"; empty
+	// for callers with an identity.
 	Service string
 	// ARN and Account are the calling identity; empty for services.
 	ARN, Account string
-	// Action is such as "sqs:SendMessage".
+	// Action is for example "sqs:SendMessage".
 	Action string
-	// Resource is the ARN of what is acted upon.
+	// Resource is the ARN of the resource.
 	Resource string
-	// Context holds condition keys, such as "aws:SourceArn". Their names are
-	// matched without regard to case.
+	// Context holds condition keys, for example "aws:SourceArn". Key names are not
+	// case-sensitive.
 	Context map[string]string
-	// Unsure are condition keys that the request has, with values that are not
-	// known, such as "aws:SourceOrgID".
-	Unsure []string
+	// UnknownKeys are condition keys of the request whose values are not known, for
+	// example "aws:SourceOrgID".
+	UnknownKeys []string
 }
 
-// Evaluate judges a request. A nil policy has no opinion.
+// Evaluate evaluates a request. A nil policy has no opinion.
 func (p *Policy) Evaluate(r Request) Verdict {
 	if p == nil {
 		return NoOpinion
@@ -71,17 +71,17 @@ func (p *Policy) Evaluate(r Request) Verdict {
 	return NoOpinion
 }
 
-// applies tells whether a statement speaks of a request, and whether that is
+// applies reports whether a statement applies to a request, and whether that is
 // certain.
 func (s *statement) applies(r Request) (applies, certain bool) {
 	if !s.covers(r) ||
-		!named(s.Action, s.NotAction, strings.ToLower(r.Action), strings.ToLower) ||
-		!named(s.Resource, s.NotResource, r.Resource, func(p string) string { return p }) {
+		!matchesElement(s.Action, s.NotAction, strings.ToLower(r.Action), strings.ToLower) ||
+		!matchesElement(s.Resource, s.NotResource, r.Resource, func(p string) string { return p }) {
 		return false, true
 	}
 	certain = true
 	for _, c := range s.conditions {
-		if c.unknown != "" || slices.ContainsFunc(r.Unsure, func(key string) bool { return strings.EqualFold(key, c.key) }) {
+		if c.unknown != "" || slices.ContainsFunc(r.UnknownKeys, func(key string) bool { return strings.EqualFold(key, c.key) }) {
 			certain = false
 		} else if !c.holds(r.Context) {
 			return false, true
@@ -90,7 +90,7 @@ func (s *statement) applies(r Request) (applies, certain bool) {
 	return true, certain
 }
 
-// covers tells whether the caller is among the statement's principals.
+// covers reports whether the caller is one of the statement's principals.
 func (s *statement) covers(r Request) bool {
 	if s.NotPrincipal != nil {
 		return !s.NotPrincipal.include(r)
@@ -99,27 +99,27 @@ func (s *statement) covers(r Request) bool {
 }
 
 func (p principals) include(r Request) bool {
-	for _, who := range p["AWS"] {
-		if who == "*" {
-			return true // everybody, AWS's services too
+	for _, principal := range p["AWS"] {
+		if principal == "*" {
+			return true // all principals, including AWS services
 		}
-		if r.Service == "" && (who == r.ARN || who == r.Account || isRoot(who, r.Account)) {
+		if r.Service == "" && (principal == r.ARN || principal == r.Account || isRoot(principal, r.Account)) {
 			return true
 		}
 	}
 	return r.Service != "" && slices.Contains(p["Service"], r.Service)
 }
 
-// isRoot tells whether an ARN stands for a whole account, as
-// "arn:aws:iam::123456789012:root" does.
+// isRoot reports whether an ARN stands for a whole account, for example
+// "arn:aws:iam::123456789012:root".
 func isRoot(arn, account string) bool {
 	parts := strings.Split(arn, ":")
 	return len(parts) == 6 && parts[2] == "iam" && parts[4] == account && parts[5] == "root"
 }
 
-// named tells whether text matches one of the patterns, or none of the
-// opposite element's.
-func named(patterns, not oneOrMore, text string, fold func(string) string) bool {
+// matchesElement reports whether text matches one of the patterns, or none of the
+// patterns of the Not element.
+func matchesElement(patterns, not oneOrMore, text string, fold func(string) string) bool {
 	matches := func(pattern string) bool { return glob(fold(pattern), text) }
 	if not != nil {
 		return !slices.ContainsFunc(not, matches)
@@ -127,7 +127,7 @@ func named(patterns, not oneOrMore, text string, fold func(string) string) bool 
 	return slices.ContainsFunc(patterns, matches)
 }
 
-// glob matches text with * (any run) and ? (any one character).
+// glob matches text with * (any characters) and ? (one character).
 func glob(pattern, text string) bool {
 	p, t := 0, 0
 	star, mark := -1, 0

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Policy is a resource policy that has been read.
+// Policy is a parsed resource policy.
 type Policy struct {
 	statements []statement
 }
@@ -30,8 +30,8 @@ type statement struct {
 // conditionBlock is operator → key → values.
 type conditionBlock map[string]map[string]oneOrMore
 
-// oneOrMore is a string, or a list of them. Booleans and numbers count as
-// strings, as in {"Bool": {"aws:SecureTransport": false}}.
+// oneOrMore is a string or a list of strings. Booleans and numbers count as strings,
+// for example in {"Bool": {"aws:SecureTransport": false}}.
 type oneOrMore []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -62,7 +62,7 @@ func (o *oneOrMore) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// principals is "*", or kinds ("AWS", "Service") and who of them.
+// principals is "*", or a map from kind ("AWS", "Service") to principals.
 type principals map[string]oneOrMore
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -83,8 +83,8 @@ func (p *principals) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Parse reads a policy document. It refuses documents that AWS would refuse,
-// and condition operators that this package does not implement.
+// Parse reads a policy document. It refuses documents that AWS would refuse, and
+// condition operators that this package does not implement.
 func Parse(document string) (*Policy, error) {
 	p, err := ParseAny(document)
 	if err != nil {
@@ -100,8 +100,9 @@ func Parse(document string) (*Policy, error) {
 	return p, nil
 }
 
-// ParseAny reads a policy document as Parse does, but takes condition operators
-// that this package does not implement: what hangs on them is Unknown.
+// ParseAny reads a policy document like Parse, but accepts condition operators that
+// this package does not implement. Statements with such an operator evaluate to
+// Unknown.
 func ParseAny(document string) (*Policy, error) {
 	var doc struct {
 		Version   string

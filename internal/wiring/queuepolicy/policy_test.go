@@ -24,8 +24,7 @@ var (
 	}
 )
 
-// statement is a policy of one statement; members replace those of a statement
-// that allows everything to everybody.
+// statement returns a policy with one statement that has these members.
 func statement(members string) string {
 	return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{%s}]}`, members)
 }
@@ -47,14 +46,14 @@ func TestEvaluate(t *testing.T) {
 		{"service is named", statement(allow + events + send), byEvents, queuepolicy.Allow},
 		{"service is in a list", statement(allow + `"Principal":{"Service":["sns.amazonaws.com","events.amazonaws.com"]},` + send), byEvents, queuepolicy.Allow},
 		{"another service is named", statement(allow + `"Principal":{"Service":"sns.amazonaws.com"},` + send), byEvents, queuepolicy.NoOpinion},
-		{"everybody is named", statement(allow + `"Principal":"*",` + send), byEvents, queuepolicy.Allow},
+		{"all principals", statement(allow + `"Principal":"*",` + send), byEvents, queuepolicy.Allow},
 		{"every account is named", statement(allow + `"Principal":{"AWS":"*"},` + send), byEvents, queuepolicy.Allow},
 		{"account id does not cover services", statement(allow + `"Principal":{"AWS":"123456789012"},` + send), byEvents, queuepolicy.NoOpinion},
 		{"account id", statement(allow + `"Principal":{"AWS":"123456789012"},` + send), byUser, queuepolicy.Allow},
 		{"account root", statement(allow + `"Principal":{"AWS":"arn:aws:iam::123456789012:root"},` + send), byUser, queuepolicy.Allow},
 		{"root of another account", statement(allow + `"Principal":{"AWS":"arn:aws:iam::210987654321:root"},` + send), byUser, queuepolicy.NoOpinion},
 		{"user by ARN", statement(allow + `"Principal":{"AWS":["` + user + `"]},` + send), byUser, queuepolicy.Allow},
-		{"everybody else by NotPrincipal", statement(allow + `"NotPrincipal":{"AWS":"` + user + `"},` + send), byUser, queuepolicy.NoOpinion},
+		{"NotPrincipal", statement(allow + `"NotPrincipal":{"AWS":"` + user + `"},` + send), byUser, queuepolicy.NoOpinion},
 		{"action in another case", statement(allow + events + `"Action":"SQS:sendmessage","Resource":"*"`), byEvents, queuepolicy.Allow},
 		{"action by wildcard", statement(allow + events + `"Action":["sqs:Get*","sqs:Se?dM*"],"Resource":"*"`), byEvents, queuepolicy.Allow},
 		{"another action", statement(allow + events + `"Action":"sqs:ReceiveMessage","Resource":"*"`), byEvents, queuepolicy.NoOpinion},
@@ -62,7 +61,7 @@ func TestEvaluate(t *testing.T) {
 		{"resource by wildcard", statement(allow + events + `"Action":"*","Resource":"arn:aws:sqs:*:*:q"`), byEvents, queuepolicy.Allow},
 		{"another resource", statement(allow + events + `"Action":"*","Resource":"` + queue + `2"`), byEvents, queuepolicy.NoOpinion},
 		{"all but this resource", statement(allow + events + `"Action":"*","NotResource":"` + queue + `"`), byEvents, queuepolicy.NoOpinion},
-		{"one statement that is no list", `{"Statement":{` + allow + events + send + `}}`, byEvents, queuepolicy.Allow},
+		{"one statement that is not a list", `{"Statement":{` + allow + events + send + `}}`, byEvents, queuepolicy.Allow},
 		{"ArnEquals", condition("ArnEquals", "aws:SourceArn", rule), byEvents, queuepolicy.Allow},
 		{"ArnEquals of another", condition("ArnEquals", "aws:SourceArn", rule+"2"), byEvents, queuepolicy.NoOpinion},
 		{"key in another case", condition("ArnEquals", "AWS:sourcearn", rule), byEvents, queuepolicy.Allow},
@@ -140,13 +139,13 @@ func TestEvaluateWithAnOperatorThatIsNotImplemented(t *testing.T) {
 		statements string
 		want       queuepolicy.Verdict
 	}{
-		"may allow":                     {allow + "," + address + "}", queuepolicy.Unknown},
-		"may deny what is allowed":      {allow + "}," + deny + "," + address + "}", queuepolicy.Unknown},
-		"may deny what nothing allows":  {deny + "," + address + "}", queuepolicy.NoOpinion},
-		"denied for another reason":     {allow + "," + address + "}," + deny + "}", queuepolicy.Deny},
-		"allowed for another reason":    {allow + "," + address + "}," + allow + "}", queuepolicy.Allow},
-		"fails by its other condition":  {allow + `,"Condition":{"IpAddress":{"aws:SourceIp":"10.0.0.0/8"},"Bool":{"aws:SecureTransport":"false"}}}`, queuepolicy.NoOpinion},
-		"speaks of another action only": {`{"Effect":"Allow","Principal":"*","Action":"sqs:ReceiveMessage","Resource":"*",` + address + "}", queuepolicy.NoOpinion},
+		"may allow":                      {allow + "," + address + "}", queuepolicy.Unknown},
+		"may deny what is allowed":       {allow + "}," + deny + "," + address + "}", queuepolicy.Unknown},
+		"may deny what nothing allows":   {deny + "," + address + "}", queuepolicy.NoOpinion},
+		"denied for another reason":      {allow + "," + address + "}," + deny + "}", queuepolicy.Deny},
+		"allowed for another reason":     {allow + "," + address + "}," + allow + "}", queuepolicy.Allow},
+		"fails by its other condition":   {allow + `,"Condition":{"IpAddress":{"aws:SourceIp":"10.0.0.0/8"},"Bool":{"aws:SecureTransport":"false"}}}`, queuepolicy.NoOpinion},
+		"applies only to another action": {`{"Effect":"Allow","Principal":"*","Action":"sqs:ReceiveMessage","Resource":"*",` + address + "}", queuepolicy.NoOpinion},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := queuepolicy.ParseAny(`{"Statement":[` + tc.statements + `]}`)
@@ -162,7 +161,7 @@ func TestEvaluateWithAnOperatorThatIsNotImplemented(t *testing.T) {
 
 func TestEvaluateWithAKeyWhoseValueIsNotKnown(t *testing.T) {
 	request := byEvents
-	request.Unsure = []string{"aws:SourceOrgID"}
+	request.UnknownKeys = []string{"aws:SourceOrgID"}
 	document := statement(`"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{"StringEquals":{"AWS:SourceOrgId":"o-1"}}`)
 	p, err := queuepolicy.Parse(document)
 	if err != nil {

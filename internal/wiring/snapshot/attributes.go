@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FromAttributes is a queue as GetQueueAttributes describes it (SQS API
-// Reference). What is not a number where one belongs counts as zero.
+// FromAttributes converts the result of GetQueueAttributes (SQS API Reference). An
+// invalid number counts as zero.
 func FromAttributes(attributes map[string]string) Queue {
 	number := func(name string) int {
 		n, err := strconv.Atoi(attributes[name])
@@ -31,8 +31,8 @@ func FromAttributes(attributes map[string]string) Queue {
 	return q
 }
 
-// Redrive reads a redrive policy, in JSON; one that cannot be read counts as
-// none. SQS writes maxReceiveCount as a number and takes it as text too.
+// Redrive reads a redrive policy in JSON. An unreadable policy counts as none. SQS
+// writes maxReceiveCount as a number and also accepts it as text.
 func (q *Queue) Redrive(policy string) {
 	var redrive struct {
 		Target string          `json:"deadLetterTargetArn"`
@@ -47,18 +47,17 @@ func (q *Queue) Redrive(policy string) {
 	}
 }
 
-// What SQS gives a queue whose template says nothing (SQS API Reference,
-// CreateQueue).
+// The defaults of SQS (SQS API Reference, CreateQueue).
 const (
 	DefaultRetention   = 4 * 24 * time.Hour
 	DefaultVisibility  = 30 * time.Second
 	DefaultMaximumSize = 1 << 20
 )
 
-// The marks of what a template leaves open.
+// Markers for values that a template does not define.
 const (
-	OpenRegion  = "{region}"
-	OpenAccount = "{account}"
-	// Open begins the name of anything else that a template leaves open.
-	Open = "{?"
+	UnresolvedRegion  = "{region}"
+	UnresolvedAccount = "{account}"
+	// Unresolved is the prefix of the marker for any other undefined value.
+	Unresolved = "{?"
 )

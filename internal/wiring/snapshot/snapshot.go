@@ -1,9 +1,8 @@
-// Package snapshot is the wiring of an account as it was found, whether an
-// account answered, a template was read, or the output of a command: queues,
-// their settings, rules and targets, as data. It is pure.
+// Package snapshot describes existing wiring as data: queues, their settings, rules
+// and targets. The source is an account, a template or the output of a command. The
+// package is pure.
 //
-// What was not looked at is told from what is not there: see the fields named
-// Known.
+// The fields named Known distinguish what does not exist from what was not read.
 package snapshot
 
 import (
@@ -12,17 +11,17 @@ import (
 	"time"
 )
 
-// Snapshot is the wiring that was found.
+// Snapshot is the existing wiring.
 type Snapshot struct {
-	// Account and Region are where it is; empty where a template does not say.
+	// Account and Region are its location; empty if a template does not define them.
 	Account string `json:"account,omitempty"`
 	Region  string `json:"region,omitempty"`
 	// Offline is true for templates and files.
 	Offline bool `json:"offline,omitempty"`
-	// Queue is the ARN of the queue that Lifeboat reads. It is empty offline
-	// where no queue was named: every queue that rules fill is meant then.
+	// Queue is the ARN of the queue that Lifeboat reads. It is empty offline if no
+	// queue was named; the check then covers every queue that rules fill.
 	Queue string `json:"queue,omitempty"`
-	// QueueMissing is true where AWS says that there is no such queue.
+	// QueueMissing is true if the queue does not exist.
 	QueueMissing bool `json:"queueMissing,omitempty"`
 
 	Queues []Queue `json:"queues,omitempty"`
@@ -30,15 +29,16 @@ type Snapshot struct {
 	// Groups are the Auto Scaling groups of a template.
 	Groups []Group `json:"groups,omitempty"`
 
-	// Skew is how far the clock here is ahead of AWS's; nil if not known.
+	// Skew is the difference of the local clock to AWS's, positive if it is ahead;
+	// nil if unknown.
 	Skew *time.Duration `json:"skew,omitempty"`
-	// Caller is the ARN of who looked; empty if not known.
+	// Caller is the ARN of the credentials; empty if unknown.
 	Caller string `json:"caller,omitempty"`
-	// Denied are the actions that AWS refused, such as events:ListRules.
+	// Denied are the denied AWS actions, for example events:ListRules.
 	Denied []Denial `json:"denied,omitempty"`
-	// Verdicts are what EventBridge itself says of patterns.
+	// Verdicts are the results of EventBridge's own pattern test.
 	Verdicts []Verdict `json:"verdicts,omitempty"`
-	// Unread are parts of the input that could not be understood.
+	// Unread are parts of the input that could not be interpreted.
 	Unread []Unread `json:"unread,omitempty"`
 }
 
@@ -47,7 +47,7 @@ type Queue struct {
 	ARN  string `json:"arn"`
 	Name string `json:"name"`
 	URL  string `json:"url,omitempty"`
-	// From is where it is written: a file and a name in it.
+	// From is its source: a file and a name in it.
 	From string `json:"from,omitempty"`
 	// Known is true if the attributes were read.
 	Known bool `json:"known,omitempty"`
@@ -76,14 +76,16 @@ type Queue struct {
 	DeadLetterARN string `json:"deadLetterARN,omitempty"`
 	MaxReceives   int    `json:"maxReceives,omitempty"`
 
-	// Waiting and InFlight are how many messages nobody and somebody has taken.
+	// Waiting and InFlight are the numbers of visible messages and of received
+	// messages that are not deleted yet.
 	Waiting  int `json:"waiting,omitempty"`
 	InFlight int `json:"inFlight,omitempty"`
-	// Growth is by how much Waiting grew between two looks.
+	// Growth is the change of Waiting between two reads.
 	Growth int `json:"growth,omitempty"`
 
 	Tags map[string]string `json:"tags,omitempty"`
-	// Readers are the policies in the same template that let somebody receive.
+	// Readers are the policies in the same template that allow receiving from the
+	// queue.
 	Readers []string `json:"readers,omitempty"`
 }
 
@@ -91,9 +93,9 @@ type Queue struct {
 type Rule struct {
 	Name string `json:"name"`
 	ARN  string `json:"arn,omitempty"`
-	// From is where it is written: a file and a name in it.
+	// From is its source: a file and a name in it.
 	From string `json:"from,omitempty"`
-	// Bus is the bus; empty or "default" is the default one.
+	// Bus is the event bus; empty or "default" is the default bus.
 	Bus     string `json:"bus,omitempty"`
 	Enabled bool   `json:"enabled"`
 	// Pattern is the event pattern in JSON; empty for a schedule.
@@ -103,52 +105,54 @@ type Rule struct {
 	Targets      []Target `json:"targets,omitempty"`
 }
 
-// Target is where a rule sends what it matches.
+// Target is the destination of a rule's events.
 type Target struct {
 	ID  string `json:"id,omitempty"`
 	ARN string `json:"arn"`
-	// RoleARN is the role that EventBridge takes on to deliver; empty without.
+	// RoleARN is the role that EventBridge assumes for the delivery; empty without a
+	// role.
 	RoleARN string `json:"roleARN,omitempty"`
-	// Input, InputPath and Transformed say what changes the message.
+	// Input, InputPath and Transformed change the message.
 	Input       string `json:"input,omitempty"`
 	InputPath   string `json:"inputPath,omitempty"`
 	Transformed bool   `json:"transformed,omitempty"`
 	// GroupID is the message group for a FIFO queue.
 	GroupID string `json:"groupID,omitempty"`
-	// DeadLetterARN is the queue for what cannot be delivered; empty without.
+	// DeadLetterARN is the queue for undeliverable events; empty without one.
 	DeadLetterARN string `json:"deadLetterARN,omitempty"`
 }
 
-// Denial is an action that AWS refused.
+// Denial is a denied AWS action.
 type Denial struct {
-	// Action is such as sqs:GetQueueAttributes.
+	// Action is for example sqs:GetQueueAttributes.
 	Action string `json:"action"`
-	// Object is what it was asked of.
+	// Object is the resource of the call.
 	Object string `json:"object"`
 }
 
-// Verdict is what EventBridge's TestEventPattern says.
+// Verdict is the result of EventBridge's TestEventPattern.
 type Verdict struct {
 	Rule    string `json:"rule"`
 	Sample  string `json:"sample"`
 	Matches bool   `json:"matches"`
 }
 
-// Unread is a part of the input that could not be understood.
+// Unread is a part of the input that could not be interpreted.
 type Unread struct {
-	// From is where it is: a file and a name in it.
+	// From is its source: a file and a name in it.
 	From string `json:"from"`
-	// What says what it is, and why it was not understood.
+	// What describes the part and the reason.
 	What string `json:"what"`
 }
 
-// DefaultBus is the bus on which AWS services speak.
+// DefaultBus is the bus to which AWS services send events.
 const DefaultBus = "default"
 
-// OnDefaultBus tells whether a rule hears AWS's own services.
+// OnDefaultBus reports whether the rule is on the default bus, to which AWS services
+// send events.
 func (r Rule) OnDefaultBus() bool { return r.Bus == "" || BusName(r.Bus) == DefaultBus }
 
-// BusName is the name of a bus, of which the name or the ARN is given.
+// BusName returns the name of a bus, given its name or ARN.
 func BusName(bus string) string {
 	if !strings.HasPrefix(bus, "arn:") {
 		return bus
@@ -157,7 +161,7 @@ func BusName(bus string) string {
 	return name
 }
 
-// To returns the targets of a rule that are a queue.
+// To returns the targets of the rule with this queue.
 func (r Rule) To(queue string) []Target {
 	var all []Target
 	for _, t := range r.Targets {
@@ -177,13 +181,13 @@ func (s Snapshot) FindQueue(arn string) (Queue, bool) {
 	return s.Queues[i], true
 }
 
-// Name is the last part of an ARN, or the text itself.
+// Name returns the last part of an ARN, or the text itself.
 func Name(arn string) string {
 	return arn[strings.LastIndexAny(arn, ":/")+1:]
 }
 
-// Part returns a part of an ARN: 3 is the region, 4 the account. It is empty
-// where the text is no ARN.
+// Part returns a part of an ARN: 3 is the region, 4 the account. It returns "" if the
+// text is not an ARN.
 func Part(arn string, i int) string {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 || parts[0] != "arn" || i >= len(parts) {

@@ -6,8 +6,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// awsCLI reads what `aws events list-rules`, `describe-rule` and
-// `list-targets-by-rule`, and `aws sqs get-queue-attributes` print.
+// awsCLI reads the output of `aws events list-rules`, `describe-rule` and
+// `list-targets-by-rule`, and of `aws sqs get-queue-attributes`.
 func (b *builder) awsCLI(file string, root map[string]any) {
 	switch {
 	case root["Rules"] != nil:
@@ -26,7 +26,7 @@ func (b *builder) awsCLI(file string, root map[string]any) {
 		}
 		if q := snapshot.FromAttributes(attributes); q.ARN != "" {
 			b.addQueue(q)
-			b.learn(q.ARN)
+			b.inferPlace(q.ARN)
 		}
 	}
 }
@@ -40,11 +40,11 @@ func (b *builder) cliRule(r map[string]any) {
 		Enabled: !strings.EqualFold(str(r["State"]), "DISABLED"), Pattern: jsonText(r["EventPattern"]),
 	}
 	b.addRule(rule)
-	b.learn(rule.ARN)
+	b.inferPlace(rule.ARN)
 }
 
-// learn takes the place from an ARN that AWS printed, where it was not given.
-func (b *builder) learn(arn string) {
+// inferPlace takes account and region from an ARN, if they were not given.
+func (b *builder) inferPlace(arn string) {
 	if account := snapshot.Part(arn, 4); b.place.Account == "" && account != "" {
 		b.place.Account = account
 	}
@@ -53,11 +53,11 @@ func (b *builder) learn(arn string) {
 	}
 }
 
-// cliTargets reads targets. The AWS CLI does not print whose they are: they belong
-// to the rule that describe-rule printed before them in the same file, or to the
-// one that the file is named after, or to the only one there is.
+// cliTargets reads targets. The AWS CLI does not print their rule. It is the rule
+// that describe-rule printed before them in the same file, or the one in the file's
+// name, or the only one.
 func (b *builder) cliTargets(file string, root map[string]any) {
-	b.pieces++
+	b.objects++
 	rule := b.described
 	for _, r := range b.out.Rules {
 		if rule == "" && (strings.Contains(file, r.Name) || len(b.out.Rules) == 1) {
@@ -65,11 +65,11 @@ func (b *builder) cliTargets(file string, root map[string]any) {
 		}
 	}
 	if rule == "" {
-		b.unread(file, "the AWS CLI does not print whose targets these are: put what `aws events describe-rule` prints before them")
+		b.reportUnread(file, "the AWS CLI does not print the rule of these targets: put the output of `aws events describe-rule` before them")
 		return
 	}
 	for _, t := range items(root["Targets"]) {
-		b.targets = append(b.targets, looseTarget{rule: rule, to: target(object(t))})
+		b.targets = append(b.targets, separateTarget{rule: rule, to: target(object(t))})
 	}
 	for i := range b.out.Rules {
 		if b.out.Rules[i].Name == rule {
@@ -78,7 +78,7 @@ func (b *builder) cliTargets(file string, root map[string]any) {
 	}
 }
 
-// target reads a target as EventBridge's API and CloudFormation write it.
+// target reads a target in the format of EventBridge's API and of CloudFormation.
 func target(t map[string]any) snapshot.Target {
 	return snapshot.Target{
 		ID: str(t["Id"]), ARN: str(t["Arn"]), RoleARN: str(t["RoleArn"]),

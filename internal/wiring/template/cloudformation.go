@@ -8,10 +8,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// cloudFormation reads a template. Resources are read in the order of their
-// names, so that the same template always gives the same snapshot.
+// cloudFormation reads a template. It reads resources sorted by name, so that the
+// same template always yields the same snapshot.
 func (b *builder) cloudFormation(file string, root map[string]any) {
-	f := &formation{
+	f := &cfnTemplate{
 		builder: b, file: file, root: root, resources: object(root["Resources"]),
 		parameters: object(root["Parameters"]), mappings: object(root["Mappings"]),
 	}
@@ -20,29 +20,29 @@ func (b *builder) cloudFormation(file string, root map[string]any) {
 	}
 }
 
-// formation is a CloudFormation template.
-type formation struct {
+// cfnTemplate is a CloudFormation template.
+type cfnTemplate struct {
 	*builder
 
 	file                            string
 	root                            map[string]any
 	resources, parameters, mappings map[string]any
-	work                            int // values resolved, see resolve
+	work                            int // number of resolved values, see resolve
 }
 
-func (f *formation) kind(name string) string { return str(object(f.resources[name])["Type"]) }
+func (f *cfnTemplate) kind(name string) string { return str(object(f.resources[name])["Type"]) }
 
-// properties are the properties of a resource, resolved.
-func (f *formation) properties(name string) map[string]any {
+// properties returns the resolved properties of a resource.
+func (f *cfnTemplate) properties(name string) map[string]any {
 	return object(f.resolve(object(f.resources[name])["Properties"], 0))
 }
 
-// property is one property of a resource, resolved.
-func (f *formation) property(name, property string, depth int) any {
+// property returns one resolved property of a resource.
+func (f *cfnTemplate) property(name, property string, depth int) any {
 	return f.resolve(object(object(f.resources[name])["Properties"])[property], depth)
 }
 
-func (f *formation) resource(name string) {
+func (f *cfnTemplate) resource(name string) {
 	switch f.kind(name) {
 	case "AWS::SQS::Queue":
 		f.queue(name)
@@ -83,24 +83,24 @@ func (b *builder) setKey(policy string, names ...string) {
 	}
 }
 
-// queueName is the name of a queue; CloudFormation makes one up for those that
-// have none.
-func (f *formation) queueName(name string, depth int) string {
+// queueName returns the name of a queue. CloudFormation generates a name for queues
+// without one; the resource's name stands for it.
+func (f *cfnTemplate) queueName(name string, depth int) string {
 	if given := str(f.property(name, "QueueName", depth)); given != "" {
 		return given
 	}
 	return name
 }
 
-func (f *formation) queueURL(name string, depth int) string {
+func (f *cfnTemplate) queueURL(name string, depth int) string {
 	return "https://sqs." + f.region() + ".amazonaws.com/" + f.account() + "/" + f.queueName(name, depth)
 }
 
-func (f *formation) keyARN(name string) string { return f.arn("kms", "key/"+name) }
+func (f *cfnTemplate) keyARN(name string) string { return f.arn("kms", "key/"+name) }
 
 func keyID(name string) string { return "key-" + name }
 
-func (f *formation) queue(name string) {
+func (f *cfnTemplate) queue(name string) {
 	p := f.properties(name)
 	q := snapshot.Queue{
 		Name: f.queueName(name, 0), From: f.file + ", " + name, Known: true, PolicyKnown: true,
@@ -109,11 +109,11 @@ func (f *formation) queue(name string) {
 		Delay:       seconds(p["DelaySeconds"], 0),
 		MaximumSize: number(p["MaximumMessageSize"], snapshot.DefaultMaximumSize),
 		KMSKey:      str(p["KmsMasterKeyId"]),
-		FIFO:        truth(p["FifoQueue"], false), ContentDeduplicated: truth(p["ContentBasedDeduplication"], false),
+		FIFO:        boolean(p["FifoQueue"], false), ContentDeduplicated: boolean(p["ContentBasedDeduplication"], false),
 		Tags: tags(p["Tags"]),
 	}
 	q.ARN = f.arn("sqs", q.Name)
-	q.ManagedSSE = truth(p["SqsManagedSseEnabled"], q.KMSKey == "")
+	q.ManagedSSE = boolean(p["SqsManagedSseEnabled"], q.KMSKey == "")
 	q.Redrive(jsonText(p["RedrivePolicy"]))
 	f.addQueue(q, f.queueURL(name, 0))
 }
@@ -131,15 +131,15 @@ func tags(v any) map[string]string {
 	return all
 }
 
-func (f *formation) ruleName(name string, depth int) string {
+func (f *cfnTemplate) ruleName(name string, depth int) string {
 	if given := str(f.property(name, "Name", depth)); given != "" {
 		return given
 	}
 	return name
 }
 
-// ruleARN is the ARN of a rule; one on a bus of its own has the bus in it.
-func (f *formation) ruleARN(name string, depth int) string {
+// ruleARN returns the ARN of a rule. That of a rule on a custom bus contains the bus.
+func (f *cfnTemplate) ruleARN(name string, depth int) string {
 	bus := snapshot.BusName(str(f.property(name, "EventBusName", depth)))
 	if bus == "" || bus == snapshot.DefaultBus {
 		return f.arn("events", "rule/"+f.ruleName(name, depth))
@@ -147,7 +147,7 @@ func (f *formation) ruleARN(name string, depth int) string {
 	return f.arn("events", "rule/"+bus+"/"+f.ruleName(name, depth))
 }
 
-func (f *formation) rule(name string) {
+func (f *cfnTemplate) rule(name string) {
 	p := f.properties(name)
 	if p["ScheduleExpression"] != nil && p["EventPattern"] == nil {
 		return
@@ -163,15 +163,15 @@ func (f *formation) rule(name string) {
 	f.addRule(r)
 }
 
-// grants notes which queues an IAM policy lets somebody receive from.
-func (b *builder) grants(who string, document any) {
+// grants records the queues from which an IAM policy allows receiving.
+func (b *builder) grants(grantor string, document any) {
 	for _, s := range items(object(document)["Statement"]) {
 		statement := object(s)
 		if str(statement["Effect"]) != "Allow" || !receives(items(statement["Action"])) {
 			continue
 		}
 		for _, resource := range items(statement["Resource"]) {
-			reader := attached{str(resource), who}
+			reader := attached{str(resource), grantor}
 			if reader.handle != "*" && !slices.Contains(b.readers, reader) {
 				b.readers = append(b.readers, reader)
 			}

@@ -8,28 +8,28 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// looseHook is a hook that is a resource of its own, so that it is put once its
-// group is there.
-type looseHook struct {
+// separateHook is a hook that is a separate resource, so it is created after its
+// group.
+type separateHook struct {
 	group, resource string
 	hook            snapshot.Hook
 }
 
-// loosePool is a warm pool that is a resource of its own; after are the resources
-// that it waits for.
-type loosePool struct {
+// separatePool is a warm pool that is a separate resource. after are the resources on
+// which it depends.
+type separatePool struct {
 	group string
 	after []string
 }
 
-func (b *builder) addHook(h looseHook) {
+func (b *builder) addHook(h separateHook) {
 	b.hooks = append(b.hooks, h)
-	b.pieces++
+	b.objects++
 }
 
-// hangHooks gives loose hooks and pools to their groups. Those of groups that are
-// not in the files are of groups that are there already.
-func (b *builder) hangHooks() {
+// attachHooks adds separate hooks and pools to their groups. A group that is not in
+// the files counts as an existing group.
+func (b *builder) attachHooks() {
 	for _, p := range b.pools {
 		if g := b.findGroup(p.group); g != nil {
 			g.Pool = true
@@ -40,10 +40,10 @@ func (b *builder) hangHooks() {
 		if g == nil {
 			g = b.addGroup(snapshot.Group{Name: h.group, From: h.hook.From, HooksOpen: true})
 		}
-		h.hook.BeforePool = slices.ContainsFunc(b.pools, func(p loosePool) bool {
+		h.hook.BeforePool = slices.ContainsFunc(b.pools, func(p separatePool) bool {
 			return p.group == h.group && slices.Contains(p.after, h.resource)
 		})
-		// The same hook in the group itself was there first.
+		// A hook with the same name in the group itself is created first.
 		if !slices.ContainsFunc(g.Hooks, func(o snapshot.Hook) bool { return o.Name == h.hook.Name }) {
 			g.Hooks = append(g.Hooks, h.hook)
 		}
@@ -60,32 +60,32 @@ func (b *builder) findGroup(name string) *snapshot.Group {
 
 func (b *builder) addGroup(g snapshot.Group) *snapshot.Group {
 	b.out.Groups = append(b.out.Groups, g)
-	b.pieces++
+	b.objects++
 	return &b.out.Groups[len(b.out.Groups)-1]
 }
 
 // autoScaling reads a resource that is a group, or belongs to one.
-func (f *formation) autoScaling(name string) {
+func (f *cfnTemplate) autoScaling(name string) {
 	switch f.kind(name) {
 	case "AWS::AutoScaling::AutoScalingGroup":
 		f.group(name)
 	case "AWS::AutoScaling::LifecycleHook":
 		p := f.properties(name)
-		f.addHook(looseHook{group: str(p["AutoScalingGroupName"]), resource: name, hook: f.hook(name, p)})
+		f.addHook(separateHook{group: str(p["AutoScalingGroupName"]), resource: name, hook: f.hook(name, p)})
 	case "AWS::AutoScaling::WarmPool":
-		f.pools = append(f.pools, loosePool{group: str(f.properties(name)["AutoScalingGroupName"]), after: texts(object(f.resources[name])["DependsOn"])})
+		f.pools = append(f.pools, separatePool{group: str(f.properties(name)["AutoScalingGroupName"]), after: texts(object(f.resources[name])["DependsOn"])})
 	}
 }
 
 const terminating = "EC2_INSTANCE_TERMINATING"
 
-// groupName is the name of a group; CloudFormation makes one up for those that
-// have none.
-func (f *formation) groupName(name string, depth int) string {
+// groupName returns the name of a group. CloudFormation generates a name for groups
+// without one; the resource's name stands for it.
+func (f *cfnTemplate) groupName(name string, depth int) string {
 	return cmp.Or(str(f.property(name, "AutoScalingGroupName", depth)), name)
 }
 
-func (f *formation) group(name string) {
+func (f *cfnTemplate) group(name string) {
 	p := f.properties(name)
 	g := snapshot.Group{
 		Name: f.groupName(name, 0), From: f.file + ", " + name,
@@ -100,8 +100,8 @@ func (f *formation) group(name string) {
 	f.addGroup(g)
 }
 
-// hook reads a hook, of a list in its group or as a resource of its own.
-func (f *formation) hook(from string, p map[string]any) snapshot.Hook {
+// hook reads a hook, from a list in its group or from a separate resource.
+func (f *cfnTemplate) hook(from string, p map[string]any) snapshot.Hook {
 	return snapshot.Hook{
 		Name: cmp.Or(str(p["LifecycleHookName"]), from), From: f.file + ", " + from,
 		Terminating: strings.Contains(str(p["LifecycleTransition"]), terminating),
@@ -110,8 +110,8 @@ func (f *formation) hook(from string, p map[string]any) snapshot.Hook {
 	}
 }
 
-// group reads a group of Terraform's. A warm pool in it is made with it, and so
-// before any hook that is a resource of its own (Terraform AWS provider,
+// group reads a Terraform group. A warm pool in it is created with it, and so before
+// any hook that is a separate resource (Terraform AWS provider,
 // aws_autoscaling_group).
 func (m *module) group(address string) {
 	written := m.resources[address]
@@ -139,13 +139,13 @@ func (m *module) hook(address, name string, p map[string]any) snapshot.Hook {
 	}
 }
 
-// starts tells whether a group of these sizes has instances from its first moment.
-// A size that is left open counts as one.
+// starts reports whether a group with these sizes launches instances immediately. An
+// unknown size counts as 1.
 func starts(sizes ...any) bool {
 	return slices.ContainsFunc(sizes, func(v any) bool { return v != nil && number(v, 1) > 0 })
 }
 
-// texts are the texts of a list, or of the one value.
+// texts returns the strings of a list, or of a single value.
 func texts(v any) []string {
 	var all []string
 	for _, one := range items(v) {

@@ -17,64 +17,63 @@ type File struct {
 	Data []byte
 }
 
-// Place is where the wiring of a template will be; empty parts are left open.
+// Place is the account and region of the template; empty fields are unknown.
 type Place struct {
 	Account, Region string
 }
 
-// ErrNothing says that a file has nothing that is about wiring.
-var ErrNothing = errors.New("there is no queue, no EventBridge rule and no Auto Scaling group in it")
+// ErrNoWiring means that a file contains nothing about wiring.
+var ErrNoWiring = errors.New("it contains no queue, no EventBridge rule and no Auto Scaling group")
 
-// Read reads files as one account's wiring. The error names the file that is not
-// understood, or wraps ErrNothing.
+// Read reads files as the wiring of one account. The error names the unreadable file,
+// or wraps ErrNoWiring.
 func Read(files []File, place Place) (snapshot.Snapshot, error) {
 	b := &builder{place: place}
 	for _, f := range files {
-		before := b.pieces
+		before := b.objects
 		if err := b.file(f); err != nil {
 			return snapshot.Snapshot{}, fmt.Errorf("reading %s: %w", f.Name, err)
 		}
-		if b.pieces == before {
-			return snapshot.Snapshot{}, fmt.Errorf("reading %s: %w", f.Name, ErrNothing)
+		if b.objects == before {
+			return snapshot.Snapshot{}, fmt.Errorf("reading %s: %w", f.Name, ErrNoWiring)
 		}
 	}
 	return b.finish(), nil
 }
 
-// builder puts the pieces together.
+// builder collects the parts of the snapshot.
 type builder struct {
-	place  Place
-	out    snapshot.Snapshot
-	pieces int // how many queues, rules and targets were read
+	place   Place
+	out     snapshot.Snapshot
+	objects int // number of queues, rules, targets and groups that were read
 
-	// What names a queue in other resources: ARN, URL or name, to the queue's
-	// place in out.Queues.
+	// handles maps the ARN, URL or name of a queue to its index in out.Queues.
 	handles map[string]int
-	// policies of queues, by handle: they may come before the queue.
+	// policies of queues, by handle. They can precede the queue.
 	policies []attached
-	// keys are policies of KMS keys, by ARN, id and alias.
+	// keys are the policies of KMS keys, by ARN, id and alias.
 	keys map[string]string
-	// readers are policies that let somebody receive.
+	// readers are the policies that allow receiving.
 	readers []attached
-	// targets that stand apart from their rule, in the order of the files.
-	targets []looseTarget
-	// hooks and pools that stand apart from their group.
-	hooks []looseHook
-	pools []loosePool
-	// described is the rule that describe-rule printed last in the current file.
+	// targets are separate from their rules, in the order of the files.
+	targets []separateTarget
+	// hooks and pools are separate from their groups.
+	hooks []separateHook
+	pools []separatePool
+	// described is the rule of the last describe-rule output in the current file.
 	described string
 }
 
-// attached is a text that belongs to a queue named by some handle.
+// attached is a text that belongs to a queue with this handle.
 type attached struct{ handle, text string }
 
-// looseTarget is a target of the rule of that name, on that bus.
-type looseTarget struct {
+// separateTarget is a target of the rule with this name.
+type separateTarget struct {
 	rule string
 	to   snapshot.Target
 }
 
-// file reads one file: a stream of JSON documents, or a YAML one.
+// file reads one file: a stream of JSON documents, or YAML.
 func (b *builder) file(f File) error {
 	documents, err := decode(f.Data)
 	if err != nil {
@@ -84,19 +83,19 @@ func (b *builder) file(f File) error {
 	for i, d := range documents {
 		root, ok := d.(map[string]any)
 		if !ok {
-			return errors.New("it is neither a template nor what the AWS CLI prints: its top is not an object")
+			return errors.New("it is neither a template nor output of the AWS CLI: the top-level value is not an object")
 		}
 		b.document(f.Name, root)
-		if i > largestStream {
+		if i > maxDocuments {
 			return errors.New("it has too many documents")
 		}
 	}
 	return nil
 }
 
-const largestStream = 10_000
+const maxDocuments = 10_000
 
-// document tells by its keys what a document is.
+// document detects the format of a document by its keys.
 func (b *builder) document(file string, root map[string]any) {
 	switch {
 	case isObject(root["Resources"]):
@@ -115,7 +114,7 @@ func isObject(v any) bool {
 	return ok
 }
 
-// decode reads JSON, or YAML where it is no JSON. Numbers keep their text.
+// decode reads JSON or, if it is not JSON, YAML. Numbers keep their text.
 func decode(data []byte) ([]any, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	trimmed := bytes.TrimSpace(data)
@@ -135,23 +134,23 @@ func decode(data []byte) ([]any, error) {
 			return documents, nil
 		}
 		if err != nil {
-			// YAML may begin with a brace too.
+			// YAML can begin with a brace too.
 			if fromYAML, yamlErr := decodeYAML(data); yamlErr == nil {
 				return fromYAML, nil
 			}
-			return nil, fmt.Errorf("it is no JSON: %w", err)
+			return nil, fmt.Errorf("it is not valid JSON: %w", err)
 		}
 		documents = append(documents, v)
 	}
 }
 
-// addQueue adds a queue and what other resources may call it.
+// addQueue adds a queue with the names that other resources use for it.
 func (b *builder) addQueue(q snapshot.Queue, handles ...string) {
 	if b.handles == nil {
 		b.handles = map[string]int{}
 	}
 	b.out.Queues = append(b.out.Queues, q)
-	b.pieces++
+	b.objects++
 	for _, h := range append(handles, q.ARN) {
 		if h != "" {
 			b.handles[h] = len(b.out.Queues) - 1
@@ -162,33 +161,34 @@ func (b *builder) addQueue(q snapshot.Queue, handles ...string) {
 // addRule adds a rule.
 func (b *builder) addRule(r snapshot.Rule) {
 	b.out.Rules = append(b.out.Rules, r)
-	b.pieces++
+	b.objects++
 }
 
-func (b *builder) unread(from, what string) {
+func (b *builder) reportUnread(from, what string) {
 	b.out.Unread = append(b.out.Unread, snapshot.Unread{From: from, What: what})
 }
 
-// arn makes the ARN of something in the place.
+// arn returns an ARN in the template's account and region.
 func (b *builder) arn(service, resource string) string {
 	return strings.Join([]string{"arn", partition(b.place.Region), service, b.region(), b.account(), resource}, ":")
 }
 
 func (b *builder) region() string {
 	if b.place.Region == "" {
-		return snapshot.OpenRegion
+		return snapshot.UnresolvedRegion
 	}
 	return b.place.Region
 }
 
 func (b *builder) account() string {
 	if b.place.Account == "" {
-		return snapshot.OpenAccount
+		return snapshot.UnresolvedAccount
 	}
 	return b.place.Account
 }
 
-// partition of a region (AWS General Reference, "Amazon Resource Names").
+// partition returns the partition of a region (AWS General Reference, "Amazon
+// Resource Names").
 func partition(region string) string {
 	switch {
 	case strings.HasPrefix(region, "cn-"):
@@ -199,7 +199,7 @@ func partition(region string) string {
 	return "aws"
 }
 
-// finish links what was read in pieces.
+// finish links the parts.
 func (b *builder) finish() snapshot.Snapshot {
 	for _, p := range b.policies {
 		if i, ok := b.handles[p.handle]; ok {
@@ -214,26 +214,25 @@ func (b *builder) finish() snapshot.Snapshot {
 	for i := range b.out.Queues {
 		b.out.Queues[i].KeyPolicy = b.keys[b.out.Queues[i].KMSKey]
 	}
-	b.hangTargets()
-	b.hangHooks()
+	b.attachTargets()
+	b.attachHooks()
 	b.out.Offline = true
 	b.out.Account, b.out.Region = b.place.Account, b.place.Region
 	return b.out
 }
 
-// setPolicy sets the policy of a queue, unless the template leaves parts of it
-// open.
+// setPolicy sets the policy of a queue, unless parts of it are undefined.
 func (b *builder) setPolicy(q *snapshot.Queue, policy string) {
-	if strings.Contains(policy, snapshot.Open) {
+	if strings.Contains(policy, snapshot.Unresolved) {
 		q.PolicyKnown = false
-		b.unread("queue "+q.Name, "its policy hangs on what the template leaves open: "+openNames(policy))
+		b.reportUnread("queue "+q.Name, "its policy depends on values that the template does not define: "+openNames(policy))
 		return
 	}
 	q.Policy, q.PolicyKnown = policy, true
 }
 
-// hangTargets gives loose targets to their rules.
-func (b *builder) hangTargets() {
+// attachTargets adds separate targets to their rules.
+func (b *builder) attachTargets() {
 	for _, t := range b.targets {
 		found := false
 		for i := range b.out.Rules {
@@ -244,16 +243,16 @@ func (b *builder) hangTargets() {
 			}
 		}
 		if !found {
-			b.unread("target "+t.to.ARN, fmt.Sprintf("it is a target of the rule %q, which is not in the files", t.rule))
+			b.reportUnread("target "+t.to.ARN, fmt.Sprintf("it is a target of the rule %q, which is not in the files", t.rule))
 		}
 	}
 }
 
-// openNames lists the names that a text leaves open.
+// openNames returns the names of the undefined values in a text.
 func openNames(text string) string {
 	var names []string
 	for {
-		_, rest, ok := strings.Cut(text, snapshot.Open)
+		_, rest, ok := strings.Cut(text, snapshot.Unresolved)
 		if !ok {
 			return strings.Join(names, ", ")
 		}
@@ -268,8 +267,7 @@ func openNames(text string) string {
 	}
 }
 
-// setPattern writes a rule's pattern. Source and detail-type must not be left
-// open.
+// setPattern sets a rule's pattern, and reports undefined values in it.
 func (b *builder) setPattern(r *snapshot.Rule, value any) {
 	switch value := value.(type) {
 	case nil:
@@ -279,12 +277,12 @@ func (b *builder) setPattern(r *snapshot.Rule, value any) {
 	default:
 		r.Pattern = toJSON(value)
 	}
-	if strings.Contains(r.Pattern, snapshot.Open) {
-		b.unread(r.From, "its pattern hangs on what the template leaves open: "+openNames(r.Pattern))
+	if strings.Contains(r.Pattern, snapshot.Unresolved) {
+		b.reportUnread(r.From, "its pattern depends on values that the template does not define: "+openNames(r.Pattern))
 	}
 }
 
-// toJSON writes a value that was read from JSON or YAML.
+// toJSON encodes a value that was decoded from JSON or YAML.
 func toJSON(value any) string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

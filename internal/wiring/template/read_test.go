@@ -27,7 +27,7 @@ func read(t *testing.T, place template.Place, files ...string) snapshot.Snapshot
 	return s
 }
 
-// functions is a template that uses every function there is.
+// functions is a template that uses all supported functions.
 const functions = `
 AWSTemplateFormatVersion: 2010-09-09
 Parameters:
@@ -165,7 +165,7 @@ func TestTerraform(t *testing.T) {
 			},
 		},
 		Unread: []snapshot.Unread{
-			{From: "file0, aws_cloudwatch_event_rule.own", What: "its pattern hangs on what the template leaves open: jsonencode"},
+			{From: "file0, aws_cloudwatch_event_rule.own", What: "its pattern depends on values that the template does not define: jsonencode"},
 			{From: "target " + main, What: `it is a target of the rule "{?var.open}", which is not in the files`},
 		},
 	}
@@ -196,15 +196,15 @@ func TestAWSCLI(t *testing.T) {
 	if len(got.Rules) != 2 || got.Rules[0].TargetsKnown || !got.Rules[0].Enabled || got.Rules[1].Enabled || got.Account != "210987654321" {
 		t.Errorf("list-rules: %+v", got)
 	}
-	// A file that is named after a rule has its targets.
+	// The name of a file can be the rule of its targets.
 	s, err := template.Read([]template.File{{Name: "rules.json", Data: []byte(rules)}, {Name: "spot.json", Data: []byte(targets)}}, template.Place{})
 	if err != nil || len(s.Rules[0].Targets) != 1 || s.Rules[1].TargetsKnown {
-		t.Errorf("targets in a file of their own: %+v, %v", s.Rules, err)
+		t.Errorf("targets in a separate file: %+v, %v", s.Rules, err)
 	}
 	if s := read(t, template.Place{}, rules, targets); len(s.Unread) != 1 || s.Rules[0].TargetsKnown {
-		t.Errorf("targets of nobody knows whom: %+v", s)
+		t.Errorf("targets of an unknown rule: %+v", s)
 	}
-	// In a stream they follow their rule.
+	// In a stream, targets follow their rule.
 	got = read(t, template.Place{}, `{"Name":"a","EventPattern":"{}","EventBusName":"default"}`+targets+`{"Name":"b","EventPattern":"{}","EventBusName":"default"}{"Targets":[]}`)
 	if len(got.Rules[0].Targets) != 1 || len(got.Rules[1].Targets) != 0 || !got.Rules[1].TargetsKnown {
 		t.Errorf("stream: %+v", got.Rules)
@@ -222,12 +222,12 @@ func TestNotRead(t *testing.T) {
 		}
 	}
 	_, err := template.Read([]template.File{{Name: "x", Data: []byte(`{"Resources":{"B":{"Type":"AWS::S3::Bucket"}}}`)}}, template.Place{})
-	if !errors.Is(err, template.ErrNothing) {
+	if !errors.Is(err, template.ErrNoWiring) {
 		t.Errorf("a template without wiring: %v", err)
 	}
 }
 
-func TestReferencesInCircles(t *testing.T) {
+func TestCircularReferences(t *testing.T) {
 	began := time.Now()
 	read(t, template.Place{}, `{"Resources":{"Q":{"Type":"AWS::SQS::Queue","Properties":{"QueueName":{"Fn::Sub":"`+strings.Repeat("${Q}", 10)+`"}}}}}`,
 		`{"resource":{"aws_sqs_queue":{"q":{"name":"`+strings.Repeat("${aws_sqs_queue.q.name}", 10)+`"}}}}`)
@@ -241,8 +241,8 @@ func TestReferencesInCircles(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that no file makes the reader panic, run forever or leave out an
-// error.
+// FuzzRead checks that no file makes Read panic or run forever, and that an empty
+// result is an error.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{functions, terraform, `{"Rules":[{"Name":"a"}]}`, `{"Targets":[{}]}`, `{"Attributes":{"QueueArn":"a"}}`,
 		`{"values":{"root_module":{"resources":[{"address":"aws_sqs_queue.q","values":{}}]}}}`, "Resources: !Ref x", "a: &a [*a]"} {
@@ -262,7 +262,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := template.Read([]template.File{{Name: "x", Data: data}}, template.Place{})
 		if err == nil && len(s.Queues)+len(s.Rules)+len(s.Unread) == 0 && !strings.Contains(string(data), "Targets") {
-			t.Errorf("read nothing, without an error")
+			t.Errorf("empty result without an error")
 		}
 	})
 }

@@ -8,27 +8,26 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// Bounds on resolving: references may go round in circles, and a reference may
-// stand for a large value many times over.
+// Limits for resolving: references can be circular, and can repeat a large value.
 const (
-	deepestReference = 40
-	mostWork         = 200_000 // values, and pieces of text
+	maxReferenceDepth = 40
+	maxWork           = 200_000 // values and parts of texts
 )
 
-// work is how much text is: long texts that are put together again and again count
-// for more than short ones.
+// work returns the cost of a text, so that repeated concatenation of long texts
+// reaches the limit.
 func work(text string) int { return len(text) / 16 }
 
-// open marks a value that the template leaves open.
-func open(name string) string {
-	return snapshot.Open + strings.NewReplacer(":", ".", "{", "", "}", "").Replace(name) + "}"
+// unresolved marks a value that the template does not define.
+func unresolved(name string) string {
+	return snapshot.Unresolved + strings.NewReplacer(":", ".", "{", "", "}", "").Replace(name) + "}"
 }
 
-// resolve replaces CloudFormation's intrinsic functions by what they come to
+// resolve replaces CloudFormation's intrinsic functions by their results
 // (CloudFormation User Guide, "Intrinsic function reference").
-func (f *formation) resolve(v any, depth int) any {
-	if f.work++; depth > deepestReference || f.work > mostWork {
-		return open("circular")
+func (f *cfnTemplate) resolve(v any, depth int) any {
+	if f.work++; depth > maxReferenceDepth || f.work > maxWork {
+		return unresolved("circular")
 	}
 	switch v := v.(type) {
 	case []any:
@@ -58,7 +57,7 @@ func (f *formation) resolve(v any, depth int) any {
 	return v
 }
 
-// noValue stands for AWS::NoValue: the property is not there.
+// noValue stands for AWS::NoValue: the property does not exist.
 type noValue struct{}
 
 func isNoValue(v any) bool {
@@ -66,7 +65,7 @@ func isNoValue(v any) bool {
 	return ok
 }
 
-func (f *formation) intrinsic(name string, argument any, depth int) any {
+func (f *cfnTemplate) intrinsic(name string, argument any, depth int) any {
 	switch name {
 	case "Ref":
 		return f.ref(str(argument), depth)
@@ -77,7 +76,7 @@ func (f *formation) intrinsic(name string, argument any, depth int) any {
 	case "Fn::Join":
 		return f.join(argument, depth)
 	case "Fn::If":
-		return f.choose(items(argument), depth)
+		return f.resolveIf(items(argument), depth)
 	case "Fn::Select":
 		return f.selectOne(items(argument), depth)
 	case "Fn::Split":
@@ -85,11 +84,11 @@ func (f *formation) intrinsic(name string, argument any, depth int) any {
 	case "Fn::FindInMap":
 		return f.findInMap(items(argument), depth)
 	}
-	return open(strings.TrimPrefix(name, "Fn::"))
+	return unresolved(strings.TrimPrefix(name, "Fn::"))
 }
 
-// pseudo are the parameters that every template has.
-func (f *formation) pseudo(name string) (any, bool) {
+// pseudo returns the value of a pseudo parameter.
+func (f *cfnTemplate) pseudo(name string) (any, bool) {
 	switch name {
 	case "AWS::Region":
 		return f.region(), true
@@ -107,13 +106,13 @@ func (f *formation) pseudo(name string) (any, bool) {
 	return nil, false
 }
 
-func (f *formation) ref(name string, depth int) any {
+func (f *cfnTemplate) ref(name string, depth int) any {
 	if v, ok := f.pseudo(name); ok {
 		return v
 	}
 	if p := object(f.parameters[name]); p != nil {
 		if p["Default"] == nil {
-			return open(name)
+			return unresolved(name)
 		}
 		if strings.HasPrefix(str(p["Type"]), "List<") || str(p["Type"]) == "CommaDelimitedList" {
 			all := []any{}
@@ -138,17 +137,17 @@ func (f *formation) ref(name string, depth int) any {
 	case "AWS::Events::EventBus":
 		return str(f.property(name, "Name", depth))
 	}
-	return open(name)
+	return unresolved(name)
 }
 
-func (f *formation) getAtt(argument any, depth int) any {
+func (f *cfnTemplate) getAtt(argument any, depth int) any {
 	if text, ok := argument.(string); ok {
 		resource, attribute, _ := strings.Cut(text, ".")
 		argument = []any{resource, attribute}
 	}
 	parts := items(argument)
 	if len(parts) < 2 {
-		return open("GetAtt")
+		return unresolved("GetAtt")
 	}
 	name, attribute := str(parts[0]), str(parts[1])
 	switch f.kind(name) + "." + attribute {
@@ -165,11 +164,11 @@ func (f *formation) getAtt(argument any, depth int) any {
 	case "AWS::KMS::Key.KeyId":
 		return keyID(name)
 	}
-	return open(name + "." + attribute)
+	return unresolved(name + "." + attribute)
 }
 
-// sub replaces ${Name} and ${Name.Attribute} in a text; ${!Name} stays.
-func (f *formation) sub(argument any, depth int) any {
+// sub replaces ${Name} and ${Name.Attribute} in a text. It does not replace ${!Name}.
+func (f *cfnTemplate) sub(argument any, depth int) any {
 	own := map[string]any{}
 	if parts, ok := argument.([]any); ok {
 		if len(parts) == 0 {
@@ -185,7 +184,7 @@ func (f *formation) sub(argument any, depth int) any {
 	for {
 		before, after, ok := strings.Cut(rest, "${")
 		out.WriteString(before)
-		if !ok || f.work > mostWork {
+		if !ok || f.work > maxWork {
 			return out.String()
 		}
 		name, tail, closed := strings.Cut(after, "}")
@@ -199,7 +198,7 @@ func (f *formation) sub(argument any, depth int) any {
 	}
 }
 
-func (f *formation) subOne(name string, own map[string]any, depth int) string {
+func (f *cfnTemplate) subOne(name string, own map[string]any, depth int) string {
 	if literal, ok := strings.CutPrefix(name, "!"); ok {
 		return "${" + literal + "}"
 	}
@@ -212,14 +211,14 @@ func (f *formation) subOne(name string, own map[string]any, depth int) string {
 	return str(f.ref(name, depth+1))
 }
 
-func (f *formation) join(argument any, depth int) any {
+func (f *cfnTemplate) join(argument any, depth int) any {
 	parts := items(argument)
 	if len(parts) < 2 {
-		return open("Join")
+		return unresolved("Join")
 	}
 	list, ok := f.resolve(parts[1], depth).([]any)
 	if !ok {
-		return open("Join")
+		return unresolved("Join")
 	}
 	var texts []string
 	for _, item := range list {
@@ -229,11 +228,11 @@ func (f *formation) join(argument any, depth int) any {
 	return strings.Join(texts, str(parts[0]))
 }
 
-// choose takes the branch of a condition that is true, and the other where that
-// one is nothing.
-func (f *formation) choose(parts []any, depth int) any {
+// resolveIf returns the value for a true condition or, if that is AWS::NoValue, the
+// other one.
+func (f *cfnTemplate) resolveIf(parts []any, depth int) any {
 	if len(parts) < 3 {
-		return open("If")
+		return unresolved("If")
 	}
 	if v := f.resolve(parts[1], depth); !isNoValue(v) {
 		return v
@@ -241,21 +240,21 @@ func (f *formation) choose(parts []any, depth int) any {
 	return f.resolve(parts[2], depth)
 }
 
-func (f *formation) selectOne(parts []any, depth int) any {
+func (f *cfnTemplate) selectOne(parts []any, depth int) any {
 	if len(parts) < 2 {
-		return open("Select")
+		return unresolved("Select")
 	}
 	list, ok := f.resolve(parts[1], depth).([]any)
 	i := number(f.resolve(parts[0], depth), -1)
 	if !ok || i < 0 || i >= len(list) {
-		return open("Select")
+		return unresolved("Select")
 	}
 	return list[i]
 }
 
-func (f *formation) split(parts []any, depth int) any {
+func (f *cfnTemplate) split(parts []any, depth int) any {
 	if len(parts) < 2 {
-		return open("Split")
+		return unresolved("Split")
 	}
 	all := []any{}
 	for _, part := range strings.Split(str(f.resolve(parts[1], depth)), str(parts[0])) {
@@ -264,13 +263,13 @@ func (f *formation) split(parts []any, depth int) any {
 	return all
 }
 
-func (f *formation) findInMap(parts []any, depth int) any {
+func (f *cfnTemplate) findInMap(parts []any, depth int) any {
 	if len(parts) < 3 {
-		return open("FindInMap")
+		return unresolved("FindInMap")
 	}
 	top := object(f.mappings[str(f.resolve(parts[0], depth))])
 	if v, ok := object(top[str(f.resolve(parts[1], depth))])[str(f.resolve(parts[2], depth))]; ok {
 		return v
 	}
-	return open("FindInMap")
+	return unresolved("FindInMap")
 }

@@ -29,7 +29,7 @@ func (b *builder) terraform(file string, root map[string]any) {
 	m.read()
 }
 
-// terraformShow reads what `terraform show -json` prints of a state or a plan
+// terraformShow reads the output of `terraform show -json` for a state or a plan
 // (Terraform documentation, "JSON Output Format").
 func (b *builder) terraformShow(file string, root map[string]any) {
 	m := newModule(b, file)
@@ -37,8 +37,9 @@ func (b *builder) terraformShow(file string, root map[string]any) {
 	if values == nil {
 		values = object(root["planned_values"])
 	}
-	m.shown(object(values["root_module"]), 0)
-	// A plan does not know the ARNs yet; the configuration says what they refer to.
+	m.addShown(object(values["root_module"]), 0)
+	// A plan does not contain the ARNs of new resources. The configuration contains
+	// the references.
 	configuration := object(object(root["configuration"])["root_module"])
 	for _, r := range items(configuration["resources"]) {
 		m.refer(str(object(r)["address"]), object(object(r)["expressions"]))
@@ -60,7 +61,7 @@ func newModule(b *builder, file string) *module {
 	return &module{builder: b, file: file, resources: map[string]map[string]any{}, values: map[string]any{}}
 }
 
-// blocks takes in {"aws_sqs_queue": {"main": {…}}}; every level may be a list.
+// blocks reads {"aws_sqs_queue": {"main": {…}}}. Every level can be a list.
 func (m *module) blocks(prefix string, v any) {
 	for _, types := range items(v) {
 		for kind, named := range object(types) {
@@ -75,11 +76,11 @@ func (m *module) blocks(prefix string, v any) {
 	}
 }
 
-// deepestModule bounds how deep modules are looked into.
-const deepestModule = 20
+// maxModuleDepth limits the nesting of modules.
+const maxModuleDepth = 20
 
-func (m *module) shown(in map[string]any, depth int) {
-	if depth > deepestModule {
+func (m *module) addShown(in map[string]any, depth int) {
+	if depth > maxModuleDepth {
 		return
 	}
 	for _, r := range items(in["resources"]) {
@@ -89,12 +90,11 @@ func (m *module) shown(in map[string]any, depth int) {
 		}
 	}
 	for _, child := range items(in["child_modules"]) {
-		m.shown(object(child), depth+1)
+		m.addShown(object(child), depth+1)
 	}
 }
 
-// refer gives a planned resource the references that stand for values which are
-// not known yet.
+// refer adds to a planned resource the references for values that are not known yet.
 func (m *module) refer(address string, expressions map[string]any) {
 	attributes := m.resources[address]
 	if attributes == nil {
@@ -107,8 +107,8 @@ func (m *module) refer(address string, expressions map[string]any) {
 	}
 }
 
-// kindOf is the type of the resource at an address, which may be in a module and
-// counted: module.a.aws_sqs_queue.main[0].
+// kindOf returns the type of the resource at an address, which can be in a module and
+// have an index: module.a.aws_sqs_queue.main[0].
 func kindOf(address string) string {
 	parts := strings.Split(address, ".")
 	for len(parts) > 2 && (parts[0] == "module" || parts[0] == "data") {
@@ -120,7 +120,7 @@ func kindOf(address string) string {
 	return parts[0]
 }
 
-// read takes in the resources. Those that say how others are called come first.
+// read reads the resources. It reads first those to which others refer.
 func (m *module) read() {
 	addresses := slices.Sorted(maps.Keys(m.resources))
 	for _, address := range addresses {
@@ -132,7 +132,7 @@ func (m *module) read() {
 		case "aws_autoscaling_group":
 			m.group(address)
 		case "aws_autoscaling_lifecycle_hook":
-			m.addHook(looseHook{
+			m.addHook(separateHook{
 				group: m.text(address, "autoscaling_group_name"), resource: address,
 				hook: m.hook(address, m.named(address, "name"), object(m.resolve(m.resources[address], 0))),
 			})
@@ -156,14 +156,15 @@ func (m *module) read() {
 	}
 }
 
-// attribute is an attribute of a resource, resolved.
+// attribute returns a resolved attribute of a resource.
 func (m *module) attribute(address, name string) any {
 	return m.resolve(m.resources[address][name], 0)
 }
 
 func (m *module) text(address, name string) string { return str(m.attribute(address, name)) }
 
-// named is what a resource is known as: given by the state, or made from its name.
+// named returns an identifier of a resource: that of the state, or one derived from
+// its name.
 func (m *module) named(address, attribute string) string {
 	return str(m.computed(address, attribute, 0))
 }
@@ -176,9 +177,9 @@ func (m *module) queue(address string) {
 		Delay:       seconds(m.attribute(address, "delay_seconds"), 0),
 		MaximumSize: number(m.attribute(address, "max_message_size"), snapshot.DefaultMaximumSize),
 		KMSKey:      m.text(address, "kms_master_key_id"),
-		FIFO:        truth(m.attribute(address, "fifo_queue"), false), ContentDeduplicated: truth(m.attribute(address, "content_based_deduplication"), false),
+		FIFO:        boolean(m.attribute(address, "fifo_queue"), false), ContentDeduplicated: boolean(m.attribute(address, "content_based_deduplication"), false),
 	}
-	q.ManagedSSE = truth(m.attribute(address, "sqs_managed_sse_enabled"), q.KMSKey == "")
+	q.ManagedSSE = boolean(m.attribute(address, "sqs_managed_sse_enabled"), q.KMSKey == "")
 	q.Redrive(jsonText(m.attribute(address, "redrive_policy")))
 	for name, value := range object(m.attribute(address, "tags")) {
 		if q.Tags == nil {
@@ -190,13 +191,13 @@ func (m *module) queue(address string) {
 		m.setPolicy(&q, policy)
 	}
 	m.addQueue(q, m.named(address, "url"), m.named(address, "id"))
-	m.learnKnown(q.ARN)
+	m.inferPlaceFromState(q.ARN)
 }
 
-// learnKnown takes the place from an ARN of a state.
-func (b *builder) learnKnown(arn string) {
+// inferPlaceFromState takes account and region from an ARN of a state.
+func (b *builder) inferPlaceFromState(arn string) {
 	if !strings.Contains(arn, "{") {
-		b.learn(arn)
+		b.inferPlace(arn)
 	}
 }
 
@@ -207,7 +208,7 @@ func (m *module) rule(address string) {
 	}
 	r := snapshot.Rule{
 		Name: m.named(address, "name"), ARN: m.named(address, "arn"), From: m.file + ", " + address, Bus: m.text(address, "event_bus_name"),
-		Enabled:      !strings.EqualFold(m.text(address, "state"), "DISABLED") && truth(m.attribute(address, "is_enabled"), true),
+		Enabled:      !strings.EqualFold(m.text(address, "state"), "DISABLED") && boolean(m.attribute(address, "is_enabled"), true),
 		TargetsKnown: true,
 	}
 	m.setPattern(&r, pattern)
@@ -216,20 +217,20 @@ func (m *module) rule(address string) {
 
 func (m *module) target(address string) {
 	sqs, dead := first(m.attribute(address, "sqs_target")), first(m.attribute(address, "dead_letter_config"))
-	m.targets = append(m.targets, looseTarget{rule: m.text(address, "rule"), to: snapshot.Target{
+	m.targets = append(m.targets, separateTarget{rule: m.text(address, "rule"), to: snapshot.Target{
 		ID: m.text(address, "target_id"), ARN: m.text(address, "arn"), RoleARN: m.text(address, "role_arn"),
 		Input: m.text(address, "input"), InputPath: m.text(address, "input_path"),
 		Transformed: len(items(m.attribute(address, "input_transformer"))) > 0,
 		GroupID:     str(sqs["message_group_id"]), DeadLetterARN: str(dead["arn"]),
 	}})
-	m.pieces++
+	m.objects++
 }
 
 // grantsText reads an IAM policy that is JSON in a string.
 func (m *module) grantsText(address string) {
 	documents, err := decode([]byte(jsonText(m.attribute(address, "policy"))))
 	if err != nil {
-		return // left open, or none: it says nothing about readers
+		return // undefined or empty
 	}
 	for _, d := range documents {
 		m.grants(address, d)

@@ -8,11 +8,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// resolve replaces references in Terraform's ${…} by what they come to. Functions
-// are not worked out: their results are left open.
+// resolve replaces references in Terraform's ${…} by their values. It does not
+// evaluate functions: their results stay undefined.
 func (m *module) resolve(v any, depth int) any {
-	if m.work++; depth > deepestReference || m.work > mostWork {
-		return open("circular")
+	if m.work++; depth > maxReferenceDepth || m.work > maxWork {
+		return unresolved("circular")
 	}
 	switch v := v.(type) {
 	case string:
@@ -34,13 +34,13 @@ func (m *module) resolve(v any, depth int) any {
 }
 
 func (m *module) interpolate(text string, depth int) any {
-	if inner, ok := whole(text); ok {
+	if inner, ok := soleInterpolation(text); ok {
 		return m.reference(inner, depth+1)
 	}
 	var out strings.Builder
 	for rest := text; ; {
 		before, after, ok := strings.Cut(rest, "${")
-		if !ok || m.work > mostWork {
+		if !ok || m.work > maxWork {
 			out.WriteString(rest)
 			return out.String()
 		}
@@ -50,7 +50,7 @@ func (m *module) interpolate(text string, depth int) any {
 			continue
 		}
 		out.WriteString(before)
-		end := closing(after)
+		end := closingBrace(after)
 		if end < 0 {
 			return out.String() + "${" + after
 		}
@@ -61,18 +61,20 @@ func (m *module) interpolate(text string, depth int) any {
 	}
 }
 
-// whole returns what is inside of a text that is one ${…} and nothing else.
-func whole(text string) (string, bool) {
+// soleInterpolation returns the expression of a text that is a single ${…} and
+// nothing else.
+func soleInterpolation(text string) (string, bool) {
 	inner, ok := strings.CutPrefix(text, "${")
 	if !ok {
 		return "", false
 	}
-	end := closing(inner)
+	end := closingBrace(inner)
 	return inner[:max(end, 0)], end >= 0 && end == len(inner)-1
 }
 
-// closing is where the brace closes that was opened before the text, or -1.
-func closing(text string) int {
+// closingBrace returns the index of the brace that closes the one before the text, or
+// -1.
+func closingBrace(text string) int {
 	depth := 0
 	for i, r := range text {
 		switch r {
@@ -88,7 +90,7 @@ func closing(text string) int {
 	return -1
 }
 
-// reference is what an expression comes to.
+// reference returns the value of an expression.
 func (m *module) reference(expression string, depth int) any {
 	expression = strings.TrimSpace(expression)
 	if v, ok := m.values[expression]; ok {
@@ -97,13 +99,13 @@ func (m *module) reference(expression string, depth int) any {
 	plain := strings.NewReplacer("[0]", "", "[count.index]", "", "[*]", "").Replace(expression)
 	if strings.ContainsAny(plain, "()[]{}\"? ") {
 		name, _, _ := strings.Cut(plain, "(")
-		return open(strings.TrimSpace(name))
+		return unresolved(strings.TrimSpace(name))
 	}
-	if v, ok := m.placeOf(plain); ok {
+	if v, ok := m.placeData(plain); ok {
 		return v
 	}
 	for _, address := range []string{plain, expression} {
-		resource, attribute := address, "id" // a plan's reference may name the resource alone
+		resource, attribute := address, "id" // a plan's reference can name only the resource
 		if m.find(address) == "" {
 			i := strings.LastIndex(address, ".")
 			if i < 0 {
@@ -115,10 +117,10 @@ func (m *module) reference(expression string, depth int) any {
 			return m.computed(found, attribute, depth+1)
 		}
 	}
-	return open(expression)
+	return unresolved(expression)
 }
 
-// find is the address of a resource, which may be counted.
+// find returns the address of a resource, which can have an index.
 func (m *module) find(address string) string {
 	for _, a := range []string{address, address + "[0]"} {
 		if m.resources[a] != nil {
@@ -128,8 +130,8 @@ func (m *module) find(address string) string {
 	return ""
 }
 
-// placeOf is what data sources say of the account and the region.
-func (m *module) placeOf(expression string) (any, bool) {
+// placeData returns the account, region or partition that a data source provides.
+func (m *module) placeData(expression string) (any, bool) {
 	parts := strings.Split(expression, ".")
 	if len(parts) != 4 || parts[0] != "data" {
 		return nil, false
@@ -147,7 +149,8 @@ func (m *module) placeOf(expression string) (any, bool) {
 	return nil, false
 }
 
-// computed is an attribute of a resource: as written, or as AWS would make it.
+// computed returns an attribute of a resource, as written or as AWS would generate
+// it.
 func (m *module) computed(address, attribute string, depth int) any {
 	if v, ok := m.resources[address][attribute]; ok && v != nil {
 		return m.resolve(v, depth+1)
@@ -175,7 +178,7 @@ func (m *module) computed(address, attribute string, depth int) any {
 	case "data.aws_iam_policy_document":
 		return m.policyDocument(address, depth+1)
 	}
-	return open(address + "." + attribute)
+	return unresolved(address + "." + attribute)
 }
 
 func (m *module) ofQueue(address, attribute, name string) string {
@@ -187,7 +190,7 @@ func (m *module) ofQueue(address, attribute, name string) string {
 	case "url", "id":
 		return "https://sqs." + m.region() + ".amazonaws.com/" + m.account() + "/" + name
 	}
-	return open(address + "." + attribute)
+	return unresolved(address + "." + attribute)
 }
 
 func (m *module) ofRule(address, attribute, name string, depth int) string {
@@ -200,8 +203,8 @@ func (m *module) ofRule(address, attribute, name string, depth int) string {
 	return m.arn("events", "rule/"+name)
 }
 
-// policyDocument is the JSON that the data source aws_iam_policy_document makes
-// (its documentation in Terraform's AWS provider).
+// policyDocument returns the JSON of the data source aws_iam_policy_document
+// (Terraform AWS provider documentation).
 func (m *module) policyDocument(address string, depth int) string {
 	var statements []any
 	for _, s := range items(m.resolve(m.resources[address]["statement"], depth)) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// object is a value's fields, or none.
+// object returns a value's fields, or nil.
 func object(v any) map[string]any {
 	o, ok := v.(map[string]any)
 	if !ok {
@@ -16,8 +16,8 @@ func object(v any) map[string]any {
 	return o
 }
 
-// items is a list, or a list of the one value. Terraform's JSON allows one block
-// to stand for a list of them.
+// items returns a list, or a list with the single value. Terraform's JSON allows a
+// single block in place of a list.
 func items(v any) []any {
 	switch v := v.(type) {
 	case nil:
@@ -29,7 +29,7 @@ func items(v any) []any {
 	}
 }
 
-// first is the only block of a list of them.
+// first returns the first block of a list.
 func first(v any) map[string]any {
 	if all := items(v); len(all) > 0 {
 		return object(all[0])
@@ -37,7 +37,7 @@ func first(v any) map[string]any {
 	return nil
 }
 
-// str is a scalar's text; lists and objects have none.
+// str returns the text of a scalar, or "" for lists and objects.
 func str(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -50,7 +50,7 @@ func str(v any) string {
 	return ""
 }
 
-// jsonText is a document that is given as text or as a value.
+// jsonText returns a document that is given as text or as a value.
 func jsonText(v any) string {
 	if v == nil {
 		return ""
@@ -73,7 +73,7 @@ func seconds(v any, otherwise time.Duration) time.Duration {
 	return time.Duration(number(v, int(otherwise/time.Second))) * time.Second
 }
 
-func truth(v any, otherwise bool) bool {
+func boolean(v any, otherwise bool) bool {
 	b, err := strconv.ParseBool(strings.ToLower(str(v)))
 	if err != nil {
 		return otherwise

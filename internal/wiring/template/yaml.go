@@ -12,13 +12,13 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// Bounds on YAML: aliases can make a small text a huge value.
+// Limits for YAML: aliases can turn a small text into a huge value.
 const (
-	largestYAML = 200_000 // values
-	deepestYAML = 100
+	maxYAMLValues = 200_000 // values
+	maxYAMLDepth  = 100
 )
 
-var errTooLarge = errors.New("it is too large or too deep")
+var errTooLarge = errors.New("it is too large, or nested too deeply")
 
 // decodeYAML reads YAML with CloudFormation's short forms: !Ref x becomes
 // {"Ref": "x"}, !Sub x becomes {"Fn::Sub": "x"} and so on (CloudFormation User
@@ -46,11 +46,11 @@ func decodeYAML(data []byte) ([]any, error) {
 	}
 }
 
-// yamlReader counts what it has read.
+// yamlReader counts the values that it has read.
 type yamlReader struct{ read int }
 
 func (c *yamlReader) value(n *yaml.Node, depth int) (any, error) {
-	if c.read++; c.read > largestYAML || depth > deepestYAML {
+	if c.read++; c.read > maxYAMLValues || depth > maxYAMLDepth {
 		return nil, errTooLarge
 	}
 	v, err := c.plain(n, depth)
@@ -71,7 +71,7 @@ func (c *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 	}
 }
 
-// plain is a node without its tag.
+// plain reads a node without its tag.
 func (c *yamlReader) plain(n *yaml.Node, depth int) (any, error) {
 	switch n.Kind {
 	case yaml.DocumentNode:
@@ -117,8 +117,8 @@ func (c *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
 	return all, nil
 }
 
-// scalar keeps the text of everything but booleans, null and numbers: a policy's
-// Version is a date to YAML.
+// scalar converts booleans, null and numbers. Everything else stays text: YAML would
+// read a policy's Version as a date.
 func scalar(n *yaml.Node) any {
 	switch n.ShortTag() {
 	case "!!null":

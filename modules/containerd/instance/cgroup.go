@@ -13,13 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hierarchy is a cgroup hierarchy: one of several under cgroup v1, or v2's.
+// hierarchy is a cgroup hierarchy: one of several in cgroup v1, or the only one of
+// v2.
 type hierarchy struct {
-	mount       string   // where the machine outside has it
-	controllers []string // as mount(8) wants them; nil for v2
+	mount       string   // its mount point on the host
+	controllers []string // in the format of mount(8); nil for v2
 }
 
-// hierarchies are those that are mounted.
+// hierarchies returns the mounted hierarchies.
 func hierarchies() ([]hierarchy, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -34,7 +35,7 @@ func hierarchies() ([]hierarchy, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New("none is mounted")
+		return nil, errors.New("no cgroup hierarchy is mounted")
 	}
 	return all, lines.Err()
 }
@@ -67,9 +68,9 @@ func parseHierarchy(line string) (hierarchy, bool) {
 
 func (h hierarchy) isV2() bool { return h.controllers == nil }
 
-// enterCgroups moves this process into directories of its own, and makes them
-// the roots of a new cgroup namespace, so that the kubepods of several kubelets
-// never meet.
+// enterCgroups moves this process into its own cgroup directories. They become the
+// roots of a new cgroup namespace, so that the kubepods directories of several
+// kubelets do not conflict.
 func enterCgroups(all []hierarchy, name string) error {
 	for _, h := range all {
 		dir := filepath.Join(h.mount, name)
@@ -88,7 +89,7 @@ func enterCgroups(all []hierarchy, name string) error {
 	return nil
 }
 
-// levels are the directories on the way to a relative path, it included.
+// levels returns the directories on a relative path, including the last one.
 func levels(path string) []string {
 	var all []string
 	for p := path; p != "." && p != "/"; p = filepath.Dir(p) {
@@ -97,12 +98,12 @@ func levels(path string) []string {
 	return all
 }
 
-// prepare makes a new directory fit to hold processes, or directories that do.
+// prepare configures a new directory so that it can contain processes.
 func (h hierarchy) prepare(dir string) error {
 	parent := filepath.Dir(dir)
 	switch {
 	case h.isV2():
-		// The controllers that the parent has are handed down; a hybrid system's v2 has
+		// Enable the parent's controllers. The v2 hierarchy of a hybrid system has
 		// none.
 		has, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
 		if err != nil || len(strings.Fields(string(has))) == 0 {
@@ -110,7 +111,8 @@ func (h hierarchy) prepare(dir string) error {
 		}
 		return write(filepath.Join(parent, "cgroup.subtree_control"), "+"+strings.Join(strings.Fields(string(has)), " +"))
 	case slices.Contains(h.controllers, "cpuset"):
-		// A new cpuset is empty, and takes no process before it is filled (cpuset(7)).
+		// A new cpuset is empty and accepts no process until it is filled
+		// (cpuset(7)).
 		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 			text, err := os.ReadFile(filepath.Join(parent, name))
 			if err != nil {
@@ -124,24 +126,24 @@ func (h hierarchy) prepare(dir string) error {
 	return nil
 }
 
-// again enters a new cgroup namespace and executes this program's second stage.
-func again(file string) error {
-	runtime.LockOSThread() // unshare is for this thread; exec makes it the only one
+// reexec enters a new cgroup namespace and executes the second stage of this program.
+func reexec(file string) error {
+	runtime.LockOSThread() // unshare affects this thread; exec makes it the only one
 	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
-		return fmt.Errorf("making a cgroup namespace: %w", err)
+		return fmt.Errorf("creating a cgroup namespace: %w", err)
 	}
-	// To die with the parent is set for a thread, and the one that was started with it
-	// need not be this one (prctl(2), PR_SET_PDEATHSIG: cleared for what it forks).
+	// PR_SET_PDEATHSIG is set per thread. The thread that inherited it can be another
+	// one than this (prctl(2): cleared for a child of fork).
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("asking to end with the sandbox: %w", err)
+		return fmt.Errorf("setting the parent death signal: %w", err)
 	}
 	return unix.Exec("/proc/self/exe", []string{"instance", "init", file}, os.Environ())
 }
 
-// leaf moves this process one down where v2 is all there is: a directory with
-// processes cannot hand controllers to directories below it (cgroups(7), "no
-// internal processes").
-func leaf(all []hierarchy, name string) error {
+// moveToLeaf moves this process into a subdirectory if only v2 is mounted: a
+// directory with processes cannot enable controllers for its subdirectories
+// (cgroups(7), "no internal processes").
+func moveToLeaf(all []hierarchy, name string) error {
 	if len(all) != 1 || !all[0].isV2() {
 		return nil
 	}
@@ -152,8 +154,8 @@ func leaf(all []hierarchy, name string) error {
 	return write(filepath.Join(dir, "cgroup.procs"), "0")
 }
 
-// mountCgroups mounts the hierarchies below root where the machine outside has them: in
-// the cgroup namespace each shows this machine's directory as its root.
+// mountCgroups mounts the hierarchies below root at their host paths. In the cgroup
+// namespace each has this instance's directory as its root.
 func mountCgroups(root string, all []hierarchy) error {
 	const home = "/sys/fs/cgroup"
 	if len(all) == 1 && all[0].isV2() {
@@ -181,8 +183,8 @@ func mountCgroups(root string, all []hierarchy) error {
 	return nil
 }
 
-// linkControllers gives controllers that share a hierarchy their own names beside
-// it, as systemd does: cpu -> cpu,cpuacct.
+// linkControllers adds symbolic links for controllers that share a hierarchy, as
+// systemd does: cpu -> cpu,cpuacct.
 func linkControllers(at string, controllers []string) error {
 	for _, c := range controllers {
 		link := filepath.Join(filepath.Dir(at), c)
@@ -196,7 +198,7 @@ func linkControllers(at string, controllers []string) error {
 	return nil
 }
 
-// write writes to a file that exists: a setting of the kernel.
+// write writes to an existing file: a kernel setting.
 func write(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 )
 
-// importImages imports archives for the kubelet, once containerd serves.
+// importImages imports archives for the kubelet when containerd is ready.
 func importImages(ctx context.Context, socket string, archives []string) error {
-	ctx = namespaces.WithNamespace(ctx, "k8s.io") // the kubelet's
+	ctx = namespaces.WithNamespace(ctx, "k8s.io") // the kubelet's namespace
 	c, err := dial(ctx, socket)
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func importImages(ctx context.Context, socket string, archives []string) error {
 	return nil
 }
 
-// dial returns a client of a containerd that answers.
+// dial returns a client when containerd responds.
 func dial(ctx context.Context, socket string) (*client.Client, error) {
 	for {
 		c, err := client.New(socket, client.WithTimeout(time.Second))

@@ -1,12 +1,12 @@
-// Command instance is what runs as process 1 of a sandbox's real instance: it makes
-// the namespaces that it was started in into a machine, with a file system, cgroups
-// and programs of its own, and reaps what dies in it.
+// Command instance is process 1 of a sandbox's real instance. It turns the namespaces
+// in which it was started into a machine with its own file system, cgroups and
+// programs, and reaps its processes.
 //
-// It knows nothing of clusters: all that it does is in the configuration that it
-// is given. Whoever starts it has it in new pid, mount, network, UTS and IPC
-// namespaces already, sets up the network from outside, and closes its standard
-// input when that is done. SIGPWR is its power button: the machine shuts down, as
-// systemd-logind does it, and the program ends with status 0. Its power is cut by SIGKILL.
+// It has no knowledge of clusters: it only applies its configuration. The caller
+// starts it in new pid, mount, network, UTS and IPC namespaces, configures the
+// network from outside, and then closes its standard input. SIGPWR is its power
+// button: the machine shuts down like systemd-logind, and the program exits with
+// status 0. SIGKILL is a power failure.
 package main
 
 import (
@@ -18,27 +18,27 @@ import (
 
 const usage = "instance: use `instance boot CONFIG`, as process 1 of new namespaces\n"
 
-// config says what machine to be.
+// config describes the instance.
 type config struct {
 	Hostname string `json:"hostname"`
 	// Cgroup is its directory below the root of each hierarchy.
 	Cgroup string `json:"cgroup"`
-	// Root is an empty directory, on which its file system is built.
+	// Root is an empty directory for its file system.
 	Root string `json:"root"`
-	// Binds are directories of the machine outside that it sees.
+	// Binds are host directories that are visible in the instance.
 	Binds []bind `json:"binds"`
-	// Covers lie over files and directories of its own.
+	// Covers replace files and directories in the instance.
 	Covers []cover `json:"covers"`
 	// Env is the environment of its programs.
 	Env []string `json:"env"`
-	// SystemBus is the path of the socket with the stand-in for systemd-logind, and
-	// InhibitDelayMaxSec is logind.conf(5)'s: how long a shutdown waits for those who delay
-	// it.
+	// SystemBus is the path of the socket of the systemd-logind stand-in.
+	// InhibitDelayMaxSec is that of logind.conf(5): how long a shutdown waits for
+	// inhibitors.
 	SystemBus          string `json:"systemBus"`
 	InhibitDelayMaxSec int    `json:"inhibitDelayMaxSec"`
 	// Containerd is started first. Then Images, archives in Binds, are imported
 	// through its socket, and then Programs are started. A program that ends is
-	// started again.
+	// restarted.
 	Containerd program   `json:"containerd"`
 	Socket     string    `json:"socket"`
 	Images     []string  `json:"images"`
@@ -51,7 +51,7 @@ type bind struct {
 	ReadOnly bool   `json:"readOnly"`
 }
 
-// cover lies over To: a file with Text, or a directory with Files by their paths.
+// cover replaces To by a file with Text, or by a directory with Files by their paths.
 type cover struct {
 	To    string            `json:"to"`
 	Text  string            `json:"text"`
@@ -75,8 +75,8 @@ func main() {
 	}
 }
 
-// run is one of the two stages. Between them the program executes itself: only
-// so do all of its threads come into the new cgroup namespace.
+// run is one of the two stages. Between them the program executes itself, because
+// only then do all its threads enter the new cgroup namespace.
 func run(stage, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -87,7 +87,7 @@ func run(stage, file string) error {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
 	if os.Getpid() != 1 {
-		return fmt.Errorf("this is process %d: it must be the first of a new pid namespace", os.Getpid())
+		return fmt.Errorf("this is process %d, but it must be process 1 of a new pid namespace", os.Getpid())
 	}
 	all, err := hierarchies()
 	if err != nil {
@@ -96,22 +96,22 @@ func run(stage, file string) error {
 	switch stage {
 	case "boot":
 		if err := enterCgroups(all, c.Cgroup); err != nil {
-			return fmt.Errorf("entering its cgroups: %w", err)
+			return fmt.Errorf("entering the instance's cgroups: %w", err)
 		}
-		return again(file)
+		return reexec(file)
 	case "init":
-		if err := leaf(all, c.Cgroup); err != nil {
-			return fmt.Errorf("entering its cgroups: %w", err)
+		if err := moveToLeaf(all, c.Cgroup); err != nil {
+			return fmt.Errorf("entering the instance's cgroups: %w", err)
 		}
 		if err := build(c, all); err != nil {
-			return fmt.Errorf("building its file system: %w", err)
+			return fmt.Errorf("building the instance's file system: %w", err)
 		}
-		// The network is there when this ends.
+		// The network is ready when standard input ends.
 		if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 			return fmt.Errorf("waiting for the network: %w", err)
 		}
-		return live(c)
+		return supervise(c)
 	default:
-		return fmt.Errorf("there is no stage %q", stage)
+		return fmt.Errorf("unknown stage %q: use boot or init", stage)
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fresh are directories in which nothing of the machine outside may be seen: a
-// kubelet would ask for the pods of another. containerd's must be no overlay
-// either, since an overlay cannot be the upper layer of one.
-var fresh = []string{"/run", "/tmp", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/cni", "/var/log"}
+// privateDirs are directories in which nothing of the host may be visible: a kubelet
+// would find the pods of another. containerd's directory must not be an overlay,
+// because an overlay cannot be the upper layer of another.
+var privateDirs = []string{"/run", "/tmp", "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/cni", "/var/log"}
 
-// build makes the file system: the machine's own, on top of which all that is
-// written goes to memory. It is gone with the last process of the instance.
+// build creates the file system: an overlay of the host's, with all writes in memory.
+// It disappears with the last process of the instance.
 func build(c config, cgroups []hierarchy) error {
 	if err := unix.Sethostname([]byte(c.Hostname)); err != nil {
 		return fmt.Errorf("setting the host name: %w", err)
 	}
-	// First of all: no mount made here may be seen outside.
+	// First make mounts private, so that no mount here is visible on the host.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
@@ -51,11 +51,11 @@ func build(c config, cgroups []hierarchy) error {
 			return err
 		}
 	}
-	return enter(root)
+	return switchRoot(root)
 }
 
 func systemMounts(root string, cgroups []hierarchy) error {
-	for _, dir := range append([]string{"/proc", "/sys", "/dev"}, fresh...) {
+	for _, dir := range append([]string{"/proc", "/sys", "/dev"}, privateDirs...) {
 		if err := os.MkdirAll(root+dir, 0o755); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func systemMounts(root string, cgroups []hierarchy) error {
 	if err := mount("/dev", root+"/dev", "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return err
 	}
-	for _, dir := range fresh {
+	for _, dir := range privateDirs {
 		if err := mount("tmpfs", root+dir, "tmpfs", 0, "mode=755"); err != nil {
 			return err
 		}
@@ -91,8 +91,8 @@ func (b bind) mount(root string) error {
 	return mount("", to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
 }
 
-// mount lays the cover over its place; at is where it is kept. What this machine
-// does not have needs no cover.
+// mount mounts the cover over its target; at is where its content is stored. A target
+// that does not exist on this host needs no cover.
 func (c cover) mount(root, at string) error {
 	if _, err := os.Stat(filepath.Join(root, c.To)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -114,22 +114,23 @@ func (c cover) mount(root, at string) error {
 	return mount(at, filepath.Join(root, c.To), "", unix.MS_BIND, "")
 }
 
-// enter makes root the root, and lets go of the old one.
-func enter(root string) error {
+// switchRoot makes root the root directory, and unmounts the old one.
+func switchRoot(root string) error {
 	if err := os.Chdir(root); err != nil {
 		return err
 	}
-	// The old root comes to lie on the new one, whence it is taken off (pivot_root(2)).
+	// The old root is then mounted on top of the new one, and is unmounted from there
+	// (pivot_root(2)).
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return fmt.Errorf("changing the root: %w", err)
 	}
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("letting go of the old root: %w", err)
+		return fmt.Errorf("unmounting the old root: %w", err)
 	}
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	// kubelet and containerd hand mounts on; it stays within this namespace.
+	// kubelet and containerd need shared mounts. They stay within this namespace.
 	return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "")
 }
 

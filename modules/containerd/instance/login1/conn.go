@@ -23,21 +23,21 @@ const (
 	manager   = loginName + ".Manager"
 	loginPath = dbus.ObjectPath("/org/freedesktop/login1")
 
-	// sendPatience is how long a client may leave what it is sent unread.
-	sendPatience = 5 * time.Second
+	// sendTimeout is the time that a client has to read a message.
+	sendTimeout = 5 * time.Second
 )
 
-// conn is a client's connection.
+// conn is a client connection.
 type conn struct {
 	service *Service
 	socket  *net.UnixConn
 
-	mu     sync.Mutex // guards serial, and orders what is sent
-	ready  bool       // it has authenticated: only then may it be sent messages
+	mu     sync.Mutex // guards serial and the order of messages
+	ready  bool       // authenticated: messages may be sent only then
 	serial uint32
 }
 
-// serve answers until the client closes the connection.
+// serve answers calls until the client closes the connection.
 func (c *conn) serve() error {
 	in := bufio.NewReader(c.socket)
 	if err := c.authenticate(in); err != nil {
@@ -59,7 +59,7 @@ func (c *conn) serve() error {
 			err = c.send(answer)
 		}
 		if fd != nil {
-			fd.Close() // the client has its own now
+			fd.Close() // the client has its own copy
 		}
 		if err != nil {
 			return err
@@ -67,8 +67,8 @@ func (c *conn) serve() error {
 	}
 }
 
-// authenticate takes the client's side of the handshake (D-Bus Specification,
-// "Authentication Protocol") for granted: all that runs on an instance is root's.
+// authenticate accepts the client's handshake (D-Bus Specification, "Authentication
+// Protocol") without a check: only root can open the socket.
 func (c *conn) authenticate(in *bufio.Reader) error {
 	if b, err := in.ReadByte(); err != nil || b != 0 {
 		return errors.Join(err, errors.New("the handshake does not begin with a zero byte"))
@@ -97,7 +97,7 @@ func (c *conn) authenticate(in *bufio.Reader) error {
 	}
 }
 
-// answer returns the answer to a call, and the file in it, if any.
+// answer returns the reply to a call, and the file in it, if any.
 func (c *conn) answer(call *dbus.Message) (*dbus.Message, *os.File) {
 	switch iface, member := text(call, dbus.FieldInterface), text(call, dbus.FieldMember); iface + "." + member {
 	case busName + ".Hello":
@@ -108,7 +108,7 @@ func (c *conn) answer(call *dbus.Message) (*dbus.Message, *os.File) {
 		if len(call.Body) == 2 && call.Body[0] == manager && call.Body[1] == "InhibitDelayMaxUSec" {
 			return reply(call, dbus.MakeVariant(uint64(c.service.delayMax.Microseconds()))), nil
 		}
-		return refusal(call, busName+".Error.UnknownProperty", fmt.Sprintf("there is no property %v", call.Body)), nil
+		return refusal(call, busName+".Error.UnknownProperty", fmt.Sprintf("unknown property %v", call.Body)), nil
 	case manager + ".Inhibit":
 		return c.inhibit(call)
 	default:
@@ -116,10 +116,10 @@ func (c *conn) answer(call *dbus.Message) (*dbus.Message, *os.File) {
 	}
 }
 
-// inhibit gives a lock (org.freedesktop.login1(5): what, who, why, mode).
+// inhibit returns a lock (org.freedesktop.login1(5): what, who, why, mode).
 func (c *conn) inhibit(call *dbus.Message) (*dbus.Message, *os.File) {
 	if len(call.Body) != 4 || call.Body[0] != "shutdown" || call.Body[3] != "delay" {
-		return refusal(call, busName+".Error.InvalidArgs", "this stand-in for logind has only delay locks for shutdown"), nil
+		return refusal(call, busName+".Error.InvalidArgs", "this stand-in for logind supports only delay locks for shutdown"), nil
 	}
 	lock, err := c.service.lock()
 	if errors.Is(err, errInProgress) {
@@ -131,7 +131,7 @@ func (c *conn) inhibit(call *dbus.Message) (*dbus.Message, *os.File) {
 	return reply(call, dbus.UnixFD(lock.Fd())), lock
 }
 
-// send sends a message. One without a receiver that has authenticated is not sent.
+// send sends a message. It drops messages to a client that has not authenticated.
 func (c *conn) send(m *dbus.Message) error {
 	var out bytes.Buffer
 	fds, err := m.EncodeToWithFDs(&out, binary.LittleEndian)
@@ -144,9 +144,9 @@ func (c *conn) send(m *dbus.Message) error {
 		return nil
 	}
 	c.serial++
-	// The library does not let others set the serial number, which must not be zero.
+	// The library cannot set the serial number from outside, and it must not be zero.
 	binary.LittleEndian.PutUint32(out.Bytes()[8:], c.serial)
-	if err := c.socket.SetWriteDeadline(time.Now().Add(sendPatience)); err != nil {
+	if err := c.socket.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
 		return err
 	}
 	var rights []byte
@@ -165,7 +165,7 @@ func text(m *dbus.Message, field dbus.HeaderField) string {
 	return s
 }
 
-// prepareForShutdown is the signal that a shutdown begins, or is called off.
+// prepareForShutdown returns the signal that a shutdown begins or is cancelled.
 func prepareForShutdown(begins bool) *dbus.Message {
 	return message(dbus.TypeSignal, map[dbus.HeaderField]any{
 		dbus.FieldSender: loginName, dbus.FieldPath: loginPath, dbus.FieldInterface: manager, dbus.FieldMember: "PrepareForShutdown",

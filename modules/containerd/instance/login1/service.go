@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// errInProgress is what logind says of a lock that is asked for too late.
+// errInProgress is logind's error for a lock that is requested too late.
 var errInProgress = errors.New("the operation that the inhibitor would delay is in progress")
 
-// Service is a bus on a socket, with logind on it. It is safe for concurrent use.
+// Service is a bus with logind on a socket. It is safe for concurrent use.
 type Service struct {
 	listener *net.UnixListener
 	delayMax time.Duration
 	serving  sync.WaitGroup
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	conns     map[*conn]bool
-	locks     sync.WaitGroup // one for each lock that is held; none is added when preparing
+	locks     sync.WaitGroup // one for each held lock; none is added while preparing
 	preparing bool
 	closed    bool
 }
 
-// Listen opens the bus on a socket with that path. A shutdown waits for locks no longer
-// than delayMax, which is InhibitDelayMaxSec of logind.conf(5).
+// Listen opens the bus on a socket with this path. A shutdown waits for locks at most
+// delayMax, which is InhibitDelayMaxSec of logind.conf(5).
 func Listen(path string, delayMax time.Duration) (*Service, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("opening the system bus: %w", err)
@@ -46,7 +46,7 @@ func (s *Service) accept() {
 	for {
 		socket, err := s.listener.AcceptUnix()
 		if err != nil {
-			return // it was closed
+			return // the listener was closed
 		}
 		c := &conn{service: s, socket: socket}
 		if !s.add(c) {
@@ -55,7 +55,7 @@ func (s *Service) accept() {
 		}
 		s.serving.Go(func() {
 			defer s.drop(c)
-			_ = c.serve() // the client sees that the connection ends
+			_ = c.serve() // the client notices the closed connection
 		})
 	}
 }
@@ -77,8 +77,8 @@ func (s *Service) drop(c *conn) {
 	delete(s.conns, c)
 }
 
-// lock returns a file that holds a delay lock. The lock is released when no process has
-// that file open.
+// lock returns a file that holds a delay lock. The lock is released when no process
+// has the file open.
 func (s *Service) lock() (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,30 +87,30 @@ func (s *Service) lock() (*os.File, error) {
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("making a lock: %w", err)
+		return nil, fmt.Errorf("creating a lock: %w", err)
 	}
 	s.locks.Go(func() {
 		defer r.Close()
-		_, _ = r.Read(make([]byte, 1)) // it ends when the last writer has closed it
+		_, _ = r.Read(make([]byte, 1)) // returns when the last writer has closed the pipe
 	})
 	return w, nil
 }
 
-// PrepareForShutdown tells all clients that the machine shuts down, and waits until they
-// have released their locks. It reports whether they have before the longest delay was
-// over, or ctx was done.
+// PrepareForShutdown sends the signal to all clients, and waits until they have
+// released their locks. It reports whether they did so before the maximum delay was
+// over and before ctx ended.
 func (s *Service) PrepareForShutdown(ctx context.Context) (released bool) {
 	ctx, cancel := context.WithTimeout(ctx, s.delayMax)
 	defer cancel()
 	s.mu.Lock()
 	s.preparing = true
-	var told []*conn
+	var clients []*conn
 	for c := range s.conns {
-		told = append(told, c)
+		clients = append(clients, c)
 	}
 	s.mu.Unlock()
-	for _, c := range told {
-		_ = c.send(prepareForShutdown(true)) // one that is gone has nothing to delay
+	for _, c := range clients {
+		_ = c.send(prepareForShutdown(true)) // a disconnected client holds no lock
 	}
 	done := make(chan struct{})
 	go func() {
@@ -125,7 +125,7 @@ func (s *Service) PrepareForShutdown(ctx context.Context) (released bool) {
 	}
 }
 
-// Close ends all connections. Locks stay with those that hold them.
+// Close closes all connections. Clients keep their locks.
 func (s *Service) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -11,8 +11,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// patience is for what must happen.
-const patience = 10 * time.Second
+// timeout limits waits for events that must happen.
+const timeout = 10 * time.Second
 
 func listen(t *testing.T, delayMax time.Duration) (*Service, string) {
 	t.Helper()
@@ -29,7 +29,7 @@ func listen(t *testing.T, delayMax time.Duration) (*Service, string) {
 	return s, path
 }
 
-// client is a connection as the kubelet makes it, with the signals that it gets.
+// client is a connection like the kubelet's, with the signals that it receives.
 func client(t *testing.T, path string) (dbus.BusObject, <-chan *dbus.Signal) {
 	t.Helper()
 	c, err := dbus.Connect("unix:path=" + path)
@@ -62,7 +62,7 @@ func release(t *testing.T, fd int) {
 	}
 }
 
-// prepare is PrepareForShutdown for no longer than that.
+// prepare calls PrepareForShutdown with a limit.
 func prepare(t *testing.T, s *Service, most time.Duration) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), most)
@@ -77,12 +77,12 @@ func begins(t *testing.T, signals <-chan *dbus.Signal) {
 		if got.Name != manager+".PrepareForShutdown" || got.Path != loginPath || len(got.Body) != 1 || got.Body[0] != true {
 			t.Errorf("the signal is %+v, want PrepareForShutdown(true)", got)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("no signal came")
 	}
 }
 
-func TestDelayIsTold(t *testing.T) {
+func TestInhibitDelayMaxUSec(t *testing.T) {
 	_, path := listen(t, 150*time.Second)
 	o, _ := client(t, path)
 	got, err := o.GetProperty(manager + ".InhibitDelayMaxUSec")
@@ -95,13 +95,13 @@ func TestDelayIsTold(t *testing.T) {
 }
 
 func TestShutdownWaitsForEveryLock(t *testing.T) {
-	s, path := listen(t, patience)
-	first, heard := client(t, path)
+	s, path := listen(t, timeout)
+	first, signals := client(t, path)
 	second, _ := client(t, path)
 	one, other := inhibit(t, first), inhibit(t, second)
 	released := make(chan bool, 1)
 	go func() { released <- s.PrepareForShutdown(context.Background()) }()
-	begins(t, heard)
+	begins(t, signals)
 	release(t, one)
 	if prepare(t, s, 50*time.Millisecond) {
 		t.Error("the shutdown goes on while a lock is held")
@@ -112,9 +112,10 @@ func TestShutdownWaitsForEveryLock(t *testing.T) {
 	}
 }
 
-// A lock is a file: it goes with the last process that has it open, not with the connection.
+// A lock is a file: it ends with the last process that has it open, not with the
+// connection.
 func TestALockOutlivesItsConnection(t *testing.T) {
-	s, path := listen(t, patience)
+	s, path := listen(t, timeout)
 	c, err := dbus.Connect("unix:path=" + path)
 	if err != nil {
 		t.Fatal(err)
@@ -125,23 +126,23 @@ func TestALockOutlivesItsConnection(t *testing.T) {
 		t.Error("the lock went with the connection")
 	}
 	release(t, fd)
-	if !prepare(t, s, patience) {
+	if !prepare(t, s, timeout) {
 		t.Error("the lock is held, and its file is closed")
 	}
 }
 
-func TestShutdownGoesOnWhenTheDelayIsOver(t *testing.T) {
+func TestShutdownContinuesAfterTheDelay(t *testing.T) {
 	s, path := listen(t, 10*time.Millisecond)
-	o, heard := client(t, path)
+	o, signals := client(t, path)
 	fd := inhibit(t, o)
 	defer release(t, fd)
 	if s.PrepareForShutdown(t.Context()) {
 		t.Error("PrepareForShutdown() = true, want false: the lock is held")
 	}
-	begins(t, heard)
+	begins(t, signals)
 }
 
-func TestShutdownWithoutLocksGoesOnAtOnce(t *testing.T) {
+func TestShutdownWithoutLocksContinuesImmediately(t *testing.T) {
 	s, _ := listen(t, time.Hour)
 	if !s.PrepareForShutdown(t.Context()) {
 		t.Error("PrepareForShutdown() = false, want true: there is no lock")

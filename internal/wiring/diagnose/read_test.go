@@ -38,7 +38,7 @@ type account struct {
 func newAccount(t *testing.T) *account {
 	t.Helper()
 	server, url := emulatortest.Serve(t, emulator.Options{})
-	a := &account{t: t, server: server, want: wiring.Wanted("prod", server.Account(), server.Region())}
+	a := &account{t: t, server: server, want: wiring.Desired("prod", server.Account(), server.Region())}
 	cfg := aws.Config{
 		Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", ""),
 	}
@@ -51,7 +51,7 @@ func newAccount(t *testing.T) *account {
 	return a
 }
 
-// must fails the test for an error of setting it up.
+// must fails the test if the setup fails.
 func (a *account) must(err error) {
 	a.t.Helper()
 	if err != nil {
@@ -88,12 +88,12 @@ func (a *account) createQueue(name string) string {
 
 func (a *account) diagnose(cluster diagnose.Cluster) []finding.Finding {
 	a.t.Helper()
-	s, err := diagnose.Look(a.t.Context(), diagnose.NewClients(a.queues, a.events), diagnose.Target{Want: a.want})
+	s, err := diagnose.ReadAccount(a.t.Context(), diagnose.NewClients(a.queues, a.events), diagnose.Target{Desired: a.want})
 	a.must(err)
 	return diagnose.Run(s, a.want, cluster)
 }
 
-// brief is a finding without its words.
+// brief returns findings without their texts.
 func brief(all []finding.Finding) []string {
 	out := []string{}
 	for _, f := range all {
@@ -102,7 +102,7 @@ func brief(all []finding.Finding) []string {
 	return out
 }
 
-func TestLifeboatsOwnWiringIsSound(t *testing.T) {
+func TestLifeboatsOwnWiringHasNoFindings(t *testing.T) {
 	a := newAccount(t)
 	if all := a.diagnose(diagnose.Cluster{}); len(all) > 0 {
 		t.Errorf("findings:\n%s", text(all))
@@ -111,14 +111,14 @@ func TestLifeboatsOwnWiringIsSound(t *testing.T) {
 
 const misspelt = `{"source":["aws.ec2","lifeboat.dev"],"detail-type":["EC2 Spot Interruption Warning"]}`
 
-// breakages are what people and programs do to a wiring.
+// breakages are typical errors in wiring.
 var breakages = []struct {
 	name string
 	do   func(*account)
 	// want are the findings: severity, id, object.
 	want []string
-	// cause is a part of what Cause says of a missing spot warning, and fix of the
-	// mend.
+	// cause is a part of Cause's sentence about a missing spot interruption, and fix
+	// a part of its fix.
 	cause, fix string
 }{
 	{
@@ -144,7 +144,7 @@ var breakages = []struct {
 			a.must(wiring.RemoveRules(a.t.Context(), a.events, []wiring.Rule{{Name: a.rule("spot-interruption")}}))
 		},
 		want:  []string{"broken kind-uncovered kind SpotInterruption"},
-		cause: "no rule brings such notices", fix: "lifeboat wire apply --cluster prod",
+		cause: "no rule delivers such notices", fix: "lifeboat wire apply --cluster prod",
 	},
 	{
 		name: "the spot rule has another target",
@@ -155,7 +155,7 @@ var breakages = []struct {
 			a.putTarget(a.rule("spot-interruption"), "", ebtypes.Target{Id: aws.String("q"), Arn: aws.String("arn:aws:sqs:us-east-1:123456789012:audit")})
 		},
 		want:  []string{"broken rule-wrong-target rule lifeboat-prod-spot-interruption"},
-		cause: "and not to the queue lifeboat-prod", fix: "lifeboat wire apply",
+		cause: "and not the queue lifeboat-prod", fix: "lifeboat wire apply",
 	},
 	{
 		name: "the spot rule has no target",
@@ -164,7 +164,7 @@ var breakages = []struct {
 			a.must(err)
 		},
 		want:  []string{"broken rule-no-target rule lifeboat-prod-spot-interruption"},
-		cause: "goes nowhere", fix: "lifeboat wire apply",
+		cause: "it has no target", fix: "lifeboat wire apply",
 	},
 	{
 		name: "the target has an input transformer",
@@ -201,7 +201,7 @@ var breakages = []struct {
 				`"Action":"sqs:SendMessage","Resource":"*","Condition":{"ArnEquals":{"aws:SourceArn":"arn:aws:events:us-east-1:123456789012:rule/lifeboat-prod-rebalance"}}}]}`})
 		},
 		want:  []string{"broken queue-policy-refuses queue lifeboat-prod"},
-		cause: "its policy lets EventBridge in for other rules only", fix: "lifeboat wire apply",
+		cause: "its policy allows EventBridge to send only for other rules", fix: "lifeboat wire apply",
 	},
 	{
 		name:  "the queue has no policy",
@@ -210,7 +210,7 @@ var breakages = []struct {
 		cause: "it has no policy", fix: "lifeboat wire apply",
 	},
 	{
-		name: "the policy lets everybody in",
+		name: "the policy allows everyone",
 		do: func(a *account) {
 			a.set(map[string]string{"Policy": `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"sqs:SendMessage","Resource":"*"}]}`})
 		},
@@ -224,7 +224,7 @@ var breakages = []struct {
 			a.must(err)
 		},
 		want:  []string{"broken queue-missing queue lifeboat-prod"},
-		cause: "there is no such queue", fix: "lifeboat wire apply",
+		cause: "the queue does not exist", fix: "lifeboat wire apply",
 	},
 	{
 		name:  "the queue is encrypted with AWS's key",
@@ -254,7 +254,7 @@ var breakages = []struct {
 		cause: "best-effort",
 	},
 	{
-		name: "a rule brings it a second time, and another that is misspelt sends elsewhere",
+		name: "a second rule delivers the same, and a misspelt one has another target",
 		do: func(a *account) {
 			a.createQueue("chat")
 			a.putRule(eventbridge.PutRuleInput{Name: aws.String("also"), EventPattern: aws.String(`{"source":["aws.ec2"],"detail-type":["EC2 Instance Rebalance Recommendation"]}`)})
@@ -269,7 +269,7 @@ var breakages = []struct {
 		cause: "best-effort",
 	},
 	{
-		name: "Karpenter's queue hears the same",
+		name: "Karpenter's queue receives the same events",
 		do: func(a *account) {
 			a.createQueue("Karpenter-prod")
 			a.putRule(eventbridge.PutRuleInput{Name: aws.String("KarpenterSpot"), EventPattern: aws.String(a.want.Rules[0].Pattern)})
@@ -291,22 +291,22 @@ var breakages = []struct {
 			a.server.Gate.Deny("events", "TestEventPattern")
 		},
 		want:  []string{"unknown permission-missing permission events:ListRules"},
-		cause: "that part of the wiring was not looked at", fix: "events:ListRules",
+		cause: "that part of the wiring was not checked", fix: "events:ListRules",
 	},
 	{
-		name:  "the doctor may not see the queue's attributes",
+		name:  "the doctor may not read the queue's attributes",
 		do:    func(a *account) { a.server.Gate.Deny("sqs", "GetQueueAttributes") },
 		want:  []string{"unknown permission-missing permission sqs:GetQueueAttributes"},
-		cause: "that part of the wiring was not looked at",
+		cause: "that part of the wiring was not checked",
 	},
 	{
-		name:  "the doctor may not ask EventBridge about patterns",
+		name:  "the doctor may not test patterns",
 		do:    func(a *account) { a.server.Gate.Deny("events", "TestEventPattern") },
 		want:  []string{"info permission-missing permission events:TestEventPattern"},
 		cause: "best-effort",
 	},
 	{
-		name: "AWS throttles a while",
+		name: "AWS throttles some calls",
 		do: func(a *account) {
 			a.server.Gate.Throttle("events", "ListTargetsByRule", 1)
 			a.server.Gate.Throttle("sqs", "GetQueueAttributes", 1)
@@ -316,7 +316,7 @@ var breakages = []struct {
 	},
 }
 
-func TestWhatIsBrokenIsFound(t *testing.T) {
+func TestBrokenWiringHasFindings(t *testing.T) {
 	for _, tc := range breakages {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -331,18 +331,18 @@ func TestWhatIsBrokenIsFound(t *testing.T) {
 					t.Errorf("%+v", f)
 				}
 			}
-			sentence, fix := diagnose.Cause(t.Context(), diagnose.NewClients(a.queues, a.events), diagnose.Target{Want: a.want}, notice.KindSpotInterruption)
+			sentence, fix := diagnose.Cause(t.Context(), diagnose.NewClients(a.queues, a.events), diagnose.Target{Desired: a.want}, notice.KindSpotInterruption)
 			if !strings.Contains(sentence, tc.cause) || !strings.Contains(fix, tc.fix) {
-				t.Errorf("cause %q, mend %q, want %q and %q in them", sentence, fix, tc.cause, tc.fix)
+				t.Errorf("cause %q, fix %q, want %q and %q in them", sentence, fix, tc.cause, tc.fix)
 			}
 		})
 	}
 }
 
-// skewed is a transport that sets the clock of AWS.
+// skewed is a transport that changes the clock of AWS.
 type skewed struct{ by time.Duration }
 
-// Do sends a request and changes the answer's date.
+// Do sends a request and changes the Date header of the response.
 func (s skewed) Do(r *http.Request) (*http.Response, error) {
 	answer, err := http.DefaultClient.Do(r)
 	if err == nil {
@@ -357,38 +357,38 @@ func TestClockSkew(t *testing.T) {
 		2 * time.Second: "", 12 * time.Second: "warning clock-skew clock", -12 * time.Second: "warning clock-skew clock", time.Minute: "broken clock-skew clock",
 	} {
 		clients := diagnose.NewClients(sqs.New(a.queues.Options(), func(o *sqs.Options) { o.HTTPClient = skewed{by} }), a.events)
-		s, err := diagnose.Look(t.Context(), clients, diagnose.Target{Want: a.want})
+		s, err := diagnose.ReadAccount(t.Context(), clients, diagnose.Target{Desired: a.want})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(brief(diagnose.Run(s, a.want, diagnose.Cluster{})), ""); got != want {
-			t.Errorf("a clock that is %s ahead: %q, want %q", by, got, want)
+			t.Errorf("clock %s ahead: %q, want %q", by, got, want)
 		}
 	}
 }
 
-func TestCannotLook(t *testing.T) {
+func TestReadAccountErrors(t *testing.T) {
 	a := newAccount(t)
 	clients := diagnose.NewClients(a.queues, a.events)
-	look := func(ctx context.Context, clients diagnose.Clients, target diagnose.Target) error {
-		_, err := diagnose.Look(ctx, clients, target)
+	read := func(ctx context.Context, clients diagnose.Clients, target diagnose.Target) error {
+		_, err := diagnose.ReadAccount(ctx, clients, target)
 		return err
 	}
 
-	var misplaced *diagnose.MisplacedError
+	var misplaced *diagnose.WrongLocationError
 	for _, url := range []string{"https://sqs.us-east-1.amazonaws.com/999999999999/q", "https://sqs.eu-west-1.amazonaws.com/123456789012/q"} {
-		if err := look(t.Context(), clients, diagnose.Target{Want: a.want, QueueURL: url}); !errors.As(err, &misplaced) {
+		if err := read(t.Context(), clients, diagnose.Target{Desired: a.want, QueueURL: url}); !errors.As(err, &misplaced) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
 	away := sqs.New(a.queues.Options(), func(o *sqs.Options) { o.BaseEndpoint, o.RetryMaxAttempts = aws.String("http://127.0.0.1:1"), 1 })
-	if err := look(t.Context(), diagnose.NewClients(away, a.events), diagnose.Target{Want: a.want}); err == nil || !strings.Contains(err.Error(), "sqs:GetQueueUrl of queue lifeboat-prod") {
-		t.Errorf("nobody answers: %v", err)
+	if err := read(t.Context(), diagnose.NewClients(away, a.events), diagnose.Target{Desired: a.want}); err == nil || !strings.Contains(err.Error(), "sqs:GetQueueUrl of queue lifeboat-prod") {
+		t.Errorf("no connection: %v", err)
 	}
 	a.server.Gate.Deny("sqs", wire.AnyAction)
 	a.server.Gate.Deny("events", wire.AnyAction)
 	var denied *diagnose.DeniedError
-	if err := look(t.Context(), clients, diagnose.Target{Want: a.want}); !errors.As(err, &denied) || !slices.Contains(denied.Actions, "sqs:GetQueueUrl") {
+	if err := read(t.Context(), clients, diagnose.Target{Desired: a.want}); !errors.As(err, &denied) || !slices.Contains(denied.Actions, "sqs:GetQueueUrl") {
 		t.Errorf("all denied: %v", err)
 	}
 
@@ -396,39 +396,39 @@ func TestCannotLook(t *testing.T) {
 	a.server.Gate.Hang("sqs", "GetQueueUrl")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	sentence, fix := diagnose.Cause(ctx, clients, diagnose.Target{Want: a.want}, notice.KindSpotInterruption)
-	if !strings.Contains(sentence, "could not be looked at") || fix != "lifeboat doctor --cluster prod" {
-		t.Errorf("cause %q, mend %q", sentence, fix)
+	sentence, fix := diagnose.Cause(ctx, clients, diagnose.Target{Desired: a.want}, notice.KindSpotInterruption)
+	if !strings.Contains(sentence, "could not be checked") || fix != "lifeboat doctor --cluster prod" {
+		t.Errorf("cause %q, fix %q", sentence, fix)
 	}
 }
 
-func TestCauseOfWhatTheQueueDoesNotBring(t *testing.T) {
+func TestCauseOfKindThatTheQueueDoesNotDeliver(t *testing.T) {
 	sentence, fix := diagnose.Cause(t.Context(), diagnose.Clients{}, diagnose.Target{}, notice.KindInstanceStatus)
-	if !strings.Contains(sentence, "do not come through the queue") || fix != "" {
-		t.Errorf("cause %q, mend %q", sentence, fix)
+	if !strings.Contains(sentence, "the queue does not deliver notices of kind") || fix != "" {
+		t.Errorf("cause %q, fix %q", sentence, fix)
 	}
 }
 
-// A controller knows the address of its queue, and perhaps neither the cluster's
-// name nor the account.
-func TestCauseByTheAddressOfTheQueueAlone(t *testing.T) {
+// A controller knows the URL of its queue, but possibly neither the cluster's name
+// nor the account.
+func TestCauseWithQueueURLOnly(t *testing.T) {
 	a := newAccount(t)
 	a.putRule(eventbridge.PutRuleInput{Name: aws.String(a.rule("spot-interruption")), EventPattern: aws.String(misspelt)})
-	target := diagnose.Target{Want: wiring.Wanted("", "", a.server.Region()), QueueURL: a.url}
+	target := diagnose.Target{Desired: wiring.Desired("", "", a.server.Region()), QueueURL: a.url}
 	sentence, fix := diagnose.Cause(t.Context(), diagnose.NewClients(a.queues, a.events), target, notice.KindSpotInterruption)
 	want := "aws events put-rule --name lifeboat-prod-spot-interruption --event-pattern '" + a.want.Rules[0].Pattern + "'"
 	if !strings.HasPrefix(sentence, "rule lifeboat-prod-spot-interruption: ") || fix != want {
-		t.Errorf("cause %q, mend %q", sentence, fix)
+		t.Errorf("cause %q, fix %q", sentence, fix)
 	}
 	if _, err := a.queues.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &a.url}); err != nil {
 		t.Fatal(err)
 	}
-	if sentence, _ := diagnose.Cause(t.Context(), diagnose.NewClients(a.queues, a.events), target, notice.KindSpotInterruption); !strings.Contains(sentence, "there is no such queue") {
+	if sentence, _ := diagnose.Cause(t.Context(), diagnose.NewClients(a.queues, a.events), target, notice.KindSpotInterruption); !strings.Contains(sentence, "the queue does not exist") {
 		t.Errorf("cause %q", sentence)
 	}
 }
 
-func TestLookPages(t *testing.T) {
+func TestReadAccountReadsAllPages(t *testing.T) {
 	a := newAccount(t)
 	for i := range 120 { // more than a page
 		a.putRule(eventbridge.PutRuleInput{

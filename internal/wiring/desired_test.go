@@ -42,8 +42,9 @@ func roleMatcher(t *testing.T, rules []wiring.Rule) func(event []byte) []string 
 	}
 }
 
-// heard says which rule is to hear each sample; those with none are noise to us.
-func heard() map[string]string {
+// roleOfSample maps each sample to the role of the rule that must match it. No rule
+// matches the other samples.
+func roleOfSample() map[string]string {
 	return map[string]string{
 		"spot-interruption-warning":         wiring.RoleSpotInterruption,
 		"rebalance-recommendation":          wiring.RoleRebalance,
@@ -66,12 +67,12 @@ func heard() map[string]string {
 	}
 }
 
-func TestEverySampleIsHeardByTheOneRuleItIsFor(t *testing.T) {
-	match := roleMatcher(t, wiring.Wanted("prod", "210987654321", "eu-west-1").Rules)
+func TestEverySampleMatchesOnlyItsRule(t *testing.T) {
+	match := roleMatcher(t, wiring.Desired("prod", "210987654321", "eu-west-1").Rules)
 	for _, sample := range pattern.Samples() {
-		role, known := heard()[sample.Name]
+		role, known := roleOfSample()[sample.Name]
 		if !known {
-			t.Errorf("sample %s: say above which rule is to hear it", sample.Name)
+			t.Errorf("sample %s: add it to roleOfSample", sample.Name)
 			continue
 		}
 		var want []string
@@ -84,8 +85,8 @@ func TestEverySampleIsHeardByTheOneRuleItIsFor(t *testing.T) {
 	}
 }
 
-func TestVariantsOfSamplesAreHeardOrNot(t *testing.T) {
-	match := roleMatcher(t, wiring.Wanted("prod", "210987654321", "eu-west-1").Rules)
+func TestVariantsOfSamples(t *testing.T) {
+	match := roleMatcher(t, wiring.Desired("prod", "210987654321", "eu-west-1").Rules)
 	for _, tc := range []struct{ sample, old, new, want string }{
 		{"instance-state-change", `"stopping"`, `"running"`, ""},
 		{"instance-state-change", `"stopping"`, `"pending"`, ""},
@@ -118,23 +119,23 @@ func TestVariantsOfSamplesAreHeardOrNot(t *testing.T) {
 			t.Errorf("%s has no %s", tc.sample, tc.old)
 		}
 		if got := strings.Join(match([]byte(after)), " and "); got != tc.want {
-			t.Errorf("%s with %s: heard by %q, want %q", tc.sample, tc.new, got, tc.want)
+			t.Errorf("%s with %s: matched by %q, want %q", tc.sample, tc.new, got, tc.want)
 		}
 	}
 }
 
-func TestPatternsAreWithinLimitsAndFaultless(t *testing.T) {
-	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
+func TestPatternsAreValid(t *testing.T) {
+	w := wiring.Desired("prod", "210987654321", "eu-west-1")
 	roles, kinds := map[string]bool{}, map[string]bool{}
 	for _, r := range w.Rules {
 		if roles[r.Role] || r.Name != "lifeboat-prod-"+r.Role {
-			t.Errorf("rule %s has the role %s, which is there already: %v", r.Name, r.Role, roles[r.Role])
+			t.Errorf("rule %s has the duplicate role %s: %v", r.Name, r.Role, roles[r.Role])
 		}
 		roles[r.Role] = true
 		for _, kind := range r.Kinds {
 			kinds[kind] = true
 			if !slices.Contains(notice.Kinds(), kind) {
-				t.Errorf("rule %s brings %s, which is no kind", r.Name, kind)
+				t.Errorf("rule %s has the unknown kind %s", r.Name, kind)
 			}
 		}
 		if len(r.Pattern) > pattern.MaxLength || r.Description == "" || len(r.Description) > 512 || len(r.Kinds) == 0 {
@@ -151,16 +152,16 @@ func TestPatternsAreWithinLimitsAndFaultless(t *testing.T) {
 			t.Errorf("rule %s: %s", r.Name, f)
 		}
 	}
-	// Failed status checks are no event: only a poll sees them.
+	// Failed status checks have no event; they are polled.
 	for _, kind := range notice.Kinds() {
 		if kinds[kind] == (kind == notice.KindInstanceStatus) {
-			t.Errorf("kind %s is brought by a rule: %v", kind, kinds[kind])
+			t.Errorf("kind %s has a rule: %v", kind, kinds[kind])
 		}
 	}
 }
 
-func TestAProbeGoesThroughItsOwnRuleOnly(t *testing.T) {
-	w := wiring.Wanted("prod", "210987654321", "eu-west-1")
+func TestProbeMatchesOnlyItsRule(t *testing.T) {
+	w := wiring.Desired("prod", "210987654321", "eu-west-1")
 	match := roleMatcher(t, w.Rules)
 	for _, r := range w.Rules {
 		probe, err := wiring.Probe(r, "probe-1", w.Cluster)
@@ -195,11 +196,11 @@ func TestAProbeGoesThroughItsOwnRuleOnly(t *testing.T) {
 	}
 }
 
-func TestNamesFitWhateverTheClusterIsCalled(t *testing.T) {
+func TestNamesAreValidForAnyCluster(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	seen := map[string]string{}
 	for _, cluster := range []string{"prod", "k8s.example.com", "k8s-example-com", long, long + "y", strings.Repeat("x", 22), strings.Repeat("x", 23), "Ärger", "a_b"} {
-		w := wiring.Wanted(cluster, "210987654321", "eu-west-1")
+		w := wiring.Desired(cluster, "210987654321", "eu-west-1")
 		names := []string{w.Queue.Name, w.DeadLetter.Name}
 		for _, r := range w.Rules {
 			names = append(names, r.Name)
@@ -212,7 +213,7 @@ func TestNamesFitWhateverTheClusterIsCalled(t *testing.T) {
 		}
 		for _, name := range names {
 			if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" || len(name) > 80 {
-				t.Errorf("cluster %s: %q is no name for a queue", cluster, name)
+				t.Errorf("cluster %s: %q is not a valid queue name", cluster, name)
 			}
 			if other, ok := seen[name]; ok {
 				t.Errorf("clusters %s and %s share %s", cluster, other, name)
@@ -223,15 +224,15 @@ func TestNamesFitWhateverTheClusterIsCalled(t *testing.T) {
 	for region, want := range map[string]string{
 		"eu-west-1": "arn:aws:", "cn-north-1": "arn:aws-cn:", "us-gov-west-1": "arn:aws-us-gov:",
 	} {
-		if got := wiring.Wanted("prod", "210987654321", region).RuleARN("r"); got != fmt.Sprintf("%sevents:%s:210987654321:rule/r", want, region) {
+		if got := wiring.Desired("prod", "210987654321", region).RuleARN("r"); got != fmt.Sprintf("%sevents:%s:210987654321:rule/r", want, region) {
 			t.Errorf("ARN in %s: %s", region, got)
 		}
 	}
 }
 
-// Who knows the queue alone finds all that was made with it, and never takes a name
-// for the cluster's that is not.
-func TestTheQueueTellsTheWiringIfNotTheCluster(t *testing.T) {
+// The queue's name is enough to find all resources of the wiring. A changed name is
+// never taken for the cluster's own.
+func TestInferFromQueueName(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	for cluster, sure := range map[string]bool{
 		"prod": true, "k8s-example-com": true, "a_b": true, "deadbeef": true, "eks-1a2b3c4d": true, "my-eks-1A2B3C4D": true, "my-eks-cluster": true,
@@ -240,20 +241,20 @@ func TestTheQueueTellsTheWiringIfNotTheCluster(t *testing.T) {
 		"k8s.example.com": false, "prod.": false, "a.b": false, "Ärger": false, long[:72]: false, long: false, long + ".y": false,
 		"prod.eu-west-1.kubernetes.example.com": false,
 	} {
-		want := wiring.Wanted(cluster, "210987654321", "eu-west-1")
-		got, known := wiring.Guess(want.Queue.Name, "210987654321", "eu-west-1")
+		want := wiring.Desired(cluster, "210987654321", "eu-west-1")
+		got, known := wiring.InferFromQueueName(want.Queue.Name, "210987654321", "eu-west-1")
 		if known != sure || known && got.Cluster != cluster {
-			t.Errorf("%s: taken for %q, sure: %v; want %v", cluster, got.Cluster, known, sure)
+			t.Errorf("%s: inferred %q, sure: %v; want %v", cluster, got.Cluster, known, sure)
 		}
 		if made := wiring.QueueName(got.Cluster); made != want.Queue.Name {
 			t.Errorf("%s: the queue is %s, and for %q would be %s", cluster, want.Queue.Name, got.Cluster, made)
 		}
 		got.Cluster = want.Cluster
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-made +guessed):\n%s", cluster, diff)
+			t.Errorf("%s (-want +got):\n%s", cluster, diff)
 		}
 	}
-	if w, sure := wiring.Guess("interruptions", "", ""); !sure || w.Cluster != "" {
-		t.Errorf("a queue of somebody else's tells the cluster %q, sure: %v", w.Cluster, sure)
+	if w, sure := wiring.InferFromQueueName("interruptions", "", ""); !sure || w.Cluster != "" {
+		t.Errorf("a foreign queue name yields the cluster %q, sure: %v", w.Cluster, sure)
 	}
 }

@@ -13,61 +13,60 @@ const (
 
 // failure is one request that failed.
 type failure struct {
-	Time  time.Time `json:"time"` // when it failed
+	Time  time.Time `json:"time"` // time of the failure
 	Kind  string    `json:"kind"`
 	Error string    `json:"error"`
-	// Took is how long after its beginning, in ms.
+	// Took is the time from its start, in ms.
 	Took int64 `json:"took"`
-	// Reused says that the connection had served before. Many clients repeat
-	// such a request by themselves where it may be repeated.
+	// Reused means that the connection was used before. Many clients automatically
+	// retry an idempotent request in that case.
 	Reused bool `json:"reused,omitempty"`
 }
 
-// request is one request and what became of it; Err is nil for a success.
+// request is the result of one request; Err is nil for a success.
 type request struct {
 	Began, Ended time.Time
 	Reused       bool
 	Err          error
 }
 
-// summary is what a load saw. Requests count from the first success on: those
-// that began before it had ended are left out.
+// summary is the result of a load. It starts with the first success: requests that
+// began before its end do not count.
 type summary struct {
-	Began  time.Time `json:"began"`  // the first success; zero: there was none
+	Began  time.Time `json:"began"`  // the first success; zero if there was none
 	Ended  time.Time `json:"ended"`  // the last request
-	Before int64     `json:"before"` // failures that do not count
+	Before int64     `json:"before"` // failures before the first success
 	OK     int64     `json:"ok"`
 	Failed int64     `json:"failed"`
-	// OnReused counts those of the failures that were on a connection that had
-	// served before.
+	// OnReused is the number of failures on connections that were used before.
 	OnReused int64 `json:"onReused"`
-	// Kinds counts failures by kind.
+	// Kinds are the numbers of failures by kind.
 	Kinds map[string]int64 `json:"kinds"`
-	// Buckets are the successes and the failures of each 100 ms since Began, by
-	// when the request ended. What comes after an hour is in none.
+	// Buckets are the numbers of successes and failures per 100 ms since Began, by
+	// the end of the request. Requests after an hour are in no bucket.
 	Buckets [][2]int64 `json:"buckets"`
-	// Failures are the first thousand.
+	// Failures are the first thousand failures.
 	Failures []failure `json:"failures"`
-	// Connections counts those opened, failures to open them included.
+	// Connections is the number of connection attempts.
 	Connections int64 `json:"connections"`
-	// Slowest is how long the slowest success took, in ms.
+	// Slowest is the duration of the slowest success, in ms.
 	Slowest int64 `json:"slowest"`
-	// Done says that the load ended as it should: this is all.
+	// Done means that the load ended normally and the summary is complete.
 	Done bool `json:"done"`
 }
 
-// tally counts. It may be used by several goroutines.
-type tally struct {
+// counter counts requests. It is safe for concurrent use.
+type counter struct {
 	mu sync.Mutex
 	s  summary
 }
 
-func newTally() *tally {
-	return &tally{s: summary{Kinds: map[string]int64{}, Buckets: [][2]int64{}, Failures: []failure{}}}
+func newCounter() *counter {
+	return &counter{s: summary{Kinds: map[string]int64{}, Buckets: [][2]int64{}, Failures: []failure{}}}
 }
 
 // count counts a request.
-func (t *tally) count(r request) {
+func (t *counter) count(r request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.s.Began.IsZero() || r.Began.Before(t.s.Began) {
@@ -89,7 +88,7 @@ func (t *tally) count(r request) {
 	}
 	t.s.Failed++
 	t.bucket(r.Ended)[1]++
-	kind := kindOf(r.Err)
+	kind := failureKind(r.Err)
 	t.s.Kinds[kind]++
 	if r.Reused {
 		t.s.OnReused++
@@ -101,8 +100,8 @@ func (t *tally) count(r request) {
 	}
 }
 
-// bucket needs the lock.
-func (t *tally) bucket(at time.Time) *[2]int64 {
+// bucket requires the lock.
+func (t *counter) bucket(at time.Time) *[2]int64 {
 	n := int(at.Sub(t.s.Began) / bucketSize)
 	if n >= maxBuckets {
 		return &[2]int64{}
@@ -113,21 +112,21 @@ func (t *tally) bucket(at time.Time) *[2]int64 {
 	return &t.s.Buckets[n]
 }
 
-// begun reports whether there was a success.
-func (t *tally) begun() bool {
+// started reports whether there was a success.
+func (t *counter) started() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.s.Began.IsZero()
 }
 
-func (t *tally) connected() {
+func (t *counter) connected() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.s.Connections++
 }
 
-// look calls f with what was counted so far, which stands still meanwhile.
-func (t *tally) look(f func(summary) error) error {
+// withSummary calls f with the current summary while it holds the lock.
+func (t *counter) withSummary(f func(summary) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return f(t.s)

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// startAgain is how long after its end a program is started again; the kubelet's
-	// unit of the EKS images has the same.
-	startAgain = 5 * time.Second
-	// importPatience is how long containerd may take to come up and import.
-	importPatience = time.Minute
+	// restartDelay is the delay before an ended program is restarted. The kubelet's
+	// unit of the EKS images has the same delay.
+	restartDelay = 5 * time.Second
+	// importTimeout limits the start of containerd and the import.
+	importTimeout = time.Minute
 )
 
-// live runs the programs until the machine has shut down, or with an error: a machine's
-// end is otherwise the end of its power.
-func live(c config) error {
+// supervise runs the programs until the instance has shut down. It returns an error
+// if a program cannot start; the instance then ends like a power failure.
+func supervise(c config) error {
 	pressed := make(chan os.Signal, 1)
 	signal.Notify(pressed, unix.SIGPWR)
 	bus, err := login1.Listen(c.SystemBus, time.Duration(c.InhibitDelayMaxSec)*time.Second)
@@ -38,7 +38,7 @@ func live(c config) error {
 	due <- c.Containerd
 	imported := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), importPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), importTimeout)
 		defer cancel()
 		imported <- importImages(ctx, c.Socket, c.Images)
 	}()
@@ -63,14 +63,14 @@ func live(c config) error {
 			for _, pid := range dead {
 				p, ours := running[pid]
 				if !ours {
-					continue // a container's, whose parent has gone
+					continue // an orphaned process of a container
 				}
 				delete(running, pid)
-				fmt.Fprintf(os.Stderr, "instance: %s has ended, starting it again in %s\n", p.Path, startAgain)
-				time.AfterFunc(startAgain, func() { due <- p })
+				fmt.Fprintf(os.Stderr, "instance: %s ended, restarting it in %s\n", p.Path, restartDelay)
+				time.AfterFunc(restartDelay, func() { due <- p })
 			}
 		case <-pressed:
-			pressed = nil // the button does nothing more
+			pressed = nil // ignore further signals
 			go prepare(bus, down)
 		case <-down:
 			return stopAll(died)
@@ -78,7 +78,7 @@ func live(c config) error {
 	}
 }
 
-// start starts the program in a session of its own.
+// start starts the program in a new session.
 func (p program) start(env []string) (pid int, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -90,14 +90,14 @@ func (p program) start(env []string) (pid int, err error) {
 		return 0, err
 	}
 	defer log.Close()
-	// Not os/exec: whatever dies is waited for in one place, reap.
+	// Not os/exec: only reap waits for processes.
 	return syscall.ForkExec(p.Path, append([]string{p.Path}, p.Args...), &syscall.ProcAttr{
 		Dir: "/", Env: env, Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 }
 
-// reap waits for all that has died, and tells whether no child is left.
+// reap waits for all ended processes, and reports whether no child is left.
 func reap() (dead []int, none bool) {
 	for {
 		var status unix.WaitStatus

@@ -2,7 +2,7 @@ package pattern
 
 import "testing"
 
-func TestMend(t *testing.T) {
+func TestFix(t *testing.T) {
 	const spot = `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`
 	for _, c := range []struct{ name, text, want string }{
 		{"a misspelt detail-type", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]}`, spot},
@@ -22,15 +22,15 @@ func TestMend(t *testing.T) {
 			`{"source":["aws.health"],"detail":{"service":["EC2"],"backupEvent":["false"]}}`},
 		{"upper-case states", `{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"],"detail":{"state":["STOPPING"]}}`,
 			`{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"],"detail":{"state":["stopping"]}}`},
-		{"nothing to mend", spot, ""},
-		{"beyond mending", `{"source":["aws.ec2"],"detail-type":["Hello"]}`, ""},
+		{"nothing to fix", spot, ""},
+		{"no possible fix", `{"source":["aws.ec2"],"detail-type":["Hello"]}`, ""},
 		{"no JSON", `{`, ""},
 		{"not an object", `[1]`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, ok := Mend(c.text)
+			got, ok := Fix(c.text)
 			if ok != (c.want != "") || ok && got != c.want {
-				t.Errorf("Mend = %q, %v, want %q", got, ok, c.want)
+				t.Errorf("Fix = %q, %v, want %q", got, ok, c.want)
 			}
 		})
 	}
@@ -51,11 +51,11 @@ func TestCouldMatch(t *testing.T) {
 		{"another instance, when it is fixed", `{"detail":{"instance-id":["i-2"]}}`, []string{"detail.instance-id"}, false},
 		{"another action", `{"detail":{"instance-action":["terminate"]}}`, nil, true},
 		{"another action, when it is fixed", `{"detail":{"instance-action":["terminate"]}}`, []string{"detail.instance-action"}, false},
-		{"an action that there is not", `{"detail":{"instance-action":["explode"]}}`, nil, false},
+		{"an unknown action", `{"detail":{"instance-action":["explode"]}}`, nil, false},
 		{"of the wrong type", `{"detail":{"instance-id":[1]}}`, nil, false},
-		{"a field that is not there", `{"detail":{"state":["stopping"]}}`, nil, false},
-		{"a field that must not be there", `{"detail":{"state":[{"exists":false}]}}`, nil, true},
-		{"a fixed field that must not be there", `{"detail":{"instance-action":[{"exists":false}]}}`, []string{"detail.instance-action"}, false},
+		{"a missing field", `{"detail":{"state":["stopping"]}}`, nil, false},
+		{"a field that must be absent", `{"detail":{"state":[{"exists":false}]}}`, nil, true},
+		{"a fixed field that must be absent", `{"detail":{"instance-action":[{"exists":false}]}}`, []string{"detail.instance-action"}, false},
 		{"an impossible resource", `{"resources":[{"prefix":"arn:aws:ec2:eu-west-1:1"}]}`, nil, false},
 		{"one of two", `{"$or":[{"source":["x"]},{"detail":{"instance-action":["stop"]}}]}`, []string{"detail.instance-action"}, true},
 	} {
@@ -85,6 +85,6 @@ func TestCouldMatchWithoutAnyKnownKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !p.CouldMatch(e) || p.CouldMatch(e, "detail.a") {
-		t.Error("an event that the catalogue does not know is not taken by its own fields")
+		t.Error("an unknown event must be matched by its own fields")
 	}
 }

@@ -14,9 +14,10 @@ import (
 
 const doNotDisrupt = "karpenter.sh/do-not-disrupt"
 
-// words renames what manifests of any kind say to Karpenter: annotations that keep a pod
-// or a node, and the taint of a node that is about to go.
-func (c *converter) words(o *object, n *yaml.Node, path string) {
+// renameWellKnown renames Karpenter's annotations and taints in manifests of any
+// kind: annotations that protect a pod or a node, and the taint of a node that will
+// be removed.
+func (c *converter) renameWellKnown(o *object, n *yaml.Node, path string) {
 	if n.Kind == yaml.MappingNode {
 		if notes := mapping(n, "annotations"); notes != nil {
 			c.annotations(o, notes, join(path, "annotations"))
@@ -25,7 +26,7 @@ func (c *converter) words(o *object, n *yaml.Node, path string) {
 			c.toleration(o, t, fmt.Sprintf("%s[%d]", join(path, "tolerations"), i))
 		}
 	}
-	each(n, path, func(child *yaml.Node, path string) { c.words(o, child, path) })
+	each(n, path, func(child *yaml.Node, path string) { c.renameWellKnown(o, child, path) })
 }
 
 func (c *converter) annotations(o *object, notes *yaml.Node, path string) {
@@ -36,16 +37,16 @@ func (c *converter) annotations(o *object, notes *yaml.Node, path string) {
 			continue
 		case text(value) != "true" || index(notes, doNotDisrupt) >= 0:
 			remove(notes, old)
-			c.changed(o, "annotation", join(path, old), key, "v1 does not know it, and it added nothing: removed, with the value "+shown(value)+".")
+			c.recordChange(o, "annotation", join(path, old), key, "v1 does not have this annotation, and it had no effect. Removed, with the value "+render(value)+".")
 			continue
 		}
 		line := key.Line
 		key.Value = doNotDisrupt
-		what := "v1 does not know it: it became " + doNotDisrupt + "."
+		what := "v1 renamed it to " + doNotDisrupt + "."
 		if old == "karpenter.sh/do-not-consolidate" {
-			what += " That keeps the node from drift too, not from consolidation alone."
+			what += " That also protects the node from drift, not only from consolidation."
 		}
-		c.changed(o, "annotation", join(path, old), &yaml.Node{Line: line}, what)
+		c.recordChange(o, "annotation", join(path, old), &yaml.Node{Line: line}, what)
 	}
 }
 
@@ -59,12 +60,12 @@ func (c *converter) toleration(o *object, t *yaml.Node, path string) {
 	set(t, "operator", scalar("Exists"), "key")
 	remove(t, "value")
 	o.doc.changed = true
-	c.note(o, finding.Warning, "toleration", path, key, "The taint karpenter.sh/disruption=disrupting is called karpenter.sh/disrupted in v1, without a value.",
-		"Think about leaving the toleration out: Karpenter does not drain pods that tolerate it, so they are killed with the node.")
+	c.addFinding(o, finding.Warning, "toleration", path, key, "v1 renamed the taint karpenter.sh/disruption=disrupting to karpenter.sh/disrupted, without a value.",
+		"Consider removing the toleration: Karpenter does not drain pods that tolerate the taint, so they are killed with the node.")
 }
 
-// nodeSelectors says which labels pods ask for that no NodePool of the files gives: such
-// pods stay Pending.
+// nodeSelectors reports labels in node selectors that no NodePool of the files
+// provides: such pods stay Pending.
 func (c *converter) nodeSelectors(o *object) {
 	pools := c.pools()
 	spec, path := podSpec(o)
@@ -78,7 +79,7 @@ func (c *converter) nodeSelectors(o *object) {
 			continue
 		}
 		for j := 0; j+1 < len(selector.Content); j += 2 {
-			c.selected(o, pools, selector.Content[j], selector.Content[j+1], join(path, "nodeSelector"), i == last)
+			c.checkSelector(o, pools, selector.Content[j], selector.Content[j+1], join(path, "nodeSelector"), i == last)
 		}
 	}
 }
@@ -87,38 +88,38 @@ func (c *converter) pools() []*object {
 	return slices.DeleteFunc(slices.Clone(c.objects), func(o *object) bool { return !o.is(coreGroup, "NodePool") })
 }
 
-// selected looks at one label of a node selector. One that is not in force is in a
-// duplicate that is lost.
-func (c *converter) selected(o *object, pools []*object, key, value *yaml.Node, path string, inForce bool) {
+// checkSelector checks one label of a node selector. inForce is false for a duplicate
+// that was removed.
+func (c *converter) checkSelector(o *object, pools []*object, key, value *yaml.Node, path string, inForce bool) {
 	if key.Value == "karpenter.sh/provisioner-name" && inForce {
-		c.note(o, finding.Broken, "provisioner-name", join(path, key.Value), key, "No node has had this label since v1beta1: the pods stay Pending.",
-			"Use karpenter.sh/nodepool, with the name of a NodePool.")
+		c.addFinding(o, finding.Broken, "provisioner-name", join(path, key.Value), key, "Nodes no longer have this label since v1beta1: the pods stay Pending.",
+			"Use karpenter.sh/nodepool with the name of a NodePool.")
 		return
 	}
-	if offered(pools, key.Value, text(value)) {
+	if providesLabel(pools, key.Value, text(value)) {
 		return
 	}
-	what := fmt.Sprintf("No NodePool of these files gives its nodes the label %s: %s", key.Value, shown(value))
-	fix := "Write the label into spec.template.metadata.labels of the NodePool, or leave it out of the selector."
-	if class := c.tagged(key.Value); class != "" {
-		what += "; it is a tag of EC2NodeClass " + class + ", which marks the instance in AWS and not the node"
+	what := fmt.Sprintf("No NodePool in these files gives its nodes the label %s: %s", key.Value, render(value))
+	fix := "Add the label to spec.template.metadata.labels of the NodePool, or remove it from the selector."
+	if class := c.classWithTag(key.Value); class != "" {
+		what += "; it is a tag of EC2NodeClass " + class + ", which is set on the EC2 instance and not on the node"
 	}
 	if inForce {
 		what += ". The pods stay Pending, unless other nodes have it."
 	} else {
-		what += ". This selector is the one that is lost; kept, the pods would stay Pending."
+		what += ". This selector was removed as a duplicate; with it, the pods would stay Pending."
 	}
-	c.note(o, finding.Warning, "node-selector", join(path, key.Value), key, what, fix)
+	c.addFinding(o, finding.Warning, "node-selector", join(path, key.Value), key, what, fix)
 }
 
-// domains are those of labels that Kubernetes, its providers and Karpenter give nodes
-// (Karpenter, Concepts, Scheduling: Well-Known Labels).
+// domains matches the domains of labels that Kubernetes, its providers and Karpenter
+// set on nodes (Karpenter, Concepts, Scheduling: Well-Known Labels).
 var domains = regexp.MustCompile(`^(?:[a-z0-9.-]+\.)?(?:kubernetes\.io|k8s\.io|karpenter\.sh|k8s\.aws|amazonaws\.com)/`)
 
 func wellKnown(label string) bool { return domains.MatchString(label) }
 
-// offered tells whether some NodePool may give a node the label.
-func offered(pools []*object, label, value string) bool {
+// providesLabel reports whether a NodePool can give a node the label.
+func providesLabel(pools []*object, label, value string) bool {
 	return wellKnown(label) || slices.ContainsFunc(pools, func(p *object) bool {
 		if given := at(p.node, "spec", "template", "metadata", "labels", label); given != nil {
 			return text(given) == value
@@ -140,8 +141,8 @@ func offered(pools []*object, label, value string) bool {
 	})
 }
 
-// tagged names an EC2NodeClass that has a tag.
-func (c *converter) tagged(tag string) string {
+// classWithTag returns an EC2NodeClass that has a tag.
+func (c *converter) classWithTag(tag string) string {
 	for _, o := range c.objects {
 		if o.is(awsGroup, "EC2NodeClass") && at(o.node, "spec", "tags", tag) != nil {
 			return o.name
@@ -150,7 +151,7 @@ func (c *converter) tagged(tag string) string {
 	return ""
 }
 
-// podSpecs are where the kinds of workloads have the specs of their pods.
+// podSpecs are the paths of the pod spec in the kinds of workloads.
 var podSpecs = map[string][]string{
 	"Pod":        {"spec"},
 	"Deployment": {"spec", "template", "spec"}, "StatefulSet": {"spec", "template", "spec"}, "DaemonSet": {"spec", "template", "spec"},
@@ -166,17 +167,17 @@ func podSpec(o *object) (spec *yaml.Node, path string) {
 	return mapping(o.node, where...), strings.Join(where, ".")
 }
 
-// placeholder is a variable that a shell or envsubst was to fill in.
+// placeholder matches a variable for a shell or envsubst.
 var placeholder = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
-// placeholders says which variables of Karpenter's manifests are not filled in.
+// placeholders reports unset variables in Karpenter's manifests.
 func (c *converter) placeholders(o *object) {
 	if o.group != coreGroup && o.group != awsGroup {
 		return
 	}
 	found, paths := map[string]*yaml.Node{}, map[string][]string{}
-	var look func(n *yaml.Node, path string)
-	look = func(n *yaml.Node, path string) {
+	var visit func(n *yaml.Node, path string)
+	visit = func(n *yaml.Node, path string) {
 		if n.Kind == yaml.ScalarNode {
 			for _, name := range placeholder.FindAllString(n.Value, -1) {
 				if found[name] == nil {
@@ -187,15 +188,15 @@ func (c *converter) placeholders(o *object) {
 				}
 			}
 		}
-		each(n, path, look)
+		each(n, path, visit)
 	}
-	look(o.node, "")
+	visit(o.node, "")
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		what := name + " is not filled in"
+		what := name + " is not replaced by a value"
 		if others := paths[name][1:]; len(others) > 0 {
 			what += ", here and in " + strings.Join(others, ", ")
 		}
-		c.note(o, finding.Warning, "placeholder", paths[name][0], found[name], what+". The API server takes it as it is, and AWS has nothing of that name.",
+		c.addFinding(o, finding.Warning, "placeholder", paths[name][0], found[name], what+". The API server accepts it, but AWS has no resource with this name.",
 			"Set "+strings.Trim(name, "${}")+" in the environment, and pipe the output through envsubst '"+name+"' before you apply it.")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-func TestPoliciesAreComparedByMeaning(t *testing.T) {
+func TestSamePolicy(t *testing.T) {
 	const ours = `{"Version":"2012-10-17","Statement":[{"Sid":"LifeboatRules","Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},` +
 		`"Action":"sqs:SendMessage","Resource":"arn:q","Condition":{"ArnEquals":{"aws:SourceArn":["arn:a","arn:b"]},"StringEquals":{"aws:SourceAccount":"1"}}}]}`
 	for _, tc := range []struct {
@@ -36,14 +36,14 @@ func TestPoliciesAreComparedByMeaning(t *testing.T) {
 		}
 	}
 	if !wiring.SamePolicy(`{"deadLetterTargetArn":"arn:d","maxReceiveCount":"30"}`, `{"maxReceiveCount":30,"deadLetterTargetArn":"arn:d"}`) {
-		t.Error("SQS takes the count as text too")
+		t.Error("SQS accepts the count as text too")
 	}
 	if !wiring.SamePolicy(`{"Statement":[{"Principal":"*"}]}`, `{"Statement":[{"Principal":{"AWS":"*"}}]}`) {
-		t.Error("everybody is written in two ways")
+		t.Error("both notations of all principals must be equal")
 	}
 }
 
-func TestPatternsAreComparedByMeaning(t *testing.T) {
+func TestSamePattern(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string
 		same bool

@@ -6,31 +6,30 @@ import (
 	"strings"
 )
 
-// mendings bounds how many slips one pattern is mended of.
-const mendings = 16
+// maxFixes limits the number of corrections to one pattern.
+const maxFixes = 16
 
-// Mend writes a pattern as it was probably meant: keys, sources, detail-types and values that are slips for what AWS
-// sends are exchanged, and scalars that should be arrays are made arrays. It returns false where it cannot tell, or
-// where what came out would be no better: the result compiles, and Lint finds less wrong with it.
-func Mend(text string) (string, bool) {
-	mended := text
+// Fix corrects a pattern: it replaces misspelt keys, sources, detail-types and values, and wraps scalars that must be
+// arrays. The result compiles and has fewer lint findings. It returns false if it cannot infer such a correction.
+func Fix(text string) (string, bool) {
+	fixed := text
 	if _, err := Compile([]byte(text)); err != nil {
-		mended = arrays(text)
+		fixed = wrapInArrays(text)
 	}
-	before := errorsIn(text)
-	for range mendings {
-		next, ok := mendOne(mended)
+	before := countFindings(text)
+	for range maxFixes {
+		next, ok := fixOne(fixed)
 		if !ok {
 			break
 		}
-		mended = next
+		fixed = next
 	}
-	after := errorsIn(mended)
-	return mended, mended != text && after >= 0 && (before < 0 || after < before)
+	after := countFindings(fixed)
+	return fixed, fixed != text && after >= 0 && (before < 0 || after < before)
 }
 
-// errorsIn counts the errors and warnings that Lint finds, or is -1 for a pattern that does not compile.
-func errorsIn(text string) int {
+// countFindings returns the number of errors and warnings of Lint, or -1 for a pattern that does not compile.
+func countFindings(text string) int {
 	p, err := Compile([]byte(text))
 	if err != nil {
 		return -1
@@ -44,8 +43,8 @@ func errorsIn(text string) int {
 	return n
 }
 
-// mendOne exchanges the first slip.
-func mendOne(text string) (string, bool) {
+// fixOne makes the first possible correction.
+func fixOne(text string) (string, bool) {
 	p, err := Compile([]byte(text))
 	if err != nil {
 		return "", false
@@ -59,8 +58,8 @@ func mendOne(text string) (string, bool) {
 	return "", false
 }
 
-// arrays puts every scalar that stands where an array must into one.
-func arrays(text string) string {
+// wrapInArrays wraps every scalar in an array.
+func wrapInArrays(text string) string {
 	var root map[string]any
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

@@ -9,34 +9,34 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
 )
 
-// canonical is an event that AWS sends, as an example of a kind of notice that
-// the queue should bring.
-type canonical struct {
-	// name is that of the sample, and what is particular about it.
+// sampleEvent is an event that AWS sends. It stands for a kind of notice that the
+// queue should receive.
+type sampleEvent struct {
+	// name is the sample's name, with the value of the varied field.
 	name string
 	kind string
 	json []byte
 
 	event *pattern.Event
-	// fixed are the fields whose values make it this example and no other.
+	// fixed are the fields whose values define this example.
 	fixed []string
 }
 
-// variant is how an example is made of a sample.
-type variant struct {
+// sampleVariant describes how to derive examples from a sample.
+type sampleVariant struct {
 	sample string
 	kind   string
-	// field takes each of the values in turn; without it the sample stands as it
+	// field is set to each of the values. If it is empty, the sample is used as it
 	// is.
 	field  string
 	values []string
 }
 
-// variants are every kind of notice that comes through EventBridge, in each shape
-// that matters. Those of AWS Health are about EC2: what it says of other services
-// names no instance.
-func variants() []variant {
-	return []variant{
+// variants are all kinds of notices that EventBridge delivers, in each relevant
+// shape. Events of AWS Health are about EC2: those of other services name no
+// instance.
+func variants() []sampleVariant {
+	return []sampleVariant{
 		{"spot-interruption-warning", notice.KindSpotInterruption, "detail.instance-action", []string{"terminate", "stop", "hibernate"}},
 		{"rebalance-recommendation", notice.KindRebalanceRecommendation, "", nil},
 		{"instance-state-change", notice.KindInstanceStateChange, "detail.state",
@@ -50,8 +50,7 @@ func variants() []variant {
 	}
 }
 
-// fixedFields are the fields of some samples that belong to what they are,
-// whatever else varies.
+// fixedFields are the fields that define a sample in all its variants.
 func fixedFields(sample string) []string {
 	switch sample {
 	case "health-event":
@@ -68,35 +67,35 @@ const (
 	sampleRegion  = "eu-west-1"
 )
 
-// canonicals are the examples as they would be sent in an account and region.
-// Where these are not known, patterns may ask for any.
-func canonicals(account, region string) []canonical {
+// sampleEvents returns the examples for an account and region. If these are unknown,
+// a pattern may require any account and region.
+func sampleEvents(account, region string) []sampleEvent {
 	var fixed []string
-	swap := func(text string) string { return text }
+	localize := func(text string) string { return text }
 	if account != "" && region != "" {
 		fixed = []string{"account", "region"}
-		swap = strings.NewReplacer(sampleAccount, account, sampleRegion, region).Replace
+		localize = strings.NewReplacer(sampleAccount, account, sampleRegion, region).Replace
 	}
 	samples := map[string]string{}
 	for _, s := range pattern.Samples() {
-		samples[s.Name] = swap(string(s.JSON))
+		samples[s.Name] = localize(string(s.JSON))
 	}
-	var all []canonical
+	var all []sampleEvent
 	for _, v := range variants() {
 		also := slices.Concat(fixed, fixedFields(v.sample))
 		if v.field == "" {
-			all = appendCanonical(all, v, samples[v.sample], "", also)
+			all = appendSampleEvent(all, v, samples[v.sample], "", also)
 		}
 		for _, value := range v.values {
-			all = appendCanonical(all, v, samples[v.sample], value, append(slices.Clone(also), v.field))
+			all = appendSampleEvent(all, v, samples[v.sample], value, append(slices.Clone(also), v.field))
 		}
 	}
 	return all
 }
 
-// appendCanonical makes an example of a sample. A test holds that none is left
-// out.
-func appendCanonical(all []canonical, v variant, sample, value string, fixed []string) []canonical {
+// appendSampleEvent derives an example from a sample. A test verifies that no example
+// is skipped.
+func appendSampleEvent(all []sampleEvent, v sampleVariant, sample, value string, fixed []string) []sampleEvent {
 	var root map[string]any
 	if json.Unmarshal([]byte(sample), &root) != nil {
 		return all
@@ -114,7 +113,7 @@ func appendCanonical(all []canonical, v variant, sample, value string, fixed []s
 	if err != nil {
 		return all
 	}
-	return append(all, canonical{name: name, kind: v.kind, json: text, event: event, fixed: fixed})
+	return append(all, sampleEvent{name: name, kind: v.kind, json: text, event: event, fixed: fixed})
 }
 
 func setField(object map[string]any, path []string, value string) {
@@ -127,8 +126,8 @@ func setField(object map[string]any, path []string, value string) {
 	}
 }
 
-// kindsOf are the kinds of the examples that a pattern could match.
-func kindsOf(p *pattern.Pattern, examples []canonical) []string {
+// kindsOf returns the kinds of the examples that a pattern could match.
+func kindsOf(p *pattern.Pattern, examples []sampleEvent) []string {
 	var kinds []string
 	for _, c := range examples {
 		if p.CouldMatch(c.event, c.fixed...) && !slices.Contains(kinds, c.kind) {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// pagedReader answers as an API server does that forgets in the middle of a
-// list of pods what it began with.
+// pagedReader behaves like an API server whose continue token expires in the middle
+// of a list of pods.
 type pagedReader struct {
 	client.Reader
 	pods   []corev1.Pod
@@ -33,8 +33,8 @@ func (r *pagedReader) List(ctx context.Context, list client.ObjectList, opts ...
 		return r.Reader.List(ctx, list)
 	}
 	r.asked = append(r.asked, o.Continue)
-	if o.Limit != page {
-		return fmt.Errorf("asked for %d at a time", o.Limit)
+	if o.Limit != pageSize {
+		return fmt.Errorf("limit is %d", o.Limit)
 	}
 	if o.Continue == "second" && r.forget {
 		r.forget = false
@@ -51,7 +51,7 @@ func (r *pagedReader) List(ctx context.Context, list client.ObjectList, opts ...
 	return nil
 }
 
-func TestLookReadsPageByPage(t *testing.T) {
+func TestScanReadsPageByPage(t *testing.T) {
 	reader := &pagedReader{
 		Reader: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(
 			node("spot-1", map[string]string{"karpenter.sh/capacity-type": "spot"}), deployment(1, ""), pdb("p", 1, 1, maxUnavailable("0")),
@@ -59,12 +59,12 @@ func TestLookReadsPageByPage(t *testing.T) {
 		pods:   []corev1.Pod{*pod("a", grace(600)), *pod("b")},
 		forget: true,
 	}
-	s, err := Look(t.Context(), reader, Options{})
+	s, err := Scan(t.Context(), reader, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"", "second", "second, anew"}, reader.asked); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	want := []string{
 		"warning grace-exceeds-notice deployment shop/web", "warning budget-never-allows PodDisruptionBudget shop/p",
@@ -81,14 +81,14 @@ func (deniedReader) List(context.Context, client.ObjectList, ...client.ListOptio
 	return apierrors.NewForbidden(policyv1.Resource("x"), "", fmt.Errorf("no"))
 }
 
-func TestLookSaysWhatItMayNotSee(t *testing.T) {
-	if _, err := Look(t.Context(), deniedReader{}, Options{}); !apierrors.IsForbidden(err) {
+func TestScanNamesDeniedResource(t *testing.T) {
+	if _, err := Scan(t.Context(), deniedReader{}, Options{}); !apierrors.IsForbidden(err) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// A hundred thousand pods on five thousand nodes, of two thousand workloads,
-// each with a budget. retained-MB is what the survey holds at the end.
+// A hundred thousand pods on five thousand nodes, of two thousand workloads with one
+// budget each. retained-MB is the size of the survey at the end.
 func BenchmarkSurvey(b *testing.B) {
 	for range b.N {
 		s := New(Options{})
@@ -120,7 +120,7 @@ func BenchmarkSurvey(b *testing.B) {
 	}
 }
 
-// retained is how many megabytes the heap holds with the survey, less without.
+// retained returns the heap size in megabytes with the survey, minus that without.
 func retained(s *Survey) float64 {
 	var with, without runtime.MemStats
 	runtime.GC()

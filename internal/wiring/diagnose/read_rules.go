@@ -16,29 +16,29 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// rules looks at the rules that fill the queue, those that should, and all others
-// for the services that send notices: the one that is missing may be misspelt and
-// elsewhere.
-func (l *look) rules(ctx context.Context) error {
-	l.target.step("looking at EventBridge's rules")
-	if err := l.onBus(ctx, snapshot.DefaultBus, l.concerns); err != nil {
+// readRules reads the rules that fill the queue, those that should, and all others
+// for the services that send notices: a missing rule may be misspelt and have another
+// target.
+func (l *accountReader) readRules(ctx context.Context) error {
+	l.target.report("reading the EventBridge rules")
+	if err := l.readBus(ctx, snapshot.DefaultBus, l.isRelevant); err != nil {
 		return err
 	}
-	if err := l.onOtherBuses(ctx); err != nil {
+	if err := l.readOtherBuses(ctx); err != nil {
 		return err
 	}
-	l.target.step(fmt.Sprintf("looking at the targets of %d rules", len(l.out.Rules)))
+	l.target.report(fmt.Sprintf("reading the targets of %d rules", len(l.out.Rules)))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(calls)
+	group.SetLimit(maxConcurrentCalls)
 	for i := range l.out.Rules {
-		group.Go(func() error { return l.targets(ctx, &l.out.Rules[i]) })
+		group.Go(func() error { return l.readTargets(ctx, &l.out.Rules[i]) })
 	}
 	return group.Wait()
 }
 
-// concerns tells whether a rule of the default bus is worth a look.
-func (l *look) concerns(r snapshot.Rule, fills []string) bool {
-	ours := slices.ContainsFunc(l.target.Want.Rules, func(w wiring.Rule) bool { return w.Name == r.Name })
+// isRelevant reports whether the check needs a rule of the default bus.
+func (l *accountReader) isRelevant(r snapshot.Rule, fills []string) bool {
+	ours := slices.ContainsFunc(l.target.Desired.Rules, func(w wiring.Rule) bool { return w.Name == r.Name })
 	if ours || slices.Contains(fills, r.Name) || l.brief {
 		return ours || slices.Contains(fills, r.Name)
 	}
@@ -46,12 +46,12 @@ func (l *look) concerns(r snapshot.Rule, fills []string) bool {
 		return true
 	}
 	p, err := pattern.Compile([]byte(r.Pattern))
-	return err == nil && len(kindsOf(p, canonicals(l.out.Account, l.out.Region))) > 0
+	return err == nil && len(kindsOf(p, sampleEvents(l.out.Account, l.out.Region))) > 0
 }
 
-// onBus takes in the rules of a bus that are worth a look.
-func (l *look) onBus(ctx context.Context, bus string, wanted func(r snapshot.Rule, fills []string) bool) error {
-	fills, err := l.fills(ctx, bus)
+// readBus reads the relevant rules of a bus.
+func (l *accountReader) readBus(ctx context.Context, bus string, relevant func(r snapshot.Rule, fills []string) bool) error {
+	fills, err := l.rulesTargetingQueue(ctx, bus)
 	if err != nil {
 		return err
 	}
@@ -61,11 +61,11 @@ func (l *look) onBus(ctx context.Context, bus string, wanted func(r snapshot.Rul
 	in := &eventbridge.ListRulesInput{EventBusName: &bus}
 	for {
 		out, err := l.clients.Rules.ListRules(ctx, in)
-		if denied, err := l.answered("events:ListRules", "bus "+bus, err); err != nil || denied {
+		if denied, err := l.recordCall("events:ListRules", "bus "+bus, err); err != nil || denied {
 			return err
 		}
 		for _, r := range out.Rules {
-			if rule := fromRule(r); wanted(rule, fills) {
+			if rule := fromRule(r); relevant(rule, fills) {
 				l.out.Rules = append(l.out.Rules, rule)
 			}
 		}
@@ -83,13 +83,14 @@ func fromRule(r ebtypes.Rule) snapshot.Rule {
 	}
 }
 
-// fills are the names of the rules of a bus whose target is the queue.
-func (l *look) fills(ctx context.Context, bus string) ([]string, error) {
+// rulesTargetingQueue returns the names of the rules of a bus whose target is the
+// queue.
+func (l *accountReader) rulesTargetingQueue(ctx context.Context, bus string) ([]string, error) {
 	var names []string
 	in := &eventbridge.ListRuleNamesByTargetInput{TargetArn: &l.out.Queue, EventBusName: &bus}
 	for {
 		out, err := l.clients.Rules.ListRuleNamesByTarget(ctx, in)
-		if denied, err := l.answered("events:ListRuleNamesByTarget", "bus "+bus, err); err != nil || denied {
+		if denied, err := l.recordCall("events:ListRuleNamesByTarget", "bus "+bus, err); err != nil || denied {
 			return nil, err
 		}
 		names = append(names, out.RuleNames...)
@@ -100,13 +101,13 @@ func (l *look) fills(ctx context.Context, bus string) ([]string, error) {
 	}
 }
 
-// onOtherBuses takes in the rules of other buses that fill the queue: no notice
-// ever comes there.
-func (l *look) onOtherBuses(ctx context.Context) error {
+// readOtherBuses reads rules of custom buses that fill the queue. AWS services never
+// send to these buses.
+func (l *accountReader) readOtherBuses(ctx context.Context) error {
 	in := &eventbridge.ListEventBusesInput{}
 	for {
 		out, err := l.clients.Rules.ListEventBuses(ctx, in)
-		if denied, err := l.answered("events:ListEventBuses", "the account", err); err != nil || denied {
+		if denied, err := l.recordCall("events:ListEventBuses", "the account", err); err != nil || denied {
 			return err
 		}
 		for _, bus := range out.EventBuses {
@@ -114,7 +115,7 @@ func (l *look) onOtherBuses(ctx context.Context) error {
 			if name == snapshot.DefaultBus {
 				continue
 			}
-			err := l.onBus(ctx, name, func(r snapshot.Rule, fills []string) bool { return slices.Contains(fills, r.Name) })
+			err := l.readBus(ctx, name, func(r snapshot.Rule, fills []string) bool { return slices.Contains(fills, r.Name) })
 			if err != nil {
 				return err
 			}
@@ -126,8 +127,8 @@ func (l *look) onOtherBuses(ctx context.Context) error {
 	}
 }
 
-// targets looks at the targets of a rule. One that is gone by now has none.
-func (l *look) targets(ctx context.Context, r *snapshot.Rule) error {
+// readTargets reads the targets of a rule. A deleted rule has none.
+func (l *accountReader) readTargets(ctx context.Context, r *snapshot.Rule) error {
 	in := &eventbridge.ListTargetsByRuleInput{Rule: &r.Name, EventBusName: &r.Bus}
 	if r.Bus == "" {
 		in.EventBusName = nil
@@ -138,7 +139,7 @@ func (l *look) targets(ctx context.Context, r *snapshot.Rule) error {
 		if errors.As(err, &gone) {
 			return nil
 		}
-		if denied, err := l.answered("events:ListTargetsByRule", "rule "+r.Name, err); err != nil || denied {
+		if denied, err := l.recordCall("events:ListTargetsByRule", "rule "+r.Name, err); err != nil || denied {
 			return err
 		}
 		for _, t := range out.Targets {
@@ -166,40 +167,40 @@ func fromTarget(t ebtypes.Target) snapshot.Target {
 	return out
 }
 
-// engine asks EventBridge about each rule of the queue and each example of an
-// event. It has no side effects (EventBridge API Reference, TestEventPattern).
-func (l *look) engine(ctx context.Context) error {
+// testPatterns runs EventBridge's pattern test for each rule of the queue and each
+// example. The test has no side effects (EventBridge API Reference,
+// TestEventPattern).
+func (l *accountReader) testPatterns(ctx context.Context) error {
 	if l.clients.Engine == nil {
 		return nil
 	}
-	examples := canonicals(l.out.Account, l.out.Region)
+	examples := sampleEvents(l.out.Account, l.out.Region)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(calls)
+	group.SetLimit(maxConcurrentCalls)
 	for _, r := range l.out.Rules {
 		if len(r.To(l.out.Queue)) == 0 {
 			continue
 		}
-		l.target.step("asking EventBridge about the pattern of " + r.Name)
+		l.target.report("testing with EventBridge the pattern of " + r.Name)
 		for _, c := range examples {
-			group.Go(func() error { return l.ask(ctx, r, c) })
+			group.Go(func() error { return l.testPattern(ctx, r, c) })
 		}
 	}
 	return group.Wait()
 }
 
-// ask asks about one rule and one example, unless EventBridge has refused to
-// answer already.
-func (l *look) ask(ctx context.Context, r snapshot.Rule, c canonical) error {
-	if l.refused("events:TestEventPattern") {
+// testPattern tests one rule with one example, unless AWS has denied the test before.
+func (l *accountReader) testPattern(ctx context.Context, r snapshot.Rule, c sampleEvent) error {
+	if l.wasDenied("events:TestEventPattern") {
 		return nil
 	}
 	event := string(c.json)
 	out, err := l.clients.Engine.TestEventPattern(ctx, &eventbridge.TestEventPatternInput{EventPattern: &r.Pattern, Event: &event})
 	var invalid *ebtypes.InvalidEventPatternException
 	if errors.As(err, &invalid) {
-		return nil // the pattern's check says so too
+		return nil // checkPatterns reports it
 	}
-	denied, err := l.answered("events:TestEventPattern", "patterns", err)
+	denied, err := l.recordCall("events:TestEventPattern", "patterns", err)
 	if err != nil || denied {
 		return err
 	}
@@ -209,7 +210,7 @@ func (l *look) ask(ctx context.Context, r snapshot.Rule, c canonical) error {
 	return nil
 }
 
-func (l *look) refused(action string) bool {
+func (l *accountReader) wasDenied(action string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.out.Denied, func(d snapshot.Denial) bool { return d.Action == action })

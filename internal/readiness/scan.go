@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// page is how many objects are held at a time.
-	page = 500
-	// patience is how long the API server may take over a page.
-	patience = 30 * time.Second
+	// pageSize is the number of objects per list call.
+	pageSize = 500
+	// pageTimeout limits the time of one list call.
+	pageTimeout = 30 * time.Second
 )
 
-// Look surveys a cluster. It holds one page of objects at a time. reader must
-// not be a cache: that would hold all of them.
-func Look(ctx context.Context, reader client.Reader, o Options) (*Survey, error) {
+// Scan surveys a cluster. It holds one page of objects at a time. reader must not be
+// a cache, which would hold all of them.
+func Scan(ctx context.Context, reader client.Reader, o Options) (*Survey, error) {
 	s := New(o)
 	for _, list := range []func() error{
 		func() error {
@@ -54,24 +54,23 @@ func each[T any](items []T, add func(*T)) {
 	}
 }
 
-// listOf is a pointer to a list type, so that one can be made.
+// listOf is a pointer to a list type, so that pages can create one.
 type listOf[T any] interface {
 	*T
 	client.ObjectList
 }
 
-// pages lists page by page. A list that takes so long that its beginning is
-// forgotten goes on from a newer state of the cluster, as the API server then
-// offers (Kubernetes documentation, "API Concepts", on retrieving large results
-// sets in chunks).
+// pages lists page by page. If the continue token expires, the list continues from a
+// newer state of the cluster, which the API server offers (Kubernetes documentation,
+// "API Concepts", on retrieving large results sets in chunks).
 func pages[T any, L listOf[T]](ctx context.Context, reader client.Reader, what string, use func(L)) error {
 	next := ""
 	for {
 		into := L(new(T))
-		limit, cancel := context.WithTimeout(ctx, patience)
-		err := reader.List(limit, into, client.Limit(page), client.Continue(next))
+		limit, cancel := context.WithTimeout(ctx, pageTimeout)
+		err := reader.List(limit, into, client.Limit(pageSize), client.Continue(next))
 		cancel()
-		if resumed := resumption(err); resumed != "" && resumed != next {
+		if resumed := resumeToken(err); resumed != "" && resumed != next {
 			next = resumed
 			continue
 		}
@@ -85,8 +84,8 @@ func pages[T any, L listOf[T]](ctx context.Context, reader client.Reader, what s
 	}
 }
 
-// resumption is where a list whose state is forgotten may go on.
-func resumption(err error) string {
+// resumeToken returns the token with which an expired list can continue.
+func resumeToken(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
 		return ""
