@@ -61,7 +61,7 @@ type Errands interface {
 	// Hooks takes the hooks of a record one step further.
 	Hooks(context.Context, errand.HookRun) (errand.HookOutcome, error)
 	// Tell takes its notifications one step further.
-	Tell(context.Context, errand.Telling) (errand.Told, error)
+	Notify(context.Context, errand.NotifyRequest) (errand.NotifyResult, error)
 }
 
 // Options are what the loop needs. Live, Owners, Errands, Cloud, Claims, Groups and

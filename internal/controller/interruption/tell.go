@@ -16,11 +16,11 @@ import (
 
 // tell has the policy's notifications told what is known to be durable. What
 // this pass has found is told by the next, which its writing brings about.
-func (c *Controller) tell(ctx context.Context, r *report, d policy.Decision) (errand.Told, error) {
+func (c *Controller) tell(ctx context.Context, r *report, d policy.Decision) (errand.NotifyResult, error) {
 	if c.Errands == nil || len(d.Notifications) == 0 || d.Action == v1alpha1.ActionIgnore && !d.Withdrawn {
-		return errand.Told{}, nil
+		return errand.NotifyResult{}, nil
 	}
-	told, err := c.Errands.Tell(ctx, errand.Telling{
+	told, err := c.Errands.Notify(ctx, errand.NotifyRequest{
 		Notifications: d.Notifications, Timeline: r.before.Status.Timeline, Notified: r.before.Status.Notified,
 		Subject: r.subject(), Now: r.now,
 	})
@@ -35,16 +35,16 @@ func (c *Controller) tell(ctx context.Context, r *report, d policy.Decision) (er
 }
 
 // tellOfFinished has told how a finished record ended.
-func (c *Controller) tellOfFinished(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (errand.Told, error) {
+func (c *Controller) tellOfFinished(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (errand.NotifyResult, error) {
 	if c.Errands == nil || in.Status.Decision == nil || in.Status.Decision.Governor == "" {
-		return errand.Told{}, nil
+		return errand.NotifyResult{}, nil
 	}
 	var governor v1alpha1.InterruptionPolicy
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: in.Status.Decision.Governor}, &governor); err != nil {
-		return errand.Told{}, client.IgnoreNotFound(err)
+		return errand.NotifyResult{}, client.IgnoreNotFound(err)
 	}
 	if len(policy.Validate(governor.Spec)) > 0 {
-		return errand.Told{}, nil
+		return errand.NotifyResult{}, nil
 	}
 	r := &report{now: now, before: in.DeepCopy(), after: in}
 	r.older = r.before.Status.Timeline
