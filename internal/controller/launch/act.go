@@ -101,7 +101,7 @@ func (s *Sweep) answer(ctx context.Context, w *world, t *task) bool {
 		now := s.o.Clock()
 		m, ok, seen := s.o.Groups.Member(t.member.InstanceID)
 		if !ok || m.State != t.member.State || now.Sub(seen) > fresh || now.Sub(t.at) > hesitation {
-			s.o.Groups.Hint(t.group) // decided anew, by what it is now
+			s.o.Groups.RequestRefresh(t.group) // decided anew, by what it is now
 			return false
 		}
 		err := s.o.Lifecycle.Complete(ctx, cloud.Action{Group: t.group, Hook: hook, InstanceID: t.member.InstanceID}, cloud.Continue)
@@ -131,9 +131,9 @@ func (s *Sweep) heard(ctx context.Context, w *world, t *task, hook string, answe
 	s.tellHeard(ctx, w, t, hook, operation, said, err)
 	switch {
 	case outcome.Refused && said.Tries > 1:
-		s.o.Groups.HintHooks(t.group) // it may have other hooks by now
+		s.o.Groups.RequestRefreshHooks(t.group) // it may have other hooks by now
 	case answer || outcome.Refused:
-		s.o.Groups.Hint(t.group)
+		s.o.Groups.RequestRefresh(t.group)
 	}
 	s.o.Changed(t.group)
 }
