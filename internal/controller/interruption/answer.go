@@ -87,7 +87,7 @@ func freed(ctx context.Context, p *pass) (bool, error) {
 	case p.decision.InstanceGone, !taken && (!p.facts.isRetained() || !p.plan.Empty()):
 		return true, nil
 	case taken && s.DetachTime == nil:
-		p.Groups.Hint(s.Group)
+		p.Groups.RequestRefresh(s.Group)
 		p.outcome.until(p.facts.now.Add(groupAgain), fmt.Sprintf("waits to know whether the instance has left group %s", s.Group))
 		return false, nil
 	}
@@ -108,7 +108,7 @@ func (p *pass) keep(ctx context.Context) error {
 	}
 	p.outcome.sooner(d.Wake)
 	if d.Look {
-		p.Groups.Hint(d.Status.Group)
+		p.Groups.RequestRefresh(d.Status.Group)
 	}
 	switch d.Do {
 	case termination.Heartbeat:
@@ -135,7 +135,7 @@ func (p *pass) beat(ctx context.Context) error {
 	for i, h := range s.Hooks {
 		if errs[i] = p.Lifecycle.Heartbeat(ctx, p.firing(s, h)); errs[i] != nil {
 			log.FromContext(ctx).Error(errs[i], "extending a lifecycle hook", "hook", h.Name)
-			p.Groups.Hint(s.Group)
+			p.Groups.RequestRefresh(s.Group)
 		}
 	}
 	termination.Beaten(s, errs...)
@@ -163,7 +163,7 @@ func (p *pass) answerNow(ctx context.Context) error {
 	if !told {
 		p.report.happen(v1alpha1.ReasonHookAnswered, s.Message)
 	}
-	p.Groups.Hint(s.Group)
+	p.Groups.RequestRefresh(s.Group)
 	p.outcome.sooner(termination.Decide(p.terminationFacts(true)).Wake)
 	return nil
 }

@@ -27,7 +27,7 @@ func (s scaling) early(_ context.Context, f *facts, d policy.Decision) (*v1alpha
 
 func (s scaling) groupFacts(f *facts, d policy.Decision, g *replacement.ScalingGroup) replacement.GroupFacts {
 	return replacement.GroupFacts{
-		Early: replacement.Early{
+		QuickFacts: replacement.QuickFacts{
 			Now: f.now, Deadline: d.Deadline, Was: f.drain().Replacement, InstanceGone: d.InstanceGone || f.node == nil,
 			Movable: len(replacement.Movable(f.pods)),
 		},
@@ -67,7 +67,7 @@ func (s scaling) again(f *facts, r *replacing, g *replacement.ScalingGroup, want
 		r.wake = at
 	}
 	if r.status.Phase == v1alpha1.ReplacementOrdered || r.status.Phase == v1alpha1.ReplacementLaunched {
-		s.Groups.Hint(r.status.Group)
+		s.Groups.RequestRefresh(r.status.Group)
 		r.wake = laterOf(r.wake, f.now.Add(groupAgain))
 	}
 }
@@ -76,7 +76,7 @@ func (s scaling) consider(ctx context.Context, f *facts, d policy.Decision) repl
 	g, err := s.scalingGroup(ctx, f)
 	facts := s.groupFacts(f, d, g)
 	if err != nil {
-		return replacing{status: facts.Failed(err, true), wake: f.now.Add(replaceAgain)}
+		return replacing{status: facts.ReadFailed(err, true), wake: f.now.Add(replaceAgain)}
 	}
 	r := replacing{status: replacement.DecideGroup(facts), wake: f.now.Add(replaceAgain)}
 	if r.status.Phase == v1alpha1.ReplacementOrdered {
@@ -108,7 +108,7 @@ func (s scaling) detach(ctx context.Context, p *pass) error {
 	case status.Phase == v1alpha1.NoReplacement:
 		p.report.happen(v1alpha1.ReasonNotReplaced, status.Message)
 	}
-	s.Groups.Hint(status.Group)
+	s.Groups.RequestRefresh(status.Group)
 	p.outcome.sooner(p.facts.now.Add(groupAgain))
 	return p.writeDown(ctx)
 }

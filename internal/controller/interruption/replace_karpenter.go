@@ -36,17 +36,17 @@ func (k karpenters) early(ctx context.Context, f *facts, d policy.Decision) (*v1
 
 // unknown is how it stands while it is not known whether Karpenter is there, which
 // lasts for a moment after the start.
-func (c *Controller) unknown(f *facts, early replacement.Early) (replacing, bool) {
+func (c *Controller) unknown(f *facts, early replacement.QuickFacts) (replacing, bool) {
 	if installed, known := c.Claims.Installed(); installed || known || !early.Karpenters || early.Movable == 0 || early.InstanceGone {
 		return replacing{}, false
 	}
-	s := early.Failed(errors.New("whether Karpenter is installed is not known yet"), true)
+	s := early.ReadFailed(errors.New("whether Karpenter is installed is not known yet"), true)
 	return replacing{status: s, wake: f.now.Add(replaceAgain)}, true
 }
 
-func (c *Controller) earlyFacts(f *facts, d policy.Decision) replacement.Early {
+func (c *Controller) earlyFacts(f *facts, d policy.Decision) replacement.QuickFacts {
 	installed, _ := c.Claims.Installed()
-	return replacement.Early{
+	return replacement.QuickFacts{
 		Now: f.now, Deadline: d.Deadline, Was: f.drain().Replacement, InstanceGone: d.InstanceGone || f.node == nil,
 		Movable: len(replacement.Movable(f.pods)), Installed: installed, Karpenters: replacement.IsKarpenters(f.node),
 	}
@@ -111,13 +111,13 @@ func (k karpenters) consider(ctx context.Context, f *facts, d policy.Decision) r
 	if err != nil {
 		k.yard.leave(instanceID)
 		log.FromContext(ctx).Error(err, "finding out whether a replacement is needed")
-		return replacing{status: early.Failed(err, !isRefused(err)), wake: f.now.Add(replaceAgain)}
+		return replacing{status: early.ReadFailed(err, !isRefused(err)), wake: f.now.Add(replaceAgain)}
 	}
 	decision := replacement.Decide(facts)
-	if facts.Doomed != nil && facts.Doomed.Deleting {
-		if err := action.Tighten(ctx, k.Client, facts.Doomed, d.Deadline); err != nil {
+	if facts.Interrupted != nil && facts.Interrupted.Deleting {
+		if err := action.Tighten(ctx, k.Client, facts.Interrupted, d.Deadline); err != nil {
 			k.yard.leave(instanceID)
-			return replacing{status: early.Failed(err, !isRefused(err)), wake: f.now.Add(replaceAgain)}
+			return replacing{status: early.ReadFailed(err, !isRefused(err)), wake: f.now.Add(replaceAgain)}
 		}
 	}
 	if decision.Order == nil {

@@ -29,22 +29,22 @@ func (c *Controller) live() client.Reader {
 
 // replacementFacts reads what a decision on a replacement takes: some ten requests
 // for a node, and one and two more for each other that may have room.
-func (c *Controller) replacementFacts(ctx context.Context, f *facts, d policy.Decision, early replacement.Early) (replacement.Facts, error) {
+func (c *Controller) replacementFacts(ctx context.Context, f *facts, d policy.Decision, early replacement.QuickFacts) (replacement.Facts, error) {
 	r := replacement.Facts{
-		Early: early, Kind: d.Notice.Kind, InstanceID: f.in.Spec.InstanceID, Interruption: f.in.Name, Claims: c.Claims.Claims(),
+		QuickFacts: early, Kind: d.Notice.Kind, InstanceID: f.in.Spec.InstanceID, Interruption: f.in.Name, Claims: c.Claims.Claims(),
 	}
 	node, doomed, err := c.doomed(ctx, f)
 	if err != nil || doomed == nil {
 		return r, err
 	}
-	r.Node, r.Doomed = node, doomed
+	r.Node, r.Interrupted = node, doomed
 	if doomed.Deleting || doomed.Pool() == "" {
 		return r, nil
 	}
 	if err := c.readPool(ctx, &r); err != nil || r.Pool == nil {
 		return r, err
 	}
-	if err := c.readStanding(ctx, &r); err != nil || r.Standing != nil {
+	if err := c.readStanding(ctx, &r); err != nil || r.Existing != nil {
 		return r, err
 	}
 	if r.Pods, err = c.podsOn(ctx, node.Name); err != nil {
@@ -83,7 +83,7 @@ func (c *Controller) doomed(ctx context.Context, f *facts) (*corev1.Node, *repla
 
 // readPool reads the NodePool and its NodeClass.
 func (c *Controller) readPool(ctx context.Context, r *replacement.Facts) error {
-	u, err := c.karpenters(ctx, replacement.KindNodePool, r.Doomed.Pool())
+	u, err := c.karpenters(ctx, replacement.KindNodePool, r.Interrupted.Pool())
 	if err != nil || u == nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (c *Controller) readStanding(ctx context.Context, r *replacement.Facts) err
 		if err != nil {
 			return err
 		}
-		if r.Standing = claim; !replacement.HasServed(claim) {
+		if r.Existing = claim; !replacement.HasServed(claim) {
 			return nil
 		}
 	}
