@@ -170,8 +170,8 @@ func (w *observed) begins(d policy.Decision) time.Time {
 
 // fates plays the plan forward. A soft deadline of a change that is planned
 // counts as hard once it is near: pods that still wait then are planned anew.
-func (w *observed) fates(f forecast.Facts, d policy.Decision) []forecast.Fate {
-	fates := forecast.Make(f)
+func (w *observed) fates(f forecast.Facts, d policy.Decision) []forecast.PodOutcome {
+	fates := forecast.Simulate(f)
 	if f.Deadline == nil || isHard(f.Deadline) {
 		return fates
 	}
@@ -189,7 +189,7 @@ func (w *observed) fates(f forecast.Facts, d policy.Decision) []forecast.Fate {
 			again.Pods = append(again.Pods, fate.Pod)
 		}
 	}
-	for _, fate := range forecast.Make(again) {
+	for _, fate := range forecast.Simulate(again) {
 		fate.Now = fates[left[fate.Pod]].Now
 		fates[left[fate.Pod]] = fate
 	}
@@ -201,7 +201,7 @@ func (w *observed) fates(f forecast.Facts, d policy.Decision) []forecast.Fate {
 func (p *planned) leaveAlone(facts drain.Facts, why string) {
 	doomed := isHard(facts.Deadline)
 	for _, v := range drain.NewPlan(facts).Verdicts {
-		fate := forecast.Fate{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
+		fate := forecast.PodOutcome{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
 		if v.Step != drain.StepStays {
 			fate.Fits = !doomed
 			fate.Reason = why
