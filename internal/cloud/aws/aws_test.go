@@ -27,7 +27,7 @@ func at(url string) *aws.Cloud {
 	})
 }
 
-// account is an emulated account with one instance that runs.
+// account is an emulated account with one running instance.
 func account(t *testing.T) (*awsemu.Server, *aws.Cloud, string) {
 	t.Helper()
 	server, url := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
@@ -74,7 +74,7 @@ func TestInstancesAreTerminatedOnceAndForAll(t *testing.T) {
 	}
 }
 
-// EC2 is asked whether it would, and does not.
+// The dry run terminates nothing.
 func TestWhetherAnInstanceMayBeTerminated(t *testing.T) {
 	t.Parallel()
 	server, c, id := account(t)
@@ -110,7 +110,7 @@ func TestWhatEC2Refuses(t *testing.T) {
 		"throttled": {prepare: func(s *awsemu.Server) { s.Gate.Throttle("ec2", "TerminateInstances", -1) }, busy: true},
 		"down":      {prepare: func(s *awsemu.Server) { s.Gate.Fail("ec2", "TerminateInstances") }, busy: true},
 		"no instance of EC2": {
-			prepare: func(*awsemu.Server) {}, id: "mi-0123456789abcdef0", denied: true, says: "Drain such nodes",
+			prepare: func(*awsemu.Server) {}, id: "mi-0123456789abcdef0", denied: true, says: "Drain for such nodes",
 		},
 	}
 	for name, tc := range tests {
@@ -136,8 +136,8 @@ func TestWhatEC2Refuses(t *testing.T) {
 	}
 }
 
-// The emulator protects no instance; this is EC2's answer (EC2 User Guide,
-// "Change instance termination protection").
+// The emulator has no termination protection; this is EC2's response (EC2 User
+// Guide, "Change instance termination protection").
 func TestProtectedInstance(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -20,14 +20,14 @@ import (
 )
 
 // lifecycleAt is the Lifecycle of a region whose Auto Scaling is a handler.
-func lifecycleAt(handler http.Handler, q *quota.Quota) *aws.Lifecycle {
+func lifecycleAt(handler http.Handler, q *quota.Limiter) *aws.Lifecycle {
 	return aws.NewLifecycle(awssdk.Config{
 		Region: "eu-west-1", HTTPClient: &http.Client{Transport: awsemutest.Direct{Handler: handler}},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
 	}, q)
 }
 
-// group is an emulated account with an instance in a group, in a state.
+// group is an emulated account with an instance of a group in the given state.
 func group(t *testing.T, state emu.LifecycleState) (*awsemu.Server, *aws.Lifecycle, string) {
 	t.Helper()
 	server, _, id := account(t)
@@ -89,7 +89,7 @@ func TestDetaching(t *testing.T) {
 	if err := l.Detach(t.Context(), "workers", id); err == nil || cloud.IsDenied(err) || cloud.IsNoAction(err) {
 		t.Errorf("one that cannot be detached yet: %v", err)
 	}
-	// That the state cannot be read is no reason to think that it is detached.
+	// An unreadable state must not count as detached.
 	server, l, id = group(t, "Pending:Wait")
 	server.Gate.Fail("autoscaling", "DescribeAutoScalingInstances")
 	if err := l.Detach(t.Context(), "workers", id); err == nil {
