@@ -193,12 +193,12 @@ func TestBootSaysWhatToWrite(t *testing.T) {
 	for args, says := range map[string]string{
 		"--poll-interval 1ms":               "from 1s to 1m",
 		"--absent-for 1s":                   "write 10s or more",
-		"--pull ctr":                        "write REF in its place",
+		"--pull ctr":                        "add REF",
 		"--wipe-path /var/lib":              "would remove too much",
 		"--config /nowhere/boot.yaml":       "reading --config",
-		"--status --state-dir /nowhere":     "has the agent run?",
+		"--status --state-dir /nowhere":     "check that the agent runs",
 		"--wipe-path var/lib/cni/networks":  "would remove too much",
-		"--gate-file= --image x --prepare=": "no place for the journal or the gate",
+		"--gate-file= --image x --prepare=": "no path for the journal or the gate",
 	} {
 		cmd := root()
 		cmd.SetArgs(append([]string{"agent", "boot"}, strings.Fields(args)...))

@@ -33,24 +33,24 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
 
-// AgentConfig is what `lifeboatd agent` can be told.
+// AgentConfig is the configuration of `lifeboatd agent`.
 type AgentConfig struct {
-	// Kubeconfig is a file to reach the cluster by; empty means the pod's own
-	// service account, or $KUBECONFIG.
+	// Kubeconfig is the kubeconfig file; empty: the pod's service account, or
+	// $KUBECONFIG.
 	Kubeconfig string
 	// NodeName is the node that the agent runs on.
 	NodeName string
 	// PollInterval is how often instance metadata is read.
 	PollInterval time.Duration
-	// MetricsAddress and HealthAddress are host:port to serve on; "0" is off.
+	// MetricsAddress and HealthAddress are host:port to serve on; "0" disables.
 	MetricsAddress, HealthAddress string
-	// Development logs as text for people and not as JSON.
+	// Development logs text instead of JSON.
 	Development bool
-	// Verbosity is 0 for what changed and 1 for decisions as well.
+	// Verbosity 0 logs changes, 1 also decisions.
 	Verbosity int
 }
 
-// requestTime is what a request of the agent to the API server may take.
+// requestTime is the timeout of the agent's requests to the API server.
 const requestTime = 10 * time.Second
 
 // nodeNames are DNS names (Kubernetes documentation, "Nodes").
@@ -61,7 +61,7 @@ func (c AgentConfig) check() error {
 	case c.NodeName == "":
 		return errors.New("no node: give --node-name, or set NODE_NAME from the field spec.nodeName of the pod")
 	case !nodeNames.MatchString(c.NodeName):
-		return fmt.Errorf("--node-name %q is no name of a node: set NODE_NAME from the field spec.nodeName of the pod", c.NodeName)
+		return fmt.Errorf("--node-name %q is not a valid node name: set NODE_NAME from the field spec.nodeName of the pod", c.NodeName)
 	case c.PollInterval < time.Second || c.PollInterval > 30*time.Second:
 		return fmt.Errorf("--poll-interval %s is out of range: write a duration from 1s to 30s", c.PollInterval)
 	}
@@ -111,9 +111,9 @@ func RunAgent(ctx context.Context, c AgentConfig) error {
 	return nil
 }
 
-// agentClient makes a client that knows the two kinds that the agent needs
-// without asking for them: many agents start at once. It reads past no cache,
-// because a watch for each node of a large cluster would be a burden.
+// agentClient returns a client that knows its two kinds without discovery,
+// because many agents start at once. It has no cache: a watch per node would be
+// too much load in a large cluster.
 func agentClient(cluster *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
@@ -127,7 +127,7 @@ func agentClient(cluster *rest.Config) (client.Client, error) {
 	return client.New(cluster, client.Options{Scheme: scheme, Mapper: mapper})
 }
 
-// ownNode is a NodeIndex that knows the agent's own node and no other.
+// ownNode is a NodeIndex that contains only the agent's own node.
 type ownNode struct {
 	reader client.Reader
 	name   string
@@ -135,7 +135,7 @@ type ownNode struct {
 
 var _ intake.NodeIndex = ownNode{}
 
-// NodeByInstance returns the node if it is the instance, else nil.
+// NodeByInstance returns the node if it has that instance id, else nil.
 func (o ownNode) NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error) {
 	var node corev1.Node
 	err := o.reader.Get(ctx, client.ObjectKey{Name: o.name}, &node)
@@ -150,7 +150,7 @@ func (o ownNode) NodeByInstance(ctx context.Context, instanceID string) (*corev1
 	return &node, nil
 }
 
-// instance returns the id of the instance that the node is.
+// instance returns the instance id of the node.
 func (o ownNode) instance(ctx context.Context) (string, error) {
 	var node corev1.Node
 	err := o.reader.Get(ctx, client.ObjectKey{Name: o.name}, &node)
@@ -166,13 +166,13 @@ func (o ownNode) instance(ctx context.Context) (string, error) {
 	}
 	id := nodeindex.InstanceID(&node)
 	if id == "" {
-		return "", fmt.Errorf("node %s is no EC2 instance: its spec.providerID is %q; keep the agent off such nodes", o.name, node.Spec.ProviderID)
+		return "", fmt.Errorf("node %s is not an EC2 instance (spec.providerID is %q): exclude such nodes from the agent's DaemonSet", o.name, node.Spec.ProviderID)
 	}
 	return id, nil
 }
 
-// healthOf answers /healthz while the process lives, and /readyz with what
-// ready says.
+// healthOf serves /healthz while the process runs, and /readyz with the result
+// of ready.
 func healthOf(ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -192,17 +192,17 @@ func metricsOf(registry *prometheus.Registry) http.Handler {
 	return mux
 }
 
-// serve answers at an address until ctx ends; "0" and "" are nowhere.
+// serve serves HTTP at an address until ctx ends; "0" and "" disable it.
 func serve(ctx context.Context, address string, handler http.Handler) error {
 	if address == "0" || address == "" {
 		return nil
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("serving on %s: %w: give another address, or 0 for none", address, err)
+		return fmt.Errorf("serving on %s: %w: set another address, or 0 to disable it", address, err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody waits for an answer then
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // no client needs a response after that
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving on %s: %w", address, err)

@@ -28,7 +28,8 @@ import (
 
 const nodeName = "ip-10-0-1-7.eu-west-1.compute.internal"
 
-// apiServer answers what the agent may ask of one, and refuses all else.
+// apiServer serves the requests that the agent may make, and rejects all
+// others.
 type apiServer struct {
 	mu     sync.Mutex
 	node   corev1.Node
@@ -72,7 +73,7 @@ func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason) {
 	})
 }
 
-// interruption is the record as it was written, or nil.
+// interruption is the record as written, or nil.
 func (s *apiServer) interruption() *v1alpha1.Interruption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +84,7 @@ func (s *apiServer) interruption() *v1alpha1.Interruption {
 	return &record
 }
 
-// kubeconfig writes one for a server.
+// kubeconfig writes a kubeconfig for a server.
 func kubeconfig(t *testing.T, url string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -202,9 +203,9 @@ func TestAnAgentThatCannotStartSaysWhatToWrite(t *testing.T) {
 		t.Errorf("what is right: %v", err)
 	}
 	for says, change := range map[string]func(*AgentConfig){
-		"field spec.nodeName": func(c *AgentConfig) { c.NodeName = "" },
-		"no name of a node":   func(c *AgentConfig) { c.NodeName = "$(NODE_NAME)" },
-		"from 1s to 30s":      func(c *AgentConfig) { c.PollInterval = time.Millisecond },
+		"field spec.nodeName":   func(c *AgentConfig) { c.NodeName = "" },
+		"not a valid node name": func(c *AgentConfig) { c.NodeName = "$(NODE_NAME)" },
+		"from 1s to 30s":        func(c *AgentConfig) { c.PollInterval = time.Millisecond },
 	} {
 		c := good
 		change(&c)
@@ -213,7 +214,7 @@ func TestAnAgentThatCannotStartSaysWhatToWrite(t *testing.T) {
 		}
 	}
 	err := serve(t.Context(), "127.0.0.1:notaport", http.NotFoundHandler())
-	if err == nil || !strings.Contains(err.Error(), "give another address") {
+	if err == nil || !strings.Contains(err.Error(), "set another address") {
 		t.Errorf("a wrong address: %v", err)
 	}
 }
@@ -233,8 +234,8 @@ func TestTheAgentsNode(t *testing.T) {
 	node := ownNode{kube, nodeName}
 	for providerID, want := range map[string]string{
 		"":                                      "no spec.providerID yet",
-		"gce://project/zone/name":               "is no EC2 instance",
-		"aws:///eu-west-1a/fargate-ip-10-0-0-1": "is no EC2 instance",
+		"gce://project/zone/name":               "is not an EC2 instance",
+		"aws:///eu-west-1a/fargate-ip-10-0-0-1": "is not an EC2 instance",
 		"aws:///eu-west-1a/i-0a1b2c3d4e5f60718": "",
 	} {
 		api.node.Spec.ProviderID = providerID

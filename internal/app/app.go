@@ -1,5 +1,5 @@
-// Package app is where lifeboatd is put together: a manager, the loops, the
-// sources of notices; and the agent. registry.go is the map of the product.
+// Package app assembles lifeboatd: the manager, the controllers and the notice
+// sources; and the agents. registry.go lists the parts.
 package app
 
 import (
@@ -37,8 +37,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
 
-// leaseName names the leader's lease; it is part of what a cluster's
-// administrator sees.
+// leaseName is the name of the leader election lease. Administrators see it, so
+// it must not change.
 const leaseName = "lifeboat-controller"
 
 // Run runs the controller until ctx ends.
@@ -60,10 +60,10 @@ func Run(ctx context.Context, c Config) error {
 		c.Region = cloud.Region
 	}
 	if c.Region == "" {
-		return errors.New("no AWS region: give --region or AWS_REGION")
+		return errors.New("no AWS region: set --region or AWS_REGION")
 	}
 	cloud.Region = c.Region
-	c = c.named(ctx, sqs.NewFromConfig(cloud))
+	c = c.resolveClusterName(ctx, sqs.NewFromConfig(cloud))
 
 	cluster, err := clusterConfig(c.Kubeconfig)
 	if err != nil {
@@ -83,7 +83,7 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-// assemble adds everything that runs to the manager.
+// assemble adds all runnables to the manager.
 func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config) error {
 	nodes, err := nodeindex.New(ctx, mgr.GetFieldIndexer(), mgr.GetClient())
 	if err != nil {
@@ -94,10 +94,10 @@ func assemble(ctx context.Context, mgr ctrl.Manager, cloud aws.Config, c Config)
 		return fmt.Errorf("adding the watch of Auto Scaling groups: %w", err)
 	}
 	if err := addLoops(ctx, mgr, nodes, groups, cloud, c); err != nil {
-		return fmt.Errorf("adding the loops: %w", err)
+		return fmt.Errorf("adding the controllers: %w", err)
 	}
 	if err := addSources(mgr, nodes, groups, cloud, c); err != nil {
-		return fmt.Errorf("adding the sources of notices: %w", err)
+		return fmt.Errorf("adding the notice sources: %w", err)
 	}
 	if err := addCanary(mgr, cloud, c); err != nil {
 		return fmt.Errorf("adding the canary: %w", err)
@@ -141,19 +141,20 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 	})
 }
 
-// hookJobs keeps in the cache the Jobs that are hooks, and no others. Those in
-// other namespaces are read past it: one that has been deleted, and with it the
-// right to watch its Jobs, must not keep the rest from starting.
+// hookJobs limits the cache to hook Jobs in Lifeboat's namespace. Other
+// namespaces are read directly: a deleted namespace, and with it the lost
+// permission to watch, must not block the start.
 func hookJobs(c Config) cache.ByObject {
 	hooks, err := labels.NewRequirement(v1alpha1.LabelInterruption, selection.Exists, nil)
 	if err != nil {
-		return cache.ByObject{} // the label is a constant that is legal
+		return cache.ByObject{} // cannot happen: the label is a valid constant
 	}
 	return cache.ByObject{Label: labels.NewSelector().Add(*hooks), Namespaces: map[string]cache.Config{c.Namespace: {}}}
 }
 
-// clusterConfig finds the cluster. Requests are not limited here: the API
-// server's priority and fairness knows better than a client what it can take.
+// clusterConfig returns the cluster's client configuration. It sets no
+// client-side rate limit: the API server's priority and fairness protects it
+// better.
 func clusterConfig(kubeconfig string) (*rest.Config, error) {
 	var (
 		cluster *rest.Config
@@ -165,7 +166,7 @@ func clusterConfig(kubeconfig string) (*rest.Config, error) {
 		cluster, err = ctrl.GetConfig()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("finding the cluster: %w: run in a pod with a service account, or give --kubeconfig", err)
+		return nil, fmt.Errorf("finding the cluster: %w: run in a pod with a service account, or set --kubeconfig", err)
 	}
 	cluster.QPS = -1
 	cluster.UserAgent = "lifeboatd/" + version.String()

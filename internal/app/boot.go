@@ -23,29 +23,30 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
 
-// BootConfig is what `lifeboatd agent boot` can be told.
+// BootConfig is the configuration of `lifeboatd agent boot`.
 type BootConfig struct {
 	boot.Settings
-	// File is a file with more settings; what the flags say goes first.
+	// File is a file with more settings; flags override it.
 	File string
 	// PullCommand is Settings.Pull as one line.
 	PullCommand string
-	// StateDir keeps the journal and the status; GateFile opens the gate.
+	// StateDir holds the journal and the status; GateFile is created to open
+	// the gate.
 	StateDir, GateFile string
-	// Kubeconfig is the kubelet's, NodeName the node's name where it cannot be told
-	// from metadata, Healthz where the kubelet says that it is well.
+	// Kubeconfig is the kubelet's. NodeName is the node's name if metadata
+	// cannot tell it. Healthz is the kubelet's health endpoint.
 	Kubeconfig, NodeName, Healthz string
-	// ImagesDir is where images are kept; its file system tells of progress.
+	// ImagesDir is where images are stored; its disk usage shows pull progress.
 	ImagesDir string
-	// BootIDFile tells one boot from another.
+	// BootIDFile identifies the current boot.
 	BootIDFile string
-	// Development logs as text for people and not as JSON.
+	// Development logs text instead of JSON.
 	Development bool
-	// Verbosity is 0 for what changed and 1 for questions as well.
+	// Verbosity 0 logs changes, 1 also requests.
 	Verbosity int
 }
 
-// bootFile is what the file of BootConfig may hold.
+// bootFile is the content of BootConfig.File.
 type bootFile struct {
 	Images    []string `json:"images"`
 	Prepare   []string `json:"prepare"`
@@ -59,7 +60,7 @@ type bootFile struct {
 	NodeName  string   `json:"nodeName"`
 }
 
-// complete adds what the file says.
+// complete merges the settings of the file.
 func (c BootConfig) complete() (BootConfig, error) {
 	var f bootFile
 	if c.File != "" {
@@ -68,7 +69,7 @@ func (c BootConfig) complete() (BootConfig, error) {
 			return c, fmt.Errorf("reading --config: %w", err)
 		}
 		if err := yaml.UnmarshalStrict(text, &f); err != nil {
-			return c, fmt.Errorf("reading --config %s: %w: it may hold images, prepare, hooks and wipePaths, which are lists, and pull, start, stop, active, wipe and nodeName", c.File, err)
+			return c, fmt.Errorf("reading --config %s: %w: valid keys are the lists images, prepare, hooks and wipePaths, and pull, start, stop, active, wipe and nodeName", c.File, err)
 		}
 	}
 	c.Images, c.Prepare = slices.Concat(c.Images, f.Images), slices.Concat(c.Prepare, f.Prepare)
@@ -87,18 +88,19 @@ func (c BootConfig) checkBoot() error {
 	case c.Interval < time.Second || c.Interval > time.Minute:
 		return fmt.Errorf("--poll-interval %s is out of range: write a duration from 1s to 1m", c.Interval)
 	case c.AbsentFor < 10*time.Second:
-		return fmt.Errorf("--absent-for %s is too short: a group may take that long to publish where a machine goes; write 10s or more", c.AbsentFor)
+		return fmt.Errorf("--absent-for %s is too short: a group may need that long to publish an instance's target state; write 10s or more", c.AbsentFor)
 	case len(c.Pull) > 0 && !slices.ContainsFunc(c.Pull, func(w string) bool { return strings.Contains(w, "REF") }):
-		return fmt.Errorf("--pull %q does not say where the image's name goes: write REF in its place", strings.Join(c.Pull, " "))
+		return fmt.Errorf("--pull %q has no placeholder for the image name: add REF", strings.Join(c.Pull, " "))
 	case c.StateDir == "" || c.GateFile == "":
-		return errors.New("no place for the journal or the gate: give --state-dir and --gate-file, or leave them out")
+		return errors.New("no path for the journal or the gate: set --state-dir and --gate-file, or omit both flags")
 	case slices.Contains(c.Images, ""), slices.Contains(c.Prepare, ""), slices.Contains(c.Hooks, ""):
-		return errors.New("an image, a command of --prepare or a hook has no name: leave it out")
+		return errors.New("an image, a --prepare command or a hook is empty: remove it")
 	}
 	return boot.CheckWipe(c.WipePaths)
 }
 
-// RunBoot runs the agent that brings a machine into service until ctx ends.
+// RunBoot runs the boot agent, which prepares a machine for service, until ctx
+// ends.
 func RunBoot(ctx context.Context, c BootConfig) error {
 	logger := newLogger(c.Development, c.Verbosity)
 	klog.SetLogger(logger.WithName("client-go"))
@@ -133,8 +135,8 @@ func (c BootConfig) options(cloud aws.Config) boot.Options {
 	}
 }
 
-// connect makes a connection to Auto Scaling with credentials of now. The region is the
-// instance's, unless the SDK is told another.
+// connect creates an Auto Scaling client with current credentials. The region
+// is the instance's unless the SDK is configured with one.
 func connect(ctx context.Context) (boot.AutoScaling, error) {
 	config, err := awsconfig.LoadDefaultConfig(ctx)
 	if err != nil {
@@ -143,15 +145,15 @@ func connect(ctx context.Context) (boot.AutoScaling, error) {
 	if config.Region == "" {
 		region, found, err := metadata.NewClient(config).Get(ctx, "placement/region")
 		if err != nil || !found {
-			return boot.AutoScaling{}, fmt.Errorf("finding the region: %w", errors.Join(err, errors.New("set AWS_REGION where instance metadata does not tell it")))
+			return boot.AutoScaling{}, fmt.Errorf("finding the region: %w", errors.Join(err, errors.New("set AWS_REGION if instance metadata does not contain it")))
 		}
 		config.Region = region
 	}
 	return boot.NewAutoScaling(config), nil
 }
 
-// nodeNames are those that the machine's node may have: on EC2 kubelets mostly register
-// with the private DNS name, or with the instance's id.
+// nodeNames are the possible names of the machine's node: on EC2 a kubelet
+// usually registers with the private DNS name or the instance id.
 func (c BootConfig) nodeNames(ctx context.Context, from *metadata.Client) []string {
 	if c.NodeName != "" {
 		return []string{c.NodeName}
@@ -168,12 +170,12 @@ func (c BootConfig) nodeNames(ctx context.Context, from *metadata.Client) []stri
 	return out
 }
 
-// BootStatus tells what the agent of this machine does and what it waits for.
+// BootStatus describes what the boot agent of this machine does and waits for.
 func BootStatus(stateDir string) (string, error) {
 	file := filepath.Join(stateDir, boot.StatusFile)
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("reading %s: %w: has the agent run? see `systemctl status lifeboat-boot`", file, err)
+		return "", fmt.Errorf("reading %s: %w: check that the agent runs: `systemctl status lifeboat-boot`", file, err)
 	}
 	status, err := boot.ReadStatus(data)
 	if err != nil {

@@ -52,11 +52,11 @@ nodeName: from-file
 func TestAFileThatIsWrongSaysWhatToWrite(t *testing.T) {
 	t.Parallel()
 	for file, says := range map[string]string{
-		"image: [a]":        "it may hold images, prepare, hooks and wipePaths",
-		"images: a":         "which are lists",
+		"image: [a]":        "valid keys are the lists images, prepare, hooks and wipePaths",
+		"images: a":         "valid keys are the lists",
 		"wipePaths: [/etc]": "would remove too much",
-		"pull: ctr pull":    "write REF in its place",
-		"images: ['']":      "leave it out",
+		"pull: ctr pull":    "add REF",
+		"images: ['']":      "remove it",
 	} {
 		if _, err := bootConfig(t, file).complete(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", file, err, says)

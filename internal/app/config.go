@@ -14,63 +14,64 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Config is what `lifeboatd controller` can be told.
+// Config is the configuration of `lifeboatd controller`.
 type Config struct {
-	// Kubeconfig is a file to reach the cluster by; empty means the pod's own
-	// service account, or $KUBECONFIG.
+	// Kubeconfig is the kubeconfig file; empty: the pod's service account, or
+	// $KUBECONFIG.
 	Kubeconfig string
-	// Sources are the sources of notices that are listened to, by name. Empty
-	// means all.
+	// Sources are the names of the enabled notice sources. Empty: all.
 	Sources []string
-	// SpotInterval, StatusInterval and AutoScalingInterval are how often AWS is
-	// asked about spot requests, about instance status, and about groups.
+	// SpotInterval, StatusInterval and AutoScalingInterval are the polling
+	// intervals of spot requests, instance status and Auto Scaling groups.
 	SpotInterval, StatusInterval, AutoScalingInterval time.Duration
-	// LifecycleHooks are patterns for the names of lifecycle hooks that are answered,
-	// beside those that NodeGroups name; * stands for any text. Empty: lifeboat-*.
+	// LifecycleHooks are name patterns of the lifecycle hooks that Lifeboat
+	// answers, in addition to those that NodeGroups name; * matches any text.
+	// Empty: lifeboat-*.
 	LifecycleHooks []string
-	// StatusThreshold is for how long a status check has to fail before that
-	// is a notice.
+	// StatusThreshold is how long a status check must fail before it becomes a
+	// notice.
 	StatusThreshold time.Duration
-	// ClusterName is what the cluster is called in its wiring, and at AWS. Empty
-	// means as the queue's name says, if it is lifeboat-<cluster>.
+	// ClusterName is the cluster name in the wiring and in AWS tags. Empty:
+	// derived from the queue name, if that is lifeboat-<cluster>.
 	ClusterName string
-	// guessed: ClusterName is of the queue's name, and may be changed in it.
+	// guessed is true if ClusterName comes from the queue's name, which may
+	// contain a changed form of it.
 	guessed bool
 	// CanaryInterval is how often all rules are probed; zero: never.
 	CanaryInterval time.Duration
 	// QueueURL is the SQS queue that EventBridge delivers notices to.
 	QueueURL string
-	// KarpenterQueueURL is the SQS queue that Karpenter takes its interruptions
-	// from, which Lifeboat then feeds; empty: it has none.
+	// KarpenterQueueURL is Karpenter's own interruption queue, to which
+	// Lifeboat forwards notices; empty: none.
 	KarpenterQueueURL string
-	// Account is the AWS account whose notices are taken in. Empty means the
-	// one in the queue's URL.
+	// Account is the AWS account whose notices are accepted. Empty: the one in
+	// the queue's URL.
 	Account string
-	// Region is the AWS region whose notices are taken in. Empty means the one
-	// that the AWS SDK is configured for.
+	// Region is the AWS region whose notices are accepted. Empty: the region of
+	// the AWS SDK's configuration.
 	Region string
-	// MetricsAddress and HealthAddress are host:port to serve on; "0" is off.
+	// MetricsAddress and HealthAddress are host:port to serve on; "0" disables.
 	MetricsAddress, HealthAddress string
-	// LeaderElect lets one of several replicas act; all of them take notices in.
+	// LeaderElect enables leader election; all replicas receive notices.
 	LeaderElect bool
-	// LeaderElectionNamespace holds the lease; empty means the pod's own.
+	// LeaderElectionNamespace is the namespace of the lease; empty: the pod's.
 	LeaderElectionNamespace string
-	// Namespace is Lifeboat's own; empty means that of the lease, or the pod's
-	// own, or lifeboat-system.
+	// Namespace is Lifeboat's own; empty: that of the lease, else the pod's,
+	// else lifeboat-system.
 	Namespace string
-	// Margin is kept between a pod's last moment and a hard deadline.
+	// Margin is the reserve between a pod's last moment and a hard deadline.
 	Margin time.Duration
 	// TTL is how long finished Interruptions are kept.
 	TTL time.Duration
-	// Development logs as text for people and not as JSON.
+	// Development logs text instead of JSON.
 	Development bool
-	// Verbosity is 0 for what changed and 1 for decisions as well.
+	// Verbosity 0 logs changes, 1 also decisions.
 	Verbosity int
 }
 
 var account = regexp.MustCompile(`^\d{12}$`)
 
-// complete fills in what follows from the rest, or says what is missing.
+// complete sets the defaults, or returns an error that names what is missing.
 func (c Config) complete() (Config, error) {
 	if len(c.Sources) == 0 {
 		c.Sources = sourceNames()
@@ -86,7 +87,7 @@ func (c Config) complete() (Config, error) {
 		return c, err
 	}
 	if c.KarpenterQueueURL != "" && c.KarpenterQueueURL == c.QueueURL {
-		return c, errors.New("--karpenter-queue-url is Lifeboat's own queue: Karpenter needs one of its own, which no EventBridge rule feeds")
+		return c, errors.New("--karpenter-queue-url is Lifeboat's own queue: create a separate queue for Karpenter, without EventBridge rules")
 	}
 	c.Namespace = cmp.Or(c.Namespace, c.LeaderElectionNamespace, podNamespace(), defaultNamespace)
 	if c.ClusterName == "" {
@@ -101,7 +102,7 @@ func (c Config) complete() (Config, error) {
 	return c, c.checkTimes()
 }
 
-// queueURL reads the URL that a flag gives of a queue, if it does.
+// queueURL parses the queue URL of a flag; the flag may be empty.
 func queueURL(flag, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if text != "" && (err != nil || u.Host == "") {
@@ -113,8 +114,8 @@ func queueURL(flag, text string) (*url.URL, error) {
 // defaultNamespace is where the documentation installs Lifeboat.
 const defaultNamespace = "lifeboat-system"
 
-// podNamespace is the namespace of the pod that this runs in, or empty
-// (Kubernetes documentation, "Accessing the Kubernetes API from a Pod").
+// podNamespace is the namespace of the current pod, or empty (Kubernetes
+// documentation, "Accessing the Kubernetes API from a Pod").
 func podNamespace() string {
 	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if err != nil {
@@ -123,7 +124,7 @@ func podNamespace() string {
 	return strings.TrimSpace(string(text))
 }
 
-// accountOf is the account in a queue's URL, which is
+// accountOf is the account in a queue URL, which is
 // https://sqs.<region>.amazonaws.com/<account>/<name>, or empty.
 func accountOf(queue *url.URL) string {
 	if parts := strings.Split(strings.Trim(queue.Path, "/"), "/"); len(parts) == 2 && account.MatchString(parts[0]) {
@@ -132,11 +133,11 @@ func accountOf(queue *url.URL) string {
 	return ""
 }
 
-// checkTimes checks what is said of times and what hangs on it.
+// checkTimes checks the durations and what depends on them.
 func (c Config) checkTimes() error {
 	switch {
 	case c.CanaryInterval != 0 && c.ClusterName == "":
-		return errors.New("--canary-interval needs the cluster's name, which the queue's does not tell: add --cluster-name")
+		return errors.New("--canary-interval needs the cluster name, which cannot be derived from the queue name: set --cluster-name")
 	case c.Margin < 0 || c.Margin > time.Minute:
 		return fmt.Errorf("--margin %s is out of range: write a duration from 0s to 1m", c.Margin)
 	case c.TTL < time.Minute:
@@ -145,15 +146,15 @@ func (c Config) checkTimes() error {
 	return nil
 }
 
-// checkSources checks what is said of the sources of notices.
+// checkSources checks the settings of the notice sources.
 func (c Config) checkSources() error {
 	for _, name := range c.Sources {
 		if !slices.Contains(sourceNames(), name) {
-			return fmt.Errorf("--sources: there is no source %q: write some of %s", name, strings.Join(sourceNames(), ","))
+			return fmt.Errorf("--sources: unknown source %q: choose from %s", name, strings.Join(sourceNames(), ","))
 		}
 	}
 	if c.QueueURL == "" && slices.Contains(c.Sources, notice.SourceQueue) {
-		return errors.New("no queue to take notices from: give the SQS queue with --queue-url or LIFEBOAT_QUEUE_URL, or leave sqs out of --sources")
+		return errors.New("no SQS queue: set --queue-url or LIFEBOAT_QUEUE_URL, or remove sqs from --sources")
 	}
 	for _, f := range []struct {
 		name     string

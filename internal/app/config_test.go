@@ -49,7 +49,7 @@ func TestWrongConfigurationSaysWhatToWrite(t *testing.T) {
 		"a margin below 0":          {func(c *Config) { c.Margin = -time.Second }, "--margin"},
 		"a margin of 1 h":           {func(c *Config) { c.Margin = time.Hour }, "--margin"},
 		"no time to keep":           {func(c *Config) { c.TTL = 0 }, "--ttl"},
-		"no such source":            {func(c *Config) { c.Sources = []string{"sqs", "smoke"} }, `"smoke": write some of sqs,ec2,autoscaling`},
+		"no such source":            {func(c *Config) { c.Sources = []string{"sqs", "smoke"} }, `"smoke": choose from sqs,ec2,autoscaling`},
 		"asked too often":           {func(c *Config) { c.SpotInterval = time.Millisecond }, "--spot-interval"},
 		"a patience of 0":           {func(c *Config) { c.StatusThreshold = -time.Second }, "--status-threshold"},
 	}
@@ -83,7 +83,7 @@ func TestAQueueIsNeededByItsSourceAlone(t *testing.T) {
 func TestWhereSourcesRun(t *testing.T) {
 	got := map[string]bool{}
 	for _, r := range sources() {
-		got[r.name] = placed{where: r.where}.NeedLeaderElection()
+		got[r.name] = sourceRunnable{where: r.where}.NeedLeaderElection()
 	}
 	want := map[string]bool{"sqs": false, "ec2": true, "autoscaling": true}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -28,8 +28,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
-// groups is what knows Auto Scaling groups, and answers them. All of it shares one
-// limit of calls, and one look at the groups.
+// groups contains the parts for Auto Scaling groups. They share one rate limit
+// and one cache of the groups.
 type groups struct {
 	*groupwatch.Watcher
 	lifecycle cloud.Lifecycle
@@ -38,7 +38,8 @@ type groups struct {
 	forInterruptions, forGroups chan event.TypedGenericEvent[string]
 }
 
-// watchGroups makes it, or returns nil where Auto Scaling is not listened to.
+// watchGroups creates the parts, or returns nil if the Auto Scaling source is
+// disabled.
 func watchGroups(mgr ctrl.Manager, config aws.Config, c Config) (*groups, error) {
 	if !slices.Contains(c.Sources, notice.SourceAutoScaling) {
 		return nil, nil
@@ -56,22 +57,22 @@ func watchGroups(mgr ctrl.Manager, config aws.Config, c Config) (*groups, error)
 		forInterruptions: make(chan event.TypedGenericEvent[string], 1024), forGroups: make(chan event.TypedGenericEvent[string], 1024),
 	}
 	watcher.Subscribe(func(group string, _ []string) {
-		g.tell(g.forInterruptions, group)
-		g.tell(g.forGroups, group)
+		g.enqueue(g.forInterruptions, group)
+		g.enqueue(g.forGroups, group)
 	})
 	return g, mgr.Add(watcher)
 }
 
-// tell puts a group on a channel. Where that is full its reader has enough to do,
-// and looks at all by the clock as well.
-func (g *groups) tell(c chan<- event.TypedGenericEvent[string], group string) {
+// enqueue queues a group without blocking. If the channel is full, its reader
+// is busy and also requeues all groups periodically.
+func (g *groups) enqueue(c chan<- event.TypedGenericEvent[string], group string) {
 	select {
 	case c <- event.TypedGenericEvent[string]{Object: group}:
 	default:
 	}
 }
 
-// declaredGroups returns the names of the groups that NodeGroups stand for.
+// declaredGroups returns the names of the groups that NodeGroups manage.
 func declaredGroups(reader client.Reader) func(context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
 		var list v1alpha1.NodeGroupList
@@ -86,30 +87,30 @@ func declaredGroups(reader client.Reader) func(context.Context) ([]string, error
 	}
 }
 
-// addTo has the loop over Interruptions know of groups.
+// addTo passes the groups to the Interruption controller.
 func (g *groups) addTo(o *interruption.Options, c Config) {
 	if g != nil {
 		o.Groups, o.Lifecycle, o.Hooks, o.GroupChanges = g.Watcher, g.lifecycle, c.LifecycleHooks, g.forInterruptions
 	}
 }
 
-// news has the groups looked at of which a message has come.
-func (g *groups) news() func(group string) {
+// refresher returns a callback that requests a read of a group after a message
+// about it.
+func (g *groups) refresher() func(group string) {
 	if g == nil {
 		return nil
 	}
-	return g.Hint
+	return g.RequestRefresh
 }
 
-// addLoops adds the loops that see instances into service, and that look after
-// NodeGroups.
+// addLoops adds the controllers for launching instances and for NodeGroups.
 func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, recorder events.EventRecorder, c Config) error {
 	if g == nil {
 		return nil
 	}
 	sweep, err := launch.New(launch.Options{
 		Client: mgr.GetClient(), Nodes: nodeindex.ListCached(mgr.GetCache()), Pods: mgr.GetAPIReader(), Groups: g.Watcher, Lifecycle: g.lifecycle, Hooks: c.LifecycleHooks,
-		Events: recorder, Changed: func(group string) { g.tell(g.forGroups, group) }, Registerer: metrics.Registry,
+		Events: recorder, Changed: func(group string) { g.enqueue(g.forGroups, group) }, Registerer: metrics.Registry,
 	})
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, recorder eve
 	g.Subscribe(sweep.News)
 	cluster, api := c.tagging(g.api)
 	declared, err := groupcontroller.New(groupcontroller.Options{
-		Client: mgr.GetClient(), Nodes: nodes, Watch: g.Watcher, AWS: api, Book: sweep, Events: recorder,
+		Client: mgr.GetClient(), Nodes: nodes, Watch: g.Watcher, AWS: api, Tracker: sweep, Events: recorder,
 		Cluster: cluster, Clock: time.Now, Registerer: metrics.Registry,
 	})
 	if err != nil {
@@ -126,24 +127,25 @@ func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, recorder eve
 	return errors.Join(sweep.Register(mgr), declared.Register(mgr, g.forGroups))
 }
 
-// tagging is the cluster's name for tags, and what changes groups with it. Where the
-// name is only guessed no tag gets it, and no group is made without the tag: its
-// instances would not be the cluster's, in IAM's eyes too.
+// tagging returns the cluster name for tags and the API for changes. If the
+// name is only a guess, Lifeboat writes no such tag and creates no group:
+// without the tag IAM would not count the instances as the cluster's.
 func (c Config) tagging(api groupcontroller.AWS) (cluster string, _ groupcontroller.AWS) {
 	if !c.guessed {
 		return c.ClusterName, api
 	}
-	return "", unnamed{api, c.ClusterName}
+	return "", guessedCluster{api, c.ClusterName}
 }
 
-// unnamed changes groups of a cluster whose name is only guessed.
-type unnamed struct {
+// guessedCluster changes groups of a cluster whose name is a guess.
+type guessedCluster struct {
 	groupcontroller.AWS
 	guess string
 }
 
-// Apply does a step, but makes no group unless the NodeGroup itself says whose it is.
-func (u unnamed) Apply(ctx context.Context, w nodegroup.Wanted, s nodegroup.Step) error {
+// Apply performs a step, but creates a group only if the NodeGroup declares the
+// cluster's tag.
+func (u guessedCluster) Apply(ctx context.Context, w nodegroup.Wanted, s nodegroup.Step) error {
 	if s.Verb != nodegroup.CreateGroup {
 		return u.AWS.Apply(ctx, w, s)
 	}
@@ -152,5 +154,5 @@ func (u unnamed) Apply(ctx context.Context, w nodegroup.Wanted, s nodegroup.Step
 			return u.AWS.Apply(ctx, w, s)
 		}
 	}
-	return fmt.Errorf("creating group %s: the cluster's name is not known for sure, which its tag %sNAME has to have (the queue's name tells %s): %s", w.Group, nodegroup.TagCluster, u.guess, nameIt)
+	return fmt.Errorf("creating group %s: the group needs the tag %sNAME, but the cluster name is uncertain (the queue name suggests %s): %s", w.Group, nodegroup.TagCluster, u.guess, clusterNameAdvice)
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/claimwatch"
 )
 
-// watchClaims watches the NodeClaims that are replacements, on the leader alone,
-// and tells who is concerned of each that changes.
+// watchClaims watches the replacement NodeClaims on the leader and sends
+// changed ones to the channels.
 func watchClaims(ctx context.Context, mgr ctrl.Manager, tell ...chan<- event.TypedGenericEvent[string]) (*claimwatch.Watcher, error) {
 	kube, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the client for NodeClaims: %w", err)
+		return nil, fmt.Errorf("creating the client for NodeClaims: %w", err)
 	}
 	claims := claimwatch.New(kube, claimwatch.Interval, notify(ctx, tell...))
 	return claims, mgr.Add(claims)
 }
 
-// toKarpenter puts messages on Karpenter's own queue; nil: there is none that
-// Lifeboat feeds.
+// toKarpenter returns a function that sends a message to Karpenter's queue; nil
+// if none is configured.
 func toKarpenter(cloud aws.Config, c Config) func(context.Context, string) error {
 	if c.KarpenterQueueURL == "" {
 		return nil

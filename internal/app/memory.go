@@ -6,21 +6,22 @@ import (
 	"runtime/debug"
 )
 
-// garbagePercent replaces Go's default GOGC of 100. Most of the heap is caches, so that a
-// default heap is half garbage; memory is dearer here than the processor time to collect
-// more often. The chart sets GOMEMLIMIT, which bounds the heap in a storm.
+// garbagePercent replaces Go's default GOGC of 100. Most of the heap is caches,
+// so a default heap is half garbage. Memory costs more here than the processor
+// time of more collections. The chart sets GOMEMLIMIT, which bounds the heap
+// under load.
 const garbagePercent = 25
 
-// LimitGarbage makes the garbage collector run early, unless GOGC says otherwise.
+// LimitGarbage lowers GOGC unless the environment sets it.
 func LimitGarbage() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
 }
 
-// freeMemory returns memory to the operating system once the caches have synced: the first
-// lists take several times the memory of the caches that they fill. It is a manager's
-// Runnable.
+// freeMemory returns memory to the operating system after the caches have
+// synced: the first lists need several times the memory of the caches. It is a
+// manager Runnable.
 type freeMemory struct {
 	synced func(ctx context.Context) bool
 }

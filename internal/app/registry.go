@@ -37,13 +37,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-// sources are the sources of notices: a line for each. What polls AWS runs on
-// the leader alone, so that replicas do not multiply its cost.
-func sources() []registered {
-	return []registered{
-		{notice.SourceQueue, everywhere, func(d deps) (intake.Source, error) {
+// sources lists the notice sources. Sources that poll AWS run on the leader
+// only, so that replicas do not multiply the calls.
+func sources() []sourceSpec {
+	return []sourceSpec{
+		{notice.SourceQueue, everyReplica, func(d deps) (intake.Source, error) {
 			return sqs.New(d.QueueURL, sqs.NewClient(d.cloud), d.recorder, sqs.Options{
-				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith, GroupNews: d.groups.news(),
+				Metrics: d.metrics, Instances: ec2.NewAPI(d.cloud).InstancesWith, GroupNews: d.groups.refresher(),
 			})
 		}},
 		{notice.SourceEC2, onLeader, func(d deps) (intake.Source, error) {
@@ -60,7 +60,7 @@ func sources() []registered {
 
 // addLoops adds the controllers, which run on the leader only.
 func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aws.Config, c Config) error {
-	kube, err := kubernetes.NewForConfig(compact(mgr.GetConfig()))
+	kube, err := kubernetes.NewForConfig(withProtobuf(mgr.GetConfig()))
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,11 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		return err
 	}
 	wanted := make(chan event.TypedGenericEvent[string], 1024)
-	errands, err := newErrands(mgr, c, wanted)
+	errands, err := newHookRunner(mgr, c, wanted)
 	if err != nil {
 		return err
 	}
-	limited, err := kubernetes.NewForConfig(events.Limit(compact(mgr.GetConfig())))
+	limited, err := kubernetes.NewForConfig(events.Limit(withProtobuf(mgr.GetConfig())))
 	if err != nil {
 		return err
 	}
@@ -119,9 +119,9 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	)
 }
 
-// newErrands returns what runs hooks and delivers notifications; wanted hears the
-// names of records that it has found something out for.
-func newErrands(mgr ctrl.Manager, c Config, wanted chan<- event.TypedGenericEvent[string]) (*errand.Runner, error) {
+// newHookRunner returns the runner of hooks and notifications; wanted receives
+// the names of records to reconcile.
+func newHookRunner(mgr ctrl.Manager, c Config, wanted chan<- event.TypedGenericEvent[string]) (*errand.Runner, error) {
 	errandMetrics, err := errand.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, err
@@ -131,13 +131,13 @@ func newErrands(mgr ctrl.Manager, c Config, wanted chan<- event.TypedGenericEven
 		Wake: func(record string) {
 			select {
 			case wanted <- event.TypedGenericEvent[string]{Object: record}:
-			default: // it is looked at again in any case, only later
+			default: // the record has a requeue time anyway
 			}
 		},
 	}), nil
 }
 
-// countWatched tells in a metric how many nodes' pods are watched.
+// countWatched registers the metric of nodes whose pods are watched.
 func countWatched(pods *podwatch.Watcher) error {
 	if err := metrics.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifeboat_watched_nodes", Help: "Nodes whose pods are watched: those that are going away.",
@@ -147,17 +147,17 @@ func countWatched(pods *podwatch.Watcher) error {
 	return nil
 }
 
-// compact has built-in objects sent in protobuf: a storm of pods is then half the
-// work for both ends, and less garbage here (Kubernetes API Concepts, "Alternate
-// representations of resources").
-func compact(config *rest.Config) *rest.Config {
+// withProtobuf switches built-in objects to protobuf, which halves the work of
+// both sides for many pods and makes less garbage (Kubernetes API Concepts,
+// "Alternate representations of resources").
+func withProtobuf(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	return config
 }
 
-// addSources adds the sources of notices that the configuration names.
+// addSources adds the enabled notice sources.
 func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud aws.Config, c Config) error {
 	intakeMetrics, err := intake.NewMetrics(metrics.Registry)
 	if err != nil {
@@ -173,22 +173,22 @@ func addSources(mgr ctrl.Manager, nodes *nodeindex.Index, groups *groups, cloud 
 		}
 		source, err := r.build(d)
 		if err != nil {
-			return fmt.Errorf("making source %s: %w", r.name, err)
+			return fmt.Errorf("creating source %s: %w", r.name, err)
 		}
-		if err := mgr.Add(placed{source, r.where}); err != nil {
+		if err := mgr.Add(sourceRunnable{source, r.where}); err != nil {
 			return fmt.Errorf("adding source %s: %w", r.name, err)
 		}
 	}
 	return nil
 }
 
-// cachesSynced is ready once the picture of the cluster is whole.
+// cachesSynced is ready once the caches have synced.
 func cachesSynced(mgr ctrl.Manager) healthz.Checker {
 	return func(req *http.Request) error {
 		ctx, cancel := context.WithTimeout(req.Context(), time.Second)
 		defer cancel()
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("the caches have not caught up with the API server")
+			return errors.New("the caches have not synced with the API server")
 		}
 		return nil
 	}

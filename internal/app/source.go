@@ -11,48 +11,48 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
-// registered is a source of notices in the registry.
-type registered struct {
+// sourceSpec is a notice source in the registry.
+type sourceSpec struct {
 	name  string
-	where place
+	where scope
 	build func(deps) (intake.Source, error)
 }
 
-// deps are what sources are made of.
+// deps are the dependencies of the sources.
 type deps struct {
 	Config
 	cloud    aws.Config
 	nodes    intake.NodeIndex
-	groups   *groups       // nil where Auto Scaling is not listened to
+	groups   *groups       // nil if the Auto Scaling source is disabled
 	reader   client.Reader // the cache
 	all      nodeindex.Lister
 	recorder *intake.Recorder
 	metrics  *intake.Metrics
 }
 
-// place is where a source runs.
-type place bool
+// scope is on which replicas a source runs.
+type scope bool
 
 const (
-	everywhere place = false // on every replica
-	onLeader   place = true  // on the leader alone
+	everyReplica scope = false // on every replica
+	onLeader     scope = true  // on the leader only
 )
 
-// placed is a source in its place.
-type placed struct {
+// sourceRunnable is a source as a manager Runnable.
+type sourceRunnable struct {
 	intake.Source
-	where place
+	where scope
 }
 
-var _ manager.LeaderElectionRunnable = placed{}
+var _ manager.LeaderElectionRunnable = sourceRunnable{}
 
 // Start runs the source until ctx ends.
-func (p placed) Start(ctx context.Context) error { return p.Run(ctx) }
+func (p sourceRunnable) Start(ctx context.Context) error { return p.Run(ctx) }
 
-// NeedLeaderElection reports whether it runs on the leader alone.
-func (p placed) NeedLeaderElection() bool { return p.where == onLeader }
+// NeedLeaderElection reports whether it runs on the leader only.
+func (p sourceRunnable) NeedLeaderElection() bool { return p.where == onLeader }
 
-// sourceNames are the names of all sources, for --sources.
+// sourceNames are the valid values of --sources.
 func sourceNames() []string {
 	var names []string
 	for _, r := range sources() {

@@ -22,8 +22,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 )
 
-// causeOf finds out why the queue did not bring a notice, by looking at the
-// wiring as `lifeboat doctor` does.
+// causeOf finds out why the queue did not deliver a notice. It checks the
+// wiring like `lifeboat doctor`.
 func causeOf(cloud aws.Config, c Config) unheard.Cause {
 	clients := diagnose.NewClients(sqs.NewFromConfig(cloud), eventbridge.NewFromConfig(cloud))
 	target := c.target()
@@ -35,8 +35,8 @@ func causeOf(cloud aws.Config, c Config) unheard.Cause {
 	}
 }
 
-// target is the wiring to look at. Its cluster goes into advice, which is followed:
-// better no name there than one that is only guessed.
+// target is the wiring to check. Users copy the cluster name from the advice,
+// so a guessed name is replaced by a placeholder.
 func (c Config) target() diagnose.Target {
 	t := diagnose.Target{Desired: c.wiring(), QueueURL: c.QueueURL}
 	if c.guessed {
@@ -45,14 +45,14 @@ func (c Config) target() diagnose.Target {
 	return t
 }
 
-// addCanary adds the canary, if there is to be one.
+// addCanary adds the canary if it is enabled.
 func addCanary(mgr ctrl.Manager, cloud aws.Config, c Config) error {
 	if c.CanaryInterval == 0 {
 		return nil
 	}
 	kube, err := client.NewWithWatch(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme()})
 	if err != nil {
-		return fmt.Errorf("making the canary's client: %w", err)
+		return fmt.Errorf("creating the canary's client: %w", err)
 	}
 	prober := probe.New(probe.Options{Events: eventbridge.NewFromConfig(cloud), Kube: kube, Cluster: c.ClusterName})
 	canary, err := probe.NewCanary(prober, c.wiring().Rules, c.CanaryInterval, metrics.Registry)
@@ -62,18 +62,19 @@ func addCanary(mgr ctrl.Manager, cloud aws.Config, c Config) error {
 	return mgr.Add(canary)
 }
 
-// clusterOf is the cluster's name as the queue's tells it, if `lifeboat wire` made
-// it: lifeboat-<cluster>; and whether it may be changed in that.
+// clusterOf derives the cluster name from the queue name if `lifeboat wire`
+// made it: lifeboat-<cluster>. guessed is true if the queue name may contain a
+// changed form.
 func clusterOf(queueURL string) (cluster string, guessed bool) {
 	w, sure := wiring.InferFromQueueName(queueOf(queueURL), "", "")
 	return w.Cluster, !sure
 }
 
-// queueOf is the name of a queue, which its URL ends in.
+// queueOf is the last part of a queue URL, its name.
 func queueOf(queueURL string) string { return queueURL[strings.LastIndexByte(queueURL, '/')+1:] }
 
-// wiring is what the cluster's is to be like. Where its name is guessed, so are the
-// names in the wiring, from the same queue.
+// wiring is the wiring that the cluster should have. If the cluster name is
+// guessed, the names derive from the queue name.
 func (c Config) wiring() wiring.Wiring {
 	if c.guessed {
 		w, _ := wiring.InferFromQueueName(queueOf(c.QueueURL), c.Account, c.Region)
@@ -82,30 +83,30 @@ func (c Config) wiring() wiring.Wiring {
 	return wiring.Desired(c.ClusterName, c.Account, c.Region)
 }
 
-// expected says whose notices and probes are taken in. A probe names the cluster as
-// whoever sent it was told: it is ours if `lifeboat wire` makes our queue for that
-// name.
+// expected are the limits for accepted notices and probes. A probe contains the
+// cluster name that its sender knows: it is ours if `lifeboat wire` derives our
+// queue name from it.
 func (c Config) expected() intake.Options {
-	return intake.Options{Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Alias: c.called}
+	return intake.Options{Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Alias: c.isCluster}
 }
 
-// tagReader reads the tags of queues; *sqs.Client does.
+// tagReader reads queue tags; *sqs.Client implements it.
 type tagReader interface {
 	ListQueueTags(context.Context, *sqs.ListQueueTagsInput, ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
 }
 
-// longestNaming bounds how long the start waits for the cluster's name.
-const longestNaming = 5 * time.Second
+// namingTimeout bounds how long the start waits for the cluster name.
+const namingTimeout = 5 * time.Second
 
-// named has the queue's tag tell the cluster's name, where the queue's name leaves it
-// open. Roles of before this was asked may not read it: then it says what to do,
-// and goes on with the guess.
-func (c Config) named(ctx context.Context, queues tagReader) Config {
+// resolveClusterName reads the cluster name from the queue's tag if the queue
+// name is ambiguous. Older IAM roles may not read tags: it then logs what to do
+// and keeps the guess.
+func (c Config) resolveClusterName(ctx context.Context, queues tagReader) Config {
 	if !c.guessed {
 		c.checkName(ctx)
 		return c
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestNaming)
+	ctx, cancel := context.WithTimeout(ctx, namingTimeout)
 	defer cancel()
 	out, err := queues.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &c.QueueURL})
 	if err == nil {
@@ -113,27 +114,27 @@ func (c Config) named(ctx context.Context, queues tagReader) Config {
 			c.ClusterName, c.guessed = name, false
 			return c
 		}
-		err = fmt.Errorf("reading the queue's tags: none named %s tells a cluster of which this is the queue", wiring.TagCluster)
+		err = fmt.Errorf("reading the queue's tags: the tag %s is missing or belongs to another cluster", wiring.TagCluster)
 	}
-	ctrl.LoggerFrom(ctx).Info("the cluster's name is not known for sure", "queue", c.QueueURL, "guess", c.ClusterName, "cause", err.Error(), "advice", nameIt)
+	ctrl.LoggerFrom(ctx).Info("the cluster name is uncertain", "queue", c.QueueURL, "guess", c.ClusterName, "cause", err.Error(), "advice", clusterNameAdvice)
 	return c
 }
 
-// checkName says so where the queue is one of `lifeboat wire`, but by its name not of
-// the cluster that was given: one of the two was copied from elsewhere. It is no
-// error, since a queue that others made can be called as they like.
+// checkName logs a warning if `lifeboat wire` made the queue for another
+// cluster than the configured one. It is not an error: users may choose queue
+// names.
 func (c Config) checkName(ctx context.Context) {
-	if of, _ := clusterOf(c.QueueURL); of != "" && !c.called(of) {
-		ctrl.LoggerFrom(ctx).Info("the queue has the name of another cluster's", "queue", c.QueueURL, "cluster", c.ClusterName,
-			"advice", "see that aws.clusterName and aws.queueURL of the chart are of one cluster; probes and tags go by the name")
+	if of, _ := clusterOf(c.QueueURL); of != "" && !c.isCluster(of) {
+		ctrl.LoggerFrom(ctx).Info("the queue name belongs to another cluster", "queue", c.QueueURL, "cluster", c.ClusterName,
+			"advice", "check that the chart values aws.clusterName and aws.queueURL belong to the same cluster; probes and tags use the name")
 	}
 }
 
-// called reports whether a name is the cluster's, or one for which `lifeboat wire`
-// makes the same queue.
-func (c Config) called(name string) bool {
+// isCluster reports whether a name is the cluster's, or one for which `lifeboat
+// wire` derives the same queue name.
+func (c Config) isCluster(name string) bool {
 	return wiring.QueueName(name) == wiring.QueueName(c.ClusterName)
 }
 
-// nameIt says what to do where the cluster's name is only guessed.
-const nameIt = "give the name that `lifeboat wire` was given: aws.clusterName of the chart, or --cluster-name"
+// clusterNameAdvice says what to do about a guessed cluster name.
+const clusterNameAdvice = "set the name that was used with `lifeboat wire`: chart value aws.clusterName, or --cluster-name"

@@ -22,7 +22,7 @@ import (
 
 const queues = "https://sqs.eu-west-1.amazonaws.com/210987654321/"
 
-// ofCluster is the configuration of a controller that was told the queue alone.
+// ofCluster is the configuration of a controller that knows only the queue.
 func ofCluster(t *testing.T, cluster string) Config {
 	t.Helper()
 	c := good()
@@ -34,7 +34,7 @@ func ofCluster(t *testing.T, cluster string) Config {
 	return c
 }
 
-// tags is a queue's tags, or why they cannot be read.
+// tags are a queue's tags, or the error of reading them.
 type tags struct {
 	of    map[string]string
 	err   error
@@ -63,7 +63,7 @@ func TestTheQueuesTagTellsTheClusterWhereItsNameDoesNot(t *testing.T) {
 		"somebody else's tags": {"prod", tags{of: map[string]string{wiring.TagCluster: "staging"}}, "prod", false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := ofCluster(t, tc.cluster).named(t.Context(), &tc.queue)
+			c := ofCluster(t, tc.cluster).resolveClusterName(t.Context(), &tc.queue)
 			if c.ClusterName != tc.want || c.guessed != tc.guessed || tc.queue.asked != tc.asked {
 				t.Errorf("taken for %q, guessed: %v, asked %d times; want %q, %v, %d", c.ClusterName, c.guessed, tc.queue.asked, tc.want, tc.guessed, tc.asked)
 			}
@@ -87,7 +87,8 @@ func TestANameThatWasGivenIsNotGuessed(t *testing.T) {
 	}
 }
 
-// The doctor and the canary name the cluster as they were told, with its dots.
+// The doctor and the canary use the configured cluster name, including its
+// dots.
 func TestTheDoctorsProbesAreAnsweredWhateverTheClusterIsCalled(t *testing.T) {
 	long := strings.Repeat("long-", 30)
 	for _, tc := range []struct {
@@ -120,7 +121,7 @@ func TestTheDoctorsProbesAreAnsweredWhateverTheClusterIsCalled(t *testing.T) {
 	}
 }
 
-// doer is Auto Scaling where each step is done.
+// doer is an AWS on which every step succeeds.
 type doer struct {
 	groupcontroller.AWS
 	did []string
@@ -131,8 +132,8 @@ func (d *doer) Apply(_ context.Context, w nodegroup.Wanted, s nodegroup.Step) er
 	return nil
 }
 
-// The tag of a cluster that does not exist is refused by IAM, or, where IAM goes by
-// the names of groups, makes instances that nobody may terminate.
+// IAM denies the tag of a cluster that does not exist. If IAM matches group
+// names, the tag creates instances that no role may terminate.
 func TestNoGroupIsTaggedWithAGuess(t *testing.T) {
 	tagged := map[string]string{"kubernetes.io/cluster/prod.example.com": "owned"}
 	for name, tc := range map[string]struct {

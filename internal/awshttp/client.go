@@ -1,5 +1,5 @@
-// Package awshttp makes the HTTP client that all AWS clients here use, and reads the
-// errors that AWS answers.
+// Package awshttp provides the HTTP client of all AWS clients, and classifies
+// AWS errors.
 package awshttp
 
 import (
@@ -11,26 +11,26 @@ import (
 	sdkhttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
-// idleConnections to one host are kept: as many as receivers may poll a queue
-// at once.
+// idleConnections is the number of idle connections kept per host: as many as
+// receivers may poll a queue at once.
 const idleConnections = 64
 
-// NewClient returns the client of a configuration that has none of its own.
-func NewClient() *http.Client { return mend(sdkhttp.NewBuildableClient()) }
+// NewClient returns the default client.
+func NewClient() *http.Client { return fixBodies(sdkhttp.NewBuildableClient()) }
 
-// Use returns the configuration with such a client, made from the one that it
-// has: it may know certificates of its own (AWS_CA_BUNDLE).
+// Use returns the configuration with a fixed client that is derived from its
+// own: that may contain a CA bundle (AWS_CA_BUNDLE).
 func Use(config aws.Config) aws.Config {
 	if own, ok := config.HTTPClient.(*sdkhttp.BuildableClient); ok {
-		config.HTTPClient = mend(own)
+		config.HTTPClient = fixBodies(own)
 	} else if config.HTTPClient == nil {
 		config.HTTPClient = NewClient()
 	}
 	return config
 }
 
-// WithTimeout is Use with a limit for each call, answer included; the SDK sets
-// none. A client that is none of these two kinds stays as it is.
+// WithTimeout is Use with a timeout for each call including the response; the
+// SDK sets none. A client of another type is not changed.
 func WithTimeout(config aws.Config, limit time.Duration) aws.Config {
 	config = Use(config)
 	if client, ok := config.HTTPClient.(*http.Client); ok {
@@ -41,15 +41,15 @@ func WithTimeout(config aws.Config, limit time.Duration) aws.Config {
 	return config
 }
 
-// mend returns the SDK's client, but for one thing.
+// fixBodies returns the SDK's client with a workaround.
 //
-// The SDK closes the body of a request as soon as the answer begins
-// (smithy-go, transport/http). Where the answer comes fast, as from an endpoint
-// in the same zone, net/http may not have come to the end of the body by then;
-// it takes the failing WriteTo of the SDK's body for a failed request and
-// closes the connection, so that answers of several kilobytes are cut off. A
-// body without WriteTo merely ends.
-func mend(client *sdkhttp.BuildableClient) *http.Client {
+// The SDK closes the request body as soon as the response begins (smithy-go,
+// transport/http). With a fast response, as from an endpoint in the same zone,
+// net/http may not have reached the end of the body yet. It treats the failing
+// WriteTo of the SDK's body as a failed request and closes the connection, so
+// that responses of several kilobytes are cut off. A body without WriteTo
+// simply ends.
+func fixBodies(client *sdkhttp.BuildableClient) *http.Client {
 	transport := client.WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = idleConnections
 	}).GetTransport()

@@ -15,8 +15,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 )
 
-// TestLongAnswersComeWhole asks as the SDK does, which closes the body of a
-// request when its answer begins.
+// TestLongAnswersComeWhole closes the request body as soon as the response
+// begins, as the SDK does.
 func TestLongAnswersComeWhole(t *testing.T) {
 	long := strings.Repeat("x", 64<<10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Code is the code of the error that AWS answered; empty: it was none of AWS's.
+// Code is the error code of an AWS error; empty for other errors.
 func Code(err error) string {
 	var said smithy.APIError
 	if errors.As(err, &said) {
@@ -18,8 +18,8 @@ func Code(err error) string {
 	return ""
 }
 
-// IsDenied reports whether AWS does not permit the call (IAM User Guide,
-// "Troubleshoot access denied error messages"; UnauthorizedOperation is EC2's).
+// IsDenied reports whether AWS denied the call (IAM User Guide, "Troubleshoot
+// access denied error messages"; UnauthorizedOperation is EC2's).
 func IsDenied(err error) bool {
 	switch Code(err) {
 	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation":
@@ -28,14 +28,14 @@ func IsDenied(err error) bool {
 	return false
 }
 
-// IsThrottled reports whether there were too many calls.
+// IsThrottled reports whether AWS throttled the call.
 func IsThrottled(err error) bool {
 	_, throttled := retry.DefaultThrottleErrorCodes[Code(err)]
 	return throttled
 }
 
-// IsBusy reports whether the call was throttled, or AWS answered that it does not
-// work at the moment.
+// IsBusy reports whether the call was throttled or AWS is temporarily
+// unavailable.
 func IsBusy(err error) bool {
 	var answered *sdkhttp.ResponseError
 	return IsThrottled(err) || errors.As(err, &answered) && answered.HTTPStatusCode() >= http.StatusInternalServerError

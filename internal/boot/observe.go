@@ -119,7 +119,7 @@ func (a *Agent) askTarget(ctx context.Context) (string, error) {
 		case err != nil:
 			return "", err
 		case !found || !instanceFormat.MatchString(id):
-			return "", &metadata.Trouble{Reason: metadata.Strange, Err: fmt.Errorf("reading instance metadata %s: %.80q is no instance id", pathInstance, id)}
+			return "", &metadata.ReadError{Reason: metadata.Unexpected, Err: fmt.Errorf("reading instance metadata %s: %.80q is no instance id", pathInstance, id)}
 		}
 		a.load(ctx, id)
 	}
@@ -129,7 +129,7 @@ func (a *Agent) askTarget(ctx context.Context) (string, error) {
 
 // explain says what is wrong with metadata, and what to do about it.
 func explain(err error, instance string) string {
-	var trouble *metadata.Trouble
+	var trouble *metadata.ReadError
 	if errors.As(err, &trouble) {
 		return err.Error() + ": " + metadata.Advice(trouble.Reason, instance)
 	}

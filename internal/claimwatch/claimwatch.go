@@ -1,7 +1,7 @@
-// Package claimwatch watches the NodeClaims that are replacements, by their
-// label, and no others: memory grows with the nodes that are going away, not with
-// the cluster. Where Karpenter's API is not served it says so, and begins to
-// watch when it is, without a restart.
+// Package claimwatch watches only the replacement NodeClaims, by label, so
+// memory grows with the interrupted nodes and not with the cluster. If
+// Karpenter's API is not served, it reports that and starts the watch when
+// Karpenter is installed, without a restart.
 package claimwatch
 
 import (
@@ -28,36 +28,38 @@ import (
 
 // +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims,verbs=get;list;watch
 
-// Interval is how often it is looked whether Karpenter's API is there.
+// Interval is how often to check whether Karpenter's API is served.
 const Interval = 10 * time.Second
 
-// Watcher knows the NodeClaims that are replacements.
+// Watcher caches the replacement NodeClaims.
 type Watcher struct {
 	client   client.WithWatch
 	changed  func(instanceID string)
 	interval time.Duration
 
 	mu        sync.Mutex
-	known     bool // whether it is there is
+	known     bool // installed is valid
 	installed bool
 	listed    bool
 	claims    map[string]*replacement.Claim // by name
 }
 
-// New returns a Watcher that calls changed, from any goroutine, with the instance
-// whose replacement has changed. It looks for Karpenter's API at intervals.
+// New returns a Watcher that calls changed, from any goroutine, with the
+// instance whose replacement has changed. It checks for Karpenter's API at the
+// interval.
 func New(c client.WithWatch, interval time.Duration, changed func(instanceID string)) *Watcher {
 	return &Watcher{client: c, changed: changed, interval: interval, claims: map[string]*replacement.Claim{}}
 }
 
-// Installed reports whether Karpenter's API is served, and whether that is known.
+// Installed reports whether Karpenter's API is served, and whether that is
+// known.
 func (w *Watcher) Installed() (installed, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.installed, w.known && (w.listed || !w.installed)
 }
 
-// Claims returns the NodeClaims that are replacements, in no order. They are
+// Claims returns the replacement NodeClaims in no particular order. They are
 // shared: do not change them.
 func (w *Watcher) Claims() []*replacement.Claim {
 	w.mu.Lock()
@@ -83,7 +85,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 			w.state(false, false)
 		case apierrors.IsForbidden(err):
-			w.state(true, true) // who wants to make one is told why not
+			w.state(true, true) // creating a NodeClaim reports the denial
 		default:
 			pause = min(pause, time.Second)
 		}
@@ -162,15 +164,14 @@ func (w *Watcher) Delete(object any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore: the list has come, for the first time
-// or again.
+// Replace implements cache.ReflectorStore: it stores the result of a list.
 func (w *Watcher) Replace(objects []any, _ string) error {
 	claims := make(map[string]*replacement.Claim, len(objects))
 	concerned := map[string]bool{}
 	for _, object := range objects {
 		c, err := read(object)
 		if err != nil {
-			continue // one that cannot be read must not hide the rest
+			continue // an invalid object must not hide the others
 		}
 		claims[c.Name], concerned[c.Replaces()] = c, true
 	}

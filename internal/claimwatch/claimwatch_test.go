@@ -28,7 +28,7 @@ func claim(name, replaces string) *unstructured.Unstructured {
 	return u
 }
 
-// cluster is one in which Karpenter may yet be installed.
+// cluster is a cluster in which Karpenter can be installed later.
 func cluster(t *testing.T, installed *atomic.Bool) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()

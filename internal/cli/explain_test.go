@@ -83,7 +83,7 @@ func TestExplain(t *testing.T) {
 	gone.Spec.InstanceID, gone.Spec.NodeName = "i-0c0c0c0c0c0c0c0c0", "ip-10-9-9-9.ec2.internal"
 	replacing := interruption(spotNotice("n1", 2*time.Minute))
 	replacing.Status.NodeName, record.EnsureDrain(&replacing.Status).Replacement = nodeName, &v1alpha1.ReplacementStatus{
-		Phase: v1alpha1.ReplacementLaunched, Reason: "Launched", Name: "web-lb-1", Message: "replacement web-lb-1 has an instance, which starts",
+		Phase: v1alpha1.ReplacementLaunched, Reason: "Launched", Name: "web-lb-1", Message: "replacement web-lb-1 has an instance, which is starting",
 	}
 	sick := stopping(26 * time.Hour)
 	sick.Spec.Notices = append(sick.Spec.Notices, v1alpha1.Notice{

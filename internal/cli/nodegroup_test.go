@@ -55,7 +55,7 @@ func groupWithProblems() *v1alpha1.NodeGroup {
 		{Severity: "unknown", ID: "hooks-unknown", Message: "the group's lifecycle hooks could not be read", Mend: "allow autoscaling:DescribeLifecycleHooks: `lifeboat wire iam` prints the policy"},
 		{Severity: "info", ID: "process-suspended", Message: "the process AZRebalance is suspended"},
 	}
-	s.Conditions = append(s.Conditions, metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue, Message: "management is Observe: nothing of the group is changed"})
+	s.Conditions = append(s.Conditions, metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue, Message: "management is Observe: Lifeboat does not change the group"})
 	return g
 }
 

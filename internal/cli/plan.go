@@ -172,8 +172,8 @@ func (w *observed) begins(d policy.Decision) time.Time {
 // forecasts simulates the drain. A soft deadline of a planned change becomes hard
 // when it is near. Pods that still wait at that time are simulated again from
 // there.
-func (w *observed) forecasts(f forecast.Facts, d policy.Decision) []forecast.Fate {
-	forecasts := forecast.Make(f)
+func (w *observed) forecasts(f forecast.Facts, d policy.Decision) []forecast.PodOutcome {
+	forecasts := forecast.Simulate(f)
 	if f.Deadline == nil || isHard(f.Deadline) {
 		return forecasts
 	}
@@ -191,7 +191,7 @@ func (w *observed) forecasts(f forecast.Facts, d policy.Decision) []forecast.Fat
 			hardFacts.Pods = append(hardFacts.Pods, result.Pod)
 		}
 	}
-	for _, result := range forecast.Make(hardFacts) {
+	for _, result := range forecast.Simulate(hardFacts) {
 		result.Now = forecasts[left[result.Pod]].Now
 		forecasts[left[result.Pod]] = result
 	}
@@ -203,7 +203,7 @@ func (w *observed) forecasts(f forecast.Facts, d policy.Decision) []forecast.Fat
 func (p *planned) leaveAlone(facts drain.Facts, why string) {
 	isLost := isHard(facts.Deadline)
 	for _, v := range drain.NewPlan(facts).Verdicts {
-		result := forecast.Fate{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
+		result := forecast.PodOutcome{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
 		if v.Step != drain.StepStays {
 			result.Fits = !isLost
 			result.Reason = why

@@ -59,7 +59,7 @@ type plannedPod struct {
 	Mend string `json:"mend,omitempty"`
 }
 
-func (p *planned) add(f forecast.Fate, now time.Time) {
+func (p *planned) add(f forecast.PodOutcome, now time.Time) {
 	pod := plannedPod{
 		Namespace: f.Pod.Namespace, Name: f.Pod.Name, Step: f.Step, Reason: f.Reason,
 		AskedInSeconds:     secondsFrom(f.Asked, now),

@@ -147,7 +147,7 @@ func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 	e.group(autoscaling.Group{Name: "eks-workers", Max: 3, Operator: "eks.amazonaws.com"})
 	r := e.wire("apply", "--yes", "--groups", "eks-workers")
 	e.want(r, ExitOK)
-	if !strings.Contains(r.out, "belongs to eks.amazonaws.com, so it is observed only") {
+	if !strings.Contains(r.out, "belongs to eks.amazonaws.com, so Lifeboat only observes it") {
 		t.Errorf("it is not said whose it is:\n%s", r.out)
 	}
 	if hooks := e.hooks("eks-workers"); len(hooks) != 0 {

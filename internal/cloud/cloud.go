@@ -1,6 +1,6 @@
-// Package cloud is the answer side of Lifeboat: what the cloud is told about an
-// instance, once nothing on its node is needed any more. What tells it stands
-// beneath, a package for each cloud.
+// Package cloud defines the calls that Lifeboat makes to a cloud about an
+// instance after its drain. Each cloud has a package below that implements
+// them.
 package cloud
 
 import (
@@ -8,42 +8,39 @@ import (
 	"errors"
 )
 
-// Cloud is told what to do with instances.
+// Cloud ends instances.
 type Cloud interface {
-	// Terminate ends an instance. It returns nil where the cloud has taken that
-	// on, or the instance is going or gone already, so it may be called again.
-	// IsDenied and IsBusy tell of its errors what is worth knowing; all others
-	// are worth another try.
+	// Terminate ends an instance. It is idempotent: it returns nil if the cloud
+	// accepted the request or the instance is already ending or gone. IsDenied
+	// and IsBusy classify its errors; all others may be retried.
 	Terminate(ctx context.Context, instanceID string) error
-	// MayTerminate returns nil where the cloud would let Terminate end the instance. It
-	// ends nothing. Its errors are as Terminate's.
+	// MayTerminate returns nil if the cloud would accept Terminate. It ends
+	// nothing. Its errors are those of Terminate.
 	MayTerminate(ctx context.Context, instanceID string) error
 }
 
-// ErrBusy says that the cloud wants to be asked again later: calls are
-// throttled, or it does not work at the moment.
+// ErrBusy means that the cloud throttles calls or is temporarily unavailable.
 var ErrBusy = errors.New("the cloud is busy")
 
-// IsBusy reports whether to ask again later.
+// IsBusy reports whether to retry later.
 func IsBusy(err error) bool { return errors.Is(err, ErrBusy) }
 
-// DeniedError says that the cloud does not let Lifeboat do it, and will not
-// until somebody has changed what Mend names.
+// DeniedError means that the cloud denies the call until somebody does what
+// Mend says.
 type DeniedError struct {
-	// Mend is what to do, as a sentence's end: "allow ec2:…".
+	// Mend is what to do, as the end of a sentence: "allow ec2:…".
 	Mend string
-	// Err is what the cloud said.
+	// Err is the cloud's error.
 	Err error
 }
 
-// Error tells what was said and what to do.
+// Error returns the cloud's message and what to do.
 func (e *DeniedError) Error() string { return e.Err.Error() + "; " + e.Mend }
 
-// Unwrap returns what the cloud said.
+// Unwrap returns the cloud's error.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// IsDenied reports whether asking again is of no use before somebody has
-// changed something.
+// IsDenied reports whether a retry is useless until somebody changes something.
 func IsDenied(err error) bool {
 	var denied *DeniedError
 	return errors.As(err, &denied)

@@ -22,7 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/hook"
 )
 
-// path is what no message may have in it.
+// path must not appear in any message.
 const path = "/services/T0/B0/s3cr3t-t0ken-0123456789"
 
 func hostOf(s *server) string { return strings.TrimPrefix(s.URL, "http://") }
@@ -78,13 +78,13 @@ func TestAWebhookThatFailsSaysWhyAndTellsNoSecret(t *testing.T) {
 		}, "HOST answered 410 Gone: no such hook … or …"},
 		{"a redirect to another host", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+"/?q="+path, http.StatusTemporaryRedirect)
-		}, "HOST answered 307 Temporary Redirect, a redirect that is not followed: write the URL that it leads to"},
+		}, "HOST answered 307 Temporary Redirect, a redirect that Lifeboat does not follow: configure the final URL"},
 		{"a redirect that would make it a GET", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/other", http.StatusFound)
-		}, "HOST answered 302 Found, a redirect that is not followed: write the URL that it leads to"},
+		}, "HOST answered 302 Found, a redirect that Lifeboat does not follow: configure the final URL"},
 		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, path, http.StatusPermanentRedirect)
-		}, "HOST answered 308 Permanent Redirect, a redirect that is not followed: write the URL that it leads to"},
+		}, "HOST answered 308 Permanent Redirect, a redirect that Lifeboat does not follow: configure the final URL"},
 		{"a redirect to nonsense", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://%zz"+path)
 			w.WriteHeader(http.StatusTemporaryRedirect)
@@ -182,11 +182,11 @@ func TestAURLFromASecret(t *testing.T) {
 	}{
 		{"it is there", s.URL + "/ok\n", nil, "the URL in Secret slack (url) answered 200 OK"},
 		{"it fails", s.URL + "/T0/B0?key=hush", nil, "the URL in Secret slack (url) answered 403 Forbidden: no hook … of key …"},
-		{"it is none", "hush", nil, "the URL in Secret slack (url) cannot be called: it has no scheme that is known: write https:// (or http://) before it"},
-		{"no entry", "", nil, "the URL in Secret slack (url) is not there: Secret lifeboat-system/slack has no entry url: write the URL under it"},
-		{"no Secret", "-", nil, "the URL in Secret slack (url) is not there: create Secret lifeboat-system/slack with the URL under url"},
-		{"no right", s.URL, forbidden, "the URL in Secret slack (url) may not be read: add slack to the chart's value webhooks.secrets"},
-		{"no answer", s.URL, errors.New("etcd is away"), "the URL in Secret slack (url) could not be read: etcd is away"},
+		{"it is none", "hush", nil, "the URL in Secret slack (url) cannot be called: the URL has no supported scheme: begin it with https:// (or http://)"},
+		{"no entry", "", nil, "the URL in Secret slack (url) does not exist: Secret lifeboat-system/slack has no key url: add the URL under that key"},
+		{"no Secret", "-", nil, "the URL in Secret slack (url) does not exist: create Secret lifeboat-system/slack with the URL under key url"},
+		{"no right", s.URL, forbidden, "Lifeboat may not read the URL in Secret slack (url): add slack to the chart's value webhooks.secrets"},
+		{"no answer", s.URL, errors.New("etcd is away"), "reading the URL in Secret slack (url): etcd is away"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, none, webHook("page", "", func(h *v1alpha1.Hook) {
@@ -262,7 +262,7 @@ func TestAnAnswerIsKeptUntilItIsWrittenDown(t *testing.T) {
 
 func TestABodyThatCannotBeMadeIsNotTriedAgain(t *testing.T) {
 	w := newWorld(t, none, webHook("page", "http://127.0.0.1:1", retries(3), func(h *v1alpha1.Hook) { h.Webhook.Body = "{{.Node.Name}}" }))
-	if out := w.pass(); !out.Done || !strings.HasPrefix(w.status[0].Message, "making the body:") {
+	if out := w.pass(); !out.Done || !strings.HasPrefix(w.status[0].Message, "rendering the body:") {
 		t.Errorf("%+v", w.status)
 	}
 }
@@ -278,8 +278,7 @@ func TestTheEndOfTheProcessIsNoFailure(t *testing.T) {
 	}
 }
 
-// A thousand records whose hook goes to a place that hangs do not keep the
-// hooks of others waiting.
+// A thousand hooks to an unresponsive host must not delay the hooks to others.
 func TestAPlaceThatHangsStarvesNoOther(t *testing.T) {
 	hanging, well := serve(t, hang), serve(t, status(200, ""))
 	w := newWorld(t, none)
@@ -336,12 +335,12 @@ func TestACallThatIsNotTakenInTimeSaysSo(t *testing.T) {
 		t.Fatalf("woke %s", got)
 	}
 	got := ask("late", 50*time.Millisecond, begun)
-	if want := hostOf(s) + " was not called within 50ms: other calls to it, or to others, take too long"; got[0].Message != want {
+	if want := hostOf(s) + " was not called within 50ms: all call slots were in use"; got[0].Message != want {
 		t.Errorf("got  %s\nwant %s", got[0].Message, want)
 	}
 }
 
-// await waits until something has become true in another goroutine.
+// await waits until a condition of another goroutine holds.
 func await(t *testing.T, is func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(time.Millisecond)

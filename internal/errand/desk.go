@@ -10,78 +10,79 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// keptFor is how long an answer is kept: what was made of it may not have been
-// written down, and is then asked for again.
-const keptFor = 10 * time.Minute
+// resultLifetime is how long the pool keeps a result. If the status write fails, the
+// next reconcile asks for the result again.
+const resultLifetime = 10 * time.Minute
 
-// call is a webhook that is made in the background.
-type call struct {
+// webhookCall is an HTTP request that the pool makes in the background.
+type webhookCall struct {
 	webhook v1alpha1.Webhook
 	body    []byte
-	// key is the Idempotency-Key.
+	// key is the value of the Idempotency-Key header.
 	key string
-	// record is woken once it is over.
+	// record is the Interruption to reconcile when the call ends.
 	record string
-	// patience is how long it may wait for its turn and take, and limit how long
-	// it may take.
-	patience, limit time.Duration
-	// through is the last entry that a notification tells.
+	// queueTimeout bounds the wait for a free slot plus the request itself;
+	// timeout bounds the request alone.
+	queueTimeout, timeout time.Duration
+	// through is the time of the last timeline entry in a notification.
 	through metav1.MicroTime
 }
 
-// answer is what came of a call.
-type answer struct {
+// callResult is the result of a webhookCall.
+type callResult struct {
 	ok bool
-	// message says what came of it, without its URL.
+	// message describes the result. It never contains the URL.
 	message string
-	// after is how long the server asks to be left alone; 0: it does not say.
+	// after is the Retry-After of the response; 0 if it has none.
 	after time.Duration
-	// through is the call's.
+	// through is copied from the call.
 	through metav1.MicroTime
-	// read is when it was first asked for.
+	// read is when the result was first read.
 	read time.Time
-	// over is when it came.
+	// over is when the call ended.
 	over time.Time
 }
 
-// desk makes calls, so many at the same time, and few of them to one place: a
-// place that does not answer keeps no other waiting. Those that wait for their
-// turn hold no connection.
-type desk struct {
-	post   func(context.Context, *call) answer
-	wake   func(record string)
-	abroad context.Context
-	stop   context.CancelFunc
-	all    chan struct{}
-	each   int
-	busy   sync.WaitGroup
+// pool runs webhook calls with bounded concurrency, in total and per
+// destination, so that one slow destination cannot block the others. A queued
+// webhookCall holds no connection.
+type pool struct {
+	post func(context.Context, *webhookCall) callResult
+	wake func(record string)
+	ctx  context.Context
+	stop context.CancelFunc
+	all  chan struct{}
+	each int
+	busy sync.WaitGroup
 
-	mu     sync.Mutex
-	places map[string]chan struct{}
-	// calls are by id; the answer of one that is under way is nil.
-	calls map[string]*answer
+	mu           sync.Mutex
+	destinations map[string]chan struct{}
+	// calls are by id; the value is nil while the call runs.
+	calls map[string]*callResult
 }
 
-func newDesk(abreast int, wake func(string), post func(context.Context, *call) answer) *desk {
+func newPool(concurrency int, wake func(string), post func(context.Context, *webhookCall) callResult) *pool {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &desk{
-		post: post, wake: wake, abroad: ctx, stop: cancel,
-		all: make(chan struct{}, abreast), each: max(1, abreast/4),
-		places: map[string]chan struct{}{}, calls: map[string]*answer{},
+	return &pool{
+		post: post, wake: wake, ctx: ctx, stop: cancel,
+		all: make(chan struct{}, concurrency), each: max(1, concurrency/4),
+		destinations: map[string]chan struct{}{}, calls: map[string]*callResult{},
 	}
 }
 
-// close ends all calls and waits until they have ended.
-func (d *desk) close() {
+// close cancels all calls and waits until they end.
+func (d *pool) close() {
 	d.mu.Lock()
 	d.stop()
 	d.mu.Unlock()
 	d.busy.Wait()
 }
 
-// ask returns what came of the call with that id, as first read at now, and
-// whether there is such a call. Nil: it is under way.
-func (d *desk) ask(id string, now time.Time) (*answer, bool) {
+// ask returns the result of the call with that id and whether the pool knows
+// that id. The result is nil while the call runs. The first read sets
+// callResult.read to now.
+func (d *pool) ask(id string, now time.Time) (*callResult, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a, known := d.calls[id]
@@ -95,29 +96,29 @@ func (d *desk) ask(id string, now time.Time) (*answer, bool) {
 	return &read, true
 }
 
-// start makes a call, unless there is one of that id. After close it does
-// nothing.
-func (d *desk) start(id string, c *call) {
+// start runs the call in the background unless the pool already has that id.
+// After close it does nothing.
+func (d *pool) start(id string, c *webhookCall) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
-	if _, known := d.calls[id]; known || d.abroad.Err() != nil {
+	if _, known := d.calls[id]; known || d.ctx.Err() != nil {
 		return
 	}
-	where := placeOf(&c.webhook)
-	place, ok := d.places[where]
+	where := destinationOf(&c.webhook)
+	place, ok := d.destinations[where]
 	if !ok {
 		place = make(chan struct{}, d.each)
-		d.places[where] = place
+		d.destinations[where] = place
 	}
 	d.calls[id] = nil
 	d.busy.Go(func() { d.run(id, c, place) })
 }
 
-func (d *desk) run(id string, c *call, place chan struct{}) {
+func (d *pool) run(id string, c *webhookCall, place chan struct{}) {
 	a := d.queue(c, place)
-	if !a.ok && d.abroad.Err() != nil {
-		return // it failed because this process ends
+	if !a.ok && d.ctx.Err() != nil {
+		return // the call failed because this process is shutting down
 	}
 	a.over, a.through = time.Now(), c.through
 	d.mu.Lock()
@@ -126,27 +127,28 @@ func (d *desk) run(id string, c *call, place chan struct{}) {
 	d.wake(c.record)
 }
 
-// queue waits for a turn at the place and then among all, and makes the call.
-func (d *desk) queue(c *call, place chan struct{}) answer {
-	ctx, cancel := context.WithTimeout(d.abroad, c.patience)
+// queue waits for a slot of the destination, then for a slot of the pool, and
+// makes the call.
+func (d *pool) queue(c *webhookCall, place chan struct{}) callResult {
+	ctx, cancel := context.WithTimeout(d.ctx, c.queueTimeout)
 	defer cancel()
 	for _, turns := range []chan struct{}{place, d.all} {
 		select {
 		case turns <- struct{}{}:
 			defer func() { <-turns }()
 		case <-ctx.Done():
-			return answer{message: whoOf(&c.webhook) + " was not called within " + c.patience.String() + ": other calls to it, or to others, take too long"}
+			return callResult{message: describeWebhook(&c.webhook) + " was not called within " + c.queueTimeout.String() + ": all call slots were in use"}
 		}
 	}
-	ctx, cancel = context.WithTimeout(ctx, c.limit)
+	ctx, cancel = context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	return d.post(ctx, c)
 }
 
-// sweep forgets answers that nobody will ask for any more.
-func (d *desk) sweep() {
+// sweep deletes results that are older than resultLifetime.
+func (d *pool) sweep() {
 	for id, a := range d.calls {
-		if a != nil && time.Since(a.over) > keptFor {
+		if a != nil && time.Since(a.over) > resultLifetime {
 			delete(d.calls, id)
 		}
 	}

@@ -1,7 +1,7 @@
-// Package errand does what a policy wants done beside the drain: it runs hooks,
-// which are Jobs and webhooks, and delivers notifications. Hooks and Tell are
-// level-triggered and take at most one step; HTTP calls go on in the
-// background, in a bounded pool, and wake the record once they are over.
+// Package errand runs the hooks of a policy (Jobs and webhooks) and delivers
+// its notifications. Hooks and Notify are level-triggered and take at most one
+// step per call. HTTP requests run in the background in a bounded pool, which
+// requeues the Interruption when a request ends.
 package errand
 
 import (
@@ -15,45 +15,47 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/hook"
 )
 
-// Jobs in other namespaces are the chart's to grant (hooks.namespaces), and so
-// are the Secrets that hold URLs (webhooks.secrets): one by one, by name.
+// The chart grants Jobs in other namespaces (hooks.namespaces) and the Secrets
+// that hold URLs (webhooks.secrets) one at a time, by name.
 //
 // +kubebuilder:rbac:groups=batch,namespace=lifeboat-system,resources=jobs,verbs=get;list;watch;create;delete
 
-// Options are what a Runner needs.
+// Options configure a Runner.
 type Options struct {
-	// Client makes, reads and deletes Jobs; it may read from a cache.
+	// Client creates, reads and deletes Jobs. It may read from a cache.
 	Client client.Client
-	// Live reads past the cache: Secrets, and Jobs that the cache does not know.
+	// Live reads past the cache: Secrets, and Jobs that the cache does not
+	// hold.
 	Live client.Reader
-	// Namespace is Lifeboat's own: of Jobs whose hook names none, and of Secrets.
+	// Namespace is Lifeboat's own: the default for hook Jobs, and where Secrets
+	// are read.
 	Namespace string
-	// Wake has the record of that name looked at again. It must not block. Nil:
-	// nobody is told, and records are looked at when Until or Wake says.
+	// Wake requeues the Interruption of that name. It must not block. Nil: the
+	// caller relies on HookOutcome.Until and NotifyResult.Wake.
 	Wake func(record string)
-	// HTTP makes the calls; nil: one of its own. Redirects are followed as
-	// checkRedirect says in any case.
+	// HTTP makes the requests; nil: a client with default limits. checkRedirect
+	// replaces its redirect policy in any case.
 	HTTP *http.Client
-	// Abreast is how many calls of hooks are made at the same time, and a quarter
-	// of it how many to one host; 0: 16. As many are made for notifications, for
-	// which no hook waits.
-	Abreast int
-	// Metrics are counted in; nil: nobody reads them.
+	// Concurrency is how many hook calls may run at the same time; a quarter of
+	// it may go to one host. Zero: 16. Notifications have a pool of the same
+	// size, so that they never delay a hook.
+	Concurrency int
+	// Metrics counts the results; nil: metrics that are not registered.
 	Metrics *Metrics
 }
 
 // Runner runs hooks and delivers notifications. It is safe for concurrent use.
-// It runs from New on and ends with Start.
+// It works from New on; Start stops it when its context ends.
 type Runner struct {
 	o             Options
-	hooks         *desk
-	notifications *desk
+	hooks         *pool
+	notifications *pool
 }
 
 // New returns a Runner.
 func New(o Options) *Runner {
-	if o.Abreast <= 0 {
-		o.Abreast = 16
+	if o.Concurrency <= 0 {
+		o.Concurrency = 16
 	}
 	if o.Wake == nil {
 		o.Wake = func(string) {}
@@ -61,15 +63,15 @@ func New(o Options) *Runner {
 	if o.Metrics == nil {
 		o.Metrics, _ = NewMetrics(nil) // registers nothing, so nothing can fail
 	}
-	p := newPoster(&o)
-	return &Runner{o: o, hooks: newDesk(o.Abreast, o.Wake, p.post), notifications: newDesk(o.Abreast, o.Wake, p.post)}
+	p := newWebhookClient(&o)
+	return &Runner{o: o, hooks: newPool(o.Concurrency, o.Wake, p.post), notifications: newPool(o.Concurrency, o.Wake, p.post)}
 }
 
-// NeedLeaderElection says that one process runs it at a time.
+// NeedLeaderElection makes the manager run it on the leader only.
 func (r *Runner) NeedLeaderElection() bool { return true }
 
-// Start waits until ctx is over and ends the calls that are under way. What
-// they would have brought is not known; the next process makes them again.
+// Start waits for the end of ctx and cancels the calls in progress. Their
+// results are lost; the next process repeats them with the same keys.
 func (r *Runner) Start(ctx context.Context) error {
 	<-ctx.Done()
 	r.hooks.close()
@@ -77,71 +79,71 @@ func (r *Runner) Start(ctx context.Context) error {
 	return nil
 }
 
-// Happening is something that belongs in the timeline.
-type Happening struct {
+// Event is an entry for the timeline.
+type Event struct {
 	// Reason is one of the Reason constants of the API.
 	Reason string
 	// Message is a sentence for people.
 	Message string
 }
 
-// HookRun is what Hooks needs to know.
+// HookRun is the input of Hooks.
 type HookRun struct {
-	// Hooks are the policy's, of any time, in its order.
+	// Hooks are all hooks of the policy, in its order.
 	Hooks []v1alpha1.Hook
-	// When says which of them are run.
+	// When selects the hooks to run.
 	When v1alpha1.HookTime
-	// Status is how far they have come, as it was read from the record.
+	// Status is their state as read from the record.
 	Status []v1alpha1.HookStatus
-	// Subject is what they are told.
+	// Subject describes the interruption to the hooks.
 	Subject hook.Subject
-	// Now is the time.
+	// Now is the current time.
 	Now time.Time
-	// GoAhead is when a person last approved, or zero: later than the end of a
-	// hook that has failed, it lets the rest go on.
+	// GoAhead is the time of the last approval, or zero. An approval later than
+	// a hook's failure lets the remaining hooks run.
 	GoAhead time.Time
 }
 
-// HookOutcome is how the hooks stand.
+// HookOutcome is the state of the hooks after one step.
 type HookOutcome struct {
-	// Status is the whole list, to be written to the record.
+	// Status is the complete list to write to the record.
 	Status []v1alpha1.HookStatus
-	// Done tells that no hook of that time is waited for.
+	// Done is true if no hook of that time is pending.
 	Done bool
-	// Waits says what is waited for, as the rest of a sentence that begins with
-	// "waits: "; empty if Done.
+	// Waits names the hook that is waited for and why. It completes a sentence
+	// that begins with "waits: "; empty if Done.
 	Waits string
-	// Until is when that may end by itself: look again. Zero: it needs a person,
-	// or it is done.
+	// Until is when to reconcile again. Zero: the hooks are done, or a person
+	// must act.
 	Until time.Time
-	// Happened belongs in the timeline once Status is written.
-	Happened []Happening
+	// Happened are timeline entries to add in the write that stores Status.
+	Happened []Event
 }
 
-// Telling is what Tell needs to know.
-type Telling struct {
+// NotifyRequest is the input of Notify.
+type NotifyRequest struct {
 	// Notifications are the policy's.
 	Notifications []v1alpha1.Notification
-	// Timeline is the record's, as it was read: what is not written yet might be
-	// told and never be so.
+	// Timeline is the record's, as read. Entries that are not stored yet must
+	// not be sent: their write may fail.
 	Timeline []v1alpha1.TimelineEntry
-	// Notified is how far they have come, as it was read.
+	// Notified is the delivery state as read from the record.
 	Notified []v1alpha1.NotifiedStatus
-	// Subject is what they are told, but for Reason and Message, which are of
-	// the entries.
+	// Subject describes the interruption. Notify sets Reason and Message from
+	// the timeline entries.
 	Subject hook.Subject
-	// Now is the time.
+	// Now is the current time.
 	Now time.Time
 }
 
-// Told is how the notifications stand.
-type Told struct {
-	// Notified is the whole list, to be written to the record.
+// NotifyResult is the state of the notifications after one step.
+type NotifyResult struct {
+	// Notified is the complete list to write to the record.
 	Notified []v1alpha1.NotifiedStatus
-	// Happened belongs in the timeline once Notified is written.
-	Happened []Happening
-	// Wake is when to look again, or zero.
+	// Happened are timeline entries to add in the write that stores Notified.
+	Happened []Event
+	// Wake is when to reconcile again, or zero.
 	Wake time.Time
-	// Idle tells that there is nothing left to tell, and nothing under way.
+	// Idle is true if nothing is left to send and no request is in progress.
 	Idle bool
 }

@@ -94,8 +94,8 @@ func TestAHookThatFailsIsTriedAgainAndThenGivenUp(t *testing.T) {
 		done   bool
 		waits  string
 	}{
-		{"the policy goes on", func(*v1alpha1.Hook) {}, "the policy goes on without it", true, ""},
-		{"the policy holds", holding, "the policy holds for it", false, "hook a has failed and the policy holds for it; `lifeboat approve node-a` goes on"},
+		{"the policy goes on", func(*v1alpha1.Hook) {}, "the drain continues without it", true, ""},
+		{"the policy holds", holding, "the policy holds the drain", false, "hook a failed and the policy holds the drain; `lifeboat approve node-a` continues it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, none, jobHook("a", retries(1), c.change))
@@ -122,7 +122,7 @@ func TestAHookThatFailsIsTriedAgainAndThenGivenUp(t *testing.T) {
 			if diff := cmp.Diff([]string{
 				"HookStarted: hook a began (try 1 of 2)",
 				fmt.Sprintf("HookStarted: hook a is tried again (try 2 of 2): Job lifeboat-system/%s failed: its pod failed; see `kubectl -n lifeboat-system logs job/%s`", first, first),
-				fmt.Sprintf("HookFailed: hook a failed, and %s: Job lifeboat-system/%s did not finish within 60s; see `kubectl -n lifeboat-system logs job/%s`", c.ends, second.Name, second.Name),
+				fmt.Sprintf("HookFailed: hook a failed and %s: Job lifeboat-system/%s did not finish within 60s; see `kubectl -n lifeboat-system logs job/%s`", c.ends, second.Name, second.Name),
 			}, w.happened); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -158,7 +158,7 @@ func TestAJobThatHangsIsDeleted(t *testing.T) {
 	if out := w.after(time.Second).pass(); !out.Done || len(w.jobs()) != 0 {
 		t.Errorf("%+v", out)
 	}
-	if got := w.status[0]; got.State != v1alpha1.HookFailed || got.Message != "did not finish within 1m30s: Job lifeboat-system/"+name+" was made; its pod is not there yet" {
+	if got := w.status[0]; got.State != v1alpha1.HookFailed || got.Message != "did not finish within 1m30s: Job lifeboat-system/"+name+" was created; it has no pod yet" {
 		t.Errorf("%+v", got)
 	}
 	if diff := cmp.Diff([]string{"Background"}, propagation); diff != "" {
@@ -205,7 +205,7 @@ func TestAJobThatSomebodyDeletedHasFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pass()
-	if got := w.status[0]; got.State != v1alpha1.HookFailed || got.CompletionTime != nil || got.Message != "Job lifeboat-system/"+j.Name+" was deleted before it had ended" {
+	if got := w.status[0]; got.State != v1alpha1.HookFailed || got.CompletionTime != nil || got.Message != "Job lifeboat-system/"+j.Name+" was deleted before it finished" {
 		t.Errorf("%+v", got)
 	}
 	if w.after(2 * time.Second).pass(); w.onlyJob().Name == j.Name {
@@ -298,19 +298,19 @@ func TestAJobThatIsRefusedSaysWhatToDo(t *testing.T) {
 		want string
 	}{
 		{"no right", forbidden(`User "system:serviceaccount:lifeboat-system:lifeboat-controller" cannot create resource "jobs" in API group "batch" in the namespace "kafka"`),
-			"its Job may not be made in namespace kafka: add it to the chart's value hooks.namespaces"},
+			"Lifeboat may not create Jobs in namespace kafka: add it to the chart's value hooks.namespaces"},
 		{"no quota", forbidden("exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=9, limited: count/jobs.batch=9"),
-			`the quota of namespace kafka leaves no room for its Job: raise it, or write another job.namespace in the policy: jobs.batch "x" is forbidden: exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=9, limited: count/jobs.batch=9`},
+			`the quota of namespace kafka does not allow the Job: raise it, or write another job.namespace in the policy: jobs.batch "x" is forbidden: exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=9, limited: count/jobs.batch=9`},
 		{"no namespace", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "kafka"),
-			"there is no namespace kafka: make it, or write another job.namespace in the policy"},
+			"namespace kafka does not exist: create it, or write another job.namespace in the policy"},
 		{"admission", forbidden(`admission webhook "policies.example" denied the request: no`),
-			`the API server does not take its Job: mend job.template in the policy, or what refuses it: jobs.batch "x" is forbidden: admission webhook "policies.example" denied the request: no`},
+			`the API server rejected its Job: fix job.template in the policy, or the admission rule that rejects it: jobs.batch "x" is forbidden: admission webhook "policies.example" denied the request: no`},
 		{"admission without a reason", noReason(http.StatusBadRequest, `admission webhook "validate.example" denied the request: no`),
-			`the API server does not take its Job: mend job.template in the policy, or what refuses it: admission webhook "validate.example" denied the request: no`},
+			`the API server rejected its Job: fix job.template in the policy, or the admission rule that rejects it: admission webhook "validate.example" denied the request: no`},
 		{"admission with a code of its own", noReason(http.StatusNotFound, `admission webhook "validate.example" denied the request: no such team`),
-			`the API server does not take its Job: mend job.template in the policy, or what refuses it: admission webhook "validate.example" denied the request: no such team`},
+			`the API server rejected its Job: fix job.template in the policy, or the admission rule that rejects it: admission webhook "validate.example" denied the request: no such team`},
 		{"a webhook of admission that fails", apierrors.NewInternalError(errors.New("failed calling webhook")),
-			"the API server does not take its Job: mend job.template in the policy, or what refuses it: Internal error occurred: failed calling webhook"},
+			"the API server rejected its Job: fix job.template in the policy, or the admission rule that rejects it: Internal error occurred: failed calling webhook"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return c.err }},
@@ -322,7 +322,7 @@ func TestAJobThatIsRefusedSaysWhatToDo(t *testing.T) {
 			if out := w.after(2 * time.Second).pass(); !out.Done || w.status[0].Try != 2 || w.status[0].CompletionTime == nil {
 				t.Errorf("%+v", w.status[0])
 			}
-			if diff := cmp.Diff([]string{"HookFailed: hook a failed, and the policy goes on without it: " + c.want}, w.happened); diff != "" {
+			if diff := cmp.Diff([]string{"HookFailed: hook a failed and the drain continues without it: " + c.want}, w.happened); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -371,9 +371,8 @@ func TestTheListOfStatusIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever is lost, the process or what it would have written, all hooks come
-// to their end, none begins before the one before it has ended, and no try has
-// two Jobs.
+// Despite crashes and lost status writes, all hooks finish, none starts before
+// the previous one has ended, and no try has two Jobs.
 func TestHooksSurviveCrashes(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -6,14 +6,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count what came of hooks and notifications.
+// Metrics counts the results of hooks and notifications.
 type Metrics struct {
 	hooks         *prometheus.CounterVec
 	notifications *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics and registers them, or fails where they are
-// registered already. A nil registerer makes metrics that nobody reads.
+// NewMetrics creates the metrics and registers them. It fails if they are
+// registered already. A nil registerer registers nothing.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		hooks: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -30,7 +30,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.hooks, m.notifications} {
 		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering metrics of errands: %w", err)
+			return nil, fmt.Errorf("registering hook and notification metrics: %w", err)
 		}
 	}
 	return m, nil

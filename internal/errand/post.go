@@ -22,22 +22,23 @@ import (
 )
 
 const (
-	// readAtMost of an answer's body, in bytes and in time.
+	// readAtMost and readWithin bound the part of a response body that is read,
+	// in bytes and in time.
 	readAtMost = 4 << 10
 	readWithin = 2 * time.Second
-	// longestAfter bounds what a server may ask for with Retry-After.
+	// longestAfter bounds the wait that a server may request with Retry-After.
 	longestAfter = time.Minute
 )
 
-// poster makes requests.
-type poster struct {
+// webhookClient makes webhook requests.
+type webhookClient struct {
 	http      *http.Client
 	secrets   client.Reader
 	namespace string
 }
 
-func newPoster(o *Options) *poster {
-	p := &poster{secrets: o.Live, namespace: o.Namespace}
+func newWebhookClient(o *Options) *webhookClient {
+	p := &webhookClient{secrets: o.Live, namespace: o.Namespace}
 	if o.HTTP != nil {
 		own := *o.HTTP
 		p.http = &own
@@ -56,9 +57,9 @@ func newPoster(o *Options) *poster {
 	return p
 }
 
-// checkRedirect follows a redirect that repeats the request at the same place
-// (307, 308). Others would make a GET of it, or send what is in it to whom it
-// is not for; their answers are returned as they are.
+// checkRedirect follows a redirect that repeats the POST at the same host (307,
+// 308). Any other redirect would turn it into a GET or send the body to another
+// host; its response is returned as is.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0]
 	if r.Method != http.MethodPost || r.URL.Host != first.URL.Host || r.URL.Scheme != first.URL.Scheme || len(via) > 3 {
@@ -67,20 +68,20 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// post makes the request of a call and reads the answer. No message of it has
-// the URL in it.
-func (p *poster) post(ctx context.Context, c *call) answer {
+// post makes the request of a call and reads the response. Its messages never
+// contain the URL.
+func (p *webhookClient) post(ctx context.Context, c *webhookCall) callResult {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	who := whoOf(&c.webhook)
+	who := describeWebhook(&c.webhook)
 	target, err := p.target(ctx, &c.webhook)
 	if err != nil {
-		return answer{message: err.Error()}
+		return callResult{message: err.Error()}
 	}
 	clean := cleaner(target, c.webhook.URLFrom != nil)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(c.body))
 	if err != nil {
-		return answer{message: who + " cannot be called: " + clean(withoutURL(err))}
+		return callResult{message: who + " cannot be called: " + clean(withoutURL(err))}
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "lifeboatd/"+version.String())
@@ -91,26 +92,26 @@ func (p *poster) post(ctx context.Context, c *call) answer {
 	response, err := p.http.Do(r)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return answer{message: fmt.Sprintf("%s did not answer within %s", who, c.limit)}
+		return callResult{message: fmt.Sprintf("%s did not answer within %s", who, c.timeout)}
 	case err != nil:
-		return answer{message: who + " could not be called: " + clean(withoutURL(err))}
+		return callResult{message: who + " could not be called: " + clean(withoutURL(err))}
 	}
 	defer response.Body.Close()
 	defer time.AfterFunc(readWithin, cancel).Stop()
-	// What came is better than nothing. Reading a body to its end lets the
-	// connection be used again.
+	// A partial body is better than none. Reading to the end lets the
+	// connection be reused.
 	body, _ := io.ReadAll(io.LimitReader(response.Body, readAtMost))
-	return judge(response, who, clean(string(body)))
+	return resultOf(response, who, clean(string(body)))
 }
 
-// judge reads an answer, of whose body line is the first.
-func judge(response *http.Response, who, line string) answer {
+// resultOf turns a response into a result; line is the first line of its body.
+func resultOf(response *http.Response, who, line string) callResult {
 	status := response.StatusCode
-	a := answer{ok: status >= 200 && status <= 299, message: fmt.Sprintf("%s answered %d %s", who, status, http.StatusText(status))}
+	a := callResult{ok: status >= 200 && status <= 299, message: fmt.Sprintf("%s answered %d %s", who, status, http.StatusText(status))}
 	switch {
 	case a.ok:
 	case status >= 300 && status <= 399:
-		a.message += ", a redirect that is not followed: write the URL that it leads to"
+		a.message += ", a redirect that Lifeboat does not follow: configure the final URL"
 	case line != "":
 		a.message += ": " + line
 	}
@@ -120,7 +121,7 @@ func judge(response *http.Response, who, line string) answer {
 	return a
 }
 
-// withoutURL takes the URL out of an error of net/http.
+// withoutURL removes the URL from an error of net/http.
 func withoutURL(err error) string {
 	var wrapped *url.Error
 	for errors.As(err, &wrapped) {
@@ -129,22 +130,22 @@ func withoutURL(err error) string {
 	return err.Error()
 }
 
-// target is where a webhook goes.
-func (p *poster) target(ctx context.Context, w *v1alpha1.Webhook) (*url.URL, error) {
-	text, who := w.URL, whoOf(w)
+// target returns the URL of a webhook.
+func (p *webhookClient) target(ctx context.Context, w *v1alpha1.Webhook) (*url.URL, error) {
+	text, who := w.URL, describeWebhook(w)
 	if from := w.URLFrom; from != nil {
 		var secret corev1.Secret
 		err := p.secrets.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: from.Name}, &secret)
 		where := p.namespace + "/" + from.Name
 		switch value, ok := secret.Data[from.Key]; {
 		case apierrors.IsNotFound(err):
-			return nil, fmt.Errorf("%s is not there: create Secret %s with the URL under %s", who, where, from.Key)
+			return nil, fmt.Errorf("%s does not exist: create Secret %s with the URL under key %s", who, where, from.Key)
 		case apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("%s may not be read: add %s to the chart's value webhooks.secrets", who, from.Name)
+			return nil, fmt.Errorf("Lifeboat may not read %s: add %s to the chart's value webhooks.secrets", who, from.Name)
 		case err != nil:
-			return nil, fmt.Errorf("%s could not be read: %w", who, err)
+			return nil, fmt.Errorf("reading %s: %w", who, err)
 		case !ok:
-			return nil, fmt.Errorf("%s is not there: Secret %s has no entry %s: write the URL under it", who, where, from.Key)
+			return nil, fmt.Errorf("%s does not exist: Secret %s has no key %s: add the URL under that key", who, where, from.Key)
 		default:
 			text = string(bytes.TrimSpace(value))
 		}
@@ -156,17 +157,17 @@ func (p *poster) target(ctx context.Context, w *v1alpha1.Webhook) (*url.URL, err
 	return target, nil
 }
 
-// whoOf names a webhook's place in messages.
-func whoOf(w *v1alpha1.Webhook) string {
+// describeWebhook describes a webhook's destination in messages.
+func describeWebhook(w *v1alpha1.Webhook) string {
 	if from := w.URLFrom; from != nil {
 		return fmt.Sprintf("the URL in Secret %s (%s)", from.Name, from.Key)
 	}
-	return placeOf(w)
+	return destinationOf(w)
 }
 
-// placeOf is what shares its turns: a host, or an entry of a Secret, whose URL
-// is read when it is its turn.
-func placeOf(w *v1alpha1.Webhook) string {
+// destinationOf is the destination that shares call slots: a host, or a key of a
+// Secret, because the Secret is read only when the call starts.
+func destinationOf(w *v1alpha1.Webhook) string {
 	if from := w.URLFrom; from != nil {
 		return "secret " + from.Name + "/" + from.Key
 	}

@@ -14,43 +14,44 @@ import (
 )
 
 const (
-	// triesToTell is how often it is tried to deliver a notification.
-	triesToTell = 3
-	// tellWithin is how long one try may take, once it is its turn.
-	tellWithin = 10 * time.Second
-	// turnWithin is how long a try may wait for its turn in a storm.
-	turnWithin = 5 * time.Minute
-	// longestTold bounds what is told at once, in bytes.
-	longestTold = 8 << 10
+	// maxNotifyTries is how many times a notification is sent.
+	maxNotifyTries = 3
+	// notifyTimeout is how long one request may take, without the wait for a
+	// slot.
+	notifyTimeout = 10 * time.Second
+	// notifyQueueTimeout is how long a request may wait for a slot.
+	notifyQueueTimeout = 5 * time.Minute
+	// maxNotifyText bounds the message of one notification, in bytes.
+	maxNotifyText = 8 << 10
 )
 
-// Tell takes each of the policy's notifications a step further: what has
-// happened since the last that was told is told in one request; what has failed
-// is tried again. It never waits.
-func (r *Runner) Tell(_ context.Context, t Telling) (Told, error) {
-	out := Told{Notified: slices.Clone(t.Notified), Idle: true}
+// Notify takes each notification of the policy one step further: it sends all
+// new timeline entries in one request and retries failed requests. It never
+// blocks.
+func (r *Runner) Notify(_ context.Context, t NotifyRequest) (NotifyResult, error) {
+	out := NotifyResult{Notified: slices.Clone(t.Notified), Idle: true}
 	for i := range t.Notifications {
-		s := &speech{Runner: r, t: &t, n: &t.Notifications[i], out: &out}
+		s := &notifyPass{Runner: r, t: &t, n: &t.Notifications[i], out: &out}
 		s.step()
 	}
 	return out, nil
 }
 
-// speech is one notification in one pass.
-type speech struct {
+// notifyPass is one notification in one pass.
+type notifyPass struct {
 	*Runner
-	t   *Telling
+	t   *NotifyRequest
 	n   *v1alpha1.Notification
-	out *Told
+	out *NotifyResult
 }
 
-func (s *speech) step() {
+func (s *notifyPass) step() {
 	status := s.status()
 	if a, known := s.notifications.ask(s.id(status, status.Tries), s.t.Now); known && a == nil {
-		s.busyUntil(s.t.Now.Add(tellWithin + late)) // woken before, unless the wake is lost
+		s.busyUntil(s.t.Now.Add(notifyTimeout + resultDelay)) // the pool normally wakes the record sooner
 		return
 	} else if known {
-		status = s.heard(status, a)
+		status = s.storeResult(status, a)
 	}
 	due := s.due(status)
 	if len(due) == 0 {
@@ -63,24 +64,24 @@ func (s *speech) step() {
 	s.send(status, due)
 }
 
-// status is how far the notification has come: nothing of this interruption
-// was told, where the record does not say.
-func (s *speech) status() v1alpha1.NotifiedStatus {
+// status is the notification's stored state. Without one, nothing of this
+// interruption was sent.
+func (s *notifyPass) status() v1alpha1.NotifiedStatus {
 	for _, status := range s.out.Notified {
 		if status.Name == s.n.Name {
 			return status
 		}
 	}
-	through := time.Unix(0, 0) // the API has no zero time
+	through := time.Unix(0, 0) // the API cannot store the zero time
 	if !s.t.Subject.Since.IsZero() {
 		through = s.t.Subject.Since
 	}
 	return v1alpha1.NotifiedStatus{Name: s.n.Name, Through: micro(through.UTC())}
 }
 
-// put writes a status into the list. Where that is full, those of notifications
-// that the policy no longer has make room.
-func (s *speech) put(status v1alpha1.NotifiedStatus) {
+// put stores a status. If the list is full, put drops statuses of notifications
+// that the policy no longer has.
+func (s *notifyPass) put(status v1alpha1.NotifiedStatus) {
 	status.Message = clip(status.Message, longestMessage)
 	for i := range s.out.Notified {
 		if s.out.Notified[i].Name == status.Name {
@@ -89,7 +90,7 @@ func (s *speech) put(status v1alpha1.NotifiedStatus) {
 		}
 	}
 	s.out.Notified = append(s.out.Notified, status)
-	for len(s.out.Notified) > most {
+	for len(s.out.Notified) > maxStatuses {
 		i := slices.IndexFunc(s.out.Notified, func(old v1alpha1.NotifiedStatus) bool {
 			return !slices.ContainsFunc(s.t.Notifications, func(n v1alpha1.Notification) bool { return n.Name == old.Name })
 		})
@@ -100,13 +101,13 @@ func (s *speech) put(status v1alpha1.NotifiedStatus) {
 	}
 }
 
-// id of the request that follows so many failed ones.
-func (s *speech) id(status v1alpha1.NotifiedStatus, tries int32) string {
+// id identifies the request after that many failed tries.
+func (s *notifyPass) id(status v1alpha1.NotifiedStatus, tries int32) string {
 	return s.t.Subject.Key("notification", s.n.Name, fmt.Sprint(status.Through.UnixMicro()), fmt.Sprint(tries))
 }
 
-// heard takes in what came of a request.
-func (s *speech) heard(status v1alpha1.NotifiedStatus, a *answer) v1alpha1.NotifiedStatus {
+// storeResult stores the result of a request.
+func (s *notifyPass) storeResult(status v1alpha1.NotifiedStatus, a *callResult) v1alpha1.NotifiedStatus {
 	if !a.ok {
 		return s.failed(status, a.message, a.through)
 	}
@@ -116,14 +117,14 @@ func (s *speech) heard(status v1alpha1.NotifiedStatus, a *answer) v1alpha1.Notif
 	return status
 }
 
-// failed counts a try that failed; the last passes over what it would have told.
-func (s *speech) failed(status v1alpha1.NotifiedStatus, message string, through metav1.MicroTime) v1alpha1.NotifiedStatus {
+// failed counts a failed try. After the last one its entries are skipped.
+func (s *notifyPass) failed(status v1alpha1.NotifiedStatus, message string, through metav1.MicroTime) v1alpha1.NotifiedStatus {
 	s.o.Metrics.notifications.WithLabelValues("failed").Inc()
 	status.Tries++
 	status.Message = message
-	if status.Tries >= triesToTell {
+	if status.Tries >= maxNotifyTries {
 		status.Tries, status.Through = 0, through
-		s.out.Happened = append(s.out.Happened, Happening{
+		s.out.Happened = append(s.out.Happened, Event{
 			Reason: v1alpha1.ReasonNotifyFailed, Message: fmt.Sprintf("notification %s was not delivered: %s", s.n.Name, message),
 		})
 	}
@@ -131,9 +132,9 @@ func (s *speech) failed(status v1alpha1.NotifiedStatus, message string, through 
 	return status
 }
 
-// pause is when what has failed is tried again, or zero. After a restart nobody
-// knows, and it is tried at once.
-func (s *speech) pause(status v1alpha1.NotifiedStatus) time.Time {
+// pause is when to retry a failed request, or zero. After a restart the time is
+// unknown and the retry is immediate.
+func (s *notifyPass) pause(status v1alpha1.NotifiedStatus) time.Time {
 	if status.Tries == 0 {
 		return time.Time{}
 	}
@@ -144,36 +145,36 @@ func (s *speech) pause(status v1alpha1.NotifiedStatus) time.Time {
 	return a.read.Add(max(hook.Backoff(status.Tries), a.after))
 }
 
-// busyUntil notes that there is something left to do.
-func (s *speech) busyUntil(t time.Time) {
+// busyUntil requests a reconcile at t because work is left.
+func (s *notifyPass) busyUntil(t time.Time) {
 	s.out.Idle = false
 	if s.out.Wake.IsZero() || t.Before(s.out.Wake) {
 		s.out.Wake = t
 	}
 }
 
-// send makes the request that tells what is due.
-func (s *speech) send(status v1alpha1.NotifiedStatus, due []v1alpha1.TimelineEntry) {
+// send starts the request that reports the due entries.
+func (s *notifyPass) send(status v1alpha1.NotifiedStatus, due []v1alpha1.TimelineEntry) {
 	through := due[len(due)-1].Time
 	subject := s.t.Subject
-	subject.Reason, subject.Message = gravest(due), joined(due)
+	subject.Reason, subject.Message = mostUrgent(due), joined(due)
 	body, err := hook.Body(s.n.Webhook, subject)
 	if err != nil {
-		status.Tries = triesToTell - 1 // it would fail again
+		status.Tries = maxNotifyTries - 1 // a retry would fail again
 		s.failed(status, err.Error(), through)
 		return
 	}
-	s.notifications.start(s.id(status, status.Tries), &call{
+	s.notifications.start(s.id(status, status.Tries), &webhookCall{
 		webhook: s.n.Webhook, body: body, key: subject.Key("told", s.n.Name, fmt.Sprint(through.UnixMicro())),
-		record: subject.Interruption, patience: turnWithin, limit: tellWithin, through: through,
+		record: subject.Interruption, queueTimeout: notifyQueueTimeout, timeout: notifyTimeout, through: through,
 	})
-	s.busyUntil(s.t.Now.Add(tellWithin + late))
+	s.busyUntil(s.t.Now.Add(notifyTimeout + resultDelay))
 }
 
-// due are the entries that are to be told and were not. They come after the
-// last that was told in the list, not in time: a notice is entered with the
-// time at which it arrived, which may be before that of what is there already.
-func (s *speech) due(status v1alpha1.NotifiedStatus) []v1alpha1.TimelineEntry {
+// due are the entries to send. Their order is that of the list, not of their
+// times: a notice is entered with its arrival time, which may precede existing
+// entries.
+func (s *notifyPass) due(status v1alpha1.NotifiedStatus) []v1alpha1.TimelineEntry {
 	through := status.Through.UnixMicro()
 	last := -1
 	for i, e := range s.t.Timeline {
@@ -184,7 +185,7 @@ func (s *speech) due(status v1alpha1.NotifiedStatus) []v1alpha1.TimelineEntry {
 	var due []v1alpha1.TimelineEntry
 	for i, e := range s.t.Timeline {
 		isNew := i > last
-		if last < 0 { // that entry is no longer there
+		if last < 0 { // that entry was trimmed from the timeline
 			isNew = e.Time.UnixMicro() > through
 		}
 		if isNew && s.isOn(e.Reason) {
@@ -194,9 +195,9 @@ func (s *speech) due(status v1alpha1.NotifiedStatus) []v1alpha1.TimelineEntry {
 	return due
 }
 
-// isOn tells whether entries of that reason are told. That a notification
-// failed never is: it would bring about the next.
-func (s *speech) isOn(reason string) bool {
+// isOn reports whether entries of that reason are sent. ReasonNotifyFailed
+// never is: each failure would cause another notification.
+func (s *notifyPass) isOn(reason string) bool {
 	if reason == v1alpha1.ReasonNotifyFailed {
 		return false
 	}
@@ -210,9 +211,9 @@ func (s *speech) isOn(reason string) bool {
 	return slices.Contains(on, "*") || slices.Contains(on, reason)
 }
 
-// gravest is the reason that stands for all: one that somebody has to see to,
-// else the last.
-func gravest(entries []v1alpha1.TimelineEntry) string {
+// mostUrgent is the reason of the whole request: one that needs a person's
+// attention, else the last.
+func mostUrgent(entries []v1alpha1.TimelineEntry) string {
 	for _, grave := range []string{v1alpha1.ReasonPodLost, v1alpha1.ReasonHookFailed, v1alpha1.ReasonAwaitingApproval} {
 		if slices.ContainsFunc(entries, func(e v1alpha1.TimelineEntry) bool { return e.Reason == grave }) {
 			return grave
@@ -221,13 +222,14 @@ func gravest(entries []v1alpha1.TimelineEntry) string {
 	return entries[len(entries)-1].Reason
 }
 
-// joined are the messages, a line each; of too many, the last ones.
+// joined returns the messages, one per line. If they are too long, it keeps the
+// last ones.
 func joined(entries []v1alpha1.TimelineEntry) string {
 	var lines []string
 	length := 0
 	for i := len(entries) - 1; i >= 0; i-- {
 		length += len(entries[i].Message) + 1
-		if length > longestTold {
+		if length > maxNotifyText {
 			lines = append(lines, fmt.Sprintf("%d earlier; see the Interruption's timeline", i+1))
 			break
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/errand"
 )
 
-// story is the timeline of a record, and who is told of it.
+// story is the timeline of a record with its notification servers.
 type story struct {
 	*world
 	notifications []v1alpha1.Notification
@@ -33,22 +33,22 @@ func notification(name, url string, on ...string) v1alpha1.Notification {
 	return v1alpha1.Notification{Name: name, Reasons: on, Webhook: v1alpha1.Webhook{URL: url}}
 }
 
-// after moves the clock on.
+// after advances the clock.
 func (s *story) after(d time.Duration) *story {
 	s.world.after(d)
 	return s
 }
 
-// happens adds entries to the timeline, all at this moment.
+// happens adds timeline entries with the current time.
 func (s *story) happens(reasons ...string) {
 	for _, reason := range reasons {
 		s.timeline = append(s.timeline, v1alpha1.TimelineEntry{Time: at(s.now), Reason: reason, Message: "it is " + reason})
 	}
 }
 
-func (s *story) tryTell() errand.Told {
+func (s *story) tryTell() errand.NotifyResult {
 	s.t.Helper()
-	told, err := s.runner.Tell(s.t.Context(), errand.Telling{
+	told, err := s.runner.Notify(s.t.Context(), errand.NotifyRequest{
 		Notifications: s.notifications, Timeline: s.timeline, Notified: s.notified, Subject: s.subject, Now: s.now,
 	})
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *story) tryTell() errand.Told {
 	return told
 }
 
-// tell makes a pass and writes what it said.
-func (s *story) tell() errand.Told {
+// tell runs a pass and stores its result.
+func (s *story) tell() errand.NotifyResult {
 	s.t.Helper()
 	told := s.tryTell()
 	s.notified = told.Notified
@@ -239,7 +239,7 @@ func TestABodyThatCannotBeMadeIsGivenUp(t *testing.T) {
 	s := newStory(t, n)
 	s.happens("NoticeReceived")
 	s.tell()
-	if told := s.tell(); !told.Idle || len(s.world.happened) != 1 || !strings.Contains(s.world.happened[0], "making the body") {
+	if told := s.tell(); !told.Idle || len(s.world.happened) != 1 || !strings.Contains(s.world.happened[0], "rendering the body") {
 		t.Errorf("%+v %v", told, s.world.happened)
 	}
 }
@@ -276,8 +276,8 @@ func TestTheListOfNotifiedIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever is lost, each entry is told at least once, or given up after three
-// tries, in order; and in the end there is nothing under way.
+// Despite lost writes, each entry is sent in order at least once, or given up
+// after three tries. In the end no request is in progress.
 func TestNotificationsSurviveCrashes(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 2))

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// longestMessage is what the record's status takes, in characters.
+	// longestMessage is the CRD's limit on a status message, in characters.
 	longestMessage = 512
-	// longestLine of an answer is repeated in a message.
+	// longestLine bounds the part of a response that a message repeats.
 	longestLine = 200
 )
 
-// clip cuts a text to so many characters.
+// clip shortens a text to that many characters.
 func clip(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -22,9 +22,9 @@ func clip(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// cleaner returns what makes a foreign text fit for a message: its first line,
-// without what is no character to be seen, and without what of the URL may be
-// secret. Of a URL that is, short parts are taken for secrets as well.
+// cleaner returns a function that makes a foreign text safe for a message:
+// first line, printable characters, and no parts of the URL that may be secret.
+// If the URL comes from a Secret, short parts count as secret too.
 func cleaner(u *url.URL, secret bool) func(string) string {
 	const hidden = "…"
 	least := 16
@@ -47,7 +47,7 @@ func cleaner(u *url.URL, secret bool) func(string) string {
 	return func(text string) string { return clip(firstLine(replacer.Replace(text)), longestLine) }
 }
 
-// firstLine is the first line that has something in it, as it may be shown.
+// firstLine is the first non-empty line, without unprintable characters.
 func firstLine(text string) string {
 	for line := range strings.Lines(strings.ToValidUTF8(text, "")) {
 		seen := strings.Map(func(r rune) rune {

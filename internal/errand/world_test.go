@@ -31,15 +31,14 @@ var (
 	_ manager.LeaderElectionRunnable = &errand.Runner{}
 )
 
-// begin is when every story begins.
+// begin is the start time of every test.
 var begin = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
 
-// patience is for what happens in other goroutines, at once but for a slow
-// machine.
+// patience is the timeout for other goroutines; only a slow machine needs it.
 const patience = 30 * time.Second
 
-// world is a cluster in memory and one record in it, whose status is written
-// after every pass, as the controller does.
+// world is a fake cluster with one record, whose status is stored after every
+// pass, as the controller does.
 type world struct {
 	t      *testing.T
 	client client.Client
@@ -74,19 +73,19 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, hooks ...v1alpha1.Hook) *wo
 	return w
 }
 
-// restart ends the process and begins another, which knows nothing.
+// restart replaces the process by a new one without memory.
 func (w *world) restart() {
 	if w.stop != nil {
 		w.stop()
 	}
 	w.runner = errand.New(errand.Options{
-		Client: w.client, Live: w.live, Namespace: "lifeboat-system", Abreast: 16,
+		Client: w.client, Live: w.live, Namespace: "lifeboat-system", Concurrency: 16,
 		Wake: func(record string) { w.woken <- record },
 	})
 	w.stop = run(w.t, w.runner)
 }
 
-// run starts a runner and returns what stops it and waits for that.
+// run starts a runner and returns a function that stops it.
 func run(t *testing.T, r *errand.Runner) func() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -105,14 +104,14 @@ func run(t *testing.T, r *errand.Runner) func() {
 	}
 }
 
-// try makes a pass and returns what it said, without writing it.
+// try runs a pass and returns its result without storing it.
 func (w *world) try() (errand.HookOutcome, error) {
 	return w.runner.Hooks(w.t.Context(), errand.HookRun{
 		Hooks: w.hooks, When: w.when, Status: w.status, Subject: w.subject, Now: w.now, GoAhead: w.goAhead,
 	})
 }
 
-// pass makes a pass and writes what it said.
+// pass runs a pass and stores its result.
 func (w *world) pass() errand.HookOutcome {
 	w.t.Helper()
 	before := slices.Clone(w.status)
@@ -133,7 +132,7 @@ func (w *world) pass() errand.HookOutcome {
 	return out
 }
 
-// passes makes so many passes and returns the last's.
+// passes runs n passes and returns the last result.
 func (w *world) passes(n int) errand.HookOutcome {
 	w.t.Helper()
 	for range n - 1 {
@@ -155,7 +154,7 @@ func (w *world) awaitWake() {
 	}
 }
 
-// after moves the clock on.
+// after advances the clock.
 func (w *world) after(d time.Duration) *world {
 	w.now = w.now.Add(d)
 	return w
@@ -171,7 +170,7 @@ func (w *world) jobs() []batchv1.Job {
 	return list.Items
 }
 
-// onlyJob is the one Job that is there.
+// onlyJob returns the single existing Job.
 func (w *world) onlyJob() *batchv1.Job {
 	w.t.Helper()
 	jobs := w.jobs()
@@ -190,7 +189,7 @@ func tryOf(j *batchv1.Job) string {
 	return ""
 }
 
-// ends stands for the Job controller.
+// ends finishes a Job, as the Job controller would.
 func (w *world) ends(j *batchv1.Job, typ batchv1.JobConditionType, reason string) {
 	w.t.Helper()
 	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: typ, Status: corev1.ConditionTrue, Reason: reason})
@@ -225,7 +224,7 @@ func timeout(d time.Duration) func(*v1alpha1.Hook) {
 	return func(h *v1alpha1.Hook) { h.Timeout = &metav1.Duration{Duration: d} }
 }
 
-// server is an HTTP server that remembers what it was asked.
+// server is an HTTP server that records its requests.
 type server struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -279,5 +278,5 @@ func status(code int, body string) http.HandlerFunc {
 	}
 }
 
-// hang answers when the caller has gone away.
+// hang responds only after the caller has disconnected.
 func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }

@@ -1,16 +1,13 @@
-// Package forecast plays the drain planner forward: it makes the plan, assumes
-// that what the plan says is done, moves the clock to the next moment at which
-// something changes, and plans again, until every pod has left or nothing more
-// can happen. It is pure, and the planner is the controller's own, so what it
-// foretells is what the controller does, as long as the world behaves as
-// assumed:
-//
+// Package forecast simulates a drain with the controller's planner. It makes
+// the plan, assumes that each step succeeds, advances the clock to the next
+// change, and plans again, until every pod has left or nothing can change. It
+// is pure. The prediction is as good as these assumptions:
 //   - a pod that is asked to stop uses its whole grace period;
-//   - a pod that somebody owns is replaced by one that is ready elsewhere after
-//     a fixed time, which gives its PodDisruptionBudget back what it took;
-//   - the successor of a pod that is surged is ready elsewhere after the same
-//     time, and controllers count at once;
-//   - a gate ends when it says that it does, and else not at all.
+//   - an owned pod gets a replacement that is ready elsewhere after a fixed
+//     time, which then returns the disruption to the PodDisruptionBudget;
+//   - the successor of a surged pod is ready after the same time, and
+//     controllers update their counts at once;
+//   - a gate ends at its stated time, or never.
 package forecast
 
 import (
@@ -32,52 +29,52 @@ import (
 // PodSpec.terminationGracePeriodSeconds).
 const DefaultGrace = 30 * time.Second
 
-// maxPasses ends a forecast whose plans never come to rest: more than a node
-// can hold pods, times the moments that one pod has.
+// maxPasses ends a simulation that does not converge. It is more than the pods
+// of a node times the state changes of one pod.
 const maxPasses = 5000
 
-// Facts is all that a forecast is made from. Its Now is when the drain begins.
+// Facts is the input of a simulation. Its Now is when the drain begins.
 type Facts struct {
 	drain.Facts
-	// Replaced is how long it takes until a pod that leaves is replaced by one
-	// that is ready elsewhere.
+	// Replaced is how long a leaving pod's replacement takes to be ready
+	// elsewhere.
 	Replaced time.Duration
 }
 
-// Fate is what becomes of a pod.
-type Fate struct {
+// PodOutcome is the predicted course of a pod.
+type PodOutcome struct {
 	// Pod is the pod, as it was in the facts.
 	Pod *corev1.Pod
 	// Now is the verdict when the drain begins.
 	Now drain.Verdict
 	// Step is how the pod leaves in the end: Evict, Delete, Leaving (it was
-	// leaving already), Waits (it never gets to leave) or Stays.
+	// already terminating), Waits (it never starts to leave) or Stays.
 	Step drain.Step
-	// Reason is the planner's sentence when it is asked to stop, or, for a pod
-	// that is not, at the end.
+	// Reason is the planner's sentence when the pod is asked to stop; for a pod
+	// that never is, the sentence at the end.
 	Reason string
-	// Surged is when its successor is started, while it goes on; zero if it is
-	// not surged, or was before.
+	// Surged is when its successor starts while the pod still runs; zero if it
+	// is not surged, or was surged before.
 	Surged time.Time
 	// Asked is when it is asked to stop; zero if it never is.
 	Asked time.Time
-	// Gone is when it has left at the latest; zero if it never does.
+	// Gone is the latest time at which it has left; zero if it never leaves.
 	Gone time.Time
-	// Grace is the time that it gets to stop, Wants the time it asks for.
+	// Grace is the grace period that it gets, Wants the one that it requests.
 	Grace, Wants time.Duration
-	// LastCall is when it has to be asked at the latest; zero without a hard
+	// LastCall is the latest time to ask it to stop; zero without a hard
 	// deadline.
 	LastCall time.Time
-	// Overrides names what is overridden at last call, or is empty.
+	// Overrides names what the last call overrides, or is empty.
 	Overrides string
-	// Fits is true where it leaves with its whole grace before the deadline,
-	// or does not have to leave.
+	// Fits is true if it leaves with its whole grace period before the
+	// deadline, or does not have to leave.
 	Fits bool
 }
 
-// Make tells the fate of every pod, in the order in which they are asked to
-// stop; those that never are come last.
-func Make(f Facts) []Fate {
+// Simulate returns the outcome of every pod, in the order in which they are
+// asked to stop; pods that never are come last.
+func Simulate(f Facts) []PodOutcome {
 	w := newWorld(f)
 	for range maxPasses {
 		plan := drain.NewPlan(w.Facts)
@@ -87,7 +84,7 @@ func Make(f Facts) []Fate {
 			surged = surged || v.Step == drain.StepSurge
 		}
 		if surged {
-			continue // what they wait for now is in the next plan
+			continue // the next plan contains what they wait for now
 		}
 		next := w.next(plan.WakeAt)
 		if next.IsZero() {
@@ -95,117 +92,117 @@ func Make(f Facts) []Fate {
 		}
 		w.advance(next)
 	}
-	return w.tell()
+	return w.outcomeList()
 }
 
-// world is the cluster as the forecast has it at one moment.
+// world is the simulated cluster state at one moment.
 type world struct {
 	drain.Facts
 	replaced time.Duration
-	fates    []*Fate
-	byUID    map[types.UID]*Fate
-	// returns are when successors are ready, and budgets get back what an
-	// eviction took.
-	returns []refund
+	outcomes []*PodOutcome
+	byUID    map[types.UID]*PodOutcome
+	// returns are future events: successors become ready, and budgets regain a
+	// disruption.
+	returns []budgetRelease
 }
 
-// refund is a pod more for a budget or for a ReplicaSet.
-type refund struct {
+// budgetRelease adds one ready pod to a budget or a ReplicaSet.
+type budgetRelease struct {
 	at     time.Time
 	budget *policyv1.PodDisruptionBudget
 	set    *appsv1.ReplicaSet
 }
 
 func newWorld(f Facts) *world {
-	w := &world{Facts: f.Facts, replaced: f.Replaced, byUID: map[types.UID]*Fate{}}
+	w := &world{Facts: f.Facts, replaced: f.Replaced, byUID: map[types.UID]*PodOutcome{}}
 	w.Pods, w.Budgets = nil, nil
 	for _, b := range f.Budgets {
 		w.Budgets = append(w.Budgets, b.DeepCopy())
 	}
 	for _, p := range f.Pods {
 		w.Pods = append(w.Pods, p.DeepCopy())
-		fate := &Fate{Pod: p, Wants: wants(p)}
+		outcome := &PodOutcome{Pod: p, Wants: wants(p)}
 		if !p.DeletionTimestamp.IsZero() {
-			fate.Grace, fate.Gone = grace(p), p.DeletionTimestamp.Time
-			fate.Asked = fate.Gone.Add(-fate.Grace)
+			outcome.Grace, outcome.Gone = grace(p), p.DeletionTimestamp.Time
+			outcome.Asked = outcome.Gone.Add(-outcome.Grace)
 		}
-		w.fates = append(w.fates, fate)
-		w.byUID[p.UID] = fate
+		w.outcomes = append(w.outcomes, outcome)
+		w.byUID[p.UID] = outcome
 	}
 	w.settleOwners(f.Owners)
 	return w
 }
 
-// apply does what the plan says about one pod.
+// apply performs the plan's step for one pod.
 func (w *world) apply(v drain.Verdict) {
-	fate := w.byUID[v.Pod.UID]
-	if fate.Now.Pod == nil {
-		fate.Now = v
+	outcome := w.byUID[v.Pod.UID]
+	if outcome.Now.Pod == nil {
+		outcome.Now = v
 	}
 	if !v.LastCall.IsZero() {
-		fate.LastCall = v.LastCall
+		outcome.LastCall = v.LastCall
 	}
-	if !acts(v.Step) && acts(fate.Step) {
-		return // it is on its way; why it was asked is the better reason
+	if !isEviction(v.Step) && isEviction(outcome.Step) {
+		return // keep the reason of the eviction
 	}
-	fate.Step, fate.Reason = v.Step, v.Reason
+	outcome.Step, outcome.Reason = v.Step, v.Reason
 	switch {
-	case acts(v.Step):
-		w.stop(fate, v)
+	case isEviction(v.Step):
+		w.stop(outcome, v)
 	case v.Step == drain.StepSurge:
-		fate.Surged = w.Now
+		outcome.Surged = w.Now
 		w.surge(v)
 	}
 }
 
-func acts(s drain.Step) bool {
+func isEviction(s drain.Step) bool {
 	return s == drain.StepEvict || s == drain.StepDelete
 }
 
-// stop asks a pod to stop, as the API server would.
-func (w *world) stop(fate *Fate, v drain.Verdict) {
-	given := fate.Wants
+// stop asks a pod to stop, with the effects that the API server would cause.
+func (w *world) stop(outcome *PodOutcome, v drain.Verdict) {
+	given := outcome.Wants
 	if v.GraceSeconds != nil {
 		given = time.Duration(*v.GraceSeconds) * time.Second
 	}
-	if fate.Asked.IsZero() {
-		fate.Asked = w.Now
+	if outcome.Asked.IsZero() {
+		outcome.Asked = w.Now
 	}
-	fate.Grace, fate.Gone, fate.Overrides = w.Now.Add(given).Sub(fate.Asked), w.Now.Add(given), v.Overrides
+	outcome.Grace, outcome.Gone, outcome.Overrides = w.Now.Add(given).Sub(outcome.Asked), w.Now.Add(given), v.Overrides
 	leaving := !v.Pod.DeletionTimestamp.IsZero()
-	seconds, gone := int64(given/time.Second), metav1.NewTime(fate.Gone)
+	seconds, gone := int64(given/time.Second), metav1.NewTime(outcome.Gone)
 	v.Pod.DeletionTimestamp, v.Pod.DeletionGracePeriodSeconds = &gone, &seconds
 	if leaving || !drain.IsReady(v.Pod) {
-		return // nobody counts it as healthy
+		return // no budget counts it as healthy
 	}
 	w.lose(v.Pod)
 	for _, b := range w.Budgets {
 		if covers(b, v.Pod) {
 			b.Status.CurrentHealthy--
 			b.Status.DisruptionsAllowed = max(b.Status.DisruptionsAllowed-1, 0)
-			if at := w.replacedAt(fate, v.Pod); !at.IsZero() {
-				w.returns = append(w.returns, refund{at: at, budget: b})
+			if at := w.replacedAt(outcome, v.Pod); !at.IsZero() {
+				w.returns = append(w.returns, budgetRelease{at: at, budget: b})
 			}
 		}
 	}
 }
 
-// replacedAt is when a replacement is ready: a StatefulSet begins one when the
-// pod has gone, other owners as soon as it is asked to stop, nobody one for a
-// pod without owner, as a surged one is.
-func (w *world) replacedAt(fate *Fate, pod *corev1.Pod) time.Time {
+// replacedAt is when a replacement is ready. A StatefulSet starts one when the
+// pod is gone, other owners when the pod is asked to stop. A pod without an
+// owner, such as a surged one, gets none.
+func (w *world) replacedAt(outcome *PodOutcome, pod *corev1.Pod) time.Time {
 	owner := metav1.GetControllerOf(pod)
 	switch {
 	case owner == nil:
 		return time.Time{}
 	case owner.Kind == "StatefulSet":
-		return fate.Gone.Add(w.replaced)
+		return outcome.Gone.Add(w.replaced)
 	}
 	return w.Now.Add(w.replaced)
 }
 
-// next is the next moment at which something changes, or zero if nothing does
-// any more. Nothing changes after a hard deadline.
+// next is the next moment of a change, or zero if there is none. Nothing
+// changes after a hard deadline.
 func (w *world) next(wake time.Time) time.Time {
 	var next time.Time
 	sooner := func(t time.Time) {
@@ -232,13 +229,13 @@ func (w *world) isHard() bool {
 	return notice.IsFirm(w.Deadline)
 }
 
-// advance moves the clock: pods whose time is over go, replacements get ready.
+// advance moves the clock: expired pods disappear, replacements become ready.
 func (w *world) advance(to time.Time) {
 	w.Now = to
 	w.Pods = slices.DeleteFunc(w.Pods, func(p *corev1.Pod) bool {
 		return !p.DeletionTimestamp.IsZero() && !p.DeletionTimestamp.After(to)
 	})
-	w.returns = slices.DeleteFunc(w.returns, func(r refund) bool {
+	w.returns = slices.DeleteFunc(w.returns, func(r budgetRelease) bool {
 		if r.at.After(to) {
 			return false
 		}
@@ -253,8 +250,8 @@ func (w *world) advance(to time.Time) {
 	})
 }
 
-// wants is the grace period that a pod asks for: that of the deletion under
-// way, if there is one, else its own.
+// wants is the grace period that a pod requests: that of a deletion in
+// progress, else its spec's.
 func wants(p *corev1.Pod) time.Duration {
 	if !p.DeletionTimestamp.IsZero() {
 		return grace(p)
@@ -265,7 +262,7 @@ func wants(p *corev1.Pod) time.Duration {
 	return DefaultGrace
 }
 
-// grace is the grace period of the deletion under way.
+// grace is the grace period of the deletion in progress.
 func grace(p *corev1.Pod) time.Duration {
 	if s := p.DeletionGracePeriodSeconds; s != nil {
 		return time.Duration(*s) * time.Second
@@ -273,8 +270,8 @@ func grace(p *corev1.Pod) time.Duration {
 	return 0
 }
 
-// covers reports whether a budget counts the pod. A selector that cannot be
-// read covers nobody; the planner says so.
+// covers reports whether a budget counts the pod. An invalid selector covers no
+// pod; the planner reports it.
 func covers(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	return err == nil && b.Namespace == p.Namespace && selector.Matches(labels.Set(p.Labels))

@@ -47,7 +47,7 @@ func owned(p *corev1.Pod, kind string) *corev1.Pod {
 	return p
 }
 
-// budget keeps all but allowed of its healthy pods.
+// budget allows that many disruptions of its healthy pods.
 func budget(app string, healthy, allowed int32) *policyv1.PodDisruptionBudget {
 	least := intstr.FromInt32(healthy - allowed)
 	return &policyv1.PodDisruptionBudget{
@@ -72,8 +72,8 @@ func facts(in time.Duration, pods []*corev1.Pod, budgets ...*policyv1.PodDisrupt
 	}
 }
 
-// told is a fate in one line: who, how, when asked, when gone, grace, overrides.
-func told(fates []forecast.Fate) []string {
+// told formats an outcome: pod, step, asked, gone, grace, overrides.
+func told(fates []forecast.PodOutcome) []string {
 	var lines []string
 	for _, f := range fates {
 		line := fmt.Sprintf("%s %s", f.Pod.Name, f.Step)
@@ -130,7 +130,7 @@ func TestMake(t *testing.T) {
 			[]string{"agent Stays"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, told(forecast.Make(c.facts))); diff != "" {
+			if diff := cmp.Diff(c.want, told(forecast.Simulate(c.facts))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -142,14 +142,14 @@ func TestMakeLeavesItsFactsAlone(t *testing.T) {
 	before := f
 	before.Pods = []*corev1.Pod{f.Pods[0].DeepCopy(), f.Pods[1].DeepCopy()}
 	before.Budgets = []*policyv1.PodDisruptionBudget{f.Budgets[0].DeepCopy()}
-	forecast.Make(f)
+	forecast.Simulate(f)
 	if diff := cmp.Diff(before, f); diff != "" {
 		t.Errorf("the facts were changed (-before +after):\n%s", diff)
 	}
 }
 
-// Whatever the world, a forecast ends, tells of every pod once, asks nobody
-// after the deadline, and gives nobody more than it wants.
+// Any simulation ends, returns every pod once, asks no pod after the deadline,
+// and gives no pod more grace than it requests.
 func TestMakeHoldsItsPromises(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -163,7 +163,7 @@ func TestMakeHoldsItsPromises(t *testing.T) {
 			budgets = append(budgets, budget(fmt.Sprintf("app%d", app), int32(5+r.IntN(5)), int32(r.IntN(3))))
 		}
 		f := facts(time.Duration(r.IntN(200))*time.Second, pods, budgets...)
-		fates := forecast.Make(f)
+		fates := forecast.Simulate(f)
 		seen := map[string]bool{}
 		for _, fate := range fates {
 			seen[fate.Pod.Name] = true

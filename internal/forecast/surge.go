@@ -13,9 +13,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// settleOwners copies the owners, with all that their controllers have yet to
-// count counted, and has the successors that pods surged before wait for get
-// ready.
+// settleOwners copies the owners as if their controllers had observed the
+// latest generation. It also schedules the readiness of successors that already
+// surged pods wait for.
 func (w *world) settleOwners(all drain.Owners) {
 	w.Owners.ReplicaSets, w.Owners.Deployments = nil, nil
 	for _, d := range all.Deployments {
@@ -33,7 +33,7 @@ func (w *world) settleOwners(all drain.Owners) {
 		set = set.DeepCopy()
 		set.Status.ObservedGeneration = set.Generation
 		w.Owners.ReplicaSets = append(w.Owners.ReplicaSets, set)
-		wanted := int32(1) // where nothing is said (k8s.io/api/apps/v1)
+		wanted := int32(1) // the default (k8s.io/api/apps/v1)
 		if set.Spec.Replicas != nil {
 			wanted = *set.Spec.Replicas
 		}
@@ -61,22 +61,22 @@ func (w *world) set(uid types.UID) *appsv1.ReplicaSet {
 	return w.Owners.ReplicaSets[i]
 }
 
-// expect has the successor of a surged pod get ready, which all that count it
-// have one more by.
+// expect schedules the readiness of a surged pod's successor, for its
+// ReplicaSet and its budgets.
 func (w *world) expect(pod *corev1.Pod, set *appsv1.ReplicaSet) {
 	at := w.Now.Add(w.replaced)
 	if set != nil {
-		w.returns = append(w.returns, refund{at: at, set: set})
+		w.returns = append(w.returns, budgetRelease{at: at, set: set})
 	}
 	for _, b := range w.Budgets {
 		if covers(b, pod) {
-			w.returns = append(w.returns, refund{at: at, budget: b})
+			w.returns = append(w.returns, budgetRelease{at: at, budget: b})
 		}
 	}
 }
 
-// surge takes a pod from its ReplicaSet, which has one more elsewhere after a
-// while. Budgets count both.
+// surge detaches a pod from its ReplicaSet, which has one more pod elsewhere
+// after a while. Budgets count both.
 func (w *world) surge(v drain.Verdict) {
 	pod := v.Pod
 	pod.OwnerReferences = nil
@@ -87,7 +87,7 @@ func (w *world) surge(v drain.Verdict) {
 	delete(pod.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
 	pod.Labels[v1alpha1.LabelSurged] = v.Origin.ReplicaSet
 	origin := *v.Origin
-	origin.Seen = "" // the ReplicaSet has counted already
+	origin.Seen = "" // the simulated ReplicaSet is already up to date
 	pod.Annotations[v1alpha1.AnnotationSurged] = origin.String()
 	set := w.set(origin.UID)
 	if set != nil {
@@ -96,7 +96,7 @@ func (w *world) surge(v drain.Verdict) {
 	w.expect(pod, set)
 }
 
-// lose has the ReplicaSet of a Ready pod count one less until it has another.
+// lose lowers the ReplicaSet's ready count until the replacement is ready.
 func (w *world) lose(pod *corev1.Pod) {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
@@ -104,6 +104,6 @@ func (w *world) lose(pod *corev1.Pod) {
 	}
 	if set := w.set(owner.UID); set != nil {
 		set.Status.ReadyReplicas = max(set.Status.ReadyReplicas-1, 0)
-		w.returns = append(w.returns, refund{at: w.Now.Add(w.replaced), set: set})
+		w.returns = append(w.returns, budgetRelease{at: w.Now.Add(w.replaced), set: set})
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/forecast"
 )
 
-// deployed makes pods those of a Deployment of that size, all Ready.
+// deployed turns pods into Ready pods of a Deployment of that size.
 func deployed(f *forecast.Facts, name string, size int32, pods ...*corev1.Pod) {
 	yes := true
 	labels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: name}
@@ -42,7 +42,7 @@ func deployed(f *forecast.Facts, name string, size int32, pods ...*corev1.Pod) {
 	}
 }
 
-// surgedBefore takes a pod from its ReplicaSet, which misses one.
+// surgedBefore detaches a pod from its ReplicaSet, which then misses one.
 func surgedBefore(f *forecast.Facts, p *corev1.Pod, ago time.Duration) {
 	set := f.Owners.ReplicaSets[0]
 	o := drain.Origin{ReplicaSet: set.Name, UID: set.UID, Hash: set.Name, Time: now.Add(-ago), Seen: set.ResourceVersion}
@@ -114,7 +114,7 @@ func TestSurgeGatesAndOrdersArePlayedForward(t *testing.T) {
 		}, []string{"cache Evict asked +0 gone +15 grace 15/15", "web Evict asked +15 gone +40 grace 25/25", "kafka Evict asked +40 gone +60 grace 20/20", "log Stays"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fates := forecast.Make(c.make())
+			fates := forecast.Simulate(c.make())
 			got := told(fates)
 			for i, f := range fates {
 				if !f.Surged.IsZero() {
@@ -138,14 +138,14 @@ func TestMakeLeavesOwnersAlone(t *testing.T) {
 	before.Budgets = []*policyv1.PodDisruptionBudget{f.Budgets[0].DeepCopy()}
 	before.Owners.ReplicaSets = []*appsv1.ReplicaSet{f.Owners.ReplicaSets[0].DeepCopy()}
 	before.Owners.Deployments = []*appsv1.Deployment{f.Owners.Deployments[0].DeepCopy()}
-	forecast.Make(f)
+	forecast.Simulate(f)
 	if diff := cmp.Diff(before, f); diff != "" {
 		t.Errorf("the facts were changed (-before +after):\n%s", diff)
 	}
 }
 
-// Whoever fits before a deadline fits before a later one, and whoever is surged
-// leaves.
+// A pod that fits before a deadline also fits before a later one, and every
+// surged pod leaves.
 func TestMoreTimeNeverMakesAForecastWorse(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -173,14 +173,14 @@ func TestMoreTimeNeverMakesAForecastWorse(t *testing.T) {
 			f.Workloads = []v1alpha1.Workload{{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "app0"}}, Order: v1alpha1.OrderLast}}
 		}
 		fitted := map[string]bool{}
-		for _, fate := range forecast.Make(f) {
+		for _, fate := range forecast.Simulate(f) {
 			fitted[fate.Pod.Name] = fate.Fits
 			if fate.Asked.IsZero() {
 				t.Errorf("seed %d: %s is never asked: %s", seed, fate.Pod.Name, fate.Reason)
 			}
 		}
 		f.Deadline.Time.Time = f.Deadline.Time.Add(time.Duration(1+r.IntN(100)) * time.Second)
-		for _, fate := range forecast.Make(f) {
+		for _, fate := range forecast.Simulate(f) {
 			if fitted[fate.Pod.Name] && !fate.Fits {
 				t.Errorf("seed %d: with more time %s does not fit: %s", seed, fate.Pod.Name, fate.Reason)
 			}

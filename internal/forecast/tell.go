@@ -9,20 +9,20 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// tell judges whether each pod fits and puts them in order.
-func (w *world) tell() []Fate {
-	fates := make([]Fate, 0, len(w.fates))
-	for _, f := range w.fates {
+// outcomeList decides for each pod whether it fits, and sorts the outcomes.
+func (w *world) outcomeList() []PodOutcome {
+	fates := make([]PodOutcome, 0, len(w.outcomes))
+	for _, f := range w.outcomes {
 		f.Fits = w.fits(f)
 		fates = append(fates, *f)
 	}
-	slices.SortStableFunc(fates, func(a, b Fate) int {
+	slices.SortStableFunc(fates, func(a, b PodOutcome) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Asked.Compare(b.Asked), compareNames(a.Pod, b.Pod))
 	})
 	return fates
 }
 
-func (w *world) fits(f *Fate) bool {
+func (w *world) fits(f *PodOutcome) bool {
 	if f.Step == drain.StepStays {
 		return true
 	}
@@ -32,10 +32,10 @@ func (w *world) fits(f *Fate) bool {
 	return w.Deadline == nil || !f.Gone.After(w.Deadline.Time.Time)
 }
 
-// rank puts those that leave already first, then those that are asked to,
-// those that never get to, and those that stay.
-func rank(f Fate) int {
-	if acts(f.Step) {
+// rank orders pods: already terminating, then asked to stop, then never asked,
+// then staying.
+func rank(f PodOutcome) int {
+	if isEviction(f.Step) {
 		return 1
 	}
 	return slices.Index([]drain.Step{drain.StepLeaving, drain.StepEvict, drain.StepSurge, drain.StepWaits, drain.StepStays}, f.Step)

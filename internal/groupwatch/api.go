@@ -14,7 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 )
 
-// The IAM actions for what is asked.
+// The IAM actions of the calls.
 const (
 	PermitGroups    = "autoscaling:DescribeAutoScalingGroups"
 	PermitInstances = "autoscaling:DescribeAutoScalingInstances"
@@ -22,19 +22,20 @@ const (
 	PermitPool      = "autoscaling:DescribeWarmPool"
 )
 
-// The most that one call may name, or returns (Amazon EC2 Auto Scaling API
-// Reference).
+// Limits of one call: names in a request and pages of a response (Amazon EC2
+// Auto Scaling API Reference).
 const (
 	groupsAtOnce    = 100
 	instancesAtOnce = 50
 	maxPages        = 200
 )
 
-// callTime is what one call may take; the SDK sets no limit.
+// callTime is the timeout of one call; the SDK sets none.
 const callTime = 20 * time.Second
 
-// API is what is asked of Auto Scaling. It holds functions and not the SDK's
-// client, so that the linker keeps these alone.
+// API are the operations of Auto Scaling that the Watcher uses. They are
+// function values instead of the SDK's client, so that the linker can drop the
+// other operations.
 type API struct {
 	Groups    func(context.Context, *awsas.DescribeAutoScalingGroupsInput, ...func(*awsas.Options)) (*awsas.DescribeAutoScalingGroupsOutput, error)
 	Instances func(context.Context, *awsas.DescribeAutoScalingInstancesInput, ...func(*awsas.Options)) (*awsas.DescribeAutoScalingInstancesOutput, error)
@@ -42,9 +43,9 @@ type API struct {
 	Pool      func(context.Context, *awsas.DescribeWarmPoolInput, ...func(*awsas.Options)) (*awsas.DescribeWarmPoolOutput, error)
 }
 
-// NewAPI makes the real one. AWS_ENDPOINT_URL_AUTO_SCALING or AWS_ENDPOINT_URL
-// say where Auto Scaling is, as for every AWS SDK. A call is made once: the next
-// round makes it again.
+// NewAPI returns the real API. AWS_ENDPOINT_URL_AUTO_SCALING or
+// AWS_ENDPOINT_URL override the endpoint, as for every AWS SDK. The SDK does
+// not retry: the next poll does.
 func NewAPI(config aws.Config) API {
 	client := awsas.NewFromConfig(awshttp.WithTimeout(config, callTime), func(o *awsas.Options) { o.Retryer = aws.NopRetryer{} })
 	return API{
@@ -53,8 +54,8 @@ func NewAPI(config aws.Config) API {
 	}
 }
 
-// groupsOf returns the group of each of these instances; one that is in none is
-// left out, as the API does. There are at most instancesAtOnce of them.
+// groupsOf returns the group of each instance; instances without a group are
+// left out. It takes at most instancesAtOnce ids.
 func (w *Watcher) groupsOf(ctx context.Context, ids []string) (map[string]string, error) {
 	groups := map[string]string{}
 	in := &awsas.DescribeAutoScalingInstancesInput{InstanceIds: ids}
@@ -76,8 +77,7 @@ func (w *Watcher) groupsOf(ctx context.Context, ids []string) (map[string]string
 	return groups, err
 }
 
-// rows returns the groups of these names that exist; there are at most
-// groupsAtOnce of them.
+// rows returns the existing groups of these names, at most groupsAtOnce.
 func (w *Watcher) rows(ctx context.Context, names []string) ([]types.AutoScalingGroup, error) {
 	var rows []types.AutoScalingGroup
 	in := &awsas.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: names, MaxRecords: aws.Int32(groupsAtOnce)}
@@ -96,8 +96,8 @@ func (w *Watcher) rows(ctx context.Context, names []string) ([]types.AutoScaling
 	return rows, err
 }
 
-// pool returns the instances in a group's warm pool, which its own list does not
-// have.
+// pool returns the instances in a group's warm pool, which the group's own list
+// omits.
 func (w *Watcher) pool(ctx context.Context, group string) ([]types.Instance, error) {
 	var rows []types.Instance
 	in := &awsas.DescribeWarmPoolInput{AutoScalingGroupName: &group}
@@ -116,7 +116,7 @@ func (w *Watcher) pool(ctx context.Context, group string) ([]types.Instance, err
 	return rows, err
 }
 
-// hooksOf returns the lifecycle hooks of a group, of which there are at most 50.
+// hooksOf returns the lifecycle hooks of a group; AWS allows at most 50.
 func (w *Watcher) hooksOf(ctx context.Context, group string) ([]types.LifecycleHook, error) {
 	out, err := call(ctx, w, "DescribeLifecycleHooks", w.o.API.Hooks, &awsas.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
 	if err != nil {
@@ -125,9 +125,9 @@ func (w *Watcher) hooksOf(ctx context.Context, group string) ([]types.LifecycleH
 	return out.LifecycleHooks, nil
 }
 
-var errPages = errors.New("it has too many pages")
+var errPages = errors.New("the response has too many pages")
 
-// paged asks for page after page, until one has no token.
+// paged requests pages until one has no token.
 func paged(page func() (*string, error)) error {
 	for range maxPages {
 		if token, err := page(); err != nil || aws.ToString(token) == "" {

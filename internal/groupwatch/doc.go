@@ -1,8 +1,7 @@
-// Package groupwatch knows in which Auto Scaling groups the cluster's instances
-// are, and in which lifecycle state. It asks once for everybody: a call for a
-// hundred groups, and one for each group with a warm pool, at an interval, and
-// sooner where something hints that there is news. The calls do not grow with
-// instances, nor with how many want to know.
+// Package groupwatch caches the Auto Scaling groups of the cluster's instances
+// and the instances' lifecycle states. One poller serves all users: one call
+// for a hundred groups and one per warm pool, at an interval, and sooner on
+// request. The number of calls depends neither on instances nor on users.
 package groupwatch
 
 import (
@@ -12,28 +11,29 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
-// Group is an Auto Scaling group as it was last seen.
+// Group is an Auto Scaling group as last read.
 type Group struct {
 	Name, ARN string
-	// Operator owns the group in place of its account, such as EKS; empty: none.
+	// Operator manages the group on behalf of its account, such as EKS; empty:
+	// none.
 	Operator          string
 	Min, Max, Desired int32
 	// Suspended are the names of suspended processes.
 	Suspended []string
 	Tags      map[string]string
-	// Pool tells whether it has a warm pool, and Reuse whether instances go back
-	// to it when the group shrinks.
+	// Pool is true if it has a warm pool, Reuse if instances return to the pool
+	// on scale-in.
 	Pool, Reuse bool
-	// Hooks are its lifecycle hooks; HooksKnown, whether they could be read.
+	// Hooks are its lifecycle hooks; HooksKnown is true once they were read.
 	Hooks      []Hook
 	HooksKnown bool
-	// Members are its instances, warm ones as well.
+	// Members are its instances, including warm ones.
 	Members []Member
-	// At is when it was asked about: what is newer than that, it may not tell.
+	// At is when the request was sent. The group may lack later changes.
 	At time.Time
 }
 
-// Busy reports whether an instance of the group is on its way.
+// Busy reports whether an instance of the group is in a lifecycle transition.
 func (g *Group) Busy() bool {
 	return slices.ContainsFunc(g.Members, func(m Member) bool { return m.At.Step != lifecycle.There })
 }
@@ -44,11 +44,13 @@ type Hook = lifecycle.Hook
 // Member is an instance of a group.
 type Member struct {
 	InstanceID, Group string
-	// State is the lifecycle state as Auto Scaling writes it; At what it means.
+	// State is the lifecycle state as Auto Scaling reports it; At is its
+	// meaning.
 	State string
 	At    lifecycle.Position
-	// Healthy as Auto Scaling sees it, and Protected from scale-in.
+	// Healthy is Auto Scaling's health status, Protected its scale-in
+	// protection.
 	Healthy, Protected bool
-	// LaunchTemplateVersion is what it was launched from.
+	// LaunchTemplateVersion is the version that it was launched from.
 	LaunchTemplateVersion string
 }

@@ -12,33 +12,32 @@ import (
 )
 
 const (
-	// nodePoolLabel is on every node that Karpenter made, which is in no Auto
-	// Scaling group (Karpenter documentation, "Well-Known Labels").
+	// nodePoolLabel is on every node that Karpenter launched; such a node is in
+	// no Auto Scaling group (Karpenter documentation, "Well-Known Labels").
 	nodePoolLabel = "karpenter.sh/nodepool"
-	// noneFor is how long it stands that an instance is in no group: somebody
-	// may attach it to one.
+	// noneFor is how long the answer "in no group" is valid: the instance may
+	// be attached to one later.
 	noneFor = time.Hour
-	// hadFor is how long a group is looked at after its last node is gone: its
-	// instances may still wait to be let go, and new ones come.
+	// hadFor is how long a group is polled after its last node is gone: a hook
+	// may still hold its instances, and new ones may launch.
 	hadFor = time.Hour
-	// lessonsAtOnce is how many calls to learn from one round may make: a
-	// cluster that was never seen is learned in a few rounds.
-	lessonsAtOnce = 20
+	// lookupsAtOnce bounds the lookup calls of one round: an unknown cluster
+	// takes a few rounds.
+	lookupsAtOnce = 20
 )
 
-// lessons is which instance is in which group, as far as it was learned.
-type lessons struct {
+// membership maps instances to groups, as far as known.
+type membership struct {
 	of   map[string]string    // by instance
-	none map[string]time.Time // instances in no group, and when that was asked
+	none map[string]time.Time // instances in no group, and when that was read
 	had  map[string]time.Time // groups, and when they last had a node
 }
 
-func newLessons() lessons {
-	return lessons{of: map[string]string{}, none: map[string]time.Time{}, had: map[string]time.Time{}}
+func newMembership() membership {
+	return membership{of: map[string]string{}, none: map[string]time.Time{}, had: map[string]time.Time{}}
 }
 
-// InstancesOf returns the ids of the instances of nodes that may be in a group,
-// sorted.
+// InstancesOf returns the sorted instance ids of nodes that may be in a group.
 func InstancesOf(nodes []*corev1.Node) []string {
 	var ids []string
 	for _, node := range nodes {
@@ -50,15 +49,15 @@ func InstancesOf(nodes []*corev1.Node) []string {
 	return slices.Compact(ids)
 }
 
-// MayBeInGroup reports whether a node is of an instance that may be in a group.
+// MayBeInGroup reports whether a node's instance may be in a group.
 func MayBeInGroup(node *corev1.Node) bool {
 	_, made := node.Labels[nodePoolLabel]
 	return !made && nodeindex.InstanceID(node) != ""
 }
 
-// forget drops the instances that are no nodes any more, and what was learned
-// too long ago. Ids are sorted.
-func (l *lessons) forget(ids []string, now time.Time) {
+// forget drops instances that are no longer nodes, and expired entries. ids is
+// sorted.
+func (l *membership) forget(ids []string, now time.Time) {
 	maps.DeleteFunc(l.of, func(id, _ string) bool { return !contains(ids, id) })
 	maps.DeleteFunc(l.none, func(id string, at time.Time) bool { return !contains(ids, id) || now.Sub(at) > noneFor })
 	for _, group := range l.of {
@@ -67,9 +66,9 @@ func (l *lessons) forget(ids []string, now time.Time) {
 	maps.DeleteFunc(l.had, func(_ string, at time.Time) bool { return now.Sub(at) > hadFor })
 }
 
-// learn asks for the groups of instances of which nothing is known. What it
-// learned before an error counts.
-func (l *lessons) learn(ctx context.Context, ask func(context.Context, []string) (map[string]string, error), ids []string, now time.Time) error {
+// learn looks up the groups of unknown instances. Results before an error are
+// kept.
+func (l *membership) learn(ctx context.Context, ask func(context.Context, []string) (map[string]string, error), ids []string, now time.Time) error {
 	var unknown []string
 	for _, id := range ids {
 		if _, asked := l.none[id]; !asked && l.of[id] == "" {
@@ -78,7 +77,7 @@ func (l *lessons) learn(ctx context.Context, ask func(context.Context, []string)
 	}
 	calls := 0
 	for some := range slices.Chunk(unknown, instancesAtOnce) {
-		if calls++; calls > lessonsAtOnce {
+		if calls++; calls > lookupsAtOnce {
 			break
 		}
 		found, err := ask(ctx, some)
@@ -95,8 +94,8 @@ func (l *lessons) learn(ctx context.Context, ask func(context.Context, []string)
 	return nil
 }
 
-// know notes the groups of instances, of those that are nodes.
-func (l *lessons) know(found map[string]string, ids []string, now time.Time) {
+// know stores the groups of those instances that are nodes.
+func (l *membership) know(found map[string]string, ids []string, now time.Time) {
 	for id, group := range found {
 		if group != "" && contains(ids, id) {
 			l.of[id] = group
@@ -108,10 +107,10 @@ func (l *lessons) know(found map[string]string, ids []string, now time.Time) {
 	}
 }
 
-// names returns the groups that have a node in them, or had, sorted.
-func (l *lessons) names() []string { return slices.Sorted(maps.Keys(l.had)) }
+// names returns the groups that have or recently had a node, sorted.
+func (l *membership) names() []string { return slices.Sorted(maps.Keys(l.had)) }
 
-// contains reports whether a sorted list does.
+// contains reports whether a sorted list contains id.
 func contains(sorted []string, id string) bool {
 	_, found := slices.BinarySearch(sorted, id)
 	return found

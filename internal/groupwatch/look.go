@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 )
 
-// round looks at all groups, and returns why that failed.
+// round reads all groups and returns the reason of a failure.
 func (w *Watcher) round(ctx context.Context) poll.Reason {
 	w.looking.Lock()
 	bounded, cancel := context.WithTimeout(ctx, roundTime)
@@ -23,31 +23,30 @@ func (w *Watcher) round(ctx context.Context) poll.Reason {
 	if err == nil && ctx.Err() == nil {
 		w.full = w.o.Clock()
 	}
-	err = errors.Join(err, w.takeAside())
+	err = errors.Join(err, w.takePartial())
 	w.err = err
 	w.mu.Unlock()
 	w.looking.Unlock()
 	if ctx.Err() != nil {
 		return ""
 	}
-	w.told()
+	w.notifyRefreshed()
 	return w.explain(ctx, err)
 }
 
-// all looks at the groups that are named and those that are known, and then at
-// those that it learns of.
+// all reads the named and the known groups, then the groups that it discovers.
 func (w *Watcher) all(ctx context.Context) error {
 	nodes, err := w.o.Nodes(ctx)
 	if err != nil {
 		return poll.OfCluster(err)
 	}
 	ids := InstancesOf(nodes)
-	w.lessons.forget(ids, w.o.Clock())
+	w.membership.forget(ids, w.o.Clock())
 	names, err := w.names(ctx)
 	if err != nil {
 		return err
 	}
-	// Groups that are known come first: their lists tell of their new instances.
+	// Known groups come first: their lists contain their new instances.
 	if err := w.look(ctx, names, nil); err != nil {
 		return err
 	}
@@ -57,15 +56,15 @@ func (w *Watcher) all(ctx context.Context) error {
 		found[id] = w.members[id].Group
 	}
 	w.mu.Unlock()
-	w.lessons.know(found, ids, w.o.Clock())
-	learnErr := w.lessons.learn(ctx, w.groupsOf, ids, w.o.Clock())
-	learned := slices.DeleteFunc(w.lessons.names(), func(name string) bool { return contains(names, name) })
+	w.membership.know(found, ids, w.o.Clock())
+	learnErr := w.membership.learn(ctx, w.groupsOf, ids, w.o.Clock())
+	learned := slices.DeleteFunc(w.membership.names(), func(name string) bool { return contains(names, name) })
 	return errors.Join(w.look(ctx, learned, nil), learnErr)
 }
 
-// names returns the groups to look at, sorted.
+// names returns the groups to read, sorted.
 func (w *Watcher) names(ctx context.Context) ([]string, error) {
-	names := w.lessons.names()
+	names := w.membership.names()
 	if w.o.Names == nil {
 		return names, nil
 	}
@@ -83,9 +82,9 @@ func (w *Watcher) names(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// follow looks at the groups that were hinted at, and at none that does not
-// concern the cluster. The value tells whether to read their hooks.
-func (w *Watcher) follow(ctx context.Context, hints map[string]bool) {
+// refresh reads the requested groups that concern the cluster. The value says
+// whether to read their hooks as well.
+func (w *Watcher) refresh(ctx context.Context, hints map[string]bool) {
 	if _, all := hints[everything]; all {
 		w.round(ctx)
 		delete(hints, everything)
@@ -99,31 +98,31 @@ func (w *Watcher) follow(ctx context.Context, hints map[string]bool) {
 	names, err := w.names(bounded)
 	if err == nil {
 		concerned := slices.DeleteFunc(slices.Sorted(maps.Keys(hints)), func(name string) bool { return !contains(names, name) })
-		err = errors.Join(w.look(bounded, concerned, func(group string) bool { return hints[group] }), w.takeAside())
+		err = errors.Join(w.look(bounded, concerned, func(group string) bool { return hints[group] }), w.takePartial())
 	}
 	cancel()
 	w.looking.Unlock()
 	if ctx.Err() == nil {
-		w.told()
+		w.notifyRefreshed()
 		w.explain(ctx, err)
 	}
 }
 
-// Look looks at one group now, with its hooks, and returns it. It reports false
-// where there is no such group.
+// Look reads one group now, with its hooks, and returns it. It returns false if
+// there is no such group.
 func (w *Watcher) Look(ctx context.Context, group string) (Group, bool, error) {
 	w.looking.Lock()
-	err := errors.Join(w.look(ctx, []string{group}, func(string) bool { return true }), w.takeAside())
+	err := errors.Join(w.look(ctx, []string{group}, func(string) bool { return true }), w.takePartial())
 	w.looking.Unlock()
 	if err != nil {
 		return Group{}, false, err
 	}
-	w.told()
+	w.notifyRefreshed()
 	g, ok := w.Group(group)
 	return g, ok, nil
 }
 
-// look reads groups. Those whose hooks may have changed are read with them.
+// look reads groups. fresh says for which of them to read the hooks.
 func (w *Watcher) look(ctx context.Context, names []string, fresh func(group string) bool) error {
 	for some := range slices.Chunk(names, groupsAtOnce) {
 		asked := w.o.Clock()
@@ -142,8 +141,8 @@ func (w *Watcher) look(ctx context.Context, names []string, fresh func(group str
 	return nil
 }
 
-// complete adds to a group what its own list does not tell: its warm pool, and its
-// hooks. What cannot be read stays as it was, and is put aside to be said.
+// complete adds what the group's own list omits: its warm pool and its hooks.
+// If a read fails, the previous data stay and the error is collected.
 func (w *Watcher) complete(ctx context.Context, g *Group, fresh bool) {
 	var failed error
 	if g.Pool {
@@ -154,17 +153,17 @@ func (w *Watcher) complete(ctx context.Context, g *Group, fresh bool) {
 			w.addWarm(g, membersOf(g.Name, warm))
 		}
 	}
-	w.aside = errors.Join(w.aside, failed, w.readHooks(ctx, g, fresh))
+	w.partial = errors.Join(w.partial, failed, w.readHooks(ctx, g, fresh))
 }
 
-// takeAside returns what could not be read of groups that could.
-func (w *Watcher) takeAside() error {
-	aside := w.aside
-	w.aside = nil
+// takePartial returns and clears the errors of partly read groups.
+func (w *Watcher) takePartial() error {
+	aside := w.partial
+	w.partial = nil
 	return aside
 }
 
-// commit makes what was read what is known, and says what has changed.
+// commit stores the groups that were read and reports the changes.
 func (w *Watcher) commit(asked []string, groups map[string]*Group) {
 	w.mu.Lock()
 	news := map[string][]string{}
@@ -200,24 +199,24 @@ func (w *Watcher) commit(asked []string, groups map[string]*Group) {
 	}
 }
 
-// told tells those who want to know of each look.
-func (w *Watcher) told() {
+// notifyRefreshed calls the subscribers of SubscribeRefreshes.
+func (w *Watcher) notifyRefreshed() {
 	w.mu.Lock()
-	listeners := slices.Clone(w.rounds)
+	listeners := slices.Clone(w.refreshSubs)
 	w.mu.Unlock()
 	for _, looked := range listeners {
 		looked()
 	}
 }
 
-// explain says once a minute why groups could not be read, and what to do.
+// explain logs at most once a minute why groups could not be read, with advice.
 func (w *Watcher) explain(ctx context.Context, err error) poll.Reason {
 	if err == nil {
 		return ""
 	}
 	reason, permission, advice := poll.Explain(err, PermitGroups)
 	if held, ok := w.throttle.Allow(permission + " " + string(reason)); ok {
-		log.FromContext(ctx).Info("could not read Auto Scaling groups, goes on trying",
+		log.FromContext(ctx).Info("cannot read Auto Scaling groups, retrying",
 			"reason", reason, "error", err.Error(), "advice", advice, "alikeSince", held)
 	}
 	return reason

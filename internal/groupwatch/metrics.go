@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
-// meters are what the watcher counts.
+// meters are the watcher's metrics.
 type meters struct {
 	calls *prometheus.CounterVec
 	age   prometheus.GaugeFunc
@@ -42,12 +42,12 @@ func (m *meters) register(registerer prometheus.Registerer) error {
 	return nil
 }
 
-// call makes a call when it is its turn, and counts it.
+// call waits for the rate limiter, makes a call, and counts it.
 func call[In, Out any](ctx context.Context, w *Watcher, operation string,
 	do func(context.Context, *In, ...func(*awsas.Options)) (*Out, error), in *In,
 ) (*Out, error) {
 	if err := w.o.Quota.Wait(ctx, quota.Ask); err != nil {
-		return nil, fmt.Errorf("waiting for a turn to call: %w", err)
+		return nil, fmt.Errorf("waiting for the API rate limiter: %w", err)
 	}
 	out, err := do(ctx, in)
 	if err == nil {

@@ -17,15 +17,15 @@ import (
 // hooksFor is how long it stands what hooks a group has.
 const hooksFor = 10 * time.Minute
 
-// hooksRead is what hooks a group has, when that was read, when it was last tried,
-// and why that failed.
+// hooksRead are a group's hooks, when they were read, the last attempt, and its
+// error.
 type hooksRead struct {
 	hooks     []Hook
 	at, tried time.Time
 	err       error
 }
 
-// groupOf reads a row, without its warm pool and its hooks.
+// groupOf converts a row, without warm pool and hooks.
 func groupOf(row *types.AutoScalingGroup, now time.Time) *Group {
 	g := &Group{
 		Name: aws.ToString(row.AutoScalingGroupName), ARN: aws.ToString(row.AutoScalingGroupARN),
@@ -73,7 +73,7 @@ func membersOf(group string, rows []types.Instance) []Member {
 
 func byID(a, b Member) int { return cmp.Compare(a.InstanceID, b.InstanceID) }
 
-// keepWarm has a group keep the warm instances that it had.
+// keepWarm copies the known warm instances of a group.
 func (w *Watcher) keepWarm(g *Group) {
 	was, ok := w.Group(g.Name)
 	if !ok {
@@ -88,10 +88,10 @@ func (w *Watcher) keepWarm(g *Group) {
 	w.addWarm(g, warm)
 }
 
-// addWarm adds the instances of the warm pool to a group. The two lists are read
-// one after the other, and an instance may pass from one to the other in between:
-// what is in both counts as what is new; what is in neither is looked for once
-// more before it counts as gone.
+// addWarm merges the instances of the warm pool into a group. The two lists are
+// read one after the other, so an instance may move between them in the
+// meantime. If both contain it, the changed entry wins. If neither does, it
+// counts as gone only after a second read.
 func (w *Watcher) addWarm(g *Group, warm []Member) {
 	was, _ := w.Group(g.Name)
 	before := make(map[string]Member, len(was.Members))
@@ -121,13 +121,13 @@ func (w *Watcher) addWarm(g *Group, warm []Member) {
 		}
 		w.missing[id] = true
 		g.Members = append(g.Members, m)
-		w.Hint(g.Name)
+		w.RequestRefresh(g.Name)
 	}
 	slices.SortFunc(g.Members, byID)
 }
 
-// readHooks adds its hooks to a group. They are asked for where somebody needs
-// them: a NodeGroup tells of them, or a hook holds an instance.
+// readHooks adds the hooks of a group. They are read only if needed: a
+// NodeGroup reports them, or a hook holds an instance.
 func (w *Watcher) readHooks(ctx context.Context, g *Group, fresh bool) error {
 	w.mu.Lock()
 	known := w.hooks[g.Name]
@@ -149,9 +149,9 @@ func (w *Watcher) readHooks(ctx context.Context, g *Group, fresh bool) error {
 	return known.err
 }
 
-// isHeldByNone reports whether an instance is held by a transition that none of
-// the hooks is of: there are others by now. Of those on their way into the pool it
-// is not known which transition it is.
+// isHeldByNone reports whether an instance waits in a transition for which no
+// hook is known: the hooks have changed. For an instance on its way into the
+// warm pool the transition is unknown.
 func isHeldByNone(members []Member, hooks []Hook) bool {
 	var launching, terminating bool
 	for _, h := range hooks {

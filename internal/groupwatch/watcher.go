@@ -17,65 +17,65 @@ import (
 )
 
 const (
-	// Interval is how often groups are asked about, and twice as often while an
-	// instance of any is on its way.
+	// Interval is how often groups are read; half of it while an instance is in
+	// a transition.
 	Interval = 30 * time.Second
-	// roundTime is what one round may take.
+	// roundTime is the timeout of one round.
 	roundTime = time.Minute
-	// hintPause is how long a hint waits for others, and hintSpace how far apart
-	// the looks are that hints bring about.
-	hintPause, hintSpace = time.Second, 3 * time.Second
+	// refreshDelay is how long a refresh request waits for others; refreshSpacing is
+	// the least time between refreshes.
+	refreshDelay, refreshSpacing = time.Second, 3 * time.Second
 )
 
-// Options are what a Watcher can be told. Zero values are the defaults.
+// Options configure a Watcher. Zero values are the defaults.
 type Options struct {
-	// API is what is asked.
+	// API is Auto Scaling.
 	API API
 	// Reader reads nodes, and should be a cache.
 	Reader client.Reader
 	// Nodes lists nodes; nil: the Reader does.
 	Nodes nodeindex.Lister
-	// Names returns groups to look at whether or not they have a node: those
-	// that NodeGroups name. Nil: none.
+	// Names returns groups to read even without a node: those that NodeGroups
+	// name. Nil: none.
 	Names func(ctx context.Context) ([]string, error)
-	// Interval is how often all groups are looked at.
+	// Interval is how often all groups are read.
 	Interval time.Duration
-	// Quota bounds the calls; nil: nothing does.
-	Quota *quota.Quota
-	// Registerer takes the metrics; nil: nobody reads them.
+	// Quota limits the call rate; nil: no limit.
+	Quota *quota.Limiter
+	// Registerer takes the metrics; nil: they are not registered.
 	Registerer prometheus.Registerer
-	// Clock tells the time; nil: time.Now.
+	// Clock returns the time; nil: time.Now.
 	Clock func() time.Time
 }
 
-// Watcher knows the groups.
+// Watcher polls and caches the groups.
 type Watcher struct {
 	o        Options
 	meters   *meters
 	throttle *intake.Throttle
-	kick     chan struct{} // hints are due
+	kick     chan struct{} // a refresh is due
 
-	// looking is held by whoever asks AWS. What follows is used under it.
-	looking sync.Mutex
-	lessons lessons
-	named   map[string]bool // groups that NodeGroups name, as of the last round
-	missing map[string]bool // instances that were in no list the last time
-	aside   error           // what could not be read of groups that could
+	// looking serialises AWS calls and guards the next fields.
+	looking    sync.Mutex
+	membership membership
+	named      map[string]bool // groups that NodeGroups name, as of the last round
+	missing    map[string]bool // instances that the last read did not list
+	partial    error           // errors of partly read groups
 
-	mu      sync.Mutex
-	groups  map[string]*Group
-	members map[string]Member // by instance
-	hooks   map[string]hooksRead
-	full    time.Time // when all groups were last read
-	err     error     // of the last round
-	hints   map[string]bool
-	hinting bool // a timer runs that will kick
-	hinted  time.Time
-	changed []func(group string, instanceIDs []string)
-	rounds  []func()
+	mu           sync.Mutex
+	groups       map[string]*Group
+	members      map[string]Member // by instance
+	hooks        map[string]hooksRead
+	full         time.Time // when all groups were last read
+	err          error     // of the last round
+	requests     map[string]bool
+	requestTimer bool // a timer that kicks is running
+	refreshed    time.Time
+	changed      []func(group string, instanceIDs []string)
+	refreshSubs  []func()
 }
 
-// New returns a Watcher, or an error where its metrics are registered already.
+// New returns a Watcher, or an error if its metrics are already registered.
 func New(o Options) (*Watcher, error) {
 	if o.Interval <= 0 {
 		o.Interval = Interval
@@ -87,29 +87,29 @@ func New(o Options) (*Watcher, error) {
 		o.Nodes = nodeindex.ListWith(o.Reader)
 	}
 	w := &Watcher{
-		o: o, throttle: intake.NewThrottle(o.Clock), kick: make(chan struct{}, 1), lessons: newLessons(),
+		o: o, throttle: intake.NewThrottle(o.Clock), kick: make(chan struct{}, 1), membership: newMembership(),
 		named: map[string]bool{}, missing: map[string]bool{},
-		groups: map[string]*Group{}, members: map[string]Member{}, hooks: map[string]hooksRead{}, hints: map[string]bool{},
+		groups: map[string]*Group{}, members: map[string]Member{}, hooks: map[string]hooksRead{}, requests: map[string]bool{},
 	}
 	w.meters = newMeters(w)
 	return w, w.meters.register(o.Registerer)
 }
 
-// Subscribe has changed called, from any goroutine, with a group of which
-// something has changed, and those of its instances whose state has, or that came
-// or went. It must not block.
+// Subscribe registers a callback for changes, called from any goroutine with
+// the group and the instances that came, went or changed state. It must not
+// block.
 func (w *Watcher) Subscribe(changed func(group string, instanceIDs []string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changed = append(w.changed, changed)
 }
 
-// SubscribeLooks has looked called after each look at groups, whether or not
-// something has changed. It must not block.
-func (w *Watcher) SubscribeLooks(looked func()) {
+// SubscribeRefreshes registers a callback that runs after each read, changed or
+// not. It must not block.
+func (w *Watcher) SubscribeRefreshes(looked func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rounds = append(w.rounds, looked)
+	w.refreshSubs = append(w.refreshSubs, looked)
 }
 
 // Groups returns all groups, by name. They are shared: do not change them.
@@ -123,8 +123,8 @@ func (w *Watcher) Groups() []Group {
 	return groups
 }
 
-// Group returns a group, unless it is not there or was not looked at yet: Known
-// tells which. It is shared: do not change it.
+// Group returns a group. It returns false if the group does not exist or was
+// not read yet; Known tells which. The value is shared: do not change it.
 func (w *Watcher) Group(name string) (Group, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (w *Watcher) Group(name string) (Group, bool) {
 	return Group{}, false
 }
 
-// Member returns an instance of a group, and when it was asked about.
+// Member returns an instance of a group, and when its group was read.
 func (w *Watcher) Member(instanceID string) (m Member, ok bool, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,24 +144,23 @@ func (w *Watcher) Member(instanceID string) (m Member, ok bool, at time.Time) {
 	return m, ok, at
 }
 
-// Known reports whether all groups have been read at least once, so that one that
-// is not there is not there at AWS.
+// Known reports whether all groups were read at least once, so that a missing
+// group does not exist in AWS.
 func (w *Watcher) Known() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.full.IsZero()
 }
 
-// Err returns why the last round was not answered in full, or nil. It names the
-// permission that is missing.
+// Err returns the error of the last round, or nil. It names the missing
+// permission.
 func (w *Watcher) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// Age is for how long not all groups could be read. It is zero where there is
-// none.
+// Age is the time since all groups were last read. It is zero without groups.
 func (w *Watcher) Age() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,37 +170,37 @@ func (w *Watcher) Age() time.Duration {
 	return w.o.Clock().Sub(w.full)
 }
 
-// Hint has a group looked at soon, if it is one of the cluster's: something is
-// said to have happened to it. Many hints make one look.
-func (w *Watcher) Hint(group string) {
+// RequestRefresh reads a group soon if it belongs to the cluster, because an
+// event reported a change. Requests are coalesced.
+func (w *Watcher) RequestRefresh(group string) {
 	if group != everything {
-		w.hint(group, false)
+		w.requestRefresh(group, false)
 	}
 }
 
-// everything is no group's name, and hints at all.
+// everything is not a valid group name; it requests all groups.
 const everything = ""
 
-// HintNew has all groups looked at soon: there is an instance of which it is not
-// known in which group it is.
-func (w *Watcher) HintNew() { w.hint(everything, false) }
+// RequestRefreshNew reads all groups soon, because the group of an instance is
+// unknown.
+func (w *Watcher) RequestRefreshNew() { w.requestRefresh(everything, false) }
 
-// HintHooks is Hint where the hooks may be others than they were.
-func (w *Watcher) HintHooks(group string) {
+// RequestRefreshHooks is RequestRefresh including the lifecycle hooks.
+func (w *Watcher) RequestRefreshHooks(group string) {
 	if group != everything {
-		w.hint(group, true)
+		w.requestRefresh(group, true)
 	}
 }
 
-func (w *Watcher) hint(group string, hooks bool) {
+func (w *Watcher) requestRefresh(group string, hooks bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hints[group] = w.hints[group] || hooks
-	if w.hinting {
+	w.requests[group] = w.requests[group] || hooks
+	if w.requestTimer {
 		return
 	}
-	w.hinting = true
-	time.AfterFunc(max(hintPause, hintSpace-w.o.Clock().Sub(w.hinted)), func() {
+	w.requestTimer = true
+	time.AfterFunc(max(refreshDelay, refreshSpacing-w.o.Clock().Sub(w.refreshed)), func() {
 		select {
 		case w.kick <- struct{}{}:
 		default:
@@ -209,19 +208,19 @@ func (w *Watcher) hint(group string, hooks bool) {
 	})
 }
 
-// takeHints returns what was hinted at.
-func (w *Watcher) takeHints() map[string]bool {
+// takeRequests returns and clears the pending refresh requests.
+func (w *Watcher) takeRequests() map[string]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	hints := w.hints
-	w.hints, w.hinting, w.hinted = map[string]bool{}, false, w.o.Clock()
+	hints := w.requests
+	w.requests, w.requestTimer, w.refreshed = map[string]bool{}, false, w.o.Clock()
 	return hints
 }
 
-// Start looks until ctx ends. It is a manager's Runnable, and runs on the leader
-// alone. It survives whatever Auto Scaling and the API server do.
+// Start polls until ctx ends. It is a manager Runnable that runs on the leader
+// only. Errors of Auto Scaling or the API server never end it.
 func (w *Watcher) Start(ctx context.Context) error {
-	var pace poll.Pace
+	var pace poll.Backoff
 	for ctx.Err() == nil {
 		reason := w.round(ctx)
 		timer := time.NewTimer(w.pause(pace.Next(w.interval(), reason)))
@@ -232,7 +231,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 			case <-timer.C:
 				waiting = false
 			case <-w.kick:
-				w.follow(ctx, w.takeHints())
+				w.refresh(ctx, w.takeRequests())
 			}
 		}
 		timer.Stop()
@@ -240,7 +239,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// interval is how long to wait until the next round.
+// interval is the time until the next round.
 func (w *Watcher) interval() time.Duration {
 	if w.busy() {
 		return w.o.Interval / 2
@@ -248,8 +247,8 @@ func (w *Watcher) interval() time.Duration {
 	return w.o.Interval
 }
 
-// pause bounds the time until the next round while an instance is on its way: its
-// hook waits, however slowly AWS answers.
+// pause bounds the backoff while an instance is in a transition, because a hook
+// holds it.
 func (w *Watcher) pause(next time.Duration) time.Duration {
 	if w.busy() {
 		return min(next, 2*w.o.Interval)

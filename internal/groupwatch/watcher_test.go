@@ -81,8 +81,8 @@ func TestGroupsOfNodesAreLearned(t *testing.T) {
 		if calls["DescribeAutoScalingInstances"] != 1 || calls["DescribeAutoScalingGroups"] < 18 || calls["DescribeAutoScalingGroups"] > 24 || len(calls) != 2 {
 			t.Errorf("calls in ten minutes: %v", calls)
 		}
-		// One without nodes is looked at for as long as it may still have something to
-		// let go, and one that is deleted is gone at once.
+		// A group without nodes is polled for a while, because hooks may still
+		// hold its instances. A deleted group disappears at once.
 		w.must(w.server.States.AutoScaling.SetDesired("ours", 0, false))
 		var nodes []string
 		for _, m := range w.server.States.AutoScaling.Members() {
@@ -111,8 +111,8 @@ func TestNoGroupsNoCalls(t *testing.T) {
 	})
 }
 
-// An instance passes from the list of the pool to that of the group and back, and
-// is never lost in between.
+// An instance moves between the lists of the pool and the group, and is never
+// lost.
 func TestNobodyIsLostOnTheWayThroughThePool(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.server.States.AutoScaling.SetConsistency(emu.Consistency{Lag: 3 * time.Second})
@@ -127,7 +127,7 @@ func TestNobodyIsLostOnTheWayThroughThePool(t *testing.T) {
 				w.must(w.server.States.AutoScaling.SetDesired("workers", 1+i/10%2, false))
 			}
 			pass(7 * time.Second)
-			w.watch.Hint("workers")
+			w.watch.RequestRefresh("workers")
 			for id := range seen {
 				alive := slices.ContainsFunc(w.server.States.AutoScaling.Members(), func(m emu.Member) bool { return m.InstanceID == id })
 				if _, ok, _ := w.watch.Member(id); alive && !ok {
@@ -157,7 +157,7 @@ func TestHooksAreReadSeldom(t *testing.T) {
 			t.Errorf("%d calls in half an hour", got)
 		}
 		w.must(w.server.States.AutoScaling.PutHook(emu.Hook{Name: "audit", Group: "workers", Transition: emu.Leaving, Heartbeat: time.Minute}))
-		w.watch.HintHooks("workers")
+		w.watch.RequestRefreshHooks("workers")
 		pass(5 * time.Second)
 		if g, _ := w.watch.Group("workers"); len(g.Hooks) != 3 {
 			t.Errorf("hooks %+v", g.Hooks)
@@ -204,8 +204,8 @@ func TestNotAllowed(t *testing.T) {
 	}
 }
 
-// What cannot be read for a while stays as it was: that AWS does not answer does not
-// mean that there are no instances.
+// Data stay while AWS does not respond: a failed read does not mean that there
+// are no instances.
 func TestAWSIsAway(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.group(emu.Group{Name: "workers", Desired: 2, WarmPool: &emu.WarmPool{MinSize: 1, MaxPrepared: new(3)}})
@@ -258,13 +258,13 @@ func TestRace22DeregisteringBeforeTheWait(t *testing.T) {
 		pass(2 * time.Minute)
 		w.must(w.server.States.AutoScaling.SetDesired("workers", 0, false))
 		pass(500 * time.Millisecond)
-		w.watch.Hint("workers") // its event, or the node's agent, says so
+		w.watch.RequestRefresh("workers") // its event, or the node's agent, says so
 		pass(1500 * time.Millisecond)
 		if got := w.states("workers"); got != "1 Terminating" {
 			t.Errorf("two seconds after the group has decided it is %q", got)
 		}
 	})
-	// And without a hint it is seen soon enough.
+	// Without a request the change is found at the next interval.
 	inWorld(t, func(w *world) {
 		w.group(emu.Group{Name: "workers", Desired: 1, Hooks: hooks()[1:], DeregistrationDelay: 5 * time.Minute})
 		w.named = []string{"workers"}
@@ -292,7 +292,7 @@ func TestRace28ManyAtOnce(t *testing.T) {
 		first := w.calls()
 		for range 10 {
 			for _, name := range w.named {
-				w.watch.Hint(name)
+				w.watch.RequestRefresh(name)
 			}
 		}
 		pass(10 * time.Minute)
@@ -300,7 +300,8 @@ func TestRace28ManyAtOnce(t *testing.T) {
 		if first["DescribeLifecycleHooks"] != 120 || calls["DescribeLifecycleHooks"] > 2*120 || calls["DescribeAutoScalingGroups"] > 120 || len(calls) != 2 {
 			t.Errorf("first %v, then %v", first, calls)
 		}
-		// Throttled, it asks ever less often, but while instances wait not never.
+		// Throttling slows the polling, but never stops it while hooks hold
+		// instances.
 		w.server.Gate.Throttle("autoscaling", "DescribeAutoScalingGroups", -1)
 		pass(10 * time.Minute)
 		throttled := w.calls()["DescribeAutoScalingGroups"] - calls["DescribeAutoScalingGroups"]

@@ -28,7 +28,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
-// world is an emulated region and a cluster, in a bubble.
+// world is an emulated region and a cluster in a synctest bubble.
 type world struct {
 	*testing.T
 	server   *emulator.Server
@@ -79,7 +79,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	})
 }
 
-// runs has the watcher run from now on.
+// runs starts the watcher.
 func (w *world) runs() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -103,14 +103,14 @@ func (w *world) must(err error) {
 	}
 }
 
-// group makes a group that lives.
+// group creates a group with running instances.
 func (w *world) group(g emu.Group) {
 	w.Helper()
 	g.Template, g.Max = ec2.TemplateRef{Name: "workers", Version: "$Latest"}, max(g.Max, 100)
 	w.must(w.server.States.AutoScaling.CreateGroup(g))
 }
 
-// join makes nodes of all instances that run.
+// join creates nodes for all running instances.
 func (w *world) join() {
 	w.Helper()
 	for _, m := range w.server.States.AutoScaling.Members() {
@@ -119,7 +119,7 @@ func (w *world) join() {
 	}
 }
 
-// states counts what the watcher knows of a group.
+// states counts the states that the watcher knows of a group.
 func (w *world) states(group string) string {
 	g, _ := w.watch.Group(group)
 	counts := map[string]int{}
@@ -147,7 +147,7 @@ func (w *world) said(parts ...string) (n int) {
 	return n
 }
 
-// pass lets time go by, and what goes on come to rest.
+// pass advances the time and waits until all goroutines are idle.
 func pass(d time.Duration) {
 	time.Sleep(d) // the bubble's
 	synctest.Wait()

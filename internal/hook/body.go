@@ -9,14 +9,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// MaxBody is the most that a body may come to, in bytes.
+// MaxBody is the largest allowed body, in bytes.
 const MaxBody = 64 << 10
 
 // maxText bounds the one-line summary, in bytes.
 const maxText = 1000
 
-// told is a Subject as templates and the default body see it.
-type told struct {
+// message is a Subject as templates and the default body present it.
+type message struct {
 	Text         string             `json:"text"`
 	Interruption string             `json:"interruption"`
 	UID          string             `json:"uid"`
@@ -32,16 +32,16 @@ type told struct {
 	Pods         v1alpha1.PodCounts `json:"pods"`
 }
 
-func tells(s Subject) told {
-	return told{
+func newMessage(s Subject) message {
+	return message{
 		Text: Summary(s), Interruption: s.Interruption, UID: string(s.UID), Node: s.Node, InstanceID: s.InstanceID,
 		Kind: s.Kind, Policy: s.Policy, Phase: string(s.Phase), Reason: s.Reason, Message: s.Message,
 		Deadline: s.deadline(), Drill: s.Drill, Pods: s.Pods,
 	}
 }
 
-// fields is what templates name.
-func (t told) fields() fields {
+// fields are the names that templates can use.
+func (t message) fields() fields {
 	p := t.Pods
 	return fields{
 		"Text": t.Text, "Interruption": t.Interruption, "UID": t.UID, "Node": t.Node, "InstanceID": t.InstanceID, "Kind": t.Kind,
@@ -77,12 +77,12 @@ func Summary(s Subject) string {
 	return clip(text, maxText)
 }
 
-// Body returns the body of a webhook's request: what its template makes of the
-// subject, or else the whole subject as JSON, with a one-line "text" that chat
-// systems show.
+// Body returns the body of a webhook request: the rendered template, or else
+// the whole subject as JSON. The JSON has a one-line "text" field for chat
+// systems.
 func Body(w v1alpha1.Webhook, s Subject) ([]byte, error) {
 	if w.Body == "" {
-		body, err := marshal(tells(s))
+		body, err := marshal(newMessage(s))
 		if err == nil && len(body) > MaxBody {
 			err = errTooLong
 		}
@@ -92,14 +92,14 @@ func Body(w v1alpha1.Webhook, s Subject) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := t.execute(tells(s).fields())
+	text, err := t.execute(newMessage(s).fields())
 	if err != nil {
-		return nil, fmt.Errorf("making the body: %w", err)
+		return nil, fmt.Errorf("rendering the body: %w", err)
 	}
 	return []byte(text), nil
 }
 
-// marshal writes JSON as people write it, with < and > as they are.
+// marshal writes JSON without escaping < and >.
 func marshal(value any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -112,7 +112,7 @@ func marshal(value any) ([]byte, error) {
 
 var errTooLong = fmt.Errorf("the body is longer than %d bytes", MaxBody)
 
-// clip cuts a text to so many bytes, between characters.
+// clip shortens a text to that many bytes, between characters.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text

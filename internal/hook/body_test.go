@@ -65,7 +65,7 @@ func TestBodyFromATemplate(t *testing.T) {
 	}
 }
 
-// What a template must not do is end the process, or keep it busy.
+// A template must not crash the process or keep it busy.
 func TestATemplateCannotHangOrFillTheMemory(t *testing.T) {
 	doubling := `{{$a := "0123456789"}}` + strings.Repeat(`{{$a = print $a $a}}`, 200) + `{{$a}}`
 	calls := `{{define "0"}}x{{end}}`
@@ -73,26 +73,26 @@ func TestATemplateCannotHangOrFillTheMemory(t *testing.T) {
 		calls += fmt.Sprintf(`{{define "%d"}}{{template "%d" .}}{{template "%d" .}}{{end}}`, i+1, i, i)
 	}
 	for _, c := range []struct{ name, template, want string }{
-		{"counts for ever", `{{range 9000000000000000000}}{{end}}`, "has range, template, block, define or a variable in it"},
-		{"in a condition", `{{if .Node}}{{else}}{{with .Kind}}{{range $i := 900000000000}}{{end}}{{end}}{{end}}`, "has range, template"},
-		{"in a definition", `{{define "x"}}{{range 90000000000}}{{end}}{{end}}`, "has range, template"},
-		{"calls for ever", `{{define "x"}}{{template "x"}}{{end}}{{template "x"}}`, "has range, template, block, define or a variable in it"},
-		{"calls and calls", calls + `{{template "60" .}}`, "has range, template"},
-		{"block", `{{block "x" .}}{{end}}`, "has range, template"},
-		{"doubles", doubling, "a variable in it"},
+		{"counts for ever", `{{range 9000000000000000000}}{{end}}`, "uses range, template, block, define or a variable"},
+		{"in a condition", `{{if .Node}}{{else}}{{with .Kind}}{{range $i := 900000000000}}{{end}}{{end}}{{end}}`, "uses range, template"},
+		{"in a definition", `{{define "x"}}{{range 90000000000}}{{end}}{{end}}`, "uses range, template"},
+		{"calls for ever", `{{define "x"}}{{template "x"}}{{end}}{{template "x"}}`, "uses range, template, block, define or a variable"},
+		{"calls and calls", calls + `{{template "60" .}}`, "uses range, template"},
+		{"block", `{{block "x" .}}{{end}}`, "uses range, template"},
+		{"doubles", doubling, "a variable: use only"},
 		{"one format, many times", `{{printf "` + strings.Repeat("%[1]s", 1000) + `" (printf "` + strings.Repeat("%[1]s", 1000) + `" .Message)}}`, "longer than 65536 bytes"},
 		{"pads", `{{printf "%999999d" 1}}`, "no width or precision above 99"},
 		{"pads a fraction", `{{printf "%.999999f" 1.0}}`, "no width or precision above 99"},
 		{"pads by an argument", `{{printf "%*d" 999999 1}}`, "no width or precision above 99"},
 		{"escapes and escapes", `{{"\"" | ` + strings.TrimSuffix(strings.Repeat("json | ", 50), " | ") + `}}`, "longer than 65536 bytes"},
 		{"writes much", strings.Repeat(`{{printf "%99d" 1}}`, 700), "longer than 65536 bytes"},
-		{"calls a method", `{{.Pods.DeepCopyInto nil}}`, ".Pods.DeepCopyInto is no function"},
-		{"calls what is no function", `{{slice .Node 3 999}}`, `function "slice" not defined`},
-		{"compares what cannot be", `{{eq .Pods .Pods}}`, "eq takes texts, numbers or truths"},
+		{"calls a method", `{{.Pods.DeepCopyInto nil}}`, ".Pods.DeepCopyInto is not a function"},
+		{"calls what is not a function", `{{slice .Node 3 999}}`, `function "slice" not defined`},
+		{"compares what cannot be", `{{eq .Pods .Pods}}`, "eq takes strings, numbers or booleans"},
 		{"compares nothing", `{{eq}}`, "eq takes two values"},
 		{"asks for what is not there", `{{.Nodes}}`, "there is no field Nodes"},
-		{"asks in a text", `{{.Node.Name}}`, "there is no field Name in a single value"},
-		{"writes all counts", `{{.Pods}}`, ".Pods is not one value"},
+		{"asks in a text", `{{.Node.Name}}`, "a single value has no field Name"},
+		{"writes all counts", `{{.Pods}}`, ".Pods is not a single value"},
 		{"is broken", `{{.Node`, "unclosed action"},
 		{"is huge", strings.Repeat("x", hook.MaxBody+1), "longer than 65536 bytes"},
 	} {
@@ -145,17 +145,17 @@ func TestCheckSaysWhatToWrite(t *testing.T) {
 			`unknown onFailure "Panic": write Continue or Hold`,
 			"timeout 1ms is not between 1s and 24h: write one such as 60s",
 		}},
-		{"neither", with(func(h *v1alpha1.Hook) { h.Job = nil }), []string{"it has to be either a job or a webhook: write one of the two"}},
-		{"misspelt", jobHook(t, `{specs: {}}`), []string{`job.template: the template has what does not belong in it: unknown field "specs"` + write}},
-		{"no containers", jobHook(t, `{spec: {}}`), []string{"job.template: it has no containers: write at least one under spec.template.spec.containers"}},
+		{"neither", with(func(h *v1alpha1.Hook) { h.Job = nil }), []string{"a hook is either a job or a webhook: write one of the two"}},
+		{"misspelt", jobHook(t, `{specs: {}}`), []string{`job.template: the template has fields that are not allowed: unknown field "specs"` + write}},
+		{"no containers", jobHook(t, `{spec: {}}`), []string{"job.template: the template has no containers: write at least one under spec.template.spec.containers"}},
 		{"what cannot work", jobHook(t, `{spec: {suspend: true, ttlSecondsAfterFinished: 0, template: {spec: {restartPolicy: Always, containers: [{name: main}]}}}}`), []string{
 			"job.template: container 1 has no name or no image: write both",
-			"job.template: restartPolicy Always is not for Jobs: write Never or OnFailure, or remove it",
-			"job.template: suspend: true keeps it from running: remove it",
-			"job.template: ttlSecondsAfterFinished 0 is too short for Lifeboat to see how it ended: write at least 60, or remove it",
+			"job.template: Jobs do not allow restartPolicy Always: write Never or OnFailure, or remove it",
+			"job.template: suspend: true prevents the Job from running: remove it",
+			"job.template: ttlSecondsAfterFinished 0 is too short for Lifeboat to read the Job's result: write at least 60, or remove it",
 		}},
 		{"a bad webhook", with(func(h *v1alpha1.Hook) { h.Job, h.Webhook = nil, &v1alpha1.Webhook{URL: "https:///x"} }), []string{
-			"webhook.url: it has no host: write one such as https://hooks.example.com/lifeboat",
+			"webhook.url: the URL has no host: write one such as https://hooks.example.com/lifeboat",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -173,20 +173,20 @@ func TestCheckWebhookSaysWhatToWriteAndTellsNoSecret(t *testing.T) {
 		want []string
 	}{
 		{"from a Secret", v1alpha1.Webhook{URLFrom: &v1alpha1.SecretKey{Name: "slack", Key: "url"}, Headers: map[string]string{"X-Team": "kafka", "Content-Type": "text/plain"}}, nil},
-		{"neither", v1alpha1.Webhook{}, []string{"url: it has to have either url or urlFrom: write one of the two"}},
-		{"both", v1alpha1.Webhook{URL: "https://x", URLFrom: &v1alpha1.SecretKey{}}, []string{"url: it has to have either url or urlFrom: write one of the two"}},
-		{"half a Secret", v1alpha1.Webhook{URLFrom: &v1alpha1.SecretKey{Name: "slack"}}, []string{"urlFrom: it has to have both name and key: write the name of a Secret in Lifeboat's namespace and the key of the entry in it"}},
-		{"no scheme", v1alpha1.Webhook{URL: "hooks.example.com/s3cret"}, []string{"url: it has no scheme that is known: write https:// (or http://) before it"}},
-		{"no URL", v1alpha1.Webhook{URL: "https://x/%zz?s3cret"}, []string{"url: it is no URL: write one such as https://hooks.example.com/lifeboat"}},
+		{"neither", v1alpha1.Webhook{}, []string{"url: a webhook has either url or urlFrom: write one of the two"}},
+		{"both", v1alpha1.Webhook{URL: "https://x", URLFrom: &v1alpha1.SecretKey{}}, []string{"url: a webhook has either url or urlFrom: write one of the two"}},
+		{"half a Secret", v1alpha1.Webhook{URLFrom: &v1alpha1.SecretKey{Name: "slack"}}, []string{"urlFrom: both name and key are required: write the name of a Secret in Lifeboat's namespace and the key of the entry in it"}},
+		{"no scheme", v1alpha1.Webhook{URL: "hooks.example.com/s3cret"}, []string{"url: the URL has no supported scheme: begin it with https:// (or http://)"}},
+		{"no URL", v1alpha1.Webhook{URL: "https://x/%zz?s3cret"}, []string{"url: the URL is not valid: write one such as https://hooks.example.com/lifeboat"}},
 		{"headers", v1alpha1.Webhook{URL: "https://x", Headers: map[string]string{"": "", "X Y": "1", "Host": "y", "X-Z": "a\r\nEvil: b"}}, []string{
-			`headers: "" is no name of a header: write letters, digits and hyphens, such as X-Team`,
-			"headers: Host is made from the request itself: remove it",
-			`headers: "X Y" is no name of a header: write letters, digits and hyphens, such as X-Team`,
-			"headers: the value of X-Z has a line break or another control character in it: remove it",
+			`headers: "" is not a header name: write letters, digits and hyphens, such as X-Team`,
+			"headers: Host is set from the request: remove it",
+			`headers: "X Y" is not a header name: write letters, digits and hyphens, such as X-Team`,
+			"headers: the value of X-Z contains a line break or another control character: remove it",
 		}},
-		{"a body that does not parse", v1alpha1.Webhook{URL: "https://x", Body: "{{"}, []string{"body: reading the template: template: body:1: unclosed action"}},
+		{"a body that does not parse", v1alpha1.Webhook{URL: "https://x", Body: "{{"}, []string{"body: parsing the template: template: body:1: unclosed action"}},
 		{"a body that does not work", v1alpha1.Webhook{URL: "https://x", Body: "{{.Name}}"}, []string{
-			`body: making the body: line 1: there is no field Name: there are Node, InstanceID, Kind, Policy, Phase, Reason, Message, Deadline, Drill, Pods, Text, Interruption and UID, and in Pods Total, Moved, Leaving, Waiting and Lost`,
+			`body: rendering the body: line 1: there is no field Name: there are Node, InstanceID, Kind, Policy, Phase, Reason, Message, Deadline, Drill, Pods, Text, Interruption and UID, and in Pods Total, Moved, Leaving, Waiting and Lost`,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestAwaited(t *testing.T) {
 		{"the first is between two tries", []v1alpha1.HookStatus{{Name: "a", State: v1alpha1.HookFailed, Try: 2, StartTime: start}}, time.Time{}, "hook a is tried again at 08:14:06 UTC (try 3 of 3)"},
 		{"the first has failed and is not held for", []v1alpha1.HookStatus{{Name: "a", State: v1alpha1.HookFailed, Try: 3, StartTime: start, CompletionTime: &end}}, time.Time{}, "hook b runs first"},
 		{"the second runs for long", []v1alpha1.HookStatus{done, {Name: "b", State: v1alpha1.HookRunning, Try: 1, StartTime: start}}, time.Time{}, "hook b runs (try 1 of 1, at most until 2026-03-02 08:14:02 UTC)"},
-		{"the second holds", []v1alpha1.HookStatus{done, {Name: "b", State: v1alpha1.HookFailed, Try: 1, StartTime: start, CompletionTime: &end}}, start.Time, "hook b has failed and the policy holds for it; `lifeboat approve node-a` goes on"},
+		{"the second holds", []v1alpha1.HookStatus{done, {Name: "b", State: v1alpha1.HookFailed, Try: 1, StartTime: start, CompletionTime: &end}}, start.Time, "hook b failed and the policy holds the drain; `lifeboat approve node-a` continues it"},
 		{"a person goes on", []v1alpha1.HookStatus{done, {Name: "b", State: v1alpha1.HookFailed, Try: 1, StartTime: start, CompletionTime: &end}}, end.Add(time.Second), ""},
 		{"all have succeeded", []v1alpha1.HookStatus{done, {Name: "b", State: v1alpha1.HookSucceeded, CompletionTime: &end}}, time.Time{}, ""},
 	} {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// function is what a template may call. What it makes is bounded.
+// function is a template function. The size of its result is bounded.
 type function func(args []any) (any, error)
 
-// functions are what templates may call. There are few of them, and none that
-// makes much of little.
+// functions are the template functions. None can produce a large output from a
+// small input.
 func functions() map[string]function {
 	return map[string]function{
 		"json": func(args []any) (any, error) {
@@ -51,10 +51,10 @@ func within(text string) (any, error) {
 	return text, nil
 }
 
-// wide matches a verb with a width or a precision that is long, or not known.
+// wide matches a verb with a width or precision above 99, or with *.
 var wide = regexp.MustCompile(`%[^a-zA-Z%]*([0-9]{3,}|\*)`)
 
-// printf is fmt's, but for verbs that make much of little.
+// printf is fmt.Sprintf without verbs that can produce a large output.
 func printf(args []any) (any, error) {
 	format, ok := "", false
 	if len(args) > 0 {
@@ -77,7 +77,7 @@ func printf(args []any) (any, error) {
 	return within(fmt.Sprintf(format, args[1:]...))
 }
 
-// firstThat returns the first value that stops, or the last.
+// firstThat returns the first value for which stops is true, or the last value.
 func firstThat(args []any, stops func(any) bool) (any, error) {
 	if len(args) == 0 {
 		return nil, errors.New("and, or take one value or more")
@@ -90,20 +90,20 @@ func firstThat(args []any, stops func(any) bool) (any, error) {
 	return args[len(args)-1], nil
 }
 
-// compare reports whether two values are the same text, number or truth.
+// compare reports whether two values are the same string, number or boolean.
 func compare(args []any, name string) (bool, error) {
 	if len(args) != 2 {
 		return false, fmt.Errorf("%s takes two values", name)
 	}
 	for _, v := range args {
 		if _, is := v.(fields); is {
-			return false, fmt.Errorf("%s takes texts, numbers or truths", name)
+			return false, fmt.Errorf("%s takes strings, numbers or booleans", name)
 		}
 	}
 	return args[0] == args[1], nil
 }
 
-// isTrue is the template language's: what is empty, zero or absent is not.
+// isTrue follows text/template: empty, zero and absent values are false.
 func isTrue(v any) bool {
 	switch v := v.(type) {
 	case nil:

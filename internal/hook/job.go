@@ -18,19 +18,18 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// AnnotationUID on a Job is the UID of the record that it is a hook of.
+// AnnotationUID on a Job is the UID of its Interruption.
 const AnnotationUID = "lifeboat.dev/interruption-uid"
 
-// keptFor is how long a Job that has ended is kept, in seconds, where its
-// template does not say.
-const keptFor = 3600
+// defaultTTL is the default ttlSecondsAfterFinished of a hook Job.
+const defaultTTL = 3600
 
-// Job returns the Job of a try of the hook. Its name is the same for the same
-// record, hook and try. The hook's namespace goes before the one given. It
-// fails where the template is no Job's.
+// Job returns the Job of a try of the hook. The same record, hook and try give
+// the same name. The hook's namespace overrides the given one. It fails if the
+// template is not a Job template.
 func Job(h v1alpha1.Hook, s Subject, try int32, namespace string) (*batchv1.Job, error) {
 	if h.Job == nil {
-		return nil, errors.New("the hook is no job")
+		return nil, errors.New("the hook is not a job")
 	}
 	template, err := decode(h.Job.Template.Raw)
 	if err != nil {
@@ -52,21 +51,21 @@ func Job(h v1alpha1.Hook, s Subject, try int32, namespace string) (*batchv1.Job,
 	env := environment(h, s, try)
 	pod := &job.Spec.Template.Spec
 	for i := range pod.InitContainers {
-		tell(&pod.InitContainers[i], env)
+		addEnv(&pod.InitContainers[i], env)
 	}
 	for i := range pod.Containers {
-		tell(&pod.Containers[i], env)
+		addEnv(&pod.Containers[i], env)
 	}
 	return job, nil
 }
 
-// JobName is the name of the Job of a try: at most 50 characters.
+// JobName is the name of a try's Job: at most 50 characters.
 func JobName(h v1alpha1.Hook, s Subject, try int32) string {
 	return fmt.Sprintf("lifeboat-%s-%s", h.Name, s.TryKey(h.Name, try)[:10])
 }
 
-// decode reads a template. What does not belong in it is an error: it would be
-// ignored in silence.
+// decode parses a template. Unknown fields are an error: they would be ignored
+// silently.
 func decode(raw []byte) (*batchv1.JobTemplateSpec, error) {
 	const write = "write metadata (labels, annotations) and spec, as in a CronJob's jobTemplate"
 	if len(raw) == 0 {
@@ -75,7 +74,7 @@ func decode(raw []byte) (*batchv1.JobTemplateSpec, error) {
 	var template batchv1.JobTemplateSpec
 	strict, err := json.UnmarshalStrict(raw, &template)
 	if err != nil {
-		return nil, fmt.Errorf("the template is no Job's: %w: %s", err, write)
+		return nil, fmt.Errorf("the template is not a Job template: %w: %s", err, write)
 	}
 	var unknown []string
 	for _, e := range strict {
@@ -90,17 +89,17 @@ func decode(raw []byte) (*batchv1.JobTemplateSpec, error) {
 		{"finalizers", len(m.Finalizers) > 0}, {"ownerReferences", len(m.OwnerReferences) > 0},
 	} {
 		if field.set {
-			unknown = append(unknown, fmt.Sprintf("metadata.%s is not for a template to say", field.name))
+			unknown = append(unknown, fmt.Sprintf("metadata.%s is not allowed in a template", field.name))
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("the template has what does not belong in it: %s: %s", strings.Join(unknown, "; "), write)
+		return nil, fmt.Errorf("the template has fields that are not allowed: %s: %s", strings.Join(unknown, "; "), write)
 	}
 	return &template, nil
 }
 
-// complete fills in what the template leaves open. A try never takes longer
-// than the hook's timeout, whatever the template says.
+// complete sets defaults. The hook's timeout always bounds
+// activeDeadlineSeconds.
 func complete(spec *batchv1.JobSpec, timeout time.Duration) {
 	limit := int64(math.Ceil(timeout.Seconds()))
 	if spec.ActiveDeadlineSeconds == nil || *spec.ActiveDeadlineSeconds > limit {
@@ -110,7 +109,7 @@ func complete(spec *batchv1.JobSpec, timeout time.Duration) {
 		spec.BackoffLimit = new(int32)
 	}
 	if spec.TTLSecondsAfterFinished == nil {
-		kept := int32(keptFor)
+		kept := int32(defaultTTL)
 		spec.TTLSecondsAfterFinished = &kept
 	}
 	if spec.Template.Spec.RestartPolicy == "" {
@@ -118,7 +117,7 @@ func complete(spec *batchv1.JobSpec, timeout time.Duration) {
 	}
 }
 
-// environment is what the containers of a Job are told.
+// environment are the variables that the containers of a Job get.
 func environment(h v1alpha1.Hook, s Subject, try int32) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "LIFEBOAT_NODE", Value: s.Node},
@@ -131,15 +130,16 @@ func environment(h v1alpha1.Hook, s Subject, try int32) []corev1.EnvVar {
 		{Name: "LIFEBOAT_TRY", Value: strconv.Itoa(int(try))},
 	}
 	for i := range env {
-		// The kubelet expands $(NAME), and takes $$( for $(.
+		// The kubelet expands $(NAME); $$( escapes $(.
 		env[i].Value = strings.ReplaceAll(env[i].Value, "$(", "$$(")
 	}
 	return env
 }
 
-// tell gives a container the environment. Its own variables come last: those
-// of the same name win, and the others may refer to Lifeboat's as $(NAME).
-func tell(c *corev1.Container, env []corev1.EnvVar) {
+// addEnv adds the variables to a container. The container's own variables come
+// last: on a name conflict they win, and they may refer to Lifeboat's as
+// $(NAME).
+func addEnv(c *corev1.Container, env []corev1.EnvVar) {
 	all := slices.DeleteFunc(slices.Clone(env), func(v corev1.EnvVar) bool {
 		return slices.ContainsFunc(c.Env, func(own corev1.EnvVar) bool { return own.Name == v.Name })
 	})

@@ -159,12 +159,12 @@ func TestJobRefusesATemplateThatIsNone(t *testing.T) {
 	const write = ": write metadata (labels, annotations) and spec, as in a CronJob's jobTemplate"
 	for _, c := range []struct{ name, template, want string }{
 		{"misspelt", `{spec: {template: {spec: {container: []}}, backofflimit: 1}}`,
-			`the template has what does not belong in it: unknown field "spec.backofflimit"; unknown field "spec.template.spec.container"` + write},
+			`the template has fields that are not allowed: unknown field "spec.backofflimit"; unknown field "spec.template.spec.container"` + write},
 		{"a whole manifest", `{apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {}}`,
-			`the template has what does not belong in it: unknown field "apiVersion"; unknown field "kind"; metadata.name is not for a template to say` + write},
-		{"another namespace", `{metadata: {namespace: kube-system}}`, `the template has what does not belong in it: metadata.namespace is not for a template to say` + write},
-		{"a wrong type", `{spec: {backoffLimit: often}}`, `the template is no Job's: json: cannot unmarshal string into Go struct field JobSpec.spec.backoffLimit of type int32` + write},
-		{"a list", `[]`, `the template is no Job's: json: cannot unmarshal array into Go value of type v1.JobTemplateSpec` + write},
+			`the template has fields that are not allowed: unknown field "apiVersion"; unknown field "kind"; metadata.name is not allowed in a template` + write},
+		{"another namespace", `{metadata: {namespace: kube-system}}`, `the template has fields that are not allowed: metadata.namespace is not allowed in a template` + write},
+		{"a wrong type", `{spec: {backoffLimit: often}}`, `the template is not a Job template: json: cannot unmarshal string into Go struct field JobSpec.spec.backoffLimit of type int32` + write},
+		{"a list", `[]`, `the template is not a Job template: json: cannot unmarshal array into Go value of type v1.JobTemplateSpec` + write},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := hook.Job(jobHook(t, c.template), subject(), 1, "x")
@@ -199,10 +199,10 @@ func TestOutcome(t *testing.T) {
 		state   v1alpha1.HookState
 		message string
 	}{
-		{"new", batchv1.JobStatus{}, 0, v1alpha1.HookRunning, "Job ns/j was made; its pod is not there yet"},
-		{"pulling its image", batchv1.JobStatus{Active: 1, Ready: new(int32(0))}, 0, v1alpha1.HookRunning, "Job ns/j was made; its pod is not ready yet"},
+		{"new", batchv1.JobStatus{}, 0, v1alpha1.HookRunning, "Job ns/j was created; it has no pod yet"},
+		{"pulling its image", batchv1.JobStatus{Active: 1, Ready: new(int32(0))}, 0, v1alpha1.HookRunning, "Job ns/j was created; its pod is not ready yet"},
 		{"running", batchv1.JobStatus{Active: 1, Ready: new(int32(1))}, 0, v1alpha1.HookRunning, "Job ns/j runs"},
-		{"a condition that is not true", batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}}}, 0, v1alpha1.HookRunning, "Job ns/j was made; its pod is not there yet"},
+		{"a condition that is not true", batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}}}, 0, v1alpha1.HookRunning, "Job ns/j was created; it has no pod yet"},
 		{"complete", condition(batchv1.JobComplete, "", ""), 0, v1alpha1.HookSucceeded, "Job ns/j completed"},
 		{"about to be complete", condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached", ""), 0, v1alpha1.HookSucceeded, "Job ns/j completed"},
 		{"too late", condition(batchv1.JobFailed, "DeadlineExceeded", "Job was active longer than specified deadline"), 0, v1alpha1.HookFailed, "Job ns/j did not finish within 60s" + logs},

@@ -9,11 +9,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Outcome reads how a Job has come out, or stands, with a sentence that says
-// why. A Job whose end is decided counts as ended: the conditions
-// SuccessCriteriaMet and FailureTarget precede Complete and Failed, which come
-// once its pods are gone (Kubernetes documentation, "Jobs", "Terminal Job
-// conditions").
+// Outcome returns the state of a Job and a sentence about it. A Job whose
+// result is decided counts as finished: SuccessCriteriaMet and FailureTarget
+// precede Complete and Failed, which follow when its pods are gone (Kubernetes
+// documentation, "Jobs", "Terminal Job conditions").
 func Outcome(job *batchv1.Job) (v1alpha1.HookState, string) {
 	name := "Job " + job.Namespace + "/" + job.Name
 	for _, c := range job.Status.Conditions {
@@ -24,20 +23,20 @@ func Outcome(job *batchv1.Job) (v1alpha1.HookState, string) {
 		case batchv1.JobComplete, batchv1.JobSuccessCriteriaMet:
 			return v1alpha1.HookSucceeded, name + " completed"
 		case batchv1.JobFailed, batchv1.JobFailureTarget:
-			return v1alpha1.HookFailed, fmt.Sprintf("%s %s; see `kubectl -n %s logs job/%s`", name, why(job, c), job.Namespace, job.Name)
+			return v1alpha1.HookFailed, fmt.Sprintf("%s %s; see `kubectl -n %s logs job/%s`", name, failureReason(job, c), job.Namespace, job.Name)
 		}
 	}
 	switch ready := job.Status.Ready; {
 	case job.Status.Active == 0:
-		return v1alpha1.HookRunning, name + " was made; its pod is not there yet"
+		return v1alpha1.HookRunning, name + " was created; it has no pod yet"
 	case ready == nil || *ready == 0:
-		return v1alpha1.HookRunning, name + " was made; its pod is not ready yet"
+		return v1alpha1.HookRunning, name + " was created; its pod is not ready yet"
 	}
 	return v1alpha1.HookRunning, name + " runs"
 }
 
-// why a Job failed.
-func why(job *batchv1.Job, c batchv1.JobCondition) string {
+// failureReason says why a Job failed.
+func failureReason(job *batchv1.Job, c batchv1.JobCondition) string {
 	switch c.Reason {
 	case batchv1.JobReasonDeadlineExceeded:
 		if limit := job.Spec.ActiveDeadlineSeconds; limit != nil {

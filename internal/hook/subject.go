@@ -1,6 +1,6 @@
-// Package hook says what hooks and notifications are: the Job that a template
-// makes, the body of a webhook, how a Job ended, and what is wrong with any of
-// them. It is pure: package errand makes the Jobs and the calls.
+// Package hook defines hooks and notifications: the Job that a template makes,
+// the body of a webhook, the result of a Job, and validation. It is pure;
+// package errand creates the Jobs and makes the requests.
 package hook
 
 import (
@@ -15,43 +15,42 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// DefaultTimeout is how long one try may take where the policy says nothing.
+// DefaultTimeout is the timeout of one try if the policy sets none.
 const DefaultTimeout = time.Minute
 
-// Subject is what hooks and notifications are told.
+// Subject is the information that hooks and notifications get.
 type Subject struct {
 	// Interruption is the record's name and UID its UID.
 	Interruption string
 	UID          types.UID
-	// Since is when an earlier interruption of the same instance was over
-	// (status.since), or zero. It keeps the Jobs and keys of that one, whose
-	// record had the same UID, apart from this one's.
+	// Since is when an earlier interruption of the same instance ended
+	// (status.since), or zero. It makes the Jobs and keys differ from those of
+	// the earlier interruption, whose record has the same UID.
 	Since time.Time
-	// Drain tells the drains of one record apart, whose hooks are run anew; empty
-	// where it has not begun.
+	// Drain distinguishes drains of one record: each runs the hooks again.
+	// Empty if no drain has started.
 	Drain string
 	// Node is the node's name, and InstanceID the cloud's id of its instance.
 	Node, InstanceID string
-	// Kind is the kind of the notice that rules.
+	// Kind is the kind of the governing notice.
 	Kind string
-	// Policy is the policy whose hook or notification it is.
+	// Policy is the policy that the hook or notification belongs to.
 	Policy string
-	// Phase is the record's.
+	// Phase is the phase of the record.
 	Phase v1alpha1.Phase
-	// Reason is a CamelCase word for what is told, and Message a sentence about
-	// it, or several, a line each.
+	// Reason is a CamelCase reason; Message is one or more sentences, one per
+	// line.
 	Reason, Message string
-	// Deadline is when the instance will be gone; nil if nobody knows.
+	// Deadline is when the instance will be gone; nil if unknown.
 	Deadline *time.Time
-	// Drill tells that somebody does it on purpose.
+	// Drill is true for an interruption that a person injected.
 	Drill bool
 	// Pods counts the pods of the node.
 	Pods v1alpha1.PodCounts
 }
 
-// Key identifies something that is done for the record, such as a try of a
-// hook: the same parts give the same key, after a restart too. It is made of 32
-// hexadecimal digits.
+// Key identifies an operation for the record, such as a try of a hook. The same
+// parts give the same key, also after a restart. It has 32 hexadecimal digits.
 func (s Subject) Key(parts ...string) string {
 	sum := sha256.New()
 	var since int64
@@ -62,8 +61,8 @@ func (s Subject) Key(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// TryKey identifies a try of a hook. Its Job is named by it, and its webhook
-// carries it as Idempotency-Key.
+// TryKey identifies a try of a hook. It is part of the Job's name, and the
+// webhook's Idempotency-Key.
 func (s Subject) TryKey(name string, try int32) string {
 	return s.Key("hook", s.Drain, name, fmt.Sprint(try))
 }
@@ -84,10 +83,10 @@ func Timeout(h v1alpha1.Hook) time.Duration {
 	return h.Timeout.Duration
 }
 
-// Awaited says which of the hooks of that time is not done with, and why, as
-// the rest of a sentence that begins with "waits: "; empty where none is. A
-// go-ahead is when a person last approved: later than the end of a hook that
-// failed it lets the rest go on.
+// Awaited names the first unfinished hook of that time and why it is waited
+// for. The text completes a sentence that begins with "waits: "; empty if none
+// is. goAhead is the time of the last approval: if later than a hook's failure,
+// the other hooks continue.
 func Awaited(hooks []v1alpha1.Hook, when v1alpha1.HookTime, status []v1alpha1.HookStatus, s Subject, goAhead time.Time) string {
 	for _, h := range hooks {
 		if h.When != when {
@@ -97,29 +96,29 @@ func Awaited(hooks []v1alpha1.Hook, when v1alpha1.HookTime, status []v1alpha1.Ho
 		if i := slices.IndexFunc(status, func(s v1alpha1.HookStatus) bool { return s.Name == h.Name }); i >= 0 {
 			how = &status[i]
 		}
-		if why := Waits(h, how, s, goAhead); why != "" {
+		if why := WaitReason(h, how, s, goAhead); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-// Waits says what is waited for of one hook, as Awaited does; status is nil where
-// it has not begun.
-func Waits(h v1alpha1.Hook, status *v1alpha1.HookStatus, s Subject, goAhead time.Time) string {
+// WaitReason says why one hook is waited for, as Awaited does. status is nil if
+// the hook has not started.
+func WaitReason(h v1alpha1.Hook, status *v1alpha1.HookStatus, s Subject, goAhead time.Time) string {
 	switch {
 	case status == nil:
 		return fmt.Sprintf("hook %s runs first", h.Name)
-	case Over(h, *status, goAhead):
+	case IsFinished(h, *status, goAhead):
 		return ""
 	}
-	return waits(h, *status, s)
+	return waitReason(h, *status, s)
 }
 
-// Over tells whether nothing waits for the hook any more: it succeeded, or it
-// failed for good and the policy or a person goes on without it. A hook that
-// has failed and has no completion time is between two tries.
-func Over(h v1alpha1.Hook, status v1alpha1.HookStatus, goAhead time.Time) bool {
+// IsFinished reports whether the hook no longer blocks: it succeeded, or it
+// failed and the policy or an approval lets the drain continue. A failed hook
+// without a completion time is between two tries.
+func IsFinished(h v1alpha1.Hook, status v1alpha1.HookStatus, goAhead time.Time) bool {
 	if status.State == v1alpha1.HookRunning || status.CompletionTime == nil {
 		return false
 	}
@@ -127,7 +126,7 @@ func Over(h v1alpha1.Hook, status v1alpha1.HookStatus, goAhead time.Time) bool {
 	return !holds || goAhead.After(status.CompletionTime.Time)
 }
 
-func waits(h v1alpha1.Hook, status v1alpha1.HookStatus, s Subject) string {
+func waitReason(h v1alpha1.Hook, status v1alpha1.HookStatus, s Subject) string {
 	switch {
 	case status.State == v1alpha1.HookRunning:
 		end := status.StartTime.Add(Timeout(h))
@@ -140,22 +139,21 @@ func waits(h v1alpha1.Hook, status v1alpha1.HookStatus, s Subject) string {
 	if node == "" {
 		node = s.Interruption
 	}
-	return fmt.Sprintf("hook %s has failed and the policy holds for it; `lifeboat approve %s` goes on", h.Name, node)
+	return fmt.Sprintf("hook %s failed and the policy holds the drain; `lifeboat approve %s` continues it", h.Name, node)
 }
 
-// NextTry is when a hook whose latest try failed is tried again: 2, 4, 8 …
-// seconds after the begin of that try, at most a minute. A try that took longer
-// is followed by the next at once.
+// NextTry is when a hook is retried after a failed try: 2, 4, 8 … seconds after
+// that try began, at most a minute. A try that took longer is retried at once.
 func NextTry(status v1alpha1.HookStatus) time.Time {
 	return status.StartTime.Add(Backoff(status.Try))
 }
 
-// Backoff is how long to wait after so many failed tries.
+// Backoff is the wait after that many failed tries.
 func Backoff(tries int32) time.Duration {
 	return min(time.Second<<min(max(tries, 1), 6), time.Minute)
 }
 
-// clock writes a moment, with the day if that is not the day of since.
+// clock formats a time, with the date if it differs from that of since.
 func clock(t, since time.Time) string {
 	layout := "15:04:05"
 	if t.UTC().Format(time.DateOnly) != since.UTC().Format(time.DateOnly) {

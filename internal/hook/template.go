@@ -7,17 +7,17 @@ import (
 	"text/template/parse"
 )
 
-// A body is written in Go's template language (text/template), parsed by its own
-// parser. It is not run by text/template: that looks methods up by their names,
-// for which the linker would keep every method of everything in the program,
-// and lifeboatd would be half as large again. What is left out here, loops,
-// definitions and variables, no body of a request needs, and without them a
-// template does no more than it is long.
+// A body is written in Go's template language and parsed by
+// text/template/parse. It is not executed by text/template, which looks methods
+// up by name: the linker would then keep every method, and lifeboatd would grow
+// by half. Loops, definitions and variables are left out. A request body does
+// not need them, and without them the run time is bounded by the template's
+// length.
 
-// fields are values by their names.
+// fields are values by name.
 type fields map[string]any
 
-// MarshalJSON writes them as the default body does.
+// MarshalJSON writes the fields with the key names of the default body.
 func (f fields) MarshalJSON() ([]byte, error) {
 	lower := map[string]any{}
 	for name, v := range f {
@@ -29,10 +29,10 @@ func (f fields) MarshalJSON() ([]byte, error) {
 	return marshal(lower)
 }
 
-// body is a template that was read.
+// body is a parsed template.
 type body struct{ root *parse.ListNode }
 
-// parseBody reads a template.
+// parseBody parses a template.
 func parseBody(text string) (*body, error) {
 	if len(text) > MaxBody {
 		return nil, fmt.Errorf("the template is longer than %d bytes", MaxBody)
@@ -44,10 +44,10 @@ func parseBody(text string) (*body, error) {
 	trees := map[string]*parse.Tree{}
 	tree, err := parse.New("body").Parse(text, "", "", trees, known)
 	if err != nil {
-		return nil, fmt.Errorf("reading the template: %w", err)
+		return nil, fmt.Errorf("parsing the template: %w", err)
 	}
 	if len(trees) > 1 {
-		return nil, errNotTaken
+		return nil, errUnsupportedSyntax
 	}
 	if err := check(tree.Root); err != nil {
 		return nil, err
@@ -55,9 +55,9 @@ func parseBody(text string) (*body, error) {
 	return &body{root: tree.Root}, nil
 }
 
-var errNotTaken = errors.New("the template has range, template, block, define or a variable in it: write fields, functions, if and with")
+var errUnsupportedSyntax = errors.New("the template uses range, template, block, define or a variable: use only fields, functions, if and with")
 
-// check refuses what is not run here.
+// check rejects syntax that execute does not support.
 func check(node parse.Node) error {
 	switch n := node.(type) {
 	case nil, *parse.TextNode, *parse.CommentNode:
@@ -79,23 +79,23 @@ func check(node parse.Node) error {
 	case *parse.WithNode:
 		return errors.Join(declares(n.Pipe), check(n.List), check(n.ElseList))
 	}
-	return errNotTaken
+	return errUnsupportedSyntax
 }
 
 func declares(pipe *parse.PipeNode) error {
 	if len(pipe.Decl) > 0 {
-		return errNotTaken
+		return errUnsupportedSyntax
 	}
 	return nil
 }
 
-// run is a template that is being run.
+// run is the execution of a template.
 type run struct {
 	out       strings.Builder
 	functions map[string]function
 }
 
-// execute writes what the template makes of a value.
+// execute renders the template for a value.
 func (b *body) execute(dot any) (string, error) {
 	r := &run{functions: functions()}
 	if err := r.list(b.root, dot); err != nil {
@@ -126,7 +126,7 @@ func (r *run) node(node parse.Node, dot any) error {
 			return fmt.Errorf("line %d: %w", n.Line, err)
 		}
 		if _, is := v.(fields); is {
-			return fmt.Errorf("line %d: %s is not one value: name a field of it, or write json before it", n.Line, n.Pipe)
+			return fmt.Errorf("line %d: %s is not a single value: use one of its fields, or put json before it", n.Line, n.Pipe)
 		}
 		return r.write(fmt.Sprint(v))
 	case *parse.IfNode:
@@ -137,7 +137,7 @@ func (r *run) node(node parse.Node, dot any) error {
 	return nil // a comment
 }
 
-// branch runs one of two lists; inner is what the dot is in the first.
+// branch runs one of two lists; inner gives the dot of the first.
 func (r *run) branch(n *parse.BranchNode, dot any, inner func(any) any) error {
 	v, err := r.pipe(n.Pipe, dot)
 	if err != nil {
@@ -157,8 +157,8 @@ func (r *run) write(text string) error {
 	return nil
 }
 
-// pipe is the value of a pipeline: each command gets what the one before it made
-// as its last argument.
+// pipe evaluates a pipeline: each command gets the previous result as its last
+// argument.
 func (r *run) pipe(pipe *parse.PipeNode, dot any) (any, error) {
 	var piped []any
 	for _, command := range pipe.Cmds {
@@ -175,7 +175,7 @@ func (r *run) command(c *parse.CommandNode, dot any, piped []any) (any, error) {
 	name, calls := c.Args[0].(*parse.IdentifierNode)
 	if !calls {
 		if len(c.Args) > 1 || len(piped) > 0 {
-			return nil, fmt.Errorf("%s is no function", c.Args[0])
+			return nil, fmt.Errorf("%s is not a function", c.Args[0])
 		}
 		return r.value(c.Args[0], dot)
 	}
@@ -187,7 +187,7 @@ func (r *run) command(c *parse.CommandNode, dot any, piped []any) (any, error) {
 		}
 		args = append(args, v)
 	}
-	return r.functions[name.Ident](append(args, piped...)) // the parser knows the names
+	return r.functions[name.Ident](append(args, piped...)) // the parser accepts only known names
 }
 
 func (r *run) value(node parse.Node, dot any) (any, error) {
@@ -213,15 +213,15 @@ func (r *run) value(node parse.Node, dot any) (any, error) {
 	case *parse.IdentifierNode:
 		return r.functions[n.Ident](nil)
 	}
-	return nil, fmt.Errorf("%s cannot be written here", node)
+	return nil, fmt.Errorf("%s is not allowed here", node)
 }
 
-// field looks names up, one in the other.
+// field resolves a chain of field names.
 func field(dot any, names []string) (any, error) {
 	for _, name := range names {
 		in, ok := dot.(fields)
 		if !ok {
-			return nil, fmt.Errorf("there is no field %s in a single value", name)
+			return nil, fmt.Errorf("a single value has no field %s", name)
 		}
 		if dot, ok = in[name]; !ok {
 			return nil, fmt.Errorf("there is no field %s: there are Node, InstanceID, Kind, Policy, Phase, Reason, Message, Deadline, Drill, Pods, Text, Interruption and UID, and in Pods Total, Moved, Leaving, Waiting and Lost", name)

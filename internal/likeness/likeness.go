@@ -1,11 +1,11 @@
-// Package likeness measures how alike two texts are, to find what a slip of
-// somebody's fingers stands for. It is pure.
+// Package likeness computes edit distances between strings, for "did you mean"
+// suggestions. It is pure.
 package likeness
 
 import "strings"
 
-// Distance is the Levenshtein distance between two texts, whatever their case:
-// how many bytes to insert, delete or replace make one of the other.
+// Distance is the case-insensitive Levenshtein distance: the number of bytes to
+// insert, delete or replace to turn one text into the other.
 func Distance(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	row := make([]int, len(b)+1)

@@ -1,7 +1,7 @@
-// Package listwatch keeps watches from falling asleep while the API server is
-// away. A client-go reflector backs off for up to a minute, which is half of a
-// spot instance's notice; here a request that did not get through is repeated
-// every second or so until it does.
+// Package listwatch retries watches quickly after the API server was
+// unreachable. A client-go reflector backs off for up to a minute, which is
+// half of a spot instance's notice. This package repeats failed requests about
+// every second.
 package listwatch
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// pause is the least time between two tries; up to as much again is added at
-// random, so that many watches do not come back as one.
+// pause is the least time between two tries; up to the same time is added as
+// jitter, so that many watches do not reconnect at once.
 const pause = 500 * time.Millisecond
 
-// Persistent returns a ListerWatcher that repeats requests which did not get
-// through to an API server that works. Answers, errors included, are passed on.
+// Persistent returns a ListerWatcher that repeats requests without a response
+// from a working API server. Responses, including errors, are passed on.
 func Persistent(lw cache.ListerWatcher) cache.ListerWatcher {
 	inner := cache.ToListerWatcherWithContext(lw)
 	persistent := &cache.ListWatch{
@@ -38,17 +38,16 @@ func Persistent(lw cache.ListerWatcher) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(persistent, lw)
 }
 
-// NewInformer makes a shared informer that is persistent; it has the shape that
-// controller-runtime's cache takes.
+// NewInformer creates a persistent shared informer; it has the signature that
+// controller-runtime's cache expects.
 func NewInformer(lw cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(Persistent(lw), object, resync, indexers)
 }
 
-// ListFirst lists before it watches, which a cache of the API server answers at
-// once. To have the list come as the beginning of a watch would cost up to a
-// tenth of a second here: the API server then waits until its cache is known to
-// be as new as etcd (Kubernetes docs, "API concepts", streaming lists). What is
-// too new for the list is told of by the watch.
+// ListFirst lists before it watches; the API server answers the list from its
+// cache at once. A streaming list would cost up to 100 ms here: the API server
+// first waits until its cache is as new as etcd (Kubernetes docs, "API
+// concepts", streaming lists). The watch delivers what is newer than the list.
 type ListFirst struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported tells client-go to list first.
@@ -66,9 +65,9 @@ func repeat[T any](ctx context.Context, request func() (T, error)) (T, error) {
 	}
 }
 
-// Unanswered reports whether a request did not reach an API server that works:
-// the connection failed, or something on the way, or the server as it starts or
-// stops, said that it is unavailable.
+// Unanswered reports whether no working API server answered: the connection
+// failed, or a proxy or a starting or stopping server answered that it is
+// unavailable.
 func Unanswered(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

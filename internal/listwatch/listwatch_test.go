@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// server answers lists and watches with err until it is back.
+// server fails lists and watches with err until it is back.
 type server struct {
 	err   error
 	back  time.Time

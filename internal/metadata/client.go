@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// dialTime and answerTime are what an answer from the host that the
-	// instance runs on may take; it is a matter of milliseconds.
+	// dialTime and answerTime are timeouts of the metadata service. It runs on
+	// the instance's host and answers within milliseconds.
 	dialTime   = 500 * time.Millisecond
 	answerTime = time.Second
-	// readTime bounds a read with all that belongs to it.
+	// readTime bounds a read, including the token request.
 	readTime = 4 * time.Second
-	// maxText is more than a reply of any path that is read can hold.
+	// maxText is more than the response of any path that is read.
 	maxText = 256 << 10
 )
 
-// Client reads instance metadata, with tokens (IMDSv2) and never without.
+// Client reads instance metadata, always with tokens (IMDSv2).
 type Client struct {
 	sdk  *awsimds.Client
-	seen *witness
+	seen *lastResult
 }
 
-// NewClient makes a client. AWS_EC2_METADATA_SERVICE_ENDPOINT and
-// AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE say where metadata is, as for every AWS
-// SDK. Proxies are never used: what a proxy answers is the metadata of another
+// NewClient creates a client. AWS_EC2_METADATA_SERVICE_ENDPOINT and
+// AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE override the endpoint, as for every
+// AWS SDK. Proxies are never used: a proxy would return the metadata of another
 // machine.
 func NewClient(config aws.Config) *Client {
 	return NewClientOver(config, awshttp.NewBuildableClient().
@@ -49,14 +49,14 @@ func NewClient(config aws.Config) *Client {
 		}))
 }
 
-// NewClientOver makes a client that sends its requests with over.
+// NewClientOver creates a client with the given transport.
 func NewClientOver(config aws.Config, over awsimds.HTTPClient) *Client {
-	seen := &witness{http: over}
+	seen := &lastResult{http: over}
 	sdk := awsimds.NewFromConfig(config, func(o *awsimds.Options) {
 		o.HTTPClient = seen
 		o.EnableFallback = aws.FalseTernary
-		o.DisableDefaultMaxBackoff = true // it would be a second, in place of what is set here
-		// Once more, which is how the SDK renews a token that is refused.
+		o.DisableDefaultMaxBackoff = true // it would override MaxBackoff with one second
+		// One retry, because the SDK needs one to renew a rejected token.
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts = 2
 			r.MaxBackoff = 200 * time.Millisecond
@@ -66,9 +66,8 @@ func NewClientOver(config aws.Config, over awsimds.HTTPClient) *Client {
 	return &Client{sdk: sdk, seen: seen}
 }
 
-// Get reads what stands at a path below /latest/meta-data. It reports false
-// where there is nothing. Its errors are *Trouble. It is not safe for concurrent
-// use.
+// Get reads a path below /latest/meta-data. It returns false if there is no
+// content. Its errors are *ReadError. It is not safe for concurrent use.
 func (c *Client) Get(ctx context.Context, path string) (text string, found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -77,7 +76,7 @@ func (c *Client) Get(ctx context.Context, path string) (text string, found bool,
 		defer out.Content.Close()
 		body, err := io.ReadAll(io.LimitReader(out.Content, maxText))
 		if err != nil {
-			return "", false, c.trouble(path, err)
+			return "", false, c.readError(path, err)
 		}
 		return string(body), true, nil
 	}
@@ -85,23 +84,23 @@ func (c *Client) Get(ctx context.Context, path string) (text string, found bool,
 	if errors.As(err, &reply) && reply.HTTPStatusCode() == http.StatusNotFound {
 		return "", false, nil
 	}
-	return "", false, c.trouble(path, err)
+	return "", false, c.readError(path, err)
 }
 
-func (c *Client) trouble(path string, err error) error {
-	return &Trouble{Reason: diagnose(c.seen.last(), err), Err: fmt.Errorf("reading instance metadata %s: %w", path, err)}
+func (c *Client) readError(path string, err error) error {
+	return &ReadError{Reason: diagnose(c.seen.last(), err), Err: fmt.Errorf("reading instance metadata %s: %w", path, err)}
 }
 
-// exchange is how a request went, as far as a diagnosis needs it.
+// exchange is the result of a request, as far as diagnose needs it.
 type exchange struct {
 	method string
-	status int   // 0: there was no answer
-	err    error // why there was none
+	status int   // 0: no response
+	err    error // why there was no response
 }
 
-// witness remembers how the last request went. The SDK does not tell: its
-// errors of token requests hide what they wrap.
-type witness struct {
+// lastResult remembers the result of the last request. The SDK's errors of
+// token requests hide the wrapped error.
+type lastResult struct {
 	http awsimds.HTTPClient
 
 	mu   sync.Mutex
@@ -109,7 +108,7 @@ type witness struct {
 }
 
 // Do sends a request.
-func (w *witness) Do(r *http.Request) (*http.Response, error) {
+func (w *lastResult) Do(r *http.Request) (*http.Response, error) {
 	reply, err := w.http.Do(r)
 	seen := exchange{method: r.Method, err: err}
 	if err == nil {
@@ -121,7 +120,7 @@ func (w *witness) Do(r *http.Request) (*http.Response, error) {
 	return reply, err
 }
 
-func (w *witness) last() exchange {
+func (w *lastResult) last() exchange {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seen

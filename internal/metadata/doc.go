@@ -1,3 +1,3 @@
-// Package metadata reads the instance metadata of the machine that it runs on, and
-// says what to do where that cannot be had.
+// Package metadata reads the instance metadata of its machine, and says what to
+// do if that fails.
 package metadata

@@ -7,47 +7,47 @@ import (
 	"net/http"
 )
 
-// Reason is why instance metadata cannot be read, in metrics.
+// Reason is why instance metadata cannot be read, as a metric label.
 type Reason string
 
 // The reasons.
 const (
-	// Off: the metadata service of the instance is switched off.
+	// Off: the metadata service of the instance is disabled.
 	Off Reason = "off"
-	// HopLimit: requests for tokens are not answered.
+	// HopLimit: token requests get no response.
 	HopLimit Reason = "hopLimit"
-	// Token: tokens are given out and then refused.
+	// Token: tokens are issued and then rejected.
 	Token Reason = "token"
-	// Throttled: too many ask, on this instance.
+	// Throttled: too many requests on this instance.
 	Throttled Reason = "throttled"
-	// Unreachable: there is no way to the metadata service.
+	// Unreachable: the metadata service cannot be reached.
 	Unreachable Reason = "unreachable"
-	// Disabled: the SDK was told not to use it.
+	// Disabled: the SDK is configured not to use it.
 	Disabled Reason = "disabled"
-	// Strange: something answers that is not the metadata service.
-	Strange Reason = "strange"
-	// WrongInstance: it is the metadata of another instance than this node's.
+	// Unexpected: the response is not from the metadata service.
+	Unexpected Reason = "strange"
+	// WrongInstance: the metadata belongs to another instance than this node.
 	WrongInstance Reason = "wrongInstance"
 )
 
-// Trouble is an error of reading instance metadata.
-type Trouble struct {
+// ReadError is an error of reading instance metadata.
+type ReadError struct {
 	Reason Reason
 	// Err is the cause.
 	Err error
 }
 
-func (t *Trouble) Error() string { return t.Err.Error() }
+func (t *ReadError) Error() string { return t.Err.Error() }
 
 // Unwrap returns the cause.
-func (t *Trouble) Unwrap() error { return t.Err }
+func (t *ReadError) Unwrap() error { return t.Err }
 
-// diagnose tells by the last exchange why a read failed. A request for a token
-// is a PUT; the answer to it, and to it alone, lives for as many network hops as
-// the instance's HttpPutResponseHopLimit says, and is lost on the way to a pod
-// where that is 1. So a PUT that gets no answer on an open connection is the
-// sign of it (EC2 User Guide, "Configure the Instance Metadata Service
-// options"). 403 means that the service is switched off.
+// diagnose derives the cause of a failed read from the last exchange. A token
+// request is a PUT. Only its response has a limited number of network hops
+// (HttpPutResponseHopLimit), and with 1 it never reaches a pod. So a PUT
+// without a response on an open connection indicates the hop limit (EC2 User
+// Guide, "Configure the Instance Metadata Service options"). 403 means that the
+// service is disabled.
 func diagnose(last exchange, err error) Reason {
 	var wait net.Error
 	isTimeout := errors.Is(last.err, context.DeadlineExceeded) || (errors.As(last.err, &wait) && wait.Timeout())
@@ -64,7 +64,7 @@ func diagnose(last exchange, err error) Reason {
 	return diagnoseStatus(last.status)
 }
 
-// diagnoseStatus tells by the status of an answer.
+// diagnoseStatus derives the cause from the status of a response.
 func diagnoseStatus(status int) Reason {
 	switch status {
 	case http.StatusForbidden:
@@ -77,11 +77,10 @@ func diagnoseStatus(status int) Reason {
 	if status >= http.StatusInternalServerError {
 		return Unreachable
 	}
-	return Strange
+	return Unexpected
 }
 
-// Advice says what to do about it. The instance's id may be empty, where it is
-// not known.
+// Advice says what to do about a failure. instanceID may be empty.
 func Advice(reason Reason, instanceID string) string {
 	if instanceID == "" {
 		instanceID = "INSTANCE_ID"
@@ -89,19 +88,19 @@ func Advice(reason Reason, instanceID string) string {
 	modify := "aws ec2 modify-instance-metadata-options --instance-id " + instanceID
 	switch reason {
 	case Off:
-		return "switch the instance metadata service on: " + modify + " --http-endpoint enabled --http-tokens required; and in the launch template, or spec.metadataOptions of the EC2NodeClass, so that new nodes have it"
+		return "enable the instance metadata service: " + modify + " --http-endpoint enabled --http-tokens required; also set it in the launch template or in spec.metadataOptions of the EC2NodeClass, for new nodes"
 	case HopLimit:
-		return "the answer to a token request does not live as far as this pod: " + modify + " --http-put-response-hop-limit 2 --http-endpoint enabled, or run the agent with hostNetwork: true; a NetworkPolicy that drops the answer looks the same"
+		return "the hop limit drops the response to a token request before it reaches this pod: " + modify + " --http-put-response-hop-limit 2 --http-endpoint enabled, or run the agent with hostNetwork: true; a NetworkPolicy that drops the response has the same effect"
 	case Token:
-		return "see what stands between the pod and 169.254.169.254: tokens are given out and then refused"
+		return "check for a proxy between the pod and 169.254.169.254: tokens are issued and then rejected"
 	case Throttled:
-		return "nothing, if it passes: the agent asks less often; see what else on the node asks for metadata all the time"
+		return "nothing if it is temporary: the agent polls less often; otherwise find what else on the node reads metadata constantly"
 	case Unreachable:
-		return "see that the pod can reach 169.254.169.254: run the agent with hostNetwork: true, and look for a NetworkPolicy or an iptables rule that blocks it; is this node an EC2 instance?"
+		return "make sure that the pod can reach 169.254.169.254: run the agent with hostNetwork: true, and look for a NetworkPolicy or an iptables rule that blocks it; also check that this node is an EC2 instance"
 	case Disabled:
 		return "unset AWS_EC2_METADATA_DISABLED, and correct AWS_EC2_METADATA_SERVICE_ENDPOINT if it is set"
 	case WrongInstance:
-		return "let no proxy answer for 169.254.169.254 (kube2iam and kiam do), unset AWS_EC2_METADATA_SERVICE_ENDPOINT, and set NODE_NAME from the field spec.nodeName"
+		return "remove proxies for 169.254.169.254 (such as kube2iam and kiam), unset AWS_EC2_METADATA_SERVICE_ENDPOINT, and set NODE_NAME from the field spec.nodeName"
 	}
-	return "see what answers at 169.254.169.254: it is not the instance metadata service, or not version 2 of it"
+	return "check what responds at 169.254.169.254: it is not the instance metadata service, or not version 2 of it"
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Adopt writes down the NodeGroup of a group as it is, so that a plan for it
-// changes nothing that works: its hooks by their names, and with management All
-// its settings. Where that cannot be had, less is managed. What a person should
-// know of it comes as notes. Of a group that was not read, with Exists false, it
-// knows the name alone.
+// Adopt returns a NodeGroup that describes the group as it is, so that a plan
+// for it changes nothing that works: hooks by name and, with management All,
+// all settings. If something cannot be read or expressed, it manages less and
+// explains that in notes. For a group that was not read (Exists false) it sets
+// only the name.
 func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []string) {
 	g = &v1alpha1.NodeGroup{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroup"},
@@ -31,7 +31,7 @@ func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []st
 	if owner := o.owner(); owner != "" {
 		if m == v1alpha1.ManageAll || m == v1alpha1.ManageHooks {
 			g.Spec.Management = v1alpha1.ManageNothing
-			notes = append(notes, fmt.Sprintf("management is Observe: the group belongs to %s, which alone can change it", owner))
+			notes = append(notes, fmt.Sprintf("management is Observe: the group belongs to %s, and only %[1]s can change it", owner))
 		}
 		return g, notes
 	}
@@ -49,26 +49,26 @@ func Adopt(o Observed, m v1alpha1.Management) (g *v1alpha1.NodeGroup, notes []st
 	return g, notes
 }
 
-// adoptable is how much of what was asked for can be managed, and if that is less,
-// why. What could not be read cannot be declared, and what is not declared is put
-// anew beside it, or deleted.
+// adoptable returns how much of the requested management is possible and, if
+// that is less, why. What could not be read cannot be declared, and applying a
+// spec without it would duplicate or delete it.
 func (o Observed) adoptable(m v1alpha1.Management) (most v1alpha1.Management, note string) {
-	const unread = "management is Observe: the group's %s could not be read, and what is not declared is %s. Allow yourself %s, delete this NodeGroup (nothing happens at AWS) and adopt the group again"
+	const unread = "management is Observe: the group's %s could not be read, and Lifeboat would have it %s. Allow yourself %s, delete this NodeGroup (this changes nothing in AWS) and adopt the group again"
 	all := m == v1alpha1.ManageAll
 	switch s := o.Settings; {
 	case !all && m != v1alpha1.ManageHooks && !o.HooksKnown:
-		return v1alpha1.ManageNothing, "the group's lifecycle hooks could not be read: if it has others than Lifeboat's own, name them in spec.hooks (autoscaling:DescribeLifecycleHooks shows them)"
+		return v1alpha1.ManageNothing, "the group's lifecycle hooks could not be read: if it has other hooks than Lifeboat's, name them in spec.hooks (`aws autoscaling describe-lifecycle-hooks` lists them)"
 	case !o.HooksKnown:
-		return v1alpha1.ManageNothing, fmt.Sprintf(unread, "lifecycle hooks", "put a second time", "autoscaling:DescribeLifecycleHooks")
+		return v1alpha1.ManageNothing, fmt.Sprintf(unread, "lifecycle hooks", "created a second time", "autoscaling:DescribeLifecycleHooks")
 	case all && !o.PoolKnown:
 		return v1alpha1.ManageNothing, fmt.Sprintf(unread, "warm pool", "deleted with its instances", "autoscaling:DescribeWarmPool")
-	case all && s != nil && len(s.Unsaid) > 0:
-		return v1alpha1.ManageHooks, fmt.Sprintf("management is Hooks: the group's mixed instances policy has %s, which a NodeGroup cannot say; keep the rest of the group where it was made", strings.Join(s.Unsaid, ", "))
+	case all && s != nil && len(s.Inexpressible) > 0:
+		return v1alpha1.ManageHooks, fmt.Sprintf("management is Hooks: the group's mixed instances policy has %s, which a NodeGroup cannot express; manage the rest of the group with the tool that created it", strings.Join(s.Inexpressible, ", "))
 	}
 	return m, ""
 }
 
-// adoptSettings declares the group as it is.
+// adoptSettings copies the group's settings into the spec.
 func adoptSettings(spec *v1alpha1.NodeGroupSpec, o Observed) {
 	spec.MinSize, spec.MaxSize = &o.Min, &o.Max
 	if p := o.Pool; p != nil && o.PoolKnown {
@@ -94,10 +94,10 @@ func adoptSettings(spec *v1alpha1.NodeGroupSpec, o Observed) {
 	}
 }
 
-// adoptHook names the hook of a transition, where there is no doubt which: the
-// only one, or the one of kOps. One that CodeDeploy looks after is answered by
-// nobody else (AWS CodeDeploy User Guide, "Integrating CodeDeploy with Amazon EC2
-// Auto Scaling").
+// adoptHook names the existing hook of a transition if the choice is clear: the
+// only one, or the one of kOps or nth. It skips hooks that CodeDeploy manages
+// and completes itself (AWS CodeDeploy User Guide, "Integrating CodeDeploy with
+// Amazon EC2 Auto Scaling").
 func adoptHook(hooks *v1alpha1.LifecycleHooks, o Observed, terminating bool) (notes []string) {
 	usual, key := v1alpha1.LaunchHook, "launch"
 	if terminating {
@@ -124,7 +124,7 @@ func adoptHook(hooks *v1alpha1.LifecycleHooks, o Observed, terminating bool) (no
 		return nil
 	case 1:
 	default:
-		return []string{fmt.Sprintf("which %s hook is Lifeboat's to answer is not clear: name one of %s in hooks.%s.name, or leave it out for one of its own", key, strings.Join(found, ", "), key)}
+		return []string{fmt.Sprintf("the group has several %s hooks: put the one that Lifeboat must answer (%s) into hooks.%s.name, or omit it to create a new one", key, strings.Join(found, ", "), key)}
 	}
 	hook := &v1alpha1.LifecycleHook{Name: found[0]}
 	if terminating {
@@ -132,19 +132,19 @@ func adoptHook(hooks *v1alpha1.LifecycleHooks, o Observed, terminating bool) (no
 	} else {
 		hooks.Launch = hook
 	}
-	return []string{fmt.Sprintf("Lifeboat answers the %s hook %s from now on; that others do so too, such as kOps' nodeup or aws-node-termination-handler, does no harm and is not needed any more", key, found[0])}
+	return []string{fmt.Sprintf("Lifeboat now answers the %s hook %s. Others, such as kOps' nodeup or aws-node-termination-handler, may answer it too, but this is no longer needed", key, found[0])}
 }
 
-// Where tools write down what they call the group.
+// nameTags are the tags in which tools store their name of the group.
 func nameTags() []string {
 	return []string{TagObject, "kops.k8s.io/instancegroup", tagEKS, "alpha.eksctl.io/nodegroup-name"}
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
 
-// ObjectName is what to call the NodeGroup of a group: as the tool that made the
-// group calls it, for that is what its nodes are labelled with, and what policies
-// select them by; else by the group's own name.
+// ObjectName is the name of the NodeGroup for a group: the name that the
+// creating tool uses, because its nodes have that label and policies select by
+// it; else the group's own name.
 func ObjectName(o Observed) string {
 	name := o.Name
 	for _, key := range nameTags() {
@@ -154,6 +154,6 @@ func ObjectName(o Observed) string {
 		}
 	}
 	name = strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-.")
-	const most = 63 // it becomes the value of a label
+	const most = 63 // the limit of a label value
 	return strings.Trim(name[:min(len(name), most)], "-.")
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// Whoever adopts may read less than the controller. What was not seen is not
-// declared, and must not be deleted or put a second time for that.
+// The user who adopts may have fewer permissions than the controller. What was
+// not read is not declared, and must not be deleted or duplicated because of
+// that.
 func TestAdoptWithoutTheRightToRead(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

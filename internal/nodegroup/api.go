@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
-// callTime is what one call may take; the SDK sets no limit.
+// callTime is the timeout of one call; the SDK sets none.
 const callTime = 10 * time.Second
 
 type (
@@ -25,8 +25,9 @@ type (
 	ec2Options = func(*ec2.Options)
 )
 
-// API is what is called of AWS. It holds functions and not the SDK's clients, so
-// that the linker keeps only what is used of them.
+// API are the AWS operations that the package uses. They are function values
+// instead of the SDK's clients, so that the linker can drop the other
+// operations.
 type API struct {
 	DescribeGroups    func(context.Context, *sdk.DescribeAutoScalingGroupsInput, ...options) (*sdk.DescribeAutoScalingGroupsOutput, error)
 	DescribeHooks     func(context.Context, *sdk.DescribeLifecycleHooksInput, ...options) (*sdk.DescribeLifecycleHooksOutput, error)
@@ -43,9 +44,9 @@ type API struct {
 	DeletePool  func(context.Context, *sdk.DeleteWarmPoolInput, ...options) (*sdk.DeleteWarmPoolOutput, error)
 }
 
-// NewAPI returns what a configuration leads to; AWS_ENDPOINT_URL_AUTO_SCALING and
-// AWS_ENDPOINT_URL say where it is, as for every AWS SDK. Each call is made once:
-// the loop that calls asks again by itself.
+// NewAPI returns the API for a configuration. AWS_ENDPOINT_URL_AUTO_SCALING and
+// AWS_ENDPOINT_URL override the endpoint, as for every AWS SDK. The SDK does
+// not retry: the reconcile loop does.
 func NewAPI(config aws.Config) *API {
 	config = awshttp.WithTimeout(config, callTime)
 	groups := sdk.NewFromConfig(config, func(o *sdk.Options) { o.Retryer = aws.NopRetryer{} })
@@ -60,21 +61,21 @@ func NewAPI(config aws.Config) *API {
 	}
 }
 
-// failed wraps the error of a call, if there is one, so that cloud.IsDenied and
-// cloud.IsBusy tell what asking again is worth.
+// failed wraps the error of a call, so that cloud.IsDenied and cloud.IsBusy
+// tell whether a retry can help. It returns nil for nil.
 func failed(doing, permission string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", doing, sort(permission, plain(err)))
+	return fmt.Errorf("%s: %w", doing, classify(permission, stable(err)))
 }
 
-// saidError is what AWS said, without what is new each time, such as the id of
-// the request: it ends up in conditions, which are written when they change.
-type saidError struct{ error }
+// stableError is an AWS error without parts that change each time, such as the
+// request id. Conditions contain it and must change only with the cause.
+type stableError struct{ error }
 
-// Error is AWS's code and its sentence.
-func (e saidError) Error() string {
+// Error returns the AWS error code and message.
+func (e stableError) Error() string {
 	var said smithy.APIError
 	if !errors.As(e.error, &said) {
 		return e.error.Error()
@@ -82,14 +83,14 @@ func (e saidError) Error() string {
 	return said.ErrorCode() + ": " + said.ErrorMessage()
 }
 
-// Unwrap returns all of it.
-func (e saidError) Unwrap() error { return e.error }
+// Unwrap returns the complete error.
+func (e stableError) Unwrap() error { return e.error }
 
-func plain(err error) error { return saidError{err} }
+func stable(err error) error { return stableError{err} }
 
-// sort tells what asking again is worth (EC2 Auto Scaling API Reference, "Common
-// errors", and the errors of each call).
-func sort(permission string, err error) error {
+// classify says whether a retry can help (EC2 Auto Scaling API Reference,
+// "Common errors", and the errors of each call).
+func classify(permission string, err error) error {
 	if awshttp.IsDenied(err) {
 		prints := "`lifeboat wire iam --manage-groups`"
 		if strings.Contains(permission, ":Describe") {
@@ -101,9 +102,9 @@ func sort(permission string, err error) error {
 	case "ScalingActivityInProgress", "ResourceInUse", "ResourceContention", "InstanceRefreshInProgress":
 		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
 	case "LimitExceeded":
-		return &cloud.DeniedError{Err: err, Mend: "a quota of Auto Scaling is used up (groups, or hooks of a group): delete what is not needed, or ask AWS for more"}
+		return &cloud.DeniedError{Err: err, Mend: "a quota of Auto Scaling is used up (groups, or hooks of a group): delete what is not needed, or request a higher quota"}
 	case "ValidationError":
-		return &cloud.DeniedError{Err: err, Mend: "correct in the NodeGroup what AWS says is wrong"}
+		return &cloud.DeniedError{Err: err, Mend: "correct the NodeGroup as the AWS message says"}
 	}
 	if awshttp.IsBusy(err) {
 		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
@@ -111,8 +112,8 @@ func sort(permission string, err error) error {
 	return err
 }
 
-// isNotFound tells whether AWS has no group, hook or pool of the name: there is
-// no error of its own for that, but a ValidationError that says so.
+// isNotFound reports whether the group, hook or pool does not exist. AWS has no
+// own error code for that, only a ValidationError with a text.
 func isNotFound(err error) bool {
 	text := ""
 	if err != nil {
@@ -121,9 +122,9 @@ func isNotFound(err error) bool {
 	return awshttp.Code(err) == "ValidationError" && (strings.Contains(text, "not found") || strings.Contains(text, "no warm pool found"))
 }
 
-// Share has every call to Auto Scaling wait for its share of what all of Lifeboat
-// may call together: reading comes last, changing before it.
-func (a *API) Share(q *quota.Quota) *API {
+// Share returns an API whose Auto Scaling calls go through Lifeboat's common
+// rate limiter. Changes have priority over reads.
+func (a *API) Share(q *quota.Limiter) *API {
 	return &API{
 		DescribeGroups: shared(q, quota.Ask, a.DescribeGroups), DescribeHooks: shared(q, quota.Ask, a.DescribeHooks),
 		DescribePool: shared(q, quota.Ask, a.DescribePool), DescribeTemplates: a.DescribeTemplates,
@@ -134,7 +135,7 @@ func (a *API) Share(q *quota.Quota) *API {
 	}
 }
 
-func shared[I, O any](q *quota.Quota, p quota.Priority, f func(context.Context, *I, ...options) (*O, error)) func(context.Context, *I, ...options) (*O, error) {
+func shared[I, O any](q *quota.Limiter, p quota.Priority, f func(context.Context, *I, ...options) (*O, error)) func(context.Context, *I, ...options) (*O, error) {
 	return func(ctx context.Context, in *I, o ...options) (*O, error) {
 		if err := q.Wait(ctx, p); err != nil {
 			return nil, err

@@ -14,9 +14,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 )
 
-// Apply does one step of a plan for w. Doing it again does no harm, and where
-// somebody was faster it returns nil: what is there then, the next look tells. Of
-// its errors cloud.IsDenied and cloud.IsBusy tell what asking again is worth.
+// Apply performs one step of a plan. It is idempotent: if the change is already
+// there, it returns nil. cloud.IsDenied and cloud.IsBusy classify its errors.
 func (a *API) Apply(ctx context.Context, w Wanted, s Step) error {
 	switch s.Verb {
 	case CreateGroup:
@@ -42,11 +41,11 @@ func (a *API) Apply(ctx context.Context, w Wanted, s Step) error {
 		}
 		return failed("deleting Auto Scaling group "+w.Group, "autoscaling:DeleteAutoScalingGroup", err)
 	}
-	return fmt.Errorf("%s: there is no such step", s.Verb)
+	return fmt.Errorf("%s: unknown step", s.Verb)
 }
 
-// create creates the group with its hooks. Its desired capacity is its smallest
-// size: nothing else is asked for.
+// create creates the group with its hooks. It sets no desired capacity, so AWS
+// uses MinSize.
 func (a *API) create(ctx context.Context, w Wanted) error {
 	in := &sdk.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: &w.Group, MinSize: aws.Int32(value(w.Spec.MinSize)), MaxSize: aws.Int32(value(w.Spec.MaxSize)),
@@ -67,7 +66,8 @@ func (a *API) create(ctx context.Context, w Wanted) error {
 	return failed("creating Auto Scaling group "+w.Group, "autoscaling:CreateAutoScalingGroup and CreateOrUpdateTags, ec2:RunInstances and CreateTags, iam:PassRole for the template's instance profile and, once an account, iam:CreateServiceLinkedRole", err)
 }
 
-// launches are the template, or the policy that holds it: one of the two.
+// launches returns the launch template or the mixed instances policy that
+// contains it; the other is nil.
 func (w Wanted) launches() (*types.LaunchTemplateSpecification, *types.MixedInstancesPolicy) {
 	t := w.Spec.LaunchTemplate
 	if t == nil {
@@ -87,7 +87,7 @@ func (w Wanted) launches() (*types.LaunchTemplateSpecification, *types.MixedInst
 		LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: spec},
 		InstancesDistribution: &types.InstancesDistribution{
 			OnDemandBaseCapacity: &m.OnDemandBase, OnDemandPercentageAboveBaseCapacity: &m.OnDemandPercent,
-			SpotAllocationStrategy: aws.String(word(m.SpotAllocationStrategy, usualSpot)),
+			SpotAllocationStrategy: aws.String(orDefault(m.SpotAllocationStrategy, usualSpot)),
 		},
 	}
 	for _, name := range m.InstanceTypes {
@@ -105,8 +105,8 @@ func (w Wanted) retention() *types.InstanceLifecyclePolicy {
 	}}
 }
 
-// update has the settings that the step changes, and none that it does not: the
-// desired capacity is never among them.
+// update contains only the settings that the step changes, and never the
+// desired capacity.
 func (w Wanted) update(s Step) *sdk.UpdateAutoScalingGroupInput {
 	in := &sdk.UpdateAutoScalingGroupInput{AutoScalingGroupName: &w.Group}
 	if s.changes(fieldMin) {
@@ -130,8 +130,8 @@ func (w Wanted) update(s Step) *sdk.UpdateAutoScalingGroupInput {
 	return in
 }
 
-// firstTags are the tags of a group of Lifeboat's own making. Its instances get
-// those that were declared, and that of the cluster.
+// firstTags are the tags of a group that Lifeboat creates. Instances get the
+// declared tags and the cluster's tag.
 func (w Wanted) firstTags() []types.Tag {
 	var out []types.Tag
 	for key := range w.tags() {
@@ -140,10 +140,10 @@ func (w Wanted) firstTags() []types.Tag {
 	return out
 }
 
-// putTags puts the tags that the step changes, and no other. Instances get those
-// that were declared, and what they got already: a key with a slash keeps instances
-// from being launched where their metadata shows tags (EC2 User Guide, "Enable
-// access to tags in instance metadata"), so a group that worked without gets none.
+// putTags sets only the tags that the step changes. Instances get the declared
+// ones and those that already propagate. A key with a slash prevents launches
+// if the instance metadata shows tags (EC2 User Guide, "Enable access to tags
+// in instance metadata"), so an existing group gets no new propagated tag.
 func (a *API) putTags(ctx context.Context, w Wanted, s Step) error {
 	in := &sdk.CreateOrUpdateTagsInput{}
 	for key := range w.tags() {
@@ -158,8 +158,8 @@ func (a *API) putTags(ctx context.Context, w Wanted, s Step) error {
 	return failed("tagging Auto Scaling group "+w.Group, "autoscaling:CreateOrUpdateTags", err)
 }
 
-// tag is one of the group's tags; instances get it where it was declared, or else
-// is to be propagated.
+// tag is one of the group's tags. Instances get it if it is declared or
+// propagated is set.
 func (w Wanted) tag(key string, propagated bool) types.Tag {
 	_, declared := w.Spec.Tags[key]
 	return types.Tag{
@@ -168,12 +168,12 @@ func (w Wanted) tag(key string, propagated bool) types.Tag {
 	}
 }
 
-// putHook writes the hook whole, but for its target: what is not given of that
-// stays. Actions under way go on (EC2 Auto Scaling API Reference,
-// PutLifecycleHook).
+// putHook contains all settings of the hook but its target, which AWS keeps if
+// it is not given. Actions in progress continue (EC2 Auto Scaling API
+// Reference, PutLifecycleHook).
 func (w Wanted) putHook(s Step) *sdk.PutLifecycleHookInput {
 	h := s.hook
-	if h.Name == "" { // the step is of no plan
+	if h.Name == "" { // the step does not come from Diff
 		h = w.Launch
 		if s.Object == w.Terminate.Name {
 			h = w.Terminate
@@ -185,8 +185,8 @@ func (w Wanted) putHook(s Step) *sdk.PutLifecycleHookInput {
 	}
 }
 
-// deleteHook looks once more right before it deletes: an instance that came on
-// its way since the plan was made would be abandoned.
+// deleteHook reads the group again before the deletion: AWS would abandon an
+// instance that started a transition since the plan.
 func (a *API) deleteHook(ctx context.Context, w Wanted, name string) error {
 	o, err := a.Observe(ctx, w.Group, time.Time{})
 	if err != nil {

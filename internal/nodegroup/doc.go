@@ -1,14 +1,13 @@
-// Package nodegroup knows how an Auto Scaling group, its lifecycle hooks and its
-// warm pool are wanted, and makes them so.
+// Package nodegroup compares an Auto Scaling group, its lifecycle hooks and its
+// warm pool with a NodeGroup and applies the differences.
 //
-// It works in three steps. [Observe] reads what is there; [Diff] is pure and lists
-// what has to be done next, and what is wrong; [Apply] does one step. A step is in
-// a plan only once what it needs was seen to be there: a warm pool is put only
-// where the launch hook was read back. So whoever runs it looks, plans, acts and
-// looks again, and may be stopped at any line.
+// It has three steps. [API.Observe] reads the current state. [Diff] is pure and
+// returns the next steps and the findings. [API.Apply] performs one step. A
+// plan contains a step only if its precondition was observed: a warm pool needs
+// the launch hook. The caller repeats observe, diff and apply, and may stop at
+// any point.
 //
-// Three things are never done. The desired capacity of a group that is there is
-// not changed. A hook is not deleted to be made anew: it is put in its place. And
-// nothing is deleted that holds an instance, or that would take a running node
-// down.
+// Three things never happen. The desired capacity of an existing group does not
+// change. A hook is updated in place, not deleted and created again. Nothing is
+// deleted that holds an instance or would terminate a running node.
 package nodegroup

@@ -9,11 +9,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// manyFailures in a row is when launches are said to fail for a reason that
-// stays.
+// manyFailures is the number of consecutive failed launches that counts as a
+// persistent failure.
 const manyFailures = 3
 
-// review gathers findings about one group.
+// review collects findings about one group.
 type review struct {
 	w   Wanted
 	o   Observed
@@ -21,7 +21,7 @@ type review struct {
 	all []finding.Finding
 }
 
-// findings is what is wrong with a group.
+// findings are the problems of a group.
 func findings(w Wanted, o Observed, h History) []finding.Finding {
 	r := &review{w: w, o: o, h: h, all: []finding.Finding{}}
 	if !o.Exists {
@@ -29,8 +29,8 @@ func findings(w Wanted, o Observed, h History) []finding.Finding {
 		return r.all
 	}
 	if o.Deleting {
-		r.add(finding.Broken, "group-deleting", "AWS is deleting the group: no instance of it will come any more",
-			"delete this NodeGroup as well; or, with management All, it is created again once it is gone")
+		r.add(finding.Broken, "group-deleting", "AWS is deleting the group: it launches no more instances",
+			"delete this NodeGroup as well; with management All Lifeboat creates the group again once it is gone")
 		return r.all
 	}
 	for _, look := range []func(){
@@ -49,32 +49,32 @@ func (r *review) add(severity finding.Severity, id, problem, fix string) {
 
 func (r *review) missing() {
 	if r.w.Management == v1alpha1.ManageAll {
-		r.add(finding.Info, "group-missing", "there is no Auto Scaling group of this name yet: it is created, with its hooks in the same call",
-			"nothing: if it does not come, the condition Synced says why")
+		r.add(finding.Info, "group-missing", "there is no Auto Scaling group of this name yet: Lifeboat creates it and its hooks in one call",
+			"nothing; if it does not appear, see the condition Synced")
 		return
 	}
-	r.add(finding.Broken, "group-missing", "there is no Auto Scaling group of this name in this account and region: nothing is looked after",
+	r.add(finding.Broken, "group-missing", "there is no Auto Scaling group of this name in this account and region, so Lifeboat manages nothing",
 		"correct spec.autoScalingGroup (`aws autoscaling describe-auto-scaling-groups --query 'AutoScalingGroups[].AutoScalingGroupName'` lists them), "+
 			"or have Lifeboat create it: management: All")
 }
 
-// operator says how a group is set up that others own: its account is refused to
+// operator reports a group that another service owns: its account may not
 // change it (EC2 Auto Scaling API Reference, Operator).
 func (r *review) operator() {
 	owner := r.o.owner()
 	if owner == "" {
 		return
 	}
-	fix := "change it where it was made; here, management: Observe is enough"
+	fix := "change it with the tool that created it; use management: Observe here"
 	if strings.HasPrefix(owner, "eks") || owner == "EKS" {
 		fix = fmt.Sprintf("change sizes, template and warm pool with EKS: `aws eks update-nodegroup-config --nodegroup-name %s --cluster-name %s …`; "+
-			"its instances join and are drained by EKS's own hooks. Here, management: Observe is enough",
-			word(r.o.Tags[tagEKS], "NODEGROUP"), word(r.o.Tags["eks:cluster-name"], "CLUSTER"))
+			"EKS's own hooks handle launch and drain. Use management: Observe here",
+			orDefault(r.o.Tags[tagEKS], "NODEGROUP"), orDefault(r.o.Tags["eks:cluster-name"], "CLUSTER"))
 	}
 	severity := finding.Info
-	problem := fmt.Sprintf("the group belongs to %s, so it is observed only, and nothing of it is changed from here", owner)
+	problem := fmt.Sprintf("the group belongs to %s, so Lifeboat only observes it", owner)
 	if r.o.Operator == "" {
-		problem = fmt.Sprintf("the group was made by %s, which undoes what it does not know of: of it only hooks are put", owner)
+		problem = fmt.Sprintf("the group was created by %s, which reverts foreign changes, so Lifeboat manages only its hooks", owner)
 	}
 	if r.w.Management != v1alpha1.ManageNothing {
 		severity = finding.Warning
@@ -83,19 +83,19 @@ func (r *review) operator() {
 	r.add(severity, "operator-owned", problem, fix)
 }
 
-// unhooked tells of instances that went past the launch hook.
+// unhooked reports instances that launched without the launch hook.
 func (r *review) unhooked() {
 	if len(r.h.Unhooked) == 0 {
 		return
 	}
 	ids := r.h.Unhooked
 	r.add(finding.Warning, "instances-before-hook",
-		fmt.Sprintf("%s launched before the launch hook was there: %s. Nothing waited for the set-up to end; one that is warm may have been stopped in the middle of it, and would serve without it",
+		fmt.Sprintf("%s launched before the launch hook existed: %s. AWS did not wait for their set-up, so a warm one may have been stopped before its set-up ended",
 			were(len(ids), "instance"), strings.Join(ids[:min(len(ids), mostNamed)], ", ")),
-		fmt.Sprintf("replace those that are warm; the pool refills: `aws ec2 terminate-instances --instance-ids %s`", strings.Join(ids[:min(len(ids), mostNamed)], " ")))
+		fmt.Sprintf("replace the warm ones; AWS refills the pool: `aws ec2 terminate-instances --instance-ids %s`", strings.Join(ids[:min(len(ids), mostNamed)], " ")))
 }
 
-// outdated tells of warm instances of an older template.
+// outdated reports warm instances of an older template version.
 func (r *review) outdated() {
 	old, current := r.o.outdated()
 	if len(old) == 0 {
@@ -106,12 +106,12 @@ func (r *review) outdated() {
 		ids = append(ids, i.ID)
 	}
 	r.add(finding.Warning, "warm-outdated",
-		fmt.Sprintf("%s in the warm pool launched from another version of the launch template than %s, which is in force: %s. They come into service as they are",
+		fmt.Sprintf("%s in the warm pool launched from another version of the launch template than the current %s: %s. They enter service without the newer version",
 			were(len(old), "instance"), current, names(old)),
-		fmt.Sprintf("replace them; the pool refills: `aws ec2 terminate-instances --instance-ids %s`", strings.Join(ids, " ")))
+		fmt.Sprintf("replace them; AWS refills the pool: `aws ec2 terminate-instances --instance-ids %s`", strings.Join(ids, " ")))
 }
 
-// suspensions tell of processes that do not run (EC2 Auto Scaling User Guide,
+// suspensions reports suspended processes (EC2 Auto Scaling User Guide,
 // "Suspend and resume Amazon EC2 Auto Scaling processes").
 func (r *review) suspensions() {
 	effects := []struct {
@@ -119,12 +119,12 @@ func (r *review) suspensions() {
 		severity finding.Severity
 		effect   string
 	}{
-		{"Launch", finding.Broken, "no instance is launched: nothing that leaves is replaced, and the warm pool is not filled"},
-		{"Terminate", finding.Warning, "no instance is terminated: the group does not shrink, and what is unhealthy stays"},
-		{"HealthCheck", finding.Warning, "instances that fail are not noticed, and not replaced"},
-		{"ReplaceUnhealthy", finding.Warning, "instances that are unhealthy are not replaced"},
-		{"AddToLoadBalancer", finding.Info, "new instances are not registered with load balancers, also not later"},
-		{"AZRebalance", finding.Info, "the zones are not balanced"},
+		{"Launch", finding.Broken, "AWS launches no instances: it replaces none and does not fill the warm pool"},
+		{"Terminate", finding.Warning, "AWS terminates no instances: the group does not shrink, and unhealthy instances stay"},
+		{"HealthCheck", finding.Warning, "AWS does not detect or replace failed instances"},
+		{"ReplaceUnhealthy", finding.Warning, "AWS does not replace unhealthy instances"},
+		{"AddToLoadBalancer", finding.Info, "new instances are never registered with load balancers, not even after the process resumes"},
+		{"AZRebalance", finding.Info, "AWS does not balance the zones"},
 	}
 	for _, e := range effects {
 		s, is := r.o.suspended(e.process)
@@ -137,37 +137,37 @@ func (r *review) suspensions() {
 			problem += fmt.Sprintf(" (AWS: %s)", s.Reason)
 		}
 		if strings.Contains(strings.ToLower(s.Reason), "administrative") {
-			fix = "mend first why launches failed for a day, which is why AWS suspended it; then " + fix
+			fix = "AWS suspended it because launches failed for a day: fix that first, then " + fix
 		}
 		r.add(e.severity, "process-suspended", problem, fix)
 	}
 }
 
-// launches tell of launches that fail one after the other: AWS slows down, and
-// after a day suspends the group's processes.
+// launches reports consecutive failed launches: AWS slows down, and suspends
+// the group's processes after a day.
 func (r *review) launches() {
 	if r.h.Failures < manyFailures {
 		return
 	}
-	problem := fmt.Sprintf("the last %d launches failed: AWS tries again and again, ever more slowly", r.h.Failures)
+	problem := fmt.Sprintf("the last %d launches failed: AWS retries more and more slowly", r.h.Failures)
 	if r.h.LastFailure != "" {
 		problem += "; the last: " + r.h.LastFailure
 	}
 	r.add(finding.Broken, "launches-fail", problem, fmt.Sprintf(
 		"look at `aws autoscaling describe-scaling-activities --auto-scaling-group-name %s` and at the console output of the instances; "+
-			"to keep one for a look, suspend Terminate; where set-up takes longer than the hook waits, raise hooks.launch.patienceSeconds", r.o.Name))
+			"to inspect a failed instance, suspend Terminate; if the set-up takes longer than the hook waits, raise hooks.launch.patienceSeconds", r.o.Name))
 }
 
-// retained tells of instances that wait for somebody.
+// retained reports instances that AWS retained for manual recovery.
 func (r *review) retained() {
 	if n := r.o.Count().Retained; n > 0 {
 		r.add(finding.Warning, "instances-retained",
-			fmt.Sprintf("%s retained: the terminate hook was abandoned before they were drained; they cost, and serve nobody's count", were(int(n), "instance")),
-			"save what is on them, then terminate each: `aws autoscaling terminate-instance-in-auto-scaling-group --no-should-decrement-desired-capacity --instance-id ID`")
+			fmt.Sprintf("%s retained: the terminate hook was abandoned before they were drained; they cost money and do not count as capacity", were(int(n), "instance")),
+			"save their data, then terminate each: `aws autoscaling terminate-instance-in-auto-scaling-group --no-should-decrement-desired-capacity --instance-id ID`")
 	}
 }
 
-// drift tells what is declared and not so, where nothing is to be changed.
+// drift reports declared settings that differ but that Lifeboat may not change.
 func (r *review) drift() {
 	if r.w.Management == v1alpha1.ManageAll && r.o.owner() == "" {
 		return
@@ -183,15 +183,15 @@ func (r *review) drift() {
 	if len(changes) == 0 {
 		return
 	}
-	r.add(finding.Warning, "differs", "the group is not as declared, and is not changed: "+differences(changes),
-		"write into spec what is there, or leave it out; or have Lifeboat change it: management: All")
+	r.add(finding.Warning, "differs", "the group differs from the spec, and Lifeboat does not change it: "+differences(changes),
+		"set the spec to the current values or omit them; or set management: All so that Lifeboat changes the group")
 }
 
-// differences says what is not as declared.
+// differences lists the settings that differ.
 func differences(changes []Change) string {
 	var parts []string
 	for _, c := range changes {
-		parts = append(parts, fmt.Sprintf("%s is %s, declared %s", c.Name, word(c.Was, "not set"), word(c.WillBe, "not set")))
+		parts = append(parts, fmt.Sprintf("%s is %s, declared %s", c.Name, orDefault(c.Was, "not set"), orDefault(c.WillBe, "not set")))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -203,14 +203,14 @@ func were(n int, noun string) string {
 	return fmt.Sprintf("%d %ss were", n, noun)
 }
 
-func word(text, otherwise string) string {
+func orDefault(text, otherwise string) string {
 	if text == "" {
 		return otherwise
 	}
 	return text
 }
 
-// longestBoot is the longest that an instance was seen to take into service.
+// longestBoot is the longest observed time from launch to service.
 func (r *review) longestBoot() time.Duration {
 	if r.h.Boots == nil {
 		return 0

@@ -31,28 +31,28 @@ func TestFindings(t *testing.T) {
 		fix      string
 	}{
 		"a group that is not there": {group(observing), nodegroup.Observed{}, nodegroup.History{}, "group-missing", finding.Broken, "no Auto Scaling group of this name", "correct spec.autoScalingGroup"},
-		"one that is to be created": {group(), nodegroup.Observed{}, nodegroup.History{}, "group-missing", finding.Info, "it is created, with its hooks", "Synced"},
+		"one that is to be created": {group(), nodegroup.Observed{}, nodegroup.History{}, "group-missing", finding.Info, "creates it and its hooks", "Synced"},
 		"one that AWS deletes":      {group(), seen(func(o *nodegroup.Observed) { o.Deleting = true }), nodegroup.History{}, "group-deleting", finding.Broken, "deleting", "delete this NodeGroup"},
 		"hooks that are not known":  {group(), seen(func(o *nodegroup.Observed) { o.HooksKnown = false }), nodegroup.History{}, "hooks-unknown", finding.Unknown, "could not be read", "autoscaling:DescribeLifecycleHooks"},
 		"no launch hook": {group(observing), seen(noHooks), nodegroup.History{}, "launch-hook-missing", finding.Broken, "before their nodes are Ready",
 			"`aws autoscaling put-lifecycle-hook --auto-scaling-group-name workers --lifecycle-hook-name lifeboat-launch --lifecycle-transition autoscaling:EC2_INSTANCE_LAUNCHING --default-result ABANDON --heartbeat-timeout 600`"},
-		"no terminate hook":                {group(observing), seen(noHooks), nodegroup.History{}, "terminate-hook-missing", finding.Broken, "with the pods on them", "--heartbeat-timeout 300`"},
-		"no hook, which comes by itself":   {group(), seen(noHooks), nodegroup.History{}, "launch-hook-missing", finding.Broken, "no launch hook", "nothing: Lifeboat puts it"},
+		"no terminate hook":                {group(observing), seen(noHooks), nodegroup.History{}, "terminate-hook-missing", finding.Broken, "without waiting for the drain", "--heartbeat-timeout 300`"},
+		"no hook, which comes by itself":   {group(), seen(noHooks), nodegroup.History{}, "launch-hook-missing", finding.Broken, "no launch hook", "nothing: Lifeboat sets it"},
 		"no hook, but somebody else's":     {group(observing), seen(func(o *nodegroup.Observed) { o.Hooks[0].Name = "kops-warmpool" }), nodegroup.History{}, "launch-hook-missing", finding.Broken, "lifeboat-launch", "hooks.launch.name: kops-warmpool"},
 		"a hook of another transition":     {group(), seen(func(o *nodegroup.Observed) { o.Hooks[0].Terminating = true }), nodegroup.History{}, "launch-hook-elsewhere", finding.Broken, "holds the other transition", "hooks.launch.name"},
 		"a launch that goes on":            {group(observing), seen(func(o *nodegroup.Observed) { o.Hooks[0].Abandons = false }), nodegroup.History{}, "launch-hook-continues", finding.Warning, "set-up failed", "--default-result ABANDON"},
 		"boots beyond the timeout":         {group(), seen(), boots(700), "launch-hook-too-short", finding.Warning, "11 min 40 s", "hooks.launch.timeoutSeconds: 1080"},
-		"boots beyond all patience":        {group(), seen(), boots(1900), "launch-hook-too-short", finding.Broken, "extended to 30 min at most", "hooks.launch.patienceSeconds"},
-		"boots beyond what AWS allows":     {group(), seen(func(o *nodegroup.Observed) { o.Hooks[0].Global = 5 * time.Minute }), boots(400), "launch-hook-too-short", finding.Broken, "extended to 5 min at most", "100 times"},
+		"boots beyond all patience":        {group(), seen(), boots(1900), "launch-hook-too-short", finding.Broken, "extends a launch to 30 min at most", "hooks.launch.patienceSeconds"},
+		"boots beyond what AWS allows":     {group(), seen(func(o *nodegroup.Observed) { o.Hooks[0].Global = 5 * time.Minute }), boots(400), "launch-hook-too-short", finding.Broken, "extends a launch to 5 min at most", "100 times"},
 		"boots in time":                    {group(), seen(), boots(500), "", "", "", ""},
 		"another hook":                     {group(), seen(func(o *nodegroup.Observed) { o.Hooks = append(o.Hooks, nodegroup.Hook{Name: "db", Timeout: time.Hour}) }), nodegroup.History{}, "other-hook", finding.Warning, "it holds each instance for 60 min", "hooks.launch.name: db"},
 		"a hook that tells somebody else":  {group(), seen(func(o *nodegroup.Observed) { o.Hooks[1].Target = "arn:aws:sqs:eu-west-1:1:nth" }), nodegroup.History{}, "hook-target", finding.Info, "arn:aws:sqs:eu-west-1:1:nth", "aws-node-termination-handler"},
-		"a pool that cannot have any":      {group(declarePool, func(s *v1alpha1.NodeGroupSpec) { s.WarmPool.MinSize = 0 }), seen(withPool, func(o *nodegroup.Observed) { o.Pool.Min, o.Desired = 0, 5 }), nodegroup.History{}, "pool-empty", finding.Info, "5 are desired, and 5 may be prepared", "maxSize"},
+		"a pool that cannot have any":      {group(declarePool, func(s *v1alpha1.NodeGroupSpec) { s.WarmPool.MinSize = 0 }), seen(withPool, func(o *nodegroup.Observed) { o.Pool.Min, o.Desired = 0, 5 }), nodegroup.History{}, "pool-empty", finding.Info, "5 instances are desired, and at most 5 may be prepared", "maxSize"},
 		"launches are suspended":           {group(), seen(suspend("Launch", "User suspended at 2026-01-01T00:00:00Z")), nodegroup.History{}, "process-suspended", finding.Broken, "(AWS: User suspended", "resume-processes --auto-scaling-group-name workers --scaling-processes Launch"},
-		"AWS has suspended them":           {group(), seen(suspend("Launch", "Administrative suspension")), nodegroup.History{}, "process-suspended", finding.Broken, "is suspended", "mend first why launches failed"},
-		"zones are not balanced":           {group(), seen(suspend("AZRebalance", "")), nodegroup.History{}, "process-suspended", finding.Info, "AZRebalance", "resume-processes"},
+		"AWS has suspended them":           {group(), seen(suspend("Launch", "Administrative suspension")), nodegroup.History{}, "process-suspended", finding.Broken, "is suspended", "because launches failed for a day"},
+		"does not balance the zones":       {group(), seen(suspend("AZRebalance", "")), nodegroup.History{}, "process-suspended", finding.Info, "AZRebalance", "resume-processes"},
 		"what says nothing is let be":      {group(), seen(suspend("AlarmNotification", "")), nodegroup.History{}, "", "", "", ""},
-		"launches fail one after another":  {group(), seen(), nodegroup.History{Failures: 3, LastFailure: "i-9 was abandoned"}, "launches-fail", finding.Broken, "the last 3 launches failed: AWS tries again and again, ever more slowly; the last: i-9 was abandoned", "describe-scaling-activities"},
+		"launches fail one after another":  {group(), seen(), nodegroup.History{Failures: 3, LastFailure: "i-9 was abandoned"}, "launches-fail", finding.Broken, "the last 3 launches failed: AWS retries more and more slowly; the last: i-9 was abandoned", "describe-scaling-activities"},
 		"two failures may be chance":       {group(), seen(), nodegroup.History{Failures: 2}, "", "", "", ""},
 		"what is declared and not changed": {group(observing), seen(func(o *nodegroup.Observed) { o.Max = 9 }), nodegroup.History{}, "differs", finding.Warning, "MaxSize is 9, declared 5", "management: All"},
 		"a pool that is declared alone":    {group(manage(v1alpha1.ManageHooks), declarePool), seen(), nodegroup.History{}, "differs", finding.Warning, "PoolState is not set, declared Stopped", "management: All"},
@@ -115,7 +115,7 @@ func TestAdopt(t *testing.T) {
 		"of kOps":                     {seen(kops), "Hooks", "nodes-eu-west-1a", spec("Hooks", of(longName), named("kops-warmpool", "nodes-eu-west-1a-NTHLifecycleHook")), "aws-node-termination-handler"},
 		"of kOps, with another's too": {seen(kops, func(o *nodegroup.Observed) { o.Hooks = append(o.Hooks, nodegroup.Hook{Name: "db"}) }), "", "nodes-eu-west-1a", spec("Observe", of(longName), named("kops-warmpool", "nodes-eu-west-1a-NTHLifecycleHook")), ""},
 		"with hooks of which nothing is known": {seen(func(o *nodegroup.Observed) { o.Hooks = []nodegroup.Hook{{Name: "a"}, {Name: "b"}} }), "", "workers", spec("Observe"),
-			"which launch hook is Lifeboat's to answer is not clear: name one of a, b in hooks.launch.name"},
+			"put the one that Lifeboat must answer (a, b) into hooks.launch.name"},
 		"CodeDeploy's is left to it": {seen(func(o *nodegroup.Observed) {
 			o.Hooks = []nodegroup.Hook{{Name: "CodeDeploy-managed-automatic-launch-deployment-hook-x"}}
 		}), "", "workers", spec("Observe"), ""},
@@ -138,7 +138,7 @@ func TestAdopt(t *testing.T) {
 			if !strings.Contains(strings.Join(notes, "\n"), tc.note) {
 				t.Errorf("notes: %v", notes)
 			}
-			// What was adopted as it is needs no change, but for a tag.
+			// An adopted group needs no change but a tag.
 			if tc.observed.Exists && g.Spec.Management == v1alpha1.ManageAll {
 				if got := steps(plan(g, tc.observed)); len(got) != 0 {
 					t.Errorf("adopted, and to be changed: %v", got)

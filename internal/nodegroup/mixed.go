@@ -7,7 +7,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// mixed is a mixed instances policy as far as a NodeGroup can say it.
+// mixed converts a mixed instances policy, as far as a NodeGroup can express
+// it.
 func mixed(m *types.MixedInstancesPolicy) *v1alpha1.MixedInstances {
 	out := &v1alpha1.MixedInstances{}
 	if m.LaunchTemplate != nil {
@@ -28,16 +29,15 @@ func mixed(m *types.MixedInstancesPolicy) *v1alpha1.MixedInstances {
 	return out
 }
 
-// What AWS takes where nothing is given (EC2 Auto Scaling API Reference,
-// InstancesDistribution).
+// AWS's defaults (EC2 Auto Scaling API Reference, InstancesDistribution).
 const (
 	usualOnDemand  = "prioritized"
 	usualSpotPools = 2
 )
 
-// unsaid is what a policy has besides, and would lose if it was put as a NodeGroup
-// says it.
-func unsaid(m *types.MixedInstancesPolicy) []string {
+// inexpressible lists the settings of a policy that a NodeGroup cannot express
+// and would delete.
+func inexpressible(m *types.MixedInstancesPolicy) []string {
 	var weights, templates, images, requirements bool
 	if m.LaunchTemplate != nil {
 		for _, o := range m.LaunchTemplate.Overrides {

@@ -15,7 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// mixedPolicy is a policy that a NodeGroup can say.
+// mixedPolicy is a policy that a NodeGroup can express.
 func mixedPolicy() *types.MixedInstancesPolicy {
 	return &types.MixedInstancesPolicy{
 		LaunchTemplate: &types.LaunchTemplate{
@@ -49,14 +49,15 @@ func readMixed(t *testing.T, policy *types.MixedInstancesPolicy) nodegroup.Obser
 	return o
 }
 
-// unsaid are policies, and what they have that cannot be said; empty: nothing.
-type unsaid struct {
+// inexpressible is a change of a policy and the inexpressible setting that it
+// adds; empty: none.
+type inexpressible struct {
 	change func(*types.MixedInstancesPolicy)
 	has    string
 }
 
-func policies() map[string]unsaid {
-	return map[string]unsaid{
+func policies() map[string]inexpressible {
+	return map[string]inexpressible{
 		"one that can":    {func(*types.MixedInstancesPolicy) {}, ""},
 		"no distribution": {func(p *types.MixedInstancesPolicy) { p.InstancesDistribution = nil }, ""},
 		"weights":         {func(p *types.MixedInstancesPolicy) { p.LaunchTemplate.Overrides[1].WeightedCapacity = aws.String("8") }, "weights of instance types"},
@@ -91,7 +92,7 @@ func eachPolicy(t *testing.T, f func(t *testing.T, o nodegroup.Observed, has str
 	}
 }
 
-// TestAdoptPolicyThatCannotBeSaid goes as far as the hooks, and says why.
+// TestAdoptPolicyThatCannotBeSaid adopts only the hooks and explains why.
 func TestAdoptPolicyThatCannotBeSaid(t *testing.T) {
 	t.Parallel()
 	eachPolicy(t, func(t *testing.T, o nodegroup.Observed, has string) {
@@ -101,14 +102,14 @@ func TestAdoptPolicyThatCannotBeSaid(t *testing.T) {
 		switch {
 		case has == "" && (g.Spec.Management != v1alpha1.ManageAll || g.Spec.MixedInstances == nil || said != ""):
 			t.Errorf("adopted as %+v; %s", g.Spec, said)
-		case has != "" && (g.Spec.Management != v1alpha1.ManageHooks || g.Spec.LaunchTemplate != nil || !strings.Contains(said, has+", which a NodeGroup cannot say")):
+		case has != "" && (g.Spec.Management != v1alpha1.ManageHooks || g.Spec.LaunchTemplate != nil || !strings.Contains(said, has+", which a NodeGroup cannot express")):
 			t.Errorf("adopted as %+v; %s", g.Spec, said)
 		}
 	})
 }
 
-// TestPolicyThatCannotBeSaid is never put as far as it can be: that would take the
-// rest away. Everything else of the group is still kept.
+// TestPolicyThatCannotBeSaid: such a policy is never written in part, which
+// would delete the rest. Other settings of the group are still managed.
 func TestPolicyThatCannotBeSaid(t *testing.T) {
 	t.Parallel()
 	eachPolicy(t, func(t *testing.T, o nodegroup.Observed, has string) {
@@ -127,7 +128,7 @@ func TestPolicyThatCannotBeSaid(t *testing.T) {
 			p := plan(g, o)
 			i := slices.IndexFunc(p.Steps, func(s nodegroup.Step) bool { return s.Verb == nodegroup.UpdateGroup })
 			got, held := p.Steps[i].Changes, strings.Join(p.Held, "\n")
-			changes, waits := len(got) > 1, strings.Contains(held, "has "+has) && strings.Contains(held, "Change it at AWS")
+			changes, waits := len(got) > 1, strings.Contains(held, "has "+has) && strings.Contains(held, "Make the change in AWS")
 			if got[0].Name != "MaxSize" || changes != (has == "" && what != "nothing") || waits != (has != "" && what != "nothing") {
 				t.Errorf("%s is changed: %v, held %q", what, got, held)
 			}

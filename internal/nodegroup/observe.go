@@ -17,11 +17,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 )
 
-// Observe reads a group: three calls, one more where its template's version is
-// not a number, and one for each 50 warm instances. A group that is not there is
-// no error. Of its errors cloud.IsDenied and cloud.IsBusy tell what asking again
-// is worth; that hooks, the pool or the template may not be read is none: it is
-// said in what is returned.
+// Observe reads a group: three calls, one more if its template's version is not
+// a number, and one per 50 warm instances. A missing group is not an error.
+// cloud.IsDenied and cloud.IsBusy classify its errors. Denied reads of hooks,
+// pool or template are not errors: the result marks them as unknown.
 func (a *API) Observe(ctx context.Context, name string, now time.Time) (Observed, error) {
 	o := Observed{Name: name, At: now}
 	out, err := a.DescribeGroups(ctx, &sdk.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
@@ -45,7 +44,7 @@ func (a *API) Observe(ctx context.Context, name string, now time.Time) (Observed
 
 func (o *Observed) read(g types.AutoScalingGroup) {
 	o.Exists, o.ARN = true, aws.ToString(g.AutoScalingGroupARN)
-	o.Deleting = aws.ToString(g.Status) != "" // it is set only then (API Reference, AutoScalingGroup)
+	o.Deleting = aws.ToString(g.Status) != "" // it is set only during deletion (API Reference, AutoScalingGroup)
 	o.Min, o.Max, o.Desired = aws.ToInt32(g.MinSize), aws.ToInt32(g.MaxSize), aws.ToInt32(g.DesiredCapacity)
 	if g.Operator != nil {
 		o.Operator = aws.ToString(g.Operator.Principal)
@@ -67,7 +66,7 @@ func (o *Observed) read(g types.AutoScalingGroup) {
 		}
 	}
 	if m := g.MixedInstancesPolicy; m != nil {
-		s.Mixed, s.Unsaid = mixed(m), unsaid(m)
+		s.Mixed, s.Inexpressible = mixed(m), inexpressible(m)
 		if m.LaunchTemplate != nil {
 			s.Template = template(m.LaunchTemplate.LaunchTemplateSpecification)
 		}
@@ -83,8 +82,8 @@ func (o *Observed) read(g types.AutoScalingGroup) {
 	o.PoolKnown = true
 }
 
-// member takes instances in, each once: DescribeWarmPool and
-// DescribeAutoScalingGroups may both tell of one that is on its way.
+// member adds instances, each once: DescribeWarmPool and
+// DescribeAutoScalingGroups may both list an instance in transition.
 func (o *Observed) member(list []types.Instance) {
 	for _, i := range list {
 		id := aws.ToString(i.InstanceId)
@@ -120,7 +119,7 @@ func pool(p *types.WarmPoolConfiguration) *Pool {
 	return out
 }
 
-// observeHooks reads the hooks. That they may not be read is told as not known.
+// observeHooks reads the hooks. If access is denied, HooksKnown stays false.
 func (a *API) observeHooks(ctx context.Context, o *Observed) error {
 	out, err := a.DescribeHooks(ctx, &sdk.DescribeLifecycleHooksInput{AutoScalingGroupName: &o.Name})
 	switch {
@@ -135,7 +134,7 @@ func (a *API) observeHooks(ctx context.Context, o *Observed) error {
 			Name: aws.ToString(h.LifecycleHookName), Terminating: strings.HasSuffix(aws.ToString(h.LifecycleTransition), "TERMINATING"),
 			Timeout: time.Duration(aws.ToInt32(h.HeartbeatTimeout)) * time.Second,
 			Global:  time.Duration(aws.ToInt32(h.GlobalTimeout)) * time.Second,
-			// Without one it is ABANDON (API Reference, LifecycleHook).
+			// The default is ABANDON (API Reference, LifecycleHook).
 			Abandons: aws.ToString(h.DefaultResult) != resultContinue,
 			Target:   aws.ToString(h.NotificationTargetARN),
 		})
@@ -143,8 +142,8 @@ func (a *API) observeHooks(ctx context.Context, o *Observed) error {
 	return nil
 }
 
-// observePool reads the instances of the pool, which the group's own list has
-// not.
+// observePool reads the instances of the pool, which the group's own list
+// omits.
 func (a *API) observePool(ctx context.Context, o *Observed) error {
 	in := &sdk.DescribeWarmPoolInput{AutoScalingGroupName: &o.Name}
 	for o.Pool != nil {
@@ -168,8 +167,8 @@ func (a *API) observePool(ctx context.Context, o *Observed) error {
 	return nil
 }
 
-// resolve finds the number that a template's version stands for. Where that
-// cannot be read, it stays open: members are then compared with each other.
+// resolve finds the number of a template version such as $Latest. If that
+// fails, the number stays unknown and instances are compared with each other.
 func (a *API) resolve(ctx context.Context, s *Settings) {
 	if s == nil || s.Template == nil {
 		return

@@ -9,60 +9,62 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
-// Observed is a group as it is.
+// Observed is the current state of a group.
 type Observed struct {
-	// Exists is false where AWS has no group of the name.
+	// Exists is false if AWS has no group of the name.
 	Exists    bool
 	Name, ARN string
-	// Operator owns the group in place of its account, such as
+	// Operator manages the group on behalf of its account, such as
 	// eks.amazonaws.com; empty: none.
 	Operator string
-	// Deleting is true while AWS takes the group away.
+	// Deleting is true while AWS deletes the group.
 	Deleting          bool
 	Min, Max, Desired int32
 	Suspended         []Suspension
 	Tags              map[string]string
 	// Propagated are the keys of the tags that new instances get.
 	Propagated []string
-	// Hooks are all its hooks; HooksKnown, whether they could be read.
+	// Hooks are all its hooks; HooksKnown is true if they could be read.
 	Hooks      []Hook
 	HooksKnown bool
-	// Pool is nil where it has none; PoolKnown, whether its settings were read.
+	// Pool is nil if it has none; PoolKnown is true if its settings were read.
 	Pool      *Pool
 	PoolKnown bool
-	// Instances are its members, those of the warm pool as well.
+	// Instances are its members, including those of the warm pool.
 	Instances []Instance
-	// Settings are what it launches; nil: not read.
+	// Settings are its launch settings; nil: not read.
 	Settings *Settings
-	// At is when it was looked at.
+	// At is when it was read.
 	At time.Time
 }
 
-// Settings are what a group launches, and how.
+// Settings are the launch settings of a group.
 type Settings struct {
 	Template *v1alpha1.LaunchTemplate
-	// Current is the number that the template's version stands for, where it is
-	// known.
+	// Current is the number of the template's version, if known.
 	Current string
 	Mixed   *v1alpha1.MixedInstances
-	// Unsaid is what its mixed instances policy has that a NodeGroup cannot say.
-	Unsaid            []string
+	// Inexpressible are the parts of its mixed instances policy that a
+	// NodeGroup cannot express.
+	Inexpressible     []string
 	Subnets           []string
 	CapacityRebalance bool
 	Retain            bool
 }
 
-// Suspension is a process of a group that does not run. Reason is AWS's, where
-// it was read.
+// Suspension is a suspended process of a group. Reason is AWS's text, if it was
+// read.
 type Suspension struct{ Process, Reason string }
 
 // Instance is a member of a group.
 type Instance struct {
 	ID string
-	// State is the lifecycle state as Auto Scaling writes it; At what it means.
+	// State is the lifecycle state as Auto Scaling reports it; At is its
+	// meaning.
 	State string
 	At    lifecycle.Position
-	// TemplateVersion is the number of what it was launched from.
+	// TemplateVersion is the number of the template version that it was
+	// launched from.
 	TemplateVersion string
 }
 
@@ -75,7 +77,7 @@ func (o Observed) Hook(name string) (Hook, bool) {
 	return o.Hooks[i], true
 }
 
-// Count counts the instances by where they are.
+// Count counts the instances by phase.
 func (o Observed) Count() v1alpha1.InstanceCounts {
 	var n v1alpha1.InstanceCounts
 	for _, i := range o.Instances {
@@ -100,12 +102,12 @@ func (o Observed) Count() v1alpha1.InstanceCounts {
 	return n
 }
 
-// Held are the instances that a hook holds.
+// Held returns the instances that a hook holds.
 func (o Observed) Held() []Instance {
 	return o.instances(func(i Instance) bool { return i.At.Held() })
 }
 
-// instances returns those that a test passes.
+// instances returns the instances that satisfy a predicate.
 func (o Observed) instances(is func(Instance) bool) []Instance {
 	var out []Instance
 	for _, i := range o.Instances {
@@ -116,12 +118,12 @@ func (o Observed) instances(is func(Instance) bool) []Instance {
 	return out
 }
 
-// in returns the instances in some phases.
+// in returns the instances in the given phases.
 func (o Observed) in(phases ...lifecycle.Phase) []Instance {
 	return o.instances(func(i Instance) bool { return slices.Contains(phases, i.At.Phase) })
 }
 
-// suspended tells whether a process does not run, and why.
+// suspended reports whether a process is suspended, with AWS's reason.
 func (o Observed) suspended(process string) (Suspension, bool) {
 	i := slices.IndexFunc(o.Suspended, func(s Suspension) bool { return s.Process == process })
 	if i < 0 {
@@ -134,9 +136,9 @@ func (o Observed) suspended(process string) (Suspension, bool) {
 // "Simplify node lifecycle with managed node groups").
 const tagEKS = "eks:nodegroup-name"
 
-// owner is who looks after the group in place of its account; empty: nobody.
-// EKS's own groups count from their tag on, also where AWS would let them be
-// changed: EKS undoes it, or its next update fails.
+// owner is the service that manages the group on behalf of its account; empty:
+// none. The EKS tag alone counts, even if AWS allows changes: EKS reverts them,
+// or its next update fails.
 func (o Observed) owner() string {
 	switch {
 	case o.Operator != "":
@@ -147,9 +149,8 @@ func (o Observed) owner() string {
 	return ""
 }
 
-// outdated are the instances of the pool that were launched from another version
-// of the template than the group launches from now. Where that version is not
-// known it is the youngest that any member has.
+// outdated returns the warm instances of another template version than the
+// current one. If that is unknown, it is the highest version of any member.
 func (o Observed) outdated() (old []Instance, current string) {
 	if o.Settings != nil {
 		current = o.Settings.Current
@@ -179,11 +180,11 @@ func (o Observed) youngest() string {
 	return strconv.Itoa(most)
 }
 
-// Unhooked are the instances that no launch hook holds, or held, on their way into
-// the pool or into service: while there is none, all that are on their way or
-// warm; once there is one, those of before that are still there, until it holds
-// them or they serve. Nothing waited for their set-up to end. In groups of others,
-// such as EKS, that is theirs to see to.
+// Unhooked returns the instances that no launch hook held on their way into the
+// pool or into service, so that AWS did not wait for their set-up. Without a
+// launch hook these are all launching and warm ones. With one they are those of
+// before, until the hook holds them or they are in service. Groups with another
+// owner return none.
 func Unhooked(before []string, o Observed) []string {
 	switch {
 	case !o.Exists, !o.HooksKnown:
@@ -203,13 +204,13 @@ func Unhooked(before []string, o Observed) []string {
 	return out[:min(len(out), mostUnhooked)]
 }
 
-// mostUnhooked is how many the status of a NodeGroup holds.
+// mostUnhooked is the limit of the list in a NodeGroup's status.
 const mostUnhooked = 50
 
-// launchHook is the launch hook that Lifeboat answers, if it is there.
+// launchHook returns the launch hook that Lifeboat answers, if it exists.
 func (o Observed) launchHook(w Wanted) (Hook, bool) { return o.own(w.Launch) }
 
-// own is a hook of Lifeboat's, if it is there and for what it is wanted for.
+// own returns a hook of Lifeboat, if it exists with the expected transition.
 func (o Observed) own(wanted Hook) (Hook, bool) {
 	h, ok := o.Hook(wanted.Name)
 	return h, ok && h.Terminating == wanted.Terminating

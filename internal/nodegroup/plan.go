@@ -17,46 +17,47 @@ type Verb string
 const (
 	// CreateGroup creates the group, and its hooks with it.
 	CreateGroup Verb = "create group"
-	// PutHook makes a hook, or changes it in its place.
+	// PutHook creates a hook or updates it in place.
 	PutHook Verb = "put hook"
-	// DeleteHook deletes one that is not wanted any more.
+	// DeleteHook deletes a hook that is no longer declared.
 	DeleteHook Verb = "delete hook"
 	// UpdateGroup changes the settings of a group.
 	UpdateGroup Verb = "update group"
-	// PutTags puts tags on a group.
+	// PutTags sets tags on a group.
 	PutTags Verb = "put tags"
-	// PutPool makes the warm pool, or changes it.
+	// PutPool creates or updates the warm pool.
 	PutPool Verb = "put warm pool"
-	// DeletePool takes the warm pool away, once its instances are.
+	// DeletePool deletes the warm pool after its instances are terminated.
 	DeletePool Verb = "delete warm pool"
-	// DropPool takes the warm pool away with its instances, hooks or not.
+	// DropPool force-deletes the warm pool with its instances, ignoring hooks.
 	DropPool Verb = "drop warm pool"
 	// DeleteGroup deletes a group that has no instances.
 	DeleteGroup Verb = "delete group"
 )
 
-// Change is one setting that a step changes. Was is empty where there was none.
+// Change is one setting that a step changes. Was is empty if it was not set.
 type Change struct {
 	Name   string `json:"name"`
 	Was    string `json:"was,omitempty"`
 	WillBe string `json:"willBe,omitempty"`
 }
 
-// Step is one thing to do: one call.
+// Step is one API call.
 type Step struct {
 	Verb Verb `json:"verb"`
-	// Object is the name of what it is done to, where it is not the group.
+	// Object is the name of the changed object, if it is not the group.
 	Object  string   `json:"object,omitempty"`
 	Reason  string   `json:"reason"`
 	Changes []Change `json:"changes,omitempty"`
 
-	// hook is the hook that a PutHook ends with, whole.
+	// hook is the complete hook after a PutHook.
 	hook Hook
-	// propagated are the keys of the tags that instances got before a PutTags.
+	// propagated are the keys of the tags that propagated to instances before a
+	// PutTags.
 	propagated []string
 }
 
-// String names the step for people.
+// String describes the step for users.
 func (s Step) String() string {
 	if s.Object == "" {
 		return string(s.Verb)
@@ -64,35 +65,36 @@ func (s Step) String() string {
 	return string(s.Verb) + " " + s.Object
 }
 
-// changes tells whether the step changes a setting.
+// changes reports whether the step changes a setting.
 func (s Step) changes(name string) bool {
 	return slices.ContainsFunc(s.Changes, func(c Change) bool { return c.Name == name })
 }
 
-// Plan is what is to be done now, in order, and what is wrong.
+// Plan is the list of steps to do now, in order, and the findings.
 type Plan struct {
 	Steps []Step `json:"steps"`
-	// Held are steps that wait for something, as sentences.
+	// Held are the reasons of steps that must wait, as sentences.
 	Held []string `json:"held,omitempty"`
-	// Findings are what is wrong, the worst first.
+	// Findings are the problems, the most severe first.
 	Findings []finding.Finding `json:"findings"`
 }
 
-// History is what happened in the group before, as far as it was seen.
+// History is what was observed in the group earlier.
 type History struct {
-	// Unhooked are instances that went past the launch hook; see [Unhooked].
+	// Unhooked are instances that launched without the launch hook; see
+	// [Unhooked].
 	Unhooked []string
-	// Boots is how long instances took into service; nil: none was seen.
+	// Boots are the observed times from launch to service; nil: none observed.
 	Boots *v1alpha1.BootTimes
-	// Failures counts the launches that failed since the last that did not;
-	// LastFailure says of the last what was wrong.
+	// Failures counts consecutive failed launches; LastFailure is the message
+	// of the last one.
 	Failures    int32
 	LastFailure string
 }
 
-// Diff is what has to be done next to have o as w wants it, as far as w's
-// management allows, and what is wrong with it. What waits for a step of it
-// comes in a later plan: do the steps, look again, and plan again.
+// Diff returns the next steps towards w, as far as its management allows, and
+// the findings. A step that depends on another appears in a later plan: apply
+// the steps, observe, and plan again.
 func Diff(w Wanted, o Observed, h History) Plan {
 	p := Plan{Steps: []Step{}, Findings: findings(w, o, h)}
 	defer func() { finding.Sort(p.Findings) }()
@@ -111,10 +113,10 @@ func Diff(w Wanted, o Observed, h History) Plan {
 	return p
 }
 
-// missing creates the group if it may. Hooks come with it in the one call that
-// has them there before the first instance is launched (EC2 Auto Scaling API
-// Reference, CreateAutoScalingGroup, LifecycleHookSpecificationList); a warm pool
-// has no place in it and follows.
+// missing creates the group if allowed. The call includes the hooks, so that
+// they exist before the first launch (EC2 Auto Scaling API Reference,
+// CreateAutoScalingGroup, LifecycleHookSpecificationList). It cannot include a
+// warm pool, which follows.
 func (p *Plan) missing(w Wanted) {
 	if w.Management != v1alpha1.ManageAll {
 		return
@@ -125,7 +127,7 @@ func (p *Plan) missing(w Wanted) {
 		{Name: fieldTemplate, WillBe: templateText(w.Spec.LaunchTemplate)},
 	})
 	if w.Pool != nil {
-		p.hold("the warm pool is put once the launch hook is seen to be there")
+		p.hold("the warm pool is created after the launch hook was observed")
 	}
 }
 
@@ -135,11 +137,11 @@ func (p *Plan) step(v Verb, object, reason string, changes []Change) {
 
 func (p *Plan) hold(text string) { p.Held = append(p.Held, text) }
 
-// hooks puts what is missing or wrong of the two hooks, and takes away those of
-// Lifeboat's own names that are not wanted any more.
+// hooks creates or corrects the two hooks and deletes Lifeboat's default hooks
+// that are no longer declared.
 func (p *Plan) hooks(w Wanted, o Observed) {
 	if !o.HooksKnown {
-		p.hold("hooks are put once it is known which there are")
+		p.hold("hooks are changed after the existing ones could be read")
 		return
 	}
 	for _, wanted := range []Hook{w.Launch, w.terminate(o)} {
@@ -149,10 +151,10 @@ func (p *Plan) hooks(w Wanted, o Observed) {
 			p.step(PutHook, wanted.Name, "the "+wanted.kind()+" is missing", hookChanges(w, wanted, nil))
 			p.Steps[len(p.Steps)-1].hook = wanted
 		case found.Terminating != wanted.Terminating:
-			p.hold(fmt.Sprintf("hook %s holds the other transition: it is left alone", wanted.Name))
+			p.hold(fmt.Sprintf("hook %s holds the other transition, so Lifeboat does not change it", wanted.Name))
 		default:
 			if changes := hookChanges(w, wanted, &found); len(changes) > 0 {
-				p.step(PutHook, wanted.Name, "the "+wanted.kind()+" is not as it has to be; it is changed in its place", changes)
+				p.step(PutHook, wanted.Name, "the "+wanted.kind()+" has wrong settings; it is updated in place", changes)
 				if !w.timeoutDeclared(wanted.Terminating) {
 					wanted.Timeout = found.Timeout
 				}
@@ -164,14 +166,14 @@ func (p *Plan) hooks(w Wanted, o Observed) {
 		if err := Removable(o, h); err != nil {
 			p.hold(err.Error())
 		} else if successor, ok := o.own(w.hookFor(h)); ok {
-			p.step(DeleteHook, h.Name, fmt.Sprintf("%s has taken its place", successor.Name), nil)
+			p.step(DeleteHook, h.Name, fmt.Sprintf("%s replaces it", successor.Name), nil)
 		}
 	}
 }
 
-// terminate is the terminate hook as it is wanted in a group as it is: where the
-// group retains what is abandoned, and the NodeGroup leaves that to it, the hook
-// goes on abandoning.
+// terminate is the wanted terminate hook. If the group retains abandoned
+// instances and the NodeGroup does not declare otherwise, the hook keeps
+// ABANDON.
 func (w Wanted) terminate(o Observed) Hook {
 	h, declared := w.Terminate, w.Spec.Hooks.Terminate
 	if w.Spec.RetainUndrained == nil && (declared == nil || declared.OnTimeout == "") && o.Settings != nil && o.Settings.Retain {
@@ -180,7 +182,7 @@ func (w Wanted) terminate(o Observed) Hook {
 	return h
 }
 
-// hookFor is the hook that is wanted for the transition of h.
+// hookFor is the wanted hook for the transition of h.
 func (w Wanted) hookFor(h Hook) Hook {
 	if h.Terminating {
 		return w.Terminate
@@ -188,8 +190,8 @@ func (w Wanted) hookFor(h Hook) Hook {
 	return w.Launch
 }
 
-// hookChanges are the settings that differ from those of the hook that was found.
-// A timeout that nobody declared is left as it is.
+// hookChanges are the settings that differ from the found hook. An undeclared
+// timeout is not changed.
 func hookChanges(w Wanted, wanted Hook, found *Hook) []Change {
 	var out []Change
 	was := Hook{Timeout: -1}
@@ -209,8 +211,8 @@ func hookChanges(w Wanted, wanted Hook, found *Hook) []Change {
 	return out
 }
 
-// stale are the hooks of the names that Lifeboat gives that are not wanted any
-// more, as others were declared: they would hold instances a second time.
+// stale are hooks with Lifeboat's default names for whose transition another
+// hook is declared: they would hold instances a second time.
 func (o Observed) stale(w Wanted) []Hook {
 	var out []Hook
 	for _, name := range []string{v1alpha1.LaunchHook, v1alpha1.TerminateHook} {
@@ -221,24 +223,24 @@ func (o Observed) stale(w Wanted) []Hook {
 	return out
 }
 
-// Removable returns an error, which says what to wait for, where deleting a hook
-// would do harm: Auto Scaling abandons the launches that it holds, and lets the
-// terminations go on that it holds (EC2 Auto Scaling API Reference,
-// DeleteLifecycleHook). An instance that is on its way may be held the next
+// Removable returns an error that says what to wait for if deleting a hook
+// would do harm. Auto Scaling then abandons the launches that the hook holds
+// and completes the terminations (EC2 Auto Scaling API Reference,
+// DeleteLifecycleHook). An instance in the transition may reach the hook at any
 // moment, so there must be none.
 func Removable(o Observed, h Hook) error {
-	phases, does := []lifecycle.Phase{lifecycle.Joining, lifecycle.Warming}, "abandons their launch"
+	phases, does := []lifecycle.Phase{lifecycle.Joining, lifecycle.Warming}, "abandons the launch"
 	if h.Terminating {
-		phases, does = []lifecycle.Phase{lifecycle.Leaving, lifecycle.LeavingPool, lifecycle.Warming}, "ends them before they are drained"
+		phases, does = []lifecycle.Phase{lifecycle.Leaving, lifecycle.LeavingPool, lifecycle.Warming}, "terminates them before they are drained"
 	}
 	moving := o.in(phases...)
 	if len(moving) == 0 {
 		return nil
 	}
-	return fmt.Errorf("hook %s is deleted once no instance is on its way that it may hold, as deleting it %s: %s", h.Name, does, names(moving))
+	return fmt.Errorf("hook %s is deleted when no instance is in its transition, because the deletion %s: %s", h.Name, does, names(moving))
 }
 
-// names lists instances with their states, the first few of them.
+// names lists the first few instances with their states.
 func names(all []Instance) string {
 	var parts []string
 	for _, i := range all[:min(len(all), mostNamed)] {
@@ -250,5 +252,5 @@ func names(all []Instance) string {
 	return strings.Join(parts, ", ")
 }
 
-// mostNamed is how many instances a sentence names.
+// mostNamed is how many instances a message names.
 const mostNamed = 5

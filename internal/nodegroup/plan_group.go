@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Names of settings, in the words of AWS's API.
+// Names of settings as in AWS's API.
 const (
 	fieldMin       = "MinSize"
 	fieldMax       = "MaxSize"
@@ -28,25 +28,25 @@ const (
 	fieldReuse     = "ReuseOnScaleIn"
 )
 
-// TagObject is on the groups that Lifeboat keeps, with the name of their
-// NodeGroup.
+// TagObject is on the groups that Lifeboat manages; its value is the name of
+// the NodeGroup.
 const TagObject = v1alpha1.LabelNodeGroup
 
-// TagCluster is what tells the groups and instances of a cluster, with the
-// cluster's name behind it. Lifeboat's permissions reach what has it.
+// TagCluster, followed by the cluster's name, is on the groups and instances of
+// a cluster. Lifeboat's IAM permissions are limited to them.
 const TagCluster = "kubernetes.io/cluster/"
 
-// group changes the group's own settings.
+// group plans the changes of the group's own settings.
 func (p *Plan) group(w Wanted, o Observed) {
 	if o.Settings == nil {
-		p.hold("the group's settings are compared once they could be read")
+		p.hold("the group's settings are compared after they could be read")
 		return
 	}
 	changes := append(append(p.sizes(w, o), p.launches(w, *o.Settings)...), settingChanges(w, *o.Settings)...)
 	if len(changes) > 0 {
-		reason := "the group is not as declared"
+		reason := "the group differs from the spec"
 		if n := w.Spec.MinSize; n != nil && *n > o.Desired {
-			reason += fmt.Sprintf("; AWS then raises the desired capacity from %d to minSize, and launches", o.Desired)
+			reason += fmt.Sprintf("; AWS then raises the desired capacity from %d to minSize and launches instances", o.Desired)
 		}
 		p.step(UpdateGroup, "", reason, changes)
 	}
@@ -56,9 +56,9 @@ func (p *Plan) group(w Wanted, o Observed) {
 	}
 }
 
-// sizes are the changes in size. A largest size below the desired capacity
-// lowers that too (EC2 Auto Scaling API Reference, UpdateAutoScalingGroup), and
-// takes running nodes down: it waits.
+// sizes are the changes in size. A MaxSize below the desired capacity also
+// lowers that (EC2 Auto Scaling API Reference, UpdateAutoScalingGroup) and
+// terminates running nodes, so it waits.
 func (p *Plan) sizes(w Wanted, o Observed) []Change {
 	var out []Change
 	if n := w.Spec.MinSize; n != nil && *n != o.Min {
@@ -68,7 +68,7 @@ func (p *Plan) sizes(w Wanted, o Observed) []Change {
 	switch {
 	case n == nil || *n == o.Max:
 	case *n < o.Desired:
-		p.hold(fmt.Sprintf("maxSize %d is put once no more than that are desired (now %d): sooner, AWS would terminate running nodes. "+
+		p.hold(fmt.Sprintf("maxSize %d is set when the desired capacity is no higher (now %d): before that, AWS would terminate running nodes. "+
 			"Lower the desired capacity: `aws autoscaling set-desired-capacity --auto-scaling-group-name %s --desired-capacity %d`", *n, o.Desired, o.Name, *n))
 	default:
 		out = append(out, Change{fieldMax, fmt.Sprint(o.Max), fmt.Sprint(*n)})
@@ -76,20 +76,20 @@ func (p *Plan) sizes(w Wanted, o Observed) []Change {
 	return out
 }
 
-// launches are the changes in what is launched. AWS takes template and policy
-// whole, so where the policy has what a NodeGroup cannot say they wait: they would
-// take that away.
+// launches are the changes in what is launched. AWS replaces template and
+// policy as a whole. If the policy has settings that a NodeGroup cannot
+// express, the changes wait, because they would delete those settings.
 func (p *Plan) launches(w Wanted, s Settings) []Change {
 	changes := launchChanges(w, s)
-	if len(changes) == 0 || len(s.Unsaid) == 0 {
+	if len(changes) == 0 || len(s.Inexpressible) == 0 {
 		return changes
 	}
-	p.hold(fmt.Sprintf("what the group launches is not changed (%s), as its mixed instances policy has %s, which a NodeGroup cannot say and the change would take away. "+
-		"Change it at AWS, or where the group was made, and declare the same here; or take that out of the policy first", differences(changes), strings.Join(s.Unsaid, ", ")))
+	p.hold(fmt.Sprintf("the launch settings are not changed (%s): the mixed instances policy has %s, which a NodeGroup cannot express and the change would delete. "+
+		"Make the change in AWS or with the tool that created the group, and declare the same here; or remove that from the policy first", differences(changes), strings.Join(s.Inexpressible, ", ")))
 	return nil
 }
 
-// launchChanges are what is declared of what is launched, and differs.
+// launchChanges are the declared launch settings that differ.
 func launchChanges(w Wanted, s Settings) []Change {
 	var out []Change
 	wanted := w.Spec.LaunchTemplate
@@ -105,7 +105,7 @@ func launchChanges(w Wanted, s Settings) []Change {
 	return out
 }
 
-// settingChanges are the other settings that are declared and differ.
+// settingChanges are the other declared settings that differ.
 func settingChanges(w Wanted, s Settings) []Change {
 	var out []Change
 	add := func(name, was, wanted string) {
@@ -126,9 +126,10 @@ func settingChanges(w Wanted, s Settings) []Change {
 	return out
 }
 
-// tagChanges are the tags that are missing or different. None is taken away:
-// whose it is cannot be told. Nor is one of a cluster changed, whatever its value:
-// who made the group goes by it too, and a group may be of several clusters.
+// tagChanges are the tags that are missing or different. None is deleted,
+// because its owner is unknown. An existing cluster tag keeps its value: the
+// tool that created the group may use it, and several clusters may share a
+// group.
 func tagChanges(w Wanted, found map[string]string) []Change {
 	var out []Change
 	wanted := w.tags()
@@ -141,7 +142,7 @@ func tagChanges(w Wanted, found map[string]string) []Change {
 	return out
 }
 
-// tags are those that the group has to have.
+// tags are the tags that the group must have.
 func (w Wanted) tags() map[string]string {
 	out := map[string]string{TagObject: w.Object}
 	if w.Cluster != "" {
@@ -151,26 +152,26 @@ func (w Wanted) tags() map[string]string {
 	return out
 }
 
-// pool puts or takes away the warm pool, once the launch hook is there to hold
-// what is launched into it: an instance that nothing holds is stopped in the
-// middle of its set-up (EC2 Auto Scaling User Guide, "Warm pools").
+// pool plans the warm pool after the launch hook exists: without it AWS stops
+// instances before their set-up has finished (EC2 Auto Scaling User Guide,
+// "Warm pools").
 func (p *Plan) pool(w Wanted, o Observed) {
 	_, hooked := o.launchHook(w)
 	switch {
 	case !o.PoolKnown:
-		p.hold("the warm pool is compared once its settings could be read")
+		p.hold("the warm pool is compared after its settings could be read")
 	case o.Pool != nil && o.Pool.Deleting:
 		p.hold("AWS is deleting the warm pool")
 	case w.Pool == nil && o.Pool == nil:
 	case !o.HooksKnown || !hooked:
-		p.hold("the warm pool is put or deleted once the launch hook is seen to be there")
+		p.hold("the warm pool is created or deleted after the launch hook was observed")
 	case w.Pool == nil:
-		p.step(DeletePool, "", "none is declared; its instances are terminated, those in service stay", nil)
+		p.step(DeletePool, "", "no warm pool is declared; its instances are terminated, those in service stay", nil)
 	case o.Pool == nil:
-		p.step(PutPool, "", "there is none yet, and the launch hook is there", poolChanges(*w.Pool, nil))
+		p.step(PutPool, "", "it does not exist yet, and the launch hook exists", poolChanges(*w.Pool, nil))
 	default:
 		if changes := poolChanges(*w.Pool, o.Pool); len(changes) > 0 {
-			p.step(PutPool, "", "the warm pool is not as declared", changes)
+			p.step(PutPool, "", "the warm pool differs from the spec", changes)
 		}
 	}
 }
@@ -192,7 +193,7 @@ func poolChanges(w Pool, found *Pool) []Change {
 	return out
 }
 
-// sameTemplate compares by what is declared: the id or the name.
+// sameTemplate compares by the declared field: id or name.
 func sameTemplate(wanted, found *v1alpha1.LaunchTemplate) bool {
 	if found == nil || version(wanted) != version(found) {
 		return false
@@ -203,7 +204,7 @@ func sameTemplate(wanted, found *v1alpha1.LaunchTemplate) bool {
 	return wanted.Name == found.Name
 }
 
-// version is what a template's version is read as: $Default where none is given.
+// version is the effective version of a template: $Default if none is set.
 func version(t *v1alpha1.LaunchTemplate) string {
 	if t.Version == "" {
 		return "$Default"
@@ -221,7 +222,7 @@ func templateText(t *v1alpha1.LaunchTemplate) string {
 	return t.ID + ", version " + version(t)
 }
 
-// usualSpot is how spot pools are chosen where nothing is declared.
+// usualSpot is the default spot allocation strategy.
 const usualSpot = "price-capacity-optimized"
 
 func mixedText(m *v1alpha1.MixedInstances) string {
@@ -244,8 +245,8 @@ func retention(retain bool) string {
 	return "terminate"
 }
 
-// unbounded is how AWS is told to take a bound away (EC2 Auto Scaling API
-// Reference, PutWarmPool).
+// unbounded tells AWS to remove the bound (EC2 Auto Scaling API Reference,
+// PutWarmPool).
 const unbounded = -1
 
 func prepared(n *int32) string {

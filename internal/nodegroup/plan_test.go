@@ -34,7 +34,7 @@ func number(n int32) *int32 { return &n }
 
 func yes() *bool { b := true; return &b }
 
-// seen is the group as declared, with its hooks and some instances.
+// seen is a group that matches the spec, with its hooks and some instances.
 func seen(change ...func(*nodegroup.Observed)) nodegroup.Observed {
 	o := nodegroup.Observed{
 		Exists: true, Name: "workers", Min: 1, Max: 5, Desired: 2, HooksKnown: true, PoolKnown: true,
@@ -72,7 +72,7 @@ func plan(g *v1alpha1.NodeGroup, o nodegroup.Observed) nodegroup.Plan {
 	return nodegroup.Diff(nodegroup.Want(g, ""), o, nodegroup.History{})
 }
 
-// steps are a plan's in short.
+// steps formats the steps of a plan.
 func steps(p nodegroup.Plan) []string {
 	out := []string{}
 	for _, s := range p.Steps {
@@ -117,19 +117,19 @@ func TestPlan(t *testing.T) {
 	}{
 		"a group as declared needs nothing": {group(), seen(), []string{}, ""},
 		"a group that is missing is created with its hooks": {group(declarePool), nodegroup.Observed{Name: "workers"},
-			[]string{"create group LifecycleHookSpecificationList=lifeboat-launch, lifeboat-terminate MinSize=1 MaxSize=5 LaunchTemplate=workers, version 3"}, "once the launch hook is seen"},
+			[]string{"create group LifecycleHookSpecificationList=lifeboat-launch, lifeboat-terminate MinSize=1 MaxSize=5 LaunchTemplate=workers, version 3"}, "after the launch hook was observed"},
 		"one that is only observed is not created": {group(manage(v1alpha1.ManageNothing)), nodegroup.Observed{Name: "workers"}, []string{}, ""},
 		"nor one of which only the hooks are":      {group(manage(v1alpha1.ManageHooks)), nodegroup.Observed{Name: "workers"}, []string{}, ""},
 		"hooks are put, and nothing else":          {group(manage(v1alpha1.ManageHooks), declarePool), seen(noHooks, func(o *nodegroup.Observed) { o.Max = 9 }), []string{putLaunch, putTerminate}, ""},
 		"nothing is put where it is only observed": {group(manage(v1alpha1.ManageNothing)), seen(noHooks), []string{}, ""},
-		"hooks that are not known are not put":     {group(), seen(noHooks, func(o *nodegroup.Observed) { o.HooksKnown = false }), []string{}, "once it is known which there are"},
+		"hooks that are not known are not put":     {group(), seen(noHooks, func(o *nodegroup.Observed) { o.HooksKnown = false }), []string{}, "after the existing ones could be read"},
 		"a timeout that nobody declared stays":     {group(), seen(func(o *nodegroup.Observed) { o.Hooks[0].Timeout = time.Hour }), []string{}, ""},
 		"one that is declared is put":              {group(func(s *v1alpha1.NodeGroupSpec) { s.Hooks.Launch = &v1alpha1.LifecycleHook{TimeoutSeconds: 900} }), seen(), []string{"put hook lifeboat-launch HeartbeatTimeout=900 s"}, ""},
 		"a launch that goes on by itself is wrong": {group(), seen(func(o *nodegroup.Observed) { o.Hooks[0].Abandons = false }), []string{"put hook lifeboat-launch DefaultResult=ABANDON"}, ""},
 		"unless that is declared":                  {group(func(s *v1alpha1.NodeGroupSpec) { s.Hooks.Launch = &v1alpha1.LifecycleHook{OnTimeout: "CONTINUE"} }), seen(func(o *nodegroup.Observed) { o.Hooks[0].Abandons = false }), []string{}, ""},
 		"a hook of the other transition is let be": {group(), seen(func(o *nodegroup.Observed) { o.Hooks[0].Terminating = true }), []string{}, "holds the other transition"},
 		"sizes are changed":                        {group(), seen(func(o *nodegroup.Observed) { o.Min, o.Max = 0, 9 }), []string{"update group MinSize=1 MaxSize=5"}, ""},
-		"not so that running nodes go":             {group(), seen(func(o *nodegroup.Observed) { o.Max, o.Desired = 9, 7 }), []string{}, "once no more than that are desired (now 7)"},
+		"not so that running nodes go":             {group(), seen(func(o *nodegroup.Observed) { o.Max, o.Desired = 9, 7 }), []string{}, "when the desired capacity is no higher (now 7)"},
 		"the template is changed":                  {group(), seen(func(o *nodegroup.Observed) { o.Settings.Template.Version = "2" }), []string{"update group LaunchTemplate=workers, version 3"}, ""},
 		"a template named by its id is the same":   {group(func(s *v1alpha1.NodeGroupSpec) { s.LaunchTemplate = &v1alpha1.LaunchTemplate{ID: "lt-1", Version: "3"} }), seen(), []string{}, ""},
 		"several types": {group(func(s *v1alpha1.NodeGroupSpec) {
@@ -138,7 +138,7 @@ func TestPlan(t *testing.T) {
 		"subnets in another order are the same":      {group(), seen(func(o *nodegroup.Observed) { slices.Reverse(o.Settings.Subnets) }), []string{}, ""},
 		"rebalancing and retention":                  {group(func(s *v1alpha1.NodeGroupSpec) { s.CapacityRebalance, s.RetainUndrained = yes(), yes() }), seen(), []string{"put hook lifeboat-terminate DefaultResult=ABANDON", "update group CapacityRebalance=true InstanceLifecyclePolicy=retain"}, ""},
 		"tags that are missing":                      {group(func(s *v1alpha1.NodeGroupSpec) { s.Tags = map[string]string{"team": "db"} }), seen(func(o *nodegroup.Observed) { o.Tags["other"] = "stays" }), []string{"put tags Tag team=db"}, ""},
-		"settings that were not read are not judged": {group(), seen(func(o *nodegroup.Observed) { o.Settings = nil }), []string{}, "once they could be read"},
+		"settings that were not read are not judged": {group(), seen(func(o *nodegroup.Observed) { o.Settings = nil }), []string{}, "after they could be read"},
 		"a pool is put where the hook is there":      {group(declarePool), seen(), []string{"put warm pool PoolState=Stopped MinSize=2 ReuseOnScaleIn=false"}, ""},
 		"a pool as declared needs nothing":           {group(declarePool), seen(withPool), []string{}, ""},
 		"a bound that was taken away is no bound":    {group(declarePool), seen(withPool, func(o *nodegroup.Observed) { o.Pool.MaxPrepared = number(-1) }), []string{}, ""},
@@ -165,8 +165,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Whatever is seen, no plan changes the desired capacity, and doing a plan twice
-// is the same as once.
+// No plan changes the desired capacity, and applying a plan twice has the same
+// effect as once.
 func TestDesiredCapacityIsNeverPlanned(t *testing.T) {
 	t.Parallel()
 	for _, o := range []nodegroup.Observed{seen(), seen(noHooks), {Name: "workers"}, seen(withPool), seen(func(o *nodegroup.Observed) { o.Min, o.Max, o.Desired = 0, 0, 0 })} {
@@ -189,7 +189,7 @@ func TestDeletion(t *testing.T) {
 		waits    string
 	}{
 		"a group that is gone":                  {nodegroup.Observed{}, []string{}, ""},
-		"running nodes are not taken down":      {seen(with(serving), withPool), []string{}, "it has 1 instance that are not in its warm pool: i-1 (InService)"},
+		"running nodes are not taken down":      {seen(with(serving), withPool), []string{}, "it has 1 instance outside its warm pool: i-1 (InService)"},
 		"nor those that come up":                {seen(with(map[string]string{"i-1": "Pending:Wait"})), []string{}, "Scale it down"},
 		"nor those that wait for somebody":      {seen(with(map[string]string{"i-1": "Terminating:Retained"})), []string{}, "Scale it down"},
 		"nor what is in a state nobody knows":   {seen(with(map[string]string{"i-1": "Quarantined"})), []string{}, "Scale it down"},
@@ -221,11 +221,11 @@ func TestDeletionIsForetold(t *testing.T) {
 		observed nodegroup.Observed
 		want     string
 	}{
-		"kept":           {group(), seen(), "nothing at AWS: Auto Scaling group workers and its nodes stay as they are"},
-		"gone":           {group(), nodegroup.Observed{}, "nothing at AWS: there is no Auto Scaling group workers"},
-		"hooks are left": {named, seen(func(o *nodegroup.Observed) { o.Hooks[0].Name = "kops-warmpool" }), "Its hooks kops-warmpool stay too, and nobody answers them any more"},
-		"deleted":        {deleting, seen(), "it takes no running node down"},
-		"never":          {deleting, seen(func(o *nodegroup.Observed) { o.Operator = "eks.amazonaws.com" }), "waits for ever"},
+		"kept":           {group(), seen(), "nothing in AWS: Auto Scaling group workers and its nodes stay as they are"},
+		"gone":           {group(), nodegroup.Observed{}, "nothing in AWS: there is no Auto Scaling group workers"},
+		"hooks are left": {named, seen(func(o *nodegroup.Observed) { o.Hooks[0].Name = "kops-warmpool" }), "Its hooks kops-warmpool stay too, and Lifeboat answers them only if"},
+		"deleted":        {deleting, seen(), "it terminates no running node"},
+		"never":          {deleting, seen(func(o *nodegroup.Observed) { o.Operator = "eks.amazonaws.com" }), "waits forever"},
 	} {
 		if got := nodegroup.Deletion(nodegroup.Want(tc.group, ""), tc.observed); !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

@@ -12,7 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// The races of docs/races.md that are about how a group is set up.
+// The races of docs/races.md about the set-up of a group.
 
 func TestRace01InstancesBeforeTheHook(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestRace01InstancesBeforeTheHook(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
-	t.Run("hooks that could not be read change nothing", func(t *testing.T) {
+	t.Run("hooks reading that change nothing", func(t *testing.T) {
 		t.Parallel()
 		blind := seen(noHooks, func(o *nodegroup.Observed) { o.HooksKnown = false })
 		if diff := cmp.Diff(ids, nodegroup.Unhooked(ids, blind)); diff != "" {
@@ -67,8 +67,8 @@ func TestRace01InstancesBeforeTheHook(t *testing.T) {
 
 func TestRace02PoolBeforeTheHook(t *testing.T) {
 	t.Parallel()
-	// From nothing, and from any half-way state: no plan has the pool put before
-	// the launch hook was read back.
+	// From nothing and from any intermediate state: no plan creates the pool
+	// before the launch hook was observed.
 	declared := group(declarePool)
 	for name, o := range map[string]nodegroup.Observed{
 		"no group":                       {Name: "workers"},
@@ -130,7 +130,8 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	if _, ok := find(plan(renamed, seen(both)), "hook-stale"); !ok {
 		t.Error("two hooks of Lifeboat's on one transition are no finding")
 	}
-	// A terminate hook that goes lets what it holds be terminated undrained.
+	// Deleting a terminate hook terminates the instances that it holds without
+	// a drain.
 	h := nodegroup.Hook{Name: v1alpha1.TerminateHook, Terminating: true}
 	for state, removable := range map[string]bool{"Terminating:Wait": false, "Terminating": false, "Warmed:Terminating:Wait": false, "Warmed:Pending:Wait": false, "Pending:Wait": true, "InService": true} {
 		if err := nodegroup.Removable(seen(with(map[string]string{"i-1": state})), h); (err == nil) != removable {
@@ -186,7 +187,8 @@ func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 			t.Errorf("%s: what only the operator can change is told as broken: %+v", m, p.Findings)
 		}
 	}
-	// EKS's groups of before the operator: hooks may be put, the rest is EKS's.
+	// EKS groups from before the Operator field: hooks may be changed, nothing
+	// else.
 	older := seen(noHooks, func(o *nodegroup.Observed) { eks(o); o.Operator = ""; o.Max = 9 })
 	if diff := cmp.Diff([]string{putLaunch, putTerminate}, steps(plan(group(), older))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -11,8 +11,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// What instances get when they are launched is not taken from them when another
-// tag of the group is put: whoever terminates them goes by it.
+// A change of another tag must not stop the propagation of a tag to instances:
+// IAM policies for termination may depend on it.
 func TestTagsGoOnReachingInstances(t *testing.T) {
 	t.Parallel()
 	const cluster = "kubernetes.io/cluster/prod"
@@ -60,8 +60,8 @@ func TestTagsGoOnReachingInstances(t *testing.T) {
 	}
 }
 
-// A cluster's tag is what others go by as well: it stays also where another value
-// is declared.
+// Other tools depend on a cluster's tag: its value stays even if the spec
+// declares another.
 func TestClusterTagIsNotRewritten(t *testing.T) {
 	t.Parallel()
 	const cluster = "kubernetes.io/cluster/prod"

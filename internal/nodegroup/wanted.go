@@ -7,60 +7,60 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// What hooks have where nothing is declared.
+// Defaults of the hooks.
 const (
 	launchTimeout    = 10 * time.Minute
 	terminateTimeout = 5 * time.Minute
 	usualPatience    = 30 * time.Minute
 )
 
-// Hook is a lifecycle hook, as it is wanted or as it is.
+// Hook is a lifecycle hook, wanted or observed.
 type Hook struct {
 	Name string
-	// Terminating tells a hook of terminations from one of launches.
+	// Terminating is true for a hook of terminations, false for one of
+	// launches.
 	Terminating bool
-	// Timeout is how long it waits for an answer or a heartbeat, Global for how
-	// long it can be extended in all; Global is zero where the hook is not there
-	// yet.
+	// Timeout is how long it waits for completion or a heartbeat. Global is the
+	// limit including heartbeats, zero if the hook does not exist yet.
 	Timeout, Global time.Duration
-	// Abandons tells whether no answer means ABANDON; otherwise it is CONTINUE.
+	// Abandons is true if a timeout means ABANDON; otherwise it means CONTINUE.
 	Abandons bool
-	// Target is the ARN of the queue or topic that is told of it besides
+	// Target is the ARN of the queue or topic that it notifies in addition to
 	// EventBridge; empty: none.
 	Target string
 }
 
-// Pool is a warm pool, as it is wanted or as it is.
+// Pool is a warm pool, wanted or observed.
 type Pool struct {
-	// State of its instances: Stopped, Running or Hibernated.
+	// State is Stopped, Running or Hibernated.
 	State string
 	Min   int32
-	// MaxPrepared bounds instances in service and warm together; nil: by the
-	// group's own largest size.
+	// MaxPrepared bounds the sum of instances in service and warm; nil: the
+	// group's MaxSize.
 	MaxPrepared *int32
 	Reuse       bool
-	// Deleting is true while AWS takes it away.
+	// Deleting is true while AWS deletes it.
 	Deleting bool
 }
 
-// Wanted is how a group is wanted.
+// Wanted is the desired state of a group.
 type Wanted struct {
-	// Object is the name of the NodeGroup, Group that of the Auto Scaling group,
-	// and Cluster what the cluster is called; empty: not known.
+	// Object is the name of the NodeGroup, Group that of the Auto Scaling
+	// group, Cluster that of the cluster; an empty Cluster is unknown.
 	Object, Group, Cluster string
 
 	Management v1alpha1.Management
 	// Launch and Terminate are the two hooks, with their defaults filled in.
 	Launch, Terminate Hook
-	// Patience bounds for how long a launch is extended.
+	// Patience bounds how long a launch is extended.
 	Patience time.Duration
-	// Pool is nil where none is declared.
+	// Pool is nil if none is declared.
 	Pool *Pool
-	// Spec is what was declared.
+	// Spec is the declared spec.
 	Spec v1alpha1.NodeGroupSpec
 }
 
-// Name is the name of the Auto Scaling group that a NodeGroup stands for.
+// Name is the name of the Auto Scaling group of a NodeGroup.
 func Name(o *v1alpha1.NodeGroup) string { return cmp.Or(o.Spec.AutoScalingGroup, o.Name) }
 
 // HookNames are the names of the hooks of a NodeGroup that Lifeboat answers.
@@ -69,8 +69,8 @@ func HookNames(o *v1alpha1.NodeGroup) (launch, terminate string) {
 	return w.Launch.Name, w.Terminate.Name
 }
 
-// Want reads what a NodeGroup declares, in a cluster of this name; empty: not
-// known.
+// Want returns the desired state that a NodeGroup declares in the named
+// cluster; empty: unknown.
 func Want(o *v1alpha1.NodeGroup, cluster string) Wanted {
 	s := o.Spec
 	w := Wanted{
@@ -88,7 +88,7 @@ func Want(o *v1alpha1.NodeGroup, cluster string) Wanted {
 	return w
 }
 
-// wantHook fills the defaults into what is declared of a hook.
+// wantHook merges a declared hook with the defaults.
 func wantHook(declared *v1alpha1.LifecycleHook, usual Hook) Hook {
 	if declared == nil {
 		return usual
@@ -103,8 +103,7 @@ func wantHook(declared *v1alpha1.LifecycleHook, usual Hook) Hook {
 	return usual
 }
 
-// timeoutDeclared tells whether the timeout of a hook was written down, and not
-// only filled in.
+// timeoutDeclared reports whether the spec sets the timeout of a hook.
 func (w Wanted) timeoutDeclared(terminating bool) bool {
 	h := w.Spec.Hooks.Launch
 	if terminating {
@@ -113,8 +112,7 @@ func (w Wanted) timeoutDeclared(terminating bool) bool {
 	return h != nil && h.TimeoutSeconds > 0
 }
 
-// What a hook does without an answer (EC2 Auto Scaling API Reference,
-// PutLifecycleHook).
+// Default results of a hook (EC2 Auto Scaling API Reference, PutLifecycleHook).
 const (
 	resultAbandon  = "ABANDON"
 	resultContinue = "CONTINUE"
@@ -127,7 +125,7 @@ func (h Hook) result() string {
 	return resultContinue
 }
 
-// transition is what Auto Scaling calls what the hook holds instances in.
+// transition is Auto Scaling's name of the lifecycle transition.
 func (h Hook) transition() string {
 	if h.Terminating {
 		return "autoscaling:EC2_INSTANCE_TERMINATING"
@@ -135,7 +133,7 @@ func (h Hook) transition() string {
 	return "autoscaling:EC2_INSTANCE_LAUNCHING"
 }
 
-// kind names it for people.
+// kind describes the hook for users.
 func (h Hook) kind() string {
 	if h.Terminating {
 		return "terminate hook"

@@ -65,8 +65,8 @@ func (a *account) observe(t *testing.T, name string) nodegroup.Observed {
 	return o
 }
 
-// settle looks, plans and acts until there is nothing left to do; it returns what
-// was done.
+// settle observes, plans and applies until there is nothing left to do; it
+// returns the applied steps.
 func (a *account) settle(ctx context.Context, g *v1alpha1.NodeGroup) (did []string, err error) {
 	w := nodegroup.Want(g, "prod")
 	for range 10 {
@@ -106,8 +106,8 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// However many groups are created at once, no instance goes past the launch hook
-// on its way into service or into the pool.
+// Even with many concurrent creations no instance bypasses the launch hook on
+// its way into service or into the pool.
 func TestNoInstancePrecedesItsHooks(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
@@ -122,7 +122,8 @@ func TestNoInstancePrecedesItsHooks(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// One in service and two warm are wanted of each, and all of them are held.
+	// Each group needs one instance in service and two warm ones, and hooks
+	// hold all of them.
 	eventually(t, "all instances to be held", func() bool {
 		held := 0
 		for _, c := range a.States.AutoScaling.Trace() {
@@ -130,7 +131,7 @@ func TestNoInstancePrecedesItsHooks(t *testing.T) {
 				held++
 			}
 		}
-		// The pool is as large as maxSize less what is desired.
+		// The pool has maxSize minus the desired capacity.
 		return held == groups*5
 	})
 	for _, c := range a.States.AutoScaling.Trace() {
@@ -172,7 +173,7 @@ func TestDeclaredGroupOnTheWire(t *testing.T) {
 	if _, there := i.Tags[nodegroup.TagObject]; there || i.Tags["team"] != "db" || i.Tags["kubernetes.io/cluster/prod"] != "owned" {
 		t.Errorf("tags of an instance: %v", i.Tags)
 	}
-	// All of it changes in place, the desired capacity does not.
+	// All settings change in place; the desired capacity does not.
 	g.Spec.MinSize, g.Spec.MaxSize, g.Spec.MixedInstances = number(0), number(7), nil
 	g.Spec.WarmPool.MinSize, g.Spec.WarmPool.MaxPreparedCapacity, g.Spec.WarmPool.ReuseOnScaleIn = 1, number(4), true
 	g.Spec.RetainUndrained, g.Spec.Hooks.Launch.TimeoutSeconds = new(bool), 600
@@ -192,7 +193,7 @@ func TestDeclaredGroupOnTheWire(t *testing.T) {
 	}
 }
 
-// Who was faster has made the group: it is taken as it is, and put right.
+// A group that another tool created first is adopted and corrected.
 func TestGroupThatIsThereAlready(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
@@ -207,7 +208,7 @@ func TestGroupThatIsThereAlready(t *testing.T) {
 	if diff := cmp.Diff([]string{"put hook lifeboat-launch", "put hook lifeboat-terminate", "update group", "put tags"}, did); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// What is not declared of a hook stays when the rest of it changes.
+	// Undeclared settings of a hook survive a change of the others.
 	if err := a.States.AutoScaling.PutHook(autoscaling.Hook{Name: "lifeboat-terminate", Group: "workers", Transition: autoscaling.Leaving, DefaultResult: autoscaling.Abandon, Heartbeat: 2 * time.Minute}); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func TestGroupThatIsThereAlready(t *testing.T) {
 	if h, _ := a.observe(t, "workers").Hook("lifeboat-terminate"); h.Abandons || h.Timeout != 2*time.Minute {
 		t.Errorf("%+v", h)
 	}
-	// Each step does no harm when it is done again.
+	// Each step is idempotent.
 	w := nodegroup.Want(g, "")
 	for _, s := range []nodegroup.Step{
 		{Verb: nodegroup.PutHook, Object: "lifeboat-launch"}, {Verb: nodegroup.PutTags}, {Verb: nodegroup.UpdateGroup},
@@ -229,8 +230,8 @@ func TestGroupThatIsThereAlready(t *testing.T) {
 	}
 }
 
-// A hook that holds a launch is not deleted, also where it came to hold it after
-// the plan was made.
+// A hook that holds a launch is not deleted, even if it began to hold it after
+// the plan.
 func TestHookIsNotDeletedUnderAnInstance(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)

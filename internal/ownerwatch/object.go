@@ -19,39 +19,39 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 )
 
-// The kinds that are watched.
+// The watched kinds.
 const (
 	kindReplicaSet = "ReplicaSet"
 	kindDeployment = "Deployment"
 )
 
-// quiet is the least time between two words about one object. A Deployment
-// with pods on hundreds of doomed nodes changes many times a second, and each
-// word has all of those nodes planned anew.
-const quiet = time.Second
+// minReportInterval is the least time between two reports about one object. A
+// Deployment with pods on hundreds of interrupted nodes changes many times a
+// second, and each report requeues all those nodes.
+const minReportInterval = time.Second
 
-// key names an object.
+// key identifies an object.
 type key struct{ kind, namespace, name string }
 
-// object is one object that is watched, and the store that its reflector writes
-// to: a fraction of an informer, of which there would be thousands.
+// object is a watched object and the store of its reflector. It is much smaller
+// than an informer, of which there would be thousands.
 type object struct {
 	w    *Watcher
 	stop context.CancelFunc
 
 	// The rest is guarded by the Watcher's lock.
 
-	nodes map[string]bool // who asks about it
-	known bool
-	is    metav1.Object // nil: it does not exist, or is not known
-	told  time.Time     // when word of it went out
-	due   bool          // whether word is about to go out
+	nodes         map[string]bool // the nodes that need it
+	known         bool
+	is            metav1.Object // nil: it does not exist or is unknown
+	lastReport    time.Time     // time of the last report
+	reportPending bool          // a report is scheduled
 }
 
 var _ cache.ReflectorStore = (*object)(nil)
 
-// join adds a node to the object's watchers, and starts the watch of a new object. It
-// needs the lock.
+// join adds a node to the object's nodes, and starts the watch of a new object.
+// The caller holds the lock.
 func (w *Watcher) join(node string, k key) *object {
 	o, ok := w.objects[k]
 	if !ok {
@@ -64,7 +64,8 @@ func (w *Watcher) join(node string, k key) *object {
 	return o
 }
 
-// leave ends the watch if the node was the last to ask. It needs the lock.
+// leave ends the watch if no other node needs the object. The caller holds the
+// lock.
 func (w *Watcher) leave(node string, k key) {
 	o, ok := w.objects[k]
 	if !ok {
@@ -77,24 +78,24 @@ func (w *Watcher) leave(node string, k key) {
 	}
 }
 
-// reflector makes what lists and watches one object.
+// reflector creates the reflector of one object.
 func (w *Watcher) reflector(k key, o *object) *cache.Reflector {
 	if k.kind == kindDeployment {
-		lw := listWatch(w.kube.AppsV1().Deployments(k.namespace), k.name, o.refused)
+		lw := listWatch(w.kube.AppsV1().Deployments(k.namespace), k.name, o.forbidden)
 		return cache.NewReflector(lw, &appsv1.Deployment{}, o, 0)
 	}
-	lw := listWatch(w.kube.AppsV1().ReplicaSets(k.namespace), k.name, o.refused)
+	lw := listWatch(w.kube.AppsV1().ReplicaSets(k.namespace), k.name, o.forbidden)
 	return cache.NewReflector(lw, &appsv1.ReplicaSet{}, o, 0)
 }
 
-// resource is what client-go has for each kind.
+// resource is client-go's interface for each kind.
 type resource[L runtime.Object] interface {
 	List(ctx context.Context, o metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// listWatch lists and watches the object of that name, and tells of a list that
-// is refused.
+// listWatch lists and watches the object of that name, and calls forbidden if
+// the list is denied.
 func listWatch[L runtime.Object](of resource[L], name string, refused func()) cache.ListerWatcher {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	return listwatch.Persistent(listwatch.ListFirst{ListWatch: &cache.ListWatch{
@@ -119,10 +120,10 @@ func (o *object) Add(is any) error { o.set(is); return nil }
 // Update stores the object.
 func (o *object) Update(is any) error { o.set(is); return nil }
 
-// Delete notes that there is none.
+// Delete stores that the object does not exist.
 func (o *object) Delete(any) error { o.set(nil); return nil }
 
-// Replace stores what a list has: one object, or none.
+// Replace stores the result of a list: one object, or none.
 func (o *object) Replace(all []any, _ string) error {
 	if len(all) == 0 {
 		o.set(nil)
@@ -132,12 +133,12 @@ func (o *object) Replace(all []any, _ string) error {
 	return nil
 }
 
-// Resync is of no use here.
+// Resync does nothing.
 func (o *object) Resync() error { return nil }
 
-// refused notes that the object may not be read: waiting for it would hold up a
-// drain for ever.
-func (o *object) refused() {
+// forbidden treats an unreadable object as absent: waiting for it would block a
+// drain forever.
+func (o *object) forbidden() {
 	o.w.mu.Lock()
 	seen := o.known
 	o.w.mu.Unlock()
@@ -155,22 +156,22 @@ func (o *object) set(is any) {
 		return
 	}
 	o.known, o.is = true, next
-	wait := quiet - time.Since(o.told)
-	now := wait <= 0 && !o.due
-	if wait > 0 && !o.due {
-		o.due = true
-		time.AfterFunc(wait, o.tell)
+	wait := minReportInterval - time.Since(o.lastReport)
+	now := wait <= 0 && !o.reportPending
+	if wait > 0 && !o.reportPending {
+		o.reportPending = true
+		time.AfterFunc(wait, o.report)
 	}
 	o.w.mu.Unlock()
 	if now {
-		o.tell()
+		o.report()
 	}
 }
 
-// tell has all nodes that ask about the object looked at again.
-func (o *object) tell() {
+// report requeues all nodes that need the object.
+func (o *object) report() {
 	o.w.mu.Lock()
-	o.told, o.due = time.Now(), false
+	o.lastReport, o.reportPending = time.Now(), false
 	nodes := slices.Collect(maps.Keys(o.nodes))
 	o.w.mu.Unlock()
 	for _, node := range nodes {
@@ -178,14 +179,14 @@ func (o *object) tell() {
 	}
 }
 
-// slim drops what planning does not read.
+// slim drops the fields that planning does not read.
 func slim(is any) any {
 	switch full := is.(type) {
 	case *appsv1.ReplicaSet:
 		status := full.Status
 		status.Conditions = nil
 		meta := slimMeta(&full.ObjectMeta)
-		meta.ResourceVersion = full.ResourceVersion // tells whether its status is of before a surge
+		meta.ResourceVersion = full.ResourceVersion // shows whether its status is older than a surge
 		return &appsv1.ReplicaSet{
 			ObjectMeta: meta,
 			Spec:       appsv1.ReplicaSetSpec{Replicas: full.Spec.Replicas, Selector: full.Spec.Selector},

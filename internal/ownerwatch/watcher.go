@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// Watcher watches the owners of the pods of the nodes it was asked about.
+// Watcher watches the owners of the pods of the requested nodes.
 type Watcher struct {
 	// ctx bounds all watches. The context of a single call does not: a caller may cancel
 	// its context as soon as the call returns.
@@ -26,28 +26,29 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	objects map[key]*object
-	nodes   map[string]*interest
+	nodes   map[string]*nodeState
 }
 
-// interest is what a node's pods belong to.
-type interest struct {
+// nodeState is what the pods of a node need.
+type nodeState struct {
 	objects map[key]bool
-	claims  map[types.NamespacedName]*corev1.PersistentVolumeClaim // nil: there is none
+	claims  map[types.NamespacedName]*corev1.PersistentVolumeClaim // nil: it does not exist
 }
 
 // New returns a Watcher whose watches end with ctx. It calls changed, from any
-// goroutine, when the owners of a node's pods may have changed; changed may block. For a
-// node and an owner that changes all the time, it calls about once a second.
+// goroutine, when the owners of a node's pods may have changed; changed may
+// block. For an owner that changes constantly, it calls about once a second per
+// node.
 func New(ctx context.Context, kube kubernetes.Interface, changed func(node string)) *Watcher {
-	return &Watcher{ctx: ctx, kube: kube, changed: changed, objects: map[key]*object{}, nodes: map[string]*interest{}}
+	return &Watcher{ctx: ctx, kube: kube, changed: changed, objects: map[key]*object{}, nodes: map[string]*nodeState{}}
 }
 
-// Owners returns the owners of pods of a node, and whether all of them are
-// known: for pods that a ReplicaSet controls, and those that were taken from
-// one, the ReplicaSets with their Deployments; for the former also the claims
-// that they mount. What does not exist is known to be absent, and so is what
-// Lifeboat may not read. Where not all are known, or with an error, those that
-// are known are returned.
+// Owners returns the owners of a node's pods, and whether all of them are
+// known. For pods of a ReplicaSet, and surged pods that were detached from one,
+// these are the ReplicaSets and their Deployments; for the former also the
+// mounted PersistentVolumeClaims. Objects that do not exist or may not be read
+// count as absent. If some are unknown or an error occurs, the known ones are
+// returned.
 //
 // The first call about an owner starts its watch; the Watcher calls changed once the
 // owner is known. The watch ends with Forget, or when it owns pods of no watched node.
@@ -59,7 +60,7 @@ func (w *Watcher) Owners(ctx context.Context, node string, pods []*corev1.Pod) (
 	return owners, all && err == nil, err
 }
 
-// Forget ends the interest in a node.
+// Forget ends the watches for a node.
 func (w *Watcher) Forget(node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,13 +86,13 @@ func (w *Watcher) controllers(node string, pods []*corev1.Pod) (drain.Owners, bo
 	defer w.mu.Unlock()
 	in := w.nodes[node]
 	if in == nil {
-		in = &interest{objects: map[key]bool{}, claims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{}}
+		in = &nodeState{objects: map[key]bool{}, claims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{}}
 		w.nodes[node] = in
 	}
 	s := search{w: w, node: node, all: true, wanted: map[key]bool{}, seen: map[types.UID]bool{}}
 	for _, pod := range pods {
 		if ref, ok := replicaSetOf(pod); ok {
-			s.above(pod.Namespace, ref)
+			s.addReplicaSet(pod.Namespace, ref)
 		}
 	}
 	for k := range in.objects {
@@ -103,7 +104,7 @@ func (w *Watcher) controllers(node string, pods []*corev1.Pod) (drain.Owners, bo
 	return s.owners, s.all
 }
 
-// search gathers the owners of a node's pods. It needs the lock.
+// search collects the owners of a node's pods. The caller holds the lock.
 type search struct {
 	w      *Watcher
 	node   string
@@ -113,8 +114,8 @@ type search struct {
 	seen   map[types.UID]bool
 }
 
-// above adds a ReplicaSet, and the Deployment that controls it.
-func (s *search) above(namespace string, ref metav1.OwnerReference) {
+// addReplicaSet adds a ReplicaSet and the Deployment that controls it.
+func (s *search) addReplicaSet(namespace string, ref metav1.OwnerReference) {
 	set, ok := s.find(namespace, ref).(*appsv1.ReplicaSet)
 	if !ok {
 		return
@@ -129,8 +130,8 @@ func (s *search) above(namespace string, ref metav1.OwnerReference) {
 	}
 }
 
-// find returns an object at its first mention; nil where it does not exist, is
-// not known, or was found before.
+// find returns an object on its first use; nil if it does not exist, is
+// unknown, or was returned before.
 func (s *search) find(namespace string, ref metav1.OwnerReference) metav1.Object {
 	if s.seen[ref.UID] {
 		return nil
@@ -141,13 +142,13 @@ func (s *search) find(namespace string, ref metav1.OwnerReference) metav1.Object
 	o := s.w.join(s.node, k)
 	s.all = s.all && o.known
 	if o.is == nil || o.is.GetUID() != ref.UID {
-		return nil // another may have its name by now
+		return nil // a new object may have the same name
 	}
 	return o.is
 }
 
-// replicaSetOf returns the ReplicaSet that controls a pod, or from which it was
-// taken.
+// replicaSetOf returns the ReplicaSet that controls a pod, or from which a
+// surge detached it.
 func replicaSetOf(pod *corev1.Pod) (metav1.OwnerReference, bool) {
 	if ref := metav1.GetControllerOf(pod); ref != nil {
 		return *ref, ref.Kind == kindReplicaSet
@@ -188,7 +189,7 @@ func (w *Watcher) claims(ctx context.Context, node string, pods []*corev1.Pod) (
 	return claims, errors.Join(errs...)
 }
 
-// claim reads a claim once for a node; nil where there is none.
+// claim reads a claim once per node; nil if it does not exist.
 func (w *Watcher) claim(ctx context.Context, node string, name types.NamespacedName) (*corev1.PersistentVolumeClaim, error) {
 	w.mu.Lock()
 	if in := w.nodes[node]; in != nil {

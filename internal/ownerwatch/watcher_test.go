@@ -26,7 +26,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// cluster is a fake API server that, unlike client-go's own, heeds the field
+// cluster is a fake API server that, unlike client-go's, supports the field
 // selector of lists and watches.
 type cluster struct {
 	*fake.Clientset
@@ -72,7 +72,7 @@ func inCluster(t *testing.T, test func(t *testing.T, c *cluster), claims ...runt
 		for _, node := range slices.Collect(maps.Keys(c.nodes)) {
 			c.Forget(node)
 		}
-		time.Sleep(2 * quiet)
+		time.Sleep(2 * minReportInterval)
 		synctest.Wait()
 	})
 }
@@ -120,8 +120,7 @@ func (c *cluster) watch(a clienttesting.Action) (bool, watch.Interface, error) {
 	return true, made, nil
 }
 
-// heard returns, sorted, which nodes were to be looked at again since the last
-// call.
+// heard returns, sorted, the nodes reported since the last call.
 func (c *cluster) heard() []string {
 	synctest.Wait()
 	c.mu.Lock()
@@ -132,7 +131,7 @@ func (c *cluster) heard() []string {
 	return told
 }
 
-// ask asks until all is known.
+// ask repeats the call until all owners are known.
 func (c *cluster) ask(t *testing.T, node string, pods ...*corev1.Pod) drain.Owners {
 	t.Helper()
 	for range 3 {
@@ -318,7 +317,7 @@ func TestAnOwnerThatChangesAllTheTimeIsToldOfOnceASecond(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		time.Sleep(quiet)
+		time.Sleep(minReportInterval)
 		c.heard()
 		if got := c.ask(t, "a", podOf(set)).ReplicaSets[0].Status.ReadyReplicas; got != 100 {
 			t.Errorf("%d ready replicas", got)
@@ -330,22 +329,22 @@ func TestAnOwnerThatChangesAllTheTimeIsToldOfOnceASecond(t *testing.T) {
 		last.Status.ReadyReplicas = 8
 		c.fakes["replicasets web-5d4f"].Modify(last)
 		synctest.Wait()
-		time.Sleep(quiet)
+		time.Sleep(minReportInterval)
 		if told := len(c.heard()); told != 2 {
 			t.Errorf("told %d times of two changes, the last of which counts", told)
 		}
 		last = last.DeepCopy()
 		last.Annotations = map[string]string{"what": "no plan reads"}
 		c.fakes["replicasets web-5d4f"].Modify(last)
-		time.Sleep(2 * quiet)
+		time.Sleep(2 * minReportInterval)
 		if told := c.heard(); len(told) > 0 {
 			t.Error("told of a change that no plan reads")
 		}
 	})
 }
 
-// This one is in real time: client-go holds its reports of errors apart by a
-// clock that all tests share.
+// This test runs in real time: client-go limits its error reports with a clock
+// that all tests share.
 func TestWhatMayNotBeReadDoesNotHoldUpADrain(t *testing.T) {
 	changed := make(chan string, 100)
 	c := newCluster(t.Context(), func(node string) { changed <- node })

@@ -160,7 +160,7 @@ func wrongErrands() []wrong {
 			`notifications[chat]: on has "Drain", which no timeline entry is called: write ` + strings.Join(policy.TimelineReasons(), ", ") + `, or "*" for all`,
 		}},
 		{"what package hook finds in a webhook", notifies(changed(good, func(n *v1alpha1.Notification) { n.Webhook = v1alpha1.Webhook{} })), []string{
-			"notifications[chat]: webhook.url: it has to have either url or urlFrom: write one of the two",
+			"notifications[chat]: webhook.url: a webhook has either url or urlFrom: write one of the two",
 		}},
 	}
 }

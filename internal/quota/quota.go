@@ -1,7 +1,7 @@
-// Package quota shares out the calls to a service that counts those of a whole
-// account together: what is urgent goes first, and where the service throttles,
-// everybody slows down. All operations of EC2 Auto Scaling draw on one such
-// account of calls (Amazon EC2 Auto Scaling API Reference, "Request throttling").
+// Package quota limits the rate of calls to a service that counts all calls of
+// an account together. Urgent calls go first, and after throttling all callers
+// slow down. All operations of EC2 Auto Scaling share one such limit (Amazon
+// EC2 Auto Scaling API Reference, "Request throttling").
 package quota
 
 import (
@@ -11,79 +11,80 @@ import (
 	"time"
 )
 
-// Priority is what a call is for; the lower goes first.
+// Priority is the urgency of a call; lower values go first.
 type Priority int
 
 // The priorities.
 const (
-	Answer Priority = iota // ends a lifecycle action, or detaches an instance
-	Extend                 // extends one
+	Answer Priority = iota // completes a lifecycle action or detaches an instance
+	Extend                 // extends a lifecycle action
 	Ask                    // reads
-	priorities
+	numPriorities
 )
 
-// What New takes where it is not told. How many calls AWS lets through is not
-// published; these are few of what others reported to get.
+// The defaults of New. AWS does not publish its limit; these values are well
+// below what users report.
 const (
 	defaultRate  = 10
 	defaultBurst = 30
 )
 
 const (
-	// slowest is the share of the rate that throttling leaves at least.
-	slowest = 20
-	// sore is for how long after a call was throttled the rest get faster by little.
-	sore = 30 * time.Second
-	// tooLong is how far apart the less urgent are let through at most.
-	tooLong = 5 * time.Second
+	// minRateDivisor is the divisor of the full rate that gives the lowest rate after
+	// throttling.
+	minRateDivisor = 20
+	// slowRecovery is how long after a throttled call the rate recovers more slowly.
+	slowRecovery = 30 * time.Second
+	// maxLowPriorityWait is the longest wait before a less urgent call is served anyway.
+	maxLowPriorityWait = 5 * time.Second
 )
 
-// turn is somebody who waits.
-type turn struct {
-	since time.Time
-	comes chan struct{}
+// waiter is a caller in the queue.
+type waiter struct {
+	since   time.Time
+	granted chan struct{}
 }
 
-// Quota lets calls through, so many a second. A nil Quota lets all through.
-type Quota struct {
+// Limiter is a token bucket with priorities. A nil Limiter does not limit.
+type Limiter struct {
 	full  float64 // calls a second
 	burst float64
 
 	mu      sync.Mutex
 	rate    float64 // as it is now
 	tokens  float64
-	at      time.Time // when tokens was right
+	at      time.Time // when tokens was computed
 	halved  time.Time
-	waiting [priorities][]*turn
-	served  [priorities]time.Time // when one of them was last let through
+	waiting [numPriorities][]*waiter
+	served  [numPriorities]time.Time // when one of them was last let through
 	timer   *time.Timer
 }
 
-// New returns a Quota of so many calls a second, and at most burst at once. Zero
-// is what suits Auto Scaling.
-func New(perSecond float64, burst int) *Quota {
+// New returns a Limiter for that many calls per second and that burst. Zero
+// values are the defaults for Auto Scaling.
+func New(perSecond float64, burst int) *Limiter {
 	if perSecond <= 0 {
 		perSecond = defaultRate
 	}
 	if burst <= 0 {
 		burst = defaultBurst
 	}
-	return &Quota{full: perSecond, rate: perSecond, burst: float64(burst), tokens: float64(burst), at: time.Now()}
+	return &Limiter{full: perSecond, rate: perSecond, burst: float64(burst), tokens: float64(burst), at: time.Now()}
 }
 
 // Wait returns nil once a call may be made, or the error of a context that ends
 // before.
-func (q *Quota) Wait(ctx context.Context, p Priority) error {
+func (q *Limiter) Wait(ctx context.Context, p Priority) error {
 	if q == nil {
 		return ctx.Err()
 	}
-	own := &turn{time.Now(), make(chan struct{})}
+	own := &waiter{time.Now(), make(chan struct{})}
 	q.mu.Lock()
 	q.waiting[p] = append(q.waiting[p], own)
 	q.grant()
 	q.mu.Unlock()
 	select {
-	case <-own.comes:
+	case <-own.granted:
 		return nil
 	case <-ctx.Done():
 	}
@@ -92,15 +93,15 @@ func (q *Quota) Wait(ctx context.Context, p Priority) error {
 	if i := slices.Index(q.waiting[p], own); i >= 0 {
 		q.waiting[p] = slices.Delete(q.waiting[p], i, i+1)
 	} else {
-		q.tokens++ // it was its turn, and it does not want it any more
+		q.tokens++ // the token was granted, but the caller has left
 		q.grant()
 	}
 	return ctx.Err()
 }
 
-// Throttled says that a call was throttled: all go half as fast. Those that were
-// on their way together count as one.
-func (q *Quota) Throttled() {
+// Throttled reports a throttled call: the rate is halved. Concurrent throttled
+// calls within a second count as one.
+func (q *Limiter) Throttled() {
 	if q == nil {
 		return
 	}
@@ -109,37 +110,37 @@ func (q *Quota) Throttled() {
 	q.refill()
 	q.tokens = min(q.tokens, 0)
 	if now := time.Now(); now.Sub(q.halved) >= time.Second {
-		q.rate, q.halved = max(q.rate/2, q.full/slowest), now
+		q.rate, q.halved = max(q.rate/2, q.full/minRateDivisor), now
 	}
 }
 
-// Passed says that a call was not throttled: all go a little faster, until they
-// are as fast as they may be. Where one was throttled not long ago, what the service
-// takes is about what it is asked now.
-func (q *Quota) Passed() {
+// Passed reports a call that was not throttled: the rate grows slowly up to the
+// full rate. Soon after throttling it grows even more slowly, because the
+// current rate is near the service's limit.
+func (q *Limiter) Passed() {
 	if q == nil {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.refill()
-	more := q.full / slowest
-	if time.Since(q.halved) < sore {
+	more := q.full / minRateDivisor
+	if time.Since(q.halved) < slowRecovery {
 		more /= 10
 	}
 	q.rate = min(q.full, q.rate+more)
 }
 
-// refill counts what has come in since.
-func (q *Quota) refill() {
+// refill adds the tokens since the last refill.
+func (q *Limiter) refill() {
 	now := time.Now()
 	q.tokens = min(q.burst, q.tokens+now.Sub(q.at).Seconds()*q.rate)
 	q.at = now
 }
 
-// grant lets through who waits, the most urgent first, and sees to it that it is
-// called again when the next may go.
-func (q *Quota) grant() {
+// grant serves waiting callers, the most urgent first, and sets a timer for the
+// next.
+func (q *Limiter) grant() {
 	q.refill()
 	for q.tokens >= 1 {
 		next := q.next()
@@ -147,12 +148,12 @@ func (q *Quota) grant() {
 			return
 		}
 		q.tokens--
-		close(next.comes)
+		close(next.granted)
 	}
 	if q.timer != nil {
 		q.timer.Stop()
 	}
-	if !slices.ContainsFunc(q.waiting[:], func(w []*turn) bool { return len(w) > 0 }) {
+	if !slices.ContainsFunc(q.waiting[:], func(w []*waiter) bool { return len(w) > 0 }) {
 		return
 	}
 	wait := time.Duration((1-q.tokens)/q.rate*float64(time.Second)) + time.Millisecond
@@ -163,15 +164,15 @@ func (q *Quota) grant() {
 	})
 }
 
-// next takes out who is to go next: the first of the most urgent, unless one of the
-// less urgent has waited too long, and none like it has gone meanwhile. What answers
-// is worth little where nothing can be asked.
-func (q *Quota) next() *turn {
+// next removes and returns the caller to serve: the first of the most urgent,
+// unless a less urgent one has waited for maxLowPriorityWait and none of its priority was
+// served meanwhile. Without reads the urgent calls would lack their input.
+func (q *Limiter) next() *waiter {
 	chosen := -1
 	for p, w := range q.waiting {
 		switch {
 		case len(w) == 0:
-		case chosen < 0, time.Since(w[0].since) >= tooLong && time.Since(q.served[p]) >= tooLong:
+		case chosen < 0, time.Since(w[0].since) >= maxLowPriorityWait && time.Since(q.served[p]) >= maxLowPriorityWait:
 			chosen = p
 		}
 	}

@@ -14,14 +14,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
-// line has many wait at once, and returns who was let through, in order.
+// line starts many concurrent waiters and returns the order in which they were
+// served.
 type line struct {
 	mu    sync.Mutex
 	group sync.WaitGroup
 	let   []string
 }
 
-func (l *line) join(t *testing.T, q *quota.Quota, p quota.Priority, name string) {
+func (l *line) join(t *testing.T, q *quota.Limiter, p quota.Priority, name string) {
 	l.group.Go(func() {
 		if err := q.Wait(t.Context(), p); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -134,7 +135,7 @@ func TestWhoGivesUpTakesNobodysTurn(t *testing.T) {
 }
 
 func TestNoQuota(t *testing.T) {
-	var q *quota.Quota
+	var q *quota.Limiter
 	for range 1000 {
 		if err := q.Wait(t.Context(), quota.Ask); err != nil {
 			t.Fatal(err)

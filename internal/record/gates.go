@@ -67,12 +67,12 @@ func Hook(status []v1alpha1.HookStatus, name string) *v1alpha1.HookStatus {
 // Holds reports whether a hook has failed for good and holds the drain for that:
 // no person has agreed since.
 func Holds(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time) bool {
-	return s != nil && s.State == v1alpha1.HookFailed && s.CompletionTime != nil && !hook.Over(*h, *s, goAhead)
+	return s != nil && s.State == v1alpha1.HookFailed && s.CompletionTime != nil && !hook.IsFinished(*h, *s, goAhead)
 }
 
 // HookGate says what a hook before the drain has pods wait for, and reports
 // whether it does. node is what `lifeboat approve` is to be given.
 func HookGate(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time, node string) (drain.Gate, bool) {
-	why := hook.Waits(*h, s, hook.Subject{Node: node}, goAhead)
+	why := hook.WaitReason(*h, s, hook.Subject{Node: node}, goAhead)
 	return drain.Gate{Why: why}, why != ""
 }

@@ -117,8 +117,8 @@ func TestWhatAHookHasPodsWaitFor(t *testing.T) {
 		"succeeded":                {hook: hold, status: &v1alpha1.HookStatus{State: v1alpha1.HookSucceeded, CompletionTime: &ended}},
 		"between two tries":        {hook: goOn, status: &v1alpha1.HookStatus{State: v1alpha1.HookFailed, Try: 1, StartTime: ended}, want: "hook h is tried again at 08:14:02 UTC (try 2 of 1)"},
 		"failed, and that is fine": {hook: goOn, status: failed},
-		"failed, and holds":        {hook: hold, status: failed, want: "hook h has failed and the policy holds for it; `lifeboat approve a` goes on"},
-		"failed, approved before":  {hook: hold, status: failed, goAhead: clock, want: "hook h has failed and the policy holds for it; `lifeboat approve a` goes on"},
+		"failed, and holds":        {hook: hold, status: failed, want: "hook h failed and the policy holds the drain; `lifeboat approve a` continues it"},
+		"failed, approved before":  {hook: hold, status: failed, goAhead: clock, want: "hook h failed and the policy holds the drain; `lifeboat approve a` continues it"},
 		"failed, approved since":   {hook: hold, status: failed, goAhead: clock.Add(time.Second)},
 	} {
 		gate, waits := record.HookGate(tc.hook, tc.status, tc.goAhead, "a")

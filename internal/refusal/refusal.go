@@ -1,5 +1,5 @@
-// Package refusal tells what the API server, or what guards it, refuses from what it
-// cannot answer now. It is pure.
+// Package refusal distinguishes requests that the API server or admission
+// rejects from requests that may succeed later. It is pure.
 package refusal
 
 import (
@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Is reports whether an error refuses the very request. It goes by the code: admission
-// webhooks mostly give no reason. Not refused is what passes by itself: who asks is not
-// known (401), it took too long (408), somebody was faster (409), there is too much to
-// do (429). Of the server's own errors one is a refusal that the API server itself says
-// (reason InternalError): a webhook of admission that fails, or several budgets on a
-// pod. One that a proxy or a panic made of it is none, nor is one of etcd.
+// Is reports whether an error rejects the request itself. It uses the status
+// code, because admission webhooks rarely set a reason. Temporary errors are
+// not rejections: 401 (unauthenticated), 408 (timeout), 409 (conflict) and 429
+// (too many requests). A 500 is a rejection only if the API server itself
+// reports reason InternalError: a failing admission webhook, or several budgets
+// on one pod. A 500 from a proxy, a panic or etcd is not.
 func Is(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -34,9 +34,9 @@ func Is(err error) bool {
 	}
 }
 
-// ByAdmission reports whether admission denied a request, whatever code it gave: a
-// webhook chooses its own (k8s.io/apiserver, plugin/webhook/errors, ToStatusErr), and a
-// ValidatingAdmissionPolicy may.
+// ByAdmission reports whether admission denied a request. The status code does
+// not tell: a webhook chooses its own (k8s.io/apiserver, plugin/webhook/errors,
+// ToStatusErr), and a ValidatingAdmissionPolicy may.
 func ByAdmission(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

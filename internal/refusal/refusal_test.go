@@ -16,7 +16,7 @@ import (
 
 var jobs = schema.GroupResource{Group: "batch", Resource: "jobs"}
 
-// says is an answer without a reason.
+// says is a response without a reason.
 func says(code int32, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: message}}
 }

@@ -17,16 +17,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// longestName is what a label can hold: Karpenter writes a NodeClaim's name in
-// some, and in tags.
+// longestName is the limit for a label value: Karpenter writes a NodeClaim's
+// name into labels and tags.
 const longestName = 63
 
 var plainID = regexp.MustCompile(`^[a-z0-9]{1,20}$`)
 
-// Name returns what the NodeClaim is called that replaces an instance. It derives
-// from the instance, so that however often it is ordered, and by whom, there is
-// one. nth, from 1, tells it from those that replaced the same instance before,
-// and have served.
+// Name returns the name of the NodeClaim that replaces an instance. It derives
+// from the instance id, so repeated orders create one NodeClaim. nth, from 1,
+// counts replacements of the same instance; earlier ones became regular nodes.
 func Name(pool, instanceID string, nth int) string {
 	id := strings.TrimPrefix(instanceID, "i-")
 	if !plainID.MatchString(id) {
@@ -40,27 +39,26 @@ func Name(pool, instanceID string, nth int) string {
 	return strings.TrimRight(pool[:min(len(pool), longestName-len(end))], "-.") + end
 }
 
-// HasServed reports whether a NodeClaim once replaced an instance, and is now a
-// node like any other.
+// HasServed reports whether a NodeClaim was a replacement and is a regular node
+// now.
 func HasServed(c *Claim) bool {
 	return c != nil && c.Replaces() == "" && c.Annotations[v1alpha1.AnnotationReplaces] != ""
 }
 
-// requests is what a replacement is asked to have: what the pods request that
-// move, and those that a DaemonSet puts on every node.
+// requests is the sum of what the movable pods and the DaemonSet pods request.
 func (f Facts) requests() corev1.ResourceList {
 	return total(append(Movable(f.Pods), everywhere(f.Pods)...))
 }
 
-// reclaims reports whether a kind of notice says that what the instance was
-// launched as is wanted back by EC2.
+// reclaims reports whether EC2 wants the capacity of the instance back, for
+// that kind of notice.
 func reclaims(kind string) bool {
 	return slices.Contains([]string{
 		notice.KindSpotInterruption, notice.KindRebalanceRecommendation, notice.KindCapacityReservationInterruption,
 	}, kind)
 }
 
-// order orders a replacement.
+// order creates the NodeClaim for a replacement.
 func order(f Facts) Decision {
 	all := append(slices.Clone(f.Pool.requirements), needs(Movable(f.Pods), f.Node, f.Pool)...)
 	without := exclusion{}
@@ -69,7 +67,7 @@ func order(f Facts) Decision {
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		maps.Copy(labels, f.Doomed.Labels)
+		maps.Copy(labels, f.Interrupted.Labels)
 		without = exclude(labels, all, f.Try())
 	}
 	extra := append(all[len(f.Pool.requirements):], without.requirements...)
@@ -81,9 +79,9 @@ func order(f Facts) Decision {
 }
 
 func (f Facts) orderMessage(without exclusion) string {
-	text := fmt.Sprintf("NodeClaim %s is ordered of NodePool %s for %d pods", f.Name, f.Pool.Name, len(Movable(f.Pods)))
-	if without.say != "" {
-		text += " (" + without.say + ")"
+	text := fmt.Sprintf("created NodeClaim %s from NodePool %s for %d pods", f.Name, f.Pool.Name, len(Movable(f.Pods)))
+	if without.note != "" {
+		text += " (" + without.note + ")"
 	}
 	if try := f.Try(); try > 1 {
 		text += fmt.Sprintf(", try %d of %d", try, MostTries)
@@ -91,9 +89,9 @@ func (f Facts) orderMessage(without exclusion) string {
 	return text
 }
 
-// claim makes the NodeClaim, from the NodePool's template as it is now and never
-// from the doomed one: what was resolved for that stands in its labels, and would
-// stand on the new Node whatever is launched.
+// claim makes the NodeClaim from the NodePool's current template, not from the
+// interrupted NodeClaim. That one's labels contain resolved values, which
+// Karpenter would copy to the new Node whatever it launches.
 func (f Facts) claim(extra, all []requirement) *unstructured.Unstructured {
 	p := f.Pool
 	labels := customLabels(all, f.Node)
@@ -128,7 +126,7 @@ func (f Facts) spec(extra []requirement) map[string]any {
 	if spec == nil {
 		spec = map[string]any{}
 	}
-	requirements, _, _ := unstructured.NestedSlice(spec, "requirements") // a list, as it was read as one
+	requirements, _, _ := unstructured.NestedSlice(spec, "requirements") // ReadPool has checked that it is a list
 	for _, r := range extra {
 		if len(requirements) < mostRequirements {
 			requirements = append(requirements, r.object())
@@ -158,7 +156,7 @@ func object(m map[string]string) map[string]any {
 
 func one() *resource.Quantity { return resource.NewQuantity(1, resource.DecimalSI) }
 
-// named lists names, not more than a few.
+// named lists a few names and the number of the others.
 func named(names []string) string {
 	const most = 4
 	text := strings.Join(names[:min(len(names), most)], ", ")
@@ -168,7 +166,7 @@ func named(names []string) string {
 	return text
 }
 
-// clip keeps a sentence within what the CRD takes.
+// clip shortens a sentence to the CRD's limit.
 func clip(text string) string {
 	const most = 500
 	if len(text) <= most {

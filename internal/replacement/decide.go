@@ -12,77 +12,78 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Status is how a replacement stands.
+// Status is the status of a replacement.
 type Status = v1alpha1.ReplacementStatus
 
-// Early is what is known without asking anybody.
-type Early struct {
+// QuickFacts are the facts that need no API call.
+type QuickFacts struct {
 	Now      time.Time
 	Deadline *v1alpha1.Deadline
-	// Was is how it stood when last written down; nil: it was never wanted.
+	// Was is the stored status; nil: no replacement was requested yet.
 	Was *Status
-	// InstanceGone says that nothing runs on the node any more.
+	// InstanceGone is true if the instance no longer exists.
 	InstanceGone bool
-	// Movable is how many pods have to leave the node.
+	// Movable is the number of pods that must leave the node.
 	Movable int
-	// Installed is whether Karpenter's API is there.
+	// Installed is true if Karpenter's API is served.
 	Installed bool
-	// Karpenters is whether the node says that Karpenter launched it.
+	// Karpenters is true if the node's labels say that Karpenter launched it.
 	Karpenters bool
-	// Unlaunched is how many replacements of other nodes have no instance.
+	// Unlaunched is the number of replacements of other nodes that have no
+	// instance yet.
 	Unlaunched int
 }
 
-// Decide says how a replacement that was not ordered, or is to be ordered again,
-// stands, if that is clear already.
-func (e Early) Decide() (*Status, bool) {
+// Decide returns the status of a replacement that is not ordered or must be
+// ordered again, if QuickFacts alone decide it.
+func (e QuickFacts) Decide() (*Status, bool) {
 	switch {
 	case e.Movable == 0:
 		return e.none(ReasonNoPods, "no replacement is needed: no pod has to leave the node")
 	case e.InstanceGone:
-		return e.none(ReasonInstanceGone, "no replacement is brought up: the instance is gone, and there is nothing to wait with")
+		return e.none(ReasonInstanceGone, "no replacement is launched: the instance is already gone")
 	case !e.Installed:
-		return e.none(ReasonNoKarpenter, "no replacement is brought up: Karpenter is not installed (the API group karpenter.sh is not served)")
+		return e.none(ReasonNoKarpenter, "no replacement is launched: Karpenter is not installed (the API group karpenter.sh is not served)")
 	case !e.Karpenters:
-		return e.none(ReasonNoNodeClaim, "no replacement is brought up: Karpenter did not launch the node")
+		return e.none(ReasonNoNodeClaim, "no replacement is launched: Karpenter did not launch the node")
 	case e.Unlaunched < MostUnlaunched:
 		return nil, false
 	case e.Now.Sub(e.start()) >= e.queuePatience():
-		return e.none(ReasonCrowded, fmt.Sprintf("no replacement is brought up: for %s its turn did not come; Karpenter makes room for the pods as they leave", e.queuePatience()))
+		return e.none(ReasonCrowded, fmt.Sprintf("no replacement is launched: other replacements took all slots for %s; Karpenter launches capacity when the pods leave", e.queuePatience()))
 	}
-	return e.as(v1alpha1.ReplacementQueued, ReasonQueued, "the replacement is ordered when one that was ordered before it has its instance"), true
+	return e.as(v1alpha1.ReplacementQueued, ReasonQueued, "queued: the replacement is ordered when an earlier one has its instance"), true
 }
 
-// Failed says how it stands where what a decision takes cannot be read, because
-// of an error: it is tried again for some seconds, unless it is not allowed.
-func (e Early) Failed(err error, allowed bool) *Status {
+// ReadFailed returns the status after a read error: it is retried for some seconds,
+// unless access is denied.
+func (e QuickFacts) ReadFailed(err error, allowed bool) *Status {
 	if !allowed || e.Now.Sub(e.start()) >= readPatience {
-		s, _ := e.none(ReasonUnreadable, fmt.Sprintf("no replacement is brought up: %v", err))
+		s, _ := e.none(ReasonUnreadable, fmt.Sprintf("no replacement is launched: %v", err))
 		return s
 	}
-	return e.as(v1alpha1.ReplacementQueued, ReasonUnreadable, fmt.Sprintf("whether a replacement is needed could not be found out: %v", err))
+	return e.as(v1alpha1.ReplacementQueued, ReasonUnreadable, fmt.Sprintf("cannot decide whether a replacement is needed, retrying: %v", err))
 }
 
-func (e Early) start() time.Time {
+func (e QuickFacts) start() time.Time {
 	if e.Was == nil || e.Was.StartTime == nil {
 		return e.Now
 	}
 	return e.Was.StartTime.Time
 }
 
-func (e Early) queuePatience() time.Duration {
+func (e QuickFacts) queuePatience() time.Duration {
 	if notice.IsFirm(e.Deadline) {
 		return queuePatience
 	}
 	return patience
 }
 
-func (e Early) none(reason, message string) (*Status, bool) {
+func (e QuickFacts) none(reason, message string) (*Status, bool) {
 	return e.as(v1alpha1.NoReplacement, reason, message), true
 }
 
-// as is the status with that phase; what was known besides stays known.
-func (e Early) as(phase v1alpha1.ReplacementPhase, reason, message string) *Status {
+// as returns the stored status with a new phase; all other fields are kept.
+func (e QuickFacts) as(phase v1alpha1.ReplacementPhase, reason, message string) *Status {
 	s := &Status{}
 	if e.Was != nil {
 		s = e.Was.DeepCopy()
@@ -95,55 +96,55 @@ func (e Early) as(phase v1alpha1.ReplacementPhase, reason, message string) *Stat
 	return s
 }
 
-// Facts is all that a decision is made from.
+// Facts is the input of Decide.
 type Facts struct {
-	Early
-	// Kind is that of the notice that rules.
+	QuickFacts
+	// Kind is the kind of the governing notice.
 	Kind string
-	// InstanceID and Interruption tell what it is for.
+	// InstanceID and Interruption identify the interrupted instance and its
+	// record.
 	InstanceID, Interruption string
-	// Node is the doomed node.
+	// Node is the interrupted node.
 	Node *corev1.Node
-	// Doomed is its NodeClaim, or nil; Pool its NodePool, or nil; Class the
-	// NodeClass, or nil, which counts only if it is one of Karpenter for AWS.
-	Doomed *Claim
-	Pool   *Pool
-	Class  *Class
-	// Pods are all pods of the doomed node, whole.
+	// Interrupted is its NodeClaim, Pool its NodePool, Class its NodeClass;
+	// each may be nil. Class counts only for Karpenter for AWS.
+	Interrupted *Claim
+	Pool        *Pool
+	Class       *Class
+	// Pods are all pods of the interrupted node, with full specs.
 	Pods []*corev1.Pod
-	// Others are nodes that may have room.
+	// Others are nodes that may have free capacity.
 	Others []Other
-	// Claims are all NodeClaims that are replacements, this node's own included.
+	// Claims are all replacement NodeClaims, including this node's.
 	Claims []*Claim
-	// Name is what the replacement's NodeClaim is to be called, Standing the one
-	// that is called so, or nil.
+	// Name is the name of the replacement's NodeClaim; Existing is the
+	// NodeClaim of that name, or nil.
 	Name     string
-	Standing *Claim
+	Existing *Claim
 }
 
-// Decision is what is to be done about a replacement.
+// Decision says what to do about a replacement.
 type Decision struct {
 	Status *Status
-	// Order is the NodeClaim to make; nil: none.
+	// Order is the NodeClaim to create; nil: none.
 	Order *unstructured.Unstructured
-	// Used are the nodes whose room the pods are counted on to take.
+	// Used are the nodes whose free capacity the pods are expected to use.
 	Used []string
 }
 
-// check looks at the facts and says how the replacement stands, or has no
-// opinion.
+// check returns a decision, or false if it has none.
 type check func(Facts) (Decision, bool)
 
-// Decide says whether a replacement is ordered.
+// Decide decides whether to order a replacement.
 func Decide(f Facts) Decision {
 	for _, c := range []check{
-		early,     // what is known without asking
-		claimless, // the node is not Karpenter's, or Karpenter ends it already
-		poolless,  // there is no NodePool to make it from
-		unready,   // the NodePool or its NodeClass cannot launch
-		standing,  // it was ordered before, which was not written down
-		fits,      // there is room elsewhere
-		limits,    // the NodePool has no room for it
+		quick,       // no API call needed
+		noNodeClaim, // the node is not Karpenter's, or Karpenter already deletes it
+		noNodePool,  // there is no usable NodePool
+		unready,     // the NodePool or its NodeClass cannot launch
+		existing,    // it was ordered, but the status write failed
+		fits,        // the pods fit on other nodes
+		limits,      // the NodePool's limits are reached
 	} {
 		if d, ok := c(f); ok {
 			return d
@@ -152,12 +153,12 @@ func Decide(f Facts) Decision {
 	return order(f)
 }
 
-// DecidePool says that no replacement can be launched, where the NodePool alone tells
-// that: it does not exist, has a fixed size, or is not ready. The answer is the same for
-// all nodes of the pool. pool and class are nil where they do not exist.
-func DecidePool(e Early, name string, pool *Pool, class *Class) (*Status, bool) {
-	f := Facts{Early: e, Pool: pool, Class: class, Doomed: &Claim{Labels: map[string]string{LabelNodePool: name}}}
-	for _, c := range []check{poolless, unready} {
+// DecidePool decides from the NodePool alone that no replacement can be
+// launched: it does not exist, has a fixed size, or is not ready. The result
+// holds for all nodes of the pool. pool and class are nil if they do not exist.
+func DecidePool(e QuickFacts, name string, pool *Pool, class *Class) (*Status, bool) {
+	f := Facts{QuickFacts: e, Pool: pool, Class: class, Interrupted: &Claim{Labels: map[string]string{LabelNodePool: name}}}
+	for _, c := range []check{noNodePool, unready} {
 		if d, ok := c(f); ok {
 			return d.Status, true
 		}
@@ -165,36 +166,36 @@ func DecidePool(e Early, name string, pool *Pool, class *Class) (*Status, bool) 
 	return nil, false
 }
 
-func early(f Facts) (Decision, bool) {
-	s, ok := f.Early.Decide()
+func quick(f Facts) (Decision, bool) {
+	s, ok := f.QuickFacts.Decide()
 	return Decision{Status: s}, ok
 }
 
 func (f Facts) not(reason, message string) (Decision, bool) {
-	return Decision{Status: f.as(v1alpha1.NoReplacement, reason, "no replacement is brought up: "+message)}, true
+	return Decision{Status: f.as(v1alpha1.NoReplacement, reason, "no replacement is launched: "+message)}, true
 }
 
-func claimless(f Facts) (Decision, bool) {
+func noNodeClaim(f Facts) (Decision, bool) {
 	switch {
-	case f.Doomed == nil || f.Node == nil:
+	case f.Interrupted == nil || f.Node == nil:
 		return f.not(ReasonNoNodeClaim, "the node has no NodeClaim")
-	case f.Doomed.Deleting:
-		return f.not(ReasonDeleting, fmt.Sprintf("Karpenter is already deleting NodeClaim %s, and makes room for its pods itself", f.Doomed.Name))
-	case f.Doomed.Pool() == "":
-		return f.not(ReasonStandalone, fmt.Sprintf("NodeClaim %s is of no NodePool, so nothing says what to launch in its place", f.Doomed.Name))
+	case f.Interrupted.Deleting:
+		return f.not(ReasonDeleting, fmt.Sprintf("Karpenter is already deleting NodeClaim %s and launches capacity for its pods itself", f.Interrupted.Name))
+	case f.Interrupted.Pool() == "":
+		return f.not(ReasonStandalone, fmt.Sprintf("NodeClaim %s belongs to no NodePool, so there is no template for a replacement", f.Interrupted.Name))
 	}
 	return Decision{}, false
 }
 
-func poolless(f Facts) (Decision, bool) {
-	pool := f.Doomed.Pool()
+func noNodePool(f Facts) (Decision, bool) {
+	pool := f.Interrupted.Pool()
 	switch {
 	case f.Pool == nil:
-		return f.not(ReasonNoPool, fmt.Sprintf("NodePool %s is no longer there", pool))
+		return f.not(ReasonNoPool, fmt.Sprintf("NodePool %s no longer exists", pool))
 	case f.Pool.Deleting:
 		return f.not(ReasonPoolDeleting, fmt.Sprintf("NodePool %s is being deleted", pool))
 	case f.Pool.Static:
-		return f.not(ReasonStatic, fmt.Sprintf("NodePool %s keeps a fixed number of nodes (spec.replicas), and would end one more as surplus", pool))
+		return f.not(ReasonStatic, fmt.Sprintf("NodePool %s keeps a fixed number of nodes (spec.replicas) and would delete an additional one as surplus", pool))
 	}
 	return Decision{}, false
 }
@@ -203,22 +204,22 @@ func unready(f Facts) (Decision, bool) {
 	p := f.Pool
 	switch {
 	case !p.Ready:
-		return f.not(ReasonPoolNotReady, fmt.Sprintf("NodePool %s is not Ready; `kubectl describe nodepool %s` says why", p.Name, p.Name))
+		return f.not(ReasonPoolNotReady, fmt.Sprintf("NodePool %s is not Ready; see `kubectl describe nodepool %s`", p.Name, p.Name))
 	case p.ClassGroup == GroupAWS && p.ClassKind == KindAWS && (f.Class == nil || !f.Class.Ready):
-		return f.not(ReasonClassUnready, fmt.Sprintf("EC2NodeClass %s is not Ready; `kubectl describe ec2nodeclass %s` says why", p.ClassName, p.ClassName))
+		return f.not(ReasonClassUnready, fmt.Sprintf("EC2NodeClass %s is not Ready; see `kubectl describe ec2nodeclass %s`", p.ClassName, p.ClassName))
 	}
 	return Decision{}, false
 }
 
-// standing goes on with what stands there by the replacement's name. What is
-// another's is left alone.
-func standing(f Facts) (Decision, bool) {
-	c := f.Standing
+// existing adopts the NodeClaim that already has the replacement's name, if it
+// is Lifeboat's.
+func existing(f Facts) (Decision, bool) {
+	c := f.Existing
 	switch {
 	case c == nil:
 		return Decision{}, false
 	case c.Replaces() != f.InstanceID:
-		return f.not(ReasonNameTaken, fmt.Sprintf("there is a NodeClaim %s that is not Lifeboat's", c.Name))
+		return f.not(ReasonNameTaken, fmt.Sprintf("NodeClaim %s exists and is not Lifeboat's", c.Name))
 	}
 	s := f.as(v1alpha1.ReplacementOrdered, ReasonOrdered, "")
 	s.Name, s.Tries = c.Name, max(s.Tries, 1)
@@ -234,14 +235,14 @@ func fits(f Facts) (Decision, bool) {
 	if !ok {
 		return Decision{}, false
 	}
-	s := f.as(v1alpha1.NoReplacement, ReasonRoom, fmt.Sprintf("no replacement is needed: the pods find room on %s", named(used)))
+	s := f.as(v1alpha1.NoReplacement, ReasonRoom, fmt.Sprintf("no replacement is needed: the pods fit on %s", named(used)))
 	return Decision{Status: s, Used: used}, true
 }
 
-// limits keeps to the NodePool's limits, which Karpenter checks only for the
-// NodeClaims that it makes itself. What was ordered and is not counted yet counts
-// too. It cannot know how large a node Karpenter launches; it is no smaller than
-// what is asked for.
+// limits enforces the NodePool's limits; Karpenter checks them only for its own
+// NodeClaims. Ordered NodeClaims that the NodePool does not count yet are
+// added. The size of the launched node is unknown; it is at least what the
+// NodeClaim requests.
 func limits(f Facts) (Decision, bool) {
 	planned := f.Pool.Resources.DeepCopy()
 	if planned == nil {
@@ -259,14 +260,14 @@ func limits(f Facts) (Decision, bool) {
 	for _, name := range sortedKeys(f.Pool.Limits) {
 		limit, want := f.Pool.Limits[name], planned[name]
 		if want.Cmp(limit) > 0 {
-			return f.not(ReasonLimits, fmt.Sprintf("with it NodePool %s would have %s of %s, and its limit is %s", f.Pool.Name, want.String(), name, limit.String()))
+			return f.not(ReasonLimits, fmt.Sprintf("with the replacement NodePool %s would have %s of %s, and its limit is %s", f.Pool.Name, want.String(), name, limit.String()))
 		}
 	}
 	return Decision{}, false
 }
 
-// Try is which try an order now would be, counted from 1.
-func (e Early) Try() int32 {
+// Try is the number of the next order, from 1.
+func (e QuickFacts) Try() int32 {
 	if e.Was == nil {
 		return 1
 	}

@@ -23,15 +23,15 @@ func TestWhetherAReplacementIsOrdered(t *testing.T) {
 		reason string
 		say    string // part of the message
 	}{
-		"a node of Karpenter's with pods and no room elsewhere": {func(*Facts) {}, ReasonOrdered, "NodeClaim web-lb-0a1b2c3d4e5f60718 is ordered of NodePool web for 2 pods (any but m5.large)"},
+		"a node of Karpenter's with pods and no room elsewhere": {func(*Facts) {}, ReasonOrdered, "created NodeClaim web-lb-0a1b2c3d4e5f60718 from NodePool web for 2 pods (any but m5.large)"},
 		"no pod has to leave":                 {func(f *Facts) { f.Movable = 0 }, ReasonNoPods, ""},
 		"the instance is gone":                {func(f *Facts) { f.InstanceGone = true }, ReasonInstanceGone, ""},
 		"Karpenter is not installed":          {func(f *Facts) { f.Installed = false }, ReasonNoKarpenter, "Karpenter is not installed"},
 		"a node of an Auto Scaling group":     {func(f *Facts) { f.Karpenters = false }, ReasonNoNodeClaim, ""},
-		"a node whose NodeClaim is not there": {func(f *Facts) { f.Doomed = nil }, ReasonNoNodeClaim, ""},
+		"a node whose NodeClaim is not there": {func(f *Facts) { f.Interrupted = nil }, ReasonNoNodeClaim, ""},
 		"a node that is not there":            {func(f *Facts) { f.Node = nil }, ReasonNoNodeClaim, ""},
-		"a NodeClaim that is being deleted":   {func(f *Facts) { f.Doomed.Deleting = true }, ReasonDeleting, "already deleting NodeClaim web-x7k2p"},
-		"a NodeClaim that stands alone":       {func(f *Facts) { delete(f.Doomed.Labels, LabelNodePool) }, ReasonStandalone, ""},
+		"a NodeClaim that is being deleted":   {func(f *Facts) { f.Interrupted.Deleting = true }, ReasonDeleting, "already deleting NodeClaim web-x7k2p"},
+		"a NodeClaim that stands alone":       {func(f *Facts) { delete(f.Interrupted.Labels, LabelNodePool) }, ReasonStandalone, ""},
 		"a NodePool that is gone":             {func(f *Facts) { f.Pool = nil }, ReasonNoPool, ""},
 		"a NodePool that is being deleted":    {func(f *Facts) { f.Pool.Deleting = true }, ReasonPoolDeleting, ""},
 		"a static NodePool":                   {func(f *Facts) { f.Pool = mustPool(set(int64(3), "spec", "replicas")) }, ReasonStatic, "fixed number"},
@@ -39,7 +39,7 @@ func TestWhetherAReplacementIsOrdered(t *testing.T) {
 		"a NodeClass that is not Ready":       {func(f *Facts) { f.Class.Ready = false }, ReasonClassUnready, "EC2NodeClass default"},
 		"a NodeClass that is gone":            {func(f *Facts) { f.Class = nil }, ReasonClassUnready, ""},
 		"a NodeClass of another provider":     {func(f *Facts) { f.Class, f.Pool.ClassGroup = nil, "karpenter.kwok.sh" }, ReasonOrdered, ""},
-		"room on another node":                {func(f *Facts) { f.Others = []Other{other("b", "2")} }, ReasonRoom, "the pods find room on b"},
+		"room on another node":                {func(f *Facts) { f.Others = []Other{other("b", "2")} }, ReasonRoom, "the pods fit on b"},
 		"room on two together":                {func(f *Facts) { f.Others = []Other{other("b", "1"), other("c", "1")} }, ReasonRoom, "on b, c"},
 		"too little room":                     {func(f *Facts) { f.Others = []Other{other("b", "1")} }, ReasonOrdered, ""},
 		"limits that it would exceed":         {func(f *Facts) { f.Pool = mustPool(set("1", "spec", "limits", "cpu")) }, ReasonLimits, "would have 1600m of cpu, and its limit is 1"},
@@ -54,14 +54,14 @@ func TestWhetherAReplacementIsOrdered(t *testing.T) {
 		"a limit of nodes": {func(f *Facts) {
 			f.Pool = mustPool(set("2", "spec", "limits", "nodes"), set("2", "status", "resources", "nodes"))
 		}, ReasonLimits, "3 of nodes"},
-		"three others without an instance":       {func(f *Facts) { f.Unlaunched = 3 }, ReasonQueued, "when one that was ordered before"},
+		"three others without an instance":       {func(f *Facts) { f.Unlaunched = 3 }, ReasonQueued, "when an earlier one has its instance"},
 		"two others without an instance":         {func(f *Facts) { f.Unlaunched = 2 }, ReasonOrdered, ""},
-		"a turn that does not come in time":      {func(f *Facts) { f.Unlaunched, f.Was = 3, &Status{StartTime: &wanted} }, ReasonCrowded, "for 30s its turn did not come"},
+		"a turn that does not come in time":      {func(f *Facts) { f.Unlaunched, f.Was = 3, &Status{StartTime: &wanted} }, ReasonCrowded, "took all slots for 30s"},
 		"a turn for which there is time":         {func(f *Facts) { f.Unlaunched, f.Was, f.Deadline = 3, &Status{StartTime: &wanted}, nil }, ReasonQueued, ""},
-		"a NodeClaim of its own, not noted":      {func(f *Facts) { f.Standing = our() }, ReasonOrdered, ""},
-		"one that has its instance, not noted":   {func(f *Facts) { f.Standing = our(launched) }, ReasonLaunched, ""},
-		"one of its own that is going":           {func(f *Facts) { f.Standing = our(deleting) }, ReasonVanished, ""},
-		"somebody else's NodeClaim of that name": {func(f *Facts) { f.Standing = our(func(c *Claim) { c.Labels = nil }) }, ReasonNameTaken, "not Lifeboat's"},
+		"a NodeClaim of its own, not noted":      {func(f *Facts) { f.Existing = our() }, ReasonOrdered, ""},
+		"one that has its instance, not noted":   {func(f *Facts) { f.Existing = our(launched) }, ReasonLaunched, ""},
+		"one of its own that is going":           {func(f *Facts) { f.Existing = our(deleting) }, ReasonVanished, ""},
+		"somebody else's NodeClaim of that name": {func(f *Facts) { f.Existing = our(func(c *Claim) { c.Labels = nil }) }, ReasonNameTaken, "not Lifeboat's"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestWhetherAReplacementIsOrdered(t *testing.T) {
 			if d.Status.Reason != test.reason || !strings.Contains(d.Status.Message, test.say) {
 				t.Errorf("%s: %s", d.Status.Reason, d.Status.Message)
 			}
-			if orders := test.reason == ReasonOrdered && f.Standing == nil; (d.Order != nil) != orders {
+			if orders := test.reason == ReasonOrdered && f.Existing == nil; (d.Order != nil) != orders {
 				t.Errorf("orders %v", d.Order)
 			}
 			if d.Status.StartTime == nil || d.Status.Phase == "" {
@@ -185,7 +185,7 @@ func TestWhatTheNodeClaimRequires(t *testing.T) {
 		"third try: whatever there is":                           {[]func(*Facts){try(3)}, nil},
 		"a planned stop excludes nothing":                        {[]func(*Facts){func(f *Facts) { f.Kind = notice.KindScheduledChange }}, nil},
 		"at least so many types: not one less":                   {[]func(*Facts){atLeastTypes(2)}, []string{notZone}},
-		"nothing is known of the doomed node, so nothing is out": {[]func(*Facts){func(f *Facts) { f.Node.Labels = nil; f.Doomed.Labels = map[string]string{LabelNodePool: "web"} }}, nil},
+		"nothing is known of the doomed node, so nothing is out": {[]func(*Facts){func(f *Facts) { f.Node.Labels = nil; f.Interrupted.Labels = map[string]string{LabelNodePool: "web"} }}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -245,16 +245,16 @@ func TestNamesAreStableAndShort(t *testing.T) {
 
 func TestWhatCannotBeReadIsTriedForAWhile(t *testing.T) {
 	t.Parallel()
-	e := facts().Early
+	e := facts().QuickFacts
 	long := metav1.NewMicroTime(noon.Add(-time.Minute))
-	if s := e.Failed(errOdd, true); s.Phase != v1alpha1.ReplacementQueued || s.Reason != ReasonUnreadable {
+	if s := e.ReadFailed(errOdd, true); s.Phase != v1alpha1.ReplacementQueued || s.Reason != ReasonUnreadable {
 		t.Errorf("at first: %+v", s)
 	}
-	if s := e.Failed(errOdd, false); s.Phase != v1alpha1.NoReplacement {
+	if s := e.ReadFailed(errOdd, false); s.Phase != v1alpha1.NoReplacement {
 		t.Errorf("not allowed: %+v", s)
 	}
 	e.Was = &Status{StartTime: &long}
-	if s := e.Failed(errOdd, true); s.Phase != v1alpha1.NoReplacement || !strings.Contains(s.Message, errOdd.Error()) {
+	if s := e.ReadFailed(errOdd, true); s.Phase != v1alpha1.NoReplacement || !strings.Contains(s.Message, errOdd.Error()) {
 		t.Errorf("after a minute: %+v", s)
 	}
 }

@@ -10,37 +10,37 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Following is what is known of a replacement that was ordered.
+// Following is the input of Follow.
 type Following struct {
 	Now      time.Time
 	Deadline *v1alpha1.Deadline
-	// Was is how it stood when last written down.
+	// Was is the stored status.
 	Was Status
 	// Claim is its NodeClaim, or nil.
 	Claim *Claim
-	// NodeReady is whether its node is Ready.
+	// NodeReady is true if its node is Ready.
 	NodeReady bool
 }
 
-// Follow says how a replacement that was ordered stands now.
+// Follow returns the current status of an ordered replacement.
 func Follow(f Following) *Status {
 	s := f.Was.DeepCopy()
 	c := f.Claim
 	switch {
 	case c == nil && s.UID == "" && s.Phase == v1alpha1.ReplacementOrdered:
-		return s // it was written down, and not made
+		return s // the status was stored, but the NodeClaim was not created
 	case c == nil || c.Deleting || c.Replaces() == "":
 		return f.vanished(s)
 	}
 	s.UID, s.Name, s.NodeName = c.UID, c.Name, c.NodeName
 	if s.Phase != v1alpha1.ReplacementReady {
-		f.stands(s)
+		f.updateProgress(s)
 	}
 	return s
 }
 
-// stands says how far its NodeClaim has come.
-func (f Following) stands(s *Status) {
+// updateProgress updates the status from the progress of the NodeClaim.
+func (f Following) updateProgress(s *Status) {
 	c := f.Claim
 	switch {
 	case c.Initialized && f.NodeReady:
@@ -51,42 +51,42 @@ func (f Following) stands(s *Status) {
 			s.Message += fmt.Sprintf(", %s after it was ordered", f.Now.Sub(s.OrderTime.Time).Round(time.Second))
 		}
 	case c.Launched:
-		s.Phase, s.Reason, s.Message = v1alpha1.ReplacementLaunched, ReasonLaunched, fmt.Sprintf("replacement %s has an instance, which starts", c.Name)
+		s.Phase, s.Reason, s.Message = v1alpha1.ReplacementLaunched, ReasonLaunched, fmt.Sprintf("replacement %s has an instance, which is starting", c.Name)
 	default:
 		if s.Phase != v1alpha1.ReplacementOrdered || s.Message == "" {
-			s.Message = fmt.Sprintf("NodeClaim %s is ordered", c.Name)
+			s.Message = fmt.Sprintf("created NodeClaim %s", c.Name)
 		}
 		s.Phase, s.Reason = v1alpha1.ReplacementOrdered, ReasonOrdered
 	}
 }
 
-// vanished is how it stands when its NodeClaim is gone or going: Karpenter
-// deletes one that it finds no capacity for, or that does not come up in time.
+// vanished handles a NodeClaim that is gone or being deleted. Karpenter deletes
+// one if it finds no capacity, or if its node does not register in time.
 func (f Following) vanished(s *Status) *Status {
 	if s.Phase == v1alpha1.ReplacementRetrying || s.Phase == v1alpha1.ReplacementFailed {
 		return s
 	}
 	what := fmt.Sprintf("Karpenter deleted NodeClaim %s", s.Name)
 	if s.Phase == v1alpha1.ReplacementOrdered {
-		what += ", most likely for want of capacity"
+		what += ", probably because it found no capacity"
 	}
 	if s.Tries >= MostTries || tooLate(f.Deadline, f.Now) {
 		s.Phase, s.Reason = v1alpha1.ReplacementFailed, ReasonNoCapacity
-		s.Message = fmt.Sprintf("%s, after %d tries; the pods go wherever there is room", what, s.Tries)
+		s.Message = fmt.Sprintf("%s, after %d tries; the pods are moved to any node with free capacity", what, s.Tries)
 		return s
 	}
 	s.Phase, s.Reason = v1alpha1.ReplacementRetrying, ReasonVanished
-	s.Message = fmt.Sprintf("%s; it is ordered again", what)
+	s.Message = fmt.Sprintf("%s; Lifeboat orders it again", what)
 	return s
 }
 
-// tooLate reports whether a hard deadline has come so near that no replacement
-// would be of use.
+// tooLate reports whether a hard deadline is so near that a replacement cannot
+// help.
 func tooLate(d *v1alpha1.Deadline, now time.Time) bool {
 	return notice.IsFirm(d) && !now.Before(d.Time.Add(-tryAgain))
 }
 
-// RetryAt is when a replacement that Karpenter gave up is ordered again.
+// RetryAt is when to order a replacement again that Karpenter deleted.
 func RetryAt(s *Status, d *v1alpha1.Deadline) time.Time {
 	if s.OrderTime == nil {
 		return time.Time{}
@@ -100,20 +100,20 @@ func RetryAt(s *Status, d *v1alpha1.Deadline) time.Time {
 	return s.OrderTime.Add(tryAgainLater)
 }
 
-// Settled reports whether it stays as it stands, so that nothing has to be read.
+// Settled reports whether the status is final, so that nothing has to be read.
 func Settled(s *Status) bool {
 	return s != nil && (s.Phase == v1alpha1.NoReplacement || s.Phase == v1alpha1.ReplacementFailed)
 }
 
-// IsOrdered reports whether there is a NodeClaim to be followed.
+// IsOrdered reports whether there is a NodeClaim to follow.
 func IsOrdered(s *Status) bool {
 	return s != nil && (s.Phase == v1alpha1.ReplacementOrdered || s.Phase == v1alpha1.ReplacementLaunched || s.Phase == v1alpha1.ReplacementReady)
 }
 
-// Gate says what a replacement has pods wait for, and whether it does. Where the
-// deadline is hard they wait on when there is no capacity, as the plan lets them
-// wait: until their last call, since there is no room for them elsewhere. Else they
-// wait some time, and then go wherever there is room.
+// Gate returns the drain gate of a replacement, and whether there is one. With
+// a hard deadline the pods wait until their last call even without capacity,
+// since they fit nowhere else. Otherwise they wait for a limited time and then
+// move to any node with free capacity.
 func Gate(s *Status, d *v1alpha1.Deadline) (drain.Gate, bool) {
 	if s == nil {
 		return drain.Gate{}, false
@@ -130,7 +130,7 @@ func Gate(s *Status, d *v1alpha1.Deadline) (drain.Gate, bool) {
 	case v1alpha1.ReplacementLaunched:
 		g.Why = fmt.Sprintf("replacement %s is starting", cmp.Or(s.Name, s.InstanceID))
 	case v1alpha1.ReplacementRetrying:
-		g.Why = fmt.Sprintf("replacement %s found no capacity and is ordered again", s.Name)
+		g.Why = fmt.Sprintf("replacement %s found no capacity; Lifeboat orders it again", s.Name)
 	case v1alpha1.ReplacementFailed:
 		if !notice.IsFirm(d) {
 			return drain.Gate{}, false

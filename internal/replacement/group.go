@@ -11,36 +11,33 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// A node of an Auto Scaling group is replaced by taking its instance out of the
-// group without lowering the desired capacity: the group, its warm pool first,
+// Lifeboat replaces a node of an Auto Scaling group by detaching its instance
+// without lowering the desired capacity: the group, its warm pool first,
 // launches another at once (Amazon EC2 Auto Scaling API Reference,
-// DetachInstances). From then on nobody but Lifeboat terminates the instance.
+// DetachInstances). After that only Lifeboat terminates the detached instance.
 
 const (
-	// groupPatience is for how long it is waited until it is known of which group
-	// an instance is.
+	// groupPatience is how long to wait until the instance's group is known.
 	groupPatience = time.Minute
-	// detachAgain is when a detachment that was not taken is asked for again.
+	// detachAgain is the retry interval of a failed detachment.
 	detachAgain = 5 * time.Second
-	// detachSettles is how long after an instance was to be detached its group's
-	// list is believed where it still has the instance: it may be behind.
+	// detachSettles is how long after a detachment the group's list may still
+	// be stale and contain the instance.
 	detachSettles = 15 * time.Second
-	// mostApart bounds the instances that are told apart by name; the CRD has the
-	// same.
-	mostApart = 100
+	// maxApart bounds the instances in status.apart, as the CRD does.
+	maxApart = 100
 )
 
 // GroupMember is an instance of an Auto Scaling group.
 type GroupMember struct {
 	InstanceID string
 	At         lifecycle.Position
-	// State as Auto Scaling writes it.
+	// State is the lifecycle state as Auto Scaling reports it.
 	State     string
 	Protected bool
-	// Node is that of the instance; nil: it has none, or it is not Ready to take
-	// pods.
+	// Node is the instance's node; nil if it has none.
 	Node *GroupNode
-	// Claimed is set where another interruption counts on it.
+	// Claimed is true if another interruption uses it as its replacement.
 	Claimed bool
 }
 
@@ -48,50 +45,50 @@ type GroupMember struct {
 type GroupNode struct {
 	Name    string
 	Created time.Time
-	// Ready is whether pods can be moved to it: it is Ready, and carries no startup
+	// Ready is true if the node can take pods: it is Ready and has no startup
 	// taint.
 	Ready bool
 }
 
-// ScalingGroup is what is known of the Auto Scaling group of a doomed node.
+// ScalingGroup is the state of the interrupted node's Auto Scaling group.
 type ScalingGroup struct {
-	// Time is when it was looked at.
+	// Time is when the group was read.
 	Time      time.Time
 	Name      string
 	Operator  string
 	Suspended []string
-	// Doomed is the doomed instance; nil: it is in the group no more.
-	Doomed *GroupMember
+	// Interrupted is the interrupted instance; nil: it is no longer in the
+	// group.
+	Interrupted *GroupMember
 	// Others are the other members.
 	Others []GroupMember
 }
 
-// GroupFacts is all that a decision on such a replacement is made from.
+// GroupFacts is the input of DecideGroup.
 type GroupFacts struct {
-	Early
-	// Notice is the one that rules.
+	QuickFacts
+	// Notice is the governing notice.
 	Notice v1alpha1.Notice
-	// Drill is set where somebody sent it to try what happens.
+	// Drill is true for an interruption that a person injected as a test.
 	Drill bool
-	// Cloud is whether instances can be detached, and terminated afterwards.
+	// Cloud is true if the controller can detach and terminate instances.
 	Cloud bool
-	// Group is nil where the instance is in none that is known.
+	// Group is nil if the instance is in no known group.
 	Group *ScalingGroup
 }
 
-// groupCheck looks at the facts and says how the replacement stands, or has no
-// opinion.
+// groupCheck returns a status, or false if it has no decision.
 type groupCheck func(GroupFacts) (*Status, bool)
 
-// DecideGroup says whether the instance is to be detached, which is to be done once
-// the phase is Ordered and that is written down.
+// DecideGroup decides whether to detach the instance. The caller detaches it
+// after a status with phase Ordered is stored.
 func DecideGroup(f GroupFacts) *Status {
 	for _, c := range []groupCheck{
-		groupEarly,   // there is nothing to move, or nothing to wait with
-		byItself,     // the group replaces it without being told
-		survives,     // it would be of no use
-		ungrouped,    // it is in no group
-		undetachable, // something forbids it
+		groupEarly,    // no pod to move, or the instance is gone
+		groupReplaces, // the group replaces it without a detachment
+		survives,      // a replacement would not help
+		ungrouped,     // it is in no group
+		undetachable,  // something forbids it
 	} {
 		if s, ok := c(f); ok {
 			return s
@@ -105,19 +102,19 @@ func groupEarly(f GroupFacts) (*Status, bool) {
 	case f.Movable == 0:
 		return f.none(ReasonNoPods, "no replacement is needed: no pod has to leave the node")
 	case f.InstanceGone:
-		return f.none(ReasonInstanceGone, "no replacement is brought up: the instance is gone, and there is nothing to wait with")
+		return f.none(ReasonInstanceGone, "no replacement is launched: the instance is already gone")
 	}
 	return nil, false
 }
 
-func byItself(f GroupFacts) (*Status, bool) {
+func groupReplaces(f GroupFacts) (*Status, bool) {
 	switch {
 	case f.Notice.Kind == notice.KindAutoScalingTermination:
-		return f.none(ReasonGroupReplaces, "no replacement is ordered: the group is taking the instance away itself, and launches another if it wants one")
+		return f.none(ReasonGroupReplaces, "no replacement is ordered: the group terminates the instance itself and launches another if it needs one")
 	case f.Notice.Kind == notice.KindInstanceStateChange:
-		return f.none(ReasonGroupReplaces, "no replacement is ordered: the instance is going already, and its group launches another")
-	case f.Group != nil && f.Group.Doomed != nil && (f.Group.Doomed.At.Phase == lifecycle.Leaving || f.Group.Doomed.At.Phase == lifecycle.Gone):
-		return f.none(ReasonGroupReplaces, fmt.Sprintf("no replacement is ordered: group %s is taking the instance away itself (%s), and launches another", f.Group.Name, f.Group.Doomed.State))
+		return f.none(ReasonGroupReplaces, "no replacement is ordered: the instance is already shutting down, and its group launches another")
+	case f.Group != nil && f.Group.Interrupted != nil && (f.Group.Interrupted.At.Phase == lifecycle.Leaving || f.Group.Interrupted.At.Phase == lifecycle.Gone):
+		return f.none(ReasonGroupReplaces, fmt.Sprintf("no replacement is ordered: group %s terminates the instance itself (%s) and launches another", f.Group.Name, f.Group.Interrupted.State))
 	}
 	return nil, false
 }
@@ -125,49 +122,49 @@ func byItself(f GroupFacts) (*Status, bool) {
 func survives(f GroupFacts) (*Status, bool) {
 	switch {
 	case f.Drill:
-		return f.none(ReasonDrill, "no replacement is ordered in a drill: the instance would have to be taken out of its group, and terminated")
+		return f.none(ReasonDrill, "no replacement is ordered in a drill: Lifeboat would have to detach the instance from its group and terminate it")
 	case tooLate(f.Deadline, f.Now):
-		return f.none(ReasonTooLate, "no replacement is ordered: the instance goes before any other could take its pods")
+		return f.none(ReasonTooLate, "no replacement is ordered: the instance ends before another could take its pods")
 	case !Ends(f.Notice):
-		return f.none(ReasonSurvives, fmt.Sprintf("no replacement is ordered: the instance lives through it (%s), and would have to leave its group for one", f.Notice.InstanceAction))
+		return f.none(ReasonSurvives, fmt.Sprintf("no replacement is ordered: the instance survives the event (%s), and a replacement would require to detach it from its group", f.Notice.InstanceAction))
 	}
 	return nil, false
 }
 
 func ungrouped(f GroupFacts) (*Status, bool) {
 	switch {
-	case f.Group != nil && f.Group.Doomed != nil:
+	case f.Group != nil && f.Group.Interrupted != nil:
 		return nil, false
 	case f.Group != nil || f.Now.Sub(f.start()) >= groupPatience:
-		return f.none(ReasonNoGroup, "no replacement is brought up: the instance is in no Auto Scaling group, and Karpenter did not launch it")
+		return f.none(ReasonNoGroup, "no replacement is launched: the instance is in no Auto Scaling group, and Karpenter did not launch it")
 	}
-	return f.as(v1alpha1.ReplacementQueued, ReasonUnreadable, "of which Auto Scaling group the instance is, is not known yet"), true
+	return f.as(v1alpha1.ReplacementQueued, ReasonUnreadable, "the Auto Scaling group of the instance is not known yet"), true
 }
 
 func undetachable(f GroupFacts) (*Status, bool) {
 	not := func(reason, format string, args ...any) (*Status, bool) {
-		return f.none(reason, "no replacement is brought up: "+fmt.Sprintf(format, args...))
+		return f.none(reason, "no replacement is launched: "+fmt.Sprintf(format, args...))
 	}
-	g, doomed := f.Group, f.Group.Doomed
+	g, interrupted := f.Group, f.Group.Interrupted
 	switch {
 	case !f.Cloud:
-		return not(ReasonNoCloud, "this controller can neither detach instances nor terminate them; give it its AWS role (`lifeboat doctor`)")
+		return not(ReasonNoCloud, "this controller may not detach or terminate instances; give it its AWS role (see `lifeboat doctor`)")
 	case g.Operator != "":
-		return not(ReasonOperator, "group %s is owned by %s, which lets nobody else take instances out of it", g.Name, g.Operator)
+		return not(ReasonOperator, "group %s is managed by %s, which does not allow others to detach instances", g.Name, g.Operator)
 	case slices.Contains(g.Suspended, "Launch"):
-		return not(ReasonLaunchSuspended, "group %s launches nothing, since its process Launch is suspended; `aws autoscaling resume-processes --auto-scaling-group-name %s --scaling-processes Launch`", g.Name, g.Name)
-	case doomed.At.Phase != lifecycle.Serving:
-		return not(ReasonNotInService, "the instance is not in service in group %s (%s)", g.Name, cmp.Or(doomed.State, "no state"))
-	case doomed.Protected:
-		return not(ReasonProtected, "the instance is protected from scale-in in group %s, so that nobody is to take it out", g.Name)
+		return not(ReasonLaunchSuspended, "the process Launch of group %s is suspended, so it launches nothing; run `aws autoscaling resume-processes --auto-scaling-group-name %s --scaling-processes Launch`", g.Name, g.Name)
+	case interrupted.At.Phase != lifecycle.Serving:
+		return not(ReasonNotInService, "the instance is not in service in group %s (%s)", g.Name, cmp.Or(interrupted.State, "no state"))
+	case interrupted.Protected:
+		return not(ReasonProtected, "the instance is protected from scale-in in group %s, so Lifeboat does not detach it", g.Name)
 	}
 	return nil, false
 }
 
-// order is written down, and the instance detached then. What is on its way into
-// service by now is not it.
+// order returns the status to store before the instance is detached. Instances
+// that are already on their way into service are not the replacement.
 func (f GroupFacts) order() *Status {
-	s := f.as(v1alpha1.ReplacementOrdered, ReasonOrdered, fmt.Sprintf("the instance is taken out of group %s, which launches another", f.Group.Name))
+	s := f.as(v1alpha1.ReplacementOrdered, ReasonOrdered, fmt.Sprintf("detaching the instance from group %s, which launches another", f.Group.Name))
 	at := microTime(f.Now)
 	s.Group, s.OrderTime, s.Tries, s.Apart = f.Group.Name, &at, s.Tries+1, nil
 	for _, m := range f.Group.Others {
@@ -176,6 +173,6 @@ func (f GroupFacts) order() *Status {
 		}
 	}
 	slices.Sort(s.Apart)
-	s.Apart = s.Apart[:min(len(s.Apart), mostApart)]
+	s.Apart = s.Apart[:min(len(s.Apart), maxApart)]
 	return s
 }

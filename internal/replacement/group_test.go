@@ -34,9 +34,9 @@ func withNode(ready bool, age time.Duration) func(*GroupMember) {
 
 func doomedIn(m GroupMember) GroupFacts {
 	return GroupFacts{
-		Early:  Early{Now: groupNow, Movable: 1, Deadline: notice.At(groupNow.Add(2*time.Minute), v1alpha1.DeadlineHard)},
-		Notice: v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: notice.ActionTerminate}, Cloud: true,
-		Group: &ScalingGroup{Time: groupNow, Name: "workers", Doomed: &m},
+		QuickFacts: QuickFacts{Now: groupNow, Movable: 1, Deadline: notice.At(groupNow.Add(2*time.Minute), v1alpha1.DeadlineHard)},
+		Notice:     v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: notice.ActionTerminate}, Cloud: true,
+		Group: &ScalingGroup{Time: groupNow, Name: "workers", Interrupted: &m},
 	}
 }
 
@@ -51,18 +51,18 @@ func TestWhetherAnInstanceIsTakenOut(t *testing.T) {
 		"nothing moves":        {func(f *GroupFacts) { f.Movable = 0 }, v1alpha1.NoReplacement, ReasonNoPods},
 		"it is gone":           {func(f *GroupFacts) { f.InstanceGone = true }, v1alpha1.NoReplacement, ReasonInstanceGone},
 		"it is going":          {func(f *GroupFacts) { f.Notice.Kind = notice.KindInstanceStateChange }, v1alpha1.NoReplacement, ReasonGroupReplaces},
-		"the group takes it":   {func(f *GroupFacts) { *f.Group.Doomed = inGroup("i", "Terminating") }, v1alpha1.NoReplacement, ReasonGroupReplaces},
+		"the group takes it":   {func(f *GroupFacts) { *f.Group.Interrupted = inGroup("i", "Terminating") }, v1alpha1.NoReplacement, ReasonGroupReplaces},
 		"a reboot":             {func(f *GroupFacts) { f.Notice.InstanceAction = notice.ActionReboot }, v1alpha1.NoReplacement, ReasonSurvives},
 		"a drill":              {func(f *GroupFacts) { f.Drill = true }, v1alpha1.NoReplacement, ReasonDrill},
 		"too late":             {func(f *GroupFacts) { f.Now = groupNow.Add(91 * time.Second) }, v1alpha1.NoReplacement, ReasonTooLate},
-		"protected":            {func(f *GroupFacts) { f.Group.Doomed.Protected = true }, v1alpha1.NoReplacement, ReasonProtected},
-		"standby":              {func(f *GroupFacts) { *f.Group.Doomed = inGroup("i", "Standby") }, v1alpha1.NoReplacement, ReasonNotInService},
-		"joining":              {func(f *GroupFacts) { *f.Group.Doomed = inGroup("i", "Pending:Wait") }, v1alpha1.NoReplacement, ReasonNotInService},
+		"protected":            {func(f *GroupFacts) { f.Group.Interrupted.Protected = true }, v1alpha1.NoReplacement, ReasonProtected},
+		"standby":              {func(f *GroupFacts) { *f.Group.Interrupted = inGroup("i", "Standby") }, v1alpha1.NoReplacement, ReasonNotInService},
+		"joining":              {func(f *GroupFacts) { *f.Group.Interrupted = inGroup("i", "Pending:Wait") }, v1alpha1.NoReplacement, ReasonNotInService},
 		"an operator's":        {func(f *GroupFacts) { f.Group.Operator = "EKS" }, v1alpha1.NoReplacement, ReasonOperator},
 		"nothing is launched":  {func(f *GroupFacts) { f.Group.Suspended = []string{"Launch"} }, v1alpha1.NoReplacement, ReasonLaunchSuspended},
 		"terminations are not": {func(f *GroupFacts) { f.Group.Suspended = []string{"Terminate"} }, v1alpha1.ReplacementOrdered, ReasonOrdered},
 		"no cloud":             {func(f *GroupFacts) { f.Cloud = false }, v1alpha1.NoReplacement, ReasonNoCloud},
-		"no group":             {func(f *GroupFacts) { f.Group.Doomed = nil }, v1alpha1.NoReplacement, ReasonNoGroup},
+		"no group":             {func(f *GroupFacts) { f.Group.Interrupted = nil }, v1alpha1.NoReplacement, ReasonNoGroup},
 		"not known yet":        {func(f *GroupFacts) { f.Group = nil }, v1alpha1.ReplacementQueued, ReasonUnreadable},
 		"not known for long": {func(f *GroupFacts) {
 			f.Group, f.Was, f.Now, f.Deadline = nil, &Status{StartTime: &at}, groupNow.Add(time.Minute), nil
@@ -76,8 +76,8 @@ func TestWhetherAnInstanceIsTakenOut(t *testing.T) {
 	}
 }
 
-// TestWhichInstanceIsTheReplacement: one that came since, the furthest on its way, that
-// nobody else counts on; and it is written down before pods go to it.
+// TestWhichInstanceIsTheReplacement: a new one that no other interruption uses,
+// the furthest in its launch; it is stored before pods move to it.
 func TestWhichInstanceIsTheReplacement(t *testing.T) {
 	t.Parallel()
 	claimed := func(m *GroupMember) { m.Claimed = true }
@@ -119,7 +119,7 @@ func TestWhatBecomesOfADetachment(t *testing.T) {
 	seen := func(after time.Duration, doomed ...GroupMember) *ScalingGroup {
 		g := &ScalingGroup{Time: groupNow.Add(after), Name: "workers"}
 		if len(doomed) > 0 {
-			g.Doomed = &doomed[0]
+			g.Interrupted = &doomed[0]
 		}
 		return g
 	}

@@ -11,15 +11,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Ends reports whether what a notice says ends the instance, so that its
-// NodeClaim is given over: a reboot, or a moment without power, does not.
+// Ends reports whether the event of a notice ends the instance, so that its
+// NodeClaim is handed over. A reboot or host maintenance does not.
 func Ends(n v1alpha1.Notice) bool {
 	return n.InstanceAction != notice.ActionReboot && n.InstanceAction != notice.ActionMaintain
 }
 
-// HandoverAt is when a doomed NodeClaim is given over to Karpenter although pods
-// are still leaving: when the grace of all is over, since Karpenter does not wait
-// for those that tolerate its taint (kubernetes-sigs/karpenter, pkg/utils/pod,
+// HandoverAt is when to delete an interrupted NodeClaim although pods are still
+// terminating: when all grace periods are over. Karpenter does not wait for
+// pods that tolerate its taint (kubernetes-sigs/karpenter, pkg/utils/pod,
 // IsDrainable). Zero: never.
 func HandoverAt(d *v1alpha1.Deadline, margin time.Duration) time.Time {
 	if !isHard(d) {
@@ -28,8 +28,8 @@ func HandoverAt(d *v1alpha1.Deadline, margin time.Duration) time.Time {
 	return d.Time.Add(-margin)
 }
 
-// HandoverDue reports whether a doomed NodeClaim is to be given over to Karpenter:
-// no pod is left that had to leave, or all were asked to stop and their time is
+// HandoverDue reports whether to hand an interrupted NodeClaim to Karpenter: no
+// pod is left that must leave, or all were asked to stop and their time is
 // over.
 func HandoverDue(plan drain.Plan, d *v1alpha1.Deadline, margin time.Duration, now time.Time) bool {
 	if plan.Empty() {
@@ -40,9 +40,9 @@ func HandoverDue(plan drain.Plan, d *v1alpha1.Deadline, margin time.Duration, no
 		!slices.ContainsFunc(plan.Left(), func(v drain.Verdict) bool { return v.Step != drain.StepLeaving })
 }
 
-// Tightened returns what the termination annotation of a doomed NodeClaim is to
-// be, and whether it has to be changed: to a hard deadline, never to a later time
-// than stands there.
+// Tightened returns the termination annotation of an interrupted NodeClaim, and
+// whether it must be changed: to the hard deadline, never to a later time than
+// the current value.
 func Tightened(c *Claim, d *v1alpha1.Deadline) (string, bool) {
 	if !isHard(d) {
 		return "", false
@@ -54,13 +54,13 @@ func Tightened(c *Claim, d *v1alpha1.Deadline) (string, bool) {
 	return at.Format(time.RFC3339), true
 }
 
-// Place is where the cluster is on AWS.
+// Place is the AWS account and region of the cluster.
 type Place struct{ Account, Region string }
 
-// Message returns a notice as EventBridge would have put it on Karpenter's queue,
-// and whether Karpenter makes anything of it that the deletion of the NodeClaim
-// does not tell it: it keeps for some minutes from launching what is being
-// reclaimed (Karpenter documentation, "Interruption").
+// Message returns a notice in the form of EventBridge's message on Karpenter's
+// queue. It returns false if the deletion of the NodeClaim tells Karpenter
+// everything. The message makes Karpenter avoid the reclaimed capacity for some
+// minutes (Karpenter documentation, "Interruption").
 func Message(n v1alpha1.Notice, instanceID, zone string, p Place) (string, bool) {
 	detail := map[string]string{"instance-id": instanceID, "instance-action": "terminate"}
 	var typ string

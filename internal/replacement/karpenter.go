@@ -16,19 +16,19 @@ import (
 )
 
 // Karpenter's names (Karpenter documentation, "Well-Known Labels, Annotations,
-// and Resource Names"). Its types are not imported: what is needed of them are a
-// dozen fields that v1 promises to keep.
+// and Resource Names"). Its types are not imported: Lifeboat needs a dozen
+// fields, which the v1 API keeps stable.
 const (
 	Group   = "karpenter.sh"
 	Version = "v1"
 	// LabelNodePool on a Node or NodeClaim names its NodePool.
 	LabelNodePool = "karpenter.sh/nodepool"
-	// AnnotationDoNotDisrupt keeps Karpenter from ending a node because it is
-	// empty or could be cheaper. Once a node has registered only the Node's own
-	// counts, no more the NodeClaim's.
+	// AnnotationDoNotDisrupt prevents Karpenter from removing a node as empty
+	// or too expensive. After registration only the Node's annotation counts,
+	// not the NodeClaim's.
 	AnnotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
-	// AnnotationTermination on a NodeClaim that is being deleted says when its
-	// pods are to be gone, whatever holds them, as RFC 3339.
+	// AnnotationTermination on a deleting NodeClaim is the RFC 3339 time at
+	// which Karpenter removes its pods regardless of PodDisruptionBudgets.
 	AnnotationTermination = "karpenter.sh/nodeclaim-termination-timestamp"
 
 	annotationHash        = "karpenter.sh/nodepool-hash"
@@ -49,7 +49,8 @@ var (
 	KindEC2NodeClass = schema.GroupVersionKind{Group: GroupAWS, Version: Version, Kind: KindAWS}
 )
 
-// IsKarpenters reports whether a Node says of itself that Karpenter launched it.
+// IsKarpenters reports whether the labels of a Node say that Karpenter launched
+// it.
 func IsKarpenters(node *corev1.Node) bool {
 	if node == nil {
 		return false
@@ -57,7 +58,7 @@ func IsKarpenters(node *corev1.Node) bool {
 	return node.Labels[LabelNodePool] != "" || node.Labels[labelRegistered] != ""
 }
 
-// Claim is what is read of a NodeClaim.
+// Claim holds the fields of a NodeClaim that Lifeboat reads.
 type Claim struct {
 	Name            string
 	UID             types.UID
@@ -67,34 +68,33 @@ type Claim struct {
 	Deleting        bool
 	// Launched is set once it has an instance.
 	Launched bool
-	// Initialized is set once Karpenter has found its node to be Ready, with all
-	// that was asked for.
+	// Initialized is set once its node is Ready with all requested resources.
 	Initialized bool
 	NodeName    string
-	// InstanceID is that of its instance, or empty.
+	// InstanceID is the id of its instance, or empty.
 	InstanceID string
-	// Requests are what was asked for.
+	// Requests are the requested resources.
 	Requests corev1.ResourceList
 }
 
-// Pool returns the name of its NodePool, or empty for one that stands alone.
+// Pool returns the name of its NodePool, or empty for a standalone NodeClaim.
 func (c *Claim) Pool() string { return c.Labels[LabelNodePool] }
 
-// Replaces returns which instance it is the replacement of, or empty.
+// Replaces returns the id of the instance that it replaces, or empty.
 func (c *Claim) Replaces() string { return c.Labels[v1alpha1.LabelReplaces] }
 
-// Class is what is read of a NodeClass.
+// Class holds the fields of a NodeClass that Lifeboat reads.
 type Class struct{ Ready bool }
 
-// Pool is what is read of a NodePool.
+// Pool holds the fields of a NodePool that Lifeboat reads.
 type Pool struct {
 	Name        string
 	UID         types.UID
 	Annotations map[string]string
 	Deleting    bool
-	// Static is set where it keeps a fixed number of nodes.
+	// Static is true if it has a fixed number of nodes.
 	Static bool
-	// Ready is false only where it says so.
+	// Ready is false only if the condition Ready is False.
 	Ready     bool
 	Limits    corev1.ResourceList
 	Resources corev1.ResourceList
@@ -106,7 +106,7 @@ type Pool struct {
 	requirements        []requirement     // of the template
 }
 
-// ReadClaim reads a NodeClaim, or says why it cannot be read.
+// ReadClaim decodes a NodeClaim.
 func ReadClaim(u *unstructured.Unstructured) (*Claim, error) {
 	var raw struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -132,7 +132,7 @@ func ReadClaim(u *unstructured.Unstructured) (*Claim, error) {
 	return c, nil
 }
 
-// ReadPool reads a NodePool, or says why it cannot be read.
+// ReadPool decodes a NodePool.
 func ReadPool(u *unstructured.Unstructured) (*Pool, error) {
 	var raw struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -170,11 +170,11 @@ func ReadPool(u *unstructured.Unstructured) (*Pool, error) {
 		ClassGroup: t.Spec.NodeClassRef.Group, ClassKind: t.Spec.NodeClassRef.Kind, ClassName: t.Spec.NodeClassRef.Name,
 		labels: t.Metadata.Labels, annotations: t.Metadata.Annotations, requirements: t.Spec.Requirements,
 	}
-	p.spec, _, _ = unstructured.NestedMap(u.DeepCopy().Object, "spec", "template", "spec") // it was read above
+	p.spec, _, _ = unstructured.NestedMap(u.DeepCopy().Object, "spec", "template", "spec") // decode has checked its type
 	return p, nil
 }
 
-// ReadClass reads a NodeClass, or says why it cannot be read.
+// ReadClass decodes a NodeClass.
 func ReadClass(u *unstructured.Unstructured) (*Class, error) {
 	var raw struct {
 		Status struct {
@@ -189,7 +189,7 @@ func ReadClass(u *unstructured.Unstructured) (*Class, error) {
 
 func decode(u *unstructured.Unstructured, into any) error {
 	if u == nil {
-		return fmt.Errorf("there is none")
+		return fmt.Errorf("the object does not exist")
 	}
 	text, err := json.Marshal(u.Object)
 	if err != nil {
@@ -215,7 +215,7 @@ func is(conditions []metav1.Condition, typ string, status metav1.ConditionStatus
 	return false
 }
 
-// instanceOf returns the instance of a provider id such as
+// instanceOf returns the instance id in a provider id such as
 // aws:///us-east-1a/i-0a1b2c3d4e5f60718, or empty.
 func instanceOf(providerID string) string {
 	id := providerID[strings.LastIndexByte(providerID, '/')+1:]
@@ -225,8 +225,8 @@ func instanceOf(providerID string) string {
 	return id
 }
 
-// Termination returns when Karpenter is to have ended a NodeClaim that is being
-// deleted, or the zero time.
+// Termination returns the termination deadline of a deleting NodeClaim, or the
+// zero time.
 func (c *Claim) Termination() time.Time {
 	at, err := time.Parse(time.RFC3339, c.Annotations[AnnotationTermination])
 	if err != nil {

@@ -7,10 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// needs returns what pods ask of the node that they run on, in words that
-// Karpenter can launch by. The pods share the doomed node, so there is always a
-// node that suits them all; of several terms, the one that the doomed node meets
-// is taken.
+// needs returns the node requirements of the pods that Karpenter can launch by.
+// All pods run on the interrupted node, so some node satisfies them all. Of
+// several affinity terms it takes the one that this node meets.
 func needs(pods []*corev1.Pod, node *corev1.Node, pool *Pool) []requirement {
 	var found []requirement
 	add := func(r requirement) {
@@ -33,12 +32,12 @@ func needs(pods []*corev1.Pod, node *corev1.Node, pool *Pool) []requirement {
 	return found
 }
 
-// launchable reports whether Karpenter can launch by a key.
+// launchable reports whether Karpenter can launch by a label key.
 func launchable(key string, pool *Pool) bool {
 	return isKnown(key) || slices.ContainsFunc(pool.requirements, func(r requirement) bool { return r.Key == key })
 }
 
-// metTerm returns what the first of a pod's required terms says that the node
+// metTerm returns the expressions of the first required term that the node
 // meets.
 func metTerm(pod *corev1.Pod, node *corev1.Node) []corev1.NodeSelectorRequirement {
 	for _, term := range requiredTerms(pod) {
@@ -57,8 +56,8 @@ func requiredTerms(pod *corev1.Pod) []corev1.NodeSelectorTerm {
 	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 }
 
-// meets reports whether labels meet all of a term's expressions. An empty term
-// is met by none (Kubernetes API, NodeSelectorTerm).
+// meets reports whether the node's labels meet all expressions of a term. An
+// empty term matches no node (Kubernetes API, NodeSelectorTerm).
 func meets(node *corev1.Node, expressions []corev1.NodeSelectorRequirement) bool {
 	if len(expressions) == 0 {
 		return false
@@ -80,7 +79,7 @@ func meetsOne(node *corev1.Node, e corev1.NodeSelectorRequirement) bool {
 	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
 		return there && compares(value, e)
 	}
-	return false // an operator that a later Kubernetes knows
+	return false // an unknown operator of a later Kubernetes
 }
 
 func compares(value string, e corev1.NodeSelectorRequirement) bool {
@@ -98,42 +97,43 @@ func compares(value string, e corev1.NodeSelectorRequirement) bool {
 	return is < than
 }
 
-// claimsVolume reports whether a pod has, or brings, a PersistentVolumeClaim. Its
-// volume may be bound to the zone that it is in, so the zone is kept.
+// claimsVolume reports whether a pod uses a PersistentVolumeClaim. Its volume
+// may be bound to a zone, so the replacement must keep the zone.
 func claimsVolume(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 	})
 }
 
-// exclusion keeps a replacement from being launched as what is being reclaimed.
+// exclusion prevents a replacement from using the capacity that is being
+// reclaimed.
 type exclusion struct {
 	requirements []requirement
-	// say is a clause on what is excluded, or why nothing is.
-	say string
+	// note is a clause that says what is excluded, or why nothing is.
+	note string
 }
 
-// exclude chooses what to exclude for a try, counted from 1. Karpenter takes keys
-// apart and no pairs of type and zone, so first it is the type, wherever; then,
-// since that found no capacity, the zone, whatever type; then nothing.
-func exclude(doomed map[string]string, all []requirement, try int32) exclusion {
+// exclude chooses the exclusion for a try, counted from 1. Karpenter
+// requirements apply to one key, not to pairs of type and zone. So the first
+// try excludes the instance type, the second the zone, and later ones nothing.
+func exclude(interrupted map[string]string, all []requirement, try int32) exclusion {
 	for _, key := range []string{corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone}[min(max(try-1, 0), 2):] {
-		value := doomed[key]
+		value := interrupted[key]
 		if value == "" || !leaves(all, key, value) {
 			continue
 		}
 		return exclusion{
 			requirements: []requirement{{Key: key, Operator: string(corev1.NodeSelectorOpNotIn), Values: []string{value}}},
-			say:          "any but " + value,
+			note:         "any but " + value,
 		}
 	}
 	if try > 1 {
-		return exclusion{say: "also what is being reclaimed, since nothing else was to be had"}
+		return exclusion{note: "including the reclaimed capacity, since no other was available"}
 	}
-	return exclusion{say: "also what is being reclaimed, since the NodePool or the pods allow nothing else"}
+	return exclusion{note: "including the reclaimed capacity, since the NodePool or the pods allow no other"}
 }
 
-// leaves reports whether enough values of a key are left without one.
+// leaves reports whether enough values of a key remain without one.
 func leaves(all []requirement, key, without string) bool {
 	values, named := allowed(all, key)
 	if !named {

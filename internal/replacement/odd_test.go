@@ -16,8 +16,8 @@ import (
 
 var errOdd = errors.New("odd")
 
-// FuzzOddObjects: whatever stands in the API, nothing panics, and what is decided
-// has a reason.
+// FuzzOddObjects: no object in the API causes a panic, and every decision has a
+// reason.
 func FuzzOddObjects(f *testing.F) {
 	for _, o := range []*unstructured.Unstructured{poolObject(), claimObject("a"), poolObject(set("1", "spec", "limits", "cpu"))} {
 		text, err := json.Marshal(o.Object)
@@ -43,7 +43,7 @@ func FuzzOddObjects(f *testing.F) {
 			facts.Pool = pool
 		}
 		if claim, err := ReadClaim(u); err == nil {
-			facts.Doomed, facts.Claims = claim, []*Claim{claim}
+			facts.Interrupted, facts.Claims = claim, []*Claim{claim}
 			_, _ = Tightened(claim, facts.Deadline)
 			_ = Follow(Following{Now: noon, Was: Status{Phase: v1alpha1.ReplacementOrdered}, Claim: claim})
 		}
@@ -60,8 +60,8 @@ func FuzzOddObjects(f *testing.F) {
 	})
 }
 
-// TestOrdersKeepToLimits: random pods, limits and neighbours; what is ordered
-// covers the pods, keeps to the limits, and is one of three.
+// TestOrdersKeepToLimits: with random pods, limits and neighbours, an order
+// covers the pods, respects the limits, and is one of three.
 func TestOrdersKeepToLimits(t *testing.T) {
 	t.Parallel()
 	ordered := 0

@@ -2,8 +2,7 @@ package replacement
 
 import "time"
 
-// Reasons of a replacement's phase, one word each; docs/guides/karpenter.md says
-// what each means and what to do.
+// Reasons of a replacement's phase; docs/guides/karpenter.md explains each.
 const (
 	ReasonNoPods       = "NoPodsToMove"
 	ReasonRoom         = "RoomElsewhere"
@@ -30,8 +29,8 @@ const (
 	ReasonNoCapacity   = "NoCapacity"
 )
 
-// Reasons of a replacement by an Auto Scaling group; docs/guides/terminations.md
-// says what each means and what to do.
+// Reasons of a replacement by an Auto Scaling group;
+// docs/guides/terminations.md explains each.
 const (
 	ReasonGroupReplaces   = "GroupReplaces"
 	ReasonDrill           = "Drill"
@@ -47,26 +46,29 @@ const (
 )
 
 const (
-	// MostUnlaunched is how many replacements may stand without an instance at a
-	// time. While there is any such NodeClaim Karpenter schedules nothing anywhere
-	// (kubernetes-sigs/karpenter, pkg/controllers/state, Cluster.Synced).
+	// MostUnlaunched is how many replacements may be without an instance at the
+	// same time. While such a NodeClaim exists, Karpenter schedules nothing in
+	// the cluster (kubernetes-sigs/karpenter, pkg/controllers/state,
+	// Cluster.Synced).
 	MostUnlaunched = 3
-	// MostTries is how often a replacement is ordered.
+	// MostTries is how many times a replacement is ordered.
 	MostTries = 3
-	// tryAgain is the least time between two tries before a hard deadline; but for
-	// the first, which may have met a Karpenter that has only just begun.
+	// tryAgain is the least time between two orders before a hard deadline.
+	// After the first order it is tryAgainSoon: Karpenter may have just
+	// started.
 	tryAgain     = 30 * time.Second
 	tryAgainSoon = 10 * time.Second
-	// tryAgainLater is that without one: for so long Karpenter remembers that there
-	// was no capacity (karpenter-provider-aws, pkg/cache, UnavailableOfferingsTTL).
+	// tryAgainLater is the interval without a hard deadline: Karpenter
+	// remembers for that long that there was no capacity
+	// (karpenter-provider-aws, pkg/cache, UnavailableOfferingsTTL).
 	tryAgainLater = 3 * time.Minute
-	// patience is for how long pods wait for a replacement where no deadline presses:
-	// as long as Karpenter waits for a node to register, and for some more.
+	// patience is how long pods wait for a replacement without a hard deadline:
+	// longer than Karpenter waits for a node to register.
 	patience = 20 * time.Minute
-	// queuePatience is for how long a replacement waits to be ordered before a hard
-	// deadline. So many nodes are then going away that Karpenter makes room sooner
-	// for their pods together than one by one.
+	// queuePatience is how long a replacement waits to be ordered before a hard
+	// deadline. After that so many nodes leave that Karpenter launches capacity
+	// sooner for all their pods together.
 	queuePatience = 30 * time.Second
-	// readPatience is for how long what cannot be read is asked for again.
+	// readPatience is how long failed reads are retried.
 	readPatience = 10 * time.Second
 )

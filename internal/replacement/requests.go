@@ -10,22 +10,21 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// Movable returns the pods of a node that have to find a place elsewhere: all but
-// those that a drain leaves alone, and those that are leaving already, whose
-// successors have begun.
+// Movable returns the pods of a node that need a place elsewhere: all but those
+// that a drain leaves alone and those that are terminating, which already have
+// successors.
 func Movable(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
 		return p == nil || p.DeletionTimestamp != nil || drain.Stays(p)
 	})
 }
 
-// everywhere returns those that a DaemonSet keeps on every node, the new one
-// too.
+// everywhere returns the DaemonSet pods, which the new node will run too.
 func everywhere(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p == nil || !drain.OfDaemonSet(p) })
 }
 
-// total is what pods request together, and how many they are.
+// total is the sum of the pods' requests and their number.
 func total(pods []*corev1.Pod) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, pod := range pods {
@@ -35,10 +34,10 @@ func total(pods []*corev1.Pod) corev1.ResourceList {
 	return sum
 }
 
-// requestsOf is what the scheduler counts a pod as: its containers together, or
-// an init container that wants more, and what its sandbox takes (Kubernetes
-// documentation, "Init Containers", "Sidecar Containers", "Pod Overhead"). What is
-// asked for the pod as a whole goes before.
+// requestsOf is a pod's size for the scheduler: the sum of its containers, or
+// an init container that requests more, plus overhead (Kubernetes
+// documentation, "Init Containers", "Sidecar Containers", "Pod Overhead").
+// Pod-level requests take precedence.
 func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for i := range pod.Spec.Containers {
@@ -65,7 +64,7 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	return sum
 }
 
-// add adds to a list in place.
+// add adds more to a list in place.
 func add(to, more corev1.ResourceList) {
 	for name, q := range more {
 		sum := to[name].DeepCopy()
@@ -74,7 +73,7 @@ func add(to, more corev1.ResourceList) {
 	}
 }
 
-// subtract takes from a list in place.
+// subtract subtracts less from a list in place.
 func subtract(from, less corev1.ResourceList) {
 	for name, q := range less {
 		left := from[name].DeepCopy()
@@ -83,7 +82,7 @@ func subtract(from, less corev1.ResourceList) {
 	}
 }
 
-// atLeast raises a list in place to what another has.
+// atLeast raises a list in place to the values of another.
 func atLeast(to, other corev1.ResourceList) {
 	for name, q := range other {
 		if have := to[name]; have.Cmp(q) < 0 {
@@ -92,7 +91,7 @@ func atLeast(to, other corev1.ResourceList) {
 	}
 }
 
-// within reports whether a list is within another, in which what is absent is
+// within reports whether a list fits into another, in which absent entries are
 // zero.
 func within(what, room corev1.ResourceList) bool {
 	for name, q := range what {

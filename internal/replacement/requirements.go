@@ -7,10 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// mostRequirements is what a NodeClaim takes (Karpenter's CRD, spec.requirements).
+// mostRequirements is the limit of a NodeClaim (Karpenter's CRD,
+// spec.requirements).
 const mostRequirements = 100
 
-// requirement is one of a NodePool's or NodeClaim's.
+// requirement is an entry of spec.requirements of a NodePool or NodeClaim.
 type requirement struct {
 	Key       string   `json:"key"`
 	Operator  string   `json:"operator"`
@@ -34,8 +35,8 @@ func (r requirement) object() map[string]any {
 	return o
 }
 
-// allowed returns the values that requirements leave of a key, and whether they
-// name any: if not, all are left but those excluded.
+// allowed returns the values of a key that the In requirements leave, and
+// whether there are any such requirements. Without them all values are allowed.
 func allowed(all []requirement, key string) (values []string, named bool) {
 	for _, r := range all {
 		if r.Key != key || r.Operator != string(corev1.NodeSelectorOpIn) {
@@ -50,7 +51,7 @@ func allowed(all []requirement, key string) (values []string, named bool) {
 	return values, named
 }
 
-// leastOf is how many values of a key requirements want to be left.
+// leastOf is the highest minValues of a key.
 func leastOf(all []requirement, key string) int {
 	least := 1
 	for _, r := range all {
@@ -61,9 +62,9 @@ func leastOf(all []requirement, key string) int {
 	return least
 }
 
-// isOfKarpenter reports whether Karpenter finds the value of a label itself when
-// it launches: a NodeClaim must not name it, since what it names would stand on
-// the Node whatever was launched.
+// isOfKarpenter reports whether Karpenter sets a label from the launched
+// instance. A NodeClaim must not set it, since Karpenter would copy that value
+// to the Node whatever it launches.
 func isOfKarpenter(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
 	if !ok || domain == "node-restriction.kubernetes.io" || domain == "kops.k8s.io" {
@@ -74,7 +75,7 @@ func isOfKarpenter(key string) bool {
 	})
 }
 
-// isKnown reports whether Karpenter can launch by a key that a NodePool's
+// isKnown reports whether Karpenter can launch by a key that the NodePool's
 // template does not name (Karpenter documentation, "Well-Known Labels").
 func isKnown(key string) bool {
 	return slices.Contains([]string{
@@ -83,9 +84,9 @@ func isKnown(key string) bool {
 	}, key) || strings.HasPrefix(key, "karpenter.k8s.aws/instance-")
 }
 
-// customLabels are the labels of a NodeClaim for keys of the NodePool's own that
-// it requires: the doomed node's value where that is allowed, else the first.
-// Without them Karpenter would find the node drifted.
+// customLabels are the NodeClaim's labels for custom keys that it requires: the
+// interrupted node's value if allowed, else the first. Without them Karpenter
+// would consider the node drifted.
 func customLabels(all []requirement, node *corev1.Node) map[string]string {
 	labels := map[string]string{}
 	for _, r := range all {

@@ -10,19 +10,19 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// MostOthers is how many other nodes are looked at for room: each is a request
-// for its pods, and what they have free is known to nobody but who asks.
+// MostOthers is how many other nodes are checked for free capacity: each costs
+// a request for its pods.
 const MostOthers = 8
 
-// Other is another node, and all pods on it.
+// Other is another node with all its pods.
 type Other struct {
 	Node *corev1.Node
 	Pods []*corev1.Pod
 }
 
-// MayTake reports whether a node may be given pods, as far as the node itself
-// tells: it is Ready, schedulable, not itself going away or brought up for
-// another. What it has free is not looked at.
+// MayTake reports whether a node may take pods, as far as the Node object
+// tells: it is Ready, schedulable, not interrupted, and not a replacement for
+// another node. Free capacity is not checked.
 func MayTake(node *corev1.Node) bool {
 	if node == nil || node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[v1alpha1.LabelReplaces] != "" {
 		return false
@@ -37,20 +37,20 @@ func MayTake(node *corev1.Node) bool {
 	})
 }
 
-// IsDisrupted reports whether Karpenter is ending a node, or about to.
+// IsDisrupted reports whether Karpenter is removing a node or about to.
 func IsDisrupted(node *corev1.Node) bool {
 	return node != nil && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taintDisrupted })
 }
 
-// room is what is free on a node.
+// room is the free capacity of a node.
 type room struct {
 	node *corev1.Node
 	free corev1.ResourceList
 }
 
-// roomFor reports whether all pods find room on other nodes, by giving each, the
-// largest first, to the first that suits it; and the names of the nodes that are
-// used. What it cannot be certain of counts as no.
+// roomFor reports whether all pods fit on other nodes: first fit, largest pod
+// first. It returns the names of the nodes used. If it cannot be certain, the
+// answer is no.
 func roomFor(pods []*corev1.Pod, others []Other) (used []string, fits bool) {
 	if slices.ContainsFunc(pods, isParticular) {
 		return nil, false
@@ -102,8 +102,8 @@ func largestFirst(pods []*corev1.Pod) []*corev1.Pod {
 	return sorted
 }
 
-// isParticular reports whether where a pod can run hangs on more than what the
-// node says of itself: on other pods, on volumes, on a port, on a device.
+// isParticular reports whether the placement of a pod depends on more than the
+// Node object: other pods, volumes, ports or devices.
 func isParticular(pod *corev1.Pod) bool {
 	s := &pod.Spec
 	if a := s.Affinity; a != nil && (a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 ||
@@ -120,14 +120,13 @@ func hasHostPort(c corev1.Container) bool {
 	return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.HostPort != 0 })
 }
 
-// keepsOthersOff reports whether a pod may keep others off its node.
+// keepsOthersOff reports whether a pod has required anti-affinity.
 func keepsOthersOff(pod *corev1.Pod) bool {
 	return pod != nil && pod.Spec.Affinity != nil && pod.Spec.Affinity.PodAntiAffinity != nil &&
 		len(pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
 }
 
-// suits reports whether a pod may run on a node, as far as its labels and taints
-// tell.
+// suits reports whether the node's labels and taints allow a pod.
 func suits(pod *corev1.Pod, node *corev1.Node) bool {
 	for key, value := range pod.Spec.NodeSelector {
 		if node.Labels[key] != value {
@@ -142,9 +141,8 @@ func suits(pod *corev1.Pod, node *corev1.Node) bool {
 	})
 }
 
-// tolerated reports whether one of the tolerations is for a taint (Kubernetes
-// documentation, "Taints and Tolerations"). Operators that it does not know
-// tolerate nothing.
+// tolerated reports whether a toleration matches the taint (Kubernetes
+// documentation, "Taints and Tolerations"). Unknown operators tolerate nothing.
 func tolerated(t corev1.Taint, by []corev1.Toleration) bool {
 	return slices.ContainsFunc(by, func(o corev1.Toleration) bool {
 		if o.Effect != "" && o.Effect != t.Effect || o.Key != "" && o.Key != t.Key {
@@ -157,9 +155,9 @@ func tolerated(t corev1.Taint, by []corev1.Toleration) bool {
 	})
 }
 
-// Candidates returns those of many nodes of which it is worth to ask what they
-// have free, the youngest first, which are likely to be the emptiest; none where
-// it would not help to know.
+// Candidates returns the nodes worth a check for free capacity, the youngest
+// first, because they are probably the emptiest. It returns none if the pods
+// need more than a node can tell.
 func Candidates(nodes []*corev1.Node, pods []*corev1.Pod) []*corev1.Node {
 	if len(pods) == 0 || slices.ContainsFunc(pods, isParticular) {
 		return nil

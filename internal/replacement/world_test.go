@@ -25,7 +25,7 @@ func hard(after time.Duration) *v1alpha1.Deadline {
 	return notice.At(noon.Add(after), v1alpha1.DeadlineHard)
 }
 
-// poolObject is a NodePool as Karpenter's API has it.
+// poolObject is a NodePool in the form of Karpenter's API.
 func poolObject(change ...func(o map[string]any)) *unstructured.Unstructured {
 	o := map[string]any{
 		"apiVersion": "karpenter.sh/v1", "kind": "NodePool",
@@ -87,7 +87,7 @@ func claimObject(name string, change ...func(o map[string]any)) *unstructured.Un
 	return &unstructured.Unstructured{Object: o}
 }
 
-// our is the replacement of the instance, as it is made.
+// our is the created replacement of the instance.
 func our(change ...func(*Claim)) *Claim {
 	c := &Claim{
 		Name: "web-lb-0a1b2c3d4e5f60718", UID: "our-uid",
@@ -181,9 +181,9 @@ func other(name, cpu string, change ...func(*corev1.Node)) Other {
 // facts are those of a spot notice for a node with two pods and no room elsewhere.
 func facts(change ...func(*Facts)) Facts {
 	f := Facts{
-		Early: Early{Now: noon, Deadline: hard(2 * time.Minute), Movable: 2, Installed: true, Karpenters: true},
-		Kind:  notice.KindSpotInterruption, InstanceID: instance, Interruption: instance,
-		Node: doomedNode(), Doomed: mustClaim(), Pool: mustPool(), Class: &Class{Ready: true},
+		QuickFacts: QuickFacts{Now: noon, Deadline: hard(2 * time.Minute), Movable: 2, Installed: true, Karpenters: true},
+		Kind:       notice.KindSpotInterruption, InstanceID: instance, Interruption: instance,
+		Node: doomedNode(), Interrupted: mustClaim(), Pool: mustPool(), Class: &Class{Ready: true},
 		Pods: []*corev1.Pod{pod("web-1", "500m"), pod("web-2", "1"), pod("log", "100m", ofDaemonSet)},
 		Name: Name("web", instance, 1),
 	}

@@ -1,4 +1,4 @@
-// Package sleep waits in a way that can be cut short.
+// Package sleep provides waits that a context or a wake-up can end.
 package sleep
 
 import (
@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// For waits, and returns true, or false if ctx is done before.
+// For waits, and returns true, or false if ctx is done first.
 func For(ctx context.Context, d time.Duration) bool { return OrWake(ctx, d, nil) }
 
-// OrWake waits until the time is over or a value comes from wake, and returns true, or
-// false if ctx is done before. A wake that is nil never wakes.
+// OrWake waits until the time is over or wake delivers a value, and returns
+// true, or false if ctx is done first. A nil wake never wakes.
 func OrWake(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

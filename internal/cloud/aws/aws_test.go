@@ -74,7 +74,7 @@ func TestInstancesAreTerminatedOnceAndForAll(t *testing.T) {
 	}
 }
 
-// EC2 is asked whether it would, and does not.
+// The dry run terminates nothing.
 func TestWhetherAnInstanceMayBeTerminated(t *testing.T) {
 	t.Parallel()
 	server, c, id := account(t)
@@ -136,8 +136,8 @@ func TestWhatEC2Refuses(t *testing.T) {
 	}
 }
 
-// The emulator protects no instance; this is EC2's answer (EC2 User Guide,
-// "Change instance termination protection").
+// The emulator has no termination protection; this is EC2's response (EC2 User
+// Guide, "Change instance termination protection").
 func TestProtectedInstance(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

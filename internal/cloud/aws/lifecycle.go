@@ -24,42 +24,41 @@ const (
 
 var _ cloud.Lifecycle = (*Lifecycle)(nil)
 
-// Lifecycle answers the lifecycle hooks of Auto Scaling groups. It holds
-// functions and not the SDK's client, as Cloud does.
+// Lifecycle completes the lifecycle actions of Auto Scaling groups. It stores
+// function values instead of the SDK's client, like Cloud.
 type Lifecycle struct {
 	complete  func(context.Context, *awsas.CompleteLifecycleActionInput, ...func(*awsas.Options)) (*awsas.CompleteLifecycleActionOutput, error)
 	heartbeat func(context.Context, *awsas.RecordLifecycleActionHeartbeatInput, ...func(*awsas.Options)) (*awsas.RecordLifecycleActionHeartbeatOutput, error)
 	detach    func(context.Context, *awsas.DetachInstancesInput, ...func(*awsas.Options)) (*awsas.DetachInstancesOutput, error)
 	instances func(context.Context, *awsas.DescribeAutoScalingInstancesInput, ...func(*awsas.Options)) (*awsas.DescribeAutoScalingInstancesOutput, error)
-	quota     *quota.Quota
+	limiter   *quota.Limiter
 }
 
-// NewLifecycle returns the Lifecycle that a configuration leads to, which shares
-// the quota with all who call Auto Scaling; nil: it has none. Each call is made
-// once, and so none is made late: an answer that the SDK repeated on its own could
-// reach the next firing of a hook.
-func NewLifecycle(config awssdk.Config, q *quota.Quota) *Lifecycle {
+// NewLifecycle returns the Lifecycle for a configuration. All callers of Auto
+// Scaling share the limiter; nil: no limit. The SDK does not retry: a delayed
+// repetition could complete the hook's next action.
+func NewLifecycle(config awssdk.Config, q *quota.Limiter) *Lifecycle {
 	client := awsas.NewFromConfig(awshttp.WithTimeout(config, callTime), func(o *awsas.Options) { o.Retryer = awssdk.NopRetryer{} })
 	return &Lifecycle{
 		complete: client.CompleteLifecycleAction, heartbeat: client.RecordLifecycleActionHeartbeat,
-		detach: client.DetachInstances, instances: client.DescribeAutoScalingInstances, quota: q,
+		detach: client.DetachInstances, instances: client.DescribeAutoScalingInstances, limiter: q,
 	}
 }
 
-// Complete implements cloud.Lifecycle. Which lifecycle action an instance id
-// names is decided by Auto Scaling when it gets the call: whichever of the hook is
-// pending then (Amazon EC2 Auto Scaling API Reference, CompleteLifecycleAction).
+// Complete implements cloud.Lifecycle. With an instance id, Auto Scaling
+// completes whichever action of the hook is pending when the call arrives
+// (Amazon EC2 Auto Scaling API Reference, CompleteLifecycleAction).
 func (l *Lifecycle) Complete(ctx context.Context, a cloud.Action, r cloud.Result) error {
 	in := &awsas.CompleteLifecycleActionInput{
 		AutoScalingGroupName: &a.Group, LifecycleHookName: &a.Hook, LifecycleActionResult: awssdk.String(string(r)),
 	}
 	in.LifecycleActionToken, in.InstanceId = name(a)
-	err := l.turn(ctx, quota.Answer, func() error {
+	err := l.limited(ctx, quota.Answer, func() error {
 		_, err := l.complete(ctx, in)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("answering %s to lifecycle hook %s for instance %s: %w", r, a.Hook, a.InstanceID, sortLifecycle(err, PermitComplete, a.Group))
+		return fmt.Errorf("answering %s to lifecycle hook %s for instance %s: %w", r, a.Hook, a.InstanceID, classifyLifecycle(err, PermitComplete, a.Group))
 	}
 	return nil
 }
@@ -68,18 +67,18 @@ func (l *Lifecycle) Complete(ctx context.Context, a cloud.Action, r cloud.Result
 func (l *Lifecycle) Heartbeat(ctx context.Context, a cloud.Action) error {
 	in := &awsas.RecordLifecycleActionHeartbeatInput{AutoScalingGroupName: &a.Group, LifecycleHookName: &a.Hook}
 	in.LifecycleActionToken, in.InstanceId = name(a)
-	err := l.turn(ctx, quota.Extend, func() error {
+	err := l.limited(ctx, quota.Extend, func() error {
 		_, err := l.heartbeat(ctx, in)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("extending lifecycle hook %s for instance %s: %w", a.Hook, a.InstanceID, sortLifecycle(err, PermitHeartbeat, a.Group))
+		return fmt.Errorf("extending lifecycle hook %s for instance %s: %w", a.Hook, a.InstanceID, classifyLifecycle(err, PermitHeartbeat, a.Group))
 	}
 	return nil
 }
 
-// name returns the token of an action, or where there is none its instance: the
-// API takes either.
+// name returns the token of an action, or the instance id if there is none: the
+// API accepts either.
 func name(a cloud.Action) (token, instance *string) {
 	if a.Token != "" {
 		return &a.Token, nil
@@ -87,11 +86,10 @@ func name(a cloud.Action) (token, instance *string) {
 	return nil, &a.InstanceID
 }
 
-// Detach implements cloud.Lifecycle. That Auto Scaling refuses to detach an
-// instance says nothing by itself: only that it is in no group any more, or being
-// detached, makes it done.
+// Detach implements cloud.Lifecycle. A rejected call counts as done only if the
+// instance is in no group any more, or is being detached.
 func (l *Lifecycle) Detach(ctx context.Context, group, instanceID string) error {
-	err := l.turn(ctx, quota.Answer, func() error {
+	err := l.limited(ctx, quota.Answer, func() error {
 		_, err := l.detach(ctx, &awsas.DetachInstancesInput{
 			AutoScalingGroupName: &group, InstanceIds: []string{instanceID}, ShouldDecrementDesiredCapacity: awssdk.Bool(false),
 		})
@@ -100,14 +98,13 @@ func (l *Lifecycle) Detach(ctx context.Context, group, instanceID string) error 
 	if err == nil || awshttp.Code(err) == validation && l.isDetached(ctx, instanceID) {
 		return nil
 	}
-	return fmt.Errorf("detaching instance %s from Auto Scaling group %s: %w", instanceID, group, sortLifecycle(err, PermitDetach, group))
+	return fmt.Errorf("detaching instance %s from Auto Scaling group %s: %w", instanceID, group, classifyLifecycle(err, PermitDetach, group))
 }
 
-// isDetached reports whether an instance is known to be in no group, or on its
-// way out of one.
+// isDetached reports whether an instance is in no group or is being detached.
 func (l *Lifecycle) isDetached(ctx context.Context, instanceID string) bool {
 	var out *awsas.DescribeAutoScalingInstancesOutput
-	err := l.turn(ctx, quota.Answer, func() (err error) {
+	err := l.limited(ctx, quota.Answer, func() (err error) {
 		out, err = l.instances(ctx, &awsas.DescribeAutoScalingInstancesInput{InstanceIds: []string{instanceID}})
 		return err
 	})
@@ -123,34 +120,35 @@ func (l *Lifecycle) isDetached(ctx context.Context, instanceID string) bool {
 	return true
 }
 
-// turn makes a call when it is its turn. What waits too long counts as throttled.
-func (l *Lifecycle) turn(ctx context.Context, p quota.Priority, do func() error) error {
+// limited makes a call through the rate limiter. A wait that is too long counts
+// as throttled.
+func (l *Lifecycle) limited(ctx context.Context, p quota.Priority, do func() error) error {
 	bounded, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	if err := l.quota.Wait(bounded, p); err != nil {
+	if err := l.limiter.Wait(bounded, p); err != nil {
 		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)
 	}
 	err := do()
 	if awshttp.IsThrottled(err) {
-		l.quota.Throttled()
+		l.limiter.Throttled()
 	} else if err == nil {
-		l.quota.Passed()
+		l.limiter.Passed()
 	}
 	return err
 }
 
-// validation is the code of all that Auto Scaling refuses for what was asked.
+// validation is Auto Scaling's code for all rejected requests.
 const validation = "ValidationError"
 
-// sortLifecycle tells what asking again is worth. Auto Scaling has no code of its
-// own for an action that is not pending, only a ValidationError that begins "No
-// active Lifecycle Action found" (Amazon EC2 Auto Scaling API Reference, "Common
-// Errors").
-func sortLifecycle(err error, permission, group string) error {
+// classifyLifecycle says whether a retry can help. Auto Scaling has no own code
+// for an action that is not pending, only a ValidationError that begins "No
+// active Lifecycle Action found" (Amazon EC2 Auto Scaling API Reference,
+// "Common Errors").
+func classifyLifecycle(err error, permission, group string) error {
 	switch code := awshttp.Code(err); {
 	case awshttp.IsDenied(err):
 		return &cloud.DeniedError{Err: err, Mend: "allow " + permission + " for Auto Scaling group " + group +
-			": `lifeboat wire iam` prints the policy; a group that an operator such as EKS owns can be changed through it alone"}
+			": `lifeboat wire iam` prints the policy; a group that a service such as EKS owns can be changed only through that service"}
 	case code == validation && strings.Contains(strings.ToLower(err.Error()), "no active lifecycle action"):
 		return fmt.Errorf("%w: %w", cloud.ErrNoAction, err)
 	case code == "ResourceContention", code == "ScalingActivityInProgress", awshttp.IsBusy(err):

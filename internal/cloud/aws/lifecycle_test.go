@@ -20,7 +20,7 @@ import (
 )
 
 // lifecycleAt is the Lifecycle of a region whose Auto Scaling is a handler.
-func lifecycleAt(handler http.Handler, q *quota.Quota) *aws.Lifecycle {
+func lifecycleAt(handler http.Handler, q *quota.Limiter) *aws.Lifecycle {
 	return aws.NewLifecycle(awssdk.Config{
 		Region: "eu-west-1", HTTPClient: &http.Client{Transport: emulatortest.Direct{Handler: handler}},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
@@ -89,7 +89,7 @@ func TestDetaching(t *testing.T) {
 	if err := l.Detach(t.Context(), "workers", id); err == nil || cloud.IsDenied(err) || cloud.IsNoAction(err) {
 		t.Errorf("one that cannot be detached yet: %v", err)
 	}
-	// That the state cannot be read is no reason to think that it is detached.
+	// An unreadable state must not count as detached.
 	server, l, id = group(t, "Pending:Wait")
 	server.Gate.Fail("autoscaling", "DescribeAutoScalingInstances")
 	if err := l.Detach(t.Context(), "workers", id); err == nil {

@@ -92,7 +92,7 @@ func terminateDetached(ctx context.Context, p *pass) (bool, error) {
 	case p.decision.InstanceGone, !taken && (!p.facts.isRetained() || !p.plan.Empty()):
 		return true, nil
 	case taken && s.DetachTime == nil:
-		p.Groups.Hint(s.Group)
+		p.Groups.RequestRefresh(s.Group)
 		p.outcome.wait(p.facts.now.Add(groupRequeue), fmt.Sprintf("waits to know whether the instance has left group %s", s.Group))
 		return false, nil
 	}
@@ -113,7 +113,7 @@ func (p *pass) keep(ctx context.Context) error {
 	}
 	p.outcome.requeueAt(d.Wake)
 	if d.Look {
-		p.Groups.Hint(d.Status.Group)
+		p.Groups.RequestRefresh(d.Status.Group)
 	}
 	if d.Do == lifecycle.Complete {
 		if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
@@ -151,7 +151,7 @@ func (p *pass) tell(ctx context.Context, do lifecycle.Verb) error {
 		p.Record(v1alpha1.ReasonHookAnswered, s.Message)
 	}
 	if do == lifecycle.Complete || errors.Join(errs...) != nil {
-		p.Groups.Hint(s.Group)
+		p.Groups.RequestRefresh(s.Group)
 	}
 	p.outcome.requeueAt(lifecycle.DecideTermination(p.terminationFacts(do == lifecycle.Complete)).Wake)
 	return nil

@@ -64,7 +64,7 @@ type Errands interface {
 	// Hooks takes the hooks of an Interruption one step further.
 	Hooks(context.Context, errand.HookRun) (errand.HookOutcome, error)
 	// Tell takes its notifications one step further.
-	Tell(context.Context, errand.Telling) (errand.Told, error)
+	Notify(context.Context, errand.NotifyRequest) (errand.NotifyResult, error)
 }
 
 // Options are what the controller needs. Live, Owners, Errands, Cloud, Claims, Groups and

@@ -41,7 +41,7 @@ type GroupSource interface {
 	// Group returns a group that was looked at.
 	Group(name string) (groupwatch.Group, bool)
 	// Hint has a group looked at soon.
-	Hint(group string)
+	RequestRefresh(group string)
 }
 
 // grouped is what a pass knows of the group of the instance.
@@ -181,7 +181,7 @@ func (c *Controller) scalingGroup(ctx context.Context, f *facts) (*replacement.S
 			InstanceID: m.InstanceID, At: m.At, State: m.State, Protected: m.Protected, Claimed: claimed[m.InstanceID],
 		}
 		if m.InstanceID == f.in.Spec.InstanceID {
-			s.Doomed = &member
+			s.Interrupted = &member
 			continue
 		}
 		node, err := c.Nodes.NodeByInstance(ctx, m.InstanceID)

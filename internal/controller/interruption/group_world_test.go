@@ -105,7 +105,7 @@ func (g *scaledGroup) Group(name string) (groupwatch.Group, bool) {
 	return g.seen, name == g.group.Name && !g.seen.At.IsZero()
 }
 
-func (g *scaledGroup) Hint(string) { g.hints++ }
+func (g *scaledGroup) RequestRefresh(string) { g.hints++ }
 
 // hold has the group's hooks hold the instance.
 func (g *scaledGroup) hold(state string) {

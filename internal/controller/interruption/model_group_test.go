@@ -416,7 +416,7 @@ func (l *life) Group(name string) (groupwatch.Group, bool) {
 }
 
 // Hint has the group looked at some seconds later.
-func (l *life) Hint(string) {
+func (l *life) RequestRefresh(string) {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
 	if !l.hinted {

@@ -22,7 +22,7 @@ func (c *Controller) notify(ctx context.Context, u *status.Update, d policy.Deci
 		return time.Time{}, nil
 	}
 	written := u.Written()
-	sent, err := c.Errands.Tell(ctx, errand.Telling{
+	sent, err := c.Errands.Notify(ctx, errand.NotifyRequest{
 		Notifications: d.Notifications, Timeline: written.Timeline, Notified: written.Notified,
 		Subject: u.Subject(), Now: now,
 	})

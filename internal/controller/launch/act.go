@@ -102,7 +102,7 @@ func (s *Sweep) call(ctx context.Context, w *world, t *task) bool {
 		case t.decision.Do == lifecycle.Heartbeat:
 			err = s.o.Lifecycle.Heartbeat(ctx, a)
 		case !s.stillSo(t):
-			s.o.Groups.Hint(t.group) // it is decided again, by the new state
+			s.o.Groups.RequestRefresh(t.group) // it is decided again, by the new state
 			return false
 		default:
 			err = s.o.Lifecycle.Complete(ctx, a, cloud.Continue)
@@ -131,9 +131,9 @@ func (s *Sweep) note(ctx context.Context, w *world, t *task, hook string, err er
 	s.report(ctx, w, t, hook, operation, told, err)
 	switch {
 	case outcome == lifecycle.NoAction && told.Tries > 1:
-		s.o.Groups.HintHooks(t.group) // it may have other hooks by now
+		s.o.Groups.RequestRefreshHooks(t.group) // it may have other hooks by now
 	case do == lifecycle.Complete || outcome == lifecycle.NoAction:
-		s.o.Groups.Hint(t.group)
+		s.o.Groups.RequestRefresh(t.group)
 	}
 	s.o.Changed(t.group)
 }

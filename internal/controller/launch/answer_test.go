@@ -53,9 +53,9 @@ func (a *aside) Member(string) (groupwatch.Member, bool, time.Time) {
 	return member(a.now()), true, time.Now().Add(-a.age)
 }
 
-func (a *aside) Hint(string)      {}
-func (a *aside) HintHooks(string) {}
-func (a *aside) HintNew()         {}
+func (a *aside) RequestRefresh(string)      {}
+func (a *aside) RequestRefreshHooks(string) {}
+func (a *aside) RequestRefreshNew()         {}
 
 func (a *aside) note(what string, on cloud.Action) {
 	a.mu.Lock()

@@ -171,8 +171,8 @@ func TestRace19LostAndRepeatedEvents(t *testing.T) {
 		before := w.server.Gate.Calls("autoscaling", "DescribeAutoScalingGroups")
 		for range 60 {
 			for range 100 {
-				w.groups.Hint("workers")
-				w.groups.Hint("of-another-cluster")
+				w.groups.RequestRefresh("workers")
+				w.groups.RequestRefresh("of-another-cluster")
 			}
 			time.Sleep(time.Second)
 		}

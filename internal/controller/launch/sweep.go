@@ -52,9 +52,9 @@ var DefaultHooks = []string{"lifeboat-*"}
 type Groups interface {
 	Groups() []groupwatch.Group
 	Member(instanceID string) (m groupwatch.Member, ok bool, at time.Time)
-	Hint(group string)
-	HintHooks(group string)
-	HintNew()
+	RequestRefresh(group string)
+	RequestRefreshHooks(group string)
+	RequestRefreshNew()
 }
 
 // Options are what the loop needs.
@@ -217,7 +217,7 @@ func (s *Sweep) hasten(now time.Time, e *entry, group string, d lifecycle.Decisi
 	next := d.Ask
 	if !now.Before(d.Ask) {
 		e.hurried++
-		s.o.Groups.Hint(group)
+		s.o.Groups.RequestRefresh(group)
 		next = now.Add(hurry)
 	}
 	if d.Wake.IsZero() || next.Before(d.Wake) {
@@ -237,7 +237,7 @@ func (s *Sweep) hastenNew(w *world) {
 		news = true
 	}
 	if news {
-		s.o.Groups.HintNew()
+		s.o.Groups.RequestRefreshNew()
 	}
 }
 

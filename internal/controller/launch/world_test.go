@@ -38,7 +38,7 @@ type world struct {
 	*testing.T
 	server *emulator.Server
 	kube   client.WithWatch
-	quota  *quota.Quota
+	quota  *quota.Limiter
 
 	groups *groupwatch.Watcher
 	sweep  *launch.Sweep

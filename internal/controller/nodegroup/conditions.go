@@ -44,15 +44,15 @@ const (
 	poolWithoutHook = "pool-without-hook"
 )
 
-// said is what is said of a condition.
-type said struct {
+// conditionState is the content of a condition.
+type conditionState struct {
 	status          metav1.ConditionStatus
 	reason, message string
 }
 
-// conditions says how it stands, in sentences.
-func conditions(g *v1alpha1.NodeGroup, s standing, now time.Time) {
-	all := map[string]said{
+// conditions sets the conditions from the result of a pass.
+func conditions(g *v1alpha1.NodeGroup, s passState, now time.Time) {
+	all := map[string]conditionState{
 		v1alpha1.ConditionFound:      s.found(),
 		v1alpha1.ConditionHooksReady: s.hooks(),
 		v1alpha1.ConditionSynced:     s.synced(),
@@ -67,95 +67,95 @@ func conditions(g *v1alpha1.NodeGroup, s standing, now time.Time) {
 	}
 }
 
-func (s standing) found() said {
+func (s passState) found() conditionState {
 	name := s.wanted.Group
 	switch {
-	case s.elder != "":
-		return said{isUnknown, reasonShared, "not looked at: see Synced"}
+	case s.otherOwner != "":
+		return conditionState{isUnknown, reasonShared, "not read: see Synced"}
 	case !s.known && s.err != nil:
-		return said{isUnknown, reasonUnread, fmt.Sprintf("Auto Scaling group %s could not be read: %v", name, s.err)}
+		return conditionState{isUnknown, reasonUnread, fmt.Sprintf("cannot read Auto Scaling group %s: %v", name, s.err)}
 	case !s.known:
-		return said{isUnknown, reasonUnread, fmt.Sprintf("Auto Scaling group %s was not read yet", name)}
+		return conditionState{isUnknown, reasonUnread, fmt.Sprintf("Auto Scaling group %s has not been read yet", name)}
 	case !s.observed.Exists:
 		f, _ := s.finding("group-missing")
-		return said{isFalse, reasonMissing, sentences(f.Problem, mend(f))}
+		return conditionState{isFalse, reasonMissing, sentences(f.Problem, fixText(f))}
 	case s.err != nil:
-		return said{isTrue, reasonThere, fmt.Sprintf("Auto Scaling group %s is there; its settings could not be read anew: %v", name, s.err)}
+		return conditionState{isTrue, reasonThere, fmt.Sprintf("Auto Scaling group %s exists; cannot read its current settings: %v", name, s.err)}
 	}
-	return said{isTrue, reasonThere, fmt.Sprintf("Auto Scaling group %s is there", name)}
+	return conditionState{isTrue, reasonThere, fmt.Sprintf("Auto Scaling group %s exists", name)}
 }
 
-func (s standing) hooks() said {
+func (s passState) hooks() conditionState {
 	if !s.known || !s.observed.Exists {
-		return said{isUnknown, reasonUnread, "its hooks are not known as long as the group is not"}
+		return conditionState{isUnknown, reasonUnread, "the hooks are unknown because the group is unknown"}
 	}
 	if f, owned := s.finding(operatorOwned); owned {
-		return said{isFalse, reasonOperator, f.Problem}
+		return conditionState{isFalse, reasonOperator, f.Problem}
 	}
 	if f, ok := s.finding(hooksUnknown); ok {
-		return said{isUnknown, reasonUnread, sentences(f.Problem, mend(f))}
+		return conditionState{isUnknown, reasonUnread, sentences(f.Problem, fixText(f))}
 	}
 	for _, f := range s.plan.Findings {
 		if f.Severity == finding.Broken && (strings.HasPrefix(f.ID, "launch-hook-") || strings.HasPrefix(f.ID, "terminate-hook-") || f.ID == poolWithoutHook) {
-			return said{isFalse, reasonWrong, sentences(f.Problem, mend(f))}
+			return conditionState{isFalse, reasonWrong, sentences(f.Problem, fixText(f))}
 		}
 	}
-	return said{isTrue, reasonInPlace, fmt.Sprintf("launches are held by %s, terminations by %s", s.wanted.Launch.Name, s.wanted.Terminate.Name)}
+	return conditionState{isTrue, reasonInPlace, fmt.Sprintf("hook %s holds launches, hook %s holds terminations", s.wanted.Launch.Name, s.wanted.Terminate.Name)}
 }
 
-func (s standing) synced() said {
+func (s passState) synced() conditionState {
 	management := s.wanted.Management
 	switch {
-	case s.elder != "":
-		return said{isFalse, reasonShared, fmt.Sprintf("NodeGroup %s stands for Auto Scaling group %s already: delete one of the two", s.elder, s.wanted.Group)}
+	case s.otherOwner != "":
+		return conditionState{isFalse, reasonShared, fmt.Sprintf("NodeGroup %s already manages Auto Scaling group %s: delete one of the two", s.otherOwner, s.wanted.Group)}
 	case !s.known:
-		return said{isUnknown, reasonUnread, "nothing is changed as long as the group could not be read"}
-	case errors.As(s.failed, &inVainError{}):
-		return said{isFalse, reasonChanging, s.failed.Error()}
+		return conditionState{isUnknown, reasonUnread, "Lifeboat changes nothing until the group can be read"}
+	case errors.As(s.failed, &notVisibleError{}):
+		return conditionState{isFalse, reasonChanging, s.failed.Error()}
 	case cloud.IsDenied(s.failed):
-		return said{isFalse, reasonDenied, s.failed.Error()}
+		return conditionState{isFalse, reasonDenied, s.failed.Error()}
 	case cloud.IsBusy(s.failed):
-		return said{isFalse, reasonBusy, "it is tried again in a moment: " + s.failed.Error()}
+		return conditionState{isFalse, reasonBusy, "retrying soon: " + s.failed.Error()}
 	case s.failed != nil:
-		return said{isFalse, reasonFailed, "it is tried again: " + s.failed.Error()}
+		return conditionState{isFalse, reasonFailed, "retrying: " + s.failed.Error()}
 	case len(s.plan.Steps) > 0:
 		var parts []string
 		for _, step := range s.plan.Steps {
 			parts = append(parts, step.String())
 		}
-		return said{isFalse, reasonChanging, "done a moment ago, and looked at again: " + strings.Join(parts, ", ")}
+		return conditionState{isFalse, reasonChanging, "applied, waiting to observe: " + strings.Join(parts, ", ")}
 	case len(s.plan.Held) > 0:
-		return said{isFalse, reasonWaiting, strings.Join(s.plan.Held, "; ")}
+		return conditionState{isFalse, reasonWaiting, strings.Join(s.plan.Held, "; ")}
 	case management == v1alpha1.ManageNothing:
-		return said{isTrue, reasonObserved, "management is Observe: nothing of the group is changed"}
+		return conditionState{isTrue, reasonObserved, "management is Observe: Lifeboat does not change the group"}
 	case management == v1alpha1.ManageHooks:
-		return said{isTrue, reasonInSync, "the hooks are as they have to be; management is Hooks: nothing else of the group is changed"}
+		return conditionState{isTrue, reasonInSync, "the hooks are correct; management is Hooks: Lifeboat changes nothing else of the group"}
 	}
-	return said{isTrue, reasonInSync, "the group is as declared"}
+	return conditionState{isTrue, reasonInSync, "the group matches the spec"}
 }
 
-// ready is computed from the others, and from what else is broken.
-func (s standing) ready(all map[string]said) said {
+// ready is computed from the other conditions and from broken findings.
+func (s passState) ready(all map[string]conditionState) conditionState {
 	if s.ending != "" {
-		return said{isFalse, reasonDeleting, s.ending}
+		return conditionState{isFalse, reasonDeleting, s.ending}
 	}
-	if s.elder != "" {
+	if s.otherOwner != "" {
 		return all[v1alpha1.ConditionSynced]
 	}
 	for _, name := range []string{v1alpha1.ConditionFound, v1alpha1.ConditionSynced, v1alpha1.ConditionHooksReady} {
-		// Nobody but its owner puts the hooks of a group that has one.
+		// Lifeboat does not manage the hooks of a group that has another owner.
 		if c := all[name]; c.status != isTrue && c.reason != reasonOperator {
-			return said{isFalse, c.reason, c.message}
+			return conditionState{isFalse, c.reason, c.message}
 		}
 	}
 	if i := slices.IndexFunc(s.plan.Findings, func(f finding.Finding) bool { return f.Severity == finding.Broken }); i >= 0 {
 		f := s.plan.Findings[i]
-		return said{isFalse, reasonBroken, sentences(f.Problem, mend(f))}
+		return conditionState{isFalse, reasonBroken, sentences(f.Problem, fixText(f))}
 	}
-	return said{isTrue, reasonLookedAt, "instances are held until their nodes are ready, and until they are drained"}
+	return conditionState{isTrue, reasonLookedAt, "instances are held until their nodes are ready, and until they are drained"}
 }
 
-func (s standing) finding(id string) (finding.Finding, bool) {
+func (s passState) finding(id string) (finding.Finding, bool) {
 	i := slices.IndexFunc(s.plan.Findings, func(f finding.Finding) bool { return f.ID == id })
 	if i < 0 {
 		return finding.Finding{}, false
@@ -163,10 +163,10 @@ func (s standing) finding(id string) (finding.Finding, bool) {
 	return s.plan.Findings[i], true
 }
 
-// mend says what to do about a finding.
-func mend(f finding.Finding) string {
+// fixText says how to fix a finding.
+func fixText(f finding.Finding) string {
 	if f.Fix == "" {
 		return ""
 	}
-	return "What to do: " + f.Fix
+	return "To fix: " + f.Fix
 }

@@ -1,6 +1,6 @@
-// Package nodegroup is the loop over NodeGroups: it looks at their Auto Scaling
-// groups, has them put right as far as they allow it, and says how they stand.
-// Answering their hooks is another loop's.
+// Package nodegroup reconciles NodeGroups: it reads their Auto Scaling groups,
+// applies changes as far as management allows, and reports status. Another
+// controller answers the lifecycle hooks.
 package nodegroup
 
 import (
@@ -24,34 +24,34 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
-// Watch knows the groups; *groupwatch.Watcher does.
+// Watch caches the groups; *groupwatch.Watcher implements it.
 type Watch interface {
 	Group(name string) (groupwatch.Group, bool)
 	Member(instanceID string) (m groupwatch.Member, ok bool, at time.Time)
-	HintHooks(group string)
+	RequestRefreshHooks(group string)
 }
 
-// Book knows what hooks hold, and how launches went.
-type Book interface {
-	// Actions are what hooks hold, the oldest first.
+// HookTracker knows the instances that hooks hold, and the results of launches.
+type HookTracker interface {
+	// Actions are the pending lifecycle actions, the oldest first.
 	Actions(group string) []v1alpha1.LifecycleAction
-	// Boots is nil where none was seen.
+	// Boots is nil if no launch was observed.
 	Boots(group string) *v1alpha1.BootTimes
-	// Failures are the last ones, newest first, and how many launches failed
-	// since the last that did not.
+	// Failures returns the number of consecutive failed launches and the last
+	// failures, newest first.
 	Failures(group string) (inARow int32, last []v1alpha1.GroupFailure)
-	// Seeded reports whether it has read, after a start, what status says; until
-	// then its answers are worth nothing.
+	// Seeded reports whether it has loaded the stored status after a start.
+	// Until then its results are incomplete.
 	Seeded() bool
 }
 
-// AWS reads and changes groups; *nodegroup.API does.
+// AWS reads and changes groups; *nodegroup.API implements it.
 type AWS interface {
 	Observe(ctx context.Context, group string, now time.Time) (nodegroup.Observed, error)
 	Apply(ctx context.Context, w nodegroup.Wanted, s nodegroup.Step) error
 }
 
-// Nodes finds nodes by their instances; *nodeindex.Index does.
+// Nodes finds nodes by instance; *nodeindex.Index implements it.
 type Nodes interface {
 	NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error)
 }
@@ -62,52 +62,53 @@ var (
 	_ Nodes = (*nodeindex.Index)(nil)
 )
 
-// Options are what the loop needs.
+// Options configure the controller.
 type Options struct {
 	Client client.Client
 	Nodes  Nodes
 	Watch  Watch
 	AWS    AWS
-	// Book may be nil: then nothing is said about actions, boots and failures.
-	Book   Book
-	Events events.EventRecorder
-	// Cluster is what the cluster is called at AWS; groups that are created get
-	// its tag. Empty: none.
+	// Tracker may be nil: then status has no actions, boots and failures.
+	Tracker HookTracker
+	Events  events.EventRecorder
+	// Cluster is the cluster's name in AWS tags; created groups get its tag.
+	// Empty: none.
 	Cluster string
-	// Clock tells the time.
+	// Clock returns the current time.
 	Clock func() time.Time
 	// Registerer takes the metrics.
 	Registerer prometheus.Registerer
 }
 
-// Controller looks after NodeGroups.
+// Controller reconciles NodeGroups.
 type Controller struct {
 	Options
 	mu    sync.Mutex
 	known map[string]*memory // by object
 }
 
-// memory is what the loop keeps of an object between passes. All of it comes
-// back by looking: losing it costs a few calls.
+// memory is what the controller keeps of an object between passes. It is a
+// cache: losing it costs a few calls.
 type memory struct {
-	sight  sight
-	counts v1alpha1.InstanceCounts
-	oldest time.Time // since when the oldest pending action is
-	held   int32
-	group  string
-	did    attempt
-	wrote  time.Time
-	said   string // the last Event about a deletion that waits
+	reading   reading
+	counts    v1alpha1.InstanceCounts
+	oldest    time.Time // start of the oldest pending action
+	held      int32
+	group     string
+	did       attempt
+	wrote     time.Time
+	lastEvent string // the last Event about a waiting deletion
 }
 
-// attempt is the last steps that were done.
+// attempt describes the last applied steps.
 type attempt struct {
 	steps string
 	at    time.Time
 	times int
 }
 
-// New returns the loop, or an error where its metrics are registered already.
+// New returns the controller, or an error if its metrics are already
+// registered.
 func New(o Options) (*Controller, error) {
 	c := &Controller{Options: o, known: map[string]*memory{}}
 	if err := o.Registerer.Register(c); err != nil {
@@ -116,17 +117,18 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// When to look again.
+// Requeue intervals.
 const (
 	soon = time.Second
-	// patience is for what somebody else has to change first.
+	// patience is the interval while another party must act first.
 	patience = time.Minute
-	// lookEvery is how old what was read of AWS may be; what the watch tells is
-	// younger.
-	lookEvery = 5 * time.Minute
+	// readEvery is the largest age of what was read from AWS directly; the
+	// watch is younger.
+	readEvery = 5 * time.Minute
 )
 
-// reconcile is Reconcile by name; what is deleted is forgotten.
+// reconcile resolves the request and calls Reconcile. It drops the memory of
+// deleted objects.
 func (c *Controller) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var g v1alpha1.NodeGroup
 	if err := c.Client.Get(ctx, req.NamespacedName, &g); err != nil {
@@ -139,8 +141,8 @@ func (c *Controller) reconcile(ctx context.Context, req reconcile.Request) (reco
 	return c.Reconcile(ctx, &g)
 }
 
-// Reconcile looks at one NodeGroup's group, does what is next, and says how it
-// stands.
+// Reconcile reads the group of one NodeGroup, applies the next steps, and
+// reports status.
 func (c *Controller) Reconcile(ctx context.Context, g *v1alpha1.NodeGroup) (reconcile.Result, error) {
 	m := c.memory(g)
 	if !g.DeletionTimestamp.IsZero() {
@@ -149,15 +151,15 @@ func (c *Controller) Reconcile(ctx context.Context, g *v1alpha1.NodeGroup) (reco
 	if changed, err := c.settleFinalizer(ctx, g); changed || err != nil {
 		return reconcile.Result{}, err
 	}
-	other, err := c.elder(ctx, g)
+	other, err := c.otherOwner(ctx, g)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	w := nodegroup.Want(g, c.Cluster)
 	if other != "" {
-		return c.report(ctx, g, m, standing{wanted: w, elder: other})
+		return c.report(ctx, g, m, passState{wanted: w, otherOwner: other})
 	}
-	s := standing{wanted: w}
+	s := passState{wanted: w}
 	s.observed, s.known, s.err = c.look(ctx, g, m)
 	if s.known {
 		s.history = c.history(g, w, s.observed)
@@ -170,8 +172,8 @@ func (c *Controller) Reconcile(ctx context.Context, g *v1alpha1.NodeGroup) (reco
 	return c.report(ctx, g, m, s)
 }
 
-// act does the steps of a plan, in order, until one fails. What was done in vain
-// before is done again ever more seldom: somebody else changes it back.
+// act applies the steps of a plan in order, until one fails. Steps without a
+// visible effect are repeated with backoff: another tool may revert them.
 func (c *Controller) act(ctx context.Context, g *v1alpha1.NodeGroup, m *memory, w nodegroup.Wanted, p nodegroup.Plan) (done bool, err error) {
 	if len(p.Steps) == 0 {
 		m.did = attempt{}
@@ -179,7 +181,7 @@ func (c *Controller) act(ctx context.Context, g *v1alpha1.NodeGroup, m *memory, 
 	}
 	now, text := c.Clock(), fmt.Sprint(p.Steps)
 	if m.did.steps == text && now.Sub(m.did.at) < pause(m.did.times) {
-		return false, inVainError{step: p.Steps[0], times: m.did.times}
+		return false, notVisibleError{step: p.Steps[0], times: m.did.times}
 	}
 	times := 1
 	if m.did.steps == text {
@@ -187,43 +189,44 @@ func (c *Controller) act(ctx context.Context, g *v1alpha1.NodeGroup, m *memory, 
 	}
 	for _, step := range p.Steps {
 		if err := c.AWS.Apply(ctx, w, step); err != nil {
-			m.sight.stale = true
+			m.reading.stale = true
 			return done, err
 		}
 		done = true
-		log.FromContext(ctx).Info("changed the node group", "group", w.Group, "step", step.String(), "because", step.Reason)
+		log.FromContext(ctx).Info("changed node group", "group", w.Group, "step", step.String(), "because", step.Reason)
 		c.Events.Eventf(g, nil, corev1.EventTypeNormal, reasonOf(step.Verb), "Change", "%s: %s%s", step, step.Reason, settings(step))
 	}
 	m.did = attempt{steps: text, at: now, times: times}
-	m.sight.stale = true
-	c.Watch.HintHooks(w.Group)
+	m.reading.stale = true
+	c.Watch.RequestRefreshHooks(w.Group)
 	return done, nil
 }
 
-// inVainError says that a step was done and cannot be seen.
-type inVainError struct {
+// notVisibleError reports an applied step whose effect is not visible.
+type notVisibleError struct {
 	step  nodegroup.Step
 	times int
 }
 
-// Error says what may be the matter.
-func (e inVainError) Error() string {
+// Error explains the likely cause.
+func (e notVisibleError) Error() string {
 	if e.times < manyTimes {
-		return fmt.Sprintf("%s was done, and AWS does not tell of it yet", e.step)
+		return fmt.Sprintf("applied %s; AWS does not show the change yet", e.step)
 	}
-	return fmt.Sprintf("%s was done again and again, and does not stay: see whether somebody else changes it back, such as Terraform or kOps, and have only one of the two do it", e.step)
+	return fmt.Sprintf("applied %s repeatedly, but the change does not persist: check whether another tool, such as Terraform or kOps, reverts it, and let only one of the two manage it", e.step)
 }
 
-// manyTimes is when AWS's being late does not explain it any more.
+// manyTimes is the number of attempts after which AWS's delay is not the likely
+// cause.
 const manyTimes = 5
 
-// pause is how long to wait until what was done so many times is done once more.
-// The first times are AWS's, which tells late what was changed.
+// pause is the wait before the next attempt. The first waits are short because
+// AWS's reads lag behind its writes.
 func pause(times int) time.Duration {
-	return min(time.Second<<min(times, 10), lookEvery)
+	return min(time.Second<<min(times, 10), readEvery)
 }
 
-// settings lists what a step changes.
+// settings lists the changes of a step.
 func settings(s nodegroup.Step) string {
 	var parts []string
 	for _, c := range s.Changes {
@@ -235,7 +238,7 @@ func settings(s nodegroup.Step) string {
 	return " (" + strings.Join(parts, "; ") + ")"
 }
 
-// reasonOf names a step in an Event.
+// reasonOf is the Event reason for a step.
 func reasonOf(v nodegroup.Verb) string {
 	var b strings.Builder
 	for _, word := range strings.Fields(string(v)) {
@@ -244,9 +247,9 @@ func reasonOf(v nodegroup.Verb) string {
 	return b.String()
 }
 
-// elder is another NodeGroup that stands for the same group and was there
-// before; two would undo each other's work.
-func (c *Controller) elder(ctx context.Context, g *v1alpha1.NodeGroup) (string, error) {
+// otherOwner returns an older NodeGroup for the same group: two would revert
+// each other's changes.
+func (c *Controller) otherOwner(ctx context.Context, g *v1alpha1.NodeGroup) (string, error) {
 	var all v1alpha1.NodeGroupList
 	if err := c.Client.List(ctx, &all); err != nil {
 		return "", fmt.Errorf("listing node groups: %w", err)
@@ -263,15 +266,15 @@ func (c *Controller) elder(ctx context.Context, g *v1alpha1.NodeGroup) (string, 
 	return "", nil
 }
 
-// history is what is known of the group's past.
+// history is the known history of the group.
 func (c *Controller) history(g *v1alpha1.NodeGroup, w nodegroup.Wanted, o nodegroup.Observed) nodegroup.History {
 	h := nodegroup.History{
 		Unhooked: nodegroup.Unhooked(g.Status.Unhooked, o), Boots: g.Status.Boots, Failures: g.Status.ConsecutiveFailures,
 	}
 	last := g.Status.Failures
-	if c.booked() {
-		h.Boots = c.Book.Boots(w.Group)
-		h.Failures, last = c.Book.Failures(w.Group)
+	if c.hasTracker() {
+		h.Boots = c.Tracker.Boots(w.Group)
+		h.Failures, last = c.Tracker.Failures(w.Group)
 	}
 	if len(last) > 0 {
 		h.LastFailure = last[0].Message
@@ -279,9 +282,9 @@ func (c *Controller) history(g *v1alpha1.NodeGroup, w nodegroup.Wanted, o nodegr
 	return h
 }
 
-func (c *Controller) booked() bool { return c.Book != nil && c.Book.Seeded() }
+func (c *Controller) hasTracker() bool { return c.Tracker != nil && c.Tracker.Seeded() }
 
-// memory returns what is remembered of an object.
+// memory returns the memory of an object.
 func (c *Controller) memory(g *v1alpha1.NodeGroup) *memory {
 	c.mu.Lock()
 	defer c.mu.Unlock()

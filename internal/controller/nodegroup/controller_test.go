@@ -26,7 +26,7 @@ func TestGroupIsCreatedThenItsPool(t *testing.T) {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 	wants(t, g, v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
-	wants(t, g, v1alpha1.ConditionSynced, isTrue, reasonInSync, "as declared")
+	wants(t, g, v1alpha1.ConditionSynced, isTrue, reasonInSync, "matches the spec")
 	if w.hints == 0 {
 		t.Error("the watch was not told that the hooks are others")
 	}
@@ -43,8 +43,8 @@ func TestObservedGroupIsNotTouched(t *testing.T) {
 	w.at.Hooks = nil
 	g := w.rest()
 	wants(t, g, v1alpha1.ConditionFound, isTrue, reasonThere, "")
-	wants(t, g, v1alpha1.ConditionSynced, isTrue, reasonObserved, "nothing of the group is changed")
-	wants(t, g, v1alpha1.ConditionHooksReady, isFalse, reasonWrong, "What to do: have Lifeboat put it: management: Hooks; or by hand: `aws autoscaling put-lifecycle-hook")
+	wants(t, g, v1alpha1.ConditionSynced, isTrue, reasonObserved, "Lifeboat does not change the group")
+	wants(t, g, v1alpha1.ConditionHooksReady, isFalse, reasonWrong, "To fix: set management: Hooks so that Lifeboat sets it; or by hand: `aws autoscaling put-lifecycle-hook")
 	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonWrong, "no launch hook")
 	if len(w.steps) != 0 || len(g.Finalizers) != 0 {
 		t.Errorf("did %v; finalizers %v", w.steps, g.Finalizers)
@@ -58,12 +58,12 @@ func TestGroupThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared(manage(v1alpha1.ManageHooks)))
 	g := w.rest()
-	wants(t, g, v1alpha1.ConditionFound, isFalse, reasonMissing, "What to do: correct spec.autoScalingGroup")
+	wants(t, g, v1alpha1.ConditionFound, isFalse, reasonMissing, "To fix: correct spec.autoScalingGroup")
 	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonMissing, "")
 	if len(w.steps) != 0 {
 		t.Errorf("did %v", w.steps)
 	}
-	// It is seen soon after it has come.
+	// A new group is observed soon.
 	w.at = healthy()
 	w.now = w.now.Add(patience)
 	wants(t, w.rest(), v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
@@ -123,7 +123,7 @@ func TestAWSIsAskedSeldom(t *testing.T) {
 	if w.looks > 5 {
 		t.Errorf("%d looks in twenty minutes", w.looks)
 	}
-	// What the watch sees differently is looked at.
+	// A difference in the watch triggers a direct read.
 	w.looks = 0
 	w.at.Hooks = w.at.Hooks[1:]
 	w.now = w.now.Add(30 * time.Second)
@@ -146,12 +146,12 @@ func TestWhatAWSRefusesIsSaid(t *testing.T) {
 	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonDenied, "allow autoscaling:PutLifecycleHook")
 	w.actErr = cloud.ErrBusy
 	w.pass()
-	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonBusy, "tried again")
+	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonBusy, "retrying soon: ")
 	w.actErr = nil
 	wants(t, w.rest(), v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
 
-	// What is known goes on being told where AWS does not answer.
-	w.lookErr, w.now = errors.New("no route to host"), w.now.Add(lookEvery)
+	// Known data stay in status while AWS does not respond.
+	w.lookErr, w.now = errors.New("no route to host"), w.now.Add(readEvery)
 	w.pass()
 	wants(t, w.object(), v1alpha1.ConditionFound, isTrue, reasonThere, "no route to host")
 	w.start()
@@ -162,7 +162,7 @@ func TestWhatAWSRefusesIsSaid(t *testing.T) {
 	}
 }
 
-// Somebody who changes back what Lifeboat changes does not make for a storm.
+// A tool that reverts Lifeboat's changes must not cause a storm of calls.
 func TestWhatDoesNotStayIsDoneSeldom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared())
@@ -174,7 +174,7 @@ func TestWhatDoesNotStayIsDoneSeldom(t *testing.T) {
 	if len(w.steps) > 30 { // two hooks each time
 		t.Errorf("%d steps in twenty minutes", len(w.steps))
 	}
-	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonChanging, "see whether somebody else changes it back")
+	wants(t, w.object(), v1alpha1.ConditionSynced, isFalse, reasonChanging, "check whether another tool")
 }
 
 func TestTwoObjectsForOneGroup(t *testing.T) {
@@ -186,7 +186,7 @@ func TestTwoObjectsForOneGroup(t *testing.T) {
 	w.at = healthy()
 	w.at.Hooks = nil
 	g := w.rest()
-	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonShared, "NodeGroup elder stands for Auto Scaling group workers already: delete one of the two")
+	wants(t, g, v1alpha1.ConditionReady, isFalse, reasonShared, "NodeGroup elder already manages Auto Scaling group workers: delete one of the two")
 	if len(w.steps) != 0 {
 		t.Errorf("did %v", w.steps)
 	}

@@ -25,7 +25,7 @@ func TestKeptGroupIsLeftAlone(t *testing.T) {
 	w := newWorld(t, declared())
 	w.at = healthy()
 	g := w.rest()
-	if len(g.Finalizers) != 0 || !strings.HasPrefix(g.Status.Deletion, "nothing at AWS") {
+	if len(g.Finalizers) != 0 || !strings.HasPrefix(g.Status.Deletion, "nothing in AWS") {
 		t.Errorf("finalizers %v; %s", g.Finalizers, g.Status.Deletion)
 	}
 	w.delete()
@@ -42,7 +42,7 @@ func TestGroupIsDeletedOnceNothingRuns(t *testing.T) {
 	w.at.Pool = &nodegroup.Pool{State: "Stopped"}
 	w.pass() // puts the finalizer
 	g := w.rest()
-	if diff := cmp.Diff([]string{v1alpha1.FinalizerNodeGroup}, g.Finalizers); diff != "" || !strings.Contains(g.Status.Deletion, "takes no running node down") {
+	if diff := cmp.Diff([]string{v1alpha1.FinalizerNodeGroup}, g.Finalizers); diff != "" || !strings.Contains(g.Status.Deletion, "terminates no running node") {
 		t.Fatalf("%s; %s", diff, g.Status.Deletion)
 	}
 	w.delete()
@@ -58,7 +58,7 @@ func TestGroupIsDeletedOnceNothingRuns(t *testing.T) {
 	if heard := w.heard(); len(heard) != 1 || !strings.Contains(heard[0], "DeletionWaits") || !strings.Contains(heard[0], "--min-size 0") {
 		t.Errorf("events: %q", heard)
 	}
-	// What the watch tells is not enough: an instance may have come since.
+	// A direct read is needed: an instance may have appeared since the watch's.
 	w.at.Instances = []nodegroup.Instance{member("i-2", "Warmed:Stopped")}
 	w.watch()
 	w.at.Instances = []nodegroup.Instance{member("i-3", "Pending")}

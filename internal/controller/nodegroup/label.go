@@ -12,8 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// label tells on the group's nodes which NodeGroup is theirs, so that policies
-// find them by it. One that a node has already is left as it is.
+// label sets the name of the NodeGroup as a label on the group's nodes, so that
+// policies can select them. An existing label is kept.
 func (c *Controller) label(ctx context.Context, g *v1alpha1.NodeGroup, o nodegroup.Observed) error {
 	for _, i := range o.Instances {
 		if i.At.Phase != lifecycle.Joining && i.At.Phase != lifecycle.Serving {
@@ -35,7 +35,7 @@ func (c *Controller) label(ctx context.Context, g *v1alpha1.NodeGroup, o nodegro
 		if err := c.Client.Patch(ctx, labelled, base); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("labelling node %s: %w", node.Name, err)
 		}
-		log.FromContext(ctx).Info("labelled a node of the group", "node", node.Name)
+		log.FromContext(ctx).Info("labelled node of the group", "node", node.Name)
 	}
 	return nil
 }

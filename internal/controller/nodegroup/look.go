@@ -10,46 +10,46 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// sight is what was read of AWS.
-type sight struct {
+// reading is what was last read from AWS.
+type reading struct {
 	observed   nodegroup.Observed
 	at         time.Time // zero: never
 	generation int64
-	// stale has it read anew: something was changed.
+	// stale forces a read: something was changed.
 	stale bool
 }
 
-// look says how the group is: what the watch tells, which is of the last half
-// minute, upon what was read of the group's settings. These are read where they
-// may have changed, and every few minutes. The error says why they could not be
-// read; known tells whether there is anything to go by all the same.
+// look returns the state of the group: the watch's data, at most half a minute
+// old, merged with the settings that were read directly. Those are read if they
+// may have changed, and every few minutes. err says why that failed; known is
+// true if older data are available.
 func (c *Controller) look(ctx context.Context, g *v1alpha1.NodeGroup, m *memory) (o nodegroup.Observed, known bool, err error) {
 	name := nodegroup.Name(g)
 	group, watched := c.Watch.Group(name)
 	if c.due(m, g, group, watched) {
 		var o nodegroup.Observed
 		if o, err = c.AWS.Observe(ctx, name, c.Clock()); err == nil {
-			m.sight = sight{observed: o, at: o.At, generation: g.Generation}
+			m.reading = reading{observed: o, at: o.At, generation: g.Generation}
 			if watched && differ(o, group) {
-				c.Watch.HintHooks(name)
+				c.Watch.RequestRefreshHooks(name)
 			}
 		}
 	}
 	switch {
-	case m.sight.at.IsZero() && !watched:
+	case m.reading.at.IsZero() && !watched:
 		return nodegroup.Observed{Name: name}, false, err
-	case m.sight.at.IsZero():
+	case m.reading.at.IsZero():
 		return fromWatch(group), true, err
-	case watched && group.At.After(m.sight.at):
-		return overlay(m.sight.observed, group), true, err
+	case watched && group.At.After(m.reading.at):
+		return overlay(m.reading.observed, group), true, err
 	}
-	return m.sight.observed, true, err
+	return m.reading.observed, true, err
 }
 
-// due tells whether to read the group anew.
+// due reports whether to read the group again.
 func (c *Controller) due(m *memory, g *v1alpha1.NodeGroup, group groupwatch.Group, watched bool) bool {
-	s, now := m.sight, c.Clock()
-	every := lookEvery
+	s, now := m.reading, c.Clock()
+	every := readEvery
 	if !s.observed.Exists {
 		every = patience
 	}
@@ -62,17 +62,18 @@ func (c *Controller) due(m *memory, g *v1alpha1.NodeGroup, group groupwatch.Grou
 	return differ(s.observed, group)
 }
 
-// settle is how long what was read counts for more than what the watch says of
-// hooks and sizes: it reads hooks seldom, and AWS tells late what was changed.
+// settle is how long a direct read overrides the watch for hooks and sizes: the
+// watch reads hooks rarely, and AWS's reads lag behind its writes.
 const settle = 15 * time.Second
 
-// differ tells whether the watch and a look do not agree on what seldom changes.
+// differ reports whether the watch and a direct read differ in sizes, pool or
+// hooks.
 func differ(o nodegroup.Observed, group groupwatch.Group) bool {
 	return !o.Exists || o.Min != group.Min || o.Max != group.Max || (o.Pool != nil) != group.Pool ||
 		group.HooksKnown && !slices.Equal(hooksOf(group), bare(o.Hooks))
 }
 
-// overlay puts what the watch tells upon an older look.
+// overlay merges newer data of the watch into an older direct read.
 func overlay(o nodegroup.Observed, g groupwatch.Group) nodegroup.Observed {
 	young := fromWatch(g)
 	o.Desired, o.Instances, o.At = young.Desired, young.Instances, young.At
@@ -87,7 +88,7 @@ func overlay(o nodegroup.Observed, g groupwatch.Group) nodegroup.Observed {
 	return o
 }
 
-// fromWatch is a group as the watch tells it, without its settings.
+// fromWatch converts a group of the watch, which has no settings.
 func fromWatch(g groupwatch.Group) nodegroup.Observed {
 	o := nodegroup.Observed{
 		Exists: true, Name: g.Name, ARN: g.ARN, Operator: g.Operator, Min: g.Min, Max: g.Max, Desired: g.Desired,
@@ -115,7 +116,7 @@ func hooksOf(g groupwatch.Group) []nodegroup.Hook {
 	return sortHooks(out)
 }
 
-// bare are hooks without what the watch does not tell of them.
+// bare are hooks without the fields that the watch does not have.
 func bare(hooks []nodegroup.Hook) []nodegroup.Hook {
 	out := slices.Clone(hooks)
 	for i := range out {

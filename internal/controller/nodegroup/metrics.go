@@ -31,7 +31,7 @@ func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 	defer c.mu.Unlock()
 	for name, m := range c.known {
 		if m.group == "" {
-			continue // it was not read yet
+			continue // not read yet
 		}
 		gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{name}, labels...)...)
@@ -51,7 +51,7 @@ func (c *Controller) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// count notes what the metrics tell.
+// count stores the values for the metrics.
 func (c *Controller) count(m *memory, s v1alpha1.NodeGroupStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

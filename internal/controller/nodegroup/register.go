@@ -25,11 +25,11 @@ import (
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// concurrency is how many groups are looked at at the same time.
+// concurrency is how many groups are reconciled at the same time.
 const concurrency = 4
 
-// Register adds the loop to a manager. changed yields the names of Auto Scaling
-// groups of which there is news.
+// Register adds the controller to a manager. changed yields the names of
+// changed Auto Scaling groups.
 func (c *Controller) Register(mgr ctrl.Manager, changed <-chan event.TypedGenericEvent[string]) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("nodegroup").
@@ -41,14 +41,14 @@ func (c *Controller) Register(mgr ctrl.Manager, changed <-chan event.TypedGeneri
 }
 
 var (
-	// What the loop writes itself is no news.
+	// Status updates by the controller itself must not trigger a reconcile.
 	mine = predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return len(e.ObjectOld.GetFinalizers()) != len(e.ObjectNew.GetFinalizers()) ||
 				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
 	})
-	// A node that is new, or has come to know its instance, may need the label.
+	// A new node, or one that just got its provider id, may need the label.
 	unlabelled = predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return e.Object.GetLabels()[v1alpha1.LabelNodeGroup] == "" },
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -72,16 +72,16 @@ func (c *Controller) ofNode(ctx context.Context, o client.Object) []reconcile.Re
 	}
 	member, ok, _ := c.Watch.Member(id)
 	if !ok {
-		return nil // the watch tells of it once it sees the instance
+		return nil // the watch reports the group when it sees the instance
 	}
 	return c.ofGroup(ctx, member.Group)
 }
 
-// ofGroup returns the objects that stand for an Auto Scaling group.
+// ofGroup returns the objects that manage an Auto Scaling group.
 func (c *Controller) ofGroup(ctx context.Context, group string) []reconcile.Request {
 	var all v1alpha1.NodeGroupList
 	if c.Client.List(ctx, &all) != nil {
-		return nil // it is a cache; and all are looked at again in any case
+		return nil // the cache cannot fail, and all objects are requeued periodically
 	}
 	var out []reconcile.Request
 	for i := range all.Items {

@@ -19,27 +19,28 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// standing is what one pass found out.
-type standing struct {
+// passState is the result of one pass.
+type passState struct {
 	wanted   nodegroup.Wanted
 	observed nodegroup.Observed
-	// known is false where nothing could be read at all; err says why, or why
-	// what is known is old.
+	// known is false if nothing could be read; err says why, or why the known
+	// data are old.
 	known   bool
 	err     error
 	history nodegroup.History
 	plan    nodegroup.Plan
-	// done is true where a step was done, failed what came of the one that was
-	// not.
+	// done is true if a step was applied; failed is the error of the step that
+	// was not.
 	done   bool
 	failed error
-	// elder is another NodeGroup of the same group, which rules.
-	elder string
-	// ending says what the deletion waits for; empty: it is not deleted.
+	// otherOwner is an older NodeGroup of the same group, which takes
+	// precedence.
+	otherOwner string
+	// ending says what the deletion waits for; empty: no deletion.
 	ending string
 }
 
-// Sizes of lists in status (api/v1alpha1).
+// Limits of lists in status (api/v1alpha1).
 const (
 	mostActions  = 50
 	mostFailures = 10
@@ -48,11 +49,11 @@ const (
 	shortText    = 512
 )
 
-// heartbeats are written at most so often, where they are all that is new.
+// writeEvery limits status writes in which only heartbeats changed.
 const writeEvery = time.Minute
 
-// report writes status if something of it has changed.
-func (c *Controller) report(ctx context.Context, g *v1alpha1.NodeGroup, m *memory, s standing) (reconcile.Result, error) {
+// report writes status if it has changed.
+func (c *Controller) report(ctx context.Context, g *v1alpha1.NodeGroup, m *memory, s passState) (reconcile.Result, error) {
 	before := g.DeepCopy()
 	g.Status.ObservedGeneration = g.Generation
 	g.Status.Group = s.wanted.Group
@@ -82,20 +83,20 @@ func (c *Controller) report(ctx context.Context, g *v1alpha1.NodeGroup, m *memor
 	return again, nil
 }
 
-// again is when to look next, if nothing happens before.
-func (c *Controller) again(s standing) reconcile.Result {
+// again is the requeue interval.
+func (c *Controller) again(s passState) reconcile.Result {
 	switch {
 	case s.done && s.failed == nil:
 		return reconcile.Result{RequeueAfter: soon}
-	case errors.As(s.failed, &inVainError{}), cloud.IsBusy(s.failed), cloud.IsBusy(s.err), len(s.plan.Held) > 0, s.ending != "":
+	case errors.As(s.failed, &notVisibleError{}), cloud.IsBusy(s.failed), cloud.IsBusy(s.err), len(s.plan.Held) > 0, s.ending != "":
 		return reconcile.Result{RequeueAfter: patience / 4}
 	case s.failed != nil, s.err != nil, !s.observed.Exists:
 		return reconcile.Result{RequeueAfter: patience}
 	}
-	return reconcile.Result{RequeueAfter: lookEvery}
+	return reconcile.Result{RequeueAfter: readEvery}
 }
 
-// quiet is status without what changes all the time and says nothing new.
+// quiet is status without the fields that change on every heartbeat.
 func quiet(s v1alpha1.NodeGroupStatus) v1alpha1.NodeGroupStatus {
 	s = *s.DeepCopy()
 	for i := range s.Actions {
@@ -104,8 +105,8 @@ func quiet(s v1alpha1.NodeGroupStatus) v1alpha1.NodeGroupStatus {
 	return s
 }
 
-// state is how the group stands.
-func (c *Controller) state(status *v1alpha1.NodeGroupStatus, s standing) {
+// state fills status from the observed group.
+func (c *Controller) state(status *v1alpha1.NodeGroupStatus, s passState) {
 	o := s.observed
 	status.ARN, status.Operator = o.ARN, o.Operator
 	status.Min, status.Max, status.Desired = o.Min, o.Max, o.Desired
@@ -117,8 +118,8 @@ func (c *Controller) state(status *v1alpha1.NodeGroupStatus, s standing) {
 	}
 	slices.Sort(status.Suspended)
 	status.PendingActions = int32(len(o.Held()))
-	if c.booked() {
-		c.book(status, o)
+	if c.hasTracker() {
+		c.track(status, o)
 	}
 	status.Findings = nil
 	for _, f := range s.plan.Findings[:min(len(s.plan.Findings), mostFindings)] {
@@ -129,16 +130,16 @@ func (c *Controller) state(status *v1alpha1.NodeGroupStatus, s standing) {
 	status.Deletion = notice.Cut(nodegroup.Deletion(s.wanted, o), shortText)
 }
 
-// book writes down what hooks hold and how launches went.
-func (c *Controller) book(status *v1alpha1.NodeGroupStatus, o nodegroup.Observed) {
-	actions := c.Book.Actions(o.Name)
+// track copies pending actions and launch results into status.
+func (c *Controller) track(status *v1alpha1.NodeGroupStatus, o nodegroup.Observed) {
+	actions := c.Tracker.Actions(o.Name)
 	status.Actions = nil
 	for _, a := range actions[:min(len(actions), mostActions)] {
 		a.Message = notice.Cut(a.Message, shortText)
 		status.Actions = append(status.Actions, a)
 	}
-	status.Boots = c.Book.Boots(o.Name)
-	inARow, last := c.Book.Failures(o.Name)
+	status.Boots = c.Tracker.Boots(o.Name)
+	inARow, last := c.Tracker.Failures(o.Name)
 	status.ConsecutiveFailures, status.Failures = inARow, nil
 	for _, f := range last[:min(len(last), mostFailures)] {
 		f.Message = notice.Cut(f.Message, shortText)
@@ -146,7 +147,7 @@ func (c *Controller) book(status *v1alpha1.NodeGroupStatus, o nodegroup.Observed
 	}
 }
 
-// sentences joins sentences that have no full stops.
+// sentences joins sentences without full stops.
 func sentences(parts ...string) string {
 	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 	return strings.Join(parts, ". ")

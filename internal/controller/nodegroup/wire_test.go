@@ -18,8 +18,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// TestOnTheWire has the loop and the watch of the product look after a group of
-// an emulated account.
+// TestOnTheWire runs the real controller and watch against a group of an
+// emulated account.
 func TestOnTheWire(t *testing.T) {
 	t.Parallel()
 	server, url := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
@@ -88,13 +88,13 @@ func TestOnTheWire(t *testing.T) {
 	if len(w.object().Status.Unhooked) > 0 || len(w.object().Status.Findings) > 0 {
 		t.Errorf("%+v", w.object().Status)
 	}
-	// The watch and the look agree on what there is: it is not read over and over.
+	// The watch and the direct read agree, so there are no repeated reads.
 	o, err := counting.AWS.Observe(ctx, "workers", time.Now())
 	group, _ := watcher.Group("workers")
 	if err != nil || differ(o, group) {
 		t.Errorf("%v: the look says %+v, the watch %+v", err, o, group)
 	}
-	// It goes once it is scaled to nothing, and not before.
+	// The group is deleted only after it was scaled to zero.
 	w.delete()
 	w.pass()
 	if slices.Contains(counting.steps, "delete group") {
@@ -115,7 +115,7 @@ func TestOnTheWire(t *testing.T) {
 	}
 }
 
-// counted remembers what was done.
+// counted counts the applied steps.
 type counted struct {
 	AWS
 	steps []string

@@ -28,7 +28,7 @@ import (
 
 var start = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
 
-// world is the loop with one group at an AWS of the test's own.
+// world is the controller with one group and a fake AWS.
 type world struct {
 	t      *testing.T
 	client client.Client
@@ -37,14 +37,14 @@ type world struct {
 	events *events.FakeRecorder
 	writes int // of status
 
-	// AWS: the group as it is, and what was called.
+	// The fake AWS: the group and the calls.
 	at      nodegroup.Observed
 	looks   int
 	steps   []string
 	lookErr error
 	actErr  error
 	idle    bool // steps change nothing
-	// What the watch and the book say.
+	// The state of the watch and the tracker.
 	watched map[string]groupwatch.Group
 	hints   int
 	actions []v1alpha1.LifecycleAction
@@ -72,11 +72,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	return w
 }
 
-// start starts the loop, which remembers nothing.
+// start starts a controller without memory.
 func (w *world) start() {
 	w.t.Helper()
 	loop, err := New(Options{
-		Client: w.client, Nodes: w, Watch: w, AWS: w, Book: w, Events: w.events, Cluster: "prod",
+		Client: w.client, Nodes: w, Watch: w, AWS: w, Tracker: w, Events: w.events, Cluster: "prod",
 		Clock: func() time.Time { return w.now }, Registerer: prometheus.NewRegistry(),
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *world) start() {
 	w.loop = loop
 }
 
-// The outside, as the loop sees it.
+// The dependencies of the controller.
 
 func (w *world) NodeByInstance(ctx context.Context, id string) (*corev1.Node, error) {
 	var all corev1.NodeList
@@ -111,7 +111,7 @@ func (w *world) Member(id string) (groupwatch.Member, bool, time.Time) {
 	return groupwatch.Member{}, false, time.Time{}
 }
 
-func (w *world) HintHooks(string) { w.hints++ }
+func (w *world) RequestRefreshHooks(string) { w.hints++ }
 
 func (w *world) Observe(_ context.Context, name string, now time.Time) (nodegroup.Observed, error) {
 	w.looks++
@@ -121,7 +121,7 @@ func (w *world) Observe(_ context.Context, name string, now time.Time) (nodegrou
 	return o, w.lookErr
 }
 
-// Apply does what matters of a step.
+// Apply performs the relevant part of a step.
 func (w *world) Apply(_ context.Context, want nodegroup.Wanted, s nodegroup.Step) error {
 	if w.actErr != nil {
 		return w.actErr
@@ -182,7 +182,7 @@ func manage(m v1alpha1.Management) func(*v1alpha1.NodeGroup) {
 
 func deleting(g *v1alpha1.NodeGroup) { g.Spec.DeletionPolicy = v1alpha1.DeleteGroup }
 
-// healthy is the group as declared.
+// healthy is a group that matches the spec.
 func healthy() nodegroup.Observed {
 	return nodegroup.Observed{
 		Exists: true, Name: "workers", ARN: "arn:workers", Min: 1, Max: 5, Desired: 1, HooksKnown: true, PoolKnown: true,
@@ -200,7 +200,7 @@ func member(id, state string) nodegroup.Instance {
 	return nodegroup.Instance{ID: id, State: state, At: lifecycle.Read(state), TemplateVersion: "3"}
 }
 
-// watch has the watch tell of the group as it is, now.
+// watch updates the watch to the current group.
 func (w *world) watch() {
 	o := w.at
 	g := groupwatch.Group{Name: o.Name, ARN: o.ARN, Operator: o.Operator, Min: o.Min, Max: o.Max, Desired: o.Desired, Tags: o.Tags, Pool: o.Pool != nil, HooksKnown: true, At: w.now}
@@ -213,7 +213,7 @@ func (w *world) watch() {
 	w.watched[o.Name] = g
 }
 
-// pass is one pass of the loop.
+// pass reconciles once.
 func (w *world) pass() reconcile.Result {
 	w.t.Helper()
 	again, err := w.loop.reconcile(w.t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "workers"}})
@@ -223,7 +223,7 @@ func (w *world) pass() reconcile.Result {
 	return again
 }
 
-// rest has passes until nothing is to be done soon.
+// rest reconciles until no requeue is due soon.
 func (w *world) rest() *v1alpha1.NodeGroup {
 	w.t.Helper()
 	for range 20 {
@@ -256,7 +256,7 @@ func wants(t *testing.T, g *v1alpha1.NodeGroup, condition string, status metav1.
 	}
 }
 
-// heard are the Events so far.
+// heard returns the Events so far.
 func (w *world) heard() []string {
 	var all []string
 	for {

@@ -24,18 +24,18 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-// lookAgain is when to look again at a replacement that changed meanwhile.
+// lookAgain is the requeue interval after a conflict.
 const lookAgain = 250 * time.Millisecond
 
-// Claims looks after replacements: one whose Interruption is gone or over is a
-// node like any other, and must not be protected for ever.
+// Claims releases replacements whose Interruption is gone or finished. They are
+// regular nodes then and must not stay protected from disruption.
 type Claims struct {
 	Client client.Client
-	// All returns the NodeClaims that are replacements.
+	// All returns the replacement NodeClaims.
 	All func() []*replacement.Claim
 }
 
-// Register adds the loop to a manager. changed yields the instances whose
+// Register adds the controller to a manager. changed yields the instances whose
 // replacements have changed.
 func (c *Claims) Register(mgr ctrl.Manager, changed <-chan event.TypedGenericEvent[string]) error {
 	return ctrl.NewControllerManagedBy(mgr).
@@ -48,9 +48,9 @@ func (c *Claims) Register(mgr ctrl.Manager, changed <-chan event.TypedGenericEve
 		Complete(reconcile.Func(c.Reconcile))
 }
 
-// Reconcile releases the replacements of an instance that has no record in work.
-// A Node may have registered with the protection after its NodeClaim lost it, so
-// the Nodes are looked at as well.
+// Reconcile releases the replacements of an instance without an active
+// Interruption. A Node may have registered with the protection after its
+// NodeClaim lost it, so the Nodes are checked as well.
 func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var in v1alpha1.Interruption
 	err := c.Client.Get(ctx, types.NamespacedName{Name: req.Name}, &in)
@@ -58,7 +58,7 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	case err == nil && !notice.Finished(&in):
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
-		return reconcile.Result{}, fmt.Errorf("reading the interruption: %w", err)
+		return reconcile.Result{}, fmt.Errorf("reading Interruption: %w", err)
 	}
 	released := 0
 	for _, claim := range c.All() {
@@ -67,7 +67,7 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		}
 		switch err := action.Release(ctx, c.Client, claim); {
 		case apierrors.IsConflict(err):
-			return reconcile.Result{RequeueAfter: lookAgain}, nil // its watch is behind
+			return reconcile.Result{RequeueAfter: lookAgain}, nil // the watch is stale
 		case err != nil:
 			return reconcile.Result{}, err
 		}
@@ -75,7 +75,7 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	}
 	var nodes corev1.NodeList
 	if err := c.Client.List(ctx, &nodes, client.MatchingLabels{v1alpha1.LabelReplaces: req.Name}); err != nil {
-		return reconcile.Result{}, fmt.Errorf("listing the nodes of replacements: %w", err)
+		return reconcile.Result{}, fmt.Errorf("listing nodes of replacements: %w", err)
 	}
 	for i := range nodes.Items {
 		if err := action.ReleaseNode(ctx, c.Client, nodes.Items[i].Name); err != nil {
@@ -84,7 +84,7 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		released++
 	}
 	if released > 0 {
-		log.FromContext(ctx).Info("released a replacement that has no Interruption in work", "instance", req.Name)
+		log.FromContext(ctx).Info("released replacement without an active Interruption", "instance", req.Name)
 	}
 	return reconcile.Result{}, nil
 }
@@ -108,7 +108,7 @@ var (
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
-	// over lets through records that are gone, or have ended.
+	// over passes records that are deleted or finished.
 	over = predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return isFinished(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool { return isFinished(e.ObjectNew) && !isFinished(e.ObjectOld) },

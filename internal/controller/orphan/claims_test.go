@@ -83,7 +83,7 @@ func isProtected(o client.Object) bool {
 	return o.GetLabels()[v1alpha1.LabelReplaces] != "" || o.GetAnnotations()[replacement.AnnotationDoNotDisrupt] != ""
 }
 
-// claims are what the watch would have.
+// claims are the NodeClaims of the watch.
 func claims(t *testing.T, c client.Client) []*replacement.Claim {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}

@@ -1,7 +1,6 @@
-// Package orphan puts nodes back that carry Lifeboat's mark although no
-// Interruption is in work for them: a person deleted the record to call the
-// whole thing off, or its end was cut short. Their surged pods go back to their
-// ReplicaSets.
+// Package orphan restores nodes that carry Lifeboat's mark without an active
+// Interruption: a person deleted the record to cancel it, or its clean-up was
+// interrupted. Their surged pods return to their ReplicaSets.
 package orphan
 
 import (
@@ -26,23 +25,23 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Options are what the loop needs.
+// Options configure the controller.
 type Options struct {
-	// Client reads nodes and records, from a cache, and writes.
+	// Client reads nodes and records from a cache, and writes.
 	Client client.Client
-	// Pods reads pods, and their ReplicaSets, from the API server itself.
+	// Pods reads pods and ReplicaSets from the API server directly.
 	Pods client.Reader
-	// Forget is told of nodes whose record is gone.
+	// Forget is called with nodes whose record is gone.
 	Forget func(node string)
 }
 
-// Controller looks after marked nodes.
+// Controller restores marked nodes.
 type Controller struct{ Options }
 
-// New returns the loop.
+// New returns the controller.
 func New(o Options) *Controller { return &Controller{o} }
 
-// Register adds the loop to a manager.
+// Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("orphan").
@@ -51,9 +50,9 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(reconcile.Func(c.Reconcile))
 }
 
-// Reconcile puts the node back if it is marked and no record of its instance
-// is there that is in work. The mark goes last: it is what has a node that was
-// not put back wholly looked at again.
+// Reconcile restores the node if it is marked and its instance has no active
+// record. The mark is removed last, so that a partly restored node is
+// reconciled again.
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var node corev1.Node
 	if err := c.Client.Get(ctx, req.NamespacedName, &node); err != nil {
@@ -61,7 +60,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			c.Forget(req.Name)
 			return reconcile.Result{}, nil
 		}
-		return reconcile.Result{}, fmt.Errorf("reading the node: %w", err)
+		return reconcile.Result{}, fmt.Errorf("reading node: %w", err)
 	}
 	var record v1alpha1.Interruption
 	err := c.Client.Get(ctx, types.NamespacedName{Name: nodeindex.InstanceID(&node)}, &record)
@@ -69,7 +68,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case err == nil && !notice.Finished(&record):
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
-		return reconcile.Result{}, fmt.Errorf("reading the interruption: %w", err)
+		return reconcile.Result{}, fmt.Errorf("reading Interruption: %w", err)
 	}
 	c.Forget(node.Name)
 	if !marked(&node) {
@@ -82,7 +81,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if _, err := action.Restore(ctx, c.Client, &node); err != nil {
 		return reconcile.Result{}, err
 	}
-	log.FromContext(ctx).Info("put back a node that has no Interruption in work", "surgesUndone", undone)
+	log.FromContext(ctx).Info("restored node without an active Interruption", "surgesUndone", undone)
 	return reconcile.Result{}, nil
 }
 
@@ -110,8 +109,7 @@ var (
 		UpdateFunc: func(e event.UpdateEvent) bool { return marked(e.ObjectNew) && !marked(e.ObjectOld) },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
-	// A record that ends may have been acted on once more by a pass that had
-	// not seen its end.
+	// A concurrent pass may have acted on a record after its end.
 	ended = predicate.Funcs{
 		CreateFunc:  func(e event.CreateEvent) bool { return isFinished(e.Object) },
 		UpdateFunc:  func(e event.UpdateEvent) bool { return isFinished(e.ObjectNew) && !isFinished(e.ObjectOld) },

@@ -26,7 +26,7 @@ import (
 
 const instance = "i-0a1b2c3d4e5f60718"
 
-// cluster is an API server that can select pods by their node.
+// cluster is an API server that supports the field selector of pods by node.
 func cluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -90,7 +90,8 @@ func TestNodesWithoutARecordArePutBack(t *testing.T) {
 	}
 }
 
-// A crash between the two leaves the mark, by which the node is found again.
+// A crash between the two writes leaves the mark, which triggers the next
+// attempt.
 func TestTheMarkGoesOnlyOnceAllSurgesAreUndone(t *testing.T) {
 	doomed := action.Marked(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, action.MarkInterrupted, "SpotInterruption")
 	set := &appsv1.ReplicaSet{

@@ -21,8 +21,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// longestMessage of a condition that the API server takes (metav1.Condition), in
-// characters.
+// longestMessage is the API's limit of a condition message (metav1.Condition),
+// in characters.
 const longestMessage = 32768
 
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptionpolicies/status,verbs=patch
@@ -30,10 +30,10 @@ const longestMessage = 32768
 // Controller reconciles InterruptionPolicies.
 type Controller struct{ client client.Client }
 
-// New returns the loop.
+// New returns the controller.
 func New(c client.Client) *Controller { return &Controller{client: c} }
 
-// Register adds the loop to a manager.
+// Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("policy").
@@ -59,7 +59,7 @@ func (c *Controller) Reconcile(ctx context.Context, p *v1alpha1.InterruptionPoli
 	}
 	base := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := client.IgnoreNotFound(c.client.Status().Patch(ctx, p, base)); err != nil {
-		return reconcile.Result{}, fmt.Errorf("reporting: %w", err)
+		return reconcile.Result{}, fmt.Errorf("setting the condition Accepted: %w", err)
 	}
 	return reconcile.Result{}, nil
 }

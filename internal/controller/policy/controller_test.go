@@ -20,7 +20,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policy"
 )
 
-// world is a cluster with one policy, which counts what is written to it.
+// world is a cluster with one policy. It counts writes.
 type world struct {
 	client  client.Client
 	loop    *policy.Controller
@@ -58,7 +58,7 @@ func (w *world) read(t *testing.T) *v1alpha1.InterruptionPolicy {
 	return p
 }
 
-// pass reads the policy and runs the loop once.
+// pass reads the policy and reconciles once.
 func (w *world) pass(t *testing.T) error {
 	t.Helper()
 	result, err := w.loop.Reconcile(t.Context(), w.read(t))
@@ -167,7 +167,7 @@ func TestWhatTheAPIServerSays(t *testing.T) {
 			w := newWorld(t, named(1, "*"))
 			w.fails = c.says
 			err := w.pass(t)
-			if (err == nil) != (c.want == nil) || err != nil && !strings.Contains(err.Error(), "reporting: "+c.want.Error()) {
+			if (err == nil) != (c.want == nil) || err != nil && !strings.Contains(err.Error(), "setting the condition Accepted: "+c.want.Error()) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 		})

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// patience is what finding a cause may take.
+	// patience is the timeout of finding a cause.
 	patience = 10 * time.Second
-	// validity is for how long it counts for other records of the kind: when a
-	// thousand nodes are reclaimed, AWS is asked once.
+	// validity is how long a cause is reused for records of the same kind: when
+	// a thousand nodes are reclaimed, AWS is asked once.
 	validity = time.Minute
 )
 
-// causes remembers what was found, by kind.
+// causes caches the causes by kind.
 type causes struct {
 	find  Cause
 	clock func() time.Time
 
-	mu    sync.Mutex // held while AWS is asked: others want the same answer
+	mu    sync.Mutex // held during AWS calls: concurrent callers need the same result
 	found map[string]cause
 }
 

@@ -1,6 +1,5 @@
-// Package unheard is the loop that says where another source brought what the
-// queue should have brought too, and did not: the wiring is broken, and the
-// next notice may come too late.
+// Package unheard reports notices that another source delivered and the queue
+// did not: the wiring is broken, and the next notice may arrive too late.
 package unheard
 
 import (
@@ -27,16 +26,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Cause says why the queue did not bring notices of a kind, as far as can be
-// found, and what to do about it.
+// Cause returns why the queue did not deliver notices of a kind, as far as
+// known, and what to do about it.
 type Cause func(ctx context.Context, kind string) (because, advice string)
 
-// Options are what the loop needs. All have to be set.
+// Options configure the controller. All fields are required.
 type Options struct {
 	Client client.Client
 	Events events.EventRecorder
 	Cause  Cause
-	// Clock tells the time.
+	// Clock returns the current time.
 	Clock func() time.Time
 	// Registerer takes the metric.
 	Registerer prometheus.Registerer
@@ -49,22 +48,22 @@ type Controller struct {
 	degraded *prometheus.CounterVec
 }
 
-// again is when to try once more after somebody else wrote the record.
+// again is the requeue interval after a conflict.
 const again = 250 * time.Millisecond
 
-// New returns the loop, or an error where its metric is registered already.
+// New returns the controller, or an error if its metric is already registered.
 func New(o Options) (*Controller, error) {
 	degraded := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifeboat_wiring_degraded_total",
 		Help: "Interruptions that another source brought and the queue did not, by kind.",
 	}, []string{"kind"})
 	if err := o.Registerer.Register(degraded); err != nil {
-		return nil, fmt.Errorf("registering the count of what the queue did not bring: %w", err)
+		return nil, fmt.Errorf("registering the metric of notices missing on the queue: %w", err)
 	}
 	return &Controller{o: o, causes: newCauses(o.Cause, o.Clock), degraded: degraded}, nil
 }
 
-// Register adds the loop to a manager.
+// Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("unheard").
@@ -73,8 +72,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 
-// Reconcile waits until what the queue should have brought is overdue, then
-// says so once.
+// Reconcile waits until the queue's notice is overdue, then reports it once.
 func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (reconcile.Result, error) {
 	if !in.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
@@ -96,10 +94,10 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	return c.degrade(ctx, in, missing)
 }
 
-// degrade says what was not heard, and why.
+// degrade reports the missing notice and the cause.
 func (c *Controller) degrade(ctx context.Context, in *v1alpha1.Interruption, missing notice.Missing) (reconcile.Result, error) {
 	because, advice := c.causes.of(ctx, missing.Kind)
-	message := fmt.Sprintf("%s was heard by %s, and not by the queue: %s", missing.Kind, missing.Source, because)
+	message := fmt.Sprintf("%s was reported by %s but not by the queue: %s", missing.Kind, missing.Source, because)
 	if advice != "" {
 		message += "; " + advice
 	}
@@ -108,17 +106,18 @@ func (c *Controller) degrade(ctx context.Context, in *v1alpha1.Interruption, mis
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reporting that the wiring is degraded: %w", client.IgnoreNotFound(err))
+		return reconcile.Result{}, fmt.Errorf("setting the condition WiringDegraded: %w", client.IgnoreNotFound(err))
 	}
-	log.FromContext(ctx).Info("heard from another source what the queue did not bring",
+	log.FromContext(ctx).Info("another source reported a notice that the queue did not deliver",
 		"instance", in.Spec.InstanceID, "kind", missing.Kind, "source", missing.Source, "because", because, "advice", advice)
 	c.o.Events.Eventf(in, nil, corev1.EventTypeWarning, v1alpha1.ConditionWiringDegraded, "Listen", "%s", message)
 	c.degraded.WithLabelValues(missing.Kind).Inc()
 	return reconcile.Result{}, nil
 }
 
-// restore takes it back where the queue was only late. What was missed may be on record
-// no more, as the state in which a group waited is not once it has moved on.
+// restore resets the condition if the queue was only late. The record may no
+// longer contain the other source's notice, such as a lifecycle state that has
+// passed.
 func (c *Controller) restore(ctx context.Context, in *v1alpha1.Interruption, since time.Time) (reconcile.Result, error) {
 	said := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
 	if said == nil || said.Status != metav1.ConditionTrue {
@@ -127,17 +126,17 @@ func (c *Controller) restore(ctx context.Context, in *v1alpha1.Interruption, sin
 	if kind, _, _ := strings.Cut(said.Message, " "); !notice.Heard(in.Spec.Notices, since, kind) {
 		return reconcile.Result{}, nil
 	}
-	err := c.set(ctx, in, metav1.ConditionFalse, v1alpha1.ReasonNoticeReceived, "the queue brought it late")
+	err := c.set(ctx, in, metav1.ConditionFalse, v1alpha1.ReasonNoticeReceived, "the queue delivered the notice late")
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reporting that the queue was late: %w", client.IgnoreNotFound(err))
+		return reconcile.Result{}, fmt.Errorf("resetting the condition WiringDegraded: %w", client.IgnoreNotFound(err))
 	}
 	return reconcile.Result{}, nil
 }
 
-// longest is what a condition's message may have (metav1.Condition).
+// longest is the API's limit of a condition message (metav1.Condition).
 const longest = 32768
 
 func (c *Controller) set(ctx context.Context, in *v1alpha1.Interruption, status metav1.ConditionStatus, reason, message string) error {

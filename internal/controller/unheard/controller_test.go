@@ -81,8 +81,7 @@ func (w *world) record() *v1alpha1.Interruption {
 	return in
 }
 
-// pass lets the loop work once, some time later, and returns when it looks
-// again.
+// pass advances the clock, reconciles once, and returns the requeue interval.
 func (w *world) pass(after time.Duration) time.Duration {
 	w.t.Helper()
 	w.now = w.now.Add(after)
@@ -103,7 +102,7 @@ func TestWhatTheQueueDidNotBringIsSaidOnce(t *testing.T) {
 		t.Errorf("looks again in %s, condition %v", again, w.condition())
 	}
 	w.pass(14 * time.Second)
-	want := "SpotInterruption was heard by imds, and not by the queue: the rule for SpotInterruption is misspelt; write it as AWS does"
+	want := "SpotInterruption was reported by imds but not by the queue: the rule for SpotInterruption is misspelt; write it as AWS does"
 	if c := w.condition(); c == nil || c.Status != metav1.ConditionTrue || c.Message != want {
 		t.Fatalf("condition %+v", c)
 	}
@@ -130,7 +129,7 @@ func TestQueueThatIsLateIsForgiven(t *testing.T) {
 	}
 }
 
-// The group moves on without an event: that it waited was said by nobody but the poll.
+// The group proceeds without an event: only the poll saw its wait.
 func TestWhatWasMissedStaysSaidWhenTheStateMovesOn(t *testing.T) {
 	waits := spot(notice.SourceAutoScaling, start)
 	waits.Kind, waits.EventTypeCode = notice.KindAutoScalingTermination, "Terminating:Wait"

@@ -13,8 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// What the queue alone has brought is taken back once the group's list has had the
-// instance in service for longer than events are ahead of it, each time.
+// A notice of the queue alone is withdrawn after the group's list has shown the
+// instance in service for longer than the list may lag, each time.
 func TestWhatTheQueueBroughtIsTakenBack(t *testing.T) {
 	a := newAccount(t)
 	ids := a.group("workers", emu.InService, emu.InService, emu.InService)
@@ -54,8 +54,8 @@ func TestWhatTheQueueBroughtIsTakenBack(t *testing.T) {
 	}
 }
 
-// An instance goes back to its warm pool, serves again with a new node, and goes back
-// again, within the time that the record is kept.
+// An instance returns to its warm pool, serves again with a new node, and
+// returns again within the record's TTL.
 func TestASecondReturnToThePoolIsHeard(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restarts %t", restarts), func(t *testing.T) {

@@ -1,9 +1,9 @@
-// Package autoscaling makes notices of the instances that EC2 Auto Scaling is
-// about to terminate: the second way in for lifecycle actions, which
-// EventBridge carries on a best-effort basis.
+// Package autoscaling reports instances that EC2 Auto Scaling is about to
+// terminate. It is the fallback for lifecycle events, which EventBridge
+// delivers best effort.
 //
-// It reads what groupwatch knows of the groups, whenever that has looked at
-// them, and asks AWS nothing itself.
+// It reads the groups that groupwatch has cached, after each refresh, and makes
+// no AWS calls.
 package autoscaling
 
 import "github.com/lifeboat-dev/lifeboat/internal/notice"

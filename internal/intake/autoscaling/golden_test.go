@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file anew")
 
-// TestReply reads a reply as Auto Scaling writes it (EC2 Auto Scaling API
-// Reference, the sample of DescribeAutoScalingGroups) into notices.
+// TestReply decodes a response of Auto Scaling (EC2 Auto Scaling API Reference,
+// the sample of DescribeAutoScalingGroups) into notices.
 func TestReply(t *testing.T) {
 	reply, err := os.ReadFile(filepath.Join("testdata", "groups.xml"))
 	if err != nil {

@@ -16,43 +16,43 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Groups knows the groups of the cluster: a groupwatch.Watcher.
+// Groups caches the groups of the cluster: a groupwatch.Watcher.
 type Groups interface {
-	// Groups returns them as they were last seen. They are shared.
+	// Groups returns the groups as last read. They are shared.
 	Groups() []groupwatch.Group
-	// Known reports whether all were seen at least once, and Err why the last
-	// look at them was not answered in full.
+	// Known reports whether all were read at least once; Err is the error of
+	// the last round.
 	Known() bool
 	Err() error
-	// SubscribeLooks has a function called after each look.
-	SubscribeLooks(looked func())
+	// SubscribeRefreshes registers a callback that runs after each read.
+	SubscribeRefreshes(looked func())
 }
 
-// Options are what a Source can be told. Zero values are the defaults.
+// Options configure a Source. Zero values are the defaults.
 type Options struct {
-	// Reader reads nodes, and what is on record. It should be a cache.
+	// Reader reads nodes and Interruptions. It should be a cache.
 	Reader client.Reader
 	// Nodes lists nodes; nil: the Reader does.
 	Nodes nodeindex.Lister
-	// Metrics are counted in; nil: nobody reads them.
+	// Metrics count what is recorded; nil: not exposed.
 	Metrics *intake.Metrics
-	// Clock tells the time; nil: time.Now.
+	// Clock returns the time; nil: time.Now.
 	Clock func() time.Time
 }
 
-// Source makes notices of what the groups' instances are about.
+// Source creates notices from the lifecycle states of the groups' instances.
 type Source struct {
 	groups Groups
 	o      Options
-	rounds *poll.Rounds
+	poller *poll.Poller
 	looked chan struct{}
-	// service is used by the one question, and so by one goroutine.
-	service service
+	// history is used by one query, and therefore by one goroutine.
+	history serviceHistory
 }
 
-// late is how long what the queue has brought stands although the group's list has
-// the instance in service: the list may be behind.
-const late = time.Minute
+// listDelay is how old a notice of the queue must be before the group's list
+// can withdraw it: the list may be stale.
+const listDelay = time.Minute
 
 // New returns the source that reads groups, and records with recorder.
 func New(groups Groups, recorder poll.Recorder, o Options) *Source {
@@ -63,12 +63,12 @@ func New(groups Groups, recorder poll.Recorder, o Options) *Source {
 		o.Nodes = nodeindex.ListWith(o.Reader)
 	}
 	o.Metrics = o.Metrics.OrUnread()
-	ledger := poll.NewLedger(recorder, o.Reader, poll.Options{Source: Name, Metrics: o.Metrics, Clock: o.Clock})
-	s := &Source{groups: groups, o: o, rounds: poll.NewRounds(ledger), looked: make(chan struct{}, 1)}
-	groups.SubscribeLooks(func() {
+	deduper := poll.NewDeduper(recorder, o.Reader, poll.Options{Source: Name, Metrics: o.Metrics, Clock: o.Clock})
+	s := &Source{groups: groups, o: o, poller: poll.NewPoller(deduper), looked: make(chan struct{}, 1)}
+	groups.SubscribeRefreshes(func() {
 		select {
 		case s.looked <- struct{}{}:
-		default: // it is about to read them anyway
+		default: // a read is already pending
 		}
 	})
 	return s
@@ -77,59 +77,59 @@ func New(groups Groups, recorder poll.Recorder, o Options) *Source {
 // Name returns the name that notices, metrics and logs carry.
 func (s *Source) Name() string { return Name }
 
-// Run reads the groups whenever they were looked at, until ctx is done. It
-// survives whatever Auto Scaling and the API server do, and returns nil.
+// Run reads the groups after each refresh until ctx is done, and returns nil.
+// It retries all failures of Auto Scaling and the API server.
 func (s *Source) Run(ctx context.Context) error {
-	s.rounds.Run(ctx, []poll.Question{{
+	s.poller.Run(ctx, []poll.Query{{
 		Name: "groups", Permission: groupwatch.PermitGroups, Interval: groupwatch.Interval,
 		Late: true, Wake: s.looked, Ask: s.ask,
 	}})
 	return nil
 }
 
-var errNotYet = errors.New("reading the Auto Scaling groups: none was read yet")
+var errNotYet = errors.New("the Auto Scaling groups have not been read yet")
 
-// ask returns what is the case of the cluster's nodes that are in groups.
+// ask returns the current notices for the cluster's nodes in groups.
 func (s *Source) ask(ctx context.Context) ([]notice.Notice, error) {
 	nodes, err := s.o.Nodes(ctx)
 	if err != nil {
 		return nil, poll.OfCluster(err)
 	}
-	standing, err := poll.Standing(ctx, s.o.Reader, Name)
+	open, err := poll.OpenNotices(ctx, s.o.Reader, Name)
 	if err != nil {
 		return nil, poll.OfCluster(err)
 	}
-	brought, err := poll.Standing(ctx, s.o.Reader, notice.SourceQueue)
+	brought, err := poll.OpenNotices(ctx, s.o.Reader, notice.SourceQueue)
 	if err != nil {
 		return nil, poll.OfCluster(err)
 	}
-	byInstance := s.lives(nodes)
+	byInstance := s.nodesByInstance(nodes)
 	err = s.groups.Err()
 	if err == nil && !s.groups.Known() {
 		err = errNotYet
 	}
 	var notices []notice.Notice
 	for _, g := range s.groups.Groups() {
-		notices = append(notices, s.read(&g, byInstance, slices.Concat(standing, olderThan(brought, g.At.Add(-late))))...)
+		notices = append(notices, s.read(&g, byInstance, slices.Concat(open, olderThan(brought, g.At.Add(-listDelay))))...)
 	}
 	return notices, err
 }
 
-// life is a node that an instance is.
-type life struct {
+// nodeInfo describes the node of an instance.
+type nodeInfo struct {
 	age time.Duration
 	uid string
 }
 
-// lives are the nodes of instances.
-func (s *Source) lives(nodes []*corev1.Node) map[string]life {
-	all := map[string]life{}
+// nodesByInstance returns the nodes by instance id.
+func (s *Source) nodesByInstance(nodes []*corev1.Node) map[string]nodeInfo {
+	all := map[string]nodeInfo{}
 	for _, node := range nodes {
 		if id := nodeindex.InstanceID(node); id != "" {
-			all[id] = life{age: s.o.Clock().Sub(node.CreationTimestamp.Time), uid: string(node.UID)}
+			all[id] = nodeInfo{age: s.o.Clock().Sub(node.CreationTimestamp.Time), uid: string(node.UID)}
 		}
 	}
-	s.service.forget(func(id string) bool { _, is := all[id]; return is })
+	s.history.forget(func(id string) bool { _, is := all[id]; return is })
 	return all
 }
 
@@ -138,9 +138,9 @@ func olderThan(notices []notice.Notice, at time.Time) []notice.Notice {
 	return slices.DeleteFunc(slices.Clone(notices), func(n notice.Notice) bool { return !n.ReceivedTime.Time.Before(at) })
 }
 
-// read makes notices of a group's instances that are nodes. That one serves is
-// worth a word only where something else is on record.
-func (s *Source) read(group *groupwatch.Group, nodes map[string]life, standing []notice.Notice) []notice.Notice {
+// read converts the instances of a group that are nodes. An instance in service
+// is a notice only if it withdraws a recorded one.
+func (s *Source) read(group *groupwatch.Group, nodes map[string]nodeInfo, open []notice.Notice) []notice.Notice {
 	var notices []notice.Notice
 	for i := range group.Members {
 		m := member{group: group.Name, instance: group.Members[i].InstanceID, state: group.Members[i].State}
@@ -148,20 +148,20 @@ func (s *Source) read(group *groupwatch.Group, nodes map[string]life, standing [
 		if !isNode {
 			continue
 		}
-		m.served = s.service.note(m.instance, m.state, node.age) && group.Reuse
-		switch fateOf(m.state) {
-		case warms:
-			m.turn = node.uid // the node is deleted as the instance returns: the next return is another's
-		case serves:
-			said, stands := last(standing, m)
+		m.served = s.history.note(m.instance, m.state, node.age) && group.Reuse
+		switch meaningOf(m.state) {
+		case enteringPool:
+			m.episode = node.uid // the Node is deleted when the instance returns, so each return has another UID
+		case inService:
+			said, stands := lastOpen(open, m)
 			if !stands {
 				continue
 			}
 			if said.Source == notice.SourceQueue {
-				m.turn = said.ID // what the queue brings next has to be taken back as well
+				m.episode = said.ID // a later notice of the queue needs its own withdrawal
 			}
 		}
-		// It waits since it was looked at, at the latest.
+		// The wait started at the latest when the group was read.
 		if n, ok := m.read(group.At, patience(group.Hooks)); ok {
 			notices = append(notices, n)
 		}
@@ -169,10 +169,11 @@ func (s *Source) read(group *groupwatch.Group, nodes map[string]life, standing [
 	return notices
 }
 
-// last returns the last of the notices that say that the group takes the instance
-// away. A drill is none of the group's, and stands while the instance serves.
-func last(standing []notice.Notice, m member) (said notice.Notice, stands bool) {
-	for _, n := range standing {
+// lastOpen returns the last open notice about the termination of the instance
+// by its group. It skips drills: they do not come from the group, and stay open
+// while the instance is in service.
+func lastOpen(open []notice.Notice, m member) (said notice.Notice, stands bool) {
+	for _, n := range open {
 		if n.InstanceID == m.instance && n.Kind == notice.KindAutoScalingTermination && !n.Drill &&
 			(n.Subject == m.subject() || n.Source == notice.SourceQueue) {
 			said, stands = n, true

@@ -15,46 +15,47 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// instanceFormat is what EC2 calls instances.
+// instanceFormat matches EC2 instance ids.
 var instanceFormat = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 
-// fate is what a lifecycle state means for the instance.
-type fate int
+// stateMeaning is what a lifecycle state means for the instance.
+type stateMeaning int
 
 const (
-	lives   fate = iota // nothing, or nothing that is known
-	serves              // in service: what was said of its end is taken back
-	doomed              // it will go, no one knows when
-	waits               // it will go once its hooks are answered
-	departs             // it goes now
-	warms               // on its way into the warm pool, launched or back from service
+	unaffected     stateMeaning = iota // no effect, or unknown
+	inService                          // in service: withdraws an earlier termination notice
+	terminating                        // it will terminate at an unknown time
+	waitsForHooks                      // it terminates once its hooks are completed
+	terminatingNow                     // it terminates now
+	enteringPool                       // on its way into the warm pool, after launch or from service
 )
 
-// fateOf reads a lifecycle state (EC2 Auto Scaling User Guide, "Amazon EC2 Auto
-// Scaling instance lifecycle"). The list of states is open. What is warmed, in
-// standby, detached or has its root volume replaced lives, whatever comes after
-// the colon; of states that are not known only those of terminating count. What is
-// on its way into the warm pool may come from service.
-func fateOf(state string) fate {
+// meaningOf maps a lifecycle state (EC2 Auto Scaling User Guide, "Amazon EC2
+// Auto Scaling instance lifecycle"). The list of states is open. Instances that
+// are warmed, in standby, detached or having their root volume replaced stay
+// alive, whatever follows the colon. Of unknown states only those of
+// terminating count. An instance on its way into the warm pool may come from
+// service.
+func meaningOf(state string) stateMeaning {
 	switch state = strings.TrimSpace(state); state {
 	case string(types.LifecycleStateInService):
-		return serves
+		return inService
 	case string(types.LifecycleStateTerminatingWait):
-		return waits
+		return waitsForHooks
 	case string(types.LifecycleStateTerminatingProceed), string(types.LifecycleStateTerminated):
-		return departs
+		return terminatingNow
 	case string(types.LifecycleStateWarmedPending), string(types.LifecycleStateWarmedPendingWait), string(types.LifecycleStateWarmedPendingProceed):
-		return warms
+		return enteringPool
 	}
 	if state == string(types.LifecycleStateTerminating) || strings.HasPrefix(state, string(types.LifecycleStateTerminating)+":") {
-		return doomed // also Terminating:Retained: a hook gave up, and somebody has to terminate it
+		return terminating // also Terminating:Retained: a hook was abandoned, and a person must terminate the instance
 	}
-	return lives
+	return unaffected
 }
 
 // patience is how long the group waits at least for its terminate hooks, or
-// zero where there are none: as long as the most impatient of them does without
-// an answer or a heartbeat (EC2 Auto Scaling API Reference, HeartbeatTimeout).
+// zero without any: the shortest heartbeat timeout (EC2 Auto Scaling API
+// Reference, HeartbeatTimeout).
 func patience(hooks []groupwatch.Hook) time.Duration {
 	var least time.Duration
 	for _, h := range hooks {
@@ -65,18 +66,18 @@ func patience(hooks []groupwatch.Hook) time.Duration {
 	return least
 }
 
-// member is an instance as its group lists it.
+// member is an instance in its group's list.
 type member struct {
 	group, instance, state string
-	// served tells that it was in service.
+	// served is true if it was in service before.
 	served bool
-	// turn tells this time from those before, where group and state do not.
-	turn string
+	// episode distinguishes repetitions of the same group and state.
+	episode string
 }
 
 func (m member) subject() string { return notice.Cut(m.group+"/"+m.instance, 512) }
 
-// instanceState is the state in EC2 of an instance that departs.
+// instanceState is the EC2 state of an instance that terminates now.
 func (m member) instanceState() string {
 	if m.state == string(types.LifecycleStateTerminated) {
 		return notice.StateTerminated
@@ -84,12 +85,12 @@ func (m member) instanceState() string {
 	return notice.StateShuttingDown
 }
 
-// read makes a notice of it, or reports false where there is none. That it
-// serves is a notice that takes back. It waits for its hooks from now on for
-// the time given; zero is not known.
+// read converts a member, or returns false if there is nothing to report. In
+// service, the notice is a withdrawal. wait is the remaining time of its hooks
+// from now on; zero: unknown.
 func (m member) read(now time.Time, wait time.Duration) (notice.Notice, bool) {
-	f := fateOf(m.state)
-	if f == lives || f == warms && !m.served || m.group == "" || !instanceFormat.MatchString(m.instance) {
+	f := meaningOf(m.state)
+	if f == unaffected || f == enteringPool && !m.served || m.group == "" || !instanceFormat.MatchString(m.instance) {
 		return notice.Notice{}, false
 	}
 	n := notice.Notice{
@@ -102,52 +103,53 @@ func (m member) read(now time.Time, wait time.Duration) (notice.Notice, bool) {
 		InstanceID: m.instance,
 	}
 	switch {
-	case f == serves:
+	case f == inService:
 		n.Withdrawn, n.InstanceAction, n.Hook = true, "", nil
-		n.Description = fmt.Sprintf("its Auto Scaling group %s has the instance in service again", m.group)
-	case f == warms:
+		n.Description = fmt.Sprintf("its Auto Scaling group %s has returned the instance to service", m.group)
+	case f == enteringPool:
 		n.InstanceAction = notice.ActionReturn
 		n.Description = fmt.Sprintf("its Auto Scaling group %s takes the instance back into its warm pool (%s)", m.group, m.state)
-	case f == departs:
-		// The group has EC2 terminate it, which shuts the operating system down first.
+	case f == terminatingNow:
+		// EC2 shuts the operating system down before it terminates the
+		// instance.
 		n.Deadline = notice.ShutdownDeadline(m.instanceState(), now.UTC())
-	case f == waits && wait > 0:
+	case f == waitsForHooks && wait > 0:
 		n.Deadline = notice.At(now.Add(wait).UTC(), v1alpha1.DeadlineSoft)
-		n.Description += fmt.Sprintf("; it waits for its lifecycle hooks until %s at least", poll.Moment(n.Deadline.Time.Time))
+		n.Description += fmt.Sprintf("; it waits for its lifecycle hooks at least until %s", poll.Moment(n.Deadline.Time.Time))
 	}
 	known := "untimed"
 	if n.Deadline != nil {
 		known = "timed"
 	}
 	parts := []string{Name, n.Kind, m.group, m.state, known}
-	if m.turn != "" {
-		parts = append(parts, m.turn)
+	if m.episode != "" {
+		parts = append(parts, m.episode)
 	}
 	n.ID = poll.ID(parts...)
 	return n, true
 }
 
-// old is how long a node has to be there at least for its instance, which is on its
-// way into the warm pool, to come from service, where nobody has seen it there: what
-// is launched into the pool has none, or only a new one.
-const old = 10 * time.Minute
+// minServedAge is how old a Node must be to conclude that an instance on its
+// way into the warm pool comes from service. It is used if the instance was not
+// observed before: one that launches into the pool has no Node or a new one.
+const minServedAge = 10 * time.Minute
 
-// service is which instances were in service.
-type service struct{ seen map[string]bool }
+// serviceHistory remembers which instances were in service.
+type serviceHistory struct{ seen map[string]bool }
 
-// note notes the state of an instance that is a node, made so long ago, and reports
-// whether it was in service. One that is seen for the first time while it is on its
-// way into the pool is judged by its node.
-func (s *service) note(instance, state string, age time.Duration) bool {
+// note stores the state of an instance and reports whether it was in service.
+// If the first observation is on the way into the pool, the age of its Node
+// decides.
+func (s *serviceHistory) note(instance, state string, age time.Duration) bool {
 	if s.seen == nil {
 		s.seen = map[string]bool{}
 	}
 	served, known := s.seen[instance]
-	switch fateOf(state) {
-	case serves:
+	switch meaningOf(state) {
+	case inService:
 		served = true
-	case warms:
-		served = served || !known && age > old
+	case enteringPool:
+		served = served || !known && age > minServedAge
 	default:
 		served = served && !strings.HasPrefix(state, "Warmed:")
 	}
@@ -155,7 +157,7 @@ func (s *service) note(instance, state string, age time.Duration) bool {
 	return served
 }
 
-// forget drops the instances that are no nodes any more.
-func (s *service) forget(isNode func(string) bool) {
+// forget drops the instances that are no longer nodes.
+func (s *serviceHistory) forget(isNode func(string) bool) {
 	maps.DeleteFunc(s.seen, func(id string, _ bool) bool { return !isNode(id) })
 }

@@ -18,18 +18,18 @@ const instance = "i-0a1b2c3d4e5f60718"
 var now = time.Date(2026, 5, 11, 8, 14, 5, 0, time.UTC)
 
 // fates are what is known of all the states that there are.
-var fates = map[types.LifecycleState]fate{
-	types.LifecycleStatePending: lives, types.LifecycleStatePendingWait: lives, types.LifecycleStatePendingProceed: lives,
-	types.LifecycleStateQuarantined: lives, types.LifecycleStateInService: serves,
-	types.LifecycleStateTerminating: doomed, types.LifecycleStateTerminatingWait: waits, types.LifecycleStateTerminatingProceed: departs,
-	types.LifecycleStateTerminatingRetained: doomed, types.LifecycleStateTerminated: departs,
-	types.LifecycleStateDetaching: lives, types.LifecycleStateDetached: lives, types.LifecycleStateEnteringStandby: lives, types.LifecycleStateStandby: lives,
-	types.LifecycleStateReplacingRootVolume: lives, types.LifecycleStateReplacingRootVolumeWait: lives,
-	types.LifecycleStateReplacingRootVolumeProceed: lives, types.LifecycleStateRootVolumeReplaced: lives,
-	types.LifecycleStateWarmedPending: warms, types.LifecycleStateWarmedPendingWait: warms, types.LifecycleStateWarmedPendingProceed: warms,
-	types.LifecycleStateWarmedPendingRetained: lives, types.LifecycleStateWarmedTerminating: lives, types.LifecycleStateWarmedTerminatingWait: lives,
-	types.LifecycleStateWarmedTerminatingProceed: lives, types.LifecycleStateWarmedTerminatingRetained: lives, types.LifecycleStateWarmedTerminated: lives,
-	types.LifecycleStateWarmedStopped: lives, types.LifecycleStateWarmedRunning: lives, types.LifecycleStateWarmedHibernated: lives,
+var fates = map[types.LifecycleState]stateMeaning{
+	types.LifecycleStatePending: unaffected, types.LifecycleStatePendingWait: unaffected, types.LifecycleStatePendingProceed: unaffected,
+	types.LifecycleStateQuarantined: unaffected, types.LifecycleStateInService: inService,
+	types.LifecycleStateTerminating: terminating, types.LifecycleStateTerminatingWait: waitsForHooks, types.LifecycleStateTerminatingProceed: terminatingNow,
+	types.LifecycleStateTerminatingRetained: terminating, types.LifecycleStateTerminated: terminatingNow,
+	types.LifecycleStateDetaching: unaffected, types.LifecycleStateDetached: unaffected, types.LifecycleStateEnteringStandby: unaffected, types.LifecycleStateStandby: unaffected,
+	types.LifecycleStateReplacingRootVolume: unaffected, types.LifecycleStateReplacingRootVolumeWait: unaffected,
+	types.LifecycleStateReplacingRootVolumeProceed: unaffected, types.LifecycleStateRootVolumeReplaced: unaffected,
+	types.LifecycleStateWarmedPending: enteringPool, types.LifecycleStateWarmedPendingWait: enteringPool, types.LifecycleStateWarmedPendingProceed: enteringPool,
+	types.LifecycleStateWarmedPendingRetained: unaffected, types.LifecycleStateWarmedTerminating: unaffected, types.LifecycleStateWarmedTerminatingWait: unaffected,
+	types.LifecycleStateWarmedTerminatingProceed: unaffected, types.LifecycleStateWarmedTerminatingRetained: unaffected, types.LifecycleStateWarmedTerminated: unaffected,
+	types.LifecycleStateWarmedStopped: unaffected, types.LifecycleStateWarmedRunning: unaffected, types.LifecycleStateWarmedHibernated: unaffected,
 }
 
 func TestEveryStateHasAFate(t *testing.T) {
@@ -38,12 +38,12 @@ func TestEveryStateHasAFate(t *testing.T) {
 		if !known {
 			t.Errorf("the SDK knows a state that this table does not: %s", state)
 		}
-		if got := fateOf(string(state)); got != want {
+		if got := meaningOf(string(state)); got != want {
 			t.Errorf("%s: got %d, want %d", state, got, want)
 		}
 	}
-	for state, want := range map[string]fate{"": lives, "Teleporting": lives, "terminating": lives, "Terminating:Somehow": doomed, " InService ": serves, "TerminatingX": lives} {
-		if got := fateOf(state); got != want {
+	for state, want := range map[string]stateMeaning{"": unaffected, "Teleporting": unaffected, "terminating": unaffected, "Terminating:Somehow": terminating, " InService ": inService, "TerminatingX": unaffected} {
+		if got := meaningOf(state); got != want {
 			t.Errorf("%q: got %d, want %d", state, got, want)
 		}
 	}
@@ -95,8 +95,9 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRace17BackIntoThePool: what is on its way into the warm pool comes from service
-// if it was seen there, or, by a process that was not there, if its node is old.
+// TestRace17BackIntoThePool: an instance on its way into the warm pool comes
+// from service if it was observed there or, after a restart, if its node is
+// old.
 func TestRace17BackIntoThePool(t *testing.T) {
 	for _, test := range []struct {
 		states string
@@ -111,7 +112,7 @@ func TestRace17BackIntoThePool(t *testing.T) {
 		{"Warmed:Stopped Pending InService Warmed:Pending", time.Minute, true},
 		{"Warmed:Stopped", time.Hour, false},
 	} {
-		var s service
+		var s serviceHistory
 		got := false
 		for state := range strings.FieldsSeq(test.states) {
 			got = s.note(instance, state, test.age)
@@ -156,7 +157,7 @@ func FuzzRead(f *testing.F) {
 		if n.ID == "" || len(n.ID) > 128 || utf8.RuneCountInString(n.Subject) > 512 || utf8.RuneCountInString(n.EventTypeCode) > 128 {
 			t.Errorf("the CRD would refuse %+v", n)
 		}
-		if n.Withdrawn != (fateOf(state) == serves) || notice.IsFirm(n.Deadline) != (fateOf(state) == departs) {
+		if n.Withdrawn != (meaningOf(state) == inService) || notice.IsFirm(n.Deadline) != (meaningOf(state) == terminatingNow) {
 			t.Errorf("%q made %+v", state, n)
 		}
 	})

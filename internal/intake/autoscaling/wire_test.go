@@ -22,7 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// account is an emulated account with groups, of whose instances some are
+// account is an emulated account with groups, some of whose instances are
 // nodes.
 type account struct {
 	*polltest.World
@@ -53,7 +53,7 @@ func (a *account) must(err error) {
 	}
 }
 
-// group makes a group, and a new instance in it for each of the states.
+// group creates a group with one instance per given state.
 func (a *account) group(name string, states ...emu.LifecycleState) []string {
 	a.t.Helper()
 	a.must(a.groups.CreateGroup(emu.Group{Name: name, Max: 9000}))
@@ -85,8 +85,7 @@ func (a *account) nodes(ids []string, labels ...string) {
 	}
 }
 
-// start runs the source, and what it reads from, until the test ends or it is
-// stopped.
+// start runs the source and its watcher until the test ends or it is stopped.
 func (a *account) start(interval time.Duration) (stop func()) {
 	a.t.Helper()
 	groups, err := groupwatch.New(groupwatch.Options{API: a.api, Reader: a.Kube, Interval: interval})
@@ -198,7 +197,7 @@ func TestFewCallsHoweverManyNodes(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"DescribeAutoScalingInstances": 4, "DescribeAutoScalingGroups": calls["DescribeAutoScalingGroups"]}, calls); diff != "" {
 		t.Errorf("calls for 182 nodes, of which two are in no group (-want +got):\n%s\n%s", diff, a.Log())
 	}
-	// Those that join a group that is known are learned from its list.
+	// New instances of a known group are found in its list.
 	late := a.join("workers-0", emu.InService, emu.InService)
 	a.rounds(2)
 	a.nodes(late)
@@ -206,7 +205,7 @@ func TestFewCallsHoweverManyNodes(t *testing.T) {
 	if got := a.server.Gate.Calls("autoscaling", "DescribeAutoScalingInstances"); got != 4 {
 		t.Errorf("%d calls to learn of nodes that the list of their group tells of", got-4)
 	}
-	// A group that is not known is learned.
+	// An unknown group is looked up.
 	fresh := a.group("workers-9", "Terminating")
 	a.nodes(fresh)
 	a.Until("it is on record", func() bool { return len(a.Notices(fresh[0])) == 1 })
@@ -242,7 +241,7 @@ func TestDenied(t *testing.T) {
 			a.server.Gate.Deny("autoscaling", action)
 			a.start(10 * time.Millisecond)
 			a.Until("it says what is missing", func() bool {
-				return a.Said("could not ask AWS, goes on trying", `"reason"="accessDenied"`, "grant autoscaling:"+action+" on") == 1
+				return a.Said("cannot poll AWS, retrying", `"reason"="accessDenied"`, "grant autoscaling:"+action+" on") == 1
 			})
 			if stillHeard {
 				a.Until("it is heard without a deadline", func() bool { return len(a.Notices(ids[0])) == 1 && a.Notices(ids[0])[0].Deadline == nil })
@@ -259,6 +258,6 @@ func TestThrottled(t *testing.T) {
 	a.nodes(ids)
 	a.server.Gate.Throttle("autoscaling", "DescribeAutoScalingGroups", 4)
 	a.start(10 * time.Millisecond)
-	a.Until("it says so", func() bool { return a.Said("could not ask AWS", `"reason"="throttled"`) == 1 })
+	a.Until("it says so", func() bool { return a.Said("cannot poll AWS", `"reason"="throttled"`) == 1 })
 	a.Until("it is on record", func() bool { return len(a.Notices(ids[0])) == 1 })
 }

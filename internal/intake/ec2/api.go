@@ -14,7 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 )
 
-// What is used of EC2, and the IAM actions for it.
+// The IAM actions of the calls.
 const (
 	permitSpotRequests = "ec2:DescribeSpotInstanceRequests"
 	permitStatus       = "ec2:DescribeInstanceStatus"
@@ -22,29 +22,28 @@ const (
 )
 
 const (
-	// callTime is what one call may take; the SDK sets no limit.
+	// callTime is the timeout of one call; the SDK sets none.
 	callTime = 20 * time.Second
-	// pageSize is the most rows that these calls return at once (Amazon EC2 API
-	// Reference).
+	// pageSize is the largest page of these calls (Amazon EC2 API Reference).
 	pageSize = 1000
-	// maxPages keeps a reply that never ends from being read for ever.
+	// maxPages bounds a response that never ends.
 	maxPages = 200
-	// idsAtOnce is the most instances that a call may name.
+	// idsAtOnce is how many instances a call may name.
 	idsAtOnce = 100
 )
 
-// API is what is used of EC2. It holds functions and not the SDK's client:
-// where a client of EC2 is held in an interface, the linker keeps all of its
-// several hundred methods, which are 30 MB.
+// API are the operations of EC2 that the source uses. They are function values
+// instead of the SDK's client: with a client in an interface the linker keeps
+// several hundred methods (30 MB).
 type API struct {
 	SpotRequests func(context.Context, *awsec2.DescribeSpotInstanceRequestsInput, ...func(*awsec2.Options)) (*awsec2.DescribeSpotInstanceRequestsOutput, error)
 	Status       func(context.Context, *awsec2.DescribeInstanceStatusInput, ...func(*awsec2.Options)) (*awsec2.DescribeInstanceStatusOutput, error)
 	Instances    func(context.Context, *awsec2.DescribeInstancesInput, ...func(*awsec2.Options)) (*awsec2.DescribeInstancesOutput, error)
 }
 
-// NewAPI makes the real one. AWS_ENDPOINT_URL_EC2 or AWS_ENDPOINT_URL say where
-// EC2 is, as for every AWS SDK. Calls that are throttled are tried three times
-// in all, with the SDK's back-off; then the source asks less often.
+// NewAPI returns the real API. AWS_ENDPOINT_URL_EC2 or AWS_ENDPOINT_URL
+// override the endpoint, as for every AWS SDK. Throttled calls are tried three
+// times in total with the SDK's backoff; then the source polls less often.
 func NewAPI(config aws.Config) API {
 	client := awsec2.NewFromConfig(awshttp.WithTimeout(config, callTime), func(o *awsec2.Options) {
 		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
@@ -55,8 +54,8 @@ func NewAPI(config aws.Config) API {
 }
 
 // InstancesWith returns the ids of the instances that are not stopped or
-// terminated and for which a filter of DescribeInstances, such as
-// capacity-reservation-id or host-id, has the value. It needs the IAM action
+// terminated and match a filter of DescribeInstances, such as
+// capacity-reservation-id or host-id. It needs the IAM action
 // ec2:DescribeInstances.
 func (a API) InstancesWith(ctx context.Context, filter, value string) ([]string, error) {
 	var ids []string
@@ -83,8 +82,8 @@ func (a API) InstancesWith(ctx context.Context, filter, value string) ([]string,
 	return nil, fmt.Errorf("finding the instances with %s %s: more than %d pages", filter, value, maxPages)
 }
 
-// spotRequests returns the spot requests whose status EC2 is about to act on.
-// What was read before an error is returned with it.
+// spotRequests returns the spot requests that EC2 is about to act on. Rows that
+// were read before an error are returned with it.
 func (a API) spotRequests(ctx context.Context) ([]types.SpotInstanceRequest, error) {
 	var rows []types.SpotInstanceRequest
 	in := &awsec2.DescribeSpotInstanceRequestsInput{
@@ -104,9 +103,9 @@ func (a API) spotRequests(ctx context.Context) ([]types.SpotInstanceRequest, err
 	return rows, fmt.Errorf("reading spot requests: more than %d pages", maxPages)
 }
 
-// status returns the status of the running instances that pass the filter.
-// Filters of several names would all have to match, so there is one. What was
-// read before an error is returned with it.
+// status returns the status of the running instances that match the filter. It
+// takes one filter, because several filters are combined with AND. Rows that
+// were read before an error are returned with it.
 func (a API) status(ctx context.Context, filter types.Filter) ([]types.InstanceStatus, error) {
 	var rows []types.InstanceStatus
 	in := &awsec2.DescribeInstanceStatusInput{MaxResults: aws.Int32(pageSize), Filters: []types.Filter{filter}}
@@ -123,8 +122,8 @@ func (a API) status(ctx context.Context, filter types.Filter) ([]types.InstanceS
 	return rows, fmt.Errorf("reading instance status by %s: more than %d pages", aws.ToString(filter.Name), maxPages)
 }
 
-// statusOf returns the status of those of these instances that run. One that
-// EC2 does not know any more fails the whole call.
+// statusOf returns the status of those of the instances that run. An unknown id
+// fails the whole call.
 func (a API) statusOf(ctx context.Context, ids []string) ([]types.InstanceStatus, error) {
 	out, err := a.Status(ctx, &awsec2.DescribeInstanceStatusInput{InstanceIds: ids})
 	if err != nil {

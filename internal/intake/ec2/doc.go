@@ -1,11 +1,9 @@
-// Package ec2 asks EC2 what it is about to do to instances: spot requests that
-// are marked for termination, scheduled events, status checks that fail. It is
-// the second way in for what EventBridge brings, and the only one for status
-// checks.
+// Package ec2 polls EC2 for upcoming changes of instances: spot requests that
+// are marked for termination, scheduled events and failing status checks. It is
+// the fallback for EventBridge, and the only source for status checks.
 //
-// The questions are put so that only what matters comes back: however large the
-// account, a round is a handful of calls with few rows. They are asked on the
-// leader alone.
+// The filters return only relevant rows: a round is a handful of calls with few
+// rows, regardless of the account's size. Only the leader polls.
 package ec2
 
 import "github.com/lifeboat-dev/lifeboat/internal/notice"

@@ -9,15 +9,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
 )
 
-// EC2 does not always report since when a check fails. Each episode must still be a notice
-// of its own, and the same episode the same notice after a restart.
+// EC2 does not always report the start of a failing check. Each episode must
+// still be a separate notice, and the same episode the same notice after a
+// restart.
 func TestEachEpisodeOfAFailingCheckIsANotice(t *testing.T) {
 	w := polltest.New(t)
 	w.Set(now)
 	w.AddNode(instance)
 	var s *Source
 	start := func() { s = New(API{}, w, w.Recorder(), Options{Reader: w.Kube, Clock: w.Clock}) }
-	// poll has one round see the check fail or pass.
+	// poll runs one round in which the check fails or passes.
 	poll := func(fails bool) {
 		t.Helper()
 		failing := map[failure]bool{}
@@ -28,10 +29,10 @@ func TestEachEpisodeOfAFailingCheckIsANotice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.ledger.See(impaired(instance, check{name: f.check, status: statusImpaired, seen: at}))
+			s.deduper.Observe(impaired(instance, check{name: f.check, status: statusImpaired, seen: at}))
 		}
 		s.prune("system-status", failing)
-		if err := s.ledger.Settle(t.Context()); err != nil {
+		if err := s.deduper.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		w.Pass(time.Minute)

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// replying is an API whose every reply is that file.
+// replying is an API whose every response is that file.
 func replying(t *testing.T, file string) API {
 	t.Helper()
 	reply, err := os.ReadFile(filepath.Join("testdata", file))
@@ -36,8 +36,8 @@ func replying(t *testing.T, file string) API {
 		})})
 }
 
-// TestReplies reads replies as EC2 writes them (EC2 API Reference, the samples
-// of each action) into notices.
+// TestReplies decodes responses of EC2 (EC2 API Reference, the samples of each
+// action) into notices.
 func TestReplies(t *testing.T) {
 	golden(t, "instance-status", func(api API) ([]notice.Notice, error) {
 		rows, err := api.status(t.Context(), where("event.code", "system-reboot"))

@@ -24,7 +24,7 @@ type Options struct {
 	SpotInterval time.Duration
 	// StatusInterval is how often events and status checks are polled; 60 s.
 	StatusInterval time.Duration
-	// Threshold is for how long a status check has to fail; 2 min.
+	// Threshold is how long a status check must fail; 2 min.
 	Threshold time.Duration
 	// Reader reads Interruptions. It should be a cache.
 	Reader client.Reader
@@ -39,12 +39,12 @@ type Source struct {
 	api      API
 	nodes    intake.NodeIndex
 	o        Options
-	ledger   *poll.Ledger
-	rounds   *poll.Rounds
+	deduper  *poll.Deduper
+	poller   *poll.Poller
 	throttle *intake.Throttle
 
 	mu        sync.Mutex
-	firstSeen map[failure]time.Time // of checks whose failure EC2 gives no start of
+	firstSeen map[failure]time.Time // of failures without a start time from EC2
 	polled    map[string]bool       // checks that were polled since the start
 }
 
@@ -67,9 +67,9 @@ func New(api API, nodes intake.NodeIndex, recorder poll.Recorder, o Options) *So
 		o.Clock = time.Now
 	}
 	o.Metrics = o.Metrics.OrUnread()
-	ledger := poll.NewLedger(recorder, o.Reader, poll.Options{Source: Name, Nodes: nodes, Metrics: o.Metrics, Clock: o.Clock})
+	deduper := poll.NewDeduper(recorder, o.Reader, poll.Options{Source: Name, Nodes: nodes, Metrics: o.Metrics, Clock: o.Clock})
 	return &Source{
-		api: api, nodes: nodes, o: o, ledger: ledger, rounds: poll.NewRounds(ledger),
+		api: api, nodes: nodes, o: o, deduper: deduper, poller: poll.NewPoller(deduper),
 		throttle: intake.NewThrottle(o.Clock), firstSeen: map[failure]time.Time{}, polled: map[string]bool{},
 	}
 }
@@ -80,18 +80,18 @@ func (s *Source) Name() string { return Name }
 // Run polls until ctx is done. It retries every failure of EC2 and the API server, and
 // returns nil.
 func (s *Source) Run(ctx context.Context) error {
-	questions := []poll.Question{
+	questions := []poll.Query{
 		{Name: "spotRequests", Permission: permitSpotRequests, Interval: s.o.SpotInterval, Ask: s.askSpot},
 		{Name: "scheduledEvents", Permission: permitStatus, Interval: s.o.StatusInterval, Ask: s.askEvents},
-		{Name: "standing", Permission: permitStatus, Interval: s.o.StatusInterval, Late: true, Ask: s.askStanding},
+		{Name: "standing", Permission: permitStatus, Interval: s.o.StatusInterval, Late: true, Ask: s.askOpenNotices},
 	}
 	for _, name := range checks {
-		questions = append(questions, poll.Question{
+		questions = append(questions, poll.Query{
 			Name: name, Permission: permitStatus, Interval: s.o.StatusInterval,
 			Ask: func(ctx context.Context) ([]notice.Notice, error) { return s.askCheck(ctx, name) },
 		})
 	}
-	s.rounds.Run(ctx, questions)
+	s.poller.Run(ctx, questions)
 	return nil
 }
 
@@ -190,7 +190,7 @@ func (s *Source) episodeStart(ctx context.Context, f failure, now time.Time) (ti
 	return at, nil
 }
 
-// prune forgets the failures of a check that have ended.
+// prune drops the ended failures of a check.
 func (s *Source) prune(name string, failing map[failure]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,33 +202,33 @@ func (s *Source) prune(name string, failing map[failure]bool) {
 	}
 }
 
-// askStanding returns withdrawals of recorded notices that the last rounds have not seen.
+// askOpenNotices returns withdrawals of recorded notices that the last rounds have not seen.
 // It calls EC2 only if there are any.
-func (s *Source) askStanding(ctx context.Context) ([]notice.Notice, error) {
-	all, err := poll.Standing(ctx, s.o.Reader, Name)
+func (s *Source) askOpenNotices(ctx context.Context) ([]notice.Notice, error) {
+	all, err := poll.OpenNotices(ctx, s.o.Reader, Name)
 	if err != nil {
 		return nil, poll.OfCluster(err)
 	}
 	since := s.o.Clock().Add(-2*s.o.StatusInterval - s.o.StatusInterval/2)
 	unseen := slices.DeleteFunc(all, func(n notice.Notice) bool {
-		return n.Kind == notice.KindSpotInterruption || s.ledger.SeenSince(&n, since)
+		return n.Kind == notice.KindSpotInterruption || s.deduper.ObservedSince(&n, since)
 	})
 	if unseen, err = s.ours(ctx, unseen); err != nil || len(unseen) == 0 {
 		return nil, err
 	}
-	standing := map[string][]notice.Notice{}
+	open := map[string][]notice.Notice{}
 	var ids []string
 	for _, n := range unseen {
-		if standing[n.InstanceID] == nil {
+		if open[n.InstanceID] == nil {
 			ids = append(ids, n.InstanceID)
 		}
-		standing[n.InstanceID] = append(standing[n.InstanceID], n)
+		open[n.InstanceID] = append(open[n.InstanceID], n)
 	}
 	var back []notice.Notice
 	for some := range slices.Chunk(ids, idsAtOnce) {
 		rows, err := s.statusOf(ctx, some)
 		for i := range rows {
-			back = append(back, overtaken(&rows[i], standing[aws.ToString(rows[i].InstanceId)])...)
+			back = append(back, overtaken(&rows[i], open[aws.ToString(rows[i].InstanceId)])...)
 		}
 		if err != nil {
 			return back, err

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// marked is how the status codes begin of spot requests whose instance EC2
-	// is about to take back: marked-for-termination, marked-for-stop, and the
-	// same by experiment (EC2 User Guide, "Spot request status").
+	// marked is the prefix of the status codes of spot requests that EC2 is
+	// about to interrupt: marked-for-termination, marked-for-stop, and their
+	// variants for experiments (EC2 User Guide, "Spot request status").
 	marked = "marked-for-"
-	// spotLead is how long after that it does (EC2 User Guide, "Spot Instance
-	// interruption notices").
+	// spotLead is the time from that status to the interruption (EC2 User
+	// Guide, "Spot Instance interruption notices").
 	spotLead = 2 * time.Minute
 )
 
-// instanceFormat is what EC2 calls instances.
+// instanceFormat matches EC2 instance ids.
 var instanceFormat = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 
-// readSpotRequest makes a notice of a spot request whose instance is marked, or
-// reports false for any other.
+// readSpotRequest converts a spot request that is marked for interruption; it
+// returns false for any other.
 func readSpotRequest(row *types.SpotInstanceRequest, now time.Time) (notice.Notice, bool) {
 	instance := strings.TrimSpace(aws.ToString(row.InstanceId))
 	if row.Status == nil || !instanceFormat.MatchString(instance) {

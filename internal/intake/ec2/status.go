@@ -19,12 +19,12 @@ import (
 // ".status" (EC2 API Reference, DescribeInstanceStatus). They are subjects of notices too.
 var checks = []string{"system-status", "instance-status", "attached-ebs-status"}
 
-// checkLooksAfter is what each check covers (EC2 User Guide, "Status checks for Amazon EC2
-// instances").
-var checkLooksAfter = map[string]string{
+// checkCovers is what each check covers (EC2 User Guide, "Status checks for
+// Amazon EC2 instances").
+var checkCovers = map[string]string{
 	"system-status":       "the host or its network",
-	"instance-status":     "the instance's own system or network",
-	"attached-ebs-status": "the instance's way to its EBS volumes",
+	"instance-status":     "the instance's operating system or network",
+	"attached-ebs-status": "the instance's connection to its EBS volumes",
 }
 
 const (
@@ -59,8 +59,8 @@ func readEvents(row *types.InstanceStatus) ([]notice.Notice, error) {
 // check is the outcome of one status check.
 type check struct {
 	name, status string
-	since        time.Time // since when it fails; zero: EC2 does not report it
-	seen         time.Time // when the failure was first seen; only where since is zero
+	since        time.Time // start of the failure; zero: EC2 does not report it
+	seen         time.Time // when the failure was first observed; only if since is zero
 }
 
 // start is the best knowledge of when the failure started, or zero.
@@ -109,7 +109,7 @@ func impaired(instance string, c check) notice.Notice {
 	n := notice.Notice{
 		Notice: v1alpha1.Notice{
 			Kind: notice.KindInstanceStatus, Source: Name, Subject: c.name, EventTypeCode: c.name,
-			Description: fmt.Sprintf("the status check %s fails: %s", c.name, checkLooksAfter[c.name]),
+			Description: fmt.Sprintf("the status check %s fails: %s", c.name, checkCovers[c.name]),
 		},
 		InstanceID: instance,
 	}
@@ -117,31 +117,31 @@ func impaired(instance string, c check) notice.Notice {
 		n.Time = metav1.NewTime(start.UTC())
 	}
 	if !c.since.IsZero() {
-		n.Description = fmt.Sprintf("the status check %s fails since %s: %s", c.name, poll.Moment(c.since), checkLooksAfter[c.name])
+		n.Description = fmt.Sprintf("the status check %s has failed since %s: %s", c.name, poll.Moment(c.since), checkCovers[c.name])
 	}
 	n.ID = poll.ID(Name, n.Kind, c.name, statusImpaired, poll.Moment(c.start()))
 	return n
 }
 
-// overtaken returns withdrawals of the standing notices that the status of the instance
-// contradicts: events that are no longer listed, and checks that pass again. A check that
-// neither passes nor fails contradicts nothing.
-func overtaken(row *types.InstanceStatus, standing []notice.Notice) []notice.Notice {
+// overtaken returns withdrawals of the open notices that the status of the
+// instance contradicts: events that are no longer listed, and checks that pass
+// again. A check that neither passes nor fails contradicts nothing.
+func overtaken(row *types.InstanceStatus, open []notice.Notice) []notice.Notice {
 	listed, passed := map[string]bool{}, map[string]bool{}
 	for i := range row.Events {
 		listed[strings.TrimSpace(aws.ToString(row.Events[i].InstanceEventId))] = true
-		listed[string(row.Events[i].Code)] = true // the subject of those without an id
+		listed[string(row.Events[i].Code)] = true // the subject of events without an id
 	}
 	for _, c := range checksOf(row) {
 		passed[c.name] = c.status == statusOK
 	}
 	var back []notice.Notice
-	for _, n := range standing {
+	for _, n := range open {
 		switch {
 		case n.Kind == notice.KindScheduledChange && !listed[n.Subject]:
-			back = append(back, poll.TakeBack(n, "EC2 does not list the scheduled event "+n.EventTypeCode+" any more"))
+			back = append(back, poll.Withdraw(n, "EC2 no longer lists the scheduled event "+n.EventTypeCode))
 		case n.Kind == notice.KindInstanceStatus && passed[n.Subject]:
-			back = append(back, poll.TakeBack(n, "the status check "+n.Subject+" passes again"))
+			back = append(back, poll.Withdraw(n, "the status check "+n.Subject+" passes again"))
 		}
 	}
 	return back

@@ -22,7 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// account is an emulated account, of whose instances some are nodes.
+// account is an emulated account, some of whose instances are nodes.
 type account struct {
 	*polltest.World
 	t      *testing.T
@@ -88,7 +88,7 @@ func (a *account) start(change ...func(*ec2.Options)) (stop func()) {
 	return stop
 }
 
-// rounds waits until an action was called as many times more.
+// poller waits until an action was called that many more times.
 func (a *account) rounds(action string, times int) {
 	a.t.Helper()
 	from := a.server.Gate.Calls("ec2", action)
@@ -234,7 +234,7 @@ func TestDenied(t *testing.T) {
 	a.must(a.server.States.EC2.Interrupt([]string{id}, emu.InterruptOptions{}))
 	a.Until("the spot interruption is on record", func() bool { return len(a.Notices(id)) == 1 })
 	a.Until("it says what is missing", func() bool {
-		return a.Said("could not ask AWS, goes on trying", `"reason"="accessDenied"`, "grant ec2:DescribeInstanceStatus") == 1
+		return a.Said("cannot poll AWS, retrying", `"reason"="accessDenied"`, "grant ec2:DescribeInstanceStatus") == 1
 	})
 	a.rounds("DescribeInstanceStatus", 20)
 	if got := a.Said("grant ec2:DescribeInstanceStatus"); got != 1 {
@@ -257,7 +257,7 @@ func TestOutages(t *testing.T) {
 			fault(a.server)
 			a.start()
 			a.must(a.server.States.EC2.Interrupt([]string{id}, emu.InterruptOptions{}))
-			a.Until("it says so", func() bool { return a.Said("could not ask AWS, goes on trying", `"reason"="`+name+`"`) == 1 })
+			a.Until("it says so", func() bool { return a.Said("cannot poll AWS, retrying", `"reason"="`+name+`"`) == 1 })
 			a.server.Gate.Lift("ec2", "DescribeSpotInstanceRequests")
 			a.Until("it is on record", func() bool { return len(a.Notices(id)) == 1 })
 		})
@@ -271,7 +271,7 @@ func TestFewCallsHoweverLargeTheAccount(t *testing.T) {
 	}
 	ours := a.launch(1, 1)
 	a.start(func(o *ec2.Options) { o.SpotInterval, o.StatusInterval = time.Hour, time.Hour })
-	a.Until("all was asked", func() bool { return a.Said(`"AWS answers"`) == 5 })
+	a.Until("all was asked", func() bool { return a.Said(`"AWS responds"`) == 5 })
 	want := map[string]int{"DescribeSpotInstanceRequests": 1, "DescribeInstanceStatus": 4}
 	if diff := cmp.Diff(want, a.server.Gate.AllCalls("ec2")); diff != "" {
 		t.Errorf("calls in a round with 1,501 instances (-want +got):\n%s", diff)

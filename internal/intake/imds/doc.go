@@ -1,9 +1,9 @@
-// Package imds hears what an instance's own metadata tells about it: the way in
-// that needs no queue, no rule and no permission, and the only one that knows
-// the exact moment of a spot interruption.
+// Package imds reads notices from the instance's own metadata. It needs no
+// queue, no rule and no permission, and it alone gets the exact time of a spot
+// interruption.
 //
-// It runs on the node, reads IMDSv2 every few seconds, and speaks of that one
-// node alone. What is asked for stands in paths.go.
+// It runs on the node, polls IMDSv2 every few seconds, and reports only this
+// node. paths.go lists what it reads.
 package imds
 
 import "github.com/lifeboat-dev/lifeboat/internal/notice"

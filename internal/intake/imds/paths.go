@@ -15,8 +15,8 @@ import (
 )
 
 // Paths below /latest/meta-data (EC2 User Guide, "Instance metadata
-// categories"). Those that have nothing to say answer 404. All but the first
-// are the subjects of notices as well.
+// categories"). A path without content returns 404. All but the first are also
+// the subjects of notices.
 const (
 	pathInstance    = "instance-id"
 	pathSpot        = "spot/instance-action"
@@ -26,18 +26,17 @@ const (
 	pathAutoScaling = "autoscaling/target-lifecycle-state"
 )
 
-// spotLead is how long before it EC2 warns of a spot interruption, which is
-// needed where the moment itself cannot be read. Hibernation begins at once
-// (EC2 User Guide, "Spot Instance interruption notices").
+// spotLead is EC2's warning time before a spot interruption. It is used if the
+// time itself cannot be read. Hibernation begins at once (EC2 User Guide, "Spot
+// Instance interruption notices").
 const spotLead = 2 * time.Minute
 
-// instanceFormat is what EC2 calls instances.
+// instanceFormat matches EC2 instance ids.
 var instanceFormat = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 
 // readSpot reads pathSpot: {"action":"terminate","time":"2026-05-11T08:16:02Z"}
-// (EC2 User Guide, "Spot Instance interruption notices"). What of it cannot be
-// read is taken from the moment at which it was seen, now: EC2 has said that it
-// takes the instance back.
+// (EC2 User Guide, "Spot Instance interruption notices"). An unreadable time is
+// derived from now: the interruption itself is certain.
 func readSpot(text string, now time.Time) (notice.Notice, error) {
 	var said struct{ Action, Time string }
 	if err := object(text, &said); err != nil {
@@ -49,13 +48,13 @@ func readSpot(text string, now time.Time) (notice.Notice, error) {
 	case notice.ActionHibernate:
 		lead = 0
 	default:
-		action = "" // whatever is done to it, EC2 takes it back
+		action = "" // an unknown action still interrupts the instance
 	}
 	at, err := time.Parse(time.RFC3339, strings.TrimSpace(said.Time))
 	known := err == nil && poll.Plausible(at)
 	switch {
 	case !known && action == "":
-		return notice.Notice{}, fmt.Errorf("%s says neither what nor when: expected an action and a time", quote(text))
+		return notice.Notice{}, fmt.Errorf("%s has neither a valid action nor a valid time", quote(text))
 	case !known:
 		at = now.Add(lead)
 	}
@@ -83,7 +82,7 @@ func readRebalance(text string) (notice.Notice, error) {
 	}
 	at, err := time.Parse(time.RFC3339, strings.TrimSpace(said.NoticeTime))
 	if err != nil || !poll.Plausible(at) {
-		return notice.Notice{}, fmt.Errorf("%s is no time: expected a noticeTime such as 2026-05-11T08:02:40Z", quote(said.NoticeTime))
+		return notice.Notice{}, fmt.Errorf("%s is not a valid time: expected a noticeTime such as 2026-05-11T08:02:40Z", quote(said.NoticeTime))
 	}
 	n := about(notice.KindRebalanceRecommendation, pathRebalance)
 	n.Time = metav1.NewTime(at.UTC())
@@ -93,9 +92,9 @@ func readRebalance(text string) (notice.Notice, error) {
 }
 
 // readLifecycle reads pathAutoScaling (EC2 Auto Scaling User Guide, "Retrieve
-// the target lifecycle state through instance metadata"). Of its states only
-// Terminated is a death, and InService takes one back: in a warm pool, in
-// standby or detached the instance lives, and may come again.
+// the target lifecycle state through instance metadata"). Only Terminated means
+// a termination, and InService withdraws it. In a warm pool, in standby or
+// detached the instance lives on and may return.
 func readLifecycle(text string) (notice.Notice, bool) {
 	n := about(notice.KindAutoScalingTermination, pathAutoScaling)
 	state := strings.TrimSpace(text)
@@ -118,8 +117,8 @@ func readLifecycle(text string) (notice.Notice, bool) {
 //
 //	{"NotBefore":"21 May 2026 09:00:43 GMT","Code":"system-reboot","Description":"scheduled reboot","EventId":"instance-event-0a1b…","State":"active"}
 //
-// (EC2 User Guide, "View scheduled events for your instances"). The entries that
-// can be read count even if others cannot.
+// (EC2 User Guide, "View scheduled events for your instances"). An invalid
+// entry does not hide the others.
 func readMaintenance(text string, isHistory bool) ([]notice.Notice, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -159,8 +158,8 @@ func readEntry(text string, isHistory bool) (notice.Notice, error) {
 	return n, nil
 }
 
-// maintenanceTime reads 21 May 2026 09:00:43 GMT, or returns zero. Go takes a
-// zone that it does not know for UTC, so no other name is let through.
+// maintenanceTime parses 21 May 2026 09:00:43 GMT, or returns zero. Go parses
+// an unknown zone as UTC, so only GMT and UTC are accepted.
 func maintenanceTime(text string) time.Time {
 	text = strings.TrimSpace(text)
 	if at, err := time.Parse(time.RFC3339, text); err == nil && poll.Plausible(at) {
@@ -173,7 +172,7 @@ func maintenanceTime(text string) time.Time {
 	return at.UTC()
 }
 
-// about begins a notice. Which instance it is of, the source adds.
+// about creates a notice. The source adds the instance id.
 func about(kind, path string) notice.Notice {
 	return notice.Notice{Notice: v1alpha1.Notice{Kind: kind, Source: Name, Subject: path}}
 }
@@ -192,7 +191,7 @@ func decode(text string, into any) error {
 	return nil
 }
 
-// maxQuote is how much of a reply goes into a log line.
+// maxQuote bounds the part of a response in a log line.
 const maxQuote = 80
 
 func quote(s string) string {

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 var now = time.Date(2026, 5, 11, 8, 14, 5, 0, time.UTC)
 
-// read reads what a path holds into notices, whichever path it is.
+// read decodes the content of any path into notices.
 func read(path, text string) ([]notice.Notice, error) {
 	one := func(n notice.Notice, err error) ([]notice.Notice, error) {
 		if err != nil {
@@ -45,7 +45,7 @@ func read(path, text string) ([]notice.Notice, error) {
 	return readMaintenance(text, path == pathHistory)
 }
 
-// samples are what each path is known to hold.
+// samples are real contents of each path.
 var samples = map[string]string{
 	"spot-terminate.json": pathSpot, "spot-stop.json": pathSpot, "spot-hibernate.json": pathSpot,
 	"rebalance.json": pathRebalance, "scheduled.json": pathScheduled, "scheduled-none.json": pathScheduled, "history.json": pathHistory,
@@ -99,11 +99,11 @@ func TestOddities(t *testing.T) {
 		{"spot with no time: two minutes from now", pathSpot, `{"action":"terminate"}`, "imds/SpotInterruption/terminate/ hard 08:16:05"},
 		{"spot with no time: hibernation is now", pathSpot, `{"action":"hibernate","time":"soon"}`, "imds/SpotInterruption/hibernate/ hard 08:14:05"},
 		{"spot with an action of a later day", pathSpot, `{"action":"vaporise","time":"2026-05-11T08:16:02Z"}`, "imds/SpotInterruption//2026-05-11T08:16:02Z hard 08:16:02"},
-		{"spot that says nothing", pathSpot, `{}`, `"{}" says neither`},
+		{"spot that says nothing", pathSpot, `{}`, `"{}" has neither`},
 		{"spot, a page of a captive portal", pathSpot, `<html>`, "expected a JSON object"},
 		{"spot, a list", pathSpot, `[]`, "expected a JSON object"},
-		{"spot, a time of long ago", pathSpot, `{"action":"","time":"0001-01-01T00:00:00Z"}`, "says neither"},
-		{"rebalance with no time", pathRebalance, `{"noticeTime":""}`, "is no time"},
+		{"spot, a time of long ago", pathSpot, `{"action":"","time":"0001-01-01T00:00:00Z"}`, "has neither"},
+		{"rebalance with no time", pathRebalance, `{"noticeTime":""}`, "is not a valid time"},
 		{"rebalance, text", pathRebalance, `2026-05-11T08:02:40Z`, "expected a JSON object"},
 		{"lifecycle with a newline", pathAutoScaling, "Terminated\n", "imds/AutoScalingTermination/Terminated"},
 		{"lifecycle: standby lives", pathAutoScaling, "Standby", ""},
@@ -115,8 +115,8 @@ func TestOddities(t *testing.T) {
 		{"scheduled: an object", pathScheduled, `{}`, "cannot unmarshal"},
 		{"scheduled: one of two can be read", pathScheduled, `[{"Code":"instance-stop","EventId":"instance-event-1","NotBefore":"soon"},
 			{"Code":"instance-stop","EventId":"instance-event-2","NotBefore":"1 Jun 2026 04:00:00 GMT"}]`,
-			"imds/ScheduledChange/instance-event-2/instance-stop/2026-06-01T04:00:00Z//active soft 04:00:00; does not say from when on"},
-		{"scheduled: a zone that Go does not know", pathScheduled, `[{"Code":"instance-stop","EventId":"instance-event-1","NotBefore":"1 Jun 2026 04:00:00 PST"}]`, "does not say from when on"},
+			"imds/ScheduledChange/instance-event-2/instance-stop/2026-06-01T04:00:00Z//active soft 04:00:00; has no valid start time"},
+		{"scheduled: a zone that Go does not know", pathScheduled, `[{"Code":"instance-stop","EventId":"instance-event-1","NotBefore":"1 Jun 2026 04:00:00 PST"}]`, "has no valid start time"},
 		{"scheduled: RFC 3339", pathScheduled, `[{"Code":"instance-stop","EventId":"instance-event-2","NotBefore":"2026-06-01T04:00:00Z"}]`,
 			"imds/ScheduledChange/instance-event-2/instance-stop/2026-06-01T04:00:00Z//active soft 04:00:00"},
 		{"scheduled: cancelled by its state alone", pathScheduled, `[{"Code":"instance-stop","EventId":"instance-event-2","State":"canceled"}]`,

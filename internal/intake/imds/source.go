@@ -16,55 +16,54 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Metadata reads what stands at a path, and reports false where there is
-// nothing: metadata.Client does. Its errors are *metadata.Trouble.
+// Metadata reads the content of a path, and returns false if there is none;
+// metadata.Client implements it. Its errors are *metadata.ReadError.
 type Metadata interface {
 	Get(ctx context.Context, path string) (text string, found bool, err error)
 }
 
-// Options are what a Source can be told. Zero values are the defaults.
+// Options configure a Source. Zero values are the defaults.
 type Options struct {
 	// Interval is how often metadata is read; 2 s.
 	Interval time.Duration
 	// Reader reads the record of the node's instance. It must not be a cache.
 	Reader client.Reader
-	// Expect returns the id of the instance that this node is, or an error
-	// where that cannot be told yet. Nothing is recorded before metadata says
-	// the same.
+	// Expect returns the instance id of this node, or an error if it is not
+	// known yet. Nothing is recorded until metadata returns the same id.
 	Expect func(ctx context.Context) (string, error)
-	// Metrics are counted in; nil: nobody reads them.
+	// Metrics count what is recorded; nil: not exposed.
 	Metrics *intake.Metrics
-	// Clock tells the time; nil: time.Now.
+	// Clock returns the time; nil: time.Now.
 	Clock func() time.Time
 }
 
-// Source reads the metadata of one instance, the one that it runs on.
+// Source reads the metadata of the instance that it runs on.
 type Source struct {
 	metadata Metadata
-	ledger   *poll.Ledger
+	deduper  *poll.Deduper
 	o        Options
 	throttle *intake.Throttle
-	wake     chan struct{} // there is something to settle
+	wake     chan struct{} // there is something to flush
 
 	mu       sync.Mutex
-	instance string // what metadata says that it is; "": not read yet
-	expected string // what the node says; "": not read yet
+	instance string // the id in metadata; "": not read yet
+	expected string // the id in the Node; "": not read yet
 	known    map[string]event
-	read     error // of the last look at metadata; nil: it answered
-	stored   error // of the last try to record; nil: nothing is left
-	wrong    error // metadata is that of another instance
+	read     error // of the last read of metadata; nil: success
+	stored   error // of the last flush; nil: nothing is pending
+	wrong    error // metadata belongs to another instance
 }
 
-// event is a scheduled event that is ahead, and how often in a row metadata did
-// not speak of it.
+// event is an upcoming scheduled event, and how many consecutive reads of
+// metadata did not list it.
 type event struct {
 	notice notice.Notice
 	missed int
 }
 
 var (
-	errNotRead   = errors.New("instance metadata was not read yet")
-	errNotStored = errors.New("the API server was not reached yet")
+	errNotRead   = errors.New("instance metadata has not been read yet")
+	errNotStored = errors.New("the API server has not been reached yet")
 )
 
 // New returns the source that reads metadata and records with recorder.
@@ -80,19 +79,19 @@ func New(metadata Metadata, recorder poll.Recorder, o Options) *Source {
 		metadata: metadata, o: o, throttle: intake.NewThrottle(o.Clock), wake: make(chan struct{}, 1),
 		known: map[string]event{}, read: errNotRead, stored: errNotStored,
 	}
-	s.ledger = poll.NewLedger(own{recorder, s}, o.Reader, poll.Options{Source: Name, Metrics: o.Metrics, Clock: o.Clock})
+	s.deduper = poll.NewDeduper(ownRecorder{recorder, s}, o.Reader, poll.Options{Source: Name, Metrics: o.Metrics, Clock: o.Clock})
 	return s
 }
 
-// own lets nothing through but what is about this node's own instance, also
-// where the metadata of another was read for a while.
-type own struct {
+// ownRecorder records only notices about this node's own instance, even if
+// metadata of another instance was read for a while.
+type ownRecorder struct {
 	recorder poll.Recorder
 	source   *Source
 }
 
 // Record records n.
-func (o own) Record(ctx context.Context, n notice.Notice) (intake.Outcome, error) {
+func (o ownRecorder) Record(ctx context.Context, n notice.Notice) (intake.Outcome, error) {
 	o.source.mu.Lock()
 	expected := o.source.expected
 	o.source.mu.Unlock()
@@ -105,30 +104,30 @@ func (o own) Record(ctx context.Context, n notice.Notice) (intake.Outcome, error
 // Name returns the name that notices, metrics and logs carry.
 func (s *Source) Name() string { return Name }
 
-// Run reads and records until ctx is done. It survives whatever the metadata
-// service and the API server do, and returns nil. Reading and recording do not
-// wait for each other: what was seen while the API server was away is recorded
-// when it is back.
+// Run reads and records until ctx is done, and returns nil. It retries all
+// failures of the metadata service and the API server. Reading and recording
+// are independent: what was read while the API server was unreachable is
+// recorded later.
 func (s *Source) Run(ctx context.Context) error {
 	s.o.Metrics.Up(Name, false)
 	s.poke()
 	var group sync.WaitGroup
 	group.Go(func() { s.watch(ctx) })
-	group.Go(func() { s.settle(ctx) })
+	group.Go(func() { s.flush(ctx) })
 	group.Wait()
 	return nil
 }
 
-// Ready returns nil while metadata answers and all that it said is on record;
-// else why not.
+// Ready returns nil while metadata can be read and everything is recorded; else
+// the cause.
 func (s *Source) Ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.read, s.wrong, s.stored)
 }
 
-// settle records what was seen, whenever there is something.
-func (s *Source) settle(ctx context.Context) {
+// flush records pending notices until ctx is done.
+func (s *Source) flush(ctx context.Context) {
 	pause := backoff{first: 250 * time.Millisecond, longest: 15 * time.Second}
 	for {
 		var again <-chan time.Time
@@ -137,7 +136,7 @@ func (s *Source) settle(ctx context.Context) {
 		case err == nil:
 			pause.reset()
 		case ctx.Err() == nil:
-			s.sayUnstored(ctx, err)
+			s.logUnstored(ctx, err)
 			again = time.After(pause.next())
 		}
 		s.mu.Lock()
@@ -152,7 +151,7 @@ func (s *Source) settle(ctx context.Context) {
 	}
 }
 
-// store records what is not on record yet, once it is sure whose it is.
+// store records pending notices after the instance id is verified.
 func (s *Source) store(ctx context.Context) error {
 	if err := s.verify(ctx); err != nil {
 		return err
@@ -161,13 +160,13 @@ func (s *Source) store(ctx context.Context) error {
 	known := s.instance != ""
 	s.mu.Unlock()
 	if !known {
-		return nil // metadata is what is amiss
+		return nil // the metadata error is reported elsewhere
 	}
-	return s.ledger.Settle(ctx)
+	return s.deduper.Flush(ctx)
 }
 
-// verify compares what the node says that it is with what metadata says, and
-// learns, once, what is on record.
+// verify compares the instance id of the Node with that of metadata, and loads,
+// once, the recorded notices.
 func (s *Source) verify(ctx context.Context) error {
 	s.mu.Lock()
 	expected := s.expected
@@ -179,17 +178,17 @@ func (s *Source) verify(ctx context.Context) error {
 		if expected, err = s.o.Expect(ctx); err != nil {
 			return err
 		}
-		standing, err := poll.StandingOf(ctx, s.o.Reader, Name, expected)
+		open, err := poll.OpenNoticesOf(ctx, s.o.Reader, Name, expected)
 		if err != nil {
 			return err
 		}
-		s.learn(expected, standing)
+		s.learn(expected, open)
 	}
 	return s.compare(expected)
 }
 
-// compare remembers whether metadata is this node's own. What is not is read
-// anew: it may be put right.
+// compare stores whether metadata belongs to this node. A wrong id is read
+// again, because the cause may be temporary.
 func (s *Source) compare(expected string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,43 +197,43 @@ func (s *Source) compare(expected string) error {
 	case expected:
 		s.wrong = nil
 	default:
-		s.wrong = &metadata.Trouble{Reason: metadata.WrongInstance, Err: fmt.Errorf(
-			"instance metadata is that of %s, and this node is %s: nothing is recorded", s.instance, expected)}
+		s.wrong = &metadata.ReadError{Reason: metadata.WrongInstance, Err: fmt.Errorf(
+			"instance metadata belongs to %s, but this node is %s: Lifeboat records nothing", s.instance, expected)}
 		s.instance = ""
 		return s.wrong
 	}
 	return nil
 }
 
-func (s *Source) learn(expected string, standing []notice.Notice) {
+func (s *Source) learn(expected string, open []notice.Notice) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expected = expected
-	for _, n := range standing {
+	for _, n := range open {
 		if _, ok := s.known[n.Subject]; !ok && n.Kind == notice.KindScheduledChange {
 			s.known[n.Subject] = event{notice: n}
 		}
 	}
 }
 
-// sayUnstored logs once a minute why nothing can be recorded.
-func (s *Source) sayUnstored(ctx context.Context, err error) {
-	var trouble *metadata.Trouble
-	names := []any{"left", s.ledger.Pending(), "error", err.Error()}
+// logUnstored logs at most once a minute why nothing can be recorded.
+func (s *Source) logUnstored(ctx context.Context, err error) {
+	var trouble *metadata.ReadError
+	names := []any{"left", s.deduper.Pending(), "error", err.Error()}
 	if errors.As(err, &trouble) {
 		s.o.Metrics.Failed(Name, "verify", string(trouble.Reason))
 		names = append(names, "advice", metadata.Advice(trouble.Reason, ""))
 	}
-	s.say(ctx, "store "+err.Error(), "could not record, goes on trying", names...)
+	s.logThrottled(ctx, "store "+err.Error(), "cannot record notices, retrying", names...)
 }
 
-func (s *Source) say(ctx context.Context, key, message string, names ...any) {
+func (s *Source) logThrottled(ctx context.Context, key, message string, names ...any) {
 	if held, ok := s.throttle.Allow(key); ok {
 		log.FromContext(ctx).Info(message, append(names, "alikeSince", held)...)
 	}
 }
 
-// poke has settle look again.
+// poke wakes flush.
 func (s *Source) poke() {
 	select {
 	case s.wake <- struct{}{}:

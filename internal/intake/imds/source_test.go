@@ -178,13 +178,13 @@ func TestTheAPIServerIsAway(t *testing.T) {
 	metadata := &counted{Metadata: client(m.url)}
 	source, _ := m.run(metadata, m.id)
 	m.interrupt(ec2.InterruptOptions{Notice: time.Minute})
-	m.Until("it says so", func() bool { return m.Said("could not record, goes on trying", "connection refused") == 1 })
+	m.Until("it says so", func() bool { return m.Said("cannot record notices, retrying", "connection refused") == 1 })
 	m.looks(metadata, 20)
 	if source.Ready() == nil {
 		t.Error("ready without the API server")
 	}
 	m.set(awsimds.Settings{Off: true}) // it has spoken, and does so no more
-	m.Until("metadata is off", func() bool { return m.Said("could not read instance metadata") == 1 })
+	m.Until("metadata is off", func() bool { return m.Said("cannot read instance metadata") == 1 })
 	m.Away(false)
 	m.untilRecorded(1)
 }
@@ -197,7 +197,7 @@ func TestTroubles(t *testing.T) {
 	}{
 		{"switched off", awsimds.Settings{Off: true}, []string{`"reason"="off"`, "modify-instance-metadata-options --instance-id i-", "--http-endpoint enabled"}},
 		{"the hop limit", awsimds.Settings{DropTokens: true}, []string{`"reason"="hopLimit"`, "--http-put-response-hop-limit 2", "hostNetwork: true"}},
-		{"throttled", awsimds.Settings{Throttled: true}, []string{`"reason"="throttled"`, "asks less often"}},
+		{"throttled", awsimds.Settings{Throttled: true}, []string{`"reason"="throttled"`, "polls less often"}},
 	}
 	for _, test := range tests {
 		for _, fromTheStart := range []bool{true, false} {
@@ -213,7 +213,7 @@ func TestTroubles(t *testing.T) {
 					m.emu.States.IMDS.ExpireTokens(m.id)
 				}
 				m.Until("it says so", func() bool {
-					return m.Said(append(test.says, "could not read instance metadata, goes on trying")...) == 1
+					return m.Said(append(test.says, "cannot read instance metadata, retrying")...) == 1
 				})
 				if source.Ready() == nil {
 					t.Error("ready without metadata")
@@ -222,7 +222,7 @@ func TestTroubles(t *testing.T) {
 				m.set(awsimds.Settings{})
 				m.untilRecorded(1)
 				m.untilReady(source)
-				if got := m.Said("could not read instance metadata"); got > 2 {
+				if got := m.Said("cannot read instance metadata"); got > 2 {
 					t.Errorf("it said so %d times:\n%s", got, m.Log())
 				}
 			})
@@ -251,7 +251,7 @@ func TestTheMetadataOfAnotherInstance(t *testing.T) {
 	m := newMachine(t)
 	mine := "i-0bbbbbbbbbbbbbbbb"
 	m.AddNode(mine)
-	// Another agent's record of that instance is there to be joined by mistake.
+	// The other instance has a record, which must not be changed by mistake.
 	_, stop := m.start()
 	m.interrupt(ec2.InterruptOptions{Notice: time.Minute})
 	m.untilRecorded(1)
@@ -263,7 +263,7 @@ func TestTheMetadataOfAnotherInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Until("it says so", func() bool {
-		return m.Said("instance metadata is that of "+m.id+", and this node is "+mine+": nothing is recorded", "kube2iam") == 1
+		return m.Said("instance metadata belongs to "+m.id+", but this node is "+mine+": Lifeboat records nothing", "kube2iam") == 1
 	})
 	m.looks(metadata, 50)
 	if _, writes := m.Spent(); writes != 0 || source.Ready() == nil {
@@ -278,7 +278,7 @@ func TestNoSuchPlace(t *testing.T) {
 	m := &machine{World: polltest.New(t), t: t, id: "i-0bbbbbbbbbbbbbbbb", url: "http://127.0.0.1:1"}
 	m.AddNode(m.id)
 	source, _ := m.start()
-	m.Until("it says so", func() bool { return m.Said(`"reason"="unreachable"`, "is this node an EC2 instance?") == 1 })
+	m.Until("it says so", func() bool { return m.Said(`"reason"="unreachable"`, "check that this node is an EC2 instance") == 1 })
 	if source.Ready() == nil {
 		t.Error("ready without metadata")
 	}

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// maintenanceEvery is how many looks go by for one at maintenance, which is
-	// announced days ahead.
+	// maintenanceEvery is how many reads pass between reads of maintenance
+	// events, which are announced days ahead.
 	maintenanceEvery = 5
-	// missedEnough is after how many looks in a row an event that metadata
-	// does not speak of any more is over.
+	// missedEnough is after how many consecutive reads an event that metadata
+	// no longer lists is over.
 	missedEnough = 3
-	// longestPause is the longest between looks that fail.
+	// longestPause is the longest wait between failing reads.
 	longestPause = 30 * time.Second
 )
 
-// watch looks at metadata again and again.
+// watch reads metadata until ctx is done.
 func (s *Source) watch(ctx context.Context) {
 	pause := backoff{first: s.o.Interval, longest: longestPause}
 	for looks := 0; ; looks++ {
@@ -39,7 +39,7 @@ func (s *Source) watch(ctx context.Context) {
 		wait := vary(s.o.Interval)
 		if err != nil {
 			wait = pause.next()
-			looks = -1 // the next look is a whole one
+			looks = -1 // the next read includes maintenance events
 		} else {
 			pause.reset()
 		}
@@ -49,7 +49,7 @@ func (s *Source) watch(ctx context.Context) {
 	}
 }
 
-// looked notes how a look went, and says so where that is news.
+// looked stores the result of a read, and logs it if it is new.
 func (s *Source) looked(ctx context.Context, err error) {
 	s.mu.Lock()
 	was, instance := s.read, s.instance
@@ -61,22 +61,22 @@ func (s *Source) looked(ctx context.Context, err error) {
 	s.o.Metrics.Up(Name, err == nil)
 	if err == nil {
 		if was != nil {
-			log.FromContext(ctx).Info("instance metadata answers", "instance", instance)
+			log.FromContext(ctx).Info("instance metadata responds", "instance", instance)
 		}
 		return
 	}
-	reason := metadata.Strange
-	var trouble *metadata.Trouble
+	reason := metadata.Unexpected
+	var trouble *metadata.ReadError
 	if errors.As(err, &trouble) {
 		reason = trouble.Reason
 	}
 	s.o.Metrics.Failed(Name, "read", string(reason))
-	s.say(ctx, "read "+string(reason)+instance, "could not read instance metadata, goes on trying",
+	s.logThrottled(ctx, "read "+string(reason)+instance, "cannot read instance metadata, retrying",
 		"reason", reason, "error", err.Error(), "advice", metadata.Advice(reason, instance))
 }
 
-// look reads everything once. An error says that metadata does not answer; what
-// cannot be understood is none.
+// look reads everything once. An error means that metadata does not respond.
+// Content that cannot be decoded is not an error.
 func (s *Source) look(ctx context.Context, whole bool) error {
 	instance, err := s.identify(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Source) look(ctx context.Context, whole bool) error {
 	}
 	see := func(n notice.Notice) {
 		n.InstanceID = instance
-		if s.ledger.See(n) {
+		if s.deduper.Observe(n) {
 			s.poke()
 		}
 	}
@@ -117,10 +117,10 @@ func (s *Source) look(ctx context.Context, whole bool) error {
 	return s.lookAtMaintenance(ctx, see)
 }
 
-// ok says that there is a notice where there is no error.
+// ok reports a notice if there is no error.
 func ok(n notice.Notice, err error) (notice.Notice, bool, error) { return n, err == nil, err }
 
-// identify reads, once, whose metadata this is.
+// identify reads, once, the instance id in metadata.
 func (s *Source) identify(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	instance := s.instance
@@ -134,7 +134,7 @@ func (s *Source) identify(ctx context.Context) (string, error) {
 	}
 	instance = strings.TrimSpace(text)
 	if !found || !instanceFormat.MatchString(instance) {
-		return "", &metadata.Trouble{Reason: metadata.Strange, Err: fmt.Errorf("reading instance metadata %s: %s is no instance id", pathInstance, quote(text))}
+		return "", &metadata.ReadError{Reason: metadata.Unexpected, Err: fmt.Errorf("reading instance metadata %s: %s is no instance id", pathInstance, quote(text))}
 	}
 	s.mu.Lock()
 	s.instance = instance
@@ -143,8 +143,8 @@ func (s *Source) identify(ctx context.Context) (string, error) {
 	return instance, nil
 }
 
-// lookAt reads a path. What stands there and is not understood is counted and
-// left: the next look may find something else.
+// lookAt reads a path. Content that cannot be decoded is counted and skipped: a
+// later read may succeed.
 func (s *Source) lookAt(ctx context.Context, path string, read func(text string) error) error {
 	text, found, err := s.metadata.Get(ctx, path)
 	if err != nil || !found {
@@ -152,13 +152,13 @@ func (s *Source) lookAt(ctx context.Context, path string, read func(text string)
 	}
 	if err := read(text); err != nil {
 		s.o.Metrics.Unreadable(Name, path)
-		s.say(ctx, "unreadable "+path, "could not understand instance metadata", "path", path, "error", err.Error())
+		s.logThrottled(ctx, "unreadable "+path, "cannot decode instance metadata", "path", path, "error", err.Error())
 	}
 	return nil
 }
 
-// lookAtMaintenance reads what is scheduled. Only where something that was
-// scheduled is not any more does it ask what became of it.
+// lookAtMaintenance reads the scheduled events. Only if a known event is no
+// longer listed does it read the history.
 func (s *Source) lookAtMaintenance(ctx context.Context, see func(notice.Notice)) error {
 	listed, sure := map[string]bool{}, true
 	note := func(path string, isHistory bool) error {
@@ -166,7 +166,7 @@ func (s *Source) lookAtMaintenance(ctx context.Context, see func(notice.Notice))
 			notices, err := readMaintenance(text, isHistory)
 			for _, n := range notices {
 				if isHistory && !s.knows(n.Subject) {
-					continue // it was over before anybody heard of it
+					continue // it was over before it was observed
 				}
 				listed[n.Subject] = true
 				s.remember(n)
@@ -186,11 +186,11 @@ func (s *Source) lookAtMaintenance(ctx context.Context, see func(notice.Notice))
 		return err
 	}
 	if !sure {
-		return nil // what is missing may be what was not understood
+		return nil // the missing event may be the one that was not decoded
 	}
 	for _, n := range s.missing(listed) {
 		if s.miss(n.Subject) {
-			see(poll.TakeBack(n, "EC2 does not list the scheduled event "+n.EventTypeCode+" any more"))
+			see(poll.Withdraw(n, "EC2 no longer lists the scheduled event "+n.EventTypeCode))
 		}
 	}
 	return nil
@@ -203,7 +203,7 @@ func (s *Source) knows(subject string) bool {
 	return ok
 }
 
-// remember notes that an event is ahead, or that it is over.
+// remember stores an upcoming event, or drops one that is over.
 func (s *Source) remember(n notice.Notice) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,7 +214,7 @@ func (s *Source) remember(n notice.Notice) {
 	s.known[n.Subject] = event{notice: n}
 }
 
-// missing returns the events that are ahead and not listed.
+// missing returns the upcoming events that are not listed.
 func (s *Source) missing(listed map[string]bool) []notice.Notice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +228,7 @@ func (s *Source) missing(listed map[string]bool) []notice.Notice {
 }
 
 // miss counts that an event is not listed, and reports whether that is enough
-// to say that it is over.
+// to consider it over.
 func (s *Source) miss(subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +242,7 @@ func (s *Source) miss(subject string) bool {
 	return true
 }
 
-// backoff spaces what fails: soon at first, then ever less often.
+// backoff is an exponential backoff.
 type backoff struct {
 	first, longest time.Duration
 	failures       int
@@ -259,8 +259,8 @@ func (b *backoff) next() time.Duration {
 
 func (b *backoff) reset() { b.failures = 0 }
 
-// vary changes a pause by up to a fifth, so that the nodes of a cluster do not
-// act at once.
+// vary adds jitter of up to a fifth, so that the nodes of a cluster do not act
+// at once.
 func vary(d time.Duration) time.Duration {
 	fifth := int64(d / 5)
 	if fifth <= 0 {

@@ -17,7 +17,7 @@ import (
 
 const instance = "i-0a1b2c3d4e5f60718"
 
-// page is metadata that says what it is told to.
+// page is fake metadata.
 type page struct {
 	mu     sync.Mutex
 	says   map[string]string
@@ -53,8 +53,7 @@ func (p *page) fail(err error) {
 	p.fails = err
 }
 
-// inBubble runs a source on the page for as long as play takes, in a time of
-// its own.
+// inBubble runs a source on the page during play, in virtual time.
 func inBubble(t *testing.T, play func(p *page, w *polltest.World, s *Source)) {
 	synctest.Test(t, func(t *testing.T) {
 		w, p := polltest.New(t), newPage()
@@ -139,7 +138,7 @@ func TestAReplyThatIsNotUnderstoodTakesNothingBack(t *testing.T) {
 func TestBackOffAndRecovery(t *testing.T) {
 	inBubble(t, func(p *page, w *polltest.World, s *Source) {
 		time.Sleep(10 * time.Second)
-		p.fail(&metadata.Trouble{Reason: metadata.Throttled, Err: errors.New("503")})
+		p.fail(&metadata.ReadError{Reason: metadata.Throttled, Err: errors.New("503")})
 		time.Sleep(10 * time.Minute)
 		p.mu.Lock()
 		looks := len(p.looks)
@@ -158,7 +157,7 @@ func TestBackOffAndRecovery(t *testing.T) {
 			t.Errorf("on record %v, ready: %v", w.IDs(instance), s.Ready())
 		}
 		time.Sleep(time.Minute)
-		p.fail(&metadata.Trouble{Reason: metadata.Unreachable, Err: errors.New("away")})
+		p.fail(&metadata.ReadError{Reason: metadata.Unreachable, Err: errors.New("away")})
 		time.Sleep(3 * time.Second)
 		p.fail(nil)
 		time.Sleep(6 * time.Second) // of back-off there is one pause of 2 s and one of 4 s, each a fifth more at most

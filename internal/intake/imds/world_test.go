@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// machine is a spot instance that is a node, with its agent's source.
+// machine is a spot instance that is a node, with the source of its agent.
 type machine struct {
 	*polltest.World
 	t   *testing.T
@@ -53,13 +53,13 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// endpoint is where metadata is, in the configuration of an SDK.
+// endpoint is the metadata endpoint in the SDK's configuration.
 type endpoint string
 
 // GetEC2IMDSEndpoint returns it.
 func (e endpoint) GetEC2IMDSEndpoint() (string, bool, error) { return string(e), true, nil }
 
-// client is the client that the product makes, for this machine.
+// client is the product's client for this machine.
 func client(url string) *metadata.Client {
 	return metadata.NewClient(aws.Config{ConfigSources: []any{endpoint(url)}})
 }
@@ -101,13 +101,13 @@ func (m *machine) untilReady(s *imds.Source) {
 
 func (m *machine) set(s awsimds.Settings) { m.emu.States.IMDS.Set(m.id, s) }
 
-// untilRecorded waits until as many notices stand on record.
+// untilRecorded waits until that many notices are recorded.
 func (m *machine) untilRecorded(count int) {
 	m.t.Helper()
 	m.Until("notices are on record", func() bool { return len(m.Notices(m.id)) == count })
 }
 
-// looks waits until the metadata was read a few times more.
+// looks waits until the metadata was read a few more times.
 func (m *machine) looks(reads *counted, times int) {
 	m.t.Helper()
 	from := reads.count()

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Reason is why a call to AWS fails, in metrics.
+// Reason is why a call to AWS failed, as a metric label.
 type Reason string
 
 // The reasons.
@@ -24,7 +24,7 @@ const (
 	Refused     Reason = "refused"
 )
 
-// reasons sorts the error codes of EC2 and Auto Scaling (Amazon EC2 API
+// reasons maps the error codes of EC2 and Auto Scaling (Amazon EC2 API
 // Reference, "Error codes for the Amazon EC2 API"; Amazon EC2 Auto Scaling API
 // Reference, "Common Errors").
 var reasons = map[string]Reason{
@@ -54,7 +54,7 @@ var reasons = map[string]Reason{
 	"Unavailable":                 Unavailable,
 }
 
-// Sort tells why a call to AWS failed.
+// Sort returns why a call to AWS failed.
 func Sort(err error) Reason {
 	var api smithy.APIError
 	var response *awshttp.ResponseError
@@ -81,16 +81,16 @@ func Advice(permission string, reason Reason) string {
 	case Denied:
 		return "grant " + permission + ` on "*" to the role that Lifeboat runs as, or leave this source out with --sources`
 	case Credentials:
-		return "see that the pod gets AWS credentials: an EKS Pod Identity association, or a role for its service account"
+		return "make sure that the pod gets AWS credentials: an EKS Pod Identity association, or a role for its service account"
 	case Clock:
-		return "set the node's clock: AWS takes requests for fifteen minutes at most"
+		return "correct the node's clock: AWS rejects requests that differ by more than fifteen minutes"
 	case Throttled:
-		return "nothing: Lifeboat asks half as often until it passes; the account's other callers use up the quota"
+		return "nothing: Lifeboat polls half as often until throttling ends; other callers of the account use up the quota"
 	case Unavailable:
-		return "nothing, if it passes"
+		return "nothing if it is temporary"
 	case Unreachable:
 		service, _, _ := strings.Cut(permission, ":")
-		return "see that the pod can reach " + service + ": DNS, security groups, a VPC endpoint, and AWS_ENDPOINT_URL if it is set"
+		return "make sure that the pod can reach " + service + ": DNS, security groups, a VPC endpoint, and AWS_ENDPOINT_URL if it is set"
 	}
 	return "see the error"
 }

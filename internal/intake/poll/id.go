@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// maxID is the most that the CRD takes as the id of a notice.
+// maxID is the CRD's limit on the id of a notice.
 const maxID = 128
 
-// ID makes the id of a notice out of what it says, so that whoever sees the
-// same says the same. The moment at which it was seen must not be a part of it.
+// ID derives the id of a notice from its content, so that every observer of the
+// same facts derives the same id. The time of the observation must not be a
+// part.
 func ID(parts ...string) string {
 	id := strings.Join(parts, "/")
 	if len(id) <= maxID && isPlain(id) {
@@ -25,7 +26,7 @@ func isPlain(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// Moment writes a time as a part of an id; no time is written as nothing.
+// Moment formats a time as a part of an id; the zero time is empty.
 func Moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -33,9 +34,9 @@ func Moment(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// years within which a time is plausible: EC2 began in 2006, and what is too
-// far away could not be recorded.
+// oldest and newest are the plausible years: EC2 began in 2006, and the API
+// cannot store years far in the future.
 const oldest, newest = 2006, 9000
 
-// Plausible reports whether t can be a time that a cloud means.
+// Plausible reports whether t can be a real time.
 func Plausible(t time.Time) bool { return t.UTC().Year() >= oldest && t.UTC().Year() <= newest }

@@ -19,13 +19,15 @@ import (
 )
 
 const (
-	// keep is how long the ledger remembers a notice that is no longer seen.
+	// keep is how long the Deduper remembers a notice that is no longer
+	// observed.
 	keep = time.Hour
 	// patience is how long a notice waits for its node to register.
 	patience = 10 * time.Minute
 	// storeTime is the timeout of recording one notice.
 	storeTime = 10 * time.Second
-	// maxFailures in a row end a Settle: the next notice would probably fail too.
+	// maxFailures in a row end a Flush: the next notice would probably fail
+	// too.
 	maxFailures = 3
 )
 
@@ -34,14 +36,15 @@ type Recorder interface {
 	Record(ctx context.Context, n notice.Notice) (intake.Outcome, error)
 }
 
-// Options configure a Ledger.
+// Options configure a Deduper.
 type Options struct {
-	// Source is the name of the source whose ledger it is.
+	// Source is the name of the source that uses the Deduper.
 	Source string
-	// Nodes finds the node of an instance. With it, a planned change whose record was
-	// completed before the node registered again is recorded again. Each sight of a planned
-	// change then reads the record and the node, so both must come from a cache. Nil: such
-	// a change is not recorded again before a restart.
+	// Nodes finds the node of an instance. With it, a planned change whose
+	// record was completed before the node registered again is recorded again.
+	// Each observation of a planned change then reads the record and the node,
+	// so both must come from a cache. Nil: such a change is not recorded again
+	// before a restart.
 	Nodes intake.NodeIndex
 	// Metrics count what is recorded; nil: not exposed.
 	Metrics *intake.Metrics
@@ -49,39 +52,41 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Ledger remembers what a source has seen, and makes each notice durable once. It is safe
-// for concurrent use.
-type Ledger struct {
+// Deduper remembers what a source has observed, and makes each notice durable
+// once. It is safe for concurrent use.
+type Deduper struct {
 	recorder Recorder
 	reader   client.Reader
 	o        Options
 
 	mu      sync.Mutex
 	pending map[key]notice.Notice
-	inHand  map[key]bool // those of pending that a Settle is recording
-	settled map[key]sighting
+	inHand  map[key]bool // those of pending that a Flush is recording
+	settled map[key]observation
 }
 
-// key is what a notice is about. A notice without a subject is about itself.
+// key identifies the subject of a notice. A notice without a subject has its id
+// as the key.
 type key struct{ instance, kind, subject string }
 
-// sighting is the notice of a subject that was made durable, when that was, and when it was
-// last seen.
-type sighting struct {
+// observation is the notice of a subject that was made durable, when that was,
+// and when it was last observed.
+type observation struct {
 	id         string
 	settled    time.Time
 	lastSeenAt time.Time
 }
 
-// NewLedger returns an empty Ledger that writes with recorder and reads with reader.
-func NewLedger(recorder Recorder, reader client.Reader, o Options) *Ledger {
+// NewDeduper returns an empty Deduper that writes with recorder and reads with
+// reader.
+func NewDeduper(recorder Recorder, reader client.Reader, o Options) *Deduper {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
 	o.Metrics = o.Metrics.OrUnread()
-	return &Ledger{
+	return &Deduper{
 		recorder: recorder, reader: reader, o: o,
-		pending: map[key]notice.Notice{}, inHand: map[key]bool{}, settled: map[key]sighting{},
+		pending: map[key]notice.Notice{}, inHand: map[key]bool{}, settled: map[key]observation{},
 	}
 }
 
@@ -89,10 +94,11 @@ func keyOf(n *notice.Notice) key {
 	return key{n.InstanceID, n.Kind, cmp.Or(n.Subject, "id "+n.ID)}
 }
 
-// See takes a notice that a poll has returned, and reports whether it is new; Settle then
-// records it. A notice without a Time gets the time of its first sight. A withdrawn notice
-// is recorded only if it withdraws something.
-func (l *Ledger) See(n notice.Notice) bool {
+// Observe takes a notice that a poll has returned, and reports whether it is
+// new; Flush then records it. A notice without a Time gets the time of its
+// first observation. A withdrawn notice is recorded only if it withdraws
+// something.
+func (l *Deduper) Observe(n notice.Notice) bool {
 	now := l.o.Clock()
 	n.Source = l.o.Source
 	k := keyOf(&n)
@@ -120,29 +126,29 @@ func (l *Ledger) See(n notice.Notice) bool {
 }
 
 // Pending returns how many notices are not durable yet.
-func (l *Ledger) Pending() int {
+func (l *Deduper) Pending() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.pending)
 }
 
-// SeenSince reports whether the notice was seen at or after a time.
-func (l *Ledger) SeenSince(n *notice.Notice, since time.Time) bool {
+// ObservedSince reports whether the notice was observed at or after a time.
+func (l *Deduper) ObservedSince(n *notice.Notice, since time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.settled[keyOf(n)]
 	return s.id == n.ID && !s.lastSeenAt.Before(since)
 }
 
-// Settle records what is pending, the most urgent first, except what another Settle is
-// recording. After an error something is left, which the next Settle retries.
-func (l *Ledger) Settle(ctx context.Context) error {
+// Flush records what is pending, the most urgent first, except what another
+// Flush is recording. After an error, the next Flush retries the rest.
+func (l *Deduper) Flush(ctx context.Context) error {
 	var errs []error
 	failures := 0
 	due := l.take()
-	defer l.putBack(due)
+	defer l.requeue(due)
 	for _, n := range due {
-		err := l.settle(ctx, n)
+		err := l.flush(ctx, n)
 		if err == nil {
 			failures = 0
 			continue
@@ -155,9 +161,9 @@ func (l *Ledger) Settle(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// take returns what is pending and not being recorded: hard deadlines first, the earlier
-// before the later. It also forgets what was not seen for long.
-func (l *Ledger) take() []notice.Notice {
+// take returns what is pending and not being recorded: hard deadlines first,
+// the earlier before the later. It also drops what was not observed for long.
+func (l *Deduper) take() []notice.Notice {
 	now := l.o.Clock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,8 +188,8 @@ func (l *Ledger) take() []notice.Notice {
 	return due
 }
 
-// putBack releases what take returned.
-func (l *Ledger) putBack(taken []notice.Notice) {
+// requeue releases what take returned.
+func (l *Deduper) requeue(taken []notice.Notice) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range taken {
@@ -201,8 +207,8 @@ func urgency(n *notice.Notice) int {
 	return 1
 }
 
-// settle makes one notice durable, unless it already is.
-func (l *Ledger) settle(ctx context.Context, n notice.Notice) error {
+// flush makes one notice durable, unless it already is.
+func (l *Deduper) flush(ctx context.Context, n notice.Notice) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	record, err := read(ctx, l.reader, n.InstanceID)
@@ -220,12 +226,12 @@ func (l *Ledger) settle(ctx context.Context, n notice.Notice) error {
 			l.finish(&n)
 			return nil
 		}
-	case n.Withdrawn && !isToTakeBack(record, &n):
+	case n.Withdrawn && !mustWithdraw(record, &n):
 		l.finish(&n)
 		return nil
 	}
 	if on != nil && toRecord.Time.Before(&on.Time) {
-		toRecord.Time = on.Time // what is seen now is the newest, whatever other clocks said
+		toRecord.Time = on.Time // the current observation is the newest, whatever other clocks say
 	}
 	outcome, err := l.recorder.Record(ctx, toRecord)
 	if err != nil {
@@ -236,13 +242,14 @@ func (l *Ledger) settle(ctx context.Context, n notice.Notice) error {
 		l.finish(&n)
 		return nil
 	}
-	log.FromContext(ctx).V(1).Info("notice waits for its node", "instance", n.InstanceID, "kind", n.Kind)
+	log.FromContext(ctx).V(1).Info("notice waits for its node to register", "instance", n.InstanceID, "kind", n.Kind)
 	return nil
 }
 
-// isDone reports whether n was made durable before: it is on record, or this process has
-// recorded it. In the second case a person may have deleted the record to call it off.
-func (l *Ledger) isDone(on *v1alpha1.Notice, n *notice.Notice) bool {
+// isDone reports whether n was made durable before: it is on record, or this
+// process has recorded it. In the second case a person may have deleted the
+// record to cancel it.
+func (l *Deduper) isDone(on *v1alpha1.Notice, n *notice.Notice) bool {
 	if on != nil {
 		return isSameNews(on, n)
 	}
@@ -251,7 +258,7 @@ func (l *Ledger) isDone(on *v1alpha1.Notice, n *notice.Notice) bool {
 	return l.settled[keyOf(n)].id == n.ID
 }
 
-func (l *Ledger) finish(n *notice.Notice) {
+func (l *Deduper) finish(n *notice.Notice) {
 	k, now := keyOf(n), l.o.Clock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,7 +266,7 @@ func (l *Ledger) finish(n *notice.Notice) {
 	if was := l.settled[k]; was.id == n.ID {
 		settled = was.settled
 	}
-	l.settled[k] = sighting{id: n.ID, settled: settled, lastSeenAt: now}
+	l.settled[k] = observation{id: n.ID, settled: settled, lastSeenAt: now}
 	if l.pending[k].ID == n.ID { // else it has changed since
 		delete(l.pending, k)
 	}
@@ -270,10 +277,10 @@ func read(ctx context.Context, reader client.Reader, instanceID string) (*v1alph
 	var record v1alpha1.Interruption
 	err := reader.Get(ctx, client.ObjectKey{Name: instanceID}, &record)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading interruption %s: %w", instanceID, err)
+		return nil, fmt.Errorf("reading Interruption %s: %w", instanceID, err)
 	}
 	if err != nil {
-		return nil, nil //nolint:nilnil // a missing record is no error
+		return nil, nil //nolint:nilnil // a missing record is not an error
 	}
 	return &record, nil
 }

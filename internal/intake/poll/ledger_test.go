@@ -88,15 +88,15 @@ func TestWhatIsOverIsNotTakenBack(t *testing.T) {
 func TestWhatWasSeenWhileTheAPIServerWasAwayIsNotForgotten(t *testing.T) {
 	w := newWorld(t)
 	w.Away(true)
-	w.ledger.See(about("e", "a"))
+	w.ledger.Observe(about("e", "a"))
 	for range 5 {
-		if err := w.ledger.Settle(t.Context()); !errors.Is(err, polltest.ErrAway) {
+		if err := w.ledger.Flush(t.Context()); !errors.Is(err, polltest.ErrAway) {
 			t.Fatalf("got %v, want the API server's error", err)
 		}
 		w.Pass(time.Minute)
 	}
 	w.Away(false)
-	if err := w.ledger.Settle(t.Context()); err != nil { // the cloud does not speak of it any more
+	if err := w.ledger.Flush(t.Context()); err != nil { // the cloud does not speak of it any more
 		t.Fatal(err)
 	}
 	got := w.Notices(instance)
@@ -112,8 +112,8 @@ func TestWhatChangesWhileTheAPIServerIsAway(t *testing.T) {
 	w := newWorld(t)
 	w.seen(about("e", "a"))
 	w.Away(true)
-	w.ledger.See(about("e", "b"))
-	w.ledger.See(about("e", "a"))
+	w.ledger.Observe(about("e", "b"))
+	w.ledger.Observe(about("e", "a"))
 	w.Away(false)
 	w.Spent()
 	w.seen()
@@ -121,8 +121,8 @@ func TestWhatChangesWhileTheAPIServerIsAway(t *testing.T) {
 		t.Errorf("%d calls and %d left for what is again as it was", reads+writes, w.ledger.Pending())
 	}
 	w.Away(true)
-	w.ledger.See(about("f", "c"))
-	w.ledger.See(about("f", "w", withdrawn))
+	w.ledger.Observe(about("f", "c"))
+	w.ledger.Observe(about("f", "w", withdrawn))
 	w.Away(false)
 	w.seen()
 	if diff := cmp.Diff([]string{"a"}, w.IDs(instance)); diff != "" {
@@ -130,7 +130,7 @@ func TestWhatChangesWhileTheAPIServerIsAway(t *testing.T) {
 	}
 }
 
-// memory is a Recorder that keeps no record.
+// memory is a Recorder that does not write.
 type memory struct {
 	ids     []string
 	outcome intake.Outcome
@@ -145,8 +145,8 @@ func (m *memory) Record(_ context.Context, n notice.Notice) (intake.Outcome, err
 	return m.outcome, nil
 }
 
-func (w *world) with(m *memory) *poll.Ledger {
-	return poll.NewLedger(m, w.Kube, poll.Options{Source: source, Clock: w.Clock})
+func (w *world) with(m *memory) *poll.Deduper {
+	return poll.NewDeduper(m, w.Kube, poll.Options{Source: source, Clock: w.Clock})
 }
 
 func deadline(in time.Duration, typ v1alpha1.DeadlineType) func(*notice.Notice) {
@@ -160,9 +160,9 @@ func TestTheMostUrgentFirst(t *testing.T) {
 		about("1", "none"), about("2", "soft", deadline(time.Minute, v1alpha1.DeadlineSoft)),
 		about("3", "later", deadline(time.Hour, v1alpha1.DeadlineHard)), about("4", "soon", deadline(2*time.Minute, v1alpha1.DeadlineHard)),
 	} {
-		l.See(n)
+		l.Observe(n)
 	}
-	if err := l.Settle(t.Context()); err != nil {
+	if err := l.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"soon", "later", "soft", "none"}, m.ids); diff != "" {
@@ -173,10 +173,10 @@ func TestTheMostUrgentFirst(t *testing.T) {
 func TestOneThatFailsHoldsUpNoOther(t *testing.T) {
 	w, m := newWorld(t), &memory{outcome: intake.Recorded, fails: map[string]bool{"soon": true}}
 	l := w.with(m)
-	l.See(about("1", "soon", deadline(0, v1alpha1.DeadlineHard)))
-	l.See(about("2", "none"))
+	l.Observe(about("1", "soon", deadline(0, v1alpha1.DeadlineHard)))
+	l.Observe(about("2", "none"))
 	for range 2 {
-		if err := l.Settle(t.Context()); !errors.Is(err, polltest.ErrAway) {
+		if err := l.Flush(t.Context()); !errors.Is(err, polltest.ErrAway) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -191,9 +191,9 @@ func TestWhereAllFailNotAllAreTried(t *testing.T) {
 	for i := range 50 {
 		id := fmt.Sprint(i)
 		m.fails[id] = true
-		l.See(about(id, id))
+		l.Observe(about(id, id))
 	}
-	if err := l.Settle(t.Context()); err == nil || len(m.ids) != 3 {
+	if err := l.Flush(t.Context()); err == nil || len(m.ids) != 3 {
 		t.Errorf("%d tried with error %v, want three", len(m.ids), err)
 	}
 	if l.Pending() != 50 {
@@ -216,9 +216,9 @@ func TestANodeThatRegistersLater(t *testing.T) {
 func TestANodeThatNeverRegisters(t *testing.T) {
 	w, m := newWorld(t), &memory{outcome: intake.NotYetKnown}
 	l := w.with(m)
-	l.See(about("e", "a"))
+	l.Observe(about("e", "a"))
 	for range 30 {
-		if err := l.Settle(t.Context()); err != nil {
+		if err := l.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		w.Pass(time.Minute)
@@ -232,11 +232,11 @@ func TestWhatIsSeenNoMoreIsForgotten(t *testing.T) {
 	w := newWorld(t)
 	n := about("e", "a")
 	w.seen(n)
-	if !w.ledger.SeenSince(&n, noon) {
+	if !w.ledger.ObservedSince(&n, noon) {
 		t.Error("it was not seen")
 	}
 	w.Pass(time.Minute)
-	if w.ledger.SeenSince(&n, w.Clock()) {
+	if w.ledger.ObservedSince(&n, w.Clock()) {
 		t.Error("it was seen a minute ago only")
 	}
 	w.Pass(2 * time.Hour)
@@ -265,17 +265,17 @@ func TestStanding(t *testing.T) {
 		return all
 	}
 	want := []string{instance + " a", "i-0bbbbbbbbbbbbbbbb c"}
-	if diff := cmp.Diff(want, got(poll.Standing(t.Context(), w.Kube, source))); diff != "" {
+	if diff := cmp.Diff(want, got(poll.OpenNotices(t.Context(), w.Kube, source))); diff != "" {
 		t.Errorf("standing (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want[:1], got(poll.StandingOf(t.Context(), w.Kube, source, instance))); diff != "" {
+	if diff := cmp.Diff(want[:1], got(poll.OpenNoticesOf(t.Context(), w.Kube, source, instance))); diff != "" {
 		t.Errorf("standing of one (-want +got):\n%s", diff)
 	}
-	if got := got(poll.Standing(t.Context(), w.Kube, "another")); got != nil {
+	if got := got(poll.OpenNotices(t.Context(), w.Kube, "another")); got != nil {
 		t.Errorf("standing of another source: %v", got)
 	}
 	w.Finish(instance)
-	if got := got(poll.StandingOf(t.Context(), w.Kube, source, instance)); got != nil {
+	if got := got(poll.OpenNoticesOf(t.Context(), w.Kube, source, instance)); got != nil {
 		t.Errorf("standing where nothing is left to do: %v", got)
 	}
 }
@@ -283,22 +283,22 @@ func TestStanding(t *testing.T) {
 func TestTakeBack(t *testing.T) {
 	w := newWorld(t)
 	w.seen(about("e", "a", deadline(time.Hour, v1alpha1.DeadlineSoft)))
-	standing, err := poll.StandingOf(t.Context(), w.Kube, source, instance)
+	standing, err := poll.OpenNoticesOf(t.Context(), w.Kube, source, instance)
 	if err != nil || len(standing) != 1 {
 		t.Fatal(standing, err)
 	}
 	w.Pass(time.Minute)
-	w.seen(poll.TakeBack(standing[0], "it is over"))
+	w.seen(poll.Withdraw(standing[0], "it is over"))
 	got := w.Notices(instance)
 	if len(got) != 1 || !got[0].Withdrawn || got[0].Description != "it is over" || !got[0].Time.Time.Equal(noon.Add(time.Minute)) {
 		t.Errorf("on record: %+v", got)
 	}
-	if again := poll.TakeBack(standing[0], "it is over"); again.ID != got[0].ID {
+	if again := poll.Withdraw(standing[0], "it is over"); again.ID != got[0].ID {
 		t.Errorf("the id of the same news is %s and %s", again.ID, got[0].ID)
 	}
 }
 
-// slow is a Recorder that waits until it is let go on.
+// slow is a Recorder that blocks until it is released.
 type slow struct {
 	memory
 	began, goOn chan struct{}
@@ -316,13 +316,13 @@ func (s *slow) Record(ctx context.Context, n notice.Notice) (intake.Outcome, err
 func TestTwoAtOnceDoNotDoTheSame(t *testing.T) {
 	w := newWorld(t)
 	s := &slow{memory: memory{outcome: intake.Recorded}, began: make(chan struct{}), goOn: make(chan struct{})}
-	l := poll.NewLedger(s, w.Kube, poll.Options{Source: source, Clock: w.Clock})
-	l.See(about("e", "slow"))
+	l := poll.NewDeduper(s, w.Kube, poll.Options{Source: source, Clock: w.Clock})
+	l.Observe(about("e", "slow"))
 	first := make(chan error, 1)
-	go func() { first <- l.Settle(t.Context()) }()
+	go func() { first <- l.Flush(t.Context()) }()
 	<-s.began
-	l.See(about("f", "other"))
-	if err := l.Settle(t.Context()); err != nil || l.Pending() != 1 {
+	l.Observe(about("f", "other"))
+	if err := l.Flush(t.Context()); err != nil || l.Pending() != 1 {
 		t.Errorf("%v, %d left while one is in hand", err, l.Pending())
 	}
 	close(s.goOn)

@@ -6,30 +6,30 @@ import (
 )
 
 const (
-	// firstPause is how soon a call that failed is tried again.
+	// firstPause is the wait before the first retry of a failed call.
 	firstPause = time.Second
 	// slowest is how many times an interval may double: four times is sixteen
 	// times as long.
 	slowest = 4
 )
 
-// Pace spaces the rounds of one question. Its zero value is fresh.
-type Pace struct {
-	failures int // in a row
+// Backoff paces the rounds of one query. Its zero value is ready to use.
+type Backoff struct {
+	failures int // consecutive
 	slow     int // how often the interval was doubled
 }
 
-// Next returns how long to wait after a round with this result; an empty reason
-// is success. What is throttled is asked half as often each time, and finds
-// back as slowly. What fails otherwise is tried again soon, and then ever less
-// often, but not less than it would be asked anyway.
-func (p *Pace) Next(interval time.Duration, reason Reason) time.Duration {
+// Next returns the wait after a round with this result; an empty reason is
+// success. Throttling doubles the interval each time, and each success halves
+// it again. Other failures are retried soon and then with increasing waits, at
+// most the interval.
+func (p *Backoff) Next(interval time.Duration, reason Reason) time.Duration {
 	switch reason {
 	case "":
 		p.failures, p.slow = 0, max(0, p.slow-1)
 	case Throttled:
 		p.failures, p.slow = 0, min(slowest, p.slow+1)
-	case Denied, Refused: // trying at once changes nothing
+	case Denied, Refused: // an early retry would fail too
 	default:
 		pause := interval
 		if p.failures < 10 {
@@ -41,7 +41,7 @@ func (p *Pace) Next(interval time.Duration, reason Reason) time.Duration {
 	return vary(interval << p.slow)
 }
 
-// vary changes a pause by up to a tenth, so that many do not come at once.
+// vary adds jitter of up to a tenth, so that many pollers do not synchronise.
 func vary(d time.Duration) time.Duration {
 	tenth := int64(d / 10)
 	if tenth <= 0 {

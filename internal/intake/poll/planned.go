@@ -35,11 +35,12 @@ func againID(n *notice.Notice, node types.UID) string {
 	return againPrefix(n) + hex.EncodeToString(sum[:])
 }
 
-// isForgotten reports whether a planned change that was made durable must be recorded again:
-// its record was completed because the Node object was deleted, and the Node has registered
-// since. The id of n becomes one that only this Node object has, so each registration is
-// recorded once, also after a restart. The same holds if the record has expired.
-func (l *Ledger) isForgotten(ctx context.Context, record *v1alpha1.Interruption, n *notice.Notice) (bool, error) {
+// isForgotten reports whether a planned change that was made durable must be
+// recorded again: its record was completed because the Node object was deleted,
+// and the Node has registered since. The id of n becomes specific to this Node
+// object, so each registration is recorded once, also after a restart. The same
+// holds if the record has expired.
+func (l *Deduper) isForgotten(ctx context.Context, record *v1alpha1.Interruption, n *notice.Notice) (bool, error) {
 	if l.o.Nodes == nil || !isPlanned(n, l.o.Clock()) || record != nil && !notice.Finished(record) {
 		return false, nil
 	}
@@ -56,7 +57,7 @@ func (l *Ledger) isForgotten(ctx context.Context, record *v1alpha1.Interruption,
 
 // doneAt is when the record of n was completed, or, if it no longer exists, when n was made
 // durable.
-func (l *Ledger) doneAt(record *v1alpha1.Interruption, n *notice.Notice) time.Time {
+func (l *Deduper) doneAt(record *v1alpha1.Interruption, n *notice.Notice) time.Time {
 	if record != nil {
 		return notice.Completed(record)
 	}

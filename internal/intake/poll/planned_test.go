@@ -13,8 +13,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// A Node object that is deleted completes the record, although EC2 still plans to stop the
-// instance. When the kubelet registers again, the change must be on record again.
+// Deleting a Node object completes the record although EC2 still plans to stop
+// the instance. When the kubelet registers again, the change must be recorded
+// again.
 func TestAPlannedChangeIsRecordedAgainAfterTheNodeRegistersAgain(t *testing.T) {
 	const day = 24 * time.Hour
 	soft := func(in time.Duration) func(*notice.Notice) { return deadline(in, v1alpha1.DeadlineSoft) }
@@ -35,7 +36,7 @@ func TestAPlannedChangeIsRecordedAgainAfterTheNodeRegistersAgain(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, restarts %t", name, restarts), func(t *testing.T) {
 				w := newWorld(t)
 				start := func() {
-					w.ledger = poll.NewLedger(w.Recorder(), w.Kube, poll.Options{Source: source, Nodes: w, Clock: w.Clock})
+					w.ledger = poll.NewDeduper(w.Recorder(), w.Kube, poll.Options{Source: source, Nodes: w, Clock: w.Clock})
 				}
 				start()
 				w.seen(tc.plan)
@@ -66,7 +67,7 @@ func TestAPlannedChangeIsRecordedAgainAfterTheNodeRegistersAgain(t *testing.T) {
 				if _, writes := w.Spent(); writes != tc.want {
 					t.Errorf("%d writes after the node has registered, want %d", writes, tc.want)
 				}
-				standing, err := poll.StandingOf(t.Context(), w.Kube, source, instance)
+				standing, err := poll.OpenNoticesOf(t.Context(), w.Kube, source, instance)
 				if wantStanding := tc.want > 0 || tc.unfinished; err != nil || (len(standing) == 1) != wantStanding {
 					t.Errorf("standing: %v, %v; want one: %t", standing, err, wantStanding)
 				}
@@ -78,13 +79,14 @@ func TestAPlannedChangeIsRecordedAgainAfterTheNodeRegistersAgain(t *testing.T) {
 	}
 }
 
-// What was recorded again is the same news: a restart writes nothing, the completion of the
-// record with the node in place does not start a loop, and the cloud can withdraw it.
+// A change that was recorded again counts as known: a restart writes nothing,
+// completing the record with the node in place causes no loop, and the cloud
+// can withdraw it.
 func TestWhatWasRecordedAgainIsNotRecordedAThirdTime(t *testing.T) {
 	w := newWorld(t)
 	plan := about("e", "a", deadline(5*24*time.Hour, v1alpha1.DeadlineSoft))
 	start := func() {
-		w.ledger = poll.NewLedger(w.Recorder(), w.Kube, poll.Options{Source: source, Nodes: w, Clock: w.Clock})
+		w.ledger = poll.NewDeduper(w.Recorder(), w.Kube, poll.Options{Source: source, Nodes: w, Clock: w.Clock})
 	}
 	register := func() string {
 		w.RemoveNode(instance)
@@ -117,12 +119,13 @@ func TestWhatWasRecordedAgainIsNotRecordedAThirdTime(t *testing.T) {
 	}
 }
 
-// A person calls an interruption off by deleting its record. The polls of this process
-// respect that while the node stays; a Node object that registers later is another matter.
+// A person cancels an interruption by deleting its record. The polls of this
+// process respect that while the node stays, but not for a Node object that
+// registers later.
 func TestAPlannedChangeWhoseRecordIsGone(t *testing.T) {
 	w := newWorld(t)
 	plan := about("e", "a", deadline(5*24*time.Hour, v1alpha1.DeadlineSoft))
-	w.ledger = poll.NewLedger(w.Recorder(), w.Kube, poll.Options{Source: source, Nodes: w, Clock: w.Clock})
+	w.ledger = poll.NewDeduper(w.Recorder(), w.Kube, poll.Options{Source: source, Nodes: w, Clock: w.Clock})
 	w.seen(plan)
 	remove := func() {
 		t.Helper()

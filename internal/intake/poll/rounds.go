@@ -13,75 +13,75 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// roundTime is what one round of a question may take.
+// roundTime is the timeout of one round.
 const roundTime = time.Minute
 
-// Question is something that AWS is asked again and again.
-type Question struct {
-	// Name tells it from others, in metrics and logs: spotRequests.
+// Query is a periodic request to AWS.
+type Query struct {
+	// Name identifies the query in metrics and logs, such as spotRequests.
 	Name string
 	// Permission is the IAM action that it needs.
 	Permission string
-	// Interval is how often it is asked.
+	// Interval is the polling interval.
 	Interval time.Duration
-	// Late lets an interval pass, or something wake it, before it is asked for the
-	// first time.
+	// Late delays the first poll by an interval, or until a wake.
 	Late bool
-	// Wake has it asked before its time; nil: nothing does.
+	// Wake triggers an early poll; nil: never.
 	Wake <-chan struct{}
-	// Ask returns what is the case now of instances that are nodes of this
-	// cluster. What it returns beside an error counts too. An error may name
-	// another permission with Needs.
+	// Ask returns the current notices for instances that are nodes of this
+	// cluster. Its result counts even with an error. An error may name another
+	// permission with Needs.
 	Ask func(ctx context.Context) ([]notice.Notice, error)
 }
 
-// Rounds asks the questions of one source.
-type Rounds struct {
+// Poller polls the queries of one source.
+type Poller struct {
 	source   string
-	ledger   *Ledger
+	deduper  *Deduper
 	metrics  *intake.Metrics
 	clock    func() time.Time
 	throttle *intake.Throttle
 
 	mu       sync.Mutex
-	answered map[string]bool // by question, as of its last round
+	answered map[string]bool // by query, as of its last round
 }
 
-// NewRounds returns the Rounds of the source whose ledger it is.
-func NewRounds(ledger *Ledger) *Rounds {
-	o := ledger.o
-	return &Rounds{
-		source: o.Source, ledger: ledger, metrics: o.Metrics, clock: o.Clock,
+// NewPoller returns the Poller of the source that uses the Deduper.
+func NewPoller(deduper *Deduper) *Poller {
+	o := deduper.o
+	return &Poller{
+		source: o.Source, deduper: deduper, metrics: o.Metrics, clock: o.Clock,
 		throttle: intake.NewThrottle(o.Clock), answered: map[string]bool{},
 	}
 }
 
-// Run asks until ctx is done, each question at its own pace, so that none waits
-// for another. It survives whatever AWS and the API server do.
-func (r *Rounds) Run(ctx context.Context, questions []Question) {
+// Run polls until ctx is done, each query at its own interval and independent
+// of the others. It retries all failures of AWS and the API server.
+func (r *Poller) Run(ctx context.Context, questions []Query) {
 	r.metrics.Up(r.source, false)
 	var group sync.WaitGroup
 	for _, q := range questions {
-		group.Go(func() { r.repeat(ctx, q) })
+		group.Go(func() { r.pollRepeatedly(ctx, q) })
 	}
 	group.Wait()
 }
 
-func (r *Rounds) repeat(ctx context.Context, q Question) {
-	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("source", r.source, "question", q.Name))
-	var p Pace
+func (r *Poller) pollRepeatedly(ctx context.Context, q Query) {
+	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("source", r.source, "query", q.Name))
+	var p Backoff
 	if q.Late && !sleep.OrWake(ctx, vary(q.Interval), q.Wake) {
 		return
 	}
 	for ctx.Err() == nil {
-		if !sleep.OrWake(ctx, p.Next(q.Interval, r.once(ctx, q)), q.Wake) {
+		if !sleep.OrWake(ctx, p.Next(q.Interval, r.poll(ctx, q)), q.Wake) {
 			return
 		}
 	}
 }
 
-// once asks once and makes durable what it hears. It returns why that failed.
-func (r *Rounds) once(ctx context.Context, q Question) Reason {
+// poll runs a query once and makes the results durable. It returns the reason
+// of a failure.
+func (r *Poller) poll(ctx context.Context, q Query) Reason {
 	round, cancel := context.WithTimeout(ctx, roundTime)
 	notices, err := q.Ask(round)
 	cancel()
@@ -94,10 +94,10 @@ func (r *Rounds) once(ctx context.Context, q Question) Reason {
 	}
 	r.answers(ctx, q.Name, err == nil)
 	for i := range notices {
-		r.ledger.See(notices[i])
+		r.deduper.Observe(notices[i])
 	}
-	if err := r.ledger.Settle(ctx); err != nil && ctx.Err() == nil {
-		r.say(ctx, "settle", "could not record notices, goes on trying", "left", r.ledger.Pending(), "error", err.Error())
+	if err := r.deduper.Flush(ctx); err != nil && ctx.Err() == nil {
+		r.logThrottled(ctx, "settle", "cannot record notices, retrying", "left", r.deduper.Pending(), "error", err.Error())
 		if reason == "" {
 			reason = Unavailable
 		}
@@ -105,12 +105,12 @@ func (r *Rounds) once(ctx context.Context, q Question) Reason {
 	return reason
 }
 
-// Failed counts a call that failed and says, once a minute, what to do about
+// Failed counts a failed call and logs, at most once a minute, what to do about
 // it.
-func (r *Rounds) Failed(ctx context.Context, operation, permission string, err error) Reason {
+func (r *Poller) Failed(ctx context.Context, operation, permission string, err error) Reason {
 	var cluster *clusterError
 	if errors.As(err, &cluster) {
-		r.say(ctx, operation+" cluster", "could not read the cluster, goes on trying", "error", err.Error())
+		r.logThrottled(ctx, operation+" cluster", "cannot read the cluster, retrying", "error", err.Error())
 		return Unavailable
 	}
 	var needs *needsError
@@ -119,17 +119,18 @@ func (r *Rounds) Failed(ctx context.Context, operation, permission string, err e
 	}
 	reason := Sort(err)
 	r.metrics.Failed(r.source, operation, string(reason))
-	r.say(ctx, permission+" "+string(reason), "could not ask AWS, goes on trying",
+	r.logThrottled(ctx, permission+" "+string(reason), "cannot poll AWS, retrying",
 		"reason", reason, "permission", permission, "error", err.Error(), "advice", Advice(permission, reason))
 	return reason
 }
 
-// answers notes whether a question was answered. The source is up while any is.
-func (r *Rounds) answers(ctx context.Context, question string, answered bool) {
+// answers stores whether a query succeeded. The source is up while any query
+// does.
+func (r *Poller) answers(ctx context.Context, question string, answered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if was, asked := r.answered[question]; answered && (!asked || !was) {
-		log.FromContext(ctx).Info("AWS answers")
+		log.FromContext(ctx).Info("AWS responds")
 	}
 	r.answered[question] = answered
 	up := false
@@ -139,14 +140,14 @@ func (r *Rounds) answers(ctx context.Context, question string, answered bool) {
 	r.metrics.Up(r.source, up)
 }
 
-func (r *Rounds) say(ctx context.Context, key, message string, names ...any) {
+func (r *Poller) logThrottled(ctx context.Context, key, message string, names ...any) {
 	if held, ok := r.throttle.Allow(key); ok {
 		log.FromContext(ctx).Info(message, append(names, "alikeSince", held)...)
 	}
 }
 
-// needsError is an error of a call that needs another permission than its
-// question's.
+// needsError is the error of a call that needs another permission than its
+// query.
 type needsError struct {
 	permission string
 	err        error
@@ -155,25 +156,25 @@ type needsError struct {
 func (e *needsError) Error() string { return e.err.Error() }
 func (e *needsError) Unwrap() error { return e.err }
 
-// Needs says which permission the call needed that failed.
+// Needs names the permission that the failed call needs.
 func Needs(permission string, err error) error { return &needsError{permission, err} }
 
-// clusterError is an error that is none of AWS.
+// clusterError is an error of the cluster, not of AWS.
 type clusterError struct{ err error }
 
 func (e *clusterError) Error() string { return e.err.Error() }
 func (e *clusterError) Unwrap() error { return e.err }
 
-// OfCluster says that it was the cluster that could not be read, and not AWS.
+// OfCluster marks an error as one of reading the cluster, not of AWS.
 func OfCluster(err error) error { return &clusterError{err} }
 
-// Explain tells why a call failed, which permission it needed, and what to do,
-// for those who ask outside of Rounds. The permission is the one that the error
-// names, or the one given.
+// Explain returns why a call failed, which permission it needs, and what to do,
+// for callers without a Poller. The permission is the one that the error names,
+// or the given one.
 func Explain(err error, permission string) (reason Reason, needed, advice string) {
 	var cluster *clusterError
 	if errors.As(err, &cluster) {
-		return Unavailable, "", "nothing, if it passes: it is the cluster that could not be read"
+		return Unavailable, "", "nothing if it is temporary: the Kubernetes API could not be read"
 	}
 	var needs *needsError
 	if errors.As(err, &needs) {

@@ -25,13 +25,13 @@ func refusal(code string) error {
 	return fmt.Errorf("reading: %w", &smithy.GenericAPIError{Code: code, Message: "no"})
 }
 
-// play runs rounds for a while.
-func play(t *testing.T, w *world, metrics *intake.Metrics, long time.Duration, questions ...poll.Question) {
+// play runs a Poller for a while.
+func play(t *testing.T, w *world, metrics *intake.Metrics, long time.Duration, questions ...poll.Query) {
 	t.Helper()
-	ledger := poll.NewLedger(intake.NewRecorder(w.Kube, w, intake.Options{}), w.Kube, poll.Options{Source: source, Metrics: metrics})
+	ledger := poll.NewDeduper(intake.NewRecorder(w.Kube, w, intake.Options{}), w.Kube, poll.Options{Source: source, Metrics: metrics})
 	ctx, cancel := context.WithTimeout(log.IntoContext(t.Context(), w.Logger()), long)
 	defer cancel()
-	poll.NewRounds(ledger).Run(ctx, questions)
+	poll.NewPoller(ledger).Run(ctx, questions)
 }
 
 func TestPace(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPace(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rounds := 0
-				play(t, newWorld(t), nil, test.long, poll.Question{Name: "q", Interval: 15 * time.Second, Ask: func(context.Context) ([]notice.Notice, error) {
+				play(t, newWorld(t), nil, test.long, poll.Query{Name: "q", Interval: 15 * time.Second, Ask: func(context.Context) ([]notice.Notice, error) {
 					rounds++
 					return nil, test.answers[min(rounds, len(test.answers))-1]
 				}})
@@ -73,26 +73,26 @@ func TestOneQuestionThatIsDeniedHoldsUpNoOther(t *testing.T) {
 		}
 		w := newWorld(t)
 		play(t, w, metrics, 119*time.Second,
-			poll.Question{Name: "denied", Permission: "ec2:DescribeSpotInstanceRequests", Interval: 15 * time.Second,
+			poll.Query{Name: "denied", Permission: "ec2:DescribeSpotInstanceRequests", Interval: 15 * time.Second,
 				Ask: func(context.Context) ([]notice.Notice, error) { return nil, refusal("UnauthorizedOperation") }},
-			poll.Question{Name: "hangs", Permission: "ec2:DescribeInstanceStatus", Interval: 15 * time.Second,
+			poll.Query{Name: "hangs", Permission: "ec2:DescribeInstanceStatus", Interval: 15 * time.Second,
 				Ask: func(ctx context.Context) ([]notice.Notice, error) { <-ctx.Done(); return nil, ctx.Err() }},
-			poll.Question{Name: "partial", Permission: "ec2:DescribeInstanceStatus", Interval: 15 * time.Second,
+			poll.Query{Name: "partial", Permission: "ec2:DescribeInstanceStatus", Interval: 15 * time.Second,
 				Ask: func(context.Context) ([]notice.Notice, error) {
 					return []notice.Notice{about("e", "a")}, poll.Needs("ec2:DescribeInstances", refusal("UnauthorizedOperation"))
 				}},
-			poll.Question{Name: "late", Interval: time.Minute, Late: true, Ask: func(context.Context) ([]notice.Notice, error) { return nil, nil }},
+			poll.Query{Name: "late", Interval: time.Minute, Late: true, Ask: func(context.Context) ([]notice.Notice, error) { return nil, nil }},
 		)
 		if diff := cmp.Diff([]string{"a"}, w.IDs(instance)); diff != "" {
 			t.Errorf("on record (-want +got):\n%s", diff)
 		}
 		for says, want := range map[string]int{
-			"grant ec2:DescribeSpotInstanceRequests":                  2, // once a minute
-			"grant ec2:DescribeInstances":                             2,
-			`"reason"="unreachable" "permission"="ec2:DescribeInst`:   1,
-			`"question"="hangs"`:                                      1,
-			`"AWS answers" "source"="test" "question"="late"`:         1,
-			`"msg"="AWS answers" "source"="test" "question"="denied"`: 0,
+			"grant ec2:DescribeSpotInstanceRequests":                2, // once a minute
+			"grant ec2:DescribeInstances":                           2,
+			`"reason"="unreachable" "permission"="ec2:DescribeInst`: 1,
+			`"query"="hangs"`:                                       1,
+			`"AWS responds" "source"="test" "query"="late"`:         1,
+			`"msg"="AWS responds" "source"="test" "query"="denied"`: 0,
 		} {
 			got := w.Said(says)
 			if got != want {
@@ -117,13 +117,13 @@ func TestTheClusterThatIsAwayIsNotBlamedOnAWS(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newWorld(t)
-		play(t, w, metrics, 20*time.Second, poll.Question{
+		play(t, w, metrics, 20*time.Second, poll.Query{
 			Name: "q", Permission: "ec2:DescribeInstanceStatus", Interval: 15 * time.Second,
 			Ask: func(context.Context) ([]notice.Notice, error) {
 				return nil, poll.OfCluster(errors.New("listing nodes: away"))
 			},
 		})
-		if w.Said("could not read the cluster") != 1 || w.Said("grant") != 0 {
+		if w.Said("cannot read the cluster") != 1 || w.Said("grant") != 0 {
 			t.Error(w.Log())
 		}
 		if n, err := testutil.GatherAndCount(registry, "lifeboat_source_errors_total"); n != 0 || err != nil {
@@ -142,7 +142,7 @@ func TestANoticeIsRecordedSoonAfterTheAPIServerIsBack(t *testing.T) {
 			back = time.Now()
 			w.Away(false)
 		}()
-		play(t, w, nil, time.Minute, poll.Question{Name: "q", Interval: 15 * time.Second, Ask: func(context.Context) ([]notice.Notice, error) {
+		play(t, w, nil, time.Minute, poll.Query{Name: "q", Interval: 15 * time.Second, Ask: func(context.Context) ([]notice.Notice, error) {
 			return []notice.Notice{about("e", "a")}, nil
 		}})
 		if got := w.Notices(instance); len(got) != 1 || time.Since(back) < 0 {

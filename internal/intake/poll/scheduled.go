@@ -12,30 +12,30 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Scheduled is a scheduled event of an instance, as DescribeInstanceStatus and
-// the instance's own metadata tell it (EC2 User Guide, "Scheduled events for
-// Amazon EC2 instances").
+// Scheduled is a scheduled event of an instance, as reported by
+// DescribeInstanceStatus and by instance metadata (EC2 User Guide, "Scheduled
+// events for Amazon EC2 instances").
 type Scheduled struct {
-	// EventID is EC2's id of it: instance-event-0123456789abcdef0.
+	// EventID is EC2's id of the event: instance-event-0123456789abcdef0.
 	EventID string
-	// Code is one of ScheduledCodes, or a later one.
+	// Code is one of ScheduledCodes, or a newer one.
 	Code string
-	// Description is EC2's own. It begins with [Completed] or [Canceled] once
-	// the event is over; EC2 lists it for a week more.
+	// Description is EC2's text. It begins with [Completed] or [Canceled] once
+	// the event is over; EC2 lists such an event for another week.
 	Description string
-	// NotBefore and NotAfter are when it may happen; zero: not said.
+	// NotBefore and NotAfter are the time window; zero: not given.
 	NotBefore, NotAfter time.Time
-	// Over says that it is over, where that is told by other means than the
-	// description.
+	// Over is true if something other than the description says that the event
+	// is over.
 	Over bool
 }
 
-// Notice makes a notice of it. An error says what of it cannot be read: one that
-// is ahead and does not say when would have the node emptied at once.
+// Notice converts the event. An upcoming event without a start time is an
+// error: as a notice it would drain the node at once.
 func (s Scheduled) Notice(source, instanceID string) (notice.Notice, error) {
 	code, subject := notice.Cut(s.Code, 128), s.EventID
 	if subject == "" {
-		subject = code // an older reply has no ids
+		subject = code // an older response has no ids
 	}
 	if subject == "" {
 		return notice.Notice{}, errors.New("a scheduled event has neither an id nor a code")
@@ -55,7 +55,7 @@ func (s Scheduled) Notice(source, instanceID string) (notice.Notice, error) {
 		n.EndTime = &end
 	}
 	if n.Deadline == nil && !n.Withdrawn {
-		return notice.Notice{}, fmt.Errorf("the scheduled event %q does not say from when on", n.Subject)
+		return notice.Notice{}, fmt.Errorf("the scheduled event %q has no valid start time", n.Subject)
 	}
 	n.Description = s.sentence(&n)
 	word := "active"
@@ -86,9 +86,8 @@ func (s Scheduled) sentence(n *notice.Notice) string {
 }
 
 // ScheduledAction returns what a scheduled event of EC2 does to the instance,
-// or "" for a code that this release does not know. A retirement stops an
-// instance whose root device is an EBS volume, as those of nearly all nodes
-// are, and terminates others.
+// or "" for an unknown code. A retirement stops an instance with an EBS root
+// device, which nearly all nodes have, and terminates others.
 func ScheduledAction(code string) string {
 	switch code {
 	case "instance-stop", "instance-retirement":

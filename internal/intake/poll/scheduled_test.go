@@ -78,8 +78,8 @@ func TestScheduled(t *testing.T) {
 
 func TestScheduledThatCannotBeRead(t *testing.T) {
 	for says, change := range map[string]func(*poll.Scheduled){
-		"from when on":          func(s *poll.Scheduled) { s.NotBefore = time.Time{} },
-		"does not say":          func(s *poll.Scheduled) { s.NotBefore = time.Unix(0, 0) },
+		"has no valid start":    func(s *poll.Scheduled) { s.NotBefore = time.Time{} },
+		"no valid start time":   func(s *poll.Scheduled) { s.NotBefore = time.Unix(0, 0) },
 		"neither an id nor a c": func(s *poll.Scheduled) { s.EventID, s.Code = "", "" },
 	} {
 		if n, err := event(change).Notice(source, instance); err == nil || !strings.Contains(err.Error(), says) {
@@ -132,7 +132,7 @@ func FuzzScheduled(f *testing.F) {
 	})
 }
 
-// mustFit fails where the CRD would refuse the notice.
+// mustFit fails if the CRD would reject the notice.
 func mustFit(t *testing.T, n *notice.Notice) {
 	t.Helper()
 	if n.ID == "" || len(n.ID) > 128 || utf8.RuneCountInString(n.Subject) > 512 || utf8.RuneCountInString(n.EventTypeCode) > 128 || n.Kind == "" {

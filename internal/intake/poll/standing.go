@@ -12,51 +12,51 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Standing returns the recorded notices of a source that are not withdrawn and were
-// received since the latest interruption was completed. After a restart they tell what the
-// source may have to withdraw.
-func Standing(ctx context.Context, reader client.Reader, source string) ([]notice.Notice, error) {
+// OpenNotices returns the recorded notices of a source that are not withdrawn
+// and were received since the latest interruption was completed. After a
+// restart these are what the source may have to withdraw.
+func OpenNotices(ctx context.Context, reader client.Reader, source string) ([]notice.Notice, error) {
 	var all v1alpha1.InterruptionList
 	if err := reader.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing interruptions: %w", err)
 	}
-	var standing []notice.Notice
+	var open []notice.Notice
 	for i := range all.Items {
-		standing = append(standing, standingIn(&all.Items[i], source)...)
+		open = append(open, openNoticesIn(&all.Items[i], source)...)
 	}
-	return standing, nil
+	return open, nil
 }
 
-// StandingOf is Standing for one instance.
-func StandingOf(ctx context.Context, reader client.Reader, source, instanceID string) ([]notice.Notice, error) {
+// OpenNoticesOf is OpenNotices for one instance.
+func OpenNoticesOf(ctx context.Context, reader client.Reader, source, instanceID string) ([]notice.Notice, error) {
 	record, err := read(ctx, reader, instanceID)
 	if err != nil || record == nil {
 		return nil, err
 	}
-	return standingIn(record, source), nil
+	return openNoticesIn(record, source), nil
 }
 
-func standingIn(record *v1alpha1.Interruption, source string) []notice.Notice {
-	var standing []notice.Notice
+func openNoticesIn(record *v1alpha1.Interruption, source string) []notice.Notice {
+	var open []notice.Notice
 	for i := range record.Spec.Notices {
-		if n := &record.Spec.Notices[i]; n.Source == source && n.Subject != "" && stands(record, n) {
-			standing = append(standing, notice.Notice{Notice: *n.DeepCopy(), InstanceID: record.Spec.InstanceID})
+		if n := &record.Spec.Notices[i]; n.Source == source && n.Subject != "" && isOpen(record, n) {
+			open = append(open, notice.Notice{Notice: *n.DeepCopy(), InstanceID: record.Spec.InstanceID})
 		}
 	}
-	return standing
+	return open
 }
 
-// stands reports whether a recorded notice still has to be acted on. One from before the
-// latest completion does not: to withdraw it would reopen the record, or withdraw a newer
-// notice.
-func stands(record *v1alpha1.Interruption, n *v1alpha1.Notice) bool {
+// isOpen reports whether a recorded notice still requires action. One from
+// before the latest completion does not: its withdrawal would reopen the
+// record, or withdraw a newer notice.
+func isOpen(record *v1alpha1.Interruption, n *v1alpha1.Notice) bool {
 	return !n.Withdrawn && n.ReceivedTime.After(notice.Completed(record))
 }
 
-// isToTakeBack reports whether a withdrawal has something to withdraw.
-func isToTakeBack(record *v1alpha1.Interruption, n *notice.Notice) bool {
+// mustWithdraw reports whether a withdrawal has something to withdraw.
+func mustWithdraw(record *v1alpha1.Interruption, n *notice.Notice) bool {
 	return record != nil && slices.ContainsFunc(record.Spec.Notices, func(on v1alpha1.Notice) bool {
-		return stands(record, &on) && (isAbout(&on, n) || notice.TakesBack(&n.Notice, &on))
+		return isOpen(record, &on) && (isAbout(&on, n) || notice.TakesBack(&n.Notice, &on))
 	})
 }
 
@@ -65,8 +65,8 @@ func isAbout(on *v1alpha1.Notice, n *notice.Notice) bool {
 	return on.ID == n.ID || n.Subject != "" && on.Subject == n.Subject && on.Kind == n.Kind && on.Source == n.Source
 }
 
-// TakeBack returns the withdrawal of a notice, for the reason given.
-func TakeBack(n notice.Notice, because string) notice.Notice {
+// Withdraw returns the withdrawal of a notice with a reason.
+func Withdraw(n notice.Notice, because string) notice.Notice {
 	back := notice.Notice{Notice: *n.DeepCopy(), InstanceID: n.InstanceID}
 	back.ID = ID(n.Source, n.Kind, n.Subject, "over", n.ID)
 	back.Withdrawn, back.Description = true, because
@@ -74,9 +74,9 @@ func TakeBack(n notice.Notice, because string) notice.Notice {
 	return back
 }
 
-// Recorded returns the recorded notice with the subject of n, or nil, and whether it still
-// has to be acted on.
-func Recorded(ctx context.Context, reader client.Reader, n *notice.Notice) (on *v1alpha1.Notice, isStanding bool, err error) {
+// Recorded returns the recorded notice with the subject of n, or nil, and
+// whether it still requires action.
+func Recorded(ctx context.Context, reader client.Reader, n *notice.Notice) (on *v1alpha1.Notice, stillOpen bool, err error) {
 	record, err := read(ctx, reader, n.InstanceID)
 	if err != nil {
 		return nil, false, err
@@ -84,5 +84,5 @@ func Recorded(ctx context.Context, reader client.Reader, n *notice.Notice) (on *
 	if on = bySubject(record, n); on == nil {
 		return nil, false, nil
 	}
-	return on, stands(record, on), nil
+	return on, isOpen(record, on), nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// reopen has the controller begin anew with a record that was over.
+// reopen starts a completed record again, as the controller would.
 func (w *world) reopen() {
 	w.t.Helper()
 	var record v1alpha1.Interruption
@@ -24,12 +24,12 @@ func (w *world) reopen() {
 	}
 }
 
-// What was dealt with does not stand: it would take back what came since.
+// A completed notice is not open: its withdrawal would withdraw newer notices.
 func TestWhatWasDealtWithDoesNotStand(t *testing.T) {
 	w := newWorld(t)
 	standing := func(want ...string) {
 		t.Helper()
-		notices, err := poll.StandingOf(t.Context(), w.Kube, source, instance)
+		notices, err := poll.OpenNoticesOf(t.Context(), w.Kube, source, instance)
 		if err != nil || len(notices) != len(want) {
 			t.Errorf("standing: %v, %v; want %v", notices, err, want)
 			return
@@ -58,7 +58,7 @@ func TestWhatWasDealtWithDoesNotStand(t *testing.T) {
 	standing()
 }
 
-// The group's own list takes back what events alone have said, but for drills.
+// The group's list withdraws what only events have reported, except drills.
 func TestTheGroupTakesBackWhatOthersSaid(t *testing.T) {
 	said := func(source, id string, drill bool) notice.Notice {
 		n := about("token", id)
@@ -85,7 +85,7 @@ func TestTheGroupTakesBackWhatOthersSaid(t *testing.T) {
 				w.Finish(instance)
 			}
 			w.Spent()
-			w.ledger = poll.NewLedger(w.Recorder(), w.Kube, poll.Options{Source: notice.SourceAutoScaling, Clock: w.Clock})
+			w.ledger = poll.NewDeduper(w.Recorder(), w.Kube, poll.Options{Source: notice.SourceAutoScaling, Clock: w.Clock})
 			serves := about("workers/"+instance, "serves", withdrawn)
 			serves.Kind = notice.KindAutoScalingTermination
 			w.seen(serves)

@@ -19,11 +19,11 @@ const (
 
 var noon = time.Date(2026, 5, 11, 12, 0, 0, 0, time.UTC)
 
-// world is a cluster with one node, and a ledger.
+// world is a cluster with one node, and a Deduper.
 type world struct {
 	*polltest.World
 	t      *testing.T
-	ledger *poll.Ledger
+	ledger *poll.Deduper
 }
 
 func newWorld(t *testing.T) *world {
@@ -34,23 +34,23 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// restart forgets all that is not in the cluster.
+// restart drops all state outside the cluster.
 func (w *world) restart() {
-	w.ledger = poll.NewLedger(w.Recorder(), w.Kube, poll.Options{Source: source, Clock: w.Clock})
+	w.ledger = poll.NewDeduper(w.Recorder(), w.Kube, poll.Options{Source: source, Clock: w.Clock})
 }
 
-// seen has the ledger see notices and settle them.
+// seen observes notices and flushes them.
 func (w *world) seen(notices ...notice.Notice) {
 	w.t.Helper()
 	for _, n := range notices {
-		w.ledger.See(n)
+		w.ledger.Observe(n)
 	}
-	if err := w.ledger.Settle(w.t.Context()); err != nil {
+	if err := w.ledger.Flush(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// about makes a notice about a subject.
+// about returns a notice with a subject.
 func about(subject, id string, changes ...func(*notice.Notice)) notice.Notice {
 	n := notice.Notice{
 		Notice:     v1alpha1.Notice{ID: id, Kind: notice.KindScheduledChange, Source: source, Subject: subject},

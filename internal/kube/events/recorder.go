@@ -187,8 +187,8 @@ func (r *Recorder) write(ctx context.Context, event *eventsv1.Event) {
 	log.FromContext(ctx).Info("dropped an Event: the API server did not answer", "reason", event.Reason, "object", event.Regarding.Name)
 }
 
-// retriable reports whether the API server was away or busy. Other Events would fail too,
-// so that they may wait meanwhile.
+// retriable reports whether the API server was unreachable or busy. Other
+// Events would fail too, so they may wait.
 func retriable(err error) bool {
 	var answer apierrors.APIStatus
 	return !errors.As(err, &answer) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)
@@ -208,7 +208,7 @@ func (r *Recorder) request(ctx context.Context, event *eventsv1.Event, s *series
 	s.namespace, s.name = event.Namespace, event.Name
 	_, err := r.client.Events(event.Namespace).Create(ctx, event, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return nil // an earlier try got through, but its answer was lost
+		return nil // an earlier try succeeded, but its response was lost
 	}
 	return err
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/events"
 )
 
-// write runs a story with a Recorder of a cluster whose requests fail with the result of
-// fails. It returns the Events that were written, and the verbs of all requests.
+// write runs a test with a Recorder whose requests fail with the result of
+// fails. It returns the written Events and the verbs of all requests.
 func write(t *testing.T, fails func() error, story func(r *events.Recorder)) (written []eventsv1.Event, verbs []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,7 @@ func (s scaling) early(_ context.Context, in Input) (*v1alpha1.ReplacementStatus
 
 func (s scaling) groupFacts(in Input, g *replacement.ScalingGroup) replacement.GroupFacts {
 	return replacement.GroupFacts{
-		Early: replacement.Early{
+		QuickFacts: replacement.QuickFacts{
 			Now: in.Now, Deadline: in.Decision.Deadline, Was: in.Drain.Replacement, InstanceGone: in.Decision.InstanceGone || in.Node == nil,
 			Movable: len(replacement.Movable(in.Pods)),
 		},
@@ -67,7 +67,7 @@ func (s scaling) retryDetach(in Input, r *State, g *replacement.ScalingGroup, wa
 		r.wake = at
 	}
 	if r.Status.Phase == v1alpha1.ReplacementOrdered || r.Status.Phase == v1alpha1.ReplacementLaunched {
-		s.Groups.Hint(r.Status.Group)
+		s.Groups.RequestRefresh(r.Status.Group)
 		r.wake = laterOf(r.wake, in.Now.Add(requeueGroup))
 	}
 }
@@ -76,7 +76,7 @@ func (s scaling) consider(ctx context.Context, in Input) State {
 	g, err := s.scalingGroup(ctx)
 	facts := s.groupFacts(in, g)
 	if err != nil {
-		return State{Status: facts.Failed(err, true), wake: in.Now.Add(requeueReplacement)}
+		return State{Status: facts.ReadFailed(err, true), wake: in.Now.Add(requeueReplacement)}
 	}
 	r := State{Status: replacement.DecideGroup(facts), wake: in.Now.Add(requeueReplacement)}
 	if r.Status.Phase == v1alpha1.ReplacementOrdered {
@@ -108,7 +108,7 @@ func (s scaling) detach(ctx context.Context, in Input, p Progress) error {
 	case status.Phase == v1alpha1.NoReplacement:
 		p.Record(v1alpha1.ReasonNotReplaced, status.Message)
 	}
-	s.Groups.Hint(status.Group)
+	s.Groups.RequestRefresh(status.Group)
 	p.RequeueAt(in.Now.Add(requeueGroup))
 	return p.Checkpoint(ctx)
 }

@@ -47,7 +47,7 @@ type Replacer struct {
 	Live   client.Reader
 	Claims ClaimSource
 	// Groups refreshes what is known about an Auto Scaling group.
-	Groups    interface{ Hint(group string) }
+	Groups    interface{ RequestRefresh(group string) }
 	Lifecycle cloud.Lifecycle
 	Cloud     cloud.Cloud
 	// ScalingGroup reads the group of the interrupted instance; nil: none is known.

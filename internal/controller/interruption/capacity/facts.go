@@ -26,22 +26,22 @@ func (r *Replacer) live() client.Reader {
 
 // replacementFacts reads what a decision about a replacement needs: about ten requests
 // for a node, and up to two more for each other node that may have room.
-func (r *Replacer) replacementFacts(ctx context.Context, in Input, early replacement.Early) (replacement.Facts, error) {
+func (r *Replacer) replacementFacts(ctx context.Context, in Input, early replacement.QuickFacts) (replacement.Facts, error) {
 	facts := replacement.Facts{
-		Early: early, Kind: in.Decision.Notice.Kind, InstanceID: in.instanceID(), Interruption: in.Interruption.Name, Claims: r.Claims.Claims(),
+		QuickFacts: early, Kind: in.Decision.Notice.Kind, InstanceID: in.instanceID(), Interruption: in.Interruption.Name, Claims: r.Claims.Claims(),
 	}
 	node, claim, err := r.interrupted(ctx, in)
 	if err != nil || claim == nil {
 		return facts, err
 	}
-	facts.Node, facts.Doomed = node, claim
+	facts.Node, facts.Interrupted = node, claim
 	if claim.Deleting || claim.Pool() == "" {
 		return facts, nil
 	}
 	if err := r.readPool(ctx, &facts); err != nil || facts.Pool == nil {
 		return facts, err
 	}
-	if err := r.readStanding(ctx, &facts); err != nil || facts.Standing != nil {
+	if err := r.readStanding(ctx, &facts); err != nil || facts.Existing != nil {
 		return facts, err
 	}
 	if facts.Pods, err = PodsOn(ctx, r.live(), node.Name); err != nil {
@@ -81,7 +81,7 @@ func (r *Replacer) interrupted(ctx context.Context, in Input) (*corev1.Node, *re
 
 // readPool reads the NodePool and its NodeClass.
 func (r *Replacer) readPool(ctx context.Context, facts *replacement.Facts) error {
-	u, err := r.read(ctx, replacement.KindNodePool, facts.Doomed.Pool())
+	u, err := r.read(ctx, replacement.KindNodePool, facts.Interrupted.Pool())
 	if err != nil || u == nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (r *Replacer) readStanding(ctx context.Context, facts *replacement.Facts) e
 		if err != nil {
 			return err
 		}
-		if facts.Standing = claim; !replacement.HasServed(claim) {
+		if facts.Existing = claim; !replacement.HasServed(claim) {
 			return nil
 		}
 	}

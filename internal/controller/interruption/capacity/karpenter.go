@@ -36,17 +36,17 @@ func (k karpenter) early(ctx context.Context, in Input) (*v1alpha1.ReplacementSt
 
 // unknown is the state while it is not known whether Karpenter is installed: for a moment
 // after the start.
-func (r *Replacer) unknown(in Input, early replacement.Early) (State, bool) {
+func (r *Replacer) unknown(in Input, early replacement.QuickFacts) (State, bool) {
 	if installed, known := r.Claims.Installed(); installed || known || !early.Karpenters || early.Movable == 0 || early.InstanceGone {
 		return State{}, false
 	}
-	s := early.Failed(errors.New("whether Karpenter is installed is not known yet"), true)
+	s := early.ReadFailed(errors.New("whether Karpenter is installed is not known yet"), true)
 	return State{Status: s, wake: in.Now.Add(requeueReplacement)}, true
 }
 
-func (r *Replacer) earlyFacts(in Input) replacement.Early {
+func (r *Replacer) earlyFacts(in Input) replacement.QuickFacts {
 	installed, _ := r.Claims.Installed()
-	return replacement.Early{
+	return replacement.QuickFacts{
 		Now: in.Now, Deadline: in.Decision.Deadline, Was: in.Drain.Replacement, InstanceGone: in.Decision.InstanceGone || in.Node == nil,
 		Movable: len(replacement.Movable(in.Pods)), Installed: installed, Karpenters: replacement.IsKarpenters(in.Node),
 	}
@@ -111,13 +111,13 @@ func (k karpenter) consider(ctx context.Context, in Input) State {
 	if err != nil {
 		k.Memory.releaseLaunch(instanceID)
 		log.FromContext(ctx).Error(err, "finding out whether a replacement is needed")
-		return State{Status: early.Failed(err, !isRefused(err)), wake: in.Now.Add(requeueReplacement)}
+		return State{Status: early.ReadFailed(err, !isRefused(err)), wake: in.Now.Add(requeueReplacement)}
 	}
 	decision := replacement.Decide(facts)
-	if facts.Doomed != nil && facts.Doomed.Deleting {
-		if err := action.Tighten(ctx, k.Client, facts.Doomed, in.Decision.Deadline); err != nil {
+	if facts.Interrupted != nil && facts.Interrupted.Deleting {
+		if err := action.Tighten(ctx, k.Client, facts.Interrupted, in.Decision.Deadline); err != nil {
 			k.Memory.releaseLaunch(instanceID)
-			return State{Status: early.Failed(err, !isRefused(err)), wake: in.Now.Add(requeueReplacement)}
+			return State{Status: early.ReadFailed(err, !isRefused(err)), wake: in.Now.Add(requeueReplacement)}
 		}
 	}
 	if decision.Order == nil {

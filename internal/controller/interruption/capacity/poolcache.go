@@ -28,7 +28,7 @@ type cachedPool struct {
 // poolVerdict says that no replacement can be launched, where the NodePool of the node
 // alone tells that. It costs one read for all nodes of the pool and no request for the
 // node. It reports false where the rest has to be read, also after an error.
-func (k karpenter) poolVerdict(ctx context.Context, in Input, early replacement.Early) (*v1alpha1.ReplacementStatus, bool) {
+func (k karpenter) poolVerdict(ctx context.Context, in Input, early replacement.QuickFacts) (*v1alpha1.ReplacementStatus, bool) {
 	name := in.Node.Labels[replacement.LabelNodePool]
 	if name == "" {
 		return nil, false
@@ -37,7 +37,7 @@ func (k karpenter) poolVerdict(ctx context.Context, in Input, early replacement.
 	defer k.Memory.pools.mu.Unlock() // one read at a time: the others wait for its result
 	cached, ok := k.Memory.pools.pools[name]
 	if !ok || !in.Now.Before(cached.until) {
-		r := replacement.Facts{Doomed: &replacement.Claim{Labels: map[string]string{replacement.LabelNodePool: name}}}
+		r := replacement.Facts{Interrupted: &replacement.Claim{Labels: map[string]string{replacement.LabelNodePool: name}}}
 		if err := k.readPool(ctx, &r); err != nil {
 			return nil, false // the full decision reports it
 		}

@@ -1,5 +1,5 @@
-// Package polltest is a cluster for tests of sources that ask. It counts what
-// is asked of it, and can be away.
+// Package polltest is a fake cluster for tests of polling sources. It counts
+// its calls, and can be made unreachable.
 package polltest
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
-// ErrAway is what the API server says while it is away.
+// ErrAway is the error of all calls while the API server is unreachable.
 var ErrAway = errors.New("connection refused")
 
 // World is a cluster with its own clock, log and metrics.
@@ -93,7 +93,8 @@ func (w *World) Recorder() *intake.Recorder {
 	return intake.NewRecorder(w.Kube, w, intake.Options{Clock: w.Clock, Metrics: w.Metrics})
 }
 
-// AddNode creates the node of an instance, without a creation time; labels are pairs.
+// AddNode creates the node of an instance, without a creation time; labels are
+// pairs.
 func (w *World) AddNode(id string, labels ...string) {
 	w.t.Helper()
 	w.addNode(id, time.Time{}, labels)
@@ -148,7 +149,7 @@ func (w *World) NodeByInstance(ctx context.Context, id string) (*corev1.Node, er
 	return nil, nil //nolint:nilnil // as intake.NodeIndex has it
 }
 
-// Clock tells the world's time.
+// Clock returns the world's time.
 func (w *World) Clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,25 +159,24 @@ func (w *World) Clock() time.Time {
 	return w.now
 }
 
-// Set sets the clock, which then stands still.
+// Set sets the clock and stops it.
 func (w *World) Set(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = now
 }
 
-// Pass moves a clock that was set.
+// Pass advances a clock that was set.
 func (w *World) Pass(d time.Duration) { w.Set(w.Clock().Add(d)) }
 
-// Away takes the API server away, or brings it back.
+// Away makes the API server unreachable, or reachable again.
 func (w *World) Away(away bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.away = away
 }
 
-// Spent returns the reads of single objects and the writes since it was last
-// asked.
+// Spent returns the reads of single objects and the writes since the last call.
 func (w *World) Spent() (reads, writes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +185,7 @@ func (w *World) Spent() (reads, writes int) {
 	return reads, writes
 }
 
-// Notices returns what is on record of an instance.
+// Notices returns the recorded notices of an instance.
 func (w *World) Notices(id string) []v1alpha1.Notice {
 	w.t.Helper()
 	var list v1alpha1.InterruptionList
@@ -200,7 +200,7 @@ func (w *World) Notices(id string) []v1alpha1.Notice {
 	return nil
 }
 
-// IDs returns the ids of what is on record of an instance.
+// IDs returns the ids of the recorded notices of an instance.
 func (w *World) IDs(id string) []string {
 	w.t.Helper()
 	var ids []string
@@ -210,7 +210,7 @@ func (w *World) IDs(id string) []string {
 	return ids
 }
 
-// Finish has the controller be done with the record of an instance.
+// Finish completes the record of an instance, as the controller would.
 func (w *World) Finish(id string) {
 	w.t.Helper()
 	record := &v1alpha1.Interruption{}
@@ -233,7 +233,7 @@ func (w *World) Logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-// Said counts the lines that hold all the parts.
+// Said counts the log lines that contain all the parts.
 func (w *World) Said(parts ...string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
