@@ -32,7 +32,7 @@ smoke='./internal/e2e ./internal/sandbox/scenario'
 units() { go list ./... | grep -vE '/internal/(e2e|sandbox/scenario)$'; }
 
 # with PATTERN lists the packages whose tests have a line that matches.
-with() { grep -rlE --include='*_test.go' "$1" cmd hack internal scenarios | xargs -n1 dirname | sort -u | sed 's,^,./,'; }
+with() { grep -rlE --include='*_test.go' "$1" cmd emulator hack internal scenarios | xargs -n1 dirname | sort -u | sed 's,^,./,'; }
 
 assets() { CGO_ENABLED=0 go run -trimpath ./hack/assets "$@" || exit 1; }
 

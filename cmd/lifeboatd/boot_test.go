@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 )
 
@@ -105,9 +105,9 @@ func (h *host) status() string {
 }
 
 // inPool is a host whose instance is on its way into the warm pool of a group.
-func inPool(t *testing.T) (*host, *awsemu.Server, string) {
+func inPool(t *testing.T) (*host, *emulator.Server, string) {
 	t.Helper()
-	server, url := awsemutest.Serve(t, awsemu.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
+	server, url := emulatortest.Serve(t, emulator.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
 	if _, err := server.States.EC2.CreateTemplate("workers", "", "", ec2.TemplateData{ImageID: "ami-0abc", InstanceType: "m5.large"}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -130,7 +130,7 @@ func until(t *testing.T, what string, holds func() bool) {
 }
 
 func TestTheAgentOfANode(t *testing.T) {
-	server, _ := awsemutest.Serve(t, awsemu.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
+	server, _ := emulatortest.Serve(t, emulator.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
 	made, err := server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0abc", Min: 1, Max: 1, Spot: &ec2.SpotOptions{}})
 	if err != nil {
 		t.Fatal(err)

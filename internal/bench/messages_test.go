@@ -7,7 +7,7 @@ import (
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	emulated "github.com/lifeboat-dev/lifeboat/internal/awsemu/sqs"
+	emulated "github.com/lifeboat-dev/lifeboat/emulator/sqs"
 )
 
 // instance is the id of the i-th node's instance. foreign is the id of an instance that is not a node.

@@ -32,8 +32,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/chart"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/process"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
@@ -56,7 +56,7 @@ type rig struct {
 	testing.TB
 	dir             string
 	cluster         *cluster
-	cloud           *awsemu.Server
+	cloud           *emulator.Server
 	aws             *awssqs.Client
 	url             string // of the emulator
 	queue, queueURL string // lifeboatd's
@@ -77,7 +77,7 @@ func newRig(tb testing.TB) *rig {
 	r.cluster = startCluster(tb, r.dir)
 	r.admin = r.client(r.cluster.RESTConfig())
 	r.install()
-	r.cloud, r.url = awsemutest.Serve(tb, awsemu.Options{Account: account, Region: region})
+	r.cloud, r.url = emulatortest.Serve(tb, emulator.Options{Account: account, Region: region})
 	r.aws = awssqs.NewFromConfig(aws.Config{
 		Region: region, BaseEndpoint: &r.url, Credentials: credentials.NewStaticCredentialsProvider("AKIABENCH", "secret", ""),
 	})

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/imds"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/imds"
 	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
 )
 

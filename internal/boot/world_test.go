@@ -12,9 +12,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
 )
 
@@ -75,7 +75,7 @@ func story(t *testing.T, g autoscaling.Group, h boottest.Host, play func(w *worl
 func storyOf(t *testing.T, g autoscaling.Group, hosts func(ec2.Instance) boottest.Host, play func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		region, err := boottest.Start(awsemu.Options{Region: "eu-west-1", Timing: ec2.Timing{PendingFor: 5 * time.Second, StoppingFor: 10 * time.Second}})
+		region, err := boottest.Start(emulator.Options{Region: "eu-west-1", Timing: ec2.Timing{PendingFor: 5 * time.Second, StoppingFor: 10 * time.Second}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -26,7 +26,7 @@ import (
 
 // emulated is an AWS account on the wire, with a queue.
 type emulated struct {
-	*awsemu.Server
+	*emulator.Server
 	config   aws.Config
 	endpoint string
 	queue    string
@@ -34,7 +34,7 @@ type emulated struct {
 
 func newEmulated(t *testing.T) *emulated {
 	t.Helper()
-	server, url := awsemutest.Serve(t, awsemu.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
+	server, url := emulatortest.Serve(t, emulator.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
 	e := &emulated{Server: server, endpoint: url, config: aws.Config{
 		Region: server.Region(), BaseEndpoint: aws.String(url), Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
 	}}

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
@@ -174,7 +174,7 @@ func TestNodeGroupAdopt(t *testing.T) {
 
 // The group is read of AWS as the flags and the environment lead to it.
 func TestNodeGroupAdoptReadsAWS(t *testing.T) {
-	server, url := awsemutest.Serve(t, awsemu.Options{})
+	server, url := emulatortest.Serve(t, emulator.Options{})
 	if err := server.States.AutoScaling.CreateGroup(autoscaling.Group{
 		Name: "batch", Max: 3, Tags: map[string]string{"eks:nodegroup-name": "blue"},
 		Hooks: []autoscaling.Hook{{Name: "mine", Transition: autoscaling.Launching}},

@@ -14,15 +14,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 )
 
 // wireAccount is an emulated AWS account that --sandbox reaches.
 type wireAccount struct {
 	*harness
 
-	server *awsemu.Server
+	server *emulator.Server
 	url    string
 	queues *sqs.Client
 	rules  *eventbridge.Client
@@ -30,7 +30,7 @@ type wireAccount struct {
 
 func newWireAccount(t *testing.T) *wireAccount {
 	t.Helper()
-	server, url := awsemutest.Serve(t, awsemu.Options{})
+	server, url := emulatortest.Serve(t, emulator.Options{})
 	cfg := aws.Config{Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
 	return &wireAccount{harness: atEndpoint(t, url), server: server, url: url, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
 }
@@ -234,7 +234,7 @@ func TestWireSaysWhatIsWrongWithTheCommand(t *testing.T) {
 // error.
 func refusing(t *testing.T, code, message string) *harness {
 	t.Helper()
-	_, backend := awsemutest.Serve(t, awsemu.Options{})
+	_, backend := emulatortest.Serve(t, emulator.Options{})
 	target, err := url.Parse(backend)
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
@@ -40,7 +40,7 @@ func (ear) Answer(context.Context, intake.Probe) error { return nil }
 // listen runs the product's own source on an emulated queue.
 func listen(t *testing.T) (*awssqs.Client, string, ear) {
 	t.Helper()
-	_, endpoint := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1"})
+	_, endpoint := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1"})
 	cfg := aws.Config{Region: "eu-west-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", "")}
 	api := awssqs.NewFromConfig(cfg)
 	queue, err := api.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("lifeboat-prod")})

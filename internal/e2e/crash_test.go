@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
 )
 
 // stage puts three workloads' pods on one spot node and makes room for them elsewhere.

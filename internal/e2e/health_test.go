@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/health"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/health"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 

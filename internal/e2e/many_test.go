@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
 // Many nodes at once: a third of a pool is reclaimed in the same second.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )

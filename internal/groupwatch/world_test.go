@@ -20,10 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
@@ -31,7 +31,7 @@ import (
 // world is an emulated region and a cluster, in a bubble.
 type world struct {
 	*testing.T
-	server   *awsemu.Server
+	server   *emulator.Server
 	kube     client.Client
 	watch    *groupwatch.Watcher
 	registry *prometheus.Registry
@@ -45,13 +45,13 @@ type world struct {
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server, err := awsemu.New(awsemu.Options{Account: "210987654321", Region: "eu-west-1"})
+		server, err := emulator.New(emulator.Options{Account: "210987654321", Region: "eu-west-1"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w := &world{T: t, server: server, kube: fake.NewClientBuilder().Build(), registry: prometheus.NewRegistry()}
 		w.watch, err = groupwatch.New(groupwatch.Options{
-			API:    groupwatch.NewAPI(awsemutest.Config(server)),
+			API:    groupwatch.NewAPI(emulatortest.Config(server)),
 			Reader: w.kube, Quota: quota.New(0, 0), Registerer: w.registry,
 			Names: func(context.Context) ([]string, error) {
 				w.mu.Lock()

@@ -14,28 +14,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
 // account is an emulated account with a launch template named workers.
 type account struct {
-	*awsemu.Server
+	*emulator.Server
 	api *nodegroup.API
 }
 
 func newAccount(t *testing.T) *account {
 	t.Helper()
-	server, url := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
+	server, url := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
 		PendingFor: time.Millisecond, StoppingFor: time.Millisecond, ShutdownFor: time.Millisecond,
 	}})
 	server.States.AutoScaling.SetTiming(autoscaling.Timing{Evaluate: time.Millisecond, Launch: time.Millisecond, Settle: time.Millisecond})
 	a := &account{server, nodegroup.NewAPI(aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &url, HTTPClient: awsemutest.HTTPClient(t),
+		Region: "eu-west-1", BaseEndpoint: &url, HTTPClient: emulatortest.HTTPClient(t),
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
 	})}
 	if _, err := a.States.EC2.CreateTemplate("workers", "", "", ec2.TemplateData{ImageID: "ami-0abc", InstanceType: "m5.large"}, nil); err != nil {

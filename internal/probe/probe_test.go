@@ -28,8 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
@@ -52,9 +52,9 @@ type world struct {
 
 func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	t.Helper()
-	_, endpoint := awsemutest.Serve(t, awsemu.Options{Account: account, Region: region})
+	_, endpoint := emulatortest.Serve(t, emulator.Options{Account: account, Region: region})
 	cfg := aws.Config{
-		Region: region, BaseEndpoint: &endpoint, HTTPClient: awsemutest.HTTPClient(t),
+		Region: region, BaseEndpoint: &endpoint, HTTPClient: emulatortest.HTTPClient(t),
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
 	}
 	queues := awssqs.NewFromConfig(cfg)

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 )
 
@@ -23,13 +23,13 @@ const shutdownLimit = 4 * time.Minute
 
 // cloud is the AWS emulator, on a port that can be out of order for a while.
 type cloud struct {
-	server *awsemu.Server
+	server *emulator.Server
 	gate   *gate
 	serve  *background
 }
 
 func newCloud(account, region string, log *slog.Logger) (*cloud, error) {
-	server, err := awsemu.New(awsemu.Options{
+	server, err := emulator.New(emulator.Options{
 		Account: account, Region: region, Logger: log, Timing: ec2.Timing{ShutdownLimit: shutdownLimit},
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/process"
 )

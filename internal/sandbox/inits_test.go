@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
 // anAgent stands for lifeboatd: it notes its boots on its disk, starts the kubelet by

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
+	"github.com/lifeboat-dev/lifeboat/emulator"
 )
 
 const (
@@ -86,10 +86,10 @@ func (o Options) complete() (Options, error) {
 	}
 	o.Dir = dir
 	if o.Account == "" {
-		o.Account = awsemu.DefaultAccount
+		o.Account = emulator.DefaultAccount
 	}
 	if o.Region == "" {
-		o.Region = awsemu.DefaultRegion
+		o.Region = emulator.DefaultRegion
 	}
 	if o.BootDelay == 0 && !o.RealNodes {
 		o.BootDelay = defaultBootDelay

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/eks"
+	"github.com/lifeboat-dev/lifeboat/emulator/eks"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"k8s.io/client-go/rest"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/instances"
@@ -198,7 +198,7 @@ func (s *Sandbox) State() State {
 func (s *Sandbox) EC2() *ec2.State { return s.cloud.server.States.EC2 }
 
 // AWS is the emulator with all its services.
-func (s *Sandbox) AWS() *awsemu.Server { return s.cloud.server }
+func (s *Sandbox) AWS() *emulator.Server { return s.cloud.server }
 
 // RESTConfig is the administrator's way to the API server.
 func (s *Sandbox) RESTConfig() *rest.Config { return s.cluster.RESTConfig() }

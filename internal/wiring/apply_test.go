@@ -13,15 +13,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/events"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
+	"github.com/lifeboat-dev/lifeboat/emulator/events"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
 // account is an emulated AWS account.
 type account struct {
-	server  *awsemu.Server
+	server  *emulator.Server
 	queues  *sqs.Client
 	rules   *eventbridge.Client
 	clients wiring.Clients
@@ -30,7 +30,7 @@ type account struct {
 
 func newAccount(t *testing.T) *account {
 	t.Helper()
-	server, url := awsemutest.Serve(t, awsemu.Options{})
+	server, url := emulatortest.Serve(t, emulator.Options{})
 	cfg := aws.Config{Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
 	a := &account{server: server, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
 	a.clients = wiring.Clients{SQS: a.queues, Events: a.rules}

@@ -10,7 +10,7 @@ import (
 	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/events"
+	"github.com/lifeboat-dev/lifeboat/emulator/events"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 

@@ -3,7 +3,7 @@ package boottest
 import (
 	"sync"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
 // Fleet is the machines of all instances that a region launches from now on.

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/go-logr/logr"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/boot"
 	"github.com/lifeboat-dev/lifeboat/internal/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
@@ -87,10 +87,10 @@ func (l *life) options() boot.Options {
 	return boot.Options{
 		Settings: m.host.Settings,
 		Metadata: func() boot.Metadata {
-			return metadata.NewClientOver(aws.Config{ConfigSources: []any{nowhere("http://169.254.169.254")}}, awsemutest.Direct{Handler: http.HandlerFunc(m.serveMetadata), Pass: l.reach(func(c Cuts) bool { return c.Metadata })})
+			return metadata.NewClientOver(aws.Config{ConfigSources: []any{nowhere("http://169.254.169.254")}}, emulatortest.Direct{Handler: http.HandlerFunc(m.serveMetadata), Pass: l.reach(func(c Cuts) bool { return c.Metadata })})
 		},
 		Connect: func(context.Context) (boot.AutoScaling, error) {
-			return boot.NewAutoScaling(awsemutest.ConfigOver(m.region.Server, awsemutest.Direct{Handler: m.region.Handler(), Pass: l.reach(func(c Cuts) bool { return c.AWS })})), nil
+			return boot.NewAutoScaling(emulatortest.ConfigOver(m.region.Server, emulatortest.Direct{Handler: m.region.Handler(), Pass: l.reach(func(c Cuts) bool { return c.AWS })})), nil
 		},
 		Node:   l.readNode,
 		Run:    l.run,

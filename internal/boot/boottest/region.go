@@ -10,19 +10,19 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 )
 
 // Region is an emulated region in memory.
 type Region struct {
-	*awsemu.Server
+	*emulator.Server
 	stop func()
 }
 
 // Start starts a region. Stop it before the test ends.
-func Start(o awsemu.Options) (*Region, error) {
-	server, err := awsemu.New(o)
+func Start(o emulator.Options) (*Region, error) {
+	server, err := emulator.New(o)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func Start(o awsemu.Options) (*Region, error) {
 func (r *Region) Stop() { r.stop() }
 
 // Config is the configuration of an SDK whose calls go to the region.
-func (r *Region) Config() aws.Config { return awsemutest.Config(r.Server) }
+func (r *Region) Config() aws.Config { return emulatortest.Config(r.Server) }
 
 // Memory keeps files in memory.
 type Memory struct {

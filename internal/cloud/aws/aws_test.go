@@ -11,9 +11,9 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 )
@@ -28,9 +28,9 @@ func at(url string) *aws.Cloud {
 }
 
 // account is an emulated account with one instance that runs.
-func account(t *testing.T) (*awsemu.Server, *aws.Cloud, string) {
+func account(t *testing.T) (*emulator.Server, *aws.Cloud, string) {
 	t.Helper()
-	server, url := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
+	server, url := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
 		PendingFor: time.Millisecond, ShutdownFor: time.Millisecond,
 	}})
 	made, err := server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0abc", Min: 1, Max: 1})
@@ -41,7 +41,7 @@ func account(t *testing.T) (*awsemu.Server, *aws.Cloud, string) {
 	return server, at(url), made[0].ID
 }
 
-func reaches(t *testing.T, server *awsemu.Server, id string, state ec2.InstanceState) {
+func reaches(t *testing.T, server *emulator.Server, id string, state ec2.InstanceState) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	tick := time.NewTicker(time.Millisecond)
@@ -98,19 +98,19 @@ func TestWhetherAnInstanceMayBeTerminated(t *testing.T) {
 func TestWhatEC2Refuses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		prepare      func(*awsemu.Server)
+		prepare      func(*emulator.Server)
 		id           string
 		denied, busy bool
 		says         string
 	}{
 		"not allowed": {
-			prepare: func(s *awsemu.Server) { s.Gate.Deny("ec2", "TerminateInstances") },
+			prepare: func(s *emulator.Server) { s.Gate.Deny("ec2", "TerminateInstances") },
 			denied:  true, says: "lifeboat wire iam",
 		},
-		"throttled": {prepare: func(s *awsemu.Server) { s.Gate.Throttle("ec2", "TerminateInstances", -1) }, busy: true},
-		"down":      {prepare: func(s *awsemu.Server) { s.Gate.Fail("ec2", "TerminateInstances") }, busy: true},
+		"throttled": {prepare: func(s *emulator.Server) { s.Gate.Throttle("ec2", "TerminateInstances", -1) }, busy: true},
+		"down":      {prepare: func(s *emulator.Server) { s.Gate.Fail("ec2", "TerminateInstances") }, busy: true},
 		"no instance of EC2": {
-			prepare: func(*awsemu.Server) {}, id: "mi-0123456789abcdef0", denied: true, says: "Drain such nodes",
+			prepare: func(*emulator.Server) {}, id: "mi-0123456789abcdef0", denied: true, says: "Drain such nodes",
 		},
 	}
 	for name, tc := range tests {

@@ -11,9 +11,9 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
@@ -22,13 +22,13 @@ import (
 // lifecycleAt is the Lifecycle of a region whose Auto Scaling is a handler.
 func lifecycleAt(handler http.Handler, q *quota.Quota) *aws.Lifecycle {
 	return aws.NewLifecycle(awssdk.Config{
-		Region: "eu-west-1", HTTPClient: &http.Client{Transport: awsemutest.Direct{Handler: handler}},
+		Region: "eu-west-1", HTTPClient: &http.Client{Transport: emulatortest.Direct{Handler: handler}},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
 	}, q)
 }
 
 // group is an emulated account with an instance in a group, in a state.
-func group(t *testing.T, state emu.LifecycleState) (*awsemu.Server, *aws.Lifecycle, string) {
+func group(t *testing.T, state emu.LifecycleState) (*emulator.Server, *aws.Lifecycle, string) {
 	t.Helper()
 	server, _, id := account(t)
 	groups := server.States.AutoScaling

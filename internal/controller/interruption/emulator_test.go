@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -29,7 +29,7 @@ import (
 // of a world. Its time is a bubble's.
 type region struct {
 	*world
-	server  *awsemu.Server
+	server  *emulator.Server
 	watcher *groupwatch.Watcher
 	due     map[string]time.Time // by record
 	freed   map[string]bool      // pods whose successor is Ready
@@ -43,7 +43,7 @@ type region struct {
 func inRegion(t *testing.T, group emu.Group, pods int, away int32, play func(*region)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server, err := awsemu.New(awsemu.Options{Account: "210987654321", Region: "eu-west-1"})
+		server, err := emulator.New(emulator.Options{Account: "210987654321", Region: "eu-west-1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func (r *region) join(pods int) {
 // begin starts the process: what a manager would, but for the queue.
 func (r *region) begin() {
 	r.t.Helper()
-	config := awsemutest.Config(r.server)
+	config := emulatortest.Config(r.server)
 	q := quota.New(0, 0)
 	var err error
 	r.watcher, err = groupwatch.New(groupwatch.Options{

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
 func TestALaunchIsSeenIntoService(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
 func TestWhatAWSShowsAndDoesAreApart(t *testing.T) {

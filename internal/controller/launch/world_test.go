@@ -22,10 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/launch"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
@@ -36,7 +36,7 @@ import (
 // loop. Its time is a bubble's.
 type world struct {
 	*testing.T
-	server *awsemu.Server
+	server *emulator.Server
 	kube   client.WithWatch
 	quota  *quota.Quota
 
@@ -72,7 +72,7 @@ func inWorld(t *testing.T, g emu.Group, o func(*world), test func(w *world)) {
 		if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 			t.Fatal(err)
 		}
-		server, err := awsemu.New(awsemu.Options{Account: "210987654321", Region: "eu-west-1"})
+		server, err := emulator.New(emulator.Options{Account: "210987654321", Region: "eu-west-1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func (w *world) must(err error) {
 
 // start starts the controller, whose memory is fresh.
 func (w *world) start() {
-	config := awsemutest.Config(w.server)
+	config := emulatortest.Config(w.server)
 	var err error
 	w.groups, err = groupwatch.New(groupwatch.Options{
 		API: groupwatch.NewAPI(config), Reader: w.kube, Quota: w.quota,

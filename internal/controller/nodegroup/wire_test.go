@@ -10,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
@@ -22,11 +22,11 @@ import (
 // an emulated account.
 func TestOnTheWire(t *testing.T) {
 	t.Parallel()
-	server, url := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
+	server, url := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
 		PendingFor: time.Millisecond, StoppingFor: time.Millisecond, ShutdownFor: time.Millisecond,
 	}})
 	cfg := aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &url, HTTPClient: awsemutest.HTTPClient(t),
+		Region: "eu-west-1", BaseEndpoint: &url, HTTPClient: emulatortest.HTTPClient(t),
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
 	}
 	groups := server.States.AutoScaling

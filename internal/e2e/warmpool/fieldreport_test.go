@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
 // judge watches a world, and notes what must not happen.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 

@@ -14,10 +14,10 @@ import (
 	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
@@ -25,7 +25,7 @@ import (
 // what goes wrong between them.
 type world struct {
 	t     *testing.T
-	cloud *awsemu.Server
+	cloud *emulator.Server
 	kube  client.Client
 	// way is how machines are set up, and groups made.
 	way way
@@ -59,7 +59,7 @@ func pace() ec2.Timing {
 // newWorld must be called within a bubble of synctest.
 func newWorld(t *testing.T, seed uint64, way way) *world {
 	t.Helper()
-	cloud, err := awsemu.New(awsemu.Options{Timing: pace()})
+	cloud, err := emulator.New(emulator.Options{Timing: pace()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func (w *world) often(p float64) bool {
 
 // config leads the AWS SDK to the cloud, by way of a network.
 func (w *world) config(n *network) aws.Config {
-	return awsemutest.ConfigOver(w.cloud, n)
+	return emulatortest.ConfigOver(w.cloud, n)
 }
 
 // client makes calls that nothing disturbs but the delay of each.
@@ -141,7 +141,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	if n.isDown() || !sleep.For(r.Context(), there) || n.isDown() {
 		return nil, errors.Join(errDown, r.Context().Err())
 	}
-	reply, err := awsemutest.Direct{Handler: n.handler}.RoundTrip(r)
+	reply, err := emulatortest.Direct{Handler: n.handler}.RoundTrip(r)
 	if !sleep.For(r.Context(), back) || n.isDown() {
 		return nil, errors.Join(errDown, r.Context().Err())
 	}

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
@@ -27,7 +27,7 @@ import (
 type account struct {
 	*polltest.World
 	t      *testing.T
-	server *awsemu.Server
+	server *emulator.Server
 	groups *emu.State
 	api    groupwatch.API
 }
@@ -35,7 +35,7 @@ type account struct {
 func newAccount(t *testing.T) *account {
 	t.Helper()
 	t.Parallel()
-	server, url := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
+	server, url := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
 		PendingFor: time.Millisecond, StoppingFor: time.Millisecond, ShutdownFor: time.Millisecond,
 	}})
 	return &account{World: polltest.New(t), t: t, server: server, groups: server.States.AutoScaling, api: groupwatch.NewAPI(aws.Config{

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	emu "github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	emu "github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -26,14 +26,14 @@ import (
 type account struct {
 	*polltest.World
 	t      *testing.T
-	server *awsemu.Server
+	server *emulator.Server
 	api    ec2.API
 }
 
 func newAccount(t *testing.T) *account {
 	t.Helper()
 	t.Parallel()
-	server, url := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1", Timing: emu.Timing{
+	server, url := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1", Timing: emu.Timing{
 		PendingFor: time.Millisecond, StoppingFor: time.Millisecond, ShutdownFor: time.Millisecond,
 	}})
 	return &account{World: polltest.New(t), t: t, server: server, api: ec2.NewAPI(aws.Config{
@@ -247,9 +247,9 @@ func TestDenied(t *testing.T) {
 }
 
 func TestOutages(t *testing.T) {
-	for name, fault := range map[string]func(*awsemu.Server){
-		"throttled":   func(s *awsemu.Server) { s.Gate.Throttle("ec2", "DescribeSpotInstanceRequests", 8) },
-		"unavailable": func(s *awsemu.Server) { s.Gate.Fail("ec2", "DescribeSpotInstanceRequests") },
+	for name, fault := range map[string]func(*emulator.Server){
+		"throttled":   func(s *emulator.Server) { s.Gate.Throttle("ec2", "DescribeSpotInstanceRequests", 8) },
+		"unavailable": func(s *emulator.Server) { s.Gate.Fail("ec2", "DescribeSpotInstanceRequests") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAccount(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
-	awsimds "github.com/lifeboat-dev/lifeboat/internal/awsemu/imds"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	awsimds "github.com/lifeboat-dev/lifeboat/emulator/imds"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )

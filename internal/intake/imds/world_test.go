@@ -8,10 +8,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
-	awsimds "github.com/lifeboat-dev/lifeboat/internal/awsemu/imds"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
+	awsimds "github.com/lifeboat-dev/lifeboat/emulator/imds"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
 	"github.com/lifeboat-dev/lifeboat/internal/metadata"
@@ -23,7 +23,7 @@ import (
 type machine struct {
 	*polltest.World
 	t   *testing.T
-	emu *awsemu.Server
+	emu *emulator.Server
 	id  string
 	url string // of its metadata
 }
@@ -31,7 +31,7 @@ type machine struct {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	t.Parallel()
-	server, _ := awsemutest.Serve(t, awsemu.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
+	server, _ := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
 		PendingFor: time.Millisecond, StoppingFor: time.Millisecond, ShutdownFor: time.Millisecond,
 	}})
 	made, err := server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0abc", Min: 1, Max: 1, Spot: &ec2.SpotOptions{}})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	emulated "github.com/lifeboat-dev/lifeboat/internal/awsemu/sqs"
+	emulated "github.com/lifeboat-dev/lifeboat/emulator/sqs"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"

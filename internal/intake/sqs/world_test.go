@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 )
@@ -36,7 +36,7 @@ const (
 // world is an emulated account with a queue, and a cluster.
 type world struct {
 	t      testing.TB
-	server *awsemu.Server
+	server *emulator.Server
 	url    string // of the account
 	aws    *awssqs.Client
 	queue  string // URL
@@ -52,7 +52,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, nodes: &nodes{}, calls: &calls{}, log: &lines{}, registry: prometheus.NewRegistry()}
-	w.server, w.url = awsemutest.Serve(t, awsemu.Options{Account: account, Region: region})
+	w.server, w.url = emulatortest.Serve(t, emulator.Options{Account: account, Region: region})
 	w.aws = w.client(w.url)
 	w.queue = w.create("lifeboat", nil)
 	scheme := runtime.NewScheme()

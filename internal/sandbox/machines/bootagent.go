@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
 // Tags of an instance that say how long it takes to do what it does at boot.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
 // Of Karpenter's for Amazon Linux 2023, but for the length of its list of labels.

@@ -6,15 +6,15 @@ import (
 	"strconv"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
 )
 
 // MakeGroup makes an Auto Scaling group, with its launch template, as a story would; of
 // one that is declared the launch template alone.
-func MakeGroup(aws *awsemu.States, st GroupStatement) error {
+func MakeGroup(aws *emulator.States, st GroupStatement) error {
 	template, err := aws.EC2.CreateTemplate(st.Name, "", "", st.template(), nil)
 	if err != nil {
 		return fmt.Errorf("making the launch template of the group %s: %w", st.Name, err)

@@ -7,16 +7,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/sandbox/machines"
 )
 
 // made has an emulated AWS make a group, and returns its instances in their order.
-func made(t *testing.T, st GroupStatement) (*awsemu.States, []ec2.Instance) {
+func made(t *testing.T, st GroupStatement) (*emulator.States, []ec2.Instance) {
 	t.Helper()
-	server, err := awsemu.New(awsemu.Options{})
+	server, err := emulator.New(emulator.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +29,8 @@ func made(t *testing.T, st GroupStatement) (*awsemu.States, []ec2.Instance) {
 }
 
 func TestAGroupIsMadeAsItIsWritten(t *testing.T) {
-	for line, judge := range map[string]func(t *testing.T, aws *awsemu.States, all []ec2.Instance){
-		"group web desired=2 boot=3s prepare=4s labels=a=b": func(t *testing.T, aws *awsemu.States, all []ec2.Instance) {
+	for line, judge := range map[string]func(t *testing.T, aws *emulator.States, all []ec2.Instance){
+		"group web desired=2 boot=3s prepare=4s labels=a=b": func(t *testing.T, aws *emulator.States, all []ec2.Instance) {
 			if len(all) != 2 {
 				t.Fatalf("%d instances, want two", len(all))
 			}
@@ -48,12 +48,12 @@ func TestAGroupIsMadeAsItIsWritten(t *testing.T) {
 				t.Errorf("it is %s, want it held by the launch hook", m.State)
 			}
 		},
-		"group web agent=silent": func(t *testing.T, _ *awsemu.States, all []ec2.Instance) {
+		"group web agent=silent": func(t *testing.T, _ *emulator.States, all []ec2.Instance) {
 			if flags, _ := machines.BootAgent(all[0]); strings.Join(flags, " ") != "--answer=false" {
 				t.Errorf("flags %v", flags)
 			}
 		},
-		"group web agent=none hooks=none spot warm=1": func(t *testing.T, aws *awsemu.States, all []ec2.Instance) {
+		"group web agent=none hooks=none spot warm=1": func(t *testing.T, aws *emulator.States, all []ec2.Instance) {
 			if _, gated := machines.BootAgent(all[0]); gated || len(all) != 2 || !all[0].Spot() || all[1].Spot() {
 				text, _ := base64.StdEncoding.DecodeString(all[0].UserData)
 				t.Errorf("gated %v by %q; %d instances, the first one spot: %v", gated, text, len(all), all[0].Spot())
@@ -62,7 +62,7 @@ func TestAGroupIsMadeAsItIsWritten(t *testing.T) {
 				t.Errorf("the second is %s", m.State)
 			}
 		},
-		"group web max=3 pool=running hooks=terminate": func(t *testing.T, aws *awsemu.States, all []ec2.Instance) {
+		"group web max=3 pool=running hooks=terminate": func(t *testing.T, aws *emulator.States, all []ec2.Instance) {
 			warm := 0
 			for _, m := range aws.AutoScaling.Members() {
 				if m.State == autoscaling.WarmedRunning {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
 // groupProvisioner is what a report calls groups that launch nodes.

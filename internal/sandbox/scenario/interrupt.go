@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/fis"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/health"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/health"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )

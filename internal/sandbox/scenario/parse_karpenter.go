@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
 // launched is the state of a node that names it.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
 // lookAtGroups is how often it is asked what groups did, where nothing else is seen to

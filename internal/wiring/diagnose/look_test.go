@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/awsemutest"
-	"github.com/lifeboat-dev/lifeboat/internal/awsemu/wire"
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
+	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
@@ -28,7 +28,7 @@ import (
 // account is an emulated account with Lifeboat's wiring in it.
 type account struct {
 	t      *testing.T
-	server *awsemu.Server
+	server *emulator.Server
 	queues *sqs.Client
 	events *eventbridge.Client
 	want   wiring.Wiring
@@ -37,7 +37,7 @@ type account struct {
 
 func newAccount(t *testing.T) *account {
 	t.Helper()
-	server, url := awsemutest.Serve(t, awsemu.Options{})
+	server, url := emulatortest.Serve(t, emulator.Options{})
 	a := &account{t: t, server: server, want: wiring.Wanted("prod", server.Account(), server.Region())}
 	cfg := aws.Config{
 		Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", ""),

@@ -1,0 +1,62 @@
+package iam
+
+import (
+	"net/http"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/wire"
+)
+
+// Errors as IAM gives them (IAM API Reference). Karpenter tells a profile that is
+// missing from a role that is missing by the word "role" in the message.
+
+func failure(status int, code, format string, args ...any) error {
+	e := wire.Errorf(code, format, args...)
+	e.Status = status
+	return e
+}
+
+func noProfile(name string) error {
+	return failure(http.StatusNotFound, "NoSuchEntity", "Instance Profile %s cannot be found.", name)
+}
+
+func noRole(name string) error {
+	return failure(http.StatusNotFound, "NoSuchEntity", "The role with name %s cannot be found.", name)
+}
+
+func notInProfile(role, profile string) error {
+	return failure(http.StatusNotFound, "NoSuchEntity", "The role with name %s cannot be found in instance profile %s.", role, profile)
+}
+
+func profileExists(name string) error {
+	return failure(http.StatusConflict, "EntityAlreadyExists", "Instance Profile %s already exists.", name)
+}
+
+func roleExists(name string) error {
+	return failure(http.StatusConflict, "EntityAlreadyExists", "Role with name %s already exists.", name)
+}
+
+func profileFull() error {
+	return failure(http.StatusConflict, "LimitExceeded", "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1")
+}
+
+func tooManyTags() error {
+	return failure(http.StatusConflict, "LimitExceeded", "Cannot exceed quota for TagsPerResource: %d", maxTags)
+}
+
+// stillTogether is the answer to the deletion of a profile with a role, or of such a role.
+func stillTogether() error {
+	return failure(http.StatusConflict, "DeleteConflict", "Cannot delete entity, must remove roles from instance profile first.")
+}
+
+func malformedPolicy() error {
+	return wire.Errorf("MalformedPolicyDocument", "This policy contains invalid Json")
+}
+
+func validation(format string, args ...any) error {
+	return wire.Errorf("ValidationError", format, args...)
+}
+
+// constraint is the answer of AWS's own validation of a member.
+func constraint(value any, member, want string) error {
+	return validation("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: Member must %s", value, member, want)
+}

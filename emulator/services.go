@@ -1,0 +1,87 @@
+package emulator
+
+import (
+	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
+	"github.com/lifeboat-dev/lifeboat/emulator/cloudtrail"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/emulator/eks"
+	"github.com/lifeboat-dev/lifeboat/emulator/events"
+	"github.com/lifeboat-dev/lifeboat/emulator/fis"
+	"github.com/lifeboat-dev/lifeboat/emulator/health"
+	"github.com/lifeboat-dev/lifeboat/emulator/iam"
+	"github.com/lifeboat-dev/lifeboat/emulator/imds"
+	"github.com/lifeboat-dev/lifeboat/emulator/pricing"
+	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
+	"github.com/lifeboat-dev/lifeboat/emulator/ssm"
+	"github.com/lifeboat-dev/lifeboat/emulator/sts"
+	"github.com/lifeboat-dev/lifeboat/emulator/wire"
+)
+
+// States holds the state of every emulated service.
+type States struct {
+	STS    *sts.State
+	SQS    *sqs.State
+	Events *events.State
+	EC2    *ec2.State
+	FIS    *fis.State
+	IMDS   *imds.State
+	IAM    *iam.State
+	SSM    *ssm.State
+	EKS    *eks.State
+
+	AutoScaling *autoscaling.State
+	CloudTrail  *cloudtrail.State
+	Health      *health.State
+	Pricing     *pricing.State
+}
+
+// newStates makes the states of a scope. What one service needs of another is
+// handed over here, as a function.
+func newStates(scope wire.Scope, o Options) *States {
+	s := &States{
+		STS: sts.New(scope),
+		SQS: sqs.New(scope),
+		IAM: iam.New(scope),
+		SSM: ssm.New(scope, ec2.ImageID),
+		EKS: eks.New(scope),
+
+		Pricing: pricing.New(scope, products),
+	}
+	s.Events = events.New(scope, s.SQS.Deliver)
+	s.EC2 = ec2.New(ec2.Options{Scope: scope, Emit: s.Events.Emit, Timing: o.Timing})
+	s.FIS = fis.New(fis.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})
+	s.AutoScaling = autoscaling.New(autoscaling.Options{
+		Scope: scope, EC2: s.EC2, Emit: s.Events.Emit, Deliver: s.SQS.Deliver, Timing: o.AutoScaling,
+	})
+	s.IMDS = imds.New(imds.Options{Scope: scope, EC2: s.EC2, TargetState: s.AutoScaling.TargetState})
+	s.CloudTrail = cloudtrail.New(scope, s.STS.Identify, s.Events.Emit)
+	s.Health = health.New(health.Options{Scope: scope, EC2: s.EC2, Emit: s.Events.Emit})
+	return s
+}
+
+// services is the list of what is emulated: one line each.
+func (s *States) services() []wire.Service {
+	return []wire.Service{
+		sts.Service(s.STS),
+		sqs.Service(s.SQS, s.STS.Identify),
+		events.Service(s.Events),
+		ec2.Service(s.EC2),
+		fis.Service(s.FIS),
+		autoscaling.Service(s.AutoScaling),
+		iam.Service(s.IAM),
+		ssm.Service(s.SSM),
+		eks.Service(s.EKS),
+		pricing.Service(s.Pricing),
+	}
+}
+
+// products are EC2's instance types with their prices.
+func products() []pricing.Product {
+	var out []pricing.Product
+	for _, t := range ec2.Types() {
+		if price, ok := ec2.OnDemandPrice(t.Name); ok {
+			out = append(out, pricing.Product{Type: t.Name, VCPU: t.VCPU, MemoryMiB: t.MemoryMiB, Hourly: price})
+		}
+	}
+	return out
+}

@@ -1,0 +1,77 @@
+// Package sts emulates AWS Security Token Service: who am I, and temporary
+// credentials. Nothing is checked, since the emulator checks no signatures.
+package sts
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/wire"
+)
+
+// Credentials are temporary ones. Their secrets are never checked.
+type Credentials struct {
+	AccessKeyID     string
+	SecretAccessKey string
+	SessionToken    string
+	Expiration      time.Time
+}
+
+// State knows which identities the temporary credentials stand for.
+type State struct {
+	scope wire.Scope
+
+	mu     sync.Mutex
+	issued map[string]wire.Identity // by access key id
+}
+
+// New makes a state in which every caller is the account's one user.
+func New(scope wire.Scope) *State {
+	return &State{scope: scope, issued: map[string]wire.Identity{}}
+}
+
+// Identify tells who holds an access key. Keys that were not issued here are
+// the account's one user.
+func (s *State) Identify(accessKey string) wire.Identity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id, ok := s.issued[accessKey]; ok {
+		return id
+	}
+	return wire.Identity{
+		UserID: "AIDAEMULATEDLIFEBOAT1",
+		ARN:    fmt.Sprintf("arn:%s:iam::%s:user/lifeboat", s.scope.Partition(), s.scope.Account),
+	}
+}
+
+// AssumeRole issues credentials of a role session. The role need not exist.
+func (s *State) AssumeRole(roleARN, session string, until time.Time) (wire.Identity, Credentials) {
+	parts := strings.SplitN(roleARN, ":", 6)
+	account, role := parts[4], parts[5][strings.LastIndex(parts[5], "/")+1:]
+	id := wire.Identity{
+		UserID: "AROAEMULATEDLIFEBOAT1:" + session,
+		ARN:    fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/%s", parts[1], account, role, session),
+	}
+	return id, s.issue(id, until)
+}
+
+// SessionToken issues temporary credentials of the same identity.
+func (s *State) SessionToken(accessKey string, until time.Time) Credentials {
+	return s.issue(s.Identify(accessKey), until)
+}
+
+func (s *State) issue(id wire.Identity, until time.Time) Credentials {
+	c := Credentials{
+		AccessKeyID:     "ASIA" + rand.Text()[:16],
+		SecretAccessKey: rand.Text() + rand.Text()[:14],
+		SessionToken:    rand.Text() + rand.Text(),
+		Expiration:      until,
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.issued[c.AccessKeyID] = id
+	return c
+}
