@@ -17,9 +17,10 @@ help: ## List the targets
 demo: build ## Survive a spot interruption on this machine, in front of your eyes
 	@bin/lifeboat sandbox demo
 
-build: ## Build bin/lifeboat and bin/lifeboatd
-	@echo "building bin/lifeboat and bin/lifeboatd (about 2 min the first time)"
+build: ## Build bin/lifeboat, bin/lifeboatd and bin/lifeboat-sandbox
+	@echo "building bin/lifeboat, bin/lifeboatd and bin/lifeboat-sandbox (about 2 min the first time)"
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	@CGO_ENABLED=0 go build -C sandbox -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/...
 
 test: ## Run the quick tests, and a smoke test on a real control plane
 	@hack/test.sh test
@@ -39,7 +40,7 @@ model: ## Play random worlds against the loop for hours (LIFEBOAT_MODEL_TIME, 4h
 	@LIFEBOAT_MODEL_TIME=$${LIFEBOAT_MODEL_TIME:-4h} go test -race -count=1 -timeout 0 -run 'TestModel$$' -v ./internal/controller/interruption
 
 kills: ## Kill lifeboatd at random steps of real drains, LIFEBOAT_KILLS times (1000; hours)
-	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -count=1 -timeout 0 -tags kills -run 'TestKills$$' -v ./internal/e2e
+	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -C sandbox -count=1 -timeout 0 -tags kills -run 'TestKills$$' -v ./e2e
 
 lint: ## Vet, lint, look for known vulnerabilities and for generated files that are out of step
 	@hack/lint.sh

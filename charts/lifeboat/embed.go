@@ -1,5 +1,5 @@
 // Package lifeboatchart carries the Helm chart itself, for what of this
-// repository installs it: internal/chart renders it.
+// repository installs it: sandbox/chart renders it.
 package lifeboatchart
 
 import "embed"

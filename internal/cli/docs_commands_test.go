@@ -2,44 +2,26 @@ package cli
 
 import (
 	"errors"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-)
-
-var (
-	shBlock  = regexp.MustCompile("(?ms)^[ \t>]*```sh\n(.*?)^[ \t>]*```")
-	anyBlock = regexp.MustCompile("(?ms)^[ \t>]*```.*?^[ \t>]*```")
-	spoken   = regexp.MustCompile("`([^`]+)`")
-	// aComment, aText and aBreak are what a shell takes out of a line, takes for one
-	// word, and ends a command at.
-	aComment = regexp.MustCompile(`(?m)(^|\s)#.*$`)
-	aText    = regexp.MustCompile(`"(?:[^"$\n]|\$[^("\n])*"|'[^']*'`)
-	aBreak   = regexp.MustCompile(`\$\(|[|&;<>()"\n]`)
-	// aDemand is a flag outside brackets in the usage of a command.
-	aDemand = regexp.MustCompile(`(?:^| )--([a-z-]+)`)
+	"github.com/lifeboat-dev/lifeboat/internal/testkit/doccommands"
 )
 
 // TestCommandsInTheDocs are commands of this program, so that what is copied from a
-// page is no wrong usage. One that is only spoken of need not be whole.
+// page is no wrong usage. One that is only spoken of need not be whole. The module sandbox/
+// tests the arguments of `lifeboat sandbox`.
 func TestCommandsInTheDocs(t *testing.T) {
 	t.Parallel()
 	whole, parts := 0, 0
-	for page, text := range pages(t) {
-		for _, args := range commands(shBlock, text) {
+	for page, text := range doccommands.Pages(t, "../..") {
+		for _, args := range doccommands.ToCopy(text) {
 			whole++
 			if err := understood(args, true); err != nil {
 				t.Errorf("%s: lifeboat %s: %v", page, strings.Join(args, " "), err)
 			}
 		}
-		for _, args := range commands(spoken, anyBlock.ReplaceAllString(text, "")) {
+		for _, args := range doccommands.SpokenOf(text) {
 			parts++
 			if err := understood(args, false); err != nil {
 				t.Errorf("%s: `lifeboat %s`: %v", page, strings.Join(args, " "), err)
@@ -58,13 +40,12 @@ func TestWhatIsNoCommandIsFoundInTheDocs(t *testing.T) {
 		"lifeboat wire iam --role controller  # and --cluster":           true,
 		"lifeboat doctor --claster prod":                                 true,
 		"kubectl get x | lifeboat konvert -f -":                          true,
-		`eval "$(lifeboat sandbox enf)"`:                                 true,
 		"lifeboat wire apply --yes \\\n  --cluster prod":                 false,
 		"lifeboat wire iam --cluster prod -o json | jq '.a | .b' > x":    false,
 		"helm install lifeboat charts/lifeboat --namespace lifeboat-ops": false,
 	} {
 		var problems error
-		for _, args := range commands(shBlock, "```sh\n"+text+"\n```\n") {
+		for _, args := range doccommands.ToCopy("```sh\n" + text + "\n```\n") {
 			problems = errors.Join(problems, understood(args, true))
 		}
 		if (problems != nil) != wrong {
@@ -73,72 +54,8 @@ func TestWhatIsNoCommandIsFoundInTheDocs(t *testing.T) {
 	}
 }
 
-// pages are the texts of the docs, by name.
-func pages(t *testing.T) map[string]string {
-	t.Helper()
-	found := map[string]string{"../../README.md": ""}
-	err := filepath.WalkDir("../../docs", func(path string, _ fs.DirEntry, err error) error {
-		if filepath.Ext(path) == ".md" {
-			found[path] = ""
-		}
-		return err
-	})
-	for path := range maps.Clone(found) {
-		text, readErr := os.ReadFile(path)
-		found[path], err = string(text), errors.Join(err, readErr)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// commands are the arguments that this program is called with where a pattern matches.
-func commands(where *regexp.Regexp, text string) [][]string {
-	var all [][]string
-	for _, m := range where.FindAllStringSubmatch(text, -1) {
-		script := m[1]
-		if where == spoken {
-			script = strings.ReplaceAll(script, "\n", " ") // the paragraph was broken there
-		}
-		script = aText.ReplaceAllString(aComment.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), ""), "text")
-		for _, command := range aBreak.Split(script, -1) {
-			words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(command), "sudo -E "))
-			if len(words) > 0 && strings.TrimPrefix(words[0], "bin/") == "lifeboat" {
-				all = append(all, words[1:])
-			}
-		}
-	}
-	return all
-}
-
-// understood says what is wrong with arguments: no such command, no such flag, or,
-// of a whole command, something that it demands and that is not there.
+// understood says what is wrong with arguments of this program.
 func understood(args []string, whole bool) error {
-	cmd, rest, err := newRoot(newSession(Env{Args: []string{"lifeboat"}, Getenv: func(string) string { return "" }})).Find(args)
-	if err != nil {
-		return err
-	}
-	cmd.InitDefaultHelpFlag()
-	var bare *pflag.ValueRequiredError
-	if err := cmd.ParseFlags(rest); err != nil && (whole || !errors.As(err, &bare)) {
-		return err
-	}
-	if !whole && !cmd.HasSubCommands() {
-		return nil
-	}
-	return errors.Join(cmd.ValidateArgs(cmd.Flags().Args()), demanded(cmd))
-}
-
-// demanded says which flags a command's usage demands that were not given.
-func demanded(cmd *cobra.Command) error {
-	var missing error
-	for _, m := range aDemand.FindAllStringSubmatch(cmd.Use, -1) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Name == m[1] && !f.Changed {
-				missing = errors.Join(missing, errors.New("it lacks --"+f.Name))
-			}
-		})
-	}
-	return missing
+	s := newSession(Env{Args: []string{"lifeboat"}, Getenv: func(string) string { return "" }})
+	return doccommands.Understood(newRoot(s), args, whole)
 }

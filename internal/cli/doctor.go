@@ -176,17 +176,17 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 	}
 	switch {
 	case finding.Has(all, finding.Broken):
-		return exitError{code: exitBroken}
+		return exitError{Code: exitBroken}
 	case failed != nil:
 		return couldNotLook(failed)
 	case finding.Has(all, finding.Unknown):
-		return exitError{code: exitCouldNotLook}
+		return exitError{Code: exitCouldNotLook}
 	}
 	return nil
 }
 
 // couldNotLook gives an error the exit code that says so. Wrong usage has the same.
-func couldNotLook(err error) error { return exitError{code: exitCouldNotLook, err: err} }
+func couldNotLook(err error) error { return exitError{Code: exitCouldNotLook, Err: err} }
 
 // reachCluster connects to the cluster. Without one the wiring can be looked at
 // all the same.

@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
@@ -56,7 +57,7 @@ func (d *examination) reportSeverity(severity finding.Severity, all []finding.Fi
 		}
 		d.out.Printf("  %s  %s\n    %s\n", d.out.Paint(terminal.Bold, f.Object), d.out.Paint(terminal.Dim, f.ID), f.Problem)
 		if f.Fix != "" {
-			d.out.Printf("    %s %s\n", d.out.Paint(terminal.Good, "→"), aCommand.ReplaceAllString(f.Fix, d.name+" $1"))
+			d.out.Printf("    %s %s\n", d.out.Paint(terminal.Good, "→"), command.Rename(f.Fix, d.name))
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (s *session) wirePlan(ctx context.Context, f wireFlags) error {
 		}
 		s.out.Printf("\n`%s wire apply --cluster %s%s` does it.\n", s.name, f.cluster, also)
 	}
-	return exitError{code: ExitChanges}
+	return exitError{Code: ExitChanges}
 }
 
 // planWiring is what has to be done to make the wiring, and the hooks of the groups

@@ -1,0 +1,44 @@
+// Command assets builds the programs that tests start, or finds them in the cache, so
+// that the first test does not seem to hang for minutes: the control plane and simulated
+// kubelets, with -all also Karpenter and, where there can be any, real kubelets.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
+	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
+)
+
+func main() {
+	all := flag.Bool("all", false, "build what `make e2e` needs; without it what `make test` needs")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	for _, ensure := range wanted(*all) {
+		if _, err := ensure(ctx, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+func wanted(all bool) []func(context.Context, io.Writer) (assets.Paths, error) {
+	if !all {
+		return []func(context.Context, io.Writer) (assets.Paths, error){assets.Ensure}
+	}
+	out := []func(context.Context, io.Writer) (assets.Paths, error){assets.EnsureKarpenter}
+	if os.Getenv("LIFEBOAT_OLDER_KARPENTER") != "" { // see sandbox/e2e
+		out = append(out, assets.EnsureOlderKarpenter)
+	}
+	if instances.Missing() == nil {
+		out = append(out, assets.EnsureReal)
+	}
+	return out
+}
