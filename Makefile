@@ -1,6 +1,6 @@
-# Two commands do all set-up: `make demo` and `make test`. `make help` lists
-# the rest. Everything that is built or downloaded goes to bin/, to Go's caches
-# and to the user's cache directory (see docs/tour.md).
+# `make demo` and `make test` do all set-up. `make help` lists the other targets. Builds
+# and downloads go to bin/, to Go's caches and to the user's cache directory (see
+# docs/tour.md).
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/lifeboat-dev/lifeboat/internal/version.version=$(VERSION)
@@ -14,7 +14,7 @@ export GOFLAGS := -buildvcs=false
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## Survive a spot interruption on this machine, in front of your eyes
+demo: build ## Play a spot interruption on this machine, with Karpenter
 	@bin/lifeboat sandbox demo
 
 build: ## Build bin/lifeboat, bin/lifeboatd and bin/lifeboat-sandbox
@@ -28,21 +28,21 @@ test: ## Run the quick tests, and a smoke test on a real control plane
 race: ## Run the quick tests under the race detector
 	@hack/test.sh race
 
-# Real instances need Linux, root and what `lifeboat sandbox up --nodes real` names when it
-# is missing.
+# Real instances need Linux, root, and the programs that `lifeboat sandbox up --nodes real`
+# reports as missing.
 e2e: ## Run scenarios, crashes, Karpenter, warm pools, real instances, and the long properties
 	@hack/test.sh e2e
 
-tally: ## Count the tests of the last runs, and fail on skips
+tally: ## Count the tests of the last runs; fail on a failed or skipped test
 	@go run ./hack/tally bin/tests/*.json
 
-model: ## Play random worlds against the loop for hours (LIFEBOAT_MODEL_TIME, 4h)
+model: ## Run random cases against the controller for hours (LIFEBOAT_MODEL_TIME, 4h)
 	@LIFEBOAT_MODEL_TIME=$${LIFEBOAT_MODEL_TIME:-4h} go test -race -count=1 -timeout 0 -run 'TestModel$$' -v ./internal/controller/interruption
 
-kills: ## Kill lifeboatd at random steps of real drains, LIFEBOAT_KILLS times (1000; hours)
+kills: ## Kill lifeboatd at random steps of real drains for hours (LIFEBOAT_KILLS, 1000 times)
 	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -C sandbox -count=1 -timeout 0 -tags kills -run 'TestKills$$' -v ./e2e
 
-lint: ## Vet, lint, look for known vulnerabilities and for generated files that are out of step
+lint: ## Vet and lint; check for known vulnerabilities and for stale generated files
 	@hack/lint.sh
 
 gen: ## Generate deep copies, CRDs and RBAC rules from the Go types

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make lint` does. Every check runs even if an earlier one fails.
+# Implements `make lint`. Every check runs even if an earlier one fails.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 failed=()
@@ -17,7 +17,7 @@ generated() {
 	before=$(sums)
 	make --no-print-directory gen || return 1
 	after=$(sums)
-	[ "$before" = "$after" ] || { echo "generated files are out of step: run \`make gen\` and commit"; return 1; }
+	[ "$before" = "$after" ] || { echo "generated files are stale: run \`make gen\` and commit"; return 1; }
 }
 sums() { cat api/v1alpha1/zz_generated.* charts/lifeboat/crds/* charts/lifeboat/rbac/* | sha256sum; }
 
@@ -28,8 +28,8 @@ tidy() {
 	done
 }
 
-# govulncheck needs the vulnerability database, which an isolated machine does not reach.
-# That is a warning, repeated at the end and in the summary of CI; a finding is a failure.
+# govulncheck needs the vulnerability database, which an isolated machine cannot reach.
+# That is a warning, repeated at the end and in the summary of CI. A finding is a failure.
 vulnerabilities() {
 	local out status
 	out=$(go tool -modfile=hack/tools.mod govulncheck ./... 2>&1 && go tool -modfile=hack/tools.mod govulncheck -C sandbox ./... 2>&1)
@@ -42,8 +42,8 @@ vulnerabilities() {
 	return $status
 }
 
-# -trimpath, as the sandbox builds them: it is part of the build cache's key,
-# and without it all of Kubernetes is compiled once more.
+# Uses -trimpath, as the sandbox does. The flag is part of the build cache's key: without
+# it, go vet would compile all of Kubernetes again.
 modules() {
 	local dir
 	for dir in modules/*/; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `make test`, `make race` and `make e2e` run. Each part writes its results to
-# bin/tests/SUITE-PART.json, for hack/tally. Nothing comes from Go's cache of test results:
-# it does not know that a test starts lifeboatd.
+# Implements `make test`, `make race` and `make e2e`. Each part writes its results to
+# bin/tests/SUITE-PART.json, for hack/tally. -count=1 disables Go's cache of test results.
+# That cache does not know that a test starts lifeboatd.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 suite=$1
@@ -42,7 +42,7 @@ assets() { CGO_ENABLED=0 go run -C sandbox -trimpath ./hack/assets "$@" || exit 
 
 case $suite in
 test)
-	# The tests on a control plane mostly wait, so they begin first and run beside the others.
+	# The tests on a control plane mostly wait. They start first and run beside the others.
 	assets
 	(part smoke -C sandbox -json -count=1 -short -timeout 15m $smoke; exit $failed) &
 	part units -json -count=1 -short -timeout 15m ./...
@@ -57,7 +57,7 @@ race)
 	nested -short -race
 	;;
 e2e)
-	# Real instances want the machine to themselves.
+	# The tests on real instances run alone, because other tests would slow them down.
 	assets -all
 	part real -C sandbox -json -count=1 -tags e2e -timeout 20m -parallel 8 ./e2e/real
 	part rest -C sandbox -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with sandbox | grep -v '^./e2e/real$')

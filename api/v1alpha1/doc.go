@@ -1,7 +1,7 @@
-// Package v1alpha1 holds the API that users of Lifeboat write and read:
-// Interruption and InterruptionPolicy, with the names of their phases,
-// conditions, reasons, labels, taints and annotations. It has no logic and
-// imports only Kubernetes API machinery, so that others can vendor it alone.
+// Package v1alpha1 holds Lifeboat's API: Interruption, InterruptionPolicy and
+// NodeGroup, and the names of their phases, conditions, reasons, labels, taints
+// and annotations. It has no logic and imports only Kubernetes API machinery,
+// so that other projects can vendor it.
 //
 // +kubebuilder:object:generate=true
 // +groupName=lifeboat.dev

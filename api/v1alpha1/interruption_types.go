@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Interruption is the durable record of all notices about one instance, and of
-// how far its evacuation has come. It is named after the instance, so that
-// however often and from wherever a notice arrives, there is one record.
+// Interruption records all notices about one instance and the progress of its
+// drain. It is named after the instance, so repeated notices from several
+// sources update the same object.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=int
@@ -32,8 +32,8 @@ type Interruption struct {
 
 	// +structType=atomic
 	Spec InterruptionSpec `json:"spec"`
-	// Status is the decision and the progress. Only Lifeboat's controllers write it,
-	// so that the API server need not track the owner of each field.
+	// Status is the decision and the progress. Only Lifeboat's controllers
+	// write it, so the API server does not need to track field ownership.
 	// +structType=atomic
 	Status InterruptionStatus `json:"status,omitempty"`
 }
@@ -47,52 +47,55 @@ type InterruptionList struct {
 	Items           []Interruption `json:"items"`
 }
 
-// InterruptionSpec is what was heard, and what people have said about it. Intake
-// writes the notices; `lifeboat approve`, `hold` and `release` write the rest.
+// InterruptionSpec holds the notices about the instance, and what people have
+// requested. Intake writes the notices. `lifeboat approve`, `hold` and
+// `release` write the other fields.
 //
 // +kubebuilder:validation:XValidation:rule="self.instanceID == oldSelf.instanceID",message="instanceID cannot change: an Interruption is the record of one instance"
 type InterruptionSpec struct {
-	// InstanceID is the cloud's id of the instance, such as i-0a1b2c3d4e5f60718.
+	// InstanceID is the cloud's id of the instance, such as
+	// i-0a1b2c3d4e5f60718.
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._-]*$`
 	// +kubebuilder:validation:MaxLength=63
 	InstanceID string `json:"instanceID"`
-	// NodeName is the node that the instance was when the first notice was
-	// recorded. Node names come again on some clouds; NodeUID tells them apart.
+	// NodeName is the name of the instance's node when the first notice was
+	// recorded. Some clouds reuse node names; NodeUID tells the nodes apart.
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
 	// NodeUID is the UID of that node.
 	// +optional
 	NodeUID types.UID `json:"nodeUID,omitempty"`
-	// Notices are all the notices about the instance, oldest arrival first.
-	// Repeats of a notice are not added again.
+	// Notices lists all notices about the instance, in order of arrival. A
+	// repeated notice is recorded once.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=id
 	Notices []Notice `json:"notices"`
-	// Approval is a person's go-ahead, where policy requires one or a hook that
-	// failed waits for one.
+	// Approval is a person's approval. A policy can require it, and a failed
+	// hook with onFailure Hold waits for it.
 	// +optional
 	Approval *Say `json:"approval,omitempty"`
-	// Hold is a person's word to move no pod yet. It does not hold a pod past
-	// its last call before a hard deadline.
+	// Hold is a person's request to move no pods yet. Before a hard deadline it
+	// holds a pod only until the pod's last call.
 	// +optional
 	Hold *Say `json:"hold,omitempty"`
-	// Released is a person's word that ended the latest hold.
+	// Released is the request that ended the latest hold.
 	// +optional
 	Released *Say `json:"released,omitempty"`
 }
 
-// Phase is a one-word summary computed from the conditions; it is never input.
+// Phase is a one-word summary, computed from the conditions. Lifeboat never
+// reads it as input.
 type Phase string
 
-// The phases of an Interruption, in the order of its life. One that nobody has
-// looked at yet has none.
+// The phases of an Interruption, in their usual order. The phase is empty until
+// the first reconcile.
 const (
 	PhaseScheduled Phase = "Scheduled"
-	// PhaseAwaitingApproval waits for a person.
+	// PhaseAwaitingApproval: a person must approve first.
 	PhaseAwaitingApproval Phase = "AwaitingApproval"
-	// PhaseQueued waits for its turn in the policy's budget.
+	// PhaseQueued: the policy's budget is used up by other nodes.
 	PhaseQueued    Phase = "Queued"
 	PhaseCordoned  Phase = "Cordoned"
 	PhaseDraining  Phase = "Draining"
@@ -103,60 +106,61 @@ const (
 	PhaseCancelled Phase = "Cancelled"
 )
 
-// InterruptionStatus is the decision and the progress. Only Lifeboat's controllers
-// write it.
+// InterruptionStatus is the decision and the progress. Only Lifeboat's
+// controllers write it.
 type InterruptionStatus struct {
-	// Phase is a one-word summary computed from the conditions.
+	// Phase is a one-word summary, computed from the conditions.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// Kind is the kind of the notice that rules.
+	// Kind is the kind of the notice that determines the decision.
 	// +optional
 	Kind string `json:"kind,omitempty"`
-	// NodeName is the node that the instance is.
+	// NodeName is the name of the instance's node.
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
-	// Decision is what policy said when it was last asked.
+	// Decision is the latest decision of the policy.
 	// +optional
 	Decision *Decision `json:"decision,omitempty"`
-	// Deadline is the deadline that rules: the earliest hard one, else the
+	// Deadline is the deadline in effect: the earliest hard one, otherwise the
 	// earliest soft one.
 	// +optional
 	Deadline *Deadline `json:"deadline,omitempty"`
-	// Drain is the drain of the node that is under way, or the last one. It is
-	// replaced as a whole when another drain begins, for another notice or after
-	// the node was restored.
+	// Drain is the current drain of the node, or the latest one. A new drain
+	// replaces it as a whole: for another notice, or after the node was
+	// restored.
 	// +optional
 	Drain *DrainStatus `json:"drain,omitempty"`
-	// Timeline is what happened and when, oldest first; at most 50 entries.
+	// Timeline lists what happened and when, oldest first, at most 50 entries.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +optional
 	Timeline []TimelineEntry `json:"timeline,omitempty"`
-	// Notified tells, by notification of the policy, how far it has come.
+	// Notified is the delivery progress of each of the policy's notifications.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Notified []NotifiedStatus `json:"notified,omitempty"`
-	// Answer is what the lifecycle hooks are told that hold the instance on its
-	// way out of its Auto Scaling group, where there are any.
+	// Answer is the answer to the lifecycle hooks that hold the instance while
+	// it leaves its Auto Scaling group. It is empty if no hook holds it.
 	// +optional
 	Answer *AnswerStatus `json:"answer,omitempty"`
-	// Answered are the ids of notices in the spec that were handled while others
-	// still stand, such as a reboot that is over on a node that stops later.
+	// Answered lists the ids of notices that were handled while other notices
+	// are still open. An example is a completed reboot on a node that stops
+	// later.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
 	// +optional
 	Answered []string `json:"answered,omitempty"`
-	// LastNoticeID is the id of the newest notice that was looked at.
+	// LastNoticeID is the id of the newest notice that was processed.
 	// +optional
 	LastNoticeID string `json:"lastNoticeID,omitempty"`
-	// Since is when an earlier interruption of the same instance was completed.
-	// The notices that it handled are listed in answered.
+	// Since is when an earlier interruption of the same instance completed.
+	// Answered lists the notices of that interruption.
 	// +optional
 	Since *metav1.MicroTime `json:"since,omitempty"`
-	// CompletionTime is when nothing was left to do. A notice received later
-	// opens the record again.
+	// CompletionTime is when nothing was left to do. A later notice opens the
+	// record again.
 	// +optional
 	CompletionTime *metav1.MicroTime `json:"completionTime,omitempty"`
 	// Conditions follow the Kubernetes conventions: Accepted, Cordoned,
@@ -167,77 +171,80 @@ type InterruptionStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Decision is what policy says is to be done, and by which rule.
+// Decision is what the policy decided, and which rule decided it.
 type Decision struct {
-	// Action is what is done.
+	// Action is the action to take.
 	Action Action `json:"action"`
-	// Policy is the InterruptionPolicy that rules, or empty for the defaults.
+	// Policy is the InterruptionPolicy whose rule matched. It is empty for the
+	// built-in defaults.
 	// +optional
 	Policy string `json:"policy,omitempty"`
-	// Rule tells the rule: its name, or its place in the policy.
+	// Rule is the name of the rule, or its index in the policy.
 	// +optional
 	Rule string `json:"rule,omitempty"`
-	// Governor is the policy that has the say about the node: whose workloads,
-	// budget, hooks and notifications count, also where none of its rules is for
-	// the notice and a default rules. Empty where no policy selects the node.
+	// Governor is the policy that selects the node. Its workloads, budget,
+	// hooks and notifications apply, even if none of its rules matches and a
+	// default rule decides. It is empty if no policy selects the node.
 	// +optional
 	Governor string `json:"governor,omitempty"`
-	// Strategy is how pods are moved, for Drain and Terminate.
+	// Strategy says how pods are moved, for Drain and Terminate.
 	// +optional
 	Strategy Strategy `json:"strategy,omitempty"`
-	// Replacement is whether capacity is brought up before, for Drain and
-	// Terminate.
+	// Replacement says whether replacement capacity starts before the drain,
+	// for Drain and Terminate.
 	// +optional
 	Replacement Replacement `json:"replacement,omitempty"`
-	// Message is a sentence that says why.
+	// Message explains the decision in one sentence.
 	Message string `json:"message"`
 }
 
-// PodCounts counts the pods of a doomed node. DaemonSet, static and finished
-// pods, which stay, do not count.
+// PodCounts counts the pods of an interrupted node. It does not count pods that
+// stay: DaemonSet pods, static pods and finished pods.
 type PodCounts struct {
-	// Total is the number of pods there were to move.
+	// Total is the number of pods to move.
 	// +kubebuilder:default=0
 	// +optional
 	Total int32 `json:"total"`
-	// Moved is the number that have left with the grace they were given.
+	// Moved is the number of pods that left within their grace period.
 	// +kubebuilder:default=0
 	// +optional
 	Moved int32 `json:"moved"`
-	// Leaving is the number that were asked to stop and still run.
+	// Leaving is the number of pods that are terminating.
 	// +kubebuilder:default=0
 	// +optional
 	Leaving int32 `json:"leaving"`
-	// Waiting is the number that wait for something; see pendingPods.
+	// Waiting is the number of pods that are not evicted yet; see pendingPods.
 	// +kubebuilder:default=0
 	// +optional
 	Waiting int32 `json:"waiting"`
-	// Lost is the number that were still on the node when its instance went.
+	// Lost is the number of pods that were still on the node when its instance
+	// stopped.
 	// +kubebuilder:default=0
 	// +optional
 	Lost int32 `json:"lost"`
 }
 
-// PendingPod is a pod that is still on an interrupted node and has to leave it.
+// PendingPod is a pod that is still on an interrupted node and must leave it.
 type PendingPod struct {
-	// Namespace and Name tell which pod.
+	// Namespace is the pod's namespace.
 	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// UID tells it from a pod of the same name before or after.
+	// Name is the pod's name.
+	Name string `json:"name"`
+	// UID tells the pod apart from another one with the same name.
 	UID types.UID `json:"uid"`
-	// Verdict is what the plan says about it now: Waits, Surge, Evict, Delete or
-	// Leaving; or Lost, where its instance went before it did.
+	// Verdict is the plan for the pod: Waits, Surge, Evict, Delete or Leaving.
+	// Lost means that the instance stopped before the pod left.
 	Verdict string `json:"verdict"`
-	// Reason is a sentence that says why.
+	// Reason explains the verdict in one sentence.
 	// +kubebuilder:validation:MaxLength=512
 	Reason string `json:"reason"`
-	// LastCall is when the pod has to be asked to stop at the latest.
+	// LastCall is the latest time at which the pod must be asked to stop.
 	// +optional
 	LastCall *metav1.Time `json:"lastCall,omitempty"`
 	// AskedTime is when the pod was asked to stop.
 	// +optional
 	AskedTime *metav1.Time `json:"askedTime,omitempty"`
-	// GraceSeconds is the time it was given to stop, in seconds.
+	// GraceSeconds is the grace period that the pod was given, in seconds.
 	// +optional
 	GraceSeconds *int64 `json:"graceSeconds,omitempty"`
 }

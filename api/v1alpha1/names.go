@@ -2,28 +2,28 @@ package v1alpha1
 
 // Condition types.
 const (
-	// ConditionAccepted is true once a decision was made (Interruption), or
-	// the policy is in force (InterruptionPolicy).
+	// ConditionAccepted is true when a decision was made (Interruption), or
+	// when the policy is in force (InterruptionPolicy).
 	ConditionAccepted = "Accepted"
-	// ConditionCordoned is true while new pods are kept off the node.
+	// ConditionCordoned is true while the node is cordoned.
 	ConditionCordoned = "Cordoned"
-	// ConditionDrained is true once no pod is left that had to move.
+	// ConditionDrained is true when all pods that must move have left.
 	ConditionDrained = "Drained"
-	// ConditionReplaced is true once the capacity is there that policy wants
-	// before pods are moved, or none is needed; it is there only where policy
-	// wants that.
+	// ConditionReplaced is true when the replacement capacity is ready, or none
+	// is needed. It is present only if the policy wants capacity before the
+	// drain.
 	ConditionReplaced = "Replaced"
-	// ConditionApproved is true once a person has agreed to what policy wants
-	// approved; it is there only where approval is required.
+	// ConditionApproved is true after a person has approved. It is present only
+	// if approval is required.
 	ConditionApproved = "Approved"
-	// ConditionOnHold is true while a person holds the drain; it is there only
-	// where somebody did.
+	// ConditionOnHold is true while a person holds the drain. It is present
+	// only after a hold.
 	ConditionOnHold = "OnHold"
-	// ConditionWiringDegraded is true where another source brought what the
-	// queue should have brought too, and did not.
+	// ConditionWiringDegraded is true when another source reported a notice
+	// that the queue should have delivered and did not.
 	ConditionWiringDegraded = "WiringDegraded"
-	// ConditionReady is computed from the others: true once nothing is left
-	// to do.
+	// ConditionReady is computed from the others. It is true when nothing is
+	// left to do.
 	ConditionReady = "Ready"
 )
 
@@ -81,42 +81,46 @@ const (
 	ReasonDetached     = "Detached"
 )
 
-// What Lifeboat puts on nodes and reads from pods.
+// Labels, annotations and taints that Lifeboat sets or reads, and names of its
+// lifecycle hooks.
 const (
-	// TaintInterrupted keeps new pods off a doomed node (NoSchedule) or makes
-	// them prefer others (PreferNoSchedule, for a node that is only at risk).
+	// TaintInterrupted keeps new pods off an interrupted node (NoSchedule), or
+	// steers them to other nodes (PreferNoSchedule) if the node is only at
+	// risk.
 	TaintInterrupted = "lifeboat.dev/interrupted"
-	// AnnotationBefore on a node records what Lifeboat changed on it, so that
-	// a node that lives is put back exactly as it was.
+	// AnnotationBefore on a node records what Lifeboat changed on it. If the
+	// node stays, Lifeboat restores exactly these values.
 	AnnotationBefore = "lifeboat.dev/before"
-	// AnnotationDoNotDisrupt on a pod asks to leave it alone as long as there
-	// is time: "true", or a duration counted from the pod's start.
+	// AnnotationDoNotDisrupt on a pod asks Lifeboat to leave the pod alone
+	// while there is time. The value is "true", or a duration counted from the
+	// pod's start.
 	AnnotationDoNotDisrupt = "lifeboat.dev/do-not-disrupt"
-	// LabelSurged on a pod says that its successor was started first: it was
-	// taken from its ReplicaSet, whose name is the label's value, and leaves once
-	// the successor is Ready.
+	// LabelSurged on a pod says that its successor started first. Lifeboat has
+	// removed the pod from its ReplicaSet, whose name is the label's value. The
+	// pod is evicted when the successor is Ready.
 	LabelSurged = "lifeboat.dev/surged"
-	// AnnotationSurged on such a pod records, as JSON, what was taken from it,
-	// so that it is given back if the node lives.
+	// AnnotationSurged on such a pod records, as JSON, the removed metadata.
+	// Lifeboat restores it if the node stays.
 	AnnotationSurged = "lifeboat.dev/surged-from"
-	// LabelInterruption on a Job tells which Interruption it is a hook of.
+	// LabelInterruption on a hook's Job names its Interruption.
 	LabelInterruption = "lifeboat.dev/interruption"
-	// LabelReplaces on a NodeClaim, and from there on its Node, tells which
-	// instance it is the replacement of, until its pods have landed.
+	// LabelReplaces on a NodeClaim, and on the Node that it becomes, names the
+	// instance that it replaces. Lifeboat removes it when the pods have moved
+	// there.
 	LabelReplaces = "lifeboat.dev/replaces"
-	// AnnotationReplaces on a NodeClaim names the Interruption that it was made
-	// for. It stays when the label goes.
+	// AnnotationReplaces on a NodeClaim names the Interruption that it was
+	// created for. It stays after LabelReplaces was removed.
 	AnnotationReplaces = "lifeboat.dev/made-for"
-	// TaintNotInService keeps pods off a node of an Auto Scaling group until the
-	// group says that it is in service: a node whose launch hook is not answered
-	// yet can still be taken away. Its kubelet registers with it.
+	// TaintNotInService keeps pods off a node of an Auto Scaling group until
+	// its instance is in service. Until the launch hook is answered, the group
+	// can still terminate the instance. The kubelet registers with this taint.
 	TaintNotInService = "lifeboat.dev/not-in-service"
-	// LaunchHook and TerminateHook are what Lifeboat's lifecycle hooks are called.
+	// LaunchHook and TerminateHook are the names of Lifeboat's lifecycle hooks.
 	LaunchHook    = "lifeboat-launch"
 	TerminateHook = "lifeboat-terminate"
 	// LabelNodeGroup on a node names its NodeGroup.
 	LabelNodeGroup = "lifeboat.dev/nodegroup"
-	// LabelExcludeBalancers takes a node out of external load balancers
+	// LabelExcludeBalancers removes a node from external load balancers
 	// (k8s.io/api/core/v1 LabelNodeExcludeBalancers).
 	LabelExcludeBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
 )

@@ -2,73 +2,79 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// NodeGroupStatus is how the group stands at AWS.
+// NodeGroupStatus is the observed state of the Auto Scaling group.
 type NodeGroupStatus struct {
-	// ObservedGeneration is the generation of the spec that was looked at.
+	// ObservedGeneration is the generation of the spec that this status is
+	// based on.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Group is the name of the Auto Scaling group.
 	// +optional
 	Group string `json:"group,omitempty"`
-	// ARN is the group's.
+	// ARN is the ARN of the Auto Scaling group.
 	// +optional
 	ARN string `json:"arn,omitempty"`
-	// Operator is who owns the group at AWS, such as EKS, where it is not its
-	// account: it cannot be changed then.
+	// Operator is the AWS service that manages the group, such as EKS. It is
+	// empty if the account itself manages it. Lifeboat cannot change a group
+	// that has an operator.
 	// +optional
 	Operator string `json:"operator,omitempty"`
-	// Min, Max and Desired are its sizes.
+	// Min is the group's minimum size.
 	// +kubebuilder:default=0
 	// +optional
 	Min int32 `json:"min"`
+	// Max is the group's maximum size.
 	// +kubebuilder:default=0
 	// +optional
 	Max int32 `json:"max"`
+	// Desired is the group's desired capacity.
 	// +kubebuilder:default=0
 	// +optional
 	Desired int32 `json:"desired"`
-	// Instances counts its instances, by where they are.
+	// Instances counts the group's instances by lifecycle state.
 	// +optional
 	Instances InstanceCounts `json:"instances,omitempty"`
-	// PendingActions counts the instances that a hook holds.
+	// PendingActions counts the instances that a lifecycle hook holds.
 	// +kubebuilder:default=0
 	// +optional
 	PendingActions int32 `json:"pendingActions"`
-	// Actions are what hooks hold, the oldest first; at most 50.
+	// Actions lists the instances that lifecycle hooks hold, oldest first, at
+	// most 50.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +optional
 	Actions []LifecycleAction `json:"actions,omitempty"`
-	// Boots is how long instances took to come into service.
+	// Boots summarises how long instances took to come into service.
 	// +optional
 	Boots *BootTimes `json:"boots,omitempty"`
-	// ConsecutiveFailures counts launches that failed since the last that did not.
+	// ConsecutiveFailures counts the failed launches since the latest
+	// successful one.
 	// +optional
 	ConsecutiveFailures int32 `json:"consecutiveFailures,omitempty"`
-	// Failures are the last launches and answers that failed, newest first; at
-	// most 10.
+	// Failures lists the latest failed launches and failed hook answers, newest
+	// first, at most 10.
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	Failures []GroupFailure `json:"failures,omitempty"`
-	// Suspended are the processes of the group that somebody has suspended.
+	// Suspended lists the scaling processes that are suspended on the group.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	// +optional
 	Suspended []string `json:"suspended,omitempty"`
-	// Unhooked are instances on their way into service, or in the warm pool, that
-	// were launched before the launch hook was there: nothing waited for them to be
-	// set up. At most 50.
+	// Unhooked lists instances that were launched before the launch hook
+	// existed. They are on their way into service, or in the warm pool, and no
+	// hook waited for their set-up. At most 50.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +optional
 	Unhooked []string `json:"unhooked,omitempty"`
-	// Findings are what is wrong with the group, the worst first; at most 20.
+	// Findings lists the problems of the group, most severe first, at most 20.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	// +optional
 	Findings []GroupFinding `json:"findings,omitempty"`
-	// Deletion says what deleting the object will do.
+	// Deletion says what happens at AWS when this object is deleted.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Deletion string `json:"deletion,omitempty"`
@@ -79,80 +85,89 @@ type NodeGroupStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// InstanceCounts counts instances by where they are in the group's lifecycle.
+// InstanceCounts counts instances by their state in the group's lifecycle.
 type InstanceCounts struct {
+	// InService counts instances in service.
 	// +kubebuilder:default=0
 	// +optional
 	InService int32 `json:"inService"`
-	// Joining are on their way into service.
+	// Joining counts instances on their way into service.
 	// +kubebuilder:default=0
 	// +optional
 	Joining int32 `json:"joining"`
-	// Warming are on their way into the warm pool.
+	// Warming counts instances on their way into the warm pool.
 	// +optional
 	Warming int32 `json:"warming,omitempty"`
-	// Warm are in the warm pool.
+	// Warm counts instances in the warm pool.
 	// +kubebuilder:default=0
 	// +optional
 	Warm int32 `json:"warm"`
-	// Leaving are on their way out, of service or of the warm pool.
+	// Leaving counts instances on their way out of service or out of the warm
+	// pool.
 	// +kubebuilder:default=0
 	// +optional
 	Leaving int32 `json:"leaving"`
-	// Retained were abandoned while they left, and wait for somebody.
+	// Retained counts instances whose terminate hook was abandoned. They run
+	// until somebody terminates them.
 	// +optional
 	Retained int32 `json:"retained,omitempty"`
-	// Other are in standby, being detached, or in a state that is not known.
+	// Other counts instances in standby, being detached, or in an unknown
+	// state.
 	// +optional
 	Other int32 `json:"other,omitempty"`
 }
 
-// LifecycleAction is an instance that a hook holds.
+// LifecycleAction is an instance that a lifecycle hook holds.
 type LifecycleAction struct {
-	// InstanceID is the instance.
+	// InstanceID is the id of the instance.
 	InstanceID string `json:"instanceID"`
-	// State is its lifecycle state, as Auto Scaling writes it.
+	// State is the lifecycle state, as Auto Scaling reports it.
 	State string `json:"state"`
-	// NodeName is its node, if it has one.
+	// NodeName is the name of the instance's node, if it has one.
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
-	// Hook is the hook that Lifeboat is to answer; empty: none of its own.
+	// Hook is the hook that Lifeboat must answer. It is empty if no hook of
+	// Lifeboat holds the instance.
 	// +optional
 	Hook string `json:"hook,omitempty"`
-	// Since is when it was first seen to be held.
+	// Since is when Lifeboat first saw that the instance is held.
 	Since metav1.Time `json:"since"`
-	// Expires is when the hook's time is out, as far as is known.
+	// Expires is when the hook times out, as far as Lifeboat knows.
 	// +optional
 	Expires *metav1.Time `json:"expires,omitempty"`
-	// LastHeartbeat is when it was last extended.
+	// LastHeartbeat is when the hook's timeout was last extended.
 	// +optional
 	LastHeartbeat *metav1.Time `json:"lastHeartbeat,omitempty"`
-	// Message is a sentence that says what it waits for.
+	// Message says what the instance waits for.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// BootTimes tells how long instances took from the moment they were launched, or
-// taken out of the pool, until they were in service, in seconds.
+// BootTimes summarises how long instances took from launch, or from leaving the
+// warm pool, until they were in service.
 type BootTimes struct {
-	// Count is how many were seen.
+	// Count is the number of instances measured.
 	Count int32 `json:"count"`
-	// LastSeconds and LongestSeconds are of those.
-	LastSeconds    int32 `json:"lastSeconds"`
+	// LastSeconds is the time of the latest instance, in seconds.
+	LastSeconds int32 `json:"lastSeconds"`
+	// LongestSeconds is the longest time, in seconds.
 	LongestSeconds int32 `json:"longestSeconds"`
 }
 
-// GroupFailure is something that failed in a group.
+// GroupFailure is a failed launch or a failed hook answer.
 type GroupFailure struct {
+	// Time is when it failed.
 	Time metav1.Time `json:"time"`
+	// InstanceID is the id of the instance, if known.
 	// +optional
 	InstanceID string `json:"instanceID,omitempty"`
+	// Message says what failed, and why.
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message"`
 }
 
-// GroupFinding is one thing that is wrong with a group, and how to mend it.
+// GroupFinding is one problem of a group, and how to fix it.
 type GroupFinding struct {
 	// Severity is broken, unknown, warning or info.
 	// +kubebuilder:validation:MaxLength=63
@@ -160,10 +175,10 @@ type GroupFinding struct {
 	// ID names the kind of finding, such as launch-hook-missing.
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
-	// Message says what is wrong, and what that does.
+	// Message says what is wrong, and what the consequence is.
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`
-	// Mend is what to do about it.
+	// Mend says how to fix it.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Mend string `json:"mend,omitempty"`

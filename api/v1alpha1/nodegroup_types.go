@@ -2,9 +2,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// NodeGroup is an Auto Scaling group with its warm pool and lifecycle hooks,
-// declared or adopted. A group is adopted by naming it: nothing of it is changed
-// then unless spec.management says so, and its launch hooks are answered.
+// NodeGroup declares or adopts an Auto Scaling group with its warm pool and
+// lifecycle hooks. To adopt an existing group, name it: Lifeboat answers its
+// launch hook, and changes nothing else unless spec.management says so.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=ng
@@ -36,32 +36,33 @@ type NodeGroupList struct {
 	Items           []NodeGroup `json:"items"`
 }
 
-// Management says how much of an Auto Scaling group is changed.
+// Management says how much of an Auto Scaling group Lifeboat changes.
 type Management string
 
 const (
-	// ManageNothing reports what is wrong and changes nothing. Hooks are answered
-	// all the same. The default.
+	// ManageNothing reports problems and changes nothing. Lifeboat still
+	// answers hooks. This is the default.
 	ManageNothing Management = "Observe"
-	// ManageHooks puts the hooks that are missing or wrong.
+	// ManageHooks creates or corrects Lifeboat's two hooks.
 	ManageHooks Management = "Hooks"
-	// ManageAll creates the group if it is not there, and keeps it as declared.
+	// ManageAll creates the group if it does not exist, and keeps it as
+	// declared.
 	ManageAll Management = "All"
 )
 
-// DeletionPolicy says what becomes of the Auto Scaling group once its NodeGroup
+// DeletionPolicy says what happens to the Auto Scaling group when its NodeGroup
 // is deleted.
 type DeletionPolicy string
 
 const (
-	// KeepGroup leaves the group and its nodes as they are. The default.
+	// KeepGroup leaves the group and its nodes unchanged. This is the default.
 	KeepGroup DeletionPolicy = "Keep"
-	// DeleteGroup deletes the group once no instance of it is in service; its
-	// warm pool goes with it. Nodes that run are never taken down by it.
+	// DeleteGroup deletes the group, with its warm pool, when no instance is in
+	// service. It never terminates a running node.
 	DeleteGroup DeletionPolicy = "DeleteWhenEmpty"
 )
 
-// NodeGroupSpec is what a team declares.
+// NodeGroupSpec is the desired state of the group.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.management) || self.management != 'All' || (has(self.launchTemplate) && has(self.maxSize) && has(self.subnets))",message="management All needs launchTemplate, maxSize and subnets, from which the group is created"
 // +kubebuilder:validation:XValidation:rule="(has(self.autoScalingGroup) ? self.autoScalingGroup : \"\") == (has(oldSelf.autoScalingGroup) ? oldSelf.autoScalingGroup : \"\")",message="autoScalingGroup cannot change: make another NodeGroup"
@@ -70,35 +71,37 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.retainUndrained) || !self.retainUndrained || !has(self.hooks) || !has(self.hooks.terminate) || !has(self.hooks.terminate.onTimeout) || self.hooks.terminate.onTimeout != 'CONTINUE'",message="retainUndrained keeps instances whose terminate hook was abandoned, and onTimeout CONTINUE never abandons: write ABANDON, or leave onTimeout out"
 // +kubebuilder:validation:XValidation:rule="!has(self.minSize) || !has(self.maxSize) || self.minSize <= self.maxSize",message="minSize is larger than maxSize"
 type NodeGroupSpec struct {
-	// AutoScalingGroup is the name of the group; the object's own name where it
-	// is empty.
+	// AutoScalingGroup is the name of the Auto Scaling group. The default is
+	// the name of this object.
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	AutoScalingGroup string `json:"autoScalingGroup,omitempty"`
-	// Management says how much Lifeboat changes at AWS. Observe: nothing; Hooks:
-	// it puts its two hooks, and nothing else; All: it creates the group and keeps
-	// it as declared here. The desired capacity is never changed.
+	// Management says how much Lifeboat changes at AWS. Observe changes
+	// nothing. Hooks maintains Lifeboat's two lifecycle hooks only. All creates
+	// the group and keeps it as declared here. Lifeboat never changes the
+	// desired capacity.
 	// +kubebuilder:default=Observe
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Observe','Hooks','All']",messageExpression="'unknown management ' + self + ': write Observe, Hooks or All'"
 	// +optional
 	Management Management `json:"management,omitempty"`
-	// LaunchTemplate is what instances are launched from.
+	// LaunchTemplate is the launch template of the group's instances.
 	// +optional
 	LaunchTemplate *LaunchTemplate `json:"launchTemplate,omitempty"`
-	// MixedInstances has the group launch several instance types, on demand and
-	// on spot.
+	// MixedInstances lets the group launch several instance types, on demand
+	// and spot.
 	// +optional
 	MixedInstances *MixedInstances `json:"mixedInstances,omitempty"`
-	// MinSize and MaxSize bound the number of instances in service.
+	// MinSize is the minimum number of instances in service.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MinSize *int32 `json:"minSize,omitempty"`
+	// MaxSize is the maximum number of instances in service.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxSize *int32 `json:"maxSize,omitempty"`
-	// Subnets are the ids of the subnets to launch into; with management All one
-	// at least.
+	// Subnets lists the ids of the subnets to launch into. Management All needs
+	// at least one.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=64
@@ -106,15 +109,15 @@ type NodeGroupSpec struct {
 	// +listType=set
 	// +optional
 	Subnets []string `json:"subnets,omitempty"`
-	// CapacityRebalance launches a replacement on a rebalance recommendation.
+	// CapacityRebalance launches a replacement when AWS recommends a rebalance.
 	// +optional
 	CapacityRebalance *bool `json:"capacityRebalance,omitempty"`
-	// WarmPool is the group's pool of instances that were set up before they
-	// are needed. With management All, a pool that is not declared is deleted.
+	// WarmPool declares the group's pool of pre-initialized instances. With
+	// management All, Lifeboat deletes a pool that is not declared.
 	// +optional
 	WarmPool *WarmPool `json:"warmPool,omitempty"`
-	// Hooks are the hooks that Lifeboat answers. What is not given of them has the
-	// defaults that stand with their fields.
+	// Hooks configures the lifecycle hooks that Lifeboat answers. Each field
+	// has its own default.
 	// +optional
 	Hooks LifecycleHooks `json:"hooks,omitempty"`
 	// RetainUndrained keeps an instance whose terminate hook was abandoned, in
@@ -122,12 +125,13 @@ type NodeGroupSpec struct {
 	// Scaling API Reference, InstanceLifecyclePolicy).
 	// +optional
 	RetainUndrained *bool `json:"retainUndrained,omitempty"`
-	// Tags are put on the group, and by it on instances that it launches. A tag
-	// that is taken out here stays at AWS.
+	// Tags are set on the group and on the instances that it launches. Removing
+	// a tag here does not remove it at AWS.
 	// +kubebuilder:validation:MaxProperties=40
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
-	// DeletionPolicy is Keep or DeleteWhenEmpty.
+	// DeletionPolicy says what happens at AWS when this object is deleted: Keep
+	// (the default) or DeleteWhenEmpty.
 	// +kubebuilder:default=Keep
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Keep','DeleteWhenEmpty']",messageExpression="'unknown deletionPolicy ' + self + ': write Keep or DeleteWhenEmpty'"
@@ -139,13 +143,15 @@ type NodeGroupSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.id) != has(self.name)",message="a launch template is named by its id or by its name: write one of the two"
 type LaunchTemplate struct {
+	// ID is the id of the launch template.
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	ID string `json:"id,omitempty"`
+	// Name is the name of the launch template.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Name string `json:"name,omitempty"`
-	// Version is a number, $Latest or $Default.
+	// Version is a version number, $Latest or $Default.
 	// +kubebuilder:default="$Default"
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
@@ -155,57 +161,60 @@ type LaunchTemplate struct {
 // MixedInstances is a mixed instances policy (EC2 Auto Scaling API Reference,
 // MixedInstancesPolicy).
 type MixedInstances struct {
-	// InstanceTypes are what may be launched; on demand, in this order of
-	// preference.
+	// InstanceTypes lists the instance types that may be launched. For
+	// on-demand instances, the order is the order of preference.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=40
 	// +listType=atomic
 	InstanceTypes []string `json:"instanceTypes"`
-	// OnDemandBase is how many instances are on demand in any case.
+	// OnDemandBase is the number of instances that are always on demand.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	OnDemandBase int32 `json:"onDemandBase,omitempty"`
-	// OnDemandPercent of those above the base are on demand, the rest on spot.
+	// OnDemandPercent is the percentage of on-demand instances above the base.
+	// The others are spot instances.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	OnDemandPercent int32 `json:"onDemandPercent"`
-	// SpotAllocationStrategy is price-capacity-optimized unless it is given.
+	// SpotAllocationStrategy is the allocation strategy for spot instances. The
+	// default is price-capacity-optimized.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	SpotAllocationStrategy string `json:"spotAllocationStrategy,omitempty"`
 }
 
-// WarmPool is a warm pool (EC2 Auto Scaling API Reference, PutWarmPool).
+// WarmPool declares a warm pool (EC2 Auto Scaling API Reference, PutWarmPool).
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.maxPreparedCapacity) || !has(self.minSize) || self.minSize <= self.maxPreparedCapacity",message="minSize of the warm pool is larger than its maxPreparedCapacity, which counts the instances in service as well"
 type WarmPool struct {
-	// State is what warm instances do: Stopped, Running or Hibernated.
+	// State is the state of warm instances: Stopped, Running or Hibernated.
 	// +kubebuilder:default=Stopped
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Stopped','Running','Hibernated']",messageExpression="'unknown state ' + self + ': write Stopped, Running or Hibernated'"
 	// +optional
 	State string `json:"state,omitempty"`
-	// MinSize is how many instances are warm at least.
+	// MinSize is the minimum number of warm instances.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MinSize int32 `json:"minSize,omitempty"`
-	// MaxPreparedCapacity bounds the instances in service and warm together;
-	// the group's maxSize where it is not given.
+	// MaxPreparedCapacity limits the instances in service plus the warm
+	// instances. The default is the group's maxSize.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxPreparedCapacity *int32 `json:"maxPreparedCapacity,omitempty"`
-	// ReuseOnScaleIn returns instances to the pool when the group shrinks.
+	// ReuseOnScaleIn returns instances to the pool when the group scales in.
 	// +optional
 	ReuseOnScaleIn bool `json:"reuseOnScaleIn,omitempty"`
 }
 
-// LifecycleHooks are the hooks of a group that Lifeboat answers.
+// LifecycleHooks configures the lifecycle hooks that Lifeboat answers.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.launch) && has(self.launch.name) ? self.launch.name : 'lifeboat-launch') != (has(self.terminate) && has(self.terminate.name) ? self.terminate.name : 'lifeboat-terminate')",message="the launch hook and the terminate hook have the same name: a group has one hook of a name"
 type LifecycleHooks struct {
-	// Launch holds a new instance until its node is Ready, or it is warm.
+	// Launch holds a new instance until its node is Ready or the instance is
+	// warm.
 	// +optional
 	Launch *LifecycleHook `json:"launch,omitempty"`
 	// Terminate holds an instance until its node is drained.
@@ -216,27 +225,28 @@ type LifecycleHooks struct {
 // LifecycleHook is one lifecycle hook (EC2 Auto Scaling API Reference,
 // PutLifecycleHook).
 type LifecycleHook struct {
-	// Name is lifeboat-launch or lifeboat-terminate where it is empty.
+	// Name is the name of the hook. The default is lifeboat-launch or
+	// lifeboat-terminate.
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_/-]*$')",messageExpression="'name ' + self + ' is no name of a lifecycle hook: letters, digits, -, _ and / only'"
 	// +optional
 	Name string `json:"name,omitempty"`
 	// TimeoutSeconds is how long Auto Scaling waits for an answer or a
-	// heartbeat: 600 for a launch and 300 for a termination where it is not given.
+	// heartbeat. The default is 600 for a launch and 300 for a termination.
 	// +kubebuilder:validation:Minimum=30
 	// +kubebuilder:validation:Maximum=7200
 	// +optional
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
-	// OnTimeout is what Auto Scaling does without an answer: ABANDON or CONTINUE;
-	// ABANDON for a launch and CONTINUE for a termination where it is not given,
-	// but ABANDON for that too where the group retains what is not drained.
+	// OnTimeout is what Auto Scaling does without an answer: ABANDON or
+	// CONTINUE. The default for a launch is ABANDON. The default for a
+	// termination is CONTINUE, or ABANDON if retainUndrained is set.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['ABANDON','CONTINUE']",messageExpression="'unknown onTimeout ' + self + ': write ABANDON or CONTINUE'"
 	// +optional
 	OnTimeout string `json:"onTimeout,omitempty"`
-	// PatienceSeconds bounds for how long Lifeboat extends a launch by heartbeats
-	// while the instance makes progress, in all: 1800 where it is not given. For
-	// a termination the policy's time is what counts.
+	// PatienceSeconds limits the total time for which Lifeboat extends a launch
+	// by heartbeats while the instance makes progress. The default is 1800. For
+	// a termination the policy's drainTimeout applies instead.
 	// +kubebuilder:validation:Minimum=30
 	// +kubebuilder:validation:Maximum=172800
 	// +optional
@@ -245,16 +255,16 @@ type LifecycleHook struct {
 
 // Condition types of a NodeGroup, besides ConditionReady.
 const (
-	// ConditionFound is true while the group is there at AWS.
+	// ConditionFound is true while the group exists at AWS.
 	ConditionFound = "Found"
-	// ConditionHooksReady is true while both of Lifeboat's hooks are there and as
-	// they have to be.
+	// ConditionHooksReady is true while both of Lifeboat's hooks exist with the
+	// declared settings.
 	ConditionHooksReady = "HooksReady"
-	// ConditionSynced is true while the group is as declared, as far as
-	// spec.management has it changed.
+	// ConditionSynced is true while the group matches the fields of the spec
+	// that spec.management lets Lifeboat change.
 	ConditionSynced = "Synced"
 )
 
-// FinalizerNodeGroup keeps a NodeGroup with deletionPolicy DeleteWhenEmpty until
-// its group is deleted at AWS.
+// FinalizerNodeGroup keeps a NodeGroup with deletionPolicy DeleteWhenEmpty
+// until its group is deleted at AWS.
 const FinalizerNodeGroup = "lifeboat.dev/nodegroup"

@@ -2,10 +2,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// InterruptionPolicy says what to do, for which nodes, on which kinds of
-// notice. Of the policies that select a node, the one with the highest
-// priority rules; ties go to the name that sorts first. Where none selects the
-// node, or no rule of the one that does matches, the built-in defaults rule.
+// InterruptionPolicy says what to do about which kinds of notice on which
+// nodes. If several policies select a node, the one with the highest priority
+// applies; of equal priorities, the name that sorts first. The built-in
+// defaults apply if no policy selects the node, or none of its rules matches.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=intpol
@@ -30,39 +30,40 @@ type InterruptionPolicyList struct {
 	Items           []InterruptionPolicy `json:"items"`
 }
 
-// InterruptionPolicySpec is what a team writes.
+// InterruptionPolicySpec is the content of a policy.
 type InterruptionPolicySpec struct {
-	// Nodes selects nodes; empty selects every node.
+	// Nodes selects nodes. Empty selects every node.
 	// +optional
 	Nodes NodeSelector `json:"nodes,omitempty"`
-	// Priority ranks policies that select the same node; the highest rules.
+	// Priority ranks policies that select the same node. The highest applies.
 	// +optional
 	Priority int32 `json:"priority,omitempty"`
-	// Rules are tried in order; the first that matches the notice rules.
+	// Rules are tried in order. The first rule that matches the notice applies.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	Rules []Rule `json:"rules"`
-	// Workloads treat pods differently by what they are; the first that matches
-	// a pod rules it.
+	// Workloads give some pods a different order or strategy. The first one
+	// that matches a pod applies.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
 	Workloads []Workload `json:"workloads,omitempty"`
-	// Budget bounds how many of the policy's nodes are drained at the same time.
+	// Budget limits how many of the policy's nodes are drained at the same
+	// time.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`
-	// Terminations bounds how many nodes of a pool the action Terminate takes at
-	// the same time.
+	// Terminations limits how many nodes of a pool the action Terminate handles
+	// at the same time.
 	// +optional
 	Terminations *Terminations `json:"terminations,omitempty"`
-	// Hooks run before or after the drain, in their order.
+	// Hooks run before or after the drain, in this order.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Hooks []Hook `json:"hooks,omitempty"`
-	// Notifications tell people what happens to the policy's nodes.
+	// Notifications report what happens to the policy's nodes.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=name
@@ -70,44 +71,46 @@ type InterruptionPolicySpec struct {
 	Notifications []Notification `json:"notifications,omitempty"`
 }
 
-// NodeSelector selects nodes by what they carry. All given parts must hold.
+// NodeSelector selects nodes. A node matches when all given fields match.
 type NodeSelector struct {
-	// NodePools are names of Karpenter NodePools (the label karpenter.sh/nodepool).
+	// NodePools lists names of Karpenter NodePools (label
+	// karpenter.sh/nodepool).
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=set
 	// +optional
 	NodePools []string `json:"nodePools,omitempty"`
-	// NodeGroups are names of node groups: of a NodeGroup of Lifeboat, of EKS,
-	// of eksctl, or of an instance group of kOps, as a node's label tells.
+	// NodeGroups lists names of node groups, which are matched against the
+	// labels of Lifeboat NodeGroups, EKS node groups, eksctl node groups and
+	// kOps instance groups.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=set
 	// +optional
 	NodeGroups []string `json:"nodeGroups,omitempty"`
-	// MatchLabels are labels that a node must carry with these values.
+	// MatchLabels lists labels that a node must have with these values.
 	// +optional
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-	// MatchExpressions are label requirements, as in Kubernetes selectors.
+	// MatchExpressions lists label requirements, as in Kubernetes selectors.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
 	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitempty"`
 }
 
-// Action is what is done about a notice.
+// Action is what Lifeboat does about a notice.
 type Action string
 
 const (
-	// ActionIgnore does nothing but record.
+	// ActionIgnore only records the notice.
 	ActionIgnore Action = "Ignore"
-	// ActionNotify records, reports and marks the node as at risk
-	// (PreferNoSchedule).
+	// ActionNotify records the notice, sends notifications and marks the node
+	// as at risk (taint with effect PreferNoSchedule).
 	ActionNotify Action = "Notify"
-	// ActionCordon also keeps new pods off the node.
+	// ActionCordon also cordons the node.
 	ActionCordon Action = "Cordon"
-	// ActionDrain also moves its pods.
+	// ActionDrain also moves the node's pods.
 	ActionDrain Action = "Drain"
-	// ActionTerminate drains, and then has the instance terminated, so that
-	// whatever provisions it brings up another.
+	// ActionTerminate drains the node and then terminates the instance, so that
+	// Karpenter or the Auto Scaling group launches another one.
 	ActionTerminate Action = "Terminate"
 )
 
@@ -115,61 +118,62 @@ const (
 type Strategy string
 
 const (
-	// StrategyEvict asks the Eviction API, which stops the pod; its successor
-	// is started when it is gone or going.
+	// StrategyEvict uses the Eviction API. The successor starts after the pod
+	// has begun to stop.
 	StrategyEvict Strategy = "Evict"
-	// StrategySurge has the successor started first, for pods of a Deployment
-	// that may run twice; the others are evicted.
+	// StrategySurge starts the successor first, for pods of a Deployment that
+	// may run twice. It evicts all other pods.
 	StrategySurge Strategy = "Surge"
-	// StrategyNever leaves the pod where it is. It goes down with the instance.
+	// StrategyNever leaves the pod on the node until the instance stops.
 	StrategyNever Strategy = "Never"
 )
 
-// Replacement says whether capacity is brought up before the drain.
+// Replacement says whether replacement capacity starts before the drain.
 type Replacement string
 
 const (
-	// ReplacementBefore brings a replacement up first. Pods wait for it, but
-	// never past their last call.
+	// ReplacementBefore starts replacement capacity first. Pods wait for it,
+	// but not longer than their last call.
 	ReplacementBefore Replacement = "Before"
-	// ReplacementNone leaves that to whatever provisions nodes.
+	// ReplacementNone leaves new capacity to Karpenter or the Auto Scaling
+	// group.
 	ReplacementNone Replacement = "None"
 )
 
-// Approval says whether a person has to agree.
+// Approval says whether a person must approve first.
 type Approval string
 
 const (
-	// ApprovalRequired waits for a person's go-ahead: `lifeboat approve NODE`.
+	// ApprovalRequired waits until a person runs `lifeboat approve NODE`.
 	ApprovalRequired Approval = "Required"
-	// ApprovalNone waits for nobody.
+	// ApprovalNone starts without approval.
 	ApprovalNone Approval = "None"
 )
 
-// Unanswered says what happens where nobody approves.
+// Unanswered says what happens without an approval.
 type Unanswered string
 
 const (
-	// UnansweredWait does nothing without approval, whatever the deadline.
+	// UnansweredWait does nothing without an approval, whatever the deadline.
 	UnansweredWait Unanswered = "Wait"
-	// UnansweredProceed goes ahead an hour before the deadline, or an hour after
-	// the notice where there is none.
+	// UnansweredProceed starts one hour before the deadline. Without a deadline
+	// it starts one hour after the notice.
 	UnansweredProceed Unanswered = "Proceed"
 )
 
-// DoNotDisrupt says what a pod's do-not-disrupt annotation is worth.
+// DoNotDisrupt says how Lifeboat treats a pod's do-not-disrupt annotation.
 type DoNotDisrupt string
 
 const (
-	// DoNotDisruptRespect leaves such pods alone, whatever the deadline.
+	// DoNotDisruptRespect never evicts such pods, whatever the deadline.
 	DoNotDisruptRespect DoNotDisrupt = "Respect"
-	// DoNotDisruptUntilLastCall leaves them alone until last call.
+	// DoNotDisruptUntilLastCall evicts such pods at their last call.
 	DoNotDisruptUntilLastCall DoNotDisrupt = "UntilLastCall"
-	// DoNotDisruptIgnore treats them as any other pod.
+	// DoNotDisruptIgnore treats such pods like all others.
 	DoNotDisruptIgnore DoNotDisrupt = "Ignore"
 )
 
-// Rule says what to do about notices of some kinds.
+// Rule says what to do about some kinds of notices.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.window) || self.action in ['Drain','Cordon','Terminate']",message="window only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
 // +kubebuilder:validation:XValidation:rule="!has(self.notBefore) || self.action in ['Drain','Cordon','Terminate']",message="notBefore only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
@@ -180,63 +184,65 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.action in ['Drain','Terminate']",message="strategy only makes sense with action Drain or Terminate; remove it, or change the action"
 // +kubebuilder:validation:XValidation:rule="!has(self.replacement) || self.action in ['Drain','Terminate']",message="replacement only makes sense with action Drain or Terminate; remove it, or change the action"
 type Rule struct {
-	// Name is used where the rule is reported; else its place is.
+	// Name identifies the rule in status and messages. If empty, its index is
+	// used.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Name string `json:"name,omitempty"`
-	// Kinds are the kinds that the rule matches, such as SpotInterruption, or
-	// "*" for all. An open string: a kind that this release does not know is
-	// reported by the condition Accepted.
+	// Kinds lists the kinds of notices that the rule matches, such as
+	// SpotInterruption, or "*" for all. The condition Accepted reports kinds
+	// that this release does not know.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=set
 	Kinds []string `json:"kinds"`
-	// EventTypeCodes narrow the kinds down to notices with one of these codes,
-	// the cloud's own word for what happens. "*" stands for any characters, and
-	// case does not matter: "*_STOP_SCHEDULED" (AWS Health), "instance-stop"
-	// (EC2). A notice without a code matches none.
+	// EventTypeCodes limits the rule to notices with one of these codes, in the
+	// cloud's own words. "*" matches any characters, and case does not matter:
+	// "*_STOP_SCHEDULED" (AWS Health), "instance-stop" (EC2). A notice without
+	// a code never matches.
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=128
 	// +listType=set
 	// +optional
 	EventTypeCodes []string `json:"eventTypeCodes,omitempty"`
-	// Action is what is done: Ignore, Notify, Cordon, Drain or Terminate.
+	// Action is what to do: Ignore, Notify, Cordon, Drain or Terminate.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Ignore','Notify','Cordon','Drain','Terminate']",messageExpression="'unknown action ' + self + ': write Ignore, Notify, Cordon, Drain or Terminate'"
 	Action Action `json:"action"`
-	// Approval says whether a person has to agree before anything is done to
-	// the node: Required or None (the default).
+	// Approval says whether a person must approve before Lifeboat changes the
+	// node: Required or None (the default).
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Required','None']",messageExpression="'unknown approval ' + self + ': write Required or None'"
 	// +optional
 	Approval Approval `json:"approval,omitempty"`
-	// IfUnanswered says what happens where nobody approves: Wait (the default),
-	// which does nothing whatever the deadline, or Proceed, which goes ahead an
-	// hour before it.
+	// IfUnanswered says what happens without an approval: Wait (the default)
+	// does nothing, whatever the deadline. Proceed starts one hour before the
+	// deadline, or, without a deadline, one hour after the notice.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Wait','Proceed']",messageExpression="'unknown ifUnanswered ' + self + ': write Wait or Proceed'"
 	// +optional
 	IfUnanswered Unanswered `json:"ifUnanswered,omitempty"`
-	// NotBefore is how long before a soft deadline the action begins at the
-	// earliest, such as 24h; an hour where there is no window either.
+	// NotBefore is the earliest start of the action, as a time before a soft
+	// deadline, such as 24h. The default is 1h if the rule has no window.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="notBefore must be between 1m and 8760h, such as 24h"
 	// +optional
 	NotBefore *metav1.Duration `json:"notBefore,omitempty"`
-	// DrainTimeout is how long a drain may take that no deadline ends: of an
-	// AutoScalingTermination while Lifeboat extends the group's hook (1h where
-	// nothing is said; no longer than the hook can be extended), or in order to
-	// terminate (2m). At its end pods have had their last call.
+	// DrainTimeout limits a drain that has no deadline. For an
+	// AutoScalingTermination, Lifeboat extends the group's hook up to this time
+	// (default 1h, at most as long as the hook can be extended). For the action
+	// Terminate the default is 2m. When the time is over, all pods have reached
+	// their last call.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('48h')",message="drainTimeout must be between 1m and 48h, such as 30m"
 	// +optional
 	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
-	// Window is when the action may begin, for deadlines that are soft. A hard
-	// deadline waits for no window. Where the window does not open before a soft
-	// one, the action begins an hour before it.
+	// Window is when the action may start before a soft deadline. If no window
+	// opens in time, the action starts one hour before the deadline. A hard
+	// deadline does not wait for a window.
 	// +optional
 	Window *Window `json:"window,omitempty"`
-	// DoNotDisrupt says what a pod's do-not-disrupt annotation is worth:
+	// DoNotDisrupt says how to treat a pod's do-not-disrupt annotation:
 	// Respect, UntilLastCall (the default) or Ignore.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Respect','UntilLastCall','Ignore']",messageExpression="'unknown doNotDisrupt ' + self + ': write Respect, UntilLastCall or Ignore'"
@@ -248,25 +254,25 @@ type Rule struct {
 	// +kubebuilder:validation:XValidation:rule="self in ['Evict','Surge']",messageExpression="'unknown strategy ' + self + ': write Evict or Surge; Never is for workloads'"
 	// +optional
 	Strategy Strategy `json:"strategy,omitempty"`
-	// Replacement says whether capacity is brought up before the drain: Before
-	// or None.
+	// Replacement says whether replacement capacity starts before the drain:
+	// Before or None.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Before','None']",messageExpression="'unknown replacement ' + self + ': write Before or None'"
 	// +optional
 	Replacement Replacement `json:"replacement,omitempty"`
 }
 
-// Window is a recurring span of time.
+// Window is a recurring period of time.
 type Window struct {
-	// Schedule is when the window opens: five cron fields (minute hour
+	// Schedule is when the window opens, as five cron fields (minute hour
 	// day-of-month month day-of-week), such as "0 2 * * *".
 	// +kubebuilder:validation:MaxLength=100
 	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\s*([0-9*,/A-Za-z?-]+\\\\s+){4}[0-9*,/A-Za-z?-]+\\\\s*$')",messageExpression="'schedule \"' + self + '\" is not five cron fields: write minute hour day-of-month month day-of-week, such as \"0 2 * * *\" for 02:00 every day'"
 	Schedule string `json:"schedule"`
-	// Duration is how long it stays open, at least 1m and at most 7 days.
+	// Duration is how long the window stays open, from 1m to 168h (7 days).
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h')",message="duration must be between 1m and 168h, such as 2h"
 	Duration metav1.Duration `json:"duration"`
-	// TimeZone is an IANA name such as Europe/Berlin; UTC if empty.
+	// TimeZone is an IANA name such as Europe/Berlin. The default is UTC.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == '' || self == 'UTC' || self.matches('^[A-Za-z]+(/[A-Za-z0-9_+-]+)+$')",messageExpression="'time zone \"' + self + '\" is not an IANA name: write UTC or one such as Europe/Berlin'"
 	// +optional
@@ -275,7 +281,8 @@ type Window struct {
 
 // InterruptionPolicyStatus says whether the policy is in force.
 type InterruptionPolicyStatus struct {
-	// Conditions has Accepted: whether the policy is in force and, if not, why.
+	// Conditions contains Accepted: whether the policy is in force and, if not,
+	// why.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

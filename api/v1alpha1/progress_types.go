@@ -5,42 +5,43 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// DrainStatus is how one drain of a node stands.
+// DrainStatus is the progress of one drain of a node.
 type DrainStatus struct {
 	// StartTime is when the node was cordoned for this drain. It identifies the
-	// drain. It is empty while the node is only marked, or not yet.
+	// drain. It is empty before the cordon, and for a node that is only marked
+	// as at risk.
 	// +optional
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
-	// BootID is the node's boot id when it was marked. A Ready node with another
-	// boot id was rebooted since.
+	// BootID is the node's boot id when Lifeboat marked the node. If a Ready
+	// node has another boot id, it was rebooted since then.
 	// +optional
 	BootID string `json:"bootID,omitempty"`
 	// Pods counts the pods of the node.
 	// +optional
 	Pods PodCounts `json:"pods,omitempty"`
-	// PendingPods are the pods that are still on the node and have to leave it,
-	// each with its verdict and the reason; at most 300. A pod is listed here
-	// before it is evicted.
+	// PendingPods lists the pods that must still leave the node, with verdict
+	// and reason, at most 300. Lifeboat lists a pod here before it evicts it.
 	// +kubebuilder:validation:MaxItems=300
 	// +listType=atomic
 	// +optional
 	PendingPods []PendingPod `json:"pendingPods,omitempty"`
-	// Hooks are the hooks of the policy that were started, in their order.
+	// Hooks lists the policy's hooks that were started, in the policy's order.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Hooks []HookStatus `json:"hooks,omitempty"`
-	// Replacement is the capacity that starts before the pods move, where the
-	// policy wants that.
+	// Replacement is the replacement capacity that starts before the pods move,
+	// if the policy wants that.
 	// +optional
 	Replacement *ReplacementStatus `json:"replacement,omitempty"`
-	// NodeClaimDeletion is the deletion of the node's NodeClaim, by which
-	// Karpenter terminates a node that it launched.
+	// NodeClaimDeletion is the deletion of the node's NodeClaim. Karpenter then
+	// terminates the node.
 	// +optional
 	NodeClaimDeletion *NodeClaimDeletionStatus `json:"nodeClaimDeletion,omitempty"`
-	// TerminationTime is when Lifeboat requested the termination of the instance:
-	// for the action Terminate, and for an instance detached from its group.
+	// TerminationTime is when Lifeboat requested the termination of the
+	// instance: for the action Terminate, and for an instance detached from its
+	// group.
 	// +optional
 	TerminationTime *metav1.MicroTime `json:"terminationTime,omitempty"`
 	// TerminationMessage is the error of that request.
@@ -49,7 +50,7 @@ type DrainStatus struct {
 	TerminationMessage string `json:"terminationMessage,omitempty"`
 }
 
-// HookState is how far a hook has come.
+// HookState is the state of a hook.
 type HookState string
 
 // The states of a hook.
@@ -59,215 +60,219 @@ const (
 	HookFailed    HookState = "Failed"
 )
 
-// HookStatus is how far a hook of the policy has come.
+// HookStatus is the progress of one of the policy's hooks.
 type HookStatus struct {
-	// Name is the hook's.
+	// Name is the name of the hook.
 	Name string `json:"name"`
 	// State is Running, Succeeded or Failed.
 	State HookState `json:"state"`
-	// Try counts the tries, from 1.
+	// Try is the number of the latest try, from 1.
 	Try int32 `json:"try"`
-	// StartTime is when the latest try began.
+	// StartTime is when the latest try started.
 	StartTime metav1.MicroTime `json:"startTime"`
-	// CompletionTime is when it succeeded, or failed for good.
+	// CompletionTime is when the hook succeeded, or when its last try failed.
 	// +optional
 	CompletionTime *metav1.MicroTime `json:"completionTime,omitempty"`
-	// Message says what came of the latest try.
+	// Message is the result of the latest try.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// NotifiedStatus is how far a notification of the policy has come.
+// NotifiedStatus is the delivery progress of one of the policy's notifications.
 type NotifiedStatus struct {
-	// Name is the notification's.
+	// Name is the name of the notification.
 	Name string `json:"name"`
-	// Through is the time of the last entry of the timeline that was told.
+	// Through is the time of the latest timeline entry that was sent.
 	Through metav1.MicroTime `json:"through"`
-	// Tries counts failed tries to tell the next.
+	// Tries counts the failed tries to send the next entry.
 	// +optional
 	Tries int32 `json:"tries,omitempty"`
-	// Message says what came of the latest try, if it failed.
+	// Message is the error of the latest try, if it failed.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// ReplacementPhase is how a replacement stands.
+// ReplacementPhase is the phase of a replacement.
 type ReplacementPhase string
 
-// The phases of a replacement. Pods wait while it is Queued, Ordered, Launched or
-// Retrying, and, before a hard deadline, also once it has Failed: a pod that runs
-// is worth more than one that finds no room.
+// The phases of a replacement. Pods wait in Queued, Ordered, Launched and
+// Retrying. Before a hard deadline pods also wait in Failed, because a pod that
+// runs is better than one that finds no node.
 const (
-	// NoReplacement: none comes; the reason tells why.
+	// NoReplacement: no replacement starts; the reason says why.
 	NoReplacement ReplacementPhase = "None"
-	// ReplacementQueued: it waits to be ordered.
+	// ReplacementQueued: the replacement is not requested yet.
 	ReplacementQueued ReplacementPhase = "Queued"
-	// ReplacementOrdered: its NodeClaim is there, and no instance yet; or its group
-	// is to launch one.
+	// ReplacementOrdered: the NodeClaim exists, or the group was asked to
+	// launch, and there is no instance yet.
 	ReplacementOrdered ReplacementPhase = "Ordered"
-	// ReplacementLaunched: its instance is, and its node is not Ready yet.
+	// ReplacementLaunched: the instance exists, and its node is not Ready yet.
 	ReplacementLaunched ReplacementPhase = "Launched"
-	// ReplacementReady: pods can be moved to it.
+	// ReplacementReady: pods can move to it.
 	ReplacementReady ReplacementPhase = "Ready"
-	// ReplacementRetrying: Karpenter found no capacity; it is ordered again.
+	// ReplacementRetrying: Karpenter found no capacity, and Lifeboat requests
+	// it again.
 	ReplacementRetrying ReplacementPhase = "Retrying"
-	// ReplacementFailed: it is not ordered again.
+	// ReplacementFailed: Lifeboat does not request it again.
 	ReplacementFailed ReplacementPhase = "Failed"
 )
 
-// ReplacementStatus is how the capacity stands that is brought up before pods are
-// moved.
+// ReplacementStatus is the progress of the capacity that starts before pods
+// move.
 type ReplacementStatus struct {
 	// Phase is None, Queued, Ordered, Launched, Ready, Retrying or Failed.
 	Phase ReplacementPhase `json:"phase"`
-	// Reason is one word that says why it is so.
+	// Reason is one CamelCase word that explains the phase.
 	// +kubebuilder:validation:MaxLength=63
 	Reason string `json:"reason"`
-	// Message is a sentence that says why.
+	// Message explains the phase in one sentence.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Group is the Auto Scaling group that brings it up, once the instance has
-	// been taken out of it; empty for a NodeClaim.
+	// Group is the Auto Scaling group that launches the replacement, after the
+	// instance was detached from it. It is empty for a NodeClaim.
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Group string `json:"group,omitempty"`
-	// Apart are instances of the group that were on their way into service when
-	// the replacement was ordered, and so are not it.
+	// Apart lists instances of the group that cannot be the replacement,
+	// because they were already launching when it was requested.
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=set
 	// +optional
 	Apart []string `json:"apart,omitempty"`
-	// DetachTime is when the instance was known to be taken out of its group. From
-	// then on nobody but Lifeboat terminates it.
+	// DetachTime is when Lifeboat knew that the instance was detached from its
+	// group. From then on only Lifeboat terminates it.
 	// +optional
 	DetachTime *metav1.MicroTime `json:"detachTime,omitempty"`
-	// InstanceID is the instance that the group launched for it. No other
-	// interruption counts on it.
+	// InstanceID is the instance that the group launched as the replacement. No
+	// other interruption uses it.
 	// +optional
 	InstanceID string `json:"instanceID,omitempty"`
-	// Name is that of its NodeClaim.
+	// Name is the name of the NodeClaim.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// UID is that of its NodeClaim, once it is known to be made.
+	// UID is the UID of the NodeClaim, once it exists.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
-	// NodeName is its node, once there is one.
+	// NodeName is the name of the replacement's node, once it exists.
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
-	// Tries counts how often it was ordered.
+	// Tries counts how often the replacement was requested.
 	// +optional
 	Tries int32 `json:"tries,omitempty"`
-	// StartTime is when it was first wanted.
+	// StartTime is when the replacement was first needed.
 	// +optional
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
-	// OrderTime is when it was last ordered; it is written before that.
+	// OrderTime is when it was last requested. Lifeboat writes it before the
+	// request.
 	// +optional
 	OrderTime *metav1.MicroTime `json:"orderTime,omitempty"`
-	// ReadyTime is when it was found to be Ready.
+	// ReadyTime is when its node was Ready.
 	// +optional
 	ReadyTime *metav1.MicroTime `json:"readyTime,omitempty"`
 }
 
-// NodeClaimDeletionStatus is how the deletion of a NodeClaim stands.
+// NodeClaimDeletionStatus is the progress of the deletion of a NodeClaim.
 type NodeClaimDeletionStatus struct {
 	// NodeClaim is the name of the NodeClaim.
 	NodeClaim string `json:"nodeClaim"`
-	// UID is that of the NodeClaim.
+	// UID is the UID of the NodeClaim.
 	UID types.UID `json:"uid"`
-	// Time is when the deletion was decided. It is written before the request.
+	// Time is when Lifeboat decided to delete it. It is written before the
+	// request.
 	Time metav1.MicroTime `json:"time"`
-	// DeletedTime is when the NodeClaim was known to be deleted, or being so.
+	// DeletedTime is when the NodeClaim was known to be deleted or terminating.
 	// +optional
 	DeletedTime *metav1.MicroTime `json:"deletedTime,omitempty"`
-	// ForwardedTime is when the notice was put on Karpenter's own queue, where it
-	// has one.
+	// ForwardedTime is when Lifeboat sent the notice to Karpenter's own queue,
+	// if Karpenter has one.
 	// +optional
 	ForwardedTime *metav1.MicroTime `json:"forwardedTime,omitempty"`
-	// Tries counts tries to do so that failed.
+	// Tries counts the failed tries to delete or to forward.
 	// +optional
 	Tries int32 `json:"tries,omitempty"`
-	// Message says what came of the latest try, if it failed.
+	// Message is the error of the latest try, if it failed.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// AnswerStatus is what the lifecycle hooks are told that hold an instance on its
-// way out of its Auto Scaling group.
+// AnswerStatus is the progress of the answer to the lifecycle hooks that hold
+// an instance while it leaves its Auto Scaling group.
 type AnswerStatus struct {
-	// Group is the Auto Scaling group.
+	// Group is the name of the Auto Scaling group.
 	// +kubebuilder:validation:MaxLength=255
 	Group string `json:"group"`
-	// Hooks are those that Lifeboat answers; none: those of others hold it, or
-	// none does.
+	// Hooks lists the hooks that Lifeboat answers. It is empty if no hook holds
+	// the instance, or only hooks of others do.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Hooks []HookAnswer `json:"hooks,omitempty"`
-	// State is the lifecycle state that was last seen.
+	// State is the latest known lifecycle state.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	State string `json:"state,omitempty"`
-	// Returns says that the instance goes back to the warm pool of its group.
+	// Returns says that the instance returns to the warm pool of its group.
 	// +optional
 	Returns bool `json:"returns,omitempty"`
-	// HeldTime is since when hooks hold it, as far as is known, never later.
+	// HeldTime is the earliest known time at which hooks held the instance.
 	// +optional
 	HeldTime *metav1.MicroTime `json:"heldTime,omitempty"`
-	// TimeoutSeconds is how long the most impatient of the hooks waits without a
-	// heartbeat.
+	// TimeoutSeconds is the shortest heartbeat timeout of the hooks.
 	// +optional
 	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
-	// ExpiryTime is when the hooks' time is out unless it is extended.
+	// ExpiryTime is when the hooks time out without another heartbeat.
 	// +optional
 	ExpiryTime *metav1.MicroTime `json:"expiryTime,omitempty"`
-	// EndTime is when the hooks' time is out, and cannot be extended any more.
+	// EndTime is when the hooks time out and cannot be extended any more.
 	// +optional
 	EndTime *metav1.MicroTime `json:"endTime,omitempty"`
-	// Retains says that an instance that is not drained in time is left to the
-	// hook's default result, ABANDON, on which its group retains it.
+	// Retains says that Lifeboat does not answer for an instance that is not
+	// drained in time. The hook's default result, ABANDON, then makes the group
+	// retain it.
 	// +optional
 	Retains bool `json:"retains,omitempty"`
-	// LastHeartbeat is when the hooks' time was last extended. It is written
-	// before that.
+	// LastHeartbeat is when the hooks were last extended. Lifeboat writes it
+	// before the request.
 	// +optional
 	LastHeartbeat *metav1.MicroTime `json:"lastHeartbeat,omitempty"`
-	// Heartbeats counts those.
+	// Heartbeats counts the heartbeats.
 	// +optional
 	Heartbeats int32 `json:"heartbeats,omitempty"`
-	// Misses counts heartbeats that failed since the last that did not.
+	// Misses counts the failed heartbeats since the latest successful one.
 	// +optional
 	Misses int32 `json:"misses,omitempty"`
-	// AnswerTime is when the hooks were last answered. It is written before that.
+	// AnswerTime is when the hooks were last answered. Lifeboat writes it
+	// before the request.
 	// +optional
 	AnswerTime *metav1.MicroTime `json:"answerTime,omitempty"`
 	// Tries counts the answers.
 	// +optional
 	Tries int32 `json:"tries,omitempty"`
-	// CompletedTime is when the state was seen to have left the wait.
+	// CompletedTime is when the instance was seen to have left the wait state.
 	// +optional
 	CompletedTime *metav1.MicroTime `json:"completedTime,omitempty"`
-	// Message is a sentence that says how it stands.
+	// Message describes the current state in one sentence.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// HookAnswer is a lifecycle hook that is answered.
+// HookAnswer is a lifecycle hook that Lifeboat answers.
 type HookAnswer struct {
-	// Name is the hook's.
+	// Name is the name of the hook.
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
-	// Token names its firing, where it is known.
+	// Token identifies this invocation of the hook, if known.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Token string `json:"token,omitempty"`
-	// Accepted says that the answer was taken. Only the state tells that the
-	// instance goes on.
+	// Accepted says that AWS accepted the answer. Only the instance's state
+	// shows that it had an effect.
 	// +optional
 	Accepted bool `json:"accepted,omitempty"`
 }
@@ -278,7 +283,7 @@ type TimelineEntry struct {
 	Time metav1.MicroTime `json:"time"`
 	// Reason is a CamelCase word, one of the Reason constants.
 	Reason string `json:"reason"`
-	// Message is a sentence for people.
+	// Message describes the entry in one sentence.
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message"`
 }

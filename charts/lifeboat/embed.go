@@ -1,12 +1,12 @@
-// Package lifeboatchart carries the Helm chart itself, for what of this
-// repository installs it: sandbox/chart renders it.
+// Package lifeboatchart embeds the Helm chart, for the code of this repository that
+// installs it. sandbox/chart renders it.
 package lifeboatchart
 
 import "embed"
 
-// Files are the chart's files: Chart.yaml, values.yaml and its schema, the
-// templates, crds/*.yaml, generated from the Go types, and rbac/role.yaml,
-// generated from the markers beside the code that needs each right.
+// Files are the chart's files: Chart.yaml, values.yaml and its schema, the templates,
+// crds/*.yaml and rbac/role.yaml. crds/*.yaml is generated from the Go types,
+// rbac/role.yaml from the markers beside the code that needs each permission.
 //
 //go:embed Chart.yaml values.yaml values.schema.json crds rbac all:templates
 var Files embed.FS

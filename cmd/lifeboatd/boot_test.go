@@ -22,7 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 )
 
-// host is a machine as lifeboatd finds it: files, commands and an emulated instance.
+// host is a machine with files, commands and an emulated instance.
 type host struct {
 	t       *testing.T
 	program string
@@ -41,7 +41,7 @@ func (h *host) has(name string) bool {
 	return err == nil
 }
 
-// Write takes in what the agent logs.
+// Write receives the agent's log.
 func (h *host) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +60,8 @@ func (h *host) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// boot runs the agent. What it returns ends it with a signal, and returns how it ended.
+// boot starts the agent. The returned function ends it with a signal and
+// returns its error.
 func (h *host) boot() (end func(syscall.Signal) error) {
 	h.t.Helper()
 	cmd := h.command(context.Background(), "--gate-file", h.path("run/gate"), "--image", "image-a", "--image", "image-b",
@@ -77,7 +78,7 @@ func (h *host) boot() (end func(syscall.Signal) error) {
 	var err error
 	end = func(with syscall.Signal) error {
 		once.Do(func() {
-			_ = cmd.Process.Signal(with) // it may have ended
+			_ = cmd.Process.Signal(with) // it may have ended already
 			err = <-ended
 		})
 		return err
@@ -104,7 +105,8 @@ func (h *host) status() string {
 	return string(out)
 }
 
-// inPool is a host whose instance is on its way into the warm pool of a group.
+// inPool returns a host whose instance is on its way into the warm pool of a
+// group.
 func inPool(t *testing.T) (*host, *emulator.Server, string) {
 	t.Helper()
 	server, url := emulatortest.Serve(t, emulator.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})

@@ -22,8 +22,8 @@ func unit(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The units and the flags' defaults are two places for the same paths and names.
-func TestUnitsAreInStepWithTheFlags(t *testing.T) {
+// The systemd units and the flags' defaults must have the same paths and names.
+func TestUnitsMatchTheFlags(t *testing.T) {
 	t.Parallel()
 	flags := bootAgent().Flags()
 	gate, state := flags.Lookup("gate-file").DefValue, flags.Lookup("state-dir").DefValue

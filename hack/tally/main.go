@@ -1,6 +1,6 @@
-// Command tally counts what `go test -json` wrote into files and prints one row a file:
-// tests passed, failed and skipped. It fails where a test failed, where a file has no
-// tests, and where a test was skipped that the list below does not allow.
+// Command tally reads files with the output of `go test -json` and prints one row a file:
+// tests passed, failed and skipped. It fails if a test failed, or if no test of a file
+// passed. It also fails on a skipped test that the list below does not allow.
 package main
 
 import (
@@ -24,13 +24,13 @@ func main() {
 	}
 }
 
-// event is a line of `go test -json`, as far as it matters here.
+// event has the needed fields of a line of `go test -json`.
 type event struct {
 	Action, Package, Test, ImportPath string
 }
 
-// counts is what became of the tests of a file. Each is named package.Test; a package
-// that failed outside of its tests stands for itself.
+// counts has the results of the tests of a file. Names are package.Test, or the package
+// if it failed outside of its tests.
 type counts struct {
 	passed          int
 	failed, skipped []string
@@ -74,14 +74,14 @@ func run(files []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", all.passed, len(all.failed), len(all.skipped))
 	if len(wrong) > 0 {
-		return fmt.Errorf("%d of the above must not be", len(wrong))
+		return fmt.Errorf("%d problems: see above", len(wrong))
 	}
 	return nil
 }
 
 func count(in io.Reader) (counts, error) {
 	var c counts
-	broken := map[string]bool{} // packages that failed, none of whose tests is known to have
+	broken := map[string]bool{} // failed packages without a known failed test
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {

@@ -20,6 +20,7 @@ import (
 
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/unheard"
@@ -63,7 +64,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	if err != nil {
 		return err
 	}
-	loopMetrics, err := interruption.NewMetrics(metrics.Registry)
+	loopMetrics, err := status.NewMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
 		Metrics: loopMetrics, Events: recorder,
-		Clock: time.Now, Margin: c.Margin, TTL: c.TTL, FlushInterval: interruption.FlushInterval,
+		Clock: time.Now, Margin: c.Margin, TTL: c.TTL, FlushInterval: status.FlushInterval,
 	}
 	groups.addTo(&options, c)
 	loop := interruption.New(options)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
 const (
@@ -99,6 +101,11 @@ func (a *Agent) rest(ctx context.Context, d time.Duration) {
 // vary changes a pause by up to a fifth, so that machines do not act at once.
 func (a *Agent) vary(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*a.o.Dice()))
+}
+
+// backoff is the time until what failed is tried again.
+func (a *Agent) backoff(tries int) time.Duration {
+	return lifecycle.Backoff(tries, a.facts.Instance)
 }
 
 // jitter is the time to a first call to Auto Scaling.

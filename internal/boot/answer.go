@@ -1,41 +1,24 @@
 package boot
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 const (
-	// freshState is how old the state may be that an answer is given on.
+	// freshState is how old the state may be that a result is sent on.
 	freshState = 5 * time.Second
 	// freshHooks is how old the list of hooks may be.
 	freshHooks = 10 * time.Minute
-	// settleAfter is for how long a lasting state is not believed to be the end of
-	// a leg on which nothing was answered: what is described may be as it was before.
+	// settleAfter is for how long a lasting state is not taken for the end of a leg on
+	// which no result was sent: what is described may be as it was before.
 	settleAfter = 15 * time.Second
-	// firstPause and longestPause are between two calls about the same thing.
-	firstPause   = 2 * time.Second
-	longestPause = 30 * time.Second
-	// deniedPause is after what was not permitted.
-	deniedPause = 5 * time.Minute
-	// othersPause is while hooks hold the machine that are not answered here.
-	othersPause = time.Minute
-	// beatsInTimeout is how often a hook is extended in its timeout.
-	beatsInTimeout = 3
 )
-
-// pause is the time after a number of tries, varied by a fifth; dice is in [0, 1).
-func pause(tries int, dice float64) time.Duration {
-	d := longestPause
-	if tries < 4 {
-		d = firstPause << max(0, tries)
-	}
-	return time.Duration(float64(d) * (0.8 + 0.4*dice))
-}
 
 // answer lets what holds the machine go on once it is ready, and keeps it waiting until
 // then. It is done when the state has left :Wait, not when a call has returned.
@@ -48,6 +31,7 @@ func answer(f Facts, ready bool, waits string, now time.Time) Step {
 
 func answerWith(f Facts, result cloud.Result, ready bool, waits string, now time.Time) Step {
 	leg := f.Journal.Leg
+	sent, _ := f.hold(now).Last(lifecycle.Complete)
 	switch {
 	case leg.Answered != "":
 		return Step{Do: DoWait, Reason: leg.Answered}
@@ -57,29 +41,38 @@ func answerWith(f Facts, result cloud.Result, ready bool, waits string, now time
 		return Step{Do: DoWait, Reason: waits}
 	case now.Before(f.Talk.Due):
 		return Step{Do: DoWait, At: f.Talk.Due, Reason: talking(f, waits)}
-	case f.State.At.IsZero(), !f.State.At.After(f.Talk.Sent):
+	case f.State.At.IsZero(), !f.State.At.After(sent.At):
 		return look(f, f.Talk.Look, talking(f, waits), now)
 	}
-	return byState(f, result, ready, waits, now)
-}
-
-// byState is what follows from the state, which was asked for on this leg.
-func byState(f Facts, result cloud.Result, ready bool, waits string, now time.Time) Step {
-	leg := f.Journal.Leg
 	way, end := leg.Goal.phases()
-	at := f.State.Position
-	switch {
-	case at.Phase == end, at.Phase == way && at.Step == lifecycle.Proceeding:
-		if settles := leg.At.Add(settleAfter); f.Talk.Sent.IsZero() && f.State.At.Before(settles) {
+	switch f.State.Position.On(way, end) {
+	case lifecycle.Past:
+		if settles := leg.At.Add(settleAfter); sent.At.IsZero() && f.State.At.Before(settles) {
 			return look(f, settles, "nothing seems to hold the machine: looks once more", now)
 		}
 		return Step{Do: DoSettle, Reason: "nothing holds the machine (state " + f.State.Value + ")"}
-	case at.Phase == way && at.Step == lifecycle.Waiting:
+	case lifecycle.Held:
 		return held(f, result, ready, waits, now)
-	case at.Phase == way:
+	case lifecycle.Before:
 		return look(f, f.Talk.Look, "the state is "+f.State.Value+": waits until its hooks are asked", now)
 	}
 	return look(f, f.State.At.Add(slowLook), "the state is "+said(f.State)+", which is not on the way that instance metadata tells: nothing is answered", now)
+}
+
+// hold is the machine as the hooks of its way hold it. A heartbeat that was sent before
+// a crash counts.
+func (f Facts) hold(now time.Time) lifecycle.Hold {
+	leg := f.Journal.Leg
+	h := lifecycle.Hold{Now: now, InstanceID: f.Instance, Since: leg.At, Told: map[string]lifecycle.Told{}}
+	h.Own, h.Others = lifecycle.Split(f.Hooks.All, leg.Goal == Return)
+	for _, hook := range h.Own {
+		told := f.Talk.Told[hook.Name]
+		if leg.Beat.After(told.Extended) && told.Do != lifecycle.Heartbeat {
+			told.Extended = leg.Beat
+		}
+		h.Told[hook.Name] = told
+	}
+	return h
 }
 
 // look asks for the state, from a moment on.
@@ -95,88 +88,69 @@ func look(f Facts, from time.Time, why string, now time.Time) Step {
 
 // held is for a machine that hooks hold on its way.
 func held(f Facts, result cloud.Result, ready bool, waits string, now time.Time) Step {
-	if f.Hooks.At.IsZero() || now.Sub(f.Hooks.At) > freshHooks {
-		return Step{Do: DoHooks, Reason: "asks for the hooks of group " + f.State.Group}
-	}
-	launching := f.Journal.Leg.Goal.launching()
-	own := only(f.Hooks.Own, launching)
-	way, _ := f.Journal.Leg.Goal.phases()
+	h := f.hold(now)
 	switch {
-	case len(own) == 0 && now.Sub(f.Hooks.At) > othersPause:
+	case f.Hooks.At.IsZero() || now.Sub(f.Hooks.At) > freshHooks:
+		return Step{Do: DoHooks, Reason: "asks for the hooks of group " + f.State.Group}
+	case len(h.Own) == 0 && now.Sub(f.Hooks.At) > lifecycle.OthersRetry:
 		return Step{Do: DoHooks, Reason: "asks again for the hooks of group " + f.State.Group}
-	case len(own) == 0:
-		return look(f, f.State.At.Add(othersPause), "held by "+names(only(f.Hooks.Others, launching))+
-			", which --hooks does not name: whoever put it answers", now)
+	case len(h.Own) == 0:
+		return look(f, f.State.At.Add(lifecycle.OthersRetry), "held by "+names(h.Others)+
+			", which --hooks does not name: its owner answers", now)
 	case !ready:
-		return beat(f, own, waits, now)
-	case f.Talk.Taken && len(only(f.Hooks.Others, launching)) > 0 && now.Sub(f.Talk.Sent) < othersPause:
-		return look(f, f.Talk.Sent.Add(othersPause), talking(f, waits), now)
+		return beat(f, h, waits, now)
+	}
+	call := h.Complete()
+	switch {
+	case call.Do == lifecycle.Nothing && call.Wake.IsZero():
+		return look(f, f.State.At.Add(lifecycle.OthersRetry), talking(f, waits), now)
+	case call.Do == lifecycle.Nothing:
+		return look(f, call.Wake, talking(f, waits), now)
 	case now.Sub(f.State.At) > freshState:
 		return look(f, f.Talk.Look, talking(f, waits), now)
 	}
-	return Step{Do: DoComplete, Hooks: own, Phase: way, Result: result, Reason: fmt.Sprintf("answers %s to %s", result, names(own))}
+	return Step{Do: DoComplete, Hooks: call.Hooks, Result: result, Reason: fmt.Sprintf("answers %s to %s", result, strings.Join(call.Hooks, ", "))}
 }
 
 // beat extends the hooks while there is progress and patience.
-func beat(f Facts, own []Hook, waits string, now time.Time) Step {
-	leg := f.Journal.Leg
-	timeout, budget := shortest(own, f.Rules.Patience)
-	last := leg.At
-	if leg.Beat.After(last) {
-		last = leg.Beat
-	}
-	due := last.Add(timeout / beatsInTimeout)
+func beat(f Facts, h lifecycle.Hold, waits string, now time.Time) Step {
+	timeout, _ := lifecycle.Limits(h.Own)
+	patience := h.Patience(f.Rules.Patience)
+	call := h.Heartbeat()
 	switch {
 	case timeout == 0:
 		return Step{Do: DoWait, Reason: waits}
-	case now.Sub(leg.At) >= budget:
-		return Step{Do: DoWait, Reason: fmt.Sprintf("%s; %s is not extended any more: %s have passed", waits, names(own), budget)}
+	case now.Sub(h.Since) >= patience:
+		return Step{Do: DoWait, Reason: fmt.Sprintf("%s; %s is not extended any more: %s have passed", waits, names(h.Own), patience)}
 	case now.Sub(f.Progress) >= f.Rules.Stall:
-		return Step{Do: DoWait, Reason: fmt.Sprintf("%s; %s is not extended: there was no progress for %s", waits, names(own), f.Rules.Stall)}
-	case now.Before(due):
-		return Step{Do: DoWait, At: due, Reason: waits}
+		return Step{Do: DoWait, Reason: fmt.Sprintf("%s; %s is not extended: there was no progress for %s", waits, names(h.Own), f.Rules.Stall)}
+	case call.Do == lifecycle.Nothing:
+		return Step{Do: DoWait, At: call.Wake, Reason: waits}
 	}
-	return Step{Do: DoHeartbeat, Hooks: own, Reason: waits + "; extends " + names(own)}
+	return Step{Do: DoHeartbeat, Hooks: call.Hooks, Reason: waits + "; extends " + strings.Join(call.Hooks, ", ")}
 }
 
-// shortest is the shortest timeout of hooks, and the budget for extending them.
-func shortest(hooks []Hook, patience time.Duration) (timeout, budget time.Duration) {
-	budget = patience
-	for _, h := range hooks {
-		if h.Timeout > 0 && (timeout == 0 || h.Timeout < timeout) {
-			timeout = h.Timeout
-		}
-		if h.Global > 0 {
-			budget = min(budget, h.Global)
-		}
-	}
-	return timeout, budget
-}
-
-// talking says how the conversation stands.
+// talking says what Auto Scaling last said to the machine.
 func talking(f Facts, text string) string {
+	h := f.hold(time.Time{})
+	sent, accepted := h.Last(lifecycle.Complete)
+	others := ""
+	if len(h.Others) > 0 {
+		others = ": " + names(h.Others) + " may hold it as well, which --hooks does not name"
+	}
 	switch {
 	case f.Talk.Denied != "" && f.Journal.Leg.Goal == Serve:
 		return text + "; " + f.Talk.Denied + ": the controller answers in its place"
 	case f.Talk.Denied != "":
 		return text + "; " + f.Talk.Denied + ": only an answer of somebody else, or the hook's timeout, lets the machine go on"
-	case f.Talk.Taken && others(f) != "":
-		return text + "; the state is still " + f.State.Value + others(f)
+	case accepted && others != "":
+		return text + "; the state is still " + f.State.Value + others
 	case f.Talk.Trouble != "":
 		return text + "; " + f.Talk.Trouble
-	case !f.State.At.IsZero() && f.State.Position.Held() && !f.Talk.Sent.IsZero():
-		return text + "; the state is still " + f.State.Value + others(f)
+	case f.State.Position.Held() && !sent.At.IsZero():
+		return text + "; the state is still " + f.State.Value + others
 	}
 	return text
-}
-
-// others says who else may hold the machine.
-func others(f Facts) string {
-	list := only(f.Hooks.Others, f.Journal.Leg.Goal.launching())
-	if len(list) == 0 {
-		return ""
-	}
-	return ": " + names(list) + " may hold it as well, which --hooks does not name"
 }
 
 func said(s State) string {
@@ -186,23 +160,6 @@ func said(s State) string {
 	return s.Value
 }
 
-func only(hooks []Hook, launching bool) []Hook {
-	var out []Hook
-	for _, h := range hooks {
-		if h.Launching == launching {
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
-func names(hooks []Hook) string {
-	if len(hooks) == 0 {
-		return "no hook that is known"
-	}
-	list := make([]string, len(hooks))
-	for i, h := range hooks {
-		list[i] = h.Name
-	}
-	return strings.Join(list, ", ")
+func names(hooks []lifecycle.Hook) string {
+	return cmp.Or(lifecycle.Names(hooks), "no hook that is known")
 }

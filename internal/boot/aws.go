@@ -3,16 +3,15 @@ package boot
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 // requestTime is what one call may take; the SDK sets no limit.
@@ -39,25 +38,16 @@ func NewAutoScaling(config aws.Config) AutoScaling {
 			}
 			return State{}, nil
 		},
-		Hooks: func(ctx context.Context, group string) ([]Hook, error) {
+		Hooks: func(ctx context.Context, group string) ([]lifecycle.Hook, error) {
 			out, err := client.DescribeLifecycleHooks(ctx, &sdk.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
 			if err != nil {
 				return nil, sort("asking for the hooks of group "+group, "DescribeLifecycleHooks", err)
 			}
-			hooks := make([]Hook, 0, len(out.LifecycleHooks))
-			for _, h := range out.LifecycleHooks {
-				hooks = append(hooks, Hook{
-					Name: aws.ToString(h.LifecycleHookName), Launching: strings.HasSuffix(aws.ToString(h.LifecycleTransition), "EC2_INSTANCE_LAUNCHING"),
-					Timeout: seconds(h.HeartbeatTimeout), Global: seconds(h.GlobalTimeout),
-				})
-			}
-			return hooks, nil
+			return cloudaws.Hooks(out.LifecycleHooks), nil
 		},
 		Complete: answers.Complete, Heartbeat: answers.Heartbeat,
 	}
 }
-
-func seconds(n *int32) time.Duration { return time.Duration(aws.ToInt32(n)) * time.Second }
 
 // sort tells what asking again is worth.
 func sort(doing, permit string, err error) error {

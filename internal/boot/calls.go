@@ -2,15 +2,15 @@ package boot
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 // callTime is what a call to Auto Scaling may take, with connecting if that is needed.
@@ -42,21 +42,16 @@ func (a *Agent) talked(err error) {
 		t.Denied = ""
 		return
 	}
-	var denied *cloud.DeniedError
-	switch {
-	case errors.As(err, &denied):
-		t.Denied = err.Error()
-		t.Due = now.Add(a.vary(deniedPause))
-		return
-	case cloud.IsNoAction(err):
-		t.Trouble = "Auto Scaling says that no action is pending, and is asked again while the state says that one is"
-	case cloud.IsBusy(err):
-		t.Trouble = "Auto Scaling is busy, and is asked again: " + err.Error()
-	default:
-		t.Trouble = err.Error()
-	}
-	t.Due = now.Add(pause(t.Tries, a.o.Dice()))
 	t.Tries++
+	t.Trouble, t.Due = err.Error(), now.Add(a.backoff(t.Tries))
+	switch lifecycle.OutcomeOf(err) {
+	case lifecycle.Denied:
+		t.Trouble, t.Denied, t.Due = "", err.Error(), now.Add(a.vary(lifecycle.DeniedRetry))
+	case lifecycle.NoAction:
+		t.Trouble = "Auto Scaling says that no action is pending, and is asked again while the state says that one is"
+	case lifecycle.Busy:
+		t.Trouble = "Auto Scaling is busy, and is asked again: " + err.Error()
+	}
 }
 
 // corroborate finds out whether the machine is in a group, where metadata has no target
@@ -93,8 +88,8 @@ func (a *Agent) describe(ctx context.Context) {
 			f.Talk.Tries = 0
 		}
 		f.State = s
-		f.Talk.Look = s.At.Add(pause(f.Talk.Tries, a.o.Dice()))
 		f.Talk.Tries++
+		f.Talk.Look = s.At.Add(a.backoff(f.Talk.Tries))
 		if s.Group != "" {
 			f.Member = MemberIn
 		}
@@ -111,45 +106,33 @@ func (a *Agent) listHooks(ctx context.Context) {
 		if err != nil {
 			return err
 		}
-		f.Hooks = Hooks{At: a.o.Clock.Wall()}
-		for _, h := range all {
-			if lifecycle.IsOwn(h.Name, nil, a.o.Settings.Hooks) {
-				f.Hooks.Own = append(f.Hooks.Own, h)
-			} else {
-				f.Hooks.Others = append(f.Hooks.Others, h)
-			}
-		}
+		f.Hooks = Hooks{At: a.o.Clock.Wall(), All: lifecycle.Owned(all, nil, a.o.Settings.Hooks)}
 		return nil
 	})
-	if guessed := guess(a.o.Settings.Hooks); cloud.IsDenied(err) && guessed != nil {
-		f.Hooks = Hooks{At: a.o.Clock.Wall(), Own: guessed}
+	if assumed := lifecycle.Assumed(a.o.Settings.Hooks); cloud.IsDenied(err) && assumed != nil {
+		f.Hooks = Hooks{At: a.o.Clock.Wall(), All: assumed}
 		f.Talk.Denied, f.Talk.Due = "", time.Time{}
 	}
 }
 
-// heartbeat extends hooks. One that fails is due again at the next time.
+// heartbeat extends hooks. That it does is written down before.
 func (a *Agent) heartbeat(ctx context.Context, s Step) {
 	f := &a.facts
 	f.Journal.Leg.Beat = a.o.Clock.Wall()
 	a.save(ctx)
-	due := f.Talk
-	for _, h := range s.Hooks {
-		err := a.call(ctx, func(ctx context.Context, c *AutoScaling) error {
-			return c.Heartbeat(ctx, a.action(h))
-		})
-		switch {
-		case cloud.IsNoAction(err):
+	before := f.Talk
+	for _, hook := range s.Hooks {
+		switch err := a.send(ctx, hook, lifecycle.Heartbeat, ""); lifecycle.OutcomeOf(err) {
+		case lifecycle.NoAction:
 			f.State = State{} // it may have moved
-		case cloud.IsDenied(err):
-			f.Talk = due // to extend is not to answer
-			logr.FromContextOrDiscard(ctx).Info("is not permitted to extend a hook", "hook", h.Name, "error", err.Error())
-		case err != nil:
-			f.Journal.Leg.Beat = time.Time{}
+		case lifecycle.Denied:
+			before.Told, f.Talk = f.Talk.Told, before // a result may be permitted all the same
+			logr.FromContextOrDiscard(ctx).Info("is not permitted to extend a hook", "hook", hook, "error", err.Error())
 		}
 	}
 }
 
-// complete answers hooks, if all is still as it was when that was decided.
+// complete sends a result to hooks, if all is still as it was when that was decided.
 func (a *Agent) complete(ctx context.Context, s Step) {
 	f := &a.facts
 	if f.Journal.Leg.Goal != Serve {
@@ -160,25 +143,39 @@ func (a *Agent) complete(ctx context.Context, s Step) {
 	}
 	var failure error
 	tries := f.Talk.Tries
-	for _, h := range s.Hooks {
-		err := a.call(ctx, func(ctx context.Context, c *AutoScaling) error {
-			return c.Complete(ctx, a.action(h), s.Result)
-		})
+	for _, hook := range s.Hooks {
+		err := a.send(ctx, hook, lifecycle.Complete, s.Result)
 		if err == nil {
-			f.Talk.Taken = true
-			logr.FromContextOrDiscard(ctx).Info("answered a lifecycle hook", "hook", h.Name, "group", f.State.Group, "result", s.Result)
+			logr.FromContextOrDiscard(ctx).Info("answered a lifecycle hook", "hook", hook, "group", f.State.Group, "result", s.Result)
 		}
 		if failure == nil || cloud.IsNoAction(failure) {
 			failure = err
 		}
 	}
-	now := a.o.Clock.Wall()
-	f.Talk.Sent, f.Talk.Look = now, time.Time{}
-	f.Talk.Tries = tries
+	f.Talk.Look, f.Talk.Tries = time.Time{}, tries
 	a.talked(failure)
 	if failure == nil {
-		f.Talk.Due = now.Add(pause(tries-1, a.o.Dice()))
+		f.Talk.Due = a.o.Clock.Wall().Add(a.backoff(tries))
 	}
+}
+
+// send calls a hook, and notes what came of it.
+func (a *Agent) send(ctx context.Context, hook string, do lifecycle.Verb, result cloud.Result) error {
+	f := &a.facts
+	action := cloud.Action{Group: f.State.Group, Hook: hook, InstanceID: f.Instance}
+	err := a.call(ctx, func(ctx context.Context, c *AutoScaling) error {
+		if do == lifecycle.Heartbeat {
+			return c.Heartbeat(ctx, action)
+		}
+		return c.Complete(ctx, action, result)
+	})
+	told := maps.Clone(f.Talk.Told)
+	if told == nil {
+		told = map[string]lifecycle.Told{}
+	}
+	told[hook] = told[hook].After(a.o.Clock.Wall(), do, err)
+	f.Talk.Told = told
+	return err
 }
 
 // stillSo looks once more at what an answer was decided on. An answer names no firing of a
@@ -211,8 +208,4 @@ func (a *Agent) stillReady(ctx context.Context) bool {
 	}
 	f.Node = n
 	return n.readySince(f.Journal.Gate.At)
-}
-
-func (a *Agent) action(h Hook) cloud.Action {
-	return cloud.Action{Group: a.facts.State.Group, Hook: h.Name, InstanceID: a.facts.Instance}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
 const (
@@ -65,14 +65,14 @@ func aim(f Facts, now time.Time) (Goal, Step) {
 	case t.Value == "":
 		return aimUnsaid(f, now, "instance metadata names no target lifecycle state")
 	}
-	switch lifecycle.ReadTarget(t.Value) {
-	case lifecycle.ToService:
+	switch lifecycle.Read(t.Value).Lasting() {
+	case lifecycle.Serving:
 		return Serve, Step{}
-	case lifecycle.ToPool:
+	case lifecycle.Warm:
 		return pooled(f), Step{}
-	case lifecycle.ToEnd:
+	case lifecycle.Gone:
 		return End, Step{}
-	case lifecycle.ToSide:
+	case lifecycle.Aside:
 		if t.Value == "Detached" {
 			return aimUnsaid(f, now, "instance metadata says Detached")
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 var now = time.Date(2026, 5, 11, 8, 0, 0, 0, time.UTC)
@@ -46,10 +46,11 @@ func described(state string, age time.Duration) func(*Facts) {
 }
 
 func hooked(f *Facts) {
-	f.Hooks = Hooks{At: ago(10 * time.Second), Own: []Hook{
-		{Name: "lifeboat-launch", Launching: true, Timeout: 10 * time.Minute, Global: 16 * time.Hour},
-		{Name: "lifeboat-terminate", Timeout: 5 * time.Minute},
-	}, Others: []Hook{{Name: "codedeploy", Launching: true}}}
+	f.Hooks = Hooks{At: ago(10 * time.Second), All: []lifecycle.Hook{
+		{Name: "lifeboat-launch", Own: true, Timeout: 10 * time.Minute, Global: 16 * time.Hour},
+		{Name: "lifeboat-terminate", Own: true, Terminating: true, Timeout: 5 * time.Minute},
+		{Name: "codedeploy"},
+	}}
 }
 
 func all(changes ...func(*Facts)) func(*Facts) {
@@ -182,7 +183,7 @@ func TestWhatIsNeverDecided(t *testing.T) {
 		switch s.Do {
 		case DoOpen:
 			stated := f.State.Position.Phase == lifecycle.Joining || f.State.Position.Phase == lifecycle.Serving
-			said := lifecycle.ReadTarget(f.Target.Value) == lifecycle.ToService ||
+			said := lifecycle.Read(f.Target.Value).Lasting() == lifecycle.Serving ||
 				(f.Target.Value == "" || f.Target.Value == "Detached") && (f.Member == MemberOfNone || f.Member == MemberIn && stated)
 			if !said || !f.Target.Read || f.Target.Trouble != "" || !f.Journal.Wiping.IsZero() {
 				t.Fatalf("opens the gate without a word that it may: %+v", f)
@@ -192,15 +193,15 @@ func TestWhatIsNeverDecided(t *testing.T) {
 			if f.State.Position != (lifecycle.Position{Phase: way, Step: lifecycle.Waiting}) || len(s.Hooks) == 0 || !f.Rules.Answer || goal == End {
 				t.Fatalf("%s in the state %q on the way to %s", s.Do, f.State.Value, goal)
 			}
-			if s.Do == DoComplete && (now.Sub(f.State.At) > freshState || !f.State.At.After(f.Talk.Sent)) {
+			if s.Do == DoComplete && (now.Sub(f.State.At) > freshState || !f.State.At.After(sent(f))) {
 				t.Fatalf("answers by a state %s old", now.Sub(f.State.At))
 			}
 			if s.Result == cloud.Abandon && (!f.Rules.Abandon || failed(f) == nil) {
 				t.Fatalf("abandons: %+v", f)
 			}
 			for _, h := range s.Hooks {
-				if h.Launching != goal.launching() || h.Name == "codedeploy" {
-					t.Fatalf("%s of %+v on the way to %s", s.Do, h, goal)
+				if (h == "lifeboat-terminate") != (goal == Return) || h == "codedeploy" {
+					t.Fatalf("%s of %s on the way to %s", s.Do, h, goal)
 				}
 			}
 		case DoWipe:
@@ -230,6 +231,12 @@ func anything(d *rand.Rand) Facts {
 	yes := func() bool { return d.IntN(2) == 0 }
 	state := one(d, "", "Pending", "Pending:Wait", "Pending:Proceed", "InService", "Warmed:Pending", "Warmed:Pending:Wait", "Warmed:Stopped",
 		"Terminating:Wait", "Standby", "Strange")
+	told := func() lifecycle.Told {
+		t := lifecycle.Told{At: moment(), Extended: moment(), Completed: moment(), Tries: d.IntN(9)}
+		t.Do = one(d, lifecycle.Nothing, lifecycle.Heartbeat, lifecycle.Complete)
+		t.Outcome = one(d, lifecycle.Accepted, lifecycle.NoAction, lifecycle.Denied, lifecycle.Busy)
+		return t
+	}
 	f := Facts{
 		Instance: "i-0a1b2c3d4e5f60718", Boot: "b1", Gate: yes(), Kubelet: one(d, KubeletUnknown, KubeletOff, KubeletRuns),
 		Target: Target{
@@ -244,7 +251,7 @@ func anything(d *rand.Rand) Facts {
 		},
 		Node:  Node{At: moment(), Name: one(d, "", "n"), Ready: yes(), Deleting: d.IntN(5) == 0, Heartbeat: moment(), Trouble: one(d, "", "", "503")},
 		State: State{At: moment(), Group: one(d, "", "g"), Value: state, Position: lifecycle.Read(state)},
-		Talk:  Talk{Due: moment(), Look: moment(), Sent: moment(), Taken: yes(), Tries: d.IntN(9), Trouble: one(d, "", "503"), Denied: one(d, "", "no")},
+		Talk:  Talk{Due: moment(), Look: moment(), Told: map[string]lifecycle.Told{"lifeboat-launch": told(), "lifeboat-terminate": told()}, Tries: d.IntN(9), Trouble: one(d, "", "503"), Denied: one(d, "", "no")},
 		Again: moment(), Progress: moment(),
 		Rules: Rules{AbsentFor: 2 * time.Minute, Answer: d.IntN(9) > 0, Abandon: yes(), Patience: 30 * time.Minute, Stall: 10 * time.Minute, Tries: 5, Parallel: 2},
 	}
@@ -265,14 +272,8 @@ func anything(d *rand.Rand) Facts {
 	return f
 }
 
-func TestPause(t *testing.T) {
-	t.Parallel()
-	for tries, want := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second} {
-		if low, high := pause(tries, 0), pause(tries, 0.999); low != want*8/10 || high < want*11/10 || high > want*12/10 {
-			t.Errorf("after %d tries from %s to %s, want about %s", tries, low, high, want)
-		}
-	}
-	if pause(-1, 0.5) != 2*time.Second || pause(1000, 0.5) != 30*time.Second {
-		t.Error("odd numbers of tries")
-	}
+// sent is when a result was last sent on the way of a machine.
+func sent(f Facts) time.Time {
+	last, _ := f.hold(now).Last(lifecycle.Complete)
+	return last.At
 }

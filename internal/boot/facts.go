@@ -3,8 +3,8 @@ package boot
 import (
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 // Facts are all that is known at one moment.
@@ -133,20 +133,8 @@ func (s State) past() bool {
 // Hooks are the lifecycle hooks of the machine's group.
 type Hooks struct {
 	// At is when they were read; zero: not yet.
-	At time.Time
-	// Own are those that are answered here. Others are not.
-	Own    []Hook
-	Others []Hook
-}
-
-// Hook is a lifecycle hook.
-type Hook struct {
-	Name string
-	// Launching tells a hook of launches from one of terminations.
-	Launching bool
-	// Timeout is its heartbeat timeout, Global how long it can be extended in all;
-	// zero: not known.
-	Timeout, Global time.Duration
+	At  time.Time
+	All []lifecycle.Hook
 }
 
 // Talk is how the conversation with Auto Scaling goes.
@@ -156,10 +144,8 @@ type Talk struct {
 	Due, Look time.Time
 	// Tries counts calls since the state last changed, for the time between them.
 	Tries int
-	// Sent is when an answer was last given on this leg; zero: never. Taken tells
-	// whether Auto Scaling has accepted one.
-	Sent  time.Time
-	Taken bool
+	// Told is what each hook was told on this leg.
+	Told map[string]lifecycle.Told
 	// Denied says what is not permitted; empty: nothing is known to be.
 	Denied string
 	// Trouble says what the last call failed with; empty: it did not.
@@ -230,9 +216,8 @@ type Step struct {
 	// something has changed.
 	At time.Time
 
-	Goal   Goal            // of DoBegin
-	Stage  string          // of DoPrepare
-	Hooks  []Hook          // of DoHeartbeat and DoComplete
-	Phase  lifecycle.Phase // of DoComplete
-	Result cloud.Result    // of DoComplete
+	Goal   Goal         // of DoBegin
+	Stage  string       // of DoPrepare
+	Hooks  []string     // of DoHeartbeat and DoComplete
+	Result cloud.Result // of DoComplete
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
 // journalFile is the name of the journal in the state directory.
@@ -88,9 +88,6 @@ func (g Goal) phases() (way, end lifecycle.Phase) {
 	}
 	return lifecycle.Unknown, lifecycle.Unknown
 }
-
-// launching tells whether it is hooks of launches that hold the machine on the way.
-func (g Goal) launching() bool { return g != Return }
 
 // readJournal reads a journal of an instance. One of another instance begins anew, and
 // so does one that cannot be read, with an error that says so.

@@ -97,7 +97,7 @@ func (a *Agent) readTarget(ctx context.Context) {
 		if t.Value == "" {
 			t.Since = time.Time{}
 		}
-		a.due.target = now.Add(min(pause(a.failures-1, a.o.Dice()), a.vary(a.o.Interval)))
+		a.due.target = now.Add(min(a.backoff(a.failures), a.vary(a.o.Interval)))
 		return
 	}
 	a.failures = 0

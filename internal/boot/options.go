@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
@@ -54,7 +55,7 @@ type AutoScaling struct {
 	// none.
 	Describe func(ctx context.Context, instance string) (State, error)
 	// Hooks lists the hooks of a group.
-	Hooks func(ctx context.Context, group string) ([]Hook, error)
+	Hooks func(ctx context.Context, group string) ([]lifecycle.Hook, error)
 	// Complete and Heartbeat are cloud.Lifecycle's.
 	Complete  func(ctx context.Context, a cloud.Action, r cloud.Result) error
 	Heartbeat func(ctx context.Context, a cloud.Action) error

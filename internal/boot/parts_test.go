@@ -47,13 +47,6 @@ func TestJournals(t *testing.T) {
 	}
 }
 
-func TestHookNames(t *testing.T) {
-	t.Parallel()
-	if guess([]string{"one", "lifeboat-*"}) != nil || len(guess([]string{"one", "two"})) != 4 {
-		t.Error("what is taken to be there")
-	}
-}
-
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	d := Dir(filepath.Join(t.TempDir(), "made", "when", "needed"))

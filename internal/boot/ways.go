@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 // serve brings the machine into service: what is left of an earlier life goes, what

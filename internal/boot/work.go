@@ -73,7 +73,7 @@ func (a *Agent) heard(ctx context.Context, o outcome) {
 	default:
 		s.Tries++
 		s.Trouble = o.err.Error()
-		s.Again = now.Add(pause(s.Tries, a.o.Dice()))
+		s.Again = now.Add(a.backoff(s.Tries + 1))
 	}
 }
 

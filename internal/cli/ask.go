@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// ask asks a person something and returns the line that is typed, with what ends it. Ctrl-C
-// ends it as it ends all else, by ctx: what is read from a terminal cannot be called off, so
-// it is read beside, and left behind.
+// ask prints a question and returns the line that the person types, with its
+// line end. A read from a terminal cannot be cancelled, so a goroutine does it.
+// If ctx ends first, as on Ctrl-C, ask returns and abandons that goroutine.
 func (s *session) ask(ctx context.Context, keyboard *bufio.Reader, question string) (string, error) {
 	s.err.Printf("%s", question)
 	type line struct {
@@ -33,13 +33,14 @@ func (s *session) ask(ctx context.Context, keyboard *bufio.Reader, question stri
 	}
 }
 
-// goOn asks whether to do what is about to be done, and returns an error if not. Where
-// nobody can be asked, --yes has to say it.
-func (s *session) goOn(ctx context.Context, keyboard *bufio.Reader, what, nobody string) error {
-	if !s.typing {
-		return usageErrorf("%sthere is nobody to ask: add --yes if you mean it. %s", nobody, what)
+// requireConfirmation asks a yes-or-no question and returns an error unless the answer is yes.
+// Without a terminal it cannot ask, so it returns a usage error that asks for
+// --yes.
+func (s *session) requireConfirmation(ctx context.Context, keyboard *bufio.Reader, what, prefix string) error {
+	if !s.interactive {
+		return usageErrorf("%sstandard input is not a terminal, so the command cannot ask for confirmation: add --yes to confirm. %s", prefix, what)
 	}
-	answer, err := s.ask(ctx, keyboard, what+"\nGo on? [y/N] ")
+	answer, err := s.ask(ctx, keyboard, what+"\nContinue? [y/N] ")
 	if err != nil {
 		return err
 	}
@@ -47,5 +48,5 @@ func (s *session) goOn(ctx context.Context, keyboard *bufio.Reader, what, nobody
 	case "y", "yes":
 		return nil
 	}
-	return fmt.Errorf("not confirmed: nothing was done")
+	return fmt.Errorf("not confirmed, so nothing was changed")
 }

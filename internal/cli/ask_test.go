@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// ctrlC is a keyboard at which somebody presses Ctrl-C when asked, and nothing else.
+// ctrlC is a keyboard on which the user presses Ctrl-C at the first read.
 type ctrlC struct {
 	press func()
 	ended <-chan struct{}
@@ -25,11 +25,11 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 		asks string
 		of   func(t *testing.T) *harness
 	}{
-		"before the wiring is changed": {[]string{"wire", "apply", "--sandbox", "--cluster", "prod"}, "Go on?", func(t *testing.T) *harness {
+		"before the wiring is changed": {[]string{"wire", "apply", "--sandbox", "--cluster", "prod"}, "Continue?", func(t *testing.T) *harness {
 			return newWireAccount(t).harness
 		}},
 		"of which nodes to interrupt": {[]string{"interrupt", "--interactive", "--sandbox"}, "Which?", func(t *testing.T) *harness {
-			_, h, _ := chooser(t)
+			_, h, _ := spotCluster(t)
 			return h
 		}},
 	} {
@@ -38,7 +38,7 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 			ctx, press := context.WithCancel(t.Context())
 			h := tc.of(t)
 			use := h.setup
-			h.typing, h.setup = true, func(s *session) {
+			h.interactive, h.setup = true, func(s *session) {
 				use(s)
 				s.env.In = ctrlC{press, t.Context().Done()}
 			}

@@ -19,21 +19,22 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 )
 
-// cloud is the AWS that a command is about.
+// cloud holds the AWS clients of a command.
 type cloud struct {
 	place     drill.Place
 	instances drill.DescribeInstances
 	fis       drill.ExperimentsAPI
 	queues    drill.QueueAPI
-	// emulated is true for the sandbox's AWS, where nothing is at stake.
+	// emulated is true for an AWS emulator, where no confirmation is needed.
 	emulated bool
 	// queueURL is the sandbox's queue; empty on AWS.
 	queueURL string
 }
 
-// awsConfig is how to reach the sandbox's AWS, or the one that the environment
-// names; of the sandbox it returns the connection too. The sandbox needs
-// nothing of the user's own configuration, so none of it can be in the way.
+// awsConfig returns the configuration for the sandbox's AWS, or for the one
+// that the environment names. For the sandbox it also returns the connection.
+// It ignores the user's own AWS configuration for the sandbox, so that a broken
+// profile cannot break it.
 func (s *session) awsConfig(ctx context.Context) (aws.Config, connection, error) {
 	if s.flags.Sandbox == "" {
 		cfg, err := config.LoadDefaultConfig(ctx)
@@ -53,8 +54,8 @@ func (s *session) awsConfig(ctx context.Context) (aws.Config, connection, error)
 	}), found, nil
 }
 
-// connectAWS makes clients and finds out whose account they reach. zone tells
-// the region where the environment does not.
+// connectAWS makes AWS clients and looks up their account. zone gives the
+// region if the environment has none.
 func (s *session) connectAWS(ctx context.Context, zone string) (cloud, error) {
 	cfg, sandbox, err := s.awsConfig(ctx)
 	if err != nil {
@@ -78,8 +79,8 @@ func (s *session) connectAWS(ctx context.Context, zone string) (cloud, error) {
 	}, nil
 }
 
-// isLoopback reports whether an endpoint is on this machine: AWS never is, so
-// it is an emulator.
+// isLoopback reports whether an endpoint is on this machine. AWS never is, so
+// such an endpoint is an emulator.
 func isLoopback(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {

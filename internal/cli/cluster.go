@@ -16,17 +16,17 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 )
 
-// patience is how long the cluster may take to answer one question.
-const patience = 15 * time.Second
+// requestTimeout limits the time of one API request.
+const requestTimeout = 15 * time.Second
 
-// cluster is the Kubernetes cluster that a command is about.
+// cluster is a client of the Kubernetes cluster that a command works with.
 type cluster struct {
 	client.WithWatch
-	// name is the cluster's name as the kubeconfig tells it.
+	// name is the cluster's name in the kubeconfig.
 	name string
 }
 
-// connection is what it takes to speak to a running sandbox.
+// connection holds the addresses and credentials of a running sandbox.
 type connection struct {
 	name                         string
 	kubeconfig                   string
@@ -35,7 +35,7 @@ type connection struct {
 	queueURL                     string
 }
 
-// newScheme knows the built-in types and Lifeboat's.
+// newScheme returns a scheme with the built-in types and Lifeboat's.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -47,7 +47,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// connectKubernetes makes a client from the kubeconfig that the flags name.
+// connectKubernetes makes a client from the kubeconfig that the flags select.
 func (s *session) connectKubernetes(context.Context) (cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = s.flags.Kubeconfig
@@ -78,7 +78,7 @@ func (s *session) connectKubernetes(context.Context) (cluster, error) {
 	return cluster{WithWatch: c, name: s.clusterName(loader)}, nil
 }
 
-// checkContext makes sure that the context that was asked for exists.
+// checkContext returns an error if the context of --context does not exist.
 func (s *session) checkContext(loader clientcmd.ClientConfig) error {
 	raw, err := loader.RawConfig()
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *session) checkContext(loader clientcmd.ClientConfig) error {
 }
 
 // clusterName guesses the cluster's own name from the kubeconfig: the last part
-// of an EKS ARN, the first of what eksctl writes (name.region.eksctl.io), else
-// the name as it stands.
+// of an EKS ARN, or the first part of an eksctl name (name.region.eksctl.io).
+// Otherwise it is the name in the kubeconfig.
 func (s *session) clusterName(loader clientcmd.ClientConfig) string {
 	raw, err := loader.RawConfig()
 	if err != nil {
@@ -120,9 +120,9 @@ func shortClusterName(name string) string {
 	return name
 }
 
-// list lists objects, giving the cluster a bounded time to answer.
+// list lists objects with a time limit.
 func (c cluster) list(ctx context.Context, what string, into client.ObjectList, opts ...client.ListOption) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := c.List(ctx, into, opts...); err != nil {
 		return fmt.Errorf("listing %s: %w", what, err)

@@ -16,8 +16,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-// clockOf writes a time for people: the day as well where it is not near.
-func clockOf(t, now time.Time) string {
+// formatClock formats a time for people, with the date if it is more than an hour
+// away.
+func formatClock(t, now time.Time) string {
 	layout := "2006-01-02 15:04 MST"
 	if d := t.Sub(now); d > -time.Hour && d < time.Hour {
 		layout = "15:04:05 MST"
@@ -25,25 +26,25 @@ func clockOf(t, now time.Time) string {
 	return t.UTC().Format(layout)
 }
 
-// approvalLine says how it stands with the approval; empty where none is
+// approvalLine describes the state of the approval. It is empty if none is
 // required and none was given.
 func (w *observed) approvalLine(s *session, d policy.Decision) string {
 	say := w.policy.Approval
 	switch {
 	case d.AwaitsApproval && !w.policy.Begun.IsZero():
-		return "policy asks for one, but the drain had begun before, and goes on"
+		return "the policy requires one, but the drain started before that and continues"
 	case d.AwaitsApproval && d.ProceedsAt.IsZero():
-		return fmt.Sprintf("awaited: `%s approve %s`", s.name, w.name())
+		return fmt.Sprintf("pending: run `%s approve %s`", s.name, w.name())
 	case d.AwaitsApproval:
-		return fmt.Sprintf("awaited: `%s approve %s`; unanswered it goes ahead %s", s.name, w.name(), terminal.Relative(d.ProceedsAt, w.now))
+		return fmt.Sprintf("pending: run `%s approve %s`; without an approval it starts %s", s.name, w.name(), terminal.Relative(d.ProceedsAt, w.now))
 	case say != nil && d.Approved:
-		return "given by " + said(say, w.now)
+		return "given by " + statementText(say, w.now)
 	}
 	return ""
 }
 
-// said is who said something, when and why.
-func said(say *v1alpha1.Say, now time.Time) string {
+// statementText returns who made a statement, when, and the note.
+func statementText(say *v1alpha1.Say, now time.Time) string {
 	text := say.By + " " + terminal.Relative(say.Time.Time, now)
 	if say.Note != "" {
 		text += ": " + say.Note
@@ -51,7 +52,7 @@ func said(say *v1alpha1.Say, now time.Time) string {
 	return text
 }
 
-// holding is the hold that is in force at a moment, or nil.
+// holding returns the hold that is in force at the given time, or nil.
 func (w *observed) holding(at time.Time) *v1alpha1.Say {
 	if w.record == nil {
 		return nil
@@ -64,16 +65,16 @@ func (w *observed) holdLine() string {
 	if hold == nil {
 		return ""
 	}
-	text := "by " + said(hold, w.now)
+	text := "by " + statementText(hold, w.now)
 	if hold.Until != nil {
-		text += fmt.Sprintf("; it ends %s", terminal.Relative(hold.Until.Time, w.now))
+		text += fmt.Sprintf("; it expires %s", terminal.Relative(hold.Until.Time, w.now))
 	}
 	return text
 }
 
-// gates are what all pods wait for from when the drain begins: a person's hold
-// and the hooks before the drain, one after the other, each taken to use its
-// whole timeout.
+// gates returns what all pods wait for when the drain starts: a hold, a
+// replacement, and the BeforeDrain hooks in order. It assumes that each hook
+// takes its whole timeout.
 func (w *observed) gates(d policy.Decision, begins time.Time) []drain.Gate {
 	var gates []drain.Gate
 	if hold := w.holding(begins); hold != nil {
@@ -97,18 +98,18 @@ func (w *observed) gates(d policy.Decision, begins time.Time) []drain.Gate {
 		}
 		gates = append(gates, gate)
 		if gate.Until.IsZero() {
-			break // those after it do not begin
+			break // the hooks after it do not start
 		}
 		at = gate.Until
 	}
 	return gates
 }
 
-// hookGate is what a hook before the drain has pods wait for, if it begins then:
-// it is taken to use its whole timeout.
+// hookGate returns the gate of a BeforeDrain hook that starts at the given
+// time. It assumes that the hook takes its whole timeout.
 func (w *observed) hookGate(h *v1alpha1.Hook, begins time.Time) (drain.Gate, bool) {
 	status := w.hookStatus(h.Name)
-	gate, waits := record.HookGate(h, status, w.goAhead(), w.name())
+	gate, waits := record.HookGate(h, status, w.approvedAt(), w.name())
 	switch {
 	case !waits, status != nil && status.State == v1alpha1.HookFailed:
 		return gate, waits
@@ -123,14 +124,14 @@ func (w *observed) hookGate(h *v1alpha1.Hook, begins time.Time) (drain.Gate, boo
 	return gate, true
 }
 
-// replacementGate is what the node's replacement has pods wait for, if one is on
-// its way: whether one will be ordered is not foretold.
+// replacementGate returns the gate of the node's replacement, if one is in
+// progress. It does not predict whether Lifeboat will request one.
 func (w *observed) replacementGate(d policy.Decision) (drain.Gate, bool) {
 	return replacement.Gate(w.replacementStatus(d), d.Deadline)
 }
 
-// replacementStatus is how the replacement stands that policy wants; nil where it
-// wants none, or none was looked for yet.
+// replacementStatus returns the progress of the replacement. It is nil if the
+// policy wants none, or Lifeboat has not requested one yet.
 func (w *observed) replacementStatus(d policy.Decision) *v1alpha1.ReplacementStatus {
 	if w.record == nil || w.supposed || d.Replacement != v1alpha1.ReplacementBefore {
 		return nil
@@ -138,7 +139,8 @@ func (w *observed) replacementStatus(d policy.Decision) *v1alpha1.ReplacementSta
 	return record.Drain(&w.record.Status).Replacement
 }
 
-// replacementLine is policy's word on a replacement, and how that stands.
+// replacementLine returns the policy's setting and the progress of the
+// replacement.
 func replacementLine(word v1alpha1.Replacement, s *v1alpha1.ReplacementStatus) string {
 	if s == nil {
 		return string(word)
@@ -146,7 +148,7 @@ func replacementLine(word v1alpha1.Replacement, s *v1alpha1.ReplacementStatus) s
 	return fmt.Sprintf("%s: %s (%s)", word, s.Message, s.Reason)
 }
 
-// hookStatus is how far a hook has come; nil where it has not begun.
+// hookStatus returns the progress of a hook, or nil if it has not started.
 func (w *observed) hookStatus(name string) *v1alpha1.HookStatus {
 	if w.record == nil || w.supposed {
 		return nil
@@ -154,19 +156,19 @@ func (w *observed) hookStatus(name string) *v1alpha1.HookStatus {
 	return record.Hook(record.Drain(&w.record.Status).Hooks, name)
 }
 
-// goAhead is when a person approved last, or zero.
-func (w *observed) goAhead() time.Time {
+// approvedAt returns the time of the latest approval, or zero.
+func (w *observed) approvedAt() time.Time {
 	if w.policy.Approval == nil {
 		return time.Time{}
 	}
 	return w.policy.Approval.Time.Time
 }
 
-// failedHook is the hook whose failure holds the drain, or nil.
+// failedHook returns the hook whose failure holds the drain, or nil.
 func (w *observed) failedHook(d policy.Decision) *v1alpha1.Hook {
 	for i := range d.Hooks {
 		h := &d.Hooks[i]
-		if record.Holds(h, w.hookStatus(h.Name), w.goAhead()) {
+		if record.Holds(h, w.hookStatus(h.Name), w.approvedAt()) {
 			return h
 		}
 	}
@@ -176,7 +178,7 @@ func (w *observed) failedHook(d policy.Decision) *v1alpha1.Hook {
 func workloadLine(i int, x *v1alpha1.Workload) string {
 	var parts []string
 	if len(x.Namespaces) > 0 {
-		parts = append(parts, "of namespace "+strings.Join(x.Namespaces, " or "))
+		parts = append(parts, "in namespace "+strings.Join(x.Namespaces, " or "))
 	}
 	if x.Selector != nil {
 		parts = append(parts, "with "+metav1.FormatLabelSelector(x.Selector))
@@ -205,15 +207,15 @@ func (w *observed) hookLine(h *v1alpha1.Hook) string {
 	}
 	text := fmt.Sprintf("%s, %s: %s, up to %s", h.Name, h.When, what, terminal.Duration(hook.Timeout(*h)))
 	if h.Retries > 0 {
-		text += fmt.Sprintf(", tried again %s", times(int(h.Retries)))
+		text += fmt.Sprintf(", retried up to %s", times(int(h.Retries)))
 	}
 	if h.OnFailure == v1alpha1.HookHold {
-		text += "; if it fails the drain waits for a person"
+		text += "; if it fails, the drain waits for an approval"
 	} else {
-		text += "; if it fails the drain goes on"
+		text += "; if it fails, the drain continues"
 	}
 	if status := w.hookStatus(h.Name); status != nil {
-		text += fmt.Sprintf(". It is %s", status.State)
+		text += fmt.Sprintf(". State: %s", status.State)
 		if status.Message != "" {
 			text += ": " + status.Message
 		}
@@ -237,7 +239,7 @@ func times(n int) string {
 
 func notificationLine(n *v1alpha1.Notification) string {
 	if len(n.Reasons) == 0 {
-		return n.Name + ": the usual"
+		return n.Name + ": the default reasons"
 	}
 	return n.Name + ": " + strings.Join(n.Reasons, ", ")
 }

@@ -13,52 +13,52 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// What can be converted from.
+// Sources that convert can read.
 const (
 	fromKarpenter = "karpenter"
 	fromNTH       = "nth"
 )
 
-// exitNeedsAPerson says that something was found that cannot be converted.
-const exitNeedsAPerson = 3
+// exitManualWork: some input has no equivalent and needs manual work.
+const exitManualWork = 3
 
-const convertHelp = `Turn Karpenter's manifests of v1beta1, which older guides have and Karpenter 1.1
-and later refuse, into those of v1. The manifests go to standard output; every
-change, and everything that wants a look, goes to standard error:
-  broken   v1 has no equivalent; it was left as it was, or cannot work as it is
-  warning  nodes or pods behave otherwise than one may think
-  info     it is written anew, and means the same
+const convertHelp = `Convert Karpenter manifests from v1beta1, which Karpenter 1.1 and later reject,
+to v1. The manifests go to standard output. Each change and each problem goes to
+standard error, with one of these severities:
+  broken   v1 has no equivalent: the field is unchanged, or cannot work as it is
+  warning  nodes or pods may behave differently than you expect
+  info     the manifest changed, and its meaning did not
 
-Documents that need no change are printed as they are. Comments and the order of
-fields are kept; of a key that is there twice the last is kept, as kubectl does.
+Documents that need no change are printed unchanged. Comments and the order of
+fields are kept. If a key occurs twice, the last one is kept, as kubectl does.
 Nothing is applied. Converting the output again changes nothing.
 
-Give NodePools together with the EC2NodeClasses that they refer to, since the
-kubelet's settings move from the one to the other.
+Pass NodePools together with the EC2NodeClasses that they refer to, because the
+kubelet settings move from the NodePool to the EC2NodeClass.
 
-With --from nth it reads the settings of AWS Node Termination Handler, the values
-of its Helm chart or its Deployment or DaemonSet, and prints an InterruptionPolicy,
-or nothing where Lifeboat's defaults do as much. What became of each flag is said.
+With --from nth it reads the settings of AWS Node Termination Handler: the values
+of its Helm chart, or its Deployment or DaemonSet. It prints an InterruptionPolicy,
+or nothing if Lifeboat's defaults do the same, and explains what replaces each flag.
 
-Exit codes: 0 all is converted; 1 a file cannot be read; 2 wrong usage; 3 it is
-converted, but for what is broken.`
+Exit codes: 0 all is converted; 1 a file cannot be read; 2 wrong usage; 3 some
+input has no equivalent and needs manual work.`
 
 func newConvert(s *session) *cobra.Command {
 	var files []string
 	var from string
 	cmd := &cobra.Command{
 		Use:   "convert -f FILE",
-		Short: "Turn Karpenter's v1beta1 manifests into v1, or what NTH was told into a policy",
+		Short: "Convert Karpenter v1beta1 manifests to v1, or NTH settings to a policy",
 		Long:  convertHelp,
 		Example: `  lifeboat convert -f karpenter.yaml > karpenter-v1.yaml
 
-  # What a cluster has
+  # Convert the manifests of a cluster
   kubectl get nodepools,ec2nodeclasses -o yaml | lifeboat convert -f -
 
-  # Fill in what the guide left open, and apply it
+  # Fill in the variables of a guide, and apply the result
   lifeboat convert -f guide.yaml | envsubst '${CLUSTER_NAME}' | kubectl apply -f -
 
-  # From AWS Node Termination Handler: a policy
+  # Convert the settings of AWS Node Termination Handler to a policy
   lifeboat convert --from nth -f values.yaml > policy.yaml
   kubectl -n kube-system get deployment aws-node-termination-handler -o yaml | lifeboat convert --from nth -f -
 
@@ -67,13 +67,13 @@ func newConvert(s *session) *cobra.Command {
 		Args: arguments(0, 0, "no arguments; files are given with -f"),
 		RunE: func(*cobra.Command, []string) error {
 			if len(files) == 0 {
-				return usageErrorf("there is nothing to convert: give a file with -f; - is standard input")
+				return usageErrorf("there is nothing to convert: add -f FILE; - is standard input")
 			}
 			return s.convert(from, files)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "file to convert; - is standard input; may be given again")
-	cmd.Flags().StringVar(&from, "from", fromKarpenter, "what the files are of: karpenter (manifests of v1beta1), or nth (settings of AWS Node Termination Handler)")
+	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "file to convert; - is standard input; repeatable")
+	cmd.Flags().StringVar(&from, "from", fromKarpenter, "format of the files: karpenter (v1beta1 manifests) or nth (settings of AWS Node Termination Handler)")
 	return cmd
 }
 
@@ -94,7 +94,7 @@ func (s *session) convert(from string, names []string) error {
 	var syntax *convert.SyntaxError
 	switch {
 	case errors.As(err, &syntax) && syntax.Template:
-		return fmt.Errorf("%w; it looks like a template: render it first, as with helm template", err)
+		return fmt.Errorf("%w; the file looks like a template: render it first, for example with helm template", err)
 	case err != nil:
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *session) convert(from string, names []string) error {
 		return err
 	}
 	if counts[finding.Broken] > 0 {
-		return exitError{Code: exitNeedsAPerson}
+		return exitError{Code: exitManualWork}
 	}
 	return nil
 }
@@ -116,9 +116,9 @@ func countedFindings(all []convert.Finding) map[finding.Severity]int {
 	return counts
 }
 
-// conversionReport is what convert says with -o json.
+// conversionReport is the output of convert with -o json.
 type conversionReport struct {
-	// Output is the manifests, in YAML.
+	// Output holds the manifests, in YAML.
 	Output    string                   `json:"output"`
 	Converted int                      `json:"converted"`
 	Unchanged int                      `json:"unchanged"`
@@ -163,7 +163,7 @@ func (s *session) reportChange(f convert.Finding) {
 	}
 }
 
-// conversionSummary is the last line: what it comes to.
+// conversionSummary returns the last line of the report.
 func conversionSummary(r *convert.Result, counts map[finding.Severity]int) string {
 	if len(r.Output) == 0 {
 		return "There was nothing to convert."
@@ -171,12 +171,9 @@ func conversionSummary(r *convert.Result, counts map[finding.Severity]int) strin
 	if r.Converted == 0 && len(r.Findings) == 0 {
 		return fmt.Sprintf("There was nothing to convert in %s.", counted(r.Unchanged, "document"))
 	}
-	parts := []string{counted(r.Converted, "document") + " converted", fmt.Sprintf("%d left as they were", r.Unchanged)}
-	if r.Unchanged == 1 {
-		parts[1] = "1 left as it was"
-	}
+	parts := []string{counted(r.Converted, "document") + " converted", fmt.Sprintf("%d unchanged", r.Unchanged)}
 	if n := counts[finding.Broken]; n > 0 {
-		parts = append(parts, counted(n, "thing")+" broken")
+		parts = append(parts, counted(n, "problem")+" to fix by hand")
 	}
 	if n := counts[finding.Warning]; n > 0 {
 		parts = append(parts, counted(n, "warning"))

@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// The manifests are those of the package's own tests.
+// The manifests are those of the tests of package convert.
 func manifests(name string) string { return filepath.Join("..", "convert", "testdata", name) }
 
 func TestConvert(t *testing.T) {
@@ -38,7 +38,7 @@ func TestConvertFromNTH(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join("..", "convert", "nth", "testdata", "helm-queue.in.yaml")
 	r := (&harness{t: t}).run(t.Context(), "convert", "--from", "nth", "-f", name)
-	if r.code != exitNeedsAPerson || !strings.Contains(r.out, "drainTimeout: 1h30m0s") || !strings.Contains(r.err, "complete-lifecycle-action-delay-seconds") {
+	if r.code != exitManualWork || !strings.Contains(r.out, "drainTimeout: 1h30m0s") || !strings.Contains(r.err, "complete-lifecycle-action-delay-seconds") {
 		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
 	}
 	r = (&harness{t: t, stdin: "workers: 10\n"}).run(t.Context(), "convert", "--from", "nth", "-f", "-")
@@ -54,17 +54,17 @@ func TestConvertFromNTH(t *testing.T) {
 	}
 }
 
-func TestConvertWhatNeedsAPerson(t *testing.T) {
+func TestConvertManualWork(t *testing.T) {
 	name := manifests("everything.in.yaml")
 	r := (&harness{t: t}).run(t.Context(), "convert", "-f", name)
 	golden(t, "convert-broken.golden", r.err)
-	if r.code != exitNeedsAPerson || !strings.HasPrefix(r.out, "apiVersion: karpenter.sh/v1\n") {
+	if r.code != exitManualWork || !strings.HasPrefix(r.out, "apiVersion: karpenter.sh/v1\n") {
 		t.Errorf("exit code %d:\n%s", r.code, r.out)
 	}
 
 	r = (&harness{t: t}).run(t.Context(), "convert", "-f", name, "-o", "json")
 	var report conversionReport
-	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != exitNeedsAPerson || r.err != "" {
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != exitManualWork || r.err != "" {
 		t.Fatalf("exit code %d, %v: %s%s", r.code, err, r.out, r.err)
 	}
 	first := report.Findings[0]
@@ -81,11 +81,11 @@ func TestConvertRefuses(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"no file":       {"", nil, ExitUsage, "give a file with -f"},
+		"no file":       {"", nil, ExitUsage, "add -f FILE"},
 		"an argument":   {"", []string{"a.yaml"}, ExitUsage, "files are given with -f"},
 		"a lost file":   {"", []string{"-f", "/nowhere/a.yaml"}, ExitFailed, "Check the path."},
 		"no YAML":       {"a: 1\nb: [\n", []string{"-f", "-"}, ExitFailed, "reading standard input, line 3: "},
-		"a template":    {"a: {{ .Values.a }}\nb: 1\n", []string{"-f", "-"}, ExitFailed, "render it first, as with helm template"},
+		"a template":    {"a: {{ .Values.a }}\nb: 1\n", []string{"-f", "-"}, ExitFailed, "render it first, for example with helm template"},
 		"nothing of it": {"a: 1\n", []string{"-f", "-"}, ExitOK, "There was nothing to convert in 1 document."},
 	} {
 		t.Run(name, func(t *testing.T) {

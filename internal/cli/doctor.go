@@ -21,32 +21,32 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
-// Exit codes of the doctor.
+// Exit codes of the command doctor.
 const (
-	exitBroken       = 1
-	exitCouldNotLook = 2
+	exitBroken     = 1
+	exitIncomplete = 2
 )
 
-const doctorHelp = `Find out, before an interruption does, whether every notice that AWS sends about
-a node will reach Lifeboat: queue, policy, encryption, rules, targets, and each
-rule's pattern against an example of every event; and whether the lifecycle hooks
-and warm pools of the cluster's Auto Scaling groups hold instances as they should.
-Nothing is changed, and no message is taken from the queue.
+const doctorHelp = `Check whether every AWS notice about a node will reach Lifeboat. The checks
+cover the queue, its policy and encryption, the EventBridge rules and targets,
+and each rule's pattern against an example of every event. They also cover the
+lifecycle hooks and warm pools of the cluster's Auto Scaling groups.
+The command changes nothing and takes no message from the queue.
 
-Each finding says what will go wrong in an interruption and what mends it:
-  broken   notices will not be heard
-  unknown  it could not be looked at
+Each finding says what will go wrong in an interruption and how to fix it:
+  broken   notices will not arrive
+  unknown  it could not be checked
   warning  it works, but not in every case
-  info     it works, at a price that is worth knowing
+  info     it works, with a drawback that you should know
 
 With -f it reads files instead and needs no account: CloudFormation (YAML or
-JSON), Terraform in JSON, what terraform show -json prints, and what
-aws events list-rules, describe-rule and list-targets-by-rule print.
+JSON), Terraform in JSON, and the output of terraform show -json or of
+aws events list-rules, describe-rule and list-targets-by-rule.
 
-Exit codes: 0 nothing is broken; 1 something is; 2 it could not look, or not
-everywhere.`
+Exit codes: 0 nothing is broken; 1 something is broken; 2 some checks could not
+run.`
 
-// doctorFlags are the flags of the doctor.
+// doctorFlags are the flags of the command doctor.
 type doctorFlags struct {
 	cluster, queueURL, region string
 	offline, probe            bool
@@ -57,14 +57,14 @@ func newDoctor(s *session) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find out what would keep notices from reaching Lifeboat",
+		Short: "Check that AWS notices reach Lifeboat",
 		Long:  doctorHelp,
 		Example: `  lifeboat doctor --cluster prod
 
-  # A template, with no account
+  # Check a template, without an account
   lifeboat doctor --offline -f template.yaml
 
-  # Whatever rules there are
+  # Check all existing rules
   aws events list-rules | lifeboat doctor --offline -f -
 
   # For scripts
@@ -78,90 +78,91 @@ func newDoctor(s *session) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster (default: that of the kubeconfig)")
-	flags.StringVar(&f.queueURL, "queue-url", "", "address of the queue that Lifeboat reads, where lifeboat wire did not make it")
-	flags.StringVar(&f.region, "region", "", "AWS region of the cluster (default: that of the queue or the AWS configuration)")
-	flags.BoolVar(&f.probe, "probe", false, "also send a private event through each rule, and time how long it takes to lifeboatd and back")
-	flags.BoolVar(&f.offline, "offline", false, "look at the files given with -f, and at no account")
-	flags.StringArrayVarP(&f.files, "file", "f", nil, "file to look at; - is standard input; may be given again")
+	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster (default: the cluster of the kubeconfig)")
+	flags.StringVar(&f.queueURL, "queue-url", "", "URL of the queue that Lifeboat reads, if lifeboat wire did not create it")
+	flags.StringVar(&f.region, "region", "", "AWS region of the cluster (default: the region of the queue or of the AWS configuration)")
+	flags.BoolVar(&f.probe, "probe", false, "also send a test event through each rule, and measure the time until lifeboatd answers")
+	flags.BoolVar(&f.offline, "offline", false, "check the files given with -f, without an account")
+	flags.StringArrayVarP(&f.files, "file", "f", nil, "file to check; - is standard input; repeatable")
 	return cmd
 }
 
 func (f *doctorFlags) check() error {
 	switch {
 	case f.offline && len(f.files) == 0:
-		return usageErrorf("there is nothing to look at: give a file with -f")
+		return usageErrorf("there is nothing to check: add -f FILE")
 	case !f.offline && len(f.files) > 0:
-		return usageErrorf("files are looked at without an account: add --offline")
+		return usageErrorf("-f works only without an account: add --offline")
 	case f.offline && f.probe:
-		return usageErrorf("a probe goes through an account: leave out --offline")
+		return usageErrorf("--probe needs an account: remove --offline")
 	case f.cluster != "" && !clusterFormat.MatchString(f.cluster):
-		return usageErrorf("%q is no name of a cluster: letters, digits, dots, hyphens and underscores, at most 253, a letter or digit first", f.cluster)
+		return usageErrorf("%q is not a valid cluster name: use at most 253 letters, digits, dots, hyphens and underscores, and start with a letter or digit", f.cluster)
 	case f.region != "" && !regionFormat.MatchString(f.region):
-		return usageErrorf("%q is no AWS region: write it as in eu-west-1", f.region)
+		return usageErrorf("%q is not a valid AWS region: write it like eu-west-1", f.region)
 	}
 	return nil
 }
 
-// examination is one run of the doctor.
-type examination struct {
+// doctorRun is one run of the command doctor.
+type doctorRun struct {
 	*session
 
 	flags    doctorFlags
 	progress *terminal.Progress
-	// kube is the cluster; nil where none can be reached.
+	// kube is the cluster. It is nil if the cluster is not reachable.
 	kube *cluster
 
-	// seen are the cluster's Auto Scaling groups, nodes its nodes, and metadata who
-	// reaches that of their instances.
+	// seen are the cluster's Auto Scaling groups, nodes its nodes, and metadata
+	// the metadata options of their instances.
 	seen     []seenGroup
 	nodes    []corev1.Node
 	metadata []metadataAccess
-	// hookPatterns are the hooks that the controller was told to answer; none: its own.
+	// hookPatterns are the hook names that the controller is configured to
+	// answer. Empty means the controller's default.
 	hookPatterns []string
-	// groupsDenied and groupsFailed say why groups were not looked at.
+	// groupsDenied and groupsFailed say why the groups could not be read.
 	groupsDenied, groupsFailed error
 
-	// What was looked at, for the report.
+	// The subject and the notes of the report.
 	subject string
 	notes   []string
 }
 
-// checkGroup is one part of what the doctor looks at. Its error says that it could
-// not look; the other groups go on.
+// checkGroup is one part of the checks. An error means that this part could not
+// be checked; the other parts still run.
 type checkGroup struct {
 	name  string
 	check func(context.Context) ([]finding.Finding, error)
 }
 
-// groups are what the doctor looks at, in order.
-func (d *examination) groups() []checkGroup {
+// groups returns the checks, in order.
+func (d *doctorRun) groups() []checkGroup {
 	if d.flags.offline {
-		return []checkGroup{{"the files", d.files}}
+		return []checkGroup{{"files", d.files}}
 	}
 	groups := []checkGroup{
-		{"the wiring", d.wiring},
-		{"the node groups", d.nodeGroups},
-		{"the agents", d.agents},
-		{"the workloads", d.workloads},
+		{"AWS wiring", d.wiring},
+		{"node groups", d.nodeGroups},
+		{"agents", d.agents},
+		{"workloads", d.workloads},
 	}
 	if d.flags.probe {
-		groups = append(groups, checkGroup{"the way of a probe", d.probe})
+		groups = append(groups, checkGroup{"probe path", d.probe})
 	}
 	return groups
 }
 
 func (s *session) doctor(ctx context.Context, f doctorFlags) error {
-	d := &examination{session: s, flags: f, progress: terminal.NewProgress(s.err)}
+	d := &doctorRun{session: s, flags: f, progress: terminal.NewProgress(s.err)}
 	defer d.progress.Stop()
 	if !f.offline {
 		d.reachCluster(ctx)
-		d.lookAtGroups(ctx)
+		d.readGroups(ctx)
 	}
 	var all []finding.Finding
 	var failed error
 	for _, g := range d.groups() {
-		d.progress.Step("looking at %s", g.name)
+		d.progress.Step("checking %s", g.name)
 		found, err := g.check(ctx)
 		all = append(all, found...)
 		failed = errors.Join(failed, err)
@@ -169,38 +170,39 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 	d.progress.Stop()
 	finding.Sort(all)
 	if failed != nil && len(all) == 0 {
-		return couldNotLook(failed)
+		return incomplete(failed)
 	}
 	if err := d.report(all); err != nil {
-		return couldNotLook(err)
+		return incomplete(err)
 	}
 	switch {
 	case finding.Has(all, finding.Broken):
 		return exitError{Code: exitBroken}
 	case failed != nil:
-		return couldNotLook(failed)
+		return incomplete(failed)
 	case finding.Has(all, finding.Unknown):
-		return exitError{Code: exitCouldNotLook}
+		return exitError{Code: exitIncomplete}
 	}
 	return nil
 }
 
-// couldNotLook gives an error the exit code that says so. Wrong usage has the same.
-func couldNotLook(err error) error { return exitError{Code: exitCouldNotLook, Err: err} }
+// incomplete gives an error the exit code for incomplete checks. Wrong usage
+// has the same exit code.
+func incomplete(err error) error { return exitError{Code: exitIncomplete, Err: err} }
 
-// reachCluster connects to the cluster. Without one the wiring can be looked at
-// all the same.
-func (d *examination) reachCluster(ctx context.Context) {
+// reachCluster connects to the cluster. The AWS wiring can be checked without
+// one.
+func (d *doctorRun) reachCluster(ctx context.Context) {
 	c, err := d.connect(ctx)
 	if err != nil {
-		d.notes = append(d.notes, fmt.Sprintf("The cluster was not looked at: %v.", err))
+		d.notes = append(d.notes, fmt.Sprintf("The cluster was not checked: %v.", err))
 		return
 	}
 	d.kube = &c
 }
 
-// wiring looks at the account.
-func (d *examination) wiring(ctx context.Context) ([]finding.Finding, error) {
+// wiring checks the queue and the rules of the AWS account.
+func (d *doctorRun) wiring(ctx context.Context) ([]finding.Finding, error) {
 	cfg, sandbox, err := d.awsConfig(ctx)
 	if err != nil {
 		return nil, err
@@ -211,7 +213,7 @@ func (d *examination) wiring(ctx context.Context) ([]finding.Finding, error) {
 		name = d.kube.name
 	}
 	if name == "" && queueURL == "" {
-		return nil, errors.New("no cluster is named: add --cluster NAME, the name that the cluster has on EKS or in kOps, or --queue-url")
+		return nil, errors.New("the cluster name is not known: add --cluster NAME (the name in EKS or kOps), or --queue-url")
 	}
 	cfg.Region = cmp.Or(d.flags.region, diagnose.RegionOfQueue(queueURL), cfg.Region)
 	if cfg.Region == "" {
@@ -236,13 +238,13 @@ func (d *examination) wiring(ctx context.Context) ([]finding.Finding, error) {
 	d.subject = fmt.Sprintf("Queue %s in account %s, region %s", snapshot.Name(found.Queue), place.Account, place.Region)
 	around := d.tools(ctx)
 	if sandbox.queueURL != "" {
-		around.Lifeboat = nil // it is a process there: no Deployment says whether it runs
+		around.Lifeboat = nil // in the sandbox it is a process without a Deployment
 	}
-	around.Groups = d.known()
+	around.Groups = d.ruleGroups()
 	return diagnose.Run(found, target.Want, around), nil
 }
 
-// counted is a number of things, as in "1 rule".
+// counted formats a number of things, as in "1 rule".
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -13,22 +13,21 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
-// The ids of what is found about agents.
+// IDs of the findings about agents.
 const (
 	agentsMissing  = "agents-missing"
 	agentsNotReady = "agents-not-ready"
 	nodesNoAgent   = "nodes-without-agent"
 )
 
-// agents looks whether an agent on every node reads its instance's metadata: it
-// is Ready once it does. Where the chart is not installed there is nothing to
-// look at.
-func (d *examination) agents(ctx context.Context) ([]finding.Finding, error) {
+// agents checks that an agent on every node reads its instance's metadata; the
+// agent is Ready if it does. It checks nothing if the chart is not installed.
+func (d *doctorRun) agents(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil {
 		return nil, nil
 	}
 	if running, err := controllers(ctx, *d.kube); err != nil || *running == 0 {
-		return nil, err // who looks at the wiring says that no controller runs
+		return nil, err // the wiring check reports that no controller runs
 	}
 	nodes, err := d.kube.nodes(ctx)
 	if err != nil {
@@ -40,42 +39,43 @@ func (d *examination) agents(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return judgeAgents(nodes, pods.Items), nil
+	return agentFindings(nodes, pods.Items), nil
 }
 
-// judgeAgents says which nodes have no agent, or one that cannot read.
-func judgeAgents(nodes []corev1.Node, pods []corev1.Pod) []finding.Finding {
+// agentFindings reports the nodes that have no agent, or an agent that is not
+// Ready.
+func agentFindings(nodes []corev1.Node, pods []corev1.Pod) []finding.Finding {
 	without, unready := agentless(nodes, pods)
-	const poorer = "where its queue fails as well, a spot warning is heard only by the poll of EC2, up to 15 seconds late"
+	const effect = "if the queue fails as well, only the poll of EC2 finds a spot notice, up to 15 seconds late"
 	if len(pods) == 0 && len(without) > 0 {
 		return []finding.Finding{{
 			Severity: finding.Warning, ID: agentsMissing, Object: "daemonset " + lifeboatNamespace + "/lifeboat-agent",
-			Problem: "no agent runs on any node, so that nobody reads instance metadata: " + poorer,
+			Problem: "no agent runs on any node, so nothing reads instance metadata: " + effect,
 			Fix:     "helm upgrade lifeboat charts/lifeboat -n " + lifeboatNamespace + " --reuse-values --set agent.enabled=true",
 		}}
 	}
 	var all []finding.Finding
 	if len(without) > 0 {
 		all = append(all, finding.Finding{
-			Severity: finding.Warning, ID: nodesNoAgent, Object: someNodes(without), Problem: "no agent runs there: " + poorer,
+			Severity: finding.Warning, ID: nodesNoAgent, Object: someNodes(without), Problem: "no agent runs on these nodes: " + effect,
 			Fix: "kubectl -n " + lifeboatNamespace + " describe daemonset lifeboat-agent",
 		})
 	}
 	if len(unready) > 0 {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: agentsNotReady, Object: someNodes(unready),
-			Problem: "the agent there is not Ready: it cannot read the instance's metadata, or not write to the API server; " + poorer,
-			Fix: "kubectl -n " + lifeboatNamespace + " logs -l app.kubernetes.io/component=agent --prefix --tail=3, which says why; where the hop limit is too low: " +
+			Problem: "the agent on these nodes is not Ready: it cannot read the instance's metadata, or cannot write to the API server; " + effect,
+			Fix: "kubectl -n " + lifeboatNamespace + " logs -l app.kubernetes.io/component=agent --prefix --tail=3 shows the reason; if the hop limit is too low: " +
 				"aws ec2 modify-instance-metadata-options --instance-id ID --http-put-response-hop-limit 2, or agent.hostNetwork=true in the chart",
 		})
 	}
 	return all
 }
 
-// agentless returns the nodes of EC2 that have no agent, and those whose agent is
+// agentless returns the EC2 nodes that have no agent, and those whose agent is
 // not Ready.
 func agentless(nodes []corev1.Node, pods []corev1.Pod) (without, unready []string) {
-	ready := map[string]bool{} // by node; false: there is one, and it is not
+	ready := map[string]bool{} // by node; false: the agent exists and is not Ready
 	for i := range pods {
 		if pod := &pods[i]; pod.DeletionTimestamp.IsZero() && pod.Spec.NodeName != "" {
 			ready[pod.Spec.NodeName] = ready[pod.Spec.NodeName] || podReady(pod)
@@ -84,7 +84,7 @@ func agentless(nodes []corev1.Node, pods []corev1.Pod) (without, unready []strin
 	for i := range nodes {
 		node := &nodes[i]
 		if nodeindex.InstanceID(node) == "" || !nodeindex.Ready(node) {
-			continue // not on EC2, or with other troubles
+			continue // not on EC2, or the node itself is not Ready
 		}
 		switch is, there := ready[node.Name]; {
 		case !there:
@@ -102,7 +102,7 @@ func podReady(pod *corev1.Pod) bool {
 	})
 }
 
-// someNodes names the first few of many.
+// someNodes formats a list of node names and shortens a long one.
 func someNodes(names []string) string {
 	slices.Sort(names)
 	const shown = 5

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestJudgeAgents(t *testing.T) {
+func TestAgentFindings(t *testing.T) {
 	node := func(name, provider string, status corev1.ConditionStatus) corev1.Node {
 		return corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: provider},
@@ -43,7 +43,7 @@ func TestJudgeAgents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, f := range judgeAgents(tc.nodes, tc.pods) {
+			for _, f := range agentFindings(tc.nodes, tc.pods) {
 				got = append(got, f.ID+" "+f.Object)
 				if f.Problem == "" || f.Fix == "" {
 					t.Errorf("%s explains nothing", f.ID)

@@ -14,7 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 )
 
-// Where other tools are found: the labels of their Helm charts.
+// The labels by which the Helm charts of other tools are found.
 const (
 	nameLabel     = "app.kubernetes.io/name"
 	versionLabel  = "app.kubernetes.io/version"
@@ -22,29 +22,29 @@ const (
 	nthName       = "aws-node-termination-handler"
 )
 
-// Lifeboat's controller.
+// Lifeboat's own Deployment.
 const (
 	lifeboatNamespace  = "lifeboat-system"
 	lifeboatController = "lifeboat-controller"
 )
 
-// tools finds out who else answers interruptions in the cluster. What cannot be
-// looked at is noted, and taken not to be there.
-func (d *examination) tools(ctx context.Context) diagnose.Cluster {
+// tools finds other tools that answer interruptions in the cluster. If it
+// cannot read something, it adds a note and assumes that the tool is absent.
+func (d *doctorRun) tools(ctx context.Context) diagnose.Cluster {
 	if d.kube == nil {
 		return diagnose.Cluster{}
 	}
-	d.progress.Step("looking at who else answers interruptions in the cluster")
+	d.progress.Step("looking for other tools that answer interruptions in the cluster")
 	found, patterns, err := findTools(ctx, *d.kube)
 	d.hookPatterns = patterns
 	if err != nil {
-		d.notes = append(d.notes, fmt.Sprintf("The cluster was not looked at: %v.", err))
+		d.notes = append(d.notes, fmt.Sprintf("The cluster was not checked: %v.", err))
 	}
 	return found
 }
 
-// findTools finds other tools, and of Lifeboat how many controllers run and which
-// hooks they were told to answer.
+// findTools finds other tools. It also returns how many of Lifeboat's
+// controllers are ready, and the hook names that they are configured to answer.
 func findTools(ctx context.Context, c cluster) (found diagnose.Cluster, hooks []string, _ error) {
 	label := client.MatchingLabels{nameLabel: karpenterName}
 	var deployments appsv1.DeploymentList
@@ -79,7 +79,7 @@ func findTools(ctx context.Context, c cluster) (found diagnose.Cluster, hooks []
 	return found, hooks, nil
 }
 
-// controllers is how many of Lifeboat's controllers are ready.
+// controllers returns how many of Lifeboat's controllers are ready.
 func controllers(ctx context.Context, c cluster) (*int, error) {
 	own, err := controller(ctx, c)
 	if err != nil {
@@ -93,10 +93,10 @@ func readyOf(own appsv1.Deployment) *int {
 	return &ready
 }
 
-// controller is the deployment of Lifeboat's controllers, or an empty one where it is
-// not there.
+// controller returns the Deployment of Lifeboat's controllers, or an empty one
+// if it does not exist.
 func controller(ctx context.Context, c cluster) (appsv1.Deployment, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var own appsv1.Deployment
 	err := c.Get(ctx, client.ObjectKey{Namespace: lifeboatNamespace, Name: lifeboatController}, &own)
@@ -109,8 +109,8 @@ func controller(ctx context.Context, c cluster) (appsv1.Deployment, error) {
 	return own, nil
 }
 
-// tool is a program as its pods are configured: by a variable of the environment,
-// or a flag.
+// tool describes a program by the value of an environment variable or of a flag
+// of its pods.
 func tool(kind string, meta metav1.ObjectMeta, spec corev1.PodSpec, variable, flag string) *diagnose.Tool {
 	t := &diagnose.Tool{Object: kind + " " + meta.Namespace + "/" + meta.Name, Version: meta.Labels[versionLabel]}
 	for _, c := range spec.Containers {

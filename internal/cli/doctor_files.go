@@ -13,8 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/template"
 )
 
-// files looks at templates.
-func (d *examination) files(context.Context) ([]finding.Finding, error) {
+// files checks templates.
+func (d *doctorRun) files(context.Context) ([]finding.Finding, error) {
 	var files []template.File
 	for _, name := range d.flags.files {
 		file, err := d.read(name)
@@ -41,9 +41,9 @@ func (d *examination) files(context.Context) ([]finding.Finding, error) {
 	return diagnose.Run(found, want, diagnose.Cluster{}), nil
 }
 
-// largestFile bounds what is read from a file: CloudFormation takes a megabyte, a
-// state of Terraform may be larger.
-const largestFile = 64 << 20
+// maxFileSize limits the size of an input file. CloudFormation accepts 1 MB; a
+// Terraform state can be larger.
+const maxFileSize = 64 << 20
 
 func (s *session) read(name string) (template.File, error) {
 	from, shown := s.env.In, "standard input"
@@ -52,15 +52,15 @@ func (s *session) read(name string) (template.File, error) {
 		if err != nil {
 			return template.File{}, fmt.Errorf("reading %s: %w", name, err)
 		}
-		defer func() { _ = f.Close() }() // it was only read
+		defer func() { _ = f.Close() }() // opened for reading only
 		from, shown = f, name
 	}
-	data, err := io.ReadAll(io.LimitReader(from, largestFile+1))
+	data, err := io.ReadAll(io.LimitReader(from, maxFileSize+1))
 	switch {
 	case err != nil:
 		return template.File{}, fmt.Errorf("reading %s: %w", shown, err)
-	case len(data) > largestFile:
-		return template.File{}, fmt.Errorf("reading %s: it is larger than %d MB", shown, largestFile>>20)
+	case len(data) > maxFileSize:
+		return template.File{}, fmt.Errorf("reading %s: the file is larger than %d MB", shown, maxFileSize>>20)
 	}
 	return template.File{Name: shown, Data: data}, nil
 }

@@ -24,23 +24,23 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 )
 
-// mostGroups bounds how many groups are looked at: each takes three calls, of a rate
-// that the whole account shares.
-const mostGroups = 60
+// maxGroups limits how many groups are checked. Each needs three API calls,
+// and the whole account shares the rate limit.
+const maxGroups = 60
 
-// seenGroup is an Auto Scaling group of the cluster as it was found.
+// seenGroup is the observed state of one of the cluster's Auto Scaling groups.
 type seenGroup struct {
-	// object is the NodeGroup that stands for it; nil: none does.
+	// object is the group's NodeGroup, or nil if it has none.
 	object *v1alpha1.NodeGroup
 	wanted nodegroup.Wanted
 	there  nodegroup.Observed
 }
 
-// lookAtGroups finds the cluster's Auto Scaling groups: those that NodeGroups name,
-// those that its nodes are in, and those with its tags. It fills d.seen; what went
-// wrong is told by who reports on groups.
-func (d *examination) lookAtGroups(ctx context.Context) {
-	d.progress.Step("looking at Auto Scaling groups")
+// readGroups reads the cluster's Auto Scaling groups into d.seen: the groups
+// that NodeGroups name, that contain its nodes, or that have its tags.
+// nodeGroups reports the errors.
+func (d *doctorRun) readGroups(ctx context.Context) {
+	d.progress.Step("reading Auto Scaling groups")
 	if d.groupsFailed = d.findGroups(ctx); d.groupsFailed == nil {
 		return
 	}
@@ -49,10 +49,10 @@ func (d *examination) lookAtGroups(ctx context.Context) {
 	}
 }
 
-func (d *examination) findGroups(ctx context.Context) error {
+func (d *doctorRun) findGroups(ctx context.Context) error {
 	cfg, err := d.placedConfig(ctx)
 	if err != nil {
-		return nil // who looks at the wiring says so
+		return nil // the wiring check reports this error
 	}
 	objects, err := d.nodeGroupObjects(ctx)
 	if err != nil {
@@ -68,9 +68,9 @@ func (d *examination) findGroups(ctx context.Context) error {
 	if err != nil {
 		return awsError{err}
 	}
-	if len(names) > mostGroups {
-		d.notes = append(d.notes, fmt.Sprintf("Only %d of %d Auto Scaling groups were looked at.", mostGroups, len(names)))
-		names = names[:mostGroups]
+	if len(names) > maxGroups {
+		d.notes = append(d.notes, fmt.Sprintf("Only %d of %d Auto Scaling groups were checked.", maxGroups, len(names)))
+		names = names[:maxGroups]
 	}
 	for _, name := range names {
 		g := seenGroup{wanted: nodegroup.Want(&v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: name}}, d.clusterName())}
@@ -82,19 +82,19 @@ func (d *examination) findGroups(ctx context.Context) error {
 		}
 		d.seen = append(d.seen, g)
 	}
-	return d.lookAtMetadata(ctx, ec2.NewFromConfig(cfg).DescribeInstances)
+	return d.readMetadata(ctx, ec2.NewFromConfig(cfg).DescribeInstances)
 }
 
-// clusterName is the name of the cluster, as far as it is known.
-func (d *examination) clusterName() string {
+// clusterName returns the name of the cluster, if known.
+func (d *doctorRun) clusterName() string {
 	if d.kube != nil {
 		return cmp.Or(d.flags.cluster, d.kube.name)
 	}
 	return d.flags.cluster
 }
 
-// placedConfig is how to reach AWS in the cluster's region.
-func (d *examination) placedConfig(ctx context.Context) (aws.Config, error) {
+// placedConfig returns the AWS configuration for the cluster's region.
+func (d *doctorRun) placedConfig(ctx context.Context) (aws.Config, error) {
 	cfg, sandbox, err := d.awsConfig(ctx)
 	if err != nil {
 		return aws.Config{}, err
@@ -106,9 +106,9 @@ func (d *examination) placedConfig(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// nodeGroupObjects are the cluster's NodeGroups. A cluster that does not know them
+// nodeGroupObjects returns the cluster's NodeGroups. A cluster without the CRD
 // has none.
-func (d *examination) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGroup, error) {
+func (d *doctorRun) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGroup, error) {
 	if d.kube == nil {
 		return nil, nil
 	}
@@ -122,8 +122,9 @@ func (d *examination) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGrou
 	return all.Items, nil
 }
 
-// groupNames are the names of the cluster's groups, those with a NodeGroup first.
-func (d *examination) groupNames(ctx context.Context, api *nodegroup.API, objects []v1alpha1.NodeGroup) ([]string, error) {
+// groupNames returns the names of the cluster's groups, those with a NodeGroup
+// first.
+func (d *doctorRun) groupNames(ctx context.Context, api *nodegroup.API, objects []v1alpha1.NodeGroup) ([]string, error) {
 	var named, others []string
 	for i := range objects {
 		named = append(named, nodegroup.Name(&objects[i]))
@@ -146,9 +147,10 @@ func (d *examination) groupNames(ctx context.Context, api *nodegroup.API, object
 	}
 }
 
-// isOfCluster tells whether a group is the cluster's: by its tags (those that
-// `lifeboat wire iam` goes by), or since one of the nodes is in it.
-func (d *examination) isOfCluster(g types.AutoScalingGroup) bool {
+// isOfCluster reports whether a group belongs to the cluster: it has one of the
+// tags that `lifeboat wire iam` uses, or it contains one of the cluster's
+// nodes.
+func (d *doctorRun) isOfCluster(g types.AutoScalingGroup) bool {
 	name := d.clusterName()
 	for _, t := range g.Tags {
 		key, value := aws.ToString(t.Key), aws.ToString(t.Value)
@@ -159,8 +161,8 @@ func (d *examination) isOfCluster(g types.AutoScalingGroup) bool {
 	return slices.ContainsFunc(g.Instances, func(i types.Instance) bool { return d.nodeOf(aws.ToString(i.InstanceId)) != nil })
 }
 
-// nodeOf is the node of an instance, or nil.
-func (d *examination) nodeOf(instance string) *corev1.Node {
+// nodeOf returns the node of an instance, or nil.
+func (d *doctorRun) nodeOf(instance string) *corev1.Node {
 	for i := range d.nodes {
 		if nodeindex.InstanceID(&d.nodes[i]) == instance {
 			return &d.nodes[i]
@@ -169,9 +171,9 @@ func (d *examination) nodeOf(instance string) *corev1.Node {
 	return nil
 }
 
-// answered tells whether the controller answers hooks of a name in any group: by the
-// patterns that it was given, or else by its own.
-func (d *examination) answered(hook string) bool {
+// answered reports whether the controller answers hooks of this name in any
+// group, according to its configured name patterns or the default one.
+func (d *doctorRun) answered(hook string) bool {
 	patterns := d.hookPatterns
 	if len(patterns) == 0 {
 		patterns = []string{"lifeboat-*"}
@@ -182,8 +184,8 @@ func (d *examination) answered(hook string) bool {
 	})
 }
 
-// known are the groups as the rules are held against them.
-func (d *examination) known() []diagnose.Group {
+// ruleGroups returns the groups in the form that the rule checks need.
+func (d *doctorRun) ruleGroups() []diagnose.Group {
 	var all []diagnose.Group
 	for _, g := range d.seen {
 		out := diagnose.Group{Name: g.there.Name}
@@ -196,26 +198,26 @@ func (d *examination) known() []diagnose.Group {
 	return all
 }
 
-// nodeGroups reports on the groups that were looked at.
-func (d *examination) nodeGroups(ctx context.Context) ([]finding.Finding, error) {
+// nodeGroups reports the findings about the groups.
+func (d *doctorRun) nodeGroups(ctx context.Context) ([]finding.Finding, error) {
 	all, err := d.refusedAnswers(ctx)
 	if d.groupsDenied != nil {
 		all = append(all, finding.Finding{
 			Severity: finding.Unknown, ID: groupsNotSeen, Object: "Auto Scaling groups",
-			Problem: "they were not looked at, nor their hooks and warm pools: " + d.groupsDenied.Error(),
+			Problem: "the groups, their hooks and their warm pools could not be read: " + d.groupsDenied.Error(),
 			Fix:     "allow autoscaling:DescribeAutoScalingGroups, DescribeLifecycleHooks and DescribeWarmPool, and ec2:DescribeInstances: `lifeboat wire iam` prints the policy",
 		})
 	}
 	for _, g := range d.seen {
-		all = append(all, judgeGroup(g, d.putHooks())...)
-		all = append(all, judgeMembers(g, d.nodes)...)
+		all = append(all, groupFindings(g, d.putHooksCommand())...)
+		all = append(all, memberFindings(g, d.nodes)...)
 	}
-	return append(all, judgeMetadata(d.metadata, d.seen)...), errors.Join(err, d.groupsFailed)
+	return append(all, metadataFindings(d.metadata, d.seen)...), errors.Join(err, d.groupsFailed)
 }
 
-// putHooks is the command that puts hooks on all groups that can have them: it also
-// has the rules hear of these groups only.
-func (d *examination) putHooks() string {
+// putHooksCommand returns the command that creates hooks on all groups that can have
+// them. The command also limits the EventBridge rules to these groups.
+func (d *doctorRun) putHooksCommand() string {
 	var names []string
 	for _, g := range d.seen {
 		if !g.ofEKS() {
@@ -225,16 +227,17 @@ func (d *examination) putHooks() string {
 	return fmt.Sprintf("lifeboat wire apply --cluster %s --groups %s", cmp.Or(d.clusterName(), "NAME"), strings.Join(names, ","))
 }
 
-// ofEKS tells whether EKS looks after the group: it has hooks of its own for these,
-// and answers them.
+// ofEKS reports whether EKS manages the group. EKS has its own hooks for such
+// groups and answers them.
 func (g seenGroup) ofEKS() bool {
 	return g.there.Operator != "" || g.there.Tags["eks:nodegroup-name"] != ""
 }
 
-// judgeGroup says what is wrong with a group. Of one that no NodeGroup stands for
-// less is expected: that its pods are waited for, and that a warm pool has a hook.
-// putHooks is the command that puts hooks on the cluster's groups.
-func judgeGroup(g seenGroup, putHooks string) []finding.Finding {
+// groupFindings returns the findings about one group. For a group without a
+// NodeGroup it reports less: whether its terminations wait for a drain, and
+// whether its warm pool has a hook. putHooksCommand is the command that creates hooks
+// on the cluster's groups.
+func groupFindings(g seenGroup, putHooksCommand string) []finding.Finding {
 	var h nodegroup.History
 	if g.object != nil {
 		s := g.object.Status
@@ -254,15 +257,16 @@ func judgeGroup(g seenGroup, putHooks string) []finding.Finding {
 	}
 	var out []finding.Finding
 	for _, f := range all {
-		if f, keep := ofStranger(f, g, putHooks); keep {
+		if f, keep := adaptUnmanaged(f, g, putHooksCommand); keep {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// ofStranger is what a finding comes to for a group that was not handed to Lifeboat.
-func ofStranger(f finding.Finding, g seenGroup, putHooks string) (finding.Finding, bool) {
+// adaptUnmanaged adapts a finding to a group that Lifeboat does not manage, and
+// reports whether to keep it.
+func adaptUnmanaged(f finding.Finding, g seenGroup, putHooksCommand string) (finding.Finding, bool) {
 	other := func(terminating bool) bool {
 		return slices.ContainsFunc(g.there.Hooks, func(h nodegroup.Hook) bool { return h.Terminating == terminating })
 	}
@@ -271,10 +275,10 @@ func ofStranger(f finding.Finding, g seenGroup, putHooks string) (finding.Findin
 		return f, false
 	case "terminate-hook-missing":
 		f.Severity = finding.Warning
-		f.Fix = putHooks
+		f.Fix = putHooksCommand
 		return f, !other(true)
 	case "pool-without-hook":
-		f.Fix = putHooks + "; then replace the instances that are warm"
+		f.Fix = putHooksCommand + "; then replace the instances in the warm pool"
 	}
 	return f, true
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -28,7 +28,7 @@ func ids(all []finding.Finding) []string {
 	return out
 }
 
-// seen is a group with Lifeboat's hooks, as somebody changed it.
+// seen returns a group with Lifeboat's hooks, after a change.
 func seen(change func(*seenGroup)) seenGroup {
 	object := &v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: "nodes-a"}}
 	g := seenGroup{object: object, wanted: nodegroup.Want(object, "prod"), there: nodegroup.Observed{
@@ -42,7 +42,7 @@ func seen(change func(*seenGroup)) seenGroup {
 	return g
 }
 
-func TestDoctorJudgesGroups(t *testing.T) {
+func TestGroupFindings(t *testing.T) {
 	t.Parallel()
 	stranger := func(change func(*seenGroup)) func(*seenGroup) {
 		return func(g *seenGroup) { g.object = nil; change(g) }
@@ -86,7 +86,7 @@ func TestDoctorJudgesGroups(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			all := judgeGroup(seen(tc.change), "lifeboat wire apply")
+			all := groupFindings(seen(tc.change), "lifeboat wire apply")
 			if diff := cmp.Diff(tc.want, ids(all)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
@@ -117,14 +117,14 @@ func TestDoctorKnowsWhichHooksAreAnswered(t *testing.T) {
 		{nil, "lifeboat-launch", true}, {nil, "kops-warmpool", false},
 		{patterns, "lifeboat-launch", true}, {patterns, "kops-warmpool", true}, {patterns, "drain", false},
 	} {
-		d := &examination{hookPatterns: tc.patterns}
+		d := &doctorRun{hookPatterns: tc.patterns}
 		if got := d.answered(tc.hook); got != tc.want {
 			t.Errorf("%q with patterns %q: %t", tc.hook, tc.patterns, got)
 		}
 	}
 }
 
-func TestDoctorJudgesMembers(t *testing.T) {
+func TestMemberFindings(t *testing.T) {
 	t.Parallel()
 	tainted := node("c", "aws:///us-east-1a/i-0ccccccc")
 	tainted.Spec.Taints = []corev1.Taint{{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}}
@@ -146,14 +146,14 @@ func TestDoctorJudgesMembers(t *testing.T) {
 			g := seen(func(g *seenGroup) {
 				g.there.Instances = []nodegroup.Instance{{ID: tc.id, State: tc.state, At: lifecycle.Read(tc.state)}}
 			})
-			if diff := cmp.Diff(tc.want, ids(judgeMembers(g, nodes))); diff != "" {
+			if diff := cmp.Diff(tc.want, ids(memberFindings(g, nodes))); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestDoctorJudgesMetadata(t *testing.T) {
+func TestMetadataFindings(t *testing.T) {
 	t.Parallel()
 	plain := []seenGroup{seen(func(g *seenGroup) { g.there.Hooks = nil })}
 	hooked := []seenGroup{seen(func(*seenGroup) {})}
@@ -170,16 +170,16 @@ func TestDoctorJudgesMetadata(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, ids(judgeMetadata([]metadataAccess{tc.access}, tc.groups))); diff != "" {
+			if diff := cmp.Diff(tc.want, ids(metadataFindings([]metadataAccess{tc.access}, tc.groups))); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestDoctorAsksWhoReachesMetadata(t *testing.T) {
+func TestDoctorReadsMetadataOptions(t *testing.T) {
 	t.Parallel()
-	e := newSickAccount(t)
+	e := newBrokenAccount(t)
 	e.group(autoscaling.Group{Name: "nodes-a", Max: 3, Hooks: []autoscaling.Hook{
 		{Name: "lifeboat-launch", Transition: autoscaling.Launching, Heartbeat: 10 * time.Minute},
 		{Name: "lifeboat-terminate", Transition: autoscaling.Leaving, DefaultResult: autoscaling.Continue, Heartbeat: 5 * time.Minute},
@@ -199,7 +199,7 @@ func TestDoctorAsksWhoReachesMetadata(t *testing.T) {
 	}
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, objects...)
 	r := e.doctor()
-	for _, want := range []string{"nodes far  metadata-open-to-pods\n    metadata tokens go further", "nodes free  metadata-open-to-pods\n    metadata asks for no token"} {
+	for _, want := range []string{"nodes far  metadata-open-to-pods\n    metadata tokens reach beyond the host", "nodes free  metadata-open-to-pods\n    the metadata service requires no token"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is not in\n%s%s", want, r.out, r.err)
 		}
@@ -209,7 +209,7 @@ func TestDoctorAsksWhoReachesMetadata(t *testing.T) {
 	}
 }
 
-func TestDoctorJudgesRefusedAnswers(t *testing.T) {
+func TestRefusedAnswerFindings(t *testing.T) {
 	t.Parallel()
 	refused := func(ago time.Duration, drill bool) v1alpha1.Notice {
 		n := spotNotice("x", ago)
@@ -229,7 +229,7 @@ func TestDoctorJudgesRefusedAnswers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			all := judgeRefused([]v1alpha1.Interruption{*interruption(tc.notices...)}, clock)
+			all := refusedFindings([]v1alpha1.Interruption{*interruption(tc.notices...)}, clock)
 			if diff := cmp.Diff(tc.want, ids(all)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
@@ -240,8 +240,8 @@ func TestDoctorJudgesRefusedAnswers(t *testing.T) {
 	}
 }
 
-func TestDoctorLooksAtGroups(t *testing.T) {
-	e := newSickAccount(t)
+func TestDoctorChecksGroups(t *testing.T) {
+	e := newBrokenAccount(t)
 	e.group(autoscaling.Group{Name: "nodes-a", Max: 3, WarmPool: &autoscaling.WarmPool{}})
 	e.group(autoscaling.Group{Name: "by-tag", Max: 3, Tags: map[string]string{"kubernetes.io/cluster/prod": "owned"}})
 	e.group(autoscaling.Group{Name: "by-node", Max: 3})
@@ -256,7 +256,7 @@ func TestDoctorLooksAtGroups(t *testing.T) {
 	}
 	golden(t, "doctor-groups.golden", r.out)
 
-	// Hooks are there, and the rule is for other groups.
+	// The hooks exist, but the rule matches other groups only.
 	e.want(e.wire("apply", "--yes", "--groups", "nodes-a,by-tag"), ExitOK)
 	e.want(e.wire("apply", "--yes", "--groups", "by-node"), ExitOK)
 	r = e.doctor()
@@ -269,12 +269,12 @@ func TestDoctorLooksAtGroups(t *testing.T) {
 	}
 
 	e.server.Gate.Deny("autoscaling", "*")
-	if r = e.doctor(); r.code != exitCouldNotLook || !strings.Contains(r.out, "groups-not-looked-at") {
+	if r = e.doctor(); r.code != exitIncomplete || !strings.Contains(r.out, "groups-not-looked-at") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }
 
-func TestTheGuideKnowsWhatIsFoundAboutGroups(t *testing.T) {
+func TestGuideListsGroupFindings(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../docs/guides/doctor.md")
 	if err != nil {

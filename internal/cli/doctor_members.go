@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
-// The ids of what is found about members of groups.
+// IDs of the findings about instances of groups.
 const (
 	groupsNotSeen    = "groups-not-looked-at"
 	warmNode         = "node-of-warm-instance"
@@ -19,9 +19,9 @@ const (
 	metadataOpen     = "metadata-open-to-pods"
 )
 
-// judgeMembers says which nodes are in the cluster too early: pods are scheduled to
-// them, and the instance is stopped, or ended, under the pods.
-func judgeMembers(g seenGroup, nodes []corev1.Node) []finding.Finding {
+// memberFindings reports nodes that joined the cluster too early. Pods are
+// scheduled to them and are lost when the instance stops or is terminated.
+func memberFindings(g seenGroup, nodes []corev1.Node) []finding.Finding {
 	var warm, early []string
 	for _, m := range g.there.Instances {
 		i := slices.IndexFunc(nodes, func(n corev1.Node) bool { return nodeindex.InstanceID(&n) == m.ID })
@@ -39,15 +39,15 @@ func judgeMembers(g seenGroup, nodes []corev1.Node) []finding.Finding {
 	if len(warm) > 0 {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: warmNode, Object: someNodes(warm),
-			Problem: "it is in the cluster, and its instance in the warm pool of " + g.there.Name + ": its kubelet started while it was warming; pods that are scheduled to it are lost when the instance stops",
-			Fix:     "have the kubelet wait for the gate of lifeboatd agent boot (docs/guides/warm-pools.md); the controller deletes such nodes",
+			Problem: "its node joined the cluster while its instance is in the warm pool of " + g.there.Name + ": its kubelet started too early; pods that are scheduled to it are lost when the instance stops",
+			Fix:     "make the kubelet wait for lifeboatd agent boot (docs/guides/warm-pools.md); the controller deletes such nodes",
 		})
 	}
 	if len(early) > 0 {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: startupTaintLess, Object: someNodes(early),
-			Problem: "its instance is not in service yet in " + g.there.Name + ", and it has no startup taint: pods are scheduled to it, and are lost if its launch hook is abandoned",
-			Fix:     "start its kubelet with --register-with-taints=" + v1alpha1.TaintNotInService + "=:NoSchedule; the controller takes the taint off once the instance is in service",
+			Problem: "its instance is not in service yet in group " + g.there.Name + ", and the node has no startup taint: pods that are scheduled to it are lost if its launch hook is abandoned",
+			Fix:     "start its kubelet with --register-with-taints=" + v1alpha1.TaintNotInService + "=:NoSchedule; the controller removes the taint when the instance is in service",
 		})
 	}
 	return all

@@ -15,21 +15,22 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// metadataAccess is who reaches the metadata of an instance (EC2 User Guide,
+// metadataAccess holds the metadata options of an instance (EC2 User Guide,
 // "Configure the Instance Metadata Service options").
 type metadataAccess struct {
 	node, instance string
-	// tokens is true where a token has to be asked for, hops how far it comes.
+	// tokens is true if the metadata service requires a token. hops is the hop
+	// limit of the token.
 	tokens bool
 	hops   int32
 }
 
-// instancesAtOnce is how many instances are asked about in a call.
-const instancesAtOnce = 100
+// instancesPerCall is the number of instances in one API call.
+const instancesPerCall = 100
 
-// lookAtMetadata asks who reaches the metadata of the instances that are in groups
+// readMetadata reads the metadata options of the instances that are in groups
 // and have a node.
-func (d *examination) lookAtMetadata(ctx context.Context, describe drill.DescribeInstances) error {
+func (d *doctorRun) readMetadata(ctx context.Context, describe drill.DescribeInstances) error {
 	names := map[string]string{}
 	for _, g := range d.seen {
 		for _, m := range g.there.Instances {
@@ -43,14 +44,14 @@ func (d *examination) lookAtMetadata(ctx context.Context, describe drill.Describ
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	for some := range slices.Chunk(ids, instancesAtOnce) {
+	for some := range slices.Chunk(ids, instancesPerCall) {
 		out, err := describe(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{{Name: aws.String("instance-id"), Values: some}}})
 		if awshttp.IsDenied(err) {
-			d.notes = append(d.notes, fmt.Sprintf("Whether pods reach the nodes' instance metadata was not looked at: %v.", err))
+			d.notes = append(d.notes, fmt.Sprintf("Whether pods can reach the nodes' instance metadata was not checked: %v.", err))
 			return nil
 		}
 		if err != nil {
-			return awsError{fmt.Errorf("asking about instances: %w", err)}
+			return awsError{fmt.Errorf("reading the metadata options of instances: %w", err)}
 		}
 		for _, r := range out.Reservations {
 			for _, in := range r.Instances {
@@ -64,7 +65,8 @@ func (d *examination) lookAtMetadata(ctx context.Context, describe drill.Describ
 	return nil
 }
 
-// readAccess reads the options of an instance; those that are off let nobody in.
+// readAccess reads the options of an instance. It returns false if the metadata
+// service is off.
 func readAccess(in types.Instance) (metadataAccess, bool) {
 	o := in.MetadataOptions
 	if o == nil || o.HttpEndpoint == types.InstanceMetadataEndpointStateDisabled {
@@ -75,10 +77,10 @@ func readAccess(in types.Instance) (metadataAccess, bool) {
 	}, true
 }
 
-// judgeMetadata says on which nodes pods reach the credentials of the node. What
-// these may do, only their policy says: where they may answer lifecycle hooks, a pod
-// can abandon every launch of the group.
-func judgeMetadata(all []metadataAccess, groups []seenGroup) []finding.Finding {
+// metadataFindings reports the nodes on which pods can get the node's credentials.
+// If those may answer lifecycle hooks, a pod can abandon every launch of the
+// group.
+func metadataFindings(all []metadataAccess, groups []seenGroup) []finding.Finding {
 	var free, far []string
 	for _, a := range all {
 		switch {
@@ -89,27 +91,28 @@ func judgeMetadata(all []metadataAccess, groups []seenGroup) []finding.Finding {
 		}
 	}
 	const (
-		what = "pods reach the instance's metadata and have the node's permissions: where these include autoscaling:CompleteLifecycleAction, " +
+		what = "pods can reach the instance's metadata and get the node's permissions: if these include autoscaling:CompleteLifecycleAction, " +
 			"a pod can abandon the launches of the whole group"
-		mend = "set it in the launch template (MetadataOptions: HttpTokens required, HttpPutResponseHopLimit 1), and on what runs: " +
+		fix = "set it in the launch template (MetadataOptions: HttpTokens required, HttpPutResponseHopLimit 1), and on the running instances: " +
 			"aws ec2 modify-instance-metadata-options --instance-id ID --http-tokens required --http-put-response-hop-limit 1; " +
-			"Lifeboat's agent then needs hostNetwork, which it has unless the chart was told otherwise"
+			"Lifeboat's agent then needs hostNetwork, which is the chart's default"
 	)
 	var out []finding.Finding
 	if len(free) > 0 {
-		out = append(out, finding.Finding{Severity: finding.Warning, ID: metadataOpen, Object: someNodes(free), Problem: "metadata asks for no token there (HttpTokens optional): " + what, Fix: mend})
+		out = append(out, finding.Finding{Severity: finding.Warning, ID: metadataOpen, Object: someNodes(free), Problem: "the metadata service requires no token (HttpTokens optional): " + what, Fix: fix})
 	}
 	if len(far) > 0 {
 		severity := finding.Info
 		if slices.ContainsFunc(groups, hasLaunchHook) {
 			severity = finding.Warning
 		}
-		out = append(out, finding.Finding{Severity: severity, ID: metadataOpen, Object: someNodes(far), Problem: "metadata tokens go further than the host there (hop limit over 1): " + what, Fix: mend})
+		out = append(out, finding.Finding{Severity: severity, ID: metadataOpen, Object: someNodes(far), Problem: "metadata tokens reach beyond the host (hop limit over 1): " + what, Fix: fix})
 	}
 	return out
 }
 
-// hasLaunchHook tells whether a group has a launch hook that nodes may answer.
+// hasLaunchHook reports whether a group has a launch hook that nodes may
+// answer.
 func hasLaunchHook(g seenGroup) bool {
 	for _, h := range g.there.Hooks {
 		if !h.Terminating && !strings.HasPrefix(h.Name, "Launch-LC-Hook") {

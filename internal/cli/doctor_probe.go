@@ -19,18 +19,19 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 )
 
-// The ids of what a probe finds.
+// IDs of the findings of a probe.
 const (
 	probeUnanswered = "probe-unanswered"
 	probeNotSent    = "probe-not-sent"
 	probeNotRead    = "probe-not-read"
 )
 
-// probe sends a private event through each rule and waits for lifeboatd to say
-// that it came. It prints how long each took; what did not come is a finding.
-func (d *examination) probe(ctx context.Context) ([]finding.Finding, error) {
+// probe sends a test event through each rule and waits until lifeboatd confirms
+// it. It prints the time that each took. Each event without a confirmation is a
+// finding.
+func (d *doctorRun) probe(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil {
-		return nil, errors.New("a probe needs the cluster: lifeboatd answers it there; check --kubeconfig and --context")
+		return nil, errors.New("a probe needs the cluster, because lifeboatd answers it there: check --kubeconfig and --context")
 	}
 	cfg, sandbox, err := d.awsConfig(ctx)
 	if err != nil {
@@ -52,11 +53,11 @@ func (d *examination) probe(ctx context.Context) ([]finding.Finding, error) {
 		return nil, ctx.Err()
 	}
 	d.showProbes(results)
-	return judgeProbes(results, place, name), nil
+	return probeFindings(results, place, name), nil
 }
 
-// showProbes prints how each probe fared.
-func (d *examination) showProbes(results []probe.Result) {
+// showProbes prints the result of each probe.
+func (d *doctorRun) showProbes(results []probe.Result) {
 	if d.isJSON() {
 		return
 	}
@@ -73,9 +74,9 @@ func (d *examination) showProbes(results []probe.Result) {
 	d.out.Printf("\n")
 }
 
-// judgeProbes makes findings of what did not come back. Where nothing did, that
-// is one finding: it is not the rules.
-func judgeProbes(results []probe.Result, place drill.Place, cluster string) []finding.Finding {
+// probeFindings turns missing confirmations into findings. If none arrived, the
+// rules are not the cause, so it returns one finding.
+func probeFindings(results []probe.Result, place drill.Place, cluster string) []finding.Finding {
 	var all []finding.Finding
 	silent := 0
 	for _, r := range results {
@@ -85,8 +86,8 @@ func judgeProbes(results []probe.Result, place drill.Place, cluster string) []fi
 			silent++
 			all = append(all, finding.Finding{
 				Severity: finding.Broken, ID: probeUnanswered, Object: "rule " + r.Rule, Kinds: r.Kinds,
-				Problem: "a probe was sent through it, and " + r.Problem + ": what AWS sends this way is not heard either",
-				Fix:     "lifeboat wire apply --cluster " + cluster + ", which puts rule, target and policy right; what else is found about the rule says which of them it is",
+				Problem: "a probe was sent through it, but " + r.Problem + ": notices from AWS do not arrive this way either",
+				Fix:     "lifeboat wire apply --cluster " + cluster + " corrects rule, target and policy; the other findings about the rule say which of them is wrong",
 			})
 		case probe.Refused:
 			all = append(all, finding.Finding{
@@ -100,11 +101,11 @@ func judgeProbes(results []probe.Result, place drill.Place, cluster string) []fi
 			})
 		}
 	}
-	return together(all, silent == len(results), cluster)
+	return mergeFindings(all, silent == len(results), cluster)
 }
 
-// together makes one finding of many that say the same of every rule.
-func together(all []finding.Finding, nothing bool, cluster string) []finding.Finding {
+// mergeFindings merges findings that say the same about every rule.
+func mergeFindings(all []finding.Finding, noneAnswered bool, cluster string) []finding.Finding {
 	if len(all) < 2 {
 		return all
 	}
@@ -115,12 +116,12 @@ func together(all []finding.Finding, nothing bool, cluster string) []finding.Fin
 		}
 	}
 	switch {
-	case nothing:
-		first.Problem = "no probe came back at all: lifeboatd does not run, or does not read the queue that the rules fill, or the queue's policy lets none of them in; " +
-			"rules that were not made by lifeboat wire pass no probes on"
+	case noneAnswered:
+		first.Problem = "no probe was answered: lifeboatd does not run, or does not read the queue that the rules send to, or the queue's policy denies all of them; " +
+			"rules that lifeboat wire did not create do not forward probes"
 		first.Fix = "kubectl -n lifeboat-system logs deployment/lifeboat-controller; then lifeboat wire plan --cluster " + cluster
 	case first.ID == probeUnanswered:
-		return all // each rule is a case of its own
+		return all // each rule has its own cause
 	}
 	first.Object, first.Kinds = "every rule", nil
 	return []finding.Finding{first}

@@ -12,15 +12,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// answersRefused is the id of what is found about answers that AWS refused.
+// answersRefused is the ID of the finding about refused answers.
 const answersRefused = "answers-refused"
 
-// recently is how far back refused answers are looked for.
-const recently = 24 * time.Hour
+// refusedPeriod is the period in which refused answers are reported.
+const refusedPeriod = 24 * time.Hour
 
-// refusedAnswers looks for lifecycle actions that somebody was refused to complete:
-// CloudTrail tells of them, where a trail records management events.
-func (d *examination) refusedAnswers(ctx context.Context) ([]finding.Finding, error) {
+// refusedAnswers looks for attempts to complete a lifecycle action that AWS
+// refused. CloudTrail reports them if a trail records management events.
+func (d *doctorRun) refusedAnswers(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil {
 		return nil, nil
 	}
@@ -31,16 +31,16 @@ func (d *examination) refusedAnswers(ctx context.Context) ([]finding.Finding, er
 		}
 		return nil, err
 	}
-	return judgeRefused(all.Items, d.now()), nil
+	return refusedFindings(all.Items, d.now()), nil
 }
 
-// judgeRefused names the instances about which an answer was refused of late.
-func judgeRefused(all []v1alpha1.Interruption, now time.Time) []finding.Finding {
+// refusedFindings reports the instances with a recent refused answer.
+func refusedFindings(all []v1alpha1.Interruption, now time.Time) []finding.Finding {
 	var instances []string
 	var last v1alpha1.Notice
 	for _, in := range all {
 		for _, n := range in.Spec.Notices {
-			if n.Kind != notice.KindLifecycleActionFailure || n.Drill || now.Sub(n.Time.Time) > recently {
+			if n.Kind != notice.KindLifecycleActionFailure || n.Drill || now.Sub(n.Time.Time) > refusedPeriod {
 				continue
 			}
 			if !slices.Contains(instances, in.Spec.InstanceID) {
@@ -58,8 +58,8 @@ func judgeRefused(all []v1alpha1.Interruption, now time.Time) []finding.Finding 
 	const shown = 5
 	return []finding.Finding{{
 		Severity: finding.Warning, ID: answersRefused, Object: fmt.Sprintf("%s, such as %s", counted(len(instances), "instance"), instances[0]),
-		Problem: fmt.Sprintf("in the last day somebody tried to complete a lifecycle action and was refused (%v): who gives up then leaves the instance to its hook's time-out. The last: %s",
+		Problem: fmt.Sprintf("in the last day AWS refused calls to complete a lifecycle action (%v): without another answer the instance waits until its hook times out. The latest: %s",
 			instances[:min(len(instances), shown)], last.Description),
-		Fix: "see in the notice who it was; a program that answers once, such as kOps' nodeup or AWS Node Termination Handler, is mended by having Lifeboat answer that hook as well: spec.hooks of the NodeGroup",
+		Fix: "the notice names the caller; if the caller answers only once, such as kOps' nodeup or AWS Node Termination Handler, let Lifeboat answer that hook as well: set spec.hooks of the NodeGroup",
 	}}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
@@ -8,7 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
 
-// doctorReport is what the doctor says with -o json.
+// doctorReport is the output of doctor with -o json.
 type doctorReport struct {
 	Subject  string                   `json:"subject,omitempty"`
 	Findings []finding.Finding        `json:"findings"`
@@ -16,8 +17,8 @@ type doctorReport struct {
 	Notes    []string                 `json:"notes,omitempty"`
 }
 
-// report writes what was found, the worst first.
-func (d *examination) report(all []finding.Finding) error {
+// report writes the findings, most severe first.
+func (d *doctorRun) report(all []finding.Finding) error {
 	counts := map[finding.Severity]int{}
 	for _, severity := range finding.Severities() {
 		counts[severity] = 0
@@ -46,7 +47,7 @@ func (d *examination) report(all []finding.Finding) error {
 	return nil
 }
 
-func (d *examination) reportSeverity(severity finding.Severity, all []finding.Finding) {
+func (d *doctorRun) reportSeverity(severity finding.Severity, all []finding.Finding) {
 	style := map[finding.Severity]terminal.Style{
 		finding.Broken: terminal.Bad, finding.Unknown: terminal.Warn, finding.Warning: terminal.Warn, finding.Info: terminal.Dim,
 	}[severity]
@@ -62,7 +63,7 @@ func (d *examination) reportSeverity(severity finding.Severity, all []finding.Fi
 	}
 }
 
-// summary is the last line: what it comes to.
+// summary returns the last line of the report.
 func summary(counts map[finding.Severity]int) string {
 	var parts []string
 	add := func(n int, what string) {
@@ -70,13 +71,13 @@ func summary(counts map[finding.Severity]int) string {
 			parts = append(parts, what)
 		}
 	}
-	add(counts[finding.Broken], counted(counts[finding.Broken], "thing")+" broken")
-	add(counts[finding.Unknown], counted(counts[finding.Unknown], "thing")+" not looked at")
+	add(counts[finding.Broken], fmt.Sprintf("%d broken", counts[finding.Broken]))
+	add(counts[finding.Unknown], fmt.Sprintf("%d unknown", counts[finding.Unknown]))
 	add(counts[finding.Warning], counted(counts[finding.Warning], "warning"))
-	add(counts[finding.Info], counted(counts[finding.Info], "thing")+" worth knowing")
+	add(counts[finding.Info], counted(counts[finding.Info], "note"))
 	switch {
 	case len(parts) == 0:
-		return "All is well: every kind of notice reaches the queue."
+		return "All checks passed: every kind of notice reaches the queue."
 	case counts[finding.Broken] == 0:
 		return "Nothing is broken: " + strings.Join(parts, ", ") + "."
 	}

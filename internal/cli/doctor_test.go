@@ -21,7 +21,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 )
 
-// doctor runs the doctor for the cluster prod.
+// doctor runs the command doctor for the cluster prod.
 func (e *wireAccount) doctor(args ...string) result {
 	e.t.Helper()
 	r := e.run(e.t.Context(), append([]string{"doctor", "--sandbox", "--cluster", "prod"}, args...)...)
@@ -29,7 +29,7 @@ func (e *wireAccount) doctor(args ...string) result {
 	return r
 }
 
-func newSickAccount(t *testing.T) *wireAccount {
+func newBrokenAccount(t *testing.T) *wireAccount {
 	t.Helper()
 	e := newWireAccount(t)
 	e.cluster = fakeCluster(t, interceptor.Funcs{})
@@ -38,14 +38,14 @@ func newSickAccount(t *testing.T) *wireAccount {
 }
 
 func TestDoctorFindsNothing(t *testing.T) {
-	r := newSickAccount(t).doctor()
-	if want := "Queue lifeboat-prod in account 123456789012, region us-east-1\n\nAll is well: every kind of notice reaches the queue.\n"; r.out != want || r.code != ExitOK || r.err != "" {
+	r := newBrokenAccount(t).doctor()
+	if want := "Queue lifeboat-prod in account 123456789012, region us-east-1\n\nAll checks passed: every kind of notice reaches the queue.\n"; r.out != want || r.code != ExitOK || r.err != "" {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }
 
 func TestDoctorFindsWhatIsBroken(t *testing.T) {
-	e := newSickAccount(t)
+	e := newBrokenAccount(t)
 	_, err := e.rules.PutRule(t.Context(), &eventbridge.PutRuleInput{
 		Name: aws.String("lifeboat-prod-spot-interruption"), EventPattern: aws.String(`{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]}`),
 	})
@@ -88,8 +88,8 @@ func karpenterDeployment() *appsv1.Deployment {
 	}
 }
 
-func TestDoctorCannotLook(t *testing.T) {
-	e := newSickAccount(t)
+func TestDoctorCannotReadTheAccount(t *testing.T) {
+	e := newBrokenAccount(t)
 	for name, tc := range map[string]struct {
 		do   func()
 		args []string
@@ -115,7 +115,7 @@ func TestDoctorCannotLook(t *testing.T) {
 	}
 }
 
-func TestDoctorOfAQueueThatIsGone(t *testing.T) {
+func TestDoctorMissingQueue(t *testing.T) {
 	e := newWireAccount(t)
 	e.cluster = fakeCluster(t, interceptor.Funcs{})
 	if r := e.doctor(); r.code != 1 || !strings.Contains(r.out, "queue-missing") {
@@ -124,14 +124,14 @@ func TestDoctorOfAQueueThatIsGone(t *testing.T) {
 }
 
 func TestDoctorWithoutACluster(t *testing.T) {
-	e := newSickAccount(t)
+	e := newBrokenAccount(t)
 	sandboxed := e.setup
 	e.cluster, e.setup = nil, func(s *session) {
 		sandboxed(s)
 		s.connect = func(context.Context) (cluster, error) { return cluster{}, errors.New("there is no kubeconfig") }
 	}
 	r := e.doctor()
-	if r.code != ExitOK || !strings.Contains(r.out, "The cluster was not looked at: there is no kubeconfig.\n") {
+	if r.code != ExitOK || !strings.Contains(r.out, "The cluster was not checked: there is no kubeconfig.\n") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
 }
@@ -156,16 +156,16 @@ func TestDoctorOffline(t *testing.T) {
 		want  string
 	}{
 		"a misspelt rule":     {misspelt, []string{"--offline", "-f", "-"}, 1, `"EC2 Spot Instance Interruption Warning"`},
-		"its own template":    {emitted.out, []string{"--offline", "-f", "-"}, 0, "All is well"},
+		"its own template":    {emitted.out, []string{"--offline", "-f", "-"}, 0, "All checks passed"},
 		"for its own cluster": {emitted.out, []string{"--offline", "-f", "-", "--cluster", "prod", "--region", "eu-west-1"}, 0, "2 queues and 8 rules"},
 		"an open parameter":   {"", []string{"--offline", "-f", open}, 2, "NOT-UNDERSTOOD"},
 		"nothing in it":       {"", []string{"--offline", "-f", other}, 2, "no queue, no EventBridge rule"},
 		"no such file":        {"", []string{"--offline", "-f", filepath.Join(dir, "none")}, 2, "no such file"},
 		"not a template":      {"hello", []string{"--offline", "-f", "-"}, 2, "neither a template"},
-		"no file":             {"", []string{"--offline"}, 2, "give a file with -f"},
+		"no file":             {"", []string{"--offline"}, 2, "add -f FILE"},
 		"a file and no flag":  {"", []string{"-f", open}, 2, "add --offline"},
-		"a strange region":    {"", []string{"--region", "here"}, 2, "is no AWS region"},
-		"a strange cluster":   {"", []string{"--cluster", "a/b"}, 2, "no name of a cluster"},
+		"a strange region":    {"", []string{"--region", "here"}, 2, "is not a valid AWS region"},
+		"a strange cluster":   {"", []string{"--cluster", "a/b"}, 2, "is not a valid cluster name"},
 		"arguments":           {"", []string{"x"}, 2, "files are given with -f"},
 		"as JSON":             {misspelt, []string{"--offline", "-f", "-", "-o", "json"}, 1, `"id": "rule-matches-nothing"`},
 	} {
@@ -207,10 +207,10 @@ func TestToolsInTheCluster(t *testing.T) {
 	}
 }
 
-// In a sandbox lifeboatd is a process: that there is no Deployment of it does not say that
-// somebody else reads the queue.
-func TestDoctorMissesNoDeploymentInASandbox(t *testing.T) {
-	e := newSickAccount(t)
+// In a sandbox lifeboatd is a process. A missing Deployment does not mean that
+// another program reads the queue.
+func TestDoctorExpectsNoDeploymentInASandbox(t *testing.T) {
+	e := newBrokenAccount(t)
 	url := e.url + "/123456789012/lifeboat-prod"
 	if _, err := e.queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("{}")}); err != nil {
 		t.Fatal(err)

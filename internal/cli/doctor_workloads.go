@@ -11,32 +11,32 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/readiness"
 )
 
-// workloads looks for pods that would come to harm in an interruption. Without
-// a cluster there is nothing to look at; reachCluster has said so.
-func (d *examination) workloads(ctx context.Context) ([]finding.Finding, error) {
+// workloads looks for pods that an interruption would harm. It checks nothing
+// without a cluster; reachCluster has added a note then.
+func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 	if d.kube == nil {
 		return nil, nil
 	}
-	d.progress.Step("looking at the workloads")
+	d.progress.Step("checking the workloads")
 	spot, err := d.spotNodes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	survey, err := readiness.Look(ctx, d.kube, readiness.Options{Spot: spot})
 	if err != nil {
-		return nil, fmt.Errorf("looking at the workloads: %w", err)
+		return nil, fmt.Errorf("checking the workloads: %w", err)
 	}
 	if c := survey.Counts(); c.Nodes > 0 {
-		d.notes = append(d.notes, fmt.Sprintf("Looked at %s of %s on %s, %d of them spot.",
+		d.notes = append(d.notes, fmt.Sprintf("Checked %s of %s on %s, %d of them spot.",
 			counted(c.Pods, "pod"), counted(c.Workloads, "workload"), counted(c.Nodes, "node"), c.Spot))
 	}
 	return survey.Findings(), nil
 }
 
-// spotNodes tells spot nodes from others: by their labels, or, where no node
-// carries any that tells, by asking EC2. Where that does not answer either, no
-// node is taken for one, which is noted.
-func (d *examination) spotNodes(ctx context.Context) (func(*corev1.Node) bool, error) {
+// spotNodes returns a function that reports whether a node is a spot instance.
+// It uses the node labels. If no node has such a label, it asks EC2. If EC2
+// fails, it treats no node as spot and adds a note.
+func (d *doctorRun) spotNodes(ctx context.Context) (func(*corev1.Node) bool, error) {
 	nodes, err := d.kube.nodes(ctx)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (d *examination) spotNodes(ctx context.Context) (func(*corev1.Node) bool, e
 		spot, err = drill.Spot(ctx, c.instances, all)
 	}
 	if err != nil {
-		d.notes = append(d.notes, fmt.Sprintf("No node's labels say that it is a spot instance, and EC2 did not tell (%v): what matters on spot nodes only was not looked for.", err))
+		d.notes = append(d.notes, fmt.Sprintf("No node has a label for spot instances, and EC2 could not be asked (%v): the checks for spot nodes were skipped.", err))
 	}
 	byName := map[string]bool{}
 	for _, t := range spot {

@@ -21,15 +21,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/probe"
 )
 
-func TestDoctorLooksAtTheWorkloads(t *testing.T) {
-	e := newSickAccount(t)
+func TestDoctorChecksWorkloads(t *testing.T) {
+	e := newBrokenAccount(t)
 	spot := node(nodeName, "aws:///us-east-1a/"+instanceA)
 	spot.Labels = map[string]string{"karpenter.sh/capacity-type": "spot"}
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, spot, pod("shop", "web-1", "web", "ReplicaSet", 600))
 	r := e.doctor()
 	e.want(r, ExitOK) // a warning
 	for _, want := range []string{
-		"Looked at 1 pod of 1 workload on 1 node, 1 of them spot.", "replicaset shop/web  grace-exceeds-notice", "Nothing is broken: 1 warning.",
+		"Checked 1 pod of 1 workload on 1 node, 1 of them spot.", "replicaset shop/web  grace-exceeds-notice", "Nothing is broken: 1 warning.",
 	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("no %q in\n%s", want, r.out)
@@ -37,9 +37,9 @@ func TestDoctorLooksAtTheWorkloads(t *testing.T) {
 	}
 }
 
-// Where no label tells a spot node, EC2 does.
+// If no label marks spot nodes, EC2 decides.
 func TestDoctorAsksEC2WhichNodesAreSpot(t *testing.T) {
-	e := newSickAccount(t)
+	e := newBrokenAccount(t)
 	launched, err := e.server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0123456789abcdef0", Type: "m5.large", Min: 1, Max: 1, Spot: &ec2.SpotOptions{}})
 	if err != nil {
 		t.Fatal(err)
@@ -52,14 +52,14 @@ func TestDoctorAsksEC2WhichNodesAreSpot(t *testing.T) {
 	if r := e.doctor(); !strings.Contains(r.out, "1 of them spot.") || !strings.Contains(r.out, "grace-exceeds-notice") {
 		t.Errorf("%s%s", r.out, r.err)
 	}
-	// An instance that is gone spoils the answer about all of them.
+	// EC2 rejects the whole request if one instance is gone.
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, node(nodeName, "aws:///us-east-1a/"+id), node(otherNode, "aws:///us-east-1a/"+instanceB))
-	if r := e.doctor(); r.code != ExitOK || !strings.Contains(r.out, "what matters on spot nodes only was not looked for") {
+	if r := e.doctor(); r.code != ExitOK || !strings.Contains(r.out, "the checks for spot nodes were skipped") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 }
 
-// answering takes messages in as lifeboatd does.
+// answering receives messages as lifeboatd does.
 func (e *wireAccount) answering() {
 	e.t.Helper()
 	cfg := aws.Config{Region: "us-east-1", BaseEndpoint: &e.url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
@@ -74,7 +74,7 @@ func (e *wireAccount) answering() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = source.Run(ctx) }) // it returns nil always
+	running.Go(func() { _ = source.Run(ctx) }) // it always returns nil
 	e.t.Cleanup(func() { cancel(); running.Wait() })
 }
 
@@ -83,20 +83,20 @@ type nobody struct{}
 func (nobody) NodeByInstance(context.Context, string) (*corev1.Node, error) { return nil, nil }
 
 func TestDoctorProbe(t *testing.T) {
-	e := newSickAccount(t)
+	e := newBrokenAccount(t)
 	e.answering()
 	r := e.doctor("--probe")
 	e.want(r, ExitOK)
-	if n := strings.Count(r.out, "answered"); n < 8 || !strings.Contains(r.out, "lifeboat-prod-spot-interruption") || !strings.Contains(r.out, "All is well") {
+	if n := strings.Count(r.out, "answered"); n < 8 || !strings.Contains(r.out, "lifeboat-prod-spot-interruption") || !strings.Contains(r.out, "All checks passed") {
 		t.Errorf("%d answers\n%s", n, r.out)
 	}
-	// What EventBridge may not be asked says nothing of the rules.
+	// A denied PutEvents says nothing about the rules.
 	if r := e.doctor("--offline", "--probe", "-f", "-"); r.code != ExitUsage {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 }
 
-func TestProbesThatDoNotComeBackAreFindings(t *testing.T) {
+func TestProbeFindings(t *testing.T) {
 	place := drill.Place{Account: "123456789012", Region: "us-east-1", Partition: "aws"}
 	answered := probe.Result{Rule: "a", Verdict: probe.Answered}
 	silent := probe.Result{Rule: "b", Verdict: probe.Unanswered, Problem: "nothing came back within 30s", Kinds: []string{"SpotInterruption"}}
@@ -108,16 +108,16 @@ func TestProbesThatDoNotComeBackAreFindings(t *testing.T) {
 		says    string
 	}{
 		"all came":      {[]probe.Result{answered, answered}, nil, ""},
-		"one is silent": {[]probe.Result{answered, silent}, []string{"broken probe-unanswered rule b"}, "and nothing came back within 30s"},
+		"one is silent": {[]probe.Result{answered, silent}, []string{"broken probe-unanswered rule b"}, "but nothing came back within 30s"},
 		"two of three are silent": {[]probe.Result{answered, silent, silent},
-			[]string{"broken probe-unanswered rule b", "broken probe-unanswered rule b"}, "lifeboat wire apply --cluster prod,"},
+			[]string{"broken probe-unanswered rule b", "broken probe-unanswered rule b"}, "lifeboat wire apply --cluster prod corrects"},
 		"all are silent": {[]probe.Result{silent, silent}, []string{"broken probe-unanswered every rule"}, "lifeboatd does not run"},
 		"none was sent":  {[]probe.Result{refused, refused}, []string{"unknown probe-not-sent every rule"}, "events:PutEvents on arn:aws:events:us-east-1:123456789012:event-bus/default"},
 		"none was heard": {[]probe.Result{unheard, unheard}, []string{"unknown probe-not-read every rule"}, "leases.coordination.k8s.io"},
 		"mixed":          {[]probe.Result{silent, refused}, []string{"broken probe-unanswered rule b", "unknown probe-not-sent rule c"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judgeProbes(c.results, place, "prod")
+			got := probeFindings(c.results, place, "prod")
 			text := func(f finding.Finding) string { return string(f.Severity) + " " + f.ID + " " + f.Object }
 			if len(got) != len(c.want) {
 				t.Fatalf("%d findings: %+v", len(got), got)

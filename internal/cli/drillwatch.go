@@ -15,50 +15,52 @@ import (
 )
 
 const (
-	// hearing is how long Lifeboat may take to record a notice that is out.
-	// EventBridge is not always quick.
-	hearing = time.Minute
-	// ending is how long an interruption may go on after the instance is gone.
-	ending = 5 * time.Minute
-	// outliving is how long lifeboatd lets an instance outlive its deadline, and
-	// atRisk how long a node counts as at risk, before it puts the node back.
-	outliving = 10 * time.Minute
-	atRisk    = time.Hour
+	// recordTimeout is the time within which Lifeboat must record the notice after it
+	// was sent. EventBridge can take several seconds.
+	recordTimeout = time.Minute
+	// endTimeout is how long an interruption may take after the instance is gone.
+	endTimeout = 5 * time.Minute
+	// restoreAfter is how long lifeboatd waits after the deadline of an instance
+	// that still runs, and atRiskPeriod how long a node counts as at risk. Then
+	// lifeboatd restores the node.
+	restoreAfter = 10 * time.Minute
+	atRiskPeriod = time.Hour
 )
 
-// outcome is how the interruption of one target went.
+// outcome is the result of the interruption of one target.
 type outcome struct {
 	InstanceID string             `json:"instanceID"`
 	Node       string             `json:"node,omitempty"`
 	Phase      v1alpha1.Phase     `json:"phase"`
 	Pods       v1alpha1.PodCounts `json:"pods"`
-	// SecondsTaken is from the first notice to the end; 0 while it goes on.
+	// SecondsTaken is the time from the first notice to the end; 0 while it is
+	// in progress.
 	SecondsTaken float64 `json:"secondsTaken"`
-	// Message says what is waited for, or how it ended.
+	// Message says what it waits for, or how it ended.
 	Message string `json:"message,omitempty"`
 }
 
-// drillWatch waits for what Lifeboat makes of a drill.
+// drillWatch waits until Lifeboat has handled a drill.
 type drillWatch struct {
 	session *session
 	cluster cluster
 	targets []drill.Target
 	kind    string
-	// over is set to wait until the node is gone or has recovered, and not only
-	// until no pod is left to move.
-	over bool
-	// limit is how long that may take.
+	// waitForEnd says to wait until the node is gone or has recovered. Otherwise it
+	// waits until no pod is left to move.
+	waitForEnd bool
+	// limit is the maximum time for that.
 	limit time.Duration
-	// before are the notices that were there before the drill.
+	// before holds the ids of the notices that existed before the drill.
 	before map[string]bool
-	// latest is the newest that was seen of each instance's record, once it has
-	// a notice of the drill.
+	// latest is the newest version of each instance's record that has a notice
+	// of the drill.
 	latest map[string]*v1alpha1.Interruption
-	told   *timeline
+	events *timeline
 }
 
-// beforeDrill looks at what is recorded already, so that it is not taken for
-// the drill.
+// beforeDrill records the existing notices, so that they are not mistaken for
+// the drill's.
 func (s *session) beforeDrill(ctx context.Context, it *drilling) (*drillWatch, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -69,72 +71,73 @@ func (s *session) beforeDrill(ctx context.Context, it *drilling) (*drillWatch, e
 		return nil, err
 	}
 	w := &drillWatch{
-		session: s, cluster: c, targets: it.targets, kind: it.flags.of.Name, over: it.flags.until == untilOver, limit: it.longest(),
-		before: map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, told: newTimeline(),
+		session: s, cluster: c, targets: it.targets, kind: it.flags.of.Name, waitForEnd: it.flags.until == untilOver, limit: it.maxWait(),
+		before: map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, events: newTimeline(),
 	}
 	for i := range all.Items {
 		for _, n := range all.Items[i].Spec.Notices {
 			w.before[n.ID] = true
 		}
-		w.told.news(&all.Items[i])
+		w.events.news(&all.Items[i])
 	}
 	return w, nil
 }
 
-// longest is how long the drill may take until what is waited for has come.
-func (it *drilling) longest() time.Duration {
+// maxWait returns the maximum time that the drill may take.
+func (it *drilling) maxWait() time.Duration {
 	f := it.flags
-	lead := max(f.lead, drill.Lead) + ending
+	lead := max(f.lead, drill.Lead) + endTimeout
 	switch {
 	case it.isRecommendation():
 		return f.delay + lead
 	case f.via == viaFIS || f.until == untilDrained:
 		return lead
 	case f.of.Lead == 0:
-		return lead + atRisk
+		return lead + atRiskPeriod
 	}
-	return lead + outliving
+	return lead + restoreAfter
 }
 
-// run waits until every target's interruption is settled, showing what happens
-// if show is set. It fails where Lifeboat hears nothing, or takes too long, or
-// loses a pod.
+// run waits until every target's interruption has reached its goal. It prints
+// the timeline if show is set. It fails if Lifeboat records no notice in time,
+// takes too long or loses a pod.
 func (w *drillWatch) run(ctx context.Context, progress *terminal.Progress, show bool) ([]outcome, error) {
 	progress.Step("waiting for Lifeboat to record the notice")
-	hurry, cancel := context.WithCancelCause(ctx)
+	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	deaf := time.AfterFunc(hearing, func() {
-		cancel(fmt.Errorf("no notice was recorded within %s: is lifeboatd running, and do the EventBridge rules reach its queue?", terminal.Duration(hearing)))
+	recordTimer := time.AfterFunc(recordTimeout, func() {
+		cancel(fmt.Errorf("no notice was recorded within %s: check that lifeboatd runs, and run `%s doctor` to check the EventBridge rules and the queue",
+			terminal.Duration(recordTimeout), w.session.name))
 	})
-	defer deaf.Stop()
-	late := time.AfterFunc(w.limit, func() {
-		cancel(fmt.Errorf("the interruption is not over %s after the notice; `%s watch` shows how far it is", terminal.Duration(w.limit), w.session.name))
+	defer recordTimer.Stop()
+	limitTimer := time.AfterFunc(w.limit, func() {
+		cancel(fmt.Errorf("the interruption did not finish within %s after the notice; run `%s watch` to see its progress", terminal.Duration(w.limit), w.session.name))
 	})
-	defer late.Stop()
+	defer limitTimer.Stop()
 
-	err := w.cluster.follow(hurry, followOptions{
-		saw: func(in *v1alpha1.Interruption) bool {
-			w.saw(in, progress, show)
+	err := w.cluster.follow(limited, followOptions{
+		onChange: func(in *v1alpha1.Interruption) bool {
+			w.update(in, progress, show)
 			if len(w.latest) == len(w.targets) {
-				deaf.Stop()
+				recordTimer.Stop()
 			}
-			return w.isOver()
+			return w.allReachedGoal()
 		},
-		listed: w.isOver,
-		warn:   func(text string) { progress.Print(w.session.err, text+"\n") },
+		onListed: w.allReachedGoal,
+		warn:     func(text string) { progress.Print(w.session.err, text+"\n") },
 	})
-	if ctx.Err() == nil && hurry.Err() != nil {
-		err = context.Cause(hurry)
+	if ctx.Err() == nil && limited.Err() != nil {
+		err = context.Cause(limited)
 	}
 	if err != nil {
 		return w.outcomes(), err
 	}
-	w.tell(progress)
+	w.printOutcomes(progress)
 	return w.outcomes(), w.verdict()
 }
 
-// tell says how each of them stands at the end.
-func (w *drillWatch) tell(progress *terminal.Progress) {
+// printOutcomes prints the final state of each target.
+func (w *drillWatch) printOutcomes(progress *terminal.Progress) {
 	if w.session.isJSON() {
 		return
 	}
@@ -145,37 +148,37 @@ func (w *drillWatch) tell(progress *terminal.Progress) {
 			text += ": " + o.Message
 		}
 		if o.Phase == v1alpha1.PhaseAwaitingApproval {
-			text += fmt.Sprintf("\n`%s explain %s` tells which policy asks for it", w.session.name, name)
+			text += fmt.Sprintf("\nrun `%s explain %s` to see which policy requires it", w.session.name, name)
 		}
 		if o.Phase == v1alpha1.PhaseScheduled {
-			text += fmt.Sprintf("\nnothing happens to it until then; `%s watch %s` shows it when it does", w.session.name, name)
+			text += fmt.Sprintf("\nnothing happens to it until then; run `%s watch %s` to follow it", w.session.name, name)
 		}
 		progress.Print(w.session.out, text+"\n")
 	}
 }
 
-func (w *drillWatch) saw(in *v1alpha1.Interruption, progress *terminal.Progress, show bool) {
-	if !w.isOurs(in) {
+func (w *drillWatch) update(in *v1alpha1.Interruption, progress *terminal.Progress, show bool) {
+	if !w.isTarget(in) {
 		return
 	}
 	if show {
-		for _, e := range w.told.news(in) {
+		for _, e := range w.events.news(in) {
 			progress.Print(w.session.out, e.line(w.session.out))
 		}
 	}
-	if !w.isHeard(in) {
+	if !w.hasDrillNotice(in) {
 		return
 	}
 	w.latest[in.Spec.InstanceID] = in
 	pods := record.Drain(&in.Status).Pods
-	if w.over && isSettled(in) {
+	if w.waitForEnd && isSettled(in) {
 		progress.Step("%s: %s; %s", nodeOf(in), in.Status.Phase, statusMessage(in))
 		return
 	}
 	progress.Step("%s: %s, %d of %d pods moved", nodeOf(in), in.Status.Phase, pods.Moved, pods.Total)
 }
 
-func (w *drillWatch) isOurs(in *v1alpha1.Interruption) bool {
+func (w *drillWatch) isTarget(in *v1alpha1.Interruption) bool {
 	for _, t := range w.targets {
 		if t.InstanceID == in.Spec.InstanceID {
 			return true
@@ -184,9 +187,9 @@ func (w *drillWatch) isOurs(in *v1alpha1.Interruption) bool {
 	return false
 }
 
-// isHeard reports whether the record has a notice of the drill: a spot drill
-// brings a rebalance recommendation too, which does not count.
-func (w *drillWatch) isHeard(in *v1alpha1.Interruption) bool {
+// hasDrillNotice reports whether the record has a notice of the drill. A spot drill
+// also causes a rebalance recommendation, which does not count.
+func (w *drillWatch) hasDrillNotice(in *v1alpha1.Interruption) bool {
 	for _, n := range in.Spec.Notices {
 		if n.Kind == w.kind && !w.before[n.ID] {
 			return true
@@ -195,33 +198,32 @@ func (w *drillWatch) isHeard(in *v1alpha1.Interruption) bool {
 	return false
 }
 
-// isOver reports whether every target's interruption has come as far as is
-// waited for.
-func (w *drillWatch) isOver() bool {
+// allReachedGoal reports whether every target has reached the goal of the wait.
+func (w *drillWatch) allReachedGoal() bool {
 	for _, t := range w.targets {
-		if in := w.latest[t.InstanceID]; in == nil || !w.isFar(in) {
+		if in := w.latest[t.InstanceID]; in == nil || !w.reachedGoal(in) {
 			return false
 		}
 	}
 	return true
 }
 
-// isFar reports whether a record has come as far as is waited for: to its end,
-// or until no pod is left to move. One that only waits for a day to come counts
-// as well, since the day may be weeks away.
-func (w *drillWatch) isFar(in *v1alpha1.Interruption) bool {
+// reachedGoal reports whether a record has reached the goal of the wait: its end, or
+// no pod left to move. A record that waits for its start time also counts,
+// because that can be weeks away.
+func (w *drillWatch) reachedGoal(in *v1alpha1.Interruption) bool {
 	switch {
 	case isPostponed(in):
 		return true
-	case w.over:
+	case w.waitForEnd:
 		return isSeen(in) && (isCompleted(in) || in.Status.Phase == v1alpha1.PhaseCancelled)
 	}
 	return isSettled(in)
 }
 
-// isPostponed reports whether the action waits for the time at which policy
-// lets it begin, or for a person, who may be asleep. One that waits for its turn
-// is not postponed: its turn comes when another is done.
+// isPostponed reports whether the action waits for its start time, or for a
+// person. One that is queued is not postponed, because it starts when another
+// drain ends.
 func isPostponed(in *v1alpha1.Interruption) bool {
 	if !isSeen(in) {
 		return false
@@ -231,7 +233,7 @@ func isPostponed(in *v1alpha1.Interruption) bool {
 	return in.Status.Phase == v1alpha1.PhaseAwaitingApproval || (in.Status.Phase == v1alpha1.PhaseScheduled && waits)
 }
 
-// statusMessage is what the record says of itself.
+// statusMessage returns the message of the condition Ready.
 func statusMessage(in *v1alpha1.Interruption) string {
 	if ready := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		return ready.Message

@@ -15,14 +15,14 @@ type exitError = command.ExitError
 // usageErrorf makes an error that ends the program with ExitUsage.
 func usageErrorf(format string, args ...any) error { return command.UsageErrorf(format, args...) }
 
-// awsError marks errors that came from AWS, so that its hints are not those of
+// awsError marks errors from AWS, so that hint does not give hints about
 // Kubernetes.
 type awsError struct{ error }
 
 // Unwrap returns the cause.
 func (e awsError) Unwrap() error { return e.error }
 
-// hint says what to do next about an error that is known, or nothing.
+// hint returns the next step for a known error, or nothing.
 func (s *session) hint(err error) string {
 	var fromAWS awsError
 	if errors.As(err, &fromAWS) {
@@ -41,9 +41,9 @@ func (s *session) hintAWS(err error) string {
 	)
 	switch {
 	case errors.As(err, &notSpot):
-		return "FIS can interrupt running spot instances only. To test Lifeboat alone, reclaiming nothing, add --via queue."
+		return "FIS can interrupt running spot instances only. To test only Lifeboat and reclaim nothing, add --via queue."
 	case errors.As(err, &noQueue):
-		return "Give the address of Lifeboat's queue with --queue-url: it is in the settings of lifeboatd. And check AWS_REGION."
+		return "Set --queue-url to the URL of Lifeboat's queue, which is in the settings of lifeboatd, and check AWS_REGION."
 	}
 	return command.HintAWS(err)
 }

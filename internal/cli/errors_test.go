@@ -23,7 +23,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 )
 
-// Every error that is likely says what to do next.
+// Every likely error has a hint with the next step.
 func TestHints(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	resource := schema.GroupResource{Group: "lifeboat.dev", Resource: "interruptions"}
@@ -37,15 +37,15 @@ func TestHints(t *testing.T) {
 		{"the cluster is away", "The cluster does not answer", fmt.Errorf("listing: %w", refused)},
 		{"the cluster is slow", "The cluster does not answer", context.DeadlineExceeded},
 		{"not logged in", "log in again", apierrors.NewUnauthorized("who are you")},
-		{"not allowed", "ask for the permission", apierrors.NewForbidden(resource, "", errors.New("no"))},
+		{"not allowed", "lack a permission", apierrors.NewForbidden(resource, "", errors.New("no"))},
 		{"not allowed to approve", "which the ClusterRole lifeboat-operator has", apierrors.NewForbidden(resource, "", errors.New("no"))},
 		{"speaking for another", "", apierrors.NewForbidden(resource, "", errors.New("ValidatingAdmissionPolicy 'lifeboat-says' denied request: use `lifeboat approve`"))},
-		{"no sandbox", "`lifeboat sandbox up` brings one up", fmt.Errorf("looking: %w", sandboxstate.ErrNotRunning)},
+		{"no sandbox", "`lifeboat sandbox up` starts one", fmt.Errorf("looking: %w", sandboxstate.ErrNotRunning)},
 		{"AWS is away", "AWS does not answer", fromAWS(refused)},
 		{"no region", "set AWS_REGION", fromAWS(&aws.MissingRegionError{})},
 		{"no credentials", "There are no AWS credentials", fromAWS(errors.New("get identity: get credentials: failed to refresh cached credentials"))},
 		{"no queue", "--queue-url", fromAWS(&sqstypes.QueueDoesNotExist{})},
-		{"denied", "ask for the permission", code("AccessDeniedException")},
+		{"denied", "lack a permission", code("AccessDeniedException")},
 		{"expired", "aws sso login", code("ExpiredToken")},
 		{"quota", "quota", code("ServiceQuotaExceededException")},
 		{"not spot", "running spot instances only", fromAWS(&drill.NotInterruptibleError{Reasons: []string{"i-1 is not a spot instance"}})},
@@ -69,7 +69,7 @@ users: [{name: me, user: {}}]
 current-context: prod
 `
 
-// What the program says when it cannot reach a cluster, from the real client.
+// The messages when the cluster is not reachable, with the real client.
 func TestNoCluster(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -132,33 +132,33 @@ func TestWrongUsage(t *testing.T) {
 		{"plan", ExitUsage, "lifeboat plan takes one node or instance, got 0"},
 		{"plan a b", ExitUsage, "got 2"},
 		{"plan a --nonsense", ExitUsage, "unknown flag: --nonsense; see lifeboat plan --help"},
-		{"watch -o yaml", ExitUsage, "write -o text or -o json"},
-		{"watch --sandbox --context prod", ExitUsage, "leave out --kubeconfig and --context"},
+		{"watch -o yaml", ExitUsage, "use -o text or -o json"},
+		{"watch --sandbox --context prod", ExitUsage, "remove --kubeconfig and --context"},
 		{"plan " + nodeName + " --kind spott", ExitUsage, "write one of spot, rebalance, scheduled, health,"},
 		{"plan " + nodeName + " --in -3m", ExitUsage, "such as 12d, 2h or 2m"},
 		{"plan " + nodeName + " --margin -3s", ExitUsage, "cannot be negative"},
-		{"plan ip-10-0-0-1.ec2.internal", ExitFailed, `node "ip-10-0-0-1.ec2.internal" not found; the nearest names are ip-10-0-0-10.ec2.internal, ip-10-0-0-11.ec2.internal, rack7`},
-		{"plan i-0fedcba9876543210", ExitFailed, "no node of this cluster is instance i-0fedcba9876543210"},
+		{"plan ip-10-0-0-1.ec2.internal", ExitFailed, `node "ip-10-0-0-1.ec2.internal" not found; similar names: ip-10-0-0-10.ec2.internal, ip-10-0-0-11.ec2.internal, rack7`},
+		{"plan i-0fedcba9876543210", ExitFailed, "no node of this cluster has the instance i-0fedcba9876543210"},
 		{"interrupt", ExitUsage, "at least one node or instance"},
 		{"interrupt a --kind stop", ExitUsage, "write one of spot, rebalance, scheduled,"},
 		{"interrupt a --kind instance-status", ExitUsage, "Lifeboat asks EC2"},
-		{"interrupt a --via sms", ExitUsage, "write --via fis or --via queue"},
+		{"interrupt a --via sms", ExitUsage, "write fis or queue"},
 		{"interrupt a --kind scheduled --via fis", ExitUsage, "FIS sends spot interruptions and rebalance recommendations only"},
-		{"interrupt a --kind state --in 2m", ExitUsage, "--in means nothing for kind InstanceStateChange"},
+		{"interrupt a --kind state --in 2m", ExitUsage, "--in does not apply to kind InstanceStateChange"},
 		{"interrupt a --kind state --state running", ExitUsage, "write one of stopping, stopped, shutting-down, terminated"},
-		{"interrupt a --action stop", ExitUsage, "--action is for --via queue"},
+		{"interrupt a --action stop", ExitUsage, "--action works only with --via queue"},
 		{"interrupt a --via queue --action reboot", ExitUsage, "write one of terminate, stop, hibernate"},
 		{"interrupt a --kind scheduled --in soon", ExitUsage, "such as 12d, 2h or 2m"},
 		{"interrupt a --kind scheduled --in 400d", ExitUsage, "up to 365d"},
-		{"interrupt a --kind scheduled --close --in 2h", ExitUsage, "leave out --in"},
-		{"interrupt a --kind scheduled --code stop", ExitUsage, "they begin with AWS_EC2_"},
+		{"interrupt a --kind scheduled --close --in 2h", ExitUsage, "remove --in"},
+		{"interrupt a --kind scheduled --code stop", ExitUsage, "codes begin with AWS_EC2_"},
 		{"interrupt a --until dawn", ExitUsage, "write drained or over"},
-		{"interrupt a --interactive", ExitUsage, "name no nodes"},
-		{"interrupt --interactive", ExitUsage, "standard input is no terminal: name the nodes instead"},
+		{"interrupt a --interactive", ExitUsage, "remove the node arguments"},
+		{"interrupt --interactive", ExitUsage, "standard input is none: name the nodes as arguments"},
 		{"interrupt a --delay 14m", ExitUsage, "FIS allows 0s to 13m"},
-		{"interrupt a --queue-url x", ExitUsage, "--queue-url is for --via queue"},
-		{"interrupt " + onPremNode, ExitFailed, "is no EC2 instance"},
-		{"interrupt " + nodeName + " --yes", ExitUsage, "give --fis-role-arn"},
+		{"interrupt a --queue-url x", ExitUsage, "--queue-url works only with --via queue"},
+		{"interrupt " + onPremNode, ExitFailed, "is not an EC2 instance"},
+		{"interrupt " + nodeName + " --yes", ExitUsage, "add --fis-role-arn"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, twoNodes()...), setup: func(s *session) {

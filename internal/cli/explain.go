@@ -13,18 +13,19 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-const explainHelp = `Show which policy and which rule of it rule about a node, why the others do not,
-and what follows: the action, who has to agree, when it begins, how many nodes
-go at a time, how pods are moved, and which hooks and notifications belong to it.
+const explainHelp = `Show which policy and which rule apply to a node, why the others do not, and the
+consequences: the action, whether a person must approve it, when it starts, how
+many nodes are drained at a time, how pods are moved, and which hooks run and
+which notifications are sent.
 
-A node that has an interruption is explained with that one; another, or with
---kind, as if a notice came now. What it would do to each pod is told by plan.`
+If the node has an interruption, the command explains that one. Otherwise, or with
+--kind, it supposes that a notice arrives now. Use plan to see each pod.`
 
 func newExplain(s *session) *cobra.Command {
 	var f supposition
 	cmd := &cobra.Command{
 		Use:   "explain NODE|INSTANCE",
-		Short: "Show which policy and rule rule about a node, and why the others do not",
+		Short: "Show which policy and rule apply to a node, and why",
 		Long:  explainHelp,
 		Example: `  lifeboat explain ip-10-0-1-5.ec2.internal
   lifeboat explain ip-10-0-1-5.ec2.internal --kind scheduled --event-type-code instance-stop --in 12d
@@ -41,7 +42,7 @@ func newExplain(s *session) *cobra.Command {
 	return cmd
 }
 
-// explained is what `explain` tells.
+// explained is the output of `explain`.
 type explained struct {
 	Node          string             `json:"node"`
 	InstanceID    string             `json:"instanceID,omitempty"`
@@ -51,30 +52,31 @@ type explained struct {
 	Phase         v1alpha1.Phase     `json:"phase,omitempty"`
 	Decision      v1alpha1.Decision  `json:"decision"`
 	Deadline      *v1alpha1.Deadline `json:"deadline,omitempty"`
-	// Begins is when the action begins, if not now.
+	// Begins is when the action starts, if not now.
 	Begins *time.Time `json:"begins,omitempty"`
-	// AwaitsApproval is true where a person has to agree first, and has not;
-	// Approval says how it stands with that, Hold who holds the drain.
+	// AwaitsApproval is true if a person must approve first and has not.
+	// Approval describes the state of the approval, Hold the hold in force.
 	AwaitsApproval bool   `json:"awaitsApproval"`
 	Approval       string `json:"approval,omitempty"`
 	Hold           string `json:"hold,omitempty"`
-	// Replacement is how the replacement stands that policy wants.
+	// Replacement is the progress of the replacement capacity, if the policy
+	// wants one.
 	Replacement *v1alpha1.ReplacementStatus `json:"replacement,omitempty"`
-	// DoNotDisrupt is what a pod's do-not-disrupt annotation is worth.
+	// DoNotDisrupt says how a pod's do-not-disrupt annotation is treated.
 	DoNotDisrupt  v1alpha1.DoNotDisrupt `json:"doNotDisrupt,omitempty"`
 	Budget        *limit                `json:"budget,omitempty"`
 	Terminations  *limit                `json:"terminations,omitempty"`
 	Workloads     []string              `json:"workloads,omitempty"`
 	Hooks         []string              `json:"hooks,omitempty"`
 	Notifications []string              `json:"notifications,omitempty"`
-	// Considered is every policy and rule that was looked at, in order.
+	// Considered lists every policy and rule that was checked, in order.
 	Considered []considered `json:"considered"`
 }
 
-// considered is a policy, or a rule of it, that was looked at.
+// considered is a policy, or one of its rules, that was checked.
 type considered struct {
-	// Policy is empty for the built-in defaults, Rule where the policy as a
-	// whole is meant.
+	// Policy is empty for the built-in defaults. Rule is empty if the reason is
+	// about the whole policy.
 	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule,omitempty"`
 	Rules  bool   `json:"rules"`
@@ -98,7 +100,7 @@ func (s *session) explain(ctx context.Context, f supposition, arg string) error 
 	return nil
 }
 
-// explain gathers what follows from the decision.
+// explain collects the consequences of the decision.
 func (w *observed) explain(s *session) explained {
 	e := explained{Node: w.name(), InstanceID: w.instanceID(), Supposed: w.supposed, Considered: []considered{}}
 	if w.record != nil && !w.supposed {
@@ -106,7 +108,7 @@ func (w *observed) explain(s *session) explained {
 	}
 	d, ok := policy.Decide(w.policy)
 	if !ok {
-		e.Decision.Message = "no notice counts any more"
+		e.Decision.Message = "all notices are withdrawn or handled"
 		return e
 	}
 	e.Kind, e.EventTypeCode, e.Decision, e.Deadline = d.Notice.Kind, d.Notice.EventTypeCode, d.Decision, d.Deadline
@@ -134,10 +136,10 @@ func (w *observed) explain(s *session) explained {
 	return e
 }
 
-// explainIndent is where what is said of a fact begins.
+// explainIndent is the column where the values start.
 const explainIndent = 16
 
-// write writes it for people.
+// write prints the explanation for people.
 func (e explained) write(s terminal.Stream, now time.Time) {
 	head := planned{Node: e.Node, InstanceID: e.InstanceID, Supposed: e.Supposed, Kind: e.Kind, EventTypeCode: e.EventTypeCode}
 	head.writeTitle(s)
@@ -157,7 +159,7 @@ func (e explained) write(s terminal.Stream, now time.Time) {
 		fact("approval", e.Approval)
 	}
 	if e.Begins != nil {
-		fact("begins", fmt.Sprintf("%s, at %s", terminal.Relative(*e.Begins, now), clockOf(*e.Begins, now)))
+		fact("starts", fmt.Sprintf("%s, at %s", terminal.Relative(*e.Begins, now), formatClock(*e.Begins, now)))
 	}
 	fact("held", e.Hold)
 	fact("strategy", string(e.Decision.Strategy))
@@ -178,7 +180,7 @@ func (e explained) write(s terminal.Stream, now time.Time) {
 	e.writeConsidered(s)
 }
 
-// lists yields what there may be several of, in order.
+// lists yields the facts that can have several values, in order.
 func (e explained) lists() func(yield func(string, []string) bool) {
 	return func(yield func(string, []string) bool) {
 		_ = yield("workloads", e.Workloads) && yield("hooks", e.Hooks) && yield("notifications", e.Notifications)
@@ -189,7 +191,7 @@ func (e explained) writeConsidered(s terminal.Stream) {
 	if len(e.Considered) == 0 {
 		return
 	}
-	s.Printf("\nLooked at, in this order:\n")
+	s.Printf("\nChecked, in this order:\n")
 	table := terminal.NewTable("POLICY", "RULE")
 	for _, c := range e.Considered {
 		style := terminal.Dim

@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// databases is a policy with a bit of everything, for the first node.
+// databases is a policy for the first node that uses every field.
 func databases() *v1alpha1.InterruptionPolicy {
 	return &v1alpha1.InterruptionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "databases"},
@@ -45,15 +45,15 @@ func databases() *v1alpha1.InterruptionPolicy {
 	}
 }
 
-// database is voyage with its first node one that databases selects, and two
-// more policies that do not rule.
+// database is voyage with a first node that databases selects, and two more
+// policies that do not apply.
 func database(more ...client.Object) []client.Object {
-	all := append(voyage(), databases(), policyOf(v1alpha1.ActionIgnore, "*"))
+	all := append(mixedNode(), databases(), policyOf(v1alpha1.ActionIgnore, "*"))
 	all[0].SetLabels(map[string]string{"pool": "db"})
 	return append(all, more...)
 }
 
-// stopNotice says that EC2 stops the instance.
+// stopNotice returns a notice that EC2 will stop the instance.
 func stopNotice(in time.Duration) v1alpha1.Notice {
 	n := spotNotice("n1", time.Minute)
 	n.Kind, n.EventTypeCode, n.InstanceAction, n.Subject = notice.KindScheduledChange, "instance-stop", notice.ActionStop, "instance-event-1"
@@ -61,7 +61,7 @@ func stopNotice(in time.Duration) v1alpha1.Notice {
 	return n
 }
 
-// stopping is the record of it.
+// stopping returns the record of that notice.
 func stopping(in time.Duration) *v1alpha1.Interruption {
 	r := interruption(stopNotice(in))
 	r.Status.NodeName, r.Status.Kind, r.Status.Phase = nodeName, notice.KindScheduledChange, v1alpha1.PhaseAwaitingApproval
@@ -69,7 +69,7 @@ func stopping(in time.Duration) *v1alpha1.Interruption {
 	return r
 }
 
-// say is what somebody said some time ago about a stop.
+// say returns an approval or hold that was made some time ago.
 func say(by string, ago time.Duration, note string) *v1alpha1.Say {
 	return &v1alpha1.Say{By: by, Time: metav1.NewMicroTime(clock.Add(-ago)), About: "ScheduledChange instance-event-1", Note: note}
 }
@@ -90,21 +90,26 @@ func TestExplain(t *testing.T) {
 		ID: "n2", Kind: notice.KindInstanceStatus, Source: notice.SourceEC2, Subject: "instance status",
 		Time: metav1.NewTime(clock.Add(-5 * time.Minute)), ReceivedTime: metav1.NewMicroTime(clock.Add(-time.Minute)),
 	})
-	ofPool := append(voyage(), sick)
+	ofPool := append(mixedNode(), sick)
 	ofPool[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "web"})
+	broken := databases()
+	broken.Spec.Rules[0].Action = "Drian"
+	invalid := append(mixedNode(), broken, stopping(26*time.Hour))
+	invalid[0].SetLabels(map[string]string{"pool": "db"})
 	for _, c := range []struct {
 		name    string
 		objects []client.Object
 		args    []string
 	}{
-		{"replacing", append(voyage(), replacing), []string{nodeName}},
-		{"defaults", voyage(), []string{nodeName}},
+		{"replacing", append(mixedNode(), replacing), []string{nodeName}},
+		{"defaults", mixedNode(), []string{nodeName}},
 		{"awaits", database(stopping(26 * time.Hour)), []string{nodeName}},
 		{"approved", database(approved), []string{instanceA}},
 		{"supposed", database(), []string{nodeName, "--kind", "health", "--event-type-code", "AWS_EC2_SOMETHING"}},
 		{"other-node", database(), []string{otherNode, "--kind", "rebalance"}},
 		{"node-gone", append(twoNodes(), gone), []string{"ip-10-9-9-9.ec2.internal"}},
 		{"passed-over", ofPool, []string{nodeName}},
+		{"invalid-policy", invalid, []string{nodeName}},
 		{"json", database(stopping(26 * time.Hour)), []string{nodeName, "-o", "json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -123,11 +128,11 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Every kind can be supposed, and is decided as its own.
+// Every kind can be supposed and gets its own decision.
 func TestEveryKindCanBeSupposed(t *testing.T) {
 	for _, kind := range notice.Kinds() {
 		t.Run(kind, func(t *testing.T) {
-			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, voyage()...)}
+			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, mixedNode()...)}
 			r := h.run(t.Context(), "explain", nodeName, "--kind", kind, "-o", "json")
 			var e explained
 			if err := json.Unmarshal([]byte(r.out), &e); err != nil {
@@ -140,7 +145,7 @@ func TestEveryKindCanBeSupposed(t *testing.T) {
 	}
 }
 
-// What is supposed is what AWS's message says.
+// A hypothetical notice has the content of AWS's message.
 func TestSuppose(t *testing.T) {
 	deadline := func(in time.Duration, typ v1alpha1.DeadlineType) *v1alpha1.Deadline {
 		return notice.At(clock.Add(in), typ)
@@ -178,16 +183,16 @@ func TestSuppose(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSupposed(t *testing.T) {
+func TestSuppositionErrors(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--kind volcano", `unknown kind "volcano": write one of spot, rebalance, scheduled, health, state, capacity-reservation, capacity-block, autoscaling, lifecycle-failure, status, or one of AutoScalingTermination`},
-		{"--kind rebalance --in 5m", "--in means nothing for kind RebalanceRecommendation: its notices name no moment ahead"},
-		{"--kind scheduled --in soon", `--in "soon": write how far away it is, such as 12d, 2h or 2m`},
-		{"--in -5s", `--in "-5s": write how far away it is`},
-		{"--event-type-code instance-stop", "--event-type-code goes with a kind: add --kind, such as --kind scheduled"},
+		{"--kind rebalance --in 5m", "--in does not apply to kind RebalanceRecommendation, because its notices have no deadline"},
+		{"--kind scheduled --in soon", `invalid --in "soon": write the time until the deadline, such as 12d, 2h or 2m`},
+		{"--in -5s", `invalid --in "-5s": write the time until the deadline`},
+		{"--event-type-code instance-stop", "--event-type-code needs --kind: add it, for example --kind scheduled"},
 	} {
 		for _, command := range []string{"plan", "explain"} {
-			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, voyage()...)}
+			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, mixedNode()...)}
 			r := h.run(t.Context(), append([]string{command, nodeName}, strings.Fields(c.args)...)...)
 			if r.code != ExitUsage || !strings.Contains(r.err, c.want) {
 				t.Errorf("%s %s: exit code %d, %s", command, c.args, r.code, r.err)

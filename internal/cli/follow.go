@@ -14,28 +14,28 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 )
 
-// again is how long a cluster that went away is left alone before it is asked
-// again.
-const again = time.Second
+// retryInterval is the time between two tries to reach the cluster.
+const retryInterval = time.Second
 
-// errSeenEnough ends a follow from within.
-var errSeenEnough = errors.New("seen enough")
+// errStopFollow ends follow when a callback asks for it.
+var errStopFollow = errors.New("follow stopped by the caller")
 
-// followOptions say what to do while following Interruptions.
+// followOptions are the callbacks of follow.
 type followOptions struct {
-	// saw gets every Interruption at first and whenever it changes. It ends
-	// the follow by returning true.
-	saw func(*v1alpha1.Interruption) bool
-	// listed is called when all that exist have been seen. It ends the follow
-	// by returning true.
-	listed func() bool
-	// warn is told when the cluster stops answering, and when it answers again.
+	// onChange is called for every Interruption at first and on each change. If it
+	// returns true, follow ends.
+	onChange func(*v1alpha1.Interruption) bool
+	// onListed is called after the first list was processed. If it returns true,
+	// follow ends.
+	onListed func() bool
+	// warn is called when the cluster stops answering, and when it answers
+	// again.
 	warn func(string)
 }
 
-// follow shows all Interruptions as they change, until it is told to stop or
-// ctx ends. A cluster that does not answer at first is an error; one that goes
-// away later is waited for.
+// follow reports all Interruptions and their changes until a callback stops it
+// or ctx ends. If the cluster does not answer at first, that is an error. If it
+// stops answering later, follow retries.
 func (c cluster) follow(ctx context.Context, o followOptions) error {
 	answered, away := false, false
 	answers := func() {
@@ -47,7 +47,7 @@ func (c cluster) follow(ctx context.Context, o followOptions) error {
 	for {
 		err := c.followOnce(ctx, o, answers)
 		switch {
-		case errors.Is(err, errSeenEnough):
+		case errors.Is(err, errStopFollow):
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -55,18 +55,18 @@ func (c cluster) follow(ctx context.Context, o followOptions) error {
 			return err
 		case err != nil && !away:
 			away = true
-			o.warn(fmt.Sprintf("the cluster does not answer (%v); waiting for it", err))
+			o.warn(fmt.Sprintf("the cluster does not answer (%v); retrying", err))
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(again):
+		case <-time.After(retryInterval):
 		}
 	}
 }
 
-// followOnce lists and then watches until the watch ends, as watches do from
-// time to time; nil means just that.
+// followOnce lists and then watches until the watch ends. API servers end
+// watches regularly, so that returns nil.
 func (c cluster) followOnce(ctx context.Context, o followOptions, answers func()) error {
 	var all v1alpha1.InterruptionList
 	if err := c.list(ctx, "interruptions", &all); err != nil {
@@ -74,12 +74,12 @@ func (c cluster) followOnce(ctx context.Context, o followOptions, answers func()
 	}
 	answers()
 	for i := range all.Items {
-		if o.saw(&all.Items[i]) {
-			return errSeenEnough
+		if o.onChange(&all.Items[i]) {
+			return errStopFollow
 		}
 	}
-	if o.listed() {
-		return errSeenEnough
+	if o.onListed() {
+		return errStopFollow
 	}
 	from := &metav1.ListOptions{ResourceVersion: all.ResourceVersion}
 	w, err := c.Watch(ctx, &v1alpha1.InterruptionList{}, &client.ListOptions{Raw: from})
@@ -92,8 +92,8 @@ func (c cluster) followOnce(ctx context.Context, o followOptions, answers func()
 		if !ok {
 			return nil // an error such as "too old": list again
 		}
-		if change.Type != watch.Deleted && o.saw(in) {
-			return errSeenEnough
+		if change.Type != watch.Deleted && o.onChange(in) {
+			return errStopFollow
 		}
 	}
 	return nil

@@ -26,21 +26,21 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// clock is what the program takes for now, unless a test says otherwise.
+// clock is the program's current time, unless a test sets another.
 var clock = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
 
-// harness runs the program with all that is outside replaced.
+// harness runs the program with everything outside of it replaced.
 type harness struct {
-	t       *testing.T
-	name    string // as which it is called; lifeboat if empty
-	cluster client.WithWatch
-	stdin   string
-	typing  bool
-	getenv  map[string]string
-	setup   func(*session)
+	t           *testing.T
+	name        string // the program's name; lifeboat if empty
+	cluster     client.WithWatch
+	stdin       string
+	interactive bool
+	getenv      map[string]string
+	setup       func(*session)
 }
 
-// result is what a run of the program left behind.
+// result is the result of one run of the program.
 type result struct {
 	code     int
 	out, err string
@@ -58,7 +58,7 @@ func (h *harness) run(ctx context.Context, args ...string) result {
 		Getenv: func(key string) string { return h.getenv[key] },
 	})
 	s.now = func() time.Time { return clock }
-	s.typing = h.typing
+	s.interactive = h.interactive
 	if h.cluster != nil {
 		s.connect = func(context.Context) (cluster, error) { return cluster{WithWatch: h.cluster, name: "prod"}, nil }
 	}
@@ -87,8 +87,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// fakeCluster is a cluster in memory that finds pods by their node, as the API
-// server does.
+// fakeCluster is an in-memory cluster that can list pods by node, like the API
+// server.
 func fakeCluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme, err := newScheme()
@@ -124,7 +124,7 @@ func twoNodes() []client.Object {
 	}
 }
 
-// pod is a Ready pod on the first node.
+// pod returns a Ready pod on the first node.
 func pod(namespace, name, app, ownerKind string, grace int64) *corev1.Pod {
 	yes := true
 	return &corev1.Pod{
@@ -150,7 +150,7 @@ func budget(namespace, app string, healthy, allowed int32) *policyv1.PodDisrupti
 	}
 }
 
-// spotNotice is a notice that was received some time before now.
+// spotNotice returns a notice that was received some time ago.
 func spotNotice(id string, ago time.Duration) v1alpha1.Notice {
 	at := clock.Add(-ago)
 	return v1alpha1.Notice{
@@ -160,7 +160,7 @@ func spotNotice(id string, ago time.Duration) v1alpha1.Notice {
 	}
 }
 
-// interruption is the record of the first node's instance.
+// interruption returns the record of the first node's instance.
 func interruption(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
 	return &v1alpha1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: instanceA, UID: "uid-a", CreationTimestamp: metav1.NewTime(clock.Add(-time.Minute))},
@@ -168,14 +168,14 @@ func interruption(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
 	}
 }
 
-// happened adds timeline entries, each so long before now.
+// happened adds a timeline entry from some time ago.
 func happened(in *v1alpha1.Interruption, ago time.Duration, reason, message string) {
 	in.Status.Timeline = append(in.Status.Timeline, v1alpha1.TimelineEntry{
 		Time: metav1.NewMicroTime(clock.Add(-ago)), Reason: reason, Message: message,
 	})
 }
 
-// complete makes an interruption one that is over.
+// complete marks an interruption as completed.
 func complete(in *v1alpha1.Interruption, ago time.Duration, moved, lost int32) {
 	at := metav1.NewMicroTime(clock.Add(-ago))
 	in.Status.Phase, in.Status.CompletionTime = v1alpha1.PhaseCompleted, &at

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func TestEveryCommandHasAnExampleAndASentence(t *testing.T) {
+func TestEveryCommandHasAnExampleAndAShortText(t *testing.T) {
 	for _, name := range []string{"lifeboat", "/usr/local/bin/kubectl-lifeboat", `kubectl-lifeboat.exe`} {
 		s := newSession(Env{Args: []string{name}, Getenv: func(string) string { return "" }})
 		seen := 0

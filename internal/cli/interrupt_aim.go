@@ -17,9 +17,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/readiness"
 )
 
-// aim finds the targets, by their names or by asking, and the cloud that they
-// are in.
-func (s *session) aim(ctx context.Context, f interruptFlags, args []string, keyboard *bufio.Reader) (cloud, []drill.Target, error) {
+// selectTargets selects the targets, by name or interactively, and connects to their
+// cloud.
+func (s *session) selectTargets(ctx context.Context, f interruptFlags, args []string, keyboard *bufio.Reader) (cloud, []drill.Target, error) {
 	if f.interactive {
 		return s.choose(ctx, keyboard)
 	}
@@ -31,10 +31,10 @@ func (s *session) aim(ctx context.Context, f interruptFlags, args []string, keyb
 	return c, targets, err
 }
 
-// choose lists the spot nodes and asks for some of them.
+// choose lists the spot nodes and asks which ones to interrupt.
 func (s *session) choose(ctx context.Context, keyboard *bufio.Reader) (cloud, []drill.Target, error) {
-	if !s.typing {
-		return cloud{}, nil, usageErrorf("--interactive needs somebody to ask, and standard input is no terminal: name the nodes instead")
+	if !s.interactive {
+		return cloud{}, nil, usageErrorf("--interactive needs a terminal, and standard input is none: name the nodes as arguments")
 	}
 	nodes, err := s.nodesOf(ctx)
 	if err != nil {
@@ -42,26 +42,26 @@ func (s *session) choose(ctx context.Context, keyboard *bufio.Reader) (cloud, []
 	}
 	all, byID := ec2Nodes(nodes)
 	if len(all) == 0 {
-		return cloud{}, nil, fmt.Errorf("the cluster has no node that is an EC2 instance; check --context")
+		return cloud{}, nil, fmt.Errorf("the cluster has no node on EC2; check --context")
 	}
 	c, err := s.connectCloud(ctx, all[0].Zone)
 	if err != nil {
 		return cloud{}, nil, err
 	}
 	spot, err := drill.Spot(ctx, c.instances, all)
-	if err != nil { // nobody may ask EC2, or a node's instance is gone already
-		s.err.Printf("going by the nodes' labels, since EC2 does not say which are spot instances (%v)\n", err)
+	if err != nil { // a permission is missing, or a node's instance is gone already
+		s.err.Printf("EC2 could not be asked which instances are spot (%v); using the node labels\n", err)
 		spot = slices.DeleteFunc(all, func(t drill.Target) bool { return !readiness.IsSpot(byID[t.InstanceID]) })
 	}
 	if len(spot) == 0 {
-		return cloud{}, nil, fmt.Errorf("no node of this cluster is a spot instance; name a node, and use --via queue")
+		return cloud{}, nil, fmt.Errorf("no node of this cluster is a spot instance; name a node and add --via queue")
 	}
 	s.list(spot, byID)
 	answer, err := s.ask(ctx, keyboard, "Which? (such as 1 3-5, or all) ")
 	if err != nil {
 		return cloud{}, nil, err
 	}
-	picked, err := pick(answer, len(spot))
+	picked, err := parseChoice(answer, len(spot))
 	if err != nil {
 		return cloud{}, nil, usageErrorf("%w", err)
 	}
@@ -72,7 +72,8 @@ func (s *session) choose(ctx context.Context, keyboard *bufio.Reader) (cloud, []
 	return c, chosen, nil
 }
 
-// ec2Nodes are the nodes that are EC2 instances, by name, and by their ids.
+// ec2Nodes returns the nodes that are EC2 instances, sorted by name, and a map
+// by instance id.
 func ec2Nodes(nodes []corev1.Node) ([]drill.Target, map[string]*corev1.Node) {
 	var all []drill.Target
 	byID := map[string]*corev1.Node{}
@@ -99,16 +100,16 @@ func (s *session) list(spot []drill.Target, byID map[string]*corev1.Node) {
 	table.Write(s.err)
 }
 
-// pick reads numbers and ranges, counted from 1, and returns them counted from
+// parseChoice parses numbers and ranges, counted from 1. It returns them counted from
 // 0, each once and in order.
-func pick(answer string, count int) ([]int, error) {
+func parseChoice(answer string, count int) ([]int, error) {
 	words := strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' })
 	if len(words) == 0 {
-		return nil, fmt.Errorf("nothing was chosen, and nothing was done")
+		return nil, fmt.Errorf("nothing was chosen, so nothing was done")
 	}
 	var picked []int
 	for _, word := range words {
-		first, last, err := span(word, count)
+		first, last, err := parseRange(word, count)
 		if err != nil {
 			return nil, err
 		}
@@ -120,8 +121,8 @@ func pick(answer string, count int) ([]int, error) {
 	return slices.Compact(picked), nil
 }
 
-// span reads one number, or two with a hyphen between; all is every one.
-func span(word string, count int) (int, int, error) {
+// parseRange parses a number, a range such as 3-5, or all.
+func parseRange(word string, count int) (int, int, error) {
 	if strings.EqualFold(word, "all") {
 		return 1, count, nil
 	}
@@ -132,14 +133,14 @@ func span(word string, count int) (int, int, error) {
 	first, err := strconv.Atoi(from)
 	last, err2 := strconv.Atoi(to)
 	if err != nil || err2 != nil || first < 1 || last > count || first > last {
-		return 0, 0, fmt.Errorf("%q is no choice from 1 to %d: nothing was done", word, count)
+		return 0, 0, fmt.Errorf("%q is not a number or range from 1 to %d, so nothing was done", word, count)
 	}
 	return first, last, nil
 }
 
-// reopen finds, for each target, what an earlier drill announced and nobody has
-// called off yet, so that the message is read as news of the same thing.
-func (s *session) reopen(ctx context.Context, it *drilling) error {
+// continueDrills finds, for each target, the open announcement of an earlier drill. The
+// message then counts as an update of that announcement.
+func (s *session) continueDrills(ctx context.Context, it *drilling) error {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -152,7 +153,7 @@ func (s *session) reopen(ctx context.Context, it *drilling) error {
 		n := &it.notices[i]
 		open := openDrill(records.Items, n)
 		if open == nil {
-			return fmt.Errorf("no drill of kind %s is open for %s: `%s interrupt %s --kind %s` begins one",
+			return fmt.Errorf("no drill of kind %s is open for %s: run `%s interrupt %s --kind %s` to start one",
 				n.Kind, n.Target, s.name, n.Target.InstanceID, it.flags.of.Short)
 		}
 		n.Closed, n.Subject, n.Code = true, open.Subject, open.EventTypeCode
@@ -167,8 +168,8 @@ func (s *session) reopen(ctx context.Context, it *drilling) error {
 	return nil
 }
 
-// openDrill is the newest notice of a drill of the same kind about the same
-// instance that is not withdrawn.
+// openDrill returns the newest drill notice of the same kind and instance that
+// is not withdrawn, or nil.
 func openDrill(records []v1alpha1.Interruption, like *drill.Notice) *v1alpha1.Notice {
 	var open *v1alpha1.Notice
 	for i := range records {

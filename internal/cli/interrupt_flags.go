@@ -14,14 +14,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// farthest is how far away a change can be said to be.
-const farthest = 365 * 24 * time.Hour
+// maxLead is the maximum of --in.
+const maxLead = 365 * 24 * time.Hour
 
-// check makes sense of the flags together, or says which do not make any.
+// check validates the flags and fills in the derived ones.
 func (f *interruptFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.interactive && len(args) > 0:
-		return usageErrorf("--interactive chooses from a list: name no nodes")
+		return usageErrorf("--interactive chooses from a list: remove the node arguments")
 	case !f.interactive && len(args) == 0:
 		return usageErrorf("%s takes at least one node or instance, or --interactive; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 	}
@@ -38,10 +38,10 @@ func (f *interruptFlags) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// checkWay decides how it is sent.
+// checkWay decides whether FIS or the queue is used.
 func (f *interruptFlags) checkWay() error {
 	if f.via != viaFIS && f.via != viaQueue {
-		return usageErrorf("unknown way %q: write --via fis or --via queue", f.via)
+		return usageErrorf("unknown --via %q: write fis or queue", f.via)
 	}
 	if !f.viaGiven && f.of.Name != notice.KindSpotInterruption {
 		f.via = viaQueue
@@ -51,19 +51,19 @@ func (f *interruptFlags) checkWay() error {
 	}
 	switch {
 	case f.queueURL != "":
-		return usageErrorf("--queue-url is for --via queue")
+		return usageErrorf("--queue-url works only with --via queue: add --via queue or remove --queue-url")
 	case f.of.Name == notice.KindSpotInterruption:
 		return nil
 	case f.of.Name != notice.KindRebalanceRecommendation:
 		return usageErrorf("FIS sends spot interruptions and rebalance recommendations only: use --via queue for %s", f.of.Name)
 	}
 	if !f.delayGiven {
-		f.delay = drill.MaxDelay // the recommendation comes at once, and this after it
+		f.delay = drill.MaxDelay // the recommendation is sent at once, the notice after the delay
 	}
 	return nil
 }
 
-// checkUntil decides how long is waited.
+// checkUntil sets the goal of --wait.
 func (f *interruptFlags) checkUntil() error {
 	switch {
 	case f.until == "" && f.via == viaQueue:
@@ -71,12 +71,12 @@ func (f *interruptFlags) checkUntil() error {
 	case f.until == "":
 		f.until = untilOver
 	case f.until != untilDrained && f.until != untilOver:
-		return usageErrorf("--until %q: write drained or over", f.until)
+		return usageErrorf("unknown --until %q: write drained or over", f.until)
 	}
 	return nil
 }
 
-// checkOptions refuses what the kind has no use for.
+// checkOptions rejects options that do not apply to the kind.
 func (f *interruptFlags) checkOptions() error {
 	given := map[drill.Option]bool{
 		drill.OptionAction: f.action != "", drill.OptionState: f.state != "", drill.OptionCode: f.code != "",
@@ -86,13 +86,13 @@ func (f *interruptFlags) checkOptions() error {
 		switch {
 		case !given[o]:
 		case !f.of.Accepts(o):
-			return usageErrorf("--%s means nothing for kind %s", o, f.of.Name)
+			return usageErrorf("--%s does not apply to kind %s: remove it", o, f.of.Name)
 		case f.via == viaFIS:
-			return usageErrorf("--%s is for --via queue: by FIS, EC2 does what the spot request says", o)
+			return usageErrorf("--%s works only with --via queue: with FIS, EC2 follows the spot request", o)
 		}
 	}
 	if f.closes && f.in != "" {
-		return usageErrorf("--close calls off what was announced: leave out --in")
+		return usageErrorf("--close cancels an announced change: remove --in")
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (f *interruptFlags) checkWords() error {
 	case f.state != "" && !slices.Contains(states, f.state):
 		return usageErrorf("unknown state %q: write one of %s", f.state, strings.Join(states, ", "))
 	case f.code != "" && !strings.HasPrefix(f.code, "AWS_EC2_"):
-		return usageErrorf("code %q is none of EC2's: they begin with AWS_EC2_, such as %s", f.code, drill.DefaultScheduledCode)
+		return usageErrorf("unknown code %q: EC2's codes begin with AWS_EC2_, such as %s", f.code, drill.DefaultScheduledCode)
 	}
 	return nil
 }
@@ -120,14 +120,14 @@ func (f *interruptFlags) checkTimes() error {
 		return nil
 	}
 	lead, err := parseDays(f.in)
-	if err != nil || lead < 0 || lead > farthest {
-		return usageErrorf("--in %q: write how far away it is, such as 12d, 2h or 2m, up to 365d", f.in)
+	if err != nil || lead < 0 || lead > maxLead {
+		return usageErrorf("invalid --in %q: write the time until the change, such as 12d, 2h or 2m, up to 365d", f.in)
 	}
 	f.lead = lead
 	return nil
 }
 
-// parseDays reads a duration that may begin with days, such as 12d or 1d12h.
+// parseDays parses a duration that may begin with days, such as 12d or 1d12h.
 func parseDays(text string) (time.Duration, error) {
 	days, rest, found := strings.Cut(text, "d")
 	if !found {

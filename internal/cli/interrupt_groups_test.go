@@ -15,7 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// FIS takes five instances an action: twelve are three of them.
+// FIS accepts five instances per action, so twelve need three actions.
 func TestInterruptViaFISInBatches(t *testing.T) {
 	e := newEmulated(t)
 	var nodes []client.Object
@@ -37,8 +37,8 @@ func TestInterruptViaFISInBatches(t *testing.T) {
 	}
 }
 
-// The end of a Capacity Block is one message, about all that runs in it.
-func TestInterruptTellsOfACapacityBlockOnce(t *testing.T) {
+// The end of a Capacity Block is one message about all its instances.
+func TestInterruptSendsOneMessagePerCapacityBlock(t *testing.T) {
 	e := newEmulated(t)
 	const block = "cr-0a1b2c3d4e5f60718"
 	launched, err := e.States.EC2.Launch(ec2.LaunchInput{
@@ -69,7 +69,7 @@ func TestInterruptTellsOfACapacityBlockOnce(t *testing.T) {
 	}
 }
 
-// A change that is weeks away is not waited for.
+// --until-done does not wait for a change that is weeks away.
 func TestWatchUntilDoneDoesNotWaitForAnotherDay(t *testing.T) {
 	s := &script{states: []*v1alpha1.Interruption{scheduled("n", false)}}
 	r := (&harness{t: t, cluster: fakeCluster(t, s.funcs())}).run(t.Context(), "watch", "--until-done")

@@ -75,7 +75,7 @@ func TestInterruptDryRunPrintsTheTemplate(t *testing.T) {
 	if r.code != ExitOK || len(e.warnings()) != 0 {
 		t.Fatalf("exit code %d, warned of %v: %s", r.code, e.warnings(), r.err)
 	}
-	// What is printed is what the CLI's --cli-input-json takes.
+	// The printed template is valid input for --cli-input-json.
 	var template drill.Template
 	if err := json.Unmarshal([]byte(r.out), &template); err != nil {
 		t.Fatalf("%v: %s", err, r.out)
@@ -93,8 +93,8 @@ func TestInterruptDryRunPrintsTheTemplate(t *testing.T) {
 	}
 }
 
-// chooser is a cluster of two spot nodes and one that is none.
-func chooser(t *testing.T) (*emulated, *harness, []string) {
+// spotCluster returns a cluster with two spot nodes and one other node.
+func spotCluster(t *testing.T) (*emulated, *harness, []string) {
 	t.Helper()
 	e := newEmulated(t)
 	var nodes []client.Object
@@ -107,11 +107,11 @@ func chooser(t *testing.T) (*emulated, *harness, []string) {
 		ids = append(ids, e.launch(t, spot))
 		nodes = append(nodes, node(name, "aws:///us-east-1a/"+ids[i]))
 	}
-	return e, &harness{t: t, setup: e.use, typing: true, cluster: fakeCluster(t, interceptor.Funcs{}, nodes...)}, ids
+	return e, &harness{t: t, setup: e.use, interactive: true, cluster: fakeCluster(t, interceptor.Funcs{}, nodes...)}, ids
 }
 
 func TestInterruptInteractive(t *testing.T) {
-	e, h, ids := chooser(t)
+	e, h, ids := spotCluster(t)
 	for _, c := range []struct {
 		stdin string
 		code  int
@@ -121,7 +121,7 @@ func TestInterruptInteractive(t *testing.T) {
 		{"2\n", ExitOK, []string{ids[2]}, "2  node-c"},
 		{"1-2\n", ExitOK, []string{ids[0], ids[2]}, "1  node-a"},
 		{"all\n", ExitOK, []string{ids[0], ids[2]}, "Which?"},
-		{"3\n", ExitUsage, nil, `"3" is no choice from 1 to 2`},
+		{"3\n", ExitUsage, nil, `"3" is not a number or range from 1 to 2`},
 		{"\n", ExitUsage, nil, "nothing was chosen"},
 	} {
 		h.stdin = c.stdin
@@ -149,11 +149,11 @@ func TestInterruptInteractive(t *testing.T) {
 	}
 }
 
-// Where EC2 does not tell, the labels of the nodes do.
+// If EC2 fails, the labels of the nodes decide.
 func TestInterruptInteractiveGoesByLabels(t *testing.T) {
 	labelled := node("node-d", "aws:///us-east-1a/"+instanceA)
 	labelled.Labels = map[string]string{"karpenter.sh/capacity-type": "spot"}
-	h := &harness{t: t, typing: true, stdin: "1\ny\n", cluster: fakeCluster(t, interceptor.Funcs{}, labelled, node("node-e", "aws:///us-east-1a/"+instanceB))}
+	h := &harness{t: t, interactive: true, stdin: "1\ny\n", cluster: fakeCluster(t, interceptor.Funcs{}, labelled, node("node-e", "aws:///us-east-1a/"+instanceB))}
 	h.setup = func(s *session) {
 		s.connectCloud = func(context.Context, string) (cloud, error) {
 			return cloud{
@@ -165,12 +165,12 @@ func TestInterruptInteractiveGoesByLabels(t *testing.T) {
 		}
 	}
 	r := h.run(t.Context(), "interrupt", "--interactive", "--via", "queue", "--dry-run", "-o", "json")
-	if r.code != ExitOK || !strings.Contains(r.out, instanceA) || !strings.Contains(r.err, "going by the nodes' labels") || strings.Contains(r.err, "node-e") {
+	if r.code != ExitOK || !strings.Contains(r.out, instanceA) || !strings.Contains(r.err, "using the node labels") || strings.Contains(r.err, "node-e") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 }
 
-// scheduled is the record of a scheduled change that a drill announced.
+// scheduled returns the record of a scheduled change that a drill announced.
 func scheduled(id string, withdrawn bool) *v1alpha1.Interruption {
 	in := interruption(v1alpha1.Notice{
 		ID: id, Kind: notice.KindScheduledChange, Source: notice.SourceQueue, Drill: true, Withdrawn: withdrawn,
@@ -194,7 +194,7 @@ func TestInterruptSaysThatAChangeIsFarAway(t *testing.T) {
 	s.states[0] = interruption(spotNotice("old", time.Hour))
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
 	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--kind", "scheduled", "--in", "12d", "--watch", "--until", "over")
-	want := nodeName + " is Scheduled: waits for its time, which comes at 2026-05-23T07:14:02Z\nnothing happens to it until then; `lifeboat watch " + nodeName + "`"
+	want := nodeName + " is Scheduled: waits for its time, which comes at 2026-05-23T07:14:02Z\nnothing happens to it until then; run `lifeboat watch " + nodeName + "`"
 	if r.code != ExitOK || !strings.Contains(r.out, want) {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
@@ -223,11 +223,11 @@ func TestInterruptCloses(t *testing.T) {
 
 func TestInterruptHasNothingToClose(t *testing.T) {
 	e := newEmulated(t)
-	over := scheduled("n1", false)
+	waitForEnd := scheduled("n1", false)
 	done := metav1.NewMicroTime(clock.Add(time.Hour))
-	over.Status.CompletionTime = &done
+	waitForEnd.Status.CompletionTime = &done
 	for name, records := range map[string][]client.Object{
-		"no record": nil, "closed already": {scheduled("n1", true)}, "over already": {over},
+		"no record": nil, "closed already": {scheduled("n1", true)}, "over already": {waitForEnd},
 		"not a drill": {interruption(spotNotice("x", time.Minute))},
 	} {
 		h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, append(twoNodes(), records...)...)}
@@ -241,14 +241,14 @@ func TestInterruptHasNothingToClose(t *testing.T) {
 	}
 }
 
-// With the recommendation alone on the screen, Ctrl-C calls the reclaim off.
+// After the recommendation, and before the notice, Ctrl-C stops the reclaim.
 func TestInterruptRebalanceViaFISIsCalledOffByCtrlC(t *testing.T) {
 	e := newEmulated(t)
 	id := e.launch(t, &ec2.SpotOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	impatient := interceptor.Funcs{Watch: func(ctx context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) (watch.Interface, error) {
-		cancel() // Ctrl-C while it waits for Lifeboat to hear
+		cancel() // Ctrl-C while it waits for Lifeboat to record the notice
 		w := watch.NewFake()
 		context.AfterFunc(ctx, w.Stop)
 		return w, nil
@@ -263,7 +263,7 @@ func TestInterruptRebalanceViaFISIsCalledOffByCtrlC(t *testing.T) {
 		return list.Experiments[0].State.Status
 	}
 	r := h.run(ctx, "interrupt", nodeName, "--sandbox", "--kind", "rebalance", "--via", "fis", "--watch")
-	if r.code != ExitInterrupted || !strings.Contains(r.err, "is stopped before its notice was out") || !strings.Contains(r.out, "its notice follows in about 13m") {
+	if r.code != ExitInterrupted || !strings.Contains(r.err, "is stopped before its notice was out") || !strings.Contains(r.out, "the interruption notice follows in about 13m") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 	if got := state(); got != fistypes.ExperimentStatusStopping && got != fistypes.ExperimentStatusStopped {
@@ -277,12 +277,12 @@ func TestInterruptRebalanceViaFISIsCalledOffByCtrlC(t *testing.T) {
 
 func TestPick(t *testing.T) {
 	for answer, want := range map[string][]int{"1": {0}, "3, 1": {0, 2}, "2-4 3\n": {1, 2, 3}, "ALL": {0, 1, 2, 3, 4}} {
-		if got, err := pick(answer, 5); err != nil || !slices.Equal(got, want) {
+		if got, err := parseChoice(answer, 5); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q picks %v, %v", answer, got, err)
 		}
 	}
 	for _, answer := range []string{"", "0", "6", "4-2", "x", "1-", "-1"} {
-		if got, err := pick(answer, 5); err == nil {
+		if got, err := parseChoice(answer, 5); err == nil {
 			t.Errorf("%q picks %v", answer, got)
 		}
 	}

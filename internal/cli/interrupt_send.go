@@ -22,30 +22,30 @@ type drilling struct {
 	flags   interruptFlags
 	cloud   cloud
 	targets []drill.Target
-	// queueURL and notices are set via the queue; what of a notice depends on
-	// the moment of sending is filled in then.
+	// queueURL and notices are set for --via queue. The fields of a notice that
+	// depend on the time are filled in when it is sent.
 	queueURL string
 	drill    string
 	notices  []drill.Notice
-	// experiment is set via FIS.
+	// experiment is set for --via fis.
 	experiment drill.Experiment
 }
 
-// prepare finds out all that can be known to be wrong before anything is done.
+// prepare makes all checks that are possible before anything is sent.
 func (s *session) prepare(ctx context.Context, f interruptFlags, c cloud, targets []drill.Target) (*drilling, error) {
 	it := &drilling{flags: f, cloud: c, targets: targets}
 	if f.via == viaFIS {
 		return it, s.prepareFIS(ctx, it)
 	}
 	if f.of.Name == notice.KindCapacityBlockExpiration {
-		if err := s.widen(ctx, it); err != nil {
+		if err := s.addWholeBlocks(ctx, it); err != nil {
 			return nil, err
 		}
 	}
 	it.drill = drill.NewID()
 	for _, t := range it.targets {
 		if f.of.Name == notice.KindCapacityBlockExpiration && it.covers(t.Reservation) {
-			continue // one message is about all of the block
+			continue // one message covers the whole block
 		}
 		it.notices = append(it.notices, drill.Notice{
 			Place: c.place, Kind: f.of.Name, Target: t, Drill: it.drill,
@@ -53,7 +53,7 @@ func (s *session) prepare(ctx context.Context, f interruptFlags, c cloud, target
 		})
 	}
 	if f.closes {
-		if err := s.reopen(ctx, it); err != nil {
+		if err := s.continueDrills(ctx, it); err != nil {
 			return nil, err
 		}
 	}
@@ -68,8 +68,8 @@ func (it *drilling) covers(block string) bool {
 	return slices.ContainsFunc(it.notices, func(n drill.Notice) bool { return n.Target.Reservation == block })
 }
 
-// widen makes targets of all that run in the targets' Capacity Blocks.
-func (s *session) widen(ctx context.Context, it *drilling) error {
+// addWholeBlocks adds all instances that run in the targets' Capacity Blocks.
+func (s *session) addWholeBlocks(ctx context.Context, it *drilling) error {
 	inside, err := drill.InBlocks(ctx, it.cloud.instances, it.targets)
 	if err != nil {
 		return awsError{err}
@@ -90,7 +90,7 @@ func (s *session) widen(ctx context.Context, it *drilling) error {
 func (s *session) prepareFIS(ctx context.Context, it *drilling) error {
 	f, c := it.flags, it.cloud
 	if f.role == "" && !c.emulated {
-		return usageErrorf("FIS needs a role to interrupt instances with: give --fis-role-arn, the ARN of a role that trusts " +
+		return usageErrorf("FIS needs a role to interrupt instances: add --fis-role-arn with the ARN of a role that trusts " +
 			"fis.amazonaws.com and has the managed policy AWSFaultInjectionSimulatorEC2Access; or use --via queue, which reclaims nothing")
 	}
 	if err := drill.CheckSpot(ctx, c.instances, it.targets); err != nil {
@@ -106,8 +106,8 @@ func (s *session) prepareFIS(ctx context.Context, it *drilling) error {
 	return nil
 }
 
-// isRecommendation reports whether it is FIS's rebalance recommendation that
-// is waited for, before the notice.
+// isRecommendation reports whether the drill waits for FIS's rebalance
+// recommendation instead of the notice.
 func (it *drilling) isRecommendation() bool {
 	return it.flags.via == viaFIS && it.flags.of.Name == notice.KindRebalanceRecommendation
 }
@@ -119,7 +119,7 @@ func (it *drilling) report() interrupted {
 	}
 }
 
-// at fills in what depends on the moment.
+// at fills in the fields that depend on the time.
 func (it *drilling) at(n drill.Notice, now time.Time) drill.Notice {
 	n.Time, n.ID = now, drill.NewID()
 	if n.Begins.IsZero() && it.flags.lead > 0 {
@@ -131,10 +131,10 @@ func (it *drilling) at(n drill.Notice, now time.Time) drill.Notice {
 	return n
 }
 
-// send makes it happen and notes what it did.
+// send sends the drill and records what was sent.
 func (it *drilling) send(ctx context.Context, s *session, progress *terminal.Progress, done *interrupted) error {
 	if it.flags.via == viaFIS {
-		it.listen(s, progress)
+		it.showExperiment(s, progress)
 		ids, err := it.experiment.Run(ctx, it.cloud.fis, it.targets)
 		done.Experiments = ids
 		if err != nil {
@@ -161,18 +161,18 @@ func (it *drilling) send(ctx context.Context, s *session, progress *terminal.Pro
 	return nil
 }
 
-func (it *drilling) listen(s *session, progress *terminal.Progress) {
+func (it *drilling) showExperiment(s *session, progress *terminal.Progress) {
 	it.experiment.Progress = func(text string) { progress.Step("%s", text) }
 	it.experiment.Warn = func(text string) {
 		progress.Print(s.err, s.err.Paint(terminal.Warn, "warning:")+" "+text+"\n")
 	}
 }
 
-// callOff stops experiments whose notice is still to come when the user has
-// seen enough.
-func (it *drilling) callOff(ctx context.Context, s *session, progress *terminal.Progress, ids []string) {
+// stopPending stops the experiments whose notice is not sent yet when the user
+// presses Ctrl-C.
+func (it *drilling) stopPending(ctx context.Context, s *session, progress *terminal.Progress, ids []string) {
 	if it.isRecommendation() && ctx.Err() != nil {
-		it.listen(s, progress)
+		it.showExperiment(s, progress)
 		it.experiment.Stop(ctx, it.cloud.fis, ids)
 	}
 }
@@ -209,7 +209,7 @@ func (s *session) show(it *drilling) error {
 	return nil
 }
 
-// queue finds the queue to write into.
+// queue returns the URL of the queue to write into.
 func (s *session) queue(ctx context.Context, given string, c cloud) (string, error) {
 	if given != "" {
 		return given, nil
@@ -219,7 +219,7 @@ func (s *session) queue(ctx context.Context, given string, c cloud) (string, err
 	}
 	k8s, err := s.connect(ctx)
 	if err != nil {
-		return "", fmt.Errorf("finding the name of Lifeboat's queue (or give --queue-url): %w", err)
+		return "", fmt.Errorf("finding the name of Lifeboat's queue (--queue-url sets it): %w", err)
 	}
 	url, err := drill.FindQueue(ctx, c.queues, "lifeboat-"+strings.TrimPrefix(k8s.name, "lifeboat-"))
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// emulated is an AWS account on the wire, with a queue.
+// emulated is an AWS emulator with a queue.
 type emulated struct {
 	*emulator.Server
 	config   aws.Config
@@ -64,7 +64,7 @@ func (e *emulated) launch(t *testing.T, spot *ec2.SpotOptions) string {
 	return ""
 }
 
-// use makes the program use it as the sandbox.
+// use makes the program use the emulator as the sandbox.
 func (e *emulated) use(s *session) {
 	s.findSandbox = func(string) (connection, error) {
 		return connection{
@@ -74,7 +74,7 @@ func (e *emulated) use(s *session) {
 	}
 }
 
-// warnings are the ids of the instances that EC2 has warned of.
+// warnings returns the ids of the instances for which EC2 sent a notice.
 func (e *emulated) warnings() []string {
 	var ids []string
 	for _, event := range e.States.Events.Archive() {
@@ -176,26 +176,26 @@ func TestInterruptViaQueue(t *testing.T) {
 	}
 }
 
-// Outside a sandbox nothing happens until somebody says yes.
+// Outside a sandbox nothing happens without a confirmation.
 func TestInterruptAsksFirst(t *testing.T) {
 	e := newEmulated(t)
 	for _, c := range []struct {
-		name   string
-		typing bool
-		stdin  string
-		args   []string
-		code   int
-		says   string
-		sent   int
+		name        string
+		interactive bool
+		stdin       string
+		args        []string
+		code        int
+		says        string
+		sent        int
 	}{
-		{"nobody to ask", false, "", nil, ExitUsage, "add --yes if you mean it", 0},
-		{"no", true, "n\n", nil, ExitFailed, "not confirmed: nothing was done", 0},
-		{"an empty answer is no", true, "\n", nil, ExitFailed, "Go on? [y/N]", 0},
-		{"yes", true, "yes\n", nil, ExitOK, "moves their pods off them (nothing is reclaimed): " + nodeName, 1},
+		{"nobody to ask", false, "", nil, ExitUsage, "add --yes to confirm", 0},
+		{"no", true, "n\n", nil, ExitFailed, "not confirmed, so nothing was changed", 0},
+		{"an empty answer is no", true, "\n", nil, ExitFailed, "Continue? [y/N]", 0},
+		{"yes", true, "yes\n", nil, ExitOK, "for these nodes and drains them (nothing is reclaimed): " + nodeName, 1},
 		{"--yes", false, "", []string{"--yes"}, ExitOK, "", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := &harness{t: t, typing: c.typing, stdin: c.stdin, cluster: fakeCluster(t, interceptor.Funcs{}, twoNodes()...)}
+			h := &harness{t: t, interactive: c.interactive, stdin: c.stdin, cluster: fakeCluster(t, interceptor.Funcs{}, twoNodes()...)}
 			h.setup = func(s *session) {
 				s.connectCloud = func(context.Context, string) (cloud, error) {
 					return cloud{place: drill.Place{Account: "123456789012", Region: "us-east-1"}, queues: sqs.NewFromConfig(e.config)}, nil
@@ -225,7 +225,7 @@ func TestInterruptWatch(t *testing.T) {
 		{"some lost", finished(1), ExitFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &script{all: true, states: []*v1alpha1.Interruption{before, before, unfolded(), c.last}}
+			s := &script{all: true, states: []*v1alpha1.Interruption{before, before, inProgress(), c.last}}
 			h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
 			r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--via", "queue", "--watch")
 			if r.code != c.code {
@@ -248,7 +248,7 @@ func TestDrillWatchGivesUp(t *testing.T) {
 		after  time.Duration
 	}{
 		{"on a Lifeboat that hears nothing", nil, "no notice was recorded within 1m", time.Minute},
-		{"on an interruption that never ends", []*v1alpha1.Interruption{unfolded()}, "the interruption is not over 7m after the notice", 7 * time.Minute},
+		{"on an interruption that never ends", []*v1alpha1.Interruption{inProgress()}, "the interruption did not finish within 7m after the notice", 7 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestDrillWatchGivesUp(t *testing.T) {
 				w := &drillWatch{
 					session: s, targets: []drill.Target{{InstanceID: instanceA}}, kind: notice.KindSpotInterruption,
 					cluster: cluster{WithWatch: fakeCluster(t, (&script{states: c.states}).funcs())},
-					before:  map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, told: newTimeline(), limit: 7 * time.Minute,
+					before:  map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, events: newTimeline(), limit: 7 * time.Minute,
 				}
 				progress := terminal.NewProgress(s.err)
 				defer progress.Stop()

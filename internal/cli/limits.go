@@ -2,12 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -45,58 +45,36 @@ func isHard(d *v1alpha1.Deadline) bool { return notice.IsFirm(d) }
 
 // budget is the governor's budget; nil where it has none.
 func (w *observed) budget(d policy.Decision) *limit {
-	if d.Budget == nil || !record.Drains(d.Action) {
+	if !record.Drains(d.Action) {
 		return nil
 	}
-	i := slices.IndexFunc(w.policy.Policies, func(p v1alpha1.InterruptionPolicy) bool { return p.Name == d.Governor })
-	if i < 0 {
-		return nil
-	}
-	l := &limit{Says: d.Budget.MaxConcurrent.String(), Counts: !isHard(d.Deadline)}
-	for n := range w.nodes {
-		if policy.Selects(&w.policy.Policies[i], &w.nodes[n]) {
-			l.Of++
-		}
-	}
-	l.Nodes = policy.Share(d.Budget.MaxConcurrent, l.Of)
-	l.Taken = w.inWork(func(in *v1alpha1.Interruption) bool {
-		return in.Status.Decision.Governor == d.Governor && record.Draining(&in.Status, d.Hooks)
-	})
-	return l
+	return w.limit(d, concurrency.Budget(&d, w.policy.Policies))
 }
 
 // terminations bounds forced terminations in the node's pool; nil where the
 // action is another.
 func (w *observed) terminations(d policy.Decision) *limit {
-	if d.Action != v1alpha1.ActionTerminate || w.node == nil {
-		return nil
-	}
-	pool := policy.Pool(w.node)
-	inPool := func(n *corev1.Node) bool { return policy.Pool(n) == pool }
-	l := &limit{Says: d.Terminations.MaxConcurrent.String(), Counts: !isHard(d.Deadline)}
-	ids := map[string]bool{}
-	for n := range w.nodes {
-		if inPool(&w.nodes[n]) {
-			id, _ := instanceOf(&w.nodes[n])
-			ids[id] = true
-			l.Of++
-		}
-	}
-	l.Nodes = policy.Share(d.Terminations.MaxConcurrent, l.Of)
-	l.Taken = w.inWork(func(in *v1alpha1.Interruption) bool {
-		return in.Status.Decision.Action == v1alpha1.ActionTerminate && ids[in.Spec.InstanceID]
-	})
-	return l
+	return w.limit(d, concurrency.Terminations(&d, w.node, w.nodeOf))
 }
 
-// inWork counts the other records whose node is cordoned and of which it holds.
-func (w *observed) inWork(holds func(*v1alpha1.Interruption) bool) int {
-	n := 0
-	for i := range w.records {
-		in := &w.records[i]
-		if in.Spec.InstanceID != w.instanceID() && in.Status.Decision != nil && !record.Begun(&in.Status).IsZero() && holds(in) {
-			n++
+// limit counts what a limit allows and what uses it, as the controller does.
+func (w *observed) limit(d policy.Decision, l *concurrency.Limit) *limit {
+	if l == nil {
+		return nil
+	}
+	of := l.Of(w.nodes)
+	return &limit{
+		Says: l.Max.String(), Of: of, Nodes: policy.Share(l.Max, of),
+		Taken: l.Used(w.records, w.instanceID()), Counts: !isHard(d.Deadline),
+	}
+}
+
+// nodeOf returns the node of an Interruption, or nil.
+func (w *observed) nodeOf(in *v1alpha1.Interruption) *corev1.Node {
+	for i := range w.nodes {
+		if id, _ := instanceOf(&w.nodes[i]); id != "" && id == in.Spec.InstanceID {
+			return &w.nodes[i]
 		}
 	}
-	return n
+	return nil
 }

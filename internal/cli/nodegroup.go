@@ -21,7 +21,7 @@ import (
 )
 
 const nodeGroupHelp = `Show and adopt node groups: Auto Scaling groups with their warm pools and
-lifecycle hooks, whose launches and terminations Lifeboat answers.
+lifecycle hooks. Lifeboat answers the hooks of their launches and terminations.
 
 Adopting a group changes nothing at AWS unless --management says so.`
 
@@ -29,13 +29,13 @@ func newNodeGroup(s *session) *cobra.Command {
 	cmd := command.Group(&cobra.Command{
 		Use:     "nodegroup",
 		Aliases: []string{"nodegroups", "ng"},
-		Short:   "Show and adopt Auto Scaling groups with warm pools and hooks",
+		Short:   "Show and adopt Auto Scaling groups",
 		Long:    nodeGroupHelp,
-		Example: `  # All node groups, and what is wrong with one
+		Example: `  # List all node groups, and show the details of one
   lifeboat nodegroup list
   lifeboat nodegroup describe workers
 
-  # Look after a group that kOps made, and change nothing of it
+  # Adopt a group that kOps created, and change nothing in it
   lifeboat nodegroup adopt nodes-eu-west-1a.prod.example.com`,
 	})
 	cmd.AddCommand(newNodeGroupList(s), newNodeGroupDescribe(s), newNodeGroupAdopt(s))
@@ -46,9 +46,9 @@ func newNodeGroupList(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List node groups and how they stand",
-		Long: `List node groups, how many instances each has where, how many of them a hook
-holds, and under each that is not ready, why.`,
+		Short:   "List node groups and their state",
+		Long: `List node groups with the number of instances in each state and the number that
+a lifecycle hook holds. For each group that is not ready, show the reason.`,
 		Example: `  lifeboat nodegroup list
   lifeboat nodegroup list -o json | jq -r '.items[] | select(.status.pendingActions > 0) | .metadata.name'`,
 		Args:        arguments(0, 0, "no arguments"),
@@ -72,19 +72,19 @@ func (s *session) listNodeGroups(ctx context.Context) error {
 	if s.flags.Output != command.OutputText {
 		all.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroupList"}
 		for i := range all.Items {
-			tidy(&all.Items[i])
+			prepareOutput(&all.Items[i])
 		}
 		return s.writeObject(&all)
 	}
 	if len(all.Items) == 0 {
-		s.err.Printf("no node groups: `%s nodegroup adopt AUTO-SCALING-GROUP` has Lifeboat look after one\n", s.name)
+		s.err.Printf("no node groups: run `%s nodegroup adopt AUTO-SCALING-GROUP` to adopt one\n", s.name)
 		return nil
 	}
 	table := terminal.NewTable("NAME", "GROUP", "MANAGEMENT", "READY", "DESIRED", "IN SERVICE", "JOINING", "WARM", "LEAVING", "HELD")
 	for i := range all.Items {
 		g := &all.Items[i]
 		n := g.Status.Instances
-		ready, style, why := standsReady(g)
+		ready, style, why := readyCondition(g)
 		cells := []terminal.Cell{{Text: g.Name, Style: terminal.Bold}, {Text: nodegroup.Name(g)}, {Text: string(g.Spec.Management)}, {Text: ready, Style: style}}
 		for _, count := range []int32{g.Status.Desired, n.InService, n.Joining, n.Warming + n.Warm, n.Leaving, g.Status.PendingActions} {
 			cells = append(cells, terminal.Cell{Text: fmt.Sprint(count)})
@@ -98,20 +98,20 @@ func (s *session) listNodeGroups(ctx context.Context) error {
 	return nil
 }
 
-// standsReady is what the condition Ready says.
-func standsReady(g *v1alpha1.NodeGroup) (ready string, style terminal.Style, why string) {
+// readyCondition returns the condition Ready, with a style and the message.
+func readyCondition(g *v1alpha1.NodeGroup) (ready string, style terminal.Style, why string) {
 	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case c == nil:
-		return string(metav1.ConditionUnknown), terminal.Warn, "the controller has not looked at it: see that lifeboatd runs (kubectl -n lifeboat-system get pods)"
+		return string(metav1.ConditionUnknown), terminal.Warn, "the controller has not reconciled it: check that lifeboatd runs (kubectl -n lifeboat-system get pods)"
 	case c.Status == metav1.ConditionTrue:
 		return string(c.Status), terminal.Good, c.Message
 	}
 	return string(c.Status), terminal.Bad, c.Message
 }
 
-// tidy takes away what says nothing to readers.
-func tidy(g *v1alpha1.NodeGroup) {
+// prepareOutput sets the type and removes the managed fields, for output.
+func prepareOutput(g *v1alpha1.NodeGroup) {
 	g.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroup"}
 	g.ManagedFields = nil
 }
@@ -129,16 +129,17 @@ func (s *session) writeObject(value any) error {
 	return nil
 }
 
-// nodeGroup reads one, by its own name or by that of its Auto Scaling group.
+// nodeGroup reads a NodeGroup by its name or by the name of its Auto Scaling
+// group.
 func (s *session) nodeGroup(ctx context.Context, c cluster, name string) (*v1alpha1.NodeGroup, error) {
-	reading, cancel := context.WithTimeout(ctx, patience)
+	reading, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var g v1alpha1.NodeGroup
 	err := c.Get(reading, client.ObjectKey{Name: name}, &g)
 	if err == nil {
 		return &g, nil
 	}
-	// A name with a slash is none that an object can have, but a group.
+	// A name with a slash cannot be an object's name, but can be a group's.
 	if !apierrors.IsNotFound(err) && !strings.Contains(name, "/") || command.IsNotInstalled(err) {
 		return nil, fmt.Errorf("reading node group %s: %w", name, err)
 	}
@@ -154,29 +155,29 @@ func (s *session) nodeGroup(ctx context.Context, c cluster, name string) (*v1alp
 		names = append(names, all.Items[i].Name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("there is no node group %s, nor any other; `%s nodegroup adopt %s` has Lifeboat look after the Auto Scaling group of that name", name, s.name, name)
+		return nil, fmt.Errorf("node group %s not found: the cluster has none; run `%s nodegroup adopt %s` to adopt the Auto Scaling group of that name", name, s.name, name)
 	}
 	slices.Sort(names)
-	return nil, fmt.Errorf("there is no node group %s; there are: %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("node group %s not found; the existing ones are: %s", name, strings.Join(names, ", "))
 }
 
-// errNoGroup says that AWS has no Auto Scaling group of a name.
-var errNoGroup = errors.New("there is no Auto Scaling group of this name")
+// errNoGroup: AWS has no Auto Scaling group of this name.
+var errNoGroup = errors.New("no such Auto Scaling group")
 
-// observeAWSGroup reads a group at AWS.
+// observeAWSGroup reads a group from AWS.
 func (s *session) observeAWSGroup(ctx context.Context, name string) (nodegroup.Observed, error) {
 	cfg, _, err := s.awsConfig(ctx)
 	if err != nil {
 		return nodegroup.Observed{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	o, err := nodegroup.NewAPI(cfg).Observe(ctx, name, s.now())
 	if err != nil {
 		return o, awsError{err}
 	}
 	if !o.Exists {
-		return o, awsError{fmt.Errorf("%w: %s, in region %s; check the name and AWS_REGION: `aws autoscaling describe-auto-scaling-groups` lists those there are", errNoGroup, name, cfg.Region)}
+		return o, awsError{fmt.Errorf("%w: %s, in region %s; check the name and AWS_REGION: `aws autoscaling describe-auto-scaling-groups` lists the groups", errNoGroup, name, cfg.Region)}
 	}
 	return o, nil
 }

@@ -16,28 +16,29 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// adoption are the flags of `nodegroup adopt`.
-type adoption struct {
+// adoptFlags holds the flags of `nodegroup adopt`.
+type adoptFlags struct {
 	management, name string
 	dryRun           bool
 }
 
 func newNodeGroupAdopt(s *session) *cobra.Command {
-	var f adoption
+	var f adoptFlags
 	cmd := &cobra.Command{
 		Use:   "adopt AUTO-SCALING-GROUP",
-		Short: "Have Lifeboat look after an Auto Scaling group that is there",
-		Long: `Have Lifeboat look after an Auto Scaling group that is there: a NodeGroup is
-made for it, its hooks are answered from then on, and what is wrong is said.
+		Short: "Adopt an existing Auto Scaling group",
+		Long: `Adopt an existing Auto Scaling group: create a NodeGroup for it. From then on
+Lifeboat answers its hooks and reports its problems.
 
-Nothing is changed at AWS unless --management says so: with Hooks, the two hooks
-are put where they are missing; with All, the whole group is kept as it is now,
-and as the NodeGroup says later.
+Nothing changes at AWS unless --management says so. With Hooks, Lifeboat creates
+the two hooks if they are missing. With All, Lifeboat keeps the whole group as it
+is now, and later as the NodeGroup declares it.
 
-The group is read with the AWS credentials of the environment. Where there are
-none, the NodeGroup has its name alone, and hooks of Lifeboat's own names; it can
-only observe then. So it does where the group's hooks may not be read, or with
-All its warm pool, since what is not declared would be put anew, or deleted.`,
+The command reads the group with the AWS credentials of the environment. Without
+credentials the NodeGroup contains only the name and Lifeboat's own hook names, and
+its management must be Observe. The same applies if the credentials may not read
+the hooks, or, with All, the warm pool: otherwise Lifeboat would create again or
+delete what the NodeGroup does not declare.`,
 		Example: `  lifeboat nodegroup adopt nodes-eu-west-1a.prod.example.com
   lifeboat nodegroup adopt workers --management Hooks
   lifeboat nodegroup adopt workers --management All --dry-run -o yaml > workers.yaml`,
@@ -50,13 +51,13 @@ All its warm pool, since what is not declared would be put anew, or deleted.`,
 			return s.adopt(cmd.Context(), f, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&f.management, "management", string(v1alpha1.ManageNothing), "how much is changed at AWS: Observe, Hooks or All")
-	cmd.Flags().StringVar(&f.name, "name", "", "name of the NodeGroup (default: as kOps, EKS or eksctl call the group, else its own name)")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show the NodeGroup: as YAML, or with -o json as JSON")
+	cmd.Flags().StringVar(&f.management, "management", string(v1alpha1.ManageNothing), "how much Lifeboat changes at AWS: Observe, Hooks or All")
+	cmd.Flags().StringVar(&f.name, "name", "", "name of the NodeGroup (default: the group's name in kOps, EKS or eksctl, otherwise its own name)")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the NodeGroup as YAML, or with -o json as JSON, and create nothing")
 	return cmd
 }
 
-func (f adoption) check() error {
+func (f adoptFlags) check() error {
 	all := []string{string(v1alpha1.ManageNothing), string(v1alpha1.ManageHooks), string(v1alpha1.ManageAll)}
 	if !slices.Contains(all, f.management) {
 		return usageErrorf("unknown --management %q: write Observe, Hooks or All", f.management)
@@ -64,14 +65,14 @@ func (f adoption) check() error {
 	return nil
 }
 
-func (s *session) adopt(ctx context.Context, f adoption, group string) error {
+func (s *session) adopt(ctx context.Context, f adoptFlags, group string) error {
 	o, err := s.observeGroup(ctx, group)
 	if err != nil && (errors.Is(err, errNoGroup) || f.management != string(v1alpha1.ManageNothing)) {
 		return fmt.Errorf("reading Auto Scaling group %s: %w", group, err)
 	}
 	if err != nil {
 		o = nodegroup.Observed{Name: group}
-		s.err.Printf("%s The group was not read: %v.\nIts NodeGroup has hooks of Lifeboat's own names; if the group has others, name them in spec.hooks.\n", s.err.Paint(terminal.Warn, "Note:"), err)
+		s.err.Printf("%s The group could not be read: %v.\nThe NodeGroup uses Lifeboat's own hook names. If the group's hooks have other names, set them in spec.hooks.\n", s.err.Paint(terminal.Warn, "Note:"), err)
 	}
 	g, notes := nodegroup.Adopt(o, v1alpha1.Management(f.management))
 	if f.name != "" {
@@ -89,7 +90,7 @@ func (s *session) adopt(ctx context.Context, f adoption, group string) error {
 	return s.createNodeGroup(ctx, g, o)
 }
 
-// manifest is a NodeGroup without a status.
+// manifest returns a NodeGroup without its status.
 func manifest(g *v1alpha1.NodeGroup) any {
 	return struct {
 		APIVersion string                 `json:"apiVersion"`
@@ -110,32 +111,32 @@ func (s *session) createNodeGroup(ctx context.Context, g *v1alpha1.NodeGroup, o 
 	}
 	for i := range all.Items {
 		if other := &all.Items[i]; nodegroup.Name(other) == nodegroup.Name(g) {
-			return fmt.Errorf("NodeGroup %s stands for Auto Scaling group %s already: `%s nodegroup describe %s` shows it", other.Name, nodegroup.Name(g), s.name, other.Name)
+			return fmt.Errorf("adopting Auto Scaling group %s: it already has NodeGroup %s; run `%s nodegroup describe %s` to see it", nodegroup.Name(g), other.Name, s.name, other.Name)
 		}
 	}
-	writing, cancel := context.WithTimeout(ctx, patience)
+	writing, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	err = c.Create(writing, g)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("there is a NodeGroup %s already, for another group: give this one another name with --name", g.Name)
+		return fmt.Errorf("a NodeGroup %s already exists for another group: choose another name with --name", g.Name)
 	case err != nil:
 		return fmt.Errorf("creating node group %s: %w", g.Name, err)
 	}
 	if s.flags.Output != command.OutputText {
-		tidy(g)
+		prepareOutput(g)
 		return s.writeObject(g)
 	}
-	s.out.Printf("Lifeboat looks after Auto Scaling group %s as NodeGroup %s (management %s).\n", nodegroup.Name(g), g.Name, g.Spec.Management)
-	if broken := worst(g, o); broken != "" {
-		s.out.Printf("%s %s\n", s.out.Paint(terminal.Bad, "To mend:"), broken)
+	s.out.Printf("Adopted Auto Scaling group %s as NodeGroup %s (management %s).\n", nodegroup.Name(g), g.Name, g.Spec.Management)
+	if broken := firstBroken(g, o); broken != "" {
+		s.out.Printf("%s %s\n", s.out.Paint(terminal.Bad, "To fix:"), broken)
 	}
-	s.out.Printf("`%s nodegroup describe %s` shows how it stands.\n", s.name, g.Name)
+	s.out.Printf("Run `%s nodegroup describe %s` to see its state.\n", s.name, g.Name)
 	return nil
 }
 
-// worst is what is broken most of a group as it was read.
-func worst(g *v1alpha1.NodeGroup, o nodegroup.Observed) string {
+// firstBroken returns the first broken finding of a group, and its fix.
+func firstBroken(g *v1alpha1.NodeGroup, o nodegroup.Observed) string {
 	if !o.Exists {
 		return ""
 	}

@@ -21,12 +21,12 @@ func newNodeGroupDescribe(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:     "describe NAME",
 		Aliases: []string{"show"},
-		Short:   "Show how a node group stands, what is held, and what is wrong",
-		Long: `Show how a node group stands: its sizes and where its instances are, which of
-them a hook holds, for how long and until when, how long launches take, what is
-wrong and how to mend it, and what deleting the object would do.
+		Short:   "Show the state and the problems of a node group",
+		Long: `Show a node group: its sizes, its instances by state, the instances that a hook
+holds, since when and until when, how long launches take, the problems and how to
+fix them, and what happens at AWS when you delete the object.
 
-NAME is that of the NodeGroup, or of its Auto Scaling group.`,
+NAME is the name of the NodeGroup or of its Auto Scaling group.`,
 		Example: `  lifeboat nodegroup describe workers
   lifeboat nodegroup describe workers -o json | jq '.status.findings'`,
 		Args:        arguments(1, 1, "one node group"),
@@ -47,7 +47,7 @@ func (s *session) describeNodeGroup(ctx context.Context, name string) error {
 		return err
 	}
 	if s.flags.Output != command.OutputText {
-		tidy(g)
+		prepareOutput(g)
 		return s.writeObject(g)
 	}
 	s.describeHead(g)
@@ -57,7 +57,7 @@ func (s *session) describeNodeGroup(ctx context.Context, name string) error {
 	return nil
 }
 
-// groupIndent is where what is said of a fact begins.
+// groupIndent is the column where the values start.
 const groupIndent = 14
 
 func (s *session) describeHead(g *v1alpha1.NodeGroup) {
@@ -69,15 +69,15 @@ func (s *session) describeHead(g *v1alpha1.NodeGroup) {
 	}
 	group := "Auto Scaling group " + nodegroup.Name(g)
 	if g.Status.Operator != "" {
-		group += ", which belongs to " + g.Status.Operator
+		group += ", managed by " + g.Status.Operator
 	}
 	fact("group", group, terminal.Plain)
-	ready, style, why := standsReady(g)
+	ready, style, why := readyCondition(g)
 	fact("ready", ready+": "+why, style)
 	for _, name := range []string{v1alpha1.ConditionHooksReady, v1alpha1.ConditionSynced} {
 		c := meta.FindStatusCondition(g.Status.Conditions, name)
 		if c == nil || c.Status != metav1.ConditionTrue && c.Message == why {
-			continue // it is said above
+			continue // the same message is printed above
 		}
 		fact(map[string]string{v1alpha1.ConditionHooksReady: "hooks", v1alpha1.ConditionSynced: "synced"}[name], c.Message, terminal.Plain)
 	}
@@ -86,21 +86,21 @@ func (s *session) describeHead(g *v1alpha1.NodeGroup) {
 	fact("instances", instancesLine(st.Instances), terminal.Plain)
 	fact("warm pool", poolLine(g.Spec.WarmPool), terminal.Plain)
 	if b := st.Boots; b != nil && b.Count > 0 {
-		fact("into service", fmt.Sprintf("the last took %s, the longest %s, of %d", spanOf(b.LastSeconds), spanOf(b.LongestSeconds), b.Count), terminal.Plain)
+		fact("into service", fmt.Sprintf("the last took %s, the longest %s, of %d", formatSeconds(b.LastSeconds), formatSeconds(b.LongestSeconds), b.Count), terminal.Plain)
 	}
 	fact("suspended", strings.Join(st.Suspended, ", "), terminal.Warn)
 	fact("deleting it", st.Deletion, terminal.Plain)
 }
 
-func spanOf(n int32) string { return terminal.Duration(time.Duration(n) * time.Second) }
+func formatSeconds(n int32) string { return terminal.Duration(time.Duration(n) * time.Second) }
 
-// instancesLine counts those that there are.
+// instancesLine formats the counts that are not zero.
 func instancesLine(n v1alpha1.InstanceCounts) string {
 	parts := []string{fmt.Sprintf("%d in service", n.InService)}
 	for _, more := range []struct {
 		n    int32
 		what string
-	}{{n.Joining, "joining"}, {n.Warming, "warming"}, {n.Warm, "warm"}, {n.Leaving, "leaving"}, {n.Retained, "retained"}, {n.Other, "elsewhere"}} {
+	}{{n.Joining, "joining"}, {n.Warming, "warming"}, {n.Warm, "warm"}, {n.Leaving, "leaving"}, {n.Retained, "retained"}, {n.Other, "in other states"}} {
 		if more.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", more.n, more.what))
 		}
@@ -108,26 +108,26 @@ func instancesLine(n v1alpha1.InstanceCounts) string {
 	return strings.Join(parts, ", ")
 }
 
-// poolLine is what is declared of a warm pool.
+// poolLine describes the declared warm pool.
 func poolLine(p *v1alpha1.WarmPool) string {
 	if p == nil {
 		return ""
 	}
 	text := fmt.Sprintf("declared: %s, at least %d", strings.ToLower(p.State), p.MinSize)
 	if p.MaxPreparedCapacity != nil {
-		text += fmt.Sprintf(", with those in service at most %d", *p.MaxPreparedCapacity)
+		text += fmt.Sprintf(", at most %d including those in service", *p.MaxPreparedCapacity)
 	}
 	if p.ReuseOnScaleIn {
-		text += ", refilled by scale-in"
+		text += ", reused on scale-in"
 	}
 	return text
 }
 
-// describeHeld lists what hooks hold, with the time that is left.
+// describeHeld lists the instances that hooks hold, with the time left.
 func (s *session) describeHeld(g *v1alpha1.NodeGroup) {
 	if len(g.Status.Actions) == 0 {
 		if g.Status.PendingActions > 0 {
-			s.out.Printf("\n%s held by hooks.\n", counted(int(g.Status.PendingActions), "instance"))
+			s.out.Printf("\nHooks hold %s.\n", counted(int(g.Status.PendingActions), "instance"))
 		}
 		return
 	}
@@ -135,11 +135,11 @@ func (s *session) describeHeld(g *v1alpha1.NodeGroup) {
 	now := s.now()
 	table := terminal.NewTable("INSTANCE", "STATE", "NODE", "HOOK", "HELD", "LEFT")
 	for _, a := range g.Status.Actions {
-		left := terminal.Cell{Text: "not known"}
+		left := terminal.Cell{Text: "unknown"}
 		if a.Expires != nil {
 			left.Text = terminal.Duration(a.Expires.Sub(now))
 			if !a.Expires.After(now) {
-				left = terminal.Cell{Text: "out", Style: terminal.Bad}
+				left = terminal.Cell{Text: "expired", Style: terminal.Bad}
 			}
 		}
 		table.Row(terminal.Cell{Text: a.InstanceID, Style: terminal.Bold}, terminal.Cell{Text: a.State}, terminal.Cell{Text: orDash(a.NodeName)},
@@ -165,7 +165,7 @@ func (s *session) describeFailures(g *v1alpha1.NodeGroup) {
 	if len(g.Status.Failures) == 0 {
 		return
 	}
-	s.out.Printf("\nFailed, the last first (%d in a row):\n", g.Status.ConsecutiveFailures)
+	s.out.Printf("\nFailures, newest first (%d in a row):\n", g.Status.ConsecutiveFailures)
 	table := terminal.NewTable("WHEN", "INSTANCE")
 	for _, f := range g.Status.Failures {
 		table.Row(terminal.Cell{Text: terminal.Relative(f.Time.Time, s.now())}, terminal.Cell{Text: orDash(f.InstanceID)})

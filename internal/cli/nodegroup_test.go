@@ -36,8 +36,8 @@ func nodeGroup(name, group string, ready bool, message string) *v1alpha1.NodeGro
 	}
 }
 
-// troubled is a group of which there is much to tell.
-func troubled() *v1alpha1.NodeGroup {
+// groupWithProblems returns a group with many problems.
+func groupWithProblems() *v1alpha1.NodeGroup {
 	at := func(ago time.Duration) *metav1.Time { t := metav1.NewTime(clock.Add(-ago)); return &t }
 	g := nodeGroup("batch", "batch.prod.example.com", false, "the last 3 launches failed. What to do: look at the console output")
 	g.Spec.WarmPool = &v1alpha1.WarmPool{State: "Stopped", MinSize: 2, ReuseOnScaleIn: true}
@@ -60,7 +60,7 @@ func troubled() *v1alpha1.NodeGroup {
 }
 
 func TestNodeGroupList(t *testing.T) {
-	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, troubled(), nodeGroup("workers", "workers", true, "fine"),
+	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, groupWithProblems(), nodeGroup("workers", "workers", true, "fine"),
 		&v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "fresh"}, Spec: v1alpha1.NodeGroupSpec{Management: v1alpha1.ManageAll}})}
 	r := h.run(t.Context(), "ng", "list")
 	golden(t, "nodegroup-list.golden", r.out+r.err)
@@ -83,10 +83,10 @@ func TestNodeGroupList(t *testing.T) {
 }
 
 func TestNodeGroupDescribe(t *testing.T) {
-	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, troubled(), nodeGroup("workers", "workers", true, "fine"))}
+	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, groupWithProblems(), nodeGroup("workers", "workers", true, "fine"))}
 	golden(t, "nodegroup-describe.golden", h.run(t.Context(), "nodegroup", "describe", "batch").out)
 	golden(t, "nodegroup-describe-well.golden", h.run(t.Context(), "nodegroup", "describe", "workers").out)
-	// By the name of its Auto Scaling group too.
+	// The name of the Auto Scaling group works too.
 	r := h.run(t.Context(), "nodegroup", "describe", "batch.prod.example.com", "-o", "yaml")
 	var g v1alpha1.NodeGroup
 	if err := yaml.Unmarshal([]byte(r.out), &g); err != nil || g.Name != "batch" || g.Kind != "NodeGroup" || r.code != ExitOK {
@@ -98,8 +98,8 @@ func TestNodeGroupDescribe(t *testing.T) {
 		code int
 		want string
 	}{
-		"one that is not there": {h, []string{"describe", "web"}, ExitFailed, "there is no node group web; there are: batch, workers"},
-		"where there are none":  {&harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{})}, []string{"describe", "web"}, ExitFailed, "`lifeboat nodegroup adopt web` has Lifeboat look after"},
+		"one that is not there": {h, []string{"describe", "web"}, ExitFailed, "node group web not found; the existing ones are: batch, workers"},
+		"where there are none":  {&harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{})}, []string{"describe", "web"}, ExitFailed, "run `lifeboat nodegroup adopt web` to adopt"},
 		"no name":               {h, []string{"describe"}, ExitUsage, "takes one node group, got 0"},
 		"a wrong word":          {h, []string{"descrbe"}, ExitUsage, "did you mean describe?"},
 	} {
@@ -107,12 +107,12 @@ func TestNodeGroupDescribe(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", name, r.code, r.err)
 		}
 	}
-	if r := h.run(t.Context(), "plan", "x", "-o", "yaml"); r.code != ExitUsage || !strings.Contains(r.err, "lifeboat plan does not write YAML") {
+	if r := h.run(t.Context(), "plan", "x", "-o", "yaml"); r.code != ExitUsage || !strings.Contains(r.err, "lifeboat plan does not support YAML") {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 }
 
-// kopsGroup is a group that kOps made.
+// kopsGroup returns a group that kOps created.
 func kopsGroup() nodegroup.Observed {
 	return nodegroup.Observed{
 		Exists: true, Name: "nodes.prod.example.com", Min: 1, Max: 5, Desired: 2, HooksKnown: true, PoolKnown: true,
@@ -137,7 +137,7 @@ func TestNodeGroupAdopt(t *testing.T) {
 		g.Spec.Management != v1alpha1.ManageNothing {
 		t.Errorf("%v: %+v", err, g.Spec)
 	}
-	if r := h.run(t.Context(), "nodegroup", "adopt", name); r.code != ExitFailed || !strings.Contains(r.err, "NodeGroup nodes stands for Auto Scaling group "+name+" already") {
+	if r := h.run(t.Context(), "nodegroup", "adopt", name); r.code != ExitFailed || !strings.Contains(r.err, "adopting Auto Scaling group "+name+": it already has NodeGroup nodes") {
 		t.Errorf("the second time: exit code %d: %s", r.code, r.err)
 	}
 
@@ -151,7 +151,7 @@ func TestNodeGroupAdopt(t *testing.T) {
 
 	unread := errors.New("no credentials")
 	h = newHarness(nodegroup.Observed{}, unread)
-	if r := h.run(t.Context(), "nodegroup", "adopt", name, "--name", "mine"); r.code != ExitOK || !strings.Contains(r.err, "The group was not read: no credentials") {
+	if r := h.run(t.Context(), "nodegroup", "adopt", name, "--name", "mine"); r.code != ExitOK || !strings.Contains(r.err, "The group could not be read: no credentials") {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 	for what, tc := range map[string]struct {
@@ -162,9 +162,9 @@ func TestNodeGroupAdopt(t *testing.T) {
 	}{
 		"unread, to be managed": {h, []string{name, "--management", "All"}, ExitFailed, "no credentials"},
 		"or its hooks only":     {h, []string{name, "--management", "Hooks"}, ExitFailed, "no credentials"},
-		"one that is not there": {newHarness(nodegroup.Observed{}, errNoGroup), []string{name}, ExitFailed, "there is no Auto Scaling group of this name"},
+		"one that is not there": {newHarness(nodegroup.Observed{}, errNoGroup), []string{name}, ExitFailed, "no such Auto Scaling group"},
 		"a wrong management":    {h, []string{name, "--management", "Some"}, ExitUsage, "write Observe, Hooks or All"},
-		"a name that is taken":  {newHarness(kopsGroup(), nil, nodeGroup("nodes", "others", true, "")), []string{name}, ExitFailed, "give this one another name with --name"},
+		"a name that is taken":  {newHarness(kopsGroup(), nil, nodeGroup("nodes", "others", true, "")), []string{name}, ExitFailed, "choose another name with --name"},
 	} {
 		if r := tc.h.run(t.Context(), append([]string{"nodegroup", "adopt"}, tc.args...)...); r.code != tc.code || !strings.Contains(r.err, tc.want) {
 			t.Errorf("%s: exit code %d: %s", what, r.code, r.err)
@@ -172,7 +172,7 @@ func TestNodeGroupAdopt(t *testing.T) {
 	}
 }
 
-// The group is read of AWS as the flags and the environment lead to it.
+// The flags and the environment select the AWS account that is read.
 func TestNodeGroupAdoptReadsAWS(t *testing.T) {
 	server, url := emulatortest.Serve(t, emulator.Options{})
 	if err := server.States.AutoScaling.CreateGroup(autoscaling.Group{
@@ -187,7 +187,7 @@ func TestNodeGroupAdoptReadsAWS(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 	r = h.run(t.Context(), "nodegroup", "adopt", "bacth", "--sandbox")
-	if r.code != ExitFailed || !strings.Contains(r.err, "there is no Auto Scaling group of this name: bacth, in region us-east-1; check the name") {
+	if r.code != ExitFailed || !strings.Contains(r.err, "no such Auto Scaling group: bacth, in region us-east-1; check the name") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
 }

@@ -33,7 +33,7 @@ func findNode(nodes []corev1.Node, arg string) (*corev1.Node, error) {
 		}
 	}
 	if instanceID.MatchString(arg) {
-		return nil, fmt.Errorf("no node of this cluster is instance %s", arg)
+		return nil, fmt.Errorf("no node of this cluster has the instance %s; check the id and --context", arg)
 	}
 	names := make([]string, 0, len(nodes))
 	for _, n := range nodes {
@@ -43,12 +43,12 @@ func findNode(nodes []corev1.Node, arg string) (*corev1.Node, error) {
 	if len(near) == 0 {
 		return nil, fmt.Errorf("node %q not found: the cluster has no nodes; check --context", arg)
 	}
-	return nil, fmt.Errorf("node %q not found; the nearest names are %s", arg, strings.Join(near, ", "))
+	return nil, fmt.Errorf("node %q not found; similar names: %s", arg, strings.Join(near, ", "))
 }
 
-// targets makes targets of the arguments. A node's instance is the one that
-// ends its provider id. An instance id needs no node, so a cluster that does
-// not answer, or does not know it, only leaves its node's name unknown.
+// targets returns the targets that the arguments name. An instance id works
+// without a node. If the cluster does not answer, or has no such node, only the
+// node name stays empty.
 func (s *session) targets(ctx context.Context, args []string) ([]drill.Target, error) {
 	named := slices.ContainsFunc(args, func(a string) bool { return !instanceID.MatchString(a) })
 	nodes, err := s.nodesOf(ctx)
@@ -87,14 +87,14 @@ func (s *session) nodesOf(ctx context.Context) ([]corev1.Node, error) {
 func targetOf(node *corev1.Node) (drill.Target, error) {
 	id, zone := instanceOf(node)
 	if id == "" {
-		return drill.Target{}, fmt.Errorf("node %s is no EC2 instance: its provider id is %q, not aws:///ZONE/INSTANCE", node.Name, node.Spec.ProviderID)
+		return drill.Target{}, fmt.Errorf("node %s is not an EC2 instance: its provider id is %q instead of aws:///ZONE/INSTANCE", node.Name, node.Spec.ProviderID)
 	}
 	return drill.Target{InstanceID: id, Node: node.Name, Zone: zone}, nil
 }
 
-// instanceOf reads the instance and its zone from a node; both are empty if it
-// is none of EC2's. Where no label names the zone, the provider id does:
-// aws:///us-east-1a/i-0a1b2c3d4e5f60718.
+// instanceOf returns a node's instance id and zone, or empty strings if the
+// node is not on EC2. If no label has the zone, it comes from the provider id,
+// such as aws:///us-east-1a/i-0a1b2c3d4e5f60718.
 func instanceOf(node *corev1.Node) (id, zone string) {
 	if id = nodeindex.InstanceID(node); !instanceID.MatchString(id) {
 		return "", ""
@@ -106,7 +106,7 @@ func instanceOf(node *corev1.Node) (id, zone string) {
 	return id, zone
 }
 
-// nearest returns the three names that take the fewest edits, nearest first.
+// nearest returns the three names with the smallest edit distance.
 func nearest(name string, names []string) []string {
 	sorted := slices.Sorted(slices.Values(names))
 	slices.SortStableFunc(sorted, func(a, b string) int { return likeness.Distance(name, a) - likeness.Distance(name, b) })

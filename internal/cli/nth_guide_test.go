@@ -22,9 +22,9 @@ func nthGuide(t *testing.T) string {
 	return string(text)
 }
 
-// TestTheGuideAnswersForEveryFlagOfNTH, in the table of flags: each stands in the
-// first column once.
-func TestTheGuideAnswersForEveryFlagOfNTH(t *testing.T) {
+// TestNTHGuideListsEveryFlag checks that the table of flags has each
+// flag exactly once in its first column.
+func TestNTHGuideListsEveryFlag(t *testing.T) {
 	t.Parallel()
 	flags, err := os.ReadFile("testdata/nth-flags.txt")
 	if err != nil {
@@ -53,14 +53,14 @@ func TestTheGuideAnswersForEveryFlagOfNTH(t *testing.T) {
 	}
 }
 
-// TestThePoliciesForThoseFromNTHAreValid, so that what is copied from the guide
-// works.
-func TestThePoliciesForThoseFromNTHAreValid(t *testing.T) {
+// TestNTHGuidePoliciesAreValid checks that the policies in the guide
+// work when copied.
+func TestNTHGuidePoliciesAreValid(t *testing.T) {
 	t.Parallel()
 	policies := 0
 	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n").FindAllStringSubmatch(nthGuide(t), -1) {
 		if !strings.Contains(block[1], "kind: InterruptionPolicy") {
-			continue // kOps' own
+			continue // a manifest of kOps
 		}
 		policies++
 		var p v1alpha1.InterruptionPolicy
@@ -76,8 +76,9 @@ func TestThePoliciesForThoseFromNTHAreValid(t *testing.T) {
 	}
 }
 
-// TestLinksInTheGuideForThoseFromNTH lead to headings and files that are there.
-func TestLinksInTheGuideForThoseFromNTH(t *testing.T) {
+// TestNTHGuideLinks checks that links lead to existing
+// headings and files.
+func TestNTHGuideLinks(t *testing.T) {
 	t.Parallel()
 	for _, m := range regexp.MustCompile(`\]\(([^)#:]*)(#[^)]+)?\)`).FindAllStringSubmatch(nthGuide(t), -1) {
 		name := m[1]
@@ -95,7 +96,7 @@ func TestLinksInTheGuideForThoseFromNTH(t *testing.T) {
 	}
 }
 
-// anchors are the anchors of a text's headings, as GitHub makes them.
+// anchors returns the anchors that GitHub generates for a text's headings.
 func anchors(text string) string {
 	var b strings.Builder
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {

@@ -18,18 +18,18 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// observed is what the cluster says about a node, or about an interruption whose
-// node has gone.
+// observed is the state of the cluster around a node, or around an interruption
+// whose node is gone.
 type observed struct {
 	now time.Time
-	// node is nil where the instance's node has gone.
+	// node is nil if the instance's node is gone.
 	node  *corev1.Node
 	nodes []corev1.Node
-	// record is the interruption under way, if there is one; records are all.
+	// record is the current interruption, if any; records are all of them.
 	record  *v1alpha1.Interruption
 	records []v1alpha1.Interruption
 	policy  policy.Facts
-	// supposed is true where the notice is made up.
+	// supposed is true if the notice is hypothetical.
 	supposed bool
 
 	pods    []*corev1.Pod
@@ -37,8 +37,8 @@ type observed struct {
 	owners  drain.Owners
 }
 
-// observe reads what a decision is made from: about the interruption under way,
-// or, where there is none or a kind is named, about a notice that is made up.
+// observe reads the input of a decision. It uses the current interruption. If
+// there is none, or --kind is set, it uses a hypothetical notice.
 func (s *session) observe(ctx context.Context, c cluster, suppose supposition, arg string) (*observed, error) {
 	w := &observed{now: s.now()}
 	var err error
@@ -57,7 +57,7 @@ func (s *session) observe(ctx context.Context, c cluster, suppose supposition, a
 }
 
 // observeRecords reads policies and interruptions. A cluster without Lifeboat
-// has neither, and the defaults rule.
+// has neither, so the defaults apply.
 func (s *session) observeRecords(ctx context.Context, c cluster, w *observed, arg string) error {
 	w.policy = policy.Facts{Now: w.now, Node: w.node}
 	var policies v1alpha1.InterruptionPolicyList
@@ -67,7 +67,7 @@ func (s *session) observeRecords(ctx context.Context, c cluster, w *observed, ar
 		err = c.list(ctx, "interruptions", &records)
 	}
 	if command.IsNotInstalled(err) {
-		s.err.Printf("Lifeboat is not installed in this cluster: this is what its built-in defaults would do.\n")
+		s.err.Printf("Lifeboat is not installed in this cluster: the output shows what its built-in defaults would do.\n")
 		return nil
 	}
 	w.records, w.policy.Policies = records.Items, policies.Items
@@ -75,8 +75,8 @@ func (s *session) observeRecords(ctx context.Context, c cluster, w *observed, ar
 	return err
 }
 
-// openRecord finds the interruption under way of a node, or, where there is no
-// node, of what was named.
+// openRecord finds the current interruption of a node or, if node is nil, of
+// the given name.
 func openRecord(records []v1alpha1.Interruption, node *corev1.Node, name string) *v1alpha1.Interruption {
 	id := ""
 	if node != nil {
@@ -91,8 +91,8 @@ func openRecord(records []v1alpha1.Interruption, node *corev1.Node, name string)
 	return nil
 }
 
-// suppose takes the notices from the record, or makes one up. What people have
-// said holds for either.
+// suppose takes the notices from the record, or makes a hypothetical one.
+// Approvals and holds apply in both cases.
 func (w *observed) suppose(made supposition) error {
 	if w.record != nil {
 		w.policy.Approval, w.policy.Since = w.record.Spec.Approval, record.Since(&w.record.Status)
@@ -102,14 +102,14 @@ func (w *observed) suppose(made supposition) error {
 		return nil
 	}
 	if w.node == nil {
-		return usageErrorf("the node of %s has gone, and nothing more can come to it: leave out --kind", w.record.Spec.InstanceID)
+		return usageErrorf("the node of %s is gone, so no other notice can apply to it: remove --kind", w.record.Spec.InstanceID)
 	}
 	n, err := made.notice(w.node, w.now)
 	w.policy.Notices, w.supposed = []v1alpha1.Notice{n}, true
 	return err
 }
 
-// observePods reads what a plan is made from besides.
+// observePods reads the additional input of a drain plan.
 func (w *observed) observePods(ctx context.Context, c cluster, d policy.Decision) error {
 	if w.node == nil {
 		return nil
@@ -142,7 +142,7 @@ func (w *observed) observePods(ctx context.Context, c cluster, d policy.Decision
 	return nil
 }
 
-// observeOwners reads what tells whether pods may run twice.
+// observeOwners reads the objects that decide whether pods may run twice.
 func (w *observed) observeOwners(ctx context.Context, c cluster, namespaces []string) error {
 	for _, namespace := range namespaces {
 		var sets appsv1.ReplicaSetList
@@ -169,7 +169,7 @@ func (w *observed) observeOwners(ctx context.Context, c cluster, namespaces []st
 	return nil
 }
 
-// name is what the node is called, or its instance where it has gone.
+// name returns the node's name, or the instance id if the node is gone.
 func (w *observed) name() string {
 	if w.node != nil {
 		return w.node.Name
@@ -185,16 +185,16 @@ func (w *observed) instanceID() string {
 	return w.record.Spec.InstanceID
 }
 
-// at is the decision as it would be at another moment, should somebody approve
-// now where that is awaited, and the action have begun then; zero: it has not
-// begun.
+// at returns the decision at another time. If an approval is pending, it
+// assumes that a person approves now. A begun time that is not zero assumes
+// that the action started then.
 func (w *observed) at(d policy.Decision, moment, begun time.Time) policy.Decision {
 	facts := w.policy
 	facts.Now = moment
 	if d.AwaitsApproval && d.ProceedsAt.IsZero() {
-		said := v1alpha1.Say{About: d.About}
-		said.Time.Time = w.now
-		facts.Approval = &said
+		assumed := v1alpha1.Say{About: d.About}
+		assumed.Time.Time = w.now
+		facts.Approval = &assumed
 	}
 	if facts.Begun.IsZero() {
 		facts.Begun = begun

@@ -17,17 +17,17 @@ import (
 )
 
 const planHelp = `Show what would happen to each pod of a node if it were interrupted now: when
-the pod is asked to stop, how long it gets, and why. A node that has an
-interruption already is shown with that one, unless --kind is given.
+the pod is asked to stop, its grace period, and the reason. If the node already has
+an interruption, the command shows that one, unless --kind is given.
 
-It is worked out by the code that the controller itself runs, played forward in
-time and assuming that every pod uses its whole grace period, that a pod which
-leaves is replaced by one that is ready after --replaced-in, and that a hook
-before the drain takes its whole timeout. Where a person has to agree first, it
-assumes that somebody does now.
+The prediction uses the controller's own code and simulates the drain. It assumes:
+  - every pod uses its whole grace period
+  - a pod that left has a ready successor after --replaced-in
+  - every BeforeDrain hook takes its whole timeout
+  - if an approval is required, a person approves now
 
-Exit code 3 says that some pod cannot leave with its whole grace period before
-the deadline.`
+Exit code 3: some pod cannot leave with its whole grace period before the
+deadline.`
 
 type planFlags struct {
 	supposition
@@ -38,15 +38,15 @@ func newPlan(s *session) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
 		Use:   "plan NODE|INSTANCE",
-		Short: "Show what an interruption would do to a node's pods, and why",
+		Short: "Predict what an interruption would do to a node's pods",
 		Long:  planHelp,
 		Example: `  lifeboat plan ip-10-0-1-5.ec2.internal
   lifeboat plan ip-10-0-1-5.ec2.internal --kind spot --in 90s
   lifeboat plan ip-10-0-1-5.ec2.internal --kind scheduled --event-type-code instance-stop --in 12d
 
-  # Is every node ready to be reclaimed?
+  # Check whether every node could be reclaimed
   for n in $(kubectl get nodes -o name); do
-    lifeboat plan ${n#node/} --kind spot >/dev/null || echo "${n#node/} is not"
+    lifeboat plan ${n#node/} --kind spot >/dev/null || echo "${n#node/} is not ready"
   done`,
 		Args: arguments(1, 1, "one node or instance"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,8 +61,8 @@ func newPlan(s *session) *cobra.Command {
 	}
 	f.register(cmd)
 	flags := cmd.Flags()
-	flags.DurationVar(&f.replacedIn, "replaced-in", 20*time.Second, "how long it takes until a pod that left is replaced by a ready one")
-	flags.DurationVar(&f.margin, "margin", 10*time.Second, "time that lifeboatd keeps between a pod's end and the deadline")
+	flags.DurationVar(&f.replacedIn, "replaced-in", 20*time.Second, "assumed time until the successor of a pod is ready")
+	flags.DurationVar(&f.margin, "margin", 10*time.Second, "time that lifeboatd keeps between the end of a pod and the deadline")
 	return cmd
 }
 
@@ -79,7 +79,7 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 	if err := w.observePods(ctx, c, decision); err != nil {
 		return err
 	}
-	planned := w.foretell(s, f, decision, counts)
+	planned := w.simulate(s, f, decision, counts)
 	if s.isJSON() {
 		err = s.writeJSON(planned)
 	} else {
@@ -91,11 +91,11 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 	return err
 }
 
-// foretell plays the plan forward from when the action begins.
-func (w *observed) foretell(s *session, f planFlags, d policy.Decision, counts bool) planned {
+// simulate simulates the drain from the start of the action.
+func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts bool) planned {
 	p := planned{Node: w.name(), InstanceID: w.instanceID(), Supposed: w.supposed, Fits: true, Pods: []plannedPod{}}
 	if !counts || d.Withdrawn {
-		p.nothing(d, counts, w)
+		p.noAction(d, counts, w)
 		return p
 	}
 	p.Kind, p.EventTypeCode, p.Decision, p.Deadline = d.Notice.Kind, d.Notice.EventTypeCode, d.Decision, d.Deadline
@@ -115,7 +115,7 @@ func (w *observed) foretell(s *session, f planFlags, d policy.Decision, counts b
 		Strategy: d.Strategy, Workloads: d.Workloads, Owners: w.owners, Pods: w.pods, Budgets: w.budgets,
 	}
 	if !record.Drains(d.Action) {
-		p.leaveAlone(facts, fmt.Sprintf("the action is %s, so nobody moves it", d.Action))
+		p.leaveAlone(facts, fmt.Sprintf("the action is %s, so the pod is not moved", d.Action))
 		return p
 	}
 	if w.policy.Begun.IsZero() {
@@ -126,39 +126,40 @@ func (w *observed) foretell(s *session, f planFlags, d policy.Decision, counts b
 	for _, g := range facts.Gates {
 		p.Waits = append(p.Waits, g.Why)
 	}
-	for _, fate := range w.fates(forecast.Facts{Facts: facts, Replaced: f.replacedIn}, d) {
-		p.add(fate, w.now)
+	for _, result := range w.forecasts(forecast.Facts{Facts: facts, Replaced: f.replacedIn}, d) {
+		p.add(result, w.now)
 	}
 	p.advise(d, begins)
 	if p.AwaitsApproval && p.Begins == nil && isHard(d.Deadline) {
-		p.Fits = false // nobody has said that they will
+		p.Fits = false // without an approval no pod leaves
 	}
 	return p
 }
 
-// nothing is the plan where nothing is to be done about the node any more.
-func (p *planned) nothing(d policy.Decision, counts bool, w *observed) {
+// noAction describes a node for which there is nothing to do.
+func (p *planned) noAction(d policy.Decision, counts bool, w *observed) {
 	p.Kind, p.Decision = d.Notice.Kind, d.Decision
 	if !counts {
-		p.Decision.Message = "no notice counts any more"
+		p.Decision.Message = "all notices are withdrawn or handled"
 	}
-	p.leaveAlone(drain.Facts{Now: w.now, Pods: w.pods}, "nothing is done to the node, so it stays")
+	p.leaveAlone(drain.Facts{Now: w.now, Pods: w.pods}, "the node is not drained, so the pod stays")
 }
 
-// queue notes that the node has to wait for its turn, which nobody knows the
-// time of.
+// queue adds a wait for the given limit, if it is used up. The end of that wait
+// cannot be predicted.
 func (p *planned) queue(whose string, l *limit) {
 	if l.full() {
-		p.Waits = append(p.Waits, fmt.Sprintf("its turn: %s takes %s; nobody knows when it comes, so the times below are from then on", whose, l))
+		p.Waits = append(p.Waits, fmt.Sprintf("its turn: %s allows %s; the start cannot be predicted, so the times below count from it", whose, l))
 	}
 }
 
-// begins is when the action begins: now, or when policy lets it. Where a person
-// has to agree, somebody does now, or nobody does.
+// begins returns when the action starts: now, or the earliest time that the
+// policy allows. If an approval is pending, it assumes that a person approves
+// now, or that the policy proceeds without one.
 func (w *observed) begins(d policy.Decision) time.Time {
 	begins := w.now
 	if !w.policy.Begun.IsZero() {
-		return begins // what has begun goes on
+		return begins // the drain has started already
 	}
 	for _, t := range []time.Time{d.NotBefore, d.ProceedsAt} {
 		if t.After(begins) {
@@ -168,57 +169,58 @@ func (w *observed) begins(d policy.Decision) time.Time {
 	return begins
 }
 
-// fates plays the plan forward. A soft deadline of a change that is planned
-// counts as hard once it is near: pods that still wait then are planned anew.
-func (w *observed) fates(f forecast.Facts, d policy.Decision) []forecast.Fate {
-	fates := forecast.Make(f)
+// forecasts simulates the drain. A soft deadline of a planned change becomes hard
+// when it is near. Pods that still wait at that time are simulated again from
+// there.
+func (w *observed) forecasts(f forecast.Facts, d policy.Decision) []forecast.Fate {
+	forecasts := forecast.Make(f)
 	if f.Deadline == nil || isHard(f.Deadline) {
-		return fates
+		return forecasts
 	}
 	near := f.Deadline.Time.Add(-policy.Lead)
 	later := w.at(d, near, f.Now)
 	if !near.After(f.Now) || !isHard(later.Deadline) {
-		return fates
+		return forecasts
 	}
 	left := map[*corev1.Pod]int{}
-	again := f
-	again.Now, again.Deadline, again.Pods = near, later.Deadline, nil
-	for i, fate := range fates {
-		if fate.Step == drain.StepWaits || (!fate.Asked.IsZero() && fate.Asked.After(near)) {
-			left[fate.Pod] = i
-			again.Pods = append(again.Pods, fate.Pod)
+	hardFacts := f
+	hardFacts.Now, hardFacts.Deadline, hardFacts.Pods = near, later.Deadline, nil
+	for i, result := range forecasts {
+		if result.Step == drain.StepWaits || (!result.Asked.IsZero() && result.Asked.After(near)) {
+			left[result.Pod] = i
+			hardFacts.Pods = append(hardFacts.Pods, result.Pod)
 		}
 	}
-	for _, fate := range forecast.Make(again) {
-		fate.Now = fates[left[fate.Pod]].Now
-		fates[left[fate.Pod]] = fate
+	for _, result := range forecast.Make(hardFacts) {
+		result.Now = forecasts[left[result.Pod]].Now
+		forecasts[left[result.Pod]] = result
 	}
-	return fates
+	return forecasts
 }
 
-// leaveAlone lists the pods of a node that is not drained. Those that would
-// have to leave go down with the instance if it has a hard deadline.
+// leaveAlone lists the pods of a node that is not drained. If the deadline is
+// hard, the pods that would have to move are lost with the instance.
 func (p *planned) leaveAlone(facts drain.Facts, why string) {
-	doomed := isHard(facts.Deadline)
+	isLost := isHard(facts.Deadline)
 	for _, v := range drain.NewPlan(facts).Verdicts {
-		fate := forecast.Fate{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
+		result := forecast.Fate{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
 		if v.Step != drain.StepStays {
-			fate.Fits = !doomed
-			fate.Reason = why
-			if doomed {
-				fate.Reason += ", and it goes down with the instance"
+			result.Fits = !isLost
+			result.Reason = why
+			if isLost {
+				result.Reason += ", and it is lost with the instance"
 			}
 		}
-		p.add(fate, facts.Now)
+		p.add(result, facts.Now)
 	}
 	slices.SortStableFunc(p.Pods, func(a, b plannedPod) int {
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
 	if !p.Fits {
-		p.Mend = []string{fmt.Sprintf("the action is %s: to have the pods leave, write a policy with action Drain for %s, or change rule %q of policy %q",
+		p.Mend = []string{fmt.Sprintf("the action is %s: to move the pods, write a policy with action Drain for %s, or change rule %q of policy %q",
 			p.Decision.Action, p.Kind, p.Decision.Rule, p.Decision.Policy)}
 		if p.Decision.Policy == "" {
-			p.Mend = []string{fmt.Sprintf("the action is %s: to have the pods leave, write a policy with action Drain for %s", p.Decision.Action, p.Kind)}
+			p.Mend = []string{fmt.Sprintf("the action is %s: to move the pods, write a policy with action Drain for %s", p.Decision.Action, p.Kind)}
 		}
 	}
 }

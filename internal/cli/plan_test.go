@@ -20,8 +20,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// voyage is a node with a bit of everything on it.
-func voyage() []client.Object {
+// mixedNode returns a node with pods of every kind.
+func mixedNode() []client.Object {
 	return append(twoNodes(),
 		pod("shop", "web-1", "web", "ReplicaSet", 15), pod("shop", "web-2", "web", "ReplicaSet", 15), budget("shop", "web", 2, 1),
 		pod("shop", "db-0", "db", "StatefulSet", 30), budget("shop", "db", 1, 0),
@@ -45,7 +45,7 @@ func TestPlan(t *testing.T) {
 	decided.Spec.Approval, decided.Spec.Hold = say("alice", 10*time.Second, ""), say("bob", 5*time.Second, "")
 	urgent := databases()
 	urgent.Spec.Rules[0].Approval = v1alpha1.ApprovalRequired
-	unattended := append(voyage(), urgent)
+	unattended := append(mixedNode(), urgent)
 	unattended[0].SetLabels(map[string]string{"pool": "db"})
 	full := databases()
 	full.Spec.Nodes, full.Spec.Budget.MaxConcurrent = v1alpha1.NodeSelector{}, intstr.FromInt32(1)
@@ -57,39 +57,39 @@ func TestPlan(t *testing.T) {
 	job := pod("batch", "report-x", "report", "Job", 5)
 	calledOff := stopping(26 * time.Hour)
 	calledOff.Spec.Notices[0].Withdrawn = true
-	inPool := voyage()
+	inPool := mixedNode()
 	inPool[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "general"})
 	other := draining("")
 	other.Status.Decision.Action = v1alpha1.ActionTerminate
-	poolFull := append(voyage(), other)
+	poolFull := append(mixedNode(), other)
 	poolFull[0].SetLabels(map[string]string{"karpenter.sh/nodepool": "general"})
 	poolFull[1].SetLabels(map[string]string{"karpenter.sh/nodepool": "general"})
-	slow := append(voyage(), pod("shop", "slow", "slow", "ReplicaSet", 300))
+	slow := append(mixedNode(), pod("shop", "slow", "slow", "ReplicaSet", 300))
 	for _, c := range []struct {
 		name    string
 		objects []client.Object
 		args    []string
 		code    int
 	}{
-		{"spot", voyage(), []string{nodeName}, ExitOK},
-		{"by-instance", voyage(), []string{instanceA}, ExitOK},
+		{"spot", mixedNode(), []string{nodeName}, ExitOK},
+		{"by-instance", mixedNode(), []string{instanceA}, ExitOK},
 		{"does-not-fit", slow, []string{nodeName, "--in", "90s"}, ExitDoesNotFit},
-		{"rebalance", voyage(), []string{nodeName, "--kind", "rebalance"}, ExitOK},
-		{"under-way", append(voyage(), interruption(spotNotice("n1", 20*time.Second))), []string{nodeName}, ExitOK},
-		{"over", append(voyage(), over), []string{nodeName}, ExitOK},
-		{"ignored", append(voyage(), policyOf(v1alpha1.ActionIgnore, notice.KindSpotInterruption)), []string{nodeName}, ExitDoesNotFit},
+		{"rebalance", mixedNode(), []string{nodeName, "--kind", "rebalance"}, ExitOK},
+		{"under-way", append(mixedNode(), interruption(spotNotice("n1", 20*time.Second))), []string{nodeName}, ExitOK},
+		{"over", append(mixedNode(), over), []string{nodeName}, ExitOK},
+		{"ignored", append(mixedNode(), policyOf(v1alpha1.ActionIgnore, notice.KindSpotInterruption)), []string{nodeName}, ExitDoesNotFit},
 		{"empty", twoNodes(), []string{otherNode}, ExitOK},
 		{"awaits-approval", database(tomorrow), []string{nodeName}, ExitOK},
 		{"approved-and-held", database(decided), []string{nodeName}, ExitOK},
 		{"unattended", unattended, []string{nodeName, "--kind", "spot"}, ExitDoesNotFit},
 		{"hook", database(), []string{nodeName, "--kind", "spot"}, ExitOK},
-		{"queued", append(voyage(), full, stopping(26*time.Hour), draining("databases")), []string{nodeName}, ExitOK},
-		{"scheduled", voyage(), []string{nodeName, "--kind", "scheduled"}, ExitOK},
-		{"shutting-down", voyage(), []string{nodeName, "--kind", "state"}, ExitOK},
-		{"withdrawn", append(voyage(), calledOff), []string{nodeName}, ExitOK},
+		{"queued", append(mixedNode(), full, stopping(26*time.Hour), draining("databases")), []string{nodeName}, ExitOK},
+		{"scheduled", mixedNode(), []string{nodeName, "--kind", "scheduled"}, ExitOK},
+		{"shutting-down", mixedNode(), []string{nodeName, "--kind", "state"}, ExitOK},
+		{"withdrawn", append(mixedNode(), calledOff), []string{nodeName}, ExitOK},
 		{"terminate", inPool, []string{nodeName, "--kind", "status"}, ExitOK},
 		{"pool-full", poolFull, []string{nodeName, "--kind", "status"}, ExitOK},
-		{"left-behind", append(voyage(), respect, pinned, job), []string{nodeName, "--kind", "spot"}, ExitDoesNotFit},
+		{"left-behind", append(mixedNode(), respect, pinned, job), []string{nodeName, "--kind", "spot"}, ExitDoesNotFit},
 		{"json", slow, []string{nodeName, "-o", "json"}, ExitDoesNotFit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// draining is the record of another node that a policy governs and that is being
-// drained.
+// draining returns the record of another node that is being drained under the
+// given policy.
 func draining(governor string) *v1alpha1.Interruption {
 	in := stopping(26 * time.Hour)
 	in.Name, in.UID, in.Spec.InstanceID, in.Spec.NodeName = instanceB, "uid-b", instanceB, otherNode
@@ -124,7 +124,8 @@ func draining(governor string) *v1alpha1.Interruption {
 	return in
 }
 
-// surging is a node with the single pod of a Deployment that policy surges.
+// surging returns a node with the single pod of a Deployment that the policy
+// surges.
 func surging() []client.Object {
 	yes, one := true, int32(1)
 	labels := map[string]string{"app": "solo", "pod-template-hash": "abc"}
@@ -148,8 +149,8 @@ func surging() []client.Object {
 	return append(twoNodes(), d, rs, p, policy)
 }
 
-// What tells whether a pod may run twice is read, so that the plan surges it as
-// lifeboatd would.
+// The plan reads the owners of pods, so that it surges the pods that lifeboatd
+// would surge.
 func TestPlanSurges(t *testing.T) {
 	h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, surging()...)}
 	r := h.run(t.Context(), "plan", nodeName, "--kind", "scheduled", "--event-type-code", "instance-stop", "--in", "2h", "-o", "json")
@@ -170,7 +171,7 @@ func TestPlanWorksWhereLifeboatIsNotInstalled(t *testing.T) {
 		}
 		return c.List(ctx, list, opts...)
 	}}
-	h := &harness{t: t, cluster: fakeCluster(t, funcs, voyage()...)}
+	h := &harness{t: t, cluster: fakeCluster(t, funcs, mixedNode()...)}
 	r := h.run(t.Context(), "plan", nodeName, "-o", "json")
 	if r.code != ExitOK || !strings.Contains(r.err, "not installed") {
 		t.Errorf("exit code %d, standard error %q", r.code, r.err)

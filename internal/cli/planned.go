@@ -11,42 +11,42 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// planned is what `plan` tells.
+// planned is the output of `plan`.
 type planned struct {
 	Node       string `json:"node"`
 	InstanceID string `json:"instanceID,omitempty"`
-	// Supposed is true where the node has no interruption and one was made up.
+	// Supposed is true if the notice is hypothetical.
 	Supposed      bool               `json:"supposed"`
 	Kind          string             `json:"kind,omitempty"`
 	EventTypeCode string             `json:"eventTypeCode,omitempty"`
 	Decision      v1alpha1.Decision  `json:"decision"`
 	Deadline      *v1alpha1.Deadline `json:"deadline,omitempty"`
-	// ownDeadline is set where Lifeboat terminates the instance then, and the
-	// cloud does not.
+	// ownDeadline is set if Lifeboat, not the cloud, terminates the instance at
+	// the deadline.
 	ownDeadline bool
-	// Begins is when the drain begins, if policy makes it wait.
+	// Begins is when the drain starts, if not now.
 	Begins *time.Time `json:"begins,omitempty"`
-	// AwaitsApproval is true where a person has to agree first, and has not;
-	// Approval says how it stands with that.
+	// AwaitsApproval is true if a person must approve first and has not.
+	// Approval describes the state of the approval.
 	AwaitsApproval bool   `json:"awaitsApproval,omitempty"`
 	Approval       string `json:"approval,omitempty"`
-	// Waits is what all pods wait for: a turn, a person's hold, hooks.
+	// Waits lists what all pods wait for: a queue, a hold, hooks.
 	Waits []string `json:"waits,omitempty"`
-	// Fits is true where every pod leaves with its whole grace period before
-	// the deadline.
+	// Fits is true if every pod leaves with its whole grace period before the
+	// deadline.
 	Fits bool         `json:"fits"`
 	Pods []plannedPod `json:"pods"`
-	// Mend says, where it does not fit, what would make it.
+	// Mend says how to make the pods fit, if they do not.
 	Mend []string `json:"mend,omitempty"`
 }
 
-// plannedPod is what becomes of a pod. Times are relative to now.
+// plannedPod is the prediction for one pod. Times are relative to now.
 type plannedPod struct {
 	Namespace string     `json:"namespace"`
 	Name      string     `json:"name"`
 	Step      drain.Step `json:"step"`
 	Reason    string     `json:"reason"`
-	// Now is the planner's sentence at the beginning, if it differs.
+	// Now is the reason at the start, if it differs from Reason.
 	Now                string   `json:"now,omitempty"`
 	AskedInSeconds     *float64 `json:"askedInSeconds,omitempty"`
 	GoneInSeconds      *float64 `json:"goneInSeconds,omitempty"`
@@ -55,16 +55,16 @@ type plannedPod struct {
 	WantedGraceSeconds float64  `json:"wantedGraceSeconds"`
 	Overrides          string   `json:"overrides,omitempty"`
 	Fits               bool     `json:"fits"`
-	// Mend says, where it does not fit, what would make it.
+	// Mend says how to make the pod fit, if it does not.
 	Mend string `json:"mend,omitempty"`
 }
 
 func (p *planned) add(f forecast.Fate, now time.Time) {
 	pod := plannedPod{
 		Namespace: f.Pod.Namespace, Name: f.Pod.Name, Step: f.Step, Reason: f.Reason,
-		AskedInSeconds:     in(f.Asked, now),
-		GoneInSeconds:      in(f.Gone, now),
-		LastCallInSeconds:  in(f.LastCall, now),
+		AskedInSeconds:     secondsFrom(f.Asked, now),
+		GoneInSeconds:      secondsFrom(f.Gone, now),
+		LastCallInSeconds:  secondsFrom(f.LastCall, now),
 		GraceSeconds:       f.Grace.Seconds(),
 		WantedGraceSeconds: f.Wants.Seconds(),
 		Overrides:          f.Overrides,
@@ -77,8 +77,8 @@ func (p *planned) add(f forecast.Fate, now time.Time) {
 	p.Fits = p.Fits && f.Fits
 }
 
-// in is a moment in seconds from now; nil if there is none.
-func in(t, now time.Time) *float64 {
+// secondsFrom returns a time in seconds from now, or nil if it is zero.
+func secondsFrom(t, now time.Time) *float64 {
 	if t.IsZero() {
 		return nil
 	}
@@ -86,30 +86,30 @@ func in(t, now time.Time) *float64 {
 	return &seconds
 }
 
-// advise says of each pod that would not make it what would have it do so.
+// advise adds to each pod that does not fit what would help.
 func (p *planned) advise(d policy.Decision, begins time.Time) {
 	for i := range p.Pods {
 		if pod := &p.Pods[i]; !pod.Fits {
-			pod.Mend = pod.mend(d, begins)
+			pod.Mend = pod.fix(d, begins)
 		}
 	}
 }
 
-func (p *plannedPod) mend(d policy.Decision, begins time.Time) string {
+func (p *plannedPod) fix(d policy.Decision, begins time.Time) string {
 	switch {
 	case d.InstanceGone:
-		return "the instance no longer runs: there is no time left to give"
+		return "the instance no longer runs, so there is no time left"
 	case isHard(d.Deadline) && !d.Deadline.Time.After(begins):
-		return "the deadline has come already: there is no time left to give"
+		return "the deadline has passed, so there is no time left"
 	case p.GoneInSeconds != nil && p.GraceSeconds < p.WantedGraceSeconds:
-		return fmt.Sprintf("it may take %s to stop and gets %s: lower its terminationGracePeriodSeconds to that, or keep it off such nodes",
+		return fmt.Sprintf("its grace period is %s and it gets %s: lower its terminationGracePeriodSeconds, or schedule it on other nodes",
 			terminal.Duration(seconds(p.WantedGraceSeconds)), terminal.Duration(seconds(p.GraceSeconds)))
 	case p.GoneInSeconds != nil:
-		return "it leaves, but after the deadline: begin earlier (notBefore), or lower the grace of the pods that leave before it"
+		return "it leaves after the deadline: start earlier (notBefore), or lower the grace period of the pods that leave before it"
 	case p.Step == drain.StepStays:
-		return "policy leaves it where it is: change the strategy Never of its workload if it should leave"
+		return "its workload has the strategy Never in the policy: change that if the pod should move"
 	case d.DoNotDisrupt == v1alpha1.DoNotDisruptRespect:
-		return "it never gets to leave: remove what holds it, or have policy say doNotDisrupt: UntilLastCall"
+		return "it never leaves: remove what blocks it, or set doNotDisrupt: UntilLastCall in the policy"
 	}
-	return "it never gets to leave as things are: remove what it waits for"
+	return "it never leaves: remove what it waits for"
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// write writes the plan for people.
+// write prints the plan for people.
 func (p planned) write(s terminal.Stream, now time.Time) {
 	p.writeHead(s, now)
 	if len(p.Pods) == 0 {
-		s.Printf("no pod runs there\n")
+		s.Printf("no pods run on this node\n")
 		return
 	}
-	var ahead time.Duration // what lies between now and the beginning
+	var ahead time.Duration // from now until the start
 	if p.Begins != nil {
 		ahead = p.Begins.Sub(now)
 	}
@@ -28,10 +28,10 @@ func (p planned) write(s terminal.Stream, now time.Time) {
 		table.Row(
 			terminal.Cell{Text: pod.Namespace + "/" + pod.Name, Style: style},
 			terminal.Cell{Text: string(pod.Step), Style: style},
-			terminal.Cell{Text: moment(pod.AskedInSeconds, ahead)},
-			terminal.Cell{Text: moment(pod.GoneInSeconds, ahead)},
+			terminal.Cell{Text: formatOffset(pod.AskedInSeconds, ahead)},
+			terminal.Cell{Text: formatOffset(pod.GoneInSeconds, ahead)},
 			terminal.Cell{Text: pod.grace()},
-			terminal.Cell{Text: moment(pod.LastCallInSeconds, ahead)},
+			terminal.Cell{Text: formatOffset(pod.LastCallInSeconds, ahead)},
 		)
 		if first, waits := strings.CutPrefix(pod.Now, "waits"); waits {
 			table.Under(terminal.Cell{Text: "at first it waits" + first, Style: terminal.Dim})
@@ -45,10 +45,10 @@ func (p planned) write(s terminal.Stream, now time.Time) {
 	p.writeVerdict(s, now)
 }
 
-// factIndent is where what is said of a fact begins.
+// factIndent is the column where the values start.
 const factIndent = 10
 
-// writeTitle says what it is about.
+// writeTitle prints which node and which notice the output is about.
 func (p planned) writeTitle(s terminal.Stream) {
 	name := p.Node
 	if p.InstanceID != "" && p.InstanceID != p.Node {
@@ -58,9 +58,9 @@ func (p planned) writeTitle(s terminal.Stream) {
 	if p.EventTypeCode != "" {
 		kind += " (" + p.EventTypeCode + ")"
 	}
-	rest := "interrupted: " + cmp.Or(kind, "nothing any more")
+	rest := "interrupted: " + cmp.Or(kind, "no open notice")
 	if p.Supposed {
-		rest = fmt.Sprintf("if a notice of kind %s came now", kind)
+		rest = fmt.Sprintf("if a notice of kind %s arrived now", kind)
 	}
 	between := " "
 	if len(name)+len(rest)+2 > s.Columns() {
@@ -74,19 +74,19 @@ func (p planned) writeHead(s terminal.Stream, now time.Time) {
 	s.Fact(factIndent, "decision", terminal.Plain, p.Decision.Message)
 	switch {
 	case p.Deadline != nil && p.ownDeadline:
-		s.Fact(factIndent, "deadline", terminal.Plain, terminal.Relative(p.Deadline.Time.Time, now)+" (Lifeboat has the instance terminated when its pods have left, and then in any case)")
+		s.Fact(factIndent, "deadline", terminal.Plain, terminal.Relative(p.Deadline.Time.Time, now)+" (Lifeboat terminates the instance when its pods have left, and not later than this)")
 	case p.Deadline != nil:
 		s.Fact(factIndent, "deadline", terminal.Plain, deadlineLine(p.Deadline, now))
 	}
 	if p.Approval != "" {
 		style, text := terminal.Plain, p.Approval
 		if p.AwaitsApproval {
-			style, text = terminal.Warn, text+"; what follows is what happens if somebody does now"
+			style, text = terminal.Warn, text+"; the plan below assumes an approval now"
 		}
 		s.Fact(factIndent, "approval", style, text)
 	}
 	if p.Begins != nil {
-		s.Fact(factIndent, "begins", terminal.Plain, fmt.Sprintf("%s, at %s; the times below are from then on", terminal.Relative(*p.Begins, now), clockOf(*p.Begins, now)))
+		s.Fact(factIndent, "starts", terminal.Plain, fmt.Sprintf("%s, at %s; the times below count from then", terminal.Relative(*p.Begins, now), formatClock(*p.Begins, now)))
 	}
 	for _, why := range p.Waits {
 		s.Fact(factIndent, "waits", terminal.Warn, why)
@@ -95,14 +95,14 @@ func (p planned) writeHead(s terminal.Stream, now time.Time) {
 }
 
 func deadlineLine(d *v1alpha1.Deadline, now time.Time) string {
-	kind := "hard: nobody can move it"
+	kind := "hard: it cannot move"
 	switch d.Type {
 	case v1alpha1.DeadlineEstimated:
-		kind = "estimated: the instance is shutting down, and pods keep their grace"
+		kind = "estimated: the instance is shutting down, and pods keep their grace period"
 	case v1alpha1.DeadlineSoft:
-		kind = "soft: nothing is forced until it is near"
+		kind = "soft: no pod is forced to leave until it is near"
 	}
-	return fmt.Sprintf("%s, at %s (%s)", terminal.Relative(d.Time.Time, now), clockOf(d.Time.Time, now), kind)
+	return fmt.Sprintf("%s, at %s (%s)", terminal.Relative(d.Time.Time, now), formatClock(d.Time.Time, now), kind)
 }
 
 func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
@@ -123,11 +123,11 @@ func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
 	case left > 0 && p.Deadline != nil:
 		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods cannot leave with their whole grace period before the deadline", left, leaving)))
 	case left > 0:
-		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods cannot leave as things are", left, leaving)))
+		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods cannot leave", left, leaving)))
 	case leaving == 0:
-		s.Printf("no pod has to leave\n")
-	case !p.Fits: // approval is awaited, and nobody waits for it
-		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods leave with their whole grace period if somebody approves now, and none if nobody does", leaving, leaving)))
+		s.Printf("no pod must leave\n")
+	case !p.Fits: // an approval is pending, and the deadline does not wait for it
+		s.Printf("%s\n", s.Paint(terminal.Bad, fmt.Sprintf("%d of %d pods leave with their whole grace period if a person approves now, and none otherwise", leaving, leaving)))
 	default:
 		spare := ""
 		if p.Deadline != nil {
@@ -135,32 +135,32 @@ func (p planned) writeVerdict(s terminal.Stream, now time.Time) {
 		}
 		s.Printf("%s\n", s.Paint(terminal.Good, fmt.Sprintf("%d of %d pods leave with their whole grace period%s", leaving, leaving, spare)))
 	}
-	p.writeMends(s)
+	p.writeFixes(s)
 }
 
-// writeMends says what would have all of them make it, once for those of whom it
-// is the same.
-func (p planned) writeMends(s terminal.Stream) {
-	var mends []string
+// writeFixes prints how to make the pods fit, one line for all pods with the
+// same advice.
+func (p planned) writeFixes(s terminal.Stream) {
+	var fixes []string
 	pods := map[string][]string{}
 	for _, pod := range p.Pods {
 		if pod.Mend == "" {
 			continue
 		}
 		if pods[pod.Mend] == nil {
-			mends = append(mends, pod.Mend)
+			fixes = append(fixes, pod.Mend)
 		}
 		pods[pod.Mend] = append(pods[pod.Mend], pod.Namespace+"/"+pod.Name)
 	}
-	for _, mend := range mends {
-		s.Fact(4, "  →", terminal.Plain, strings.Join(pods[mend], ", ")+": "+mend)
+	for _, fix := range fixes {
+		s.Fact(4, "  →", terminal.Plain, strings.Join(pods[fix], ", ")+": "+fix)
 	}
-	for _, mend := range p.Mend {
-		s.Fact(4, "  →", terminal.Plain, mend)
+	for _, fix := range p.Mend {
+		s.Fact(4, "  →", terminal.Plain, fix)
 	}
 }
 
-// style is how the fate of a pod looks.
+// style returns how a pod's row is painted.
 func (p plannedPod) style() terminal.Style {
 	switch {
 	case !p.Fits:
@@ -173,7 +173,7 @@ func (p plannedPod) style() terminal.Style {
 	return terminal.Plain
 }
 
-// grace is the time a pod gets, and the time it wants if that is more.
+// grace formats the grace period of a pod, and its full one if that is longer.
 func (p plannedPod) grace() string {
 	switch {
 	case p.Step == drain.StepStays:
@@ -186,8 +186,8 @@ func (p plannedPod) grace() string {
 	return terminal.Duration(seconds(p.GraceSeconds))
 }
 
-// moment is a moment seen from when it begins.
-func moment(at *float64, ahead time.Duration) string {
+// formatOffset formats a time relative to the start.
+func formatOffset(at *float64, ahead time.Duration) string {
 	if at == nil {
 		return ""
 	}

@@ -8,34 +8,34 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 )
 
-const rootHelp = `Lifeboat gets pods off doomed AWS nodes before they go down.
+const rootHelp = `Lifeboat moves pods off AWS nodes before an interruption stops the nodes.
 
 Exit codes:
-  0    done
-  1    failed; standard error says why and what to do; doctor: something is
+  0    success
+  1    failure; standard error says why and what to do next; doctor: something is
        broken; approve: nothing waits for approval; hold, release: there is
        nothing to hold or to release
-  2    wrong usage; doctor: it could not look, or not everywhere
+  2    wrong usage; doctor: some checks could not run
   3    plan: some pod cannot leave with its whole grace period in time;
-       wire plan: there is something to change; convert: something has no
-       equivalent in v1, and needs a person
-  130  interrupted (Ctrl-C); what was begun has been cleaned up`
+       wire plan: there are changes to make; convert: some input has no
+       equivalent and needs manual work
+  130  stopped by Ctrl-C; temporary resources were cleaned up`
 
 func newRoot(s *session) *cobra.Command {
 	root := command.Group(&cobra.Command{
 		Use:   strings.ReplaceAll(s.name, " ", "-"),
-		Short: "Get pods off doomed AWS nodes before they go down",
+		Short: "Move pods off AWS nodes before an interruption",
 		Long:  rootHelp,
-		Example: `  # The whole of it on this machine, with no cloud account
+		Example: `  # Try everything on this machine, without a cloud account
   lifeboat sandbox demo
 
-  # What would happen to a node's pods if it were reclaimed now?
+  # Predict what a reclaim would do to a node's pods
   lifeboat plan ip-10-0-1-5.ec2.internal
 
-  # Why that, and which policy says so?
+  # Show which policy and rule decide, and why
   lifeboat explain ip-10-0-1-5.ec2.internal
 
-  # Interrupt a spot node on purpose and see it unfold
+  # Interrupt a spot node on purpose and follow its drain
   lifeboat interrupt ip-10-0-1-5.ec2.internal --fis-role-arn arn:aws:iam::123456789012:role/fis --watch`,
 	})
 	command.Prepare(root, s.env, s.name)

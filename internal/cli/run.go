@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// Exit codes. They are documented in the help of the program.
+// Exit codes. The help text of the program documents them.
 const (
 	ExitOK          = command.ExitOK
 	ExitFailed      = command.ExitFailed
@@ -28,10 +28,9 @@ type Env = command.Env
 // OSEnv is the environment of this process.
 func OSEnv() Env { return command.OSEnv() }
 
-// Run runs the program and returns its exit code. A cancelled ctx is Ctrl-C.
+// Run runs the program and returns its exit code. Ctrl-C cancels ctx.
 func Run(ctx context.Context, env Env) int {
-	// The libraries' own logs would tear the progress line and say nothing
-	// that the errors do not.
+	// The libraries' logs would break the progress line and repeat the errors.
 	ctrllog.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	return newSession(env).run(ctx)
@@ -40,14 +39,14 @@ func Run(ctx context.Context, env Env) int {
 // session is one run of the program.
 type session struct {
 	env  Env
-	name string // as the user calls it: "lifeboat" or "kubectl lifeboat"
+	name string // as the user typed it: "lifeboat" or "kubectl lifeboat"
 	out  terminal.Stream
 	err  terminal.Stream
-	// typing reports whether a person can be asked.
-	typing bool
-	now    func() time.Time
-	flags  command.Globals
-	// What follows reaches outside; tests put something of their own here.
+	// interactive is true if standard input is a terminal.
+	interactive bool
+	now         func() time.Time
+	flags       command.Globals
+	// The following reach outside of the process; tests replace them.
 	connect      func(ctx context.Context) (cluster, error)
 	connectCloud func(ctx context.Context, zone string) (cloud, error)
 	findSandbox  func(name string) (connection, error)
@@ -57,12 +56,12 @@ type session struct {
 
 func newSession(env Env) *session {
 	s := &session{
-		env:    env,
-		name:   command.CalledAs(env),
-		out:    terminal.NewStream(env.Out, env.Getenv),
-		err:    terminal.NewStream(env.Err, env.Getenv),
-		typing: terminal.IsTerminal(env.In),
-		now:    time.Now,
+		env:         env,
+		name:        command.CalledAs(env),
+		out:         terminal.NewStream(env.Out, env.Getenv),
+		err:         terminal.NewStream(env.Err, env.Getenv),
+		interactive: terminal.IsTerminal(env.In),
+		now:         time.Now,
 	}
 	s.connect = s.connectKubernetes
 	s.connectCloud = s.connectAWS

@@ -92,7 +92,7 @@ func TestASandboxThatDoesNotRunIsOfNoUse(t *testing.T) {
 	}
 	for flag, name := range map[string]string{"--sandbox": "default", "--sandbox=dead": "dead"} {
 		r := (&harness{t: t}).run(t.Context(), "watch", flag)
-		want := fmt.Sprintf("error: looking at the sandbox %s: it does not run\n`lifeboat sandbox up` brings one up;", name)
+		want := fmt.Sprintf("error: looking at the sandbox %s: it does not run\n`lifeboat sandbox up` starts one;", name)
 		if r.code != ExitFailed || !strings.Contains(r.err, want) {
 			t.Errorf("watch %s: exit code %d: %s", flag, r.code, r.err)
 		}

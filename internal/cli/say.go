@@ -23,8 +23,8 @@ const (
 	verbHold    = "hold"
 	verbRelease = "release"
 
-	// longestNote is the CRD's limit for a note, in characters.
-	longestNote = 512
+	// maxNoteLength is the CRD's limit for a note, in characters.
+	maxNoteLength = 512
 )
 
 // sayFlags are the flags of approve, hold and release.
@@ -48,14 +48,14 @@ as a spot interruption on a node with a planned reboot, approve it separately.`,
   lifeboat approve ip-10-0-1-5.ec2.internal ip-10-0-1-6.ec2.internal
   lifeboat approve ip-10-0-1-5.ec2.internal --in-advance`,
 	})
-	cmd.Flags().BoolVar(&f.inAdvance, "in-advance", false, "record the approval although nothing waits for it; it applies once an action for the same notice does")
+	cmd.Flags().BoolVar(&f.inAdvance, "in-advance", false, "record the approval although nothing waits for it; it applies when an action for the same notice waits")
 	return cmd
 }
 
 func newHold(s *session) *cobra.Command {
 	var f sayFlags
 	cmd := s.newSay(verbHold, &f, &cobra.Command{
-		Short: "Pause the drain of a node",
+		Short: "Put a node's drain on hold",
 		Long: `Hold a drain: no more pods are evicted until the hold is released or --for has
 passed. Pods that are already terminating continue. A hold does not keep a pod
 past its last call before a hard deadline: the cloud removes the instance anyway,
@@ -65,7 +65,7 @@ Your name, the time and the note are written to the Interruption's spec.hold.`,
 		Example: `  lifeboat hold ip-10-0-1-5.ec2.internal --for 2h --note "backup runs until 14:00"
   lifeboat hold ip-10-0-1-5.ec2.internal`,
 	})
-	cmd.Flags().DurationVar(&f.lasts, "for", 0, "when the hold ends, such as 2h (default: when it is released)")
+	cmd.Flags().DurationVar(&f.lasts, "for", 0, "time until the hold expires, such as 2h (default: no expiry)")
 	return cmd
 }
 
@@ -85,14 +85,14 @@ func (s *session) newSay(verb string, f *sayFlags, cmd *cobra.Command) *cobra.Co
 	cmd.Args = arguments(1, -1, "at least one node or instance")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
-		case len([]rune(f.note)) > longestNote:
-			return usageErrorf("--note has %d characters: write at most %d", len([]rune(f.note)), longestNote)
+		case len([]rune(f.note)) > maxNoteLength:
+			return usageErrorf("--note has %d characters: the limit is %d", len([]rune(f.note)), maxNoteLength)
 		case cmd.Flags().Changed("for") && f.lasts <= 0:
-			return usageErrorf("--for %s: write how long, such as 2h; leave it out to hold until it is released", f.lasts)
+			return usageErrorf("invalid --for %s: write a duration such as 2h, or remove it to hold until a release", f.lasts)
 		}
 		return s.say(cmd.Context(), verb, *f, args)
 	}
-	cmd.Flags().StringVar(&f.note, "note", "", "why, for people who read it later")
+	cmd.Flags().StringVar(&f.note, "note", "", "reason, for people who read it later")
 	return cmd
 }
 
@@ -136,16 +136,16 @@ func (s *session) say(ctx context.Context, verb string, f sayFlags, args []strin
 // whoami returns the user name that the cluster has for this client. The chart's admission
 // policy rejects a statement with another name.
 func (c cluster) whoami(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var review authenticationv1.SelfSubjectReview
 	if err := c.Create(ctx, &review); err != nil {
-		return "", fmt.Errorf("asking the cluster who you are: %w", err)
+		return "", fmt.Errorf("reading your user name from the cluster: %w", err)
 	}
 	if name := review.Status.UserInfo.Username; name != "" {
 		return name, nil
 	}
-	return "", fmt.Errorf("asking the cluster who you are: it does not say")
+	return "", fmt.Errorf("reading your user name from the cluster: the answer has no name")
 }
 
 // statement is what a person says about an interruption.
@@ -164,17 +164,17 @@ func (s *session) sayOf(ctx context.Context, c cluster, it statement, arg string
 			return err
 		}
 		if w.record == nil {
-			return fmt.Errorf("%s has no interruption under way, so there is nothing to %s; `%s watch --once` lists what happened, `%s explain %s` tells what would", w.name(), it.verb, s.name, s.name, w.name())
+			return fmt.Errorf("%s has no interruption in progress, so there is nothing to %s; `%s watch --once` lists past events, `%s explain %s` shows what would happen", w.name(), it.verb, s.name, s.name, w.name())
 		}
 		decision, ok := policy.Decide(w.policy)
 		if !ok || decision.Withdrawn {
-			return fmt.Errorf("there is nothing left to do about %s: its notices are withdrawn or handled", w.name())
+			return fmt.Errorf("there is nothing left to do for %s: its notices are withdrawn or handled", w.name())
 		}
 		before := w.record.DeepCopy()
 		if err := it.apply(s, w, decision); err != nil {
 			return err
 		}
-		patch, cancel := context.WithTimeout(ctx, patience)
+		patch, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		if err := c.Patch(patch, w.record, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("writing to interruption %s: %w", w.record.Name, err)
@@ -198,7 +198,7 @@ func (it statement) apply(s *session, w *observed, d policy.Decision) error {
 		spec.Approval = say
 	case verbHold:
 		if w.record.Status.Phase == v1alpha1.PhaseDrained {
-			return fmt.Errorf("the pods of %s have left it already, so there is nothing to hold", w.name())
+			return fmt.Errorf("the pods of %s have left already, so there is nothing to hold", w.name())
 		}
 		if it.lasts > 0 {
 			until := metav1.NewTime(at.Add(it.lasts))
@@ -236,7 +236,7 @@ func (it statement) checkApproval(s *session, w *observed, d policy.Decision) er
 		return nil
 	}
 	if say := w.policy.Approval; say != nil && d.Approved {
-		return fmt.Errorf("%s is approved already, by %s", w.name(), said(say, w.now))
+		return fmt.Errorf("%s is already approved by %s", w.name(), statementText(say, w.now))
 	}
 	return fmt.Errorf("nothing about %s waits for approval (%s); to approve %s in advance, add --in-advance; `%s explain %s` shows more",
 		w.name(), d.Message, d.About, s.name, w.name())

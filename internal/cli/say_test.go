@@ -20,8 +20,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// knows has a cluster know who asks.
-func knows(name string) interceptor.Funcs {
+// withUser returns a cluster that reports this user name.
+func withUser(name string) interceptor.Funcs {
 	return interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 		review, ok := o.(*authenticationv1.SelfSubjectReview)
 		if !ok {
@@ -32,7 +32,7 @@ func knows(name string) interceptor.Funcs {
 	}}
 }
 
-// recorded is what a record's spec says after a run.
+// recorded returns a record's spec after a run.
 func recorded(t *testing.T, c client.Client) v1alpha1.InterruptionSpec {
 	t.Helper()
 	var in v1alpha1.Interruption
@@ -66,26 +66,26 @@ func TestSay(t *testing.T) {
 	}{
 		{"approve", database(stopping(26 * time.Hour)), []string{"approve", nodeName, "--note", "go"},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("go") },
-			"approved by carol: ip-10-0-0-10.ec2.internal (i-0a1b2c3d4e5f60718)\nabout     ScheduledChange instance-event-1\nnext      Drain in 2h, at 2026-05-11 10:14 UTC; until then it is Scheduled\n"},
+			"approved by carol: ip-10-0-0-10.ec2.internal (i-0a1b2c3d4e5f60718)\nabout     ScheduledChange instance-event-1\nnext      Drain in 2h, at 2026-05-11 10:14 UTC; until then its phase is Scheduled\n"},
 		{"approve by instance, late", database(soon), []string{"approve", instanceA},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain now: its node is cordoned and its pods leave"},
 		{"approve, and the budget is used up", database(soon, draining("databases")), []string{"approve", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "it is Queued: policy databases takes 50%, which is 1 of 1 node at a time, and 1 now"},
-		{"approve in advance", append(voyage(), stopping(26*time.Hour)), []string{"approve", nodeName, "--in-advance"},
+			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "its phase is Queued: policy databases allows 50%, which is 1 of 1 node at a time, and 1 now"},
+		{"approve in advance", append(mixedNode(), stopping(26*time.Hour)), []string{"approve", nodeName, "--in-advance"},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain in 1d1h"},
 		{"approve after a hook has failed", database(failed), []string{"approve", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "the drain goes on at once"},
-		{"hold", append(voyage(), stopping(30*time.Minute)), []string{"hold", nodeName, "--for", "2h", "--note", "backup"},
-			func(s *v1alpha1.InterruptionSpec) { s.Hold = forTwoHours }, "no more pods are asked to leave until 2026-05-11 10:14 UTC, but each at its last call, since the deadline at 08:44:02 UTC is hard"},
+			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "the drain continues at once"},
+		{"hold", append(mixedNode(), stopping(30*time.Minute)), []string{"hold", nodeName, "--for", "2h", "--note", "backup"},
+			func(s *v1alpha1.InterruptionSpec) { s.Hold = forTwoHours }, "no more pods are evicted until 2026-05-11 10:14 UTC, except each pod at its last call, because the deadline at 08:44:02 UTC is hard"},
 		{"hold without end", database(stopping(26 * time.Hour)), []string{"hold", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "next      no more pods are asked to leave until it is released\n"},
-		{"hold what moves no pod", append(voyage(), policyOf(v1alpha1.ActionNotify, "*"), stopping(26*time.Hour)), []string{"hold", nodeName},
-			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "the action is Notify, which moves no pod anyway"},
+			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "next      no more pods are evicted until the hold is released\n"},
+		{"hold what moves no pod", append(mixedNode(), policyOf(v1alpha1.ActionNotify, "*"), stopping(26*time.Hour)), []string{"hold", nodeName},
+			func(s *v1alpha1.InterruptionSpec) { s.Hold = mine("") }, "the action is Notify, which moves no pods"},
 		{"release", database(held), []string{"release", nodeName, "--note", "done"},
 			func(s *v1alpha1.InterruptionSpec) { s.Hold, s.Released = nil, mine("done") }, "released by carol"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cluster := fakeCluster(t, knows("carol"), c.objects...)
+			cluster := fakeCluster(t, withUser("carol"), c.objects...)
 			want := recorded(t, cluster)
 			c.want(&want)
 			r := (&harness{t: t, cluster: cluster}).run(t.Context(), c.args...)
@@ -99,8 +99,8 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// The controller ignores statements from before status.since, and go-aheads from before a
-// hook has failed. Its clock can be ahead of the laptop's.
+// The controller ignores statements from before status.since, and approvals
+// from before a hook failed. Its clock can be ahead of the laptop's.
 func TestStatementsOfALaptopWhoseClockIsBehind(t *testing.T) {
 	ahead := func(d time.Duration) *metav1.MicroTime { m := metav1.NewMicroTime(clock.Add(d)); return &m }
 	for name, tc := range map[string]struct {
@@ -122,7 +122,7 @@ func TestStatementsOfALaptopWhoseClockIsBehind(t *testing.T) {
 			for i := range in.Spec.Notices {
 				in.Spec.Notices[i].ReceivedTime = *ahead(2 * time.Hour)
 			}
-			cluster := fakeCluster(t, knows("carol"), append(voyage(), in)...)
+			cluster := fakeCluster(t, withUser("carol"), append(mixedNode(), in)...)
 			for _, args := range [][]string{{"approve", nodeName, "--in-advance"}, {"hold", nodeName, "--for", "2h"}, {"release", nodeName}} {
 				if r := (&harness{t: t, cluster: cluster}).run(t.Context(), args...); r.code != ExitOK {
 					t.Fatalf("%s: exit code %d, %s", args, r.code, r.err)
@@ -140,7 +140,7 @@ func TestStatementsOfALaptopWhoseClockIsBehind(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSaid(t *testing.T) {
+func TestStatementErrors(t *testing.T) {
 	drained, approved := stopping(26*time.Hour), stopping(26*time.Hour)
 	drained.Status.Phase = v1alpha1.PhaseDrained
 	approved.Spec.Approval = say("bob", time.Minute, "")
@@ -155,21 +155,21 @@ func TestWhatCannotBeSaid(t *testing.T) {
 		code    int
 		says    string
 	}{
-		{"nothing waits", append(voyage(), stopping(26*time.Hour)), []string{"approve", nodeName}, ExitFailed,
+		{"nothing waits", append(mixedNode(), stopping(26*time.Hour)), []string{"approve", nodeName}, ExitFailed,
 			"nothing about ip-10-0-0-10.ec2.internal waits for approval (Drain: built-in default for ScheduledChange"},
-		{"approved already", database(approved), []string{"approve", nodeName}, ExitFailed, "is approved already, by bob 1m ago"},
-		{"no interruption", voyage(), []string{"approve", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal has no interruption under way, so there is nothing to approve"},
-		{"it is over", append(voyage(), over), []string{"hold", nodeName}, ExitFailed, "has no interruption under way, so there is nothing to hold"},
-		{"taken back", append(voyage(), withdrawn), []string{"hold", nodeName}, ExitFailed, "there is nothing left to do about ip-10-0-0-10.ec2.internal"},
-		{"no such node", voyage(), []string{"hold", "ip-10-0-0-12.ec2.internal"}, ExitFailed, `node "ip-10-0-0-12.ec2.internal" not found; the nearest names are`},
-		{"empty already", append(voyage(), drained), []string{"hold", nodeName}, ExitFailed, "the pods of ip-10-0-0-10.ec2.internal have left it already, so there is nothing to hold"},
-		{"not held", append(voyage(), stopping(26*time.Hour)), []string{"release", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal is not held, so there is nothing to release"},
-		{"no time", voyage(), []string{"hold", nodeName, "--for", "0s"}, ExitUsage, "--for 0s: write how long, such as 2h"},
-		{"a long note", voyage(), []string{"hold", nodeName, "--note", strings.Repeat("x", 513)}, ExitUsage, "--note has 513 characters: write at most 512"},
-		{"nobody", voyage(), []string{"approve"}, ExitUsage, "lifeboat approve takes at least one node or instance, got 0"},
+		{"approved already", database(approved), []string{"approve", nodeName}, ExitFailed, "is already approved by bob 1m ago"},
+		{"no interruption", mixedNode(), []string{"approve", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal has no interruption in progress, so there is nothing to approve"},
+		{"it is over", append(mixedNode(), over), []string{"hold", nodeName}, ExitFailed, "has no interruption in progress, so there is nothing to hold"},
+		{"taken back", append(mixedNode(), withdrawn), []string{"hold", nodeName}, ExitFailed, "there is nothing left to do for ip-10-0-0-10.ec2.internal"},
+		{"no such node", mixedNode(), []string{"hold", "ip-10-0-0-12.ec2.internal"}, ExitFailed, `node "ip-10-0-0-12.ec2.internal" not found; similar names:`},
+		{"empty already", append(mixedNode(), drained), []string{"hold", nodeName}, ExitFailed, "the pods of ip-10-0-0-10.ec2.internal have left already, so there is nothing to hold"},
+		{"not held", append(mixedNode(), stopping(26*time.Hour)), []string{"release", nodeName}, ExitFailed, "ip-10-0-0-10.ec2.internal is not held, so there is nothing to release"},
+		{"no time", mixedNode(), []string{"hold", nodeName, "--for", "0s"}, ExitUsage, "invalid --for 0s: write a duration such as 2h"},
+		{"a long note", mixedNode(), []string{"hold", nodeName, "--note", strings.Repeat("x", 513)}, ExitUsage, "--note has 513 characters: the limit is 512"},
+		{"nobody", mixedNode(), []string{"approve"}, ExitUsage, "lifeboat approve takes at least one node or instance, got 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cluster := fakeCluster(t, knows("carol"), c.objects...)
+			cluster := fakeCluster(t, withUser("carol"), c.objects...)
 			r := (&harness{t: t, cluster: cluster}).run(t.Context(), c.args...)
 			if r.code != c.code || !strings.Contains(r.err, c.says) || r.out != "" {
 				t.Errorf("exit code %d, %s%s", r.code, r.err, r.out)
@@ -178,9 +178,9 @@ func TestWhatCannotBeSaid(t *testing.T) {
 	}
 }
 
-// Of several nodes all are told what can be, and the rest is an error.
-func TestSayOfSeveral(t *testing.T) {
-	cluster := fakeCluster(t, knows("carol"), database(stopping(26*time.Hour))...)
+// A failure for one node does not affect the others.
+func TestStatementsForSeveralNodes(t *testing.T) {
+	cluster := fakeCluster(t, withUser("carol"), database(stopping(26*time.Hour))...)
 	r := (&harness{t: t, cluster: cluster}).run(t.Context(), "approve", otherNode, nodeName, onPremNode, "-o", "json")
 	var all []statementResult
 	if err := json.Unmarshal([]byte(r.out), &all); err != nil {
@@ -196,10 +196,9 @@ func TestSayOfSeveral(t *testing.T) {
 	}
 }
 
-// Where somebody writes at the same time, what is said is said about what is there
-// then.
-func TestSayMeetsAnotherWriter(t *testing.T) {
-	funcs := knows("carol")
+// After a conflicting write, the statement is about the current state.
+func TestStatementConflict(t *testing.T) {
+	funcs := withUser("carol")
 	patches := 0
 	funcs.Patch = func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 		if patches++; patches == 1 {
@@ -222,11 +221,11 @@ func TestSayMeetsAnotherWriter(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotSay(t *testing.T) {
+func TestStatementPermissions(t *testing.T) {
 	forbidden := func(o client.Object) error {
 		return apierrors.NewForbidden(schema.GroupResource{Group: "lifeboat.dev", Resource: "interruptions"}, o.GetName(), errors.New("no"))
 	}
-	funcs := knows("carol")
+	funcs := withUser("carol")
 	funcs.Patch = func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
 		return forbidden(o)
 	}
@@ -234,8 +233,8 @@ func TestWhoMayNotSay(t *testing.T) {
 	if r := h.run(t.Context(), "approve", nodeName); r.code != ExitFailed || !strings.Contains(r.err, "which the ClusterRole lifeboat-operator has") {
 		t.Errorf("exit code %d, %s", r.code, r.err)
 	}
-	h = &harness{t: t, cluster: fakeCluster(t, knows(""), database(stopping(26*time.Hour))...)}
-	if r := h.run(t.Context(), "approve", nodeName); r.code != ExitFailed || !strings.Contains(r.err, "asking the cluster who you are: it does not say") {
+	h = &harness{t: t, cluster: fakeCluster(t, withUser(""), database(stopping(26*time.Hour))...)}
+	if r := h.run(t.Context(), "approve", nodeName); r.code != ExitFailed || !strings.Contains(r.err, "reading your user name from the cluster: the answer has no name") {
 		t.Errorf("exit code %d, %s", r.code, r.err)
 	}
 }

@@ -17,49 +17,48 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// supposition is a notice that has not come.
+// supposition is a hypothetical notice.
 type supposition struct{ kind, in, code string }
 
 const (
-	// kindStatus is the short word for the kind that no message tells.
+	// kindStatus is the short name of the kind that has no message.
 	kindStatus = "status"
-	// supposedID marks what is made up.
+	// supposedID marks a hypothetical notice.
 	supposedID = "supposed"
-	// aStatusCheck is the check that fails where none is named (EC2 API,
-	// InstanceStatus).
-	aStatusCheck = "instance"
+	// defaultStatusCheck is the default status check (EC2 API, InstanceStatus).
+	defaultStatusCheck = "instance"
 )
 
 func (f *supposition) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.kind, "kind", "", "suppose a notice of this kind: "+strings.Join(kindWords(), ", ")+", or a kind as policies name it (default spot, where the node has no interruption)")
-	flags.StringVar(&f.in, "in", "", "how far away the notice's deadline is, such as 12d, 2h or 2m (default 2m for spot, 14d for scheduled)")
-	flags.StringVar(&f.code, "event-type-code", "", "AWS's own word for what happens, such as "+drill.DefaultScheduledCode+" or instance-stop")
+	flags.StringVar(&f.kind, "kind", "", "kind of the hypothetical notice: "+strings.Join(kindWords(), ", ")+", or the name in policies (default spot, if the node has no interruption)")
+	flags.StringVar(&f.in, "in", "", "time until the notice's deadline, such as 12d, 2h or 2m (default 2m for spot, 14d for scheduled)")
+	flags.StringVar(&f.code, "event-type-code", "", "AWS's own code for the event, such as "+drill.DefaultScheduledCode+" or instance-stop")
 }
 
-// check makes sure that what is supposed goes together.
+// check validates the flags.
 func (f *supposition) check() error {
 	kind, err := findKind(f.kind)
 	switch {
 	case err != nil:
 		return err
 	case f.in != "" && !hasDeadline(kind):
-		return usageErrorf("--in means nothing for kind %s: its notices name no moment ahead", kind.Name)
+		return usageErrorf("--in does not apply to kind %s, because its notices have no deadline: remove it", kind.Name)
 	case f.code != "" && f.kind == "":
-		return usageErrorf("--event-type-code goes with a kind: add --kind, such as --kind scheduled")
+		return usageErrorf("--event-type-code needs --kind: add it, for example --kind scheduled")
 	}
 	if f.in != "" {
 		if f.kind == "" {
-			f.kind = kindSpot // as it always was: a reclaim in so many seconds
+			f.kind = kindSpot // --in alone means a spot interruption
 		}
-		if in, err := parseDays(f.in); err != nil || in < 0 || in > farthest {
-			return usageErrorf("--in %q: write how far away it is, such as 12d, 2h or 2m, up to 365d", f.in)
+		if in, err := parseDays(f.in); err != nil || in < 0 || in > maxLead {
+			return usageErrorf("invalid --in %q: write the time until the deadline, such as 12d, 2h or 2m, up to 365d", f.in)
 		}
 	}
 	return nil
 }
 
-// findKind finds a kind by any word for it; spot by none.
+// findKind finds a kind by its name or short name. The default is spot.
 func findKind(word string) (drill.Kind, error) {
 	switch {
 	case word == "":
@@ -82,13 +81,12 @@ func kindWords() []string {
 	return append(words, kindStatus)
 }
 
-// hasDeadline reports whether notices of the kind say when something happens,
-// beyond that it does now.
+// hasDeadline reports whether notices of the kind name a time in the future.
 func hasDeadline(k drill.Kind) bool {
 	return k.Accepts(drill.OptionIn) || k.Name == notice.KindSpotInterruption
 }
 
-// lead is how far away the deadline is.
+// lead returns the time until the deadline.
 func (f supposition) lead(k drill.Kind) time.Duration {
 	if in, err := parseDays(f.in); err == nil {
 		return in
@@ -99,8 +97,8 @@ func (f supposition) lead(k drill.Kind) time.Duration {
 	return drill.Lead
 }
 
-// notice makes the notice up, as if it came now. It is read from the message that
-// AWS would send, so that nothing is taken for what no notice says.
+// notice makes the hypothetical notice. It decodes the message that AWS would
+// send, so that it has no fields that a real notice lacks.
 func (f supposition) notice(node *corev1.Node, now time.Time) (v1alpha1.Notice, error) {
 	kind, err := findKind(f.kind)
 	if err != nil {
@@ -108,7 +106,7 @@ func (f supposition) notice(node *corev1.Node, now time.Time) (v1alpha1.Notice, 
 	}
 	n, err := f.read(kind, node, now)
 	if err != nil {
-		return n, fmt.Errorf("supposing a notice of kind %s: %w", kind.Name, err)
+		return n, fmt.Errorf("making a notice of kind %s: %w", kind.Name, err)
 	}
 	n.ID, n.Source, n.Drill = supposedID, "plan", false
 	n.Time, n.ReceivedTime = metav1.NewTime(now), metav1.NewMicroTime(now)
@@ -124,13 +122,13 @@ func (f supposition) notice(node *corev1.Node, now time.Time) (v1alpha1.Notice, 
 func (f supposition) read(kind drill.Kind, node *corev1.Node, now time.Time) (v1alpha1.Notice, error) {
 	id, zone := instanceOf(node)
 	if id == "" {
-		id = "i-00000000" // what is no instance of EC2's can be supposed to be one
+		id = "i-00000000" // a node outside EC2 gets a placeholder
 	}
 	begins := now.Add(f.lead(kind))
 	switch {
-	case kind.Name == notice.KindInstanceStatus: // no message says it
-		return v1alpha1.Notice{Kind: kind.Name, Subject: aStatusCheck, EventTypeCode: aStatusCheck}, nil
-	case kind.Name == notice.KindScheduledChange && slices.Contains(poll.ScheduledCodes(), f.code): // EC2's words, not AWS Health's
+	case kind.Name == notice.KindInstanceStatus: // this kind has no message
+		return v1alpha1.Notice{Kind: kind.Name, Subject: defaultStatusCheck, EventTypeCode: defaultStatusCheck}, nil
+	case kind.Name == notice.KindScheduledChange && slices.Contains(poll.ScheduledCodes(), f.code): // a code of EC2, not of AWS Health
 		n, err := poll.Scheduled{EventID: supposedID, Code: f.code, NotBefore: begins}.Notice(notice.SourceEC2, id)
 		return n.Notice, err
 	}

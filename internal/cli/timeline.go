@@ -11,11 +11,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 )
 
-// entry is one thing that happened, as `watch` tells it.
+// entry is one line of the output of `watch`.
 type entry struct {
 	Time time.Time `json:"time"`
-	// SecondsSinceNotice is relative to when Lifeboat received the first notice
-	// of this interruption.
+	// SecondsSinceNotice counts from when Lifeboat received the first notice of
+	// this interruption.
 	SecondsSinceNotice float64        `json:"secondsSinceNotice"`
 	Interruption       string         `json:"interruption"`
 	InstanceID         string         `json:"instanceID"`
@@ -26,33 +26,33 @@ type entry struct {
 	Message            string         `json:"message"`
 }
 
-// timeline tells each entry of each Interruption once, however often the
-// Interruption is seen. The record keeps a bounded timeline whose middle goes
-// first, so entries are known by what they are, not by where they stand.
+// timeline returns each entry of each Interruption once, however often the
+// Interruption is seen. The record's timeline is bounded and drops its middle
+// entries first, so entries are identified by content, not by index.
 type timeline struct {
-	told map[types.UID]map[v1alpha1.TimelineEntry]bool
+	returned map[types.UID]map[v1alpha1.TimelineEntry]bool
 }
 
 func newTimeline() *timeline {
-	return &timeline{told: map[types.UID]map[v1alpha1.TimelineEntry]bool{}}
+	return &timeline{returned: map[types.UID]map[v1alpha1.TimelineEntry]bool{}}
 }
 
-// news returns what has not been told yet, oldest first.
+// news returns the entries that were not returned before, oldest first.
 func (t *timeline) news(in *v1alpha1.Interruption) []entry {
-	told := t.told[in.UID]
-	if told == nil {
-		told = map[v1alpha1.TimelineEntry]bool{}
-		t.told[in.UID] = told
+	returned := t.returned[in.UID]
+	if returned == nil {
+		returned = map[v1alpha1.TimelineEntry]bool{}
+		t.returned[in.UID] = returned
 	}
 	origin := firstNotice(in)
 	var news []entry
 	for _, e := range in.Status.Timeline {
 		key := e
 		key.Time.Time = e.Time.UTC() // as a map key, a time must not carry a location
-		if told[key] {
+		if returned[key] {
 			continue
 		}
-		told[key] = true
+		returned[key] = true
 		news = append(news, entry{
 			Time:               e.Time.UTC(),
 			SecondsSinceNotice: e.Time.Sub(origin).Round(time.Millisecond).Seconds(),
@@ -69,7 +69,7 @@ func (t *timeline) news(in *v1alpha1.Interruption) []entry {
 	return news
 }
 
-// line is an entry as a line for people.
+// line formats an entry for people.
 func (e entry) line(s terminal.Stream) string {
 	offset := terminal.Offset(time.Duration(e.SecondsSinceNotice * float64(time.Second)))
 	return fmt.Sprintf("%-8s  %s  %s  %s\n", offset, s.Paint(terminal.Bold, e.Node), s.Paint(styleOf(e.Reason), fmt.Sprintf("%-14s", e.Reason)), e.Message)
@@ -89,7 +89,7 @@ func styleOf(reason string) terminal.Style {
 	return terminal.Plain
 }
 
-// firstNotice is when the first notice of the interruption under way was
+// firstNotice returns when the first notice of the current interruption was
 // received.
 func firstNotice(in *v1alpha1.Interruption) time.Time {
 	var first time.Time
@@ -107,7 +107,7 @@ func firstNotice(in *v1alpha1.Interruption) time.Time {
 	return first
 }
 
-// nodeOf is the node of an Interruption, or its instance where there is none.
+// nodeOf returns the node of an Interruption, or its instance if it has none.
 func nodeOf(in *v1alpha1.Interruption) string {
 	switch {
 	case in.Status.NodeName != "":
@@ -118,14 +118,14 @@ func nodeOf(in *v1alpha1.Interruption) string {
 	return in.Spec.InstanceID
 }
 
-// isAbout reports whether an Interruption is about the node or instance of
-// this name.
+// isAbout reports whether name is the node, instance or name of an
+// Interruption.
 func isAbout(in *v1alpha1.Interruption, name string) bool {
 	return name == in.Status.NodeName || name == in.Spec.NodeName || name == in.Spec.InstanceID || name == in.Name
 }
 
-// isCompleted reports whether nothing is left to do: the record was completed
-// and no notice came since.
+// isCompleted reports whether nothing is left to do: the record completed, and
+// no notice arrived since.
 func isCompleted(in *v1alpha1.Interruption) bool {
 	done := in.Status.CompletionTime
 	return done != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool {
@@ -133,11 +133,11 @@ func isCompleted(in *v1alpha1.Interruption) bool {
 	})
 }
 
-// isSettled reports whether no pod is going to be moved any more: the node is
-// empty, or the decision was to do no more than to tell. What comes after, the
-// instance's end, may be minutes away, and in a drill by the queue never comes.
-// A record whose newest notice the controller has not looked at yet is not
-// settled, nor is one that waits for its turn or for a person.
+// isSettled reports whether no more pods will move: the node is empty, or the
+// action moves none. It does not wait for the end of the instance, which can
+// take minutes and never comes in a drill by queue. A record is not settled
+// while the controller has not processed its newest notice, or while it is
+// queued or waits for a person.
 func isSettled(in *v1alpha1.Interruption) bool {
 	if !isSeen(in) {
 		return false
@@ -149,7 +149,7 @@ func isSettled(in *v1alpha1.Interruption) bool {
 	return isCompleted(in)
 }
 
-// isSeen reports whether the controller has looked at the newest notice.
+// isSeen reports whether the controller has processed the newest notice.
 func isSeen(in *v1alpha1.Interruption) bool {
 	n := len(in.Spec.Notices)
 	return n == 0 || in.Status.LastNoticeID == in.Spec.Notices[n-1].ID

@@ -9,7 +9,7 @@ import (
 func newVersion(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Say which build this is",
+		Short: "Print the version",
 		Example: `  lifeboat version
   lifeboat version -o json`,
 		Args: arguments(0, 0, "no arguments"),

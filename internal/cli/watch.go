@@ -23,12 +23,12 @@ func newWatch(s *session) *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch [NODE|INSTANCE]",
-		Short: "Show interruptions as they unfold",
-		Long: `Show interruptions as they unfold: one line for whatever happens, with its time
-since Lifeboat received the first notice, the node, what happened, and why.
+		Short: "Follow interruptions live",
+		Long: `Follow interruptions live: one line per event, with the time since Lifeboat
+received the first notice, the node, the reason and a message.
 
-With --table it is one line for each interruption instead, redrawn in place with
-its phase, the time left, how many of its pods have moved, and what it waits for.
+With --table it prints one line per interruption instead and redraws it in place:
+phase, time left, number of pods that moved, and what the interruption waits for.
 
 With -o json each line is a JSON object.`,
 		Example: `  lifeboat watch
@@ -39,9 +39,9 @@ With -o json each line is a JSON object.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.table && s.isJSON():
-				return usageErrorf("--table is for people: leave it out for -o json, which has a line for whatever happens")
+				return usageErrorf("--table does not work with -o json: remove one of them")
 			case f.table && !s.out.TTY:
-				return usageErrorf("--table redraws a terminal, and standard output is none: leave it out for a line for whatever happens, or use -o json")
+				return usageErrorf("--table needs a terminal, and standard output is none: remove it, or use -o json")
 			}
 			c, err := s.connect(cmd.Context())
 			if err != nil {
@@ -54,9 +54,9 @@ With -o json each line is a JSON object.`,
 			return v.run(cmd.Context(), c)
 		},
 	}
-	cmd.Flags().BoolVar(&f.once, "once", false, "tell what has happened so far, and end")
-	cmd.Flags().BoolVar(&f.untilDone, "until-done", false, "end when no node that was seen has a pod left to move, but for those whose time is still to come or that wait for approval; exit 1 if one was lost")
-	cmd.Flags().BoolVar(&f.table, "table", false, "show one line for each interruption, redrawn in place")
+	cmd.Flags().BoolVar(&f.once, "once", false, "print the events so far, and exit")
+	cmd.Flags().BoolVar(&f.untilDone, "until-done", false, "exit when no observed node has a pod left to move, except nodes that wait for their start time or for an approval; exit 1 if a pod was lost")
+	cmd.Flags().BoolVar(&f.table, "table", false, "print one line per interruption, redrawn in place")
 	return cmd
 }
 
@@ -66,13 +66,14 @@ type viewer struct {
 	flags    watchFlags
 	only     string
 	timeline *timeline
-	// table is set where a table is drawn and not lines.
+	// table is set for --table.
 	table *watchTable
-	// open are the Interruptions seen, with whether they are still under way.
+	// open holds the Interruptions seen, and whether they are still in
+	// progress.
 	open map[types.UID]bool
-	// lost is how many pods each of them lost.
+	// lost is the number of pods that each of them lost.
 	lost map[types.UID]int32
-	// complete is true once all that exist have been seen.
+	// complete is true after the first list was processed.
 	complete bool
 	failure  error
 }
@@ -95,7 +96,7 @@ func (v *viewer) run(ctx context.Context, c cluster) error {
 		defer drawing.Wait()
 		defer stop()
 	}
-	err := c.follow(ctx, followOptions{saw: v.saw, listed: v.listed, warn: warn})
+	err := c.follow(ctx, followOptions{onChange: v.update, onListed: v.listed, warn: warn})
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (v *viewer) run(ctx context.Context, c cluster) error {
 	return v.verdict()
 }
 
-func (v *viewer) saw(in *v1alpha1.Interruption) bool {
+func (v *viewer) update(in *v1alpha1.Interruption) bool {
 	if v.only != "" && !isAbout(in, v.only) {
 		return false
 	}
@@ -117,10 +118,10 @@ func (v *viewer) saw(in *v1alpha1.Interruption) bool {
 	return v.isDone()
 }
 
-// show shows what is new of a record.
+// show prints the new entries of a record.
 func (v *viewer) show(in *v1alpha1.Interruption) error {
 	if v.table != nil {
-		v.table.saw(in)
+		v.table.update(in)
 		return nil
 	}
 	for _, e := range v.timeline.news(in) {
@@ -131,8 +132,8 @@ func (v *viewer) show(in *v1alpha1.Interruption) error {
 	return nil
 }
 
-// isDone reports whether all that was seen is over. While the first list is
-// being read it does not know all yet, which listed makes up for.
+// isDone reports whether everything observed has ended. It returns false until
+// the first list is complete; listed then checks again.
 func (v *viewer) isDone() bool {
 	if !v.flags.untilDone || !v.complete || len(v.open) == 0 {
 		return false
@@ -143,17 +144,17 @@ func (v *viewer) isDone() bool {
 func (v *viewer) listed() bool {
 	v.complete = true
 	if v.table != nil {
-		v.table.all()
+		v.table.markListed()
 		return v.flags.once || v.isDone()
 	}
 	if v.flags.once || v.isDone() {
 		if len(v.open) == 0 {
-			v.err.Printf("no interruption%s\n", v.ofWhat())
+			v.err.Printf("no interruptions%s\n", v.ofWhat())
 		}
 		return true
 	}
 	if len(v.open) == 0 {
-		v.err.Printf("no interruption%s yet; waiting\n", v.ofWhat())
+		v.err.Printf("no interruptions%s yet; waiting\n", v.ofWhat())
 	}
 	return false
 }
@@ -185,7 +186,7 @@ func (v *viewer) verdict() error {
 	return lostError(v.lost)
 }
 
-// lostError is an error if any pod was lost.
+// lostError returns an error if any pod was lost.
 func lostError(lost map[types.UID]int32) error {
 	var sum int32
 	for _, n := range lost {
@@ -194,5 +195,5 @@ func lostError(lost map[types.UID]int32) error {
 	if sum == 0 {
 		return nil
 	}
-	return fmt.Errorf("pods lost: %d were still on their node when its instance went", sum)
+	return fmt.Errorf("lost %s: they were still on their node when its instance stopped", counted(int(sum), "pod"))
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// unfolded is an interruption half a minute in.
-func unfolded() *v1alpha1.Interruption {
+// inProgress returns an interruption that started half a minute ago.
+func inProgress() *v1alpha1.Interruption {
 	in := interruption(spotNotice("n1", 30*time.Second))
 	in.Status.NodeName, in.Status.Kind, in.Status.Phase = nodeName, "SpotInterruption", v1alpha1.PhaseDraining
 	happened(in, 30*time.Second, v1alpha1.ReasonNoticeReceived, "SpotInterruption by sqs")
@@ -30,9 +30,9 @@ func unfolded() *v1alpha1.Interruption {
 	return in
 }
 
-// finished is the same when it is over.
+// finished returns the same interruption, completed.
 func finished(lost int32) *v1alpha1.Interruption {
-	in := unfolded()
+	in := inProgress()
 	record.EnsureDrain(&in.Status).Pods.Total = 1
 	complete(in, 0, 1, lost)
 	happened(in, 0, v1alpha1.ReasonCompleted, "1 of 1 pods moved, 0 lost")
@@ -48,10 +48,10 @@ func TestWatchOnce(t *testing.T) {
 		objects       []client.Object
 		args          []string
 	}{
-		{name: "all", objects: []client.Object{unfolded(), other}},
-		{name: "one", objects: []client.Object{unfolded(), other}, args: []string{otherNode}},
-		{name: "json", objects: []client.Object{unfolded()}, args: []string{"-o", "json"}},
-		{name: "none", wantErr: "no interruption of rack7\n", objects: []client.Object{unfolded()}, args: []string{onPremNode}},
+		{name: "all", objects: []client.Object{inProgress(), other}},
+		{name: "one", objects: []client.Object{inProgress(), other}, args: []string{otherNode}},
+		{name: "json", objects: []client.Object{inProgress()}, args: []string{"-o", "json"}},
+		{name: "none", wantErr: "no interruptions of rack7\n", objects: []client.Object{inProgress()}, args: []string{onPremNode}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, c.objects...)}
@@ -64,9 +64,8 @@ func TestWatchOnce(t *testing.T) {
 	}
 }
 
-// script is a cluster whose Interruptions go through states: one for the list,
-// then one for each change that the watch brings; the watch then ends, unless
-// it is to bring all.
+// script is a cluster whose Interruptions go through states: the first in the
+// list, then one per watch. If all is set, one watch delivers all the others.
 type script struct {
 	states []*v1alpha1.Interruption
 	all    bool
@@ -100,7 +99,7 @@ func (s *script) funcs() interceptor.Funcs {
 }
 
 func TestWatchUntilDone(t *testing.T) {
-	early := unfolded()
+	early := inProgress()
 	early.Status.Timeline = early.Status.Timeline[:1]
 	broken := errors.New("dial tcp 127.0.0.1:6443: connect: connection refused")
 	for _, c := range []struct {
@@ -110,12 +109,12 @@ func TestWatchUntilDone(t *testing.T) {
 		err    string
 	}{
 		{"each entry is told once, over changes and broken watches",
-			&script{states: []*v1alpha1.Interruption{early, unfolded(), unfolded(), finished(0)}}, ExitOK, ""},
+			&script{states: []*v1alpha1.Interruption{early, inProgress(), inProgress(), finished(0)}}, ExitOK, ""},
 		{"a cluster that goes away is waited for",
-			&script{states: []*v1alpha1.Interruption{early, unfolded(), finished(0)}, fails: map[int]error{2: broken, 3: broken}}, ExitOK,
-			"the cluster does not answer (listing interruptions: dial tcp 127.0.0.1:6443: connect: connection refused); waiting for it\nthe cluster answers again\n"},
+			&script{states: []*v1alpha1.Interruption{early, inProgress(), finished(0)}, fails: map[int]error{2: broken, 3: broken}}, ExitOK,
+			"the cluster does not answer (listing interruptions: dial tcp 127.0.0.1:6443: connect: connection refused); retrying\nthe cluster answers again\n"},
 		{"a lost pod is a failure", &script{states: []*v1alpha1.Interruption{early, finished(2)}}, ExitFailed,
-			"error: pods lost: 2 were still on their node when its instance went\n"},
+			"error: lost 2 pods: they were still on their node when its instance stopped\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -145,7 +144,7 @@ func TestWatchEndsWithCtrlC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		s := &script{states: []*v1alpha1.Interruption{unfolded()}}
+		s := &script{states: []*v1alpha1.Interruption{inProgress()}}
 		h := &harness{t: t, cluster: fakeCluster(t, s.funcs())}
 		if r := h.run(ctx, "watch"); r.code != ExitInterrupted || r.err != "interrupted\n" {
 			t.Errorf("exit code %d, standard error %q", r.code, r.err)

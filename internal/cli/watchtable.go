@@ -17,10 +17,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// tick is how often the countdowns are drawn anew.
+// tick is the time between redraws of the countdowns.
 const tick = time.Second
 
-// watchTable is the live table of `watch --table`: a line per interruption,
+// watchTable is the live table of `watch --table`: one line per interruption,
 // redrawn in place. It is safe for concurrent use.
 type watchTable struct {
 	stream  terminal.Stream
@@ -29,9 +29,9 @@ type watchTable struct {
 
 	mu      sync.Mutex
 	records map[types.UID]*v1alpha1.Interruption
-	// note stands under the table: what went wrong last.
+	// note is the latest warning, printed under the table.
 	note string
-	// listed is set once all that exist have been seen.
+	// listed is set after the first list was processed.
 	listed bool
 }
 
@@ -41,7 +41,7 @@ func newWatchTable(s *session) *watchTable {
 	}
 }
 
-// run draws until the context ends.
+// run redraws until ctx ends.
 func (t *watchTable) run(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -55,8 +55,9 @@ func (t *watchTable) run(ctx context.Context) {
 	}
 }
 
-// saw takes a record in. What was over before anybody looked is not shown.
-func (t *watchTable) saw(in *v1alpha1.Interruption) {
+// update adds a record. A record that completed before the watch started is not
+// shown.
+func (t *watchTable) update(in *v1alpha1.Interruption) {
 	t.change(func() {
 		if _, known := t.records[in.UID]; known || !isCompleted(in) {
 			t.records[in.UID] = in
@@ -64,19 +65,19 @@ func (t *watchTable) saw(in *v1alpha1.Interruption) {
 	})
 }
 
-// all notes that all that exist have been seen.
-func (t *watchTable) all() { t.change(func() { t.listed = true }) }
+// markListed says that the first list was processed.
+func (t *watchTable) markListed() { t.change(func() { t.listed = true }) }
 
-// warn puts a note under the table.
+// warn sets the note under the table.
 func (t *watchTable) warn(text string) { t.change(func() { t.note = text }) }
 
-// change changes what is shown and draws it.
+// change updates the state under the lock and redraws.
 func (t *watchTable) change(change func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	change()
 	if !t.listed {
-		return // one line after the other would flicker
+		return // drawing line by line would flicker
 	}
 	all := make([]*v1alpha1.Interruption, 0, len(t.records))
 	for _, in := range t.records {
@@ -85,16 +86,15 @@ func (t *watchTable) change(change func()) {
 	t.picture.Draw(drawTable(t.stream.Measured(), all, t.note, t.now()))
 }
 
-// drawTable is the table as it looks on a stream at a moment: those under way
-// first, the earliest deadline first among them. It is no larger than the
-// stream.
+// drawTable renders the table: open interruptions first, by deadline. It is not
+// larger than the stream.
 func drawTable(s terminal.Stream, all []*v1alpha1.Interruption, note string, now time.Time) string {
 	var out strings.Builder
 	s.Writer = &out
-	all = slices.SortedFunc(slices.Values(all), soonest)
+	all = slices.SortedFunc(slices.Values(all), tableOrder)
 	room := math.MaxInt
 	if s.Height > 0 {
-		room = max(s.Height-4, 1) // the heading, what is left out, the note, the cursor
+		room = max(s.Height-4, 1) // the heading, the omitted lines, the note, the cursor
 	}
 	table := terminal.NewTable("NODE", "KIND", "ACTION", "PHASE", "DEADLINE", "MOVED", "WAITING", "WAITS FOR")
 	for _, in := range all[:min(len(all), room)] {
@@ -105,7 +105,7 @@ func drawTable(s terminal.Stream, all []*v1alpha1.Interruption, note string, now
 		columns = math.MaxInt
 	}
 	if len(all) == 0 {
-		s.Printf("no interruption is under way\n")
+		s.Printf("no interruption is in progress\n")
 	} else {
 		table.WriteCut(s, columns)
 	}
@@ -121,8 +121,8 @@ func drawTable(s terminal.Stream, all []*v1alpha1.Interruption, note string, now
 	return out.String()
 }
 
-// soonest is the order of the table.
-func soonest(a, b *v1alpha1.Interruption) int {
+// tableOrder is the sort order of the table.
+func tableOrder(a, b *v1alpha1.Interruption) int {
 	over := func(in *v1alpha1.Interruption) int {
 		if isSettled(in) {
 			return 1
@@ -168,7 +168,8 @@ func tableRow(in *v1alpha1.Interruption, now time.Time) []terminal.Cell {
 	}
 }
 
-// newestKind is the kind of a record that nobody has looked at yet.
+// newestKind returns the kind of the newest notice, for a record that the
+// controller has not processed yet.
 func newestKind(in *v1alpha1.Interruption) string {
 	if n := len(in.Spec.Notices); n > 0 {
 		return in.Spec.Notices[n-1].Kind
@@ -188,7 +189,8 @@ func phaseStyle(in *v1alpha1.Interruption) terminal.Style {
 	return terminal.Plain
 }
 
-// waitsFor is what the record waits for: as a whole, or its first pod that does.
+// waitsFor returns what the record waits for: the reason of its first waiting
+// pod, otherwise the message of the condition Ready.
 func waitsFor(in *v1alpha1.Interruption) string {
 	for _, left := range record.Drain(&in.Status).PendingPods {
 		if left.Verdict == "Waits" {

@@ -18,8 +18,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// storm is a table's worth of interruptions.
-func storm() []*v1alpha1.Interruption {
+// manyInterruptions returns enough interruptions for a full table.
+func manyInterruptions() []*v1alpha1.Interruption {
 	named := func(in *v1alpha1.Interruption, node string, phase v1alpha1.Phase, waits string) *v1alpha1.Interruption {
 		in = in.DeepCopy()
 		in.UID, in.Name, in.Spec.NodeName, in.Status.NodeName, in.Status.Phase = types.UID(node), "i-"+node, node, node, phase
@@ -54,9 +54,9 @@ func TestDrawTable(t *testing.T) {
 		of     []*v1alpha1.Interruption
 		note   string
 	}{
-		{"wide", terminal.Stream{TTY: true, Width: 160, Height: 40}, storm(), ""},
-		{"narrow", terminal.Stream{TTY: true, Width: 80, Height: 7}, storm(), "the cluster does not answer (listing interruptions: dial tcp 127.0.0.1:6443: connection refused); waiting for it"},
-		{"coloured", terminal.Stream{TTY: true, Color: true, Width: 100, Height: 40}, storm()[:3], ""},
+		{"wide", terminal.Stream{TTY: true, Width: 160, Height: 40}, manyInterruptions(), ""},
+		{"narrow", terminal.Stream{TTY: true, Width: 80, Height: 7}, manyInterruptions(), "the cluster does not answer (listing interruptions: dial tcp 127.0.0.1:6443: connection refused); waiting for it"},
+		{"coloured", terminal.Stream{TTY: true, Color: true, Width: 100, Height: 40}, manyInterruptions()[:3], ""},
 		{"none", terminal.Stream{TTY: true, Width: 80, Height: 24}, nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestDrawTable(t *testing.T) {
 	}
 }
 
-// screen is what a terminal shows after what was written to it.
+// screen returns what a terminal shows after the output was written.
 func screen(t *testing.T, written string) []string {
 	t.Helper()
 	lines, at := []string{""}, 0
@@ -108,12 +108,12 @@ func screen(t *testing.T, written string) []string {
 	return lines
 }
 
-// TestWatchTable plays an interruption: the table is redrawn in place at each
+// TestWatchTable plays an interruption. The table is redrawn in place at each
 // change and each second.
 func TestWatchTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{states: []*v1alpha1.Interruption{nil, nil}, all: true}
-		under := storm()[2]
+		under := manyInterruptions()[2]
 		s.states[0], s.states[1] = under, under.DeepCopy()
 		record.EnsureDrain(&s.states[1].Status).Pods.Moved = 4
 		var out bytes.Buffer
@@ -145,13 +145,13 @@ func TestWatchTable(t *testing.T) {
 
 func TestWatchTableEndsWhenItIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{states: []*v1alpha1.Interruption{unfolded(), finished(1)}, all: true}
+		s := &script{states: []*v1alpha1.Interruption{inProgress(), finished(1)}, all: true}
 		var out bytes.Buffer
 		h := &harness{t: t, cluster: fakeCluster(t, s.funcs()), setup: func(s *session) {
 			s.out = terminal.Stream{Writer: &out, TTY: true, Width: 120, Height: 30}
 		}}
 		r := h.run(t.Context(), "watch", "--table", "--until-done")
-		if r.code != ExitFailed || !strings.Contains(r.err, "pods lost: 1") {
+		if r.code != ExitFailed || !strings.Contains(r.err, "lost 1 pod:") {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
 		if last := strings.Join(screen(t, out.String()), "\n"); !strings.Contains(last, "Completed") || !strings.Contains(last, "1/2") {
@@ -163,13 +163,14 @@ func TestWatchTableEndsWhenItIsDone(t *testing.T) {
 func TestWatchTableNeedsATerminal(t *testing.T) {
 	for _, args := range [][]string{{"--table"}, {"--table", "-o", "json"}} {
 		h := &harness{t: t, cluster: fakeCluster(t, (&script{}).funcs())}
-		if r := h.run(t.Context(), append([]string{"watch"}, args...)...); r.code != ExitUsage || !strings.Contains(r.err, "leave it out for") {
+		if r := h.run(t.Context(), append([]string{"watch"}, args...)...); r.code != ExitUsage || !strings.Contains(r.err, "remove ") {
 			t.Errorf("%v: exit code %d: %s", args, r.code, r.err)
 		}
 	}
 }
 
-// What waits for its turn is not done, what waits for a person may be for days.
+// A queued interruption is not settled. One that waits for a person can wait
+// for days.
 func TestWaitingIsNotSettled(t *testing.T) {
 	for _, c := range []struct {
 		phase              v1alpha1.Phase
@@ -180,7 +181,7 @@ func TestWaitingIsNotSettled(t *testing.T) {
 		{v1alpha1.PhaseScheduled, false, true},
 		{v1alpha1.PhaseDrained, true, false},
 	} {
-		in := storm()[1]
+		in := manyInterruptions()[1]
 		in.Status.Phase = c.phase
 		if isSettled(in) != c.settled || isPostponed(in) != c.postponed {
 			t.Errorf("%s: settled %v, postponed %v", c.phase, isSettled(in), isPostponed(in))

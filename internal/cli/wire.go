@@ -22,48 +22,48 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-const wireHelp = `Wire an AWS account up, so that Lifeboat hears of interruptions.
+const wireHelp = `Set up the AWS resources through which Lifeboat receives interruption notices.
 
 The wiring of a cluster is a queue, its dead-letter queue and the EventBridge
-rules that fill it, in the account and region of the cluster. With --groups it is
-also the lifecycle hooks of Auto Scaling groups, which hold an instance until its
-node is Ready, or drained. plan shows what would change, apply shows and does it,
-destroy takes it away. All of it can be repeated: what is as wanted is left
-alone, what has drifted is put right.
+rules that send to it, in the account and region of the cluster. With --groups it
+also has the lifecycle hooks of Auto Scaling groups, which hold an instance until
+its node is Ready or drained. plan shows the changes, apply shows and makes them,
+destroy deletes the wiring. Each command can run again: it skips what is correct
+and corrects what has drifted.
 
-What lifeboat wire makes carries the tag lifeboat.dev/cluster. It does not touch
-anything that does not, unless --adopt says so.
+lifeboat wire tags what it creates with lifeboat.dev/cluster. It changes nothing
+without that tag, unless you add --adopt.
 
-Who would rather have it in CloudFormation or Terraform uses emit; plan then
-checks what those made. iam prints the permissions that are needed.`
+To use CloudFormation or Terraform instead, run emit; plan then checks the
+result. iam prints the required permissions.`
 
 func newWire(s *session) *cobra.Command {
 	cmd := command.Group(&cobra.Command{
 		Use:   "wire",
-		Short: "Make, check or print the AWS wiring: queue, rules, permissions",
+		Short: "Create, check or print the AWS wiring: queue, rules, permissions",
 		Long:  wireHelp,
-		Example: `  # What would change, and then change it
+		Example: `  # Show the changes, and then make them
   lifeboat wire plan --cluster prod
   lifeboat wire apply --cluster prod
 
-  # And hooks for the groups whose nodes are in the cluster
+  # Also create hooks for the groups whose nodes are in the cluster
   lifeboat wire apply --cluster prod --groups nodes-a,nodes-b
 
-  # The same as a CloudFormation template, without an account
+  # Print the wiring as a CloudFormation template, without an account
   lifeboat wire emit --cluster prod --format cloudformation
 
-  # The IAM policy of the controller, and who may take its role on
+  # Print the IAM policy and the trust policies of the controller's role
   lifeboat wire iam --cluster prod`,
 	})
 	cmd.AddCommand(newWirePlan(s), newWireApply(s), newWireDestroy(s), newWireEmit(s), newWireIAM(s))
 	return cmd
 }
 
-// wireFlags are the flags that say which wiring is meant.
+// wireFlags are the flags that select a wiring.
 type wireFlags struct {
 	cluster, account, region string
 	adopt, yes               bool
-	// groups says which Auto Scaling groups are meant; see groupsMeant.
+	// groups selects Auto Scaling groups; see selectedGroups.
 	groups string
 }
 
@@ -74,32 +74,32 @@ var (
 )
 
 func (f *wireFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.cluster, "cluster", "", "name of the cluster; it becomes part of all names")
-	cmd.Flags().StringVar(&f.region, "region", "", "AWS region of the cluster (default: that of the AWS configuration)")
+	cmd.Flags().StringVar(&f.cluster, "cluster", "", "name of the cluster; all resource names contain it")
+	cmd.Flags().StringVar(&f.region, "region", "", "AWS region of the cluster (default: the region of the AWS configuration)")
 }
 
 func (f *wireFlags) check() error {
 	switch {
 	case f.cluster == "":
-		return usageErrorf("no cluster is named: add --cluster NAME, the name that the cluster has on EKS or in kOps")
+		return usageErrorf("the cluster name is missing: add --cluster NAME (the name in EKS or kOps)")
 	case !clusterFormat.MatchString(f.cluster):
-		return usageErrorf("%q is no name of a cluster: letters, digits, dots, hyphens and underscores, at most 253, a letter or digit first", f.cluster)
+		return usageErrorf("%q is not a valid cluster name: use at most 253 letters, digits, dots, hyphens and underscores, and start with a letter or digit", f.cluster)
 	case f.region != "" && !regionFormat.MatchString(f.region):
-		return usageErrorf("%q is no AWS region: write it as in eu-west-1", f.region)
+		return usageErrorf("%q is not a valid AWS region: write it like eu-west-1", f.region)
 	case f.account != "" && !accountFormat.MatchString(f.account):
-		return usageErrorf("%q is no AWS account: write its twelve digits", f.account)
+		return usageErrorf("%q is not a valid AWS account: write its twelve digits", f.account)
 	}
 	return f.checkGroups()
 }
 
-// wired is a place on AWS, and what is wanted there.
+// wired holds the AWS clients and the wanted wiring.
 type wired struct {
 	clients wiring.Clients
 	groups  *nodegroup.API
 	wanted  wiring.Wiring
 }
 
-// connectWiring makes clients for the account that the credentials belong to.
+// connectWiring makes clients for the account of the credentials.
 func (s *session) connectWiring(ctx context.Context, f wireFlags) (wired, error) {
 	cfg, _, err := s.awsConfig(ctx)
 	if err != nil {
@@ -120,24 +120,24 @@ func (s *session) connectWiring(ctx context.Context, f wireFlags) (wired, error)
 	}, nil
 }
 
-// observe reads what is there.
+// observe reads the existing wiring.
 func (w wired) observe(ctx context.Context) (wiring.Observed, error) {
 	o, err := wiring.Observe(ctx, w.clients.SQS, w.clients.Events, w.wanted)
 	if err != nil {
-		return wiring.Observed{}, awsError{fmt.Errorf("looking at the wiring of cluster %s in %s: %w", w.wanted.Cluster, w.wanted.Region, err)}
+		return wiring.Observed{}, awsError{fmt.Errorf("reading the wiring of cluster %s in %s: %w", w.wanted.Cluster, w.wanted.Region, err)}
 	}
 	return o, nil
 }
 
-// askBefore asks whether to go on.
+// askBefore asks for confirmation unless yes is set.
 func (s *session) askBefore(ctx context.Context, what string, yes bool) error {
 	if yes {
 		return nil
 	}
-	return s.goOn(ctx, bufio.NewReader(s.env.In), what, "")
+	return s.requireConfirmation(ctx, bufio.NewReader(s.env.In), what, "")
 }
 
-// hintWiring says what to do next about what can go wrong with the wiring.
+// hintWiring returns the next step for a known error of the wiring.
 func (s *session) hintWiring(err error) string {
 	var (
 		call    *wiring.CallError
@@ -146,27 +146,27 @@ func (s *session) hintWiring(err error) string {
 		another *sqstypes.QueueNameExists
 	)
 	if errors.Is(err, wiring.ErrConflicts) {
-		return "Nothing was changed. `" + s.name + " wire plan` says what can be done about each; --adopt takes them over."
+		return "Nothing was changed. Run `" + s.name + " wire plan` to see the options for each conflict; --adopt takes the resources over."
 	}
 	if !errors.As(err, &call) {
 		return ""
 	}
 	switch {
 	case errors.As(err, &recent):
-		return "SQS does not give a name out again for 60 seconds after a queue was deleted: try again in a minute."
+		return "SQS blocks the name of a deleted queue for 60 seconds: try again in a minute."
 	case errors.As(err, &another):
-		return "Somebody made this queue a moment ago: run `" + s.name + " wire plan` again."
+		return "Another client created this queue a moment ago: run `" + s.name + " wire plan` again."
 	case !errors.As(err, &api):
 		return ""
 	}
 	switch api.ErrorCode() {
 	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation":
 		return "These AWS credentials lack the permission " + call.Permission + ": ask for it, or check AWS_PROFILE.\n" +
-			"`" + s.name + " wire iam --role wire` prints all that lifeboat wire needs."
+			"`" + s.name + " wire iam --role wire` prints all permissions that lifeboat wire needs."
 	case "LimitExceededException":
-		return "The default event bus has as many rules as its quota allows (300 unless raised): delete some, or ask AWS for more."
+		return "The default event bus has reached its quota of rules (300 by default): delete some, or request a higher quota from AWS."
 	case "ConcurrentModificationException":
-		return "Somebody else changes the same rule: run it again."
+		return "Another client is changing the same rule: run the command again."
 	}
 	return ""
 }

@@ -14,15 +14,15 @@ func newWireApply(s *session) *cobra.Command {
 	var f wireFlags
 	cmd := &cobra.Command{
 		Use:   "apply --cluster NAME",
-		Short: "Make the AWS wiring of a cluster, or put it right",
-		Long: `Make the AWS wiring of a cluster, or put it right. It shows what will change,
-and asks. If it is interrupted, run it again: it continues.`,
+		Short: "Create or correct the AWS wiring of a cluster",
+		Long: `Create or correct the AWS wiring of a cluster. The command shows the changes and
+asks for confirmation. If it is interrupted, run it again: it continues.`,
 		Example: `  lifeboat wire apply --cluster prod --region eu-west-1
 
-  # With the lifecycle hooks of Auto Scaling groups
+  # Include the lifecycle hooks of Auto Scaling groups
   lifeboat wire apply --cluster prod --groups nodes-a,nodes-b
 
-  # In a pipeline
+  # Run in a pipeline
   lifeboat wire apply --cluster prod --yes -o json`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,8 +34,8 @@ and asks. If it is interrupted, run it again: it continues.`,
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
-	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "take over what has the names of the wiring but was not made by lifeboat wire")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "take over resources with the wiring's names that lifeboat wire did not create")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -54,21 +54,21 @@ func (s *session) wireApply(ctx context.Context, f wireFlags) error {
 	if len(plan.Conflicts) > 0 {
 		return conflictError(plan)
 	}
-	if err := hooksMissed(hooks); err != nil {
+	if err := missingGroupsError(hooks); err != nil {
 		return err
 	}
 	if !plan.Empty() || hookSteps(hooks) > 0 {
-		what := fmt.Sprintf("This changes AWS account %s in %s.", w.wanted.Account, w.wanted.Region) + holds(hooks)
+		what := fmt.Sprintf("This changes AWS account %s in %s.", w.wanted.Account, w.wanted.Region) + launchWarning(hooks)
 		if err := s.askBefore(ctx, what, f.yes); err != nil {
 			return err
 		}
 	}
-	applied, err := s.carryOut(ctx, w, plan)
+	applied, err := s.applyPlan(ctx, w, plan)
 	if err != nil {
 		return err
 	}
-	// Last, so that what a hook says is heard from the first on.
-	if err := s.carryOutHooks(ctx, w, hooks); err != nil {
+	// The hooks come last, so that the rules already deliver their messages.
+	if err := s.applyHooks(ctx, w, hooks); err != nil {
 		return err
 	}
 	if s.isJSON() {
@@ -78,21 +78,21 @@ func (s *session) wireApply(ctx context.Context, f wireFlags) error {
 	}
 	s.out.Printf("\nThe queue: %s\n", applied.QueueURL)
 	if !plan.Empty() {
-		s.out.Printf("Give the role of lifeboatd's pods what `%s wire iam --cluster %s` prints, and install the chart with\n", s.name, f.cluster)
+		s.out.Printf("Attach the policy that `%s wire iam --cluster %s` prints to the role of lifeboatd's pods, and install the chart with\n", s.name, f.cluster)
 		s.out.Printf("  --set-string aws.queueURL=%s --set-string aws.clusterName=%s\n", applied.QueueURL, f.cluster)
 	}
 	return nil
 }
 
-// carryOut does what a plan says, and tells of each change that is done.
-func (s *session) carryOut(ctx context.Context, w wired, plan wiring.Plan) (wiring.Applied, error) {
-	said := map[wiring.Action]string{wiring.Create: "created", wiring.Update: "changed", wiring.Delete: "deleted"}
+// applyPlan applies a plan and prints each change.
+func (s *session) applyPlan(ctx context.Context, w wired, plan wiring.Plan) (wiring.Applied, error) {
+	verbs := map[wiring.Action]string{wiring.Create: "created", wiring.Update: "changed", wiring.Delete: "deleted"}
 	if !s.isJSON() && !plan.Empty() {
 		s.out.Printf("\n")
 	}
 	applied, err := plan.Apply(ctx, w.clients, func(c wiring.Change) {
 		if !s.isJSON() {
-			s.out.Printf("%s %s %s\n", s.out.Paint(terminal.Good, said[c.Action]), c.Kind, c.Name)
+			s.out.Printf("%s %s %s\n", s.out.Paint(terminal.Good, verbs[c.Action]), c.Kind, c.Name)
 		}
 	})
 	if err != nil {

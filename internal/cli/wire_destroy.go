@@ -14,17 +14,19 @@ func newWireDestroy(s *session) *cobra.Command {
 	var f wireFlags
 	cmd := &cobra.Command{
 		Use:   "destroy --cluster NAME",
-		Short: "Take the AWS wiring of a cluster away",
-		Long: `Take the AWS wiring of a cluster away: first the rules, then the queues, and only
-what lifeboat wire made. It says how many messages are in the queues, and asks.
+		Short: "Delete the AWS wiring of a cluster",
+		Long: `Delete the AWS wiring of a cluster: first the rules, then the queues, and only
+what lifeboat wire created. The command shows how many messages are in the queues
+and asks for confirmation.
 
-The hooks lifeboat-launch and lifeboat-terminate of the groups that the rules are
-limited to, or that --groups names, go before all else. AWS abandons the launches
-that a hook holds when it is deleted, and lets go of the terminations: where an
-instance is on its way, nothing is taken away.
+Before that it deletes the hooks lifeboat-launch and lifeboat-terminate of the
+groups that the rules are limited to, or that --groups names. When a hook is
+deleted, AWS abandons the launches that it holds and continues the terminations.
+Therefore the command deletes nothing while an instance is launching or
+terminating.
 
-Lifeboat then hears of interruptions only through its other ways in. SQS does
-not give a queue's name out again for 60 seconds.`,
+Afterwards Lifeboat receives notices only from its other sources. SQS blocks the
+names of deleted queues for 60 seconds.`,
 		Example: `  lifeboat wire destroy --cluster prod --region eu-west-1`,
 		Args:    arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,8 +38,8 @@ not give a queue's name out again for 60 seconds.`,
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
-	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "delete rules of the wiring even if they have targets of somebody else's")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "delete rules of the wiring even if they have other targets")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -61,21 +63,21 @@ func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
 	if len(plan.Conflicts) > 0 {
 		return conflictError(plan)
 	}
-	if err := hooksHeld(hooks); err != nil {
+	if err := heldHooksError(hooks); err != nil {
 		return err
 	}
 	if !plan.Empty() || hookSteps(hooks) > 0 {
-		what := fmt.Sprintf("Lifeboat in cluster %s will hear nothing from AWS account %s in %s any more. ", w.wanted.Cluster, w.wanted.Account, w.wanted.Region) +
+		what := fmt.Sprintf("Lifeboat in cluster %s will no longer receive notices from AWS account %s in %s. ", w.wanted.Cluster, w.wanted.Account, w.wanted.Region) +
 			fmt.Sprintf("Messages in the queues that will be lost: about %d, and %d in the dead-letter queue.", observed.Queue.Messages(), observed.DeadLetter.Messages())
 		if err := s.askBefore(ctx, what, f.yes); err != nil {
 			return err
 		}
 	}
-	// First, so that no instance is held by a hook that nobody hears of.
-	if err := s.carryOutHooks(ctx, w, hooks); err != nil {
+	// The hooks come first: without the rules no answer to them would come.
+	if err := s.applyHooks(ctx, w, hooks); err != nil {
 		return err
 	}
-	if _, err := s.carryOut(ctx, w, plan); err != nil {
+	if _, err := s.applyPlan(ctx, w, plan); err != nil {
 		return err
 	}
 	if s.isJSON() {
@@ -84,13 +86,13 @@ func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
 	return nil
 }
 
-// planUnwiring is what has to be done to take the hooks from the groups that are
-// meant: those that are named, or that the rules are limited to.
+// planUnwiring plans the deletion of the hooks of the selected groups: those of
+// --groups, or those that the rules are limited to.
 func (s *session) planUnwiring(ctx context.Context, w wired, f wireFlags, o wiring.Observed) ([]plannedHooks, error) {
 	if names, limits := wiring.LimitedTo(o); f.groups == "" && limits {
 		f.groups = strings.Join(names, ",")
 	}
-	groups, err := s.groupsMeant(ctx, f)
+	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return nil, err
 	}

@@ -8,20 +8,21 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/emit"
 )
 
-// Formats of templates.
+// The formats of templates.
 const (
 	formatCloudFormation = "cloudformation"
 	formatTerraform      = "terraform"
 	formatJSON           = "json"
 )
 
-// hooksLate says, for each format, what hooks of a template come too late for.
-var hooksLate = map[string]string{
-	formatCloudFormation: "The hooks are for groups that are there. A group that is made in a template has to name them itself, in LifecycleHookSpecificationList: " +
-		"otherwise it launches, and fills its warm pool, before they are there.",
-	formatTerraform: "The hooks are for groups that are there. A warm pool is part of aws_autoscaling_group, and so is there before any aws_autoscaling_lifecycle_hook: " +
-		"give a group that Terraform makes the same hooks as initial_lifecycle_hook (they are in locals); the resources may stay.",
-	formatJSON: "The hooks are for groups that are there: one that is created has to be created with them, in LifecycleHookSpecificationList.",
+// lateHooksWarning warns, for each format, that the template's hooks come too late for
+// new groups.
+var lateHooksWarning = map[string]string{
+	formatCloudFormation: "The hooks are for existing groups. A group that a template creates must declare them itself, in LifecycleHookSpecificationList: " +
+		"otherwise it launches instances and fills its warm pool before the hooks exist.",
+	formatTerraform: "The hooks are for existing groups. A warm pool is part of aws_autoscaling_group, so it exists before any aws_autoscaling_lifecycle_hook: " +
+		"declare the same hooks as initial_lifecycle_hook in a group that Terraform creates (they are in locals); keep the resources.",
+	formatJSON: "The hooks are for existing groups: create a new group together with them, in LifecycleHookSpecificationList.",
 }
 
 func newWireEmit(s *session) *cobra.Command {
@@ -30,11 +31,11 @@ func newWireEmit(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "emit --cluster NAME",
 		Short: "Print the AWS wiring as a template for another tool",
-		Long: `Print the AWS wiring as a template for another tool. It needs no account: what
---account and --region do not say is left to the tool to fill in.
+		Long: `Print the AWS wiring as a template for another tool. The command needs no account:
+without --account and --region, the tool fills them in.
 
-What a template makes is tagged as that tool's: lifeboat wire plan checks it and
-leaves changing it to the tool.`,
+The template tags its resources as that tool's. lifeboat wire plan checks them and
+leaves changes to the tool.`,
 		Example: `  lifeboat wire emit --cluster prod > lifeboat.yaml
   aws cloudformation deploy --stack-name lifeboat-prod --template-file lifeboat.yaml
 
@@ -54,21 +55,21 @@ leaves changing it to the tool.`,
 	}
 	f.addGroups(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster; it becomes part of all names")
-	flags.StringVar(&f.account, "account", "", "AWS account (default: the one that the template is used in)")
-	flags.StringVar(&f.region, "region", "", "AWS region (default: the one that the template is used in)")
-	flags.StringVar(&format, "format", formatCloudFormation, "cloudformation (YAML, or JSON with -o json), terraform (JSON syntax), or json (for tools of your own)")
+	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster; all resource names contain it")
+	flags.StringVar(&f.account, "account", "", "AWS account (default: the account where the template is applied)")
+	flags.StringVar(&f.region, "region", "", "AWS region (default: the region where the template is applied)")
+	flags.StringVar(&format, "format", formatCloudFormation, "template format: cloudformation (YAML, or JSON with -o json), terraform (JSON syntax), or json (for your own tools)")
 	return cmd
 }
 
 func (s *session) template(ctx context.Context, f wireFlags, format string) ([]byte, error) {
-	groups, err := s.groupsMeant(ctx, f)
+	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	place := emit.Place{Account: f.account, Region: f.region, Groups: emitted(groups)}
+	place := emit.Place{Account: f.account, Region: f.region, Groups: templateGroups(groups)}
 	if len(groups) > 0 {
-		s.err.Printf("%s\n", hooksLate[format])
+		s.err.Printf("%s\n", lateHooksWarning[format])
 	}
 	switch format {
 	case formatCloudFormation:

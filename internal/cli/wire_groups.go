@@ -16,36 +16,36 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/emit"
 )
 
-// What --groups means besides names.
+// The special values of --groups.
 const (
 	groupsAll    = "all"
 	groupsByNode = "nodegroups"
 )
 
-const groupsFlagHelp = `Auto Scaling groups whose lifecycle hooks are put and heard of: names with commas between; nodegroups, for those that NodeGroups of the cluster name; ` +
-	`or all, which hears of every group in the account and puts no hook (default: what the rules that are there say)`
+const groupsFlagHelp = `Auto Scaling groups that get lifecycle hooks and whose events the rules match: comma-separated names; nodegroups for the groups of the cluster's NodeGroups; ` +
+	`or all, which matches every group in the account and creates no hooks (default: the groups in the existing rules)`
 
-// longestGroupName is from the EC2 Auto Scaling API Reference, CreateAutoScalingGroup.
-const longestGroupName = 255
+// maxGroupNameLength is from the EC2 Auto Scaling API Reference, CreateAutoScalingGroup.
+const maxGroupNameLength = 255
 
 func (f *wireFlags) addGroups(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.groups, "groups", "", groupsFlagHelp)
 }
 
-// checkGroups makes sure that the groups can be groups.
+// checkGroups validates the names in --groups.
 func (f *wireFlags) checkGroups() error {
 	for _, name := range f.groupNames() {
 		switch {
 		case name == "":
-			return usageErrorf("--groups has an empty name in it: write names with commas between, %s or %s", groupsByNode, groupsAll)
-		case len(name) > longestGroupName, strings.Contains(name, ":"):
-			return usageErrorf("%q is no name of an Auto Scaling group: at most %d characters, and no colon; an ARN is none", name, longestGroupName)
+			return usageErrorf("--groups contains an empty name: write comma-separated names, %s or %s", groupsByNode, groupsAll)
+		case len(name) > maxGroupNameLength, strings.Contains(name, ":"):
+			return usageErrorf("%q is not a valid name of an Auto Scaling group: write a name of at most %d characters without colons, not an ARN", name, maxGroupNameLength)
 		}
 	}
 	return nil
 }
 
-// groupNames are the names that were given.
+// groupNames returns the names in --groups.
 func (f *wireFlags) groupNames() []string {
 	switch f.groups {
 	case "", groupsAll, groupsByNode:
@@ -58,9 +58,9 @@ func (f *wireFlags) groupNames() []string {
 	return names
 }
 
-// groupsMeant are the groups that the flag means, with the hooks that are wanted of
-// them; none where it means all, or says nothing.
-func (s *session) groupsMeant(ctx context.Context, f wireFlags) ([]nodegroup.Wanted, error) {
+// selectedGroups returns the groups that the flag selects, with their wanted
+// hooks. It returns none for the value all, or without the flag.
+func (s *session) selectedGroups(ctx context.Context, f wireFlags) ([]nodegroup.Wanted, error) {
 	var objects []v1alpha1.NodeGroup
 	for _, name := range f.groupNames() {
 		objects = append(objects, v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: name}})
@@ -75,7 +75,7 @@ func (s *session) groupsMeant(ctx context.Context, f wireFlags) ([]nodegroup.Wan
 			return nil, err
 		}
 		if len(found.Items) == 0 {
-			return nil, errors.New("the cluster has no NodeGroup: name the groups (--groups NAME,NAME), or adopt one (lifeboat nodegroup adopt)")
+			return nil, errors.New("the cluster has no NodeGroup: name the groups (--groups NAME,NAME), or adopt a group (lifeboat nodegroup adopt)")
 		}
 		objects = found.Items
 	}
@@ -83,7 +83,7 @@ func (s *session) groupsMeant(ctx context.Context, f wireFlags) ([]nodegroup.Wan
 	for i := range objects {
 		w := nodegroup.Want(&objects[i], f.cluster)
 		if w.Management == v1alpha1.ManageNothing {
-			w.Management = v1alpha1.ManageHooks // that is what the command is asked for
+			w.Management = v1alpha1.ManageHooks // the command requests hooks
 		}
 		all = append(all, w)
 	}
@@ -91,7 +91,7 @@ func (s *session) groupsMeant(ctx context.Context, f wireFlags) ([]nodegroup.Wan
 	return slices.CompactFunc(all, func(a, b nodegroup.Wanted) bool { return a.Group == b.Group }), nil
 }
 
-// limitTo limits the wiring to groups.
+// limitTo limits the rules to groups.
 func limitTo(w wiring.Wiring, groups []nodegroup.Wanted) (wiring.Wiring, error) {
 	var names []string
 	for _, g := range groups {
@@ -100,14 +100,14 @@ func limitTo(w wiring.Wiring, groups []nodegroup.Wanted) (wiring.Wiring, error) 
 	limited, err := w.ForGroups(names)
 	var many *wiring.TooManyGroupsError
 	if errors.As(err, &many) {
-		return wiring.Wiring{}, fmt.Errorf("%w: use --groups %s for the rules", err, groupsAll)
+		return wiring.Wiring{}, fmt.Errorf("%w: use --groups %s", err, groupsAll)
 	}
 	return limited, err
 }
 
-// asWritten limits the wiring to the groups that the rules which are there name,
-// where the flag says nothing.
-func asWritten(w wiring.Wiring, f wireFlags, o wiring.Observed) (wiring.Wiring, error) {
+// limitAsDeployed limits the wiring to the groups in the existing rules, if --groups
+// is not set.
+func limitAsDeployed(w wiring.Wiring, f wireFlags, o wiring.Observed) (wiring.Wiring, error) {
 	names, limits := wiring.LimitedTo(o)
 	if f.groups != "" || !limits {
 		return w, nil
@@ -115,8 +115,8 @@ func asWritten(w wiring.Wiring, f wireFlags, o wiring.Observed) (wiring.Wiring, 
 	return w.ForGroups(names)
 }
 
-// emitted are groups as templates take them.
-func emitted(groups []nodegroup.Wanted) []emit.Group {
+// templateGroups converts groups for templates.
+func templateGroups(groups []nodegroup.Wanted) []emit.Group {
 	var all []emit.Group
 	for _, g := range groups {
 		out := emit.Group{Name: g.Group}

@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-// group makes an Auto Scaling group that launches nothing by itself.
+// group creates an Auto Scaling group that does not launch instances.
 func (e *wireAccount) group(g autoscaling.Group) {
 	e.t.Helper()
 	if err := e.server.States.AutoScaling.CreateGroup(g); err != nil {
@@ -38,7 +38,7 @@ func (e *wireAccount) member(group string, state autoscaling.LifecycleState) str
 	return made[0].ID
 }
 
-// hooks are the hooks of a group, as "name result seconds".
+// hooks returns the hooks of a group, as "name result seconds".
 func (e *wireAccount) hooks(group string) []string {
 	e.t.Helper()
 	out := []string{}
@@ -66,26 +66,26 @@ func TestWirePutsHooks(t *testing.T) {
 	plan := e.wire("plan", "--groups", "nodes-b, nodes-a")
 	e.want(plan, ExitChanges)
 	golden(t, "wire-plan-groups.golden", strings.ReplaceAll(plan.out, warm, "i-0warm"))
-	e.typing, e.stdin = true, "y\n"
+	e.interactive, e.stdin = true, "y\n"
 	applied := e.wire("apply", "--groups", "nodes-a,nodes-b")
 	e.want(applied, ExitOK)
-	for _, want := range []string{"put hook lifeboat-launch of Auto Scaling group nodes-a\n", "put hook lifeboat-terminate of Auto Scaling group nodes-b\n"} {
+	for _, want := range []string{"created or updated hook lifeboat-launch of Auto Scaling group nodes-a\n", "created or updated hook lifeboat-terminate of Auto Scaling group nodes-b\n"} {
 		if !strings.Contains(applied.out, want) {
 			t.Errorf("apply does not say %q:\n%s", want, applied.out)
 		}
 	}
-	if !strings.Contains(applied.err, "each launch of nodes-a waits until Lifeboat lets it go on") {
+	if !strings.Contains(applied.err, "each launch of nodes-a waits until Lifeboat answers its hook") {
 		t.Errorf("nobody is warned: %s", applied.err)
 	}
 	if diff := cmp.Diff([]string{"lifeboat-launch ABANDON 10m0s", "lifeboat-terminate CONTINUE 5m0s"}, e.hooks("nodes-a")); diff != "" {
 		t.Errorf("hooks of nodes-a (-want +got):\n%s", diff)
 	}
-	// What somebody tuned stays, and what is wrong is put right in its place.
+	// apply keeps tuned values and corrects wrong ones in place.
 	if diff := cmp.Diff([]string{"lifeboat-launch ABANDON 20m0s", "lifeboat-terminate CONTINUE 5m0s", "nodes-b-NTHLifecycleHook CONTINUE 5m0s"}, e.hooks("nodes-b")); diff != "" {
 		t.Errorf("hooks of nodes-b (-want +got):\n%s", diff)
 	}
 	e.want(e.wire("plan", "--groups", "nodes-a,nodes-b"), ExitOK)
-	e.want(e.wire("plan"), ExitOK) // which groups are meant, the rules say
+	e.want(e.wire("plan"), ExitOK) // the groups come from the rules
 	e.want(e.wire("plan", "--groups", "all"), ExitChanges)
 	e.want(e.wire("plan", "--groups", "nodes-a"), ExitChanges)
 }
@@ -99,20 +99,21 @@ func TestWireForNodeGroupsOfTheCluster(t *testing.T) {
 	}}
 	named.Name = "nodes"
 	e.cluster = fakeCluster(t, interceptor.Funcs{})
-	e.want(e.wire("apply", "--yes", "--groups", "nodegroups"), ExitFailed) // there is none
+	e.want(e.wire("apply", "--yes", "--groups", "nodegroups"), ExitFailed) // the cluster has no NodeGroup
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, []client.Object{named}...)
 	e.want(e.wire("apply", "--yes", "--groups", "nodegroups"), ExitOK)
 	if diff := cmp.Diff([]string{"kops-warmpool ABANDON 15m0s", "lifeboat-terminate CONTINUE 5m0s"}, e.hooks("nodes.prod")); diff != "" {
 		t.Errorf("hooks (-want +got):\n%s", diff)
 	}
-	// A name that somebody else gave is not Lifeboat's to take away.
+	// destroy keeps hooks with other names.
 	e.want(e.wire("destroy", "--yes"), ExitOK)
 	if diff := cmp.Diff([]string{"kops-warmpool ABANDON 15m0s"}, e.hooks("nodes.prod")); diff != "" {
 		t.Errorf("hooks that are left (-want +got):\n%s", diff)
 	}
 }
 
-// A hook is changed in its place, and deleted only where no instance is on its way.
+// A hook is changed in place. It is deleted only while no instance is launching
+// or terminating.
 func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	t.Parallel()
 	e := newWireAccount(t)
@@ -122,13 +123,13 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 
 	r := e.wire("destroy", "--yes")
 	e.want(r, ExitFailed)
-	if !strings.Contains(r.err, "an instance is on its way") || !strings.Contains(r.out, id+" (Pending:Wait)") {
+	if !strings.Contains(r.err, "while an instance is launching or terminating") || !strings.Contains(r.out, id+" (Pending:Wait)") {
 		t.Errorf("it does not say what it waits for:\n%s%s", r.out, r.err)
 	}
 	if hooks := e.hooks("nodes-a"); len(hooks) != 2 {
 		t.Errorf("hooks are gone: %v", hooks)
 	}
-	e.want(e.wire("plan"), ExitOK) // and the rest of the wiring is still there
+	e.want(e.wire("plan"), ExitOK) // the rest of the wiring still exists
 
 	if err := e.server.States.AutoScaling.Attach("nodes-a", id, autoscaling.InService); err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	}
 }
 
-// A group that an operator owns takes no hook from its account.
+// An account cannot create hooks on a group that an AWS service manages.
 func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 	t.Parallel()
 	e := newWireAccount(t)
@@ -154,7 +155,7 @@ func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 	}
 }
 
-func TestWireOfAGroupThatIsNotThere(t *testing.T) {
+func TestWireMissingGroup(t *testing.T) {
 	t.Parallel()
 	e := newWireAccount(t)
 	for _, command := range []string{"plan", "apply"} {
@@ -163,12 +164,12 @@ func TestWireOfAGroupThatIsNotThere(t *testing.T) {
 			args = append(args, "--yes")
 		}
 		r := e.wire(args...)
-		if r.code != ExitFailed || !strings.Contains(r.err, "there is no Auto Scaling group nodes-x") {
+		if r.code != ExitFailed || !strings.Contains(r.err, "Auto Scaling group nodes-x does not exist") {
 			t.Errorf("%s: exit code %d\n%s", command, r.code, r.err)
 		}
 	}
 	for groups, want := range map[string]string{
-		"a,,b": "has an empty name in it", "arn:aws:autoscaling:eu-west-1:1:autoScalingGroup:x": "an ARN is none",
+		"a,,b": "contains an empty name", "arn:aws:autoscaling:eu-west-1:1:autoScalingGroup:x": "not an ARN",
 	} {
 		if r := e.wire("plan", "--groups", groups); r.code != ExitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%s: exit code %d\n%s", groups, r.code, r.err)
@@ -178,7 +179,7 @@ func TestWireOfAGroupThatIsNotThere(t *testing.T) {
 	for _, c := range "abcdefghijklmnopqrst" {
 		names = append(names, strings.Repeat(string(c), 100))
 	}
-	if r := e.wire("plan", "--groups", strings.Join(names, ",")); r.code != ExitFailed || !strings.Contains(r.err, "use --groups all for the rules") {
+	if r := e.wire("plan", "--groups", strings.Join(names, ",")); r.code != ExitFailed || !strings.Contains(r.err, "use --groups all") {
 		t.Errorf("too many: exit code %d\n%s", r.code, r.err)
 	}
 }
@@ -236,9 +237,9 @@ func TestWireIAMOfGroups(t *testing.T) {
 	}
 }
 
-// Taking out of a group goes by the group's name, terminating by the instance's tag: where
-// an instance has none it is nobody's, and is billed.
-func TestWireIAMOfGroupsSaysWhatTheirInstancesNeed(t *testing.T) {
+// Detaching needs the group's name, terminating needs the instance's tag. An
+// instance without a tag runs outside of any group and costs money.
+func TestWireIAMWarnsAboutInstanceTags(t *testing.T) {
 	t.Parallel()
 	h := &harness{t: t}
 	place := []string{"wire", "iam", "--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}

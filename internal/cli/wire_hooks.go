@@ -13,8 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
-// plannedHooks is what is to be done to the hooks of one group, and what is wrong
-// with it besides.
+// plannedHooks holds the planned changes to the hooks of one group, and other
+// findings about it.
 type plannedHooks struct {
 	Group    string            `json:"group"`
 	Steps    []nodegroup.Step  `json:"steps"`
@@ -24,14 +24,14 @@ type plannedHooks struct {
 	wanted nodegroup.Wanted
 }
 
-// errHooks says that hooks cannot be wired.
-var errHooks = errors.New("the lifecycle hooks cannot be put")
+// errHooks: a plan for hooks cannot be applied.
+var errHooks = errors.New("the lifecycle hooks cannot be created")
 
-// errHeld says that a hook cannot be deleted now.
-var errHeld = errors.New("hooks stay, as an instance is on its way: wait until it has arrived, and run it again")
+// errHeld: a hook cannot be deleted now.
+var errHeld = errors.New("the hooks cannot be deleted while an instance is launching or terminating: wait until it has finished, and run the command again")
 
-// planHooks is what has to be done to have the hooks of groups as wanted. Groups
-// themselves are never made or changed here.
+// planHooks plans the changes that the hooks of groups need. It never creates
+// or changes a group.
 func (w wired) planHooks(ctx context.Context, s *session, groups []nodegroup.Wanted) ([]plannedHooks, error) {
 	var all []plannedHooks
 	for _, g := range groups {
@@ -41,18 +41,18 @@ func (w wired) planHooks(ctx context.Context, s *session, groups []nodegroup.Wan
 			return nil, awsError{err}
 		}
 		p := nodegroup.Diff(g, o, nodegroup.History{Unhooked: nodegroup.Unhooked(nil, o)})
-		all = append(all, plannedHooks{Group: g.Group, Steps: p.Steps, Held: p.Held, Findings: besides(p), wanted: g})
+		all = append(all, plannedHooks{Group: g.Group, Steps: p.Steps, Held: p.Held, Findings: remainingFindings(p), wanted: g})
 	}
 	return all, nil
 }
 
-// besides are the findings that the steps of a plan do not mend, and that concern
-// who wires.
-func besides(p nodegroup.Plan) []finding.Finding {
+// remainingFindings returns the findings that the steps of the plan do not fix and that
+// are about the wiring.
+func remainingFindings(p nodegroup.Plan) []finding.Finding {
 	var all []finding.Finding
 	for _, f := range p.Findings {
-		mended := strings.HasPrefix(f.ID, "launch-hook-") || strings.HasPrefix(f.ID, "terminate-hook-") || f.ID == "pool-without-hook"
-		if f.ID == "differs" || mended && len(p.Steps) > 0 {
+		fixed := strings.HasPrefix(f.ID, "launch-hook-") || strings.HasPrefix(f.ID, "terminate-hook-") || f.ID == "pool-without-hook"
+		if f.ID == "differs" || fixed && len(p.Steps) > 0 {
 			continue
 		}
 		all = append(all, f)
@@ -60,8 +60,8 @@ func besides(p nodegroup.Plan) []finding.Finding {
 	return all
 }
 
-// planUnhook is what has to be done to take Lifeboat's hooks from groups. Those
-// with names that somebody else gave are left.
+// planUnhook plans the deletion of Lifeboat's hooks from groups. It keeps hooks
+// with other names.
 func (w wired) planUnhook(ctx context.Context, s *session, groups []nodegroup.Wanted) ([]plannedHooks, error) {
 	var all []plannedHooks
 	for _, g := range groups {
@@ -78,14 +78,14 @@ func (w wired) planUnhook(ctx context.Context, s *session, groups []nodegroup.Wa
 				p.Held = append(p.Held, err.Error())
 				continue
 			}
-			p.Steps = append(p.Steps, nodegroup.Step{Verb: nodegroup.DeleteHook, Object: h.Name, Reason: "no instance is on its way"})
+			p.Steps = append(p.Steps, nodegroup.Step{Verb: nodegroup.DeleteHook, Object: h.Name, Reason: "no instance is launching or terminating"})
 		}
 		all = append(all, p)
 	}
 	return all, nil
 }
 
-// hookSteps counts the steps of plans.
+// hookSteps counts the steps of all plans.
 func hookSteps(all []plannedHooks) int {
 	n := 0
 	for _, p := range all {
@@ -94,9 +94,8 @@ func hookSteps(all []plannedHooks) int {
 	return n
 }
 
-// hooksMissed is the error of plans that cannot be carried out: a group that was
-// named is not there.
-func hooksMissed(all []plannedHooks) error {
+// missingGroupsError returns an error if a selected group does not exist.
+func missingGroupsError(all []plannedHooks) error {
 	var missing []string
 	for _, p := range all {
 		if slices.ContainsFunc(p.Findings, func(f finding.Finding) bool { return f.ID == "group-missing" }) {
@@ -106,11 +105,11 @@ func hooksMissed(all []plannedHooks) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: there is no Auto Scaling group %s in this account and region; a group that Lifeboat is to create is declared as a NodeGroup", errHooks, strings.Join(missing, ", "))
+	return fmt.Errorf("%w: Auto Scaling group %s does not exist in this account and region: check the name; to let Lifeboat create the group, declare a NodeGroup with management All", errHooks, strings.Join(missing, ", "))
 }
 
-// hooksHeld is the error of plans that have to wait.
-func hooksHeld(all []plannedHooks) error {
+// heldHooksError returns an error if a hook cannot be deleted now.
+func heldHooksError(all []plannedHooks) error {
 	var held []string
 	for _, p := range all {
 		if len(p.Held) > 0 {
@@ -123,7 +122,7 @@ func hooksHeld(all []plannedHooks) error {
 	return fmt.Errorf("%s: %w", strings.Join(held, ", "), errHeld)
 }
 
-// showHooks writes plans for people.
+// showHooks prints plans for people.
 func (s *session) showHooks(all []plannedHooks) {
 	for _, p := range all {
 		if len(p.Steps)+len(p.Held)+len(p.Findings) == 0 {
@@ -160,9 +159,9 @@ func (s *session) showStep(step nodegroup.Step) {
 	}
 }
 
-// carryOutHooks does the steps of plans, and tells of each that is done. A hook is
-// deleted only after one more look at its group.
-func (s *session) carryOutHooks(ctx context.Context, w wired, all []plannedHooks) error {
+// applyHooks applies the steps of plans and prints each. Apply reads the
+// group again before it deletes a hook.
+func (s *session) applyHooks(ctx context.Context, w wired, all []plannedHooks) error {
 	for _, p := range all {
 		for _, step := range p.Steps {
 			if err := w.groups.Apply(ctx, p.wanted, step); err != nil {
@@ -171,7 +170,7 @@ func (s *session) carryOutHooks(ctx context.Context, w wired, all []plannedHooks
 			if s.isJSON() {
 				continue
 			}
-			done := "put"
+			done := "created or updated"
 			if step.Verb == nodegroup.DeleteHook {
 				done = "deleted"
 			}
@@ -181,8 +180,9 @@ func (s *session) carryOutHooks(ctx context.Context, w wired, all []plannedHooks
 	return nil
 }
 
-// holds says what launches wait for once hooks are put, for who is asked.
-func holds(all []plannedHooks) string {
+// launchWarning returns a warning for the confirmation: from now on, launches wait for
+// an answer.
+func launchWarning(all []plannedHooks) string {
 	var groups []string
 	for _, p := range all {
 		if slices.ContainsFunc(p.Steps, func(step nodegroup.Step) bool {
@@ -195,6 +195,6 @@ func holds(all []plannedHooks) string {
 	if len(groups) == 0 {
 		return ""
 	}
-	return " From then on each launch of " + strings.Join(groups, ", ") + " waits until Lifeboat lets it go on, and is abandoned where nobody does: " +
-		"lifeboatd has to run, and to be allowed autoscaling:CompleteLifecycleAction."
+	return " From then on each launch of " + strings.Join(groups, ", ") + " waits until Lifeboat answers its hook, and is abandoned without an answer: " +
+		"lifeboatd must run and have the permission autoscaling:CompleteLifecycleAction."
 }

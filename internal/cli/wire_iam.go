@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/iam"
 )
 
-// Roles that permissions are printed for.
+// The values of --role.
 const (
 	roleController = "controller"
 	roleAgent      = "agent"
@@ -26,11 +26,11 @@ type iamFlags struct {
 
 	role, issuer string
 	canary       bool
-	// karpenterQueue is the name of the queue that Karpenter takes its
-	// interruptions from, and Lifeboat feeds; empty: none.
+	// karpenterQueue is the name of Karpenter's own interruption queue, to
+	// which Lifeboat forwards notices. Empty means none.
 	karpenterQueue string
-	// manageGroups adds what NodeGroups need that change groups; nodeRole is the
-	// role that the instances of their launch templates have.
+	// manageGroups adds the permissions to change groups. nodeRole is the role
+	// of the instances in their launch templates.
 	manageGroups bool
 	nodeRole     string
 }
@@ -39,19 +39,19 @@ func newWireIAM(s *session) *cobra.Command {
 	var f iamFlags
 	cmd := &cobra.Command{
 		Use:   "iam --cluster NAME",
-		Short: "Print the IAM policies that are needed, and who may take the role on",
-		Long: `Print the least that a part of Lifeboat needs of IAM, and trust policies for the
-role, for EKS Pod Identity and for IRSA. With --account and --region it needs no
-AWS credentials.`,
+		Short: "Print the required IAM policies and trust policies",
+		Long: `Print the smallest IAM policy for a part of Lifeboat, and the trust policies of its
+role, for EKS Pod Identity and for IRSA. With --account and --region the command
+needs no AWS credentials.`,
 		Example: `  lifeboat wire iam --cluster prod
 
-  # Only the policy, for a file
+  # Write only the policy to a file
   lifeboat wire iam --cluster prod -o json | jq .policy > policy.json
 
-  # What nodes need, where their agent is to answer launch hooks itself
+  # Print the policy of nodes whose agent answers launch hooks itself
   lifeboat wire iam --cluster prod --role boot --groups nodes-a,nodes-b
 
-  # What the person or pipeline needs that runs lifeboat wire
+  # Print the policy of the person or pipeline that runs lifeboat wire
   lifeboat wire iam --cluster prod --role wire --account 210987654321 --region eu-west-1`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,29 +63,29 @@ AWS credentials.`,
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.account, "account", "", "AWS account of the cluster (default: that of the credentials)")
-	flags.StringVar(&f.role, "role", roleController, "controller, agent, boot (nodes whose agent answers launch hooks itself), or wire: who runs lifeboat wire")
+	flags.StringVar(&f.account, "account", "", "AWS account of the cluster (default: the account of the credentials)")
+	flags.StringVar(&f.role, "role", roleController, "part of Lifeboat: controller, agent, boot (nodes whose agent answers launch hooks itself), or wire (the person or pipeline that runs lifeboat wire)")
 	flags.StringVar(&f.issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for IRSA (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
-	flags.BoolVar(&f.canary, "canary", false, "add what the controller needs to send probes through the wiring")
-	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "add what the controller needs to feed Karpenter's own queue of this name")
+	flags.BoolVar(&f.canary, "canary", false, "add the controller's permissions to send probes through the wiring")
+	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "add the controller's permissions to forward notices to Karpenter's own queue of this name")
 	f.addGroups(cmd)
-	flags.Lookup("groups").Usage = "Auto Scaling groups to limit the policy to: names with commas between, or nodegroups, for those that NodeGroups of the cluster name (default: groups with a tag of the cluster)"
-	flags.BoolVar(&f.manageGroups, "manage-groups", false, "add what the controller needs to make and change groups, their hooks and warm pools: NodeGroups with the management Hooks or All")
-	flags.StringVar(&f.nodeRole, "node-role", "", "role of the nodes' instances, for --manage-groups: the controller has to be allowed to pass it on")
+	flags.Lookup("groups").Usage = "limit the policy to these Auto Scaling groups: comma-separated names, or nodegroups for the groups of the cluster's NodeGroups (default: groups with a tag of the cluster)"
+	flags.BoolVar(&f.manageGroups, "manage-groups", false, "add the controller's permissions to create and change groups, hooks and warm pools, for NodeGroups with management Hooks or All")
+	flags.StringVar(&f.nodeRole, "node-role", "", "role of the nodes' instances, for --manage-groups: the controller needs iam:PassRole for it")
 	return cmd
 }
 
-// permissions are what a role needs.
+// permissions is the output of `wire iam`.
 type permissions struct {
 	Role string `json:"role"`
-	// Note says in words what the policy is about.
+	// Note explains the policy.
 	Note string `json:"note"`
-	// Policy is nil where nothing is needed.
+	// Policy is nil if no permission is needed.
 	Policy *iam.Document `json:"policy"`
 	Trust  *trust        `json:"trust,omitempty"`
 }
 
-// trust says who may take a role on, one document for each way.
+// trust holds the trust policies of a role, one for each mechanism.
 type trust struct {
 	PodIdentity iam.Document `json:"podIdentity"`
 	WebIdentity iam.Document `json:"webIdentity"`
@@ -96,13 +96,13 @@ func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
 	switch f.role {
 	case roleAgent:
 		needed = permissions{Role: roleAgent, Note: "lifeboatd agent needs no IAM permission and no role: it reads the metadata of its own instance, " +
-			"which asks for none. It must reach it: from a pod without hostNetwork the instance needs the metadata hop limit 2."}
+			"which needs none. The pod must be able to reach it: without hostNetwork, set the instance's metadata hop limit to 2."}
 	case roleController, roleWire, roleBoot:
 		w, err := s.wiringAt(ctx, f.wireFlags)
 		if err != nil {
 			return err
 		}
-		groups, err := s.groupsMeant(ctx, f.wireFlags)
+		groups, err := s.selectedGroups(ctx, f.wireFlags)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
 			w.Groups = append(w.Groups, g.Group)
 		}
 		if f.role == roleController && len(w.Groups) > 0 {
-			s.err.Printf("%s\n", tagThem(w))
+			s.err.Printf("%s\n", tagWarning(w))
 		}
 		needed = needs(w, f)
 	default:
@@ -122,14 +122,15 @@ func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
 	return s.showPermissions(needed)
 }
 
-// wiringAt is the wiring at the place that the flags or the credentials name.
+// wiringAt returns the wiring for the account and region of the flags or of the
+// credentials.
 func (s *session) wiringAt(ctx context.Context, f wireFlags) (wiring.Wiring, error) {
 	if f.account != "" && f.region != "" {
 		return wiring.Wanted(f.cluster, f.account, f.region), nil
 	}
 	found, err := s.connectWiring(ctx, f)
 	if err != nil {
-		return wiring.Wiring{}, fmt.Errorf("finding out account and region (or give --account and --region): %w", err)
+		return wiring.Wiring{}, fmt.Errorf("reading account and region (--account and --region set them): %w", err)
 	}
 	if f.account != "" {
 		return wiring.Wanted(f.cluster, f.account, found.wanted.Region), nil
@@ -153,14 +154,14 @@ func needs(w wiring.Wiring, f iamFlags) permissions {
 	also := ""
 	if f.manageGroups {
 		policy = iam.ManageGroups(policy, w, f.nodeRole)
-		also = " It makes and changes " + groupsOf(w) + " as NodeGroups declare them, and passes the role of their instances on (put its name in place of " +
-			iam.UnknownNodeRole + ", or give --node-role)."
+		also = " It creates and changes " + groupsOf(w) + " as NodeGroups declare them, and passes the role of their instances to EC2 (replace " +
+			iam.UnknownNodeRole + " by its name, or set --node-role)."
 	}
 	return permissions{
 		Role: roleController, Policy: &policy,
 		Note: "What lifeboatd controller needs in cluster " + w.Cluster + ". It reads one queue, terminates instances of the cluster " +
-			"where a policy says so, and of " + groupsOf(w) + " it answers lifecycle hooks and takes instances out for which the group brings up others. " +
-			"Nothing else is changed." + also,
+			"if a policy says so, answers lifecycle hooks of " + groupsOf(w) + ", and detaches instances from them to get a replacement. " +
+			"It changes nothing else." + also,
 		Trust: &trust{
 			PodIdentity: iam.PodIdentity(w),
 			WebIdentity: iam.WebIdentity(w, f.issuer),
@@ -168,15 +169,16 @@ func needs(w wiring.Wiring, f iamFlags) permissions {
 	}
 }
 
-// tagThem says what a policy that names groups still needs of their instances: IAM knows
-// no group of an instance (Service Authorization Reference, "Amazon EC2").
-func tagThem(w wiring.Wiring) string {
-	return "The policy takes instances out of these groups by the groups' names (autoscaling:DetachInstances), and terminates them by their own tag: " +
-		"see that they have kubernetes.io/cluster/" + w.Cluster + "=owned or eks:cluster-name=" + w.Cluster + ". One that has neither is taken out, " +
-		"cannot be terminated, and runs on in no group. Or leave both rights out (docs/guides/aws.md)."
+// tagWarning warns that a policy for named groups still needs tags on their
+// instances: IAM has no condition for the group of an instance (Service
+// Authorization Reference, "Amazon EC2").
+func tagWarning(w wiring.Wiring) string {
+	return "The policy allows to detach instances from these groups by the groups' names (autoscaling:DetachInstances), but to terminate instances only by their own tags: " +
+		"tag the instances with kubernetes.io/cluster/" + w.Cluster + "=owned or eks:cluster-name=" + w.Cluster + ". Lifeboat can detach an instance with neither tag, but " +
+		"cannot terminate it, so it continues to run outside of any group. Alternatively remove both permissions (docs/guides/aws.md)."
 }
 
-// groupsOf says in words which groups a policy reaches.
+// groupsOf describes the groups of a policy.
 func groupsOf(w wiring.Wiring) string {
 	if len(w.Groups) > 0 {
 		return "the Auto Scaling groups " + strings.Join(w.Groups, ", ")
@@ -184,16 +186,16 @@ func groupsOf(w wiring.Wiring) string {
 	return "Auto Scaling groups that have the tag kubernetes.io/cluster/" + w.Cluster + "=owned or eks:cluster-name=" + w.Cluster
 }
 
-// bootNote says what the policy of a node comes to. AWS documents no condition key
-// for the instance that a lifecycle action is about (Service Authorization Reference,
+// bootNote explains the policy of a node. AWS documents no condition key for
+// the instance of a lifecycle action (Service Authorization Reference,
 // "Condition keys for Amazon EC2 Auto Scaling").
 func bootNote(w wiring.Wiring) string {
 	return "What lifeboatd agent boot needs in cluster " + w.Cluster + " to answer the launch hook of its own instance, as part of the role of the nodes' instances.\n\n" +
-		"Without it the agent works all the same, and the controller answers as soon as the node is Ready: leave it away unless launches have to go on while the controller is away.\n\n" +
-		"IAM cannot limit it to the instance that asks: there is no condition key for the instance that an action is about. Whoever has these credentials, " +
-		"such as a pod that reaches instance metadata, can answer the hooks of every instance of " + groupsOf(w) + ", also with ABANDON, which ends them. " +
-		"The policy asks for what can be asked for: these groups, and credentials that are an instance's (ec2:SourceInstanceARN is there). " +
-		"Keep pods from metadata: hop limit 1 and tokens required (lifeboat doctor looks)."
+		"The agent also works without it: the controller then answers when the node is Ready. Attach it only if launches must continue while the controller is down.\n\n" +
+		"IAM cannot limit it to the instance that sends the request: there is no condition key for the instance of a lifecycle action. Any process with these credentials, " +
+		"such as a pod that reaches instance metadata, can answer the hooks of every instance of " + groupsOf(w) + ", also with ABANDON, which terminates them. " +
+		"The policy has the conditions that IAM offers: these groups, and credentials of an instance (ec2:SourceInstanceARN exists). " +
+		"Block pods from instance metadata with hop limit 1 and required tokens (lifeboat doctor checks this)."
 }
 
 func (s *session) showPermissions(p permissions) error {
@@ -214,7 +216,7 @@ func (s *session) showPermissions(p permissions) error {
 		iam.Namespace+" --service-account "+iam.ServiceAccount+" --role-arn …", p.Trust.PodIdentity); err != nil {
 		return err
 	}
-	if err := s.showDocument("Trust, with IRSA", "put the cluster's issuer in place of "+iam.UnknownIssuer+", or give --oidc-issuer; then annotate the "+
+	if err := s.showDocument("Trust, with IRSA", "replace "+iam.UnknownIssuer+" by the cluster's issuer, or set --oidc-issuer; then annotate the "+
 		"service account with eks.amazonaws.com/role-arn", p.Trust.WebIdentity); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// scale sets how many instances a group wants.
+// scale sets the desired capacity of a group.
 func (e *wireAccount) scale(group string, desired int) {
 	e.t.Helper()
 	if err := e.server.States.AutoScaling.SetDesired(group, desired, false); err != nil {
@@ -33,9 +33,9 @@ func (e *wireAccount) in(group, state string) string {
 	return ""
 }
 
-// heard waits until the queue brings what a launch hook of a group says, and returns
-// the groups of which it brought anything.
-func (e *wireAccount) heard(group string) map[string]bool {
+// receivedGroups waits until the queue delivers a launch hook message of a group. It
+// returns the groups with messages.
+func (e *wireAccount) receivedGroups(group string) map[string]bool {
 	e.t.Helper()
 	groups := map[string]bool{}
 	url := e.url + "/123456789012/lifeboat-prod"
@@ -55,9 +55,10 @@ func (e *wireAccount) heard(group string) map[string]bool {
 	return groups
 }
 
-// Groups that live: the hooks that wire puts hold what is launched, the rules bring
-// that and nothing of other groups, and the hooks stay while they hold anything.
-func TestWiredHooksHoldWhatIsLaunched(t *testing.T) {
+// With an emulator that launches instances: the hooks hold launches, the rules
+// deliver the messages of these groups only, and hooks that hold an instance
+// are not deleted.
+func TestWiredHooksHoldLaunches(t *testing.T) {
 	t.Parallel()
 	e := newWireAccount(t)
 	if _, err := e.server.States.EC2.CreateTemplate("workers", "", "", ec2.TemplateData{ImageID: "ami-0abc", InstanceType: "m5.large"}, nil); err != nil {
@@ -75,7 +76,7 @@ func TestWiredHooksHoldWhatIsLaunched(t *testing.T) {
 	e.in("others", "Pending:Wait")
 	e.scale("nodes-a", 1)
 	id := e.in("nodes-a", "Pending:Wait")
-	if groups := e.heard("nodes-a"); !groups["nodes-a"] || groups["others"] {
+	if groups := e.receivedGroups("nodes-a"); !groups["nodes-a"] || groups["others"] {
 		t.Errorf("the queue brings what these groups' hooks say: %v", groups)
 	}
 	r := e.wire("destroy", "--yes")

@@ -13,8 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
-// ExitChanges is the exit code of `lifeboat wire plan` where there is something
-// to change.
+// ExitChanges is the exit code of `lifeboat wire plan` if there are changes to
+// make.
 const ExitChanges = 3
 
 func newWirePlan(s *session) *cobra.Command {
@@ -22,16 +22,16 @@ func newWirePlan(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan --cluster NAME",
 		Short: "Show what lifeboat wire apply would change",
-		Long: `Show what lifeboat wire apply would change. Nothing is touched.
+		Long: `Show what lifeboat wire apply would change. The command changes nothing.
 
-Exit codes: 0 there is nothing to change; 3 there is; 1 it could not be found
-out, or something is in the way that lifeboat wire did not make.
+Exit codes: 0 no changes; 3 there are changes to make; 1 the wiring could not be
+read, or it conflicts with a resource that lifeboat wire did not create.
 
-SQS shows a change of a queue only after up to a minute: a plan right after an
-apply may still show the past.`,
+SQS shows a change of a queue only after up to one minute: a plan right after an
+apply may still show the old state.`,
 		Example: `  lifeboat wire plan --cluster prod --region eu-west-1
 
-  # In a pipeline: fail if the wiring has drifted
+  # Fail in a pipeline if the wiring has drifted
   lifeboat wire plan --cluster prod -o json`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,7 +43,7 @@ apply may still show the past.`,
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
-	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "plan to take over what has the names of the wiring but was not made by lifeboat wire")
+	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "plan to take over resources with the wiring's names that lifeboat wire did not create")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func (s *session) wirePlan(ctx context.Context, f wireFlags) error {
 	} else {
 		s.showPlan(plan, hooks)
 	}
-	switch err := hooksMissed(hooks); {
+	switch err := missingGroupsError(hooks); {
 	case len(plan.Conflicts) > 0:
 		return conflictError(plan)
 	case err != nil:
@@ -79,15 +79,15 @@ func (s *session) wirePlan(ctx context.Context, f wireFlags) error {
 		if f.adopt {
 			also += " --adopt"
 		}
-		s.out.Printf("\n`%s wire apply --cluster %s%s` does it.\n", s.name, f.cluster, also)
+		s.out.Printf("\nRun `%s wire apply --cluster %s%s` to make these changes.\n", s.name, f.cluster, also)
 	}
 	return exitError{Code: ExitChanges}
 }
 
-// planWiring is what has to be done to make the wiring, and the hooks of the groups
-// that are meant, as wanted.
+// planWiring plans the changes to the wiring and to the hooks of the selected
+// groups.
 func (s *session) planWiring(ctx context.Context, w wired, f wireFlags) (wiring.Plan, []plannedHooks, error) {
-	groups, err := s.groupsMeant(ctx, f)
+	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return wiring.Plan{}, nil, err
 	}
@@ -102,20 +102,20 @@ func (s *session) planWiring(ctx context.Context, w wired, f wireFlags) (wiring.
 	return plan, hooks, err
 }
 
-// plan is what has to be done to make the wiring as wanted.
+// plan plans the changes to the wiring.
 func (w wired) plan(ctx context.Context, f wireFlags) (wiring.Plan, error) {
 	observed, err := w.observe(ctx)
 	if err != nil {
 		return wiring.Plan{}, err
 	}
-	wanted, err := asWritten(w.wanted, f, observed)
+	wanted, err := limitAsDeployed(w.wanted, f, observed)
 	if err != nil {
 		return wiring.Plan{}, err
 	}
 	return wiring.Diff(wanted, observed, wiring.Options{Adopt: f.adopt})
 }
 
-// conflictError says that a plan cannot be carried out.
+// conflictError returns the error of a plan with conflicts.
 func conflictError(p wiring.Plan) error {
 	names := make([]string, 0, len(p.Conflicts))
 	for _, c := range p.Conflicts {
@@ -124,7 +124,7 @@ func conflictError(p wiring.Plan) error {
 	return awsError{fmt.Errorf("%w: %s", wiring.ErrConflicts, strings.Join(names, ", "))}
 }
 
-// plannedWiring is a plan as it is reported.
+// plannedWiring is the output of `wire plan` and `wire apply`.
 type plannedWiring struct {
 	Cluster   string            `json:"cluster"`
 	Account   string            `json:"account"`
@@ -132,9 +132,9 @@ type plannedWiring struct {
 	Changes   []wiring.Change   `json:"changes"`
 	Conflicts []wiring.Conflict `json:"conflicts,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
-	// Hooks is what is to be done to the hooks of Auto Scaling groups.
+	// Hooks holds the planned changes to the hooks of Auto Scaling groups.
 	Hooks []plannedHooks `json:"hooks,omitempty"`
-	// Applied is what it came to, once it is done.
+	// Applied is the result of `wire apply`.
 	Applied *wiring.Applied `json:"applied,omitempty"`
 }
 
@@ -145,7 +145,7 @@ func reportPlan(p wiring.Plan, hooks []plannedHooks) plannedWiring {
 	}
 }
 
-// showPlan writes a plan for people.
+// showPlan prints a plan for people.
 func (s *session) showPlan(p wiring.Plan, hooks []plannedHooks) {
 	s.out.Printf("%s\n", s.out.Paint(terminal.Bold, fmt.Sprintf("Wiring of cluster %s in account %s, region %s", p.Wiring.Cluster, p.Wiring.Account, p.Wiring.Region)))
 	for i, c := range p.Changes {
@@ -169,15 +169,15 @@ func (s *session) showPlan(p wiring.Plan, hooks []plannedHooks) {
 	}
 	s.showHooks(hooks)
 	if p.Empty() && hookSteps(hooks) == 0 {
-		s.out.Printf("\nThere is nothing to change.\n")
+		s.out.Printf("\nNo changes are needed.\n")
 		return
 	}
 	s.out.Printf("\n%d to create, %d to change, %d to delete", p.Count(wiring.Create), p.Count(wiring.Update), p.Count(wiring.Delete))
 	if n := hookSteps(hooks); n > 0 {
-		s.out.Printf(", besides %s", counted(n, "hook"))
+		s.out.Printf(", and %s to change", counted(n, "hook"))
 	}
 	if n := len(p.Conflicts); n > 0 {
-		s.out.Printf(", %d in the way", n)
+		s.out.Printf(", %d in conflict", n)
 	}
 	s.out.Printf(".\n")
 }
@@ -193,7 +193,7 @@ func (s *session) showChange(p wiring.Plan, c wiring.Change) {
 	reason := c.Reason
 	for _, r := range p.Wiring.Rules {
 		if r.Name == c.Name && r.Optional() && c.Action == wiring.Create {
-			reason += "; it needs " + r.Needs + ", and is silent without"
+			reason += "; it needs " + r.Needs + ", and matches nothing without it"
 		}
 	}
 	s.out.Printf("%s %s %s", s.out.Paint(style, sign), c.Kind, s.out.Paint(terminal.Bold, c.Name))
@@ -210,20 +210,21 @@ func (s *session) showChange(p wiring.Plan, c wiring.Change) {
 	}
 }
 
-// showNew shows a field of what is new. What goes without saying is left to
-// -o json.
+// showNew prints a field of a new resource. It omits fields that are obvious;
+// -o json has them.
 func (s *session) showNew(f wiring.Field, rules int) {
 	switch {
 	case f.WillBe == "", f.Name == "Description", f.Name == "State", f.Name == "Target.DeadLetterConfig.Arn", strings.HasPrefix(f.Name, "Tag "):
 		return
 	case f.Name == "Policy":
-		s.out.Printf("    %s  the %d rules of this wiring may send, and nobody else\n", f.Name, rules)
+		s.out.Printf("    %s  only the %d rules of this wiring may send\n", f.Name, rules)
 		return
 	}
 	s.out.Printf("    %s  %s\n", f.Name, withUnit(f.Name, f.WillBe))
 }
 
-// showField shows what a field was and will be: side by side where there is room.
+// showField prints the old and the new value of a field, on one line if they
+// fit.
 func (s *session) showField(f wiring.Field) {
 	was, willBe := withUnit(f.Name, f.Was), withUnit(f.Name, f.WillBe)
 	const room = 40
@@ -237,7 +238,7 @@ func (s *session) showField(f wiring.Field) {
 	}
 }
 
-// withUnit is a value as people read it.
+// withUnit formats a value with its unit.
 func withUnit(name, value string) string {
 	switch {
 	case value == "":

@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 )
 
-// wireAccount is an emulated AWS account that --sandbox reaches.
+// wireAccount is an emulated AWS account that --sandbox selects.
 type wireAccount struct {
 	*harness
 
@@ -35,7 +35,7 @@ func newWireAccount(t *testing.T) *wireAccount {
 	return &wireAccount{harness: atEndpoint(t, url), server: server, url: url, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
 }
 
-// atEndpoint makes --sandbox mean the AWS at a URL.
+// atEndpoint makes --sandbox select the AWS endpoint at a URL.
 func atEndpoint(t *testing.T, url string) *harness {
 	t.Helper()
 	return &harness{t: t, setup: func(s *session) {
@@ -60,16 +60,16 @@ func (e *wireAccount) want(r result, code int) {
 	}
 }
 
-func TestWireFromNothingToNothing(t *testing.T) {
+func TestWireApplyAndDestroy(t *testing.T) {
 	e := newWireAccount(t)
 	plan := e.wire("plan")
 	e.want(plan, ExitChanges)
 	golden(t, "wire-plan-new.golden", plan.out)
-	e.want(e.wire("plan"), ExitChanges) // nothing was touched
+	e.want(e.wire("plan"), ExitChanges) // the plan changed nothing
 
 	apply := e.wire("apply", "--yes")
 	e.want(apply, ExitOK)
-	if !strings.HasPrefix(apply.out, strings.Split(plan.out, "\n`lifeboat wire apply")[0]) {
+	if !strings.HasPrefix(apply.out, strings.Split(plan.out, "\nRun `lifeboat wire apply")[0]) {
 		t.Errorf("apply does not show the plan first:\n%s", apply.out)
 	}
 	for _, want := range []string{"created queue lifeboat-prod-dead-letter\ncreated queue lifeboat-prod\ncreated rule lifeboat-prod-spot-interruption\n",
@@ -80,7 +80,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 	}
 	plan = e.wire("plan")
 	e.want(plan, ExitOK)
-	if want := "Wiring of cluster prod in account 123456789012, region us-east-1\n\nThere is nothing to change.\n"; plan.out != want {
+	if want := "Wiring of cluster prod in account 123456789012, region us-east-1\n\nNo changes are needed.\n"; plan.out != want {
 		t.Errorf("second plan:\n%s", plan.out)
 	}
 
@@ -88,8 +88,8 @@ func TestWireFromNothingToNothing(t *testing.T) {
 	if _, err := e.queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(strings.Replace(url, "https://sqs", e.url, 1)), MessageBody: aws.String("x")}); err != nil {
 		t.Fatal(err)
 	}
-	e.want(e.wire("destroy"), ExitUsage) // nobody can be asked
-	e.typing, e.stdin = true, "n\n"
+	e.want(e.wire("destroy"), ExitUsage) // no terminal for the confirmation
+	e.interactive, e.stdin = true, "n\n"
 	refused := e.wire("destroy")
 	e.want(refused, ExitFailed)
 	e.stdin = "y\n"
@@ -98,7 +98,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 	golden(t, "wire-destroy.golden", destroyed.out+"--- standard error\n"+destroyed.err)
 	again := e.wire("destroy")
 	e.want(again, ExitOK)
-	if !strings.Contains(again.out, "There is nothing to change.") {
+	if !strings.Contains(again.out, "No changes are needed.") {
 		t.Errorf("destroyed twice:\n%s", again.out)
 	}
 	soon := e.wire("apply", "--yes")
@@ -108,7 +108,7 @@ func TestWireFromNothingToNothing(t *testing.T) {
 	}
 }
 
-func TestWirePlanShowsDriftAndWhatIsInTheWay(t *testing.T) {
+func TestWirePlanShowsDriftAndConflicts(t *testing.T) {
 	e := newWireAccount(t)
 	e.want(e.wire("apply", "--yes"), ExitOK)
 	queue := aws.String(e.url + "/123456789012/lifeboat-prod")
@@ -201,22 +201,22 @@ func TestWireIAM(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &p); err != nil || len(p.Policy.Statement) != 3 {
 		t.Errorf("%v: %s", err, r.out)
 	}
-	// Without a place, that of the credentials.
+	// Without --account and --region, the credentials decide.
 	e := newWireAccount(t)
 	if r := e.wire("iam"); r.code != ExitOK || !strings.Contains(r.out, "arn:aws:sqs:us-east-1:123456789012:lifeboat-prod") {
 		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
 	}
 }
 
-func TestWireSaysWhatIsWrongWithTheCommand(t *testing.T) {
+func TestWireUsageErrors(t *testing.T) {
 	for _, tc := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"plan"}, "no cluster is named: add --cluster NAME"},
-		{[]string{"plan", "--cluster", "a b"}, `"a b" is no name of a cluster`},
-		{[]string{"plan", "--cluster", "${x}"}, `"${x}" is no name of a cluster`},
-		{[]string{"plan", "--cluster", "prod", "--region", "eu-west-1a"}, `"eu-west-1a" is no AWS region: write it as in eu-west-1`},
+		{[]string{"plan"}, "the cluster name is missing: add --cluster NAME"},
+		{[]string{"plan", "--cluster", "a b"}, `"a b" is not a valid cluster name`},
+		{[]string{"plan", "--cluster", "${x}"}, `"${x}" is not a valid cluster name`},
+		{[]string{"plan", "--cluster", "prod", "--region", "eu-west-1a"}, `"eu-west-1a" is not a valid AWS region: write it like eu-west-1`},
 		{[]string{"emit", "--cluster", "prod", "--account", "12"}, "write its twelve digits"},
 		{[]string{"emit", "--cluster", "prod", "--format", "cdk"}, "write --format cloudformation, terraform or json"},
 		{[]string{"iam", "--cluster", "prod", "--role", "x"}, "write --role controller, agent, boot or wire"},
@@ -230,8 +230,8 @@ func TestWireSaysWhatIsWrongWithTheCommand(t *testing.T) {
 	}
 }
 
-// refusing is an AWS that answers all but whose credentials these are with an
-// error.
+// refusing is an AWS endpoint that answers only GetCallerIdentity and returns
+// an error for all other calls.
 func refusing(t *testing.T, code, message string) *harness {
 	t.Helper()
 	_, backend := emulatortest.Serve(t, emulator.Options{})

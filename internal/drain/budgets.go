@@ -26,14 +26,14 @@ type budget struct {
 	first    string // the first pod that took from it
 }
 
-// ledger keeps the budgets, by namespace, so that a plan hands out no more
+// pdbState keeps the budgets, by namespace, so that a plan hands out no more
 // evictions than the API server would grant.
-type ledger struct {
+type pdbState struct {
 	byNamespace map[string][]*budget
 }
 
-func newLedger(pods []*corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) *ledger {
-	l := &ledger{byNamespace: map[string][]*budget{}}
+func newPDBState(pods []*corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) *pdbState {
+	l := &pdbState{byNamespace: map[string][]*budget{}}
 	for _, pod := range pods {
 		if pod != nil {
 			l.byNamespace[pod.Namespace] = nil
@@ -62,7 +62,7 @@ func newLedger(pods []*corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) *ledger
 	return l
 }
 
-func (l *ledger) covering(pod *corev1.Pod) []*budget {
+func (l *pdbState) covering(pod *corev1.Pod) []*budget {
 	var covering []*budget
 	for _, b := range l.byNamespace[pod.Namespace] {
 		if b.selector.Matches(labels.Set(pod.Labels)) {
@@ -72,8 +72,8 @@ func (l *ledger) covering(pod *corev1.Pod) []*budget {
 	return covering
 }
 
-// permit is what the Eviction API would answer.
-type permit struct {
+// pdbDecision is the expected answer of the Eviction API.
+type pdbDecision struct {
 	granted bool
 	why     string  // half a sentence, such as "PodDisruptionBudget a allows 0 disruptions"
 	from    *budget // the budget that pays for it, if one does
@@ -81,24 +81,24 @@ type permit struct {
 
 // permitFor answers as the Eviction API would after the evictions that this
 // plan has handed out (kubernetes pkg/registry/core/pod/storage/eviction.go).
-func permitFor(c *candidate) permit {
+func permitFor(c *podState) pdbDecision {
 	switch {
 	case len(c.budgets) == 0:
-		return permit{granted: true, why: "nothing holds it"}
+		return pdbDecision{granted: true, why: "nothing holds it"}
 	case c.pod.Status.Phase == corev1.PodPending:
-		return permit{granted: true, why: "it has not started, so no PodDisruptionBudget protects it"}
+		return pdbDecision{granted: true, why: "it has not started, so no PodDisruptionBudget protects it"}
 	case len(c.budgets) > 1:
-		return permit{why: fmt.Sprintf("%d PodDisruptionBudgets cover it (%s), and the Eviction API takes no pod with more than one",
+		return pdbDecision{why: fmt.Sprintf("%d PodDisruptionBudgets cover it (%s), and the Eviction API takes no pod with more than one",
 			len(c.budgets), strings.Join(names(c.budgets), ", "))}
 	}
 	b := c.budgets[0]
 	if why, unguarded := b.ignores(c.pod); unguarded {
-		return permit{granted: true, why: why}
+		return pdbDecision{granted: true, why: why}
 	}
 	if why, refused := b.refuses(); refused {
-		return permit{why: why}
+		return pdbDecision{why: why}
 	}
-	return permit{granted: true, why: fmt.Sprintf("%s allows %s", b.title(), disruptions(b.Status.DisruptionsAllowed)), from: b}
+	return pdbDecision{granted: true, why: fmt.Sprintf("%s allows %s", b.title(), disruptions(b.Status.DisruptionsAllowed)), from: b}
 }
 
 // ignores reports whether the budget lets the pod go without paying: it is not
@@ -155,7 +155,7 @@ func (b *budget) atATime() int {
 
 // take notes that the pod goes. Where that overrides its budgets, what it
 // breaks of them is not there for others either.
-func (p permit) take(c *candidate) {
+func (p pdbDecision) take(c *podState) {
 	var payers []*budget
 	switch {
 	case p.from != nil:

@@ -20,8 +20,8 @@ const settle = 10 * time.Second
 // last call, a gate, their place after others, a successor), the first have to
 // leave early enough for the last to leave by its last call with the budget respected.
 // pods are in the order to judge.
-func (l *ledger) link(pods []*candidate) {
-	sharing := map[*budget][]*candidate{}
+func (l *pdbState) link(pods []*podState) {
+	sharing := map[*budget][]*podState{}
 	for _, c := range pods {
 		if c.lastCall.IsZero() || len(c.budgets) != 1 {
 			continue
@@ -37,14 +37,14 @@ func (l *ledger) link(pods []*candidate) {
 		// they go before those that wait. A gate holds all alike; those that
 		// it alone holds go before those that would wait without it too.
 		first := members[0].rank
-		slices.SortStableFunc(members, func(a, b *candidate) int { return waitsAnyway(a, first) - waitsAnyway(b, first) })
+		slices.SortStableFunc(members, func(a, b *podState) int { return waitsAnyway(a, first) - waitsAnyway(b, first) })
 		b.schedule(members)
 	}
 }
 
 // schedule reckons backwards from the last: each batch leaves so early that it
 // has stopped and its successors have settled when the next one leaves.
-func (b *budget) schedule(members []*candidate) {
+func (b *budget) schedule(members []*podState) {
 	size := b.atATime()
 	var next time.Time
 	for end := len(members); end > 0; end -= size {
@@ -63,14 +63,14 @@ func (b *budget) schedule(members []*candidate) {
 }
 
 // chain says why the pod's turn is earlier than its last call.
-func (c *candidate) chain() string {
+func (c *podState) chain() string {
 	b := c.budgets[0]
 	return fmt.Sprintf("%s lets %d go at a time and %d more leave after it", b.title(), b.atATime(), c.after)
 }
 
 // freeOfCharge reports whether the Eviction API lets the pod go without its
 // budget paying.
-func (c *candidate) freeOfCharge() bool {
+func (c *podState) freeOfCharge() bool {
 	if c.pod.Status.Phase == corev1.PodPending {
 		return true
 	}
@@ -80,7 +80,7 @@ func (c *candidate) freeOfCharge() bool {
 
 // waitsAnyway is 1 for pods that wait for something of their own: do-not-
 // disrupt, or their place after those of the first rank.
-func waitsAnyway(c *candidate, first rank) int {
+func waitsAnyway(c *podState, first rank) int {
 	if c.hold.active() || c.rank > first {
 		return 1
 	}

@@ -19,7 +19,7 @@ func inForce(gates []Gate, now time.Time) []Gate {
 // gated has every pod wait for all gates, evicted or surged, but not past its
 // turn. Without a hard deadline there is none, and they hold as long as they
 // are there.
-func gated(s *scene, c *candidate) (Verdict, bool) {
+func gated(s *planContext, c *podState) (Verdict, bool) {
 	if len(s.gates) == 0 || !s.awaitsTurn(c) {
 		return Verdict{}, false
 	}

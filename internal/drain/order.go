@@ -18,7 +18,7 @@ const (
 	ranks
 )
 
-func rankOf(c *candidate) rank {
+func rankOf(c *podState) rank {
 	if isCritical(c.pod) {
 		return rankCritical
 	}
@@ -36,7 +36,7 @@ func rankOf(c *candidate) rank {
 // outOfOrder has a pod wait while others that leave before it are on their way,
 // since they may need it while they stop. Those that something holds are not
 // on their way, and hold up nobody.
-func outOfOrder(s *scene, c *candidate) (Verdict, bool) {
+func outOfOrder(s *planContext, c *podState) (Verdict, bool) {
 	going := 0
 	for _, n := range s.going[:c.rank] {
 		going += n
@@ -49,7 +49,7 @@ func outOfOrder(s *scene, c *candidate) (Verdict, bool) {
 	return v, ok
 }
 
-func (c *candidate) afterWhom() string {
+func (c *podState) afterWhom() string {
 	switch c.rank {
 	case rankCritical:
 		return "it is critical, so it leaves after the ordinary pods"

@@ -129,7 +129,7 @@ type Plan struct {
 // NewPlan makes the plan. The order of pods, budgets and owners in the facts
 // makes no difference to it.
 func NewPlan(f Facts) Plan {
-	s := survey(f)
+	s := newPlanContext(f)
 	var p Plan
 	for _, c := range s.pods {
 		v := s.judge(c)

@@ -8,7 +8,7 @@ import (
 
 // rule looks at one pod and says what is to be done about it, or has no
 // opinion.
-type rule func(s *scene, c *candidate) (Verdict, bool)
+type rule func(s *planContext, c *podState) (Verdict, bool)
 
 // rulesInOrder lists the rules; the first with an opinion wins.
 func rulesInOrder() []rule {
@@ -36,7 +36,7 @@ func say(step Step, reason string) (Verdict, bool) {
 	return Verdict{Step: step, Reason: reason}, true
 }
 
-func daemonSetStays(_ *scene, c *candidate) (Verdict, bool) {
+func daemonSetStays(_ *planContext, c *podState) (Verdict, bool) {
 	name, ok := daemonSetOf(c.pod)
 	if !ok {
 		return Verdict{}, false
@@ -44,14 +44,14 @@ func daemonSetStays(_ *scene, c *candidate) (Verdict, bool) {
 	return say(StepStays, fmt.Sprintf("stays: DaemonSet %s keeps one on every node", name))
 }
 
-func staticStays(_ *scene, c *candidate) (Verdict, bool) {
+func staticStays(_ *planContext, c *podState) (Verdict, bool) {
 	if !isStatic(c.pod) {
 		return Verdict{}, false
 	}
 	return say(StepStays, "stays: it is a static pod, which the kubelet runs from a file on the node")
 }
 
-func finishedStays(_ *scene, c *candidate) (Verdict, bool) {
+func finishedStays(_ *planContext, c *podState) (Verdict, bool) {
 	if !isFinished(c.pod) {
 		return Verdict{}, false
 	}
@@ -61,7 +61,7 @@ func finishedStays(_ *scene, c *candidate) (Verdict, bool) {
 // instanceGone takes pods of an instance that no longer runs out of the API
 // with a grace of 0, which is safe only here: a StatefulSet starts the
 // successor at once.
-func instanceGone(s *scene, c *candidate) (Verdict, bool) {
+func instanceGone(s *planContext, c *podState) (Verdict, bool) {
 	if !s.facts.InstanceGone {
 		return Verdict{}, false
 	}
@@ -81,7 +81,7 @@ func instanceGone(s *scene, c *candidate) (Verdict, bool) {
 // server counts the shorter grace from the first request, and where that has
 // run out already it leaves one second (k8s.io/apiserver pkg/registry/rest,
 // BeforeDelete), so to ask earlier would cost the pod time that it has.
-func leavingTooLate(s *scene, c *candidate) (Verdict, bool) {
+func leavingTooLate(s *planContext, c *podState) (Verdict, bool) {
 	at := s.cutAt(c)
 	if at.IsZero() || s.now.Before(at) {
 		return Verdict{}, false
@@ -97,14 +97,14 @@ func leavingTooLate(s *scene, c *candidate) (Verdict, bool) {
 
 // cutAt is when the grace of a leaving pod is cut short; zero if it ends before
 // the deadline, cannot be shortened, or the deadline is only an estimate.
-func (s *scene) cutAt(c *candidate) time.Time {
+func (s *planContext) cutAt(c *podState) time.Time {
 	if s.deadline.IsZero() || s.estimated || !isLeaving(c.pod) || !c.pod.DeletionTimestamp.After(s.deadline) || graceGiven(c.pod) <= shortestGrace {
 		return time.Time{}
 	}
 	return s.latest.Add(-shortestGrace)
 }
 
-func leaving(s *scene, c *candidate) (Verdict, bool) {
+func leaving(s *planContext, c *podState) (Verdict, bool) {
 	if !isLeaving(c.pod) {
 		return Verdict{}, false
 	}
@@ -119,7 +119,7 @@ func leaving(s *scene, c *candidate) (Verdict, bool) {
 	return say(StepLeaving, reason)
 }
 
-func respected(s *scene, c *candidate) (Verdict, bool) {
+func respected(s *planContext, c *podState) (Verdict, bool) {
 	if !s.respects(c) {
 		return Verdict{}, false
 	}
@@ -130,7 +130,7 @@ func respected(s *scene, c *candidate) (Verdict, bool) {
 }
 
 // heldAtLastCall deletes what the Eviction API would not, or did not, evict.
-func heldAtLastCall(s *scene, c *candidate) (Verdict, bool) {
+func heldAtLastCall(s *planContext, c *podState) (Verdict, bool) {
 	if !s.pressed(c) {
 		return Verdict{}, false
 	}
@@ -158,7 +158,7 @@ func heldAtLastCall(s *scene, c *candidate) (Verdict, bool) {
 	}, true
 }
 
-func doNotDisrupt(s *scene, c *candidate) (Verdict, bool) {
+func doNotDisrupt(s *planContext, c *podState) (Verdict, bool) {
 	if !c.hold.active() || !s.awaitsTurn(c) {
 		return Verdict{}, false
 	}
@@ -169,7 +169,7 @@ func doNotDisrupt(s *scene, c *candidate) (Verdict, bool) {
 	return say(StepWaits, reason+" "+s.untilWhen(c, c.hold.until))
 }
 
-func heldByBudget(s *scene, c *candidate) (Verdict, bool) {
+func heldByBudget(s *planContext, c *podState) (Verdict, bool) {
 	p := permitFor(c)
 	if p.granted {
 		return Verdict{}, false
@@ -177,7 +177,7 @@ func heldByBudget(s *scene, c *candidate) (Verdict, bool) {
 	return say(StepWaits, fmt.Sprintf("waits: %s; %s%s", p.why, s.atTheLatest(c), c.whyNotSurged()))
 }
 
-func evict(s *scene, c *candidate) Verdict {
+func evict(s *planContext, c *podState) Verdict {
 	p := permitFor(c)
 	p.take(c)
 	c.letGo()
@@ -200,7 +200,7 @@ func evict(s *scene, c *candidate) Verdict {
 	return v
 }
 
-func (s *scene) whyOverridden(c *candidate) string {
+func (s *planContext) whyOverridden(c *podState) string {
 	if s.pressed(c) || c.after == 0 {
 		return "this is its last call"
 	}

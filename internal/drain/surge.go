@@ -58,8 +58,8 @@ func takenFrom(pod *corev1.Pod) *Origin {
 }
 
 // trace finds out how the surged pods stand. It needs their turns.
-func (s *scene) trace() {
-	var surged []*candidate
+func (s *planContext) trace() {
+	var surged []*podState
 	surges := false
 	for _, c := range s.pods {
 		surges = surges || c.strategy == v1alpha1.StrategySurge
@@ -85,7 +85,7 @@ func (s *scene) trace() {
 	}
 }
 
-func (s *scene) enlist(c *candidate, l *line) {
+func (s *planContext) enlist(c *podState, l *line) {
 	c.line = l
 	// A time that lies in the future was not written by this clock: it keeps
 	// nobody waiting.
@@ -127,7 +127,7 @@ func (l *line) count() string {
 }
 
 // letGo notes that a surged pod goes.
-func (c *candidate) letGo() {
+func (c *podState) letGo() {
 	if c.staying {
 		c.line.let++
 	}
@@ -136,7 +136,7 @@ func (c *candidate) letGo() {
 // awaitsSuccessor keeps a surged pod until its ReplicaSet has as many Ready as
 // it wants without it: so there are never fewer, as long as there is time. It
 // always leaves: nothing would take it back.
-func awaitsSuccessor(s *scene, c *candidate) (Verdict, bool) {
+func awaitsSuccessor(s *planContext, c *podState) (Verdict, bool) {
 	if c.line == nil {
 		return Verdict{}, false
 	}
@@ -154,7 +154,7 @@ func awaitsSuccessor(s *scene, c *candidate) (Verdict, bool) {
 }
 
 // release says why a surged pod goes or waits, and whether it goes.
-func (s *scene) release(c *candidate) (string, bool) {
+func (s *planContext) release(c *podState) (string, bool) {
 	l := c.line
 	switch {
 	case l.set == nil:
@@ -181,7 +181,7 @@ func (s *scene) release(c *candidate) (string, bool) {
 // successorFirst surges a pod where the policy says so and it may run twice.
 // That takes nothing from a PodDisruptionBudget. Where its time has come it is
 // of no use any more: to stop the pod starts its successor as well.
-func successorFirst(s *scene, c *candidate) (Verdict, bool) {
+func successorFirst(s *planContext, c *podState) (Verdict, bool) {
 	if c.strategy != v1alpha1.StrategySurge || c.surged != nil {
 		return Verdict{}, false
 	}
@@ -201,7 +201,7 @@ func successorFirst(s *scene, c *candidate) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-func (s *scene) surge(c *candidate, fit fitness) Verdict {
+func (s *planContext) surge(c *podState, fit fitness) Verdict {
 	latest := s.now.Add(surgePatience)
 	switch {
 	case c.lastCall.IsZero():
@@ -222,7 +222,7 @@ func (s *scene) surge(c *candidate, fit fitness) Verdict {
 }
 
 // whyNotSurged ends the reason of a pod that the policy would have surged.
-func (c *candidate) whyNotSurged() string {
+func (c *podState) whyNotSurged() string {
 	if c.unsurged == "" {
 		return ""
 	}

@@ -25,7 +25,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int64(d/time.S
 func minutes(d time.Duration) string { return fmt.Sprintf("%d min", int64(d/time.Minute)) }
 
 // timing says what grace the pod gets and what that leaves.
-func (s *scene) timing(c *candidate, cut *int64) string {
+func (s *planContext) timing(c *podState, cut *int64) string {
 	switch {
 	case s.deadline.IsZero():
 		return "grace " + seconds(c.grace)
@@ -43,14 +43,14 @@ func (s *scene) timing(c *candidate, cut *int64) string {
 }
 
 // whenEnd names the estimated end of the instance.
-func (s *scene) whenEnd() string {
+func (s *planContext) whenEnd() string {
 	if !s.now.Before(s.deadline) {
 		return "(" + clock(s.deadline) + ", which has passed)"
 	}
 	return "(" + clock(s.deadline) + ")"
 }
 
-func (s *scene) whenDeadline() string {
+func (s *planContext) whenDeadline() string {
 	left := s.deadline.Sub(s.now)
 	if left <= 0 {
 		return "passed at " + clock(s.deadline)
@@ -60,7 +60,7 @@ func (s *scene) whenDeadline() string {
 
 // byItsTurn ends the reason of a pod that waits for something of which nobody
 // knows when it ends.
-func (s *scene) byItsTurn(c *candidate) string {
+func (s *planContext) byItsTurn(c *podState) string {
 	if c.turn.IsZero() {
 		return ""
 	}
@@ -69,7 +69,7 @@ func (s *scene) byItsTurn(c *candidate) string {
 
 // untilWhen says for how long something holds the pod that ends by itself at
 // until (zero: nobody knows when), and that its turn ends in any case.
-func (s *scene) untilWhen(c *candidate, until time.Time) string {
+func (s *planContext) untilWhen(c *podState, until time.Time) string {
 	switch {
 	case !until.IsZero() && (c.turn.IsZero() || until.Before(c.turn)):
 		return "until " + date(until)
@@ -82,7 +82,7 @@ func (s *scene) untilWhen(c *candidate, until time.Time) string {
 }
 
 // atTheLatest ends the reason of a pod that waits for a budget.
-func (s *scene) atTheLatest(c *candidate) string {
+func (s *planContext) atTheLatest(c *podState) string {
 	if c.lastCall.IsZero() {
 		return s.withoutDeadline()
 	}
@@ -90,7 +90,7 @@ func (s *scene) atTheLatest(c *candidate) string {
 }
 
 // withoutDeadline says why nothing is overridden.
-func (s *scene) withoutDeadline() string {
+func (s *planContext) withoutDeadline() string {
 	if d := s.facts.Deadline; d != nil {
 		return fmt.Sprintf("the deadline at %s is soft, so nothing is overridden", date(d.Time.Time))
 	}

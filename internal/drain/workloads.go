@@ -40,7 +40,7 @@ func compile(all []v1alpha1.Workload) []workload {
 }
 
 // treatmentOf returns the first workload that matches the pod, or nil.
-func treatmentOf(all []workload, c *candidate) *workload {
+func treatmentOf(all []workload, c *podState) *workload {
 	for i := range all {
 		if all[i].matches(c) {
 			return &all[i]
@@ -49,7 +49,7 @@ func treatmentOf(all []workload, c *candidate) *workload {
 	return nil
 }
 
-func (w *workload) matches(c *candidate) bool {
+func (w *workload) matches(c *podState) bool {
 	switch {
 	case len(w.Namespaces) > 0 && !slices.Contains(w.Namespaces, c.pod.Namespace),
 		!w.selector.Matches(labels.Set(c.pod.Labels)):
@@ -61,7 +61,7 @@ func (w *workload) matches(c *candidate) bool {
 // isOf reports whether that kind controls the pod. A pod of a Deployment is one
 // of a ReplicaSet that carries the label by which Deployments tell their
 // ReplicaSets apart; a surged pod was one.
-func (c *candidate) isOf(kind string) bool {
+func (c *podState) isOf(kind string) bool {
 	if c.surged != nil {
 		return kind == kindReplicaSet || kind == kindDeployment
 	}
@@ -87,7 +87,7 @@ func (w *workload) title() string {
 
 // strategyOf returns how the pod is moved. A surged pod has lost its place, so
 // that nobody would leave it where it is.
-func (s *scene) strategyOf(c *candidate) v1alpha1.Strategy {
+func (s *planContext) strategyOf(c *podState) v1alpha1.Strategy {
 	strategy := s.facts.Strategy
 	if c.treatment != nil && c.treatment.Strategy != "" {
 		strategy = c.treatment.Strategy
@@ -98,7 +98,7 @@ func (s *scene) strategyOf(c *candidate) v1alpha1.Strategy {
 	return strategy
 }
 
-func leftAlone(_ *scene, c *candidate) (Verdict, bool) {
+func leftAlone(_ *planContext, c *podState) (Verdict, bool) {
 	if c.strategy != v1alpha1.StrategyNever {
 		return Verdict{}, false
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
 // Group is an Auto Scaling group as it was last seen.
@@ -38,16 +38,8 @@ func (g *Group) Busy() bool {
 	return slices.ContainsFunc(g.Members, func(m Member) bool { return m.At.Step != lifecycle.There })
 }
 
-// Hook is a lifecycle hook.
-type Hook struct {
-	Name string
-	// Terminating tells a hook of terminations from one of launches.
-	Terminating bool
-	// Timeout is its heartbeat timeout, Global how long it can be extended in all.
-	Timeout, Global time.Duration
-	// Abandons tells whether its default result is ABANDON.
-	Abandons bool
-}
+// Hook is a lifecycle hook; a group does not tell whose it is.
+type Hook = lifecycle.Hook
 
 // Member is an instance of a group.
 type Member struct {

@@ -10,16 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
+	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 )
 
-const (
-	// hooksFor is how long it stands what hooks a group has.
-	hooksFor = 10 * time.Minute
-	// leaving is the transition of a hook of terminations (Amazon EC2 Auto Scaling
-	// API Reference, LifecycleHook).
-	leaving = "autoscaling:EC2_INSTANCE_TERMINATING"
-)
+// hooksFor is how long it stands what hooks a group has.
+const hooksFor = 10 * time.Minute
 
 // hooksRead is what hooks a group has, when that was read, when it was last tried,
 // and why that failed.
@@ -143,7 +139,7 @@ func (w *Watcher) readHooks(ctx context.Context, g *Group, fresh bool) error {
 		known.tried = now
 		var rows []types.LifecycleHook
 		if rows, known.err = w.hooksOf(ctx, g.Name); known.err == nil {
-			known.hooks, known.at = hooksIn(rows), now
+			known.hooks, known.at = cloudaws.Hooks(rows), now
 		}
 		w.mu.Lock()
 		w.hooks[g.Name] = known
@@ -172,21 +168,6 @@ func isHeldByNone(members []Member, hooks []Hook) bool {
 		}
 		return !launching && !terminating
 	})
-}
-
-func hooksIn(rows []types.LifecycleHook) []Hook {
-	hooks := make([]Hook, 0, len(rows))
-	for i := range rows {
-		row := &rows[i]
-		hooks = append(hooks, Hook{
-			Name: aws.ToString(row.LifecycleHookName), Terminating: aws.ToString(row.LifecycleTransition) == leaving,
-			Timeout:  time.Duration(aws.ToInt32(row.HeartbeatTimeout)) * time.Second,
-			Global:   time.Duration(aws.ToInt32(row.GlobalTimeout)) * time.Second,
-			Abandons: aws.ToString(row.DefaultResult) != "CONTINUE", // ABANDON unless it is said
-		})
-	}
-	slices.SortFunc(hooks, func(a, b Hook) int { return cmp.Compare(a.Name, b.Name) })
-	return hooks
 }
 
 // difference returns the instances whose state differs between what a group was

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
 // Teardown is what to do next to delete the group with its pool, and what it

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 // Observe reads a group: three calls, one more where its template's version is

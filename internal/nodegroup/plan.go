@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 // Verb is what a step does.

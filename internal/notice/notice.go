@@ -292,3 +292,15 @@ func earlier(a, b *v1alpha1.Deadline) bool {
 func At(t time.Time, typ v1alpha1.DeadlineType) *v1alpha1.Deadline {
 	return &v1alpha1.Deadline{Time: metav1.NewTime(t), Type: typ}
 }
+
+// IsFirm reports whether nobody can move a deadline: it is hard, or the estimated end
+// of a shutdown that has begun. The deadline may be nil.
+func IsFirm(d *v1alpha1.Deadline) bool {
+	return d != nil && (d.Type == v1alpha1.DeadlineHard || d.Type == v1alpha1.DeadlineEstimated)
+}
+
+// IsEstimated reports whether a deadline is an estimate, because of which no pod gets
+// less than its own grace period. The deadline may be nil.
+func IsEstimated(d *v1alpha1.Deadline) bool {
+	return d != nil && d.Type == v1alpha1.DeadlineEstimated
+}

@@ -11,7 +11,7 @@ import (
 )
 
 // consent is whether a person has agreed, where one has to.
-type consent struct {
+type approvalState struct {
 	awaited    bool
 	proceedsAt time.Time // zero: never
 	because    string    // a clause; empty where nobody has to agree
@@ -53,28 +53,28 @@ func sameChange(a, b v1alpha1.Notice) bool {
 // consent says whether a person's go-ahead is awaited. Whatever the deadline it
 // is, unless the rule says that silence is consent. An instance that no longer
 // runs is cleaned up without: there is nothing left on it to protect.
-func (c choice) consent(f Facts, d Decision) consent {
+func (c match) consent(f Facts, d Decision) approvalState {
 	if c.approval != v1alpha1.ApprovalRequired {
-		return consent{}
+		return approvalState{}
 	}
 	if d.Approved {
-		return consent{because: f.Approval.By + " has approved it"}
+		return approvalState{because: f.Approval.By + " has approved it"}
 	}
 	if d.InstanceGone {
-		return consent{because: "it needs no approval any more, since the instance is gone"}
+		return approvalState{because: "it needs no approval any more, since the instance is gone"}
 	}
 	asks := fmt.Sprintf("it waits for approval (`lifeboat approve %s`)", nodeName(f))
 	if c.ifUnanswered != v1alpha1.UnansweredProceed {
-		return consent{awaited: true, because: asks + ", without which nothing is done"}
+		return approvalState{awaited: true, because: asks + ", without which nothing is done"}
 	}
 	at := issued(d.Notice).Add(lead)
 	if d.Deadline != nil {
 		at = d.Deadline.Time.Add(-lead)
 	}
 	if !at.After(f.Now) {
-		return consent{because: "nobody has approved it, and it goes ahead without"}
+		return approvalState{because: "nobody has approved it, and it goes ahead without"}
 	}
-	return consent{awaited: true, proceedsAt: at, because: fmt.Sprintf("%s until %s, and then goes ahead without", asks, wall(at.UTC()))}
+	return approvalState{awaited: true, proceedsAt: at, because: fmt.Sprintf("%s until %s, and then goes ahead without", asks, wall(at.UTC()))}
 }
 
 func nodeName(f Facts) string {

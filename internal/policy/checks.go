@@ -16,10 +16,10 @@ import (
 const labelNodePool = "karpenter.sh/nodepool"
 
 // check looks at one policy and says why it has no say, or has no objection.
-type check func(q *question, p *v1alpha1.InterruptionPolicy) (string, bool)
+type check func(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool)
 
 // objection says why a policy has no say about the node.
-func (q *question) objection(p *v1alpha1.InterruptionPolicy) (string, bool) {
+func (q *matchContext) policyMismatch(p *v1alpha1.InterruptionPolicy) (string, bool) {
 	for _, object := range checksInOrder() {
 		if reason, objects := object(q, p); objects {
 			return reason, true
@@ -36,11 +36,11 @@ func checksInOrder() []check {
 		otherGroup,     // its nodeGroups do
 		otherLabels,    // its matchLabels do
 		otherwiseBound, // its matchExpressions do
-		invalid,        // nobody should be governed by half a policy
+		badSelector,    // which nodes it means is not known
 	}
 }
 
-func outranked(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func outranked(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	switch {
 	case q.says == nil:
 		return "", false
@@ -50,7 +50,7 @@ func outranked(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	return fmt.Sprintf("is not asked: policy %s has priority %d, above its %d", q.says.Name, q.says.Spec.Priority, p.Spec.Priority), true
 }
 
-func otherPool(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func otherPool(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	pools := p.Spec.Nodes.NodePools
 	if len(pools) == 0 {
 		return "", false
@@ -68,7 +68,7 @@ func otherPool(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	return "", false
 }
 
-func otherGroup(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func otherGroup(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	groups := p.Spec.Nodes.NodeGroups
 	if len(groups) == 0 {
 		return "", false
@@ -88,7 +88,7 @@ func otherGroup(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
 
 const unknownNode = "does not select the node: it asks for labels, and the node is not in the cluster to show any"
 
-func otherLabels(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func otherLabels(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	want := p.Spec.Nodes.MatchLabels
 	if len(want) == 0 {
 		return "", false
@@ -108,7 +108,7 @@ func otherLabels(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	return "", false
 }
 
-func otherwiseBound(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func otherwiseBound(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	expressions := p.Spec.Nodes.MatchExpressions
 	if len(expressions) == 0 {
 		return "", false
@@ -126,10 +126,10 @@ func otherwiseBound(q *question, p *v1alpha1.InterruptionPolicy) (string, bool) 
 	return "", false
 }
 
-func invalid(_ *question, p *v1alpha1.InterruptionPolicy) (string, bool) {
-	problems := Validate(p.Spec)
+func badSelector(_ *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
+	problems := ValidateNodes(p.Spec)
 	if len(problems) == 0 {
 		return "", false
 	}
-	return "is passed over, since it is not valid: " + strings.Join(problems, "; "), true
+	return "selects no node, since its selector is not valid: " + strings.Join(problems, "; "), true
 }

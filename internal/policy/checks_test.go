@@ -46,7 +46,7 @@ func TestSelectionOfNodes(t *testing.T) {
 		{"an expression that does not hold", expression(metav1.LabelSelectorOpIn, "db", "mq"), node(nil), "does not select the node: its labels do not fit tier in (db,mq)"},
 		{"an expression of absence", expression(metav1.LabelSelectorOpDoesNotExist), node(nil), selects},
 		{"an expression about a node that is not there", expression(metav1.LabelSelectorOpDoesNotExist), nil, "does not select the node: it asks for labels, and the node is not in the cluster to show any"},
-		{"an expression that means nothing", expression("Near", "db"), node(nil), `is passed over, since it is not valid: nodes.matchExpressions[0]: "Near" is not a valid label selector operator; write operator In or NotIn with values, or Exists or DoesNotExist without`},
+		{"an expression that means nothing", expression("Near", "db"), node(nil), `selects no node, since its selector is not valid: nodes.matchExpressions[0]: "Near" is not a valid label selector operator; write operator In or NotIn with values, or Exists or DoesNotExist without`},
 		{"all parts have to hold", v1alpha1.NodeSelector{NodePools: []string{"kafka"}, MatchLabels: map[string]string{"tier": "db"}}, ofPool("kafka"), "does not select the node: it asks for label tier=db, which the node lacks"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestConsideredTellsTheWholeStory(t *testing.T) {
 			named("everyone-else", 1),
 			named("twin", 10),
 			selecting(named("kafka", 50), v1alpha1.NodeSelector{NodePools: []string{"kafka"}}),
-			named("broken", 40, on(v1alpha1.ActionDrain, "SpotInteruption")),
+			selecting(named("broken", 40), v1alpha1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near", Values: []string{"db"}}}}),
 			named("careful", 10,
 				on(v1alpha1.ActionNotify, notice.KindRebalanceRecommendation),
 				v1alpha1.Rule{Name: "reclaims", Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionDrain},
@@ -83,7 +83,7 @@ func TestConsideredTellsTheWholeStory(t *testing.T) {
 	d, _ := policy.Decide(facts)
 	want := []policy.Considered{
 		{Policy: "kafka", Reason: "does not select the node: it is for NodePools kafka, and the node is of web"},
-		{Policy: "broken", Reason: `is passed over, since it is not valid: rule 1: unknown kind "SpotInteruption": write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, or "*" for all`},
+		{Policy: "broken", Reason: `selects no node, since its selector is not valid: nodes.matchExpressions[0]: "Near" is not a valid label selector operator; write operator In or NotIn with values, or Exists or DoesNotExist without`},
 		{Policy: "careful", Reason: "has the say: it selects the node, and none that does has a priority above its 10"},
 		{Policy: "careful", Rule: "rule 1", Reason: "is for RebalanceRecommendation, not for SpotInterruption"},
 		{Policy: "careful", Rule: "reclaims", Rules: true, Reason: "rules: it is the first of policy careful for SpotInterruption"},

@@ -174,8 +174,8 @@ func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
 	if !ok {
 		return Decision{}, false
 	}
-	q := &question{node: f.Node, notice: ruling}
-	chosen := q.choose(f.Policies)
+	q := &matchContext{node: f.Node, notice: ruling}
+	chosen := q.guard(q.match(f.Policies), notices)
 	d := Decision{
 		Notice: ruling, About: about(ruling), InstanceGone: notice.InstanceGone(notices, time.Time{}),
 		DoNotDisrupt: cmp.Or(chosen.doNotDisrupt, v1alpha1.DoNotDisruptUntilLastCall),
@@ -183,7 +183,7 @@ func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
 	}
 	d.Action, d.Policy, d.Rule = chosen.action, chosen.policy, chosen.rule
 	d.moves(chosen)
-	d.governedBy(q.says)
+	d.governedBy(q.governor())
 
 	deadline := chosen.due(f, ruling, notices)
 	starts := chosen.begin(ruling, deadline, f.Now)
@@ -199,7 +199,7 @@ func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
 }
 
 // moves fills in how pods are moved, where they are.
-func (d *Decision) moves(c choice) {
+func (d *Decision) moves(c match) {
 	if c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate {
 		return
 	}
@@ -228,8 +228,8 @@ func withdrawn(f Facts) (Decision, bool) {
 		return Decision{}, false
 	}
 	last := standing[len(standing)-1]
-	q := &question{node: f.Node, notice: last}
-	q.choose(f.Policies)
+	q := &matchContext{node: f.Node, notice: last}
+	q.match(f.Policies)
 	d := Decision{
 		Decision: v1alpha1.Decision{
 			Action:  v1alpha1.ActionIgnore,
@@ -237,7 +237,7 @@ func withdrawn(f Facts) (Decision, bool) {
 		},
 		Notice: last, Withdrawn: true,
 	}
-	d.governedBy(q.says) // whose people want to be told
+	d.governedBy(q.governor()) // whose people want to be told
 	return d, true
 }
 

@@ -232,9 +232,9 @@ func TestTheRuleThatRules(t *testing.T) {
 			want: gist{Action: v1alpha1.ActionNotify, Rule: "RebalanceRecommendation", Until: "13:00:00"},
 		},
 		{
-			name:     "a policy that is not valid is passed over",
+			name:     "where the policy is not valid the defaults rule and not the next policy",
 			policies: []v1alpha1.InterruptionPolicy{named("a", 2, on("Explode", "*")), named("b", 1, drains)},
-			want:     gist{Action: v1alpha1.ActionDrain, Policy: "b", Rule: "rule 1"},
+			want:     gist{Action: v1alpha1.ActionNotify, Rule: "RebalanceRecommendation", Until: "13:00:00"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,10 +4,11 @@
 // `lifeboat explain` say the same thing about the same facts.
 //
 // The notice that rules is chosen first (package notice). Of the policies that
-// are valid and select the node the one with the highest priority has the say,
+// select the node the one with the highest priority has the say,
 // ties going to the name that sorts first: it governs the node. Of its rules the
 // first that is for the kind and the code of the notice rules; where none is, a
-// built-in default does, and the policy governs all the same.
+// built-in default does, and the policy governs all the same. Where that policy is not
+// valid, a built-in default rules, and needs approval (guard.go).
 //
 // What policies look at is listed in checks.go and choose.go, when an action
 // begins is in when.go, whom it waits for in approval.go, and what is wrong with

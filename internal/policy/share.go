@@ -45,12 +45,12 @@ func Pool(node *corev1.Node) string {
 	return ""
 }
 
-// Selects reports whether a policy is for a node. A policy that is not valid is
-// for none.
+// Selects reports whether the budget of a policy counts a node. A policy that is not
+// valid has none.
 func Selects(p *v1alpha1.InterruptionPolicy, node *corev1.Node) bool {
-	q := &question{node: node}
-	_, objects := q.objection(p)
-	return !objects
+	q := &matchContext{node: node}
+	_, objects := q.policyMismatch(p)
+	return !objects && len(Validate(p.Spec)) == 0
 }
 
 // Share returns how many of so many nodes a limit allows at the same time: a

@@ -43,6 +43,10 @@ func Validate(spec v1alpha1.InterruptionPolicySpec) []string {
 	return found
 }
 
+// ValidateNodes returns what is wrong with the selector of a policy. Such a policy
+// selects no node.
+func ValidateNodes(spec v1alpha1.InterruptionPolicySpec) []string { return checkNodes(spec.Nodes) }
+
 func checkNodes(nodes v1alpha1.NodeSelector) problems {
 	var found problems
 	if slices.Contains(nodes.NodePools, "") {
@@ -85,7 +89,7 @@ func checkRule(r v1alpha1.Rule) problems {
 		found.add(drainTimeoutRange)
 	}
 	if r.Window != nil {
-		_, wrong := understand(*r.Window)
+		_, wrong := parseWindow(*r.Window)
 		found.at("window", wrong)
 	}
 	return found

@@ -33,7 +33,7 @@ func (w window) openingAt(at time.Time) time.Time {
 }
 
 // understand reads a window, or says what to write instead.
-func understand(in v1alpha1.Window) (window, problems) {
+func parseWindow(in v1alpha1.Window) (window, problems) {
 	w := window{duration: in.Duration.Duration, location: time.UTC}
 	var found problems
 	if w.duration < shortestWindow || w.duration > longestWindow {

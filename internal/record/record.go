@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -82,41 +81,32 @@ func Cordoned(s *v1alpha1.InterruptionStatus) bool {
 	return meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionCordoned)
 }
 
-// Draining reports whether the node is cordoned, and its pods, or those of its
-// policy's hooks that come after them, are not done with: it takes a place in its
-// policy's budget. A hook that has yet to begin, or is between two tries, is not done
-// with; one that has failed for good is, though the drain may hold for it.
-func Draining(s *v1alpha1.InterruptionStatus, hooks []v1alpha1.Hook) bool {
-	if Begun(s).IsZero() {
-		return false
-	}
-	return !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionDrained) ||
-		slices.ContainsFunc(hooks, func(h v1alpha1.Hook) bool {
-			if h.When != v1alpha1.HookAfterDrain {
-				return false
-			}
-			how := Hook(Drain(s).Hooks, h.Name)
-			return how == nil || how.State == v1alpha1.HookRunning || how.CompletionTime == nil
-		})
-}
-
-// Frees reports whether a change of a record may have freed a place in its policy's
-// budget, whatever hooks that has.
-func Frees(was, is *v1alpha1.InterruptionStatus) bool {
-	if Begun(was).IsZero() || Draining(is, nil) {
-		return false
-	}
-	return Draining(was, nil) || Begun(is).IsZero() || !equality.Semantic.DeepEqual(Drain(was).Hooks, Drain(is).Hooks)
-}
-
 // Drains reports whether an action moves pods.
 func Drains(a v1alpha1.Action) bool {
 	return a == v1alpha1.ActionDrain || a == v1alpha1.ActionTerminate
 }
 
-// Surges reports whether some pod may be moved by starting its successor first.
-func Surges(d *policy.Decision) bool {
-	return d.Strategy == v1alpha1.StrategySurge || slices.ContainsFunc(d.Workloads, func(w v1alpha1.Workload) bool {
-		return w.Strategy == v1alpha1.StrategySurge
-	})
+// IsDrill reports whether a notice of the record was sent on purpose.
+func IsDrill(in *v1alpha1.Interruption) bool {
+	return slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.Drill })
+}
+
+// later is more seconds than lie between any two deadlines: a soft deadline ranks
+// behind each hard one.
+const later = 1 << 40
+
+// Priority ranks Interruptions; higher goes first. The earliest hard deadline goes
+// first, then the earliest soft one, then what has none.
+func Priority(in *v1alpha1.Interruption) int {
+	if notice.Finished(in) {
+		return -3 * later
+	}
+	deadline := notice.Deadline(notice.Unanswered(in.Spec.Notices, in.Status.Answered), time.Time{})
+	switch {
+	case deadline == nil:
+		return -2 * later
+	case deadline.Type == v1alpha1.DeadlineSoft:
+		return -later - int(deadline.Time.Unix())
+	}
+	return -int(deadline.Time.Unix())
 }

@@ -85,18 +85,20 @@ var floors = [][]string{
 	{"emulator/sqs", "emulator/sts", "emulator/iam", "emulator/ssm", "emulator/eks", "emulator/pricing"},
 	{"emulator/wire", "emulator/timer"},
 	{"internal/controller/"},
+	{"internal/controller/interruption/capacity"},
+	{"internal/controller/interruption/status", "internal/controller/interruption/evict", "internal/controller/interruption/concurrency"},
 	{"internal/wiring/diagnose", "internal/wiring/emit", "internal/wiring/iam"},
 	{"internal/intake/sqs", "internal/intake/imds", "internal/intake/ec2", "internal/intake/autoscaling", "internal/boot", "internal/drill", "internal/probe"},
 	{"internal/groupwatch"},
 	{"internal/intake/poll/polltest"},
 	{"internal/intake/poll"},
 	{"internal/intake", "internal/action", "internal/errand", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/claimwatch", "internal/nodeindex", "internal/wiring", "internal/forecast", "internal/record"},
-	{"internal/replacement", "internal/termination"},
+	{"internal/replacement"},
 	{"internal/policy", "internal/drain", "internal/readiness", "internal/convert/nth", "internal/nodegroup"},
 	{"internal/wiring/template"},
-	{"internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/kube/events", "internal/convert"},
+	{"internal/asg/lifecycle", "internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/kube/events", "internal/convert"},
 	{"internal/notice", "internal/hook", "internal/cloud"},
-	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/lifecycle", "internal/quota", "internal/sleep", "internal/refusal"},
+	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/quota", "internal/sleep", "internal/refusal"},
 }
 
 // floor returns how far down a package is, or -1; the longest match counts.
@@ -140,7 +142,7 @@ var rules = []struct {
 	reason                      string
 }{
 	{
-		packages:  `^internal/(notice|hook|policy|drain|replacement|finding|convert|lifecycle)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
+		packages:  `^internal/(notice|hook|policy|drain|replacement|finding|convert|asg/lifecycle)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
 		reason:    "what decides is pure: it is told the world and the time, and reads neither",
 	},

@@ -13,6 +13,7 @@ tool (
 
 require (
 	github.com/containerd/containerd/v2 v2.4.2
+	github.com/godbus/dbus/v5 v5.1.0
 	golang.org/x/sys v0.48.0
 )
 
@@ -71,7 +72,6 @@ require (
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-ole/go-ole v1.3.0 // indirect
-	github.com/godbus/dbus/v5 v5.1.0 // indirect
 	github.com/google/certtostore v1.0.7 // indirect
 	github.com/google/deck v1.1.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect

@@ -201,7 +201,7 @@ func (r *rig) finish(doomed ec2.Instance) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if !action.IsMarked(node, action.MarkDoomed) {
+	if !action.IsMarked(node, action.MarkInterrupted) {
 		r.t.Errorf("the doomed node is not cordoned: %+v", node.Spec)
 	}
 	if _, err := r.EC2().Terminate([]string{doomed.ID}); err != nil {

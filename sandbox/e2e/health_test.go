@@ -114,7 +114,7 @@ func TestReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.reaches(in.ID, v1alpha1.PhaseDrained, 10*time.Second)
-	if node, err := r.node(t.Context(), in); err != nil || !action.IsMarked(node, action.MarkDoomed) {
+	if node, err := r.node(t.Context(), in); err != nil || !action.IsMarked(node, action.MarkInterrupted) {
 		t.Errorf("not cordoned before the reboot: %v, error %v", node, err)
 	}
 	var after *corev1.Node

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifeboat-dev/lifeboat/sandbox/images"
+	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
 // Places within an instance.
@@ -27,28 +28,31 @@ const (
 	// ConfigDir has an instance's files and logs: this machine's Fleet.Dir.
 	ConfigDir = "/etc/lifeboat"
 
-	programDir  = "/opt/lifeboat/node"       // assets.Real.Node
-	clusterDir  = "/opt/lifeboat/kubernetes" // with the kubernetes program
-	imageDir    = "/opt/lifeboat/images"
-	imageFile   = "images.tar"
-	socket      = "/run/containerd/containerd.sock"
-	searchPath  = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	kubernetes  = "kubernetes"
-	shutdownOff = "0s"
+	programDir = "/opt/lifeboat/node"       // assets.Real.Node
+	clusterDir = "/opt/lifeboat/kubernetes" // with the kubernetes program
+	imageDir   = "/opt/lifeboat/images"
+	imageFile  = "images.tar"
+	socket     = "/run/containerd/containerd.sock"
+	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	systemBus  = "/run/dbus/system_bus_socket"
+	kubernetes = "kubernetes"
 )
 
 // The configuration of process 1; see modules/containerd/instance.
 type machine struct {
-	Hostname   string    `json:"hostname"`
-	Cgroup     string    `json:"cgroup"`
-	Root       string    `json:"root"`
-	Binds      []bind    `json:"binds"`
-	Covers     []cover   `json:"covers"`
-	Env        []string  `json:"env"`
-	Containerd program   `json:"containerd"`
-	Socket     string    `json:"socket"`
-	Images     []string  `json:"images"`
-	Programs   []program `json:"programs"`
+	Hostname  string   `json:"hostname"`
+	Cgroup    string   `json:"cgroup"`
+	Root      string   `json:"root"`
+	Binds     []bind   `json:"binds"`
+	Covers    []cover  `json:"covers"`
+	Env       []string `json:"env"`
+	SystemBus string   `json:"systemBus"`
+	// InhibitDelayMaxSec is as logind.conf(5) has it.
+	InhibitDelayMaxSec int       `json:"inhibitDelayMaxSec"`
+	Containerd         program   `json:"containerd"`
+	Socket             string    `json:"socket"`
+	Images             []string  `json:"images"`
+	Programs           []program `json:"programs"`
 }
 
 type bind struct {
@@ -99,7 +103,10 @@ func machineConfig(s spec) machine {
 	return machine{
 		Hostname: s.Node.Name, Cgroup: s.Cgroup, Root: filepath.Join(s.Dir, "root"), Binds: binds,
 		Covers: covers(s),
-		Env:    []string{"PATH=" + programDir + ":" + searchPath, "HOME=/root"},
+		Env:    []string{"PATH=" + programDir + ":" + searchPath, "HOME=/root", "DBUS_SYSTEM_BUS_ADDRESS=unix:path=" + systemBus},
+		// What the kubelet would set itself if logind's were less (kubernetes
+		// pkg/kubelet/nodeshutdown).
+		SystemBus: systemBus, InhibitDelayMaxSec: int(machines.ShutdownGrace.Seconds()),
 		Containerd: program{
 			Path: programDir + "/containerd", Args: []string{"--config=" + ConfigDir + "/containerd.toml"}, Log: log("containerd"),
 		},
@@ -230,7 +237,8 @@ func kubeletConfig(s spec) object {
 		"resolvConf": "", // there is no DNS in the VPC
 		// A sandbox that waits for a dead node cannot wait for 40 s leases.
 		"nodeLeaseDurationSeconds": 10, "nodeStatusUpdateFrequency": "4s",
-		"shutdownGracePeriod": shutdownOff, // it dies without one; and there is no logind
+		"shutdownGracePeriod":             machines.ShutdownGrace.String(),
+		"shutdownGracePeriodCriticalPods": machines.CriticalShutdownGrace.String(),
 	}
 	if cpus > s.CPUs {
 		// The kubelet writes the list of its CPUs into a cpuset, which knows better.

@@ -4,7 +4,9 @@
 //
 // An instance boots in a second or two, and dies as by a power cut: its link goes
 // down, so that nothing it still says is heard, and its process 1 is killed, with
-// which the kernel ends all that runs in it. Its memory is its disk.
+// which the kernel ends all that runs in it. Its memory is its disk. One that a user
+// terminates or stops shuts down first: its kubelet stops the pods, told by a stand-in for
+// systemd-logind (modules/containerd/instance/login1).
 //
 // The network is a [VPC] of its own, in a namespace that nobody else sees; no port,
 // address or firewall rule of this machine is touched. What a sandbox that was

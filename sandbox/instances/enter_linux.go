@@ -10,6 +10,9 @@ import (
 // it makes itself, when it is in its cgroups.
 const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC
 
+// powerButton has process 1 of an instance shut down (modules/containerd/instance).
+const powerButton = unix.SIGPWR
+
 // enterAll moves the calling thread, for good, to where a process is; what it
 // starts then has a process id there too.
 func enterAll(pid int) error {

@@ -133,10 +133,17 @@ func (f *Fleet) Restart(ctx context.Context, m machines.Machine, register *corev
 	return f.Start(ctx, m, register)
 }
 
-// Shutdown has the instance halt at once. The kubelet's graceful node shutdown needs
-// systemd-logind, which instances do not have.
-func (f *Fleet) Shutdown(context.Context, machines.Machine) (done bool, err error) {
-	return true, nil
+// Shutdown presses the power button: the kubelet stops the pods, then all processes
+// stop. A second press changes nothing, but an instance that has just booted may miss the
+// first.
+func (f *Fleet) Shutdown(_ context.Context, m machines.Machine) (done bool, err error) {
+	f.mu.Lock()
+	i := f.on[m.ID]
+	f.mu.Unlock()
+	if i == nil || i.ended() {
+		return true, nil
+	}
+	return false, i.proc.Signal(powerButton)
 }
 
 // Cut takes an instance's power away. It returns when the instance is off the
@@ -149,8 +156,8 @@ func (f *Fleet) Cut(_ context.Context, m machines.Machine) error {
 	if i == nil {
 		return nil
 	}
-	if i.ended() {
-		f.opts.Log.Warn("instance had ended by itself", "instance", m.ID, "err", i.proc.Err())
+	if err := i.proc.Err(); err != nil { // none: it has shut down, or runs
+		f.opts.Log.Warn("instance had ended by itself", "instance", m.ID, "err", err)
 	}
 	err := i.unplug()
 	f.going.Go(func() {

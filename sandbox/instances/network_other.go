@@ -5,13 +5,17 @@ package instances
 import (
 	"errors"
 	"net/netip"
+	"syscall"
 
 	"github.com/lifeboat-dev/lifeboat/sandbox/netns"
 )
 
 var errLinuxOnly = errors.New("real instances need Linux")
 
-const namespaces = 0
+const (
+	namespaces  = 0
+	powerButton = syscall.SIGTERM
+)
 
 type network struct{}
 

@@ -17,13 +17,16 @@ import (
 )
 
 // What the kubelets of the EKS AL2023 images are configured with from Kubernetes 1.34 on:
-// shutdownGracePeriod 150 s, shutdownGracePeriodCriticalPods 30 s (amazon-eks-ami,
-// nodeadm/internal/kubelet/config.go). Ordinary pods stop in the first part, critical
-// ones in the second.
+// shutdownGracePeriod and shutdownGracePeriodCriticalPods (amazon-eks-ami, pull request
+// 2390, nodeadm/internal/kubelet/config.go). Ordinary pods stop in the first part of
+// ShutdownGrace, critical ones in the last.
 const (
-	ordinaryShutdown = 120 * time.Second
-	criticalShutdown = 30 * time.Second
+	ShutdownGrace         = 150 * time.Second
+	CriticalShutdownGrace = 30 * time.Second
 )
+
+// ordinaryShutdown is how long ordinary pods may take.
+const ordinaryShutdown = ShutdownGrace - CriticalShutdownGrace
 
 // Shutdown plays the kubelet's graceful node shutdown (kubernetes
 // pkg/kubelet/nodeshutdown): the Node is NotReady, ordinary pods are asked to stop with
@@ -49,7 +52,7 @@ func (s *Simulated) Shutdown(ctx context.Context, m Machine) (done bool, err err
 		most     time.Duration
 	}{
 		{false, m.ShutdownTime.Add(ordinaryShutdown), ordinaryShutdown},
-		{true, m.ShutdownTime.Add(ordinaryShutdown + criticalShutdown), criticalShutdown},
+		{true, m.ShutdownTime.Add(ShutdownGrace), CriticalShutdownGrace},
 	} {
 		left, err := s.askAll(ctx, pods.Items, group.critical, group.most)
 		if err != nil {

@@ -158,13 +158,21 @@ func (p *Process) Err() error {
 	}
 }
 
+// Signal sends a signal to the child alone. One that has ended gets none.
+func (p *Process) Signal(sig os.Signal) error {
+	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("sending %s to %s: %w", sig, p.name, err)
+	}
+	return nil
+}
+
 // Stop sends SIGTERM, waits, and after the grace sends SIGKILL to the child's
 // whole group. It returns when the child has ended, with an error when it had to
 // be killed. Stopping a child that has ended does nothing.
 func (p *Process) Stop() error {
 	p.stopping.Store(true)
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stopping %s: %w", p.name, err)
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stopping: %w", err)
 	}
 	select {
 	case <-p.done:

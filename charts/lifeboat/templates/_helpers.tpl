@@ -1,4 +1,4 @@
-{{/* The labels that tell one part's pods from all others. Arg: dict "part" "root". */}}
+{{/* The labels that select the pods of one part. Arg: dict "part" "root". */}}
 {{- define "lifeboat.selector" -}}
 app.kubernetes.io/name: lifeboat
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
@@ -35,7 +35,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- required "aws.queueURL is empty: write the URL of the SQS queue that `lifeboat wire apply` prints" .Values.aws.queueURL -}}
 {{- end }}
 
-{{/* What a container of ours may do: nothing. */}}
+{{/* The security context of the containers: no privileges. */}}
 {{- define "lifeboat.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true

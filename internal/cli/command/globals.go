@@ -31,10 +31,10 @@ type Globals struct {
 func (g *Globals) Add(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&g.Kubeconfig, "kubeconfig", "", "path of the kubeconfig (default $KUBECONFIG, then ~/.kube/config)")
-	f.StringVar(&g.Context, "context", "", "context of the kubeconfig")
-	f.StringVar(&g.Sandbox, "sandbox", "", "use the sandbox of this name that runs on this machine: its cluster, its AWS, its queue")
+	f.StringVar(&g.Context, "context", "", "context in the kubeconfig")
+	f.StringVar(&g.Sandbox, "sandbox", "", "use the sandbox of this name on this machine: its cluster, its AWS emulator and its queue")
 	f.Lookup("sandbox").NoOptDefVal = sandboxstate.DefaultName
-	f.StringVarP(&g.Output, "output", "o", OutputText, "text, or json for scripts (on standard output)")
+	f.StringVarP(&g.Output, "output", "o", OutputText, "output format: text, or json for scripts")
 	root.PersistentPreRunE = g.check
 }
 
@@ -43,13 +43,13 @@ func (g *Globals) check(cmd *cobra.Command, _ []string) error {
 	case OutputText, OutputJSON:
 	case OutputYAML:
 		if cmd.Annotations[TakesYAML] == "" {
-			return UsageErrorf("%s does not write YAML: write -o text or -o json", cmd.CommandPath())
+			return UsageErrorf("%s does not support YAML: use -o text or -o json", cmd.CommandPath())
 		}
 	default:
-		return UsageErrorf("unknown output %q: write -o text or -o json", g.Output)
+		return UsageErrorf("unknown output format %q: use -o text or -o json", g.Output)
 	}
 	if g.Sandbox != "" && (g.Kubeconfig != "" || g.Context != "") {
-		return UsageErrorf("--sandbox brings its own cluster: leave out --kubeconfig and --context")
+		return UsageErrorf("--sandbox has its own cluster: remove --kubeconfig and --context")
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrNoContext says that the kubeconfig has no context of that name.
-var ErrNoContext = errors.New("there is no such context")
+var ErrNoContext = errors.New("no such context")
 
 // Hint says what to do next about an error that is known, or nothing. name is how the
 // user calls the program. Errors of AWS are for HintAWS.
@@ -25,23 +25,23 @@ func Hint(name string, err error) string {
 	var network net.Error
 	switch {
 	case errors.Is(err, sandboxstate.ErrNotRunning):
-		return "`" + name + " sandbox up` brings one up; `" + name + " sandbox list` lists those there are."
+		return "`" + name + " sandbox up` starts one; `" + name + " sandbox list` lists the running ones."
 	case anyIn(err, clientcmd.IsEmptyConfig):
-		return "There is no kubeconfig: none is given with --kubeconfig or $KUBECONFIG, and there is no ~/.kube/config.\n" +
-			"Give one; or bring up a cluster on this machine with `" + name + " sandbox up` and add --sandbox."
+		return "There is no kubeconfig: neither --kubeconfig nor $KUBECONFIG is set, and ~/.kube/config does not exist.\n" +
+			"Set one, or start a cluster on this machine with `" + name + " sandbox up` and add --sandbox."
 	case errors.Is(err, ErrNoContext):
-		return "`kubectl config get-contexts` lists the contexts there are."
+		return "`kubectl config get-contexts` lists the existing contexts."
 	case errors.Is(err, fs.ErrNotExist):
 		return "Check the path."
 	case IsNotInstalled(err):
-		return "Lifeboat is not installed in this cluster: it does not know the resources of lifeboat.dev/v1alpha1.\n" +
+		return "Lifeboat is not installed in this cluster: its API server does not serve lifeboat.dev/v1alpha1.\n" +
 			"Install the chart charts/lifeboat (helm install lifeboat charts/lifeboat), check --context, or use --sandbox."
 	case apierrors.IsUnauthorized(err):
-		return "The cluster does not know these credentials: log in again, or check --kubeconfig and --context."
+		return "The cluster rejected these credentials: log in again, or check --kubeconfig and --context."
 	case apierrors.IsForbidden(err):
 		return hintForbidden(err.Error())
 	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
-		return "The cluster does not answer: check that it runs, that --kubeconfig and --context name the right one, and the network (VPN, proxy) between."
+		return "The cluster does not answer: check that it runs, that --kubeconfig and --context select the right cluster, and the network (VPN, proxy)."
 	}
 	return ""
 }
@@ -50,13 +50,13 @@ func hintForbidden(message string) string {
 	role := ""
 	switch {
 	case strings.Contains(message, "ValidatingAdmissionPolicy"):
-		return "" // it says itself what is wrong
+		return "" // the policy's message names the next step
 	case strings.Contains(message, "nodegroups"):
 		role = ", which the ClusterRole lifeboat-nodegroups has"
 	case strings.Contains(message, "interruptions"):
 		role = ", which the ClusterRole lifeboat-operator has"
 	}
-	return "These credentials may not do that: ask for the permission that the message names" + role + ", or check --context."
+	return "These credentials lack a permission: ask for the one that the message names" + role + ", or check --context."
 }
 
 // anyIn applies a test that looks at one error only to the whole chain.
@@ -84,7 +84,7 @@ func HintAWS(err error) string {
 	)
 	switch {
 	case errors.As(err, &region):
-		return "No AWS region is set: set AWS_REGION, or one in the profile (AWS_PROFILE)."
+		return "No AWS region is set: set AWS_REGION, or a region in the profile (AWS_PROFILE)."
 	case errors.As(err, &api):
 		return hintAWSCode(api.ErrorCode())
 	case strings.Contains(err.Error(), "get credentials"), strings.Contains(err.Error(), "get identity"):
@@ -98,11 +98,11 @@ func HintAWS(err error) string {
 func hintAWSCode(code string) string {
 	switch code {
 	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized":
-		return "These AWS credentials may not do that: ask for the permission that the message names, or check AWS_PROFILE."
+		return "These AWS credentials lack a permission: ask for the one that the message names, or check AWS_PROFILE."
 	case "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException", "AuthFailure":
-		return "AWS does not take these credentials: log in again (`aws sso login`), or check AWS_PROFILE and AWS_REGION."
+		return "AWS rejected these credentials: log in again (`aws sso login`), or check AWS_PROFILE and AWS_REGION."
 	case "ServiceQuotaExceededException":
-		return "An AWS quota is used up: delete what is not needed (`aws fis list-experiment-templates`), or ask AWS for more."
+		return "An AWS quota is used up: delete unused resources (`aws fis list-experiment-templates`), or request a higher quota from AWS."
 	}
 	return ""
 }

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Picture is text that is redrawn in place. Its lines must not be wider than the
-// terminal, nor more than it has.
+// Picture is text that is redrawn in place. It must fit into the terminal, both
+// in width and in height.
 type Picture struct {
 	stream Stream
 	lines  int
 	last   string
 }
 
-// NewPicture returns one that is drawn where the cursor is.
+// NewPicture returns a picture that starts at the cursor.
 func NewPicture(s Stream) *Picture { return &Picture{stream: s} }
 
-// Draw draws text, which ends with a line feed, over what was drawn before.
+// Draw replaces the previous text by text, which must end with a line feed.
 func (p *Picture) Draw(text string) {
 	if text == p.last {
 		return

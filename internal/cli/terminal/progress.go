@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// redraw is how often a progress line moves.
+	// redraw is the time between redraws of the progress line.
 	redraw = 120 * time.Millisecond
-	// remind is how often a wait that goes on is told of where lines stay.
+	// remind is the time between repeated lines where output is not a terminal.
 	remind = 15 * time.Second
-	// unclocked is how short a wait is not worth counting.
-	unclocked = 2 * time.Second
+	// clockAfter is the shortest wait that shows its duration.
+	clockAfter = 2 * time.Second
 )
 
-// Progress tells what is being waited for: one moving line with a clock on a
-// terminal; elsewhere, where every line stays, a plain line now and then, and
-// none at all when it is soon over. It is safe for concurrent use.
+// Progress shows what the program waits for. On a terminal it is one line that
+// is redrawn, with the time waited. Elsewhere it is an occasional plain line,
+// and none for a short wait. It is safe for concurrent use.
 type Progress struct {
 	stream Stream
 	stop   chan struct{}
@@ -31,14 +31,14 @@ type Progress struct {
 	done  bool
 }
 
-// NewProgress begins to tell. Stop must be called.
+// NewProgress starts the progress display. The caller must call Stop.
 func NewProgress(s Stream) *Progress {
 	p := &Progress{stream: s, stop: make(chan struct{})}
 	p.ended.Go(p.run)
 	return p
 }
 
-// Step says what is being waited for from now on.
+// Step sets the text of the current wait.
 func (p *Progress) Step(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	p.mu.Lock()
@@ -50,8 +50,7 @@ func (p *Progress) Step(format string, args ...any) {
 	p.draw()
 }
 
-// Idle says that nothing is being waited for: the line goes away until the next
-// step.
+// Idle removes the line until the next Step.
 func (p *Progress) Idle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,8 +58,8 @@ func (p *Progress) Idle() {
 	p.idle = true
 }
 
-// Print writes lines that stay, to whichever stream, without tearing the
-// moving line.
+// Print writes permanent lines to either stream and redraws the progress line
+// below them.
 func (p *Progress) Print(s Stream, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +68,7 @@ func (p *Progress) Print(s Stream, text string) {
 	p.draw()
 }
 
-// Stop takes the moving line away. It may be called again.
+// Stop removes the progress line. It can be called more than once.
 func (p *Progress) Stop() {
 	p.mu.Lock()
 	if !p.done {
@@ -109,22 +108,22 @@ func (p *Progress) clear() {
 	}
 }
 
-// clock is how long the wait has been, once that is worth a word.
+// clock formats the time waited, or returns nothing for a short wait.
 func (p *Progress) clock() string {
-	if waited := time.Since(p.since); waited >= unclocked {
+	if waited := time.Since(p.since); waited >= clockAfter {
 		return " " + Duration(waited)
 	}
 	return ""
 }
 
-// remind writes a line that stays.
+// remind writes a permanent line.
 func (p *Progress) remind() {
 	if p.waits() {
 		p.stream.Printf("%s%s\n", p.text, p.clock())
 	}
 }
 
-// draw writes the line that moves.
+// draw redraws the progress line.
 func (p *Progress) draw() {
 	if !p.stream.TTY || !p.waits() {
 		return
@@ -132,7 +131,7 @@ func (p *Progress) draw() {
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	text := []rune(p.text)
 	clock := p.clock()
-	// A line that wraps cannot be taken back, so it is cut to fit.
+	// A wrapped line cannot be erased, so it is cut to fit.
 	if room := p.stream.Width - len(clock) - 3; p.stream.Width > 0 && len(text) > room {
 		text = text[:max(room, 0)]
 	}

@@ -1,6 +1,5 @@
-// Package terminal writes for people: colours and a moving progress line where
-// there is a terminal, plain lines where there is none, tables and relative
-// times everywhere.
+// Package terminal formats output for people: colours and a progress line on a
+// terminal, plain lines elsewhere, and tables and relative times.
 package terminal
 
 import (
@@ -11,20 +10,20 @@ import (
 	"golang.org/x/term"
 )
 
-// Stream is a way out: standard output or standard error.
+// Stream is standard output or standard error.
 type Stream struct {
 	io.Writer
-	// TTY is true where a person reads along, so that lines may move.
+	// TTY is true if the output is a terminal, where lines can be redrawn.
 	TTY bool
-	// Color is true where text may be coloured.
+	// Color is true if text can be coloured.
 	Color bool
-	// Width is the number of columns and Height that of lines, or 0 where there
-	// is no telling.
+	// Width is the number of columns and Height the number of lines. Both are 0
+	// if unknown.
 	Width, Height int
 }
 
-// NewStream looks at what w is. Colours need a terminal that is not "dumb" and
-// an empty NO_COLOR (no-color.org).
+// NewStream inspects w. Colours need a terminal that is not "dumb" and an empty
+// NO_COLOR (no-color.org).
 func NewStream(w io.Writer, getenv func(string) string) Stream {
 	s := Stream{Writer: w}
 	f, ok := w.(*os.File)
@@ -36,8 +35,8 @@ func NewStream(w io.Writer, getenv func(string) string) Stream {
 	return s.Measured()
 }
 
-// Measured is the stream with the size that its terminal has now: people change
-// it.
+// Measured returns the stream with the current size of its terminal, which can
+// change.
 func (s Stream) Measured() Stream {
 	f, ok := s.Writer.(*os.File)
 	if !ok {
@@ -49,17 +48,16 @@ func (s Stream) Measured() Stream {
 	return s
 }
 
-// IsTerminal reports whether a person types at r.
+// IsTerminal reports whether r is a terminal.
 func IsTerminal(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Style is how a piece of text looks on a terminal that has colours.
+// Style is the colour of a piece of text.
 type Style string
 
-// The styles: what went well, what needs a look, what went wrong, what matters
-// less, and what a heading is.
+// The styles: normal, success, warning, error, less important, and heading.
 const (
 	Plain Style = ""
 	Good  Style = "32"
@@ -69,7 +67,7 @@ const (
 	Bold  Style = "1"
 )
 
-// Paint gives text a style where the stream has colours.
+// Paint applies a style if the stream has colours.
 func (s Stream) Paint(style Style, text string) string {
 	if !s.Color || style == Plain || text == "" {
 		return text
@@ -77,8 +75,8 @@ func (s Stream) Paint(style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// Printf writes formatted text. A stream whose reader has gone is nothing that
-// could be told to anybody, so errors are dropped.
+// Printf writes formatted text. It drops errors: if the reader is gone, the
+// program cannot report them anywhere.
 func (s Stream) Printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(s, format, args...)
 }

@@ -16,7 +16,7 @@ type Cell struct {
 type Table struct {
 	header []string
 	rows   [][]Cell
-	// under is what stands under a row, by its number.
+	// under holds the text under a row, by row number.
 	under map[int][]Cell
 }
 
@@ -25,26 +25,25 @@ func NewTable(header ...string) *Table {
 	return &Table{header: header, under: map[int][]Cell{}}
 }
 
-// Row adds a row. Cells beyond the headings are dropped, missing ones are
-// empty.
+// Row adds a row. It drops cells beyond the headings and fills missing ones.
 func (t *Table) Row(cells ...Cell) {
 	row := make([]Cell, len(t.header))
 	copy(row, cells)
 	t.rows = append(t.rows, row)
 }
 
-// Under adds text under the last row, for what is too long for a column. It is
-// wrapped.
+// Under adds wrapped text under the last row, for text that is too long for a
+// column.
 func (t *Table) Under(text Cell) {
 	last := len(t.rows) - 1
 	t.under[last] = append(t.under[last], text)
 }
 
-// Write writes the table, two spaces between columns, nothing after the last
-// one. The last column may be long: it is never padded.
+// Write writes the table with two spaces between columns. The last column is
+// not padded.
 func (t *Table) Write(s Stream) { t.write(s, math.MaxInt) }
 
-// WriteCut is Write with every line cut to so many columns, so that none wraps.
+// WriteCut is like Write and cuts every line to the given number of columns.
 func (t *Table) WriteCut(s Stream, columns int) { t.write(s, columns) }
 
 func (t *Table) write(s Stream, room int) {

@@ -99,7 +99,7 @@ func TestProgressOnTerminalMovesAndLeavesNothing(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		p.Stop()
 		p.Stop()
-		time.Sleep(time.Second) // nothing may move any more
+		time.Sleep(time.Second) // nothing is redrawn any more
 
 		drawn := strings.Split(progress.String(), "\r\x1b[K")
 		if len(drawn) < 10 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Offset is a moment on a timeline, relative to its start: "+0.4s", "+12.0s",
-// "+1m52s", "-3.1s". Tenths are told below a minute only.
+// Offset formats a time relative to the start of a timeline: "+0.4s", "+12.0s",
+// "+1m52s", "-3.1s". It shows tenths only below one minute.
 func Offset(d time.Duration) string {
 	sign := "+"
 	if d < 0 {
@@ -18,8 +18,8 @@ func Offset(d time.Duration) string {
 	return sign + Duration(d)
 }
 
-// Duration is a duration in whole seconds as people say it: "45s", "1m52s",
-// "2m", "3h5m", "2d4h".
+// Duration formats a duration in whole seconds: "45s", "1m52s", "2m", "3h5m",
+// "2d4h".
 func Duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + Duration(-d)
@@ -37,7 +37,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Relative is when something is, seen from now: "in 1m52s", "3s ago", "now".
+// Relative formats a time relative to now: "in 1m52s", "3s ago", "now".
 func Relative(t, now time.Time) string {
 	switch d := t.Sub(now).Round(time.Second); {
 	case d == 0:

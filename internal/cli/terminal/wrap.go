@@ -5,20 +5,19 @@ import (
 	"unicode/utf8"
 )
 
-// comfortable is the number of columns that text is fitted to where there is no
-// telling how many there are.
-const comfortable = 100
+// defaultColumns is the number of columns if the width is unknown.
+const defaultColumns = 100
 
-// Columns is the number of columns that text for this stream is fitted to.
+// Columns returns the number of columns for text on this stream.
 func (s Stream) Columns() int {
 	if s.Width == 0 {
-		return comfortable
+		return defaultColumns
 	}
 	return s.Width
 }
 
-// Wrap breaks text at its spaces into lines of at most so many columns. A word
-// that is longer has a line for itself.
+// Wrap breaks text at spaces into lines of at most the given number of columns.
+// A longer word gets its own line.
 func Wrap(text string, columns int) []string {
 	var lines []string
 	var line strings.Builder
@@ -40,7 +39,7 @@ func Wrap(text string, columns int) []string {
 	return append(lines, line.String())
 }
 
-// Fact writes a label and, from a column on, what there is to say about it.
+// Fact writes a label and, from a fixed column on, wrapped text.
 func (s Stream) Fact(indent int, label string, style Style, text string) {
 	for i, line := range Wrap(text, s.Columns()-indent) {
 		if i > 0 {
@@ -50,7 +49,7 @@ func (s Stream) Fact(indent int, label string, style Style, text string) {
 	}
 }
 
-// cut shortens text to so many columns.
+// cut shortens text to the given number of columns.
 func cut(text string, columns int) string {
 	if utf8.RuneCountInString(text) <= columns {
 		return text

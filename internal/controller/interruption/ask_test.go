@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -28,15 +29,15 @@ func TestWhatWasForetoldIsTakenBack(t *testing.T) {
 			for range 3 {
 				_ = w.pass(time.Second) // some fail, and the queue repeats them
 			}
-			status := w.record().Status
-			if left := record.Drain(&status).PendingPods; len(left) != 1 || left[0].Verdict != verdictRefused || left[0].AskedTime != nil || left[0].GraceSeconds != nil {
+			now := w.record().Status
+			if left := record.Drain(&now).PendingPods; len(left) != 1 || left[0].Verdict != status.VerdictRefused || left[0].AskedTime != nil || left[0].GraceSeconds != nil {
 				t.Errorf("pods %+v", left)
 			}
-			if got := reasons(status); slices.Contains(got, v1alpha1.ReasonEvicted) {
+			if got := reasons(now); slices.Contains(got, v1alpha1.ReasonEvicted) {
 				t.Errorf("timeline %v tells of an eviction", got)
 			}
-			if record.Drain(&status).Pods.Leaving != 0 || record.Drain(&status).Pods.Waiting != 1 {
-				t.Errorf("pods %+v", record.Drain(&status).Pods)
+			if record.Drain(&now).Pods.Leaving != 0 || record.Drain(&now).Pods.Waiting != 1 {
+				t.Errorf("pods %+v", record.Drain(&now).Pods)
 			}
 			w.refuse = nil
 			w.settle(time.Second)

@@ -16,6 +16,8 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -62,7 +64,7 @@ func TestNothingIsDoneBeforeAPersonApproves(t *testing.T) {
 	w.say(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
 	w.settle(time.Second)
 	got := w.record().Status
-	if !action.IsMarked(w.node(), action.MarkDoomed) || len(w.evictions) != 1 || got.Phase != v1alpha1.PhaseDraining {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) || len(w.evictions) != 1 || got.Phase != v1alpha1.PhaseDraining {
 		t.Errorf("phase %s, evictions %v", got.Phase, w.evictions)
 	}
 	if !slices.ContainsFunc(got.Timeline, func(e v1alpha1.TimelineEntry) bool {
@@ -76,7 +78,7 @@ func TestWhatNobodyApprovesIsOverWithItsDeadline(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"), team(needsApproval))
 	w.settle(time.Second)
-	w.settle(30*time.Minute + afterDeadline)
+	w.settle(30*time.Minute + status.AfterDeadline)
 	w.same(before)
 	if got := w.record().Status; got.CompletionTime == nil || len(w.evictions) > 0 {
 		t.Errorf("phase %s, evictions %v", got.Phase, w.evictions)
@@ -133,7 +135,7 @@ func TestDrainIsPutBackWhenItsDeadlineMovesAway(t *testing.T) {
 		t.Errorf("phase %s, deadline %v, timeline %v", got.Phase, got.Deadline, reasons(got))
 	}
 	w.settle(w.wake)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Errorf("not begun again an hour before, at %s", w.now)
 	}
 }
@@ -204,7 +206,7 @@ func TestBudgetLetsOneNodeAtATimeDrain(t *testing.T) {
 			t.Fatalf("evictions %v", w.evictions)
 		}
 		if drained%2 == 0 {
-			w.loop.berths = berths{} // as after a restart
+			w.loop.slots = concurrency.Slots{} // as after a restart
 		}
 		w.stopped(w.evictions[drained])
 	}
@@ -269,7 +271,7 @@ func TestInstanceIsTerminatedOnceItsPodsHaveLeft(t *testing.T) {
 	if !slices.Equal(cloud.asked, []string{instance}) {
 		t.Errorf("terminated %v", cloud.asked)
 	}
-	w.settle(terminateAgain)
+	w.settle(terminateRetry)
 	if len(cloud.asked) != 2 {
 		t.Errorf("an instance that does not go was asked %d times", len(cloud.asked))
 	}
@@ -304,7 +306,7 @@ func TestInstanceThatCannotBeTerminatedIsReported(t *testing.T) {
 	if i := slices.IndexFunc(ready, func(c metav1.Condition) bool { return c.Type == v1alpha1.ConditionReady }); i < 0 || ready[i].Message != "terminating the instance: UnauthorizedOperation; tried again every minute" {
 		t.Errorf("conditions %v", ready)
 	}
-	if len(cloud.asked) != 1 || w.wake != terminateAgain {
+	if len(cloud.asked) != 1 || w.wake != terminateRetry {
 		t.Errorf("asked %d times, looks again in %s", len(cloud.asked), w.wake)
 	}
 }
@@ -338,7 +340,7 @@ func TestVolumesAreDetachedBeforeTheInstanceIsTerminated(t *testing.T) {
 	if len(cloud.asked) > 0 {
 		t.Fatal("terminated with a volume attached")
 	}
-	if w.wake != detachAgain {
+	if w.wake != detachRequeue {
 		t.Errorf("looks again in %s", w.wake)
 	}
 	got := &corev1.Node{}
@@ -349,7 +351,7 @@ func TestVolumesAreDetachedBeforeTheInstanceIsTerminated(t *testing.T) {
 	if err := w.client.Status().Update(t.Context(), got); err != nil {
 		t.Fatal(err)
 	}
-	w.settle(detachAgain)
+	w.settle(detachRequeue)
 	if len(cloud.asked) != 1 {
 		t.Errorf("asked %d times", len(cloud.asked))
 	}
@@ -390,7 +392,7 @@ func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
 		s.Rules = append([]v1alpha1.Rule{{Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionIgnore}}, s.Rules...)
 	}))
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Fatal("not begun")
 	}
 	w.hear(spot())

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -21,10 +20,15 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/errand"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -32,42 +36,40 @@ import (
 type PodSource interface {
 	// Pods returns the pods bound to a node and whether all are known.
 	Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, error)
-	// Await returns once the pods of a node that was asked about are known, or
-	// ctx is done.
+	// Await returns once the pods of a node are known, or ctx is done. Pods was called for
+	// the node before.
 	Await(ctx context.Context, node string)
-	// Current reports whether the watch of a node's pods is open, so that no change
-	// stays unseen.
+	// Current reports whether the watch of a node's pods is open.
 	Current(node string) bool
-	// Forget says that a node is of no more interest.
+	// Forget ends the watch of a node's pods.
 	Forget(node string)
 }
 
-// NodeIndex finds the node that an instance is; nil where there is none.
+// NodeIndex finds the node of an instance; nil: it has none.
 type NodeIndex interface {
 	NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error)
 }
 
-// OwnerSource knows what controls the pods of a node; ownerwatch.Watcher is one.
+// OwnerSource knows the owners of the pods of a node; ownerwatch.Watcher is one.
 type OwnerSource interface {
-	// Owners returns what controls the pods, and the volume claims that they
-	// mount, and whether all are known.
+	// Owners returns the owners of the pods and the volume claims that they mount, and
+	// whether all are known.
 	Owners(ctx context.Context, node string, pods []*corev1.Pod) (drain.Owners, bool, error)
-	// Forget says that a node is of no more interest.
+	// Forget ends the watches for a node.
 	Forget(node string)
 }
 
 // Errands runs hooks and delivers notifications; errand.Runner is one.
 type Errands interface {
-	// Hooks takes the hooks of a record one step further.
+	// Hooks takes the hooks of an Interruption one step further.
 	Hooks(context.Context, errand.HookRun) (errand.HookOutcome, error)
 	// Tell takes its notifications one step further.
 	Tell(context.Context, errand.Telling) (errand.Told, error)
 }
 
-// Options are what the loop needs. Live, Owners, Errands, Cloud, Claims, Groups and
-// Lifecycle may be nil: without them nothing is surged, no hook runs, nobody is
-// notified, no instance is terminated, and Karpenter, or Auto Scaling, is left
-// alone.
+// Options are what the controller needs. Live, Owners, Errands, Cloud, Claims, Groups and
+// Lifecycle may be nil. Without them no pod is surged, no hook runs, no notification is
+// sent, no instance is terminated, and Karpenter or Auto Scaling is left alone.
 type Options struct {
 	Client client.Client
 	// Live reads past the cache.
@@ -77,32 +79,30 @@ type Options struct {
 	Owners  OwnerSource
 	Errands Errands
 	Cloud   cloud.Cloud
-	Claims  ClaimSource
-	// Groups knows Auto Scaling groups, and Lifecycle answers their lifecycle hooks
-	// and takes instances out of them.
+	Claims  capacity.ClaimSource
+	// Groups knows Auto Scaling groups. Lifecycle completes their lifecycle hooks and
+	// takes instances out of them.
 	Groups    GroupSource
 	Lifecycle cloud.Lifecycle
-	// Hooks are patterns of the names of lifecycle hooks that are answered, such as
-	// lifeboat-*, besides those that NodeGroups name.
+	// Hooks are patterns of the names of lifecycle hooks to complete, such as lifeboat-*,
+	// in addition to those that NodeGroups name.
 	Hooks []string
-	// GroupChanges yields the names of groups in which something has changed; nil:
-	// they are looked at by the clock alone.
+	// GroupChanges yields the names of groups that changed; nil: they are only polled.
 	GroupChanges <-chan event.TypedGenericEvent[string]
-	// Forward puts a message on Karpenter's own queue; nil: it has none that is
-	// fed by Lifeboat.
+	// Forward puts a message on Karpenter's own queue; nil: Lifeboat does not feed it.
 	Forward func(ctx context.Context, message string) error
 	// Place is where the cluster is on AWS.
 	Place   replacement.Place
 	Events  events.EventRecorder
-	Metrics *Metrics
-	// Clock tells the time; it is read once a pass.
+	Metrics *status.Metrics
+	// Clock returns the time; a pass reads it once.
 	Clock func() time.Time
-	// Margin is kept between a pod's last moment and a hard deadline.
+	// Margin is kept between the last call of a pod and a hard deadline.
 	Margin time.Duration
 	// FlushInterval is how long a transitional change of the status may stay unwritten
 	// after the last write; zero: every change is written at once.
 	FlushInterval time.Duration
-	// TTL is how long a finished record is kept.
+	// TTL is how long a finished Interruption is kept.
 	TTL time.Duration
 }
 
@@ -112,18 +112,15 @@ type Controller struct {
 	barrier cordonBarrier
 	// records and nodeWrites are the expectations for Interruptions and for Nodes.
 	records, nodeWrites expectations
-	berths              berths
-	yard                yard
-	reading             reading
-	pools               poolCache
-	// evictionSlots bounds the requests in flight that stop pods; slowSlots bounds
-	// those for pods whose last request timed out.
-	evictionSlots, slowSlots *semaphore.Weighted
+	slots               concurrency.Slots
+	capacity            capacity.Memory
+	ownerReads          ownerReads
+	evictor             *evict.Evictor
 }
 
 // New returns the controller.
 func New(o Options) *Controller {
-	return &Controller{Options: o, evictionSlots: semaphore.NewWeighted(maxEvictions), slowSlots: semaphore.NewWeighted(maxSlowEvictions)}
+	return &Controller{Options: o, evictor: evict.New()}
 }
 
 // Reconcile moves one Interruption one step closer to done.
@@ -133,7 +130,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	}
 	now := c.Clock()
 	if c.records.isStale(in.Name, in.ResourceVersion, now) {
-		return reconcile.Result{RequeueAfter: staleCacheRequeue}, nil // the watch enqueues it sooner
+		return reconcile.Result{RequeueAfter: staleCacheRequeue}, nil // the watch enqueues it earlier
 	}
 	if notice.Finished(in) {
 		c.forgetFinished(ctx, in)
@@ -141,8 +138,8 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("node", in.Spec.NodeName))
 
-	report := begin(in, now)
-	defer func() { result, err = c.end(ctx, report, result, err) }()
+	update := status.NewUpdate(in, now)
+	defer func() { result, err = c.finishPass(ctx, update, result, err) }()
 
 	facts, err := c.observe(ctx, in, now)
 	if err != nil {
@@ -150,57 +147,66 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	}
 	decision, ok := policy.Decide(facts.forPolicy())
 	if !ok {
-		report.untrusted(facts)
+		if facts.isUntrusted() {
+			update.SetUntrusted(facts.node)
+		}
 		return reconcile.Result{}, nil
 	}
-	decision = goesOn(facts, decision)
+	decision = forceDrainDetached(facts, decision)
 	if err := c.observePods(ctx, facts, decision); err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing the pods: %w", err)
 	}
-	plan := drain.NewPlan(facts.forDrain(decision, c.Margin))
-	report.decided(facts, decision, plan)
-
-	return c.carry(ctx, report)
+	p := &pass{Controller: c, facts: facts, decision: decision, update: update}
+	p.plan = drain.NewPlan(facts.forDrain(decision, c.Margin))
+	update.SetDecision(status.Pass{
+		Interruption: in, Node: facts.node, NodeName: facts.nodeName, Decision: decision,
+		Rescheduled: facts.isRescheduled(decision), Pods: p.pods(),
+	})
+	return p.run(ctx)
 }
 
-// end writes the status and returns the result of the pass.
-func (c *Controller) end(ctx context.Context, r *report, result reconcile.Result, err error) (reconcile.Result, error) {
-	flushAt, failed := c.close(ctx, r)
+// writer returns what writes the status.
+func (c *Controller) writer() *status.Writer {
+	return &status.Writer{Client: c.Client, Events: c.Events, Metrics: c.Metrics, Expectations: &c.records, FlushInterval: c.FlushInterval}
+}
+
+// finishPass writes the status and returns the result of the pass.
+func (c *Controller) finishPass(ctx context.Context, u *status.Update, result reconcile.Result, err error) (reconcile.Result, error) {
+	flushAt, failed := c.writer().Finish(ctx, u)
 	switch {
 	case apierrors.IsConflict(failed) && (err == nil || apierrors.IsConflict(err)):
-		return reconcile.Result{RequeueAfter: lookAgain}, nil // stale cache, or a notice joined
+		return reconcile.Result{RequeueAfter: requeueCache}, nil // the cache is stale, or a notice was added
 	case failed != nil && !apierrors.IsNotFound(failed): // a person who deletes an Interruption cancels it
 		return reconcile.Result{}, errors.Join(err, failed)
 	}
 	if !flushAt.IsZero() && err == nil {
-		result = sooner(result, wake(r.now, flushAt))
+		result = sooner(result, requeueAt(u.Now(), flushAt))
 	}
 	return result, err
 }
 
-// carry acts on the plan and puts the outcome into the report.
-func (c *Controller) carry(ctx context.Context, r *report) (reconcile.Result, error) {
-	outcome, err := c.act(ctx, r.seen, r)
-	r.reached(outcome)
+// run walks the steps and sends notifications.
+func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
+	err := p.act(ctx)
 	switch {
-	case apierrors.IsConflict(err): // stale cache: the next pass finds it all again
-		r.drop()
-		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	case apierrors.IsConflict(err): // the cache is stale: the next pass finds the same again
+		p.update.Discard()
+		return reconcile.Result{RequeueAfter: requeueCache}, nil
 	case err != nil:
 		return reconcile.Result{}, err // the queue backs off
-	case outcome.quiet:
-		r.drop()
+	case p.outcome.skipWrite:
+		p.update.Discard()
 	}
-	told, err := c.tell(ctx, r, r.seen.decision)
-	outcome.sooner(told.Wake)
-	rank := priorityOf(r.seen.facts.in)
-	result := wake(r.now, outcome.wake)
-	result.Priority = &rank
+	wake, err := p.notify(ctx, p.update, p.decision, p.facts.now)
+	p.outcome.requeueAt(wake)
+	priority := record.Priority(p.facts.in)
+	result := requeueAt(p.facts.now, p.outcome.requeue)
+	result.Priority = &priority
 	return result, err
 }
 
-// forgetFinished frees what this process keeps for an Interruption that is finished.
-// It keeps the pod watch where another Interruption has a node of the same name.
+// forgetFinished frees the memory for an Interruption that is finished. It keeps the pod
+// watch where another Interruption has a node of the same name.
 func (c *Controller) forgetFinished(ctx context.Context, in *v1alpha1.Interruption) {
 	c.barrier.forget(in.Name)
 	if node := in.Status.NodeName; len(c.ofNodeName(ctx, node)) == 0 {
@@ -208,26 +214,26 @@ func (c *Controller) forgetFinished(ctx context.Context, in *v1alpha1.Interrupti
 	}
 }
 
-// finish sends the last notifications of a finished record, and deletes it once it
-// has been kept long enough.
+// finish sends the last notifications of a finished Interruption, and deletes it after
+// its TTL.
 func (c *Controller) finish(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (reconcile.Result, error) {
-	told, err := c.tellOfFinished(ctx, in, now)
+	wake, err := c.notifyFinished(ctx, in, now)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	result, err := c.expire(ctx, in, now)
-	if at := told.Wake; !at.IsZero() && err == nil {
-		result = sooner(result, wake(now, at))
+	if !wake.IsZero() && err == nil {
+		result = sooner(result, requeueAt(now, wake))
 	}
 	return result, err
 }
 
-// expire deletes a finished record once it has been kept long enough.
+// expire deletes a finished Interruption after its TTL.
 func (c *Controller) expire(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (reconcile.Result, error) {
 	if left := in.Status.CompletionTime.Add(c.TTL).Sub(now); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	// A notice may have joined a moment ago; the resource version tells.
+	// The resource version protects a notice that has just been added.
 	err := c.Client.Delete(ctx, in, client.Preconditions{UID: &in.UID, ResourceVersion: &in.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, fmt.Errorf("deleting the finished Interruption: %w", err)
@@ -236,7 +242,7 @@ func (c *Controller) expire(ctx context.Context, in *v1alpha1.Interruption, now 
 	return reconcile.Result{}, nil
 }
 
-// sooner is the earlier of two results; a zero RequeueAfter means never.
+// sooner is the earlier of two results; a zero RequeueAfter means none.
 func sooner(a, b reconcile.Result) reconcile.Result {
 	if a.RequeueAfter == 0 || (b.RequeueAfter > 0 && b.RequeueAfter < a.RequeueAfter) {
 		a.RequeueAfter = b.RequeueAfter
@@ -244,9 +250,8 @@ func sooner(a, b reconcile.Result) reconcile.Result {
 	return a
 }
 
-// wake turns a moment into a result; the zero time means nothing but changes
-// are waited for.
-func wake(now, at time.Time) reconcile.Result {
+// requeueAt turns a time into a result; the zero time: only changes trigger a pass.
+func requeueAt(now, at time.Time) reconcile.Result {
 	if at.IsZero() {
 		return reconcile.Result{}
 	}

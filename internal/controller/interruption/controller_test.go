@@ -17,6 +17,8 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -25,7 +27,7 @@ func TestSpotNoticeIsSurvived(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
 
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Error("the node is not cordoned")
 	}
 	if diff := cmp.Diff([]string{"web-1", "web-2"}, sorted(w.evictions)); diff != "" {
@@ -105,7 +107,7 @@ func TestSpotNoticeOvertakesARebalanceHint(t *testing.T) {
 	w.settle(time.Second)
 	w.hear(spot())
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkDoomed) || !slices.Contains(w.evictions, "web-1") {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) || !slices.Contains(w.evictions, "web-1") {
 		t.Errorf("not drained: evictions %v, node %+v", w.evictions, w.node().Spec)
 	}
 	if got := w.record().Status.Kind; got != notice.KindSpotInterruption {
@@ -195,7 +197,7 @@ func TestNewNoticeOpensAFinishedRecordAgain(t *testing.T) {
 	if s.CompletionTime != nil || s.Since == nil || !s.Deadline.Time.Equal(&again.Deadline.Time) {
 		t.Errorf("status %+v", s)
 	}
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Error("the node is not cordoned again")
 	}
 }
@@ -227,13 +229,13 @@ func TestPodIsNotAskedAgainWhileTheWatchIsBehind(t *testing.T) {
 	if got := record.Drain(&w.record().Status).Pods; got.Leaving != 1 {
 		t.Errorf("pods %+v", got)
 	}
-	w.settle(evictAgain / 2)
+	w.settle(status.EvictionCacheLag / 2)
 	if len(w.evictions) != 1 {
 		t.Errorf("asked %d times, although the record says that it was asked", len(w.evictions))
 	}
 	// The request may be lost: the process may have died before it sent it.
 	w.loop = New(w.loop.Options)
-	w.settle(2 * evictAgain)
+	w.settle(2 * status.EvictionCacheLag)
 	if len(w.evictions) != 2 {
 		t.Errorf("asked %d times in all", len(w.evictions))
 	}
@@ -244,14 +246,14 @@ func TestRefusedEvictionIsReportedAndTriedAgain(t *testing.T) {
 	w.refuse = refusal()
 	w.settle(time.Second)
 	left := record.Drain(&w.record().Status).PendingPods
-	if len(left) != 1 || left[0].Verdict != verdictRefused || left[0].AskedTime != nil {
+	if len(left) != 1 || left[0].Verdict != status.VerdictRefused || left[0].AskedTime != nil {
 		t.Errorf("pods left: %+v", left)
 	}
-	if w.wake == 0 || w.wake > refusedAgain {
+	if w.wake == 0 || w.wake > evict.RetryRefused {
 		t.Errorf("looks again after %s", w.wake)
 	}
 	w.refuse = nil
-	w.settle(refusedAgain)
+	w.settle(evict.RetryRefused)
 	if len(w.evictions) != 1 || record.Drain(&w.record().Status).PendingPods[0].AskedTime == nil {
 		t.Errorf("evictions %v", w.evictions)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 )
 
 // arriving returns an Interruption as it arrives.
@@ -64,7 +65,7 @@ func TestTheBarrierWaitsForOtherNodes(t *testing.T) {
 		"the other is finished": {build: func(b *cordonBarrier) {
 			b.observe(nil, arriving("b"), start)
 			done := arriving("b")
-			at := microTime(start)
+			at := status.MicroTime(start)
 			done.Status.CompletionTime, done.Status.Answered = &at, []string{"spot-1"}
 			b.observe(arriving("b"), done, start)
 		}, after: time.Second, cordoned: none},

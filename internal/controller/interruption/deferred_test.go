@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -21,7 +23,7 @@ func flushing(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
 	w := newWorld(t, objects...)
 	o := w.loop.Options
-	o.FlushInterval = FlushInterval
+	o.FlushInterval = status.FlushInterval
 	w.loop = New(o)
 	return w
 }
@@ -55,7 +57,7 @@ func TestTransitionalChangesRideWithAFlush(t *testing.T) {
 		if n := count(); n != 0 {
 			t.Fatalf("%d writes after %d pods have left", n, i+1)
 		}
-		if w.wake == 0 || w.wake > FlushInterval {
+		if w.wake == 0 || w.wake > status.FlushInterval {
 			t.Errorf("the change is written in %s", w.wake)
 		}
 	}
@@ -160,7 +162,7 @@ func TestSlowEvictionsDelayOnlyThemselves(t *testing.T) {
 			}
 			time.Sleep(max(w.wake, time.Millisecond))
 		}
-		if asked < 0 || asked > 24/maxEvictionsPerNode*(evictionTimeout+time.Second) {
+		if asked < 0 || asked > 24/evict.MaxPerNode*(evict.Timeout+time.Second) {
 			t.Errorf("the pod without a slow webhook was evicted after %s", asked)
 		}
 	})
@@ -168,8 +170,8 @@ func TestSlowEvictionsDelayOnlyThemselves(t *testing.T) {
 
 func TestExpectations(t *testing.T) {
 	var e expectations
-	e.replaced("a", "1", start)
-	e.replaced("a", "2", start)
+	e.Replaced("a", "1", start)
+	e.Replaced("a", "2", start)
 	for version, want := range map[string]bool{"1": true, "2": true} {
 		if e.isStale("a", version, start.Add(time.Second)) != want {
 			t.Errorf("version %s: stale %t", version, !want)
@@ -178,12 +180,12 @@ func TestExpectations(t *testing.T) {
 	if e.isStale("a", "1", start.Add(expectationTimeout)) {
 		t.Error("the expectation has no time limit")
 	}
-	e.replaced("a", "2", start)
+	e.Replaced("a", "2", start)
 	if e.isStale("a", "3", start) || e.isStale("a", "2", start) {
 		t.Error("a newer version does not end the expectation")
 	}
-	if e.lastWrite("a") != start || !e.lastWrite("b").IsZero() {
-		t.Errorf("last writes %s, %s", e.lastWrite("a"), e.lastWrite("b"))
+	if e.LastWrite("a") != start || !e.LastWrite("b").IsZero() {
+		t.Errorf("last writes %s, %s", e.LastWrite("a"), e.LastWrite("b"))
 	}
 	e.forget("a")
 	if len(e.objects) > 0 {

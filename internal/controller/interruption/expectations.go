@@ -23,8 +23,8 @@ type replacedVersions struct {
 	last     time.Time // when the latest of them was replaced
 }
 
-// replaced notes that this process has replaced a version of an object.
-func (e *expectations) replaced(name, version string, now time.Time) {
+// Replaced notes that this process has replaced a version of an object.
+func (e *expectations) Replaced(name, version string, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	known := e.objects[name]
@@ -48,8 +48,8 @@ func (e *expectations) isStale(name, version string, now time.Time) bool {
 	return false
 }
 
-// lastWrite is when this process last replaced a version of an object; zero: never.
-func (e *expectations) lastWrite(name string) time.Time {
+// LastWrite is when this process last replaced a version of an object; zero: never.
+func (e *expectations) LastWrite(name string) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.objects[name].last

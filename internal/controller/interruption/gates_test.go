@@ -241,7 +241,7 @@ func TestOwnersAreWaitedForAnewAfterARestart(t *testing.T) {
 	if len(w.evictions) > 0 {
 		t.Fatalf("evicted %v before what controls the pods was read", w.evictions)
 	}
-	w.settle(ownersPatience)
+	w.settle(ownersTimeout)
 	if !slices.Equal(w.evictions, []string{"web-1"}) {
 		t.Errorf("evictions %v: it waits for ever: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
 	}

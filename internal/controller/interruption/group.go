@@ -11,14 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
-	"github.com/lifeboat-dev/lifeboat/internal/termination"
 )
 
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=nodegroups,verbs=list;watch
@@ -47,7 +46,7 @@ type GroupSource interface {
 
 // grouped is what a pass knows of the group of the instance.
 type grouped struct {
-	seen termination.Seen
+	seen lifecycle.Seen
 	at   lifecycle.Position
 	// retain is whether its NodeGroup wants undrained instances to be retained, and
 	// named the terminate hook that it names.
@@ -67,7 +66,7 @@ func (c *Controller) observeGroup(ctx context.Context, f *facts) error {
 	if name == "" || !known {
 		return nil
 	}
-	seen := termination.Seen{Time: g.At, Group: name, HooksKnown: g.HooksKnown}
+	seen := lifecycle.Seen{Time: g.At, Group: name, HooksKnown: g.HooksKnown}
 	if in {
 		seen.State = m.State
 	}
@@ -78,13 +77,8 @@ func (c *Controller) observeGroup(ctx context.Context, f *facts) error {
 	if err := c.readNodeGroup(ctx, f, name); err != nil {
 		return err
 	}
-	for _, h := range g.Hooks {
-		if h.Terminating {
-			f.group.seen.Hooks = append(f.group.seen.Hooks, termination.Hook{
-				Name: h.Name, Timeout: h.Timeout, Global: h.Global, Abandons: h.Abandons, Own: c.owns(f, h.Name),
-			})
-		}
-	}
+	own, others := lifecycle.Split(lifecycle.Owned(g.Hooks, []string{f.group.named}, c.Hooks), true)
+	f.group.seen.Hooks = append(own, others...)
 	return nil
 }
 
@@ -142,10 +136,10 @@ func (f *facts) isLeaving() bool {
 // until somebody terminates it.
 func (f *facts) isRetained() bool { return f.group.at.Phase == lifecycle.Retained }
 
-// goesOn is the decision on an instance that was taken out of its group: whatever
+// forceDrainDetached is the decision on an instance that was taken out of its group: whatever
 // is said by now, it is drained, and terminated, since nobody else does that any
 // more, and its group has another in its place.
-func goesOn(f *facts, d policy.Decision) policy.Decision {
+func forceDrainDetached(f *facts, d policy.Decision) policy.Decision {
 	s, now := f.drain().Replacement, f.now
 	if !replacement.IsDetached(s) || d.InstanceGone {
 		return d
@@ -229,7 +223,7 @@ func (c *Controller) claimedInstances(ctx context.Context, f *facts) (map[string
 			claimed[in.Spec.InstanceID] = true
 		}
 	}
-	for id := range c.yard.claimedBeside(f.in.Spec.InstanceID, f.now) {
+	for id := range c.capacity.ReservedByOthers(f.in.Spec.InstanceID, f.now) {
 		claimed[id] = true
 	}
 	return claimed, nil

@@ -64,10 +64,10 @@ func TestHookAfterTheDrainThatCannotBeLookedAtIsLookedAtAgain(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), team(withHook(v1alpha1.HookAfterDrain, ""))).
 		jobsFail(errors.New("connection refused"))
 	w.settle(time.Second)
-	if said := readyOf(w); w.wake != hookAgain || !strings.HasPrefix(said, "waits: hook leaders: making Job ") {
+	if said := readyOf(w); w.wake != hookRetry || !strings.HasPrefix(said, "waits: hook leaders: making Job ") {
 		t.Errorf("looks again in %s: %s", w.wake, said)
 	}
-	w.withErrands().settle(hookAgain)
+	w.withErrands().settle(hookRetry)
 	if len(w.jobs()) != 1 {
 		t.Errorf("%d Jobs", len(w.jobs()))
 	}

@@ -26,7 +26,7 @@ func TestAStopIsOverOnceTheInstanceRuns(t *testing.T) {
 			w := newWorld(t, recordOf(stateChange(notice.StateStopped, start)), node("a", instance), pod("web-1"))
 			if tc.acted {
 				w.settle(time.Second)
-				if !action.IsMarked(w.node(), action.MarkDoomed) {
+				if !action.IsMarked(w.node(), action.MarkInterrupted) {
 					t.Fatalf("the node of a stopped instance: %+v", w.node().Spec)
 				}
 			}

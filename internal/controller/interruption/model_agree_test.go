@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -17,7 +18,7 @@ import (
 // random records in random worlds. A failure shows both, and either can be wrong: read
 // the guide. The laws of TestModel use the oracle only.
 func TestModelOracleAgrees(t *testing.T) {
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	metrics, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
@@ -152,7 +153,7 @@ func (b *books) notTwice(q *model.Request, pod *corev1.Pod) {
 	}
 	// Where both the watch and the record are behind it may be asked again: the
 	// API server then does nothing.
-	if told, ok := l.told[pod.UID]; ok && told.at.Before(began) && began.Sub(told.asked) < evictAgain {
+	if told, ok := l.told[pod.UID]; ok && told.at.Before(began) && began.Sub(told.asked) < status.EvictionCacheLag {
 		b.run.fail("%s: its record said so at %s", q, b.at(told.at))
 	}
 	b.repeats++
@@ -226,7 +227,7 @@ func (b *books) asksNode(q *model.Request) func(error) {
 	if len(i.accepted) == 0 && !marked {
 		b.run.fail("%s: no Interruption is about it", q)
 	}
-	doomed := action.IsMarked(n, action.MarkDoomed)
+	doomed := action.IsMarked(n, action.MarkInterrupted)
 	lately := b.run.c.Now().Sub(i.changed) < behind || b.run.c.Now().Sub(b.run.lastPolicyChange()) < behind
 	return func(err error) {
 		was := n
@@ -234,7 +235,7 @@ func (b *books) asksNode(q *model.Request) func(error) {
 		if err != nil || is == nil {
 			return
 		}
-		if !doomed && action.IsMarked(is, action.MarkDoomed) && !marked && !lately {
+		if !doomed && action.IsMarked(is, action.MarkInterrupted) && !marked && !lately {
 			b.mayBegin(q, instanceOf(n))
 		}
 		if _, still := is.Annotations[v1alpha1.AnnotationBefore]; marked && !still {

@@ -169,7 +169,7 @@ func (b *books) nodeChanged(was client.Object, n *corev1.Node) {
 		return
 	}
 	i := b.inst(instanceOf(n))
-	switch marked := action.IsMarked(n, action.MarkDoomed); {
+	switch marked := action.IsMarked(n, action.MarkInterrupted); {
 	case !marked:
 		i.cordoned = time.Time{}
 	case i.cordoned.IsZero():

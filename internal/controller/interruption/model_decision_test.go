@@ -84,7 +84,7 @@ func (b *books) compare(c case_, v verdict, ok bool) {
 	}
 	d, decided := policy.Decide(record.Facts(c.record, c.node, c.policies, c.now))
 	if decided && b.run.group != nil {
-		d = goesOn(&facts{in: c.record, was: c.record.Status, now: c.now}, d)
+		d = forceDrainDetached(&facts{in: c.record, was: c.record.Status, now: c.now}, d)
 	}
 	product := answer{
 		OK: decided, Withdrawn: d.Withdrawn, Gone: d.InstanceGone, Awaits: d.AwaitsApproval, Notice: d.Notice.ID, Governor: d.Governor,

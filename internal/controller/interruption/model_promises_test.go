@@ -7,11 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // noticeDue is how long the product may take to look at a notice that was accepted.
-const noticeDue = FlushInterval + 2*time.Second
+const noticeDue = status.FlushInterval + 2*time.Second
 
 // reopens: a completed record reopens only for a notice that it did not have when it was
 // completed, whatever the clocks say that stamped the notices.
@@ -113,7 +114,7 @@ func (b *books) mustEnd(instance string, begun time.Time) {
 		return
 	}
 	from := latest(i.changed, b.run.lastPolicyChange(), v.deadline.Time.Time)
-	if due := b.calm(from, terminateAgain+askWithin+b.run.slack()); due.After(now) || b.run.life == nil {
+	if due := b.calm(from, terminateRetry+askWithin+b.run.slack()); due.After(now) || b.run.life == nil {
 		b.run.c.At(latest(due, now.Add(time.Second)), "end of "+instance, func() { b.mustEnd(instance, begun) })
 		return
 	}

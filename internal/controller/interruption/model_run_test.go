@@ -13,6 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
+
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 )
 
 // chaos is how much goes wrong in a run.
@@ -43,7 +45,7 @@ type modelRun struct {
 	chaos   chaos
 	life    *life
 	lives   int
-	metrics *Metrics
+	metrics *status.Metrics
 	tells   bool // whether notes are kept
 	// compares has each verdict of the oracle compared with the product's decision.
 	compares bool
@@ -62,7 +64,7 @@ type modelRun struct {
 	wrong  []string
 }
 
-func newModelRun(seed uint64, metrics *Metrics) *modelRun {
+func newModelRun(seed uint64, metrics *status.Metrics) *modelRun {
 	c := model.New(seed)
 	r := &modelRun{c: c, Cluster: model.NewCluster(c), seed: seed, metrics: metrics}
 	r.books = newBooks(r)

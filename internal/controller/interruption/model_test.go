@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 )
 
 // modelShards run side by side.
@@ -25,7 +27,7 @@ const modelShards = 4
 // LIFEBOAT_MODEL_TIME, such as 4h, goes on with new seeds for that long, and
 // LIFEBOAT_MODEL_FAILURES is how many runs may fail until a shard gives up.
 func TestModel(t *testing.T) {
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	metrics, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func TestModel(t *testing.T) {
 // out where nothing goes wrong; an instance is taken out of its group once, and
 // terminated then; no two count on the same replacement.
 func TestModelOfAGroup(t *testing.T) {
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	metrics, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,12 +130,12 @@ func worlds() uint64 {
 	return modelRuns
 }
 
-func modelRunOf(t *testing.T, seed uint64, metrics *Metrics) (r *modelRun) {
+func modelRunOf(t *testing.T, seed uint64, metrics *status.Metrics) (r *modelRun) {
 	t.Helper()
 	return playModel(t, seed, metrics, func(r *modelRun) { r.tells = os.Getenv("LIFEBOAT_MODEL_SEED") != "" })
 }
 
-func playModel(t *testing.T, seed uint64, metrics *Metrics, with func(*modelRun)) (r *modelRun) {
+func playModel(t *testing.T, seed uint64, metrics *status.Metrics, with func(*modelRun)) (r *modelRun) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		defer func() {

@@ -16,6 +16,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
+
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 )
 
 const (
@@ -34,7 +36,7 @@ func (noKarpenter) Claims() []*replacement.Claim { return nil }
 func (l *life) wire(c *model.Client) {
 	l.loop = New(Options{
 		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Owners: l, Cloud: l, Claims: noKarpenter{}, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
-		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL, FlushInterval: FlushInterval,
+		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL, FlushInterval: status.FlushInterval,
 	})
 	if l.run.group != nil {
 		o := l.loop.Options
@@ -93,7 +95,7 @@ func (l *life) recordChanged(c model.Change) {
 		l.loop.barrier.observe(c.Old, c.New, l.run.c.Now())
 	}
 	l.add("record "+c.Key.Name, l.run.c.Now())
-	if passes(berthPredicate, c) {
+	if passes(slotPredicate, c) {
 		l.enqueue(l.loop.queued(l.Context, either(c)))
 	}
 }

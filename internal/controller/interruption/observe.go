@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -21,11 +22,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// facts are all that a pass knows of the world, read once.
+// facts are what a pass observed, read once.
 type facts struct {
 	now time.Time
 	in  *v1alpha1.Interruption
-	// was is the status as it was read: what is known to be durable.
+	// was is the status as it is written.
 	was v1alpha1.InterruptionStatus
 	// node is nil where the instance has none.
 	node     *corev1.Node
@@ -34,25 +35,24 @@ type facts struct {
 	// podsKnown is false until the watch of the node's pods has caught up.
 	podsKnown bool
 	budgets   []*policyv1.PodDisruptionBudget
-	// surges is set where some pods are to be surged, which takes to know what
-	// controls them.
+	// surges is set where some pods are surged, for which their owners have to be known.
 	surges, ownersKnown bool
-	// ownersSince is since when this process has asked for it, while it is not known.
+	// ownersSince is since when this process reads the owners, while they are not known.
 	ownersSince time.Time
 	owners      drain.Owners
 	gates       []drain.Gate
-	replacing   replacing
+	replacement capacity.State
 	group       grouped
 	policies    []v1alpha1.InterruptionPolicy
-	// barrierWait is how long the drain waits for other nodes to be cordoned before
-	// it looks again; zero: it does not wait.
+	// barrierWait is how long the drain waits for other nodes to be cordoned before it
+	// looks again; zero: it does not wait.
 	barrierWait time.Duration
 }
 
 func (f *facts) forPolicy() policy.Facts { return record.Facts(f.in, f.node, f.policies, f.now) }
 
-// begun reports whether what was decided has begun: what has, goes on after its
-// window has closed. A node that was only cordoned has not begun to be drained.
+// begun reports whether the action has begun: then it continues after its window closed.
+// The drain of a node that was only cordoned has not begun.
 func (f *facts) begun(d policy.Decision) bool {
 	if record.Drains(d.Action) {
 		return !record.Begun(&f.was).IsZero()
@@ -60,8 +60,8 @@ func (f *facts) begun(d policy.Decision) bool {
 	return record.Cordoned(&f.was)
 }
 
-// stands reports whether another notice than the one that rules is yet to come
-// true, on a node that lives, or says that its instance is sick.
+// stands reports whether another notice than the deciding one still applies to a node that
+// lives: its deadline is in the future, or it reports a failed status check.
 func (f *facts) stands(d policy.Decision) bool {
 	if f.node == nil || d.InstanceGone {
 		return false
@@ -72,13 +72,12 @@ func (f *facts) stands(d policy.Decision) bool {
 	})
 }
 
-// later reports whether what was decided does not begin yet.
+// later reports whether the action does not begin yet.
 func (f *facts) later(d policy.Decision) bool {
 	return d.NotBefore.After(f.now) && !f.begun(d)
 }
 
-// rebooted reports whether the node has come back from a reboot since it was
-// first looked at.
+// rebooted reports whether the node was rebooted since its drain began.
 func (f *facts) rebooted() bool {
 	return f.drain().BootID != "" && nodeindex.Ready(f.node) && f.node.Status.NodeInfo.BootID != f.drain().BootID
 }
@@ -91,18 +90,18 @@ func (f *facts) forDrain(d policy.Decision, margin time.Duration) drain.Facts {
 	}
 }
 
-// refused tells which evictions the API server refused when last asked.
+// refused are the pods whose last eviction failed, with the reason.
 func (f *facts) refused() map[types.UID]string {
 	refused := map[types.UID]string{}
 	for _, left := range f.drain().PendingPods {
-		if left.Verdict == verdictRefused {
+		if left.Verdict == status.VerdictRefused {
 			refused[left.UID] = left.Reason
 		}
 	}
 	return refused
 }
 
-// observe reads everything that a decision needs.
+// observe reads what a decision needs.
 func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (*facts, error) {
 	node, err := c.Nodes.NodeByInstance(ctx, in.Spec.InstanceID)
 	if err != nil {
@@ -123,16 +122,16 @@ func (c *Controller) observe(ctx context.Context, in *v1alpha1.Interruption, now
 	return f, nil
 }
 
-// observePods reads what a plan needs besides. Pods are watched only while
-// they are to be moved: a change that is due in two weeks costs nothing yet.
+// observePods reads what a plan needs. Pods are watched only during a drain: a change that
+// is due in two weeks costs nothing yet.
 func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decision) error {
 	if !f.drainsNow(d) {
-		if f.node != nil { // else another instance may have a node of that name by now
+		if f.node != nil { // else another instance may have a node of that name now
 			c.forget(f.nodeName)
 		}
 		return nil
 	}
-	f.replacing.status = f.drain().Replacement
+	f.replacement.Status = f.drain().Replacement
 	var err error
 	if f.barrierWait, err = c.waitAtBarrier(ctx, f, d); err != nil || f.barrierWait > 0 {
 		return err // cordoning the other nodes comes first, and every request delays it
@@ -140,9 +139,9 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 	return c.observeBoundPods(ctx, f, d)
 }
 
-// drainsNow reports whether the pods of the node are to be moved now.
+// drainsNow reports whether pods are moved now.
 func (f *facts) drainsNow(d policy.Decision) bool {
-	return record.Drains(d.Action) && !f.later(d) && !f.postponed(d) && (!d.AwaitsApproval || f.begun(d))
+	return record.Drains(d.Action) && !f.later(d) && !f.isRescheduled(d) && (!d.AwaitsApproval || f.begun(d))
 }
 
 // observeBoundPods reads the pods of the node and what they wait for.
@@ -161,71 +160,17 @@ func (c *Controller) observeBoundPods(ctx context.Context, f *facts, d policy.De
 	if err := c.observeOwners(ctx, f, d); err != nil {
 		return err
 	}
-	f.replacing = c.followed(ctx, f, d)
+	f.replacement = c.replacer(f).Follow(ctx, f.forCapacity(d))
 	f.gates = c.gates(f, d)
 	return nil
 }
 
-// listed returns the pods that are known to be of this instance. Where its node
-// has gone, another may bear the name by now: on EC2 they are DNS names, which
-// come again.
+// listed returns the pods that the status lists. When the node is gone, a new node may
+// have its name: on EC2 these are DNS names, which are reused.
 func (f *facts) listed(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 		return !slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool { return left.UID == pod.UID })
 	})
-}
-
-// observeOwners reads what controls the pods, where some are to be surged.
-func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decision) error {
-	f.surges = c.Owners != nil && (record.Surges(&d) ||
-		slices.ContainsFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Labels[v1alpha1.LabelSurged] != "" }))
-	if !f.surges || !f.podsKnown {
-		return nil
-	}
-	var err error
-	f.owners, f.ownersKnown, err = c.Owners.Owners(ctx, f.nodeName, f.pods)
-	f.ownersSince = c.reading.since(f.nodeName, f.ownersKnown, f.now)
-	return err
-}
-
-// reading remembers since when this process has asked what controls the pods of
-// nodes. Who has forgotten waits a few seconds more.
-type reading struct {
-	mu    sync.Mutex
-	begun map[string]time.Time // by node
-}
-
-// since returns since when it has been asked about a node of which that is not
-// known; zero: it is.
-func (r *reading) since(node string, known bool, now time.Time) time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if known {
-		delete(r.begun, node)
-		return time.Time{}
-	}
-	if r.begun == nil {
-		r.begun = map[string]time.Time{}
-	}
-	if _, asked := r.begun[node]; !asked {
-		r.begun[node] = now
-	}
-	return r.begun[node]
-}
-
-func (r *reading) forget(node string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.begun, node)
-}
-
-// forget ends the watches of a node's pods and of what controls them.
-func (c *Controller) forget(node string) {
-	c.Pods.Forget(node)
-	if c.Owners != nil {
-		c.Owners.Forget(node)
-		c.reading.forget(node)
-	}
 }
 
 // budgets returns the PodDisruptionBudgets of the namespaces of the pods.
@@ -248,32 +193,45 @@ func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policy
 	return budgets, nil
 }
 
+// draining reports whether a pod was evicted before. A drain that began does not wait for
+// nodes that are interrupted later.
+func (f *facts) draining() bool {
+	return f.drain().Pods.Moved > 0 || slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool {
+		return left.AskedTime != nil
+	})
+}
+
 // waitAtBarrier returns how long the drain waits for other interrupted nodes to be
-// cordoned. A drain that has begun does not wait for nodes that are interrupted later.
+// cordoned.
 func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decision) (time.Duration, error) {
 	if f.draining() {
 		return 0, nil
 	}
 	return c.barrier.wait(f.in.Name, d.Notice.ReceivedTime.Time, f.now, func(instanceID string) (bool, error) {
 		node, err := c.Nodes.NodeByInstance(ctx, instanceID)
-		return node == nil || action.IsMarked(node, action.MarkDoomed), err
+		return node == nil || action.IsMarked(node, action.MarkInterrupted), err
 	})
 }
 
-// drain returns the drain as it is written, for reading.
+// drain is the drain as it is written, for reading.
 func (f *facts) drain() *v1alpha1.DrainStatus { return record.Drain(&f.was) }
 
 // onlyMarked reports whether the node is cordoned and the status does not say so: the
 // process stopped between the two writes.
 func (f *facts) onlyMarked() bool {
-	return f.node != nil && action.IsMarked(f.node, action.MarkDoomed) && record.Begun(&f.was).IsZero() && !record.Cordoned(&f.was)
+	return f.node != nil && action.IsMarked(f.node, action.MarkInterrupted) && record.Begun(&f.was).IsZero() && !record.Cordoned(&f.was)
 }
 
-// mayDrain reports whether the node is, or may yet turn out to be, one to
-// drain now.
+// mayDrain reports whether the node is drained now, or may be once policy has decided.
 func mayDrain(in *v1alpha1.Interruption) bool {
 	d := in.Status.Decision
 	return d == nil || (record.Drains(d.Action) && !slices.Contains([]v1alpha1.Phase{
 		v1alpha1.PhaseScheduled, v1alpha1.PhaseAwaitingApproval, v1alpha1.PhaseQueued,
 	}, in.Status.Phase))
+}
+
+// isUntrusted reports whether only an agent of another node has reported the instance.
+func (f *facts) isUntrusted() bool {
+	trusted := notice.Unanswered(record.Trusted(f.in, f.node), f.was.Answered)
+	return f.node != nil && !slices.ContainsFunc(trusted, func(n v1alpha1.Notice) bool { return !n.Withdrawn })
 }

@@ -39,12 +39,12 @@ func TestAnEarlierRebootDoesNotEndADrainForAPlannedReboot(t *testing.T) {
 	w.settle(due.Add(-time.Hour).Sub(w.now))
 	w.stopped("web-1")
 	w.settle(time.Minute)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Fatal("the node was restored 59 minutes before its reboot")
 	}
 	w.boot("third")
 	w.settle(time.Hour)
-	if action.IsMarked(w.node(), action.MarkDoomed) {
+	if action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Error("the node was not restored after its reboot")
 	}
 }
@@ -67,7 +67,7 @@ func TestAnInstanceWithADeadKubeletIsTerminated(t *testing.T) {
 	if asked := w.asked["web-1"]; asked.IsZero() || w.now.Sub(start) < 2*time.Minute-15*time.Second {
 		t.Errorf("terminated after %s, and the pod was asked to stop at %s", w.now.Sub(start), asked)
 	}
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Error("the node was restored")
 	}
 }
@@ -191,7 +191,7 @@ func TestAPlannedChangeOutlivesTheNodeObject(t *testing.T) {
 	}
 	w.settle(due.Add(-30 * time.Minute).Sub(w.now))
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkDoomed) || !slices.Contains(w.evictions, "web-2") {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) || !slices.Contains(w.evictions, "web-2") {
 		t.Errorf("the node that registered again is not drained: %+v", w.record().Status)
 	}
 }
@@ -258,8 +258,8 @@ func TestAnInterruptionThatAStrangerReopensEnds(t *testing.T) {
 	foreign.Source = notice.SourceIMDS
 	w.hear(foreign)
 	w.settle(time.Second)
-	if in := w.record(); !notice.Finished(in) || action.IsMarked(w.node(), action.MarkDoomed) {
-		t.Errorf("finished %t, marked %t: %+v", notice.Finished(in), action.IsMarked(w.node(), action.MarkDoomed), in.Status)
+	if in := w.record(); !notice.Finished(in) || action.IsMarked(w.node(), action.MarkInterrupted) {
+		t.Errorf("finished %t, marked %t: %+v", notice.Finished(in), action.IsMarked(w.node(), action.MarkInterrupted), in.Status)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestAStaleCacheOfARestoredNodeIsNoCordon(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.settle(time.Second)
-	if action.IsMarked(w.node(), action.MarkDoomed) {
+	if action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Fatal("the node is not restored")
 	}
 	again := spot()
@@ -308,7 +308,7 @@ func TestAStaleCacheOfARestoredNodeIsNoCordon(t *testing.T) {
 	}
 	nodes.frozen = nil
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Errorf("not cordoned again: %+v", w.record().Status)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -28,7 +29,7 @@ func deniedBy(code int32) error {
 // and when the pass wanted to look again is not known.
 func (w *world) queued(until time.Time) (passes int, last error) {
 	w.t.Helper()
-	limiter := backOff()
+	limiter := backoff()
 	var r reconcile.Request
 	for ; w.now.Before(until); passes++ {
 		if err := w.pass(0); err != nil {
@@ -74,7 +75,7 @@ func TestRefusedEvictionMissesNoLastCallOfAPlannedChange(t *testing.T) {
 	w.settle(time.Second)
 	left := record.Drain(&w.record().Status).PendingPods
 	if want := `the API server refused its eviction: admission webhook "validate.example" denied the request: no`; len(left) != 1 ||
-		left[0].Reason != want || left[0].AskedTime != nil || w.wake > refusedAgain {
+		left[0].Reason != want || left[0].AskedTime != nil || w.wake > evict.RetryRefused {
 		t.Errorf("looks again in %s; left %+v, want %s", w.wake, left, want)
 	}
 	w.now = deadline.Add(-3 * time.Minute)
@@ -85,13 +86,13 @@ func TestRefusedEvictionMissesNoLastCallOfAPlannedChange(t *testing.T) {
 }
 
 func TestFailedPassesAreRepeatedWithinSeconds(t *testing.T) {
-	limiter := backOff()
+	limiter := backoff()
 	var r reconcile.Request
 	if first := limiter.When(r); first != 100*time.Millisecond {
 		t.Errorf("first after %s", first)
 	}
 	for range 100 {
-		if got := limiter.When(r); got > mostBackOff {
+		if got := limiter.When(r); got > maxBackoff {
 			t.Fatalf("backs off for %s", got)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -39,25 +40,23 @@ import (
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=get;create;update
 // +kubebuilder:rbac:groups="",namespace=lifeboat-system,resources=events,verbs=create;patch
 
-// concurrency is how many interruptions are worked on at the same time. Passes
-// are short and mostly wait for the API server, whose priority and fairness is
-// the real limit.
-const concurrency = 64
+// maxReconciles is how many Interruptions are reconciled at the same time. Passes are
+// short and mostly wait for the API server, whose Priority and Fairness is the limit.
+const maxReconciles = 64
 
-// mostBackOff is how long a record is left alone at most whose passes fail: nothing
-// else looks at the clock meanwhile, and pods have last calls.
-const mostBackOff = 5 * time.Second
+// maxBackoff bounds the backoff of an Interruption whose passes fail, because its pods
+// have last calls.
+const maxBackoff = 5 * time.Second
 
-// backOff is how long a record whose passes fail is left alone. There is no bound
-// for all of them together, which would hold up those whose deadline is next.
-func backOff() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, mostBackOff)
+// backoff is the backoff of an Interruption whose passes fail. It has no rate limit for all
+// of them together, which would hold up those whose deadline is next.
+func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, maxBackoff)
 }
 
-// Register adds the loop to a manager. changedNodes yields the names of nodes
-// whose pods, or what controls them, have changed, wanted the names of records
-// that something was found out for, and replaced the instances whose replacements
-// have changed.
+// Register adds the controller to a manager. changedNodes yields the names of nodes whose
+// pods or their owners changed, wanted the names of Interruptions whose hooks or
+// notifications changed, and replaced the instances whose replacements changed.
 func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <-chan event.TypedGenericEvent[string]) error {
 	// A manager indexes before its caches start, so no context is needed.
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Interruption{}, byNode, nodesOf); err != nil {
@@ -70,7 +69,7 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 	return b.
 		Named("interruption").
 		Watches(&v1alpha1.Interruption{}, c.feedBarrier(enqueue(c.itself))).
-		Watches(&v1alpha1.Interruption{}, enqueue(c.queued), builder.WithPredicates(berthPredicate)).
+		Watches(&v1alpha1.Interruption{}, enqueue(c.queued), builder.WithPredicates(slotPredicate)).
 		Watches(&corev1.Node{}, enqueue(c.ofNode), builder.WithPredicates(nodePredicate)).
 		Watches(&policyv1.PodDisruptionBudget{}, enqueue(c.ofBudget), builder.WithPredicates(budgetPredicate)).
 		Watches(&v1alpha1.InterruptionPolicy{}, enqueue(c.all), builder.WithPredicates(generationPredicate)).
@@ -78,12 +77,12 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 		WatchesRawSource(source.Channel(changedNodes, enqueue(c.ofNodeName))).
 		WatchesRawSource(source.Channel(wanted, enqueue(c.ofName))).
 		WatchesRawSource(source.Channel(replaced, enqueue(c.ofReplacement))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: backOff()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: maxReconciles, RateLimiter: backoff()}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 
-// Which changes matter: a node's heartbeat does not, nor does a budget's count
-// of pods that are healthy.
+// The changes that matter: not a node's heartbeat, and not the count of healthy pods of a
+// PodDisruptionBudget.
 var (
 	generationPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
@@ -101,8 +100,8 @@ var (
 			was.Status.DisruptionsAllowed != is.Status.DisruptionsAllowed ||
 			was.Status.ObservedGeneration != is.Status.ObservedGeneration
 	}}
-	// A record that is done with draining, or is no more, frees a berth.
-	berthPredicate = predicate.Funcs{
+	// An Interruption whose drain is done, or that is finished, frees a slot.
+	slotPredicate = predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, ok1 := e.ObjectOld.(*v1alpha1.Interruption)
@@ -133,20 +132,51 @@ func (c *Controller) feedBarrier(next handler.TypedFuncs[client.Object, reconcil
 	return fed
 }
 
+// requests are Interruptions to reconcile, with their priority in the queue.
+type requests map[string]int
+
+// enqueue adds to the queue the Interruptions that an object concerns.
+func enqueue[O any](concerned func(context.Context, O) requests) handler.TypedFuncs[O, reconcile.Request] {
+	add := func(ctx context.Context, o O, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for name, rank := range concerned(ctx, o) {
+			request := reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
+			if ranked, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+				ranked.AddWithOpts(priorityqueue.AddOpts{Priority: &rank}, request)
+				continue
+			}
+			q.Add(request)
+		}
+	}
+	return handler.TypedFuncs[O, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[O], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			add(ctx, e.Object, q)
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[O], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			add(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[O], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			add(ctx, e.Object, q)
+		},
+		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[O], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			add(ctx, e.Object, q)
+		},
+	}
+}
+
 func (c *Controller) itself(_ context.Context, o client.Object) requests {
 	in, ok := o.(*v1alpha1.Interruption)
 	if !ok {
 		return nil
 	}
-	return requests{in.Name: priorityOf(in)}
+	return requests{in.Name: record.Priority(in)}
 }
 
-// queued returns the interruptions that wait for a berth.
+// queued returns the Interruptions that wait for a slot.
 func (c *Controller) queued(ctx context.Context, _ client.Object) requests {
 	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return in.Status.Phase == v1alpha1.PhaseQueued })
 }
 
-// ofJob returns the interruption that a Job is a hook of.
+// ofJob returns the Interruption that a Job is a hook of.
 func (c *Controller) ofJob(ctx context.Context, job client.Object) requests {
 	return c.ofName(ctx, job.GetLabels()[v1alpha1.LabelInterruption])
 }
@@ -154,13 +184,13 @@ func (c *Controller) ofJob(ctx context.Context, job client.Object) requests {
 func (c *Controller) ofName(ctx context.Context, name string) requests {
 	var in v1alpha1.Interruption
 	if name == "" || c.Client.Get(ctx, client.ObjectKey{Name: name}, &in) != nil {
-		return nil // it has been deleted
+		return nil // it is deleted
 	}
-	return requests{name: priorityOf(&in)}
+	return requests{name: record.Priority(&in)}
 }
 
-// ofReplacement returns the interruption that a replacement is for, and those
-// whose replacements wait to be ordered.
+// ofReplacement returns the Interruption that a replacement is for, and those whose
+// replacements wait to be ordered.
 func (c *Controller) ofReplacement(ctx context.Context, instanceID string) requests {
 	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
 		s := record.Drain(&in.Status).Replacement
@@ -176,10 +206,10 @@ func (c *Controller) ofNodeName(ctx context.Context, name string) requests {
 	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true }, client.MatchingFields{byNode: name})
 }
 
-// byNode is the index of interruptions by node; it is no path of the object.
+// byNode is the index of Interruptions by node; it is no path of the object.
 const byNode = "lifeboat.node"
 
-// nodesOf are the nodes that an interruption is found by.
+// nodesOf are the keys of an Interruption in that index.
 func nodesOf(o client.Object) []string {
 	in, ok := o.(*v1alpha1.Interruption)
 	if !ok {
@@ -192,8 +222,8 @@ func nodesOf(o client.Object) []string {
 	return nodes
 }
 
-// ofBudget returns the interruptions with a pod in the budget's namespace that
-// has not been asked to stop.
+// ofBudget returns the Interruptions with a pod in the budget's namespace that is not
+// evicted yet.
 func (c *Controller) ofBudget(ctx context.Context, budget client.Object) requests {
 	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
 		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool {
@@ -206,8 +236,8 @@ func (c *Controller) all(ctx context.Context, _ client.Object) requests {
 	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true })
 }
 
-// unfinished returns the interruptions in work that match. It reads the cache
-// without copying: there may be thousands.
+// unfinished returns the Interruptions that match and are not finished. It reads the cache
+// without copies: there may be thousands.
 func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Interruption) bool, only ...client.ListOption) requests {
 	var list v1alpha1.InterruptionList
 	if err := c.Client.List(ctx, &list, append(only, client.UnsafeDisableDeepCopy)...); err != nil {
@@ -217,7 +247,7 @@ func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Inte
 	found := requests{}
 	for i := range list.Items {
 		if in := &list.Items[i]; !notice.Finished(in) && matches(in) {
-			found[in.Name] = priorityOf(in)
+			found[in.Name] = record.Priority(in)
 		}
 	}
 	return found

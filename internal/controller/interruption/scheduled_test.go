@@ -50,7 +50,7 @@ func TestStopDueInTwelveDaysDoesNothingToday(t *testing.T) {
 	}
 
 	w.settle(w.wake)
-	if !action.IsMarked(w.node(), action.MarkDoomed) || len(w.evictions) != 1 {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) || len(w.evictions) != 1 {
 		t.Errorf("an hour before: evictions %v", w.evictions)
 	}
 }
@@ -59,7 +59,7 @@ func TestClosedChangeIsCancelled(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"))
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Fatal("not begun")
 	}
 	closed := planned("h2", notice.ActionStop, start.Add(30*time.Minute))
@@ -93,7 +93,7 @@ func TestRebootedNodeIsPutBack(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionReboot, start.Add(30*time.Minute))), before)
 	w.settle(time.Second)
 	w.settle(31 * time.Minute)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Error("put back although it was not rebooted")
 	}
 	n := w.node()
@@ -117,7 +117,7 @@ func TestStopAfterAReboot(t *testing.T) {
 	stop.Subject = "another event"
 	w := newWorld(t, recordOf(stop, planned("h2", notice.ActionReboot, start.Add(30*time.Minute))), before, pod("web-1"))
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Fatal("not cordoned for the reboot")
 	}
 	w.stopped("web-1")
@@ -140,7 +140,7 @@ func TestStopAfterAReboot(t *testing.T) {
 		t.Errorf("if it were called off: decision %+v, %v", d, ok)
 	}
 	w.settle(12*24*time.Hour - 32*time.Minute)
-	if !action.IsMarked(w.node(), action.MarkDoomed) {
+	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Error("not cordoned for the stop")
 	}
 }

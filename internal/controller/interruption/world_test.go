@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -79,7 +80,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		WithInterceptorFuncs(interceptor.Funcs{
 			SubResourceCreate: w.evict, Delete: w.delete, SubResourcePatch: w.patch, Create: w.create, Patch: w.change,
 		}).Build()
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	metrics, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}

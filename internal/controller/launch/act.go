@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 // atOnce is how many instances are seen to at once.
@@ -34,9 +34,9 @@ func (t *task) rank() int {
 	switch {
 	case t.decision.Do == lifecycle.Complete:
 		return 0
-	case t.decision.Node == lifecycle.Free:
+	case t.decision.Node == lifecycle.Untaint:
 		return 1
-	case t.decision.Do == lifecycle.Extend:
+	case t.decision.Do == lifecycle.Heartbeat:
 		return 2
 	}
 	return 3
@@ -47,7 +47,7 @@ func (t *task) rank() int {
 func (s *Sweep) carryOut(ctx context.Context, w *world, todo []task) int {
 	todo = slices.DeleteFunc(todo, func(t task) bool {
 		d := &t.decision
-		return d.Do == lifecycle.Nothing && d.Node == lifecycle.Nothing && !d.Alarm
+		return d.Do == lifecycle.Nothing && d.Node == "" && !d.Alarm
 	})
 	slices.SortStableFunc(todo, func(a, b task) int { return cmp.Compare(a.rank(), b.rank()) })
 	var done atomic.Int32
@@ -79,87 +79,71 @@ func (s *Sweep) do(ctx context.Context, w *world, t *task) bool {
 			"it is terminated at %s unless that is answered; %s", t.at.Sub(t.entry.memory.Held).Round(time.Second), moment(t.decision.Expires), t.decision.Reason)
 	}
 	switch t.decision.Do {
-	case lifecycle.Complete:
-		did = s.answer(ctx, w, t)
-	case lifecycle.Extend:
-		s.extend(ctx, w, t)
-		did = true
+	case lifecycle.Complete, lifecycle.Heartbeat:
+		did = s.call(ctx, w, t)
 	case lifecycle.GiveUp:
 		s.giveUp(ctx, w, t)
 	}
-	if t.decision.Node != lifecycle.Nothing && s.nodeDue(t) {
+	if t.decision.Node != "" && s.nodeDue(t) {
 		s.seeToNode(ctx, w, t)
 		did = true
 	}
 	return did
 }
 
-// answer answers the hooks of an instance, if it still stands where it stood when
-// that was decided: an answer by instance id is one to whatever is pending.
-func (s *Sweep) answer(ctx context.Context, w *world, t *task) bool {
+// call calls the hooks of an instance, and reports whether it did. A result is sent only
+// if the instance still stands where it stood when that was decided: by instance id it
+// completes any action that is pending.
+func (s *Sweep) call(ctx context.Context, w *world, t *task) bool {
 	for _, hook := range t.decision.Hooks {
-		now := s.o.Clock()
-		m, ok, seen := s.o.Groups.Member(t.member.InstanceID)
-		if !ok || m.State != t.member.State || now.Sub(seen) > fresh || now.Sub(t.at) > hesitation {
-			s.o.Groups.Hint(t.group) // decided anew, by what it is now
+		var err error
+		a := cloud.Action{Group: t.group, Hook: hook, InstanceID: t.member.InstanceID}
+		switch {
+		case t.decision.Do == lifecycle.Heartbeat:
+			err = s.o.Lifecycle.Heartbeat(ctx, a)
+		case !s.stillSo(t):
+			s.o.Groups.Hint(t.group) // it is decided again, by the new state
 			return false
+		default:
+			err = s.o.Lifecycle.Complete(ctx, a, cloud.Continue)
 		}
-		err := s.o.Lifecycle.Complete(ctx, cloud.Action{Group: t.group, Hook: hook, InstanceID: t.member.InstanceID}, cloud.Continue)
-		s.heard(ctx, w, t, hook, true, err)
+		s.note(ctx, w, t, hook, err)
 	}
 	return true
 }
 
-// extend sends heartbeats.
-func (s *Sweep) extend(ctx context.Context, w *world, t *task) {
-	for _, hook := range t.decision.Hooks {
-		err := s.o.Lifecycle.Heartbeat(ctx, cloud.Action{Group: t.group, Hook: hook, InstanceID: t.member.InstanceID})
-		s.heard(ctx, w, t, hook, false, err)
-	}
+func (s *Sweep) stillSo(t *task) bool {
+	now := s.o.Clock()
+	m, ok, seen := s.o.Groups.Member(t.member.InstanceID)
+	return ok && m.State == t.member.State && now.Sub(seen) <= fresh && now.Sub(t.at) <= hesitation
 }
 
-// heard notes what came of telling a hook something, and has it looked at again
-// where that may have changed anything.
-func (s *Sweep) heard(ctx context.Context, w *world, t *task, hook string, answer bool, err error) {
-	operation := "heartbeat"
-	if answer {
+// note notes what came of a call, and has the group read again where its state may
+// have changed.
+func (s *Sweep) note(ctx context.Context, w *world, t *task, hook string, err error) {
+	do, operation := t.decision.Do, "heartbeat"
+	if do == lifecycle.Complete {
 		operation = "answer"
 	}
-	outcome, result := outcomeOf(err)
-	s.meters.calls.WithLabelValues(operation, result).Inc()
-	said := s.told(t.entry, t.member.At.Phase, hook, s.o.Clock(), answer, outcome)
-	s.tellHeard(ctx, w, t, hook, operation, said, err)
+	told := s.told(t.entry, t.member.At.Phase, hook, s.o.Clock(), do, err)
+	outcome := lifecycle.OutcomeOf(err)
+	s.meters.calls.WithLabelValues(operation, string(outcome)).Inc()
+	s.report(ctx, w, t, hook, operation, told, err)
 	switch {
-	case outcome.Refused && said.Tries > 1:
+	case outcome == lifecycle.NoAction && told.Tries > 1:
 		s.o.Groups.HintHooks(t.group) // it may have other hooks by now
-	case answer || outcome.Refused:
+	case do == lifecycle.Complete || outcome == lifecycle.NoAction:
 		s.o.Groups.Hint(t.group)
 	}
 	s.o.Changed(t.group)
 }
 
-// outcomeOf sorts what a call came to, and names it for metrics.
-func outcomeOf(err error) (lifecycle.Said, string) {
-	switch {
-	case err == nil:
-		return lifecycle.Said{Heard: true}, "ok"
-	case cloud.IsNoAction(err):
-		return lifecycle.Said{Refused: true}, "noAction"
-	case cloud.IsDenied(err):
-		return lifecycle.Said{Denied: err.Error()}, "denied"
-	case cloud.IsBusy(err):
-		return lifecycle.Said{}, "busy"
-	}
-	return lifecycle.Said{}, "failed"
-}
-
-// tellHeard logs what came of telling a hook something, and tells people what
-// concerns them.
-func (s *Sweep) tellHeard(ctx context.Context, w *world, t *task, hook, operation string, said lifecycle.Said, err error) {
+// report logs what came of a call, and tells people what concerns them.
+func (s *Sweep) report(ctx context.Context, w *world, t *task, hook, operation string, told lifecycle.Told, err error) {
 	log := log.FromContext(ctx).WithValues("group", t.group, "instance", t.member.InstanceID, "hook", hook,
 		"state", t.member.State, "operation", operation, "because", t.decision.Reason)
 	switch {
-	case err == nil && said.Answered:
+	case err == nil && t.decision.Do == lifecycle.Complete:
 		log.Info("answered a lifecycle hook")
 		if s.once(t.entry, "answered "+hook) {
 			s.tell(w, t, corev1.EventTypeNormal, "HookAnswered", "lifecycle hook %s was answered CONTINUE for instance %s: %s", hook, t.member.InstanceID, t.decision.Reason)
@@ -173,7 +157,7 @@ func (s *Sweep) tellHeard(ctx context.Context, w *world, t *task, hook, operatio
 			s.tellGroup(w, t.group, "HookDenied", "%s", err.Error())
 		}
 	default:
-		log.V(1).Info("a lifecycle hook was not reached", "tries", said.Tries, "error", err.Error())
+		log.V(1).Info("a lifecycle hook was not reached", "tries", told.Tries, "error", err.Error())
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 )
 
 const (
@@ -90,7 +90,7 @@ func (e *entry) action(id string) v1alpha1.LifecycleAction {
 		a.Expires = new(metav1.NewTime(t))
 	}
 	var last time.Time
-	for _, s := range e.memory.Said {
+	for _, s := range e.memory.Told {
 		if s.Extended.After(last) {
 			last = s.Extended
 		}
@@ -139,7 +139,7 @@ func (b *Book) seed(groups []v1alpha1.NodeGroup) {
 			since := a.Since.Time
 			m := lifecycle.Memory{}.See(since, lifecycle.Read(a.State), false)
 			if a.LastHeartbeat != nil && a.Hook != "" {
-				m = m.Told(a.Hook, a.LastHeartbeat.Time, false, lifecycle.Said{Heard: true})
+				m = m.Tell(a.Hook, a.LastHeartbeat.Time, lifecycle.Heartbeat, nil)
 			}
 			b.entries[a.InstanceID] = &entry{group: name, state: a.State, memory: m}
 		}
@@ -167,7 +167,7 @@ func (b *Book) see(m groupwatch.Member, at, now time.Time, known bool, node stri
 	}
 	var out launched
 	if was := e.memory; !was.Seen.IsZero() && was.Phase != m.At.Phase {
-		out = launched{e.group, m.InstanceID, was.Fate(m.At.Phase), was, at}
+		out = launched{e.group, m.InstanceID, was.Result(m.At.Phase), was, at}
 		e.said, e.hurried, e.decision = nil, 0, lifecycle.Decision{}
 	}
 	if at.After(e.memory.Seen) || e.memory.Seen.IsZero() {
@@ -187,7 +187,7 @@ func (b *Book) forget(there, known map[string]bool, now time.Time) []launched {
 	var out []launched
 	for id, e := range b.entries {
 		if !there[id] && (known[e.group] || now.Sub(e.memory.Seen) > unseenFor) {
-			out = append(out, launched{e.group, id, e.memory.Fate(lifecycle.Gone), e.memory, now})
+			out = append(out, launched{e.group, id, e.memory.Result(lifecycle.Gone), e.memory, now})
 			delete(b.entries, id)
 		}
 	}
@@ -197,7 +197,7 @@ func (b *Book) forget(there, known map[string]bool, now time.Time) []launched {
 // launched is a launch that came out.
 type launched struct {
 	group, id string
-	fate      lifecycle.Fate
+	result    lifecycle.Result
 	was       lifecycle.Memory
 	at        time.Time
 }
@@ -208,15 +208,15 @@ func (b *Book) count(l launched) (failed int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.tally(l.group)
-	switch l.fate {
-	case lifecycle.Succeeded:
+	switch l.result {
+	case lifecycle.LaunchSucceeded:
 		t.inARow = 0
 		if took := l.at.Sub(l.was.Began); l.was.Phase == lifecycle.Joining && (l.was.New || l.was.From == lifecycle.Warm) {
 			t.boots.Count++
 			t.boots.LastSeconds = int32(min(took, 24*time.Hour).Seconds())
 			t.boots.LongestSeconds = max(t.boots.LongestSeconds, t.boots.LastSeconds)
 		}
-	case lifecycle.Failed:
+	case lifecycle.LaunchFailed:
 		t.inARow++
 		b.note(l.group, l.id, l.at, fmt.Sprintf("the instance was given up %s after its launch was first seen; last it was said: %s",
 			l.at.Sub(l.was.Began).Round(time.Second), cmp.Or(l.was.Reason, "nothing")))
@@ -255,13 +255,13 @@ func (b *Book) decided(e *entry, d lifecycle.Decision) bool {
 }
 
 // told notes what a hook was told, unless the instance is in another phase by now.
-func (b *Book) told(e *entry, phase lifecycle.Phase, hook string, at time.Time, answer bool, outcome lifecycle.Said) lifecycle.Said {
+func (b *Book) told(e *entry, phase lifecycle.Phase, hook string, at time.Time, do lifecycle.Verb, err error) lifecycle.Told {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e.memory.Phase == phase {
-		e.memory = e.memory.Told(hook, at, answer, outcome)
+		e.memory = e.memory.Tell(hook, at, do, err)
 	}
-	return e.memory.Said[hook]
+	return e.memory.Told[hook]
 }
 
 // once reports whether it is the first time in this phase.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/action"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
 // nodeDue reports whether something may be done to the node again: what the cache
@@ -31,11 +31,11 @@ func (s *Sweep) nodeDue(t *task) bool {
 func (s *Sweep) seeToNode(ctx context.Context, w *world, t *task) {
 	var err error
 	switch t.decision.Node {
-	case lifecycle.Free:
+	case lifecycle.Untaint:
 		if err = s.taint(ctx, t.node, false); err == nil {
 			s.tell(w, t, corev1.EventTypeNormal, "InService", "instance %s is in service in Auto Scaling group %s: pods may come", t.member.InstanceID, t.group)
 		}
-	case lifecycle.Keep:
+	case lifecycle.Taint:
 		if err = s.taint(ctx, t.node, true); err == nil {
 			s.tell(w, t, corev1.EventTypeWarning, "InWarmPool", "instance %s is in the warm pool of Auto Scaling group %s (%s), and its kubelet started all the same: "+
 				"have its unit wait for `lifeboatd agent boot`", t.member.InstanceID, t.group, t.member.State)

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -76,7 +76,7 @@ func (s *Sweep) facts(ctx context.Context, w *world, g *groupwatch.Group, m grou
 	}
 	if node != nil {
 		f.Node = nodeFacts(node)
-		if inPool(m.At.Phase) && f.Node.Kept {
+		if inPool(m.At.Phase) && f.Node.Tainted {
 			f.Node.Pods = s.podsOf(ctx, w.now, e, node.Name)
 		}
 	}
@@ -103,13 +103,7 @@ func (s *Sweep) hooks(g *groupwatch.Group, declared []*v1alpha1.NodeGroup) []lif
 	if !g.HooksKnown {
 		return wanted
 	}
-	hooks := make([]lifecycle.Hook, 0, len(g.Hooks))
-	for _, h := range g.Hooks {
-		hooks = append(hooks, lifecycle.Hook{
-			Name: h.Name, Terminating: h.Terminating, Own: lifecycle.IsOwn(h.Name, named, s.o.Hooks), Timeout: h.Timeout, Global: h.Global,
-		})
-	}
-	return hooks
+	return lifecycle.Owned(g.Hooks, named, s.o.Hooks)
 }
 
 // declaredHooks are the hooks that a NodeGroup names, with the timeouts that they
@@ -148,7 +142,7 @@ func (s *Sweep) isInterrupted(ctx context.Context, id string) bool {
 
 func nodeFacts(n *corev1.Node) *lifecycle.Node {
 	f := &lifecycle.Node{
-		Created: n.CreationTimestamp.Time, Kept: isKept(n), Deleting: n.DeletionTimestamp != nil, Pods: -1,
+		Created: n.CreationTimestamp.Time, Tainted: isTainted(n), Deleting: n.DeletionTimestamp != nil, Pods: -1,
 	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
@@ -158,8 +152,8 @@ func nodeFacts(n *corev1.Node) *lifecycle.Node {
 	return f
 }
 
-// isKept reports whether a node has the startup taint.
-func isKept(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isStartup) }
+// isTainted reports whether a node has the startup taint.
+func isTainted(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isStartup) }
 
 func isStartup(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService }
 

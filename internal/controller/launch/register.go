@@ -69,7 +69,7 @@ func differ(was, is *corev1.Node) bool {
 		(was.DeletionTimestamp == nil) != (is.DeletionTimestamp == nil) ||
 		!equality.Semantic.DeepEqual(was.Spec.Taints, is.Spec.Taints) ||
 		was.Spec.ProviderID != is.Spec.ProviderID ||
-		isKept(is) && !slices.Equal(was.Status.Conditions, is.Status.Conditions)
+		isTainted(is) && !slices.Equal(was.Status.Conditions, is.Status.Conditions)
 }
 
 func isFinished(o client.Object) bool {

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
@@ -198,7 +198,7 @@ func (s *Sweep) look(ctx context.Context, w *world, g *groupwatch.Group, m group
 	node := w.nodes[m.InstanceID]
 	e, out := s.see(m, g.At, w.now, s.known[g.Name], nameOfNode(node))
 	differs := s.came(ctx, w, out)
-	if m.At.Phase == lifecycle.Serving && (node == nil || !isKept(node)) {
+	if m.At.Phase == lifecycle.Serving && (node == nil || !isTainted(node)) {
 		return task{}, s.decided(e, lifecycle.Decision{}) || differs
 	}
 	f := s.facts(ctx, w, g, m, e)
@@ -244,12 +244,12 @@ func (s *Sweep) hastenNew(w *world) {
 // came counts a launch that came out, and says where many failed. It reports
 // whether there is anything new.
 func (s *Sweep) came(ctx context.Context, w *world, l launched) bool {
-	if l.fate == lifecycle.Undecided {
+	if l.result == lifecycle.Undecided {
 		return l.group != ""
 	}
-	s.meters.launches.WithLabelValues(string(l.fate)).Inc()
+	s.meters.launches.WithLabelValues(string(l.result)).Inc()
 	failed := s.count(l)
-	if l.fate == lifecycle.Failed {
+	if l.result == lifecycle.LaunchFailed {
 		log.FromContext(ctx).Info("a launch failed", "group", l.group, "instance", l.id, "phase", l.was.Phase,
 			"after", l.at.Sub(l.was.Began).String(), "last", l.was.Reason, "inARow", failed)
 	}

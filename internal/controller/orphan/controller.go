@@ -79,7 +79,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if _, err := action.PutBack(ctx, c.Client, &node); err != nil {
+	if _, err := action.Restore(ctx, c.Client, &node); err != nil {
 		return reconcile.Result{}, err
 	}
 	log.FromContext(ctx).Info("put back a node that has no Interruption in work", "surgesUndone", undone)

@@ -48,7 +48,7 @@ func cluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) cl
 
 func TestNodesWithoutARecordArePutBack(t *testing.T) {
 	plain := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{ProviderID: "aws:///z/" + instance}}
-	doomed := action.Marked(plain, action.MarkDoomed, "SpotInterruption")
+	doomed := action.Marked(plain, action.MarkInterrupted, "SpotInterruption")
 	record := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}
 	done := metav1.NewMicroTime(time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC))
 	finished := record.DeepCopy()
@@ -80,7 +80,7 @@ func TestNodesWithoutARecordArePutBack(t *testing.T) {
 			if err := c.Get(t.Context(), request.NamespacedName, node); client.IgnoreNotFound(err) != nil {
 				t.Fatal(err)
 			}
-			if action.IsMarked(node, action.MarkDoomed) == tc.putBack {
+			if action.IsMarked(node, action.MarkInterrupted) == tc.putBack {
 				t.Errorf("node %+v", node.Spec)
 			}
 			if len(forgotten) != len(tc.forgotten) {
@@ -92,7 +92,7 @@ func TestNodesWithoutARecordArePutBack(t *testing.T) {
 
 // A crash between the two leaves the mark, by which the node is found again.
 func TestTheMarkGoesOnlyOnceAllSurgesAreUndone(t *testing.T) {
-	doomed := action.Marked(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, action.MarkDoomed, "SpotInterruption")
+	doomed := action.Marked(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, action.MarkInterrupted, "SpotInterruption")
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-5d4f", UID: "set"},
 		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"pod-template-hash": "5d4f"}}},
@@ -121,7 +121,7 @@ func TestTheMarkGoesOnlyOnceAllSurgesAreUndone(t *testing.T) {
 			c.Get(t.Context(), client.ObjectKeyFromObject(surged), pod)); err != nil {
 			t.Fatal(err)
 		}
-		return action.IsMarked(node, action.MarkDoomed), pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == ""
+		return action.IsMarked(node, action.MarkInterrupted), pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == ""
 	}
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}}
 	fails = errors.New("the API server is away")

@@ -1,5 +1,5 @@
 // Package policy says of each InterruptionPolicy whether it is in force, and
-// what to write instead where it is not.
+// what to write instead, and what happens until then, where it is not.
 package policy
 
 import (
@@ -49,7 +49,8 @@ func (c *Controller) Reconcile(ctx context.Context, p *v1alpha1.InterruptionPoli
 	}
 	if wrong := policy.Validate(p.Spec); len(wrong) > 0 {
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonInvalid
-		condition.Message = notice.Cut("not in force: "+strings.Join(wrong, "; "), longestMessage)
+		follows := "; until it is corrected, " + effect(p.Spec)
+		condition.Message = notice.Cut("not in force: "+strings.Join(wrong, "; "), longestMessage-len(follows)) + follows
 	}
 	before := p.DeepCopy()
 	meta.SetStatusCondition(&p.Status.Conditions, condition)
@@ -61,4 +62,12 @@ func (c *Controller) Reconcile(ctx context.Context, p *v1alpha1.InterruptionPoli
 		return reconcile.Result{}, fmt.Errorf("reporting: %w", err)
 	}
 	return reconcile.Result{}, nil
+}
+
+// effect says what an invalid policy does all the same.
+func effect(spec v1alpha1.InterruptionPolicySpec) string {
+	if len(policy.ValidateNodes(spec)) > 0 {
+		return "it selects no node, and other policies and the built-in defaults rule"
+	}
+	return "the built-in defaults rule on the nodes that it selects: they need approval, except where the instance goes in any case"
 }

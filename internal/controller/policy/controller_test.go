@@ -76,6 +76,8 @@ func named(generation int64, kinds ...string) *v1alpha1.InterruptionPolicy {
 }
 
 func TestAPolicySaysWhetherItIsInForce(t *testing.T) {
+	lost := named(5, "*")
+	lost.Spec.Nodes.NodePools = []string{""}
 	for _, c := range []struct {
 		name   string
 		policy *v1alpha1.InterruptionPolicy
@@ -86,7 +88,12 @@ func TestAPolicySaysWhetherItIsInForce(t *testing.T) {
 		}},
 		{"a wrong one", named(4), metav1.Condition{
 			Type: "Accepted", Status: metav1.ConditionFalse, Reason: "Invalid", ObservedGeneration: 4,
-			Message: `not in force: rule 1: it has no kinds: write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, or "*" for all`,
+			Message: `not in force: rule 1: it has no kinds: write AutoScalingTermination, CapacityBlockExpiration, CapacityReservationInterruption, HealthIssue, InstanceStateChange, InstanceStatus, LifecycleActionFailure, RebalanceRecommendation, ScheduledChange, SpotInterruption, or "*" for all; until it is corrected, the built-in defaults rule on the nodes that it selects: they need approval, except where the instance goes in any case`,
+		}},
+		{"a wrong selector", lost, metav1.Condition{
+			Type: "Accepted", Status: metav1.ConditionFalse, Reason: "Invalid", ObservedGeneration: 5,
+			Message: "not in force: nodes.nodePools has an empty name: write the name of a Karpenter NodePool, or remove the entry" +
+				"; until it is corrected, it selects no node, and other policies and the built-in defaults rule",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,7 +147,7 @@ func TestManyProblemsFitIntoACondition(t *testing.T) {
 	if err := w.pass(t); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.read(t).Status.Conditions; len(got) != 1 || len([]rune(got[0].Message)) != 32768 {
+	if got := w.read(t).Status.Conditions; len(got) != 1 || len([]rune(got[0].Message)) != 32768 || !strings.HasSuffix(got[0].Message, "goes in any case") {
 		t.Errorf("%d conditions; the message has %d characters", len(got), len([]rune(got[0].Message)))
 	}
 }

@@ -3,7 +3,6 @@ package sqs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -179,31 +178,6 @@ func worst(parts []disposition) disposition {
 	return parts[0]
 }
 
-// resolve returns the notices of a message, including one for each instance of the groups
-// that it names. On an error it returns those that it could resolve.
-func (s *Source) resolve(ctx context.Context, d *decoded) ([]notice.Notice, error) {
-	notices := slices.Clone(d.notices)
-	var errs []error
-	for _, g := range d.groups {
-		if s.o.Instances == nil {
-			s.logThrottled(ctx, "no resolver", "ignored notice of a group of instances", "filter", g.filter, "value", g.value,
-				"advice", "enable the ec2 source")
-			continue
-		}
-		ids, err := s.o.Instances(ctx, g.filter, g.value)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("instances with %s %s: %w", g.filter, g.value, err))
-			continue
-		}
-		for _, id := range ids {
-			n := g.notice
-			n.InstanceID = id
-			notices = append(notices, n)
-		}
-	}
-	return notices, errors.Join(errs...)
-}
-
 // recordNotice records one notice of a message.
 func (s *Source) recordNotice(ctx context.Context, m *types.Message, n notice.Notice) disposition {
 	outcome, err := s.recordWithRetry(ctx, isUrgent(&n), func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Record(ctx, n) })
@@ -278,4 +252,65 @@ func (s *Source) isGivenUp(m *types.Message, n *notice.Notice) bool {
 	}
 	over := n.Deadline != nil && s.o.Clock().After(n.Deadline.Time.Time)
 	return receives(m) >= limit || (over && receives(m) >= 2)
+}
+
+// prioritySemaphore bounds how many writes are in flight. While it is exhausted, urgent
+// callers acquire it before all others, whatever batch they came in: a spot warning must
+// not wait behind scheduled changes that are two weeks away.
+type prioritySemaphore struct {
+	mu   sync.Mutex
+	free int
+	// waiters are the blocked callers in order of arrival: urgent ones, then the others.
+	waiters [2][]chan struct{}
+}
+
+func newPrioritySemaphore(size int) *prioritySemaphore { return &prioritySemaphore{free: size} }
+
+// acquire blocks until a slot is free or ctx is done. After a nil error the caller must
+// call release.
+func (s *prioritySemaphore) acquire(ctx context.Context, urgent bool) error {
+	queue := &s.waiters[1]
+	if urgent {
+		queue = &s.waiters[0]
+	}
+	s.mu.Lock()
+	if s.free > 0 {
+		s.free--
+		s.mu.Unlock()
+		return nil
+	}
+	ready := make(chan struct{})
+	*queue = append(*queue, ready)
+	s.mu.Unlock()
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(*queue, ready); i >= 0 {
+		*queue = slices.Delete(*queue, i, i+1)
+	} else {
+		s.releaseLocked() // the slot arrived at the same time: pass it on
+	}
+	return ctx.Err()
+}
+
+func (s *prioritySemaphore) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.releaseLocked()
+}
+
+// releaseLocked gives a slot to the first waiter.
+func (s *prioritySemaphore) releaseLocked() {
+	for i := range s.waiters {
+		if queue := s.waiters[i]; len(queue) > 0 {
+			close(queue[0])
+			s.waiters[i] = queue[1:]
+			return
+		}
+	}
+	s.free++
 }

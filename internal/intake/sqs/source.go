@@ -3,7 +3,6 @@ package sqs
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,48 +145,6 @@ func (s *Source) request() *awssqs.ReceiveMessageInput {
 	return in
 }
 
-// inspect reads the queue's redrive policy once, with retries.
-func (s *Source) inspect(ctx context.Context) {
-	pause := backoff{longest: longestPause}
-	for {
-		out, err := s.api.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
-			QueueUrl:       aws.String(s.queue),
-			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameRedrivePolicy},
-		}, once)
-		if err == nil {
-			s.setRedrive(ctx, out.Attributes)
-			return
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		reason, advice := explain("sqs:GetQueueAttributes", err)
-		s.o.Metrics.Failed(Name, "inspect", reason)
-		s.logThrottled(ctx, "inspect "+reason, "cannot read whether the queue has a dead-letter queue", "error", err, "advice", advice)
-		if reason == reasonDenied || !sleep.For(ctx, pause.next()) {
-			return
-		}
-	}
-}
-
-// setRedrive stores the redrive policy and logs what is wrong with it.
-func (s *Source) setRedrive(ctx context.Context, attributes map[string]string) {
-	policy, err := redriveOf(attributes)
-	logger := log.FromContext(ctx)
-	switch {
-	case err != nil:
-		logger.Error(err, "cannot decode the queue's redrive policy")
-		return
-	case policy.Target == "":
-		logger.Info("queue has no dead-letter queue: unreadable messages become visible again until they expire",
-			"advice", fmt.Sprintf(`create a queue for them, then: aws sqs set-queue-attributes --queue-url %s --attributes '{"RedrivePolicy":"{\"deadLetterTargetArn\":\"ARN\",\"maxReceiveCount\":\"10\"}"}'`, s.queue))
-	case policy.Receives < s.o.MaxReceives:
-		logger.Info("queue moves messages to its dead-letter queue early: notices of instances that register late are dropped early too",
-			"maxReceiveCount", policy.Receives, "advice", fmt.Sprintf("set maxReceiveCount of the queue's redrive policy to %d or more", s.o.MaxReceives+2))
-	}
-	s.redrive.Store(&policy)
-}
-
 // logThrottled logs at most one line a minute for each key.
 func (s *Source) logThrottled(ctx context.Context, key, message string, names ...any) {
 	if held, ok := s.throttle.Allow(key); ok {
@@ -196,3 +153,92 @@ func (s *Source) logThrottled(ctx context.Context, key, message string, names ..
 }
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) }
+
+const (
+	// busyBatch is the batch size from which the queue probably holds more. A full batch
+	// is no precondition: SQS may return fewer messages than it has (SQS API Reference,
+	// ReceiveMessage, MaxNumberOfMessages).
+	busyBatch = batchSize / 2
+	// maxBackgroundBatches bounds the batches that are handled while their receiver
+	// receives again: a thousand messages of a few KiB each.
+	maxBackgroundBatches = 100
+)
+
+// receiverPool counts the receivers: at least least, and up to most while batches are
+// busy. SQS returns at most ten messages a call, so a burst needs concurrent receivers.
+type receiverPool struct {
+	least, most int
+
+	mu      sync.Mutex
+	running int
+	group   sync.WaitGroup
+}
+
+// grow starts one more receiver, unless the pool is at its maximum.
+func (p *receiverPool) grow(receive func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running < p.most {
+		p.running++
+		p.group.Go(receive)
+	}
+}
+
+// shrink reports whether the calling receiver must stop; it then no longer counts.
+func (p *receiverPool) shrink() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running <= p.least {
+		return false
+	}
+	p.running--
+	return true
+}
+
+// hasExtra reports whether more than the minimum run.
+func (p *receiverPool) hasExtra() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.running > p.least
+}
+
+// receive receives one batch after the other until ctx is done or the pool shrinks.
+func (s *Source) receive(ctx context.Context) {
+	pause := backoff{longest: longestPause}
+	for ctx.Err() == nil {
+		out, err := s.api.ReceiveMessage(ctx, s.request(), once)
+		switch {
+		case err == nil:
+			pause.reset()
+			s.reached(ctx)
+			s.dispatch(ctx, out.Messages)
+		case ctx.Err() == nil:
+			s.unreached(ctx, "receive", err)
+		}
+		if ctx.Err() == nil && (err != nil || len(out.Messages) == 0) && s.receivers.shrink() {
+			log.FromContext(ctx).V(1).Info("stopped an extra receiver")
+			return
+		}
+		if err != nil {
+			sleep.For(ctx, pause.next())
+		}
+	}
+}
+
+// dispatch handles a batch. A busy batch adds a receiver and is handled in the
+// background, so that receiving goes on while its notices are recorded.
+func (s *Source) dispatch(ctx context.Context, messages []types.Message) {
+	if len(messages) >= busyBatch {
+		s.receivers.grow(func() { s.receive(ctx) })
+		select {
+		case s.background <- struct{}{}:
+			s.receivers.group.Go(func() {
+				defer func() { <-s.background }()
+				s.handle(ctx, messages)
+			})
+			return
+		default: // too many already: let this receiver wait for its batch
+		}
+	}
+	s.handle(ctx, messages)
+}

@@ -17,16 +17,16 @@ import (
 )
 
 var (
-	shBlock  = regexp.MustCompile("(?ms)^[ \t>]*```sh\n(.*?)^[ \t>]*```")
-	anyBlock = regexp.MustCompile("(?ms)^[ \t>]*```.*?^[ \t>]*```")
-	spoken   = regexp.MustCompile("`([^`]+)`")
-	// aComment, aText and aBreak are what a shell takes out of a line, takes for one
-	// word, and ends a command at.
-	aComment = regexp.MustCompile(`(?m)(^|\s)#.*$`)
-	aText    = regexp.MustCompile(`"(?:[^"$\n]|\$[^("\n])*"|'[^']*'`)
-	aBreak   = regexp.MustCompile(`\$\(|[|&;<>()"\n]`)
-	// aDemand is a flag outside brackets in the usage of a command.
-	aDemand = regexp.MustCompile(`(?:^| )--([a-z-]+)`)
+	shBlock    = regexp.MustCompile("(?ms)^[ \t>]*```sh\n(.*?)^[ \t>]*```")
+	anyBlock   = regexp.MustCompile("(?ms)^[ \t>]*```.*?^[ \t>]*```")
+	inlineCode = regexp.MustCompile("`([^`]+)`")
+	// shellComment, shellText and shellBreak match what a shell removes, treats as one
+	// word, and treats as the end of a command.
+	shellComment = regexp.MustCompile(`(?m)(^|\s)#.*$`)
+	shellText    = regexp.MustCompile(`"(?:[^"$\n]|\$[^("\n])*"|'[^']*'`)
+	shellBreak   = regexp.MustCompile(`\$\(|[|&;<>()"\n]`)
+	// requiredFlag matches a flag outside brackets in the usage line of a command.
+	requiredFlag = regexp.MustCompile(`(?:^| )--([a-z-]+)`)
 )
 
 // Pages are the texts of the docs, by name. root is the directory of the repository.
@@ -54,7 +54,7 @@ func ToCopy(text string) [][]string { return commands(shBlock, text) }
 
 // SpokenOf are those of the commands in sentences, which need not be whole.
 func SpokenOf(text string) [][]string {
-	return commands(spoken, anyBlock.ReplaceAllString(text, ""))
+	return commands(inlineCode, anyBlock.ReplaceAllString(text, ""))
 }
 
 // commands are the arguments that this program is called with where a pattern matches.
@@ -62,11 +62,11 @@ func commands(where *regexp.Regexp, text string) [][]string {
 	var all [][]string
 	for _, m := range where.FindAllStringSubmatch(text, -1) {
 		script := m[1]
-		if where == spoken {
-			script = strings.ReplaceAll(script, "\n", " ") // the paragraph was broken there
+		if where == inlineCode {
+			script = strings.ReplaceAll(script, "\n", " ") // a line break in the paragraph
 		}
-		script = aText.ReplaceAllString(aComment.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), ""), "text")
-		for _, command := range aBreak.Split(script, -1) {
+		script = shellText.ReplaceAllString(shellComment.ReplaceAllString(strings.ReplaceAll(script, "\\\n", " "), ""), "text")
+		for _, command := range shellBreak.Split(script, -1) {
 			words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(command), "sudo -E "))
 			if len(words) > 0 && strings.TrimPrefix(words[0], "bin/") == "lifeboat" {
 				all = append(all, words[1:])
@@ -91,13 +91,13 @@ func Understood(root *cobra.Command, args []string, whole bool) error {
 	if !whole && !cmd.HasSubCommands() {
 		return nil
 	}
-	return errors.Join(cmd.ValidateArgs(cmd.Flags().Args()), demanded(cmd))
+	return errors.Join(cmd.ValidateArgs(cmd.Flags().Args()), requiredFlags(cmd))
 }
 
-// demanded says which flags a command's usage demands that were not given.
-func demanded(cmd *cobra.Command) error {
+// requiredFlags returns an error for required flags that are not set.
+func requiredFlags(cmd *cobra.Command) error {
 	var missing error
-	for _, m := range aDemand.FindAllStringSubmatch(cmd.Use, -1) {
+	for _, m := range requiredFlag.FindAllStringSubmatch(cmd.Use, -1) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Name == m[1] && !f.Changed {
 				missing = errors.Join(missing, errors.New("it lacks --"+f.Name))

@@ -188,7 +188,7 @@ func TestTheControllerMayMakeEveryCall(t *testing.T) {
 	}
 	named := regexp.MustCompile(`\b(autoscaling|ec2):[A-Z][a-z]+[A-Za-z]+`)
 	found := 0
-	for _, dir := range []string{"cloud/aws", "groupwatch", "nodegroup", "intake/autoscaling", "intake/ec2", "controller/launch", "controller/interruption"} {
+	for _, dir := range []string{"cloud/aws", "groupwatch", "nodegroup", "intake/autoscaling", "intake/ec2", "controller/launch", "controller/interruption", "controller/interruption/capacity"} {
 		files, err := filepath.Glob(filepath.Join("../..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(files), err)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lifeboat-dev/lifeboat/modules/containerd/instance/login1"
 )
 
 const (
@@ -20,9 +22,16 @@ const (
 	importPatience = time.Minute
 )
 
-// live runs the programs. It returns only with an error: a machine's end is the
-// end of its power.
+// live runs the programs until the machine has shut down, or with an error: a machine's
+// end is otherwise the end of its power.
 func live(c config) error {
+	pressed := make(chan os.Signal, 1)
+	signal.Notify(pressed, unix.SIGPWR)
+	bus, err := login1.Listen(c.SystemBus, time.Duration(c.InhibitDelayMaxSec)*time.Second)
+	if err != nil {
+		return err
+	}
+	down := make(chan struct{})
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, unix.SIGCHLD)
 	due := make(chan program, 1+len(c.Programs))
@@ -50,7 +59,8 @@ func live(c config) error {
 				due <- p
 			}
 		case <-died:
-			for _, pid := range reap() {
+			dead, _ := reap()
+			for _, pid := range dead {
 				p, ours := running[pid]
 				if !ours {
 					continue // a container's, whose parent has gone
@@ -59,6 +69,11 @@ func live(c config) error {
 				fmt.Fprintf(os.Stderr, "instance: %s has ended, starting it again in %s\n", p.Path, startAgain)
 				time.AfterFunc(startAgain, func() { due <- p })
 			}
+		case <-pressed:
+			pressed = nil // the button does nothing more
+			go prepare(bus, down)
+		case <-down:
+			return stopAll(died)
 		}
 	}
 }
@@ -82,16 +97,15 @@ func (p program) start(env []string) (pid int, err error) {
 	})
 }
 
-// reap waits for all that has died.
-func reap() []int {
-	var dead []int
+// reap waits for all that has died, and tells whether no child is left.
+func reap() (dead []int, none bool) {
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil || pid == 0:
-			return dead
+			return dead, errors.Is(err, unix.ECHILD)
 		default:
 			dead = append(dead, pid)
 		}

@@ -5,7 +5,8 @@
 // It knows nothing of clusters: all that it does is in the configuration that it
 // is given. Whoever starts it has it in new pid, mount, network, UTS and IPC
 // namespaces already, sets up the network from outside, and closes its standard
-// input when that is done. Its power is cut by SIGKILL.
+// input when that is done. SIGPWR is its power button: the machine shuts down, as
+// systemd-logind does it, and the program ends with status 0. Its power is cut by SIGKILL.
 package main
 
 import (
@@ -30,6 +31,11 @@ type config struct {
 	Covers []cover `json:"covers"`
 	// Env is the environment of its programs.
 	Env []string `json:"env"`
+	// SystemBus is the path of the socket with the stand-in for systemd-logind, and
+	// InhibitDelayMaxSec is logind.conf(5)'s: how long a shutdown waits for those who delay
+	// it.
+	SystemBus          string `json:"systemBus"`
+	InhibitDelayMaxSec int    `json:"inhibitDelayMaxSec"`
 	// Containerd is started first. Then Images, archives in Binds, are imported
 	// through its socket, and then Programs are started. A program that ends is
 	// started again.

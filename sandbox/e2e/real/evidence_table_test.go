@@ -99,18 +99,45 @@ func TestBrokenJournalsAreErrors(t *testing.T) {
 	}
 }
 
-func TestReplacementsAreReadyFirst(t *testing.T) {
-	lives := func(stories ...string) []life {
-		var out []life
-		for _, s := range stories {
-			l, err := readLife(journal(s))
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, l)
+// readLives reads journals of one line each.
+func readLives(t *testing.T, stories ...string) []life {
+	t.Helper()
+	var out []life
+	for _, s := range stories {
+		l, err := readLife(journal(s))
+		if err != nil {
+			t.Fatal(err)
 		}
-		return out
+		out = append(out, l)
 	}
+	return out
+}
+
+func TestSuccessorsAreJudged(t *testing.T) {
+	old := readLives(t, "started 0, ready 1, hook-begin 10, hook-end 40, sigterm 40.01")[0]
+	for _, tc := range []struct {
+		name              string
+		fresh             []life
+		overlaps, follows string
+	}{
+		{"while the hook runs", readLives(t, "started 12, ready 13"), "", "before SIGTERM"},
+		{"started in time and ready too late", readLives(t, "started 39, ready 41"), "none of 1", "before SIGTERM"},
+		{"when the old one has ended", readLives(t, "started 42, ready 43"), "none of 1", ""},
+		{"never", nil, "none of 0", "no successor"},
+	} {
+		for judge, said := range map[string][2]string{
+			"overlaps": {text(overlaps(old, tc.fresh)), tc.overlaps},
+			"follows":  {text(follows(old, tc.fresh)), tc.follows},
+		} {
+			if got, want := said[0], said[1]; (got == "") != (want == "") || !strings.Contains(got, want) {
+				t.Errorf("%s: %s says %q, want %q in it", tc.name, judge, got, want)
+			}
+		}
+	}
+}
+
+func TestReplacementsAreReadyFirst(t *testing.T) {
+	lives := func(stories ...string) []life { return readLives(t, stories...) }
 	for _, tc := range []struct {
 		name       string
 		old, fresh []life

@@ -18,7 +18,7 @@ import (
 // to wait for.
 const shortNotice = 15 * time.Second
 
-// TestWithoutLifeboat is the twin of TestReclaim: the same nodes go in the same
+// TestWithoutLifeboat is the twin of TestReclaim and of TestTerminatedInstance: the same nodes go in the same
 // way, and nobody is there to hear of it.
 func TestWithoutLifeboat(t *testing.T) {
 	s := needWorld(t)
@@ -37,6 +37,7 @@ func TestWithoutLifeboat(t *testing.T) {
 			loses(t, underLoad(t, w, "", reclaimed{}))
 		})
 		t.Run("hooks do not run, or are cut", heldPodsAlone)
+		t.Run("a terminated instance: the successor starts last", terminatedAlone)
 	})
 }
 

@@ -192,18 +192,19 @@ func (w *world) boot(pool string, spot *ec2.SpotOptions, tags ...string) (ec2.In
 	return in[0], nil
 }
 
+// waitReady waits until a node is Ready and pods can be scheduled to it: the controller
+// manager takes its not-ready taint away later.
 func (w *world) waitReady(ctx context.Context, in ec2.Instance) error {
 	return wait(ctx, "node "+in.PrivateDNSName+" to be Ready", func(ctx context.Context) (bool, error) {
 		node := &corev1.Node{}
 		if err := w.client.Get(ctx, types.NamespacedName{Name: in.PrivateDNSName}, node); err != nil {
 			return false, err
 		}
-		for _, c := range node.Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				return true, nil
-			}
-		}
-		return false, fmt.Errorf("its conditions are %+v", node.Status.Conditions)
+		ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+		return ready && !tainted, fmt.Errorf("its conditions are %+v, its taints %+v", node.Status.Conditions, node.Spec.Taints)
 	})
 }
 

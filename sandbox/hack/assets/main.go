@@ -1,6 +1,7 @@
-// Command assets builds the programs that tests start, or finds them in the cache, so
-// that the first test does not seem to hang for minutes: the control plane and simulated
-// kubelets, with -all also Karpenter and, where there can be any, real kubelets.
+// Command assets builds the programs that tests start, or finds them in the cache.
+// Otherwise the first test would seem to hang for minutes. It builds the control plane
+// and simulated kubelets, with -all also Karpenter and, if the machine supports them,
+// real kubelets.
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 )
 
 func main() {
-	all := flag.Bool("all", false, "build what `make e2e` needs; without it what `make test` needs")
+	all := flag.Bool("all", false, "build the programs for `make e2e`; the default is those for `make test`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -1,0 +1,187 @@
+package lifecycle
+
+import (
+	"hash/fnv"
+	"strconv"
+	"time"
+)
+
+const (
+	// firstRetry and lastRetry bound the time until a call is made again.
+	firstRetry, lastRetry = 2 * time.Second, 30 * time.Second
+	// acceptedRetry is the least time until a result is sent again that was accepted:
+	// the state follows within seconds.
+	acceptedRetry = 5 * time.Second
+	// OthersRetry is the time until a result is sent again where another hook may hold
+	// the instance, and othersTries the number of tries after which that is assumed.
+	OthersRetry = time.Minute
+	othersTries = 5
+	// DeniedRetry is how soon a call is tried again that was not permitted.
+	DeniedRetry = 5 * time.Minute
+	// heartbeats is how many there are in a hook's timeout, so that two may be lost.
+	heartbeats = 3
+	// lookEvery is how far apart groups are looked at: a hook may hold an instance that
+	// long before it is seen.
+	lookEvery = 30 * time.Second
+)
+
+// Hold is an instance that lifecycle hooks hold.
+type Hold struct {
+	Now        time.Time
+	InstanceID string
+	// Own are the hooks to complete, and Others those that may hold it as well.
+	Own, Others []Hook
+	// Since is when hooks began to hold it. Uncertain tells that it may be earlier.
+	Since     time.Time
+	Uncertain bool
+	// Told is what each hook was told in this phase.
+	Told map[string]Told
+}
+
+// Call is what to send to the hooks of these names now, and when to decide again if
+// nothing changes before; a Wake of zero is never.
+type Call struct {
+	Do    Verb
+	Hooks []string
+	Wake  time.Time
+}
+
+// Complete sends a result to each hook that is due.
+func (h Hold) Complete() Call {
+	var c Call
+	for _, hook := range h.Own {
+		t := h.Told[hook.Name]
+		if len(h.Others) > 0 && !t.Completed.IsZero() && t.Outcome == NoAction {
+			continue // it has let go, and another hook holds the instance
+		}
+		c.add(hook, Complete, h.Now, h.nextResult(t))
+	}
+	return c
+}
+
+// Heartbeat extends each hook that is due.
+func (h Hold) Heartbeat() Call {
+	var c Call
+	for _, hook := range h.Own {
+		c.add(hook, Heartbeat, h.Now, h.nextHeartbeat(hook))
+	}
+	return c
+}
+
+func (c *Call) add(hook Hook, do Verb, now, due time.Time) {
+	if now.Before(due) {
+		c.Wake = earlier(c.Wake, due)
+		return
+	}
+	c.Do, c.Hooks = do, append(c.Hooks, hook.Name)
+}
+
+// nextResult is when a hook is sent a result again; zero: it was sent none.
+func (h Hold) nextResult(t Told) time.Time {
+	wait := h.backoff(t.Tries)
+	switch {
+	case t.Do != Complete:
+		return time.Time{}
+	case t.Outcome == Denied:
+		wait = DeniedRetry
+	case len(h.Others) > 0 && (!t.Completed.IsZero() || t.Tries >= othersTries):
+		wait = OthersRetry
+	case t.Outcome == Accepted:
+		wait = max(wait, acceptedRetry)
+	}
+	return t.At.Add(wait)
+}
+
+// nextHeartbeat is when a hook is extended again: a third of its timeout after the last
+// time. The first heartbeat comes sooner, and not for all instances at once.
+func (h Hold) nextHeartbeat(hook Hook) time.Time {
+	t, timeout := h.Told[hook.Name], hook.timeout()
+	failed := t.Do == Heartbeat && t.Outcome != Accepted
+	switch {
+	case failed && t.Outcome == Denied:
+		return t.At.Add(DeniedRetry)
+	case failed:
+		return t.At.Add(afterMiss(timeout, h.expiry(hook).Sub(t.At), t.Tries))
+	case t.Extended.IsZero() && h.Uncertain:
+		return h.Since
+	case t.Extended.IsZero():
+		return h.Since.Add(timeout/6 + time.Duration(share(h.InstanceID)*float64(timeout/6)))
+	}
+	return t.Extended.Add(timeout / heartbeats)
+}
+
+// afterMiss is how soon a heartbeat is sent again that failed, with a time left: the
+// sooner, the less is left. Once the hook's time is certainly over, another hook holds
+// the instance, and there is no hurry.
+func afterMiss(timeout, left time.Duration, misses int) time.Duration {
+	pace := min(timeout/24<<min(max(misses-1, 0), 8), timeout/heartbeats)
+	switch {
+	case left > 0:
+		return max(min(pace, left/2), firstRetry)
+	case left > -lookEvery: // the time from which the hook holds it is no better known
+		return max(pace, firstRetry)
+	}
+	return max(pace, lastRetry)
+}
+
+// expiry is when a hook's time is over.
+func (h Hold) expiry(hook Hook) time.Time {
+	last := h.Since
+	if e := h.Told[hook.Name].Extended; e.After(last) {
+		last = e
+	}
+	return last.Add(hook.timeout())
+}
+
+// Expires is when the first of the hooks has no time left; zero: there is none.
+func (h Hold) Expires() time.Time {
+	var first time.Time
+	for _, hook := range h.Own {
+		first = earlier(first, h.expiry(hook))
+	}
+	return first
+}
+
+// Patience bounds a patience by how long the hooks can be extended in all.
+func (h Hold) Patience(patience time.Duration) time.Duration {
+	_, global := Limits(h.Own)
+	return shorter(patience, global)
+}
+
+// Last returns what the hooks were told last, and whether any has accepted a result.
+func (h Hold) Last(do Verb) (last Told, completed bool) {
+	for _, t := range h.Told {
+		if t.Do == do && t.At.After(last.At) {
+			last = t
+		}
+		completed = completed || !t.Completed.IsZero()
+	}
+	return last, completed
+}
+
+func (h Hold) backoff(tries int) time.Duration { return Backoff(tries, h.InstanceID) }
+
+// Backoff grows from 2 s after the first try to 30 s. It varies by a tenth with the
+// seed, so that many instances do not retry at one moment.
+func Backoff(tries int, seed string) time.Duration {
+	tries = max(tries, 1)
+	d := min(lastRetry, firstRetry<<min(tries-1, 8))
+	return d - d/10 + time.Duration(share(seed, strconv.Itoa(tries))*float64(d/5))
+}
+
+// share is a number in [0, 1) that depends on the parts alone.
+func share(parts ...string) float64 {
+	h := fnv.New32a()
+	for _, p := range parts {
+		_, _ = h.Write([]byte(p)) // it never fails
+	}
+	return float64(h.Sum32()%1000) / 1000
+}
+
+// earlier returns the earlier of two times, of which zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

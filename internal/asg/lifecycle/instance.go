@@ -1,0 +1,345 @@
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// NodeVerb is something to do about a node.
+type NodeVerb string
+
+// What is done about nodes.
+const (
+	// Untaint takes the startup taint off a node, Taint puts it on.
+	Untaint NodeVerb = "Untaint"
+	Taint   NodeVerb = "Taint"
+	// Evict has the pods of a node evicted, and Delete the node deleted.
+	Evict  NodeVerb = "Evict"
+	Delete NodeVerb = "Delete"
+)
+
+// Decision is what is to be done about an instance. Complete sends CONTINUE, and never
+// ABANDON: the owner of a hook chooses what it does without a result.
+type Decision struct {
+	Call
+	// Node is done to its node; empty: nothing.
+	Node NodeVerb
+	// Reason says why, or what is waited for.
+	Reason string
+	// Hook is the own hook that holds it; empty: none does, or only others do.
+	Hook string
+	// Ask is from when on it is of use to read the state before its turn; zero: never.
+	Ask time.Time
+	// Expires is when the hook's time is over, as far as is known; zero: it is not.
+	Expires time.Time
+	// Alarm is worth a warning: the node is Ready, and the hook holds it for so long
+	// that it may be lost.
+	Alarm bool
+}
+
+const (
+	// grace is how long an instance has to be without a node before its termination is
+	// completed: a node may be about to register.
+	grace = 30 * time.Second
+	// proven is for how long a node has to have been Ready in a phase for its kubelet
+	// to be alive: more than twice what the control plane takes to notice.
+	proven = 2 * time.Minute
+	// settled is how much older than the last state all that is known of a node in the
+	// warm pool has to be before anything is done to it. The instance may have left the
+	// pool since, and a kubelet whose node is deleted does not register again.
+	settled = 10 * time.Second
+	// soon is how soon it is of use to read the state again.
+	soon = 3 * time.Second
+)
+
+// Decide decides about an instance. For an instance whose pods an Interruption moves it
+// decides about the node alone.
+func Decide(f Facts, m Memory) Decision {
+	switch f.At.Phase {
+	case Joining:
+		return joining(f, m)
+	case Serving:
+		return serving(f)
+	case Warming:
+		return warming(f, m)
+	case Warm:
+		return ghost(f, Decision{})
+	case Leaving:
+		return leaving(f, m)
+	case LeavingPool:
+		return ghost(f, leaving(f, m))
+	case Retained:
+		return Decision{Reason: "it was abandoned on its way out, and is kept until somebody terminates it: " +
+			"see to its pods, then call TerminateInstanceInAutoScalingGroup"}
+	}
+	return Decision{Reason: tainted(f)}
+}
+
+// serving is in service: the startup taint is of no more use.
+func serving(f Facts) Decision {
+	switch n := f.Node; {
+	case n == nil, !n.Tainted, n.Deleting:
+		return Decision{}
+	case !f.Seen.After(n.Created): // the state may be of an earlier life
+		return Decision{Ask: n.Created.Add(time.Second)}
+	}
+	return Decision{Node: Untaint, Reason: "it is in service"}
+}
+
+// tainted says why a node has the startup taint.
+func tainted(f Facts) string {
+	if f.Node == nil || !f.Node.Tainted {
+		return ""
+	}
+	return fmt.Sprintf("its node is kept free of pods until Auto Scaling has it in service; its state is %s", f.State)
+}
+
+// joining is on its way into service.
+func joining(f Facts, m Memory) Decision {
+	if !f.At.Held() {
+		d := Decision{Reason: tainted(f)}
+		if f.Node != nil && f.Node.Ready { // only its state is missing
+			d.Ask = f.Seen.Add(soon)
+		}
+		return d
+	}
+	h, why := hold(f, m, false)
+	if why != "" {
+		return Decision{Reason: why}
+	}
+	if why := unready(f, m); why != "" {
+		return extend(f, m, h, why)
+	}
+	d := complete(f, m, h, "its node is Ready")
+	timeout, _ := Limits(h.Own)
+	d.Alarm = len(m.Told) > 0 && f.Now.Sub(m.Held) > cmp.Or(timeout, unknownTimeout)/2
+	return d
+}
+
+// unready says what the launch hook waits for; empty: nothing.
+func unready(f Facts, m Memory) string {
+	switch {
+	case f.Node == nil:
+		return "its node has not registered yet"
+	case f.Node.Deleting:
+		return "its node is being deleted"
+	case !f.Node.Ready:
+		return "its node is not Ready yet"
+	case !ofThisLife(f, m):
+		return "its node was Ready before the instance was started this time, and its kubelet has not reported since"
+	}
+	return ""
+}
+
+// ofThisLife reports whether the node is known to be Ready in this phase. Kubelets
+// report when they start, and every five minutes where nothing changes; the control
+// plane counts a node as not Ready whose kubelet is silent for a minute (Kubernetes
+// documentation, "Nodes"). So a node that has been Ready for longer is alive.
+func ofThisLife(f Facts, m Memory) bool {
+	switch {
+	case f.Node.Heartbeat.After(m.Began), f.Now.Sub(m.Began) >= proven:
+		return true
+	case m.After.IsZero():
+		return m.New || !f.Pool // it never had an earlier life
+	}
+	return f.Node.Created.After(m.After) || f.Node.Turned.After(m.After)
+}
+
+const (
+	interrupted = "its Interruption drains the node and answers"
+	settingUp   = "it is being set up, and its agent tells when that is done"
+)
+
+// warming is on its way into the warm pool: from launch, held by the launch hook,
+// or back from service, held by the terminate hook. The state does not tell which.
+func warming(f Facts, m Memory) Decision {
+	if f.Interrupted {
+		return Decision{Reason: interrupted}
+	}
+	if m.Returns() || extended(f, m, true) {
+		return leaving(f, m)
+	}
+	var d Decision
+	if f.At.Held() {
+		h, why := hold(f, m, false)
+		if !m.enters() { // a hook that holds it takes a heartbeat
+			if back, _ := hold(f, m, true); len(back.Own) > 0 {
+				h.Own, why = append(h.Own, back.Own...), ""
+			}
+			h.Own = probe(h)
+		}
+		if d = (Decision{Reason: why}); why == "" {
+			d = extend(f, m, h, settingUp)
+		}
+	}
+	if m.enters() || extended(f, m, false) {
+		return ghost(f, d)
+	}
+	return d
+}
+
+// probe returns the hook to try: launch hooks first, then the next one where one has
+// refused.
+func probe(h Hold) []Hook {
+	for i, hook := range h.Own {
+		if t := h.Told[hook.Name]; t.At.IsZero() || !t.Extended.IsZero() {
+			return h.Own[i : i+1]
+		}
+	}
+	return h.Own
+}
+
+// extended reports whether a hook of a transition has taken a heartbeat, so that the
+// instance is known to be on that way.
+func extended(f Facts, m Memory, terminating bool) bool {
+	own, _ := Split(f.Hooks, terminating)
+	for _, h := range own {
+		if !m.Told[h.Name].Extended.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// leaving is on its way out of service, or of the pool. Instances that have a node
+// are an Interruption's, which makes sure of their pods.
+func leaving(f Facts, m Memory) Decision {
+	switch {
+	case f.Interrupted:
+		return Decision{Reason: interrupted}
+	case !f.At.Held():
+		return Decision{}
+	}
+	h, why := hold(f, m, true)
+	if why != "" {
+		return Decision{Reason: why}
+	}
+	d := Decision{Hook: h.Own[0].Name, Expires: h.Expires()}
+	if f.Node != nil {
+		d.Reason = "it has a node: it is answered once an Interruption has drained that"
+		return d
+	}
+	since := m.Alone
+	if m.Held.After(since) {
+		since = m.Held
+	}
+	if d.Wake = since.Add(grace); f.Now.Before(d.Wake) {
+		d.Reason = fmt.Sprintf("it has no node: it is answered unless one registers within %s", grace)
+		return d
+	}
+	return complete(f, m, h, "it has no node")
+}
+
+// hold returns the own hooks of a transition as they hold the instance, or says why
+// none of them may be completed.
+func hold(f Facts, m Memory, terminating bool) (h Hold, why string) {
+	h = Hold{Now: f.Now, InstanceID: f.InstanceID, Since: m.Held, Uncertain: !m.Sure, Told: m.Told}
+	if f.Operator != "" {
+		return h, fmt.Sprintf("its group belongs to %s, which alone may answer its hooks", f.Operator)
+	}
+	h.Own, h.Others = Split(f.Hooks, terminating)
+	switch {
+	case len(h.Own) > 0:
+		return h, ""
+	case len(h.Others) > 0:
+		return h, hooks(h.Others, "of others %s it, which Lifeboat does not answer")
+	case !f.HooksKnown:
+		return h, "the hooks of its group could not be read"
+	}
+	return h, "its group has no hook that could hold it: the hook was deleted, and its wait ends without an answer"
+}
+
+// hooks begins a sentence with the names of hooks; rest has a place for the verb.
+func hooks(of []Hook, rest string) string {
+	subject, verb := "the hook", "holds"
+	if len(of) > 1 {
+		subject, verb = "the hooks", "hold"
+	}
+	return fmt.Sprintf("%s %s "+rest, subject, Names(of), verb)
+}
+
+// complete sends a result to the hooks whose turn it is. The end is not that one
+// accepted it, but that the state has left :Wait.
+func complete(f Facts, m Memory, h Hold, because string) Decision {
+	if f.Stale {
+		return extend(f, m, h, because+"; it is answered once Auto Scaling can be asked whether it still waits")
+	}
+	d := Decision{Call: h.Complete(), Hook: h.Own[0].Name, Expires: h.Expires(), Reason: because}
+	if d.Do == Nothing {
+		d.Reason += "; " + outcome(f, h)
+	}
+	return d
+}
+
+// outcome says what came of the results that were sent.
+func outcome(f Facts, h Hold) string {
+	completed := true
+	for _, hook := range h.Own {
+		t := h.Told[hook.Name]
+		if t.Outcome == Denied {
+			return "hook " + hook.Name + " cannot be answered: " + t.Error
+		}
+		completed = completed && !t.Completed.IsZero()
+	}
+	switch {
+	case completed && len(h.Others) > 0:
+		return "it was answered, and " + hooks(h.Others, "still %s it")
+	case completed:
+		return "it was answered, and its state is to follow"
+	}
+	return fmt.Sprintf("Auto Scaling took no answer although its state is %s: it is answered again", f.State)
+}
+
+// extend sends heartbeats while there is patience.
+func extend(f Facts, m Memory, h Hold, why string) Decision {
+	d := Decision{Hook: h.Own[0].Name, Expires: h.Expires(), Reason: why}
+	patience := h.Patience(f.Patience)
+	over := m.Held.Add(patience)
+	if !f.Now.Before(over) {
+		d.Reason = fmt.Sprintf("%s, and its patience of %s is over: it is left to the hook's own result", why, patience)
+		if !m.GaveUp {
+			d.Do = GiveUp
+		}
+		return d
+	}
+	d.Call = h.Heartbeat()
+	d.Wake = earlier(d.Wake, over)
+	for _, hook := range h.Own {
+		if t := h.Told[hook.Name]; t.Outcome == Denied {
+			d.Reason = why + "; hook " + hook.Name + " cannot be extended: " + t.Error
+		}
+	}
+	return d
+}
+
+// ghost adds to a decision what is done to the node of an instance that is in the
+// warm pool, or on its way there or out: none of its pods can stay.
+func ghost(f Facts, d Decision) Decision {
+	n := f.Node
+	if n == nil || n.Deleting || f.Interrupted {
+		return d
+	}
+	switch last := n.last(); {
+	case !f.Seen.After(last): // most likely it has left the pool
+		d.Ask = last.Add(time.Second)
+		return d
+	case f.Seen.Before(last.Add(settled)):
+		d.Ask = last.Add(settled)
+		return d
+	}
+	stopped := f.State == "Warmed:Stopped" || f.State == "Warmed:Hibernated" || f.At.Phase == LeavingPool && !n.Ready
+	switch {
+	case stopped:
+		d.Node, d.Reason = Delete, "the instance is in the warm pool and its machine does not run: its node is of no use"
+	case !n.Tainted:
+		d.Node, d.Reason = Taint, "the instance is in the warm pool: its kubelet should not have started"
+	case n.Pods < 0:
+		d.Reason = "the instance is in the warm pool: it is not known yet which pods have to leave its node"
+	case n.Pods > 0:
+		d.Node, d.Reason = Evict, fmt.Sprintf("the instance is in the warm pool: %d pods have to leave its node", n.Pods)
+	default:
+		d.Node, d.Reason = Delete, "the instance is in the warm pool: its node is of no use"
+	}
+	return d
+}

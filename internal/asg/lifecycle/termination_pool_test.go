@@ -1,0 +1,72 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// TestOutOfThePoolOnTheWayThere: an instance goes back into its warm pool, and is
+// terminated from there while its node is drained. The hook holds it anew, for
+// another firing than the event's: it is extended by its time, and answered without
+// the event's token.
+func TestOutOfThePoolOnTheWayThere(t *testing.T) {
+	t.Parallel()
+	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
+	f := facts("Warmed:Pending:Wait", 0, told("a", returns))
+	at := func(state string, after time.Duration) TerminationDecision {
+		f.Seen.State, f.Now, f.Seen.Time = state, start.Add(after), start.Add(after)
+		d := DecideTermination(f)
+		if d.Do == Heartbeat {
+			Note(d.Status, Heartbeat, f.Now)
+			NoteResult(d.Status, Heartbeat, nil)
+		}
+		f.Was = d.Status
+		return d
+	}
+	if d := at("Warmed:Pending:Wait", 2*time.Minute); d.Do != Heartbeat || d.Status.Hooks[0].Token != "a" || !d.Status.Returns {
+		t.Errorf("on its way back: %q, %+v", d.Do, d.Status)
+	}
+	if d := at("Warmed:Terminating", 10*time.Minute); !d.Pending || d.Do != Nothing {
+		t.Errorf("not held yet: %q, %+v", d.Do, d.Status)
+	}
+	d := at("Warmed:Terminating:Wait", 11*time.Minute)
+	if !d.Pending || d.Status.Returns || d.Status.Hooks[0].Token != "" || d.Status.HeldTime.Time.Before(start.Add(10*time.Minute)) || !d.Status.ExpiryTime.Time.After(f.Now) {
+		t.Errorf("held anew: %+v", d.Status)
+	}
+	if d := at("Warmed:Terminating:Wait", 13*time.Minute); d.Do != Heartbeat {
+		t.Errorf("a third of the hook's time later: %q, %+v", d.Do, d.Status)
+	}
+	f.Drained = true
+	if d := at("Warmed:Terminating:Wait", 14*time.Minute); d.Do != Complete || d.Status.Hooks[0].Token != "" || Returns(f) {
+		t.Errorf("drained: %q, %+v", d.Do, d.Status)
+	}
+	if d := at("Warmed:Terminating:Proceed", 15*time.Minute); d.Pending || d.Status.CompletedTime == nil {
+		t.Errorf("let go: %+v", d.Status)
+	}
+}
+
+// TestOneOfTwoAnswers: whatever holds an instance on its way out that an
+// Interruption drains, one loop tells its hook something, and the other nothing.
+func TestOneOfTwoAnswers(t *testing.T) {
+	t.Parallel()
+	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
+	for _, state := range []string{"Terminating:Wait", "Warmed:Pending:Wait", "Warmed:Terminating:Wait"} {
+		for _, isDrained := range []bool{false, true} {
+			f := facts(state, 4*time.Minute, told("a", returns))
+			f.Drained = isDrained
+			sweep := Facts{
+				Now: f.Now, InstanceID: instance, State: state, At: Read(state), Seen: f.Now, Pool: true, HooksKnown: true,
+				Hooks:    []Hook{{Name: "lifeboat-terminate", Own: true, Terminating: true, Timeout: 5 * time.Minute}},
+				Patience: time.Hour, Interrupted: true,
+			}
+			memory := Memory{}.See(start, sweep.At, false).WithNode(start, false)
+			interruption, other := DecideTermination(f), Decide(sweep, memory)
+			if !interruption.Pending || interruption.Do == Nothing && state != "Warmed:Terminating:Wait" || other.Do != Nothing {
+				t.Errorf("%s, drained %t: the Interruption %q (pending %t), the sweep %q", state, isDrained, interruption.Do, interruption.Pending, other.Do)
+			}
+		}
+	}
+}

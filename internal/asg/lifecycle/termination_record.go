@@ -1,0 +1,155 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// longestMessage is what the CRD takes.
+const longestMessage = 512
+
+// noteHeld notes since when the hooks hold the instance, and for how long they do.
+func (f *TerminationFacts) noteHeld(s *Status) {
+	own, _ := Split(f.Seen.Hooks, true)
+	timeout, global := Limits(own)
+	abandons := f.Seen.HooksKnown && len(s.Hooks) > 0
+	for _, h := range own {
+		abandons = abandons && h.Abandons
+	}
+	if timeout <= 0 && !f.Seen.HooksKnown {
+		timeout = time.Duration(s.TimeoutSeconds) * time.Second // as it was when they were
+	}
+	timeout = Hook{Timeout: max(timeout, 0)}.timeout()
+	s.TimeoutSeconds, s.Retains = int64(timeout/time.Second), f.Retain && abandons
+	if s.HeldTime == nil {
+		s.HeldTime = microTime(f.heldSince())
+	}
+	s.CompletedTime = nil // if it was set, it was wrong: the state decides
+	if s.ExpiryTime == nil {
+		s.ExpiryTime = microTime(s.HeldTime.Add(timeout))
+	}
+	if s.EndTime == nil && global > 0 {
+		s.EndTime = microTime(s.HeldTime.Add(global - early))
+	}
+}
+
+// heldSince is when the hooks have begun to hold it, at the latest: as the event
+// says, or else just after the group was read before.
+func (f *TerminationFacts) heldSince() time.Time {
+	w := f.read()
+	if !w.at.IsZero() && !w.at.After(f.Now) && f.Now.Sub(w.at) < 2*time.Hour {
+		return w.at
+	}
+	return f.Now.Add(-lookEvery)
+}
+
+// hold reads from the status what the hooks were told. They are told together, as one
+// intent is written down for all.
+func (f *TerminationFacts) hold(s *Status) Hold {
+	timeout := time.Duration(s.TimeoutSeconds) * time.Second
+	h := Hold{Now: f.Now, InstanceID: f.InstanceID, Since: s.HeldTime.Time, Told: map[string]Told{}}
+	_, h.Others = Split(f.Seen.Hooks, true)
+	var told Told
+	if s.LastHeartbeat != nil {
+		told = Told{At: s.LastHeartbeat.Time, Do: Heartbeat, Outcome: Accepted, Extended: s.LastHeartbeat.Time}
+	}
+	if s.Misses > 0 {
+		told.Outcome, told.Tries, told.Extended = Failed, int(s.Misses), s.ExpiryTime.Add(-timeout)
+	}
+	if s.AnswerTime != nil && !s.AnswerTime.Time.Before(told.At) {
+		told.At, told.Do, told.Outcome, told.Tries, told.Completed = s.AnswerTime.Time, Complete, Accepted, int(s.Tries), s.AnswerTime.Time
+	}
+	for _, hook := range s.Hooks {
+		h.Own = append(h.Own, Hook{Name: hook.Name, Own: true, Terminating: true, Timeout: timeout})
+		if !hook.Accepted && told.Do == Complete {
+			told.Outcome, told.Completed = Failed, time.Time{}
+		}
+	}
+	for _, hook := range s.Hooks {
+		h.Told[hook.Name] = told
+	}
+	return h
+}
+
+// Note notes that the hooks are about to be told something. It is written down before:
+// neither call is repeated at once after a crash.
+func Note(s *Status, do Verb, now time.Time) {
+	if do == Heartbeat {
+		s.LastHeartbeat = microTime(now)
+		s.Heartbeats++
+		return
+	}
+	s.AnswerTime = microTime(now)
+	s.Tries++
+	for i := range s.Hooks {
+		s.Hooks[i].Accepted = false // it was not enough, or no result would be sent
+	}
+}
+
+// NoteResult notes the error of each hook, in their order.
+func NoteResult(s *Status, do Verb, errs ...error) {
+	if do == Heartbeat {
+		noteHeartbeat(s, missed(errs))
+		return
+	}
+	var refused []string
+	for i, err := range errs {
+		if s.Hooks[i].Accepted = err == nil; err != nil {
+			refused = append(refused, fmt.Sprintf("%s: %v", s.Hooks[i].Name, err))
+		}
+	}
+	s.Message = fmt.Sprintf("hook %s is answered with %s; the instance goes once group %s has seen to it", hookNames(s), cloud.Continue, s.Group)
+	if len(refused) > 0 {
+		s.Message = fmt.Sprintf("answering hook %s of group %s; the state is looked at, and it is answered again if it has not changed", strings.Join(refused, ", "), s.Group)
+	}
+	s.Message = notice.Cut(s.Message, longestMessage)
+}
+
+func noteHeartbeat(s *Status, err error) {
+	if err == nil {
+		if s.Misses > 0 {
+			s.EndTime = nil // it can be extended again; for how long, the hook says
+		}
+		s.Misses, s.ExpiryTime = 0, microTime(s.LastHeartbeat.Add(time.Duration(s.TimeoutSeconds)*time.Second))
+		return
+	}
+	s.Misses++
+	s.Message = notice.Cut(fmt.Sprintf("extending hook %s of group %s: %v; its time is out at %s", hookNames(s), s.Group, err, clock(s.ExpiryTime.Time)), longestMessage)
+	if OutcomeOf(err) == Denied {
+		s.EndTime = microTime(s.ExpiryTime.Add(-early))
+	}
+}
+
+// missed is why the instance was not extended; nil: it was. That one hook has no action
+// to extend is no miss where another was extended: it has let go, and the other holds
+// the instance.
+func missed(errs []error) error {
+	var gone error
+	extended := false
+	for _, err := range errs {
+		switch OutcomeOf(err) {
+		case Accepted:
+			extended = true
+		case NoAction:
+			gone = err
+		default:
+			return err
+		}
+	}
+	if extended {
+		return nil
+	}
+	return gone
+}
+
+func hookNames(s *Status) string {
+	names := make([]string, len(s.Hooks))
+	for i, h := range s.Hooks {
+		names[i] = h.Name
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,47 @@
+package concurrency
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// A termination uses its slot from the request until the Interruption is finished,
+// whatever decides by then.
+func TestUsedTerminations(t *testing.T) {
+	at := metav1.NewMicroTime(time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))
+	in := func(name string, action v1alpha1.Action, terminated, finished bool) v1alpha1.Interruption {
+		i := v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		i.Status.Decision = &v1alpha1.Decision{Action: action}
+		i.Status.Drain = &v1alpha1.DrainStatus{StartTime: &at}
+		if terminated {
+			i.Status.Drain.TerminationTime = &at
+		}
+		if finished {
+			i.Status.CompletionTime = &at
+		}
+		return i
+	}
+	node := &corev1.Node{}
+	l := Terminations(&policy.Decision{Decision: v1alpha1.Decision{Action: v1alpha1.ActionTerminate}}, node,
+		func(*v1alpha1.Interruption) *corev1.Node { return node })
+	for name, tc := range map[string]struct {
+		in   v1alpha1.Interruption
+		want int
+	}{
+		"being terminated":            {in("b", v1alpha1.ActionTerminate, false, false), 1},
+		"requested, now only drained": {in("b", v1alpha1.ActionDrain, true, false), 1},
+		"drained":                     {in("b", v1alpha1.ActionDrain, false, false), 0},
+		"finished":                    {in("b", v1alpha1.ActionTerminate, true, true), 0},
+		"the same":                    {in("a", v1alpha1.ActionTerminate, true, false), 0},
+	} {
+		if got := l.Used([]v1alpha1.Interruption{tc.in}, "a"); got != tc.want {
+			t.Errorf("%s: %d slots used, want %d", name, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+// Package evict sends the requests that evict or delete pods, within its limits, and
+// reports for each pod what happened.
+package evict
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+)
+
+const (
+	// MaxPerNode is how many pods of one node are evicted at the same time.
+	MaxPerNode = 8
+	// maxInFlight is how many requests may be in flight for all nodes. The API server
+	// queues at most 300 requests of one client at the level of service accounts, and
+	// answers 429 beyond that (Kubernetes, "API Priority and Fairness").
+	maxInFlight = 200
+	// maxSlow bounds, for all nodes, the requests in flight for pods whose last request
+	// timed out. They must not take the slots of other nodes.
+	maxSlow = 16
+	// Timeout bounds one request. The API server itself retries an eviction for 10 s
+	// while others change the same PodDisruptionBudget (pkg/registry/core/pod/storage,
+	// EvictionsRetry). A request that ends sooner may have used up the budget without
+	// an eviction. An admission webhook may take up to 30 s.
+	Timeout = 12 * time.Second
+	// RetryRefused is when to retry after the API server refused an eviction that the
+	// budget, as cached, allowed. The watch of the budget usually comes first.
+	RetryRefused = 2 * time.Second
+	// retryNotSent is when to send a request that was not sent.
+	retryNotSent = 250 * time.Millisecond
+)
+
+// The reasons of pods whose eviction got no answer: the API server was busy or away, or
+// the request took too long.
+const (
+	reasonFailed   = "the request to stop it did not get through, and is repeated"
+	ReasonTimedOut = "the request to stop it timed out after 12s, and is repeated; see which admission webhook is slow"
+)
+
+// Evictor sends requests. Its limits apply to all nodes together.
+type Evictor struct {
+	slots, slow *semaphore.Weighted
+}
+
+// New returns an Evictor.
+func New() *Evictor {
+	return &Evictor{slots: semaphore.NewWeighted(maxInFlight), slow: semaphore.NewWeighted(maxSlow)}
+}
+
+// Request is a verdict to carry out.
+type Request struct {
+	Verdict drain.Verdict
+	// TimedOut is set where the last request for the pod timed out.
+	TimedOut bool
+}
+
+// Result is what happened to a pod.
+type Result struct {
+	Verdict drain.Verdict
+	// Evicted is set where the API server accepted the request.
+	Evicted bool
+	// Reason is why the pod was not evicted; empty for a surge that is retried.
+	Reason string
+	// Refused is set where a budget refused, Busy where the API server had no time.
+	Refused, Busy bool
+	// RetryAfter is when to retry; zero: with the next pass.
+	RetryAfter time.Duration
+	// Err is an error to log.
+	Err error
+}
+
+// Send sends the requests and returns once all are answered or have timed out. After
+// the first timeout it sends no more of them: the next pass begins with those.
+func (e *Evictor) Send(ctx context.Context, c client.Client, now time.Time, requests []Request) []Result {
+	results := make([]Result, len(requests))
+	own := semaphore.NewWeighted(MaxPerNode)
+	var (
+		sent    sync.WaitGroup
+		stopped atomic.Bool
+	)
+	for i, r := range requests {
+		results[i] = notSent(r)
+		slots := []*semaphore.Weighted{own, e.slots}
+		if r.TimedOut {
+			slots = []*semaphore.Weighted{own, e.slow}
+		}
+		if acquire(ctx, slots) != nil {
+			continue // the process ends
+		}
+		if stopped.Load() {
+			release(slots)
+			continue
+		}
+		sent.Go(func() {
+			defer release(slots)
+			var timedOut bool
+			if results[i], timedOut = send(ctx, c, now, r.Verdict); timedOut {
+				stopped.Store(true)
+			}
+		})
+	}
+	sent.Wait()
+	return results
+}
+
+// notSent is the result of a request that the pass did not send.
+func notSent(r Request) Result {
+	result := Result{Verdict: r.Verdict, Reason: reasonFailed, RetryAfter: retryNotSent}
+	if r.TimedOut { // it stays behind those that have not timed out
+		result.Reason = ReasonTimedOut
+	}
+	return result
+}
+
+// send sends one request.
+func send(ctx context.Context, c client.Client, now time.Time, v drain.Verdict) (r Result, timedOut bool) {
+	limited, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	var answer action.Answer
+	r.Verdict = v
+	switch v.Step {
+	case drain.StepDelete:
+		answer, r.Err = action.Delete(limited, c, v.Pod, v.GraceSeconds)
+	case drain.StepSurge:
+		answer, r.Err = action.Surge(limited, c, v.Pod, now, v.Origin.Seen)
+	default:
+		answer, r.Err = action.Evict(limited, c, v.Pod, v.GraceSeconds)
+	}
+	timedOut = r.Err != nil && limited.Err() != nil && ctx.Err() == nil
+	if r.Err != nil {
+		r.RetryAfter = RetryRefused
+	}
+	switch {
+	case answer.Asked:
+		r.Evicted = true
+	case timedOut:
+		r.Reason, r.Busy = ReasonTimedOut, true
+	case answer.Refused != "":
+		r.Reason, r.Refused = "the API server refused its "+nameOf(v.Step)+": "+answer.Refused, true
+		r.RetryAfter = RetryRefused
+	default:
+		if answer.RetryAfter > 0 {
+			r.Busy, r.RetryAfter = true, answer.RetryAfter
+		}
+		if v.Step != drain.StepSurge {
+			r.Reason = reasonFailed
+		}
+	}
+	return r, timedOut
+}
+
+// nameOf names the request of a step.
+func nameOf(s drain.Step) string {
+	switch s {
+	case drain.StepDelete:
+		return "deletion"
+	case drain.StepSurge:
+		return "change of labels"
+	}
+	return "eviction"
+}
+
+// acquire takes a slot of each semaphore, in their order, or none.
+func acquire(ctx context.Context, slots []*semaphore.Weighted) error {
+	for i, s := range slots {
+		if err := s.Acquire(ctx, 1); err != nil {
+			release(slots[:i])
+			return err
+		}
+	}
+	return nil
+}
+
+func release(slots []*semaphore.Weighted) {
+	for _, s := range slots {
+		s.Release(1)
+	}
+}

@@ -1,0 +1,66 @@
+package interruption
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// observeOwners reads the owners of the pods, where some are surged.
+func (c *Controller) observeOwners(ctx context.Context, f *facts, d policy.Decision) error {
+	f.surges = c.Owners != nil && (record.Surges(&d) ||
+		slices.ContainsFunc(f.pods, func(pod *corev1.Pod) bool { return pod.Labels[v1alpha1.LabelSurged] != "" }))
+	if !f.surges || !f.podsKnown {
+		return nil
+	}
+	var err error
+	f.owners, f.ownersKnown, err = c.Owners.Owners(ctx, f.nodeName, f.pods)
+	f.ownersSince = c.ownerReads.since(f.nodeName, f.ownersKnown, f.now)
+	return err
+}
+
+// ownerReads remembers since when this process reads the owners of the pods of a node.
+// After a restart the pods wait a few seconds more.
+type ownerReads struct {
+	mu    sync.Mutex
+	begun map[string]time.Time // by node
+}
+
+// since returns since when the owners are read; zero: they are known.
+func (r *ownerReads) since(node string, known bool, now time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known {
+		delete(r.begun, node)
+		return time.Time{}
+	}
+	if r.begun == nil {
+		r.begun = map[string]time.Time{}
+	}
+	if _, asked := r.begun[node]; !asked {
+		r.begun[node] = now
+	}
+	return r.begun[node]
+}
+
+func (r *ownerReads) forget(node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.begun, node)
+}
+
+// forget ends the watches of a node's pods and of their owners.
+func (c *Controller) forget(node string) {
+	c.Pods.Forget(node)
+	if c.Owners != nil {
+		c.Owners.Forget(node)
+		c.ownerReads.forget(node)
+	}
+}

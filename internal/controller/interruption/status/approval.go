@@ -1,0 +1,51 @@
+package status
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// recordStage notes that an Interruption begins to wait for approval, or for a slot.
+func (u *Update) recordStage(o Outcome) {
+	if o.Stage == "" || u.before.Status.Phase == o.Stage {
+		return
+	}
+	reason := v1alpha1.ReasonQueued
+	if o.Stage == v1alpha1.PhaseAwaitingApproval {
+		reason = v1alpha1.ReasonAwaitingApproval
+	}
+	u.Record(reason, o.Waits)
+}
+
+// setApproval notes a person's approval or hold.
+func (u *Update) setApproval(in *v1alpha1.Interruption) {
+	d, say, held := &u.pass.Decision, in.Spec.Approval, record.Hold(in, u.now)
+	switch {
+	case d.AwaitsApproval:
+		u.setCondition(v1alpha1.ConditionApproved, false, v1alpha1.ReasonAwaitingApproval, "nobody has approved it yet")
+	case say != nil && d.Approved:
+		if u.setCondition(v1alpha1.ConditionApproved, true, v1alpha1.ReasonApproved, "approved by "+statement(say)) {
+			u.Record(v1alpha1.ReasonApproved, "approved by "+statement(say))
+		}
+	}
+	was := meta.IsStatusConditionTrue(u.was.Conditions, v1alpha1.ConditionOnHold)
+	switch {
+	case held != nil:
+		if text := "held by " + statement(held); u.setCondition(v1alpha1.ConditionOnHold, true, v1alpha1.ReasonOnHold, text) {
+			u.Record(v1alpha1.ReasonOnHold, text)
+		}
+	case was:
+		u.setCondition(v1alpha1.ConditionOnHold, false, v1alpha1.ReasonReleased, "nobody holds it any more")
+		u.Record(v1alpha1.ReasonReleased, "nobody holds it any more")
+	}
+}
+
+// statement is who approved or held, and why.
+func statement(say *v1alpha1.Say) string {
+	if say.Note == "" {
+		return say.By
+	}
+	return say.By + ": " + say.Note
+}

@@ -1,0 +1,168 @@
+package status
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// setConditions sets the conditions.
+func (u *Update) setConditions(o Outcome) {
+	d := u.pass.Decision
+	u.setCondition(v1alpha1.ConditionAccepted, true, v1alpha1.ReasonDecided, d.Message)
+	u.setCordoned(o)
+	switch {
+	case !record.Drains(d.Action), o.Answered != "":
+	case o.Marked != "":
+		if u.Drain().StartTime == nil {
+			u.Drain().StartTime = u.drainStart(o.MarkedAt)
+		}
+		u.setDrained(o)
+	case !meta.IsStatusConditionTrue(u.after.Status.Conditions, v1alpha1.ConditionCordoned): // it has not begun
+		meta.RemoveStatusCondition(&u.after.Status.Conditions, v1alpha1.ConditionDrained)
+	}
+	u.recordStage(o)
+	u.setReplaced()
+	reason, message := v1alpha1.ReasonPodsLeft, o.Waits
+	switch {
+	case o.Completed:
+		reason, message = v1alpha1.ReasonCompleted, u.summary()
+	case message == "":
+		pods := u.Drain().Pods
+		message = fmt.Sprintf("%d pods are leaving, %d wait", pods.Leaving, pods.Waiting)
+	default:
+		reason = v1alpha1.ReasonWaiting
+	}
+	u.setCondition(v1alpha1.ConditionReady, o.Completed, reason, message)
+}
+
+// drainStart is when a drain begins: when the node was cordoned, or now where it was
+// cordoned for an earlier drain. The start time identifies the drain.
+func (u *Update) drainStart(cordoned time.Time) *metav1.MicroTime {
+	at := MicroTime(u.now)
+	if len(u.after.Status.Answered) == 0 && u.after.Status.Since == nil {
+		at = MicroTime(cordoned)
+	}
+	return &at
+}
+
+// setCordoned notes that the node was marked or restored. The boot id at that time tells
+// later whether the node was rebooted since.
+func (u *Update) setCordoned(o Outcome) {
+	if node := u.pass.Node; o.Marked != "" && o.Answered == "" && !o.Completed && node != nil && u.Drain().BootID == "" {
+		u.Drain().BootID = node.Status.NodeInfo.BootID
+	}
+	switch {
+	case o.Completed, o.Answered != "":
+		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "nothing keeps pods off the node any more")
+	case o.Marked == action.MarkInterrupted:
+		if u.setCondition(v1alpha1.ConditionCordoned, true, v1alpha1.ReasonCordoned, "no new pods are scheduled to the node") {
+			u.RecordAt(o.MarkedAt, v1alpha1.ReasonCordoned, "the node takes no new pods and is out of external load balancers")
+		}
+	case o.Marked == action.MarkAtRisk:
+		if u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes") {
+			u.Record(v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes; its pods stay")
+		}
+	}
+}
+
+// setDrained sets the condition Drained.
+func (u *Update) setDrained(o Outcome) {
+	if !o.Drained {
+		u.setCondition(v1alpha1.ConditionDrained, false, v1alpha1.ReasonPodsLeft,
+			fmt.Sprintf("%d pods have to leave", len(u.Drain().PendingPods)))
+		return
+	}
+	if u.setCondition(v1alpha1.ConditionDrained, true, v1alpha1.ReasonDrained, u.summary()) {
+		u.Record(v1alpha1.ReasonDrained, u.summary()+u.slack())
+	}
+}
+
+// slack says how much time was left before the deadline.
+func (u *Update) slack() string {
+	deadline := u.pass.Decision.Deadline
+	if deadline == nil {
+		return ""
+	}
+	left := deadline.Time.Sub(u.now).Round(time.Second)
+	if left < 0 {
+		return fmt.Sprintf(", %s after the deadline", -left)
+	}
+	return fmt.Sprintf(", %s before the deadline", left)
+}
+
+// setCondition sets a condition and reports whether its status or reason changed.
+func (u *Update) setCondition(typ string, status bool, reason, message string) bool {
+	c := metav1.Condition{
+		Type: typ, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+		ObservedGeneration: u.before.Generation, LastTransitionTime: metav1.NewTime(u.now),
+	}
+	if status {
+		c.Status = metav1.ConditionTrue
+	}
+	was := meta.FindStatusCondition(u.before.Status.Conditions, typ)
+	meta.SetStatusCondition(&u.after.Status.Conditions, c)
+	return was == nil || was.Status != c.Status || was.Reason != c.Reason
+}
+
+// AfterDeadline is how long an instance may outlive its hard deadline before it counts
+// as one that lives.
+const AfterDeadline = 10 * time.Minute
+
+// phase computes the one-word summary.
+func phase(s *v1alpha1.InterruptionStatus, stage v1alpha1.Phase, withdrawn, hasNode bool, now time.Time) v1alpha1.Phase {
+	if stage != "" && s.CompletionTime == nil {
+		return stage
+	}
+	switch s.Decision.Action {
+	case v1alpha1.ActionIgnore:
+		if withdrawn {
+			return v1alpha1.PhaseCancelled
+		}
+		return v1alpha1.PhaseIgnored
+	case v1alpha1.ActionNotify:
+		return notifyPhase(s)
+	}
+	return drainPhase(s, hasNode, now)
+}
+
+// drainPhase is the phase of what is cordoned or drained.
+func drainPhase(s *v1alpha1.InterruptionStatus, hasNode bool, now time.Time) v1alpha1.Phase {
+	is := func(typ string) bool { return meta.IsStatusConditionTrue(s.Conditions, typ) }
+	switch {
+	case s.CompletionTime != nil && hasNode && outlived(s, now):
+		return v1alpha1.PhaseCancelled
+	case s.CompletionTime != nil:
+		return v1alpha1.PhaseCompleted
+	case is(v1alpha1.ConditionDrained):
+		return v1alpha1.PhaseDrained
+	case is(v1alpha1.ConditionCordoned) && s.Decision.Action == v1alpha1.ActionCordon:
+		return v1alpha1.PhaseCordoned
+	case is(v1alpha1.ConditionCordoned):
+		return v1alpha1.PhaseDraining
+	}
+	return v1alpha1.PhaseScheduled
+}
+
+// notifyPhase is the phase of what is only reported.
+func notifyPhase(s *v1alpha1.InterruptionStatus) v1alpha1.Phase {
+	switch {
+	case s.CompletionTime != nil:
+		return v1alpha1.PhaseCompleted
+	case meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionCordoned) == nil:
+		return v1alpha1.PhaseScheduled // it is not marked yet
+	}
+	return v1alpha1.PhaseNotified
+}
+
+// outlived reports whether the deadline, if there was one, is well past: the
+// node that is still there lives.
+func outlived(s *v1alpha1.InterruptionStatus, now time.Time) bool {
+	return s.Deadline == nil || !now.Before(s.Deadline.Time.Add(AfterDeadline))
+}

@@ -1,0 +1,144 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+const (
+	// maxTimeline bounds status.timeline, as the CRD does.
+	maxTimeline = 50
+	// keepFirst is how many of the first entries are kept when the timeline is full.
+	keepFirst = 8
+	// maxNames is how many pods an entry names, and how many entries of single pods a
+	// pass adds for one reason.
+	maxNames = 10
+	// maxGroupText is the size of an entry about several pods, in bytes: less than the
+	// limit of a message.
+	maxGroupText = 400
+	// maxText is the limit of a message in the CRD, in bytes.
+	maxText = 500
+	// drillPrefix begins each message about a drill.
+	drillPrefix = "Drill: "
+)
+
+// event is a timeline entry; if it is about a pod, also which pod and what happened.
+type event struct {
+	v1alpha1.TimelineEntry
+	pod  *corev1.ObjectReference
+	what string
+}
+
+// Record notes for the timeline what happens now.
+func (u *Update) Record(reason, message string) { u.RecordAt(u.now, reason, message) }
+
+// RecordAt notes for the timeline what happened at a time.
+func (u *Update) RecordAt(at time.Time, reason, message string) {
+	if record.IsDrill(u.after) {
+		message = drillPrefix + message
+	}
+	entry := v1alpha1.TimelineEntry{Time: MicroTime(at), Reason: reason, Message: Clip(message)}
+	u.events, u.timelineDirty = append(u.events, event{TimelineEntry: entry}), true
+	u.material = u.material || isMaterial(reason)
+}
+
+// recordPod notes what happened to a pod.
+func (u *Update) recordPod(reason string, left v1alpha1.PendingPod, what string) {
+	u.Record(reason, podName(left)+" "+what)
+	last := &u.events[len(u.events)-1]
+	last.what, last.pod = what, &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: left.Namespace, Name: left.Name, UID: left.UID,
+	}
+}
+
+// recordNames adds one entry for several pods.
+func (u *Update) recordNames(reason, what string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	shown := names[:min(len(names), maxNames)]
+	text := what + " " + strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	u.Record(reason, text)
+}
+
+// recordEach notes for each pod why it is held back, and how many there are beyond the
+// bound.
+func (u *Update) recordEach(reason string, pods []v1alpha1.PendingPod) {
+	for _, left := range pods[:min(len(pods), maxNames)] {
+		u.recordPod(reason, left, left.Reason)
+	}
+	if more := len(pods) - maxNames; more > 0 {
+		u.Record(reason, fmt.Sprintf("and %d more pods; see status.drain.pendingPods", more))
+	}
+}
+
+// buildTimeline adds the events of this pass to the timeline.
+func (u *Update) buildTimeline() {
+	if !u.timelineDirty {
+		return
+	}
+	all := slices.Clone(u.entries)
+	for _, e := range groupPods(slices.Concat(u.writtenEvents, u.events), maxGroupText) {
+		all = append(all, e.TimelineEntry)
+	}
+	u.after.Status.Timeline, u.timelineDirty = trim(all), false
+}
+
+// groupPods merges events into one where the same happened to several pods at the same
+// time: one for each pod would fill the timeline, and Events would be most requests of
+// a drain. A group begins anew where its text would exceed maxLen bytes; zero: never.
+func groupPods(all []event, maxLen int) []event {
+	var merged []event
+	at := map[string]int{} // the open group of a key, as an index of merged
+	names := map[int][]string{}
+	for _, e := range all {
+		if e.pod == nil {
+			merged = append(merged, e)
+			continue
+		}
+		name, key := e.pod.Namespace+"/"+e.pod.Name, fmt.Sprint(e.Reason, e.Time.UnixMicro(), e.what)
+		i, open := at[key]
+		if !open || maxLen > 0 && len(groupText(e.what, append(names[i], name))) > maxLen {
+			i = len(merged)
+			merged, at[key], names[i] = append(merged, e), i, []string{name}
+			continue
+		}
+		names[i] = append(names[i], name)
+		text := groupText(e.what, names[i])
+		if strings.HasPrefix(e.Message, drillPrefix) {
+			text = drillPrefix + text
+		}
+		merged[i].pod, merged[i].Message = nil, Clip(text)
+	}
+	return merged
+}
+
+func groupText(what string, pods []string) string {
+	return fmt.Sprintf("%s (%d pods: %s)", what, len(pods), strings.Join(pods, ", "))
+}
+
+// trim keeps a timeline within its bound: the first entries and the latest.
+func trim(t []v1alpha1.TimelineEntry) []v1alpha1.TimelineEntry {
+	if over := len(t) - maxTimeline; over > 0 {
+		return append(t[:keepFirst:keepFirst], t[keepFirst+over:]...)
+	}
+	return t
+}
+
+// Clip shortens a message to what the CRD takes.
+func Clip(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
+}

@@ -1,0 +1,107 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// What happened to several pods at the same moment is one entry; what happened at
+// another, or was something else, is not. Events are told of each.
+func TestOneEntryTellsOfSeveralPods(t *testing.T) {
+	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+	pod := func(i int) v1alpha1.PendingPod {
+		return v1alpha1.PendingPod{Namespace: "default", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint(i))}
+	}
+	u := NewUpdate(&v1alpha1.Interruption{Status: v1alpha1.InterruptionStatus{Timeline: []v1alpha1.TimelineEntry{{Message: "before"}}}}, now)
+	u.Record(v1alpha1.ReasonCordoned, "cordoned")
+	u.recordPod(v1alpha1.ReasonEvicted, pod(0), "goes now")
+	u.recordPod(v1alpha1.ReasonEvicted, pod(1), "goes now: alone")
+	u.recordPod(v1alpha1.ReasonOverridden, pod(2), "goes now")
+	u.recordPod(v1alpha1.ReasonEvicted, pod(3), "goes now")
+	u.Record(v1alpha1.ReasonDrained, "drained")
+	u.buildTimeline()
+	want := []string{
+		"before", "cordoned", "goes now (2 pods: default/pod-0, default/pod-3)", "default/pod-1 goes now: alone", "default/pod-2 goes now", "drained",
+	}
+	if diff := cmp.Diff(want, messages(u)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(u.events) != 6 {
+		t.Errorf("%d things happened, of which Events tell", len(u.events))
+	}
+
+	left := pod(3)
+	u.keepEntry(left)
+	u.revertEvicted(&left)
+	u.buildTimeline()
+	want = []string{"before", "cordoned", "default/pod-0 goes now", "default/pod-1 goes now: alone", "default/pod-2 goes now", "drained"}
+	if diff := cmp.Diff(want, messages(u)); diff != "" {
+		t.Errorf("after one was taken back (-want +got):\n%s", diff)
+	}
+}
+
+// However many pods there are, and however long their names: each is named, in entries
+// that the CRD takes.
+func TestEntriesNameAllPods(t *testing.T) {
+	u := NewUpdate(&v1alpha1.Interruption{}, time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))
+	var names []string
+	for i := range 40 {
+		name := fmt.Sprintf("%s-%d", strings.Repeat("p", 5*i), i)
+		names = append(names, "default/"+name)
+		u.recordPod(v1alpha1.ReasonEvicted, v1alpha1.PendingPod{Namespace: "default", Name: name}, "goes now")
+	}
+	u.buildTimeline()
+	var told []string
+	for _, message := range messages(u) {
+		if strings.HasSuffix(message, "…") {
+			t.Errorf("cut off: %s", message)
+		}
+		told = append(told, podsIn(message)...)
+	}
+	if diff := cmp.Diff(names, told); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n := len(u.after.Status.Timeline); n > 20 {
+		t.Errorf("%d entries for 40 pods", n)
+	}
+}
+
+func messages(u *Update) (all []string) {
+	for _, e := range u.after.Status.Timeline {
+		all = append(all, e.Message)
+	}
+	return all
+}
+
+func TestOneEventForWhatHappenedToSeveralPods(t *testing.T) {
+	of := func(name, what string) event {
+		return event{
+			TimelineEntry: v1alpha1.TimelineEntry{Time: MicroTime(time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)), Reason: v1alpha1.ReasonEvicted, Message: drillPrefix + name + " " + what},
+			pod:           &corev1.ObjectReference{Namespace: "default", Name: name}, what: what,
+		}
+	}
+	got := groupPods([]event{of("a", "goes now"), of("b", "goes now"), of("c", "goes later")}, 0)
+	if len(got) != 2 || got[0].pod != nil || got[1].pod == nil {
+		t.Fatalf("%+v", got)
+	}
+	if m := got[0].Message; !strings.HasPrefix(m, drillPrefix) || !strings.Contains(m, "2 pods: default/a, default/b") {
+		t.Errorf("message %q", m)
+	}
+}
+
+// podsIn are the pods that a message names.
+func podsIn(message string) []string {
+	if _, list, several := strings.Cut(message, " pods: "); several {
+		return strings.Split(strings.TrimSuffix(list, ")"), ", ")
+	}
+	name, _, _ := strings.Cut(message, " ")
+	return []string{name}
+}

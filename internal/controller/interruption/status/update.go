@@ -1,0 +1,329 @@
+// Package status builds and writes the status of an Interruption: phase, conditions,
+// the pods that have to leave, the timeline, and the Kubernetes Events for it.
+package status
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// Update collects what a pass found. It is written at the end of the pass, and before
+// calls that must not repeat.
+type Update struct {
+	now time.Time
+	// before is the object as it was read, and after each write as it was written.
+	before *v1alpha1.Interruption
+	after  *v1alpha1.Interruption
+	// was is the status that the pass observed. Unlike before it has no status of an
+	// interruption that was completed earlier.
+	was  v1alpha1.InterruptionStatus
+	node *corev1.Node
+	// pass is nil until SetDecision was called.
+	pass *Pass
+	// entries is the timeline as read; events are those of this pass that are not
+	// written yet, and writtenEvents those that are.
+	entries               []v1alpha1.TimelineEntry
+	events, writtenEvents []event
+	// timelineDirty is set while the timeline lacks an event of this pass.
+	timelineDirty bool
+	// material is set where a later pass cannot recompute the change, so that its
+	// write must not be deferred.
+	material bool
+	written  bool
+	// markedEvicted are the entries of the pods that this pass reported as evicted, as
+	// they were before.
+	markedEvicted map[types.UID]v1alpha1.PendingPod
+	// podEvents are events about pods that are not in the timeline yet.
+	podEvents []podEvent
+	// moved and lost count the pods that this pass found to be so.
+	moved, lost int
+}
+
+// Pass is what a pass observed and decided.
+type Pass struct {
+	Interruption *v1alpha1.Interruption
+	// Node is nil where the instance has none.
+	Node     *corev1.Node
+	NodeName string
+	Decision policy.Decision
+	// Rescheduled is set where the deadline was moved and the drain that began has to
+	// be undone.
+	Rescheduled bool
+	Pods        Pods
+}
+
+// Pods is what a pass knows about the pods of the node.
+type Pods struct {
+	Plan drain.Plan
+	// Known is false until the pods are listed.
+	Known       bool
+	Gates       []drain.Gate
+	Replacement *v1alpha1.ReplacementStatus
+}
+
+// Outcome is what the steps of a pass did.
+type Outcome struct {
+	// Node is nil where the instance has no node any more.
+	Node *corev1.Node
+	// Marked is set once the node carries the mark that the decision wants, and
+	// MarkedAt is when, as far as this process knows.
+	Marked   action.Mark
+	MarkedAt time.Time
+	// Evicted are the verdicts that were carried out now.
+	Evicted []drain.Verdict
+	// NotEvicted are the pods whose eviction failed, with the reason.
+	NotEvicted map[types.UID]string
+	// Waits is a sentence about what the whole Interruption waits for.
+	Waits string
+	// Stage is the phase before anything was done to the node: AwaitingApproval or
+	// Queued; empty otherwise.
+	Stage v1alpha1.Phase
+	// Rescheduled is set once a node whose drain had begun was restored, because the
+	// deadline was moved.
+	Rescheduled bool
+	// Released is set once a node that need not be drained any more was restored.
+	Released bool
+	// Hooks is the progress of the hooks; nil where no hook was run.
+	Hooks []v1alpha1.HookStatus
+	// Terminated is set once the termination of the instance was requested in this pass.
+	Terminated bool
+	// Drained is set once no pod is left that has to leave.
+	Drained bool
+	// SurgesUndone is how many pods were given back to their ReplicaSet.
+	SurgesUndone int
+	// Restored is set once a node that lives is as it was.
+	Restored bool
+	// Answered is the id of a notice that was handled while others stand.
+	Answered string
+	// Completed is set once nothing is left to do.
+	Completed bool
+}
+
+// NewUpdate begins the update of an Interruption. It writes into the object. A notice
+// that comes after an earlier interruption of the same instance was completed begins a
+// new one.
+func NewUpdate(in *v1alpha1.Interruption, now time.Time) *Update {
+	u := &Update{now: now, before: in.DeepCopy(), after: in}
+	u.entries = u.before.Status.Timeline
+	if done := in.Status.CompletionTime; done != nil {
+		in.Status = v1alpha1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID, Answered: in.Status.Answered}
+		u.Record(v1alpha1.ReasonReopened, "a new notice came after the earlier interruption was over")
+	}
+	u.was = *in.Status.DeepCopy()
+	return u
+}
+
+// ForFinished begins the update of an Interruption that is finished and stays so.
+func ForFinished(in *v1alpha1.Interruption, now time.Time) *Update {
+	u := &Update{now: now, before: in.DeepCopy(), after: in}
+	u.entries = u.before.Status.Timeline
+	return u
+}
+
+// Status is the status that is being built.
+func (u *Update) Status() *v1alpha1.InterruptionStatus { return &u.after.Status }
+
+// Drain is the drain of the status that is being built.
+func (u *Update) Drain() *v1alpha1.DrainStatus { return record.EnsureDrain(&u.after.Status) }
+
+// Written is the status that is known to be durable.
+func (u *Update) Written() *v1alpha1.InterruptionStatus { return &u.before.Status }
+
+// Changed reports whether the status differs from the one that was written.
+func (u *Update) Changed() bool {
+	return !equality.Semantic.DeepEqual(u.before.Status, u.after.Status)
+}
+
+// Discard leaves the change to the next pass.
+func (u *Update) Discard() {
+	u.after, u.events, u.timelineDirty, u.material = u.before.DeepCopy(), nil, false, false
+}
+
+// SetDecision notes the decision and the state of the pods.
+func (u *Update) SetDecision(p Pass) {
+	u.node, u.pass = p.Node, &p
+	s, d := &u.after.Status, &p.Decision
+	u.recordNotices(p.Interruption)
+	u.pruneAnswered()
+	if s.Decision == nil || !sameDecision(*s.Decision, d.Decision) {
+		u.Record(v1alpha1.ReasonDecided, d.Message)
+	}
+	decision := d.Decision // its message may have changed
+	s.Decision = &decision
+	s.Kind, s.NodeName = d.Notice.Kind, p.NodeName
+	if !p.Rescheduled { // else it is set once the node is restored
+		s.Deadline = d.Deadline
+	}
+	if d.Withdrawn && s.Drain != nil {
+		s.Drain.PendingPods = nil
+	}
+	u.setApproval(p.Interruption)
+	u.SetPods(p.Pods)
+}
+
+// SetPods notes the state of the pods.
+func (u *Update) SetPods(p Pods) {
+	u.pass.Pods = p
+	if record.Drains(u.pass.Decision.Action) && p.Known {
+		u.SetReplacement(p.Replacement)
+		u.settlePods()
+		u.listPods()
+	}
+}
+
+func sameDecision(a, b v1alpha1.Decision) bool {
+	return a.Action == b.Action && a.Policy == b.Policy && a.Rule == b.Rule &&
+		a.Governor == b.Governor && a.Strategy == b.Strategy && a.Replacement == b.Replacement
+}
+
+// recordNotices adds a timeline entry for each notice that has none.
+func (u *Update) recordNotices(in *v1alpha1.Interruption) {
+	notices, s := in.Spec.Notices, &u.after.Status
+	first := 0
+	if s.LastNoticeID != "" {
+		first = max(0, len(notices)-1) // where a later notice replaced the last one
+	}
+	for i := range notices {
+		if notices[i].ID == s.LastNoticeID {
+			first = i + 1
+		}
+	}
+	for _, n := range notices[first:] {
+		reason, text := v1alpha1.ReasonNoticeReceived, n.Kind+" by "+n.Source
+		if n.Withdrawn {
+			reason, text = v1alpha1.ReasonWithdrawn, n.Kind+" withdrawn by "+n.Source
+		}
+		if n.Description != "" {
+			text += ": " + n.Description
+		}
+		u.RecordAt(n.ReceivedTime.Time, reason, text)
+		s.LastNoticeID = n.ID
+	}
+}
+
+// Apply notes what the steps did.
+func (u *Update) Apply(o Outcome) {
+	if u.pass == nil {
+		return
+	}
+	u.pass.Node = o.Node
+	if o.Hooks != nil {
+		u.Drain().Hooks, u.material = o.Hooks, true
+	}
+	if o.Rescheduled {
+		u.setRescheduled(o)
+	}
+	if o.Released {
+		u.endDrain()
+		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "what rules now does not drain the node")
+	}
+	u.applyEvictions(o)
+	u.CountPods()
+	u.setConditions(o)
+	u.flushPodEvents()
+	if o.Terminated {
+		u.Record(v1alpha1.ReasonTerminated, "the cloud was asked to terminate the instance")
+	}
+	if o.SurgesUndone > 0 {
+		u.Record(v1alpha1.ReasonSurgeUndone, fmt.Sprintf("%d pods are their ReplicaSets' again", o.SurgesUndone))
+	}
+	if o.Restored && !u.pass.Decision.InstanceGone {
+		u.Record(v1alpha1.ReasonPutBack, "the node is as it was before")
+	}
+	if o.Answered != "" {
+		u.endDrain()
+		u.after.Status.Answered = append(u.after.Status.Answered, o.Answered)
+		u.Record(v1alpha1.ReasonAnswered, u.pass.Decision.Notice.Kind+" is dealt with; another notice still stands")
+	}
+	if o.Completed && u.after.Status.CompletionTime == nil {
+		u.complete()
+		u.Record(v1alpha1.ReasonCompleted, u.summary())
+	}
+	u.after.Status.Phase = phase(&u.after.Status, o.Stage, u.pass.Decision.Withdrawn, u.pass.Node != nil, u.now)
+}
+
+// setRescheduled notes that a node whose drain had begun was restored.
+func (u *Update) setRescheduled(o Outcome) {
+	u.after.Status.Deadline = u.pass.Decision.Deadline
+	u.endDrain()
+	text := "the deadline has moved; the node is as it was before"
+	if o.SurgesUndone > 0 {
+		text += fmt.Sprintf(", and %d pods are their ReplicaSets' again", o.SurgesUndone)
+	}
+	u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPostponed, text)
+	u.Record(v1alpha1.ReasonPostponed, text)
+}
+
+// SetUntrusted completes an Interruption without any action, because only an agent of
+// another node has reported its instance.
+func (u *Update) SetUntrusted(node *corev1.Node) {
+	u.complete()
+	u.node, u.after.Status.Phase = node, v1alpha1.PhaseIgnored
+	text := fmt.Sprintf("the agent of node %s spoke of instance %s, which is node %s: not acted on", u.before.Spec.NodeName, u.before.Spec.InstanceID, node.Name)
+	u.setCondition(v1alpha1.ConditionAccepted, false, v1alpha1.ReasonInvalid, text)
+	u.Record(v1alpha1.ReasonInvalid, text)
+}
+
+// endDrain removes all status of the drain: the node lives, or another drain begins.
+func (u *Update) endDrain() {
+	s := &u.after.Status
+	s.Drain = nil
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReplaced)
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDrained)
+}
+
+// pruneAnswered keeps of the handled notices those that the spec still has, which
+// bounds the list as the CRD does.
+func (u *Update) pruneAnswered() {
+	s := &u.after.Status
+	s.Answered = slices.DeleteFunc(slices.Clone(s.Answered), func(id string) bool {
+		return !slices.ContainsFunc(u.before.Spec.Notices, func(n v1alpha1.Notice) bool { return n.ID == id })
+	})
+}
+
+// complete notes that nothing is left to do about any notice that this pass has read.
+func (u *Update) complete() {
+	s, done := &u.after.Status, MicroTime(u.now)
+	s.CompletionTime = &done
+	for i := range u.before.Spec.Notices {
+		if id := u.before.Spec.Notices[i].ID; !slices.Contains(s.Answered, id) {
+			s.Answered = append(s.Answered, id)
+		}
+	}
+	u.pruneAnswered()
+}
+
+// summary is a sentence about the result.
+func (u *Update) summary() string {
+	pods := u.Drain().Pods
+	if d := u.after.Status.Decision; !record.Drains(d.Action) || len(u.after.Status.Conditions) > 0 &&
+		meta.FindStatusCondition(u.after.Status.Conditions, v1alpha1.ConditionDrained) == nil {
+		return "nothing is left to do"
+	}
+	text := fmt.Sprintf("%d of %d pods moved, %d lost", pods.Moved, pods.Total, pods.Lost)
+	if a := u.after.Status.Answer; a != nil && a.Returns && a.CompletedTime != nil {
+		text += "; the instance went back to the warm pool of group " + a.Group
+	}
+	return text
+}
+
+// MicroTime is a time of the API with microseconds.
+func MicroTime(t time.Time) metav1.MicroTime {
+	return metav1.NewMicroTime(t.Truncate(time.Microsecond))
+}
+
+// Now is the time of the pass.
+func (u *Update) Now() time.Time { return u.now }

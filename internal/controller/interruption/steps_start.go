@@ -1,0 +1,125 @@
+package interruption
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// An action that has begun does not wait in these steps: not after its window closed, and
+// not when the policy changes.
+
+// awaitApproval waits for a person's approval.
+func awaitApproval(ctx context.Context, p *pass) (bool, error) {
+	d := p.decision
+	if !d.AwaitsApproval || p.facts.begun(p.decision) {
+		return true, nil
+	}
+	text := fmt.Sprintf("waits for approval: `lifeboat approve %s`", p.facts.nodeName)
+	if d.ProceedsAt.IsZero() {
+		text += "; without it nothing is done"
+	} else {
+		text += "; unanswered it goes ahead at " + d.ProceedsAt.UTC().Format(time.RFC3339)
+	}
+	if p.facts.onlyMarked() {
+		if _, err := restoreNode(ctx, p); err != nil {
+			return false, err
+		}
+	}
+	p.outcome.Stage = v1alpha1.PhaseAwaitingApproval
+	p.outcome.wait(p.endsBy(d.ProceedsAt), text)
+	return p.lapsed(ctx)
+}
+
+// endsBy is the earlier of a time and the end of the wait for approval.
+func (p *pass) endsBy(at time.Time) time.Time {
+	if lapse := p.lapsesAt(); at.IsZero() || lapse.Before(at) {
+		return lapse
+	}
+	return at
+}
+
+// lapsesAt is when nothing is left to approve: at the end of the interruption. Without a
+// deadline this is an hour after the notice was received: what it reports may be older,
+// and could not be approved before.
+func (p *pass) lapsesAt() time.Time {
+	end := p.end()
+	if d := p.decision; d.Deadline != nil || !d.Until.IsZero() {
+		return end
+	}
+	return laterOf(end, p.decision.Notice.ReceivedTime.Add(withoutDeadline))
+}
+
+// lapsed ends the wait for approval once there is nothing left to approve. Another notice
+// that still applies is handled next.
+func (p *pass) lapsed(ctx context.Context) (bool, error) {
+	if p.facts.now.Before(p.lapsesAt()) && (p.facts.node != nil || p.facts.awaitsNode(p.decision)) {
+		return false, nil
+	}
+	_, err := complete(ctx, p)
+	return false, err
+}
+
+// awaitWindow waits for the time at which policy allows the action.
+func awaitWindow(ctx context.Context, p *pass) (bool, error) {
+	if p.facts.isRescheduled(p.decision) {
+		if _, err := restoreNode(ctx, p); err != nil {
+			return false, err
+		}
+		p.outcome.Rescheduled = true
+	} else if !p.facts.later(p.decision) {
+		return true, nil
+	}
+	at := p.decision.NotBefore
+	p.outcome.wait(at, "waits for its time, which comes at "+at.UTC().Format(time.RFC3339))
+	return false, nil
+}
+
+// isRescheduled reports whether the cloud moved the deadline of a node whose drain had
+// begun, so far that the drain would not have begun yet.
+func (f *facts) isRescheduled(d policy.Decision) bool {
+	return f.begun(d) && d.NotBefore.After(f.now) && d.Deadline != nil && f.was.Deadline != nil &&
+		d.Deadline.Time.After(f.was.Deadline.Time.Time)
+}
+
+// slotRequeue is when an Interruption that waits for a slot looks again, in case the change
+// that frees one is missed.
+const slotRequeue = 15 * time.Second
+
+// awaitBudget waits for a slot of the policy's budget. A hard deadline does not wait.
+func awaitBudget(ctx context.Context, p *pass) (bool, error) {
+	return p.awaitSlot(ctx, concurrency.Budget(&p.decision, p.facts.policies))
+}
+
+// awaitTerminationSlot waits until one more node of the pool may be terminated.
+func awaitTerminationSlot(ctx context.Context, p *pass) (bool, error) {
+	return p.awaitSlot(ctx, concurrency.Terminations(&p.decision, p.facts.node, func(in *v1alpha1.Interruption) *corev1.Node {
+		node, err := p.Nodes.NodeByInstance(ctx, in.Spec.InstanceID) // reads the cache
+		if err != nil {
+			return nil
+		}
+		return node
+	}))
+}
+
+func (p *pass) awaitSlot(ctx context.Context, l *concurrency.Limit) (bool, error) {
+	if l == nil || isHard(&p.decision) || p.facts.begun(p.decision) {
+		return true, nil
+	}
+	sentence, err := p.slots.Acquire(ctx, p.Client, l, p.facts.in, p.facts.now)
+	if err != nil || sentence == "" {
+		return err == nil, err
+	}
+	p.outcome.Stage = v1alpha1.PhaseQueued
+	p.outcome.wait(p.facts.now.Add(slotRequeue), sentence)
+	if d := p.decision.Deadline; d != nil && d.Time.Add(-policy.Lead).After(p.facts.now) {
+		p.outcome.requeueAt(d.Time.Add(-policy.Lead)) // from then on the deadline is hard
+	}
+	return false, nil
+}

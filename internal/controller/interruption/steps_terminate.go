@@ -1,0 +1,158 @@
+package interruption
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
+)
+
+const (
+	// detachTimeout is for how long an instance is kept until its volumes are detached. A
+	// volume that is attached when its instance goes is not attached to another node for
+	// about six minutes (Kubernetes documentation, "Non-graceful node shutdown").
+	detachTimeout = 2 * time.Minute
+	// detachRequeue is how often the volumes of the node are read. They are not in the
+	// cache of nodes, which they would make much larger.
+	detachRequeue = 2 * time.Second
+	// terminateRetry is when the termination of an instance that is still there is
+	// requested again.
+	terminateRetry = time.Minute
+)
+
+// awaitVolumeDetach waits until the volumes of the pods that left are detached, while there
+// is time.
+func awaitVolumeDetach(ctx context.Context, p *pass) (bool, error) {
+	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() || p.Live == nil || p.facts.drain().TerminationTime != nil {
+		return true, nil
+	}
+	until := p.drainedAt().Add(detachTimeout)
+	if d := p.decision.Deadline; d != nil && d.Type == v1alpha1.DeadlineHard && d.Time.Add(-p.Margin).Before(until) {
+		until = d.Time.Add(-p.Margin)
+	}
+	if !p.facts.now.Before(until) {
+		return true, nil
+	}
+	var node corev1.Node
+	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(p.facts.node), &node); apierrors.IsNotFound(err) {
+		return true, nil
+	} else if err != nil {
+		return false, fmt.Errorf("reading the node's volumes: %w", err)
+	}
+	if n := len(node.Status.VolumesAttached); n > 0 {
+		p.outcome.wait(p.facts.now.Add(detachRequeue),
+			fmt.Sprintf("waits for %d volumes to be detached, until %s at the latest", n, until.UTC().Format(time.RFC3339)))
+		return false, nil
+	}
+	return true, nil
+}
+
+// drainedAt is when the last pod had left.
+func (p *pass) drainedAt() time.Time {
+	if c := meta.FindStatusCondition(p.facts.was.Conditions, v1alpha1.ConditionDrained); c != nil && c.Status == metav1.ConditionTrue {
+		return c.LastTransitionTime.Time
+	}
+	return p.facts.now
+}
+
+// isDone reports whether nothing on the node is waited for: no pod has to leave, or the
+// instance will be terminated and the time of all pods is over. A kubelet that is dead
+// never confirms that a pod has stopped.
+func (p *pass) isDone() bool {
+	if p.plan.Empty() {
+		return true
+	}
+	return p.decision.Action == v1alpha1.ActionTerminate && !p.held() &&
+		replacement.HandoverDue(p.plan, p.decision.Deadline, p.Margin, p.facts.now)
+}
+
+// held reports whether a person holds the drain.
+func (p *pass) held() bool { return record.Hold(p.facts.in, p.facts.now) != nil }
+
+// terminateInstance requests the termination of the instance.
+func terminateInstance(ctx context.Context, p *pass) (bool, error) {
+	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() {
+		return true, nil
+	}
+	if hold := record.Hold(p.facts.in, p.facts.now); hold != nil {
+		at := p.facts.now.Add(terminateRetry)
+		if hold.Until != nil {
+			at = hold.Until.Time
+		}
+		p.outcome.wait(at, "waits: "+record.HoldGate(hold).Why)
+		return false, nil
+	}
+	return p.terminate(ctx)
+}
+
+// confirmEmpty lists the pods of the node past the cache before an irreversible action: a
+// pod may have been bound just before the node was cordoned.
+func (p *pass) confirmEmpty(ctx context.Context) (bool, error) {
+	if p.Live == nil || p.facts.node == nil || !p.plan.Empty() {
+		return true, nil
+	}
+	pods, err := capacity.PodsOn(ctx, p.Live, p.facts.nodeName)
+	if err != nil {
+		return false, fmt.Errorf("confirming that no pod is left: %w", err)
+	}
+	facts := p.facts.forDrain(p.decision, p.Margin)
+	facts.Pods = pods
+	if plan := drain.NewPlan(facts); !plan.Empty() {
+		pod := plan.Left()[0].Pod
+		p.outcome.wait(p.facts.now.Add(requeueCache), fmt.Sprintf("waits for pod %s/%s, which is new on the node", pod.Namespace, pod.Name))
+		return false, nil
+	}
+	return true, nil
+}
+
+// terminate requests the termination. The intent is written first, so that the request is
+// not repeated at once after a crash.
+func (p *pass) terminate(ctx context.Context) (bool, error) {
+	if p.Cloud == nil {
+		p.outcome.wait(p.facts.now.Add(terminateRetry), "cannot terminate the instance: this controller has no cloud")
+		return false, nil
+	}
+	if last := p.facts.drain().TerminationTime; last != nil && p.facts.now.Before(last.Add(terminateRetry)) {
+		return p.awaitTermination(last.Time, p.facts.drain().TerminationMessage)
+	}
+	if empty, err := p.confirmEmpty(ctx); err != nil || !empty {
+		return false, err
+	}
+	at := status.MicroTime(p.facts.now)
+	p.Drain().TerminationTime, p.Drain().TerminationMessage = &at, ""
+	if err := p.Checkpoint(ctx); err != nil {
+		return false, err
+	}
+	if err := p.Cloud.Terminate(ctx, p.facts.in.Spec.InstanceID); err != nil {
+		log.FromContext(ctx).Error(err, "terminating the instance")
+		p.Drain().TerminationMessage = status.Clip(fmt.Sprintf("terminating the instance: %v", err))
+		return p.awaitTermination(at.Time, p.Drain().TerminationMessage)
+	}
+	p.outcome.Terminated = true
+	return p.awaitTermination(at.Time, "")
+}
+
+// awaitTermination waits after the request: until the instance is gone or, where the cloud
+// refused, for the next try.
+func (p *pass) awaitTermination(at time.Time, refusal string) (bool, error) {
+	again := at.Add(terminateRetry)
+	if refusal == "" {
+		p.outcome.requeueAt(again)
+		return true, nil
+	}
+	p.outcome.wait(again, refusal+"; tried again every minute")
+	return false, nil
+}

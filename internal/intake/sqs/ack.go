@@ -1,0 +1,174 @@
+package sqs
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/sleep"
+)
+
+const (
+	// responseTime is the timeout for deleting or hiding one batch, retries included.
+	responseTime = 5 * time.Second
+	// deleteTries is how often a delete is tried. A message that is still not deleted
+	// becomes visible again and is then found to be a repeat.
+	deleteTries = 3
+)
+
+// finish queues the delete or the visibility change of a processed message. Batchers send
+// them in the background.
+func (s *Source) finish(m *message, d disposition) {
+	switch {
+	case d.ack:
+		s.deletes.in <- m.handle()
+	case d.retryIn != nil:
+		if d.outcome == string(intake.NotYetKnown) && m.isRetriable() {
+			s.pending.add(m, s.o.Clock().Add(*d.retryIn))
+		}
+		s.visibility.in <- visibilityChange{handle: m.handle(), timeout: *d.retryIn}
+	}
+}
+
+// acknowledge deletes messages. A batch request can fail for single entries.
+func (s *Source) acknowledge(ctx context.Context, handles []string) {
+	ctx, cancel := context.WithTimeout(ctx, responseTime)
+	defer cancel()
+	var entries []types.DeleteMessageBatchRequestEntry
+	for i, handle := range handles {
+		entries = append(entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &handle})
+	}
+	pause := backoff{longest: time.Second}
+	for try := 1; len(entries) > 0; try++ {
+		out, err := s.api.DeleteMessageBatch(ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: aws.String(s.queue), Entries: entries}, once)
+		switch {
+		case err != nil:
+			s.failed(ctx, "acknowledge", "sqs:DeleteMessage", err)
+		case len(out.Failed) == 0:
+			return
+		default:
+			s.failedEntries(ctx, "acknowledge", out.Failed)
+			entries = notDeleted(entries, out.Failed)
+		}
+		if try == deleteTries || !sleep.For(ctx, pause.next()) {
+			return
+		}
+	}
+}
+
+// notDeleted returns the entries worth another try: those that failed through no fault
+// of the sender.
+func notDeleted(entries []types.DeleteMessageBatchRequestEntry, failed []types.BatchResultErrorEntry) []types.DeleteMessageBatchRequestEntry {
+	retry := map[string]bool{}
+	for _, f := range failed {
+		retry[aws.ToString(f.Id)] = !f.SenderFault
+	}
+	var left []types.DeleteMessageBatchRequestEntry
+	for _, e := range entries {
+		if retry[aws.ToString(e.Id)] {
+			left = append(left, e)
+		}
+	}
+	return left
+}
+
+// visibilityChange hides a message for a time from now on.
+type visibilityChange struct {
+	handle  string
+	timeout time.Duration
+}
+
+// changeVisibility sets visibility timeouts. Best effort: where it fails, the message
+// becomes visible when its current timeout ends.
+func (s *Source) changeVisibility(ctx context.Context, all []visibilityChange) {
+	ctx, cancel := context.WithTimeout(ctx, responseTime)
+	defer cancel()
+	var entries []types.ChangeMessageVisibilityBatchRequestEntry
+	for i, c := range all {
+		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(c.handle), VisibilityTimeout: seconds(c.timeout)})
+	}
+	out, err := s.api.ChangeMessageVisibilityBatch(ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(s.queue), Entries: entries}, once)
+	switch {
+	case err != nil:
+		s.failed(ctx, "postpone", "sqs:ChangeMessageVisibility", err)
+	case len(out.Failed) > 0:
+		s.failedEntries(ctx, "postpone", out.Failed)
+	}
+}
+
+func (s *Source) failed(ctx context.Context, operation, permission string, err error) {
+	reason, advice := explain(permission, err)
+	s.o.Metrics.Failed(Name, operation, reason)
+	s.logThrottled(ctx, operation+" "+reason, "cannot "+operation+" messages: they become visible again", "error", err.Error(), "advice", advice)
+}
+
+func (s *Source) failedEntries(ctx context.Context, operation string, failed []types.BatchResultErrorEntry) {
+	for _, f := range failed {
+		s.o.Metrics.Failed(Name, operation, "entry")
+		s.logThrottled(ctx, operation+" "+aws.ToString(f.Code), "cannot "+operation+" a message: it becomes visible again",
+			"code", aws.ToString(f.Code), "error", aws.ToString(f.Message))
+	}
+}
+
+const (
+	// batchLinger is how long an entry waits for others to share its request. It must be
+	// short compared with the visibility timeout, within which the request has to arrive.
+	batchLinger = 10 * time.Millisecond
+	// batcherDepth bounds the queued entries; receivers block beyond it.
+	batcherDepth = 1000
+	// batcherConcurrency bounds the requests in flight.
+	batcherConcurrency = 8
+)
+
+// batcher collects entries from all receivers into batch requests and sends them in the
+// background.
+type batcher[E any] struct {
+	in   chan E
+	send func(context.Context, []E)
+}
+
+func newBatcher[E any](send func(context.Context, []E)) *batcher[E] {
+	return &batcher[E]{in: make(chan E, batcherDepth), send: send}
+}
+
+// run sends until in is closed and drained and every request has returned.
+func (b *batcher[E]) run(ctx context.Context) {
+	var group sync.WaitGroup
+	defer group.Wait()
+	inFlight := make(chan struct{}, batcherConcurrency)
+	for entry := range b.in {
+		batch := b.collect(entry)
+		inFlight <- struct{}{}
+		group.Go(func() {
+			defer func() { <-inFlight }()
+			b.send(ctx, batch)
+		})
+	}
+}
+
+// collect returns a batch that starts with first: a full one, or what arrived within
+// batchLinger.
+func (b *batcher[E]) collect(first E) []E {
+	batch := append(make([]E, 0, batchSize), first)
+	timer := time.NewTimer(batchLinger)
+	defer timer.Stop()
+	for len(batch) < batchSize {
+		select {
+		case entry, open := <-b.in:
+			if !open {
+				return batch
+			}
+			batch = append(batch, entry)
+		case <-timer.C:
+			return batch
+		}
+	}
+	return batch
+}

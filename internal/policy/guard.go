@@ -1,0 +1,59 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// A policy that is not valid still selects its nodes: what it forbids or gates cannot be
+// read, so nothing is begun on them without approval. Only what cannot wait is drained,
+// by the built-in default.
+
+// whyGuarded says what an invalid policy that selects the node comes to.
+func (q *matchContext) whyGuarded() string {
+	return fmt.Sprintf("has the say: it selects the node, and none that does has a priority above its %d; it is not valid (%s), "+
+		"so the built-in default rules, and needs approval unless the instance goes in any case", q.says.Spec.Priority, strings.Join(q.invalid, "; "))
+}
+
+// howToCorrect says what is wrong with the policy and what to do; empty: nothing is.
+func (q *matchContext) howToCorrect() string {
+	if len(q.invalid) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(q.invalid) - 1; n > 0 {
+		more = fmt.Sprintf("; and %d more", n)
+	}
+	return fmt.Sprintf(" (%s%s): correct it, and see `kubectl describe interruptionpolicy %s`", notice.Cut(q.invalid[0], 200), more, q.says.Name)
+}
+
+// guard makes the built-in default wait for approval where it stands in for an invalid
+// policy, unless the instance goes in any case.
+func (q *matchContext) guard(c match, notices []v1alpha1.Notice) match {
+	deadline := notice.Deadline(notices, time.Time{})
+	switch {
+	case len(q.invalid) == 0, !begins(c.action):
+	case isTermination(q.notice), notice.IsEstimated(deadline), notice.IsFirm(deadline):
+	default:
+		c.approval = v1alpha1.ApprovalRequired
+	}
+	return c
+}
+
+// governor is the policy whose workloads, budget, hooks and notifications hold; nil:
+// none. Those of an invalid policy do not: one part may be wrong without the other.
+func (q *matchContext) governor() *v1alpha1.InterruptionPolicy {
+	if len(q.invalid) > 0 {
+		return nil
+	}
+	return q.says
+}
+
+// begins reports whether an action keeps pods off the node, or moves them.
+func begins(a v1alpha1.Action) bool {
+	return a == v1alpha1.ActionCordon || a == v1alpha1.ActionDrain || a == v1alpha1.ActionTerminate
+}

@@ -1,0 +1,93 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// gated requires approval for everything, and has a typo in a rule that has nothing to
+// do with that.
+func gated() v1alpha1.InterruptionPolicy {
+	p := named("databases", 10,
+		v1alpha1.Rule{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Approval: v1alpha1.ApprovalRequired},
+		on(v1alpha1.ActionIgnore, "Rebalance"))
+	p.Spec.Hooks = []v1alpha1.Hook{{Name: "move-leaders", When: v1alpha1.HookBeforeDrain}}
+	return selecting(p, v1alpha1.NodeSelector{NodePools: []string{"db"}})
+}
+
+// TestAnInvalidPolicyStillGates: what it forbids cannot be read, so nothing that can wait
+// is begun without approval, and what cannot wait is drained by the default.
+func TestAnInvalidPolicyStillGates(t *testing.T) {
+	t.Parallel()
+	planned := build("change", notice.KindScheduledChange, due(noon.Add(30*time.Minute), v1alpha1.DeadlineSoft),
+		func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionStop })
+	other := named("others", 0, on(v1alpha1.ActionDrain, "*"))
+	for name, c := range map[string]struct {
+		notice v1alpha1.Notice
+		action v1alpha1.Action
+		awaits bool
+	}{
+		"a planned stop, half an hour away":     {planned, v1alpha1.ActionDrain, true},
+		"an instance that fails its checks":     {build("sick", notice.KindInstanceStatus), v1alpha1.ActionTerminate, true},
+		"a spot interruption":                   {spot(), v1alpha1.ActionDrain, false},
+		"an instance that shuts down":           {state(notice.StateShuttingDown), v1alpha1.ActionDrain, false},
+		"a group that terminates the instance":  {build("asg", notice.KindAutoScalingTermination), v1alpha1.ActionDrain, false},
+		"a hint, about which nothing is begun":  {rebalance(), v1alpha1.ActionNotify, false},
+		"an issue that a person has to look at": {build("issue", notice.KindHealthIssue), v1alpha1.ActionNotify, false},
+	} {
+		facts := policy.Facts{Now: noon, Notices: []v1alpha1.Notice{c.notice}, Node: ofPool("db"), Policies: []v1alpha1.InterruptionPolicy{gated(), other}}
+		d, _ := policy.Decide(facts)
+		if d.Action != c.action || d.AwaitsApproval != c.awaits || !d.ProceedsAt.IsZero() || d.Policy != "" || d.Governor != "" || len(d.Hooks) > 0 {
+			t.Errorf("%s: %+v", name, d.Decision)
+		}
+		for _, want := range []string{"policy databases is not valid", `rule 2: unknown kind "Rebalance"`, "and 1 more", "correct it", "kubectl describe interruptionpolicy databases"} {
+			if !strings.Contains(d.Message, want) {
+				t.Errorf("%s: the message does not have %q: %s", name, want, d.Message)
+			}
+		}
+		if strings.Contains(d.Message, "lifeboat approve ip-10-0-0-1") != c.awaits {
+			t.Errorf("%s: %s", name, d.Message)
+		}
+		if !c.awaits {
+			continue
+		}
+		facts.Approval = &v1alpha1.Say{By: "ann", Time: metav1.NewMicroTime(noon), About: d.About}
+		if d, _ = policy.Decide(facts); d.AwaitsApproval || d.Action != c.action {
+			t.Errorf("%s, approved: %s", name, d.Message)
+		}
+	}
+}
+
+// TestAPolicyMidDrainThatBecomesInvalid: the deadline that Lifeboat sets of its own for a
+// termination does not count as one that the instance cannot outlive.
+func TestAPolicyMidDrainThatBecomesInvalid(t *testing.T) {
+	t.Parallel()
+	d, _ := policy.Decide(policy.Facts{
+		Now: noon.Add(time.Minute), Notices: []v1alpha1.Notice{build("sick", notice.KindInstanceStatus)}, Node: ofPool("db"),
+		Begun: noon, Policies: []v1alpha1.InterruptionPolicy{gated()},
+	})
+	if !d.AwaitsApproval {
+		t.Error(d.Message)
+	}
+}
+
+// TestAnInvalidSelectorSelectsNothing, so that another policy or the default rules.
+func TestAnInvalidSelectorSelectsNothing(t *testing.T) {
+	t.Parallel()
+	broken := selecting(gated(), v1alpha1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "role", Operator: "Near", Values: []string{"db"}}}})
+	facts := policy.Facts{
+		Now: noon, Notices: []v1alpha1.Notice{build("sick", notice.KindInstanceStatus)}, Node: ofPool("db"),
+		Policies: []v1alpha1.InterruptionPolicy{broken, named("others", 0, on(v1alpha1.ActionNotify, "*"))},
+	}
+	d, _ := policy.Decide(facts)
+	if d.Policy != "others" || d.AwaitsApproval || !strings.Contains(d.Considered[0].Reason, "selects no node, since its selector is not valid: nodes.matchExpressions[0]") {
+		t.Errorf("%+v; %s", d.Considered, d.Message)
+	}
+}

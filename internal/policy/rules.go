@@ -1,0 +1,98 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// ask goes through the rules of the policy that has the say; nil if none is
+// for the notice.
+func (q *matchContext) matchRules(p *v1alpha1.InterruptionPolicy) *match {
+	for i, r := range p.Spec.Rules {
+		if objection, objects := q.ruleMismatch(r); objects {
+			q.consider(p.Name, ruleName(i, r), false, objection)
+			continue
+		}
+		what := q.notice.Kind
+		if len(r.EventTypeCodes) > 0 {
+			what = subject(q.notice)
+		}
+		q.consider(p.Name, ruleName(i, r), true, fmt.Sprintf("rules: it is the first of policy %s for %s", p.Name, what))
+		for j, later := range p.Spec.Rules[i+1:] {
+			q.consider(p.Name, ruleName(i+1+j, later), false, fmt.Sprintf("is not asked: %s comes before it", placed(i, r)))
+		}
+		return chosen(p, i, what)
+	}
+	return nil
+}
+
+// misses says why a rule is not for the notice.
+func (q *matchContext) ruleMismatch(r v1alpha1.Rule) (string, bool) {
+	if !slices.Contains(r.Kinds, q.notice.Kind) && !slices.Contains(r.Kinds, "*") {
+		return fmt.Sprintf("is for %s, not for %s", strings.Join(r.Kinds, ", "), q.notice.Kind), true
+	}
+	code := q.notice.EventTypeCode
+	if len(r.EventTypeCodes) == 0 || code != "" && slices.ContainsFunc(r.EventTypeCodes, func(pattern string) bool { return matchesCode(pattern, code) }) {
+		return "", false
+	}
+	return fmt.Sprintf("is for the codes %s, and the notice has %s", strings.Join(r.EventTypeCodes, ", "), cmp.Or(code, "none")), true
+}
+
+func chosen(p *v1alpha1.InterruptionPolicy, i int, what string) *match {
+	r := &p.Spec.Rules[i]
+	c := &match{
+		policy: p.Name, rule: ruleName(i, *r), action: r.Action, doNotDisrupt: r.DoNotDisrupt,
+		strategy: r.Strategy, replacement: r.Replacement, approval: r.Approval, ifUnanswered: r.IfUnanswered,
+		because: fmt.Sprintf("policy %s, %s, is for %s", p.Name, placed(i, *r), what),
+	}
+	if r.NotBefore != nil {
+		c.notBefore = r.NotBefore.Duration
+	}
+	if r.DrainTimeout != nil {
+		c.drainTimeout = r.DrainTimeout.Duration
+	}
+	if r.Window != nil {
+		w, _ := parseWindow(*r.Window) // no problems: the policy is valid
+		c.window = &w
+	}
+	return c
+}
+
+// like reports whether a code is as a pattern says, in which "*" stands for any
+// characters, and case does not matter.
+func matchesCode(pattern, code string) bool {
+	parts := strings.Split(strings.ToLower(pattern), "*")
+	rest, begins := strings.CutPrefix(strings.ToLower(code), parts[0])
+	if !begins || len(parts) == 1 {
+		return begins && rest == ""
+	}
+	last := len(parts) - 1
+	for _, part := range parts[1:last] { // the earliest place leaves most to the others
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return strings.HasSuffix(rest, parts[last])
+}
+
+// ruleName is how a rule is reported: by its name, or by its place.
+func ruleName(i int, r v1alpha1.Rule) string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return fmt.Sprintf("rule %d", i+1)
+}
+
+// placed is how a rule is found in the policy's text.
+func placed(i int, r v1alpha1.Rule) string {
+	if r.Name != "" {
+		return fmt.Sprintf("rule %d (%s)", i+1, r.Name)
+	}
+	return fmt.Sprintf("rule %d", i+1)
+}

@@ -1,0 +1,197 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// lead is how long before a soft deadline what is planned for it begins, where
+// a policy does not say otherwise; from then on the deadline counts as hard. It
+// is long enough for pods that stop in turn, and short enough for a change that
+// is due in two weeks not to cost anything today.
+const lead = time.Hour
+
+// terminationTime is how long a node that is drained in order to be terminated
+// may take, where nothing else sets an end: as long as a spot interruption
+// leaves. Without it one PodDisruptionBudget could keep a sick node for ever.
+const terminationTime = 2 * time.Minute
+
+// hookTime is how long a drain may take while the group's lifecycle hook is
+// extended for it, where a rule does not say.
+const hookTime = time.Hour
+
+// start is when an action may begin, and why not now.
+type startTime struct {
+	notBefore time.Time // zero: now
+	because   string    // a clause; empty where there is nothing to say
+}
+
+// begin says when an action may begin, and why. A firm deadline waits for
+// nothing. What has a soft one begins notBefore it, or, with a window, when that
+// is first open from then on; where it does not open in time, an hour before the
+// deadline: to begin outside of a window is bad, to be late is worse. Nor does a
+// group wait that terminates an instance already.
+func (c match) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now time.Time) startTime {
+	switch {
+	case isTermination(ruling):
+		return c.regardless("its group is taking the instance away")
+	case notice.IsEstimated(deadline):
+		return c.regardless("the instance is shutting down")
+	case notice.IsFirm(deadline):
+		return c.regardless("the deadline is hard")
+	case c.window == nil && deadline == nil:
+		return startTime{}
+	case c.window == nil:
+		return c.before(deadline, cmp.Or(c.notBefore, lead), now, "")
+	case deadline == nil:
+		return c.whenOpen(now, now)
+	}
+	return c.inTime(deadline, now)
+}
+
+// inTime begins when the window is first open from notBefore on, or else without
+// it.
+func (c match) inTime(deadline *v1alpha1.Deadline, now time.Time) startTime {
+	from, last := now, deadline.Time.Add(-lead)
+	if c.notBefore != 0 {
+		from = latest(now, deadline.Time.Add(-c.notBefore))
+		if c.notBefore <= lead { // this much is enough, it says
+			last = deadline.Time.Add(-1)
+		}
+	}
+	opening := c.window.openingAt(from)
+	isOpen := !opening.IsZero() && !opening.After(now)
+	if !isOpen && (opening.IsZero() || latest(opening, from).After(last)) {
+		return c.before(deadline, c.lead(), now, ", since its window does not open in time")
+	}
+	return c.whenOpen(from, now)
+}
+
+// lead is how long before a soft deadline the action begins at the latest.
+func (c match) lead() time.Duration {
+	return min(cmp.Or(c.notBefore, lead), lead)
+}
+
+// regardless begins at once, whatever the rule says about when.
+func (c match) regardless(because string) startTime {
+	if c.window == nil {
+		return startTime{}
+	}
+	return startTime{because: "its window does not count, since " + because}
+}
+
+// whenOpen begins when the window is first open from a moment on.
+func (c match) whenOpen(from, now time.Time) startTime {
+	opening := c.window.openingAt(from)
+	switch {
+	case opening.IsZero():
+		return startTime{because: "it begins at once, since its window never opens"}
+	case opening.After(from):
+		return startTime{notBefore: opening, because: "it begins when its window opens at " + wall(opening)}
+	case from.After(now):
+		from = from.In(c.window.location)
+		return startTime{notBefore: from, because: fmt.Sprintf("it begins at %s, %s before the deadline, within its window", wall(from), span(c.notBefore))}
+	}
+	return startTime{because: "its window is open until " + wall(opening.Add(c.window.duration))}
+}
+
+// before begins so long before the deadline.
+func (c match) before(deadline *v1alpha1.Deadline, d time.Duration, now time.Time, because string) startTime {
+	at := deadline.Time.Add(-d)
+	switch {
+	case !at.After(now) && d > lead:
+		return startTime{because: fmt.Sprintf("the deadline is less than %s away", span(d))}
+	case !at.After(now):
+		return startTime{because: "the deadline is near" + because}
+	}
+	return startTime{notBefore: at, because: fmt.Sprintf("it begins at %s, %s before the deadline%s", wall(at), span(d), because)}
+}
+
+// harden makes the deadline of a scheduled change a hard one once it is near and
+// nothing is left to wait for: nobody moves it any more, and a preStop hook that
+// runs beats a power cut. Where the instance only loses its network or power for
+// a moment, its pods need not die for it.
+func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts startTime, now time.Time) *v1alpha1.Deadline {
+	if deadline == nil || !starts.notBefore.IsZero() || now.Before(deadline.Time.Add(-lead)) || !disturbs(n) {
+		return deadline
+	}
+	return notice.At(deadline.Time.Time, v1alpha1.DeadlineHard)
+}
+
+// due is the deadline that rules: the notices', or else one that keeps the drain
+// from taking for ever.
+func (c match) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) *v1alpha1.Deadline {
+	deadline := notice.Deadline(notices, time.Time{})
+	switch {
+	case c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate:
+		return deadline
+	case isTermination(ruling) && f.Extended:
+		return c.extended(f, notices, deadline)
+	case c.action == v1alpha1.ActionTerminate && deadline == nil && !f.Begun.IsZero() && !f.Held:
+		return notice.At(whole(latest(f.Begun, f.Released).Add(cmp.Or(c.drainTimeout, terminationTime))), v1alpha1.DeadlineHard)
+	}
+	return deadline
+}
+
+// extended is the deadline of a drain for which the group's hook is extended. It
+// is hard, since the hook is answered then and the instance goes, whatever is
+// left on it; but where the group retains it.
+func (c match) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
+	if f.Held && f.ExtendedUntil.IsZero() {
+		return stands
+	}
+	at := latest(terminationSince(f.Begun, notices), f.Released).Add(cmp.Or(c.drainTimeout, hookTime))
+	if !f.ExtendedUntil.IsZero() && (f.Held || f.ExtendedUntil.Before(at)) {
+		at = f.ExtendedUntil
+	}
+	typ := v1alpha1.DeadlineHard
+	if f.Retained {
+		typ = v1alpha1.DeadlineSoft
+	}
+	if notice.IsFirm(stands) && (f.Retained || stands.Time.Time.Before(at)) {
+		return stands
+	}
+	return notice.At(whole(at), typ)
+}
+
+// terminationSince is when the drain began, or when the first notice of the group's
+// termination was received, whichever is earlier.
+func terminationSince(begun time.Time, notices []v1alpha1.Notice) time.Time {
+	since := begun
+	for i := range notices {
+		if at := notices[i].ReceivedTime.Time; isTermination(notices[i]) && !notices[i].Withdrawn && (since.IsZero() || at.Before(since)) {
+			since = at
+		}
+	}
+	return since
+}
+
+// whole is a moment as the API keeps it: to the second. What is reckoned anew in each
+// pass would differ from it for ever, and be written each time.
+func whole(at time.Time) time.Time { return at.Truncate(time.Second) }
+
+func isTermination(n v1alpha1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination }
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// span writes a duration as a person would: "an hour", "90m", "24h".
+func span(d time.Duration) string {
+	switch {
+	case d == time.Hour:
+		return "an hour"
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return d.String()
+}

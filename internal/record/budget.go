@@ -1,0 +1,45 @@
+package record
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// Draining reports whether the node is cordoned, and its pods, or those of its
+// policy's hooks that come after them, are not done with: it takes a place in its
+// policy's budget. A hook that has yet to begin, or is between two tries, is not done
+// with; one that has failed for good is, though the drain may hold for it.
+func Draining(s *v1alpha1.InterruptionStatus, hooks []v1alpha1.Hook) bool {
+	if Begun(s).IsZero() {
+		return false
+	}
+	return !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionDrained) ||
+		slices.ContainsFunc(hooks, func(h v1alpha1.Hook) bool {
+			if h.When != v1alpha1.HookAfterDrain {
+				return false
+			}
+			how := Hook(Drain(s).Hooks, h.Name)
+			return how == nil || how.State == v1alpha1.HookRunning || how.CompletionTime == nil
+		})
+}
+
+// Frees reports whether a change of a record may have freed a place in its policy's
+// budget, whatever hooks that has.
+func Frees(was, is *v1alpha1.InterruptionStatus) bool {
+	if Begun(was).IsZero() || Draining(is, nil) {
+		return false
+	}
+	return Draining(was, nil) || Begun(is).IsZero() || !equality.Semantic.DeepEqual(Drain(was).Hooks, Drain(is).Hooks)
+}
+
+// Surges reports whether some pod may be moved by starting its successor first.
+func Surges(d *policy.Decision) bool {
+	return d.Strategy == v1alpha1.StrategySurge || slices.ContainsFunc(d.Workloads, func(w v1alpha1.Workload) bool {
+		return w.Strategy == v1alpha1.StrategySurge
+	})
+}
