@@ -17,9 +17,10 @@ help: ## List the targets
 demo: build ## Play a spot interruption on this machine, with Karpenter
 	@bin/lifeboat sandbox demo
 
-build: ## Build bin/lifeboat and bin/lifeboatd
-	@echo "building bin/lifeboat and bin/lifeboatd (about 2 min the first time)"
+build: ## Build bin/lifeboat, bin/lifeboatd and bin/lifeboat-sandbox
+	@echo "building bin/lifeboat, bin/lifeboatd and bin/lifeboat-sandbox (about 2 min the first time)"
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	@CGO_ENABLED=0 go build -C sandbox -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/...
 
 test: ## Run the quick tests, and a smoke test on a real control plane
 	@hack/test.sh test
@@ -39,7 +40,7 @@ model: ## Run random cases against the controller for hours (LIFEBOAT_MODEL_TIME
 	@LIFEBOAT_MODEL_TIME=$${LIFEBOAT_MODEL_TIME:-4h} go test -race -count=1 -timeout 0 -run 'TestModel$$' -v ./internal/controller/interruption
 
 kills: ## Kill lifeboatd at random steps of real drains for hours (LIFEBOAT_KILLS, 1000 times)
-	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -count=1 -timeout 0 -tags kills -run 'TestKills$$' -v ./internal/e2e
+	@LIFEBOAT_KILLS=$${LIFEBOAT_KILLS:-1000} go test -C sandbox -count=1 -timeout 0 -tags kills -run 'TestKills$$' -v ./e2e
 
 lint: ## Vet and lint; check for known vulnerabilities and for stale generated files
 	@hack/lint.sh

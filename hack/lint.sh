@@ -23,7 +23,7 @@ sums() { cat api/v1alpha1/zz_generated.* charts/lifeboat/crds/* charts/lifeboat/
 
 tidy() {
 	local dir
-	for dir in . modules/*/; do
+	for dir in . sandbox/ modules/*/; do
 		(cd "$dir" && go mod tidy -diff) || { echo "run \`go mod tidy\` in $dir"; return 1; }
 	done
 }
@@ -32,7 +32,7 @@ tidy() {
 # That is a warning, repeated at the end and in the summary of CI. A finding is a failure.
 vulnerabilities() {
 	local out status
-	out=$(go tool -modfile=hack/tools.mod govulncheck ./... 2>&1)
+	out=$(go tool -modfile=hack/tools.mod govulncheck ./... 2>&1 && go tool -modfile=hack/tools.mod govulncheck -C sandbox ./... 2>&1)
 	status=$?
 	if [ $status -ne 0 ] && grep -qE 'dial tcp|no such host|connection refused|i/o timeout' <<<"$out"; then
 		warnings+=("NOT CHECKED: known vulnerabilities; the Go vulnerability database cannot be reached from here")
@@ -57,6 +57,7 @@ check "go vet in the nested modules" modules
 check "go mod tidy" tidy
 check "generated files" generated
 check "golangci-lint, with go vet" go tool -modfile=hack/lint.mod golangci-lint run
+check "golangci-lint in sandbox/" bash -c 'cd sandbox && go tool -modfile=../hack/lint.mod golangci-lint run --config ../.golangci.yml'
 check "govulncheck" vulnerabilities
 
 mkdir -p bin/tests

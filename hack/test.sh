@@ -17,8 +17,8 @@ part() {
 		--jsonfile "bin/tests/$suite-$name.json" --raw-command -- go test "$@" || failed=1
 }
 
-# nested FLAGS... tests the packages of nested modules that have tests. It does not run
-# `go list` in other modules, because that downloads all their requirements.
+# nested FLAGS... tests those packages of the modules in modules/ that have tests. Other
+# modules are not even listed: that would download all that they require.
 nested() {
 	local dir packages
 	for dir in modules/*/; do
@@ -27,34 +27,41 @@ nested() {
 	done
 }
 
-# The packages of the smoke test on a real control plane. units lists all others.
-smoke='./internal/e2e ./internal/sandbox/scenario'
-units() { go list ./... | grep -vE '/internal/(e2e|sandbox/scenario)$'; }
+# The packages of the smoke test on a real control plane, and all others of their module.
+smoke='./e2e ./scenario'
+units() { go list -C sandbox ./... | grep -vE '/sandbox/(e2e|scenario)$'; }
 
-# with PATTERN lists the packages whose tests have a matching line.
-with() { grep -rlE --include='*_test.go' "$1" cmd hack internal scenarios | xargs -n1 dirname | sort -u | sed 's,^,./,'; }
+# with MODULE lists the packages of a module that have tests which `make test` leaves out or
+# makes shorter.
+with() {
+	(cd "$1" && find . \( -path ./sandbox -o -path ./modules -o -path ./bin \) -prune -o -name '*_test.go' -print0 |
+		xargs -0 grep -lE '^//go:build e2e$|testing\.Short\(\)' | xargs -n1 dirname | sort -u)
+}
 
-assets() { CGO_ENABLED=0 go run -trimpath ./hack/assets "$@" || exit 1; }
+assets() { CGO_ENABLED=0 go run -C sandbox -trimpath ./hack/assets "$@" || exit 1; }
 
 case $suite in
 test)
 	# The tests on a control plane mostly wait. They start first and run beside the others.
 	assets
-	(part smoke -json -count=1 -short -timeout 15m $smoke; exit $failed) &
-	part units -json -count=1 -short -timeout 15m $(units)
+	(part smoke -C sandbox -json -count=1 -short -timeout 15m $smoke; exit $failed) &
+	part units -json -count=1 -short -timeout 15m ./...
+	part sandbox -C sandbox -json -count=1 -short -timeout 15m $(units)
 	nested -short
 	wait $! || failed=1
 	;;
 race)
-	# Without the smoke test: its lifeboatd is not built with the race detector.
-	part units -json -count=1 -short -race -timeout 30m -skip "^TestFirstVoyage$" $(units) ./internal/sandbox/scenario
+	# Not the smoke test: the lifeboatd that it starts is not built with the detector.
+	part units -json -count=1 -short -race -timeout 30m ./...
+	part sandbox -C sandbox -json -count=1 -short -race -timeout 30m -skip "^TestFirstVoyage$" $(units) ./scenario
 	nested -short -race
 	;;
 e2e)
 	# The tests on real instances run alone, because other tests would slow them down.
 	assets -all
-	part real -json -count=1 -tags e2e -timeout 20m -parallel 8 ./internal/e2e/real
-	part rest -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with '^//go:build e2e$|testing\.Short\(\)' | grep -v ^./internal/e2e/real$)
+	part real -C sandbox -json -count=1 -tags e2e -timeout 20m -parallel 8 ./e2e/real
+	part rest -C sandbox -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with sandbox | grep -v '^./e2e/real$')
+	part root -json -count=1 -tags e2e -timeout 40m -parallel 3 $(with .)
 	;;
 *)
 	echo "usage: hack/test.sh test|race|e2e" >&2

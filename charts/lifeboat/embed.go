@@ -1,5 +1,5 @@
 // Package lifeboatchart embeds the Helm chart, for the code of this repository that
-// installs it. internal/chart renders it.
+// installs it. sandbox/chart renders it.
 package lifeboatchart
 
 import "embed"

@@ -36,14 +36,14 @@ type cloud struct {
 // It ignores the user's own AWS configuration for the sandbox, so that a broken
 // profile cannot break it.
 func (s *session) awsConfig(ctx context.Context) (aws.Config, connection, error) {
-	if s.flags.sandbox == "" {
+	if s.flags.Sandbox == "" {
 		cfg, err := config.LoadDefaultConfig(ctx)
 		if err != nil {
 			return aws.Config{}, connection{}, awsError{fmt.Errorf("reading the AWS configuration: %w", err)}
 		}
 		return awshttp.Use(cfg), connection{}, nil
 	}
-	found, err := s.findSandbox(s.flags.sandbox)
+	found, err := s.findSandbox(s.flags.Sandbox)
 	if err != nil {
 		return aws.Config{}, connection{}, err
 	}
@@ -74,7 +74,7 @@ func (s *session) connectAWS(ctx context.Context, zone string) (cloud, error) {
 		instances: ec2.NewFromConfig(cfg).DescribeInstances,
 		fis:       fis.NewFromConfig(cfg),
 		queues:    sqs.NewFromConfig(cfg),
-		emulated:  s.flags.sandbox != "" || isLoopback(aws.ToString(cfg.BaseEndpoint)),
+		emulated:  s.flags.Sandbox != "" || isLoopback(aws.ToString(cfg.BaseEndpoint)),
 		queueURL:  sandbox.queueURL,
 	}, nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 )
 
 // requestTimeout limits the time of one API request.
@@ -25,9 +25,6 @@ type cluster struct {
 	// name is the cluster's name in the kubeconfig.
 	name string
 }
-
-// errNoContext: the kubeconfig has no context of that name.
-var errNoContext = errors.New("no such context")
 
 // connection holds the addresses and credentials of a running sandbox.
 type connection struct {
@@ -53,15 +50,15 @@ func newScheme() (*runtime.Scheme, error) {
 // connectKubernetes makes a client from the kubeconfig that the flags select.
 func (s *session) connectKubernetes(context.Context) (cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = s.flags.kubeconfig
-	if s.flags.sandbox != "" {
-		sandbox, err := s.findSandbox(s.flags.sandbox)
+	rules.ExplicitPath = s.flags.Kubeconfig
+	if s.flags.Sandbox != "" {
+		sandbox, err := s.findSandbox(s.flags.Sandbox)
 		if err != nil {
 			return cluster{}, err
 		}
 		rules.ExplicitPath = sandbox.kubeconfig
 	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.flags.context})
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.flags.Context})
 	if err := s.checkContext(loader); err != nil {
 		return cluster{}, err
 	}
@@ -87,8 +84,8 @@ func (s *session) checkContext(loader clientcmd.ClientConfig) error {
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	if _, ok := raw.Contexts[s.flags.context]; s.flags.context != "" && !ok {
-		return fmt.Errorf("reading the kubeconfig: %w: %s", errNoContext, s.flags.context)
+	if _, ok := raw.Contexts[s.flags.Context]; s.flags.Context != "" && !ok {
+		return fmt.Errorf("reading the kubeconfig: %w: %s", command.ErrNoContext, s.flags.Context)
 	}
 	return nil
 }
@@ -102,8 +99,8 @@ func (s *session) clusterName(loader clientcmd.ClientConfig) string {
 		return ""
 	}
 	current := raw.CurrentContext
-	if s.flags.context != "" {
-		current = s.flags.context
+	if s.flags.Context != "" {
+		current = s.flags.Context
 	}
 	entry, ok := raw.Contexts[current]
 	if !ok {

@@ -103,7 +103,7 @@ func (s *session) convert(from string, names []string) error {
 		return err
 	}
 	if counts[finding.Broken] > 0 {
-		return exitError{code: exitManualWork}
+		return exitError{Code: exitManualWork}
 	}
 	return nil
 }

@@ -177,18 +177,18 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 	}
 	switch {
 	case finding.Has(all, finding.Broken):
-		return exitError{code: exitBroken}
+		return exitError{Code: exitBroken}
 	case failed != nil:
 		return incomplete(failed)
 	case finding.Has(all, finding.Unknown):
-		return exitError{code: exitIncomplete}
+		return exitError{Code: exitIncomplete}
 	}
 	return nil
 }
 
 // incomplete gives an error the exit code for incomplete checks. Wrong usage
 // has the same exit code.
-func incomplete(err error) error { return exitError{code: exitIncomplete, err: err} }
+func incomplete(err error) error { return exitError{Code: exitIncomplete, Err: err} }
 
 // reachCluster connects to the cluster. The AWS wiring can be checked without
 // one.

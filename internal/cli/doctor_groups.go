@@ -17,6 +17,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
@@ -113,7 +114,7 @@ func (d *doctorRun) nodeGroupObjects(ctx context.Context) ([]v1alpha1.NodeGroup,
 	}
 	var all v1alpha1.NodeGroupList
 	if err := d.kube.list(ctx, "NodeGroups", &all); err != nil {
-		if isNotInstalled(err) {
+		if command.IsNotInstalled(err) {
 			return nil, nil
 		}
 		return nil, err

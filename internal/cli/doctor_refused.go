@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -25,7 +26,7 @@ func (d *doctorRun) refusedAnswers(ctx context.Context) ([]finding.Finding, erro
 	}
 	var all v1alpha1.InterruptionList
 	if err := d.kube.list(ctx, "interruptions", &all); err != nil {
-		if isNotInstalled(err) {
+		if command.IsNotInstalled(err) {
 			return nil, nil
 		}
 		return nil, err

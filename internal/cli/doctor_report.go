@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 )
@@ -57,7 +58,7 @@ func (d *doctorRun) reportSeverity(severity finding.Severity, all []finding.Find
 		}
 		d.out.Printf("  %s  %s\n    %s\n", d.out.Paint(terminal.Bold, f.Object), d.out.Paint(terminal.Dim, f.ID), f.Problem)
 		if f.Fix != "" {
-			d.out.Printf("    %s %s\n", d.out.Paint(terminal.Good, "→"), commandPattern.ReplaceAllString(f.Fix, d.name+" $1"))
+			d.out.Printf("    %s %s\n", d.out.Paint(terminal.Good, "→"), command.Rename(f.Fix, d.name))
 		}
 	}
 }

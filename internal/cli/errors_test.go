@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 )
 
 // Every likely error has a hint with the next step.
@@ -40,7 +40,7 @@ func TestHints(t *testing.T) {
 		{"not allowed", "lack a permission", apierrors.NewForbidden(resource, "", errors.New("no"))},
 		{"not allowed to approve", "which the ClusterRole lifeboat-operator has", apierrors.NewForbidden(resource, "", errors.New("no"))},
 		{"speaking for another", "", apierrors.NewForbidden(resource, "", errors.New("ValidatingAdmissionPolicy 'lifeboat-says' denied request: use `lifeboat approve`"))},
-		{"no sandbox", "`lifeboat sandbox up` starts one", fmt.Errorf("looking: %w", sandbox.ErrNotRunning)},
+		{"no sandbox", "`lifeboat sandbox up` starts one", fmt.Errorf("looking: %w", sandboxstate.ErrNotRunning)},
 		{"AWS is away", "AWS does not answer", fromAWS(refused)},
 		{"no region", "set AWS_REGION", fromAWS(&aws.MissingRegionError{})},
 		{"no credentials", "There are no AWS credentials", fromAWS(errors.New("get identity: get credentials: failed to refresh cached credentials"))},
@@ -129,7 +129,6 @@ func TestWrongUsage(t *testing.T) {
 	}{
 		{"plam", ExitUsage, `lifeboat has no command "plam"; did you mean plan?`},
 		{"xyzzy", ExitUsage, `lifeboat has no command "xyzzy"; see lifeboat --help`},
-		{"sandbox upp", ExitUsage, `lifeboat sandbox has no command "upp"; did you mean up?`},
 		{"plan", ExitUsage, "lifeboat plan takes one node or instance, got 0"},
 		{"plan a b", ExitUsage, "got 2"},
 		{"plan a --nonsense", ExitUsage, "unknown flag: --nonsense; see lifeboat plan --help"},

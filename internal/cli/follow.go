@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 )
 
 // retryInterval is the time between two tries to reach the cluster.
@@ -50,7 +51,7 @@ func (c cluster) follow(ctx context.Context, o followOptions) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && (!answered || isNotInstalled(err)):
+		case err != nil && (!answered || command.IsNotInstalled(err)):
 			return err
 		case err != nil && !away:
 			away = true

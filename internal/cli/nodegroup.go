@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
@@ -25,7 +26,7 @@ lifecycle hooks. Lifeboat answers the hooks of their launches and terminations.
 Adopting a group changes nothing at AWS unless --management says so.`
 
 func newNodeGroup(s *session) *cobra.Command {
-	cmd := s.group(&cobra.Command{
+	cmd := command.Group(&cobra.Command{
 		Use:     "nodegroup",
 		Aliases: []string{"nodegroups", "ng"},
 		Short:   "Show and adopt Auto Scaling groups",
@@ -51,7 +52,7 @@ a lifecycle hook holds. For each group that is not ready, show the reason.`,
 		Example: `  lifeboat nodegroup list
   lifeboat nodegroup list -o json | jq -r '.items[] | select(.status.pendingActions > 0) | .metadata.name'`,
 		Args:        arguments(0, 0, "no arguments"),
-		Annotations: map[string]string{takesYAML: "yes"},
+		Annotations: map[string]string{command.TakesYAML: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.listNodeGroups(cmd.Context())
 		},
@@ -68,7 +69,7 @@ func (s *session) listNodeGroups(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(all.Items, func(a, b v1alpha1.NodeGroup) int { return strings.Compare(a.Name, b.Name) })
-	if s.flags.output != outputText {
+	if s.flags.Output != command.OutputText {
 		all.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroupList"}
 		for i := range all.Items {
 			prepareOutput(&all.Items[i])
@@ -117,7 +118,7 @@ func prepareOutput(g *v1alpha1.NodeGroup) {
 
 // writeObject writes one value as JSON or YAML.
 func (s *session) writeObject(value any) error {
-	if s.flags.output != outputYAML {
+	if s.flags.Output != command.OutputYAML {
 		return s.writeJSON(value)
 	}
 	text, err := yaml.Marshal(value)
@@ -139,7 +140,7 @@ func (s *session) nodeGroup(ctx context.Context, c cluster, name string) (*v1alp
 		return &g, nil
 	}
 	// A name with a slash cannot be an object's name, but can be a group's.
-	if !apierrors.IsNotFound(err) && !strings.Contains(name, "/") || isNotInstalled(err) {
+	if !apierrors.IsNotFound(err) && !strings.Contains(name, "/") || command.IsNotInstalled(err) {
 		return nil, fmt.Errorf("reading node group %s: %w", name, err)
 	}
 	var all v1alpha1.NodeGroupList

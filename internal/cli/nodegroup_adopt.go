@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
@@ -42,7 +43,7 @@ delete what the NodeGroup does not declare.`,
   lifeboat nodegroup adopt workers --management Hooks
   lifeboat nodegroup adopt workers --management All --dry-run -o yaml > workers.yaml`,
 		Args:        arguments(1, 1, "the name of one Auto Scaling group"),
-		Annotations: map[string]string{takesYAML: "yes"},
+		Annotations: map[string]string{command.TakesYAML: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -81,8 +82,8 @@ func (s *session) adopt(ctx context.Context, f adoptFlags, group string) error {
 		s.err.Printf("%s %s.\n", s.err.Paint(terminal.Warn, "Note:"), note)
 	}
 	if f.dryRun {
-		if s.flags.output == outputText {
-			s.flags.output = outputYAML
+		if s.flags.Output == command.OutputText {
+			s.flags.Output = command.OutputYAML
 		}
 		return s.writeObject(manifest(g))
 	}
@@ -122,7 +123,7 @@ func (s *session) createNodeGroup(ctx context.Context, g *v1alpha1.NodeGroup, o 
 	case err != nil:
 		return fmt.Errorf("creating node group %s: %w", g.Name, err)
 	}
-	if s.flags.output != outputText {
+	if s.flags.Output != command.OutputText {
 		prepareOutput(g)
 		return s.writeObject(g)
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
@@ -29,7 +30,7 @@ NAME is the name of the NodeGroup or of its Auto Scaling group.`,
 		Example: `  lifeboat nodegroup describe workers
   lifeboat nodegroup describe workers -o json | jq '.status.findings'`,
 		Args:        arguments(1, 1, "one node group"),
-		Annotations: map[string]string{takesYAML: "yes"},
+		Annotations: map[string]string{command.TakesYAML: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.describeNodeGroup(cmd.Context(), args[0])
 		},
@@ -45,7 +46,7 @@ func (s *session) describeNodeGroup(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if s.flags.output != outputText {
+	if s.flags.Output != command.OutputText {
 		prepareOutput(g)
 		return s.writeObject(g)
 	}
@@ -63,7 +64,7 @@ func (s *session) describeHead(g *v1alpha1.NodeGroup) {
 	s.out.Printf("%s\n", s.out.Paint(terminal.Bold, "node group "+g.Name))
 	fact := func(label, text string, style terminal.Style) {
 		if text != "" {
-			s.out.Fact(groupIndent, label, style, commandPattern.ReplaceAllString(text, s.name+" $1"))
+			s.out.Fact(groupIndent, label, style, command.Rename(text, s.name))
 		}
 	}
 	group := "Auto Scaling group " + nodegroup.Name(g)
@@ -189,7 +190,7 @@ func (s *session) describeFindings(g *v1alpha1.NodeGroup) {
 		s.out.Printf("  %s %s\n", s.out.Paint(style, strings.ToUpper(f.Severity)), s.out.Paint(terminal.Dim, f.ID))
 		s.out.Fact(4, "", terminal.Plain, f.Message)
 		if f.Mend != "" {
-			s.out.Fact(6, "    →", terminal.Plain, commandPattern.ReplaceAllString(f.Mend, s.name+" $1"))
+			s.out.Fact(6, "    →", terminal.Plain, command.Rename(f.Mend, s.name))
 		}
 	}
 }

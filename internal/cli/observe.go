@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -65,7 +66,7 @@ func (s *session) observeRecords(ctx context.Context, c cluster, w *observed, ar
 	if err == nil {
 		err = c.list(ctx, "interruptions", &records)
 	}
-	if isNotInstalled(err) {
+	if command.IsNotInstalled(err) {
 		s.err.Printf("Lifeboat is not installed in this cluster: the output shows what its built-in defaults would do.\n")
 		return nil
 	}

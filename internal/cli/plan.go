@@ -86,7 +86,7 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 		planned.write(s.out, w.now)
 	}
 	if err == nil && !planned.Fits {
-		return exitError{code: ExitDoesNotFit}
+		return exitError{Code: ExitDoesNotFit}
 	}
 	return err
 }

@@ -1,83 +1,90 @@
 package cli
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"time"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox/scenario"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 )
 
-// sandboxes is what the commands do with sandboxes; tests put something of
-// their own here.
-type sandboxes struct {
-	start     func(ctx context.Context, o sandbox.Options, self []string) (sandbox.State, error)
-	supervise func(ctx context.Context, o sandbox.Options) error
-	inspect   func(name string) (sandbox.Status, error)
-	list      func() ([]sandbox.Status, error)
-	stop      func(ctx context.Context, name string, progress func(sandbox.Step)) error
-	play      func(ctx context.Context, sc *scenario.Scenario, o scenario.Options) (*scenario.Report, error)
-}
-
-func realSandboxes() sandboxes {
-	return sandboxes{
-		start:     sandbox.Start,
-		supervise: sandbox.Supervise,
-		inspect:   sandbox.Inspect,
-		list:      sandbox.List,
-		stop:      sandbox.Stop,
-		play:      scenario.Run,
-	}
-}
+// sandboxProgram runs the commands of sandboxes. It is a program and a module of its own:
+// Helm's engine, which it needs, would double the size of this one.
+const sandboxProgram = "lifeboat-sandbox"
 
 func newSandbox(s *session) *cobra.Command {
-	cmd := s.group(&cobra.Command{
-		Use:   "sandbox",
-		Short: "Lifeboat on this machine: a real control plane, simulated nodes, an AWS emulator",
-		Long: `Lifeboat on this machine, with no cloud account and no containers: a real
-Kubernetes control plane, an AWS emulator, simulated nodes that are emulated EC2
-instances, and lifeboatd, all as processes that listen on loopback only. With
-` + "`up --karpenter`" + ` nodes come from Karpenter.`,
-		Example: `  lifeboat sandbox demo
-  lifeboat sandbox up --nodes 3
-  eval "$(lifeboat sandbox env)"
-  lifeboat sandbox down`,
+	cmd := &cobra.Command{
+		Use:                "sandbox",
+		Short:              "Lifeboat on this machine: a real control plane, simulated nodes, an AWS emulator",
+		Example:            "  lifeboat sandbox demo",
+		DisableFlagParsing: true, // the flags are those of the other program
+		RunE:               func(_ *cobra.Command, args []string) error { return s.runSandbox(args) },
+		ValidArgsFunction: func(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+			err := s.runSandbox(slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{toComplete}))
+			cobra.CompErrorln(err.Error())
+			return nil, cobra.ShellCompDirectiveError
+		},
+	}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if err := s.runSandbox(s.helpArguments()); err != nil {
+			cmd.PrintErrln("error:", err)
+		}
 	})
-	cmd.AddCommand(
-		newSandboxUp(s), newSandboxStatus(s), newSandboxList(s), newSandboxEnv(s),
-		newSandboxDown(s), newSandboxDemo(s), newSandboxSupervise(s),
-	)
 	return cmd
 }
 
-// addName adds the flag --name. The global --sandbox names one as well.
-func (s *session) addName(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "name", "", "the sandbox's name; several live side by side (default \""+defaultSandbox+"\")")
+// helpArguments turn `help sandbox up` into `up --help`.
+func (s *session) helpArguments() []string {
+	args := s.env.Args[min(1, len(s.env.Args)):]
+	return append(slices.Clone(args[slices.Index(args, "sandbox")+1:]), "--help")
 }
 
-// nameOf is the sandbox that is meant.
-func (s *session) nameOf(name string) string {
-	switch {
-	case name != "":
-		return name
-	case s.flags.sandbox != "":
-		return s.flags.sandbox
+// becomeSandboxProgram replaces this process with lifeboat-sandbox, so that the standard
+// streams, signals and the exit code are those of that program. It returns on failure only.
+func (s *session) becomeSandboxProgram(args []string) error {
+	path, err := findSandboxProgram()
+	if err != nil {
+		return err
 	}
-	return defaultSandbox
+	env := append(os.Environ(), command.CalledAsEnv+"="+s.name)
+	err = syscall.Exec(path, append([]string{path}, args...), env)
+	return fmt.Errorf("starting %s: %w", path, err)
+}
+
+// findSandboxProgram looks where `make build` and a package would have put it.
+func findSandboxProgram() (string, error) {
+	if self, err := os.Executable(); err == nil {
+		if target, err := filepath.EvalSymlinks(self); err == nil {
+			self = target
+		}
+		beside := filepath.Join(filepath.Dir(self), sandboxProgram)
+		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath(sandboxProgram)
+	if err != nil {
+		return "", errors.New("finding " + sandboxProgram + ": it is neither beside this program nor on $PATH: " +
+			"run `make build` in a clone of Lifeboat, which builds it beside lifeboat")
+	}
+	return path, nil
 }
 
 // findRunningSandbox tells how to speak to a running sandbox.
-func (s *session) findRunningSandbox(name string) (connection, error) {
-	found, err := s.sandboxes.inspect(name)
+func findRunningSandbox(name string) (connection, error) {
+	found, err := sandboxstate.Inspect(name)
 	if err != nil {
 		return connection{}, err
 	}
-	if !found.Running {
-		return connection{}, notRunning(name)
+	if !found.Running { // it was killed, and is still there
+		return connection{}, fmt.Errorf("looking at the sandbox %s: %w", name, sandboxstate.ErrNotRunning)
 	}
 	return connection{
 		name: found.Name, kubeconfig: found.Kubeconfig,
@@ -85,55 +92,4 @@ func (s *session) findRunningSandbox(name string) (connection, error) {
 		accessKeyID: found.AccessKeyID, secretAccessKey: found.SecretAccessKey,
 		queueURL: found.QueueURL,
 	}, nil
-}
-
-// notRunning is about a sandbox that was killed: it is still there, but of no
-// use.
-func notRunning(name string) error {
-	return fmt.Errorf("looking at the sandbox %s: %w", name, sandbox.ErrNotRunning)
-}
-
-// steps shows the steps of a sandbox on standard error. finish must be called.
-func (s *session) steps() (render func(sandbox.Step), finish func()) {
-	return sandbox.RenderStep(s.err)
-}
-
-// writeParts writes what a sandbox consists of.
-func (s *session) writeParts(status sandbox.Status) {
-	table := terminal.NewTable("PART", "STATE", "PID", "VERSION", "ADDRESS")
-	for _, p := range status.Health {
-		state, style := "up", terminal.Good
-		if !p.Alive {
-			state, style = "down", terminal.Bad
-		}
-		table.Row(
-			terminal.Cell{Text: p.Name}, terminal.Cell{Text: state, Style: style},
-			terminal.Cell{Text: fmt.Sprint(p.PID)}, terminal.Cell{Text: p.Version}, terminal.Cell{Text: p.Address},
-		)
-	}
-	table.Write(s.out)
-}
-
-// stateOf is one word for how a sandbox is, with its style.
-func stateOf(status sandbox.Status) (string, terminal.Style) {
-	switch {
-	case !status.Running:
-		return "dead", terminal.Bad
-	case !status.Ready:
-		return "coming up", terminal.Warn
-	}
-	for _, p := range status.Health {
-		if !p.Alive {
-			return "broken", terminal.Bad
-		}
-	}
-	return "up", terminal.Good
-}
-
-// age is how long a sandbox has been up.
-func (s *session) age(status sandbox.Status) string {
-	if status.Started.IsZero() {
-		return ""
-	}
-	return terminal.Duration(s.now().Sub(status.Started).Truncate(time.Second))
 }

@@ -1,258 +1,100 @@
 package cli
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox"
-	"github.com/lifeboat-dev/lifeboat/internal/sandbox/scenario"
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
 )
 
-// status is a sandbox that is up.
-func status(name string) sandbox.Status {
-	parts := []sandbox.Part{
-		{Name: "control plane", PID: 101, Version: "v1.36.3", Address: "https://127.0.0.1:41234"},
-		{Name: "lifeboatd", PID: 102},
-	}
-	return sandbox.Status{
-		State: sandbox.State{
-			Name: name, Kubeconfig: "/state/" + name + "/kubeconfig", AWSEndpoint: "http://127.0.0.1:41235",
-			Account: "123456789012", Region: "us-east-1", QueueURL: "http://127.0.0.1:41235/123456789012/lifeboat",
-			AccessKeyID: "AKIASANDBOX", SecretAccessKey: "it's a secret", Supervisor: 100, Started: clock.Add(-95 * time.Second),
-			Parts: parts, Ready: true,
-		},
-		Running: true,
-		Health:  []sandbox.PartStatus{{Part: parts[0], Alive: true}, {Part: parts[1], Alive: true}},
-	}
-}
-
-// shed is a machine on which sandboxes come and go.
-type shed struct {
-	up      map[string]sandbox.Status
-	started []string
-	report  *scenario.Report
-	failure error
-	played  scenario.Options
-	story   string // the name of what was played
-}
-
-func (m *shed) use(s *session) {
-	missing := func(name string) error {
-		return fmt.Errorf("looking at the sandbox %s: %w", name, sandbox.ErrNotRunning)
-	}
-	s.sandboxes = sandboxes{
-		start: func(_ context.Context, o sandbox.Options, self []string) (sandbox.State, error) {
-			o.Progress(sandbox.Step{Name: "control plane", Detail: "https://127.0.0.1:41234", Done: true, Took: 3 * time.Second})
-			m.started, m.up[o.Name] = self, status(o.Name)
-			return m.up[o.Name].State, nil
-		},
-		inspect: func(name string) (sandbox.Status, error) {
-			if found, ok := m.up[name]; ok {
-				return found, nil
-			}
-			return sandbox.Status{}, missing(name)
-		},
-		list: func() ([]sandbox.Status, error) {
-			var all []sandbox.Status
-			for _, one := range m.up {
-				all = append(all, one)
-			}
-			slices.SortFunc(all, func(a, b sandbox.Status) int { return strings.Compare(a.Name, b.Name) })
-			return all, nil
-		},
-		stop: func(_ context.Context, name string, _ func(sandbox.Step)) error {
-			if _, ok := m.up[name]; !ok {
-				return missing(name)
-			}
-			delete(m.up, name)
-			return nil
-		},
-		play: func(_ context.Context, sc *scenario.Scenario, o scenario.Options) (*scenario.Report, error) {
-			m.played, m.story = o, sc.Name
-			o.Moment(scenario.Moment{Kind: scenario.MomentNotice, Node: "a", Text: "AWS takes a back"})
-			return m.report, m.failure
-		},
-	}
-}
-
-func TestSandboxCommands(t *testing.T) {
-	broken, dead := status("broken"), status("dead")
-	broken.Health[1].Alive = false
-	dead.Running = false
-	m := &shed{up: map[string]sandbox.Status{"default": status("default"), "broken": broken, "dead": dead}}
-	h := &harness{t: t, setup: m.use}
-	var all strings.Builder
-	for _, c := range []struct {
-		args string
-		code int
-	}{
-		{"sandbox status", ExitOK},
-		{"sandbox status --name broken", ExitFailed},
-		{"sandbox status --name dead", ExitFailed},
-		{"sandbox status --name nowhere", ExitFailed},
-		{"sandbox list", ExitOK},
-		{"sandbox env", ExitOK},
-		{"sandbox env -o json", ExitOK},
-		{"sandbox env --name dead", ExitFailed},
-		{"sandbox up", ExitFailed}, // it is up already
-		{"sandbox down", ExitOK},
-		{"sandbox down -o json", ExitOK}, // it is gone already
-		{"sandbox up --name second --boot-delay 30s", ExitOK},
-		{"sandbox up --nodes 51", ExitUsage},
-		{"watch --sandbox", ExitFailed},
+// What follows `sandbox` goes to the other program as it is, also global flags before it.
+func TestSandboxPassesArgumentsOn(t *testing.T) {
+	for args, want := range map[string]string{
+		"sandbox":                           "",
+		"sandbox --help":                    "--help",
+		"sandbox up --nodes 3 --help":       "up --nodes 3 --help",
+		"sandbox demo x.txtar -o json":      "demo x.txtar -o json",
+		"-o json sandbox list":              "-o json list",
+		"--sandbox=second sandbox status":   "--sandbox=second status",
+		"sandbox status --sandbox --name a": "status --sandbox --name a",
+		"help sandbox":                      "--help",
+		"help sandbox up":                   "up --help",
 	} {
-		r := h.run(t.Context(), strings.Fields(c.args)...)
-		if r.code != c.code {
-			t.Errorf("%s: exit code %d, want %d", c.args, r.code, c.code)
-		}
-		fmt.Fprintf(&all, "$ lifeboat %s\n%s%s", c.args, r.out, prefixed("! ", r.err))
-	}
-	golden(t, "sandbox.golden", all.String())
-	if want := "--boot-delay=30s"; !slices.Contains(m.started, want) || !slices.Contains(m.started, "--name=second") {
-		t.Errorf("supervised by %q, which lacks %s", m.started, want)
-	}
-}
-
-func prefixed(prefix, text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(prefix + line)
-	}
-	return b.String()
-}
-
-// What `up` starts must be a command line that this very program understands.
-func TestUpAndSuperviseAgree(t *testing.T) {
-	var got sandbox.Options
-	m := &shed{up: map[string]sandbox.Status{}}
-	h := &harness{t: t, setup: func(s *session) {
-		m.use(s)
-		s.sandboxes.supervise = func(_ context.Context, o sandbox.Options) error {
-			got = o
-			return nil
-		}
-	}}
-	if r := h.run(t.Context(), "sandbox", "up", "--name", "second", "--boot-delay", "30s", "--region", "eu-west-1", "--no-lifeboat"); r.code != ExitOK {
-		t.Fatalf("exit code %d: %s", r.code, r.err)
-	}
-	if r := h.run(t.Context(), m.started[1:]...); r.code != ExitOK {
-		t.Fatalf("exit code %d: %s", r.code, r.err)
-	}
-	if got.Name != "second" || got.BootDelay != 30*time.Second || got.Region != "eu-west-1" || !got.NoLifeboat || got.Account != "123456789012" {
-		t.Errorf("supervised %+v", got)
-	}
-}
-
-// The nodes are launched over the wire; a stand-in for the simulated machines
-// makes nodes of the instances.
-func TestUpLaunchesNodes(t *testing.T) {
-	e := newEmulated(t)
-	m := &shed{up: map[string]sandbox.Status{}}
-	lists := 0
-	funcs := interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
-		lists++
-		for i, instance := range e.States.EC2.Instances() {
-			n := node(instance.PrivateDNSName, "aws:///"+instance.Zone+"/"+instance.ID)
-			if lists > i { // one more is ready each time
-				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		got, ran := []string(nil), false
+		h := &harness{t: t, setup: func(s *session) {
+			s.runSandbox = func(args []string) error {
+				got, ran = args, true
+				return nil
 			}
-			list.(*corev1.NodeList).Items = append(list.(*corev1.NodeList).Items, *n)
+		}}
+		r := h.run(t.Context(), strings.Fields(args)...)
+		if !ran || !slices.Equal(got, strings.Fields(want)) || r.code != ExitOK {
+			t.Errorf("lifeboat %s ran it %v with %q (exit code %d, %s)", args, ran, got, r.code, r.err)
 		}
-		return nil
-	}}
-	h := &harness{t: t, cluster: fakeCluster(t, funcs), setup: func(s *session) { m.use(s); e.use(s) }}
-	r := h.run(t.Context(), "sandbox", "up", "--nodes", "2", "-o", "json")
-	if r.code != ExitOK || lists < 2 {
-		t.Fatalf("exit code %d: %s", r.code, r.err)
-	}
-	var state sandbox.State
-	if err := json.Unmarshal([]byte(r.out), &state); err != nil || state.Kubeconfig == "" {
-		t.Errorf("%v: %s", err, r.out)
-	}
-	var zones []string
-	for _, instance := range e.States.EC2.Instances() {
-		if !instance.Spot() {
-			t.Errorf("%s is no spot instance", instance.ID)
-		}
-		zones = append(zones, instance.Zone)
-	}
-	if !slices.Equal(zones, []string{"us-east-1a", "us-east-1b"}) {
-		t.Errorf("zones %v", zones)
 	}
 }
 
-func TestDemo(t *testing.T) {
-	passed := &scenario.Report{Scenario: "first-voyage", Title: "First voyage", Notices: 2, PodsMoved: 4, Passed: true, Pods: []scenario.PodReport{}}
-	failed := &scenario.Report{Scenario: "first-voyage", Title: "First voyage", PodsLost: 1, Failures: []string{"a pod was lost"}, Pods: []scenario.PodReport{}}
-	mine := filepath.Join(t.TempDir(), "mine.txtar")
-	if err := os.WriteFile(mine, []byte("nonsense\n-- script --\nnod a\n"), 0o600); err != nil {
+func TestSandboxSaysHowToGetItsProgram(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	r := (&harness{t: t}).run(t.Context(), "sandbox", "list")
+	if r.code != ExitFailed || !strings.Contains(r.err, "make build") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+}
+
+// playLifeboat makes the test program play lifeboat.
+const playLifeboat = "LIFEBOAT_TEST_PLAY"
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(playLifeboat); args != "" {
+		env := OSEnv()
+		env.Args = strings.Fields(args)
+		os.Exit(newSession(env).run(context.Background()))
+	}
+	os.Exit(m.Run())
+}
+
+// The program takes over the streams and the exit code, and hears how the user calls it.
+func TestSandboxBecomesItsProgram(t *testing.T) {
+	dir := t.TempDir()
+	script := "#!/bin/sh\necho \"$LIFEBOAT_CALLED_AS:$*\"\ncat\necho trouble >&2\nexit 7\n"
+	if err := os.WriteFile(filepath.Join(dir, sandboxProgram), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		name    string
-		args    []string
-		report  *scenario.Report
-		failure error
-		code    int
-		says    string
-	}{
-		{"passed", nil, passed, nil, ExitOK, ""},
-		{"an expectation failed", nil, failed, &scenario.FailedError{Scenario: "first-voyage", Failures: failed.Failures}, ExitFailed, ""},
-		{"it could not be played", nil, nil, fmt.Errorf("starting etcd: no room"), ExitFailed, "error: starting etcd: no room"},
-		{"the small one", []string{"--small"}, passed, nil, ExitOK, ""},
-		{"the small one and another", []string{"--small", "surge"}, nil, nil, ExitUsage, "--small plays first-voyage: leave surge out, or --small"},
-		{"no such scenario", []string{"second-voyage"}, nil, nil, ExitUsage, "first-voyage, "},
-		{"no such file", []string{"./nowhere.txtar"}, nil, nil, ExitFailed, "reading the scenario"},
-		{"a file that is wrong", []string{mine}, nil, nil, ExitFailed, "mine.txtar"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			m := &shed{report: c.report, failure: c.failure}
-			h := &harness{t: t, setup: m.use}
-			r := h.run(t.Context(), append([]string{"sandbox", "demo", "-o", "json"}, c.args...)...)
-			if r.code != c.code || !strings.Contains(r.err, c.says) {
-				t.Errorf("exit code %d: %s", r.code, r.err)
-			}
-			if c.report == nil {
-				if r.out != "" {
-					t.Errorf("standard output %q", r.out)
-				}
-				return
-			}
-			var got scenario.Report
-			if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.PodsMoved != c.report.PodsMoved || got.Passed != c.report.Passed {
-				t.Errorf("%v: standard output is not the report alone: %s", err, r.out)
-			}
-			if !strings.Contains(r.err, "AWS takes a back") {
-				t.Errorf("the timeline is not on standard error: %s", r.err)
-			}
-			if m.played.Sandbox.Name != "" {
-				t.Errorf("played in the sandbox %q, want the scenario's own", m.played.Sandbox.Name)
-			}
-		})
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), playLifeboat+"=kubectl-lifeboat sandbox up --nodes 3", "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Stdin, cmd.Stderr = strings.NewReader("typed\n"), &stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("ended with %v, want exit code 7", err)
+	}
+	if want := "kubectl lifeboat:up --nodes 3\ntyped\n"; string(out) != want || stderr.String() != "trouble\n" {
+		t.Errorf("wrote %q and %q, want %q", out, stderr.String(), want)
 	}
 }
 
-func TestWhatTheDemoPlays(t *testing.T) {
-	for args, want := range map[string]string{"": "spot-walkthrough 0s", "--small": "first-voyage 0s", "surge": "surge 0s", "--boot-delay=3s": "spot-walkthrough 3s"} {
-		m := &shed{report: &scenario.Report{Passed: true}}
-		r := (&harness{t: t, setup: m.use}).run(t.Context(), append([]string{"sandbox", "demo"}, strings.Fields(args)...)...)
-		if !strings.Contains(r.out, "AWS takes a back") {
-			t.Errorf("the timeline is not on standard output: %s", r.out)
-		}
-		if got := m.story + " " + m.played.Sandbox.BootDelay.String(); got != want {
-			t.Errorf("demo %s played %s, want %s", args, got, want)
+func TestASandboxThatDoesNotRunIsOfNoUse(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", home)
+	dead := sandboxstate.State{Name: "dead", Dir: filepath.Join(home, "lifeboat", "sandbox", "dead")}
+	if err := errors.Join(os.MkdirAll(dead.Dir, 0o700), dead.Write()); err != nil {
+		t.Fatal(err)
+	}
+	for flag, name := range map[string]string{"--sandbox": "default", "--sandbox=dead": "dead"} {
+		r := (&harness{t: t}).run(t.Context(), "watch", flag)
+		want := fmt.Sprintf("error: looking at the sandbox %s: it does not run\n`lifeboat sandbox up` starts one;", name)
+		if r.code != ExitFailed || !strings.Contains(r.err, want) {
+			t.Errorf("watch %s: exit code %d: %s", flag, r.code, r.err)
 		}
 	}
 }

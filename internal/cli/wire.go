@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/wiring"
@@ -37,7 +38,7 @@ To use CloudFormation or Terraform instead, run emit; plan then checks the
 result. iam prints the required permissions.`
 
 func newWire(s *session) *cobra.Command {
-	cmd := s.group(&cobra.Command{
+	cmd := command.Group(&cobra.Command{
 		Use:   "wire",
 		Short: "Create, check or print the AWS wiring: queue, rules, permissions",
 		Long:  wireHelp,

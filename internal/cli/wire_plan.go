@@ -81,7 +81,7 @@ func (s *session) wirePlan(ctx context.Context, f wireFlags) error {
 		}
 		s.out.Printf("\nRun `%s wire apply --cluster %s%s` to make these changes.\n", s.name, f.cluster, also)
 	}
-	return exitError{code: ExitChanges}
+	return exitError{Code: ExitChanges}
 }
 
 // planWiring plans the changes to the wiring and to the hooks of the selected

@@ -13,7 +13,7 @@ import (
 )
 
 // TestTheGuidesPoliciesAreValid, so that what is copied from it works. That the
-// API server takes them as well is tested in internal/e2e.
+// API server takes them as well is tested in sandbox/e2e.
 func TestTheGuidesPoliciesAreValid(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/policy.md")
 	if err != nil {

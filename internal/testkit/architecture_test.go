@@ -27,13 +27,19 @@ type goPackage struct {
 	GoFiles      []string
 }
 
+// packages are those of the root module and of sandbox/.
 func packages(t *testing.T) []goPackage {
 	t.Helper()
+	return append(packagesIn(t, root(t)), packagesIn(t, filepath.Join(root(t), "sandbox"))...)
+}
+
+func packagesIn(t *testing.T, dir string) []goPackage {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json", "./...")
-	cmd.Dir = root(t)
+	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("listing packages: %v", err)
+		t.Fatalf("listing packages in %s: %v", dir, err)
 	}
 	var all []goPackage
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -59,15 +65,17 @@ func root(t *testing.T) string {
 // floors are the storeys of the house, top first. A package may import only
 // from lower ones, so that data flows one way.
 var floors = [][]string{
-	{"cmd/", "hack/", "internal/bench"},
-	{"internal/app", "internal/cli"},
-	{"internal/sandbox/scenario"},
-	{"internal/sandbox"},
-	{"internal/sandbox/instances"},
-	{"internal/sandbox/machines"},
-	{"internal/sandbox/kwok", "internal/sandbox/karpenter", "internal/sandbox/controlplane", "internal/sandbox/assets"},
-	{"internal/sandbox/process", "internal/sandbox/netns", "internal/sandbox/images", "internal/cli/terminal"},
-	{"internal/sandbox/thread"},
+	{"cmd/", "hack/", "sandbox/cmd/", "sandbox/hack/", "sandbox/bench"},
+	{"internal/app", "internal/cli", "sandbox/cli"},
+	{"sandbox/scenario"},
+	{"sandbox"},
+	{"sandbox/instances"},
+	{"sandbox/machines"},
+	{"sandbox/kwok", "sandbox/karpenter", "sandbox/controlplane", "sandbox/assets"},
+	{"sandbox/process", "sandbox/netns", "sandbox/images", "sandbox/chart", "sandbox/scenarios"},
+	{"sandbox/thread"},
+	{"internal/cli/command"},
+	{"internal/cli/terminal"},
 	{"internal/boot/boottest"},
 	{"emulator/emulatortest"},
 	{"emulator"},
@@ -88,9 +96,9 @@ var floors = [][]string{
 	{"internal/replacement"},
 	{"internal/policy", "internal/drain", "internal/readiness", "internal/convert/nth", "internal/nodegroup"},
 	{"internal/wiring/template"},
-	{"internal/asg/lifecycle", "internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/kube/events", "internal/chart", "internal/convert"},
+	{"internal/asg/lifecycle", "internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/kube/events", "internal/convert"},
 	{"internal/notice", "internal/hook", "internal/cloud"},
-	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "scenarios", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/quota", "internal/sleep", "internal/refusal"},
+	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/quota", "internal/sleep", "internal/refusal"},
 }
 
 // floor returns how far down a package is, or -1; the longest match counts.
@@ -155,8 +163,13 @@ var rules = []struct {
 	},
 	{
 		packages:  `^internal/(intake|policy|drain|notice|hook|action|errand|cloud|controller|podwatch|ownerwatch|listwatch|nodeindex|app)|^cmd/lifeboatd`,
-		forbidden: `lifeboat/(emulator|internal/(sandbox|cli|testkit))(/|$)`,
+		forbidden: `lifeboat/(emulator|sandbox|internal/(sandboxstate|cli|testkit))(/|$)`,
 		reason:    "what runs in clusters carries nothing of the sandbox",
+	},
+	{
+		packages:  `^(api|charts|cmd|emulator|hack|internal)(/|$)`,
+		forbidden: `lifeboat/sandbox(/|$)|^helm\.sh/|^github\.com/vishvananda/`,
+		reason:    "the sandbox is a module of its own, so that the root module does not require what it needs",
 	},
 	{
 		packages:  `^internal/intake(/|$)`,

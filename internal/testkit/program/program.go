@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // Lifeboatd builds lifeboatd into a directory, which is made where there is none, and
@@ -17,11 +18,28 @@ func Lifeboatd(ctx context.Context, dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("making room for lifeboatd: %w", err)
 	}
-	path := filepath.Join(dir, "lifeboatd")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "github.com/lifeboat-dev/lifeboat/cmd/lifeboatd")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	path, err := filepath.Abs(filepath.Join(dir, "lifeboatd"))
+	if err != nil {
+		return "", fmt.Errorf("making room for lifeboatd: %w", err)
+	}
+	root, err := source(ctx)
+	if err != nil {
+		return "", err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/lifeboatd")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building lifeboatd: %w\n%s", err, out)
 	}
 	return path, nil
+}
+
+// source is the directory of the root module, also from a module that replaces it. That
+// module's own go.mod need not list all that lifeboatd requires.
+func source(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/lifeboat-dev/lifeboat").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding Lifeboat's sources: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }

@@ -1,0 +1,93 @@
+// Package cli is the program lifeboat-sandbox: the commands under `lifeboat sandbox`, which
+// the program lifeboat passes on. One file a command.
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/aws/smithy-go"
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+)
+
+// Run runs the program and returns its exit code. A cancelled ctx is Ctrl-C.
+func Run(ctx context.Context, env command.Env) int {
+	// The libraries' own logs would tear the progress line and say nothing
+	// that the errors do not.
+	ctrllog.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	return newSession(env).run(ctx)
+}
+
+// session is one run of the program.
+type session struct {
+	env   command.Env
+	name  string // of the program that passes the commands on: "lifeboat" or "kubectl lifeboat"
+	out   terminal.Stream
+	err   terminal.Stream
+	now   func() time.Time
+	flags command.Globals
+	// What follows reaches outside; tests put something of their own here.
+	connect   connect
+	sandboxes sandboxes
+}
+
+func newSession(env command.Env) *session {
+	return &session{
+		env:       env,
+		name:      command.CalledAs(env),
+		out:       terminal.NewStream(env.Out, env.Getenv),
+		err:       terminal.NewStream(env.Err, env.Getenv),
+		now:       time.Now,
+		connect:   connectKubernetes,
+		sandboxes: realSandboxes(),
+	}
+}
+
+func (s *session) run(ctx context.Context) int {
+	root := newRoot(s)
+	root.SetArgs(arguments(s.env.Args[min(1, len(s.env.Args)):]))
+	return command.Finish(ctx, root.ExecuteContext(ctx), s.err, s.hint)
+}
+
+// arguments are those of the root, which calls itself as the program lifeboat does: help
+// and errors name commands as the user writes them.
+func arguments(args []string) []string {
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		return slices.Insert(slices.Clone(args), 1, "sandbox")
+	}
+	return append([]string{"sandbox"}, args...)
+}
+
+func newRoot(s *session) *cobra.Command {
+	root := command.Group(&cobra.Command{Use: "lifeboat"})
+	command.Prepare(root, s.env, s.name)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	s.flags.Add(root)
+	root.AddCommand(newSandbox(s))
+	command.NameExamples(root, s.name)
+	return root
+}
+
+// hint says what to do next about an error that is known, or nothing.
+func (s *session) hint(err error) string {
+	var fromAWS *smithy.OperationError
+	if errors.As(err, &fromAWS) {
+		return command.HintAWS(err)
+	}
+	return command.Hint(s.name, err)
+}
+
+func (s *session) isJSON() bool { return s.flags.IsJSON() }
+
+// writeJSON writes one value to standard output, indented.
+func (s *session) writeJSON(value any) error { return command.WriteJSON(s.out, value) }

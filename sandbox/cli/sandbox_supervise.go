@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
+)
+
+// superviseFlags are the options of a sandbox as flags, for `up`, which takes
+// them from the user, and for `supervise`, which `up` starts with them.
+type superviseFlags struct {
+	name, account, region, lifeboatd string
+	bootDelay                        time.Duration
+	noLifeboat, agents, real         bool
+	karpenter                        bool
+}
+
+func (f *superviseFlags) add(s *session, cmd *cobra.Command) {
+	s.addName(cmd, &f.name)
+	flags := cmd.Flags()
+	flags.StringVar(&f.account, "account", "123456789012", "the account of the emulated AWS")
+	flags.StringVar(&f.region, "region", "us-east-1", "the region of the emulated AWS")
+	flags.StringVar(&f.lifeboatd, "lifeboatd", "", "path of lifeboatd (default: beside this program, then $PATH)")
+	flags.DurationVar(&f.bootDelay, "boot-delay", 2*time.Second, "how long an instance takes from its launch to its node")
+	flags.BoolVar(&f.agents, "agents", false, "run an agent on every node, which reads its instance's metadata")
+	flags.BoolVar(&f.karpenter, "karpenter", false, "run Karpenter, which launches instances for pods; see --help")
+	flags.BoolVar(&f.noLifeboat, "no-lifeboat", false, "leave lifeboatd out, to run your own")
+}
+
+func (f *superviseFlags) options(s *session) sandbox.Options {
+	return sandbox.Options{
+		RealNodes: f.real, Karpenter: f.karpenter,
+		Name: s.nameOf(f.name), Account: f.account, Region: f.region,
+		BootDelay: f.bootDelay, Lifeboatd: f.lifeboatd, NoLifeboat: f.noLifeboat, Agents: f.agents,
+	}
+}
+
+// command is the command line that supervises a sandbox with these options.
+func (f *superviseFlags) command(s *session) ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return []string{
+		self, "supervise", "--name=" + s.nameOf(f.name),
+		"--account=" + f.account, "--region=" + f.region, "--lifeboatd=" + f.lifeboatd,
+		"--boot-delay=" + f.bootDelay.String(), "--no-lifeboat=" + strconv.FormatBool(f.noLifeboat),
+		"--agents=" + strconv.FormatBool(f.agents), "--real=" + strconv.FormatBool(f.real),
+		"--karpenter=" + strconv.FormatBool(f.karpenter),
+	}, nil
+}
+
+func newSandboxSupervise(s *session) *cobra.Command {
+	var f superviseFlags
+	cmd := &cobra.Command{
+		Use:     "supervise",
+		Short:   "Be the process that a sandbox belongs to",
+		Long:    "Be the process that a sandbox belongs to, until SIGTERM. `sandbox up` starts it.",
+		Example: "  lifeboat sandbox supervise --name default",
+		Hidden:  true,
+		Args:    command.Arguments(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.sandboxes.supervise(cmd.Context(), f.options(s))
+		},
+	}
+	f.add(s, cmd)
+	cmd.Flags().BoolVar(&f.real, "real", false, "make instances that are real")
+	return cmd
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
+)
+
+const (
+	mostNodes = 50
+	// firstReal is how many real nodes there are to begin with, unless a number is
+	// given.
+	firstReal = 2
+)
+
+// nodesFlag is how many nodes there are to be, and of which make: 3, real or
+// real:3.
+type nodesFlag struct {
+	count int
+	real  bool
+}
+
+func (f *nodesFlag) String() string {
+	if f.real {
+		return "real:" + strconv.Itoa(f.count)
+	}
+	return strconv.Itoa(f.count)
+}
+
+// Type is what help calls the value.
+func (f *nodesFlag) Type() string { return "N, real or real:N" }
+
+// Set reads the value.
+func (f *nodesFlag) Set(text string) error {
+	if text == "real" {
+		*f = nodesFlag{real: true, count: firstReal}
+		return nil
+	}
+	number, isReal := strings.CutPrefix(text, "real:")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return errors.New("write a number, real or real:N")
+	}
+	*f = nodesFlag{real: isReal, count: n}
+	return nil
+}
+
+func newSandboxUp(s *session) *cobra.Command {
+	var f superviseFlags
+	var nodes nodesFlag
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Bring a sandbox up, and leave it running",
+		Long: `Bring a sandbox up, and leave it running. The first time it builds Kubernetes,
+which takes some minutes; after that it takes seconds.
+
+Whatever instance is launched in its EC2 becomes a node; --nodes launches spot
+instances to begin with.
+
+Nodes are simulated: a Node that looks alive, whose pods only pretend. With
+--nodes real each instance is a set of namespaces of this machine with a
+containerd, a kubelet and a kube-proxy of its own: containers run, hooks run,
+and a power cut is one. That needs Linux, root, runc and nft.
+
+With --karpenter nodes come as pods need them: Karpenter, unmodified, speaks to
+the emulated AWS. It launches nothing until it has an EC2NodeClass and a
+NodePool; subnets, security groups and the rest are found by the tag
+karpenter.sh/discovery=sandbox. Its metrics and health ports are open on all of
+this machine's addresses: it cannot be told otherwise.`,
+		Example: `  lifeboat sandbox up --nodes 3
+  sudo -E lifeboat sandbox up --nodes real
+  lifeboat sandbox up --karpenter
+  lifeboat sandbox up --name second --boot-delay 30s
+  eval "$(lifeboat sandbox env)" && kubectl get nodes`,
+		Args: command.Arguments(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if nodes.count < 0 || nodes.count > mostNodes {
+				return command.UsageErrorf("--nodes %d is out of range: 0 to %d", nodes.count, mostNodes)
+			}
+			f.real = nodes.real
+			if f.real && !cmd.Flags().Changed("boot-delay") {
+				f.bootDelay = 0 // booting is what it takes
+			}
+			return s.up(cmd.Context(), f, nodes.count)
+		},
+	}
+	f.add(s, cmd)
+	cmd.Flags().Var(&nodes, "nodes", "how many spot instances to launch as nodes; real makes them real")
+	return cmd
+}
+
+func (s *session) up(ctx context.Context, f superviseFlags, nodes int) error {
+	self, err := f.command(s)
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	name := s.nameOf(f.name)
+	if status, err := s.sandboxes.inspect(name); err == nil && status.Running {
+		return fmt.Errorf("the sandbox %s is up already; `%s sandbox status` shows it, `%s sandbox down` takes it down", name, s.name, s.name)
+	} else if err != nil && !errors.Is(err, sandbox.ErrNotRunning) {
+		return err
+	}
+	options := f.options(s)
+	render, finish := s.steps()
+	options.Progress = render
+	state, err := s.sandboxes.start(ctx, options, self)
+	finish()
+	if err != nil {
+		return err
+	}
+	if nodes > 0 {
+		if err := s.launch(ctx, state, nodes); err != nil {
+			return fmt.Errorf("the sandbox %s is up, but without all its nodes: %w", name, err)
+		}
+	}
+	if s.isJSON() {
+		return s.writeJSON(state)
+	}
+	s.greet(state)
+	return nil
+}
+
+// greet says how to use a sandbox that has come up.
+func (s *session) greet(state sandbox.State) {
+	flag := ""
+	if state.Name != sandbox.DefaultName {
+		flag = " --name " + state.Name
+	}
+	s.out.Printf("\n%s is up. To point kubectl and the AWS CLI at it:\n\n", s.out.Paint(terminal.Bold, "the sandbox "+state.Name))
+	for line := range strings.Lines(state.Exports()) {
+		s.out.Printf("  %s", line)
+	}
+	s.out.Printf("\nor: eval \"$(%s sandbox env%s)\"\n", s.name, flag)
+	s.out.Printf("To take it down: %s sandbox down%s\n", s.name, flag)
+}

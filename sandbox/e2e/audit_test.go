@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
+)
+
+// removalsPolicy has the API server log every request that takes a pod away.
+const removalsPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, verbs: [create], resources: [{group: "", resources: [pods/eviction]}]}
+- {level: Metadata, verbs: [delete, deletecollection], resources: [{group: "", resources: [pods]}]}
+- {level: None}
+`
+
+// request is a line of the audit log.
+type request struct {
+	Verb      string
+	User      struct{ Username string }
+	ObjectRef struct{ APIGroup, Resource, Subresource, Name string }
+	// ResponseStatus has no message with level Metadata.
+	ResponseStatus struct{ Code int }
+}
+
+func (r request) String() string {
+	resource := r.ObjectRef.Resource
+	if r.ObjectRef.Subresource != "" {
+		resource += "/" + r.ObjectRef.Subresource
+	}
+	return r.ObjectRef.APIGroup + "/" + resource + " " + r.Verb
+}
+
+// auditArgs makes the API server log what a policy says, and returns its arguments and
+// the path of the log.
+func auditArgs(t *testing.T, policy string) (args []string, log string) {
+	t.Helper()
+	dir := t.TempDir()
+	path, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--audit-policy-file=" + path, "--audit-log-path=" + log, "--audit-log-mode=blocking"}, log
+}
+
+// readAudit reads the audit log, by account.
+func readAudit(t *testing.T, path string) map[string][]request {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	out := map[string][]request{}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var q request
+		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+			t.Fatalf("reading the audit log: %v: %s", err, lines.Text())
+		}
+		if q.ObjectRef.Resource == "" || q.ObjectRef.Name == sandbox.NotMine {
+			continue // discovery, and the sandbox's own request
+		}
+		account := strings.TrimPrefix(q.User.Username, "system:serviceaccount:"+chart.Namespace+":")
+		out[account] = append(out[account], q)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// removal is how often lifeboatd asked the API server to evict or delete a pod.
+type removal struct {
+	accepted int
+	cutOff   int // lifeboatd was killed before the answer, so that it may have taken effect
+}
+
+// removals counts lifeboatd's evictions and deletions, by pod. Refusals do not count.
+func (r *rig) removals() map[string]removal {
+	r.t.Helper()
+	out := map[string]removal{}
+	for _, q := range readAudit(r.t, r.audit)[chart.ControllerAccount] {
+		n := out[q.ObjectRef.Name]
+		switch q.ResponseStatus.Code / 100 {
+		case 2:
+			n.accepted++
+		case 4:
+			continue
+		default:
+			n.cutOff++
+		}
+		out[q.ObjectRef.Name] = n
+	}
+	return out
+}

@@ -1,0 +1,220 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
+	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
+)
+
+// auditPolicy has the API server write down the requests of the chart's accounts.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, userGroups: ["system:serviceaccounts:lifeboat-system"]}
+- {level: None}
+`
+
+// rarelyUsed are permissions that this story does not come to, with the reason
+// why each is needed all the same.
+var rarelyUsed = map[string]string{
+	"coordination.k8s.io/leases patch":       "a probe of the doctor is answered",
+	"coordination.k8s.io/leases list":        "the canary, which is off by default, watches for answers",
+	"coordination.k8s.io/leases watch":       "the same",
+	"/persistentvolumes list":                "an EBS volume that AWS Health names is looked for",
+	"/persistentvolumeclaims get":            "a pod that mounts one is to be surged",
+	"/nodes get":                             "which volumes an instance has that is to be terminated is read past the cache",
+	"batch/jobs get":                         "a Job is looked at past the cache when its time is up",
+	"batch/jobs delete":                      "a Job that does not end when its time is up is deleted",
+	"batch/jobs list":                        watched,
+	"apps/replicasets get":                   "a surged pod of a node that lives is given back",
+	"/nodes list":                            watched,
+	"lifeboat.dev/interruptions list":        watched,
+	"lifeboat.dev/interruptionpolicies list": watched,
+	"policy/poddisruptionbudgets list":       watched,
+
+	"lifeboat.dev/nodegroups list":         watched,
+	"lifeboat.dev/nodegroups patch":        noGroup,
+	"lifeboat.dev/nodegroups/status patch": noGroup,
+	"/nodes delete":                        noGroup,
+
+	"karpenter.sh/nodeclaims get":          noKarpenter,
+	"karpenter.sh/nodeclaims list":         noKarpenter,
+	"karpenter.sh/nodeclaims watch":        noKarpenter,
+	"karpenter.sh/nodeclaims create":       noKarpenter,
+	"karpenter.sh/nodeclaims patch":        noKarpenter,
+	"karpenter.sh/nodeclaims delete":       noKarpenter,
+	"karpenter.sh/nodepools get":           noKarpenter,
+	"karpenter.k8s.aws/ec2nodeclasses get": noKarpenter,
+}
+
+// sometimesUsed are permissions that this story uses or not, as timing has it.
+var sometimesUsed = map[string]string{
+	"events.k8s.io/events patch":     "client-go counts an event that is repeated within minutes by patching the first",
+	"/events patch":                  "the same, for the events of leader election",
+	"lifeboat.dev/interruptions get": "a write that meets a newer record reads it past the cache",
+}
+
+// noKarpenter is why what a replacement takes is not used: see
+// TestCapacityComesBeforeThePodsLeave, which does.
+const noKarpenter = "Karpenter is not part of this story"
+
+// noGroup is why what Auto Scaling groups take is not used: see the scenarios that
+// have one, such as declared and reuse.
+const noGroup = "there is no Auto Scaling group in this story"
+
+// watched is why what is watched must be listed: an API server that can not send
+// the state within the watch (before Kubernetes 1.34 by default) is asked for it.
+const watched = "client-go lists what it watches, where the API server does not stream the list"
+
+// TestEveryPermissionIsUsedAndNoneIsMissing plays an interruption from the first
+// notice until its record is removed, with controller and agents under the chart's
+// ServiceAccounts, and holds what they asked of the API server against what the
+// chart grants them.
+func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
+	t.Parallel()
+	args, log := auditArgs(t, auditPolicy)
+	r := newRigWith(t, sandbox.Options{
+		APIServerArgs: args,
+		LifeboatdArgs: []string{"--leader-elect=true", "--ttl=1m"},
+		NoLifeboat:    true, // at first, so that the agent is the first to hear
+		Agents:        true,
+	})
+	r.apply(&v1alpha1.InterruptionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "p"},
+		Spec: v1alpha1.InterruptionPolicySpec{
+			Rules: []v1alpha1.Rule{{Kinds: []string{"SpotInterruption"}, Action: v1alpha1.ActionDrain, Strategy: v1alpha1.StrategySurge}},
+			Workloads: []v1alpha1.Workload{{
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "held"}}, Strategy: v1alpha1.StrategyEvict,
+			}},
+			Hooks: []v1alpha1.Hook{{
+				// No node has such a label, so that it times out.
+				Name: "never", When: v1alpha1.HookBeforeDrain, Timeout: &metav1.Duration{Duration: 2 * time.Second},
+				Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: []byte(
+					`{"spec":{"template":{"spec":{"nodeSelector":{"no":"node"},"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`)}},
+			}},
+		},
+	})
+	doomed := r.launch(1)[0]
+	// The budget of the second holds its pod until last call, when it is deleted.
+	r.apply(deployment("web", 2, time.Second), budget("web", 1), deployment("held", 1, time.Second), budget("held", 1))
+	r.waitPods(doomed, 3)
+	unheard := r.launch(2)[0] // and one to move to
+	if err := r.EC2().Recommend([]string{doomed.ID}); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the agent to record it", time.Minute, func(ctx context.Context) (bool, error) {
+		in, err := r.record(ctx, doomed.ID)
+		return in != nil, err
+	})
+	if err := r.StartLifeboat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.EC2().Terminate([]string{unheard.ID}); err != nil { // instance metadata tells nothing of it
+		t.Fatal(err)
+	}
+	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{Notice: 60 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	r.until("the record to be removed", 2*time.Minute, func(ctx context.Context) (bool, error) {
+		in, err := r.record(ctx, doomed.ID)
+		return in == nil && err == nil, err
+	})
+
+	asked := readAudit(t, log)
+	unused, granted := map[string]bool{}, map[string]bool{}
+	for _, account := range []string{chart.ControllerAccount, chart.AgentAccount} {
+		grants := r.grants(account)
+		maps.Copy(granted, grants)
+		for _, grant := range checkUse(t, account, asked[account], grants) {
+			unused[grant] = true
+		}
+	}
+	checkExceptions(t, granted, unused)
+}
+
+// checkUse compares what an account asked for with what it is granted, and returns
+// which grants it did not use.
+func checkUse(t *testing.T, account string, asked []request, grants map[string]bool) (unused []string) {
+	t.Helper()
+	used := map[string]bool{}
+	for _, q := range asked {
+		used[q.String()] = true
+		if q.ResponseStatus.Code == 403 {
+			t.Errorf("%s was refused %s: grant it in the chart", account, q)
+		}
+	}
+	for _, grant := range slices.Sorted(maps.Keys(grants)) {
+		if used[grant] {
+			continue
+		}
+		unused = append(unused, grant)
+		if rarelyUsed[grant] == "" && sometimesUsed[grant] == "" {
+			t.Errorf("%s may %s and never did: take it out of the chart, or have this story come to it", account, grant)
+		}
+	}
+	t.Logf("%s made %d requests, of %d kinds; it is granted %d", account, len(asked), len(used), len(grants))
+	return unused
+}
+
+// checkExceptions finds exceptions that are none: the chart does not grant the
+// permission, or every account that has it used it.
+func checkExceptions(t *testing.T, granted, unused map[string]bool) {
+	t.Helper()
+	for _, grant := range slices.Sorted(maps.Keys(rarelyUsed)) {
+		switch {
+		case !granted[grant]:
+			t.Errorf("%q is listed as rarely used, and the chart grants it to no account: take it off the list", grant)
+		case !unused[grant]:
+			t.Errorf("%q is listed as rarely used, and this story used it: take it off the list", grant)
+		}
+	}
+	for _, grant := range slices.Sorted(maps.Keys(sometimesUsed)) {
+		if !granted[grant] {
+			t.Errorf("%q is listed as sometimes used, and the chart grants it to no account: take it off the list", grant)
+		}
+	}
+}
+
+// grants are what the chart's roles of this name grant.
+func (r *rig) grants(name string) map[string]bool {
+	r.t.Helper()
+	var ofCluster rbacv1.ClusterRole
+	var ofNamespace rbacv1.Role
+	err := r.client.Get(r.t.Context(), client.ObjectKey{Name: name}, &ofCluster)
+	if inNamespace := r.client.Get(r.t.Context(), client.ObjectKey{Namespace: chart.Namespace, Name: name}, &ofNamespace); inNamespace != nil {
+		err = errors.Join(err, client.IgnoreNotFound(inNamespace))
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for _, rule := range append(ofCluster.Rules, ofNamespace.Rules...) {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					out[fmt.Sprintf("%s/%s %s", group, resource, verb)] = true
+				}
+			}
+		}
+	}
+	return out
+}

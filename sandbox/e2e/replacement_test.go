@@ -1,0 +1,171 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
+)
+
+// TestCapacityComesBeforeThePodsLeave is a spot interruption of a node that
+// Karpenter launched: its replacement is Ready before the first pod is evicted,
+// there is one, Karpenter ends the doomed node, and the new one is released.
+func TestCapacityComesBeforeThePodsLeave(t *testing.T) {
+	t.Parallel()
+	for name, kill := range map[string]bool{"undisturbed": false, "lifeboatd is killed again and again": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// With time to boot, there is a moment between the instance and its node.
+			newKarpenterRig(t, sandbox.Options{BootDelay: 4 * time.Second}).replacesFirst(kill)
+		})
+	}
+}
+
+func (r *rig) replacesFirst(kill bool) {
+	t := r.t
+	books := r.openLedger()
+	doomed := r.busyNode()
+	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if kill {
+		r.killAfterEachStep(kills{least: 2, most: 5, steps: 7}, func(ctx context.Context) (int, error) {
+			n, err := r.replaced(ctx, doomed)
+			return n + len(books.asked(doomed)), err
+		})
+	}
+	in := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	s := in.Status
+	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.Pods.Lost > 0 || s.Drain.Pods.Moved != 2 {
+		t.Fatalf("replacement %+v, pods %+v, timeline %+v", s.Drain.Replacement, s.Drain.Pods, s.Timeline)
+	}
+	for _, e := range s.Timeline {
+		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Before(s.Drain.Replacement.ReadyTime) {
+			t.Errorf("%s at %s, and the replacement is Ready at %s", e.Message, e.Time, s.Drain.Replacement.ReadyTime)
+		}
+	}
+	for _, a := range books.asked(doomed) {
+		if a.grace != 30 {
+			t.Errorf("%s was given %d s of its 30", a.name, a.grace)
+		}
+	}
+	for name, n := range r.removals() {
+		if n.accepted > 1 {
+			t.Errorf("lifeboatd evicted %s not once: %+v", name, n)
+		}
+	}
+	if s.Drain == nil || s.Drain.NodeClaimDeletion == nil || s.Drain.NodeClaimDeletion.DeletedTime == nil {
+		t.Errorf("handover %+v", s.Drain.NodeClaimDeletion)
+	}
+	if n := len(r.EC2().Instances()); n != 2 {
+		t.Errorf("%d instances were launched, want the doomed one and its replacement", n)
+	}
+	r.until("the replacement to be released", 30*time.Second, func(ctx context.Context) (bool, error) {
+		var node corev1.Node
+		if err := r.client.Get(ctx, client.ObjectKey{Name: s.Drain.Replacement.NodeName}, &node); err != nil {
+			return false, err
+		}
+		_, protected := node.Annotations[replacement.AnnotationDoNotDisrupt]
+		_, labelled := node.Labels[v1alpha1.LabelReplaces]
+		return !protected && !labelled, fmt.Errorf("annotations %v", node.Annotations)
+	})
+	r.untilRunning("web", 2)
+	for _, e := range s.Timeline {
+		t.Logf("%s %-20s %s", e.Time.Format("15:04:05.000"), e.Reason, e.Message)
+	}
+}
+
+// replaced counts the steps towards a replacement that are done, besides those that
+// every interruption begins with: a NodeClaim, an instance, a node.
+func (r *rig) replaced(ctx context.Context, doomed ec2.Instance) (steps int, err error) {
+	steps, err = r.begun(ctx, doomed)
+	if err != nil {
+		return 0, err
+	}
+	var nodes corev1.NodeList
+	if err := r.client.List(ctx, &nodes); err != nil {
+		return 0, err
+	}
+	for _, n := range []int{len(r.list(ctx, "NodeClaim")), len(r.EC2().Instances()), len(nodes.Items)} {
+		if n > 1 {
+			steps++
+		}
+	}
+	return steps, nil
+}
+
+// TestWhereThereIsNoCapacityPodsLeaveAtLastCall: EC2 has no machine of any type, so
+// Karpenter deletes the NodeClaim, each time that it is ordered.
+func TestWhereThereIsNoCapacityPodsLeaveAtLastCall(t *testing.T) {
+	t.Parallel()
+	r := newKarpenterRig(t, sandbox.Options{})
+	doomed := r.busyNode()
+	r.EC2().SetCapacity(ec2.Offering{}, 0)
+	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 4*time.Minute).Status
+	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime != nil || s.Drain.Replacement.Tries < 2 || s.Drain.Pods.Lost > 0 {
+		t.Errorf("replacement %+v, pods %+v", s.Drain.Replacement, s.Drain.Pods)
+	}
+	lastCall := s.Deadline.Time.Add(-40 * time.Second) // a grace of 30 s, and the margin
+	for _, e := range s.Timeline {
+		t.Logf("%s %-20s %s", e.Time.Format("15:04:05.000"), e.Reason, e.Message)
+		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Time.Before(lastCall.Add(-time.Second)) {
+			t.Errorf("evicted before its last call at %s", lastCall)
+		}
+	}
+	r.until("no replacement to be left", 30*time.Second, func(ctx context.Context) (bool, error) {
+		for _, claim := range r.list(ctx, "NodeClaim") {
+			if claim.GetLabels()[v1alpha1.LabelReplaces] != "" {
+				return false, fmt.Errorf("%s is", claim.GetName())
+			}
+		}
+		return true, nil
+	})
+}
+
+// TestKarpenterIsToldAtTheHandover, by its own queue, which nobody else feeds.
+func TestKarpenterIsToldAtTheHandover(t *testing.T) {
+	t.Parallel()
+	r := newKarpenterRig(t, sandbox.Options{KarpenterQueue: "karpenter"})
+	if err := r.RestartLifeboat(t.Context(), "--karpenter-queue-url="+r.State().KarpenterQueueURL); err != nil {
+		t.Fatal(err)
+	}
+	doomed := r.busyNode()
+	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute).Status
+	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.NodeClaimDeletion == nil || s.Drain.NodeClaimDeletion.ForwardedTime == nil || s.Drain.NodeClaimDeletion.Tries > 0 {
+		t.Errorf("replacement %+v, handover %+v", s.Drain.Replacement, s.Drain.NodeClaimDeletion)
+	}
+	r.until("Karpenter to have heard", 30*time.Second, func(context.Context) (bool, error) {
+		n := r.metricOf("karpenter", "karpenter_interruption_received_messages_total", `message_type="spot_interrupted"`)
+		return n >= 1, fmt.Errorf("it has counted %v messages", n)
+	})
+}
+
+// busyNode returns the instance that two pods run on, which Karpenter launched for
+// them.
+func (r *rig) busyNode() ec2.Instance {
+	r.t.Helper()
+	web := deployment("web", 2, 30*time.Second)
+	web.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	r.apply(web)
+	r.untilRunning("web", 2)
+	doomed := r.EC2().Instances()[0]
+	r.until("the node to be initialised", time.Minute, func(ctx context.Context) (bool, error) { return r.initialised(ctx, doomed) })
+	return doomed
+}

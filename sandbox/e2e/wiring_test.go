@@ -1,0 +1,164 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
+)
+
+// breakage is a way to have the queue not bring the spot warning.
+type breakage struct {
+	name string
+	do   func(*testing.T, *rig, *eventbridge.Client)
+	// within is how long the warning may take to be heard all the same.
+	within time.Duration
+	// source is by which way in.
+	source string
+	// says is what the record and the doctor say of it, both in one.
+	says []string
+}
+
+func breakages() []breakage {
+	misspell := func(t *testing.T, r *rig, events *eventbridge.Client) {
+		pattern := `{"source":["aws.ec2"],"detail-type":["EC2 Spot Interruption Warning"]}`
+		name := r.spotRule()
+		if _, err := events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &name, EventPattern: &pattern}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quick, slow := 10*time.Second, 30*time.Second
+	return []breakage{
+		{"the rule is misspelt", misspell, quick, notice.SourceIMDS, []string{"EC2 Spot Interruption Warning", "EC2 Spot Instance Interruption Warning"}},
+		{"the rule is misspelt and the agent is gone", func(t *testing.T, r *rig, events *eventbridge.Client) {
+			misspell(t, r, events)
+			if err := r.StopAgents(); err != nil {
+				t.Fatal(err)
+			}
+		}, slow, notice.SourceEC2, []string{"EC2 Spot Instance Interruption Warning"}},
+		{"the rule is disabled", func(t *testing.T, r *rig, events *eventbridge.Client) {
+			name := r.spotRule()
+			if _, err := events.DisableRule(t.Context(), &eventbridge.DisableRuleInput{Name: &name}); err != nil {
+				t.Fatal(err)
+			}
+		}, quick, notice.SourceIMDS, []string{"disabled"}},
+		{"the queue's policy is for another rule", func(t *testing.T, r *rig, _ *eventbridge.Client) {
+			url, w := r.State().QueueURL, r.Wiring()
+			policy := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},`+
+				`"Action":"sqs:SendMessage","Resource":%q,"Condition":{"ArnEquals":{"aws:SourceArn":%q}}}]}`, w.QueueARN(), w.RuleARN("another"))
+			if _, err := r.sqs.SetQueueAttributes(t.Context(), &awssqs.SetQueueAttributesInput{
+				QueueUrl: &url, Attributes: map[string]string{"Policy": policy},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}, quick, notice.SourceIMDS, []string{"policy"}},
+		{"the queue is deleted", func(t *testing.T, r *rig, _ *eventbridge.Client) {
+			url := r.State().QueueURL
+			if _, err := r.sqs.DeleteQueue(t.Context(), &awssqs.DeleteQueueInput{QueueUrl: &url}); err != nil {
+				t.Fatal(err)
+			}
+		}, quick, notice.SourceIMDS, []string{"queue", "not"}},
+	}
+}
+
+func (r *rig) spotRule() string { return wiring.RuleName(r.Wiring().Cluster, "spot-interruption") }
+
+// TestReclaimIsHeardWhateverIsWrongWithTheWiring: the pods leave in time, and
+// the record and the doctor say what is wrong.
+func TestReclaimIsHeardWhateverIsWrongWithTheWiring(t *testing.T) {
+	for _, b := range breakages() {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRigWith(t, sandbox.Options{Agents: true})
+			books := r.openLedger()
+			doomed, pods := r.stage()
+			r.agentsUp()
+			events := eventbridge.NewFromConfig(r.AWSConfig())
+			b.do(t, r, events)
+
+			if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			r.until("the reclaim to be heard by "+b.source, b.within, func(ctx context.Context) (bool, error) {
+				in, err := r.record(ctx, doomed.ID)
+				return in != nil && in.Spec.Notices[0].Source == b.source, err
+			})
+			record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, time.Minute)
+			r.checkDrain(books, doomed, pods, record)
+			r.saysWhatIsWrong(doomed.ID, b.says)
+			r.doctorFinds(events, b.says)
+		})
+	}
+}
+
+// agentsUp waits until every agent has read the metadata of its instance.
+func (r *rig) agentsUp() {
+	r.t.Helper()
+	r.until("the agents to be up", 30*time.Second, func(context.Context) (bool, error) {
+		for _, in := range r.EC2().Instances() {
+			if r.AWS().States.IMDS.Reads(in.ID) == 0 {
+				return false, fmt.Errorf("that of %s is not", in.ID)
+			}
+		}
+		return true, nil
+	})
+}
+
+func (r *rig) saysWhatIsWrong(id string, words []string) {
+	r.t.Helper()
+	var text string
+	r.until("the record to say what is wrong", 40*time.Second, func(ctx context.Context) (bool, error) {
+		in, err := r.record(ctx, id)
+		if err != nil || in == nil {
+			return false, err
+		}
+		c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
+		if c == nil {
+			return false, nil
+		}
+		text = c.Message
+		return true, nil
+	})
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			r.t.Errorf("the record says %q, and not %q", text, word)
+		}
+	}
+}
+
+func (r *rig) doctorFinds(events *eventbridge.Client, words []string) {
+	r.t.Helper()
+	target := diagnose.Target{Desired: r.Wiring(), QueueURL: r.State().QueueURL}
+	found, err := diagnose.ReadAccount(r.t.Context(), diagnose.NewClients(r.sqs, events), target)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var all []string
+	for _, f := range diagnose.Run(found, target.Desired, diagnose.Cluster{}) {
+		text := f.Object + ": " + f.Problem + " " + f.Fix
+		all = append(all, string(f.Severity)+" "+text)
+		fits := f.Severity == finding.Broken && f.Fix != ""
+		for _, word := range words {
+			fits = fits && strings.Contains(text, word)
+		}
+		if fits {
+			return
+		}
+	}
+	r.t.Errorf("the doctor finds nothing broken with %q in it and a mend:\n%s", words, strings.Join(all, "\n"))
+}

@@ -1,0 +1,194 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
+	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
+)
+
+// deployment makes replicas that take stop to stop.
+func deployment(name string, replicas int32, stop time.Duration) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(labels, stop),
+		},
+	}
+}
+
+func statefulSet(name string, replicas int32, stop time.Duration) *appsv1.StatefulSet {
+	labels := map[string]string{"app": name}
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(labels, stop),
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+		},
+	}
+}
+
+func template(labels map[string]string, stop time.Duration) corev1.PodTemplateSpec {
+	grace := int64(30)
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{
+			kwok.StopSecondsAnnotation: strconv.Itoa(int(stop.Seconds())),
+		}},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: &grace,
+			Containers:                    []corev1.Container{{Name: "main", Image: "example/app:1"}},
+		},
+	}
+}
+
+func budget(name string, minAvailable int) *policyv1.PodDisruptionBudget {
+	least := intstr.FromInt(minAvailable)
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &least, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+		},
+	}
+}
+
+// waitPods waits until n pods are Ready on an instance's node.
+func (r *rig) waitPods(in ec2.Instance, n int) {
+	r.t.Helper()
+	r.until(fmt.Sprintf("%d pods to be Ready", n), time.Minute, func(context.Context) (bool, error) {
+		ready := 0
+		for _, pod := range r.podsOn(in) {
+			for _, c := range pod.Status.Conditions {
+				if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+					ready++
+				}
+			}
+		}
+		return ready == n, fmt.Errorf("%d are", ready)
+	})
+}
+
+// ledger keeps account of every pod there ever was, from a watch of its own.
+type ledger struct {
+	blind bool // the API server was away, so that the watch may have missed something
+
+	mu   sync.Mutex // guards pods
+	pods map[types.UID]*account
+}
+
+// account is what became of a pod.
+type account struct {
+	name, node string
+	asked      time.Time // when it was first asked to stop
+	grace      int64     // what it was given, in seconds
+	gone       time.Time
+}
+
+func (r *rig) openLedger() *ledger {
+	r.t.Helper()
+	kube, err := kubernetes.NewForConfig(r.RESTConfig())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	l := &ledger{pods: map[types.UID]*account{}}
+	pods := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "pods", "default", fields.Everything())
+	informer := listwatch.NewInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: l.seen,
+		UpdateFunc: func(old, pod any) {
+			if isAnother(old, pod) { // a StatefulSet's, of which the watch has missed that the first one went
+				l.lost(old)
+			}
+			l.seen(pod)
+		},
+		DeleteFunc: l.lost,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	go informer.RunWithContext(r.t.Context())
+	if !cache.WaitForCacheSync(r.t.Context().Done(), informer.HasSynced) {
+		r.t.Fatal("the ledger does not see the pods")
+	}
+	return l
+}
+
+// isAnother reports whether two pods of one name are not the same.
+func isAnother(old, pod any) bool {
+	was, ok := old.(*corev1.Pod)
+	is, also := pod.(*corev1.Pod)
+	return ok && also && was.UID != is.UID
+}
+
+func (l *ledger) seen(object any) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.pods[pod.UID]
+	if a == nil {
+		a = &account{name: pod.Name}
+		l.pods[pod.UID] = a
+	}
+	a.node = pod.Spec.NodeName
+	if pod.DeletionTimestamp != nil && a.asked.IsZero() {
+		a.grace = *pod.DeletionGracePeriodSeconds
+		a.asked = pod.DeletionTimestamp.Add(-time.Duration(a.grace) * time.Second)
+	}
+}
+
+func (l *ledger) lost(object any) {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	l.seen(object)
+	if pod, ok := object.(*corev1.Pod); ok {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.pods[pod.UID].gone = time.Now()
+	}
+}
+
+// on returns the accounts of the pods that are or were on a node.
+func (l *ledger) on(node string) []account {
+	return l.where(func(a account) bool { return a.node == node })
+}
+
+// asked returns the accounts of the pods of an instance's node that were asked to stop.
+func (l *ledger) asked(in ec2.Instance) []account {
+	return l.where(func(a account) bool { return a.node == in.PrivateDNSName && !a.asked.IsZero() })
+}
+
+// notOn returns the accounts of all other pods.
+func (l *ledger) notOn(node string) []account {
+	return l.where(func(a account) bool { return a.node != node })
+}
+
+func (l *ledger) where(matches func(account) bool) []account {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []account
+	for _, a := range l.pods {
+		if matches(*a) {
+			found = append(found, *a)
+		}
+	}
+	return found
+}

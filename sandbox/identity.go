@@ -1,0 +1,122 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
+)
+
+const (
+	// tokenLifetime outlasts any sandbox: there is no kubelet here to renew tokens.
+	tokenLifetime = 10 * 365 * 24 * time.Hour
+	// policyPatience is how long a ValidatingAdmissionPolicy may take to be in
+	// force; the API server looks for new ones every second.
+	policyPatience = 30 * time.Second
+
+	// NotMine names the record that AgentKubeconfig asks for in vain, in the agent's
+	// name.
+	NotMine = "not-mine"
+)
+
+// ControllerKubeconfig writes a kubeconfig of the chart's controller and returns
+// its path. It may do what the chart allows, and nothing more.
+func (s *Sandbox) ControllerKubeconfig(ctx context.Context) (string, error) {
+	return s.accountKubeconfig(ctx, chart.ControllerAccount, chart.ControllerAccount, nil)
+}
+
+// AgentKubeconfig writes a kubeconfig of the chart's agent on a node and returns
+// its path. Its token is bound to the Node, as a pod's is to the node it is on, and
+// ends with it. It returns once the policy that ties the agent to its node is in
+// force.
+func (s *Sandbox) AgentKubeconfig(ctx context.Context, nodeName string) (string, error) {
+	admin, err := kubernetes.NewForConfig(s.RESTConfig())
+	if err != nil {
+		return "", fmt.Errorf("making a client: %w", err)
+	}
+	node, err := admin.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("finding the agent's node: %w", err)
+	}
+	name := chart.AgentAccount + "-" + url.QueryEscape(nodeName)
+	path, err := s.accountKubeconfig(ctx, name, chart.AgentAccount, node)
+	if err != nil {
+		return "", err
+	}
+	return path, waitAgentTied(ctx, path)
+}
+
+// accountKubeconfig writes the kubeconfig of a ServiceAccount of the chart to the
+// file name, with a token bound to node if there is one.
+func (s *Sandbox) accountKubeconfig(ctx context.Context, name, account string, node *corev1.Node) (string, error) {
+	config := s.RESTConfig()
+	admin, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("making a client: %w", err)
+	}
+	seconds := int64(tokenLifetime / time.Second)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	if node != nil {
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{
+			APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID,
+		}
+	}
+	accounts := admin.CoreV1().ServiceAccounts(chart.Namespace)
+	request, err = accounts.CreateToken(ctx, account, request, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("asking for a token of %s: %w", account, err)
+	}
+	out := clientcmdapi.NewConfig()
+	out.Clusters[clusterName] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	out.AuthInfos[account] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
+	out.Contexts[clusterName] = &clientcmdapi.Context{Cluster: clusterName, AuthInfo: account, Namespace: chart.Namespace}
+	out.CurrentContext = clusterName
+	path := s.path(name + ".kubeconfig")
+	if err := clientcmd.WriteToFile(*out, path); err != nil {
+		return "", fmt.Errorf("writing the kubeconfig of %s: %w", account, err)
+	}
+	return path, nil
+}
+
+// waitAgentTied waits until the API server refuses the agent a record of another
+// node, which it is asked for as a dry run.
+func waitAgentTied(ctx context.Context, kubeconfig string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading back the agent's kubeconfig: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("making the agent's client: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("making the agent's client: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, policyPatience)
+	defer cancel()
+	return waitFor(ctx, "the agent to be tied to its node", func(ctx context.Context) (bool, error) {
+		now := time.Now()
+		err := c.Create(ctx, &v1alpha1.Interruption{
+			ObjectMeta: metav1.ObjectMeta{Name: NotMine},
+			Spec: v1alpha1.InterruptionSpec{InstanceID: NotMine, NodeName: "another", Notices: []v1alpha1.Notice{{
+				ID: "1", Kind: "SpotInterruption", Source: "imds", Time: metav1.NewTime(now), ReceivedTime: metav1.NewMicroTime(now),
+			}}},
+		}, client.DryRunAll)
+		refused := err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+chart.AgentAccount+"'")
+		return refused, err
+	})
+}

@@ -1,0 +1,73 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
+	"github.com/lifeboat-dev/lifeboat/sandbox/process"
+)
+
+// bootIDFile is where a machine finds the id of its boot.
+const bootIDFile = "boot_id"
+
+// agent is how the agent at boot of a simulated instance runs: as a process of this
+// machine with the flags that the user data has, where they are not about the
+// machine itself.
+func (i *inits) agent(in ec2.Instance, metadata string) (process.Options, error) {
+	program, err := findLifeboatd(i.s.opts.Lifeboatd)
+	if err != nil {
+		return process.Options{}, err
+	}
+	// The kubelet's own, which is there before its Node is.
+	kubeconfig, err := i.kubeconfig(in.PrivateDNSName)
+	if err != nil {
+		return process.Options{}, err
+	}
+	prepare, err := machines.PrepareTime(in)
+	if err != nil {
+		return process.Options{}, err
+	}
+	flags, _ := machines.BootAgent(in)
+	flags = slices.DeleteFunc(flags, runsCommands)
+	tell := func(order string) string { return "echo " + order + " > '" + i.orders(in.ID) + "'" }
+	running := "'" + filepath.Join(i.memory(in.ID), "kubelet") + "'" // a file, while it is
+	// Of a flag that is given twice the last counts.
+	args := slices.Concat([]string{"agent", "boot", "--poll-interval=1s"}, flags, []string{
+		"--state-dir=" + i.disk(in.ID),
+		"--gate-file=" + filepath.Join(i.memory(in.ID), "gate"),
+		"--boot-id-file=" + filepath.Join(i.memory(in.ID), bootIDFile),
+		"--kubeconfig=" + kubeconfig,
+		"--start=touch " + running + " && " + tell(startKubelet),
+		"--stop=rm -f " + running + " && " + tell(stopKubelet),
+		"--active=test -e " + running,
+		"--pull=true REF", // there is nothing to pull; prepare is what takes time
+	})
+	if prepare > 0 {
+		args = append(args, "--prepare=sleep "+strconv.FormatFloat(prepare.Seconds(), 'f', -1, 64))
+	}
+	name := "boot-" + in.PrivateDNSName
+	return process.Options{
+		Name: name, Path: program, Args: args, Dir: i.disk(in.ID), LogFile: i.s.path(name + ".log"),
+		Env: append(cloudEnv(i.s.State()), "AWS_EC2_METADATA_SERVICE_ENDPOINT="+metadata),
+	}, nil
+}
+
+// runsCommands tells flags that would have a command of a machine run on this one.
+func runsCommands(flag string) bool {
+	name, _, _ := strings.Cut(flag, "=")
+	return slices.Contains([]string{"--prepare", "--start", "--stop", "--active", "--pull", "--wipe", "--wipe-path", "--config"}, name)
+}
+
+// cloudEnv is what a program that speaks to the emulated AWS finds in its
+// environment.
+func cloudEnv(st State) []string {
+	env := bareEnv()
+	for _, v := range st.Env()[1:] { // a kubeconfig is each one's own
+		env = append(env, v.Name+"="+v.Value)
+	}
+	return env
+}

@@ -1,0 +1,295 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
+	"github.com/lifeboat-dev/lifeboat/sandbox/process"
+)
+
+// inits plays the init of machines whose user data starts Lifeboat's agent at boot:
+// it runs that agent while the machine has power, and the kubelet when the agent
+// says so. What the agent writes is the machine's disk, which outlives a stop.
+type inits struct {
+	s     *Sandbox
+	gates *machines.Gates
+	// kubeconfig makes that of a node's kubelet, and returns its path.
+	kubeconfig func(node string) (string, error)
+	loop       *background
+	look       chan struct{}
+	// running is by instance; run alone touches it, and disks, which are there.
+	running map[string]*machineInit
+	disks   map[string]bool
+}
+
+// machineInit is the init of one machine in one boot.
+type machineInit struct {
+	boot   string
+	keeper *keeper
+	orders *os.File // a named pipe that the agent's commands write to
+	close  func()   // of its metadata service
+	asleep bool     // it hibernates
+}
+
+// initAgain is when a machine that could not be started is tried again.
+const initAgain = time.Second
+
+// bootsByAgent tells whether a machine's user data starts the agent that starts its kubelet.
+func bootsByAgent(in ec2.Instance) bool {
+	_, ok := machines.BootAgent(in)
+	return ok
+}
+
+func newInits(s *Sandbox) *inits {
+	return &inits{
+		s: s, gates: machines.NewGates(s.EC2(), bootsByAgent), look: make(chan struct{}, 1),
+		kubeconfig: func(node string) (string, error) {
+			return s.cluster.UserKubeconfig("system:node:"+node, "system:nodes")
+		},
+		running: map[string]*machineInit{}, disks: map[string]bool{},
+	}
+}
+
+func (i *inits) start() { i.loop = inBackground(i.run) }
+
+func (i *inits) stop() error {
+	if i == nil || i.loop == nil {
+		return nil
+	}
+	return i.loop.stop()
+}
+
+// run keeps at it until ctx ends, and cuts them all off then.
+func (i *inits) run(ctx context.Context) error {
+	cancel := i.s.EC2().Subscribe(func(ec2.Change) {
+		select {
+		case i.look <- struct{}{}:
+		default: // one is waiting already
+		}
+	})
+	defer cancel()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			var errs []error
+			for id := range i.running {
+				errs = append(errs, i.cut(id))
+			}
+			return errors.Join(errs...)
+		case <-i.look:
+		case <-timer.C:
+		}
+		if wake := i.pass(ctx, time.Now()); !wake.IsZero() {
+			timer.Reset(max(0, time.Until(wake)))
+		}
+	}
+}
+
+// pass looks once, does what there is to do, and says when to look again; zero: when
+// something changes.
+func (i *inits) pass(ctx context.Context, now time.Time) (wake time.Time) {
+	listed := map[string]bool{}
+	for _, in := range i.s.EC2().Instances() {
+		listed[in.ID] = in.State != ec2.Terminated
+		if !bootsByAgent(in) {
+			continue
+		}
+		again, err := i.tend(ctx, in, now)
+		if err != nil && ctx.Err() == nil {
+			i.s.log.Warn("machine not as it should be, trying again", "instance", in.ID, "after", initAgain, "err", err)
+			again = now.Add(initAgain)
+		}
+		if !again.IsZero() && (wake.IsZero() || again.Before(wake)) {
+			wake = again
+		}
+	}
+	for id := range i.disks {
+		if !listed[id] {
+			i.discard(id)
+		}
+	}
+	return wake
+}
+
+// tend brings one machine's init to where its instance is.
+func (i *inits) tend(ctx context.Context, in ec2.Instance, now time.Time) (again time.Time, err error) {
+	it := i.running[in.ID]
+	switch {
+	case it != nil && in.Hibernated && in.BootID == it.boot && in.State != ec2.Terminated:
+		return again, it.sleep(!in.Powered)
+	case it != nil && in.Powered && it.boot == in.BootID:
+		return again, nil
+	case it != nil:
+		err = i.cut(in.ID)
+	}
+	if !in.Powered || err != nil {
+		return again, err
+	}
+	return i.powerOn(ctx, in, now)
+}
+
+// powerOn starts the init of a machine, once its boot is that far.
+func (i *inits) powerOn(ctx context.Context, in ec2.Instance, now time.Time) (again time.Time, err error) {
+	boots, err := machines.BootTime(in, i.s.opts.BootDelay)
+	if err != nil {
+		return again, err
+	}
+	// Launch times are whole seconds, so a boot may be up to one shorter.
+	if ready := in.LaunchTime.Add(boots); now.Before(ready) {
+		return ready, nil
+	}
+	it, err := i.boot(ctx, in)
+	if err != nil {
+		return again, fmt.Errorf("booting: %w", err)
+	}
+	i.running[in.ID] = it
+	return again, nil
+}
+
+// boot starts the init of a machine.
+func (i *inits) boot(ctx context.Context, in ec2.Instance) (_ *machineInit, err error) {
+	it := &machineInit{boot: in.BootID, close: func() {}}
+	defer func() {
+		if err != nil {
+			it.close()
+			if it.orders != nil {
+				it.orders.Close()
+			}
+		}
+	}()
+	i.disks[in.ID] = true
+	if err := i.mount(in); err != nil {
+		return nil, err
+	}
+	if it.orders, err = newOrders(i.orders(in.ID)); err != nil {
+		return nil, err
+	}
+	// The service outlives this call: it ends with the machine's power.
+	endpoint, closeService, err := i.s.cloud.server.States.IMDS.Serve(context.WithoutCancel(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	it.close = closeService
+	options, err := i.agent(in, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	part := Part{Name: options.Name, Log: options.LogFile}
+	it.keeper = &keeper{
+		name: options.Name, log: i.s.log, started: func(pid int) { i.s.partStarted(part, pid) },
+		launch: func(ctx context.Context) (*process.Process, error) { return process.Start(ctx, options) },
+	}
+	if err := it.keeper.start(ctx); err != nil {
+		return nil, err
+	}
+	go i.obey(in.ID, it)
+	return it, nil
+}
+
+// mount makes a machine's disk, unless it has one, and what a boot finds empty.
+func (i *inits) mount(in ec2.Instance) error {
+	if err := os.RemoveAll(i.memory(in.ID)); err != nil {
+		return fmt.Errorf("clearing its memory: %w", err)
+	}
+	for _, dir := range []string{i.disk(in.ID), i.memory(in.ID)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("making its disk: %w", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(i.memory(in.ID), bootIDFile), []byte(in.BootID+"\n"), 0o600); err != nil {
+		return fmt.Errorf("writing its boot id: %w", err)
+	}
+	return nil
+}
+
+// newOrders makes a named pipe. It is open for writing too, so that it does not end
+// when a command that wrote to it does.
+func newOrders(path string) (*os.File, error) {
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		return nil, fmt.Errorf("making its pipe: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening its pipe: %w", err)
+	}
+	return f, nil
+}
+
+// What the agent's commands say about the kubelet.
+const (
+	startKubelet = "start"
+	stopKubelet  = "stop"
+)
+
+// obey does what the agent's commands say, until the pipe is closed.
+func (i *inits) obey(id string, it *machineInit) {
+	for lines := bufio.NewScanner(it.orders); lines.Scan(); {
+		switch order := lines.Text(); order {
+		case startKubelet:
+			i.gates.Open(id, it.boot)
+		case stopKubelet:
+			i.gates.Shut(id)
+		default:
+			i.s.log.Warn("machine was told what it does not know", "instance", id, "order", order)
+		}
+	}
+}
+
+// cut takes a machine's power away: nothing has time to end in order.
+func (i *inits) cut(id string) error {
+	it := i.running[id]
+	delete(i.running, id)
+	i.gates.Shut(id)
+	it.close()
+	err := errors.Join(it.sleep(false), it.keeper.kill(), it.keeper.stop())
+	return errors.Join(err, it.orders.Close())
+}
+
+// sleep stops a machine's programs where they are, or has them go on.
+func (it *machineInit) sleep(asleep bool) error {
+	if it.asleep == asleep {
+		return nil
+	}
+	p, err := it.keeper.current()
+	if err != nil {
+		return err
+	}
+	it.asleep = asleep
+	signal := syscall.SIGCONT
+	if asleep {
+		signal = syscall.SIGSTOP
+	}
+	if err := syscall.Kill(p.PID(), signal); err != nil {
+		return fmt.Errorf("hibernating a machine's agent: %w", err)
+	}
+	return nil
+}
+
+// discard throws away the disk of an instance that is gone.
+func (i *inits) discard(id string) {
+	if i.running[id] != nil {
+		if err := i.cut(id); err != nil {
+			i.s.log.Warn("machine not ended", "instance", id, "err", err)
+		}
+	}
+	if err := os.RemoveAll(i.path(id)); err != nil {
+		i.s.log.Warn("disk not removed", "instance", id, "err", err)
+		return
+	}
+	delete(i.disks, id)
+}
+
+func (i *inits) path(id string) string   { return i.s.path(filepath.Join("machines", id)) }
+func (i *inits) disk(id string) string   { return filepath.Join(i.path(id), "disk") }
+func (i *inits) memory(id string) string { return filepath.Join(i.path(id), "memory") }
+func (i *inits) orders(id string) string { return filepath.Join(i.memory(id), "orders") }

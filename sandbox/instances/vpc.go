@@ -1,0 +1,88 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox/netns"
+)
+
+// Addresses of a VPC. The emulated EC2 gives its instances addresses of
+// 10.0.0.0/16, and leaves the first ones of each subnet free, as AWS does.
+const (
+	gateway   = "10.0.0.1"
+	vpcBits   = 16
+	metadata  = "169.254.169.254" // of the instance metadata service, on every instance
+	firstPods = "10.244.0.0"      // instance N has 10.244.N.0/24 for its pods
+	mostPods  = 256               // ranges
+)
+
+// VPC is a network in a namespace of its own: a bridge, on which the instances and
+// the control plane are, and a route to every instance's pods. It ends with this
+// process, however that ends.
+type VPC struct {
+	space *netns.Namespace
+	net   *network
+
+	mu     sync.Mutex // guards relays
+	relays []*netns.Relay
+}
+
+// NewVPC makes a network with nothing on it.
+func NewVPC() (*VPC, error) {
+	space, err := netns.New()
+	if err != nil {
+		return nil, err
+	}
+	n, err := newNetwork(space)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making the VPC: %w", err), space.Close())
+	}
+	return &VPC{space: space, net: n}, nil
+}
+
+// Address is where the control plane is, for the instances.
+func (v *VPC) Address() string { return gateway }
+
+// Enter moves the calling thread into the VPC, where the control plane is, for
+// good.
+func (v *VPC) Enter() error { return v.space.Enter() }
+
+// Listen listens on a TCP address beside the control plane.
+func (v *VPC) Listen(address string) (*net.TCPListener, error) { return v.space.Listen(address) }
+
+// Carry carries connections from a listener of this machine to an address in the
+// VPC, as seen from beside the control plane, until Close.
+func (v *VPC) Carry(l net.Listener, address string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	dial := func(ctx context.Context) (net.Conn, error) { return v.space.Dial(ctx, address) }
+	v.relays = append(v.relays, netns.NewRelay(l, dial))
+}
+
+// Close ends the relays, and lets go of the network, which ends with what is in it.
+func (v *VPC) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var errs []error
+	for _, r := range v.relays {
+		errs = append(errs, r.Close())
+	}
+	v.relays = nil
+	v.net.close()
+	return errors.Join(append(errs, v.space.Close())...)
+}
+
+// podRange is the n-th range of pod addresses.
+func podRange(n int) (netip.Prefix, error) {
+	if n >= mostPods {
+		return netip.Prefix{}, fmt.Errorf("there are no more than %d instances with pods at once", mostPods)
+	}
+	a := netip.MustParseAddr(firstPods).As4()
+	a[2] = byte(n)
+	return netip.PrefixFrom(netip.AddrFrom4(a), 24), nil
+}

@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox/karpenter"
+	"github.com/lifeboat-dev/lifeboat/sandbox/process"
+)
+
+const (
+	karpenterPart = "karpenter"
+	// karpenterPatience is how long Karpenter may take to become ready.
+	karpenterPatience = time.Minute
+)
+
+// makeKarpenterQueue makes Karpenter's own queue, and fills it, where the options
+// say so.
+func (s *Sandbox) makeKarpenterQueue(ctx context.Context) error {
+	if s.opts.KarpenterQueue == "" {
+		return nil
+	}
+	url, err := karpenter.MakeQueue(ctx, s.AWSConfig(), s.opts.KarpenterQueue)
+	if err != nil {
+		return err
+	}
+	s.know(func(st *State) { st.KarpenterQueueURL = url })
+	if !s.opts.KarpenterHears {
+		return nil
+	}
+	return karpenter.MakeRules(ctx, s.AWSConfig(), url)
+}
+
+// firstKarpenter is the step of Up.
+func (s *Sandbox) firstKarpenter(ctx context.Context, detail func(string)) error {
+	c, err := client.New(s.RESTConfig(), client.Options{})
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	crds, err := karpenter.CRDs(ctx, s.programs.Karpenter)
+	if err != nil {
+		return err
+	}
+	if err := applyAll(ctx, c, crds); err != nil {
+		return err
+	}
+	if err := waitEstablished(ctx, c, crds); err != nil {
+		return err
+	}
+	if err := s.cloud.server.States.IAM.PutRole(karpenter.NodeRole); err != nil {
+		return fmt.Errorf("making the role of its nodes: %w", err)
+	}
+	if err := s.StartKarpenter(ctx); err != nil {
+		return err
+	}
+	what := "launches what pods need"
+	if s.opts.KarpenterHears {
+		what += ", hears of interruptions by its queue " + s.opts.KarpenterQueue
+	}
+	detail(what)
+	return nil
+}
+
+// StartKarpenter starts Karpenter, which from then on is started again whenever it
+// ends, and returns when it is ready. It does nothing if it runs. Options.Karpenter
+// must have been set.
+func (s *Sandbox) StartKarpenter(ctx context.Context) error {
+	if s.karpenter == nil {
+		k, err := s.newKarpenter()
+		if err != nil {
+			return err
+		}
+		s.karpenter = k
+	}
+	if err := s.karpenter.start(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, karpenterPatience)
+	defer cancel()
+	return waitFor(ctx, "Karpenter to become ready", func(ctx context.Context) (bool, error) {
+		return ready(ctx, s.karpenterAddr), s.karpenter.trouble()
+	})
+}
+
+// StopKarpenter stops Karpenter in an orderly way, until it is started again.
+func (s *Sandbox) StopKarpenter() error {
+	if s.karpenter == nil {
+		return nil
+	}
+	return s.karpenter.stop()
+}
+
+// KillKarpenter kills Karpenter with SIGKILL. It is started again, as a Deployment
+// would.
+func (s *Sandbox) KillKarpenter() error {
+	if s.karpenter == nil {
+		return errors.New("killing Karpenter: it does not run")
+	}
+	if err := s.karpenter.crash(); err != nil {
+		return fmt.Errorf("killing Karpenter: %w", err)
+	}
+	return nil
+}
+
+// KarpenterLog is where Karpenter writes.
+func (s *Sandbox) KarpenterLog() string { return s.path("karpenter.log") }
+
+func (s *Sandbox) newKarpenter() (*keeper, error) {
+	if s.programs.Karpenter == "" {
+		return nil, errors.New("starting Karpenter: the sandbox was made without it: set Options.Karpenter")
+	}
+	metrics, err := karpenter.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	health, err := karpenter.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	st := s.State()
+	options := karpenter.Options{
+		Binary: s.programs.Karpenter, Kubeconfig: s.cluster.Kubeconfig(), LogFile: s.KarpenterLog(), Dir: s.opts.Dir,
+		Cluster: clusterName, Endpoint: s.cluster.URL(),
+		AWSEndpoint: st.AWSEndpoint, Region: st.Region, AccessKeyID: st.AccessKeyID, SecretAccessKey: st.SecretAccessKey,
+		Queue: s.opts.KarpenterQueue, MetricsPort: metrics, HealthPort: health,
+	}
+	s.karpenterAddr = "127.0.0.1:" + health
+	part := Part{
+		Name: karpenterPart, Address: "http://127.0.0.1:" + metrics + "/metrics",
+		Version: s.programs.KarpenterVersion, Log: s.KarpenterLog(),
+	}
+	return &keeper{
+		name: karpenterPart, log: s.log, started: func(pid int) { s.partStarted(part, pid) },
+		launch: func(ctx context.Context) (*process.Process, error) { return karpenter.Start(ctx, options) },
+	}, nil
+}

@@ -1,0 +1,96 @@
+package karpenter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox/process"
+)
+
+// stopGrace covers an orderly stop; Karpenter ends its polls of the queue with it.
+const stopGrace = 20 * time.Second
+
+// Options say how to run Karpenter. All is required but Queue.
+type Options struct {
+	Binary     string // as assets.EnsureKarpenter gives it
+	Kubeconfig string // with which it may do everything
+	LogFile    string // JSON lines
+	Dir        string // its working directory
+
+	Cluster  string // the cluster's name
+	Endpoint string // the URL of its API server, as instances know it
+
+	AWSEndpoint                  string // of all services
+	Region                       string
+	AccessKeyID, SecretAccessKey string
+
+	// Queue is the name of the queue that it reads interruptions from; empty: it hears
+	// of none.
+	Queue string
+
+	// MetricsPort and HealthPort are where it listens, on all addresses: it cannot be
+	// told otherwise. FreePort finds one.
+	MetricsPort, HealthPort string
+}
+
+// Start starts Karpenter, whose CRDs must be there. It is up when /readyz on its
+// HealthPort says so. ctx bounds the starting only.
+func Start(ctx context.Context, o Options) (*process.Process, error) {
+	if o.Binary == "" || o.Kubeconfig == "" || o.LogFile == "" || o.AWSEndpoint == "" {
+		return nil, errors.New("starting Karpenter: Binary, Kubeconfig, LogFile and AWSEndpoint are required")
+	}
+	return process.Start(ctx, process.Options{
+		Name: "karpenter", Path: o.Binary, Dir: o.Dir, LogFile: o.LogFile, Env: environment(o), StopGrace: stopGrace,
+	})
+}
+
+// environment is all that it is told (Karpenter, reference/settings; AWS SDKs and
+// Tools Reference Guide, environment variables). None of this process' own is passed
+// on but where things are: Karpenter reads names as plain as CLUSTER_NAME.
+func environment(o Options) []string {
+	env := []string{
+		"KUBECONFIG=" + o.Kubeconfig,
+		"CLUSTER_NAME=" + o.Cluster,
+		"CLUSTER_ENDPOINT=" + o.Endpoint,
+		"AWS_ENDPOINT_URL=" + o.AWSEndpoint,
+		"AWS_REGION=" + o.Region,
+		"AWS_ACCESS_KEY_ID=" + o.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY=" + o.SecretAccessKey,
+		// A developer's own AWS must not be found by mistake.
+		"AWS_CONFIG_FILE=/dev/null",
+		"AWS_SHARED_CREDENTIALS_FILE=/dev/null",
+		"AWS_EC2_METADATA_DISABLED=true",
+		// One replica: a lease would only make the next one wait after a kill.
+		"DISABLE_LEADER_ELECTION=true",
+		// For versions before 1.1: there are no objects of v1beta1 to convert.
+		"DISABLE_WEBHOOK=true", "SYSTEM_NAMESPACE=kube-system",
+		"METRICS_PORT=" + o.MetricsPort,
+		"HEALTH_PROBE_PORT=" + o.HealthPort,
+	}
+	if o.Queue != "" {
+		env = append(env, "INTERRUPTION_QUEUE="+o.Queue)
+	}
+	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// FreePort returns a port that nobody listens on now.
+func FreePort() (string, error) {
+	address, err := process.FreeAddress()
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("finding a free port: %w", err)
+	}
+	return port, nil
+}

@@ -1,0 +1,156 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox/process"
+)
+
+// lifeboatPatience is how long lifeboatd may take to become ready.
+const lifeboatPatience = 30 * time.Second
+
+// firstLifeboat is the step of Up.
+func (s *Sandbox) firstLifeboat(ctx context.Context, detail func(string)) error {
+	if s.opts.NoLifeboat {
+		detail("left out")
+		return nil
+	}
+	if err := s.StartLifeboat(ctx); err != nil {
+		return err
+	}
+	detail("takes notices in from the queue")
+	return nil
+}
+
+// StartLifeboat starts lifeboatd, which from then on is started again whenever it
+// ends, and returns when it is ready. It does nothing if it runs.
+func (s *Sandbox) StartLifeboat(ctx context.Context) error {
+	if s.lifeboat == nil {
+		k, err := s.newLifeboat(ctx)
+		if err != nil {
+			return err
+		}
+		s.lifeboat = k
+	}
+	if err := s.lifeboat.start(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lifeboatPatience)
+	defer cancel()
+	return waitFor(ctx, "lifeboatd to become ready", func(ctx context.Context) (bool, error) {
+		return ready(ctx, s.lifeboatAddr), s.lifeboat.trouble()
+	})
+}
+
+// RestartLifeboat starts lifeboatd with other arguments in place of
+// Options.LifeboatdArgs, stopping it first if it runs.
+func (s *Sandbox) RestartLifeboat(ctx context.Context, args ...string) error {
+	if err := s.StopLifeboat(); err != nil {
+		return fmt.Errorf("stopping lifeboatd: %w", err)
+	}
+	s.lifeboat, s.opts.LifeboatdArgs = nil, args
+	return s.StartLifeboat(ctx)
+}
+
+// StopLifeboat stops lifeboatd in an orderly way, until it is started again.
+func (s *Sandbox) StopLifeboat() error {
+	if s.lifeboat == nil {
+		return nil
+	}
+	return s.lifeboat.stop()
+}
+
+// KillLifeboat kills lifeboatd with SIGKILL. It is started again, as a Deployment
+// would. The error wraps ErrRestarting where it does not run at the moment.
+func (s *Sandbox) KillLifeboat() error {
+	if s.lifeboat == nil {
+		return fmt.Errorf("killing lifeboatd: it does not run")
+	}
+	if err := s.lifeboat.crash(); err != nil {
+		return fmt.Errorf("killing lifeboatd: %w", err)
+	}
+	return nil
+}
+
+// LifeboatLog is where lifeboatd writes.
+func (s *Sandbox) LifeboatLog() string { return s.path("lifeboatd.log") }
+
+const lifeboatPart = "lifeboatd"
+
+// newLifeboat is lifeboatd as the chart's Deployment has it: with its arguments,
+// but for addresses, and its identity.
+func (s *Sandbox) newLifeboat(ctx context.Context) (*keeper, error) {
+	program, err := findLifeboatd(s.opts.Lifeboatd)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := s.ControllerKubeconfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	health, err := process.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := process.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	// Of a flag that is given twice the last counts.
+	args := slices.Concat(s.controllerArgs, []string{
+		"--kubeconfig=" + kubeconfig,
+		"--health-probe-bind-address=" + health,
+		"--metrics-bind-address=" + metrics,
+		// One replica: a lease would only make the next one wait after a kill.
+		"--leader-elect=false",
+	}, s.opts.LifeboatdArgs)
+	part := Part{Name: lifeboatPart, Address: "http://" + metrics + "/metrics", Log: s.LifeboatLog()}
+	started := func(pid int) { s.partStarted(part, pid) }
+	s.lifeboatAddr = health
+	options := process.Options{
+		Name: lifeboatPart, Path: program, Args: args, Env: lifeboatEnv(s.State()), Dir: s.opts.Dir, LogFile: s.LifeboatLog(),
+	}
+	return &keeper{
+		name: lifeboatPart, log: s.log, started: started,
+		launch: func(ctx context.Context) (*process.Process, error) { return process.Start(ctx, options) },
+	}, nil
+}
+
+// lifeboatEnv is what lifeboatd finds in its environment.
+func lifeboatEnv(st State) []string {
+	return append(cloudEnv(st), "AWS_EC2_METADATA_DISABLED=true")
+}
+
+// bareEnv is the environment without a developer's own AWS and Kubernetes, which
+// no part must find by mistake.
+func bareEnv() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "AWS_") && !strings.HasPrefix(kv, "KUBE") {
+			env = append(env, kv)
+		}
+	}
+	return append(env, "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null")
+}
+
+// ready asks for /readyz.
+func ready(ctx context.Context, addr string) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}

@@ -1,0 +1,213 @@
+package machines
+
+import (
+	"context"
+	"encoding/base64"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
+)
+
+var now = time.Date(2026, 5, 11, 8, 0, 0, 0, time.UTC)
+
+func instance(state ec2.InstanceState, powered bool) ec2.Instance {
+	return ec2.Instance{
+		ID: "i-0a1b2c3d4e5f60718", Type: "m5.large", Zone: "us-east-1a", PrivateIP: "10.0.0.10",
+		PrivateDNSName: "ip-10-0-0-10.us-east-1.compute.internal", LaunchTime: now, State: state, Powered: powered,
+	}
+}
+
+func node(lit bool, ready corev1.ConditionStatus) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "ip-10-0-0-10.us-east-1.compute.internal", UID: "u", Labels: map[string]string{}},
+		Spec:       corev1.NodeSpec{ProviderID: "aws:///us-east-1a/i-0a1b2c3d4e5f60718"},
+	}
+	if lit {
+		n.Labels[kwok.ManagedLabel] = kwok.ManagedValue
+	}
+	if ready != "" {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+	}
+	return n
+}
+
+func held(n *corev1.Node) *corev1.Node {
+	n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: now}, []string{"karpenter.sh/termination"}
+	return n
+}
+
+func TestPlan(t *testing.T) {
+	const yes, unknown = corev1.ConditionTrue, corev1.ConditionUnknown
+	other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bare-metal"}, Spec: corev1.NodeSpec{ProviderID: "metal://1"}}
+	for _, tc := range []struct {
+		name      string
+		after     time.Duration // since the launch
+		instances []ec2.Instance
+		nodes     []*corev1.Node
+		want      act // "": nothing
+		wake      time.Duration
+	}{
+		{name: "one that boots is waited for", after: time.Second, instances: []ec2.Instance{instance(ec2.Running, true)}, wake: 2 * time.Second},
+		{name: "one that has booted registers", after: 2 * time.Second, instances: []ec2.Instance{instance(ec2.Running, true)}, want: start},
+		{name: "one that is registered is left alone", after: time.Hour, instances: []ec2.Instance{instance(ec2.Running, true)}, nodes: []*corev1.Node{node(true, yes)}},
+		{name: "a pending one has no power yet", after: time.Hour, instances: []ec2.Instance{instance(ec2.Pending, false)}},
+		{name: "one without power goes dark", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(true, yes)}, want: cut},
+		{name: "a dark one that is terminated stays while Ready", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, yes)}},
+		{name: "and is deleted when NotReady", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{node(false, unknown)}, want: remove},
+		{name: "but once: a finalizer may hold it", instances: []ec2.Instance{instance(ec2.Terminated, false)}, nodes: []*corev1.Node{held(node(false, unknown))}},
+		{name: "but not while it is only shutting down", instances: []ec2.Instance{instance(ec2.ShuttingDown, false)}, nodes: []*corev1.Node{node(false, unknown)}},
+		{name: "nor while it is stopped", instances: []ec2.Instance{instance(ec2.Stopped, false)}, nodes: []*corev1.Node{node(false, unknown)}},
+		{name: "one that is started again is lit up", after: time.Hour, instances: []ec2.Instance{instance(ec2.Running, true)}, nodes: []*corev1.Node{node(false, unknown)}, want: start},
+		{name: "a node of an instance that EC2 has forgotten goes dark first", nodes: []*corev1.Node{node(true, yes)}, want: cut},
+		{name: "and is deleted then", nodes: []*corev1.Node{node(false, unknown)}, want: remove},
+		{name: "a node that never told its condition is no dead one", nodes: []*corev1.Node{node(false, "")}},
+		{name: "nodes of others are none of ours", nodes: []*corev1.Node{other}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			steps, wake := plan(view{Now: now.Add(tc.after), BootDelay: 2 * time.Second, Instances: tc.instances, Nodes: tc.nodes, Boot: NewSimulated(nil).Boot})
+			var got act
+			if len(steps) > 0 {
+				got = steps[0].Act
+			}
+			if len(steps) > 1 || got != tc.want {
+				t.Errorf("steps %v, want %q", steps, tc.want)
+			}
+			if tc.wake == 0 && !wake.IsZero() || tc.wake > 0 && !wake.Equal(now.Add(tc.wake)) {
+				t.Errorf("wake %s, want %s after the launch", wake, tc.wake)
+			}
+		})
+	}
+}
+
+func TestNodeIsAsOnEC2(t *testing.T) {
+	in := instance(ec2.Running, true)
+	in.UserData = base64.StdEncoding.EncodeToString([]byte(
+		"#!/bin/bash\n/etc/eks/bootstrap.sh c --kubelet-extra-args '--node-labels=team=web,tier=x --register-with-taints=spot=true:NoSchedule'\n"))
+	in.Tags = map[string]string{TagNodeLabels: "tier=y", TagNodeTaints: "a=b:NoExecute", "karpenter.sh/capacity-type": "spot"}
+	n, err := Node(in, Where{Region: "us-east-1", ZoneID: "use1-az1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLabels := map[string]string{
+		"kubernetes.io/hostname": "ip-10-0-0-10.us-east-1.compute.internal", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+		"node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/zone": "us-east-1a", "topology.kubernetes.io/region": "us-east-1",
+		"topology.k8s.aws/zone-id": "use1-az1", "karpenter.sh/capacity-type": "spot", "team": "web", "tier": "y",
+	}
+	if diff := cmp.Diff(wantLabels, n.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	wantTaints := []corev1.Taint{{Key: "spot", Value: "true", Effect: "NoSchedule"}, {Key: "a", Value: "b", Effect: "NoExecute"}}
+	if diff := cmp.Diff(wantTaints, n.Spec.Taints); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+	if n.Name != in.PrivateDNSName || n.Spec.ProviderID != "aws:///us-east-1a/"+in.ID || nodeindex.InstanceID(n) != in.ID {
+		t.Errorf("name %s, provider id %s", n.Name, n.Spec.ProviderID)
+	}
+	// As an m5.large of EKS with Amazon Linux 2023 reports.
+	if cpu, pods := n.Status.Allocatable.Cpu().String(), n.Status.Allocatable.Pods().String(); cpu != "1930m" || pods != "29" {
+		t.Errorf("allocatable: %s cpu, %s pods", cpu, pods)
+	}
+}
+
+func TestWrongTagsSayWhatToWrite(t *testing.T) {
+	for tag, want := range map[string][2]string{
+		TagNodeLabels: {"team", `instance i-0a1b2c3d4e5f60718: node label "team": write key=value`},
+		TagNodeTaints: {"a=b:Never", `instance i-0a1b2c3d4e5f60718: node taint "a=b:Never": write key=value:NoSchedule, PreferNoSchedule or NoExecute`},
+	} {
+		in := instance(ec2.Running, true)
+		in.Tags = map[string]string{tag: want[0]}
+		if _, err := Node(in, Where{}); err == nil || err.Error() != want[1] {
+			t.Errorf("Node() = %v, want %s", err, want[1])
+		}
+	}
+}
+
+// TestOperatorFollowsAnInstanceToItsEnd runs a real emulated EC2 and an
+// operator, which is replaced in the middle, against a fake API server.
+func TestOperatorFollowsAnInstanceToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cloud := ec2.New(ec2.Options{})
+		client := fake.NewClientset()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go cloud.Run(ctx)
+		stop := run(ctx, t, cloud, client)
+		made, err := cloud.Launch(ec2.LaunchInput{ImageID: "ami-1", Min: 1, Max: 1, Spot: &ec2.SpotOptions{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := made[0].PrivateDNSName
+		time.Sleep(time.Second)
+		if got := get(ctx, client, name); got != nil {
+			t.Fatal("the node registered before it booted")
+		}
+		time.Sleep(3 * time.Second)
+		if got := get(ctx, client, name); got == nil || !lit(got) {
+			t.Fatalf("after its boot the node is %v", got)
+		}
+		setReady(ctx, t, client, name, corev1.ConditionTrue)
+		stop()
+
+		// It goes while nobody simulates; the next simulator finds it gone.
+		if _, err := cloud.Terminate([]string{made[0].ID}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if got := get(ctx, client, name); got == nil || !lit(got) {
+			t.Fatal("somebody touched the node")
+		}
+		stop = run(ctx, t, cloud, client)
+		time.Sleep(time.Second)
+		if got := get(ctx, client, name); got == nil || lit(got) {
+			t.Fatalf("the node of a terminated instance is %v, want it there and dark", got)
+		}
+		setReady(ctx, t, client, name, corev1.ConditionUnknown)
+		time.Sleep(time.Second)
+		if got := get(ctx, client, name); got != nil {
+			t.Error("a NotReady node of a terminated instance was not deleted")
+		}
+		stop()
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func run(ctx context.Context, t *testing.T, cloud Cloud, client *fake.Clientset) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- New(cloud, client, NewSimulated(client), Options{Region: "us-east-1", BootDelay: 2 * time.Second}).Run(ctx)
+	}()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("running: %v", err)
+		}
+	}
+}
+
+func get(ctx context.Context, client *fake.Clientset, name string) *corev1.Node {
+	n, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return n
+}
+
+func setReady(ctx context.Context, t *testing.T, client *fake.Clientset, name string, status corev1.ConditionStatus) {
+	t.Helper()
+	n := get(ctx, client, name)
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, n, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

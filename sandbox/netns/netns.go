@@ -1,0 +1,135 @@
+package netns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox/thread"
+)
+
+// Namespace is a network namespace, held open. It is safe for concurrent use.
+type Namespace struct {
+	file *os.File
+}
+
+// Close lets go of it. It ends with the last process in it.
+func (n *Namespace) Close() error { return n.file.Close() }
+
+// FD is the descriptor that it is held open by.
+func (n *Namespace) FD() int { return int(n.file.Fd()) }
+
+// Do runs f in the namespace, on a thread of its own. What f starts in other
+// goroutines is not in it.
+func (n *Namespace) Do(f func() error) error {
+	return onThread(func() error {
+		if err := n.Enter(); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+// onThread runs f on a thread of its own.
+func onThread(f func() error) error {
+	done := make(chan error, 1)
+	thread.Spend(func() { done <- f() })
+	return <-done
+}
+
+// Listen listens on a TCP address in the namespace.
+func (n *Namespace) Listen(address string) (*net.TCPListener, error) {
+	var l *net.TCPListener
+	err := n.Do(func() error {
+		listener, err := net.Listen("tcp4", address)
+		if err != nil {
+			return err
+		}
+		tcp, ok := listener.(*net.TCPListener)
+		if !ok {
+			return errors.Join(fmt.Errorf("listening gave a %T", listener), listener.Close())
+		}
+		l = tcp
+		return nil
+	})
+	return l, err
+}
+
+// Dial connects from within the namespace to a TCP address with a numeric host.
+func (n *Namespace) Dial(ctx context.Context, address string) (net.Conn, error) {
+	var conn net.Conn
+	err := n.Do(func() error {
+		var d net.Dialer
+		var err error
+		conn, err = d.DialContext(ctx, "tcp4", address)
+		return err
+	})
+	return conn, err
+}
+
+// Relay carries connections from a listener to wherever dial leads.
+type Relay struct {
+	listener net.Listener
+	dial     func(context.Context) (net.Conn, error)
+	ctx      context.Context //nolint:containedctx // ends what is under way; set once
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+}
+
+// NewRelay carries connections until Close.
+func NewRelay(l net.Listener, dial func(context.Context) (net.Conn, error)) *Relay {
+	r := &Relay{listener: l, dial: dial}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.running.Go(r.accept)
+	return r
+}
+
+// Close closes the listener and all connections, and returns when they are.
+func (r *Relay) Close() error {
+	r.cancel()
+	err := r.listener.Close()
+	r.running.Wait()
+	return err
+}
+
+func (r *Relay) accept() {
+	for {
+		conn, err := r.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		r.running.Go(func() { r.carry(conn) })
+	}
+}
+
+// carry carries one connection in both directions. Where nobody answers it is
+// closed, as a connection to a dead server is.
+func (r *Relay) carry(from net.Conn) {
+	defer from.Close()
+	to, err := r.dial(r.ctx)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	stop := context.AfterFunc(r.ctx, func() { from.Close(); to.Close() })
+	defer stop()
+	var both sync.WaitGroup
+	both.Go(func() { copyHalf(to, from) })
+	both.Go(func() { copyHalf(from, to) })
+	both.Wait()
+}
+
+// copyHalf carries one direction, and its end. An error ends both.
+func copyHalf(to, from net.Conn) {
+	_, err := io.Copy(to, from)
+	half, ok := to.(interface{ CloseWrite() error })
+	if err == nil && ok && half.CloseWrite() == nil {
+		return
+	}
+	to.Close()
+	from.Close()
+}

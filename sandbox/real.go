@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
+	"github.com/lifeboat-dev/lifeboat/sandbox/process"
+)
+
+// realNodeGrace is nodeGrace where kubelets share the processors with all they run.
+const realNodeGrace = 20 * time.Second
+
+// cgroupName tells this sandbox's cgroups from those of any other, also of one of
+// the same name elsewhere.
+func cgroupName(o Options) string {
+	sum := sha256.Sum256([]byte(o.Dir))
+	return "lifeboat-" + o.Name + "-" + hex.EncodeToString(sum[:4])
+}
+
+func (s *Sandbox) newFleet() (*instances.Fleet, error) {
+	lifeboatd, err := s.realLifeboatd()
+	if err != nil {
+		return nil, err
+	}
+	return instances.NewFleet(instances.Options{
+		Dir: s.path("instances"), Cgroup: cgroupName(s.opts), VPC: s.vpc, Cluster: s.cluster, Log: s.log,
+		Programs: instances.Programs{
+			Node: s.programs.Real.Node, Kubernetes: s.programs.Kubernetes, Workload: s.programs.Real.Workload, Lifeboatd: lifeboatd,
+		},
+		Metadata: s.cloud.server.States.IMDS.ServeOn,
+	})
+}
+
+// realLifeboatd is where lifeboatd truly is, since the directories of an instance
+// are mounts; or nowhere, if the user has their own.
+func (s *Sandbox) realLifeboatd() (string, error) {
+	path, err := findLifeboatd(s.opts.Lifeboatd)
+	switch {
+	case err != nil && s.opts.NoLifeboat && !s.opts.Agents:
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return "", fmt.Errorf("finding lifeboatd: %w", err)
+	}
+	return filepath.Abs(path)
+}
+
+// SharedDir is a directory of this machine that real instances see, at
+// instances.SharedDir, and that outlives them. Without real ones there is none.
+func (s *Sandbox) SharedDir() string {
+	if s.fleet == nil {
+		return ""
+	}
+	return s.fleet.SharedDir()
+}
+
+// stopInstances cuts the power of all, and lets go of their network.
+func (s *Sandbox) stopInstances(ctx context.Context) error {
+	if s.fleet == nil {
+		return nil
+	}
+	return s.fleet.Close(ctx)
+}
+
+// realAgent is how the agent of a real instance runs: on it, where it finds the
+// instance's metadata at the usual address.
+func (a *agents) realAgent(instance, kubeconfig string, o process.Options) (process.Options, error) {
+	config, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		return o, fmt.Errorf("reading the agent's kubeconfig: %w", err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server = a.s.cluster.InsideURL()
+	}
+	name := "agent.kubeconfig"
+	if err := clientcmd.WriteToFile(*config, filepath.Join(a.s.fleet.Dir(instance), name)); err != nil {
+		return o, fmt.Errorf("writing the agent's kubeconfig: %w", err)
+	}
+	program, err := filepath.EvalSymlinks(a.program)
+	if err != nil {
+		return o, fmt.Errorf("finding lifeboatd: %w", err)
+	}
+	o.Path = instances.AgentDir + "/" + filepath.Base(program)
+	o.Env = append(bareEnv(), "NO_PROXY=*")
+	o.Args = append(o.Args, "--kubeconfig="+instances.ConfigDir+"/"+name)
+	return a.s.fleet.Inside(instance, o), nil
+}
+
+// sweepInstances removes what real instances of a sandbox that was killed have
+// left.
+func sweepInstances(ctx context.Context, o Options) error {
+	return instances.Sweep(ctx, cgroupName(o))
+}

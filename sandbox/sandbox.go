@@ -1,0 +1,230 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"k8s.io/client-go/rest"
+
+	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
+	"github.com/lifeboat-dev/lifeboat/sandbox/controlplane"
+	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
+)
+
+const (
+	accessKeyID     = "AKIASANDBOXEXAMPLE00"
+	secretAccessKey = "sandbox"
+	clusterName     = "sandbox"
+
+	// nodeGrace is how long a silent node counts as Ready. Ten times what its
+	// lease lasts would be Kubernetes' own proportion; a story cannot wait that long.
+	nodeGrace = 12 * time.Second
+)
+
+// Sandbox is a sandbox in this process. Its methods may be called from several
+// goroutines once Up has returned.
+type Sandbox struct {
+	opts Options
+
+	lock         *sandboxstate.Lock
+	programs     assets.Paths
+	cloud        *cloud
+	cluster      *controlplane.ControlPlane
+	machines     *background
+	agents       *agents
+	inits        *inits           // nil where instances are real
+	kwok         *keeper          // nil where instances are real
+	vpc          *instances.VPC   // nil where they are not
+	fleet        *instances.Fleet // likewise
+	lifeboat     *keeper          // nil until it was started once
+	lifeboatAddr string           // of its /readyz
+
+	karpenter     *keeper // likewise
+	karpenterAddr string
+
+	controllerArgs []string // as the chart has them
+
+	mu    sync.Mutex // guards state
+	state State
+
+	log     *slog.Logger
+	logFile *os.File
+}
+
+// New checks the options; Up makes the sandbox.
+func New(o Options) (*Sandbox, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	return &Sandbox{opts: o, log: slog.New(slog.DiscardHandler)}, nil
+}
+
+// Up brings everything up and returns when it is ready. If it cannot, or ctx
+// ends, everything is taken down again before it returns. The error wraps
+// ErrRunning if a sandbox of that name runs.
+func (s *Sandbox) Up(ctx context.Context) error {
+	err := s.up(ctx)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx) // what it broke on the way says nothing
+	}
+	return errors.Join(fmt.Errorf("bringing the sandbox %s up: %w", s.opts.Name, err), s.Down())
+}
+
+func (s *Sandbox) up(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context, func(string)) error
+	}{
+		{"programs", s.ensurePrograms},
+		{"control plane", s.startControlPlane},
+		{"AWS emulator", s.startCloud},
+		{"wiring", s.wire},
+		{"chart", s.install}, // after the wiring: the queue's URL is one of its values
+		{"machines", s.startMachines},
+		{karpenterPart, s.firstKarpenter},
+		{"lifeboatd", s.firstLifeboat},
+	} {
+		if step.name == karpenterPart && !s.opts.Karpenter {
+			continue
+		}
+		err := s.opts.run(step.name, func(detail func(string)) error { return step.do(ctx, detail) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		if err := s.saveState(false); err != nil {
+			return err
+		}
+	}
+	return s.saveState(true)
+}
+
+// begin takes the directory into possession.
+func (s *Sandbox) begin(ctx context.Context) error {
+	l, err := sandboxstate.TakeLock(ctx, s.opts.Dir)
+	if err != nil {
+		return err
+	}
+	s.lock = l
+	if err := sweepInstances(ctx, s.opts); err != nil {
+		return err
+	}
+	if err := l.Clear(); err != nil {
+		return err
+	}
+	s.logFile, err = os.OpenFile(s.path("sandbox.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the sandbox's log: %w", err)
+	}
+	s.log = slog.New(slog.NewTextHandler(s.logFile, nil))
+	s.state = State{
+		Name: s.opts.Name, Dir: s.opts.Dir, Account: s.opts.Account, Region: s.opts.Region,
+		AccessKeyID: accessKeyID, SecretAccessKey: secretAccessKey,
+		Supervisor: os.Getpid(), Started: time.Now(),
+	}
+	return s.saveState(false)
+}
+
+// Down takes everything down, in order, and removes the directory. It may be
+// called at any time and again.
+func (s *Sandbox) Down() error {
+	if s.lock == nil {
+		return nil
+	}
+	err := s.opts.run("stopping", func(detail func(string)) error {
+		var errs []error
+		if s.lifeboat != nil {
+			detail("lifeboatd")
+			errs = append(errs, s.lifeboat.stop())
+		}
+		if s.karpenter != nil {
+			detail(karpenterPart)
+			errs = append(errs, s.karpenter.stop())
+		}
+		if s.machines != nil {
+			errs = append(errs, s.machines.stop())
+		}
+		errs = append(errs, s.inits.stop(), s.StopAgents(), s.stopInstances(context.Background()))
+		if s.kwok != nil {
+			errs = append(errs, s.kwok.stop())
+		}
+		if s.cloud != nil {
+			detail("AWS emulator")
+			errs = append(errs, s.cloud.stop())
+		}
+		if s.cluster != nil {
+			detail("control plane")
+			s.cluster.Kill9() // its data goes with the directory
+		}
+		if s.vpc != nil {
+			errs = append(errs, s.vpc.Close())
+		}
+		detail("")
+		return errors.Join(errs...)
+	})
+	if s.logFile != nil {
+		err = errors.Join(err, s.logFile.Close())
+		s.logFile = nil
+	}
+	err = errors.Join(err, s.lock.Remove())
+	s.lock = nil
+	return err
+}
+
+// State says what one has to know to use the sandbox.
+func (s *Sandbox) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// EC2 is the emulated EC2 itself.
+func (s *Sandbox) EC2() *ec2.State { return s.cloud.server.States.EC2 }
+
+// AWS is the emulator with all its services.
+func (s *Sandbox) AWS() *emulator.Server { return s.cloud.server }
+
+// RESTConfig is the administrator's way to the API server.
+func (s *Sandbox) RESTConfig() *rest.Config { return s.cluster.RESTConfig() }
+
+// AWSConfig is for clients of the emulated AWS.
+func (s *Sandbox) AWSConfig() aws.Config { return s.cloud.config() }
+
+// Wiring is what the sandbox is wired with at first.
+func (s *Sandbox) Wiring() wiring.Wiring {
+	return wiring.Desired(clusterName, s.opts.Account, s.opts.Region)
+}
+
+func (s *Sandbox) path(name string) string { return filepath.Join(s.opts.Dir, name) }
+
+// saveState writes the state file. Up alone calls it.
+func (s *Sandbox) saveState(ready bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Ready = ready
+	return s.state.Write()
+}
+
+// know changes the state under the lock.
+func (s *Sandbox) know(f func(*State)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.state)
+}

@@ -1,0 +1,67 @@
+//go:build e2e
+
+package scenario_test
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
+	"github.com/lifeboat-dev/lifeboat/sandbox/scenarios"
+)
+
+// sideBySide is how many scenarios play at once. They mostly wait for their clocks, but
+// with many more of them two cores are busy all the time, and clocks do not wait.
+const sideBySide = 8
+
+// TestScenarios plays every scenario on a real control plane with the real lifeboatd. They
+// come up one after the other, the longest first.
+func TestScenarios(t *testing.T) {
+	names, err := scenarios.Names()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stories []*scenario.Scenario
+	for _, name := range names {
+		stories = append(stories, read(t, name))
+	}
+	slices.SortStableFunc(stories, func(a, b *scenario.Scenario) int { return cmp.Compare(lasts(b), lasts(a)) })
+	lifeboatd := buildLifeboatd(t)
+	var playing sync.WaitGroup
+	slots := make(chan struct{}, sideBySide)
+	for _, sc := range stories {
+		slots <- struct{}{}
+		up := make(chan struct{})
+		isUp := sync.OnceFunc(func() { close(up) })
+		playing.Go(func() { // not t.Parallel, which -parallel bounds by the number of cores
+			defer func() { <-slots }()
+			defer isUp() // also where -run leaves the story out
+			t.Run(sc.Name, func(t *testing.T) { play(t, sc, lifeboatd, isUp) })
+		})
+		<-up
+	}
+	playing.Wait()
+}
+
+// lasts is about how long a story goes on after its notice.
+func lasts(sc *scenario.Scenario) time.Duration {
+	var deadline, longest time.Duration
+	note := func(w scenario.When) {
+		from := map[scenario.Anchor]time.Duration{scenario.FromDeadline: deadline, scenario.FromWindow: time.Minute}[w.From]
+		longest = max(longest, from+w.Offset)
+	}
+	for _, step := range sc.Steps {
+		switch do := step.Do.(type) {
+		case scenario.InterruptStatement:
+			deadline = do.Notice
+		case scenario.UntilStatement:
+			note(do.Until)
+		case scenario.CheckStatement:
+			note(do.When)
+		}
+	}
+	return longest
+}

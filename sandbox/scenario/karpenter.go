@@ -1,0 +1,135 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/sandbox"
+)
+
+const (
+	// karpenterPart is what the sandbox calls it.
+	karpenterPart = "karpenter"
+	// karpenterQueue is the queue of a Karpenter that hears of interruptions itself.
+	karpenterQueue = "karpenter"
+)
+
+// Sandbox adds to o what the story needs of its sandbox.
+func (sc *Scenario) Sandbox(o sandbox.Options) sandbox.Options {
+	if o.Name == "" {
+		o.Name = sandboxName(sc.Name)
+	}
+	st, ok := sc.karpenter()
+	if !ok {
+		return o
+	}
+	o.Karpenter = true
+	if o.BootDelay == 0 {
+		o.BootDelay = st.BootDelay
+	}
+	if st.Hears {
+		o.KarpenterQueue, o.KarpenterHears = karpenterQueue, true
+	}
+	return o
+}
+
+// karpenter is the first line of a story in which Karpenter provisions.
+func (sc *Scenario) karpenter() (KarpenterStatement, bool) {
+	if len(sc.Steps) == 0 {
+		return KarpenterStatement{}, false
+	}
+	st, ok := sc.Steps[0].Do.(KarpenterStatement)
+	return st, ok
+}
+
+// provisioner is what provisions nodes in a sandbox, or "": as karpenter v1.14.1.
+func provisioner(st sandbox.State) string {
+	for _, part := range st.Parts {
+		if part.Name == karpenterPart {
+			return part.Name + " " + part.Version
+		}
+	}
+	return ""
+}
+
+// provision does one line of those that are about what provisions nodes.
+func (p *player) provision(ctx context.Context, s Step) error {
+	switch do := s.Do.(type) {
+	case KarpenterStatement:
+		return p.karpenter(ctx, do)
+	case NamedStatement:
+		return p.named(ctx, do)
+	case CapacityStatement:
+		return p.capacity(do)
+	default:
+		return fmt.Errorf("nobody knows how to play %T", do)
+	}
+}
+
+func (p *player) karpenter(ctx context.Context, st KarpenterStatement) error {
+	switch st.Do {
+	case KarpenterOn:
+		said := "Karpenter runs"
+		if st.Hears {
+			said += ", and hears of interruptions itself"
+		}
+		p.tell(MomentStep, said)
+		return p.sandbox.StartKarpenter(ctx)
+	case KarpenterKill:
+		p.tell(MomentStep, "Karpenter is killed (SIGKILL)")
+		return whileItRuns(ctx, p.sandbox.KillKarpenter)
+	default:
+		p.tell(MomentStep, "Karpenter is stopped")
+		return p.sandbox.StopKarpenter()
+	}
+}
+
+// capacity has EC2 run out of machines, or lets it have all again.
+func (p *player) capacity(st CapacityStatement) error {
+	if st.Back {
+		p.sandbox.EC2().RestoreCapacity()
+		p.tell(MomentStep, "EC2 has capacity again")
+		return nil
+	}
+	o := ec2.Offering{Type: st.Type, Zone: st.Zone, CapacityType: st.CapacityType}
+	p.sandbox.EC2().SetCapacity(o, 0)
+	var of []string
+	for _, word := range []string{o.CapacityType, o.Type, o.Zone} {
+		if word != "" {
+			of = append(of, word)
+		}
+	}
+	what := "anything"
+	if len(of) > 0 {
+		what = strings.Join(of, ", ")
+	}
+	p.tell(MomentStep, "EC2 has no capacity left of "+what)
+	return nil
+}
+
+// named waits for the next instance that somebody else launched, and calls it
+// what the story does.
+func (p *player) named(ctx context.Context, st NamedStatement) error {
+	ok, _, err := p.await(ctx, somethingLaunched{}, time.Now().Add(st.Within))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("nothing was launched within %s that could be called %s", st.Within, st.Name)
+	}
+	id := ""
+	p.do(func(w *World) []Moment {
+		id = w.Name(st.Name)
+		return []Moment{w.moment(time.Now(), MomentMet, st.Name, "", id+" is called "+st.Name)}
+	})
+	in, ok := p.sandbox.EC2().Instance(id)
+	if !ok {
+		return errors.New("EC2 has forgotten the instance " + id)
+	}
+	p.nodes[st.Name] = in
+	return nil
+}

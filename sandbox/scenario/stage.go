@@ -1,0 +1,140 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
+)
+
+// image is any AMI: the emulator takes all.
+const image = "ami-0a1b2c3d4e5f60718"
+
+// launchAll makes instances that will become nodes.
+func (p *player) launchAll(st NodeStatement) error {
+	for _, name := range st.Names {
+		if err := p.launch(name, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *player) launch(name string, st NodeStatement) error {
+	input := ec2.LaunchInput{
+		ImageID: image, Type: st.Type, Zone: st.Zone, Min: 1, Max: 1,
+		Tags: map[string]string{"Name": name, machines.TagNodeLabels: st.Labels, machines.TagNodeTaints: st.Taints},
+	}
+	if st.Spot {
+		input.Spot = &ec2.SpotOptions{}
+	}
+	made, err := p.sandbox.EC2().Launch(input)
+	if err != nil {
+		return fmt.Errorf("launching node %s: %w", name, err)
+	}
+	p.nodes[name] = made[0]
+	p.do(func(w *World) []Moment {
+		w.Launched(name, made[0].ID, made[0].PrivateDNSName)
+		kind := "an on-demand instance"
+		if st.Spot {
+			kind = "a spot instance"
+		}
+		return []Moment{w.moment(time.Now(), MomentStep, name, "", fmt.Sprintf("%s is launched: %s in %s, %s", kind, made[0].ID, made[0].Zone, made[0].Type))}
+	})
+	return nil
+}
+
+// apply creates the objects of a file.
+func (p *player) apply(ctx context.Context, st ApplyStatement) error {
+	text, opens, err := fillIn(p.scenario.Files[st.File], time.Now())
+	if err != nil {
+		return err // it was read once before
+	}
+	said := st.File + " is applied"
+	if !opens.IsZero() {
+		p.do(func(w *World) []Moment { w.Opens(opens); return nil })
+		said += "; its window opens at " + opens.Format("15:04 UTC")
+	}
+	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	for {
+		obj := &unstructured.Unstructured{}
+		err := docs.Decode(&obj.Object)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", st.File, err)
+		}
+		if len(obj.Object) == 0 {
+			continue // nothing between two ---
+		}
+		if namespaced, err := p.client.IsObjectNamespaced(obj); err == nil && namespaced && obj.GetNamespace() == "" {
+			obj.SetNamespace("default")
+		}
+		if err := p.client.Create(ctx, obj); err != nil {
+			return fmt.Errorf("creating %s %s of %s: %w", obj.GetKind(), obj.GetName(), st.File, err)
+		}
+		switch kind := obj.GetKind(); kind {
+		case "Deployment", "StatefulSet", "DaemonSet":
+			p.do(func(w *World) []Moment { w.Applied(kind, obj.GetNamespace(), obj.GetName()); return nil })
+		}
+	}
+	p.tell(MomentStep, said)
+	return nil
+}
+
+// ruleFile is what a file of rules holds: a list of these.
+type ruleFile struct {
+	// Role is what distinguishes the rule's name, such as spot-interruption.
+	Role    string          `json:"role"`
+	Pattern json.RawMessage `json:"pattern"`
+}
+
+// setRules puts the rules in place, and takes those away that are not among
+// them.
+func (p *player) setRules(ctx context.Context, st RulesStatement) error {
+	w := p.sandbox.Wiring()
+	switch st.Set {
+	case RulesNone:
+		w.Rules = nil
+	case RulesFrom:
+		var list []ruleFile
+		if err := json.Unmarshal(p.scenario.Files[st.File], &list); err != nil {
+			return fmt.Errorf("reading %s: %w: write a list of {\"role\": …, \"pattern\": {…}}", st.File, err)
+		}
+		w.Rules = nil
+		for _, r := range list {
+			w.Rules = append(w.Rules, wiring.Rule{Name: wiring.RuleName(w.Cluster, r.Role), Pattern: string(r.Pattern)})
+		}
+	}
+	var old []wiring.Rule
+	for _, name := range p.rules {
+		old = append(old, wiring.Rule{Name: name})
+	}
+	clients := p.sandbox.WiringClients()
+	if err := wiring.RemoveRules(ctx, clients.Events, old); err != nil {
+		return err
+	}
+	if _, err := wiring.Apply(ctx, clients, w); err != nil {
+		return err
+	}
+	p.rules = nil
+	var said []string
+	for _, r := range w.Rules {
+		p.rules = append(p.rules, r.Name)
+		said = append(said, r.Pattern)
+	}
+	p.tell(MomentStep, "the EventBridge rules are now: "+strings.Join(append(said, "(that is all)"), " "))
+	return nil
+}
