@@ -88,43 +88,71 @@ func (u *Update) buildTimeline() {
 		return
 	}
 	all := slices.Clone(u.entries)
-	for _, e := range groupPods(slices.Concat(u.writtenEvents, u.events), maxGroupText) {
+	for _, e := range timelineEntries(slices.Concat(u.writtenEvents, u.events)) {
 		all = append(all, e.TimelineEntry)
 	}
 	u.after.Status.Timeline, u.timelineDirty = trim(all), false
 }
 
-// groupPods merges events into one where the same happened to several pods at the same
-// time: one for each pod would fill the timeline, and Events would be most requests of
-// a drain. A group begins anew where its text would exceed maxLen bytes; zero: never.
-func groupPods(all []event, maxLen int) []event {
+// podGroup is one entry about several pods.
+type podGroup struct {
+	at    int // its index among the merged events
+	names []string
+	whats []string
+}
+
+// text says what happened to the pods of the group.
+func (g *podGroup) text() string {
+	if len(slices.Compact(slices.Clone(g.whats))) == 1 {
+		return fmt.Sprintf("%s (%d pods: %s)", g.whats[0], len(g.names), strings.Join(g.names, ", "))
+	}
+	each := make([]string, len(g.names))
+	for i, name := range g.names {
+		each[i] = name + " " + g.whats[i]
+	}
+	return fmt.Sprintf("%d pods: %s", len(each), strings.Join(each, "; "))
+}
+
+// timelineEntries merges events about pods into one entry where the same happened to
+// several at the same time: one for each pod would fill the timeline.
+func timelineEntries(all []event) []event {
+	return groupPods(all, maxGroupText, func(e event) string { return e.what })
+}
+
+// kubernetesEvents merges events about pods into one for each reason and pass. Pods whose
+// sentences differ, because each has a budget of its own, share it too: one for each pod
+// would be most requests of a drain. The timeline has every sentence.
+func kubernetesEvents(all []event) []event {
+	return groupPods(all, 0, func(event) string { return "" })
+}
+
+// groupPods merges events about pods that have the same reason, time and key. A new group
+// begins where the text would exceed maxLen bytes; zero: never.
+func groupPods(all []event, maxLen int, key func(event) string) []event {
 	var merged []event
-	at := map[string]int{} // the open group of a key, as an index of merged
-	names := map[int][]string{}
+	groups := map[string]*podGroup{} // the open ones
 	for _, e := range all {
 		if e.pod == nil {
 			merged = append(merged, e)
 			continue
 		}
-		name, key := e.pod.Namespace+"/"+e.pod.Name, fmt.Sprint(e.Reason, e.Time.UnixMicro(), e.what)
-		i, open := at[key]
-		if !open || maxLen > 0 && len(groupText(e.what, append(names[i], name))) > maxLen {
-			i = len(merged)
-			merged, at[key], names[i] = append(merged, e), i, []string{name}
-			continue
+		id, name := fmt.Sprint(e.Reason, e.Time.UnixMicro(), key(e)), e.pod.Namespace+"/"+e.pod.Name
+		g := groups[id]
+		if g != nil {
+			with := &podGroup{at: g.at, names: append(g.names, name), whats: append(g.whats, e.what)}
+			if text := with.text(); maxLen == 0 || len(text) <= maxLen {
+				if strings.HasPrefix(e.Message, drillPrefix) {
+					text = drillPrefix + text
+				}
+				merged[g.at].pod, merged[g.at].Message = nil, Clip(text)
+				groups[id] = with
+				continue
+			}
 		}
-		names[i] = append(names[i], name)
-		text := groupText(e.what, names[i])
-		if strings.HasPrefix(e.Message, drillPrefix) {
-			text = drillPrefix + text
-		}
-		merged[i].pod, merged[i].Message = nil, Clip(text)
+		groups[id] = &podGroup{at: len(merged), names: []string{name}, whats: []string{e.what}}
+		merged = append(merged, e)
 	}
 	return merged
-}
-
-func groupText(what string, pods []string) string {
-	return fmt.Sprintf("%s (%d pods: %s)", what, len(pods), strings.Join(pods, ", "))
 }
 
 // trim keeps a timeline within its bound: the first entries and the latest.

@@ -88,12 +88,17 @@ func TestOneEventForWhatHappenedToSeveralPods(t *testing.T) {
 			pod:           &corev1.ObjectReference{Namespace: "default", Name: name}, what: what,
 		}
 	}
-	got := groupPods([]event{of("a", "goes now"), of("b", "goes now"), of("c", "goes later")}, 0)
+	all := []event{of("a", "goes now"), of("b", "goes now"), of("c", "goes later")}
+	got := timelineEntries(all)
 	if len(got) != 2 || got[0].pod != nil || got[1].pod == nil {
 		t.Fatalf("%+v", got)
 	}
 	if m := got[0].Message; !strings.HasPrefix(m, drillPrefix) || !strings.Contains(m, "2 pods: default/a, default/b") {
 		t.Errorf("message %q", m)
+	}
+	got = kubernetesEvents(all)
+	if want := drillPrefix + "3 pods: default/a goes now; default/b goes now; default/c goes later"; len(got) != 1 || got[0].Message != want {
+		t.Errorf("Events %+v, want one: %q", got, want)
 	}
 }
 

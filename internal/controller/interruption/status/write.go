@@ -48,7 +48,7 @@ func (w *Writer) Finish(ctx context.Context, u *Update) (flushAt time.Time, err 
 	if !u.written {
 		return flushAt, err
 	}
-	for _, e := range groupPods(u.writtenEvents, 0) {
+	for _, e := range kubernetesEvents(u.writtenEvents) {
 		log.FromContext(ctx).Info("reported", "reason", e.Reason, "message", e.Message)
 		w.emit(u, e)
 	}
