@@ -142,7 +142,7 @@ func TestWrongUsage(t *testing.T) {
 		{"interrupt", ExitUsage, "at least one node or instance"},
 		{"interrupt a --kind stop", ExitUsage, "write one of spot, rebalance, scheduled,"},
 		{"interrupt a --kind instance-status", ExitUsage, "Lifeboat reads it from EC2"},
-		{"interrupt a --via sms", ExitUsage, "write --via fis or --via queue"},
+		{"interrupt a --via sms", ExitUsage, "write fis or queue"},
 		{"interrupt a --kind scheduled --via fis", ExitUsage, "FIS sends spot interruptions and rebalance recommendations only"},
 		{"interrupt a --kind state --in 2m", ExitUsage, "--in does not apply to kind InstanceStateChange"},
 		{"interrupt a --kind state --state running", ExitUsage, "write one of stopping, stopped, shutting-down, terminated"},

@@ -110,7 +110,7 @@ func TestWhatEC2Refuses(t *testing.T) {
 		"throttled": {prepare: func(s *emulator.Server) { s.Gate.Throttle("ec2", "TerminateInstances", -1) }, busy: true},
 		"down":      {prepare: func(s *emulator.Server) { s.Gate.Fail("ec2", "TerminateInstances") }, busy: true},
 		"no instance of EC2": {
-			prepare: func(*emulator.Server) {}, id: "mi-0123456789abcdef0", denied: true, says: "Drain such nodes",
+			prepare: func(*emulator.Server) {}, id: "mi-0123456789abcdef0", denied: true, says: "Drain for such nodes",
 		},
 	}
 	for name, tc := range tests {
