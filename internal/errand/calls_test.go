@@ -185,7 +185,7 @@ func TestAURLFromASecret(t *testing.T) {
 		{"it is none", "hush", nil, "the URL in Secret slack (url) cannot be called: the URL has no supported scheme: begin it with https:// (or http://)"},
 		{"no entry", "", nil, "the URL in Secret slack (url) does not exist: Secret lifeboat-system/slack has no key url: add the URL under that key"},
 		{"no Secret", "-", nil, "the URL in Secret slack (url) does not exist: create Secret lifeboat-system/slack with the URL under key url"},
-		{"no right", s.URL, forbidden, "Lifeboat may not read the URL in Secret slack (url): add slack to the chart's value webhooks.secrets"},
+		{"no right", s.URL, forbidden, "reading the URL in Secret slack (url) is forbidden: add slack to the chart's value webhooks.secrets"},
 		{"no answer", s.URL, errors.New("etcd is away"), "reading the URL in Secret slack (url): etcd is away"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

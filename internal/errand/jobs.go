@@ -63,7 +63,7 @@ func explainRefused(err error, key client.ObjectKey) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("namespace %s does not exist: create it, or write another job.namespace in the policy", key.Namespace)
 	case apierrors.IsForbidden(err) && strings.Contains(text, "cannot create resource"):
-		return fmt.Errorf("Lifeboat may not create Jobs in namespace %s: add it to the chart's value hooks.namespaces", key.Namespace)
+		return fmt.Errorf("creating Jobs in namespace %s is forbidden: add it to the chart's value hooks.namespaces", key.Namespace)
 	case apierrors.IsForbidden(err) && strings.Contains(text, "exceeded quota"):
 		return fmt.Errorf("the quota of namespace %s does not allow the Job: raise it, or write another job.namespace in the policy: %s", key.Namespace, text)
 	}

@@ -298,7 +298,7 @@ func TestAJobThatIsRefusedSaysWhatToDo(t *testing.T) {
 		want string
 	}{
 		{"no right", forbidden(`User "system:serviceaccount:lifeboat-system:lifeboat-controller" cannot create resource "jobs" in API group "batch" in the namespace "kafka"`),
-			"Lifeboat may not create Jobs in namespace kafka: add it to the chart's value hooks.namespaces"},
+			"creating Jobs in namespace kafka is forbidden: add it to the chart's value hooks.namespaces"},
 		{"no quota", forbidden("exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=9, limited: count/jobs.batch=9"),
 			`the quota of namespace kafka does not allow the Job: raise it, or write another job.namespace in the policy: jobs.batch "x" is forbidden: exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=9, limited: count/jobs.batch=9`},
 		{"no namespace", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "kafka"),

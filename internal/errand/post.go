@@ -141,7 +141,7 @@ func (p *webhookClient) target(ctx context.Context, w *v1alpha1.Webhook) (*url.U
 		case apierrors.IsNotFound(err):
 			return nil, fmt.Errorf("%s does not exist: create Secret %s with the URL under key %s", who, where, from.Key)
 		case apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("Lifeboat may not read %s: add %s to the chart's value webhooks.secrets", who, from.Name)
+			return nil, fmt.Errorf("reading %s is forbidden: add %s to the chart's value webhooks.secrets", who, from.Name)
 		case err != nil:
 			return nil, fmt.Errorf("reading %s: %w", who, err)
 		case !ok:

@@ -32,7 +32,7 @@ const (
 // the NodeGroup.
 const TagObject = v1alpha1.LabelNodeGroup
 
-// TagCluster, followed by the cluster's name, is on the groups and instances of
+// TagCluster ends in a slash. The tag, followed by the cluster's name, is on the groups and instances of
 // a cluster. Lifeboat's IAM permissions are limited to them.
 const TagCluster = "kubernetes.io/cluster/"
 
