@@ -71,7 +71,7 @@ func (in *mixedInput) mixed() (*Mixed, error) {
 	}}
 	for _, o := range in.LaunchTemplate.Overrides {
 		if o.WeightedCapacity != "" || o.Requirements != nil {
-			return nil, validation("This emulator plays neither WeightedCapacity nor InstanceRequirements: name instance types.")
+			return nil, validation("This emulator supports neither WeightedCapacity nor InstanceRequirements: name instance types.")
 		}
 		x.Overrides = append(x.Overrides, Override{Type: o.InstanceType, ImageID: o.ImageID, Template: o.Specification})
 	}
@@ -86,7 +86,7 @@ func (in *mixedInput) mixed() (*Mixed, error) {
 func (in *settingsInput) checkSupported() error {
 	switch {
 	case in.InstanceID != "" || in.LaunchConfigurationName != "":
-		return validation("This emulator plays neither InstanceId nor LaunchConfigurationName: use LaunchTemplate or MixedInstancesPolicy.")
+		return validation("This emulator supports neither InstanceId nor LaunchConfigurationName: use LaunchTemplate or MixedInstancesPolicy.")
 	case len(in.AvailabilityZoneIDs) > 0:
 		return validation("This emulator does not play AvailabilityZoneIds: use AvailabilityZones.")
 	case in.DesiredCapacityType != "" && in.DesiredCapacityType != "units":

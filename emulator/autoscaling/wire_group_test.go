@@ -145,7 +145,7 @@ func TestSDKRefusesGroups(t *testing.T) {
 				LaunchTemplateSpecification: in.LaunchTemplate, Overrides: []types.LaunchTemplateOverrides{{WeightedCapacity: aws.String("2")}},
 			}}
 			in.LaunchTemplate = nil
-		}, "This emulator plays neither WeightedCapacity nor InstanceRequirements: name instance types."},
+		}, "This emulator supports neither WeightedCapacity nor InstanceRequirements: name instance types."},
 	} {
 		in := create("g", 0, 2)
 		tc.change(in)

@@ -24,7 +24,7 @@ func at(seconds float64) time.Time {
 	return noticeTime.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// stage is a world with the doomed node a, its pod p, and two minutes to go.
+// stage is a world with the interrupted node a, its pod p, and two minutes to go.
 func stage() (*World, *corev1.Pod) {
 	w := NewWorld()
 	w.Launched("a", "i-a", "node-a")
@@ -37,7 +37,7 @@ func stage() (*World, *corev1.Pod) {
 	}
 	pod := newPod("p", "node-a", 15, 30)
 	w.Pod(at(-10), pod, false)
-	w.Doom([]string{"a"})
+	w.MarkInterrupted([]string{"a"})
 	w.Start(at(0), at(120))
 	return w, pod
 }
@@ -76,7 +76,7 @@ func TestVerdicts(t *testing.T) {
 		want Verdict
 		text string
 	}{
-		{"nobody asks it", func(*World, *corev1.Pod) {}, Kept, "still running"},
+		{"not asked to stop", func(*World, *corev1.Pod) {}, Kept, "still running"},
 		{"asked, at its hook", func(w *World, p *corev1.Pod) { w.Pod(at(1), deleted(p, 30), false) }, Leaving, "still stopping"},
 		{"its hook ran to the end", func(w *World, p *corev1.Pod) {
 			w.Pod(at(1), deleted(p, 30), false)
