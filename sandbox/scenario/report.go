@@ -15,7 +15,7 @@ type Report struct {
 	Notices int `json:"notices"`
 	// PodsMoved counts pods of the interrupted nodes that ended with their stop
 	// work done, PodsCut those killed in it, PodsLost those that were never asked
-	// before their machine went dark, PodsKept those that run on.
+	// before their machine lost power, PodsKept those that run on.
 	PodsMoved int `json:"podsMoved"`
 	PodsCut   int `json:"podsCut"`
 	PodsLost  int `json:"podsLost"`

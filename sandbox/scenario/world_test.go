@@ -93,7 +93,7 @@ func TestVerdicts(t *testing.T) {
 			w.Pod(at(6), ended(deleted(p, 4), 137), true)
 		}, Cut, "cut: it needed 15 s to stop and was given 4 s"},
 		{"it was taken off the API server by force", func(w *World, p *corev1.Pod) { w.Pod(at(1), p, true) }, Cut, "cut: it needed 15 s to stop and was given 0 s"},
-		{"its machine lost power unasked", func(w *World, _ *corev1.Pod) { w.Dark(at(120), "i-a") }, Lost, "lost: its machine went dark before it was asked to stop"},
+		{"its machine lost power unasked", func(w *World, _ *corev1.Pod) { w.Dark(at(120), "i-a") }, Lost, "lost: its machine lost power before it was asked to stop"},
 		{"asked in the dark only", func(w *World, p *corev1.Pod) {
 			w.Dark(at(120), "i-a")
 			w.Pod(at(120.1), deleted(p, 30), false)
