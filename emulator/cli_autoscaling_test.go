@@ -10,8 +10,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// prepareAutoScaling makes a group with an instance that a hook holds and one in service,
-// and a launch template for groups that live.
+// prepareAutoScaling creates a group with an instance that a hook holds and one in service, and a
+// launch template for groups that launch instances.
 func prepareAutoScaling(t *testing.T, s *emulator.States) map[string]string {
 	t.Helper()
 	made, err := s.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0abc", Min: 2, Max: 2})

@@ -2,7 +2,7 @@
 
 package emulator_test
 
-// The AWS CLI takes about a second a call; the SDK's tests say the rest.
+// The AWS CLI takes about a second per call; the SDK tests cover the details.
 var ec2CLICases = []cliCase{
 	{name: "run a spot instance", args: []string{"ec2", "run-instances", "--image-id", "ami-0abc", "--instance-type", "m5.large", "--count", "1",
 		"--placement", "AvailabilityZone=us-east-1b", "--user-data", "#cloud-config", "--instance-market-options", "MarketType=spot",
@@ -55,7 +55,7 @@ var fisCLICases = []cliCase{
 		want: map[string]string{"experimentTemplate.id": "*", "experimentTemplate.targets.node.selectionMode": "ALL"}},
 	{name: "start the experiment", args: []string{"fis", "start-experiment", "--experiment-template-id", "$TEMPLATE"},
 		save: map[string]string{"RUN": "experiment.id"}, want: map[string]string{"experiment.state.status": "pending"}},
-	{name: "see it fail for want of the instance", args: []string{"fis", "get-experiment", "--id", "$RUN"}, want: map[string]string{"experiment.state.status": "failed"}},
+	{name: "see it fail without the instance", args: []string{"fis", "get-experiment", "--id", "$RUN"}, want: map[string]string{"experiment.state.status": "failed"}},
 }
 
 func fisTemplate(notice string) []string {

@@ -2,7 +2,7 @@
 
 package emulator_test
 
-// A pattern and an event as a person would try them.
+// A pattern and an event as a user would test them.
 const (
 	cliPattern = `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`
 	cliEvent   = `{"version":"0","id":"1","account":"123456789012","source":"aws.ec2","time":"2026-05-11T08:14:02Z","region":"us-east-1",` +

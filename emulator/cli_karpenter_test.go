@@ -9,13 +9,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/eks"
 )
 
-// prepareKarpenter tells of a cluster, which no call makes.
+// prepareKarpenter adds a cluster, which no API call creates.
 func prepareKarpenter(_ *testing.T, s *emulator.States) map[string]string {
 	s.EKS.SetCluster(eks.Cluster{Name: "prod", Version: "1.36", Endpoint: "https://127.0.0.1:6443", CA: []byte("PEM")})
 	return nil
 }
 
-// What Karpenter asks of services that nothing else here uses.
+// Karpenter's calls to services that have no other user here.
 var karpenterCLICases = []cliCase{
 	{name: "describe a cluster", args: []string{"eks", "describe-cluster", "--name", "prod"},
 		want: map[string]string{"cluster.status": "ACTIVE", "cluster.kubernetesNetworkConfig.serviceIpv4Cidr": "10.100.0.0/16",

@@ -37,13 +37,12 @@ type cliCase struct {
 	wantErr string
 }
 
-// cliGroups are all the cases: one line a service. A call takes a second or
-// more, so they touch each shape of request and error once; the details are for
-// the SDK's tests beside each service.
+// cliGroups are all the cases: one line per service. A call takes a second or more, so they cover
+// each shape of request and error once. The SDK tests of each service cover the details.
 var cliGroups = []struct {
 	name  string
 	cases []cliCase
-	// prepare makes what no call can make, and returns what to save of it.
+	// prepare creates what no API call can create, and returns values to save.
 	prepare func(t *testing.T, s *emulator.States) map[string]string
 }{
 	{"sts", stsCLICases, nil},
@@ -89,7 +88,7 @@ var sqsCLICases = []cliCase{
 		wantErr: "AWS.SimpleQueueService.NonExistentQueue"},
 }
 
-// TestAWSCLI drives every AWS CLI on the PATH: versions differ in protocol.
+// TestAWSCLI runs every AWS CLI on the PATH: versions differ in protocol.
 func TestAWSCLI(t *testing.T) {
 	clis := awsCLIs()
 	if len(clis) == 0 {
@@ -114,8 +113,8 @@ func TestAWSCLI(t *testing.T) {
 	}
 }
 
-// awsCLIs finds the programs named aws on the PATH that work, by their
-// versions, such as "aws-cli 2.9.19".
+// awsCLIs finds the working programs named aws on the PATH, by their versions, such as "aws-cli
+// 2.9.19".
 func awsCLIs() map[string]string {
 	found := map[string]string{}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -143,11 +142,11 @@ func (c *cli) run(t *testing.T, tc cliCase) {
 	for _, arg := range tc.args {
 		args = append(args, c.fill(arg))
 	}
-	// Seconds at most, on a busy machine; a hung call should say which it is.
+	// A call takes seconds at most; the timeout shows which call hangs.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.path, args...)
-	// Nothing of the user's own AWS configuration may reach the CLI.
+	// The CLI must not read the user's own AWS configuration.
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "AWS_") }),
 		"AWS_ACCESS_KEY_ID=AKIATEST", "AWS_SECRET_ACCESS_KEY=secret", "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
 		"AWS_CONFIG_FILE="+c.empty, "AWS_SHARED_CREDENTIALS_FILE="+c.empty,
@@ -187,7 +186,7 @@ func (c *cli) check(t *testing.T, tc cliCase, stdout []byte) {
 	}
 }
 
-// fill replaces $NAME by what was saved under that name.
+// fill replaces $NAME with the value saved under that name.
 func (c *cli) fill(text string) string {
 	for name, value := range c.saved {
 		text = strings.ReplaceAll(text, "$"+name, value)

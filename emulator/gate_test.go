@@ -19,7 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Each service's own SDK reads the service's own refusals.
+// Each service's SDK reads the service's own errors.
 func TestSDKsReadRefusals(t *testing.T) {
 	t.Parallel()
 	server, url := emulatortest.Serve(t, emulator.Options{})

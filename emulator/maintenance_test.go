@@ -17,8 +17,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/health"
 )
 
-// One call plans maintenance everywhere: at EC2, in instance metadata, in Health, and
-// for the machine itself.
+// One call schedules maintenance everywhere: at EC2, in instance metadata, in Health, and for the
+// machine itself.
 func TestMaintenanceIsTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	server, url := emulatortest.Serve(t, emulator.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})

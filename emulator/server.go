@@ -16,14 +16,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// What Options default to.
+// Defaults of Options.
 const (
 	DefaultAccount = "123456789012"
 	DefaultRegion  = "us-east-1"
 )
 
-// stopGrace is how long requests under way may take once the server stops.
-// Long polls end by themselves at once.
+// stopGrace is how long active requests may take after the server stops. Long polls end
+// immediately.
 const stopGrace = 2 * time.Second
 
 var (
@@ -31,26 +31,26 @@ var (
 	regionFormat  = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]{1,2}$`)
 )
 
-// Options says what a Server plays.
+// Options is the account and region of a Server, and its timing.
 type Options struct {
 	// Account is the account id, 12 digits.
 	Account string
 	// Region is the region's name.
 	Region string
-	// Timing is how fast EC2's machines are; the zero value is ec2's defaults.
+	// Timing is the speed of EC2's machines; the zero value is ec2's defaults.
 	Timing ec2.Timing
-	// AutoScaling is how fast living Auto Scaling groups are; the zero value is
+	// AutoScaling is the speed of Auto Scaling groups with a template; the zero value is
 	// autoscaling's defaults.
 	AutoScaling autoscaling.Timing
-	// Logger hears of failures, and at Debug of each request. Nil is silence.
+	// Logger receives failures, and at Debug each request. Nil disables logs.
 	Logger *slog.Logger
 }
 
 // Server is an emulated AWS account in one region.
 type Server struct {
-	// States are the services' states, for those who share the process.
+	// States are the services' states, for callers in the same process.
 	States *States
-	// Gate counts calls, denies and throttles them, and lets services fail.
+	// Gate counts calls, denies and throttles them, and makes services fail.
 	Gate *wire.Gate
 
 	scope    wire.Scope
@@ -58,7 +58,7 @@ type Server struct {
 	router   *wire.Router
 }
 
-// New makes a server that does not listen yet.
+// New creates a server that does not listen yet.
 func New(o Options) (*Server, error) {
 	scope := wire.Scope{Account: o.Account, Region: o.Region}
 	if scope.Account == "" {
@@ -87,18 +87,17 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Account is the account id that the server plays.
+// Account is the account id of the server.
 func (s *Server) Account() string { return s.scope.Account }
 
-// Region is the region that the server plays.
+// Region is the region of the server.
 func (s *Server) Region() string { return s.scope.Region }
 
-// Handler answers API calls. What services do by themselves is done only under
-// Serve, or Work.
+// Handler answers API calls. Background work of the services runs only under Serve, or Work.
 func (s *Server) Handler() http.Handler { return s.router }
 
-// Listen opens addr, such as "127.0.0.1:0". It refuses addresses that are not
-// loopback: whoever reaches the server is let in.
+// Listen opens addr, such as "127.0.0.1:0". It rejects addresses other than loopback, because the
+// server does not authenticate callers.
 func (s *Server) Listen(addr string) (net.Listener, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
@@ -114,8 +113,8 @@ func (s *Server) Listen(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// Serve answers calls on ln until ctx is done, and returns once every request
-// and all background work has ended. Open long polls end with no messages.
+// Serve answers calls on ln until ctx is done, and returns after every request and all background
+// work has ended. Open long polls end with no messages.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	if err := loopbackOnly(ln.Addr()); err != nil {
 		return errors.Join(err, ln.Close())
@@ -141,8 +140,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return stop(server)
 }
 
-// Work does what the services do by themselves until ctx is done, for those who
-// call the handler without a port.
+// Work runs the services' background work until ctx is done, for callers that use the handler
+// without a port.
 func (s *Server) Work(ctx context.Context) {
 	var background sync.WaitGroup
 	for _, service := range s.services {
@@ -154,7 +153,7 @@ func (s *Server) Work(ctx context.Context) {
 	background.Wait()
 }
 
-// stop lets requests under way finish, but not for long.
+// stop lets active requests finish within stopGrace.
 func stop(server *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()

@@ -47,7 +47,7 @@ func TestServeRefusesWhatIsNotLoopback(t *testing.T) {
 	}
 }
 
-// openListener pretends to listen on every address.
+// openListener reports that it listens on every address.
 type openListener struct{ net.Listener }
 
 func (openListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4zero, Port: 1} }
@@ -61,7 +61,7 @@ func TestNewRefusesBadScopes(t *testing.T) {
 	}
 }
 
-// A server that stops does not wait for its long polls to run out.
+// A server that stops does not wait for the timeout of its long polls.
 func TestServeStopsWithALongPollOpen(t *testing.T) {
 	server, err := emulator.New(emulator.Options{})
 	if err != nil {
@@ -78,7 +78,7 @@ func TestServeStopsWithALongPollOpen(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, ln) }()
 
-	// The server asks for the body once a handler reads it: then the poll is open.
+	// The server requests the body once a handler reads it: then the poll is open.
 	open := make(chan struct{})
 	trace := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(open) }})
 	poll := newPost(trace, t, "http://"+ln.Addr().String()+"/123456789012/q", "Action=ReceiveMessage&WaitTimeSeconds=20")
@@ -126,7 +126,7 @@ func TestAccountsAreApart(t *testing.T) {
 	}
 }
 
-// A poll whose caller is gone takes no message that comes in later.
+// A poll of a disconnected caller takes no later message.
 func TestAbandonedPollsTakeNothing(t *testing.T) {
 	answered := make(answers, 10)
 	server, url := emulatortest.Serve(t, emulator.Options{
@@ -154,7 +154,7 @@ func TestAbandonedPollsTakeNothing(t *testing.T) {
 	}
 }
 
-// answers hears log lines.
+// answers receives log lines.
 type answers chan string
 
 // Write implements io.Writer.

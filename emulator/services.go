@@ -35,8 +35,8 @@ type States struct {
 	Pricing     *pricing.State
 }
 
-// newStates makes the states of a scope. What one service needs of another is
-// handed over here, as a function.
+// newStates creates the states of a scope. It passes one service's functions to another that needs
+// them.
 func newStates(scope wire.Scope, o Options) *States {
 	s := &States{
 		STS: sts.New(scope),
@@ -59,7 +59,7 @@ func newStates(scope wire.Scope, o Options) *States {
 	return s
 }
 
-// services is the list of what is emulated: one line each.
+// services is the list of emulated services: one line each.
 func (s *States) services() []wire.Service {
 	return []wire.Service{
 		sts.Service(s.STS),

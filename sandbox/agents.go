@@ -12,8 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// agents runs an agent for every machine that has power and a Node, each reading
-// the metadata of its own instance.
+// agents runs an agent for every machine with power and a Node. Each agent reads the metadata of
+// its own instance.
 type agents struct {
 	s       *Sandbox
 	program string
@@ -22,25 +22,24 @@ type agents struct {
 	mu     sync.Mutex // guards wanted
 	wanted map[string]string
 	change chan struct{}
-	// running is by instance; run alone touches it.
+	// running is by instance; only run uses it.
 	running map[string]*agent
 }
 
 type agent struct {
-	node   string
-	keeper *keeper
-	close  func() // of its metadata service
+	node       string
+	supervisor *supervisor
+	close      func() // stops its metadata service
 }
 
-// agentAgain is when an agent that could not be started is tried again.
+// agentAgain is the retry interval for an agent that failed to start.
 const agentAgain = time.Second
 
 func newAgents(s *Sandbox) *agents {
 	return &agents{s: s, change: make(chan struct{}, 1), running: map[string]*agent{}}
 }
 
-// StartAgents runs an agent on every node from now on. It does nothing if they
-// run.
+// StartAgents starts an agent on every node, and on new nodes. It does nothing if the agents run.
 func (s *Sandbox) StartAgents() error {
 	a := s.agents
 	if a.loop != nil {
@@ -50,12 +49,12 @@ func (s *Sandbox) StartAgents() error {
 	if err != nil {
 		return err
 	}
-	a.program = program // before run reads it
+	a.program = program // set before run reads it
 	a.loop = inBackground(a.run)
 	return nil
 }
 
-// StopAgents ends them all.
+// StopAgents stops all agents.
 func (s *Sandbox) StopAgents() error {
 	if s.agents == nil || s.agents.loop == nil {
 		return nil
@@ -65,7 +64,7 @@ func (s *Sandbox) StopAgents() error {
 	return loop.stop()
 }
 
-// want says which instances are to have an agent, with their Nodes' names.
+// want sets the instances that need an agent, with their Nodes' names.
 func (a *agents) want(nodes map[string]string) {
 	a.mu.Lock()
 	same := maps.Equal(a.wanted, nodes)
@@ -76,11 +75,11 @@ func (a *agents) want(nodes map[string]string) {
 	}
 	select {
 	case a.change <- struct{}{}:
-	default: // one is waiting already
+	default: // a change is queued already
 	}
 }
 
-// run keeps at it until ctx ends, and ends them all then.
+// run reconciles the agents until ctx ends, and then stops all.
 func (a *agents) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -101,12 +100,12 @@ func (a *agents) run(ctx context.Context) error {
 	}
 }
 
-// settle ends the agents that are not wanted and starts those that are missing.
+// settle stops the agents that are not wanted and starts those that are missing.
 func (a *agents) settle(ctx context.Context, wanted map[string]string) error {
 	var errs []error
 	for id, it := range a.running {
 		if wanted[id] != it.node {
-			errs = append(errs, it.keeper.stop())
+			errs = append(errs, it.supervisor.stop())
 			it.close()
 			delete(a.running, id)
 		}
@@ -145,7 +144,7 @@ func (a *agents) start(ctx context.Context, instance, node string) (*agent, erro
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{
+	k := &supervisor{
 		name: name, log: a.s.log, started: func(pid int) { a.s.partStarted(part, pid) },
 		launch: func(ctx context.Context) (*process.Process, error) { return process.Start(ctx, options) },
 	}
@@ -153,11 +152,11 @@ func (a *agents) start(ctx context.Context, instance, node string) (*agent, erro
 		closeService()
 		return nil, err
 	}
-	return &agent{node: node, keeper: k, close: closeService}, nil
+	return &agent{node: node, supervisor: k, close: closeService}, nil
 }
 
-// simulatedAgent is how the agent of a simulated instance runs: as a process of
-// this machine, with a metadata service of its own.
+// simulatedAgent starts the agent of a simulated instance: a process of this machine, with its own
+// metadata service.
 func (a *agents) simulatedAgent(
 	ctx context.Context, instance, kubeconfig string, o process.Options,
 ) (_ process.Options, address string, closeService func(), err error) {

@@ -17,11 +17,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 )
 
-// shutdownLimit is when the power of a machine is cut that does not halt. EC2 says only
-// that it waits a few minutes; the kubelets of EKS take two and a half.
+// shutdownLimit is when EC2 cuts the power of a machine that does not halt. EC2 documents only a
+// few minutes; the kubelets of EKS take two and a half.
 const shutdownLimit = 4 * time.Minute
 
-// cloud is the AWS emulator, on a port that can be out of order for a while.
+// cloud is the AWS emulator, on a port that can be closed for a while.
 type cloud struct {
 	server *emulator.Server
 	gate   *gate
@@ -65,8 +65,7 @@ func (c *cloud) config() aws.Config {
 	}
 }
 
-// gate is a listener that can be shut: connections that are open are cut, and new
-// ones hung up on.
+// gate is a listener that can be shut: it closes open connections, and rejects new ones.
 type gate struct {
 	net.Listener
 
@@ -75,7 +74,7 @@ type gate struct {
 	through map[net.Conn]struct{}
 }
 
-// Accept returns the next connection that the gate lets through.
+// Accept returns the next accepted connection.
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		conn, err := g.Listener.Accept()
@@ -104,13 +103,13 @@ func (g *gate) shut(closed bool) {
 	}
 }
 
-// gated is a connection that came through the gate.
+// gated is a connection of the gate.
 type gated struct {
 	net.Conn
 	gate *gate
 }
 
-// Close closes it, and the gate forgets it.
+// Close closes it, and removes it from the gate.
 func (c *gated) Close() error {
 	c.gate.mu.Lock()
 	delete(c.gate.through, c.Conn)

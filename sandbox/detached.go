@@ -17,23 +17,22 @@ import (
 )
 
 const (
-	// reportFD tells a supervisor on which file descriptor its starter listens.
+	// reportFD tells a supervisor the file descriptor of its report.
 	reportFD = "LIFEBOAT_SANDBOX_REPORT_FD"
-	// stopPatience is how long a supervisor may take to go before it is killed.
+	// stopPatience is how long a supervisor may take to stop before it is killed.
 	stopPatience = 90 * time.Second
 )
 
-// report is a line from the supervisor to its starter.
+// report is a line from the supervisor to the process that started it.
 type report struct {
 	Step  *Step  `json:"step,omitempty"`
 	Ready *State `json:"ready,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
-// Start starts a sandbox in the background and returns when it is ready. self is
-// the command line, program first, that runs Supervise with the same options. If
-// ctx ends before, the sandbox is taken down again. The error wraps ErrRunning if
-// one of that name runs.
+// Start starts a sandbox in the background and returns when it is ready. self is the command line,
+// program first, that runs Supervise with the same options. If ctx ends before, Start removes the
+// sandbox. The error wraps ErrRunning if one of that name runs.
 func Start(ctx context.Context, o Options, self []string) (State, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -47,7 +46,7 @@ func Start(ctx context.Context, o Options, self []string) (State, error) {
 		return State{}, fmt.Errorf("starting the sandbox %s: %w", o.Name, err)
 	}
 	defer reports.Close()
-	// Ctrl-C here is passed on; the supervisor then reports why it ended.
+	// Ctrl-C here is forwarded; the supervisor then reports why it ended.
 	stop := context.AfterFunc(ctx, func() { _ = supervisor.Process.Signal(syscall.SIGTERM) })
 	defer stop()
 	st, err := listen(o, reports)
@@ -71,7 +70,7 @@ func onlyIf(yes bool, err error) error {
 	return nil
 }
 
-// ignoreExit drops a supervisor's exit status: it has said what was wrong.
+// ignoreExit drops a supervisor's exit status: its report has the cause.
 func ignoreExit(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -80,8 +79,8 @@ func ignoreExit(err error) error {
 	return err
 }
 
-// spawn starts the supervisor in a session of its own, so that it outlives the
-// terminal, and returns where it reports.
+// spawn starts the supervisor in a separate session, so that it outlives the terminal, and returns
+// its report.
 func spawn(o Options, self []string) (*exec.Cmd, *os.File, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("making its directory: %w", err)
@@ -107,7 +106,7 @@ func spawn(o Options, self []string) (*exec.Cmd, *os.File, error) {
 	return cmd, r, nil
 }
 
-// listen passes steps on until the supervisor is ready or gives up.
+// listen forwards steps until the supervisor is ready or fails.
 func listen(o Options, reports *os.File) (State, error) {
 	lines := bufio.NewScanner(reports)
 	lines.Buffer(nil, 1<<20)
@@ -128,9 +127,8 @@ func listen(o Options, reports *os.File) (State, error) {
 	return State{}, errors.Join(fmt.Errorf("its supervisor has ended; see %s", filepath.Join(o.Dir, sandboxstate.LogFile)), lines.Err())
 }
 
-// Supervise is the supervisor: it brings the sandbox up, tells its starter, and
-// keeps it until ctx ends, which the caller makes SIGTERM do. Then it takes it
-// down.
+// Supervise is the supervisor: it starts the sandbox, reports to the process that started it, and
+// keeps the sandbox until ctx ends. The caller ends ctx on SIGTERM. Then it removes the sandbox.
 func Supervise(ctx context.Context, o Options) error {
 	tell, done, err := reporter()
 	if err != nil {
@@ -141,7 +139,7 @@ func Supervise(ctx context.Context, o Options) error {
 	defer cancel(nil)
 	o.Progress = func(st Step) {
 		if err := tell(report{Step: &st}); err != nil {
-			cancel(fmt.Errorf("whoever started it has gone: %w", err))
+			cancel(fmt.Errorf("the process that started it has ended: %w", err))
 		}
 	}
 	s, err := New(o)
@@ -156,12 +154,12 @@ func Supervise(ctx context.Context, o Options) error {
 		return errors.Join(err, s.Down())
 	}
 	done()
-	s.opts.Progress = func(Step) {} // nobody listens any more
+	s.opts.Progress = func(Step) {} // the report is closed
 	<-ctx.Done()
 	return s.Down()
 }
 
-// reporter returns how to report to whoever started this process.
+// reporter returns a function that reports to the process that started this one.
 func reporter() (tell func(report) error, done func(), err error) {
 	text, ok := os.LookupEnv(reportFD)
 	if !ok {
@@ -171,7 +169,7 @@ func reporter() (tell func(report) error, done func(), err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading $%s: %w", reportFD, err)
 	}
-	// Not for the sandbox's own children.
+	// The sandbox's own children must not inherit it.
 	if err := os.Unsetenv(reportFD); err != nil {
 		return nil, nil, fmt.Errorf("clearing $%s: %w", reportFD, err)
 	}
@@ -181,9 +179,8 @@ func reporter() (tell func(report) error, done func(), err error) {
 	return func(r report) error { return out.Encode(r) }, func() { f.Close() }, nil
 }
 
-// Stop takes the sandbox of a name down and returns when nothing is left of it,
-// also where its supervisor was killed before. The error wraps ErrNotRunning if
-// there is none.
+// Stop removes the sandbox of a name and returns when it is gone, also if its supervisor was killed
+// before. The error wraps ErrNotRunning if there is none.
 func Stop(ctx context.Context, name string, progress func(Step)) error {
 	o, err := (Options{Name: name, Progress: progress}).complete()
 	if err != nil {
@@ -213,8 +210,8 @@ func stop(ctx context.Context, o Options) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	// It was killed, and its children died with it. What is left are files, and
-	// cgroups of real instances.
+	// The supervisor was killed, and its children died with it. Files, and cgroups of real
+	// instances, are left.
 	l, err := sandboxstate.TakeLock(ctx, dir)
 	if err != nil {
 		return err
@@ -225,7 +222,7 @@ func stop(ctx context.Context, o Options) error {
 func stopSupervisor(ctx context.Context, dir string) error {
 	st, ok, err := sandboxstate.Read(dir)
 	if err != nil || !ok {
-		return errors.Join(err, errors.New("it is just coming up or going down: try again"))
+		return errors.Join(err, errors.New("it is starting or stopping: try again"))
 	}
 	if err := syscall.Kill(st.Supervisor, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("asking its supervisor (process %d) to stop: %w", st.Supervisor, err)

@@ -21,27 +21,26 @@ import (
 )
 
 const (
-	// tokenLifetime outlasts any sandbox: there is no kubelet here to renew tokens.
+	// tokenLifetime is longer than any sandbox lives: no kubelet here renews tokens.
 	tokenLifetime = 10 * 365 * 24 * time.Hour
-	// policyPatience is how long a ValidatingAdmissionPolicy may take to be in
-	// force; the API server looks for new ones every second.
+	// policyPatience is how long a ValidatingAdmissionPolicy may take to be active; the API server
+	// polls for new ones every second.
 	policyPatience = 30 * time.Second
 
-	// NotMine names the record that AgentKubeconfig asks for in vain, in the agent's
-	// name.
+	// NotMine is the record that AgentKubeconfig tries to create as the agent. The API server must
+	// reject it.
 	NotMine = "not-mine"
 )
 
-// ControllerKubeconfig writes a kubeconfig of the chart's controller and returns
-// its path. It may do what the chart allows, and nothing more.
+// ControllerKubeconfig writes a kubeconfig of the chart's controller and returns its path. It has
+// the chart's permissions.
 func (s *Sandbox) ControllerKubeconfig(ctx context.Context) (string, error) {
 	return s.accountKubeconfig(ctx, chart.ControllerAccount, chart.ControllerAccount, nil)
 }
 
-// AgentKubeconfig writes a kubeconfig of the chart's agent on a node and returns
-// its path. Its token is bound to the Node, as a pod's is to the node it is on, and
-// ends with it. It returns once the policy that ties the agent to its node is in
-// force.
+// AgentKubeconfig writes a kubeconfig of the chart's agent on a node and returns its path. Its
+// token is bound to the Node, as a pod's token is, and ends with it. It returns once the policy
+// that binds the agent to its node is active.
 func (s *Sandbox) AgentKubeconfig(ctx context.Context, nodeName string) (string, error) {
 	admin, err := kubernetes.NewForConfig(s.RESTConfig())
 	if err != nil {
@@ -91,8 +90,8 @@ func (s *Sandbox) accountKubeconfig(ctx context.Context, name, account string, n
 	return path, nil
 }
 
-// waitAgentTied waits until the API server refuses the agent a record of another
-// node, which it is asked for as a dry run.
+// waitAgentTied waits until the API server rejects, in a dry run, the agent's record of another
+// node.
 func waitAgentTied(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
-// install installs the chart as `helm install` would, but for its workloads:
-// the sandbox has no container runtime, so lifeboatd runs as a process, with the
-// arguments and the ServiceAccount of the chart's Deployment.
+// install installs the chart as `helm install` does, except for its workloads. The sandbox has no
+// container runtime, so lifeboatd runs as a process, with the arguments and the ServiceAccount of
+// the chart's Deployment.
 func (s *Sandbox) install(ctx context.Context, detail func(string)) error {
 	c, err := client.New(s.RESTConfig(), client.Options{})
 	if err != nil {
@@ -57,8 +57,7 @@ func (s *Sandbox) chartValues() map[string]any {
 	return map[string]any{"image": map[string]any{"repository": lifeboatPart}, "aws": aws}
 }
 
-// isWorkload tells the objects of which Kubernetes would make pods, and what is
-// about these pods.
+// isWorkload tells the objects that create pods, and objects about these pods.
 func isWorkload(obj *unstructured.Unstructured) bool {
 	return slices.Contains([]string{"Deployment", "DaemonSet", "PodDisruptionBudget"}, obj.GetKind())
 }

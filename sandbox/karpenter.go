@@ -109,7 +109,7 @@ func (s *Sandbox) KillKarpenter() error {
 // KarpenterLog is where Karpenter writes.
 func (s *Sandbox) KarpenterLog() string { return s.path("karpenter.log") }
 
-func (s *Sandbox) newKarpenter() (*keeper, error) {
+func (s *Sandbox) newKarpenter() (*supervisor, error) {
 	if s.programs.Karpenter == "" {
 		return nil, errors.New("starting Karpenter: the sandbox was made without it: set Options.Karpenter")
 	}
@@ -133,7 +133,7 @@ func (s *Sandbox) newKarpenter() (*keeper, error) {
 		Name: karpenterPart, Address: "http://127.0.0.1:" + metrics + "/metrics",
 		Version: s.programs.KarpenterVersion, Log: s.KarpenterLog(),
 	}
-	return &keeper{
+	return &supervisor{
 		name: karpenterPart, log: s.log, started: func(pid int) { s.partStarted(part, pid) },
 		launch: func(ctx context.Context) (*process.Process, error) { return karpenter.Start(ctx, options) },
 	}, nil

@@ -28,8 +28,8 @@ func (s *Sandbox) firstLifeboat(ctx context.Context, detail func(string)) error 
 	return nil
 }
 
-// StartLifeboat starts lifeboatd, which from then on is started again whenever it
-// ends, and returns when it is ready. It does nothing if it runs.
+// StartLifeboat starts lifeboatd and returns when it is ready. From then on it is restarted
+// whenever it ends. It does nothing if it runs.
 func (s *Sandbox) StartLifeboat(ctx context.Context) error {
 	if s.lifeboat == nil {
 		k, err := s.newLifeboat(ctx)
@@ -58,7 +58,7 @@ func (s *Sandbox) RestartLifeboat(ctx context.Context, args ...string) error {
 	return s.StartLifeboat(ctx)
 }
 
-// StopLifeboat stops lifeboatd in an orderly way, until it is started again.
+// StopLifeboat stops lifeboatd in order, until it is started again.
 func (s *Sandbox) StopLifeboat() error {
 	if s.lifeboat == nil {
 		return nil
@@ -66,8 +66,8 @@ func (s *Sandbox) StopLifeboat() error {
 	return s.lifeboat.stop()
 }
 
-// KillLifeboat kills lifeboatd with SIGKILL. It is started again, as a Deployment
-// would. The error wraps ErrRestarting where it does not run at the moment.
+// KillLifeboat kills lifeboatd with SIGKILL. It is restarted, as a Deployment would do. The error
+// wraps ErrRestarting if it does not run at the moment.
 func (s *Sandbox) KillLifeboat() error {
 	if s.lifeboat == nil {
 		return fmt.Errorf("killing lifeboatd: it does not run")
@@ -85,7 +85,7 @@ const lifeboatPart = "lifeboatd"
 
 // newLifeboat is lifeboatd as the chart's Deployment has it: with its arguments,
 // but for addresses, and its identity.
-func (s *Sandbox) newLifeboat(ctx context.Context) (*keeper, error) {
+func (s *Sandbox) newLifeboat(ctx context.Context) (*supervisor, error) {
 	program, err := findLifeboatd(s.opts.Lifeboatd)
 	if err != nil {
 		return nil, err
@@ -102,12 +102,12 @@ func (s *Sandbox) newLifeboat(ctx context.Context) (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of a flag that is given twice the last counts.
+	// If a flag is repeated, the last one is used.
 	args := slices.Concat(s.controllerArgs, []string{
 		"--kubeconfig=" + kubeconfig,
 		"--health-probe-bind-address=" + health,
 		"--metrics-bind-address=" + metrics,
-		// One replica: a lease would only make the next one wait after a kill.
+		// One replica: a lease would only delay the next process after a kill.
 		"--leader-elect=false",
 	}, s.opts.LifeboatdArgs)
 	part := Part{Name: lifeboatPart, Address: "http://" + metrics + "/metrics", Log: s.LifeboatLog()}
@@ -116,7 +116,7 @@ func (s *Sandbox) newLifeboat(ctx context.Context) (*keeper, error) {
 	options := process.Options{
 		Name: lifeboatPart, Path: program, Args: args, Env: lifeboatEnv(s.State()), Dir: s.opts.Dir, LogFile: s.LifeboatLog(),
 	}
-	return &keeper{
+	return &supervisor{
 		name: lifeboatPart, log: s.log, started: started,
 		launch: func(ctx context.Context) (*process.Process, error) { return process.Start(ctx, options) },
 	}, nil
@@ -127,8 +127,7 @@ func lifeboatEnv(st State) []string {
 	return append(cloudEnv(st), "AWS_EC2_METADATA_DISABLED=true")
 }
 
-// bareEnv is the environment without a developer's own AWS and Kubernetes, which
-// no part must find by mistake.
+// bareEnv is the environment without a developer's own AWS and Kubernetes configuration.
 func bareEnv() []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -139,7 +138,7 @@ func bareEnv() []string {
 	return append(env, "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null")
 }
 
-// ready asks for /readyz.
+// ready requests /readyz.
 func ready(ctx context.Context, addr string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -143,9 +143,9 @@ func (s *Sandbox) machineCloud() machines.Cloud {
 	if s.opts.RealNodes {
 		return s.EC2()
 	}
-	s.inits = newInits(s)
-	s.inits.start()
-	return s.inits.gates
+	s.bootAgents = newBootAgents(s)
+	s.bootAgents.start()
+	return s.bootAgents.gates
 }
 
 // hardware is what instances are made of.

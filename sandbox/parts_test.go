@@ -19,7 +19,7 @@ import (
 func TestAKeptProgramIsStartedAgain(t *testing.T) {
 	dir := t.TempDir()
 	pids := make(chan int, 10)
-	k := &keeper{
+	k := &supervisor{
 		name: "sleep", log: slog.New(slog.DiscardHandler), started: func(pid int) { pids <- pid },
 		launch: func(ctx context.Context) (*process.Process, error) {
 			return process.Start(ctx, process.Options{Name: "sleep", Path: "/bin/sleep", Args: []string{"60"}, LogFile: filepath.Join(dir, "log")})
@@ -114,7 +114,7 @@ func TestMinor(t *testing.T) {
 }
 
 func TestOptionsRefuseWhatCannotBe(t *testing.T) {
-	for _, name := range []string{"Up", "a/b", "..", "a-very-long-name-that-nobody-would-type"} {
+	for _, name := range []string{"Up", "a/b", "..", "a-very-long-name-that-is-over-the-limit"} {
 		if _, err := New(Options{Name: name}); err == nil {
 			t.Errorf("the name %q was taken", name)
 		}

@@ -235,7 +235,7 @@ func (r realWorld) reclaim(in ec2.Instance) {
 	until(r.t, "its processes to be gone", func() bool { return r.processes(in) == "" })
 	r.t.Logf("nothing of the instance was left %s after the power cut", time.Since(cut).Round(time.Millisecond))
 	if n := r.node(in); n == nil || !nodeindex.Ready(n) {
-		r.t.Error("its Node is not there and Ready: nobody can have noticed yet")
+		r.t.Error("its Node is not there and Ready: the loss of power is not visible yet")
 	}
 	until(r.t, "its Node to be deleted", func() bool { return r.node(in) == nil })
 	if silent := time.Since(cut); silent < 15*time.Second {

@@ -43,14 +43,14 @@ type Sandbox struct {
 	cluster      *controlplane.ControlPlane
 	machines     *background
 	agents       *agents
-	inits        *inits           // nil where instances are real
-	kwok         *keeper          // nil where instances are real
+	bootAgents   *bootAgents      // nil where instances are real
+	kwok         *supervisor      // nil where instances are real
 	vpc          *instances.VPC   // nil where they are not
 	fleet        *instances.Fleet // likewise
-	lifeboat     *keeper          // nil until it was started once
+	lifeboat     *supervisor      // nil until it was started once
 	lifeboatAddr string           // of its /readyz
 
-	karpenter     *keeper // likewise
+	karpenter     *supervisor // likewise
 	karpenterAddr string
 
 	controllerArgs []string // as the chart has them
@@ -161,7 +161,7 @@ func (s *Sandbox) Down() error {
 		if s.machines != nil {
 			errs = append(errs, s.machines.stop())
 		}
-		errs = append(errs, s.inits.stop(), s.StopAgents(), s.stopInstances(context.Background()))
+		errs = append(errs, s.bootAgents.stop(), s.StopAgents(), s.stopInstances(context.Background()))
 		if s.kwok != nil {
 			errs = append(errs, s.kwok.stop())
 		}

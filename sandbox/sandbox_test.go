@@ -81,7 +81,7 @@ func until(t *testing.T, what string, ok func() bool) {
 }
 
 // ended reports whether no process of a sandbox is left. Children of a killed
-// supervisor may stay as zombies for as long as nobody asks after them. The test
+// supervisor may stay as zombies until something waits for them. The test
 // itself, the supervisor of sandboxes in this process, does not count.
 func ended(st sandbox.State) bool {
 	pids := []int{st.Supervisor}
@@ -193,7 +193,7 @@ func checkUsable(t *testing.T, st sandbox.State) {
 		t.Errorf("listing nodes: %v", err)
 	}
 	if !listening(env["AWS_ENDPOINT_URL"]) {
-		t.Errorf("nobody listens on %s", env["AWS_ENDPOINT_URL"])
+		t.Errorf("no listener on %s", env["AWS_ENDPOINT_URL"])
 	}
 }
 

@@ -2,8 +2,8 @@ package autoscaling
 
 import "time"
 
-// Ref names a lifecycle action as requests do: by its token, or else by its instance,
-// which means the one that the hook is waiting for now.
+// Ref names a lifecycle action as requests do: by its token, or by its instance. An instance stands
+// for the action that the hook currently waits for.
 type Ref struct {
 	Group, Hook, InstanceID, Token string
 }
@@ -12,9 +12,8 @@ type Ref struct {
 // CompleteLifecycleAction).
 const tokenSize = 36
 
-// Complete ends a lifecycle action. The error is ValidationError for a group that does
-// not exist and for an action that is not active: not begun, ended, timed out, or of
-// another hook.
+// Complete ends a lifecycle action. The error is ValidationError for an unknown group, and for an
+// action that is not active: not started, completed, timed out, or of another hook.
 func (s *State) Complete(ref Ref, r Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,13 +21,12 @@ func (s *State) Complete(ref Ref, r Result) error {
 	if err != nil {
 		return err
 	}
-	a.firing.end(r, ByAnswer)
+	a.execution.end(r, ByAnswer)
 	s.resolve(m, t, a, r)
 	return nil
 }
 
-// Heartbeat gives a lifecycle action its hook's heartbeat time anew. Errors as for
-// Complete.
+// Heartbeat restarts the heartbeat timeout of a lifecycle action. Errors as for Complete.
 func (s *State) Heartbeat(ref Ref) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,36 +34,36 @@ func (s *State) Heartbeat(ref Ref) error {
 	if err != nil {
 		return err
 	}
-	a.beats++
+	a.heartbeats++
 	s.awaitHeartbeat(m, t, a)
 	return nil
 }
 
 // action finds an active action. It needs the lock.
-func (s *State) action(ref Ref) (*member, *trip, *action, error) {
+func (s *State) action(ref Ref) (*member, *transition, *action, error) {
 	if s.groups[ref.Group] == nil {
 		return nil, nil, nil, groupNotFound(ref.Group)
 	}
 	for _, m := range s.members {
-		if m.Group != ref.Group || m.trip == nil {
+		if m.Group != ref.Group || m.transition == nil {
 			continue
 		}
-		for _, a := range m.trip.actions {
+		for _, a := range m.transition.actions {
 			named := a.token == ref.Token || ref.Token == "" && m.InstanceID == ref.InstanceID
-			if a.hook.Name == ref.Hook && named && time.Since(m.trip.held) >= s.consistency.ActionAfter {
-				return m, m.trip, a, nil
+			if a.hook.Name == ref.Hook && named && time.Since(m.transition.held) >= s.consistency.ActionAfter {
+				return m, m.transition, a, nil
 			}
 		}
 	}
 	return nil, nil, nil, noActiveAction(ref)
 }
 
-// Action is a lifecycle action that waits for its end. On AWS no call lists them.
+// Action is an active lifecycle action. AWS has no call that lists them.
 type Action struct {
 	Ref
-	Transition          Transition
+	Transition          LifecycleTransition
 	Origin, Destination string
-	// Deadline is when it ends with the hook's default result unless there is a heartbeat.
+	// Deadline is when the action ends with the hook's default result, unless a heartbeat arrives.
 	Deadline time.Time
 }
 
@@ -74,14 +72,14 @@ func (s *State) Actions(instanceID string) []Action {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.members[instanceID]
-	if m == nil || m.trip == nil {
+	if m == nil || m.transition == nil {
 		return nil
 	}
 	var out []Action
-	for _, a := range m.trip.actions {
+	for _, a := range m.transition.actions {
 		out = append(out, Action{
 			Ref:        Ref{Group: m.Group, Hook: a.hook.Name, InstanceID: instanceID, Token: a.token},
-			Transition: m.trip.transition, Origin: m.trip.origin, Destination: m.trip.destination, Deadline: a.due,
+			Transition: m.transition.hookTransition, Origin: m.transition.origin, Destination: m.transition.destination, Deadline: a.due,
 		})
 	}
 	return out

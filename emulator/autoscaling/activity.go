@@ -12,18 +12,17 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Activity is one thing that a group does or did about an instance (Amazon EC2 Auto
-// Scaling API Reference, Activity).
+// Activity is a scaling activity (Amazon EC2 Auto Scaling API Reference, Activity).
 type Activity struct {
 	ID, Group, InstanceID string
 	Description, Cause    string
 	Status, Message       string
 	Progress              int
-	Start, End            time.Time // End is zero while it is under way
+	Start, End            time.Time // End is zero while the activity is in progress
 	Zone, SubnetID        string
 }
 
-// maxActivities is how many activities are remembered.
+// maxActivities is how many activities are kept.
 const maxActivities = 10_000
 
 // Activities lists the activities of a group, newest first; of all groups if it is empty.
@@ -39,14 +38,14 @@ func (s *State) Activities(groupName string) []Activity {
 	return out
 }
 
-// begin makes the activity of a trip. It needs the lock.
-func (s *State) begin(g *group, m *member, t *trip) *Activity {
+// begin adds the activity of a transition. It needs the lock.
+func (s *State) begin(g *group, m *member, t *transition) *Activity {
 	in, _ := s.ec2.Instance(m.InstanceID)
 	status, doing := "PreInService", "Launching a new EC2 instance: "
 	switch {
-	case t.transition == Leaving && t.end != Terminated && t.end != WarmedTerminated:
+	case t.hookTransition == Leaving && t.end != Terminated && t.end != WarmedTerminated:
 		status, doing = "InProgress", "Moving EC2 instance to the warm pool: "
-	case t.transition == Leaving:
+	case t.hookTransition == Leaving:
 		status, doing = "InProgress", "Terminating EC2 instance: "
 	case t.origin == toPool:
 		doing = "Launching a new EC2 instance from warm pool: "
@@ -68,7 +67,7 @@ func (s *State) record(a *Activity) *Activity {
 	return a
 }
 
-// shortly records an activity that takes no time to speak of. It needs the lock.
+// shortly records an activity of negligible duration. It needs the lock.
 func (s *State) shortly(m *member, doing, cause string) *Activity {
 	now := time.Now().UTC()
 	in, _ := s.ec2.Instance(m.InstanceID)
@@ -82,7 +81,7 @@ func because(at time.Time, cause string) string {
 	return fmt.Sprintf("At %s %s", at.Format("2006-01-02T15:04:05Z"), cause)
 }
 
-// status moves an activity on.
+// status sets the status and progress of an activity.
 func (a *Activity) status(status string, progress int) {
 	if a.End.IsZero() {
 		a.Status, a.Progress = status, progress
@@ -96,7 +95,7 @@ func (a *Activity) close(status, message string) {
 	}
 }
 
-// launchFailed tells that there is no instance to tell of. It needs the lock.
+// launchFailed records the activity of a launch that created no instance. It needs the lock.
 func (s *State) launchFailed(g *group, cause string, err error) {
 	var known *wire.Error
 	if errors.As(err, &known) {

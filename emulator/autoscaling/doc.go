@@ -1,20 +1,19 @@
-// Package autoscaling emulates EC2 Auto Scaling as far as nodes are concerned: groups and
-// warm pools whose instances go through lifecycle states, hooks that hold them there, and
-// the events and messages that tell of it.
+// Package autoscaling emulates the parts of EC2 Auto Scaling that nodes depend on: groups, warm
+// pools, lifecycle states, lifecycle hooks, and their events and messages.
 //
 // [State] holds everything behind one lock and knows no HTTP; the files requests_*.go and
-// replies_*.go translate the Query protocol, routes.go ties the two together.
+// replies_*.go translate the Query protocol, routes.go connects the two.
 //
-// A group with a launch template or a mixed instances policy lives: whenever something
-// changes it compares what it has with what it wants (plan.go, which is pure), and sends
-// instances on a [Journey] or launches them (keep.go, launch.go). One without stays as a
-// test or a scenario makes it, by [State.Attach] and [State.Send]. What happens on a
-// journey follows the table in journeys.go and is played by trip.go; what EC2 does to
-// instances meanwhile is heard in follow.go. Everything happens under the lock, at once or
-// by a timer, so that it works in virtual time too.
+// A group with a launch template or a mixed instances policy reconciles. After each change it
+// compares its members with the desired state (plan.go, which is pure). It then starts a
+// [Transition] of a member, or launches an instance (reconcile.go, launch.go). A group without a
+// template keeps the members that a test or a scenario sets with [State.Attach] and [State.Send].
+// The table in transitions.go defines the steps of a transition, and transition.go executes them.
+// instance_events.go handles changes of instances at EC2. All work happens under the lock,
+// immediately or by a timer, so that it also works in virtual time.
 //
-// For tests and scenarios there are, besides what AWS has: [State.Trace], every change of
-// state; [State.Actions], the actions that wait; [State.SetTiming]; [State.SetConsistency],
-// for answers that are old; [State.Contend], for calls that are in each other's way; and
-// [State.RebalanceZones]. Calls are counted, and throttled, at the server's [wire.Gate].
+// Tests and scenarios can use more than the AWS API: [State.Trace] lists every state change,
+// [State.Actions] the active actions, and [State.SetTiming] sets the timing. [State.SetConsistency]
+// delays what Describe calls show, [State.Contend] makes calls fail with ResourceContention, and
+// [State.RebalanceZones] rebalances zones. The server's [wire.Gate] counts and throttles calls.
 package autoscaling

@@ -7,8 +7,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Errors as Auto Scaling gives them. Its API models few: what is wrong with a request is
-// a ValidationError, and only the text says what.
+// Errors as Auto Scaling returns them. Its API models few: a wrong request is a ValidationError,
+// and only the text gives the cause.
 
 func validation(format string, args ...any) error {
 	return wire.Errorf("ValidationError", format, args...)
@@ -18,8 +18,7 @@ func groupNotFound(name string) error {
 	return validation("AutoScalingGroup name not found - AutoScalingGroup '%s' not found", name)
 }
 
-// noActiveAction is the answer for every action that cannot be ended, whatever the
-// reason.
+// noActiveAction is the error for every action that cannot be completed, for any reason.
 func noActiveAction(ref Ref) error {
 	if ref.Token != "" {
 		return validation("No active Lifecycle Action found with token %s", ref.Token)
@@ -27,7 +26,7 @@ func noActiveAction(ref Ref) error {
 	return validation("No active Lifecycle Action found with instance ID %s", ref.InstanceID)
 }
 
-// constraint is the answer of AWS's own validation of a member.
+// constraint is the error of AWS's own validation of a member.
 func constraint(value any, member, want string) error {
 	return validation("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: Member must %s", value, member, want)
 }
@@ -52,7 +51,7 @@ func notInGroup(id, groupName string) error {
 	return validation("The instance %s is not part of Auto Scaling group %s.", id, groupName)
 }
 
-// invalidTemplate wraps EC2's word on a launch template.
+// invalidTemplate wraps EC2's error about a launch template.
 func invalidTemplate(err error) error {
 	var e *wire.Error
 	if errors.As(err, &e) {
@@ -73,7 +72,7 @@ func plural(n int) string {
 	return "s"
 }
 
-// checkSizes refuses sizes that do not go together.
+// checkSizes rejects inconsistent sizes.
 func checkSizes(least, most, desired int) error {
 	switch {
 	case least < 0:

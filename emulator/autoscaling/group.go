@@ -9,34 +9,35 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Group is an Auto Scaling group. It lives, that is, launches and ends instances by
-// itself, if it has a Template or Mixed; else its sizes are only shown, and its
-// instances are what a test attaches.
+// Group is an Auto Scaling group. If it has a Template or Mixed, it launches and terminates
+// instances automatically. Without them it only shows its sizes, and its members are those that a
+// test attaches.
 type Group struct {
 	Name              string
 	Min, Max, Desired int
 	Tags              map[string]string
 	// NotPropagated are the keys of tags that instances do not get.
 	NotPropagated []string
-	// LaunchTemplate is the name of a template to show, for a group that does not live.
+	// LaunchTemplate is the name of a template to show, for a group without Template and Mixed.
 	LaunchTemplate string
-	// Template is what the group launches, or Mixed where it has a choice.
+	// Template is what the group launches; Mixed offers several instance types.
 	Template ec2.TemplateRef
 	Mixed    *Mixed
-	// Subnets and Zones say where; both empty: in all zones.
+	// Subnets and Zones restrict where the group launches; both empty: in all zones.
 	Subnets, Zones    []string
 	CapacityRebalance bool
 	// WarmPool is nil when the group has none.
 	WarmPool *WarmPool
-	// Hooks are there before the first instance is. Of a hook's Group nothing is read.
+	// Hooks exist before the group launches its first instance. The field Group of a hook is
+	// ignored.
 	Hooks []Hook
-	// DeregistrationDelay is how long instances stay in Terminating, while load
-	// balancers let go of them, before hooks are told; zero: Timing.Deregister.
+	// DeregistrationDelay is how long instances stay in Terminating, while load balancers
+	// deregister them, before hooks are notified; zero: Timing.Deregister.
 	DeregistrationDelay time.Duration
 	// ProtectNew protects new instances from scale-in.
 	ProtectNew bool
-	// GracePeriod is how long after InService a bad word about an instance's health is
-	// not heard where the one who brings it respects that.
+	// GracePeriod is how long after InService an unhealthy report has no effect, if the report
+	// respects it.
 	GracePeriod     time.Duration
 	HealthCheckType string // default EC2
 	Cooldown        time.Duration
@@ -44,8 +45,8 @@ type Group struct {
 	Retain bool
 	// Policies choose what to terminate; default Default.
 	Policies []string
-	// Operator is the service principal that alone may change the group, such as
-	// eks.amazonaws.com; empty: everybody may.
+	// Operator is the service principal that alone may change the group, such as eks.amazonaws.com;
+	// empty: all callers may.
 	Operator string
 	// DeletionProtection is none (the default), prevent-force-deletion or
 	// prevent-all-deletion.
@@ -63,11 +64,11 @@ type Mixed struct {
 // Override is one instance type of a mixed group, the first one preferred.
 type Override struct {
 	Type, ImageID string
-	// Template replaces that of the policy; zero: the policy's.
+	// Template replaces the template of the policy; zero: the policy's.
 	Template ec2.TemplateRef
 }
 
-// Distribution is how a mixed group buys.
+// Distribution says which part of a mixed group is bought on demand and on the spot market.
 type Distribution struct {
 	OnDemandStrategy string // default prioritized
 	OnDemandBase     int
@@ -97,10 +98,10 @@ type group struct {
 	hooks     []Hook // sorted by name
 	suspended map[Process]time.Time
 
-	poolEnds bool // the warm pool is there until its last instance is gone
+	poolEnds bool // the warm pool is deleted, and stays until its last instance is gone
 	deleting bool
-	waking   bool      // an evaluation is on its way
-	retryAt  time.Time // nothing is launched before
+	waking   bool      // an evaluation is scheduled
+	retryAt  time.Time // no launch before this time
 	scaled   time.Time // when the sizes were last changed by a scaling activity
 	refresh  []*refresh
 }
@@ -113,8 +114,8 @@ func (g *group) pool() LifecycleState {
 	return g.WarmPool.State
 }
 
-// poolSize is how many instances the warm pool is to have (Amazon EC2 Auto Scaling API
-// Reference, PutWarmPool).
+// poolSize is the wanted number of warm instances (Amazon EC2 Auto Scaling API Reference,
+// PutWarmPool).
 func (g *group) poolSize() int {
 	if g.WarmPool == nil || g.poolEnds {
 		return 0
@@ -126,12 +127,12 @@ func (g *group) poolSize() int {
 	return max(g.WarmPool.MinSize, prepared-g.Desired, 0)
 }
 
-// lives tells whether the group acts by itself.
-func (g *group) lives() bool {
+// hasTemplate tells whether the group launches and terminates instances automatically.
+func (g *group) hasTemplate() bool {
 	return g.Mixed != nil || g.Template != (ec2.TemplateRef{})
 }
 
-// template is what the group launches, or would by default.
+// template is what the group launches, or launches by default.
 func (g *group) template() ec2.TemplateRef {
 	if g.Mixed != nil {
 		return g.Mixed.Template
@@ -141,20 +142,20 @@ func (g *group) template() ec2.TemplateRef {
 
 // deregistration is how long instances stay in Terminating.
 func (g *group) deregistration(t Timing) time.Duration {
-	if !g.lives() {
+	if !g.hasTemplate() {
 		return g.DeregistrationDelay
 	}
 	return cmp.Or(g.DeregistrationDelay, t.Deregister)
 }
 
-// instanceTags are those that new instances get.
+// instanceTags are the tags of new instances.
 func (g *group) instanceTags() map[string]string {
 	out := maps.Clone(g.Tags)
 	maps.DeleteFunc(out, func(key, _ string) bool { return slices.Contains(g.NotPropagated, key) })
 	return out
 }
 
-// clone is a copy that shares nothing that changes with the original.
+// clone is a copy that shares no mutable data with the original.
 func (g *group) clone() group {
 	out := *g
 	out.Tags = maps.Clone(g.Tags)
@@ -168,13 +169,13 @@ func (g *group) clone() group {
 	return out
 }
 
-// Process is one of the things that a group does by itself (Amazon EC2 Auto Scaling User
-// Guide, Suspend and resume processes).
+// Process is a process of a group (Amazon EC2 Auto Scaling User Guide, Suspend and resume
+// processes).
 type Process string
 
 // The processes of a group.
 const (
-	Launch            Process = "Launch" // stops the filling of the warm pool too
+	Launch            Process = "Launch" // suspending it also stops the filling of the warm pool
 	Terminate         Process = "Terminate"
 	AddToLoadBalancer Process = "AddToLoadBalancer"
 	AlarmNotification Process = "AlarmNotification"

@@ -27,27 +27,27 @@ const (
 	Abandon  Result = "ABANDON"
 )
 
-// Hook holds instances on their way through a transition.
+// Hook is a lifecycle hook: it holds instances in a transition.
 type Hook struct {
 	Name, Group string
-	Transition  Transition
-	// DefaultResult is what a time-out means; default Abandon.
+	Transition  LifecycleTransition
+	// DefaultResult is the result of a timeout; default Abandon.
 	DefaultResult Result
-	// Heartbeat is the time to answer or ask for more; default one hour. AWS takes 30 s
-	// to two hours, tests may have less.
+	// Heartbeat is the heartbeat timeout; default one hour. AWS accepts 30 s to two hours; tests
+	// may set less.
 	Heartbeat time.Duration
-	// NotificationTarget is the ARN of a queue that gets a message besides the event,
-	// sent with the role RoleARN; empty: none.
+	// NotificationTarget is the ARN of a queue that gets a message in addition to the event, sent
+	// with the role RoleARN; empty: none.
 	NotificationTarget, RoleARN string
 	Metadata                    string
 }
 
-// total bounds an action however many heartbeats it gets.
+// total is the longest duration of an action, with any number of heartbeats.
 func (h Hook) total() time.Duration { return min(maxTotal, maxHeartbeats*h.Heartbeat) }
 
-// PutHook makes a hook, or replaces the one of the same name; actions under way go on
-// as they are. A queue as target gets a test message first. Errors: ValidationError for
-// an unknown group or transition, or a target that cannot be reached; LimitExceeded.
+// PutHook creates a hook, or replaces the one of the same name; active actions do not change. A
+// queue as target first gets a test message. Errors: ValidationError for an unknown group or
+// transition, or an unreachable target; LimitExceeded.
 func (s *State) PutHook(h Hook) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +84,8 @@ func (s *State) putHook(g *group, h Hook) error {
 	return nil
 }
 
-// DeleteHook deletes a hook. What it holds is resolved first: launches are abandoned,
-// terminations go on (Amazon EC2 Auto Scaling API Reference, DeleteLifecycleHook). Errors:
+// DeleteHook deletes a hook and first resolves its active actions: launches are abandoned,
+// terminations continue (Amazon EC2 Auto Scaling API Reference, DeleteLifecycleHook). Errors:
 // ValidationError for an unknown group or hook.
 func (s *State) DeleteHook(groupName, name string) error {
 	s.mu.Lock()
@@ -100,22 +100,22 @@ func (s *State) DeleteHook(groupName, name string) error {
 	}
 	g.hooks = slices.Delete(g.hooks, i, i+1)
 	for _, m := range s.of(g) {
-		if t := m.trip; t != nil {
+		if t := m.transition; t != nil {
 			s.release(m, t, name)
 		}
 	}
 	return nil
 }
 
-// release resolves the action of a hook that is no more. It needs the lock.
-func (s *State) release(m *member, t *trip, hook string) {
+// release resolves the action of a deleted hook. It needs the lock.
+func (s *State) release(m *member, t *transition, hook string) {
 	i := slices.IndexFunc(t.actions, func(a *action) bool { return a.hook.Name == hook })
 	if i >= 0 {
-		t.actions[i].firing.end("", ByDeletion)
+		t.actions[i].execution.end("", ByDeletion)
 	}
 	switch {
 	case i < 0:
-	case t.transition == Launching:
+	case t.hookTransition == Launching:
 		s.resolve(m, t, t.actions[i], Abandon)
 	default:
 		s.resolve(m, t, t.actions[i], Continue)

@@ -12,7 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// What Describe shows is as old as the lag, and so is who is there at all.
+// With a lag, Describe calls show old states and old membership.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scope := wire.Scope{Account: "210987654321", Region: "eu-west-1"}

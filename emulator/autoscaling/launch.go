@@ -15,8 +15,8 @@ import (
 // Scaling User Guide, Tag Auto Scaling groups and instances).
 const groupTag = "aws:autoscaling:groupName"
 
-// places lists the subnets of a group. It needs the lock.
-func (s *State) places(g *group) ([]ec2.Subnet, error) {
+// subnets lists the subnets of a group. It needs the lock.
+func (s *State) subnets(g *group) ([]ec2.Subnet, error) {
 	all := s.ec2.Subnets()
 	var out []ec2.Subnet
 	for _, id := range g.Subnets {
@@ -44,33 +44,33 @@ func (s *State) places(g *group) ([]ec2.Subnet, error) {
 	return out, nil
 }
 
-// launch launches one instance into the group or its pool: in subnets, or else where there
-// are the fewest, which t tells and is kept up to date. The error is the first subnet's. It
-// needs the lock.
-func (s *State) launch(g *group, j Journey, cause string, subnets []ec2.Subnet, t *tally) (*member, error) {
+// launch launches one instance into the group or its pool. It uses the given subnets, or else those
+// in the zones with the fewest instances, which t counts and launch updates. The error is that of
+// the first subnet. It needs the lock.
+func (s *State) launch(g *group, j Transition, cause string, subnets []ec2.Subnet, t *memberCounts) (*member, error) {
 	if subnets == nil {
-		subnets = s.spread(g, t, j == IntoPool)
+		subnets = s.subnetsByCount(g, t, j == IntoPool)
 	}
 	spot := j != IntoPool && t.nextIsSpot(g)
 	var first error
 	for _, subnet := range subnets {
-		in, ref, err := s.buy(g, subnet, spot)
+		in, ref, err := s.launchIn(g, subnet, spot)
 		if err != nil {
 			first = cmp.Or(first, err)
 			continue
 		}
-		p, _ := j.find()
+		p, _ := j.path()
 		m := s.join(g, in, p.end)
 		m.Template, m.Protected = ref, g.ProtectNew && j != IntoPool
-		s.set(m, p, cause)
+		s.startTransition(m, p, cause)
 		t.add(m.Member)
 		return m, nil
 	}
 	return nil, cmp.Or(first, validation("The group %s has no subnet to launch in", g.Name))
 }
 
-// buy launches one instance in a subnet. It needs the lock.
-func (s *State) buy(g *group, subnet ec2.Subnet, spot bool) (ec2.Instance, ec2.TemplateRef, error) {
+// launchIn launches one instance in a subnet. It needs the lock.
+func (s *State) launchIn(g *group, subnet ec2.Subnet, spot bool) (ec2.Instance, ec2.TemplateRef, error) {
 	system := map[string]string{groupTag: g.Name}
 	if g.Mixed == nil {
 		return s.ec2.LaunchTemplate(ec2.TemplateLaunch{
@@ -123,7 +123,7 @@ func (x *Mixed) fleet(subnet ec2.Subnet, spot bool, tags, system map[string]stri
 	for i, o := range overrides {
 		priority := float64(i)
 		in.Configs = append(in.Configs, ec2.FleetConfig{
-			Template: numbered(cmp.Or(o.Template, x.Template)),
+			Template: withVersion(cmp.Or(o.Template, x.Template)),
 			Overrides: []ec2.FleetOverride{{
 				InstanceType: o.Type, ImageID: o.ImageID, SubnetID: subnet.ID, MaxPrice: d.SpotMaxPrice, Priority: &priority,
 			}},
@@ -132,13 +132,13 @@ func (x *Mixed) fleet(subnet ec2.Subnet, spot bool, tags, system map[string]stri
 	return in
 }
 
-// numbered is a template with a version, which fleets insist on.
-func numbered(ref ec2.TemplateRef) ec2.TemplateRef {
+// withVersion is a template with a version, which fleets require.
+func withVersion(ref ec2.TemplateRef) ec2.TemplateRef {
 	ref.Version = cmp.Or(ref.Version, "$Default")
 	return ref
 }
 
-// checkTemplates refuses a group whose launch templates are not there. It needs the lock.
+// checkTemplates rejects a group whose launch templates do not exist. It needs the lock.
 func (s *State) checkTemplates(g *group) error {
 	refs := []ec2.TemplateRef{g.template()}
 	if g.Mixed != nil {
@@ -156,8 +156,8 @@ func (s *State) checkTemplates(g *group) error {
 	return nil
 }
 
-// resolved is the template of a group with its id, name and the number of its version; if
-// it is gone, as the group names it. It needs the lock.
+// resolved is the template of a group with its id, name and version number. If the template is
+// deleted, it is as the group names it. It needs the lock.
 func (s *State) resolved(ref ec2.TemplateRef) ec2.TemplateRef {
 	t, v, err := s.ec2.FindTemplate(ref)
 	if err != nil {
@@ -166,8 +166,8 @@ func (s *State) resolved(ref ec2.TemplateRef) ec2.TemplateRef {
 	return ec2.TemplateRef{ID: t.ID, Name: t.Name, Version: fmt.Sprint(v.Number)}
 }
 
-// current lists what a group launches now, each with its id, name and number. It needs
-// the lock.
+// current lists the templates that a group launches now, each with its id, name and number. It
+// needs the lock.
 func (s *State) current(g *group) []ec2.TemplateRef {
 	refs := []ec2.TemplateRef{s.resolved(g.template())}
 	if g.Mixed != nil {
@@ -178,12 +178,12 @@ func (s *State) current(g *group) []ec2.TemplateRef {
 	return refs
 }
 
-// outdated tells whether a member was launched from what its group does not launch now.
+// outdated tells whether a member was launched from a template that its group no longer uses.
 func outdated(m Member, now []ec2.TemplateRef) bool {
 	return m.Template == (ec2.TemplateRef{}) || !slices.Contains(now, m.Template)
 }
 
-// wantsSpot tells whether a group's template asks for spot instances.
+// wantsSpot tells whether a group's template requests spot instances.
 func (s *State) wantsSpot(g *group) bool {
 	if g.Mixed != nil {
 		return false

@@ -9,16 +9,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// LaunchRequest asks a group for instances at once, in zones or subnets of its own.
+// LaunchRequest asks a group to launch instances immediately, in the given zones or subnets.
 type LaunchRequest struct {
 	Group, Token   string
 	Count          int
 	Zones, Subnets []string
-	// Retry lets the group launch later, wherever it can, what could not be had.
+	// Retry lets the group launch the missing instances later, in any of its subnets.
 	Retry bool
 }
 
-// Launched is what came of a LaunchRequest.
+// Launched is the result of a LaunchRequest.
 type Launched struct {
 	Request   LaunchRequest
 	Instances []Member
@@ -26,17 +26,17 @@ type Launched struct {
 	Errors    []LaunchError
 }
 
-// LaunchError is why a subnet gave nothing.
+// LaunchError is why a launch in a subnet failed.
 type LaunchError struct {
 	Zone, SubnetID, Code, Message string
 }
 
-// maxLaunch is how many instances one LaunchInstances launches at most (Amazon EC2 Auto
-// Scaling API Reference, LaunchInstances).
+// maxLaunch is the largest number of instances of one LaunchInstances call (Amazon EC2 Auto Scaling
+// API Reference, LaunchInstances).
 const maxLaunch = 100
 
-// LaunchNow launches instances into a group at once, and raises its desired capacity by as
-// many. A call that repeats a token returns what the first one did. Errors:
+// LaunchNow launches instances into a group immediately, and raises its desired capacity by the
+// same number. A call that repeats a token returns the result of the first. Errors:
 // ValidationError; IdempotentParameterMismatch.
 func (s *State) LaunchNow(r LaunchRequest) (Launched, error) {
 	s.mu.Lock()
@@ -51,7 +51,7 @@ func (s *State) LaunchNow(r LaunchRequest) (Launched, error) {
 	if err != nil {
 		return Launched{}, err
 	}
-	out, t := Launched{Request: r}, s.tally(g)
+	out, t := Launched{Request: r}, s.memberCounts(g)
 	for range r.Count {
 		m, err := s.launch(g, ColdStart, "an instance was started in response to a LaunchInstances request.", subnets, t)
 		if err != nil {
@@ -66,7 +66,7 @@ func (s *State) LaunchNow(r LaunchRequest) (Launched, error) {
 		g.Desired += r.Count - len(out.Instances)
 	}
 	s.launches[r.Token] = out
-	s.wake(g)
+	s.scheduleEvaluation(g)
 	return out, nil
 }
 
@@ -102,14 +102,14 @@ func (s *State) checkLaunch(r LaunchRequest) (*group, []ec2.Subnet, error) {
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case !g.lives():
+	case !g.hasTemplate():
 		return nil, nil, validation("LaunchInstances needs a group with a launch template.")
 	case !g.does(Launch):
 		return nil, nil, validation("The Launch process of the group %s is suspended.", g.Name)
 	case g.Desired+r.Count > g.Max:
 		return nil, nil, outOfBounds("launch", g, r.Count)
 	}
-	all := s.spread(g, s.tally(g), false)
+	all := s.subnetsByCount(g, s.memberCounts(g), false)
 	if len(all) > 1 && len(r.Zones)+len(r.Subnets) == 0 {
 		return nil, nil, validation("AvailabilityZones or SubnetIds must be specified for a group in more than one Availability Zone.")
 	}

@@ -12,20 +12,20 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// actionDetail tells of a lifecycle action, in events and in messages (Amazon EC2 Auto
-// Scaling User Guide, EventBridge event reference).
+// actionDetail describes a lifecycle action, in events and in messages (Amazon EC2 Auto Scaling
+// User Guide, EventBridge event reference).
 type actionDetail struct {
-	Token       string     `json:"LifecycleActionToken"`
-	Group       string     `json:"AutoScalingGroupName"`
-	Hook        string     `json:"LifecycleHookName"`
-	InstanceID  string     `json:"EC2InstanceId"`
-	Transition  Transition `json:"LifecycleTransition"`
-	Metadata    string     `json:"NotificationMetadata,omitempty"`
-	Origin      string     `json:"Origin"`
-	Destination string     `json:"Destination"`
+	Token       string              `json:"LifecycleActionToken"`
+	Group       string              `json:"AutoScalingGroupName"`
+	Hook        string              `json:"LifecycleHookName"`
+	InstanceID  string              `json:"EC2InstanceId"`
+	Transition  LifecycleTransition `json:"LifecycleTransition"`
+	Metadata    string              `json:"NotificationMetadata,omitempty"`
+	Origin      string              `json:"Origin"`
+	Destination string              `json:"Destination"`
 }
 
-// header begins the messages that go straight to a queue.
+// header is the start of messages that go directly to a queue.
 type header struct {
 	Service   string
 	Time      string
@@ -39,15 +39,15 @@ func (s *State) header(requestID string) header {
 
 const stamp = "2006-01-02T15:04:05.000Z"
 
-// announce tells of a lifecycle action: an event always, and a message if the hook has
-// a queue as its target. It needs the lock.
-func (s *State) announce(g *group, m *member, t *trip, a *action) {
+// announce notifies about a lifecycle action: always with an event, and with a message if the hook
+// has a queue as its target. It needs the lock.
+func (s *State) announce(g *group, m *member, t *transition, a *action) {
 	detail := actionDetail{
-		Token: a.token, Group: g.Name, Hook: a.hook.Name, InstanceID: m.InstanceID, Transition: t.transition,
+		Token: a.token, Group: g.Name, Hook: a.hook.Name, InstanceID: m.InstanceID, Transition: t.hookTransition,
 		Metadata: a.hook.Metadata, Origin: t.origin, Destination: t.destination,
 	}
 	name := "EC2 Instance-launch Lifecycle Action"
-	if t.transition == Leaving {
+	if t.hookTransition == Leaving {
 		name = "EC2 Instance-terminate Lifecycle Action"
 	}
 	s.emit(events.Event{
@@ -57,15 +57,15 @@ func (s *State) announce(g *group, m *member, t *trip, a *action) {
 	if a.hook.NotificationTarget == "" {
 		return
 	}
-	// What cannot be delivered is lost, as on AWS.
+	// As on AWS, a message that cannot be delivered is lost.
 	_ = s.send(a.hook, struct {
 		header
 		actionDetail
 	}{s.header(t.requestID), detail})
 }
 
-// sendTest sends what a queue gets when it becomes the target of a hook (Amazon EC2
-// Auto Scaling User Guide, Prepare to add a lifecycle hook).
+// sendTest sends the test message for a queue that becomes the target of a hook (Amazon EC2 Auto
+// Scaling User Guide, Prepare to add a lifecycle hook).
 func (s *State) sendTest(g *group, h Hook) error {
 	return s.send(h, struct {
 		Group string `json:"AutoScalingGroupName"`
@@ -86,11 +86,11 @@ func (s *State) send(h Hook, message any) error {
 	return s.deliver(h.NotificationTarget, string(body), sqs.Sender{RoleARN: h.RoleARN})
 }
 
-// conclude tells how a journey ended: outcome is Successful or Unsuccessful. It needs
-// the lock.
-func (s *State) conclude(m *member, t *trip, outcome string) {
+// conclude emits the event at the end of a transition: outcome is Successful or Unsuccessful. It
+// needs the lock.
+func (s *State) conclude(m *member, t *transition, outcome string) {
 	verb, doing, status := "Launch", "Launching a new", "InProgress"
-	if t.transition == Leaving {
+	if t.hookTransition == Leaving {
 		verb, doing = "Terminate", "Terminating"
 	}
 	if outcome == "Unsuccessful" {
@@ -111,7 +111,7 @@ func (s *State) conclude(m *member, t *trip, outcome string) {
 	})
 }
 
-// resultDetail tells how a journey ended, in events.
+// resultDetail describes the end of a transition, in events.
 type resultDetail struct {
 	StatusCode    string
 	Group         string `json:"AutoScalingGroupName"`

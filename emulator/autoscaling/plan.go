@@ -7,93 +7,93 @@ import (
 	"time"
 )
 
-// standing is what a group decides on.
-type standing struct {
+// snapshot is the state of a group that its decisions use.
+type snapshot struct {
 	desired int
-	// poolSize is how many warm instances there are to be; zero also without a pool.
+	// poolSize is the wanted number of warm instances; zero also without a pool.
 	poolSize int
 	reuse    bool
 	// launch, terminate and replace tell whether those processes are running.
 	launch, terminate, replace bool
 	policies                   []string
-	members                    []standingMember
+	members                    []snapshotMember
 }
 
-type standingMember struct {
+type snapshotMember struct {
 	Member
-	launched time.Time
-	outdated bool   // launched from another template than the group has now
-	ailment  string // why it is unhealthy
+	launched       time.Time
+	outdated       bool   // launched from a template that the group no longer uses
+	unhealthyCause string // why it is unhealthy
 }
 
-// step is one thing that a group does about one instance; a launch has no id yet.
+// step is one change of one instance; a launch has no id yet.
 type step struct {
-	journey Journey
-	id      string
-	cause   string
+	transition Transition
+	id         string
+	cause      string
 }
 
-// mostSteps is how many instances a group launches at a time, and how many it ends: it
-// goes on after Timing.Evaluate, and in between others are heard.
-const mostSteps = 100
+// maxSteps bounds the instances that a group launches, and terminates, in one evaluation. The next
+// evaluation follows after Timing.Evaluate, and other calls get the lock in between.
+const maxSteps = 100
 
-// steps is what the group does now to get from what it has to what it wants.
-func (v standing) steps() []step {
+// steps returns what the group does now to reach its desired state.
+func (v snapshot) steps() []step {
 	var out []step
 	out = append(out, v.replaceUnhealthy()...)
 	out = append(out, v.scale(out)...)
-	out = append(out, v.releaseDoomed(out)...)
-	return append(out, v.tendPool(out)...)
+	out = append(out, v.terminateReplaced(out)...)
+	return append(out, v.adjustPool(out)...)
 }
 
-// taken tells whether a step is about an instance already.
+// taken tells whether a step concerns this instance already.
 func taken(steps []step, id string) bool {
 	return slices.ContainsFunc(steps, func(s step) bool { return s.id == id })
 }
 
-func count(steps []step, journeys ...Journey) int {
+func count(steps []step, transitions ...Transition) int {
 	n := 0
 	for _, s := range steps {
-		if slices.Contains(journeys, s.journey) {
+		if slices.Contains(transitions, s.transition) {
 			n++
 		}
 	}
 	return n
 }
 
-// serves tells whether an instance counts towards the desired capacity: in service, or on
-// its way there.
+// serves tells whether an instance counts towards the desired capacity: in service, or entering
+// service.
 func serves(m Member) bool {
-	return m.Doomed == "" && (m.State == InService || coming(m.State))
+	return m.ReplaceCause == "" && (m.State == InService || enteringService(m.State))
 }
 
-// coming tells whether an instance in this state is on its way into service.
-func coming(st LifecycleState) bool { return strings.HasPrefix(string(st), string(Pending)) }
+// enteringService tells whether an instance in this state is entering service.
+func enteringService(st LifecycleState) bool { return strings.HasPrefix(string(st), string(Pending)) }
 
 // ready tells whether a warm instance can be used.
 func ready(st LifecycleState) bool {
 	return st == WarmedStopped || st == WarmedRunning || st == WarmedHibernated
 }
 
-// replaceUnhealthy takes out of service what is not well.
-func (v standing) replaceUnhealthy() []step {
+// replaceUnhealthy terminates unhealthy instances.
+func (v snapshot) replaceUnhealthy() []step {
 	var out []step
 	for _, m := range v.members {
 		switch {
 		case !m.Unhealthy || !v.replace || !v.terminate:
 		case m.State == InService:
-			out = append(out, step{ScaleIn, m.InstanceID, m.ailment})
+			out = append(out, step{ScaleIn, m.InstanceID, m.unhealthyCause})
 		case ready(m.State):
-			out = append(out, step{PoolShrink, m.InstanceID, m.ailment})
+			out = append(out, step{PoolShrink, m.InstanceID, m.unhealthyCause})
 		}
 	}
 	return out
 }
 
-// scale brings what serves to the desired capacity. Warm instances are used first (Amazon
-// EC2 Auto Scaling User Guide, Decrease latency for applications with long boot times
+// scale adjusts the number of serving instances to the desired capacity. Warm instances are used
+// first (Amazon EC2 Auto Scaling User Guide, Decrease latency for applications with long boot times
 // using warm pools).
-func (v standing) scale(before []step) []step {
+func (v snapshot) scale(before []step) []step {
 	have := 0
 	for _, m := range v.members {
 		if serves(m.Member) && !taken(before, m.InstanceID) {
@@ -102,9 +102,9 @@ func (v standing) scale(before []step) []step {
 	}
 	switch short := v.desired - have; {
 	case short > 0 && v.launch:
-		return v.grow(min(short, mostSteps), before)
+		return v.grow(min(short, maxSteps), before)
 	case short < 0 && v.terminate:
-		return v.shrink(min(-short, mostSteps), before)
+		return v.shrink(min(-short, maxSteps), before)
 	default:
 		return nil
 	}
@@ -117,7 +117,7 @@ const (
 	causeCool   = "an instance was taken out of the warm pool, whose size was above what is wanted."
 )
 
-func (v standing) grow(n int, before []step) []step {
+func (v snapshot) grow(n int, before []step) []step {
 	var out []step
 	for _, m := range v.members {
 		if len(out) < n && ready(m.State) && !m.Unhealthy && !taken(before, m.InstanceID) {
@@ -125,27 +125,27 @@ func (v standing) grow(n int, before []step) []step {
 		}
 	}
 	for len(out) < n {
-		out = append(out, step{journey: ColdStart, cause: causeGrow})
+		out = append(out, step{transition: ColdStart, cause: causeGrow})
 	}
 	return out
 }
 
-// shrink chooses what leaves: what is in service first, by the termination policy.
-// Protected instances stay, even if the group remains larger than is wanted.
-func (v standing) shrink(n int, before []step) []step {
+// shrink chooses the instances to terminate: those in service first, by the termination policy.
+// Protected instances stay, even if the group then remains larger than desired.
+func (v snapshot) shrink(n int, before []step) []step {
 	var out []step
 	for _, m := range v.victims(n, before) {
-		journey := ScaleIn
+		transition := ScaleIn
 		if v.reuse && m.State == InService && !m.Spot && v.warm()+count(out, ReturnToPool) < v.poolSize {
-			journey = ReturnToPool
+			transition = ReturnToPool
 		}
-		out = append(out, step{journey, m.InstanceID, causeShrink})
+		out = append(out, step{transition, m.InstanceID, causeShrink})
 	}
 	return out
 }
 
-// warm is how many instances the pool has that are to stay.
-func (v standing) warm() int {
+// warm is how many instances the pool has and keeps.
+func (v snapshot) warm() int {
 	n := 0
 	for _, m := range v.members {
 		if m.State.warm() && !leaving(m.State) && !retained(m.State) {
@@ -155,11 +155,11 @@ func (v standing) warm() int {
 	return n
 }
 
-// victims chooses up to n instances to terminate, simplified from the default termination
-// policy: of the zone with the most instances that of an old template, then the oldest
+// victims chooses up to n instances to terminate, simplified from the default termination policy.
+// It takes the zone with the most instances; there an instance of an old template, then the oldest
 // (Amazon EC2 Auto Scaling User Guide, Configure termination policies).
-func (v standing) victims(n int, before []step) []standingMember {
-	var in, on []standingMember
+func (v snapshot) victims(n int, before []step) []snapshotMember {
+	var in, on []snapshotMember
 	zones := map[string]int{}
 	for _, m := range v.members {
 		if !serves(m.Member) || taken(before, m.InstanceID) {
@@ -174,20 +174,20 @@ func (v standing) victims(n int, before []step) []standingMember {
 			on = append(on, m)
 		}
 	}
-	var out []standingMember
-	for _, candidates := range [][]standingMember{in, on} {
+	var out []snapshotMember
+	for _, candidates := range [][]snapshotMember{in, on} {
 		for len(out) < n && len(candidates) > 0 {
-			first := slices.MinFunc(candidates, func(a, b standingMember) int { return v.compare(a, b, zones) })
+			first := slices.MinFunc(candidates, func(a, b snapshotMember) int { return v.compare(a, b, zones) })
 			zones[first.Zone]--
 			out = append(out, first)
-			candidates = slices.DeleteFunc(candidates, func(m standingMember) bool { return m.InstanceID == first.InstanceID })
+			candidates = slices.DeleteFunc(candidates, func(m snapshotMember) bool { return m.InstanceID == first.InstanceID })
 		}
 	}
 	return out
 }
 
-// compare puts first what is to go first.
-func (v standing) compare(a, b standingMember, zones map[string]int) int {
+// compare sorts first the instance to terminate first.
+func (v snapshot) compare(a, b snapshotMember, zones map[string]int) int {
 	byAge := a.launched.Compare(b.launched)
 	if slices.Contains(v.policies, "NewestInstance") {
 		byAge = -byAge
@@ -202,8 +202,8 @@ func (v standing) compare(a, b standingMember, zones map[string]int) int {
 	return cmp.Or(cmp.Compare(zones[b.Zone], zones[a.Zone]), byTemplate, byAge)
 }
 
-// releaseDoomed ends those that had to be replaced, as far as others are in service now.
-func (v standing) releaseDoomed(before []step) []step {
+// terminateReplaced terminates instances whose replacements are in service.
+func (v snapshot) terminateReplaced(before []step) []step {
 	spare := -v.desired
 	for _, m := range v.members {
 		if m.State == InService && !m.Unhealthy && !taken(before, m.InstanceID) {
@@ -212,24 +212,24 @@ func (v standing) releaseDoomed(before []step) []step {
 	}
 	var out []step
 	for _, m := range v.members {
-		if len(out) < spare && v.terminate && m.Doomed != "" && m.State == InService && !taken(before, m.InstanceID) {
-			out = append(out, step{ScaleIn, m.InstanceID, m.Doomed})
+		if len(out) < spare && v.terminate && m.ReplaceCause != "" && m.State == InService && !taken(before, m.InstanceID) {
+			out = append(out, step{ScaleIn, m.InstanceID, m.ReplaceCause})
 		}
 	}
 	return out
 }
 
-// tendPool brings the warm pool to its size. What is on its way into it counts.
-func (v standing) tendPool(before []step) []step {
+// adjustPool adjusts the warm pool to its size. Instances that are entering it count.
+func (v snapshot) adjustPool(before []step) []step {
 	short := v.poolSize - v.warm() - count(before, ReturnToPool) + count(before, OutOfPool, PoolShrink)
 	var out []step
 	if short > 0 && v.launch {
-		for range min(short, mostSteps) {
-			out = append(out, step{journey: IntoPool, cause: causeWarm})
+		for range min(short, maxSteps) {
+			out = append(out, step{transition: IntoPool, cause: causeWarm})
 		}
 	}
 	for _, m := range v.members {
-		if len(out) < min(-short, mostSteps) && v.terminate && ready(m.State) && !taken(before, m.InstanceID) {
+		if len(out) < min(-short, maxSteps) && v.terminate && ready(m.State) && !taken(before, m.InstanceID) {
 			out = append(out, step{PoolShrink, m.InstanceID, causeCool})
 		}
 	}

@@ -10,20 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// have makes members out of lines such as "a1 InService", an id whose letter is the zone
-// and whose number the age, a state, and words: doomed, unwell, protected, old (of an old
-// template), spot.
-func have(lines ...string) []standingMember {
-	var out []standingMember
+// have makes members from texts such as "a1 InService": an id whose letter is the zone and whose
+// number is the age, a state, and flags. The flags are doomed (to be replaced), unwell, protected,
+// old (of an old template) and spot.
+func have(lines ...string) []snapshotMember {
+	var out []snapshotMember
 	for _, line := range lines {
 		words := strings.Fields(line)
 		var age int
 		_, _ = fmt.Sscanf(words[0][1:], "%d", &age)
-		m := standingMember{launched: time.Unix(int64(age), 0), outdated: slices.Contains(words, "old")}
+		m := snapshotMember{launched: time.Unix(int64(age), 0), outdated: slices.Contains(words, "old")}
 		m.InstanceID, m.Zone, m.State = words[0], words[0][:1], LifecycleState(words[1])
 		m.Unhealthy, m.Protected, m.Spot = slices.Contains(words, "unwell"), slices.Contains(words, "protected"), slices.Contains(words, "spot")
 		if slices.Contains(words, "doomed") {
-			m.Doomed = "it is doomed"
+			m.ReplaceCause = "it is doomed"
 		}
 		out = append(out, m)
 	}
@@ -32,8 +32,8 @@ func have(lines ...string) []standingMember {
 
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	off := func(p ...Process) func(*standing) {
-		return func(v *standing) {
+	off := func(p ...Process) func(*snapshot) {
+		return func(v *snapshot) {
 			v.launch = v.launch && !slices.Contains(p, Launch)
 			v.terminate = v.terminate && !slices.Contains(p, Terminate)
 			v.replace = v.replace && !slices.Contains(p, ReplaceUnhealthy)
@@ -41,8 +41,8 @@ func TestSteps(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		desired, pool int
-		set           func(*standing)
-		have          []standingMember
+		set           func(*snapshot)
+		have          []snapshotMember
 		want          []string
 	}{
 		"nothing to do":  {desired: 2, have: have("a1 InService", "b1 Pending:Wait")},
@@ -59,13 +59,13 @@ func TestSteps(t *testing.T) {
 		"the zone with the most, its oldest":           {desired: 2, have: have("a1 InService", "b3 InService", "b2 InService"), want: []string{"scale in b2"}},
 		"one of an old template first":                 {desired: 1, have: have("a1 InService", "a2 InService old"), want: []string{"scale in a2"}},
 		"several, from zone to zone":                   {desired: 1, have: have("a1 InService", "a2 InService", "b1 InService", "b2 InService"), want: []string{"scale in a1", "scale in b1", "scale in a2"}},
-		"the newest, by policy": {desired: 1, set: func(v *standing) { v.policies = []string{"NewestInstance"} }, have: have("a1 InService old", "a2 InService"),
+		"the newest, by policy": {desired: 1, set: func(v *snapshot) { v.policies = []string{"NewestInstance"} }, have: have("a1 InService old", "a2 InService"),
 			want: []string{"scale in a2"}},
 		"what is on its way only when need be":      {desired: 1, have: have("a1 Pending:Wait", "b2 InService", "c3 InService"), want: []string{"scale in b2", "scale in c3"}},
 		"and then that too":                         {desired: 0, have: have("a1 Pending:Wait", "b2 InService"), want: []string{"scale in b2", "scale in a1"}},
 		"protected ones stay":                       {desired: 0, have: have("a1 InService protected", "b2 InService"), want: []string{"scale in b2"}},
-		"back to the pool, as far as it has room":   {desired: 0, pool: 1, set: func(v *standing) { v.reuse = true }, have: have("a1 InService", "b2 InService"), want: []string{"return to pool a1", "scale in b2"}},
-		"spot instances cannot be stopped":          {desired: 0, pool: 1, set: func(v *standing) { v.reuse = true }, have: have("a1 InService spot"), want: []string{"scale in a1", "into pool"}},
+		"back to the pool, as far as it has room":   {desired: 0, pool: 1, set: func(v *snapshot) { v.reuse = true }, have: have("a1 InService", "b2 InService"), want: []string{"return to pool a1", "scale in b2"}},
+		"spot instances cannot be stopped":          {desired: 0, pool: 1, set: func(v *snapshot) { v.reuse = true }, have: have("a1 InService spot"), want: []string{"scale in a1", "into pool"}},
 		"unwell: terminated and replaced":           {desired: 1, have: have("a1 InService unwell"), want: []string{"scale in a1", "cold start"}},
 		"unwell, before the launch hook is through": {desired: 1, have: have("a1 Pending:Wait unwell")},
 		"doomed: another first":                     {desired: 1, have: have("a1 InService doomed"), want: []string{"cold start"}},
@@ -79,13 +79,13 @@ func TestSteps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := standing{desired: tc.desired, poolSize: tc.pool, launch: true, terminate: true, replace: true, members: tc.have}
+			v := snapshot{desired: tc.desired, poolSize: tc.pool, launch: true, terminate: true, replace: true, members: tc.have}
 			if tc.set != nil {
 				tc.set(&v)
 			}
 			var got []string
 			for _, s := range v.steps() {
-				got = append(got, strings.TrimSpace(string(s.journey)+" "+s.id))
+				got = append(got, strings.TrimSpace(string(s.transition)+" "+s.id))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)

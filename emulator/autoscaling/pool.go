@@ -1,7 +1,6 @@
 package autoscaling
 
-// Pool is the warm pool of a group; without one the zero value. The error is
-// ValidationError.
+// Pool is the warm pool of a group; zero if it has none. The error is ValidationError.
 func (s *State) Pool(groupName string) (WarmPool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -12,9 +11,9 @@ func (s *State) Pool(groupName string) (WarmPool, error) {
 	return *g.WarmPool, nil
 }
 
-// PutPool makes the warm pool of a group, or changes it: what is warm already stays as it
-// is, and goes or comes with the size. Errors: ValidationError; InstanceRefreshInProgress;
-// ScalingActivityInProgress while another is being deleted.
+// PutPool creates or changes the warm pool of a group. Warm instances keep their state; their
+// number follows the new size. Errors: ValidationError; InstanceRefreshInProgress;
+// ScalingActivityInProgress while another pool is being deleted.
 func (s *State) PutPool(groupName string, p WarmPool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,12 +32,12 @@ func (s *State) PutPool(groupName string, p WarmPool) error {
 		return err
 	}
 	g.WarmPool = &p
-	s.wake(g)
+	s.scheduleEvaluation(g)
 	return nil
 }
 
-// checkPool refuses a warm pool that cannot be. Spot instances cannot be stopped, so the
-// pool of a mixed group is bought on demand.
+// checkPool rejects an impossible warm pool. Spot instances cannot be stopped, so the pool of a
+// mixed group is bought on demand.
 func (s *State) checkPool(g *group) error {
 	p := g.WarmPool
 	switch p.State {
@@ -58,9 +57,9 @@ func (s *State) checkPool(g *group) error {
 	}
 }
 
-// DeletePool deletes the warm pool of a group: its instances go the way of a pool that
-// shrinks, or with force at once and unasked. It is there, as PendingDelete, until the last
-// is gone. Errors: ValidationError.
+// DeletePool deletes the warm pool of a group. Its instances are terminated as in a shrinking pool;
+// with force immediately and without hooks. The pool stays, as PendingDelete, until the last is
+// gone. Errors: ValidationError.
 func (s *State) DeletePool(groupName string, force bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,17 +73,17 @@ func (s *State) DeletePool(groupName string, force bool) error {
 	g.poolEnds = true
 	for _, m := range s.of(g) {
 		if force && m.State.warm() && m.State != WarmedTerminating.proceed() {
-			s.drop(m, causeCool)
+			s.terminateWithoutHooks(m, causeCool)
 		}
 	}
-	s.bury(g)
-	s.wake(g)
+	s.removeDeleted(g)
+	s.scheduleEvaluation(g)
 	return nil
 }
 
-// DeleteGroup deletes a group; with force its instances too, of which no hook is told, and
-// it is there until the last is gone. Errors: ValidationError; ResourceInUse with
-// instances; ScalingActivityInProgress while the last ones go.
+// DeleteGroup deletes a group. With force its instances are terminated without hooks, and the group
+// stays until the last is gone. Errors: ValidationError; ResourceInUse with instances;
+// ScalingActivityInProgress while the last instances terminate.
 func (s *State) DeleteGroup(groupName string, force bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,22 +92,22 @@ func (s *State) DeleteGroup(groupName string, force bool) error {
 		return err
 	}
 	list := s.of(g)
-	if err := g.mayGo(list, force); err != nil {
+	if err := g.checkDeletable(list, force); err != nil {
 		return err
 	}
 	g.deleting = true
 	g.Min, g.Desired = 0, 0
 	for _, m := range list {
 		if m.State != Terminating.proceed() && m.State != WarmedTerminating.proceed() {
-			s.drop(m, causeUser)
+			s.terminateWithoutHooks(m, causeUser)
 		}
 	}
-	s.bury(g)
+	s.removeDeleted(g)
 	return nil
 }
 
-// mayGo tells why a group cannot be deleted, if so.
-func (g *group) mayGo(list []*member, force bool) error {
+// checkDeletable returns why a group cannot be deleted, or nil.
+func (g *group) checkDeletable(list []*member, force bool) error {
 	switch {
 	case g.DeletionProtection == "prevent-all-deletion", g.DeletionProtection == "prevent-force-deletion" && force:
 		return validation("The AutoScalingGroup %s has deletion protection %s: change that first.", g.Name, g.DeletionProtection)

@@ -12,9 +12,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// allowed are the steps from state to state that there are (Amazon EC2 Auto Scaling User
-// Guide, Amazon EC2 Auto Scaling instance lifecycle, and Lifecycle state transitions for
-// instances in a warm pool). From everywhere an instance can be lost.
+// allowed are the possible state changes (Amazon EC2 Auto Scaling User Guide, Amazon EC2 Auto
+// Scaling instance lifecycle, and Lifecycle state transitions for instances in a warm pool). An
+// instance can be terminated in every state.
 var allowed = map[string]string{
 	"":                            "Pending, Warmed:Pending",
 	"Pending":                     "Pending:Wait, Pending:Proceed, InService, Terminating",
@@ -41,7 +41,7 @@ var allowed = map[string]string{
 	"Warmed:Terminating:Retained": "Warmed:Terminating",
 }
 
-// chance plays one random act of users, of EC2 or of those who answer hooks.
+// chance performs one random action of users, of EC2 or of clients that complete hooks.
 func (r *region) chance(rng *rand.Rand) string {
 	var id string
 	if members := r.Members(); len(members) > 0 {
@@ -96,7 +96,7 @@ func (r *region) chance(rng *rand.Rand) string {
 	return act.name + " " + id
 }
 
-// calm lets everything run, without hooks and other obstacles.
+// calm removes hooks, suspended processes and capacity limits, so that the group can converge.
 func (r *region) calm(t *testing.T) {
 	t.Helper()
 	check(t, r.Resume("g", nil))
@@ -114,8 +114,8 @@ func (r *region) calm(t *testing.T) {
 	pass(10 * time.Minute)
 }
 
-// Whatever happens, no instance takes a step that there is not, and in the end the group
-// is what it is to be, and nothing is left behind at EC2.
+// After any sequence of actions every state change is an allowed one. In the end the group has its
+// desired state, and no instance is left over at EC2.
 func TestAnythingCanHappen(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

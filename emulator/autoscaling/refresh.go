@@ -9,27 +9,27 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Refresh is an instance refresh: the group replaces its instances, oldest first, in
-// service before warm (Amazon EC2 Auto Scaling User Guide, Use an instance refresh).
+// Refresh is an instance refresh: the group replaces its instances, oldest first, those in service
+// before warm ones (Amazon EC2 Auto Scaling User Guide, Use an instance refresh).
 type Refresh struct {
 	ID, Group string
 	Options   RefreshOptions
 	// Status is InProgress, Successful, Cancelling or Cancelled.
 	Status     string
-	Start, End time.Time // End is zero while it is under way
+	Start, End time.Time // End is zero while it is in progress
 	// Left and Total count instances.
 	Left, Total int
 }
 
 // RefreshOptions says how to refresh.
 type RefreshOptions struct {
-	// MinHealthy is the percentage of the desired capacity that stays in service; nil: 90.
-	// With 100 each is launched before its predecessor is terminated.
+	// MinHealthy is the percentage of the desired capacity that stays in service; nil: 90. With 100
+	// each replacement is launched before its predecessor is terminated.
 	MinHealthy *int
-	// SkipMatching leaves alone what has the present template already.
+	// SkipMatching skips instances that have the current template.
 	SkipMatching bool
-	// Protected is what to do about instances that are protected from scale-in: Wait (the
-	// default), Ignore or Refresh.
+	// Protected is the handling of instances with scale-in protection: Wait (the default), Ignore
+	// or Refresh.
 	Protected string
 }
 
@@ -40,7 +40,7 @@ func (o RefreshOptions) minHealthy() int {
 	return *o.MinHealthy
 }
 
-// concerns tells whether an instance is to be replaced.
+// concerns tells whether the refresh replaces an instance.
 func (o RefreshOptions) concerns(m Member, outdated bool) bool {
 	switch {
 	case leaving(m.State) || m.State == Standby || m.State == EnteringStandby:
@@ -55,12 +55,12 @@ func (o RefreshOptions) concerns(m Member, outdated bool) bool {
 type refresh struct {
 	Refresh
 	todo  []string // instance ids
-	going []string // those that were replaced, and are not gone yet
+	going []string // instances that were replaced and are not terminated yet
 }
 
 const causeRefresh = "an instance was taken out of service in response to an instance refresh."
 
-// active is the refresh under way; nil: none.
+// active is the refresh in progress; nil: none.
 func (g *group) active() *refresh {
 	if n := len(g.refresh); n > 0 && g.refresh[n-1].End.IsZero() {
 		return g.refresh[n-1]
@@ -68,7 +68,7 @@ func (g *group) active() *refresh {
 	return nil
 }
 
-// StartRefresh begins an instance refresh, and returns its id. Errors: ValidationError;
+// StartRefresh starts an instance refresh, and returns its id. Errors: ValidationError;
 // InstanceRefreshInProgress.
 func (s *State) StartRefresh(groupName string, o RefreshOptions) (string, error) {
 	s.mu.Lock()
@@ -77,7 +77,7 @@ func (s *State) StartRefresh(groupName string, o RefreshOptions) (string, error)
 	switch {
 	case err != nil:
 		return "", err
-	case !g.lives():
+	case !g.hasTemplate():
 		return "", validation("This emulator refreshes only groups with a launch template.")
 	case g.active() != nil:
 		return "", wire.Errorf("InstanceRefreshInProgress", "An Instance Refresh is already in progress and blocks the execution of this Instance Refresh.")
@@ -93,11 +93,11 @@ func (s *State) StartRefresh(groupName string, o RefreshOptions) (string, error)
 	}
 	r.Left, r.Total = len(r.todo), len(r.todo)
 	g.refresh = append(g.refresh, r)
-	s.wake(g)
+	s.scheduleEvaluation(g)
 	return r.ID, nil
 }
 
-// CancelRefresh ends the refresh under way, and returns its id; what is on its way goes on.
+// CancelRefresh cancels the active refresh, and returns its id; started replacements continue.
 // Errors: ValidationError; ActiveInstanceRefreshNotFound.
 func (s *State) CancelRefresh(groupName string) (string, error) {
 	s.mu.Lock()
@@ -111,7 +111,7 @@ func (s *State) CancelRefresh(groupName string) (string, error) {
 		return "", wire.Errorf("ActiveInstanceRefreshNotFound", "No in progress or pending Instance Refresh found for Auto Scaling group %s", g.Name)
 	}
 	r.Status = "Cancelling"
-	s.wake(g)
+	s.scheduleEvaluation(g)
 	return r.ID, nil
 }
 
@@ -160,7 +160,7 @@ func (s *State) advance(g *group) {
 	}
 }
 
-// serving is how many instances are in service and well. It needs the lock.
+// serving is how many instances are in service and healthy. It needs the lock.
 func (s *State) serving(g *group) int {
 	n := 0
 	for _, m := range s.of(g) {
@@ -171,22 +171,23 @@ func (s *State) serving(g *group) int {
 	return n
 }
 
-// refreshable lists what a refresh can replace now, in service and warm. It needs the lock.
+// refreshable lists the instances that a refresh can replace now, in service and warm. It needs the
+// lock.
 func (s *State) refreshable(r *refresh) (cold, warm []*member) {
 	for _, id := range r.todo {
 		switch m := s.members[id]; {
 		case m.State.warm():
 			warm = append(warm, m)
 		case m.Protected && r.Options.Protected != "Refresh":
-		case m.State == InService && m.Doomed == "":
+		case m.State == InService && m.ReplaceCause == "":
 			cold = append(cold, m)
 		}
 	}
 	return cold, warm
 }
 
-// refreshSome replaces as many as may be missing: at least one, once all are there. It
-// needs the lock.
+// refreshSome replaces as many instances as the minimum allows, and at least one when all are in
+// service. It needs the lock.
 func (s *State) refreshSome(g *group, r *refresh, serving int) {
 	cold, warm := s.refreshable(r)
 	room := serving - (g.Desired*r.Options.minHealthy()+99)/100
@@ -195,19 +196,19 @@ func (s *State) refreshSome(g *group, r *refresh, serving int) {
 	}
 	for _, m := range cold[:min(max(room, 0), len(cold))] {
 		if r.Options.minHealthy() == 100 {
-			s.doom(m, causeRefresh)
+			s.replaceMember(m, causeRefresh)
 			continue
 		}
-		p, _ := ScaleIn.find()
-		s.set(m, p, causeRefresh)
+		p, _ := ScaleIn.path()
+		s.startTransition(m, p, causeRefresh)
 	}
 	if len(r.todo) > len(warm) || serving < g.Desired {
 		return
 	}
 	for _, m := range warm {
 		if ready(m.State) {
-			p, _ := PoolShrink.find()
-			s.set(m, p, causeRefresh)
+			p, _ := PoolShrink.path()
+			s.startTransition(m, p, causeRefresh)
 		}
 	}
 }

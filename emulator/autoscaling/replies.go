@@ -6,7 +6,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// described is a group as it stands at one moment, with its members and places.
+// described is a snapshot of a group, with its members and places.
 type described struct {
 	group
 	members []Member
@@ -14,7 +14,7 @@ type described struct {
 	zones   []string
 }
 
-// describe lists the groups, oldest first, with their instances as they are seen.
+// describe lists the groups, oldest first, with their instances as Describe calls show them.
 func (s *State) describe() []described {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,11 +26,11 @@ func (s *State) describe() []described {
 	for _, name := range s.order {
 		g := s.groups[name]
 		d := described{group: g.clone(), members: members[name], shown: stillTemplate(g.LaunchTemplate)}
-		if g.lives() {
+		if g.hasTemplate() {
 			if d.shown = s.named(g.Template); g.Mixed != nil {
 				d.shown = nil
 			}
-			if places, err := s.places(g); err == nil {
+			if places, err := s.subnets(g); err == nil {
 				for _, n := range places {
 					d.zones = append(d.zones, n.Zone)
 				}
@@ -49,7 +49,7 @@ type templateReply struct {
 	Version string `xml:",omitempty"`
 }
 
-// stillTemplate shows the template of a group that does not live.
+// stillTemplate shows the template of a group that does not launch instances.
 func stillTemplate(name string) *templateReply {
 	if name == "" {
 		return nil
@@ -57,8 +57,7 @@ func stillTemplate(name string) *templateReply {
 	return &templateReply{"lt-0a1f3f2be6c5d4e03", name, "1"}
 }
 
-// named shows a template by id and name, and the version as the group gives it. It needs
-// the lock.
+// named shows a template by id and name, and the version as the group names it. It needs the lock.
 func (s *State) named(ref ec2.TemplateRef) *templateReply {
 	out := &templateReply{ref.ID, ref.Name, ref.Version}
 	if full := s.resolved(ref); full.ID != "" {
@@ -67,7 +66,7 @@ func (s *State) named(ref ec2.TemplateRef) *templateReply {
 	return out
 }
 
-// instanceReply is an instance in a group, or on its own if it names one.
+// instanceReply is an instance in a group, or with the group's name on its own.
 type instanceReply struct {
 	InstanceID       string `xml:"InstanceId"`
 	Group            string `xml:"AutoScalingGroupName,omitempty"`
@@ -80,8 +79,8 @@ type instanceReply struct {
 	Protected        bool `xml:"ProtectedFromScaleIn"`
 }
 
-// memberToWire names the group if that is given, as DescribeAutoScalingInstances does,
-// which moreover writes the health in capitals.
+// memberToWire names the group if it is given, as DescribeAutoScalingInstances does. That call also
+// writes the health in capitals.
 func memberToWire(g described, m Member, groupName string) instanceReply {
 	health := "Healthy"
 	if m.Unhealthy {
@@ -93,7 +92,7 @@ func memberToWire(g described, m Member, groupName string) instanceReply {
 	template := g.shown
 	if m.Template != (ec2.TemplateRef{}) {
 		template = &templateReply{m.Template.ID, m.Template.Name, m.Template.Version}
-	} else if g.lives() {
+	} else if g.hasTemplate() {
 		template = nil
 	}
 	return instanceReply{

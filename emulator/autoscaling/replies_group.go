@@ -107,7 +107,7 @@ func groupToWire(g described, instances bool) groupReply {
 	g.extras(&out)
 	warm := 0
 	for _, m := range g.members {
-		if !g.lives() && !slices.Contains(out.AvailabilityZones, m.Zone) {
+		if !g.hasTemplate() && !slices.Contains(out.AvailabilityZones, m.Zone) {
 			out.AvailabilityZones = append(out.AvailabilityZones, m.Zone)
 		}
 		switch {
@@ -123,7 +123,7 @@ func groupToWire(g described, instances bool) groupReply {
 	return out
 }
 
-// extras fills in what only some groups have.
+// extras adds the optional fields of a group.
 func (g described) extras(out *groupReply) {
 	if len(out.Policies) == 0 {
 		out.Policies = wire.Members[string]{"Default"}

@@ -64,7 +64,7 @@ type filter struct {
 	Values []string
 }
 
-// check refuses filters that do not exist.
+// check rejects unknown filters.
 func (f filter) check() error {
 	if f.Name == "tag-key" || f.Name == "tag-value" || strings.HasPrefix(f.Name, "tag:") {
 		return nil
@@ -72,7 +72,7 @@ func (f filter) check() error {
 	return validation("Filter type %s is not correct. Allowed Filter types are: tag-key, tag-value, tag:<tagKey>", f.Name)
 }
 
-// passes tells whether one of a group's tags has what the filter asks for.
+// passes tells whether one of a group's tags matches the filter.
 func (f filter) passes(tags map[string]string) bool {
 	for key, value := range tags {
 		compared := value

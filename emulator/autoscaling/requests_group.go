@@ -28,7 +28,7 @@ type settingsInput struct {
 	LifecyclePolicy        *lifecyclePolicyInput `query:"InstanceLifecyclePolicy"`
 	DeletionProtection     string
 
-	// What the emulator does not play.
+	// Parameters that the emulator does not support.
 	AvailabilityZoneIDs     []string `query:"AvailabilityZoneIds"`
 	LaunchConfigurationName string
 	InstanceID              string `query:"InstanceId"`
@@ -71,7 +71,7 @@ func (in *mixedInput) mixed() (*Mixed, error) {
 	}}
 	for _, o := range in.LaunchTemplate.Overrides {
 		if o.WeightedCapacity != "" || o.Requirements != nil {
-			return nil, validation("This emulator plays neither WeightedCapacity nor InstanceRequirements: name instance types.")
+			return nil, validation("This emulator supports neither WeightedCapacity nor InstanceRequirements: name instance types.")
 		}
 		x.Overrides = append(x.Overrides, Override{Type: o.InstanceType, ImageID: o.ImageID, Template: o.Specification})
 	}
@@ -81,12 +81,12 @@ func (in *mixedInput) mixed() (*Mixed, error) {
 	return x, nil
 }
 
-// unplayed refuses what would change how the group behaves, and what the emulator does not
-// play.
-func (in *settingsInput) unplayed() error {
+// checkSupported rejects settings that would change the group's behaviour and that the emulator
+// does not support.
+func (in *settingsInput) checkSupported() error {
 	switch {
 	case in.InstanceID != "" || in.LaunchConfigurationName != "":
-		return validation("This emulator plays neither InstanceId nor LaunchConfigurationName: use LaunchTemplate or MixedInstancesPolicy.")
+		return validation("This emulator supports neither InstanceId nor LaunchConfigurationName: use LaunchTemplate or MixedInstancesPolicy.")
 	case len(in.AvailabilityZoneIDs) > 0:
 		return validation("This emulator does not play AvailabilityZoneIds: use AvailabilityZones.")
 	case in.DesiredCapacityType != "" && in.DesiredCapacityType != "units":
@@ -96,9 +96,9 @@ func (in *settingsInput) unplayed() error {
 	}
 }
 
-// apply puts what a request says into a group.
+// apply copies the settings of a request to a group.
 func (in *settingsInput) apply(g *Group) error {
-	if err := in.unplayed(); err != nil {
+	if err := in.checkSupported(); err != nil {
 		return err
 	}
 	given(&g.Min, in.MinSize)
@@ -160,7 +160,7 @@ type createInput struct {
 	Operator *struct{ Principal string }
 }
 
-// check refuses a new group that lacks something.
+// check rejects a new group with missing settings.
 func (in *createInput) check(g Group) error {
 	switch {
 	case in.Name == "":
@@ -207,7 +207,7 @@ func (a *api) createGroup(_ context.Context, _ *wire.Request, in *createInput) (
 	return nil, a.state.CreateGroup(g)
 }
 
-// defaultCooldown is that of a group which names none.
+// defaultCooldown is the cooldown of a group that sets none.
 const defaultCooldown = 300 * time.Second
 
 func (a *api) updateGroup(_ context.Context, _ *wire.Request, in *settingsInput) (*wire.None, error) {

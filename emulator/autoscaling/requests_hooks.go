@@ -42,13 +42,13 @@ type hookInput struct {
 
 var hookName = regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`)
 
-// hook lays what a request says over the hook that there is. Bounds as in the Amazon EC2
-// Auto Scaling API Reference, PutLifecycleHook.
+// hook applies a request to the existing hook. Bounds as in the Amazon EC2 Auto Scaling API
+// Reference, PutLifecycleHook.
 func (in *hookInput) hook(groupName string, was Hook) (Hook, error) {
 	h := was
 	h.Name, h.Group = in.Name, groupName
 	if in.Transition != "" {
-		h.Transition = Transition(in.Transition)
+		h.Transition = LifecycleTransition(in.Transition)
 	}
 	if in.DefaultResult != "" {
 		h.DefaultResult = in.DefaultResult
@@ -133,8 +133,8 @@ type putPoolInput struct {
 	Reuse       *struct{ ReuseOnScaleIn bool } `query:"InstanceReusePolicy"`
 }
 
-// putPool keeps the prepared capacity, the state and the reuse policy that the pool has where
-// the request does not say them; -1 takes the prepared capacity back.
+// putPool keeps the prepared capacity, the state and the reuse policy of the pool where the request
+// omits them; -1 resets the prepared capacity.
 func (a *api) putPool(_ context.Context, _ *wire.Request, in *putPoolInput) (*wire.None, error) {
 	p, err := a.state.Pool(in.Group)
 	if err != nil {

@@ -15,14 +15,14 @@ type membersInput struct {
 	Protected   *bool    `query:"ProtectedFromScaleIn"`
 }
 
-// How many instances one call is about at most (Amazon EC2 Auto Scaling API Reference).
+// The most instances of one call (Amazon EC2 Auto Scaling API Reference).
 const (
 	maxMoved      = 20
 	maxTerminated = 100
 	maxProtected  = 50
 )
 
-// check refuses calls without instances, with too many, or without what they need.
+// check rejects calls without instances, with too many, or with missing parameters.
 func (in *membersInput) check(most int, needed *bool, name string) error {
 	switch n := len(in.InstanceIDs); {
 	case needed == nil && name != "":
@@ -94,7 +94,7 @@ type terminateReply struct {
 	Activities wire.Members[activityReply]
 }
 
-// terminate ends one instance, or several of a group that is named.
+// terminate terminates one instance, or several of a named group.
 func (a *api) terminate(_ context.Context, _ *wire.Request, in *membersInput) (*terminateReply, error) {
 	one := in.InstanceID != ""
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Service is Auto Scaling on the wire. Parameters that it does not know are ignored; those
-// that it knows but cannot play it refuses.
+// Service is the Auto Scaling API. It ignores unknown parameters, and rejects known parameters that
+// it does not support.
 func Service(s *State) wire.Service {
 	a := &api{state: s}
 	actions := map[string]wire.Action{
@@ -61,8 +61,8 @@ func Service(s *State) wire.Service {
 	}
 }
 
-// ownersOnly refuses changes to a group that an operator has: nobody who calls is one
-// (Amazon EC2 Auto Scaling API Reference, Operator).
+// ownersOnly rejects changes to a group with an operator: callers of the emulator are never the
+// operator (Amazon EC2 Auto Scaling API Reference, Operator).
 func (s *State) ownersOnly(action wire.Action) wire.Action {
 	return func(ctx context.Context, r *wire.Request) (any, error) {
 		if operator := s.operator(s.subject(r)); operator != "" {
@@ -72,7 +72,7 @@ func (s *State) ownersOnly(action wire.Action) wire.Action {
 					" because it is managed by the operator " + operator + ".",
 			}
 		}
-		if s.contends() {
+		if s.isContended() {
 			return nil, contention(s.subject(r))
 		}
 		return action(ctx, r)

@@ -2,9 +2,8 @@ package autoscaling
 
 import "time"
 
-// Update changes a group. Where change leaves the desired capacity alone, that follows the
-// sizes. The name and what is not a setting stay. Errors: ValidationError, or what change
-// returns.
+// Update changes a group. If change keeps the desired capacity, it follows the new sizes. The name
+// and read-only fields stay. Errors: ValidationError, or the error of change.
 func (s *State) Update(groupName string, change func(*Group) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,11 +23,11 @@ func (s *State) Update(groupName string, change func(*Group) error) error {
 	if err := checkSizes(next.Min, next.Max, next.Desired); err != nil {
 		return err
 	}
-	if next.lives() {
+	if next.hasTemplate() {
 		if err := s.checkTemplates(&next); err != nil {
 			return err
 		}
-		if _, err := s.places(&next); err != nil {
+		if _, err := s.subnets(&next); err != nil {
 			return err
 		}
 	}
@@ -36,12 +35,12 @@ func (s *State) Update(groupName string, change func(*Group) error) error {
 		next.scaled = time.Now()
 	}
 	g.Group, g.scaled, g.retryAt = next.Group, next.scaled, time.Time{}
-	s.wake(g)
+	s.scheduleEvaluation(g)
 	return nil
 }
 
-// SetDesired sets the desired capacity. Errors: ValidationError beyond the sizes;
-// ScalingActivityInProgress in the cooldown, if that is to be honoured.
+// SetDesired sets the desired capacity. Errors: ValidationError outside the sizes;
+// ScalingActivityInProgress in the cooldown, if the request honours it.
 func (s *State) SetDesired(groupName string, n int, honourCooldown bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,11 +56,11 @@ func (s *State) SetDesired(groupName string, n int, honourCooldown bool) error {
 		return activityInProgress("The group %s is in its cooldown", g.Name)
 	}
 	g.Desired, g.scaled, g.retryAt = n, time.Now(), time.Time{}
-	s.wake(g)
+	s.scheduleEvaluation(g)
 	return nil
 }
 
-// find returns a group that requests may be about. It needs the lock.
+// find returns a group that requests may name. It needs the lock.
 func (s *State) find(groupName string) (*group, error) {
 	g := s.groups[groupName]
 	switch {
@@ -74,8 +73,8 @@ func (s *State) find(groupName string) (*group, error) {
 	}
 }
 
-// lower takes n off the desired capacity for instances that leave; refuse is the error
-// when that would fall below the minimum. It needs the lock.
+// lower subtracts n from the desired capacity for leaving instances; refuse is the error if the
+// result is below the minimum. It needs the lock.
 func (g *group) lower(n int, refuse error) error {
 	if g.Desired-n < g.Min {
 		return refuse
@@ -84,8 +83,8 @@ func (g *group) lower(n int, refuse error) error {
 	return nil
 }
 
-// raise adds n to the desired capacity for instances that come; refuse is the error when
-// that would go beyond the maximum. It needs the lock.
+// raise adds n to the desired capacity for new instances; refuse is the error if the result is
+// above the maximum. It needs the lock.
 func (g *group) raise(n int, refuse error) error {
 	if g.Desired+n > g.Max {
 		return refuse

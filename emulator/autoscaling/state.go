@@ -18,17 +18,18 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Options says whose groups these are, and what Auto Scaling works with.
+// Options is the account of a State, and the services that it uses.
 type Options struct {
 	// Scope is the account and region.
 	Scope wire.Scope
-	// EC2 has the instances.
+	// EC2 holds the instances.
 	EC2 *ec2.State
 	// Emit receives the events for EventBridge.
 	Emit func(events.Event)
 	// Deliver takes the messages of hooks that have a queue as their target.
 	Deliver func(queueARN, body string, from sqs.Sender) error
-	// Timing is how fast living groups are, Consistency how late they tell of it.
+	// Timing is the speed of groups with a template, Consistency the delay of what Describe calls
+	// show.
 	Timing      Timing
 	Consistency Consistency
 }
@@ -44,16 +45,16 @@ type State struct {
 	clock       *timer.Clock // under mu
 	timing      Timing
 	consistency Consistency
-	contention  int // calls to refuse; negative: all
+	contention  int // calls to reject; negative: all
 	groups      map[string]*group
 	order       []string           // group names, oldest first
 	members     map[string]*member // by instance id
 	joined      []string           // instance ids, in the order of joining
-	count       int                // of members ever
+	count       int                // of all members so far
 	detached    map[string]bool    // instances whose metadata says Detached
-	past        map[string][]sighting
+	past        map[string][]observation
 	trace       []Change
-	firings     []*Firing
+	firings     []*HookExecution
 	activities  []*Activity         // oldest first
 	launches    map[string]Launched // of LaunchInstances, by client token
 }
@@ -63,27 +64,27 @@ type Member struct {
 	InstanceID, Group string
 	Type, Zone, Image string
 	Spot              bool
-	// Template is what it was launched from, with its id, name and version; zero: it was
+	// Template is the launched template, with its id, name and version; zero: the instance was
 	// attached.
 	Template ec2.TemplateRef
 	State    LifecycleState
-	// Target is the lasting state that it is on its way to.
+	// Target is the lasting state that the instance moves to.
 	Target    LifecycleState
 	Unhealthy bool
 	Protected bool // from scale-in
-	// Doomed is why the group wants another in its place before it goes; empty: it does
-	// not.
-	Doomed string
+	// ReplaceCause is why the group wants a replacement before it terminates the instance; empty:
+	// it does not.
+	ReplaceCause string
 }
 
 type member struct {
 	Member
-	ailment string         // why it is unhealthy
-	trip    *trip          // nil: it stays where it is
-	shown   LifecycleState // the last one that was traced
-	seq     int            // in the order of joining
-	joined  time.Time
-	arrived time.Time // in service
+	unhealthyCause string         // why it is unhealthy
+	transition     *transition    // nil: the instance is in a lasting state
+	shown          LifecycleState // the last traced state
+	seq            int            // in the order of joining
+	joined         time.Time
+	inServiceSince time.Time // start of InService
 }
 
 // New is an Auto Scaling without groups.
@@ -92,22 +93,22 @@ func New(o Options) *State {
 		scope: o.Scope, ec2: o.EC2, emit: o.Emit, deliver: o.Deliver,
 		timing: o.Timing.withDefaults(), consistency: o.Consistency,
 		groups: map[string]*group{}, members: map[string]*member{}, detached: map[string]bool{},
-		past: map[string][]sighting{}, launches: map[string]Launched{},
+		past: map[string][]observation{}, launches: map[string]Launched{},
 	}
 	s.clock = timer.NewClock(&s.mu)
 	s.ec2.Subscribe(s.follow)
 	return s
 }
 
-// Run lets time-outs happen until ctx is done.
+// Run executes timers until ctx is done.
 func (s *State) Run(ctx context.Context) {
 	<-ctx.Done()
 	s.clock.Stop()
 }
 
-// CreateGroup makes a group, without instances; a living one launches what it wants from
-// then on. Errors: AlreadyExists; ValidationError for a template, subnet, zone or hook
-// that cannot be.
+// CreateGroup creates a group without instances; with a template the group then launches its
+// desired capacity. Errors: AlreadyExists; ValidationError for an invalid template, subnet, zone or
+// hook.
 func (s *State) CreateGroup(g Group) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +120,7 @@ func (s *State) CreateGroup(g Group) error {
 		arn: s.scope.ARN("autoscaling", fmt.Sprintf("autoScalingGroup:%s:autoScalingGroupName/%s", uuid.NewString(), g.Name)),
 	}
 	made.Tags = maps.Clone(g.Tags)
-	if made.lives() {
+	if made.hasTemplate() {
 		if err := s.checkGroup(made); err != nil {
 			return err
 		}
@@ -131,14 +132,13 @@ func (s *State) CreateGroup(g Group) error {
 	}
 	s.groups[g.Name] = made
 	s.order = append(s.order, g.Name)
-	s.wake(made)
+	s.scheduleEvaluation(made)
 	return nil
 }
 
-// Attach puts an instance that EC2 has into a group in a lifecycle state, as if it had
-// been there for long: no hook is told. An instance that is a member already changes
-// its state, and its journey, if it is on one, is forgotten. Errors: an unknown group
-// or instance.
+// Attach adds an EC2 instance to a group in a lifecycle state, without notifying hooks. A member
+// that is attached again changes its state, and its transition is cancelled. Errors: an unknown
+// group or instance.
 func (s *State) Attach(groupName, instanceID string, state LifecycleState) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,11 +155,11 @@ func (s *State) Attach(groupName, instanceID string, state LifecycleState) error
 	return nil
 }
 
-// join makes a member of an instance, or makes it anew. It needs the lock.
+// join adds an instance as a member, or replaces its membership. It needs the lock.
 func (s *State) join(g *group, in ec2.Instance, target LifecycleState) *member {
 	now := time.Now()
 	was := s.members[in.ID]
-	m := &member{joined: now, arrived: now, Member: Member{
+	m := &member{joined: now, inServiceSince: now, Member: Member{
 		InstanceID: in.ID, Group: g.Name, Type: in.Type, Zone: in.Zone, Image: in.ImageID, Spot: in.Spot(), Target: target,
 	}}
 	if was != nil {
@@ -174,7 +174,7 @@ func (s *State) join(g *group, in ec2.Instance, target LifecycleState) *member {
 	return m
 }
 
-// Detach takes an instance out of its group. EC2 goes on running it.
+// Detach takes an instance out of its group. EC2 continues to run it.
 func (s *State) Detach(instanceID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,19 +187,19 @@ func (s *State) remove(instanceID string) {
 	if m == nil {
 		return
 	}
-	if m.trip != nil {
-		m.trip.lapse()
+	if m.transition != nil {
+		m.transition.endExecutions()
 	}
 	delete(s.members, instanceID)
 	s.joined = slices.DeleteFunc(s.joined, func(id string) bool { return id == instanceID })
-	s.note(m, true)
+	s.recordObservation(m, true)
 	if g := s.groups[m.Group]; g != nil {
-		s.wake(g)
-		s.bury(g)
+		s.scheduleEvaluation(g)
+		s.removeDeleted(g)
 	}
 }
 
-// Member returns an instance of any group, and whether it is one.
+// Member returns an instance of any group, and whether it is a member.
 func (s *State) Member(instanceID string) (Member, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,8 +231,8 @@ func (s *State) of(g *group) []*member {
 	return out
 }
 
-// TargetState is what instance metadata tells an instance of where it is going; empty:
-// it is in no group, or that is not known yet.
+// TargetState is the target lifecycle state that instance metadata shows; empty: the instance is in
+// no group, or metadata does not show it yet.
 func (s *State) TargetState(instanceID string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,7 +257,7 @@ func (s *State) GroupARN(name string) string {
 	return ""
 }
 
-// Sizes are a group's sizes as they stand, by its name; false: there is none.
+// Sizes are the current sizes of a group, by its name; false: it does not exist.
 func (s *State) Sizes(name string) (least, desired, most int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +268,7 @@ func (s *State) Sizes(name string) (least, desired, most int, ok bool) {
 	return g.Min, g.Desired, g.Max, true
 }
 
-// checkGroup refuses a living group that cannot be. It needs the lock.
+// checkGroup rejects an impossible group. It needs the lock.
 func (s *State) checkGroup(g *group) error {
 	if g.Desired == 0 {
 		g.Desired = g.Min
@@ -285,6 +285,6 @@ func (s *State) checkGroup(g *group) error {
 			return err
 		}
 	}
-	_, err := s.places(g)
+	_, err := s.subnets(g)
 	return err
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Timing is how long a living group takes for what it does by itself. A duration of zero
-// takes the default, which is much shorter than on AWS. EC2's part, such as booting and
-// stopping, is in [ec2.Timing].
+// Timing is how long a group with a template takes for its automatic steps. A duration of zero
+// takes the default, which is much shorter than on AWS. [ec2.Timing] has the timing of EC2, such as
+// booting and stopping.
 type Timing struct {
-	Evaluate time.Duration // from a change to what the group does about it; default 50 ms
+	Evaluate time.Duration // from a change to the group's reaction; default 50 ms
 	Launch   time.Duration // from running at EC2 to Pending:Wait; default 100 ms
 	Settle   time.Duration // in :Proceed before the lasting state, in Detaching and EnteringStandby; default 50 ms
-	Retry    time.Duration // from a launch that failed to the next; default 2 s
-	// Deregister is how long instances stay in Terminating before hooks are told, for
-	// groups that do not say it themselves; default none.
+	Retry    time.Duration // from a failed launch to the next attempt; default 2 s
+	// Deregister is how long instances stay in Terminating before hooks are notified, for groups
+	// that do not set it; default none.
 	Deregister time.Duration
 }
 
@@ -28,44 +28,42 @@ func (t Timing) withDefaults() Timing {
 	}
 }
 
-// SetTiming changes the timing of what begins from now on.
+// SetTiming changes the timing of work that starts from now on.
 func (s *State) SetTiming(t Timing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.timing = t.withDefaults()
 }
 
-// Consistency is how far what is told lags behind what is. The zero value is none of it.
+// Consistency is the delay between the state and what calls show. The zero value is no delay.
 type Consistency struct {
-	// Lag is how old the states, and the membership, of instances are in what the
-	// Describe calls show.
+	// Lag is the age of the states, and of the membership, that Describe calls show.
 	Lag time.Duration
-	// TargetAfter is how long after its launch an instance's metadata has no target
-	// state: 404.
+	// TargetAfter is how long after its launch an instance's metadata has no target state: 404.
 	TargetAfter time.Duration
-	// ActionAfter is how long after a :Wait state began, and the event was sent, there
-	// is "No active Lifecycle Action" for those who want to complete it.
+	// ActionAfter is how long after the start of a :Wait state, and after the event, a completion
+	// fails with "No active Lifecycle Action".
 	ActionAfter time.Duration
 }
 
-// SetConsistency changes how far what is told lags behind.
+// SetConsistency changes the delay of what calls show.
 func (s *State) SetConsistency(c Consistency) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.consistency = c
 }
 
-// Contend answers the next n calls that change something, or all if n is negative, with
-// ResourceContention: "You already have a pending update to an Amazon EC2 Auto Scaling
-// resource" (Amazon EC2 Auto Scaling API Reference, Errors).
+// Contend makes the next n mutating calls fail, or all if n is negative, with ResourceContention:
+// "You already have a pending update to an Amazon EC2 Auto Scaling resource" (Amazon EC2 Auto
+// Scaling API Reference, Errors).
 func (s *State) Contend(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.contention = n
 }
 
-// contends tells whether a call is to be answered so.
-func (s *State) contends() bool {
+// isContended tells whether a call fails with ResourceContention.
+func (s *State) isContended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.contention > 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Change is one step of an instance from state to state.
+// Change is one state change of an instance.
 type Change struct {
 	Time              time.Time
 	InstanceID, Group string
@@ -14,40 +14,40 @@ type Change struct {
 	Cause             string
 }
 
-// maxTrace is how many changes are remembered.
+// maxTrace is how many changes are kept.
 const maxTrace = 100_000
 
-// Trace lists the changes of state so far, oldest first.
+// Trace lists the state changes so far, oldest first.
 func (s *State) Trace() []Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.trace)
 }
 
-// enter moves a member to a state, writes that down, and has its group look at what to
-// do. It needs the lock.
+// enter moves a member to a state, records the change, and schedules an evaluation of its group. It
+// needs the lock.
 func (s *State) enter(m *member, to LifecycleState, cause string) {
 	s.trace = append(s.trace, Change{time.Now(), m.InstanceID, m.Group, m.shown, to, cause})
 	if len(s.trace) > maxTrace {
 		s.trace = slices.Delete(s.trace, 0, maxTrace/10)
 	}
 	m.State, m.shown = to, to
-	s.note(m, false)
-	s.wake(s.groups[m.Group])
+	s.recordObservation(m, false)
+	s.scheduleEvaluation(s.groups[m.Group])
 }
 
-// sighting is a member as it was from a time on.
-type sighting struct {
+// observation is a member as it was from a time on.
+type observation struct {
 	at   time.Time
 	m    Member
 	seq  int
 	gone bool
 }
 
-// note remembers a member for those who see it late. It needs the lock.
-func (s *State) note(m *member, gone bool) {
+// recordObservation keeps the state of a member for Describe calls with a lag. It needs the lock.
+func (s *State) recordObservation(m *member, gone bool) {
 	now := time.Now()
-	list := append(s.past[m.InstanceID], sighting{now, m.Member, m.seq, gone})
+	list := append(s.past[m.InstanceID], observation{now, m.Member, m.seq, gone})
 	for len(list) > 1 && !list[1].at.After(now.Add(-s.consistency.Lag)) {
 		list = list[1:]
 	}
@@ -58,11 +58,11 @@ func (s *State) note(m *member, gone bool) {
 	s.past[m.InstanceID] = list
 }
 
-// visible lists the members as the Describe calls show them, in the order of joining. It
-// needs the lock.
+// visible lists the members as Describe calls show them, in the order of joining. It needs the
+// lock.
 func (s *State) visible() []Member {
 	asOf := time.Now().Add(-s.consistency.Lag)
-	var seen []sighting
+	var seen []observation
 	for id, list := range s.past {
 		i := len(list) - 1
 		for i >= 0 && list[i].at.After(asOf) {
@@ -76,7 +76,7 @@ func (s *State) visible() []Member {
 			delete(s.past, id)
 		}
 	}
-	slices.SortFunc(seen, func(a, b sighting) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(seen, func(a, b observation) int { return cmp.Compare(a.seq, b.seq) })
 	out := make([]Member, len(seen))
 	for i, v := range seen {
 		out[i] = v.m

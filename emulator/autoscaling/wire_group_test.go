@@ -12,7 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// newGroups is an account with a launch template named workers, whose groups are fast.
+// newGroups is an account with a launch template named workers, whose groups react fast.
 func newGroups(t *testing.T) *account {
 	t.Helper()
 	a := newAccount(t)
@@ -139,13 +139,13 @@ func TestSDKRefusesGroups(t *testing.T) {
 			in.LifecycleHookSpecificationList[0].HeartbeatTimeout = aws.Int32(29)
 		}, "1 validation error detected: Value '29' at 'heartbeatTimeout' failed to satisfy constraint: Member must have value between 30 and 7200"},
 		{"a launch configuration", func(in *sdk.CreateAutoScalingGroupInput) { in.LaunchConfigurationName = aws.String("x") },
-			"This emulator plays neither InstanceId nor LaunchConfigurationName: use LaunchTemplate or MixedInstancesPolicy."},
+			"This emulator supports neither InstanceId nor LaunchConfigurationName: use LaunchTemplate or MixedInstancesPolicy."},
 		{"weights", func(in *sdk.CreateAutoScalingGroupInput) {
 			in.MixedInstancesPolicy = &types.MixedInstancesPolicy{LaunchTemplate: &types.LaunchTemplate{
 				LaunchTemplateSpecification: in.LaunchTemplate, Overrides: []types.LaunchTemplateOverrides{{WeightedCapacity: aws.String("2")}},
 			}}
 			in.LaunchTemplate = nil
-		}, "This emulator plays neither WeightedCapacity nor InstanceRequirements: name instance types."},
+		}, "This emulator supports neither WeightedCapacity nor InstanceRequirements: name instance types."},
 	} {
 		in := create("g", 0, 2)
 		tc.change(in)

@@ -168,7 +168,7 @@ func TestSDKMixedGroup(t *testing.T) {
 		[]any{"c5.large", "workers", int32(0), "price-capacity-optimized"})
 }
 
-// Nobody but its operator changes a group that has one.
+// Only its operator changes a group with an operator.
 func TestSDKOperatorsAndContention(t *testing.T) {
 	t.Parallel()
 	a := newGroups(t)

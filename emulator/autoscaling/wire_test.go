@@ -22,7 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
 )
 
-// account is an emulated account with the real client of Auto Scaling.
+// account is an emulated account with a real Auto Scaling client.
 type account struct {
 	*emulator.Server
 	sdk *sdk.Client

@@ -37,7 +37,7 @@ func TestFailedCallsAreRecorded(t *testing.T) {
 	}
 	machines := ec2.NewFromConfig(cfg)
 
-	complete() // nobody writes it down
+	complete() // no recorder is set
 	server.States.CloudTrail.StartLogging()
 	complete()
 	server.Gate.Deny("autoscaling", "CompleteLifecycleAction")

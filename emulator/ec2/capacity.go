@@ -11,17 +11,17 @@ import (
 // its instances (EC2 User Guide, Capacity Blocks for ML).
 const expiryLead = 30 * time.Minute
 
-// ReclaimOptions says how EC2 takes instances back that run in reserved capacity.
+// ReclaimOptions says how EC2 takes back instances in reserved capacity.
 type ReclaimOptions struct {
-	// Notice is the time from the warning to the end; default two minutes.
+	// Notice is the time from the warning to the reclaim; default two minutes.
 	Notice time.Duration
-	// ScalarResources sends the resources of the event as one string, as the sample in
-	// the EC2 User Guide has it.
+	// ScalarResources sends the event's resources as one string, as the sample in the EC2 User
+	// Guide shows.
 	ScalarResources bool
 }
 
-// NotReservedError says that an instance cannot be taken back with its capacity
-// reservation: it does not run, or in none.
+// NotReservedError says that an instance cannot be reclaimed with its capacity reservation: it does
+// not run, or has no reservation.
 type NotReservedError struct{ ID string }
 
 func (e *NotReservedError) Error() string {
@@ -50,11 +50,10 @@ type (
 
 const wireTime = "2006-01-02T15:04:05Z"
 
-// Reclaim makes EC2 take back instances that run in a capacity block or an
-// interruptible capacity reservation: a Capacity Reservation Instance Interruption
-// Warning with the time of the end, and at that time the end. All ids are checked
-// before anything happens; the error is a *NotReservedError. Instance metadata says
-// nothing of it.
+// Reclaim makes EC2 take back instances in a capacity block or an interruptible capacity
+// reservation. EC2 sends a Capacity Reservation Instance Interruption Warning with the deadline,
+// and terminates the instances then. All ids are checked first; the error is a *NotReservedError.
+// Instance metadata does not show it.
 func (s *State) Reclaim(ids []string, o ReclaimOptions) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +84,7 @@ func (s *State) reclaimReserved(in *instance, o ReclaimOptions) {
 		Source: "aws.ec2", DetailType: "EC2 Capacity Reservation Instance Interruption Warning", Time: time.Now(),
 		Resources: []string{s.arn(in)}, Detail: events.Detail(detail), ScalarResources: o.ScalarResources,
 	}})
-	s.tell(in, Warned)
+	s.notify(in, Warned)
 	s.clock.After(o.Notice, func() {
 		if in.reclaim == r {
 			s.end(in, byCapacity, "")
@@ -93,9 +92,9 @@ func (s *State) reclaimReserved(in *instance, o ReclaimOptions) {
 	})
 }
 
-// ExpireBlock lets a Capacity Block come to its end: the Capacity Block Reservation
-// Expiration Warning, which names no instance, and after notice (on AWS and by default
-// ten minutes) the end of every instance in it.
+// ExpireBlock ends a Capacity Block. EC2 sends the Capacity Block Reservation Expiration Warning,
+// which names no instance. After notice (on AWS and by default ten minutes) it terminates every
+// instance in the block.
 func (s *State) ExpireBlock(reservationID string, notice time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

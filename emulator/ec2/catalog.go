@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// InstanceType is what a machine of a type has to offer.
+// InstanceType holds the properties of an instance type.
 type InstanceType struct {
 	Name      string
 	VCPU      int
@@ -23,7 +23,7 @@ type InstanceType struct {
 	ThreadsPerCore int
 	// EBSMbps is the most that volumes get, in Mbit/s.
 	EBSMbps int
-	// NetworkPerformance is in EC2's words, such as "Up to 10 Gigabit".
+	// NetworkPerformance is EC2's text, such as "Up to 10 Gigabit".
 	NetworkPerformance string
 	EncryptsInTransit  bool
 	Burstable          bool
@@ -31,9 +31,9 @@ type InstanceType struct {
 	onDemand float64 // USD an hour in us-east-1
 }
 
-// MaxPods is how many pods a node of this type takes with the Amazon VPC CNI: each
-// interface keeps one address for itself, and two pods use the host's network (Amazon
-// EKS User Guide, Choosing an instance type).
+// MaxPods is how many pods a node of this type runs with the Amazon VPC CNI: each interface keeps
+// one address for itself, and two pods use the host's network (Amazon EKS User Guide, Choosing an
+// instance type).
 func (t InstanceType) MaxPods() int { return t.Interfaces*(t.AddressesEach-1) + 2 }
 
 // catalogue is every type, by family and size, and byName the place of each in it.
@@ -74,9 +74,9 @@ func FindType(name string) (InstanceType, bool) {
 	return catalogue[i], true
 }
 
-// OnDemandPrice is what an instance of a type costs an hour, in USD and to five places,
-// and whether the type is in the catalogue: Linux, shared tenancy, US East (N. Virginia);
-// other regions are played at the same price (Amazon EC2 On-Demand Pricing).
+// OnDemandPrice is the hourly price of a type in USD, to five places, and whether the catalogue has
+// the type: Linux, shared tenancy, US East (N. Virginia). The emulator uses the same price in other
+// regions (Amazon EC2 On-Demand Pricing).
 func OnDemandPrice(typeName string) (usdPerHour float64, ok bool) {
 	t, ok := FindType(typeName)
 	return math.Round(t.onDemand*1e5) / 1e5, ok

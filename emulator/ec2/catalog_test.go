@@ -32,7 +32,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// What Amazon's own tables say of some types.
+// The values come from Amazon's own tables.
 func TestCatalogueAgreesWithAmazon(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct {

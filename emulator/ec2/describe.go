@@ -63,7 +63,7 @@ func (s *State) instanceFields() map[string]field[Instance] {
 
 const productDescription = "Linux/UNIX"
 
-// shownDNSName is empty once the instance is not running any more.
+// shownDNSName is empty when the instance no longer runs.
 func shownDNSName(in Instance) string {
 	if in.State == Pending || in.State == Running {
 		return in.PrivateDNSName

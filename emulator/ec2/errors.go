@@ -7,7 +7,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Errors as EC2 gives them (EC2 API Reference, Error codes).
+// Errors as EC2 returns them (EC2 API Reference, Error codes).
 
 func malformedInstance(id string) error {
 	return wire.Errorf("InvalidInstanceID.Malformed", "Invalid id: %q", id)
@@ -28,7 +28,7 @@ func invalidID(id string) error {
 	return wire.Errorf("InvalidID", "The ID '%s' is not valid", id)
 }
 
-// resourceNotFound is the error for an id that nothing has, by its prefix.
+// resourceNotFound is the error for an unknown id, by its prefix.
 func resourceNotFound(id string) error {
 	prefix, _, _ := strings.Cut(id, "-")
 	switch prefix {

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Filter narrows a listing: one of its values has to match. Values may hold the
-// wildcards * and ?, and \ before either takes it literally.
+// Filter restricts a list: one of its values must match. Values may contain the wildcards * and ?;
+// \ makes either literal.
 type Filter struct {
 	Name   string
 	Values []string `query:"Value"`
 }
 
-// field reads what a filter compares: all the values that a thing has for one name.
+// field returns the values that a filter compares.
 type field[T any] func(T) []string
 
-// one makes a field of a function that gives one value; an empty one is no value.
+// one makes a field of a function that returns one value; an empty value matches nothing.
 func one[T any](f func(T) string) field[T] {
 	return func(t T) []string {
 		if v := f(t); v != "" {
@@ -27,8 +27,8 @@ func one[T any](f func(T) string) field[T] {
 	}
 }
 
-// filtered keeps what passes all filters. The names tag:<key>, tag-key and tag-value
-// work on every kind of thing; any other has to be in fields.
+// filtered returns the items that match all filters. The names tag:<key>, tag-key and tag-value
+// work on every kind of item; other names must be in fields.
 func filtered[T any](list []T, filters []Filter, tags func(T) map[string]string, fields map[string]field[T]) ([]T, error) {
 	for _, f := range filters {
 		read, err := reader(f.Name, tags, fields)
@@ -106,12 +106,12 @@ type paging struct {
 	NextToken  string
 }
 
-// page cuts one page out of a list; all of it when no size is asked for.
+// page returns one page of a list, or the whole list if the request has no page size.
 func page[T any](list []T, p paging, least int) (items []T, next string, err error) {
 	return pageUpTo(list, p, least, 1000)
 }
 
-// pageUpTo is page for actions with another largest page than most.
+// pageUpTo is page for actions with another maximum page size.
 func pageUpTo[T any](list []T, p paging, least, most int) (items []T, next string, err error) {
 	start := 0
 	if p.NextToken != "" {

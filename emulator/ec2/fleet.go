@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// FleetInput asks for instances out of several pools at once. The tags name the
-// parameters of the request (EC2 API Reference, CreateFleet).
+// FleetInput requests instances from several pools. The tags name the parameters of the request
+// (EC2 API Reference, CreateFleet).
 type FleetInput struct {
-	// Type is instant: the emulator plays no others.
+	// Type is instant; the emulator supports no other type.
 	Type              string
 	Configs           []FleetConfig      `query:"LaunchTemplateConfigs"`
 	Target            FleetTarget        `query:"TargetCapacitySpecification"`
@@ -18,11 +18,11 @@ type FleetInput struct {
 	OnDemandOptions   FleetOptions       // for what is bought on demand
 	TagSpecifications []TagSpecification `query:"TagSpecification"`
 	ClientToken       string
-	// SystemTags are those of the service that asks, where it is not the user.
+	// SystemTags are tags of the AWS service that sends the request for the user.
 	SystemTags map[string]string `query:"-"`
 }
 
-// FleetConfig is a launch template with the overrides under which to use it.
+// FleetConfig is a launch template with overrides.
 type FleetConfig struct {
 	Template  TemplateRef `query:"LaunchTemplateSpecification"`
 	Overrides []FleetOverride
@@ -41,11 +41,11 @@ type FleetOverride struct {
 	Priority *float64
 	// WeightedCapacity is how many units an instance counts; nil: one.
 	WeightedCapacity *float64
-	// Requirements would describe types by attributes, which the emulator refuses.
+	// Requirements describes types by attributes, which the emulator rejects.
 	Requirements *struct{} `query:"InstanceRequirements"`
 }
 
-// FleetTarget is how much a fleet is to have.
+// FleetTarget is the capacity of a fleet.
 type FleetTarget struct {
 	Total       int    `query:"TotalTargetCapacity"`
 	OnDemand    int    `query:"OnDemandTargetCapacity"`
@@ -54,7 +54,7 @@ type FleetTarget struct {
 	UnitType    string `query:"TargetCapacityUnitType"`
 }
 
-// FleetOptions is how to choose among the pools.
+// FleetOptions says how to choose among the pools.
 type FleetOptions struct {
 	AllocationStrategy           string
 	InstancePoolsToUseCount      int
@@ -64,7 +64,7 @@ type FleetOptions struct {
 	MinTargetCapacity            int
 }
 
-// Fleet is what came of a request for a fleet.
+// Fleet is the result of a fleet request.
 type Fleet struct {
 	ID        string // fleet- and a UUID
 	Created   time.Time
@@ -74,13 +74,13 @@ type Fleet struct {
 	Errors    []FleetError
 }
 
-// FleetPool is the template and override, as it was understood, of a pool.
+// FleetPool is the resolved template and override of a pool.
 type FleetPool struct {
 	Template TemplateRef // with the id and the number of the version
 	Override FleetOverride
 }
 
-// FleetInstances are the instances that came out of one pool.
+// FleetInstances are the instances of one pool.
 type FleetInstances struct {
 	Pool      FleetPool
 	Lifecycle string // OnDemand or Spot
@@ -90,17 +90,17 @@ type FleetInstances struct {
 	IDs       []string
 }
 
-// FleetError is why a pool gave nothing, or less than it was asked for.
+// FleetError is why a pool launched nothing, or less than requested.
 type FleetError struct {
 	Pool          FleetPool
 	Lifecycle     string
 	Code, Message string
 }
 
-// CreateFleet launches the instances of an instant fleet. What a pool cannot give is one
-// of the fleet's Errors and no error of the call. Errors: MissingParameter, InvalidFleetConfig,
-// InvalidParameterValue, UnsupportedOperation, those of a launch template that is not
-// there, IdempotentParameterMismatch.
+// CreateFleet launches the instances of an instant fleet. Missing capacity in a pool is one of the
+// fleet's Errors and no error of the call. Errors: MissingParameter, InvalidFleetConfig,
+// InvalidParameterValue, UnsupportedOperation, those of an unknown launch template,
+// IdempotentParameterMismatch.
 func (s *State) CreateFleet(input FleetInput) (Fleet, error) {
 	if err := input.check(); err != nil {
 		return Fleet{}, err
@@ -122,8 +122,8 @@ func (s *State) CreateFleet(input FleetInput) (Fleet, error) {
 	return f.clone(), nil
 }
 
-// maxFleets is how many fleets are remembered: with hundreds of overrides they are large,
-// and an instant fleet is of no use once its instances are known.
+// maxFleets is how many fleets are kept. With hundreds of overrides they are large, and an instant
+// fleet has no use once its instances are known.
 const maxFleets = 1000
 
 // remember needs the lock.

@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// What a fleet may ask for at most (Amazon EC2 Fleet quotas, EC2 User Guide).
+// Limits of fleets (Amazon EC2 Fleet quotas, EC2 User Guide).
 const (
 	maxFleetConfigs   = 50
 	maxFleetOverrides = 300
 	maxFleetTarget    = 10000
 )
 
-// check refuses what EC2 would refuse before it looks at templates and capacity.
+// check rejects what EC2 rejects before it checks templates and capacity.
 func (in FleetInput) check() error {
 	switch in.Type {
 	case "instant":
@@ -97,13 +97,13 @@ func (o FleetOverride) check() error {
 	return nil
 }
 
-// check refuses strategies that a way to buy does not have.
+// check rejects strategies that a purchase option does not have.
 func (o FleetOptions) check(lifecycle, fleetType string) error {
 	known := []string{"", LowestPrice, Prioritized}
 	if lifecycle == Spot {
 		known = []string{
 			"", LowestPrice, Diversified, CapacityOptimized, CapacityOptimizedPrioritized, PriceCapacityOptimized,
-			// The first names of three of them.
+			// The former names of three strategies.
 			"lowestPrice", "capacityOptimized", "capacityOptimizedPrioritized", "priceCapacityOptimized",
 		}
 	}

@@ -17,38 +17,38 @@ const (
 	Prioritized                  = "prioritized"
 )
 
-// bid is one of the pools that a fleet may draw on, with what the choice depends on.
-type bid struct {
+// poolOption is a pool of a fleet, with the data that the choice depends on.
+type poolOption struct {
 	price    float64 // USD an hour of one unit of capacity
 	priority float64 // lower goes first
-	depth    int     // instances that the pool seems to have
+	depth    int     // estimated capacity in instances
 	typeName string
 	zone     string
 }
 
-// noPriority is that of an override which names none: it goes last.
+// noPriority is the priority of an override without one: last.
 const noPriority = math.MaxFloat64
 
-// rank orders the pools, by their places in bids, in which a fleet tries them to get n
-// instances. Pools that are equal stay in the order of the request.
-func rank(bids []bid, strategy string, n int) []int {
+// rank returns the order, as indexes into the options, in which a fleet tries the pools for n
+// instances. Equal pools stay in the order of the request.
+func rank(bids []poolOption, strategy string, n int) []int {
 	order := make([]int, len(bids))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return compareBids(bids[i], bids[j], strategy, n) })
+	slices.SortStableFunc(order, func(i, j int) int { return comparePools(bids[i], bids[j], strategy, n) })
 	return order
 }
 
-// compareBids says which of two pools a strategy prefers (EC2 User Guide, Use allocation
+// comparePools says which of two pools a strategy prefers (EC2 User Guide, Use allocation
 // strategies to determine how EC2 Fleet fulfills Spot and On-Demand capacity).
-func compareBids(a, b bid, strategy string, n int) int {
+func comparePools(a, b poolOption, strategy string, n int) int {
 	byPrice, byPriority, byDepth := cmp.Compare(a.price, b.price), cmp.Compare(a.priority, b.priority), cmp.Compare(b.depth, a.depth)
 	switch strategy {
 	case CapacityOptimized:
 		return byDepth
 	case CapacityOptimizedPrioritized:
-		// Best effort: capacity first, priorities among what has enough of it.
+		// Best effort: capacity first, then priority among the pools with enough capacity.
 		return cmp.Or(compareBool(a.depth >= n, b.depth >= n), byPriority, byDepth)
 	case PriceCapacityOptimized:
 		return cmp.Or(compareBool(a.depth >= n, b.depth >= n), byPrice)
@@ -71,9 +71,9 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// alike keeps of an order the pools that have type, zone or both in common with the first
-// one that has room for n instances, or else with the first.
-func alike(bids []bid, order []int, n int, oneType, oneZone bool) []int {
+// sameTypeOrZone keeps the pools that have type, zone or both in common with the first pool that
+// has capacity for n instances, or else with the first pool.
+func sameTypeOrZone(bids []poolOption, order []int, n int, oneType, oneZone bool) []int {
 	if len(order) == 0 || !oneType && !oneZone {
 		return order
 	}
@@ -86,8 +86,8 @@ func alike(bids []bid, order []int, n int, oneType, oneZone bool) []int {
 	})
 }
 
-// spread is over how many of its first pools a strategy spreads the instances: all for
-// diversified, as many as asked for lowest-price, else one.
+// spread is how many of its first pools a strategy distributes the instances over: all for
+// diversified, the requested number for lowest-price, else one.
 func spread(strategy string, pools, asked int) int {
 	switch strategy {
 	case Diversified:

@@ -4,7 +4,7 @@ import "testing"
 
 func TestRank(t *testing.T) {
 	t.Parallel()
-	bids := []bid{
+	bids := []poolOption{
 		{price: 3, priority: 1, depth: 5, typeName: "a", zone: "x"},
 		{price: 1, priority: 3, depth: 0, typeName: "a", zone: "y"},
 		{price: 2, priority: 2, depth: 9, typeName: "b", zone: "x"},
@@ -28,12 +28,12 @@ func TestRank(t *testing.T) {
 		same(t, name, rank(bids, c.strategy, c.n), c.want)
 	}
 	order := []int{1, 2, 3, 0}
-	same(t, "any", alike(bids, order, 1, false, false), order)
-	same(t, "one type, that of the first with room", alike(bids, order, 1, true, false), []int{2, 3})
-	same(t, "one zone", alike(bids, order, 1, false, true), []int{2, 0})
-	same(t, "both", alike(bids, order, 1, true, true), []int{2})
-	same(t, "none has room", alike(bids, order, 100, true, false), []int{1, 0})
-	same(t, "no pools", alike(nil, nil, 1, true, true), []int(nil))
+	same(t, "any", sameTypeOrZone(bids, order, 1, false, false), order)
+	same(t, "one type, that of the first with room", sameTypeOrZone(bids, order, 1, true, false), []int{2, 3})
+	same(t, "one zone", sameTypeOrZone(bids, order, 1, false, true), []int{2, 0})
+	same(t, "both", sameTypeOrZone(bids, order, 1, true, true), []int{2})
+	same(t, "none has room", sameTypeOrZone(bids, order, 100, true, false), []int{1, 0})
+	same(t, "no pools", sameTypeOrZone(nil, nil, 1, true, true), []int(nil))
 	same(t, "spread", []int{
 		spread(LowestPrice, 4, 0), spread(LowestPrice, 4, 2), spread(LowestPrice, 4, 9), spread(Diversified, 4, 0), spread(PriceCapacityOptimized, 4, 0),
 	}, []int{1, 2, 4, 4, 1})

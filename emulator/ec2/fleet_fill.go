@@ -8,12 +8,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// candidate is one pool of a fleet with what would be launched in it.
+// candidate is a pool of a fleet with its launch parameters.
 type candidate struct {
 	pool   FleetPool
 	input  LaunchInput
 	subnet Subnet
-	// broken is why nothing can be launched in it, if so.
+	// broken is why a launch in the pool is impossible; nil: it is possible.
 	broken error
 }
 
@@ -50,7 +50,7 @@ func (s *State) candidate(data TemplateData, ref TemplateRef, o FleetOverride, t
 	data = TemplateData{
 		ImageID: o.ImageID, InstanceType: o.InstanceType, TagSpecifications: tags,
 	}.over(data)
-	// A fleet buys as its own target says.
+	// The fleet's own target says how to buy, not the template.
 	data.InstanceMarketOptions = MarketOptions{}
 	c := candidate{}
 	c.input, c.broken = data.launch()
@@ -89,23 +89,23 @@ func (p FleetPool) weight() float64 {
 	return 1
 }
 
-// instances is how many instances of the pool make up so much capacity.
+// instances is how many instances of the pool have this capacity.
 func (c candidate) instances(capacity float64) int {
 	return int(math.Ceil(capacity/c.pool.weight() - 1e-9))
 }
 
-// fill launches target units of one lifecycle and records in the fleet what came of it.
-// It needs the lock.
+// fill launches target units of one lifecycle and records the result in the fleet. It needs the
+// lock.
 func (s *State) fill(f *Fleet, candidates []candidate, lifecycle string, target int, o FleetOptions) {
 	if target == 0 {
 		return
 	}
 	strategy := strategyOf(o.AllocationStrategy)
-	bids := make([]bid, len(candidates))
+	bids := make([]poolOption, len(candidates))
 	for i, c := range candidates {
-		bids[i] = s.bid(c, lifecycle)
+		bids[i] = s.poolOption(c, lifecycle)
 	}
-	order := alike(bids, rank(bids, strategy, target), target, o.SingleInstanceType, o.SingleAvailabilityZone)
+	order := sameTypeOrZone(bids, rank(bids, strategy, target), target, o.SingleInstanceType, o.SingleAvailabilityZone)
 	if o.MinTargetCapacity > 0 && s.capacityOf(candidates, order, lifecycle) < float64(o.MinTargetCapacity) {
 		s.tooLittle(f, candidates, order, lifecycle)
 		return
@@ -119,11 +119,11 @@ func (s *State) fill(f *Fleet, candidates []candidate, lifecycle string, target 
 		if pools := shares - at; pools > 1 {
 			part = math.Ceil(left / float64(pools))
 		}
-		left -= s.draw(f, candidates[i], lifecycle, part)
+		left -= s.launchFrom(f, candidates[i], lifecycle, part)
 	}
 }
 
-// strategyOf gives the first names of strategies their present ones; none is lowest-price.
+// strategyOf translates former names of strategies; an empty name is lowest-price.
 func strategyOf(name string) string {
 	switch name {
 	case "", "lowestPrice":
@@ -139,9 +139,9 @@ func strategyOf(name string) string {
 	}
 }
 
-// bid needs the lock.
-func (s *State) bid(c candidate, lifecycle string) bid {
-	b := bid{typeName: c.input.Type, zone: c.subnet.Zone, priority: noPriority}
+// poolOption needs the lock.
+func (s *State) poolOption(c candidate, lifecycle string) poolOption {
+	b := poolOption{typeName: c.input.Type, zone: c.subnet.Zone, priority: noPriority}
 	if p := c.pool.Override.Priority; p != nil {
 		b.priority = *p
 	}
@@ -156,11 +156,11 @@ func (s *State) bid(c candidate, lifecycle string) bid {
 	return b
 }
 
-// draw launches so much capacity, or what there is, in one pool, and returns how much it
-// launched. It needs the lock.
-func (s *State) draw(f *Fleet, c candidate, lifecycle string, capacity float64) float64 {
+// launchFrom launches the given capacity, or what is available, in one pool, and returns the
+// launched capacity. It needs the lock.
+func (s *State) launchFrom(f *Fleet, c candidate, lifecycle string, capacity float64) float64 {
 	want := c.instances(capacity)
-	input, subnet, err := s.checkDraw(c, lifecycle)
+	input, subnet, err := s.checkLaunchFrom(c, lifecycle)
 	if err != nil {
 		f.fail(c, lifecycle, err)
 		return 0
@@ -191,9 +191,8 @@ func (s *State) draw(f *Fleet, c candidate, lifecycle string, capacity float64) 
 	return float64(n) * c.pool.weight()
 }
 
-// checkDraw fills in a launch in a pool, or says why EC2 would refuse it. It needs the
-// lock.
-func (s *State) checkDraw(c candidate, lifecycle string) (LaunchInput, Subnet, error) {
+// checkLaunchFrom fills in a launch in a pool, or returns why EC2 rejects it. It needs the lock.
+func (s *State) checkLaunchFrom(c candidate, lifecycle string) (LaunchInput, Subnet, error) {
 	if c.broken != nil {
 		return LaunchInput{}, Subnet{}, c.broken
 	}
@@ -207,11 +206,11 @@ func (s *State) checkDraw(c candidate, lifecycle string) (LaunchInput, Subnet, e
 	return s.checkLaunch(input)
 }
 
-// capacityOf is how much the pools could give together. It needs the lock.
+// capacityOf is the capacity that all pools have together. It needs the lock.
 func (s *State) capacityOf(candidates []candidate, order []int, lifecycle string) float64 {
 	sum, left := 0.0, s.left()
 	for _, i := range order {
-		if input, subnet, err := s.checkDraw(candidates[i], lifecycle); err == nil {
+		if input, subnet, err := s.checkLaunchFrom(candidates[i], lifecycle); err == nil {
 			n := min(s.room(input.offering(subnet)), left)
 			left -= n
 			sum += float64(n) * candidates[i].pool.weight()
@@ -220,15 +219,15 @@ func (s *State) capacityOf(candidates []candidate, order []int, lifecycle string
 	return sum
 }
 
-// tooLittle records that the least capacity cannot be had, of which nothing was launched
-// then. It needs the lock.
+// tooLittle records that the minimum capacity is not available, so that the fleet launched nothing.
+// It needs the lock.
 func (s *State) tooLittle(f *Fleet, candidates []candidate, order []int, lifecycle string) {
 	for _, i := range order {
 		f.fail(candidates[i], lifecycle, unfulfillable())
 	}
 }
 
-// fail records why a pool gave nothing or too little.
+// fail records why a pool launched nothing or too little.
 func (f *Fleet) fail(c candidate, lifecycle string, err error) {
 	e := FleetError{Pool: c.pool, Lifecycle: lifecycle, Code: "InternalError", Message: err.Error()}
 	var known *wire.Error

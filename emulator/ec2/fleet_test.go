@@ -19,7 +19,7 @@ func over(spec string) FleetOverride {
 	return o
 }
 
-// fleet asks for n instances out of pools, with one strategy for both ways to buy.
+// fleet requests n instances from pools, with one strategy for both purchase options.
 func (w *world) fleet(t *testing.T, lifecycle, strategy string, n int, pools ...string) FleetInput {
 	t.Helper()
 	config := FleetConfig{Template: TemplateRef{Name: w.template(t, nil), Version: "$Latest"}}
@@ -35,7 +35,7 @@ func (w *world) fleet(t *testing.T, lifecycle, strategy string, n int, pools ...
 	return in
 }
 
-// outcome is a fleet in short: "2 spot m5.large/a", "!InsufficientInstanceCapacity spot …".
+// outcome is a short form of a fleet: "2 spot m5.large/a", "!InsufficientInstanceCapacity spot …".
 func outcome(f Fleet) []string {
 	var out []string
 	pool := func(p FleetPool) string {
@@ -50,7 +50,7 @@ func outcome(f Fleet) []string {
 	return out
 }
 
-// prices makes spot prices that are easy to compare.
+// prices sets spot prices that are easy to compare.
 func (w *world) setPrices(t *testing.T, prices map[string]float64) {
 	t.Helper()
 	for spec, usd := range prices {
@@ -165,7 +165,7 @@ func TestFleetMakesInstances(t *testing.T) {
 		_, err = w.CreateFleet(in)
 		wantCode(t, err, "IdempotentParameterMismatch")
 
-		// The template may go; what came of it stays.
+		// The deletion of the template does not affect the fleet's instances.
 		if _, err := w.DeleteTemplate(TemplateRef{ID: f.Instances[0].Pool.Template.ID}); err != nil {
 			t.Fatal(err)
 		}

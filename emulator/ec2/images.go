@@ -17,8 +17,8 @@ type Image struct {
 // Retrieve recommended Amazon Linux AMI IDs).
 const imageOwner = "602401143452"
 
-// Images lists the images that DescribeImages finds: one of Amazon Linux 2023 for EKS
-// per architecture. Instances may be launched from any other as well.
+// Images lists the images that DescribeImages returns: one of Amazon Linux 2023 for EKS per
+// architecture. Launches accept any other image too.
 func Images() []Image {
 	created := time.Date(2026, 10, 14, 18, 6, 41, 0, time.UTC)
 	image := func(id, arch string) Image {
@@ -34,7 +34,7 @@ func Images() []Image {
 	}
 }
 
-// ImageID is the image that serves an architecture, [X86] or [ARM]; empty for others.
+// ImageID is the image of an architecture, [X86] or [ARM]; empty for others.
 func ImageID(arch string) string {
 	images := Images()
 	if i := slices.IndexFunc(images, func(m Image) bool { return m.Architecture == arch }); i >= 0 {
@@ -43,7 +43,7 @@ func ImageID(arch string) string {
 	return ""
 }
 
-// findImage looks an image up that the account knows.
+// findImage returns a known image.
 func findImage(id string) (Image, bool) {
 	images := Images()
 	i := slices.IndexFunc(images, func(m Image) bool { return m.ID == id })
@@ -53,8 +53,7 @@ func findImage(id string) (Image, bool) {
 	return images[i], true
 }
 
-// checkFit refuses to boot an image on a processor that it was not made for. Images that
-// are not known fit all.
+// checkFit rejects an image for another processor architecture. Unknown images fit all.
 func checkFit(imageID, typeName string) error {
 	m, known := findImage(imageID)
 	t, ok := FindType(typeName)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// InstanceState is where an instance stands in its life cycle.
+// InstanceState is the state of an instance in its life cycle.
 type InstanceState string
 
 // The six states of an instance (EC2 User Guide, Instance lifecycle).
@@ -19,8 +19,7 @@ const (
 	Terminated   InstanceState = "terminated"
 )
 
-// Code is the number that goes with the state on the wire (EC2 API Reference,
-// InstanceState).
+// Code is the number of the state on the wire (EC2 API Reference, InstanceState).
 func (s InstanceState) Code() int {
 	switch s {
 	case Pending:
@@ -38,7 +37,7 @@ func (s InstanceState) Code() int {
 	}
 }
 
-// Behaviour is what EC2 does to a spot instance that it takes back.
+// Behaviour is what EC2 does to a spot instance that it interrupts.
 type Behaviour string
 
 // The interruption behaviours of a spot instance (EC2 User Guide, Behavior of Spot
@@ -49,21 +48,21 @@ const (
 	Hibernate Behaviour = "hibernate"
 )
 
-// StateReason says who changed the state of an instance: codes that begin with
-// "Client." were the user's doing, "Server." the provider's.
+// StateReason says who changed the state of an instance: codes that begin with "Client." mean the
+// user, "Server." EC2.
 type StateReason struct {
 	Code, Message string
 }
 
-// Notice is what instance metadata tells a spot instance about its own end.
+// Notice is the interruption notice in the metadata of a spot instance.
 type Notice struct {
-	// Action is what will happen; empty while there is no notice.
+	// Action is what will happen; empty without a notice.
 	Action Behaviour
-	// Deadline is when it will happen.
+	// Deadline is the time of the action.
 	Deadline time.Time
 }
 
-// Instance is one virtual machine as it stands at one moment.
+// Instance is a snapshot of one instance.
 type Instance struct {
 	ID            string // i- and 17 hexadecimal digits
 	ReservationID string // shared by the instances of one RunInstances call
@@ -78,9 +77,9 @@ type Instance struct {
 	PrivateDNSName   string
 	SecurityGroupIDs []string
 	KeyName          string
-	// InstanceProfileARN is the profile whose role the instance has; empty: none.
+	// InstanceProfileARN is the profile with the instance's role; empty: none.
 	InstanceProfileARN string
-	// Metadata is how its metadata is reached, as far as whoever launched it said.
+	// Metadata holds the metadata options of the launch request.
 	Metadata    MetadataOptions
 	Volumes     []Volume
 	UserData    string // base64, as given
@@ -91,28 +90,27 @@ type Instance struct {
 	State            InstanceState
 	StateReason      StateReason
 	TransitionReason string
-	// Powered tells whether the machine has current: from running until the power
-	// goes off, which may be later than the state says.
+	// Powered tells whether the machine has power: from running until the power off, which may be
+	// later than the state change.
 	Powered bool
-	// ShutdownTime is when the operating system was asked to shut down. It is zero
-	// before that, where it is not asked, and once the power is off.
+	// ShutdownTime is when the operating system was asked to shut down. It is zero before that, if
+	// it is not asked, and after the power off.
 	ShutdownTime time.Time
-	// BootID is another one after every boot, as the kernel's is.
+	// BootID changes with every boot, like the kernel's.
 	BootID string
-	// Hibernated tells that the last stop was a hibernation: the next start resumes, with
-	// the memory and the BootID that there were.
+	// Hibernated tells that the last stop was a hibernation: the next start resumes, with the same
+	// memory and BootID.
 	Hibernated bool
 
-	SpotRequestID string // empty: no spot instance
-	// Market is how the instance was bought, unless on demand or on the spot market:
-	// capacity-block or interruptible-capacity-reservation.
+	SpotRequestID string // empty: not a spot instance
+	// Market is the purchase option other than on demand and spot: capacity-block or
+	// interruptible-capacity-reservation.
 	Market string
-	// CapacityReservationID is the reservation that it runs in, HostID the dedicated
-	// host that it runs on; empty: none.
+	// CapacityReservationID is the instance's reservation, HostID its dedicated host; empty: none.
 	CapacityReservationID, HostID string
-	// Notice is the interruption notice in force; zero until EC2 has warned.
+	// Notice is the active interruption notice; zero until EC2 has sent the warning.
 	Notice Notice
-	// RebalanceAt is when EC2 recommended rebalancing; zero: never.
+	// RebalanceAt is the time of EC2's rebalance recommendation; zero: none.
 	RebalanceAt time.Time
 
 	// Health holds the status checks, Maintenance the scheduled events.
@@ -131,8 +129,8 @@ func (in Instance) Architecture() string {
 	return X86
 }
 
-// Lifecycle is what the API calls the way in which an instance was bought: spot,
-// capacity-block, interruptible-capacity-reservation, or nothing for on demand.
+// Lifecycle is the API's name of the purchase option: spot, capacity-block,
+// interruptible-capacity-reservation, or empty for on demand.
 func (in Instance) Lifecycle() string {
 	if in.Spot() {
 		return "spot"
@@ -140,7 +138,7 @@ func (in Instance) Lifecycle() string {
 	return in.Market
 }
 
-// clone is a copy that shares nothing with the original.
+// clone is a copy that shares no data with the original.
 func (in Instance) clone() Instance {
 	in.Tags = maps.Clone(in.Tags)
 	in.SecurityGroupIDs = slices.Clone(in.SecurityGroupIDs)
@@ -149,27 +147,26 @@ func (in Instance) clone() Instance {
 	return in
 }
 
-// What names a change in the life of an instance.
+// What names a change of an instance.
 type What string
 
 // The changes that [State.Subscribe] reports.
 const (
-	Launched      What = "Launched"      // made; its state is pending
-	Started       What = "Started"       // a stopped one is pending again
-	Booted        What = "Running"       // running, and under power
-	Rebooted      What = "Rebooted"      // was restarted, state unchanged
+	Launched      What = "Launched"      // created; its state is pending
+	Started       What = "Started"       // a stopped instance is pending again
+	Booted        What = "Running"       // running, with power
+	Rebooted      What = "Rebooted"      // restarted, state unchanged
 	Recommended   What = "Recommended"   // rebalance recommendation sent
 	Warned        What = "Warned"        // interruption warning sent
-	WindingDown   What = "ShuttingDown"  // shutting-down or stopping has begun
-	PowerOff      What = "PowerOff"      // the current is gone
+	WindingDown   What = "ShuttingDown"  // shutting-down or stopping has started
+	PowerOff      What = "PowerOff"      // the machine has no power
 	WasStopped    What = "Stopped"       // stopped
 	WasTerminated What = "Terminated"    // terminated
 	Forgotten     What = "Forgotten"     // no longer listed
 	StatusChanged What = "StatusChanged" // health or maintenance set
 )
 
-// Change is one step in the life of an instance, with the instance as it was right
-// after the step.
+// Change is one change of an instance, with the instance right after it.
 type Change struct {
 	What     What
 	Instance Instance

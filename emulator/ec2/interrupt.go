@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// WarningLead is how long before the end EC2 warns a spot instance (EC2 User Guide,
-// Spot Instance interruption notices).
+// WarningLead is how long before the deadline EC2 warns a spot instance (EC2 User Guide, Spot
+// Instance interruption notices).
 const WarningLead = 2 * time.Minute
 
-// InterruptOptions says how EC2 takes spot instances back.
+// InterruptOptions says how EC2 interrupts spot instances.
 type InterruptOptions struct {
-	// Behaviour overrides what the spot request asked for; empty: as it asked.
+	// Behaviour overrides the spot request's behaviour; empty: the request's.
 	Behaviour Behaviour
-	// Notice is the time from now to the end; default two minutes. A shorter one is
-	// warned of at once, as happens when EC2 is in a hurry; with a longer one the
-	// warning comes two minutes before the end.
+	// Notice is the time from now to the deadline; default two minutes. With less the warning is
+	// immediate, as when EC2 reclaims on short notice. With more it is sent two minutes before the
+	// deadline.
 	Notice time.Duration
-	// Rebalance sends a rebalance recommendation right now.
+	// Rebalance sends a rebalance recommendation immediately.
 	Rebalance bool
 	// Reason is one of the Reason constants; default ReasonNoCapacity.
 	Reason string
-	// Exhaust leaves the offering without capacity from now on, so that nothing can be
-	// launched where the instance stood until [State.SetCapacity] says otherwise.
+	// Exhaust removes the offering's remaining capacity, so that no replacement can launch there
+	// until [State.SetCapacity] changes it.
 	Exhaust bool
 }
 
-// reclaim is an interruption under way.
+// reclaim is an active interruption.
 type reclaim struct {
 	behaviour Behaviour
 	deadline  time.Time
 	reason    string
 }
 
-// NotRunningSpotError says that an instance cannot be interrupted: only running spot
-// instances can.
+// NotRunningSpotError says that an instance cannot be interrupted, because it is not a running spot
+// instance.
 type NotRunningSpotError struct {
 	ID    string
-	State InstanceState // empty: there is no such instance
+	State InstanceState // empty: the instance does not exist
 }
 
 func (e *NotRunningSpotError) Error() string {
@@ -51,10 +51,9 @@ func (e *NotRunningSpotError) Error() string {
 	}
 }
 
-// Interrupt makes EC2 take running spot instances back: recommendation if asked for,
-// warning, and at the deadline the end. All ids are checked before anything happens;
-// the error is a *NotRunningSpotError. An interruption already under way stands if its
-// deadline is the earlier one.
+// Interrupt makes EC2 interrupt running spot instances: an optional recommendation, the warning,
+// and the reclaim at the deadline. All ids are checked first; the error is a *NotRunningSpotError.
+// An active interruption with an earlier deadline stays.
 func (s *State) Interrupt(ids []string, o InterruptOptions) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +68,8 @@ func (s *State) Interrupt(ids []string, o InterruptOptions) error {
 	return nil
 }
 
-// Recommend sends the rebalance recommendation for running spot instances, and nothing
-// more. The error is a *NotRunningSpotError.
+// Recommend only sends the rebalance recommendation for running spot instances. The error is a
+// *NotRunningSpotError.
 func (s *State) Recommend(ids []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +84,7 @@ func (s *State) Recommend(ids []string) error {
 	return nil
 }
 
-// Withdraw calls off interruptions that have not been warned of yet; a warning once
-// sent stands.
+// Withdraw cancels interruptions before their warning; after the warning they stay.
 func (s *State) Withdraw(ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,11 +140,11 @@ func (s *State) interrupt(in *instance, o InterruptOptions) {
 func (s *State) recommend(in *instance) {
 	in.RebalanceAt = time.Now().UTC()
 	s.emit("EC2 Instance Rebalance Recommendation", s.zoneARN(in), rebalanceDetail{in.ID})
-	s.tell(in, Recommended)
+	s.notify(in, Recommended)
 }
 
-// warn needs the lock. An instance that its user stopped or terminated in the meantime
-// has no reclaim any more and is left alone.
+// warn needs the lock. An instance that its user stopped or terminated in the meantime has no
+// reclaim and does not change.
 func (s *State) warn(in *instance, r *reclaim) {
 	if in.reclaim != r {
 		return
@@ -154,10 +152,10 @@ func (s *State) warn(in *instance, r *reclaim) {
 	in.Notice = Notice{Action: r.behaviour, Deadline: r.deadline.UTC()}
 	s.requests[in.SpotRequestID].mark(markedStatus(r), time.Now())
 	s.emit("EC2 Spot Instance Interruption Warning", s.zoneARN(in), warningDetail{in.ID, r.behaviour})
-	s.tell(in, Warned)
+	s.notify(in, Warned)
 	if r.behaviour == Hibernate {
-		// The warning comes, but hibernation begins at once (EC2 User Guide,
-		// Hibernate interrupted Spot Instances).
+		// Hibernation starts with the warning (EC2 User Guide, Hibernate interrupted Spot
+		// Instances).
 		s.takeBack(in, r)
 		return
 	}

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// LaunchInput asks for instances of one kind.
+// LaunchInput requests identical instances.
 type LaunchInput struct {
 	ImageID string
 	// Type defaults to m5.large.
 	Type string
-	// SubnetID and Zone choose where; both empty: the region's first zone.
+	// SubnetID and Zone choose the place; both empty: the region's first zone.
 	SubnetID, Zone string
 	Min, Max       int
-	Spot           *SpotOptions // nil: not on the spot market
+	Spot           *SpotOptions // nil: not a spot instance
 	// Market, CapacityReservationID and HostID are as in [Instance].
 	Market, CapacityReservationID, HostID string
 	Tags                                  map[string]string
@@ -28,11 +28,11 @@ type LaunchInput struct {
 	KeyName                               string
 	SecurityGroupIDs                      []string
 	InstanceProfile                       InstanceProfile
-	// BlockDevices are disks besides the root volume, or the root volume by its name.
+	// BlockDevices are additional disks, or the root volume by its name.
 	BlockDevices []BlockDevice
 	ClientToken  string
 
-	// systemTags are those that AWS sets itself.
+	// systemTags are tags that only AWS sets.
 	systemTags map[string]string
 }
 
@@ -43,15 +43,15 @@ type SpotOptions struct {
 	Behaviour Behaviour
 }
 
-// launch remembers what a client token asked for and got.
+// launch holds the request and the result of a client token.
 type launch struct {
 	input LaunchInput
 	ids   []string
 }
 
-// Launch makes input.Max instances, or as many as there is capacity and quota for but at least
-// input.Min, all pending, and returns them. A call that repeats a client token returns
-// the instances of the first one. The errors are those of RunInstances.
+// Launch creates input.Max pending instances and returns them. With less capacity or quota it
+// creates fewer, but at least input.Min. A call that repeats a client token returns the instances
+// of the first call. The errors are those of RunInstances.
 func (s *State) Launch(input LaunchInput) ([]Instance, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +82,7 @@ func (s *State) Launch(input LaunchInput) ([]Instance, error) {
 	return out, nil
 }
 
-// run makes n instances of an input that was checked, in one reservation. It needs the
-// lock.
+// run creates n instances of a checked input, in one reservation. It needs the lock.
 func (s *State) run(input LaunchInput, subnet Subnet, n int) []Instance {
 	s.take(input.offering(subnet), n)
 	reservation := newID("r")
@@ -94,8 +93,7 @@ func (s *State) run(input LaunchInput, subnet Subnet, n int) []Instance {
 	return out
 }
 
-// offering is the capacity that a launch draws on. Reserved capacity is none of EC2's
-// pools.
+// offering is the capacity pool that a launch uses. Reserved capacity is in no pool.
 func (input LaunchInput) offering(subnet Subnet) Offering {
 	switch {
 	case input.Spot != nil:
@@ -121,8 +119,7 @@ func (s *State) relaunch(done launch, input LaunchInput) ([]Instance, error) {
 	return out, nil
 }
 
-// checkLaunch fills in the defaults and refuses what EC2 would refuse. It needs the
-// lock.
+// checkLaunch fills in the defaults and rejects what EC2 rejects. It needs the lock.
 func (s *State) checkLaunch(input LaunchInput) (LaunchInput, Subnet, error) {
 	if input.Type == "" {
 		input.Type = "m5.large"
@@ -184,8 +181,7 @@ func (s *State) create(input LaunchInput, subnet Subnet, reservation string) *in
 	return in
 }
 
-// request makes the fulfilled spot request of an instance and returns its id. It needs
-// the lock.
+// request creates the fulfilled spot request of an instance and returns its id. It needs the lock.
 func (s *State) request(in *instance, input LaunchInput) string {
 	now := time.Now().UTC().Truncate(time.Second)
 	r := &SpotRequest{
@@ -205,8 +201,8 @@ func (s *State) request(in *instance, input LaunchInput) string {
 	return r.ID
 }
 
-// privateName is the IP-based name of an instance: us-east-1 has a domain of its own
-// (EC2 User Guide, EC2 instance hostnames and domains).
+// privateName is the IP-based name of an instance; us-east-1 has its own domain (EC2 User Guide,
+// EC2 instance hostnames and domains).
 func privateName(ip, region string) string {
 	domain := region + ".compute.internal"
 	if region == "us-east-1" {

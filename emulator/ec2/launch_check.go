@@ -83,7 +83,7 @@ func checkUserData(encoded string) error {
 	}
 }
 
-// checkRequestTags refuses tags for a spot request where none is made.
+// checkRequestTags rejects tags for a spot request if there is none.
 func checkRequestTags(input LaunchInput) error {
 	if input.Spot == nil && len(input.RequestTags) > 0 {
 		return invalidValue("You cannot specify tags for Spot instances requests if there are no Spot instances requests being created by the request.")

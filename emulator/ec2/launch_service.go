@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// TemplateLaunch asks for one instance of a launch template, as services do that launch on
-// their users' behalf.
+// TemplateLaunch requests one instance of a launch template, as AWS services do for their users.
 type TemplateLaunch struct {
 	Template TemplateRef
 	SubnetID string
-	// Tags go over those of the template.
+	// Tags override those of the template.
 	Tags map[string]string
-	// SystemTags are those that the service itself sets, such as aws:autoscaling:groupName.
+	// SystemTags are tags of the service itself, such as aws:autoscaling:groupName.
 	SystemTags map[string]string
 }
 
-// LaunchTemplate launches one instance, and returns it with the template that it came of,
-// named by id, name and number. The errors are those of RunInstances.
+// LaunchTemplate launches one instance, and returns it with its template, named by id, name and
+// number. The errors are those of RunInstances.
 func (s *State) LaunchTemplate(in TemplateLaunch) (Instance, TemplateRef, error) {
 	t, v, err := s.FindTemplate(in.Template)
 	if err != nil {
@@ -42,8 +41,8 @@ func (s *State) LaunchTemplate(in TemplateLaunch) (Instance, TemplateRef, error)
 	return made[0], ref, nil
 }
 
-// SetSystemTags sets tags of an instance that only AWS sets, and drops others of them. It
-// does nothing for an instance that is not there.
+// SetSystemTags sets tags of an instance that only AWS sets, and removes others. For an unknown
+// instance it does nothing.
 func (s *State) SetSystemTags(id string, set map[string]string, drop ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

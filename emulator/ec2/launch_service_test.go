@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What a service launches carries the service's own tags, which no user sets.
+// Instances that a service launches have the service's own tags, which users cannot set.
 func TestLaunchTemplate(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		template, err := w.CreateTemplate("web", "", "", TemplateData{ImageID: "ami-0abc", InstanceType: "c5.large", UserData: "Ym9vdA==", TagSpecifications: []TagSpecification{
@@ -42,7 +42,7 @@ func TestLaunchTemplate(t *testing.T) {
 	})
 }
 
-// A machine that was hibernated goes on where it was; one that was stopped boots.
+// A hibernated machine resumes; a stopped machine boots.
 func TestHibernate(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		id := w.launch(t, nil)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Transition is what an instance was and what it is after a call.
+// Transition is the state of an instance before and after a call.
 type Transition struct {
 	ID                string
 	Previous, Current InstanceState
@@ -21,9 +21,9 @@ const (
 	byCapacity  = "Server.InsufficientInstanceCapacity"
 )
 
-// boot sends an instance on its way to running. It needs the lock.
+// boot starts the boot of an instance. It needs the lock.
 func (s *State) boot(in *instance, what What) {
-	in.course++
+	in.generation++
 	in.StateReason, in.TransitionReason = StateReason{}, ""
 	s.enter(in, Pending, what)
 	s.after(s.timing.PendingFor, in, func() {
@@ -32,42 +32,42 @@ func (s *State) boot(in *instance, what What) {
 	})
 }
 
-// end sends an instance on its way to terminated. It needs the lock.
+// end starts the termination of an instance. It needs the lock.
 func (s *State) end(in *instance, why, reason string) {
-	in.course++
+	in.generation++
 	in.reclaim = nil
 	explain(in, why)
-	s.windDown(in, ShuttingDown, why == byUser, s.timing.ShutdownFor, func() {
+	s.shutDown(in, ShuttingDown, why == byUser, s.timing.ShutdownFor, func() {
 		s.cut(in)
 		in.Notice = Notice{}
 		s.detach(in)
-		s.settle(in, "terminated", reason)
+		s.closeSpotRequest(in, "terminated", reason)
 		s.enter(in, Terminated, WasTerminated)
 		s.conclude(in, func(Maintenance) bool { return true })
 		s.after(s.timing.TerminatedFor, in, func() { s.forget(in) })
 	})
 }
 
-// halt sends an instance on its way to stopped. It needs the lock.
+// halt starts the stop of an instance. It needs the lock.
 func (s *State) halt(in *instance, why, reason string) {
-	in.course++
+	in.generation++
 	in.reclaim = nil
 	explain(in, why)
-	s.windDown(in, Stopping, why == byUser, s.timing.StoppingFor, func() {
+	s.shutDown(in, Stopping, why == byUser, s.timing.StoppingFor, func() {
 		s.cut(in)
 		in.Notice = Notice{}
-		s.settle(in, "stopped", reason)
+		s.closeSpotRequest(in, "stopped", reason)
 		s.enter(in, Stopped, WasStopped)
 		s.conclude(in, func(m Maintenance) bool { return !m.NotBefore.After(time.Now()) })
 	})
 }
 
-// windDown takes an instance to a state in which it shuts down, and calls off when its
-// power has been off for a while. Where the user ends it, its operating system is asked
-// to shut down first (EC2 User Guide, "How instance termination works"), and the state
-// lasts until it has, or until the limit. What EC2 takes back loses its power at once:
-// no notice promises more. It needs the lock.
-func (s *State) windDown(in *instance, st InstanceState, graceful bool, rest time.Duration, off func()) {
+// shutDown moves an instance to a state in which it shuts down, and calls off after the power off
+// and the remaining delay. If the user ends the instance, its operating system shuts down first
+// (EC2 User Guide, "How instance termination works"): the state lasts until it has halted, or until
+// the limit. An instance that EC2 takes back loses its power immediately, because no notice
+// promises more. It needs the lock.
+func (s *State) shutDown(in *instance, st InstanceState, graceful bool, rest time.Duration, off func()) {
 	in.halted = nil
 	if !graceful || !in.Powered || s.timing.ShutdownLimit == 0 {
 		s.enter(in, st, WindingDown)
@@ -75,7 +75,7 @@ func (s *State) windDown(in *instance, st InstanceState, graceful bool, rest tim
 		s.after(rest, in, off)
 		return
 	}
-	if in.ShutdownTime.IsZero() { // else it is shutting down already
+	if in.ShutdownTime.IsZero() { // otherwise it is shutting down already
 		in.ShutdownTime = time.Now().UTC()
 	}
 	in.halted = func() {
@@ -87,15 +87,15 @@ func (s *State) windDown(in *instance, st InstanceState, graceful bool, rest tim
 	s.after(s.timing.ShutdownLimit, in, in.haltNow)
 }
 
-// haltNow takes the operating system for shut down, if it still is to.
+// haltNow continues as if the operating system had halted, if it has not.
 func (in *instance) haltNow() {
 	if in.halted != nil {
 		in.halted()
 	}
 }
 
-// Halted reports that the operating system of an instance has shut down after it was
-// asked to. It does nothing for others.
+// Halted reports that the operating system of an instance has halted after a request. For other
+// instances it does nothing.
 func (s *State) Halted(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +104,8 @@ func (s *State) Halted(id string) {
 	}
 }
 
-// SkipShutdown cuts the power of instances without waiting for their operating systems,
-// as Force and SkipOsShutdown do (EC2 API Reference, StopInstances, TerminateInstances).
+// SkipShutdown cuts the power of instances without waiting for their operating systems, as Force
+// and SkipOsShutdown do (EC2 API Reference, StopInstances, TerminateInstances).
 func (s *State) SkipShutdown(ids []string) {
 	for _, id := range ids {
 		s.Halted(id)
@@ -135,7 +135,7 @@ func explain(in *instance, why string) {
 	}
 }
 
-// powerOff cuts the current now or after Timing.PowerOffAfter. It needs the lock.
+// powerOff cuts the power now or after Timing.PowerOffAfter. It needs the lock.
 func (s *State) powerOff(in *instance) {
 	if s.timing.PowerOffAfter == 0 {
 		s.cut(in)
@@ -144,16 +144,16 @@ func (s *State) powerOff(in *instance) {
 	s.after(s.timing.PowerOffAfter, in, func() { s.cut(in) })
 }
 
-// cut takes the current away, once. It needs the lock.
+// cut removes the power, once. It needs the lock.
 func (s *State) cut(in *instance) {
 	in.ShutdownTime = time.Time{}
 	if in.Powered {
 		in.Powered = false
-		s.tell(in, PowerOff)
+		s.notify(in, PowerOff)
 	}
 }
 
-// forget takes a terminated instance off the list. It needs the lock.
+// forget removes a terminated instance from the list. It needs the lock.
 func (s *State) forget(in *instance) {
 	delete(s.instances, in.ID)
 	for i, id := range s.order {
@@ -162,11 +162,11 @@ func (s *State) forget(in *instance) {
 			break
 		}
 	}
-	s.tell(in, Forgotten)
+	s.notify(in, Forgotten)
 }
 
-// Terminate ends instances on the user's behalf. Those that are already going or gone
-// are left as they are. Errors: InvalidInstanceID.NotFound and .Malformed.
+// Terminate ends instances for the user. Terminating and terminated instances do not change.
+// Errors: InvalidInstanceID.NotFound and .Malformed.
 func (s *State) Terminate(ids []string) ([]Transition, error) {
 	return s.transit(ids, nil, func(in *instance) {
 		if in.State != ShuttingDown && in.State != Terminated {
@@ -175,9 +175,8 @@ func (s *State) Terminate(ids []string) ([]Transition, error) {
 	})
 }
 
-// Stop stops instances on the user's behalf; a one-time spot instance cannot be
-// stopped (UnsupportedOperation), nor one that is going away
-// (IncorrectInstanceState).
+// Stop stops instances for the user. It rejects a one-time spot instance (UnsupportedOperation),
+// and one that is shutting down (IncorrectInstanceState).
 func (s *State) Stop(ids []string) ([]Transition, error) {
 	return s.transit(ids, s.stoppable, func(in *instance) {
 		if in.State == Pending || in.State == Running {
@@ -187,7 +186,7 @@ func (s *State) Stop(ids []string) ([]Transition, error) {
 	})
 }
 
-// Hibernate stops instances as Stop does, but so that the next start resumes them.
+// Hibernate stops instances so that the next start resumes them.
 func (s *State) Hibernate(ids []string) ([]Transition, error) {
 	return s.transit(ids, s.stoppable, func(in *instance) {
 		if in.State == Pending || in.State == Running {
@@ -197,8 +196,8 @@ func (s *State) Hibernate(ids []string) ([]Transition, error) {
 	})
 }
 
-// Start starts stopped instances. A spot instance that EC2 stopped is not the user's
-// to start (IncorrectSpotRequestState).
+// Start starts stopped instances. A user cannot start a spot instance that EC2 stopped
+// (IncorrectSpotRequestState).
 func (s *State) Start(ids []string) ([]Transition, error) {
 	return s.transit(ids, s.startable, func(in *instance) {
 		if in.State != Stopped {
@@ -213,13 +212,12 @@ func (s *State) Start(ids []string) ([]Transition, error) {
 			in.BootID = rand.Text()
 		}
 		s.boot(in, Started)
-		// It comes up on other hardware, which nothing is scheduled for.
+		// The instance starts on other hardware, which has no scheduled events.
 		s.conclude(in, func(Maintenance) bool { return true })
 	})
 }
 
-// Reboot restarts running instances. Their state does not change, and EC2 sends no
-// event.
+// Reboot restarts running instances. Their state does not change, and EC2 sends no event.
 func (s *State) Reboot(ids []string) error {
 	_, err := s.transit(ids, rebootable, s.reboot)
 	return err
@@ -277,8 +275,8 @@ func rebootable(in *instance) error {
 	return nil
 }
 
-// reboot starts the machine again; nothing else of it changes.
+// reboot restarts the machine, with no other change.
 func (s *State) reboot(in *instance) {
 	in.BootID = rand.Text()
-	s.tell(in, Rebooted)
+	s.notify(in, Rebooted)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// world is an EC2 whose events and changes are written down, in virtual time.
+// world is an EC2 that records its events and changes, in virtual time.
 type world struct {
 	*State
 	start time.Time
@@ -53,7 +53,7 @@ func inWorld(t *testing.T, timing Timing, test func(t *testing.T, w *world)) {
 
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
-// pass lets virtual time go by and waits until all is quiet.
+// pass advances virtual time and waits until all goroutines are blocked.
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	w.mu.Unlock() //nolint:staticcheck // what the test has read so far, it read before what is written from now on
@@ -61,7 +61,7 @@ func (w *world) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// forget starts the records afresh.
+// forget clears the records.
 func (w *world) forget() { w.events, w.log = nil, nil }
 
 func (w *world) launch(t *testing.T, spot *SpotOptions) string {
@@ -348,8 +348,8 @@ func wantCode(t *testing.T, err error, code string) {
 	}
 }
 
-// While the operating system shuts down the machine has power, and the state lasts until
-// it has shut down, or until the limit.
+// While the operating system shuts down the machine has power. The state lasts until it has halted,
+// or until the limit.
 func TestTheOperatingSystemShutsDownFirst(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -376,7 +376,7 @@ func TestTheOperatingSystemShutsDownFirst(t *testing.T) {
 			w.pass(10 * time.Second)
 			w.Halted(id)
 		}, []string{"1s ShuttingDown stopping", "11s ShuttingDown shutting-down", "21s PowerOff shutting-down", "23s Terminated terminated"}},
-		{"a user who cannot wait skips it", func(t *testing.T, w *world, id string) {
+		{"a user skips the shutdown", func(t *testing.T, w *world, id string) {
 			must(t)(w.Terminate([]string{id}))
 			w.pass(10 * time.Second)
 			w.SkipShutdown([]string{id})
@@ -386,7 +386,7 @@ func TestTheOperatingSystemShutsDownFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []string{"1s Warned running", "2m1s ShuttingDown shutting-down", "2m1s PowerOff shutting-down", "2m3s Terminated terminated"}},
-		{"a machine that halts of its own accord is no concern", func(_ *testing.T, w *world, id string) {
+		{"a machine that halts without a request does not change", func(_ *testing.T, w *world, id string) {
 			w.Halted(id)
 		}, nil},
 	} {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MaintenanceState tells whether a scheduled event is still to come.
+// MaintenanceState is the state of a scheduled event.
 type MaintenanceState string
 
 // The states of a scheduled event, as instance metadata names them.
@@ -15,8 +15,8 @@ const (
 	MaintenanceCanceled  MaintenanceState = "canceled"
 )
 
-// remembered is how long EC2 goes on listing a scheduled event that is over (EC2 API
-// Reference, InstanceStatusEvent).
+// remembered is how long EC2 lists a scheduled event after its end (EC2 API Reference,
+// InstanceStatusEvent).
 const remembered = 7 * 24 * time.Hour
 
 // Maintenance is a scheduled event of an instance (EC2 User Guide, Scheduled events).
@@ -25,7 +25,7 @@ type Maintenance struct {
 	// Code is instance-reboot, system-reboot, system-maintenance, instance-retirement
 	// or instance-stop.
 	Code string
-	// Description begins with [Completed] or [Canceled] once that is so.
+	// Description begins with [Completed] or [Canceled] after the end.
 	Description       string
 	NotBefore         time.Time
 	NotAfter          time.Time
@@ -34,11 +34,10 @@ type Maintenance struct {
 	State MaintenanceState
 }
 
-// ScheduleMaintenance puts a scheduled event on an instance, or replaces the one with
-// the same id, and returns its id. At NotBefore, if that is still ahead, EC2 does what
-// Code says: it reboots the instance, whose state remains running, or stops it;
-// one-time spot instances, which cannot be stopped, are terminated; for
-// system-maintenance nothing is to be seen until it is over at NotAfter. The error is
+// ScheduleMaintenance adds a scheduled event to an instance, or replaces the one with the same id,
+// and returns its id. At NotBefore EC2 executes the event's Code. It reboots the instance, whose
+// state remains running, or stops it. One-time spot instances cannot be stopped, so it terminates
+// them. A system-maintenance has no visible effect until its end at NotAfter. The error is
 // InvalidInstanceID.NotFound.
 func (s *State) ScheduleMaintenance(id string, m Maintenance) (string, error) {
 	s.mu.Lock()
@@ -57,16 +56,16 @@ func (s *State) ScheduleMaintenance(id string, m Maintenance) (string, error) {
 	} else {
 		in.Maintenance = append(in.Maintenance, m)
 	}
-	s.tell(in, StatusChanged)
+	s.notify(in, StatusChanged)
 	if wait := time.Until(m.NotBefore); wait > 0 {
 		s.clock.After(wait, func() { s.maintain(in, m) })
 	}
 	return m.ID, nil
 }
 
-// EndMaintenance marks a scheduled event as over. EC2 goes on listing it for a week,
-// its description beginning with [Completed] or [Canceled]. The error is
-// InvalidInstanceID.NotFound; an unknown event is left alone.
+// EndMaintenance ends a scheduled event. EC2 lists it for another week, with a description that
+// begins with [Completed] or [Canceled]. The error is InvalidInstanceID.NotFound; an unknown event
+// is ignored.
 func (s *State) EndMaintenance(id, eventID string, completed bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +83,7 @@ func (s *State) EndMaintenance(id, eventID string, completed bool) error {
 	return nil
 }
 
-// maintain does what was scheduled, unless it has been rescheduled or is over. It
-// needs the lock.
+// maintain executes a scheduled event, unless it was rescheduled or has ended. It needs the lock.
 func (s *State) maintain(in *instance, planned Maintenance) {
 	i := in.maintenance(planned.ID)
 	if i < 0 || in.Maintenance[i] != planned {
@@ -110,8 +108,7 @@ func (s *State) maintain(in *instance, planned Maintenance) {
 	}
 }
 
-// conclude marks the scheduled events as completed that are still to come and due. It
-// needs the lock.
+// conclude marks due scheduled events as completed. It needs the lock.
 func (s *State) conclude(in *instance, due func(Maintenance) bool) {
 	for i, m := range in.Maintenance {
 		if due(m) {
@@ -132,7 +129,7 @@ func (s *State) endMaintenance(in *instance, i int, state MaintenanceState) {
 	} else {
 		m.Description = "[Canceled] " + m.Description
 	}
-	s.tell(in, StatusChanged)
+	s.notify(in, StatusChanged)
 	ended := *m
 	s.clock.After(remembered, func() {
 		in.Maintenance = slices.DeleteFunc(in.Maintenance, func(m Maintenance) bool { return m == ended })

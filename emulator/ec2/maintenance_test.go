@@ -19,7 +19,7 @@ func (w *world) schedule(t *testing.T, id, code string) (event string) {
 	return event
 }
 
-// planned is what an instance's one scheduled event says; empty: there is none.
+// planned is a short form of an instance's one scheduled event; empty: none.
 func (w *world) planned(id string) string {
 	in, _ := w.Instance(id)
 	if len(in.Maintenance) == 0 {
@@ -90,7 +90,7 @@ func TestScheduledEventsMoveAndEnd(t *testing.T) {
 	})
 }
 
-// An instance that its user stops and starts comes up on other hardware.
+// An instance that its user stops and starts runs on other hardware.
 func TestStartEndsWhatIsScheduled(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		id := w.launch(t, nil)

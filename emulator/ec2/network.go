@@ -1,26 +1,25 @@
 package ec2
 
-// DefaultClusterName is the cluster that the network belongs to unless Options say
-// otherwise.
+// DefaultClusterName is the cluster in the network's tags unless Options set another.
 const DefaultClusterName = "sandbox"
 
 // vpcCIDR is the address range that the subnets share.
 const vpcCIDR = "10.0.0.0/16"
 
-// SecurityGroup is a set of firewall rules, as far as it can be told from outside.
+// SecurityGroup is a security group, without its rules.
 type SecurityGroup struct {
 	ID, Name, Description string
 }
 
-// SecurityGroups lists those of the VPC: the default one, which every instance gets that
-// names no other.
+// SecurityGroups lists those of the VPC: the default one, which instances get unless they name
+// another.
 func (s *State) SecurityGroups() []SecurityGroup { return securityGroups() }
 
 func securityGroups() []SecurityGroup {
 	return []SecurityGroup{{defaultGroupID, "default", "default VPC security group"}}
 }
 
-// groupName is the name of a security group; empty for one that is not there.
+// groupName is the name of a security group; empty for an unknown one.
 func groupName(id string) string {
 	for _, g := range securityGroups() {
 		if g.ID == id {
@@ -30,7 +29,7 @@ func groupName(id string) string {
 	return ""
 }
 
-// checkGroups refuses security groups that are not there.
+// checkGroups rejects unknown security groups.
 func checkGroups(ids []string) error {
 	for _, id := range ids {
 		if groupName(id) == "" {

@@ -7,17 +7,17 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
 )
 
-// effect is something that others are to be told: an event or a change.
+// effect is an event or a change to deliver.
 type effect struct {
 	event  *events.Event
 	change *Change
 }
 
-// outbox hands effects on in the order in which they were put, from one goroutine and
-// without any lock held, so that a receiver may call back into the state.
+// outbox delivers effects in order, from one goroutine and without any lock, so that a receiver may
+// call the state.
 type outbox struct {
 	emit   func(events.Event)
-	filled chan struct{} // holds one token while something may wait
+	filled chan struct{} // holds one token while effects may wait
 
 	mu          sync.Mutex
 	waiting     []effect
@@ -48,7 +48,7 @@ func (o *outbox) subscribe(f func(Change)) (cancel func()) {
 	return func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		var rest []*subscriber // a new slice: run may be walking along the old one
+		var rest []*subscriber // a new slice: run may be iterating over the old one
 		for _, other := range o.subscribers {
 			if other != sub {
 				rest = append(rest, other)
@@ -58,7 +58,7 @@ func (o *outbox) subscribe(f func(Change)) (cancel func()) {
 	}
 }
 
-// run hands effects on until ctx is done.
+// run delivers effects until ctx is done.
 func (o *outbox) run(ctx context.Context) {
 	for {
 		select {

@@ -10,31 +10,30 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// The ways to buy an instance that capacity is kept apart by.
+// The purchase options with separate capacity.
 const (
 	OnDemand = "on-demand"
 	Spot     = "spot"
 )
 
-// Offering is a capacity pool: instances of one type in one zone, bought in one way. An
-// empty field stands for any.
+// Offering is a capacity pool: instances of one type in one zone with one purchase option. An empty
+// field matches any.
 type Offering struct {
 	Type, Zone   string
 	CapacityType string // OnDemand or Spot
 }
 
-// SetCapacity lets EC2 give out n more instances of an offering and then no more, as if
-// it ran out of machines; 0 means none from now on, a negative n as many as one likes.
-// Where several settings meet an offering, such as one of its type and one of its zone,
-// all of them have to allow a launch. What has been given out does not come back when
-// it ends.
+// SetCapacity lets EC2 launch n more instances of an offering, and then rejects launches for lack
+// of capacity. 0 means none from now on, a negative n no limit. If several settings match a launch,
+// such as one for its type and one for its zone, all must allow it. Terminated instances do not
+// return capacity.
 func (s *State) SetCapacity(o Offering, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.limit(o, n)
 }
 
-// RestoreCapacity ends all of SetCapacity's settings.
+// RestoreCapacity removes all settings of SetCapacity.
 func (s *State) RestoreCapacity() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +49,7 @@ func (s *State) limit(o Offering, n int) {
 	s.limits[o] = n
 }
 
-// within lists the settings that can meet a pool.
+// within lists the settings that can match a pool.
 func (o Offering) within() []Offering {
 	out := make([]Offering, 0, 8)
 	for _, t := range []string{o.Type, ""} {
@@ -61,7 +60,7 @@ func (o Offering) within() []Offering {
 	return out
 }
 
-// room is how many more instances a pool gives out. It needs the lock.
+// room is how many more instances a pool can launch. It needs the lock.
 func (s *State) room(o Offering) int {
 	least := math.MaxInt
 	for _, setting := range o.within() {
@@ -72,7 +71,7 @@ func (s *State) room(o Offering) int {
 	return least
 }
 
-// take gives n instances of a pool out. It needs the lock.
+// take subtracts n instances from a pool. It needs the lock.
 func (s *State) take(o Offering, n int) {
 	for _, setting := range o.within() {
 		if left, limited := s.limits[setting]; limited {
@@ -81,9 +80,8 @@ func (s *State) take(o Offering, n int) {
 	}
 }
 
-// depth is how much capacity a pool seems to have, for the allocation strategies that
-// look for the deepest: what is left where that is limited, else a number of its own
-// from 1000 to 1999. It needs the lock.
+// depth is the estimated capacity of a pool, for capacity-optimized strategies: the remaining
+// capacity if it is limited, else a fixed number from 1000 to 1999. It needs the lock.
 func (s *State) depth(o Offering) int {
 	if n := s.room(o); n < math.MaxInt {
 		return n
@@ -91,14 +89,14 @@ func (s *State) depth(o Offering) int {
 	return 1000 + int(hash(o.Type, o.Zone, "depth")%1000)
 }
 
-// hash is a number that always is the same for the same words.
+// hash is a stable number for the given words.
 func hash(words ...string) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, strings.Join(words, "\x00"))
 	return h.Sum64()
 }
 
-// noCapacity is what EC2 says when a pool is empty (EC2 API Reference, Error codes).
+// noCapacity is EC2's error for a pool without capacity (EC2 API Reference, Error codes).
 func noCapacity(o Offering) *wire.Error {
 	e := &wire.Error{Status: http.StatusInternalServerError, Code: "InsufficientInstanceCapacity"}
 	if o.CapacityType == Spot {

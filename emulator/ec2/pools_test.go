@@ -135,7 +135,7 @@ func TestTheQuotaOfInstances(t *testing.T) {
 
 		w.pass(time.Second)
 		ids := w.Fleets()[0].Instances[0].IDs[:3]
-		for range 2 { // the second time they are going already
+		for range 2 { // the second time they are terminating already
 			if _, err := w.Terminate(ids); err != nil {
 				t.Fatal(err)
 			}

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// SpotPrice is what a spot instance costs an hour from a moment on.
+// SpotPrice is the hourly price of a spot instance from a time on.
 type SpotPrice struct {
 	Type, Zone string
 	USD        float64
 	Since      time.Time
 }
 
-// pool names a place that has one spot price.
+// pool is a type in a zone, which has one spot price.
 type pool struct{ typeName, zone string }
 
-// basePrice is the spot price of a pool at the beginning: 30 to 45 per cent of that on
-// demand, always the same for the same pool.
+// basePrice is the initial spot price of a pool: 30 to 45 per cent of the on-demand price, stable
+// for each pool.
 func basePrice(p pool) float64 {
 	onDemand, _ := OnDemandPrice(p.typeName)
 	share := 0.30 + float64(hash(p.typeName, p.zone)%1500)/1e4
 	return math.Round(onDemand*share*1e4) / 1e4
 }
 
-// SetSpotPrice changes the spot price of a type in a zone from now on. Running
-// instances stay. The error says what is not known here.
+// SetSpotPrice changes the spot price of a type in a zone from now on. Running instances continue.
+// The error names an unknown type or zone.
 func (s *State) SetSpotPrice(typeName, zone string, usdPerHour float64) error {
 	if _, ok := FindType(typeName); !ok {
 		return fmt.Errorf("setting a spot price: no type %q; Types lists those there are", typeName)
@@ -60,8 +60,8 @@ func (s *State) spotPrice(typeName, zone string) float64 {
 	return basePrice(p)
 }
 
-// SpotPriceHistory lists the spot prices that held at some time between from and to,
-// the latest first; a zero time leaves that end open.
+// SpotPriceHistory lists the spot prices that were valid between from and to, the latest first; a
+// zero time leaves that end open.
 func (s *State) SpotPriceHistory(from, to time.Time) []SpotPrice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *State) SpotPriceHistory(from, to time.Time) []SpotPrice {
 	return out
 }
 
-// pricesWithin picks out of one pool's prices, oldest first, those that held in a time.
+// pricesWithin returns those of one pool's prices, oldest first, that were valid in a period.
 func pricesWithin(all []SpotPrice, from, to time.Time) []SpotPrice {
 	var out []SpotPrice
 	for i, p := range all {

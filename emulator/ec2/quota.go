@@ -2,18 +2,17 @@ package ec2
 
 import "github.com/lifeboat-dev/lifeboat/emulator/wire"
 
-// MostInstances is how many instances the account can have in the region, of any type and
-// bought in any way, stopped ones too: those that are terminated do not count. AWS's quotas
-// are in vCPUs, by families of types, and of what runs. This one is there so that a
-// call that asks for a hundred thousand is refused as AWS would, and does not take all of
-// the memory.
+// MostInstances is how many instances the account can have in the region, of any type and purchase
+// option. Stopped instances count, terminated ones do not. AWS's quotas count vCPUs of running
+// instances by families of types. This limit rejects a call for a hundred thousand instances as AWS
+// does, and protects the memory.
 const MostInstances = 5000
 
-// left is how many more instances the quota allows. It needs the lock.
+// left is the remaining quota in instances. It needs the lock.
 func (s *State) left() int { return max(MostInstances-s.living, 0) }
 
-// overQuota is what EC2 says to a launch beyond the account's quota; its number is what
-// the quota comes to in vCPUs of the type (EC2 API Reference, Error codes).
+// overQuota is EC2's error for a launch beyond the account's quota; its number is the quota in
+// vCPUs of the type (EC2 API Reference, Error codes).
 func overQuota(o Offering) error {
 	if o.CapacityType == Spot {
 		return wire.Errorf("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")

@@ -123,8 +123,7 @@ type reservationReply struct {
 	Instances wire.Set[instanceReply] `xml:"instancesSet"`
 }
 
-// reservations groups instances, which are in the order of their launch, by the call
-// that launched them.
+// reservations groups instances, which are in launch order, by the call that launched them.
 func reservations(list []Instance, owner string) wire.Set[reservationReply] {
 	var out wire.Set[reservationReply]
 	for _, in := range list {

@@ -12,12 +12,11 @@ type profileReply struct {
 	ID  string `xml:"id"`
 }
 
-// profileID is an id as IAM gives them, the same for the same profile.
+// profileID is an id in IAM's format, stable for each profile.
 func profileID(arn string) string { return fmt.Sprintf("AIPA%017X", hash(arn))[:21] }
 
-// metadataReply is how an instance's metadata is reached. What was not said at the
-// launch is as EC2 has it without an image's or the account's own defaults (EC2 API
-// Reference, InstanceMetadataOptionsResponse).
+// metadataReply holds the metadata options of an instance. Options that the launch omitted have
+// EC2's defaults (EC2 API Reference, InstanceMetadataOptionsResponse).
 type metadataReply struct {
 	State    string `xml:"state"`
 	Tokens   string `xml:"httpTokens"`

@@ -33,7 +33,7 @@ func versionToWire(t Template, v TemplateVersion) versionInfo {
 	}
 }
 
-// The parts of a template's data; what was not said is left out.
+// The parts of a template's data; empty parts are omitted.
 type (
 	templateDataInfo struct {
 		ImageID      string           `xml:"imageId,omitempty"`
@@ -125,7 +125,7 @@ func dataToWire(d TemplateData) templateDataInfo {
 	return out
 }
 
-// given is a pointer to what is not empty.
+// given returns a pointer to a value, or nil for an empty one.
 func given[T comparable](v T) *T {
 	var none T
 	if v == none {

@@ -49,7 +49,7 @@ func (a *api) runInstances(_ context.Context, _ *wire.Request, in *runInput) (*r
 	}
 	made := reservations(list, a.state.scope.Account)
 	if len(made) == 0 {
-		// The token's instances have all been forgotten since.
+		// All instances of the token are deleted.
 		return nil, tokenReused()
 	}
 	return &made[0], nil
@@ -68,8 +68,8 @@ func (in *idsInput) check() error {
 	return nil
 }
 
-// transition makes an action of one that starts, stops or terminates instances. skip
-// has operating systems not waited for; nil where there is no such wish.
+// transition makes an action that starts, stops or terminates instances. skip cuts the power
+// without waiting for operating systems; nil if the action has no such option.
 func transition(f func(ids []string) ([]Transition, error), skip func(ids []string)) wire.Action {
 	return wire.Do(func(_ context.Context, _ *wire.Request, in *idsInput) (*transitionsReply, error) {
 		if err := in.check(); err != nil {
@@ -101,7 +101,7 @@ type describeInput struct {
 	IncludeAllInstances bool
 }
 
-// check refuses pages of a list that is given by its ids.
+// check rejects page sizes together with ids.
 func (in *describeInput) check() error {
 	if len(in.InstanceIDs) > 0 && in.MaxResults != nil {
 		return invalidCombination("The parameter instancesSet cannot be used with the parameter maxResults")
@@ -229,7 +229,7 @@ func (a *api) deleteTags(_ context.Context, _ *wire.Request, in *tagsInput) (*wi
 	return nil, a.state.DeleteTags(in.ResourceIDs, tags)
 }
 
-// dryRunnable answers requests with DryRun=true as EC2 answers those that are allowed.
+// dryRunnable answers a request with DryRun=true as EC2 answers an allowed one.
 func dryRunnable(f wire.Action) wire.Action {
 	return func(ctx context.Context, r *wire.Request) (any, error) {
 		if strings.EqualFold(r.Form.Get("DryRun"), "true") {

@@ -7,7 +7,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// The members of what CreateFleet and DescribeFleets say of pools.
+// The pool members of the answers of CreateFleet and DescribeFleets.
 type (
 	fleetSpecReply struct {
 		ID      string `xml:"launchTemplateId"`
@@ -150,7 +150,7 @@ func fleetToWire(f Fleet) fleetReply {
 	}
 }
 
-// fulfilled is how many units the fleet launched of some lifecycles.
+// fulfilled is how many units of the given lifecycles the fleet launched.
 func (f Fleet) fulfilled(lifecycles ...string) float64 {
 	sum := 0.0
 	for _, i := range f.Instances {

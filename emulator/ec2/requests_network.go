@@ -67,8 +67,7 @@ func (a *api) describeSubnets(_ context.Context, _ *wire.Request, in *subnetsInp
 	return out, err
 }
 
-// byID keeps of a list what was asked for by id, or all; missing makes the error for an
-// id that nothing has.
+// byID returns the items with the given ids, or all; missing makes the error for an unknown id.
 func byID[T any](list []T, ids []string, id func(T) string, missing func(string) error) ([]T, error) {
 	for _, want := range ids {
 		if !slices.ContainsFunc(list, func(t T) bool { return id(t) == want }) {

@@ -81,7 +81,7 @@ type regionsReply struct {
 	Regions wire.Set[regionReply] `xml:"regionInfo"`
 }
 
-// describeRegions knows one region: the emulator plays no other.
+// describeRegions knows one region: the emulator supports no other.
 func (a *api) describeRegions(context.Context, *wire.Request, *wire.None) (*regionsReply, error) {
 	region := a.state.scope.Region
 	return &regionsReply{wire.Set[regionReply]{{region, "ec2." + region + ".amazonaws.com", "opt-in-not-required"}}}, nil

@@ -168,7 +168,7 @@ type deleteVersionsReply struct {
 	Failed  wire.Set[versionOutcome] `xml:"unsuccessfullyDeletedLaunchTemplateVersionSet"`
 }
 
-// deleteLaunchTemplateVersions answers for each version by itself.
+// deleteLaunchTemplateVersions answers for each version separately.
 func (a *api) deleteLaunchTemplateVersions(_ context.Context, _ *wire.Request, in *deleteVersionsInput) (*deleteVersionsReply, error) {
 	if len(in.Versions) == 0 {
 		return nil, missingParameter("LaunchTemplateVersion")

@@ -173,7 +173,7 @@ func (a *api) describeSpotPriceHistory(_ context.Context, _ *wire.Request, in *p
 	if err != nil {
 		return nil, err
 	}
-	// The API Reference names no largest page; Karpenter asks for 2000.
+	// The API Reference names no maximum page size; Karpenter requests 2000.
 	list, next, err := pageUpTo(list, in.paging, 1, 10000)
 	out := &pricesReply{NextToken: next}
 	for _, p := range list {
@@ -185,8 +185,7 @@ func (a *api) describeSpotPriceHistory(_ context.Context, _ *wire.Request, in *p
 // text is the price as EC2 writes it: in USD with six places.
 func (p SpotPrice) text() string { return strconv.FormatFloat(p.USD, 'f', 6, 64) }
 
-// wants tells whether a price is of what was asked for; the emulator has Linux only, in a
-// VPC as all there is.
+// wants tells whether a price matches the request; the emulator has only Linux, in a VPC.
 func (in *pricesInput) wants(p SpotPrice) bool {
 	linux := len(in.Products) == 0 || slices.Contains(in.Products, productDescription) || slices.Contains(in.Products, productDescription+" (Amazon VPC)")
 	return linux && (len(in.Types) == 0 || slices.Contains(in.Types, p.Type)) &&

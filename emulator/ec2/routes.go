@@ -2,7 +2,7 @@ package ec2
 
 import "github.com/lifeboat-dev/lifeboat/emulator/wire"
 
-// Service is EC2 on the wire. Parameters that it does not know are ignored.
+// Service is the EC2 API. It ignores unknown parameters.
 func Service(s *State) wire.Service {
 	a := &api{state: s}
 	service := wire.Service{

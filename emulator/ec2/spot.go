@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SpotRequest is a request for spot capacity and what became of it.
+// SpotRequest is a spot request and its state.
 type SpotRequest struct {
 	ID           string // sir- and 8 letters or digits
 	InstanceID   string
@@ -21,15 +21,15 @@ type SpotRequest struct {
 	Tags       map[string]string
 }
 
-// SpotStatus is the finer state of a spot request (EC2 User Guide, Get the status of
-// a Spot Instance request).
+// SpotStatus is the detailed state of a spot request (EC2 User Guide, Get the status of a Spot
+// Instance request).
 type SpotStatus struct {
 	Code, Message string
 	UpdateTime    time.Time
 }
 
-// Reasons for which a spot instance is taken back; they end the status codes of its
-// request ("instance-terminated-no-capacity").
+// Reasons for the interruption of a spot instance; they end the status codes of its request
+// ("instance-terminated-no-capacity").
 const (
 	ReasonNoCapacity = "no-capacity"
 	ReasonOversold   = "capacity-oversubscribed"
@@ -81,9 +81,8 @@ func (s *State) SpotRequests() []SpotRequest {
 	return out
 }
 
-// CancelSpotRequests cancels requests and returns them. An instance that runs goes on
-// running. The error is InvalidSpotInstanceRequestID.NotFound, and then nothing is
-// cancelled.
+// CancelSpotRequests cancels requests and returns them. A running instance continues. The error is
+// InvalidSpotInstanceRequestID.NotFound, and then no request is cancelled.
 func (s *State) CancelSpotRequests(ids []string) ([]SpotRequest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,9 +113,9 @@ func (s *State) cancel(r *SpotRequest) {
 	r.mark(code, time.Now())
 }
 
-// settle records on the spot request of an instance that it ended or stopped; reason is
-// one of the Reason constants. It needs the lock.
-func (s *State) settle(in *instance, outcome, reason string) {
+// closeSpotRequest records on the spot request that its instance ended or stopped; reason is one of
+// the Reason constants. It needs the lock.
+func (s *State) closeSpotRequest(in *instance, outcome, reason string) {
 	r := s.requests[in.SpotRequestID]
 	if r == nil {
 		return

@@ -15,35 +15,35 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Options says whose cloud it is and how fast its machines are.
+// Options is the account of a State and the timing of its machines.
 type Options struct {
 	// Scope is the account and region.
 	Scope wire.Scope
-	// Emit receives the events that EC2 sends to EventBridge, one after the other and
-	// in order. Nil: nobody listens.
+	// Emit receives EC2's events for EventBridge, sequentially and in order; nil: they are
+	// discarded.
 	Emit func(events.Event)
-	// Timing is how fast the machines are.
+	// Timing is the speed of the machines.
 	Timing Timing
-	// ClusterName is the cluster that the network is tagged for, as eksctl and Karpenter
-	// look for it; default DefaultClusterName.
+	// ClusterName is the cluster in the network's tags, which eksctl and Karpenter look for;
+	// default DefaultClusterName.
 	ClusterName string
 }
 
-// Timing is how long the steps in the life of an instance take. A duration of zero
-// takes the default.
+// Timing is the duration of the steps in an instance's life cycle. A duration of zero takes the
+// default.
 type Timing struct {
 	PendingFor    time.Duration // pending to running; default 300 ms
 	StoppingFor   time.Duration // stopping to stopped; default 2 s
 	ShutdownFor   time.Duration // shutting-down to terminated; default 2 s
-	TerminatedFor time.Duration // how long terminated ones stay listed; default 1 h
-	// ShutdownLimit is how long an operating system that is asked to shut down may
-	// take until the power is cut (EC2 User Guide: "a few minutes"). Whoever runs the
-	// machines reports with [State.Halted] that it has shut down. The default, zero,
-	// is for machines without an operating system: nothing is asked to shut down.
+	TerminatedFor time.Duration // how long terminated instances stay listed; default 1 h
+	// ShutdownLimit is how long an operating system may take to shut down until EC2 cuts the power
+	// (EC2 User Guide: "a few minutes"). The machine simulator reports the end of the shutdown with
+	// [State.Halted]. The default, zero, is for machines without an operating system: EC2 asks none
+	// to shut down.
 	ShutdownLimit time.Duration
-	// PowerOffAfter is how long a machine keeps its current after stopping or
-	// shutting-down has begun, at most until that is over. The default, zero, is a
-	// power cut.
+	// PowerOffAfter is how long a machine keeps its power after the start of stopping or
+	// shutting-down, at most until the end of that state. The default, zero, is an immediate power
+	// cut.
 	PowerOffAfter time.Duration
 }
 
@@ -72,8 +72,8 @@ type State struct {
 	requests     map[string]*SpotRequest
 	requestOrder []string
 	tokens       map[string]launch // by client token
-	hosts        map[string]int    // addresses given out, by zone
-	tagged       map[string]tagged // what has tags besides instances and requests, by id
+	hosts        map[string]int    // used addresses, by zone
+	tagged       map[string]tagged // tagged resources other than instances and requests, by id
 	templates    map[string]*Template
 	fleets       []*Fleet             // oldest first
 	fleetTokens  map[string]*Fleet    // by client token
@@ -82,20 +82,20 @@ type State struct {
 	born         time.Time
 }
 
-// instance is an Instance with what only the state itself needs.
+// instance is an Instance with internal state.
 type instance struct {
 	Instance
-	// course counts changes of direction (start, stop, terminate); a timer that was
-	// set on an earlier course is void.
-	course int
-	// reclaim is the interruption under way; nil: none.
+	// generation counts starts, stops and terminations; a timer of an earlier generation has no
+	// effect.
+	generation int
+	// reclaim is the active interruption; nil: none.
 	reclaim *reclaim
-	// halted goes on with stopping or terminating once the operating system has shut
-	// down, or may take no longer; nil: it was not asked to.
+	// halted continues a stop or a termination after the operating system has halted, or after the
+	// limit; nil: it was not asked to shut down.
 	halted func()
 }
 
-// New is an EC2 without instances. It tells nobody anything before Run.
+// New is an EC2 without instances. It delivers no events and changes before Run.
 func New(o Options) *State {
 	if o.Emit == nil {
 		o.Emit = func(events.Event) {}
@@ -121,20 +121,20 @@ func New(o Options) *State {
 	return s
 }
 
-// Run hands events and changes on until ctx is done; from then on nothing happens by
-// itself any more, and the state stays readable. Call it once.
+// Run delivers events and changes until ctx is done. After that timers have no effect, and the
+// state stays readable. Call it once.
 func (s *State) Run(ctx context.Context) {
 	s.outbox.run(ctx)
 	s.clock.Stop()
 }
 
-// Subscribe calls f with every change from now on, in order, one at a time and outside
-// of all locks. The returned function ends it.
+// Subscribe calls f with every change from now on, in order, sequentially and without any lock. The
+// returned function ends the subscription.
 func (s *State) Subscribe(f func(Change)) (cancel func()) {
 	return s.outbox.subscribe(f)
 }
 
-// Instances lists every instance that is still listed, oldest first.
+// Instances lists all instances that are still listed, oldest first.
 func (s *State) Instances() []Instance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +156,8 @@ func (s *State) Instance(id string) (Instance, bool) {
 	return in.Instance.clone(), true
 }
 
-// find returns the instances with the given ids, or the error that AWS would give for
-// the whole call. It needs the lock.
+// find returns the instances with the given ids, or AWS's error for the whole call. It needs the
+// lock.
 func (s *State) find(ids []string) ([]*instance, error) {
 	for _, id := range ids {
 		if !isInstanceID(id) {
@@ -179,12 +179,12 @@ func (s *State) find(ids []string) ([]*instance, error) {
 	return found, nil
 }
 
-// after runs f with the lock held when d is over, unless the instance has changed its
-// course by then. It needs the lock.
+// after runs f with the lock held after d, unless the instance has a new generation by then. It
+// needs the lock.
 func (s *State) after(d time.Duration, in *instance, f func()) {
-	course := in.course
+	course := in.generation
 	s.clock.After(d, func() {
-		if in.course == course {
+		if in.generation == course {
 			f()
 		}
 	})
@@ -205,23 +205,23 @@ type (
 	}
 )
 
-// enter moves an instance to a state and tells EventBridge. It needs the lock.
+// enter moves an instance to a state and notifies EventBridge. It needs the lock.
 func (s *State) enter(in *instance, st InstanceState, what What) {
 	if st == Terminated && in.State != Terminated {
 		s.living--
 	}
 	in.State = st
 	s.emit("EC2 Instance State-change Notification", s.arn(in), stateDetail{in.ID, st})
-	s.tell(in, what)
+	s.notify(in, what)
 }
 
-// tell queues a change for the subscribers. It needs the lock.
-func (s *State) tell(in *instance, what What) {
+// notify queues a change for the subscribers. It needs the lock.
+func (s *State) notify(in *instance, what What) {
 	s.outbox.put(effect{change: &Change{What: what, Instance: in.Instance.clone()}})
 }
 
-// emit queues an event for EventBridge. It needs the lock, so that the order of events
-// is the order of what happened.
+// emit queues an event for EventBridge. It needs the lock, so that events have the order of the
+// changes.
 func (s *State) emit(detailType, resource string, detail any) {
 	s.outbox.put(effect{event: &events.Event{
 		Source: "aws.ec2", DetailType: detailType, Time: time.Now(),
@@ -233,14 +233,13 @@ func (s *State) arn(in *instance) string {
 	return s.scope.ARN("ec2", "instance/"+in.ID)
 }
 
-// zoneARN is the form that the two spot events carry: the availability zone in the
-// place of the region, and no account (EC2 User Guide, Spot Instance interruption
-// notices).
+// zoneARN is the form in the two spot events: the availability zone in place of the region, and no
+// account (EC2 User Guide, Spot Instance interruption notices).
 func (s *State) zoneARN(in *instance) string {
 	return fmt.Sprintf("arn:%s:ec2:%s:instance/%s", s.scope.Partition(), in.Zone, in.ID)
 }
 
-// newID is an identifier as EC2 makes them: a prefix and 17 hexadecimal digits.
+// newID is an identifier in EC2's format: a prefix and 17 hexadecimal digits.
 func newID(prefix string) string {
 	var b [9]byte
 	rand.Read(b[:])

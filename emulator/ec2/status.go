@@ -11,10 +11,10 @@ const (
 	StatusNotApplicable    = "not-applicable"
 )
 
-// Health is what the status checks of a running instance say; an empty one is ok.
+// Health is the status checks of a running instance; an empty check is ok.
 type Health struct {
 	Instance, System, AttachedEBS string
-	// ImpairedSince is when reachability was lost, if it was.
+	// ImpairedSince is when reachability was lost; zero: it was not.
 	ImpairedSince time.Time
 }
 
@@ -28,11 +28,11 @@ func (s *State) SetHealth(id string, h Health) error {
 		return err
 	}
 	found[0].Health = h
-	s.tell(found[0], StatusChanged)
+	s.notify(found[0], StatusChanged)
 	return nil
 }
 
-// check is what the API says of one status check of an instance.
+// check is the API's form of one status check.
 func check(in Instance, set string) string {
 	switch {
 	case in.State == Pending:
@@ -46,7 +46,7 @@ func check(in Instance, set string) string {
 	}
 }
 
-// reachability is the detail that goes with a check.
+// reachability is the detail of a check.
 func reachability(status string) string {
 	switch status {
 	case StatusOK:

@@ -12,7 +12,7 @@ type Tag struct {
 	ResourceID, ResourceType, Key, Value string
 }
 
-// tagged is a resource of a kind that the state knows by little more than its tags.
+// tagged is a resource of a kind of which the state holds little more than the tags.
 type tagged struct {
 	kind string // as in Tag.ResourceType
 	tags map[string]string
@@ -21,8 +21,7 @@ type tagged struct {
 // maxTags is how many tags a resource may have (EC2 User Guide, Tag restrictions).
 const maxTags = 50
 
-// CreateTags sets tags on resources of any kind. Nothing is set when one of the
-// resources is unknown.
+// CreateTags sets tags on resources of any kind. With an unknown resource it sets none.
 func (s *State) CreateTags(ids []string, tags map[string]string) error {
 	if err := checkTags(tags); err != nil {
 		return err
@@ -46,8 +45,7 @@ func (s *State) CreateTags(ids []string, tags map[string]string) error {
 	return nil
 }
 
-// DeleteTags removes tags: all of them when none is named, and only where the value is
-// the given one if it is not nil.
+// DeleteTags removes tags: all if none is named, and only with the given value if it is not nil.
 func (s *State) DeleteTags(ids []string, tags map[string]*string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,17 +107,17 @@ func (s *State) tagsOf(ids []string) ([]map[string]string, error) {
 	return out, nil
 }
 
-// tagsOn is a copy of the tags of a resource that is neither instance nor request.
+// tagsOn is a copy of the tags of a resource other than an instance or a request.
 func (s *State) tagsOn(id string) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.tagged[id].tags)
 }
 
-// reserved tells whether only AWS itself sets a tag.
+// reserved tells whether only AWS itself can set a tag.
 func reserved(key string) bool { return strings.HasPrefix(strings.ToLower(key), "aws:") }
 
-// ownTags counts the tags that are not AWS's own: those do not count against maxTags.
+// ownTags counts the user's tags: AWS's own do not count against maxTags.
 func ownTags(tags map[string]string) int {
 	n := 0
 	for k := range tags {

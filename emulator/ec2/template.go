@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Template is a launch template: a named description of instances, in versions.
+// Template is a launch template: a named set of launch parameters, in versions.
 type Template struct {
 	ID, Name  string
 	CreatedBy string // ARN
@@ -21,7 +21,7 @@ type Template struct {
 	token     string
 }
 
-// TemplateVersion is one version of a launch template; it never changes.
+// TemplateVersion is one version of a launch template; it is immutable.
 type TemplateVersion struct {
 	Number      int
 	Description string
@@ -29,8 +29,8 @@ type TemplateVersion struct {
 	Data        TemplateData
 }
 
-// TemplateRef names a template, by id or name, and one of its versions: a number,
-// $Latest or $Default, which is also what none stands for.
+// TemplateRef names a template, by id or name, and one of its versions: a number, $Latest or
+// $Default. An empty version is $Default.
 type TemplateRef struct {
 	ID      string `query:"LaunchTemplateId"`
 	Name    string `query:"LaunchTemplateName"`
@@ -68,8 +68,8 @@ func (t Template) clone() Template {
 
 var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 
-// CreateTemplate makes a launch template of one version. A call that repeats a client
-// token returns what the first one made. Errors: InvalidLaunchTemplateName.MalformedException and
+// CreateTemplate creates a launch template with one version. A call that repeats a client token
+// returns the result of the first. Errors: InvalidLaunchTemplateName.MalformedException and
 // .AlreadyExistsException, InvalidUserData.Malformed, those of tags.
 func (s *State) CreateTemplate(name, description, token string, data TemplateData, tags map[string]string) (Template, error) {
 	if !templateName.MatchString(name) {
@@ -97,8 +97,8 @@ func (s *State) CreateTemplate(name, description, token string, data TemplateDat
 	return s.shown(t), nil
 }
 
-// AddTemplateVersion adds a version: data over that of the source version, if one is
-// named. Errors as for a template that is not there, and InvalidUserData.Malformed.
+// AddTemplateVersion adds a version: data merged over the source version, if one is named. Errors
+// as for an unknown template, and InvalidUserData.Malformed.
 func (s *State) AddTemplateVersion(ref TemplateRef, source, description string, data TemplateData) (Template, TemplateVersion, error) {
 	if err := checkUserData(data.UserData); err != nil {
 		return Template{}, TemplateVersion{}, err
@@ -138,9 +138,9 @@ func (s *State) SetDefaultVersion(ref TemplateRef) (Template, error) {
 	return s.shown(t), nil
 }
 
-// DeleteTemplateVersion deletes one version. Problem is EC2's code for why it was not:
-// launchTemplateVersionDoesNotExist, or invalidParameterValue for the default version;
-// the error is for a template that is not there.
+// DeleteTemplateVersion deletes one version. Problem is EC2's code if it did not:
+// launchTemplateVersionDoesNotExist, or invalidParameterValue for the default version; the error is
+// for an unknown template.
 func (s *State) DeleteTemplateVersion(ref TemplateRef) (_ Template, problem string, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *State) DeleteTemplateVersion(ref TemplateRef) (_ Template, problem stri
 	return s.shown(t), problem, nil
 }
 
-// DeleteTemplate deletes a launch template; instances that came of it stay as they are.
+// DeleteTemplate deletes a launch template; its instances do not change.
 func (s *State) DeleteTemplate(ref TemplateRef) (Template, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +228,7 @@ func (s *State) templateNamed(name string) *Template {
 	return nil
 }
 
-// shown is a copy to hand out, with the tags. It needs the lock.
+// shown is a copy for callers, with the tags. It needs the lock.
 func (s *State) shown(t *Template) Template {
 	out := t.clone()
 	out.Tags = maps.Clone(s.tagged[t.ID].tags)

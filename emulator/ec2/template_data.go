@@ -1,8 +1,7 @@
 package ec2
 
-// TemplateData is what a launch template says about instances, and what RunInstances
-// can say itself. The tags name the parameters of the request (EC2 API Reference,
-// RequestLaunchTemplateData).
+// TemplateData is the launch parameters in a launch template or in RunInstances. The tags name the
+// parameters of the request (EC2 API Reference, RequestLaunchTemplateData).
 type TemplateData struct {
 	ImageID            string `query:"ImageId"`
 	InstanceType       string
@@ -20,33 +19,33 @@ type TemplateData struct {
 	TagSpecifications                []TagSpecification `query:"TagSpecification"`
 }
 
-// InstanceProfile names the role of an instance in one of two ways.
+// InstanceProfile names an instance profile by name or ARN.
 type InstanceProfile struct {
 	ARN  string `query:"Arn"`
 	Name string
 }
 
-// NetworkInterface is one that an instance gets at its launch.
+// NetworkInterface is a network interface of a new instance.
 type NetworkInterface struct {
 	DeviceIndex      int
 	SubnetID         string   `query:"SubnetId"`
 	SecurityGroupIDs []string `query:"SecurityGroupId"`
 }
 
-// BlockDevice is a disk that an instance gets at its launch.
+// BlockDevice is a disk of a new instance.
 type BlockDevice struct {
 	DeviceName string
 	EBS        EBS `query:"Ebs"`
 }
 
-// EBS describes a volume to make; sizes are in GiB.
+// EBS describes a new volume; sizes are in GiB.
 type EBS struct {
 	VolumeSize, Iops, Throughput   int
 	VolumeType, SnapshotID         string
 	Encrypted, DeleteOnTermination *bool
 }
 
-// Placement is where an instance is to stand.
+// Placement is the zone or host of a new instance.
 type Placement struct {
 	AvailabilityZone   string
 	AvailabilityZoneID string `query:"AvailabilityZoneId"`
@@ -54,7 +53,7 @@ type Placement struct {
 	Tenancy            string
 }
 
-// MarketOptions is how an instance is to be bought.
+// MarketOptions is the purchase option of a new instance.
 type MarketOptions struct {
 	MarketType  string
 	SpotOptions struct {
@@ -64,7 +63,7 @@ type MarketOptions struct {
 	}
 }
 
-// CapacityReservation is the reserved capacity that an instance is to run in.
+// CapacityReservation is the reserved capacity of a new instance.
 type CapacityReservation struct {
 	CapacityReservationPreference string
 	CapacityReservationTarget     struct {
@@ -72,8 +71,8 @@ type CapacityReservation struct {
 	}
 }
 
-// MetadataOptions is how an instance reaches its metadata; it is kept, and does not
-// change what the emulator answers.
+// MetadataOptions is the access to instance metadata. It is stored, and does not change the
+// emulator's metadata service.
 type MetadataOptions struct {
 	Endpoint string `query:"HttpEndpoint"`
 	Tokens   string `query:"HttpTokens"`
@@ -82,13 +81,13 @@ type MetadataOptions struct {
 	Tags     string `query:"InstanceMetadataTags"`
 }
 
-// TagSpecification is the tags for what is made of one kind.
+// TagSpecification is the tags of new resources of one kind.
 type TagSpecification struct {
 	ResourceType string
 	Tags         []struct{ Key, Value string } `query:"Tag"`
 }
 
-// tagsFor collects the tags of a kind; later ones win.
+// tagsFor collects the tags of a kind; later values win.
 func tagsFor(kind string, specs []TagSpecification) map[string]string {
 	out := map[string]string{}
 	for _, spec := range specs {
@@ -102,9 +101,8 @@ func tagsFor(kind string, specs []TagSpecification) map[string]string {
 	return out
 }
 
-// over lays what a request says over what its template says. Tags add up; of the rest
-// each part that is given replaces the template's (EC2 User Guide, Launch instances from
-// a launch template).
+// over merges a request over its template. Tags are combined; any other part of the request
+// replaces the template's (EC2 User Guide, Launch instances from a launch template).
 func (d TemplateData) over(base TemplateData) TemplateData {
 	instead(&base.ImageID, d.ImageID)
 	instead(&base.InstanceType, d.InstanceType)
@@ -135,7 +133,7 @@ func instead[T comparable](to *T, with T) {
 	}
 }
 
-// launch makes the input of a launch out of it, of one instance unless told otherwise.
+// launch makes a launch input of it, for one instance by default.
 func (d TemplateData) launch() (LaunchInput, error) {
 	spot, err := d.spot()
 	if err != nil {
@@ -172,7 +170,7 @@ func (d TemplateData) spot() (*SpotOptions, error) {
 	}, nil
 }
 
-// market is the way to buy, if it is neither on demand nor spot.
+// market is the purchase option other than on demand and spot.
 func (d TemplateData) market() string {
 	switch m := d.InstanceMarketOptions.MarketType; m {
 	case Spot, OnDemand:
@@ -182,7 +180,7 @@ func (d TemplateData) market() string {
 	}
 }
 
-// templateTags are the tags that EC2 puts on instances that come of a launch template.
+// templateTags are EC2's tags on instances of a launch template.
 func templateTags(id, version string) map[string]string {
 	return map[string]string{"aws:ec2launchtemplate:id": id, "aws:ec2launchtemplate:version": version}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// template makes a launch template and returns its name.
+// template creates a launch template and returns its name.
 func (w *world) template(t *testing.T, change func(*TemplateData)) string {
 	t.Helper()
 	data := TemplateData{ImageID: ImageID(X86), UserData: "Ym9vdA==", SecurityGroupIDs: []string{defaultGroupID}}

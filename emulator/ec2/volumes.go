@@ -9,17 +9,16 @@ import (
 // Volume is a disk of an instance.
 type Volume struct {
 	ID, DeviceName string // vol- and 17 hexadecimal digits; such as /dev/xvda
-	// SizeGiB and Type are as asked for, or those of the image.
+	// SizeGiB and Type are as requested, or those of the image.
 	SizeGiB             int
 	Type                string
 	DeleteOnTermination bool
 }
 
-// rootDevice is the name of the first disk of the images that the account knows.
+// rootDevice is the name of the first disk of the account's images.
 const rootDevice = "/dev/xvda"
 
-// attach makes the disks of a launch: the root volume and what else was asked for. It
-// needs the lock.
+// attach creates the disks of a launch: the root volume and the requested ones. It needs the lock.
 func (s *State) attach(input LaunchInput) []Volume {
 	asked := input.BlockDevices
 	if !slices.ContainsFunc(asked, func(b BlockDevice) bool { return b.DeviceName == rootDevice }) {
@@ -37,7 +36,7 @@ func (s *State) attach(input LaunchInput) []Volume {
 	return out
 }
 
-// detach lets the disks of an instance go with it. It needs the lock.
+// detach deletes the disks of an instance. It needs the lock.
 func (s *State) detach(in *instance) {
 	for _, v := range in.Volumes {
 		if v.DeleteOnTermination {
@@ -47,7 +46,7 @@ func (s *State) detach(in *instance) {
 	in.Volumes = nil
 }
 
-// profileARN is the ARN of an instance profile, however it was named.
+// profileARN is the ARN of an instance profile, from its ARN or name.
 func (s *State) profileARN(p InstanceProfile) string {
 	if p.ARN != "" || p.Name == "" {
 		return p.ARN
@@ -55,7 +54,7 @@ func (s *State) profileARN(p InstanceProfile) string {
 	return "arn:" + s.scope.Partition() + ":iam::" + s.scope.Account + ":instance-profile/" + p.Name
 }
 
-// merged joins maps of tags; later ones win.
+// merged joins maps of tags; later values win.
 func merged(tags ...map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, m := range tags {

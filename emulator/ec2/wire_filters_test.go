@@ -11,7 +11,7 @@ import (
 	emulated "github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Every filter of every listing reads something, and those that are not there are refused.
+// Every filter of every list reads a field, and unknown filters are rejected.
 func TestSDKFilters(t *testing.T) {
 	t.Parallel()
 	_, c := newClient(t)

@@ -13,7 +13,7 @@ import (
 	emulated "github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// fleetInput asks for n instances as Karpenter does.
+// fleetInput requests n instances as Karpenter does.
 func fleetInput(t *testing.T, c *ec2.Client, n int32, capacity types.DefaultTargetCapacityType, kinds ...types.InstanceType) *ec2.CreateFleetInput {
 	t.Helper()
 	made := launchTemplate(t, c, "karpenter.k8s.aws/fleet", emulated.X86)

@@ -13,8 +13,7 @@ import (
 	emulated "github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// These tests ask what Karpenter asks, in the way in which it asks (Karpenter AWS
-// provider, pkg/providers).
+// These tests send Karpenter's requests (Karpenter AWS provider, pkg/providers).
 
 func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: &name, Values: values}
@@ -154,7 +153,7 @@ func TestSDKFindsImages(t *testing.T) {
 	wantCode(t, "no image id", err, "InvalidAMIID.Malformed")
 }
 
-// launchTemplate makes a launch template as Karpenter does, and returns its name.
+// launchTemplate creates a launch template as Karpenter does, and returns its name.
 func launchTemplate(t *testing.T, c *ec2.Client, name, arch string) *types.LaunchTemplate {
 	t.Helper()
 	tags := []types.Tag{{Key: aws.String("eks:eks-cluster-name"), Value: aws.String("sandbox")}}

@@ -17,7 +17,7 @@ func filters(name string, values ...string) []types.Filter {
 	return []types.Filter{{Name: &name, Values: values}}
 }
 
-// ids lists the instances that a status call finds.
+// ids lists the instances that a status call returns.
 func statusIDs(t *testing.T, c *ec2.Client, in *ec2.DescribeInstanceStatusInput) []string {
 	t.Helper()
 	var ids []string

@@ -21,13 +21,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 )
 
-// credentials are some: the emulator checks no signatures.
+// credentials are arbitrary: the emulator checks no signatures.
 func credentials(context.Context) (aws.Credentials, error) {
 	return aws.Credentials{AccessKeyID: "AKIATEST", SecretAccessKey: "secret"}, nil
 }
 
-// newClient returns the real EC2 client of an emulated account of its own, whose
-// machines are quick.
+// newClient returns a real EC2 client of a separate emulated account, whose machines are fast.
 func newClient(t *testing.T) (*emulator.Server, *ec2.Client) {
 	t.Helper()
 	server, url := emulatortest.Serve(t, emulator.Options{Region: "eu-west-1", Timing: emulated.Timing{
@@ -65,7 +64,7 @@ func wantCode(t *testing.T, what string, err error, code string) {
 	}
 }
 
-// runSpot launches one spot instance and waits until it runs.
+// runSpot launches one spot instance and waits until it is running.
 func runSpot(t *testing.T, c *ec2.Client, name string) types.Instance {
 	t.Helper()
 	out := must(c.RunInstances(t.Context(), &ec2.RunInstancesInput{

@@ -19,8 +19,8 @@ type Subnet struct {
 	index            int
 }
 
-// Addresses 0 to 3 of a subnet are reserved (VPC User Guide, Subnet sizing); start a
-// little higher so that addresses are easy to read.
+// A subnet reserves addresses 0 to 3 (VPC User Guide, Subnet sizing); start a little higher so that
+// addresses are easy to read.
 const (
 	firstHost  = 10
 	subnetSize = 1 << 14
@@ -75,7 +75,7 @@ func zonePrefix(region string) string {
 	return b.String()
 }
 
-// place finds the subnet that a launch asks for.
+// place returns the subnet that a launch requests.
 func (s *State) place(subnetID, zone string) (Subnet, error) {
 	all := s.Subnets()
 	switch {
@@ -99,7 +99,7 @@ func (s *State) place(subnetID, zone string) (Subnet, error) {
 	}
 }
 
-// freeAddresses is how many more instances a subnet takes.
+// freeAddresses is how many more instances a subnet can take.
 func (s *State) freeAddresses(n Subnet) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

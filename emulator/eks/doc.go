@@ -1,3 +1,3 @@
 // Package eks emulates the part of Amazon EKS that tells of clusters. It makes none:
-// whoever runs a cluster beside the emulator tells [State] of it.
+// the program that creates a cluster with the emulator registers it in [State].
 package eks

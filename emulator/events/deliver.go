@@ -8,22 +8,22 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
 )
 
-// principal is EventBridge as queue policies know it.
+// principal is EventBridge's service principal in queue policies.
 const principal = "events.amazonaws.com"
 
-// Delivery records one try to hand an event to a target.
+// Delivery records one attempt to deliver an event to a target.
 type Delivery struct {
 	At                  time.Time
 	Rule, Target, Queue string // rule name, target id, queue ARN
 	EventID             string
-	// Failure says why it failed, beginning with EventBridge's error code where it
-	// has one (NO_PERMISSIONS, NO_RESOURCE); empty: it went well.
+	// Failure says why it failed, beginning with EventBridge's error code if it has one
+	// (NO_PERMISSIONS, NO_RESOURCE); empty: it succeeded.
 	Failure string
-	// DeadLettered tells whether the event went to the target's dead-letter queue.
+	// DeadLettered tells whether the event was sent to the target's dead-letter queue.
 	DeadLettered bool
 }
 
-// delivery is one that waits.
+// delivery is a waiting delivery.
 type delivery struct {
 	rule   *rule
 	target Target
@@ -31,9 +31,9 @@ type delivery struct {
 	id     string
 }
 
-// perform hands an event to a target. Failures are final: EventBridge does not retry
-// when permission is lacking or the queue is gone (EventBridge User Guide, Retry
-// policy), and nothing else fails here.
+// perform delivers an event to a target. Failures are final: EventBridge does not retry if
+// permission or the queue is missing (EventBridge User Guide, Retry policy), and the emulator has
+// no other failures.
 func (s *State) perform(d delivery) {
 	record := Delivery{
 		At: time.Now(), Rule: d.rule.name, Target: d.target.ID, Queue: d.target.ARN, EventID: d.id,
@@ -46,7 +46,7 @@ func (s *State) perform(d delivery) {
 	if err != nil {
 		record.Failure = failure(err)
 		if d.target.DeadLetterARN != "" {
-			bury = s.deliver(d.target.DeadLetterARN, string(d.event), s.sender(d, epitaph(d, err)))
+			bury = s.deliver(d.target.DeadLetterARN, string(d.event), s.sender(d, deadLetterAttributes(d, err)))
 			record.DeadLettered = bury == nil
 		}
 	}
@@ -79,9 +79,9 @@ func (s *State) sender(d delivery, attributes map[string]string) sqs.Sender {
 	}
 }
 
-// epitaph is what goes with an event into the dead-letter queue (EventBridge User
-// Guide, Using dead-letter queues).
-func epitaph(d delivery, err error) map[string]string {
+// deadLetterAttributes are the message attributes of an event in the dead-letter queue (EventBridge
+// User Guide, Using dead-letter queues).
+func deadLetterAttributes(d delivery, err error) map[string]string {
 	attributes := map[string]string{
 		"RULE_ARN": d.rule.arn, "TARGET_ARN": d.target.ARN, "ERROR_MESSAGE": err.Error(),
 	}
@@ -106,7 +106,7 @@ func failure(err error) string {
 	}
 }
 
-// Deliveries is the last 1,000 tries to hand an event to a target, oldest first.
+// Deliveries is the last 1,000 delivery attempts, oldest first.
 func (s *State) Deliveries() []Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()

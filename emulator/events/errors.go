@@ -8,7 +8,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
 )
 
-// Errors as EventBridge gives them (EventBridge API Reference).
+// Errors as EventBridge returns them (EventBridge API Reference).
 
 func validation(format string, args ...any) error {
 	return wire.Errorf("ValidationException", format, args...)
@@ -18,7 +18,7 @@ func notValid(parameter, reason string) error {
 	return validation("Parameter %s is not valid. Reason: %s", parameter, reason)
 }
 
-// constraint is the answer of AWS's own validation of a member.
+// constraint is the error of AWS's own validation of a member.
 func constraint(value any, member, want string) error {
 	return validation("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: Member must %s", value, member, want)
 }

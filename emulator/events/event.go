@@ -7,11 +7,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Event is what is put on a bus. Its JSON is the envelope in which EventBridge hands
-// it to targets (EventBridge User Guide, Events).
+// Event is an event on a bus. Its JSON is the envelope that targets receive (EventBridge User
+// Guide, Events).
 type Event struct {
-	// ID, Account and Region are stamped by the bus when they are empty, Time when
-	// it is zero.
+	// The bus sets ID, Account and Region if they are empty, and Time if it is zero.
 	ID         string
 	DetailType string
 	Source     string
@@ -23,8 +22,8 @@ type Event struct {
 
 	// Milliseconds writes the time in milliseconds, as Auto Scaling does.
 	Milliseconds bool
-	// ScalarResources writes a single resource as a string and not as a list, as some
-	// of AWS's samples have it; NoResources leaves them out, as others do.
+	// ScalarResources writes a single resource as a string and not as a list, as some of AWS's
+	// samples do; NoResources omits them, as others do.
 	ScalarResources, NoResources bool
 }
 
@@ -47,7 +46,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	}{"0", e.ID, e.DetailType, e.Source, e.Account, e.Time.UTC().Format(layout), e.Region, e.resources(), e.Detail})
 }
 
-// resources is what the envelope says of them: nil is nothing at all.
+// resources is the envelope's value: nil omits it.
 func (e Event) resources() any {
 	switch {
 	case e.NoResources:

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// AWS's services and samples differ in how they write the envelope.
+// AWS's services and samples write different envelopes.
 func TestEnvelopes(t *testing.T) {
 	e := Event{
 		ID: "1", Source: "aws.ec2", DetailType: "X", Account: "2", Region: "r", Detail: json.RawMessage(`{}`),

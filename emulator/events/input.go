@@ -16,7 +16,7 @@ const (
 	maxTemplate  = 8192
 )
 
-// Transformer builds what a target receives out of parts of the event.
+// Transformer builds a target's input from parts of the event.
 type Transformer struct {
 	// Paths maps variables to JSON paths in the event.
 	Paths map[string]string
@@ -57,7 +57,7 @@ func checkInputJSON(t Target) error {
 	return nil
 }
 
-// body is what the target receives for an event.
+// body is the target's input for an event.
 func (t Target) body(event []byte, ruleARN, ruleName string, ingested time.Time) (string, error) {
 	switch {
 	case t.Input != "":
@@ -81,9 +81,9 @@ func (t Target) body(event []byte, ruleARN, ruleName string, ingested time.Time)
 	}
 }
 
-// fill puts values into the template. Within a JSON string a text value goes in bare
-// and unescaped; elsewhere values go in as JSON. A variable whose path is missing in
-// the event leaves nothing behind (EventBridge User Guide, Input transformation).
+// fill puts values into the template. Within a JSON string a text value is inserted unquoted and
+// unescaped; elsewhere values are inserted as JSON. A variable whose path is missing in the event
+// becomes empty (EventBridge User Guide, Input transformation).
 func (t *Transformer) fill(event []byte, reserved map[string]any) string {
 	var out strings.Builder
 	last, quoted := 0, false
@@ -116,7 +116,7 @@ func (t *Transformer) value(name string, event []byte, reserved map[string]any, 
 	}
 }
 
-// withoutDetail is the event as <aws.events.event> means it.
+// withoutDetail is the value of <aws.events.event>.
 func withoutDetail(event []byte) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(event, &fields) != nil {
@@ -126,8 +126,7 @@ func withoutDetail(event []byte) json.RawMessage {
 	return Detail(fields)
 }
 
-// oddQuotes tells whether text leaves a JSON string that it was outside of, or enters
-// one.
+// oddQuotes tells whether text starts or ends a JSON string.
 func oddQuotes(text string) bool {
 	odd := false
 	for i := 0; i < len(text); i++ {
@@ -195,7 +194,7 @@ func lookUp(event []byte, path string) (json.RawMessage, bool) {
 	return b.Bytes(), true
 }
 
-// from takes one step down; nil: there is nothing.
+// from takes one step of a path; nil: it does not exist.
 func (s step) from(value json.RawMessage) json.RawMessage {
 	if s.index < 0 {
 		var object map[string]json.RawMessage

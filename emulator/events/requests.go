@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
 )
 
-// namePattern is what names of rules, targets and buses look like.
+// namePattern matches the names of rules, targets and buses.
 var namePattern = regexp.MustCompile(`^[.\-_A-Za-z0-9]{1,64}$`)
 
 // api turns requests into calls on the state.
@@ -117,13 +117,13 @@ func (a *api) deleteRule(_ context.Context, _ *wire.Request, in *ruleName) (*wir
 	return nil, a.state.DeleteRule(in.EventBusName, in.Name)
 }
 
-// paging is the part of a request that asks for one page.
+// paging is the paging part of a request.
 type paging struct {
 	Limit     *int
 	NextToken string
 }
 
-// page cuts one page out of a list. The token of the next page is opaque to callers.
+// page returns one page of a list. The token of the next page is opaque to callers.
 func page[T any](all []T, p paging) (items []T, next string, err error) {
 	size := 100
 	if p.Limit != nil {
@@ -213,8 +213,8 @@ func (a *api) testEventPattern(_ context.Context, _ *wire.Request, in *testPatte
 	return &testPatternOutput{p.MatchEvent(event)}, nil
 }
 
-// checkEnvelope wants the fields that TestEventPattern demands of an event
-// (EventBridge API Reference, TestEventPattern).
+// checkEnvelope checks the fields that TestEventPattern requires of an event (EventBridge API
+// Reference, TestEventPattern).
 func checkEnvelope(event string) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(event), &fields); err != nil || fields == nil {

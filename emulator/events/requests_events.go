@@ -15,7 +15,7 @@ import (
 const (
 	maxRequestSize = 1 << 20
 	maxDetailType  = 128
-	timeSize       = 14 // what a Time counts for in the size of an entry
+	timeSize       = 14 // size of a Time in the size of an entry
 )
 
 type entry struct {
@@ -42,7 +42,7 @@ func (e entry) complete() bool {
 	return e.Source != "" && e.DetailType != "" && e.Detail != ""
 }
 
-// refuse says why an entry cannot be taken; nil: it can.
+// refuse returns why an entry is rejected; nil: it is accepted.
 func (e entry) refuse() *entryResult {
 	refused := func(code, format string, args ...any) *entryResult {
 		return &entryResult{ErrorCode: code, ErrorMessage: fmt.Sprintf(format, args...)}
@@ -100,7 +100,7 @@ func (a *api) putEvents(_ context.Context, _ *wire.Request, in *putEventsInput) 
 	return out, nil
 }
 
-// checkEntries refuses requests as a whole.
+// checkEntries rejects whole requests.
 func checkEntries(entries []entry) error {
 	if n := len(entries); n < 1 || n > maxPerCall {
 		return constraint(fmt.Sprintf("[%d entries]", n), "entries", "have length between 1 and 10")

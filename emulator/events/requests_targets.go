@@ -65,7 +65,7 @@ type putTargetsInput struct {
 	Targets      []targetOnWire
 }
 
-// failedTarget is an entry that PutTargets or RemoveTargets could not carry out.
+// failedTarget is an entry for which PutTargets or RemoveTargets failed.
 type failedTarget struct {
 	TargetID     string `json:"TargetId"`
 	ErrorCode    string

@@ -6,7 +6,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Service is EventBridge on the wire.
+// Service is the EventBridge API.
 func Service(s *State) wire.Service {
 	a := &api{state: s}
 	return wire.Service{

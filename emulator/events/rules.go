@@ -23,12 +23,11 @@ type rule struct {
 	stats          Stats
 }
 
-// Stats counts what a rule has done, under the names of EventBridge's CloudWatch
-// metrics.
+// Stats counts the deliveries of a rule, under the names of EventBridge's CloudWatch metrics.
 type Stats struct {
 	MatchedEvents     int
-	Invocations       int // deliveries tried
-	FailedInvocations int // deliveries that failed for good
+	Invocations       int // delivery attempts
+	FailedInvocations int // deliveries that failed permanently
 	SentToDLQ         int
 	FailedToDLQ       int
 	// LastFailure says why the latest failed delivery failed; empty if none did.
@@ -83,7 +82,7 @@ func (s *State) PutRule(input RuleInput) (string, error) {
 	return r.arn, nil
 }
 
-// compile reads a pattern; its error is in AWS's words.
+// compile reads a pattern; its error has AWS's text.
 func compile(text string) (*pattern.Pattern, error) {
 	p, err := pattern.Compile([]byte(text))
 	if syntax := (*pattern.SyntaxError)(nil); errors.As(err, &syntax) {

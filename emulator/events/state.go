@@ -14,16 +14,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
 )
 
-// defaultBus is the bus that every account has, and on which the events of AWS
-// services arrive.
+// defaultBus is the default bus of every account, which receives the events of AWS services.
 const defaultBus = "default"
 
-// remembered is how many events and how many deliveries are kept for those who look
-// later.
+// remembered is how many events and how many deliveries are kept for later inspection.
 const remembered = 1000
 
-// Deliver hands a message to a queue, on behalf of a rule, if the queue's policy
-// allows it.
+// Deliver sends a message to a queue, on behalf of a rule, if the queue's policy allows it.
 type Deliver func(queueARN, body string, from sqs.Sender) error
 
 // State is the account's EventBridge in one region. It is safe for concurrent use.
@@ -47,7 +44,7 @@ type bus struct {
 	tags        map[string]string
 }
 
-// New makes a state that has the default bus and no rules. Deliveries wait until Run.
+// New makes a state with the default bus and no rules. Deliveries wait until Run.
 func New(scope wire.Scope, deliver Deliver) *State {
 	s := &State{
 		scope: scope, deliver: deliver,
@@ -64,15 +61,14 @@ func newBus(name, description string) *bus {
 	}
 }
 
-// Emit puts an event of an AWS service on the default bus. It returns at once; the
-// deliveries follow in the order of the events.
+// Emit puts an event of an AWS service on the default bus. It returns immediately; the deliveries
+// follow in the order of the events.
 func (s *State) Emit(e Event) {
 	s.publish(defaultBus, e)
 }
 
-// publish stamps an event, finds the rules that match it, queues their deliveries and
-// returns the event's id. An event for a bus that does not exist is gone, as it is on
-// AWS.
+// publish stamps an event, finds the matching rules, queues their deliveries and returns the
+// event's id. As on AWS, an event for an unknown bus is lost.
 func (s *State) publish(busName string, e Event) string {
 	e = s.stamp(e)
 	body, err := e.MarshalJSON()

@@ -18,7 +18,7 @@ const (
 	terminateInstances    = "aws:ec2:terminate-instances"
 )
 
-// kind describes an action: what it acts on, its parameters, and what it does.
+// kind describes an action: its targets, its parameters, and its effect.
 type kind struct {
 	id, description string
 	targetKey       string
@@ -26,7 +26,7 @@ type kind struct {
 	parameters      []parameter
 	// begin starts the action on instances and returns how long it runs.
 	begin func(machines *ec2.State, ids []string, parameters map[string]string) (time.Duration, error)
-	// end runs when the action is over; nil: nothing to do.
+	// end runs after the action; nil: no effect.
 	end func(machines *ec2.State, ids []string, parameters map[string]string)
 	// byTagQuota bounds the targets found by tag or filter; 0: no bound.
 	byTagQuota int
@@ -75,7 +75,7 @@ func findKind(id string) (kind, bool) {
 	return all[i], true
 }
 
-// check refuses parameters that an action does not have, lacks or cannot read.
+// check rejects unknown, missing and invalid parameters.
 func (k kind) check(name string, given map[string]string) error {
 	for _, p := range k.parameters {
 		value, ok := given[p.name]
@@ -119,7 +119,7 @@ func beginStop(machines *ec2.State, ids []string, parameters map[string]string) 
 
 func endStop(machines *ec2.State, ids []string, parameters map[string]string) {
 	if parameters["startInstancesAfterDuration"] != "" {
-		// Someone may have terminated them meanwhile, which is theirs to do.
+		// Someone may have terminated them meanwhile; that is no error.
 		_, _ = machines.Start(ids)
 	}
 }

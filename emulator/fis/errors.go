@@ -6,7 +6,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Errors as FIS gives them (FIS API Reference).
+// Errors as FIS returns them (FIS API Reference).
 
 func validation(format string, args ...any) error {
 	return wire.Errorf("ValidationException", format, args...)

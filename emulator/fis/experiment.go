@@ -22,13 +22,13 @@ const (
 	cancelled  = "cancelled"
 )
 
-// Status is where an experiment or an action stands, and why.
+// Status is the state of an experiment or an action, and the reason.
 type Status struct {
 	Status string `json:"status"`
 	Reason string `json:"reason"`
 }
 
-// Experiment is one run of a template. It goes on the wire as it is.
+// Experiment is one run of a template. Its JSON is the API's.
 type Experiment struct {
 	ID             string                      `json:"id"`
 	ARN            string                      `json:"arn"`
@@ -45,7 +45,7 @@ type Experiment struct {
 	Options        ExperimentOptions           `json:"experimentOptions"`
 }
 
-// ExperimentAction is an action with what has become of it.
+// ExperimentAction is an action and its state.
 type ExperimentAction struct {
 	Action
 
@@ -58,11 +58,11 @@ type ExperimentAction struct {
 type ExperimentOptions struct {
 	TemplateOptions
 
-	// ActionsMode is run-all, or skip-all for a rehearsal that only finds the targets.
+	// ActionsMode is run-all, or skip-all for a preview that only finds the targets.
 	ActionsMode string `json:"actionsMode"`
 }
 
-// experiment is an Experiment with what only the state itself needs.
+// experiment is an Experiment with internal state.
 type experiment struct {
 	Experiment
 	resolved map[string][]string // instance ids by target
@@ -79,7 +79,7 @@ func (e *experiment) over() bool {
 	return slices.Contains([]string{completed, stopped, failed, cancelled}, e.State.Status)
 }
 
-// StartInput is what StartExperiment takes.
+// StartInput is the input of StartExperiment.
 type StartInput struct {
 	TemplateID  string
 	ActionsMode string // run-all, skip-all or empty
@@ -153,8 +153,8 @@ func (s *State) Experiments(templateID string) []Experiment {
 	return out
 }
 
-// Stop ends an experiment. Spot interruptions that were not warned of yet are called
-// off; what has begun goes on. Errors: ResourceNotFoundException, ValidationException.
+// Stop ends an experiment. Spot interruptions without a warning so far are cancelled; started
+// actions continue. Errors: ResourceNotFoundException, ValidationException.
 func (s *State) Stop(id string) (Experiment, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -203,7 +203,7 @@ func (a *api) listTags(_ context.Context, r *wire.Request, _ *wire.None) (*tagsB
 	return &tagsBody{tags}, err
 }
 
-// page cuts the page that a request asks for out of a list; 100 entries by default.
+// page returns the requested page of a list; 100 entries by default.
 func page[T any](list []T, r *wire.Request) (items []T, next string, err error) {
 	size, start := 100, 0
 	if text := r.Param("maxResults"); text != "" {

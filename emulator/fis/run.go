@@ -9,7 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// become moves an experiment to a state and tells EventBridge. It needs the lock.
+// become moves an experiment to a state and notifies EventBridge. It needs the lock.
 func (s *State) become(e *experiment, to Status) {
 	was := e.State
 	e.State = to
@@ -59,8 +59,7 @@ func (s *State) initiate(e *experiment) {
 	s.clock.After(s.step, func() { s.run(e) })
 }
 
-// abort fails an experiment; actions that have not begun never will. It needs the
-// lock.
+// abort fails an experiment; its pending actions never start. It needs the lock.
 func (s *State) abort(e *experiment, why Status) {
 	for name, a := range e.Actions {
 		if a.State.Status == pending {
@@ -79,8 +78,8 @@ func (s *State) run(e *experiment) {
 	s.advance(e)
 }
 
-// advance begins the actions whose turn it is, and ends the experiment when none is
-// left. It needs the lock.
+// advance starts the actions that are due, and ends the experiment when none is left. It needs the
+// lock.
 func (s *State) advance(e *experiment) {
 	for e.State.Status == running {
 		name, ok := nextAction(e)
@@ -100,7 +99,7 @@ func (s *State) advance(e *experiment) {
 	s.finish(e, Status{completed, "Experiment completed."})
 }
 
-// nextAction is a pending action whose predecessors are over, in order of name.
+// nextAction is a pending action whose predecessors have ended, in order of name.
 func nextAction(e *experiment) (string, bool) {
 	over := map[string]bool{}
 	for name, a := range e.Actions {

@@ -22,11 +22,10 @@ type Options struct {
 	Scope wire.Scope
 	// EC2 holds the instances.
 	EC2 *ec2.State
-	// Emit receives the events that FIS sends to EventBridge, in order. Nil: nobody
-	// listens.
+	// Emit receives FIS's events for EventBridge, in order; nil: they are discarded.
 	Emit func(events.Event)
-	// StepFor is how long an experiment is pending, and how long it is initiating;
-	// default 100 ms.
+	// StepFor is the duration of the states pending and initiating of an experiment; default 100
+	// ms.
 	StepFor time.Duration
 }
 
@@ -47,7 +46,7 @@ type State struct {
 	tokens          map[string]string // client token to experiment
 }
 
-// made remembers what a client token asked for and got.
+// made holds the request and the result of a client token.
 type made struct{ input, output Template }
 
 // New is a state without templates and experiments.
@@ -66,8 +65,7 @@ func New(o Options) *State {
 	return s
 }
 
-// Run waits until ctx is done and stops all experiments then; the state stays
-// readable.
+// Run waits until ctx is done and then stops all experiments; the state stays readable.
 func (s *State) Run(ctx context.Context) {
 	<-ctx.Done()
 	s.clock.Stop()
@@ -76,9 +74,9 @@ func (s *State) Run(ctx context.Context) {
 // newID is a prefix and 15 letters or digits, as in EXTA1B2C3D4E5F6G7H.
 func newID(prefix string) string { return prefix + rand.Text()[:15] }
 
-// CreateTemplate checks and keeps a template and returns it with its id. A call that
-// repeats a client token returns the template of the first one. Errors:
-// ValidationException, ServiceQuotaExceededException, ConflictException.
+// CreateTemplate checks and stores a template and returns it with its id. A call that repeats a
+// client token returns the template of the first one. Errors: ValidationException,
+// ServiceQuotaExceededException, ConflictException.
 func (s *State) CreateTemplate(t Template, token string) (Template, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +105,7 @@ func (s *State) CreateTemplate(t Template, token string) (Template, error) {
 	return t.clone(), nil
 }
 
-// clone copies what can change: the tags.
+// clone copies the mutable part: the tags.
 func (t Template) clone() Template {
 	t.Tags = maps.Clone(t.Tags)
 	return t
@@ -124,8 +122,8 @@ func (s *State) Template(id string) (Template, error) {
 	return t.clone(), nil
 }
 
-// DeleteTemplate removes a template and returns it. Its experiments go on. The error
-// is ResourceNotFoundException.
+// DeleteTemplate removes a template and returns it. Its experiments continue. The error is
+// ResourceNotFoundException.
 func (s *State) DeleteTemplate(id string) (Template, error) {
 	t, err := s.Template(id)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// world is an account with FIS and EC2 whose events are written down, in virtual time.
+// world is an account with FIS and EC2 that records events, in virtual time.
 type world struct {
 	*State
 	ec2    *ec2.State
@@ -30,7 +30,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		scope := wire.Scope{Account: "210987654321", Region: "eu-west-1"}
 		w := &world{start: time.Now()}
-		var noting sync.Mutex // FIS and EC2 each emit from a goroutine of their own
+		var noting sync.Mutex // FIS and EC2 each emit from their own goroutine
 		note := func(e events.Event) {
 			noting.Lock()
 			defer noting.Unlock()
@@ -66,7 +66,7 @@ func (w *world) launch(t *testing.T, n int, spot *ec2.SpotOptions, tags map[stri
 	return ids
 }
 
-// run makes an experiment of a template and starts it.
+// run creates an experiment from a template and starts it.
 func (w *world) run(t *testing.T, template Template) string {
 	t.Helper()
 	made, err := w.CreateTemplate(template, "")
@@ -151,7 +151,7 @@ func TestExperimentInterruptsASpotInstance(t *testing.T) {
 			return fmt.Sprintf(`FIS Experiment State Change {"experiment-id":"%s","experiment-template-id":"%s",`+
 				`"new-state":{"status":"%s","reason":"%s"},"old-state":{"status":"%s","reason":"%s"}}`, e.ID, e.TemplateID, is, isWhy, was, wasWhy)
 		}
-		slices.Sort(w.events) // two of them share their moment
+		slices.Sort(w.events) // two of them have the same time
 		want := []string{
 			"10.25s " + change("pending", "Experiment is pending.", "initiating", "Experiment is initiating."),
 			"10.5s " + change("initiating", "Experiment is initiating.", "running", "Experiment is running."),

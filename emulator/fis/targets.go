@@ -12,7 +12,7 @@ import (
 
 var instanceARN = regexp.MustCompile(`^arn:[a-z-]+:ec2:[a-z0-9-]+:[0-9]{12}:instance/(i-[0-9a-f]+)$`)
 
-// instanceOf is the instance id in an ARN; empty: it is no instance's.
+// instanceOf is the instance id in an ARN; empty: it is the ARN of another resource.
 func instanceOf(arn string) string {
 	if m := instanceARN.FindStringSubmatch(arn); m != nil {
 		return m[1]
@@ -20,7 +20,7 @@ func instanceOf(arn string) string {
 	return ""
 }
 
-// resolve finds the instances that a target means and chooses among them.
+// resolve finds the instances of a target and selects among them.
 func resolve(t Target, k kind, instances []ec2.Instance) ([]string, error) {
 	var ids []string
 	for _, in := range instances {

@@ -15,7 +15,7 @@ const (
 	maxResourceARNs = 5
 )
 
-// Template says what an experiment does, and to what. It goes on the wire as it is.
+// Template describes an experiment and its targets. Its JSON is the API's.
 type Template struct {
 	ID             string            `json:"id"`
 	ARN            string            `json:"arn"`
@@ -55,7 +55,7 @@ type Action struct {
 	StartAfter  []string          `json:"startAfter,omitempty"`
 }
 
-// StopCondition ends an experiment early; the only source here is "none".
+// StopCondition ends an experiment early; the only supported source is "none".
 type StopCondition struct {
 	Source string `json:"source"`
 	Value  string `json:"value,omitempty"`
@@ -73,7 +73,7 @@ var (
 	selectionPattern = regexp.MustCompile(`^(?:ALL|(COUNT|PERCENT)\(([0-9]{1,4})\))$`)
 )
 
-// check refuses what FIS refuses, and what this emulator cannot do. It fills in the
+// check rejects what FIS rejects, and what this emulator does not support. It fills in the
 // defaults.
 func (t *Template) check() error {
 	switch {
@@ -146,7 +146,7 @@ func (t Target) check(name string) error {
 	return nil
 }
 
-// checkSelectors refuses ways of naming resources that do not go together.
+// checkSelectors rejects inconsistent ways of naming resources.
 func (t Target) checkSelectors(name string) error {
 	switch {
 	case len(t.ResourceARNs) > 0 && len(t.ResourceTags) > 0:
@@ -164,7 +164,7 @@ func (t Target) checkSelectors(name string) error {
 	}
 }
 
-// checkMode refuses what says nothing about how many resources are taken.
+// checkMode rejects an invalid selection mode.
 func checkMode(target, mode string) error {
 	m := selectionPattern.FindStringSubmatch(mode)
 	if m == nil {
@@ -199,7 +199,7 @@ func (t *Template) checkAction(name string, a Action) error {
 	return k.check(name, a.Parameters)
 }
 
-// checkOrder refuses actions that wait for unknown ones or for each other.
+// checkOrder rejects actions that wait for unknown ones or for each other.
 func (t *Template) checkOrder() error {
 	for name, a := range t.Actions {
 		for _, before := range a.StartAfter {

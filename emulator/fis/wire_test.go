@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 )
 
-// newClient returns the real FIS client of an emulated account of its own.
+// newClient returns a real FIS client of a separate emulated account.
 func newClient(t *testing.T) (*emulator.Server, *fis.Client) {
 	t.Helper()
 	server, url := emulatortest.Serve(t, emulator.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
@@ -47,7 +47,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-// template is the usual drill on an instance.
+// template is a typical interruption of an instance.
 func template(instance, duration string) *fis.CreateExperimentTemplateInput {
 	return &fis.CreateExperimentTemplateInput{
 		Description: aws.String("drill"), RoleArn: aws.String("arn:aws:iam::123456789012:role/fis"),
@@ -84,7 +84,7 @@ func running(t *testing.T, server *emulator.Server, spot *ec2.SpotOptions) strin
 	return made[0].ID
 }
 
-// settled waits until an experiment has left the states that it is only passing.
+// settled waits until an experiment has left its transient states.
 func settled(t *testing.T, c *fis.Client, id *string) *types.Experiment {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
 )
 
-// detail is what an event says (AWS Health User Guide, EventBridge event schema). Page,
+// detail is the detail of an event (AWS Health User Guide, EventBridge event schema). Page,
 // TotalPages and BackupEvent are strings there.
 type detail struct {
 	EventARN      string            `json:"eventArn"`
@@ -55,7 +55,7 @@ func date(t time.Time) string {
 	return t.UTC().Format("Mon, 2 Jan 2006 15:04:05 GMT")
 }
 
-// send emits an event as it stands, page by page. It needs the lock.
+// send emits the current state of an event, page by page. It needs the lock.
 func (s *State) send(r *record) {
 	e := r.Event
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", e.ARN, r.revision))

@@ -19,7 +19,7 @@ const (
 	Investigation       Category = "investigation"
 )
 
-// Status is how far an event has come.
+// Status is the status of an event.
 type Status string
 
 // The status codes of events.
@@ -39,7 +39,7 @@ const (
 
 // Event is an event of AWS Health.
 type Event struct {
-	// ARN is given by Open when it is empty.
+	// ARN is set by Open if it is empty.
 	ARN string
 	// Service is EC2, EBS or another; default EC2.
 	Service string
@@ -49,14 +49,14 @@ type Event struct {
 	Category Category
 	// Public makes it an event of the region and not of the account.
 	Public bool
-	// Region is where it applies; default: here.
+	// Region is the region of the event; default: that of the State.
 	Region string
 	// Status is set by State.
 	Status Status
-	// Start and End are when it happens; a zero End is not known.
+	// Start and End are the times of the event; a zero End is unknown.
 	Start, End  time.Time
 	Description string
-	// Entities are what it affects; none is common in events of the whole account.
+	// Entities are the affected entities; events of the whole account often have none.
 	Entities []Entity
 	Form     Form
 }
@@ -65,18 +65,18 @@ type Event struct {
 type Entity struct {
 	// ID is an id such as i-…, vol-… or h-…, or any other text.
 	ID string
-	// Status defaults to Pending for what is to come, and to Impaired otherwise.
+	// Status defaults to Pending for future events, and to Impaired otherwise.
 	Status string
 	Tags   map[string]string
 }
 
-// Form is how events are written, in which AWS's own samples differ.
+// Form is the form of an event, which differs between AWS's own samples.
 type Form struct {
 	// BareIDs names entities by their ids and not by their ARNs.
 	BareIDs bool
 	// NoResources leaves out the list of resources.
 	NoResources bool
-	// PageSize splits events with more entities into pages; zero: never.
+	// PageSize splits events with more entities into pages; zero: no pages.
 	PageSize int
 	// Backup marks the copy that the region's backup region gets. It is sent on the
 	// bus of this region, so that Region should be another.
@@ -89,7 +89,7 @@ func (e Event) clone() Event {
 	return e
 }
 
-// over tells whether nothing that the event affects is still affected.
+// over tells whether the event affects no entity any more.
 func (e Event) over() bool {
 	return !slices.ContainsFunc(e.Entities, func(x Entity) bool { return x.Status != Resolved })
 }
@@ -101,7 +101,7 @@ func (e *Event) set(status string) {
 	}
 }
 
-// value is what an event says of which entity it means.
+// value is the event's name of an entity.
 func (f Form) value(id string, scope wire.Scope) string {
 	if f.BareIDs {
 		return id
@@ -114,7 +114,7 @@ func (f Form) value(id string, scope wire.Scope) string {
 	return id
 }
 
-// pages splits entities; there is always one page at least.
+// pages splits entities; there is always at least one page.
 func (f Form) pages(list []Entity) [][]Entity {
 	if f.PageSize <= 0 || len(list) <= f.PageSize {
 		return [][]Entity{list}

@@ -19,7 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// region is EC2 and Health alone, in virtual time.
+// region is EC2 and Health without other services, in virtual time.
 type region struct {
 	*health.State
 	ec2   *ec2.State
@@ -81,7 +81,7 @@ func (r *region) launch(t *testing.T, n int) []string {
 	return ids
 }
 
-// says is what an event says, as far as the tests look at it.
+// says is the part of an event that the tests check.
 type says struct {
 	EventARN, CommunicationID, EventTypeCode, EventTypeCategory, EventScopeCode string
 	StartTime, EndTime, LastUpdatedTime, StatusCode, EventRegion                string
@@ -96,8 +96,8 @@ func read(t *testing.T, e events.Event) says {
 	return s
 }
 
-// story is all events so far in few words: when, status, start, and the status of the
-// entities, sorted.
+// story is a short form of all events so far: when, status, start, and the status of the entities,
+// sorted.
 func (r *region) story(t *testing.T) []string {
 	t.Helper()
 	r.mu.Lock()
@@ -111,7 +111,7 @@ func (r *region) story(t *testing.T) []string {
 		for _, x := range s.AffectedEntities {
 			words = append(words, x.Status)
 		}
-		slices.Sort(words) // which of two comes first, at the same time, is left open
+		slices.Sort(words) // the order of simultaneous events is not defined
 		out = append(out, strings.TrimSuffix(fmt.Sprintf("%s %s from %s: %s", e.Time.Sub(r.start).Round(time.Minute), s.StatusCode,
 			start.Sub(r.start).Round(time.Minute), strings.Join(words, " ")), " "))
 	}
@@ -197,7 +197,7 @@ func TestMaintenanceOfInstances(t *testing.T) {
 	}
 }
 
-// What EC2 does with the maintenance of one instance, Health sends on.
+// Health sends events for what EC2 does with the maintenance of one instance.
 func TestHealthFollowsEC2(t *testing.T) {
 	inRegion(t, func(t *testing.T, r *region) {
 		id := r.launch(t, 1)[0]

@@ -8,7 +8,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Plan is maintenance of instances.
+// Plan is scheduled maintenance of instances.
 type Plan struct {
 	InstanceIDs []string
 	// Code is EC2's: instance-stop, instance-retirement, instance-reboot, system-reboot
@@ -23,7 +23,7 @@ type Plan struct {
 	Form                          Form
 }
 
-// healthCode is what Health usually calls a scheduled event of EC2.
+// healthCode is Health's usual code for a scheduled event of EC2.
 func healthCode(code string) string {
 	switch code {
 	case "instance-stop":
@@ -75,7 +75,7 @@ func (s *State) Schedule(p Plan) (arn string, err error) {
 // instance.
 func (s *State) Planned(arn string) map[string]string {
 	out := map[string]string{}
-	// Of an unknown event nothing is planned.
+	// An unknown event has none.
 	_ = s.with(arn, func(r *record) error {
 		for id, event := range r.plan {
 			out[id] = event
@@ -85,7 +85,7 @@ func (s *State) Planned(arn string) map[string]string {
 	return out
 }
 
-// move gives a scheduled event of EC2 other times.
+// move changes the times of a scheduled event of EC2.
 func (s *State) move(instanceID, event string, start, end time.Time) error {
 	m, ok := s.scheduled(instanceID, event)
 	if !ok {
@@ -109,8 +109,8 @@ func (s *State) scheduled(instanceID, event string) (ec2.Maintenance, bool) {
 	return ec2.Maintenance{}, false
 }
 
-// follow hears what becomes of instances, and sends on what that means for the events
-// about them. It goes by how things stand now, since the change may be an old one.
+// follow handles changes of instances, and sends Health's events about them. It uses the current
+// state, since the change may be an old one.
 func (s *State) follow(c ec2.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +138,8 @@ func (s *State) catchUp(r *record, instanceID string, m ec2.Maintenance, active 
 				s.update(r)
 			}
 		case !m.NotBefore.Equal(r.Start) && len(r.plan) == 1:
-			// EC2 has moved it. Of several instances each could go its own way, and then
-			// Health's event keeps the time that it had.
+			// EC2 has moved it. Several instances could move to different times, so Health's event
+			// then keeps its time.
 			s.reschedule(r, m.NotBefore, m.NotAfter)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// Scope is the account and region.
 	Scope wire.Scope
-	// EC2 has the instances that are maintained.
+	// EC2 holds the instances.
 	EC2 *ec2.State
 	// Emit receives the events for EventBridge.
 	Emit func(events.Event)
@@ -37,12 +37,12 @@ type State struct {
 	records []*record    // oldest first
 }
 
-// record is an event with what has become of it.
+// record is an event with its internal state.
 type record struct {
 	Event
 	revision int
 	updated  time.Time
-	// plan holds the scheduled event of each instance, if this one is about them.
+	// plan holds the scheduled event of each instance, if this event is about maintenance.
 	plan map[string]string
 }
 
@@ -54,15 +54,14 @@ func New(o Options) *State {
 	return s
 }
 
-// Run lets events begin and end at their times until ctx is done.
+// Run starts and ends events at their times until ctx is done.
 func (s *State) Run(ctx context.Context) {
 	<-ctx.Done()
 	s.clock.Stop()
 }
 
-// Open sends a new event and returns its ARN. It is upcoming until its start and open
-// from then on, and closed at its end if that is known and later than the start; each
-// time it is sent again.
+// Open sends a new event and returns its ARN. It is upcoming until its start and then open. It is
+// closed at its end if that is known and later than the start. Each change sends the event again.
 func (s *State) Open(e Event) (arn string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,14 +94,14 @@ func (s *State) open(e Event, plan map[string]string) string {
 	return e.ARN
 }
 
-// update sends an event that has changed. It needs the lock.
+// update sends a changed event. It needs the lock.
 func (s *State) update(r *record) {
 	r.revision++
 	r.updated = time.Now().UTC()
 	s.send(r)
 }
 
-// await has an event begin and end in time. It needs the lock.
+// await schedules the start and end of an event. It needs the lock.
 func (s *State) await(r *record) {
 	start, end := r.Start, r.End
 	moved := func() bool { return !r.Start.Equal(start) || !r.End.Equal(end) }
@@ -140,21 +139,21 @@ func (s *State) close(r *record) {
 	s.update(r)
 }
 
-// Close ends an event and sends it: closed, all its entities resolved. What was planned
-// and has not happened is cancelled at EC2 too. The error is an unknown ARN.
+// Close ends an event and sends it: closed, with all its entities resolved. Pending maintenance is
+// cancelled at EC2 too. The error is an unknown ARN.
 func (s *State) Close(arn string) error {
 	return s.with(arn, func(r *record) error {
 		s.close(r)
 		for id, event := range r.plan {
-			// Instances that are gone have nothing left to cancel.
+			// Terminated instances have nothing to cancel.
 			_ = s.ec2.EndMaintenance(id, event, false)
 		}
 		return nil
 	})
 }
 
-// Reschedule moves an event, at EC2 too, and sends it. Errors: an unknown ARN, or an
-// instance that is gone.
+// Reschedule moves an event, at EC2 too, and sends it. Errors: an unknown ARN, or a terminated
+// instance.
 func (s *State) Reschedule(arn string, start, end time.Time) error {
 	return s.with(arn, func(r *record) error {
 		for id, event := range r.plan {
@@ -178,8 +177,8 @@ func (s *State) reschedule(r *record, start, end time.Time) {
 	s.await(r)
 }
 
-// Resolve tells that one of an event's entities is no longer affected; the event itself
-// is closed with the last. Errors: an unknown ARN or entity.
+// Resolve marks one of an event's entities as no longer affected; the last one closes the event.
+// Errors: an unknown ARN or entity.
 func (s *State) Resolve(arn, entityID string) error {
 	return s.with(arn, func(r *record) error {
 		i := slices.IndexFunc(r.Entities, func(x Entity) bool { return x.ID == entityID })
@@ -196,8 +195,7 @@ func (s *State) Resolve(arn, entityID string) error {
 	})
 }
 
-// Repeat sends an event once more just as it was, as happens now and then on AWS. The
-// error is an unknown ARN.
+// Repeat sends an event again without a change, as AWS sometimes does. The error is an unknown ARN.
 func (s *State) Repeat(arn string) error {
 	return s.with(arn, func(r *record) error {
 		s.send(r)

@@ -6,8 +6,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Errors as IAM gives them (IAM API Reference). Karpenter tells a profile that is
-// missing from a role that is missing by the word "role" in the message.
+// Errors as IAM returns them (IAM API Reference). Karpenter distinguishes a missing profile from a
+// missing role by the word "role" in the message.
 
 func failure(status int, code, format string, args ...any) error {
 	e := wire.Errorf(code, format, args...)
@@ -43,7 +43,7 @@ func tooManyTags() error {
 	return failure(http.StatusConflict, "LimitExceeded", "Cannot exceed quota for TagsPerResource: %d", maxTags)
 }
 
-// stillTogether is the answer to the deletion of a profile with a role, or of such a role.
+// stillTogether is the error for the deletion of a profile with a role, or of such a role.
 func stillTogether() error {
 	return failure(http.StatusConflict, "DeleteConflict", "Cannot delete entity, must remove roles from instance profile first.")
 }
@@ -56,7 +56,7 @@ func validation(format string, args ...any) error {
 	return wire.Errorf("ValidationError", format, args...)
 }
 
-// constraint is the answer of AWS's own validation of a member.
+// constraint is the error of AWS's own validation of a member.
 func constraint(value any, member, want string) error {
 	return validation("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: Member must %s", value, member, want)
 }

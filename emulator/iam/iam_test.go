@@ -51,7 +51,7 @@ func profile(roles, tags string) string {
 		`<Roles>` + roles + `</Roles><Tags>` + tags + `</Tags>`
 }
 
-// The story of a profile as Karpenter writes it.
+// The calls are Karpenter's, over the life of a profile.
 func TestInstanceProfiles(t *testing.T) {
 	t.Parallel()
 	server, call := caller(t)

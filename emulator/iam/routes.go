@@ -33,7 +33,7 @@ func Service(s *State) wire.Service {
 	}
 }
 
-// resource is the ARN of what a request is about.
+// resource is the ARN of a request's resource.
 func (s *State) resource(r *wire.Request) string {
 	for _, of := range []struct{ member, resource string }{{"InstanceProfileName", "instance-profile"}, {"RoleName", "role"}} {
 		if name := r.Value(of.member); name != "" {

@@ -23,7 +23,7 @@ var (
 	pathFormat = regexp.MustCompile(`^/([\x21-\x7e]{1,510}/)?$`)
 )
 
-// Entity is what profiles and roles have in common.
+// Entity is the common part of profiles and roles.
 type Entity struct {
 	Name    string
 	Path    string
@@ -40,7 +40,7 @@ type Profile struct {
 	Roles []Role
 }
 
-// Role is a role, with who may assume it.
+// Role is a role, with its trust policy.
 type Role struct {
 	Entity
 
@@ -56,7 +56,7 @@ type State struct {
 	roles    map[string]*Role
 }
 
-// profile knows its role by name.
+// profile stores the name of its role.
 type profile struct {
 	Entity
 
@@ -68,8 +68,8 @@ func New(scope wire.Scope) *State {
 	return &State{scope: scope, profiles: map[string]*profile{}, roles: map[string]*Role{}}
 }
 
-// PutRole makes a role that EC2 may assume, unless there is one of that name: such as
-// the role of Karpenter's nodes, which must exist before Karpenter.
+// PutRole creates a role that EC2 may assume, if it does not exist, such as the role of Karpenter's
+// nodes, which must exist before Karpenter starts.
 func (s *State) PutRole(name string) error {
 	s.mu.Lock()
 	known := s.roles[name] != nil
@@ -228,7 +228,7 @@ func (s *State) Tag(profileName string, set map[string]string, remove []string) 
 	if len(tags) > maxTags {
 		return tooManyTags()
 	}
-	p.Tags = tags // a new map: views that were handed out keep theirs
+	p.Tags = tags // a new map: earlier views keep theirs
 	return nil
 }
 
@@ -249,7 +249,7 @@ func (s *State) view(p *profile) Profile {
 	return out
 }
 
-// kind is how entities of a kind are named (IAM User Guide, IAM identifiers).
+// kind is the name format of a kind of entity (IAM User Guide, IAM identifiers).
 type kind struct{ resource, member, prefix string }
 
 var (
@@ -257,7 +257,7 @@ var (
 	profileKind = kind{"instance-profile", "instanceProfileName", "AIPA"}
 )
 
-// entity checks names, and makes what IAM makes of a new entity.
+// entity checks names, and makes a new entity with IAM's generated fields.
 func (s *State) entity(kind kind, name, path string, tags map[string]string) (Entity, error) {
 	path = cmp.Or(path, "/")
 	switch {

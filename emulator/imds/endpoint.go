@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// retryPort is how long to wait for a port that somebody took while the instance was
-// off.
+// retryPort is the retry interval for a port that another process took while the instance was off.
 const retryPort = 50 * time.Millisecond
 
-// endpoint is one listener, open while its instance is under power.
+// endpoint is one listener, open while its instance has power.
 type endpoint struct {
 	listen   func(context.Context) (net.Listener, error)
 	listener net.Listener // nil while closed
@@ -22,7 +21,7 @@ type endpoint struct {
 	done     chan struct{}
 }
 
-// run opens and closes the listener as the instance's power comes and goes.
+// run opens and closes the listener with the instance's power.
 func (e *endpoint) run(ctx context.Context) {
 	defer e.shut()
 	for {
@@ -58,7 +57,7 @@ func (e *endpoint) open(ctx context.Context) bool {
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	e.server = server
-	// It ends with an error in any case, which says that it was shut.
+	// Serve always returns an error, which says that it was shut.
 	go func(l net.Listener) { _ = server.Serve(l) }(e.listener)
 	return true
 }
@@ -69,7 +68,7 @@ func (e *endpoint) shut() {
 		_ = e.server.Close()
 	}
 	if e.listener != nil {
-		// The server closes it too, unless it had not begun to serve.
+		// The server closes it too, unless it has not started to serve.
 		_ = e.listener.Close()
 	}
 	e.server, e.listener = nil, nil

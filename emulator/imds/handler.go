@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Handler is the metadata service of one instance, whether or not that is under power.
+// Handler is the metadata service of one instance, with or without power.
 func (s *State) Handler(instanceID string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", "EC2ws")

@@ -31,7 +31,7 @@ type machine struct {
 	stop func()
 }
 
-// newMachine runs an instance in an account of its own.
+// newMachine runs an instance in a separate account.
 func newMachine(t *testing.T, input ec2.LaunchInput) *machine {
 	t.Helper()
 	server, _ := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
@@ -195,7 +195,7 @@ func TestSDKReadsWhatIsToCome(t *testing.T) {
 	same(t, "cancelled", events(), []string{"[]", entry("[Canceled] ", "canceled")})
 }
 
-// An instance hears from metadata that it is to go before any hook does.
+// Metadata shows the termination to an instance before hooks are notified.
 func TestSDKReadsTheTargetState(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, ec2.LaunchInput{})
@@ -302,7 +302,7 @@ func TestSDKSeesFailures(t *testing.T) {
 		}
 		return err
 	}
-	// Without fall-back the SDK says why it has no token in words only.
+	// Without fall-back the SDK's error has no type, only text.
 	for _, tc := range []struct {
 		settings imds.Settings
 		want     string

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// tree is all that a service has to say, by path without leading slash.
+// tree holds all values of a service, by path without leading slash.
 type tree map[string]string
 
 // find returns what is at a path: a value, or the names below it, those with more
@@ -39,8 +39,8 @@ func (t tree) find(path string) (string, bool) {
 	return strings.Join(slices.Sorted(maps.Keys(names)), "\n"), len(names) > 0
 }
 
-// leaves is the tree of an instance. What does not apply is absent, and so answered
-// 404 (EC2 User Guide, Instance metadata categories).
+// leaves is the tree of an instance. What does not apply is absent, and so answered 404 (EC2 User
+// Guide, Instance metadata categories).
 func (s *State) leaves(in ec2.Instance) tree {
 	t := tree{
 		"latest/dynamic/instance-identity/document": s.document(in),
@@ -70,7 +70,7 @@ func (s *State) leaves(in ec2.Instance) tree {
 	spot(in, put)
 	if s.setting(in.ID).Tags {
 		for key, value := range in.Tags {
-			// Keys that make no single step of a path cannot be had.
+			// A key that is no single path element is not available.
 			if !strings.ContainsAny(key, " /") {
 				t["latest/meta-data/tags/instance/"+key] = value
 			}
@@ -84,8 +84,8 @@ func (s *State) leaves(in ec2.Instance) tree {
 
 const instant = "2006-01-02T15:04:05Z"
 
-// spot puts what a spot instance hears of its end (EC2 User Guide, Spot Instance
-// interruption notices and EC2 instance rebalance recommendations).
+// spot adds the interruption data of a spot instance (EC2 User Guide, Spot Instance interruption
+// notices and EC2 instance rebalance recommendations).
 func spot(in ec2.Instance, put func(path, value string)) {
 	if !in.RebalanceAt.IsZero() {
 		put("events/recommendations/rebalance", text(struct {
@@ -116,7 +116,7 @@ type event struct {
 	State       string
 }
 
-// maintenance lists scheduled events: those to come, or those that are over.
+// maintenance lists scheduled events: pending or ended.
 func maintenance(in ec2.Instance, active bool) string {
 	list := []event{}
 	at := func(t time.Time) string {

@@ -13,30 +13,30 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Options says whose metadata is served.
+// Options is the account of the metadata services, and the services that they read.
 type Options struct {
 	// Scope is the account and region.
 	Scope wire.Scope
-	// EC2 has the instances.
+	// EC2 holds the instances.
 	EC2 *ec2.State
-	// TargetState tells the Auto Scaling lifecycle state that an instance is on its
-	// way to; empty: it belongs to no group. Nil: none does.
+	// TargetState returns the target lifecycle state of an instance; empty: it belongs to no group.
+	// Nil: no instance does.
 	TargetState func(instanceID string) string
 }
 
-// Settings are what an owner can set about the metadata service of an instance, and
-// ways in which it can fail. The zero value is a service in order.
+// Settings are the owner's settings of the metadata service of an instance, and failures to
+// simulate. The zero value is a working service.
 type Settings struct {
-	// Off answers everything 403, as HttpEndpoint=disabled does.
+	// Off answers all requests with 403, as HttpEndpoint=disabled does.
 	Off bool
-	// Throttled answers everything 503.
+	// Throttled answers all requests with 503.
 	Throttled bool
-	// DropTokens never answers a request for a token: what a container sees whose
-	// network is one hop further away than HttpPutResponseHopLimit allows.
+	// DropTokens never answers a token request, as for a container whose network is one hop further
+	// away than HttpPutResponseHopLimit allows.
 	DropTokens bool
 	// Tags shows the instance's tags, as InstanceMetadataTags=enabled does.
 	Tags bool
-	// MaxTokenAge ends tokens before their time; zero: they live as long as asked for.
+	// MaxTokenAge limits the lifetime of tokens; zero: the requested lifetime.
 	MaxTokenAge time.Duration
 }
 
@@ -80,19 +80,18 @@ func (s *State) setting(instanceID string) Settings {
 	return s.settings[instanceID]
 }
 
-// Reads returns how often an instance's service was read with a token in order: it
-// tells whether somebody on the instance listens.
+// Reads returns how often an instance's service was read with a valid token. It shows whether a
+// program on the instance polls it.
 func (s *State) Reads(instanceID string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reads[instanceID]
 }
 
-// Serve opens the metadata service of an instance on a loopback port of its own, and
-// returns its base URL, such as http://127.0.0.1:41234, for the SDK's endpoint
-// setting. The port answers while the instance is under power; it refuses connections
-// when it is not, and answers again when the instance has been started. It ends with
-// ctx or stop, which waits until the port is closed.
+// Serve opens the metadata service of an instance on a separate loopback port, and returns its base
+// URL, such as http://127.0.0.1:41234, for the SDK's endpoint setting. The port answers while the
+// instance has power; without power it refuses connections. It ends with ctx or stop, which waits
+// until the port is closed.
 func (s *State) Serve(ctx context.Context, instanceID string) (url string, stop func(), err error) {
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -114,9 +113,8 @@ func (s *State) Serve(ctx context.Context, instanceID string) (url string, stop 
 	return "http://" + address, stop, nil
 }
 
-// ServeOn is Serve where listen says: an instance that is real has an address of its
-// own for it. listen is called whenever the service opens, at once if the instance is
-// under power.
+// ServeOn is Serve with a caller's listener: a real instance has its own address for it. listen is
+// called whenever the service opens, immediately if the instance has power.
 func (s *State) ServeOn(ctx context.Context, instanceID string, listen func(context.Context) (net.Listener, error)) (stop func(), err error) {
 	if _, ok := s.ec2.Instance(instanceID); !ok {
 		return nil, fmt.Errorf("serving instance metadata of %s: there is no such instance", instanceID)
@@ -147,7 +145,7 @@ func (s *State) ServeOn(ctx context.Context, instanceID string, listen func(cont
 	return func() { cancel(); <-e.done }, nil
 }
 
-// changed has every endpoint look again whether its instance is under power.
+// changed makes every endpoint check again whether its instance has power.
 func (s *State) changed(ec2.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,5 +167,5 @@ func (s *State) zoneID(zone string) string {
 	return ""
 }
 
-// lifecycle is how instance metadata names the purchase of an instance.
+// lifecycle is the purchase option in instance metadata.
 func lifecycle(in ec2.Instance) string { return cmp.Or(in.Lifecycle(), "on-demand") }

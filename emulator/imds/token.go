@@ -29,7 +29,7 @@ func (s *State) putToken(w http.ResponseWriter, r *http.Request, instanceID stri
 		return
 	}
 	if r.Header.Get("X-Forwarded-For") != "" {
-		// A proxy stands in between, and tokens are not for those behind it.
+		// The request came through a proxy, and AWS gives no tokens to clients behind one.
 		fail(w, http.StatusForbidden)
 		return
 	}

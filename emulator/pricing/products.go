@@ -18,12 +18,11 @@ type Product struct {
 	Hourly float64
 }
 
-// metal is in the list whatever the account's machines are: AWS's own list has bare
-// metal in every region, and Karpenter takes a list without it for a failure. The price
-// is that of us-east-1 (Amazon EC2 On-Demand Pricing).
+// metal is always in the list. AWS's list has bare metal in every region, and Karpenter treats a
+// list without it as a failure. The price is that of us-east-1 (Amazon EC2 On-Demand Pricing).
 var metal = Product{"m5.metal", 96, 384 * 1024, 4.608}
 
-// withMetal adds a machine of bare metal where there is none.
+// withMetal adds a bare metal type if there is none.
 func withMetal(list []Product) []Product {
 	if slices.ContainsFunc(list, Product.isMetal) {
 		return list
@@ -73,7 +72,7 @@ const (
 	hourlyCode   = "6YS6EN2CT7"
 )
 
-// sku is a name of 16 letters and digits that stays the same.
+// sku is a stable name of 16 letters and digits.
 func (p Product) sku(region string) string {
 	sum := sha256.Sum256([]byte(region + "/" + p.Type))
 	return base32.StdEncoding.EncodeToString(sum[:])[:16]
@@ -115,7 +114,7 @@ type dimension struct {
 	PerUnit     map[string]string `json:"pricePerUnit"`
 }
 
-// published is when this list came out, which nobody looks at.
+// published is the date of this list; clients ignore it.
 const published = "2026-11-01T00:00:00Z"
 
 func (p Product) entry(region string) entry {

@@ -16,7 +16,7 @@ type State struct {
 	products func() []Product
 }
 
-// New is the price list of the scope's region over some products.
+// New is the price list of the scope's region for some products.
 func New(scope wire.Scope, products func() []Product) *State {
 	return &State{scope: scope, products: products}
 }
@@ -112,7 +112,7 @@ func (a *api) getProducts(_ context.Context, _ *wire.Request, in *input) (*outpu
 	return out, nil
 }
 
-// find lists the products that all filters let pass. Services other than EC2 have none.
+// find lists the products that match all filters. Services other than EC2 have none.
 func (s *State) find(in *input) []Product {
 	if !strings.EqualFold(in.ServiceCode, "AmazonEC2") {
 		return nil

@@ -60,8 +60,8 @@ func badHandle(handle string) *wire.Error {
 	return wire.Errorf("ReceiptHandleIsInvalid", "The input receipt handle \"%s\" is not a valid receipt handle.", handle)
 }
 
-// The remaining errors are not in the service's model: AWS's front end makes
-// them, and SDKs know them by their Query codes only.
+// The remaining errors are not in the service's model: AWS's front end returns them, and SDKs know
+// them by their Query codes only.
 
 func badParameter(format string, args ...any) *wire.Error {
 	e := wire.Errorf("InvalidParameterValueException", format, args...)

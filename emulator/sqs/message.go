@@ -34,11 +34,11 @@ type message struct {
 	trace      string // AWSTraceHeader
 	group      string // MessageGroupId, which standard queues carry along
 	sender     string
-	source     string // the ARN of the queue it was given up by
+	source     string // the ARN of the queue that moved it to this dead-letter queue
 	sent       time.Time
 
 	receives      int       // all of them, as shown
-	receivesHere  int       // since it is in this queue, as redrive counts
+	receivesHere  int       // since it is in this queue, as the redrive policy counts
 	firstReceived time.Time // ever
 	received      time.Time // last
 	receipt       string    // of the last receive
@@ -80,7 +80,7 @@ func (o *Outgoing) size() int {
 	return n
 }
 
-// check refuses what no queue takes; limit is the queue's MaximumMessageSize.
+// check rejects what no queue accepts; limit is the queue's MaximumMessageSize.
 func (o *Outgoing) check(limit int) error {
 	if o.Body == "" {
 		return missingParameter("MessageBody")
@@ -121,8 +121,7 @@ func checkAttribute(name string, a MessageAttribute) error {
 	return nil
 }
 
-// validText tells whether SQS takes the text: Unicode without most control
-// characters.
+// validText tells whether SQS accepts the text: Unicode without most control characters.
 func validText(s string) bool {
 	if !utf8.ValidString(s) {
 		return false

@@ -26,9 +26,9 @@ func noSuchResource(message string) *wire.Error {
 	return &wire.Error{Status: http.StatusNotFound, Code: "ResourceNotFoundException", Message: message}
 }
 
-// Move redrives all messages of a dead-letter queue, to a queue or to where
-// each came from. Moved messages are new ones: new id, new time of sending (SQS
-// Developer Guide, "Dead-letter queue redrive").
+// Move redrives all messages of a dead-letter queue, to a queue or to their source queues. Moved
+// messages are new ones: new id, new time of sending (SQS Developer Guide, "Dead-letter queue
+// redrive").
 func (s *State) Move(source, destination string) (MoveTask, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *State) Move(source, destination string) (MoveTask, error) {
 			to = s.queues[m.sourceName()]
 		}
 		if to == nil {
-			continue // its source is gone: it stays
+			continue // its source queue is deleted: it stays
 		}
 		from.remove(m)
 		moved := *m
@@ -95,7 +95,7 @@ func (s *State) Moves(source string, limit int) ([]MoveTask, error) {
 	return tasks, nil
 }
 
-// CancelMove refuses: a task that is known has completed.
+// CancelMove returns an error: every known task has completed.
 func (s *State) CancelMove(handle string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

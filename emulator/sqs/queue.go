@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// queue is one queue: pure bookkeeping, under the lock of its State. Every
-// message is in exactly one of ready and hidden.
+// queue is one queue: pure data, under the lock of its State. Every message is in exactly one of
+// ready and hidden.
 type queue struct {
-	id       string // tells its receipt handles from those of a namesake
+	id       string // distinguishes its receipt handles from those of another queue with its name
 	name     string
 	arn      string
 	created  time.Time
@@ -28,8 +28,8 @@ type queue struct {
 	inFlight int
 	expiry   time.Time // no message expires before; zero: not known
 
-	// changed is closed, and replaced, when a message may have become
-	// available or the queue is gone.
+	// changed is closed, and replaced, when a message may have become available or the queue is
+	// deleted.
 	changed chan struct{}
 }
 
@@ -51,13 +51,13 @@ func newQueue(name, arn string, s settings, tags map[string]string, now time.Tim
 	return q
 }
 
-// wake lets waiting polls look again.
+// wake makes waiting polls check again.
 func (q *queue) wake() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
 
-// clear forgets all messages.
+// clear removes all messages.
 func (q *queue) clear() {
 	q.messages = map[string]*message{}
 	q.ready.items, q.hidden.items = nil, nil
@@ -71,8 +71,7 @@ func (q *queue) configure(s settings, now time.Time) {
 	q.wake()
 }
 
-// advance brings the queue up to date: what has expired goes, what was hidden
-// long enough comes back.
+// advance removes expired messages, and returns hidden messages whose time is over.
 func (q *queue) advance(now time.Time) {
 	for len(q.hidden.items) > 0 && !q.hidden.items[0].visibleAt.After(now) {
 		m := q.hidden.items[0]
@@ -110,7 +109,7 @@ func (q *queue) insert(m *message, now time.Time) {
 	q.wake()
 }
 
-// remove takes a message out for good.
+// remove deletes a message.
 func (q *queue) remove(m *message) {
 	q.take(m)
 	delete(q.messages, m.id)
@@ -156,7 +155,7 @@ func (q *queue) attributes() map[string]string {
 	return all
 }
 
-// messageHeap is a heap of messages that know their places in it.
+// messageHeap is a heap of messages that store their index in it.
 type messageHeap struct {
 	items  []*message
 	before func(a, b *message) int

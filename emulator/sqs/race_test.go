@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every message is received once, by one of many consumers, whatever the order.
+// One of many consumers receives each message once, in any order.
 func TestManyProducersAndConsumers(t *testing.T) {
 	const producers, each = 4, 200
 	s := newState(t, nil)

@@ -14,9 +14,8 @@ func (q *queue) newHandle(m *message) string {
 	return base64.StdEncoding.EncodeToString([]byte(q.id + " " + m.id + " " + m.receipt))
 }
 
-// redeem finds a handle's message. It is nil if it is gone, or has been
-// received again since: then the handle is out of date. Handles that are not
-// of this queue are refused.
+// redeem finds a handle's message. It is nil if the message is deleted, or was received again
+// since, which makes the handle outdated. Handles of other queues are rejected.
 func (q *queue) redeem(handle string) (*message, error) {
 	if handle == "" {
 		return nil, missingParameter("ReceiptHandle")
@@ -33,8 +32,8 @@ func (q *queue) redeem(handle string) (*message, error) {
 	return m, nil
 }
 
-// DeleteMessage removes the message that a receipt handle stands for. Handles
-// out of date succeed and delete nothing (API Reference, DeleteMessage).
+// DeleteMessage removes the message of a receipt handle. An outdated handle succeeds and deletes
+// nothing (API Reference, DeleteMessage).
 func (s *State) DeleteMessage(name, handle string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,8 +49,8 @@ func (s *State) DeleteMessage(name, handle string) error {
 	return nil
 }
 
-// ChangeVisibility hides a message in flight for that many seconds from now; 0
-// gives it back at once.
+// ChangeVisibility hides a message in flight for that many seconds from now; 0 returns it
+// immediately.
 func (s *State) ChangeVisibility(name, handle string, seconds *int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,8 +80,8 @@ func (s *State) ChangeVisibility(name, handle string, seconds *int) error {
 	q.take(m)
 	m.visibleAt = until
 	q.hide(m)
-	q.advance(now) // 0 seconds: it is back at once
-	q.wake()       // it may come back sooner than polls expect
+	q.advance(now) // 0 seconds: it returns immediately
+	q.wake()       // it may return sooner than polls expect
 	return nil
 }
 

@@ -34,9 +34,8 @@ type Received struct {
 	System map[string]string
 }
 
-// Receive returns messages, waiting for the first if that is asked for. It
-// returns as soon as there is one, and without any once the time is up or ctx
-// is done.
+// Receive returns messages, and can wait for the first. It returns as soon as there is one, and
+// without any after the wait time or when ctx is done.
 func (s *State) Receive(ctx context.Context, name string, o ReceiveOptions) ([]Received, error) {
 	began := time.Now()
 	for {
@@ -56,8 +55,7 @@ func (s *State) Receive(ctx context.Context, name string, o ReceiveOptions) ([]R
 	}
 }
 
-// another says when it is worth looking again: at a time, or on a change. No
-// channel means never.
+// another says when to check again: at a time, or on a change. No channel means never.
 type another struct {
 	at      time.Time
 	changed <-chan struct{}
@@ -71,7 +69,7 @@ func (s *State) receiveNow(ctx context.Context, name string, o ReceiveOptions, b
 		return nil, another{}, err
 	}
 	if ctx.Err() != nil {
-		return nil, another{}, nil // nobody is left to take the messages
+		return nil, another{}, nil // the caller is disconnected
 	}
 	wait, visibility := orDefault(o.Wait, q.settings.wait), orDefault(o.Visibility, q.settings.visibility)
 	now := time.Now()
@@ -91,8 +89,8 @@ func (s *State) receiveNow(ctx context.Context, name string, o ReceiveOptions, b
 	return nil, another{at: end, changed: q.changed}, nil
 }
 
-// takeOut hides and returns up to n messages; those received too often go to
-// the dead-letter queue instead.
+// takeOut hides and returns up to n messages; those received too often move to the dead-letter
+// queue instead.
 func (s *State) takeOut(q *queue, n, visibility int, now time.Time) []Received {
 	var got []Received
 	for len(got) < n && len(q.ready.items) > 0 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// redrivePolicy says when messages are given up, and where they go then.
+// redrivePolicy says when messages move to a dead-letter queue, and to which.
 type redrivePolicy struct {
 	Target string       `json:"deadLetterTargetArn"`
 	Max    receiveCount `json:"maxReceiveCount"`
@@ -96,9 +96,9 @@ func (s *settings) setRedriveAllow(value string) error {
 	return nil
 }
 
-// giveUp moves a message to the dead-letter queue if it was received too often
-// and there is such a queue. It keeps its id and its time of sending, so that
-// retention there counts from the first sending. The lock must be held.
+// giveUp moves a message to the dead-letter queue if it was received too often and there is such a
+// queue. It keeps its id and its time of sending, so that retention there counts from the first
+// sending. The lock must be held.
 func (s *State) giveUp(q *queue, m *message, now time.Time) bool {
 	redrive := q.settings.redrive
 	if redrive.Target == "" || m.receivesHere < int(redrive.Max) {
@@ -114,7 +114,7 @@ func (s *State) giveUp(q *queue, m *message, now time.Time) bool {
 	return true
 }
 
-// sourceName is the queue that a dead letter came from; empty if not known.
+// sourceName is the source queue of a dead letter; empty if not known.
 func (m *message) sourceName() string {
 	return m.source[strings.LastIndex(m.source, ":")+1:]
 }

@@ -21,14 +21,13 @@ type queueRef struct {
 	QueueURL string `json:"QueueUrl"`
 }
 
-// url is a queue's URL, on the host that the caller reached us at.
+// url is a queue's URL, on the host that the caller used.
 func (a *api) url(r *wire.Request, name string) string {
 	return r.BaseURL + "/" + a.scope.Account + "/" + name
 }
 
-// queue finds out which queue a request means, and that the caller may perform
-// the request's action on it. Query clients may leave out QueueUrl and post to
-// that URL instead.
+// queue finds the queue of a request, and checks that the caller may perform the action on it.
+// Query clients may omit QueueUrl and post to that URL instead.
 func (a *api) queue(r *wire.Request, ref queueRef) (string, error) {
 	path := r.Path
 	if ref.QueueURL != "" {
@@ -109,8 +108,7 @@ func (a *api) getQueueURL(_ context.Context, r *wire.Request, in *getQueueURLInp
 	return &queueURLOutput{QueueURL: a.url(r, in.QueueName)}, nil
 }
 
-// page is how lists of queues are asked for in parts. A token is the last
-// name of the part before.
+// page is the paging of queue lists. A token is the last name of the previous page.
 type page struct {
 	MaxResults *int
 	NextToken  string
@@ -131,8 +129,8 @@ func (p page) read() (after string, limit int, err error) {
 	return string(token), limit, nil
 }
 
-// next is the token for what follows names. Without MaxResults there is none:
-// the list is cut, as AWS does.
+// next is the token for the names after these. Without MaxResults there is none: the list is cut,
+// as AWS does.
 func (p page) next(names []string, more bool) string {
 	if !more || p.MaxResults == nil {
 		return ""

@@ -29,7 +29,7 @@ type failure struct {
 	Message     string `json:",omitempty" xml:",omitempty"`
 }
 
-// checkEntries refuses a batch as a whole.
+// checkEntries rejects a whole batch.
 func checkEntries[E interface{ id() string }](kind string, entries []E) error {
 	switch {
 	case len(entries) == 0:
@@ -52,7 +52,7 @@ func checkEntries[E interface{ id() string }](kind string, entries []E) error {
 	return nil
 }
 
-// each performs a batch entry by entry, and sorts the outcomes.
+// each performs a batch entry by entry, and sorts the results.
 func each[E interface{ id() string }, R any](entries []E, f func(*E) (R, error)) (done []R, failed []failure) {
 	for i := range entries {
 		result, err := f(&entries[i])

@@ -38,7 +38,7 @@ type sendMessageInput struct {
 	outgoing
 }
 
-// sent is what SendMessage and SendMessageBatch tell of a message.
+// sent is the answer of SendMessage and SendMessageBatch about a message.
 type sent struct {
 	MessageID        string `json:"MessageId" xml:"MessageId"`
 	BodyDigest       string `json:"MD5OfMessageBody" xml:"MD5OfMessageBody"`
@@ -143,7 +143,7 @@ func (a *api) receiveMessage(ctx context.Context, r *wire.Request, in *receiveMe
 	return out, nil
 }
 
-// incoming picks the attributes that were asked for.
+// incoming selects the requested attributes.
 func (in *receiveMessageInput) incoming(m Received) incoming {
 	system, typed := wire.Attributes{}, typedAttributes{}
 	wanted := slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames)

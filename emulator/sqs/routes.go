@@ -9,7 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// Service is SQS on the wire. Identify tells who holds an access key.
+// Service is the SQS API. Identify returns the owner of an access key.
 func Service(s *State, identify func(accessKey string) wire.Identity) wire.Service {
 	a := &api{state: s, scope: s.scope, identify: identify}
 	return wire.Service{
@@ -55,14 +55,14 @@ func Service(s *State, identify func(accessKey string) wire.Identity) wire.Servi
 // permission is what an action needs: batches are authorized as their single actions.
 func permission(action string) string { return strings.TrimSuffix(action, "Batch") }
 
-// resource is the ARN of the queue that a request is about.
+// resource is the ARN of a request's queue.
 func (a *api) resource(r *wire.Request) string {
 	name := r.Value("QueueName")
 	if u, err := url.Parse(r.Value("QueueUrl")); err == nil && name == "" {
 		name = path.Base(u.Path)
 	}
 	if name == "." {
-		name = path.Base(r.Path) // the way of old clients
+		name = path.Base(r.Path) // old clients put it into the path
 	}
 	if name == "/" {
 		name = ""

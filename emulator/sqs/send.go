@@ -20,15 +20,14 @@ const (
 // servicesSender is the SenderId of messages that AWS services send.
 const servicesSender = "AIDAEMULATEDSERVICE01"
 
-// Sender is the AWS service on whose behalf a message is delivered, as queue
-// policies see it.
+// Sender is the AWS service that sends a message, as queue policies see it.
 type Sender struct {
 	// ServicePrincipal is the service, such as "events.amazonaws.com".
 	ServicePrincipal string
-	// RoleARN is the role of the account that the service has assumed. Such a role
-	// needs no leave of the queue's policy; the other fields then do not matter.
+	// RoleARN is the role of the account that the service has assumed. Such a role needs no
+	// permission in the queue's policy; the other fields then have no effect.
 	RoleARN string
-	// SourceARN is the resource that sends, such as a rule: aws:SourceArn.
+	// SourceARN is the sending resource, such as a rule: aws:SourceArn.
 	SourceARN string
 	// SourceAccount owns that resource: aws:SourceAccount.
 	SourceAccount string
@@ -36,12 +35,11 @@ type Sender struct {
 	MessageAttributes map[string]string
 }
 
-// DeliveryError says why a message was refused.
+// DeliveryError says why a message was rejected.
 type DeliveryError struct {
-	// Reason is NoPermissions or NoResource; empty if the message itself is to
-	// blame.
+	// Reason is NoPermissions or NoResource; empty if the message itself is invalid.
 	Reason string
-	// Message is for people.
+	// Message is the text for users.
 	Message string
 }
 
@@ -53,8 +51,8 @@ func (e *DeliveryError) Error() string {
 	return fmt.Sprintf("delivering to queue: %s: %s", e.Reason, e.Message)
 }
 
-// Deliver sends a message for an AWS service, which needs the queue policy's
-// leave. Its errors are *DeliveryError.
+// Deliver sends a message for an AWS service, which needs permission in the queue policy. Its
+// errors are *DeliveryError.
 func (s *State) Deliver(queueARN, body string, from Sender) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,14 +99,14 @@ func (s *State) refusal(q *queue, from Sender) string {
 		return fmt.Sprintf("The policy of %s does not allow %s to perform sqs:SendMessage from %s",
 			q.arn, from.ServicePrincipal, from.SourceARN)
 	case q.settings.kmsKey == "alias/aws/sqs":
-		// The AWS managed key's policy cannot be changed to let other services
-		// in (SQS Developer Guide, "Configuring KMS permissions for AWS services").
+		// The policy of the AWS managed key cannot be changed to allow other services (SQS
+		// Developer Guide, "Configuring KMS permissions for AWS services").
 		return fmt.Sprintf("%s is encrypted with alias/aws/sqs, which %s may not use", q.arn, from.ServicePrincipal)
 	}
 	return ""
 }
 
-// Sent is what the sender of a message gets back.
+// Sent is the result for the sender of a message.
 type Sent struct {
 	MessageID        string
 	BodyDigest       string
@@ -116,7 +114,7 @@ type Sent struct {
 	TraceDigest      string
 }
 
-// Send puts a message into a queue.
+// Send adds a message to a queue.
 func (s *State) Send(name string, out Outgoing, senderID string) (Sent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +128,7 @@ func (s *State) Send(name string, out Outgoing, senderID string) (Sent, error) {
 	return q.accept(out, senderID, time.Now()), nil
 }
 
-// accept adds a message that was checked.
+// accept adds a checked message.
 func (q *queue) accept(out Outgoing, senderID string, now time.Time) Sent {
 	delay := q.settings.delay
 	if out.Delay != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/queuepolicy"
 )
 
-// settings are a queue's attributes that can be set. They are replaced as a
-// whole, never changed in place.
+// settings are a queue's changeable attributes. They are replaced as a whole, never changed in
+// place.
 type settings struct {
 	delay      int // seconds, as all that follow
 	retention  int
@@ -57,7 +57,7 @@ var numbers = map[string]number{
 	"KmsDataKeyReusePeriodSeconds":  {60, 86400, func(s *settings) *int { return &s.kmsReuse }},
 }
 
-// known are all attributes that can be asked for.
+// known are all readable attributes.
 func known(name string) bool {
 	if _, ok := numbers[name]; ok {
 		return true
@@ -155,7 +155,7 @@ func (s *settings) attributes() map[string]string {
 	return all
 }
 
-// differs refuses wanted if it is not like s in the attributes named.
+// differs rejects wanted if it differs from s in the named attributes.
 func (s *settings) differs(wanted settings, names []string) error {
 	have, want := s.attributes(), wanted.attributes()
 	for _, name := range names {

@@ -12,8 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/wiring/queuepolicy"
 )
 
-// coolDown is how long after a deletion the queue's name stays taken, and how
-// long after a purge the next is refused.
+// coolDown is how long after a deletion the queue's name stays reserved, and how long after a purge
+// the next is rejected.
 const coolDown = 60 * time.Second
 
 // maxTags is how many tags a queue may have.
@@ -60,8 +60,8 @@ func (s *State) byARN(arn string) *queue {
 	return s.queues[name]
 }
 
-// Create makes a queue. For one that exists it does nothing, if the attributes
-// that were given have those values already.
+// Create creates a queue. For an existing queue it does nothing, if the given attributes have those
+// values already.
 func (s *State) Create(name string, attributes, tags map[string]string) error {
 	if strings.HasSuffix(name, ".fifo") || attributes["FifoQueue"] == "true" {
 		return unsupported("FIFO queues")
@@ -88,8 +88,7 @@ func (s *State) Create(name string, attributes, tags map[string]string) error {
 	return nil
 }
 
-// Delete removes a queue with all it holds. Polls that wait on it end with
-// QueueDoesNotExist.
+// Delete removes a queue with its messages. Waiting polls end with QueueDoesNotExist.
 func (s *State) Delete(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +102,8 @@ func (s *State) Delete(name string) error {
 	return nil
 }
 
-// List names the queues that begin with start, sorted, after the one named
-// after; at most limit. More tells whether any are left.
+// List returns the queue names that begin with start, sorted, after the name after; at most limit.
+// More tells whether there are others.
 func (s *State) List(start, after string, limit int) (names []string, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +119,8 @@ func (s *State) List(start, after string, limit int) (names []string, more bool)
 	return names, false
 }
 
-// DeadLetterSources names the queues that have this one as their dead-letter
-// queue, in the manner of List.
+// DeadLetterSources names the queues that have this one as their dead-letter queue, paged like
+// List.
 func (s *State) DeadLetterSources(name, after string, limit int) (names []string, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +152,7 @@ func (s *State) Attributes(name string) (map[string]string, error) {
 	return q.attributes(), nil
 }
 
-// SetAttributes changes some of a queue's attributes, at once or not at all.
+// SetAttributes changes some of a queue's attributes, all or none.
 func (s *State) SetAttributes(name string, attributes map[string]string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,8 +216,8 @@ func (s *State) Purge(name string) error {
 	return nil
 }
 
-// Authorize refuses what the queue's policy denies to a caller. Callers are of
-// the queue's own account, so that they need no Allow.
+// Authorize rejects what the queue's policy denies to a caller. Callers belong to the queue's own
+// account, so that they need no Allow.
 func (s *State) Authorize(name, action string, caller wire.Identity) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,7 +243,7 @@ func (s *State) denies(q *queue, action string, caller wire.Identity) bool {
 			"aws:PrincipalArn":          caller.ARN,
 			"aws:PrincipalAccount":      s.scope.Account,
 			"aws:PrincipalIsAWSService": "false",
-			"aws:SecureTransport":       "true", // as it would be with AWS itself
+			"aws:SecureTransport":       "true", // as with AWS itself
 		},
 	}) == queuepolicy.Deny
 }

@@ -137,7 +137,7 @@ func TestLongPollEnds(t *testing.T) {
 	}
 }
 
-// hold puts a message into q that is in flight for a minute.
+// hold adds a message to q that is in flight for a minute.
 func hold(t *testing.T, s *State) {
 	t.Helper()
 	zero, minute := 0, 60
@@ -162,7 +162,7 @@ func held(s *State) string {
 	return ""
 }
 
-func TestNobodyTakesNothing(t *testing.T) {
+func TestDisconnectedCallerTakesNoMessage(t *testing.T) {
 	s := newState(t, nil)
 	mustSend(t, s, "m")
 	gone, cancel := context.WithCancel(t.Context())
@@ -199,7 +199,7 @@ func TestHiddenMessagesComeBack(t *testing.T) {
 			t.Errorf("system attributes (-want +got):\n%s", diff)
 		}
 
-		// The first handle is out of date: it deletes nothing.
+		// The first handle is outdated: it deletes nothing.
 		if err := s.DeleteMessage("q", first.Handle); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestHiddenMessagesComeBack(t *testing.T) {
 		if bodies(third) != "m" {
 			t.Fatalf("received %q, want the message given back", bodies(third))
 		}
-		// A handle is good beyond the visibility timeout, until the next receive.
+		// A handle is valid beyond the visibility timeout, until the next receive.
 		time.Sleep(time.Minute)
 		if err := s.DeleteMessage("q", third[0].Handle); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package timer does later what an emulated service does by itself.
+// Package timer delays the background work of emulated services.
 package timer
 
 import (
@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Clock runs functions later, under the lock of the state that they work on,
-// until it is stopped.
+// Clock runs functions later, under the lock of the state that they change, until it is stopped.
 type Clock struct {
 	mu      sync.Locker
 	stopped bool
@@ -19,7 +18,7 @@ func NewClock(mu sync.Locker) *Clock {
 	return &Clock{mu: mu, timers: map[*time.Timer]struct{}{}}
 }
 
-// After runs f with the lock held when d is over. It needs the lock.
+// After runs f with the lock held after d. It needs the lock.
 func (c *Clock) After(d time.Duration, f func()) {
 	if c.stopped {
 		return
@@ -36,7 +35,7 @@ func (c *Clock) After(d time.Duration, f func()) {
 	c.timers[t] = struct{}{}
 }
 
-// Stop sees to it that nothing runs any more, now or later. It takes the lock.
+// Stop cancels all functions, pending and future. It takes the lock.
 func (c *Clock) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

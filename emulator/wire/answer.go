@@ -9,7 +9,7 @@ import (
 	"net/http"
 )
 
-// answer is a response ready to be written.
+// answer is an encoded response.
 type answer struct {
 	status      int
 	contentType string
@@ -25,7 +25,7 @@ func (a *answer) write(w http.ResponseWriter, requestID string) {
 		header.Set(name, value)
 	}
 	w.WriteHeader(a.status)
-	// A client that went away is no concern of the emulator.
+	// The client may be disconnected: the emulator ignores that.
 	_, _ = w.Write(a.body)
 }
 
@@ -44,8 +44,8 @@ func (p Protocol) contentType() string {
 	}
 }
 
-// encode makes the answer to a call that succeeded with out, which is nil for
-// actions without output.
+// encode makes the answer to a successful call with output out, which is nil for actions without
+// output.
 func encode(s *Service, r *Request, out any) (*answer, error) {
 	a := &answer{status: http.StatusOK, contentType: r.Protocol.contentType()}
 	var err error
@@ -66,7 +66,7 @@ func encode(s *Service, r *Request, out any) (*answer, error) {
 	return a, nil
 }
 
-// encodeError makes the answer to a call that failed.
+// encodeError makes the answer to a failed call.
 func encodeError(s *Service, r *Request, e *Error) *answer {
 	a := &answer{status: e.status(), contentType: r.Protocol.contentType(), header: map[string]string{}}
 	switch r.Protocol {
@@ -88,7 +88,7 @@ func encodeError(s *Service, r *Request, e *Error) *answer {
 	return a
 }
 
-// JSON is json.Marshal without the escaping of <, > and &, which AWS does not do.
+// JSON is json.Marshal without the escaping of <, > and &, as AWS writes it.
 func JSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -99,8 +99,8 @@ func JSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// errorJSON is the body of an error: __type, message and the error's members.
-// Strings and plain members always encode; should one not, the type is left.
+// errorJSON is the body of an error: __type, message and the error's members. Strings and plain
+// members always encode; if one does not, only the type remains.
 func errorJSON(e *Error, namespace string) []byte {
 	name := e.Code
 	if e.Namespace != "" {

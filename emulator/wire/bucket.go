@@ -2,8 +2,7 @@ package wire
 
 import "time"
 
-// bucket holds tokens, one for each call: a burst of them at most, and so many more a
-// second.
+// bucket is a token bucket with one token per call: a burst, and a refill rate per second.
 type bucket struct {
 	perSecond, burst float64
 	tokens           float64
@@ -14,7 +13,7 @@ func newBucket(perSecond float64, burst int, now time.Time) *bucket {
 	return &bucket{perSecond: perSecond, burst: float64(burst), tokens: float64(burst), filled: now}
 }
 
-// take takes a token out, if there is one.
+// take takes one token, if there is one.
 func (b *bucket) take(now time.Time) bool {
 	b.tokens = min(b.burst, b.tokens+b.perSecond*now.Sub(b.filled).Seconds())
 	b.filled = now

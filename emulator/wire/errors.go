@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Error is an error in AWS's terms, rendered in each protocol's shape.
+// Error is an AWS error, rendered in each protocol's shape.
 type Error struct {
 	// Status is the HTTP status; 0 means 400. From 500 on the fault is the
 	// receiver's, below it the sender's.
@@ -18,7 +18,7 @@ type Error struct {
 	QueryCode string
 	// Namespace replaces the service's ErrorNamespace.
 	Namespace string
-	// Message is for people.
+	// Message is the text for users.
 	Message string
 	// Fields are further members of JSON errors.
 	Fields map[string]any
@@ -34,8 +34,8 @@ func Errorf(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Coral is the namespace of errors that AWS's common front end makes, before
-// the service itself sees the request.
+// Coral is the namespace of errors from AWS's common front end, before the service handles the
+// request.
 const Coral = "com.amazon.coral.service"
 
 // NameIn is the error's name in a protocol.
@@ -80,8 +80,7 @@ func asError(err error) (e *Error, known bool) {
 	}, false
 }
 
-// unknownAction is the answer to an action that the service does not have,
-// from AWS's lists of common errors.
+// unknownAction is the error for an unknown action, from AWS's lists of common errors.
 func unknownAction(p Protocol, action string) *Error {
 	e := &Error{Code: "UnknownOperationException", QueryCode: "InvalidAction", Namespace: Coral}
 	switch p {
@@ -118,7 +117,7 @@ func wrongRegion(got, want string) *Error {
 	}
 }
 
-// malformed is the answer to a request that cannot be read.
+// malformed is the error for an unreadable request.
 func malformed(p Protocol, err error) *Error {
 	e := &Error{Code: "SerializationException", QueryCode: "MalformedInput", Namespace: Coral, Message: err.Error()}
 	if p == EC2Query {

@@ -35,17 +35,16 @@ type Gate struct {
 
 type target struct{ service, action string }
 
-// fault is what happens to calls. Left is how many; negative: all. A bucket lets those
-// pass that it has a token for.
+// fault changes the result of calls. Left is how many; negative: all. With a bucket, calls that get
+// a token pass.
 type fault struct {
 	do     func(ctx context.Context, s *Service, r *Request) error
 	left   int
 	bucket *bucket
 }
 
-// NewGate makes a gate that lets everything pass. Identify tells who holds an access
-// key. Watch, unless nil, is told of each call that came to the gate and how it ended;
-// a nil error is well.
+// NewGate makes a gate that passes all calls. Identify returns the owner of an access key. Watch,
+// unless nil, receives each call and its result; a nil error is success.
 func NewGate(identify func(accessKey string) Identity, watch func(*Request, *Error)) *Gate {
 	if watch == nil {
 		watch = func(*Request, *Error) {}
@@ -55,15 +54,14 @@ func NewGate(identify func(accessKey string) Identity, watch func(*Request, *Err
 	}
 }
 
-// Deny refuses calls for want of permission, as if no policy of the caller allowed the
-// action.
+// Deny rejects calls for lack of permission, as if no policy of the caller allowed the action.
 func (g *Gate) Deny(service, action string) { g.set(service, action, -1, g.deny) }
 
-// Throttle refuses the next n calls because there are too many; all, if n is negative.
+// Throttle rejects the next n calls as too many; all, if n is negative.
 func (g *Gate) Throttle(service, action string, n int) { g.set(service, action, n, throttle) }
 
-// Limit refuses calls that are too many: burst at once, and perSecond over time, as the
-// token buckets of EC2 allow (Amazon EC2 API Reference, Request throttling).
+// Limit throttles calls with a token bucket: burst at once, and perSecond over time, as EC2 does
+// (Amazon EC2 API Reference, Request throttling).
 func (g *Gate) Limit(service, action string, perSecond float64, burst int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -77,7 +75,7 @@ func (g *Gate) Fail(service, action string) {
 	g.set(service, action, -1, func(_ context.Context, _ *Service, r *Request) error { return unavailable(r.Protocol) })
 }
 
-// Hang leaves calls without an answer until their caller gives up.
+// Hang leaves calls without an answer until their caller cancels them.
 func (g *Gate) Hang(service, action string) {
 	g.set(service, action, -1, func(ctx context.Context, _ *Service, r *Request) error {
 		<-ctx.Done()
@@ -85,16 +83,16 @@ func (g *Gate) Hang(service, action string) {
 	})
 }
 
-// Slow keeps each call for as long as delay says before its service, or a fault, answers
-// it. One whose caller gives up meanwhile is not performed. It is there besides a fault;
-// where an action has a delay of its own, that of AnyAction does not count.
+// Slow delays each call by delay before its service, or a fault, answers it. A call that its caller
+// cancels meanwhile is not performed. A delay exists independently of a fault. An action's own
+// delay replaces that of AnyAction.
 func (g *Gate) Slow(service, action string, delay func() time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.delays[target{service, action}] = delay
 }
 
-// keep holds a call up, and tells whether its caller still waits.
+// keep delays a call, and tells whether its caller still waits.
 func (g *Gate) keep(r *Request) bool {
 	g.mu.Lock()
 	delay := g.delays[target{r.Service, r.Action}]
@@ -108,7 +106,7 @@ func (g *Gate) keep(r *Request) bool {
 	return sleep.For(r.http.Context(), delay())
 }
 
-// Lift ends the fault, and the delay, of a service and action.
+// Lift removes the fault, and the delay, of a service and action.
 func (g *Gate) Lift(service, action string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -116,7 +114,7 @@ func (g *Gate) Lift(service, action string) {
 	delete(g.delays, target{service, action})
 }
 
-// LiftAll ends all faults and delays.
+// LiftAll removes all faults and delays.
 func (g *Gate) LiftAll() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -124,14 +122,14 @@ func (g *Gate) LiftAll() {
 	clear(g.delays)
 }
 
-// Calls is how many calls of an action have come in, those turned away among them.
+// Calls is how many calls of an action arrived, with the rejected ones.
 func (g *Gate) Calls(service, action string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.calls[target{service, action}]
 }
 
-// AllCalls is how often each action of a service has been called, by action.
+// AllCalls is the number of calls of each action of a service.
 func (g *Gate) AllCalls(service string) map[string]int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -150,7 +148,7 @@ func (g *Gate) set(service, action string, n int, do func(context.Context, *Serv
 	g.faults[target{service, action}] = &fault{do: do, left: n}
 }
 
-// perform counts a call, lets the action answer it unless a fault does, and tells of it.
+// perform counts a call, executes the action or the fault, and notifies Watch.
 func (g *Gate) perform(s *Service, r *Request, action Action) (out any, err error) {
 	f := g.meet(s, r)
 	switch {
@@ -174,7 +172,7 @@ func (g *Gate) meet(s *Service, r *Request) *fault {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls[target{r.Service, r.Action}]++
-	// An action that is its own permission is met once: a bucket gives one token a call.
+	// An action that is its own permission is checked once: a bucket gives one token per call.
 	names := slices.Compact([]string{r.Action, s.permission(r.Action), AnyAction})
 	for _, name := range names {
 		t := target{r.Service, name}
@@ -190,9 +188,8 @@ func (g *Gate) meet(s *Service, r *Request) *fault {
 	return nil
 }
 
-// deny is the answer to a call that no policy allows, in each protocol's own shape
-// (IAM User Guide, Troubleshooting access denied error messages; EC2 API Reference,
-// Error codes).
+// deny is the error for a call that no policy allows, in each protocol's own shape (IAM User Guide,
+// Troubleshooting access denied error messages; EC2 API Reference, Error codes).
 func (g *Gate) deny(_ context.Context, s *Service, r *Request) error {
 	permission := s.Name + ":" + s.permission(r.Action)
 	on := ""
@@ -223,8 +220,8 @@ func (s *Service) permission(action string) string {
 	return action
 }
 
-// throttled is the answer to one call too many. Services name it differently; see the
-// lists of errors in their API references.
+// throttled is the error for a throttled call. Services name it differently; see the lists of
+// errors in their API references.
 func (s *Service) throttled(p Protocol) error {
 	if s.Throttled != nil {
 		return s.Throttled

@@ -40,7 +40,7 @@ func gated(t *testing.T) (*wire.Gate, http.Handler) {
 	return gate, router
 }
 
-// The calls that these tests make: one in each protocol.
+// The calls of these tests: one in each protocol.
 func callsByProtocol() map[string]call {
 	return map[string]call{
 		"query": {service: "plain", contentType: form, body: "Action=DeleteThing"},
@@ -174,7 +174,7 @@ func TestGateLimitsTheRate(t *testing.T) {
 	})
 }
 
-// The fault of a permission meets every action that needs it.
+// A fault of a permission applies to every action that needs it.
 func TestGateKnowsPermissions(t *testing.T) {
 	gate := newGate()
 	router, err := wire.NewRouter(wire.Scope{Region: "eu-west-1"}, slog.New(slog.DiscardHandler), gate, []wire.Service{{
@@ -214,7 +214,7 @@ func TestGateHangs(t *testing.T) {
 	<-ended
 }
 
-// A slow call is answered as always, only later; one that nobody waits for is not performed.
+// A slow call has its usual result, later; a call that its caller cancels is not performed.
 func TestGateSlowsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate, router := gated(t)

@@ -13,11 +13,11 @@ import (
 type Request struct {
 	// ID is the request id that the answer carries.
 	ID string
-	// Service and Action say what is called.
+	// Service and Action name the called action.
 	Service, Action string
-	// Protocol is what the request came in, and the answer goes out in.
+	// Protocol is the protocol of the request and of the answer.
 	Protocol Protocol
-	// AccessKey is the caller's access key id; it was not verified.
+	// AccessKey is the caller's access key id; it is not verified.
 	AccessKey string
 	// BaseURL is this server as the caller addressed it: "http://127.0.0.1:4566".
 	BaseURL string
@@ -71,8 +71,8 @@ func (r *Request) SourceIP() string {
 	return host
 }
 
-// Decode fills in, a pointer to a struct, from the request. JSON goes by
-// encoding/json; forms by the "query" tags that FormDecode describes.
+// Decode fills in, a pointer to a struct, from the request: JSON with encoding/json; forms with the
+// "query" tags that FormDecode describes.
 func (r *Request) Decode(in any) error {
 	switch r.Protocol {
 	case Query, EC2Query:
@@ -99,9 +99,9 @@ type credential struct {
 	service   string
 }
 
-// readCredential understands Signature Version 4, in the header and in
-// presigned URLs, whose credential is KEY/DATE/REGION/SERVICE/aws4_request.
-// Other kinds of authorization are noted as present, and say nothing.
+// readCredential supports Signature Version 4, in the header and in presigned URLs, whose
+// credential is KEY/DATE/REGION/SERVICE/aws4_request. Of other kinds of authorization it only
+// records the presence.
 func readCredential(r *http.Request, form url.Values) credential {
 	scope := form.Get("X-Amz-Credential")
 	if header := r.Header.Get("Authorization"); header != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxBody bounds request bodies. The largest that AWS takes here is an SQS
-// batch of 1 MiB, which percent-encoding triples.
+// maxBody bounds request bodies. The largest that AWS accepts here is an SQS batch of 1 MiB, which
+// percent-encoding triples.
 const maxBody = 8 << 20
 
 // Router finds the service and action of each request, calls it and encodes
@@ -26,15 +26,15 @@ type Router struct {
 	order    []*registered
 }
 
-// registered is a service with what the router keeps beside it.
+// registered is a service with the router's data about it.
 type registered struct {
 	Service
 
 	paths *http.ServeMux
 }
 
-// NewRouter makes a router over the services of one scope, all of whose calls
-// pass the gate. It refuses tables with mistakes and names given twice.
+// NewRouter makes a router for the services of one scope. All calls pass the gate. It rejects
+// tables with mistakes and duplicate names.
 func NewRouter(scope Scope, log *slog.Logger, gate *Gate, services []Service) (*Router, error) {
 	rt := &Router{scope: scope, log: log, gate: gate, services: map[string]*registered{}}
 	for _, s := range services {
@@ -71,9 +71,9 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	a.write(w, r.ID)
 }
 
-// call reads the request and performs its action. It sets service as soon as
-// that is known, so that errors come out in its shape. A panic becomes an
-// error: the emulator outlives any one request.
+// call reads the request and performs its action. It sets service as soon as it is known, so that
+// errors have the service's shape. It converts a panic to an error, because the emulator must
+// survive any request.
 func (rt *Router) call(w http.ResponseWriter, r *Request, service **registered) (out any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -91,7 +91,7 @@ func (rt *Router) call(w http.ResponseWriter, r *Request, service **registered) 
 	return rt.gate.perform(&(*service).Service, r, action)
 }
 
-// read takes in body and form, and finds protocol, service and action.
+// read reads body and form, and finds protocol, service and action.
 func (rt *Router) read(w http.ResponseWriter, r *Request, service **registered) (credential, error) {
 	body, readErr := io.ReadAll(http.MaxBytesReader(w, r.http.Body, maxBody))
 	form, formErr := readForm(r.http, body)
@@ -124,8 +124,8 @@ func (rt *Router) read(w http.ResponseWriter, r *Request, service **registered) 
 	return cred, nil
 }
 
-// find picks the service by the credential's scope; failing that by the
-// target's prefix, or by who has the action.
+// find selects the service by the credential's scope; otherwise by the target's prefix, or by the
+// action.
 func (rt *Router) find(signed, targetPrefix, action string) *registered {
 	if signed != "" {
 		return rt.services[signed]
@@ -158,7 +158,7 @@ func (rt *Router) findAction(r *Request, s *registered, target string) {
 	}
 }
 
-// admit checks what AWS's front end checks before the service is asked.
+// admit checks what AWS's front end checks before the service.
 func (rt *Router) admit(r *Request, s *registered, cred credential) (Action, error) {
 	switch {
 	case !cred.present:

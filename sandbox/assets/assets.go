@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Environment variables that say where things are.
+// Environment variables with locations.
 const (
 	SourceEnv = "LIFEBOAT_SOURCE" // a clone of Lifeboat, when it cannot be found from here
 	CacheEnv  = "LIFEBOAT_CACHE"  // instead of lifeboat in the user's cache directory
@@ -44,10 +44,9 @@ type Real struct {
 	Workload          string // the program of the sandbox's images; see modules/workload
 }
 
-// Ensure returns the programs and builds those that the cache lacks. What it
-// does is told on progress, which may be nil: a line that changes on a terminal,
-// else a line now and then. When ctx ends, a build is stopped and leaves nothing
-// behind. Any number of processes may call it at once; only one builds.
+// Ensure returns the programs, and builds those that the cache lacks. It reports to progress, which
+// may be nil: a line that changes on a terminal, otherwise a new line now and then. When ctx ends,
+// the build stops and leaves no files. Processes may call it concurrently; only one builds.
 func Ensure(ctx context.Context, progress io.Writer) (Paths, error) {
 	b, err := newBuilder(progress)
 	if err != nil {
@@ -125,8 +124,8 @@ func kwokModule() module {
 	return module{name: "kwok", pinned: "sigs.k8s.io/kwok", cold: "about 2 min", ldflags: kwokLDFlags}
 }
 
-// containerdModule is built without the snapshotters that nothing here uses, and
-// that would need C.
+// containerdModule is built without the snapshotters that the sandbox does not use, and that need
+// C.
 func containerdModule() module {
 	return module{
 		name: "containerd", pinned: "github.com/containerd/containerd/v2", cold: "about 1 min",
@@ -148,8 +147,8 @@ func workloadModule() module {
 	return module{name: "workload", cold: "some seconds", ldflags: func(string) string { return "" }}
 }
 
-// kubernetesLDFlags stamps the version, without which servers and nodes call
-// themselves v0.0.0-master+$Format:%H$ and clients that read versions trip.
+// kubernetesLDFlags stamps the version. Without it servers and nodes report
+// v0.0.0-master+$Format:%H$, which clients that parse versions reject.
 func kubernetesLDFlags(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")

@@ -190,7 +190,7 @@ func TestACompilersComplaintIsTold(t *testing.T) {
 
 func TestAnEndedContextStopsTheBuildAndLeavesNothing(t *testing.T) {
 	b, out := newTestBuilder(t)
-	// A go command that never ends, with a child that would not either.
+	// A go command that never ends, with a child that never ends.
 	bin := t.TempDir()
 	pid := filepath.Join(bin, "pid")
 	script := "#!/bin/sh\n[ \"$1\" = env ] && { echo go1.0; exit; }\nsleep 1000 & echo $! >" + pid + ".new; mv " + pid + ".new " + pid + "; wait\n"
@@ -198,7 +198,7 @@ func TestAnEndedContextStopsTheBuildAndLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	// What a build that was killed has left.
+	// The remains of a killed build.
 	write(t, filepath.Join(b.cache, unfinishedPrefix("tiny")+"123", "gotmp", "x"), "")
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,8 +16,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// keepOthers is how many binaries of other keys stay in the cache, so that
-// switching between two branches does not mean building each time.
+// keepOthers is how many binaries of other keys stay in the cache, so that switching between two
+// branches does not rebuild each time.
 const keepOthers = 2
 
 // module is a nested module that is built into one program, or several.
@@ -51,7 +51,7 @@ type entry struct {
 
 func (e entry) binary() string { return filepath.Join(e.home, e.name) }
 
-// ensure returns the program of m and its version, and builds it first if need be.
+// ensure returns the program of m and its version, and builds it first if the cache lacks it.
 func (b *builder) ensure(ctx context.Context, m module) (path, version string, err error) {
 	e, err := b.locate(m)
 	if err != nil {
@@ -103,7 +103,7 @@ func (e entry) exists() bool {
 		return false
 	}
 	now := time.Now()
-	_ = os.Chtimes(e.home, now, now) // only orders the clearing out; a read-only cache still serves
+	_ = os.Chtimes(e.home, now, now) // only orders clearOld; a read-only cache still works
 	return true
 }
 
@@ -160,7 +160,8 @@ func (e entry) buildArgs(out string) []string {
 
 func unfinishedPrefix(name string) string { return ".building-" + name + "-" }
 
-// clearUnfinished removes what builds left that were killed. It is called under the lock, so none is running.
+// clearUnfinished removes the remains of killed builds. It is called under the lock, so no build is
+// running.
 func (b *builder) clearUnfinished(name string) error {
 	left, err := filepath.Glob(filepath.Join(b.cache, unfinishedPrefix(name)+"*"))
 	if err != nil {
@@ -174,7 +175,7 @@ func (b *builder) clearUnfinished(name string) error {
 	return nil
 }
 
-// clearOld removes the binaries of other keys but the few used last.
+// clearOld removes the binaries of other keys except the most recently used.
 func (b *builder) clearOld(e entry) error {
 	all, err := filepath.Glob(filepath.Join(b.cache, e.name+"-v*-*"))
 	if err != nil {

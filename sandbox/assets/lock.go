@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lock takes the lock on building one program, over all processes. The kernel
-// lets go of it when its holder dies.
+// lock takes the lock for building one program, across processes. The kernel releases it when its
+// holder ends.
 func (b *builder) lock(ctx context.Context, name string) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(b.cache, name+".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

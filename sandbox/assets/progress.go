@@ -20,7 +20,7 @@ const (
 	plainEvery    = 15 * time.Second
 )
 
-// progress tells a person how far a build has come.
+// progress reports the state of a build to the user.
 type progress struct {
 	w        io.Writer
 	terminal bool // lines may be overwritten
@@ -37,10 +37,10 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, every: plainEvery}
 }
 
-// say tells something that stays. Progress that cannot be written is no reason to stop building.
+// say writes a permanent line. A failed write of progress does not stop the build.
 func (p *progress) say(line string) { fmt.Fprintf(p.w, "%s%s\n", p.clear(), line) }
 
-// update tells something that the next line may replace.
+// update writes a line that the next one may replace.
 func (p *progress) update(line string) {
 	if p.terminal {
 		fmt.Fprint(p.w, p.clear()+line)

@@ -80,7 +80,7 @@ func BenchmarkGroupReclaim(b *testing.B) {
 
 // groupReclaimed is one round. after is the time from EC2's first word, the recommendation or
 // the warning, until another node was Ready and open.
-func groupReclaimed(tb testing.TB, who groupSide) (after time.Duration, cost toll) {
+func groupReclaimed(tb testing.TB, who groupSide) (after time.Duration, cost loss) {
 	tb.Helper()
 	s := newGroupWorld(tb, who)
 	t := trial{name: who.name, apps: 1, replicas: podsFit}
@@ -99,14 +99,14 @@ func groupReclaimed(tb testing.TB, who groupSide) (after time.Duration, cost tol
 		}
 		return up == t.replicas && warm == who.warm, fmt.Errorf("%d pods Ready, %d instances warm: %w", up, warm, err)
 	})
-	ids, doomed := s.powered()
+	ids, interrupted := s.powered()
 	nodes := s.watchNodes(tb)
-	pods := s.openLogbook(tb)
-	r := reclaim{warned: time.Now(), wanted: map[string]int{appName(0): t.replicas}, doomed: doomed}
+	pods := s.watchPods(tb)
+	r := reclaim{warned: time.Now(), wanted: map[string]int{appName(0): t.replicas}, interrupted: interrupted}
 	r.deadline = r.warned.Add(who.recommended + ec2.WarningLead)
 	s.reclaimGroup(tb, who, ids)
 	cost = s.follow(tb, r, pods)
-	return nodes.firstBut(doomed).Sub(r.warned), cost
+	return nodes.firstBut(interrupted).Sub(r.warned), cost
 }
 
 // reclaimGroup sends the recommendation, and later the warning to the instances that still run.

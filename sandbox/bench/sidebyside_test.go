@@ -76,18 +76,18 @@ func (s *sideBySide) bench(b *testing.B, t trial, who side) {
 
 // reclaimed makes the workloads of a trial, has their nodes taken back, and returns
 // what that cost.
-func (s *sideBySide) reclaimed(tb testing.TB, t trial, who side) toll {
+func (s *sideBySide) reclaimed(tb testing.TB, t trial, who side) loss {
 	tb.Helper()
 	s.clean(tb)
 	s.tune(tb, who)
 	s.deploy(tb, t)
 	s.untilReady(tb, t)
-	ids, doomed := s.powered()
+	ids, interrupted := s.powered()
 	if len(ids) != t.nodes() {
 		tb.Logf("%s, %s: %d nodes, %d would do", t.name, who.name, len(ids), t.nodes())
 	}
-	pods := s.openLogbook(tb)
-	r := reclaim{warned: time.Now(), wanted: map[string]int{}, doomed: doomed}
+	pods := s.watchPods(tb)
+	r := reclaim{warned: time.Now(), wanted: map[string]int{}, interrupted: interrupted}
 	r.deadline = r.warned.Add(ec2.WarningLead)
 	for app := range t.apps {
 		r.wanted[appName(app)] = t.replicas
@@ -100,9 +100,9 @@ func (s *sideBySide) reclaimed(tb testing.TB, t trial, who side) toll {
 // and overtime how long after the deadline it is at the latest.
 const settling, overtime = 5 * time.Second, 90 * time.Second
 
-// follow waits until the doomed nodes are gone and all pods that are wanted run
-// elsewhere, if that comes to pass.
-func (s *sideBySide) follow(tb testing.TB, r reclaim, pods *logbook) toll {
+// follow waits until the interrupted nodes are gone and all wanted pods run on other nodes, if that
+// happens.
+func (s *sideBySide) follow(tb testing.TB, r reclaim, pods *podLog) loss {
 	tb.Helper()
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -112,9 +112,9 @@ func (s *sideBySide) follow(tb testing.TB, r reclaim, pods *logbook) toll {
 			tb.Fatal(tb.Context().Err())
 		case <-tick.C:
 		}
-		r.until, r.sightings, r.off = time.Now(), pods.all(), s.darkNodes(r.doomed)
+		r.until, r.sightings, r.off = time.Now(), pods.all(), s.darkNodes(r.interrupted)
 		cost := r.judge()
-		stands := cost.recovered >= 0 && r.until.Sub(r.warned) > cost.recovered+settling && len(r.off) == len(r.doomed)
+		stands := cost.recovered >= 0 && r.until.Sub(r.warned) > cost.recovered+settling && len(r.off) == len(r.interrupted)
 		if stands || r.until.After(r.deadline.Add(overtime)) {
 			return cost
 		}

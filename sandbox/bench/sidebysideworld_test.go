@@ -36,7 +36,7 @@ import (
 
 const karpenterQueue = "karpenter"
 
-// sideBySide is a sandbox with Karpenter, in which one or the other hears.
+// sideBySide is a sandbox with Karpenter, in which Karpenter or Lifeboat handles interruptions.
 type sideBySide struct {
 	*sandbox.Sandbox
 	client client.Client
@@ -80,7 +80,7 @@ func newSideBySide(tb testing.TB) *sideBySide {
 	return s
 }
 
-// noteDark notes from now on which nodes lose their current.
+// noteDark records which nodes lose power from now on.
 func (s *sideBySide) noteDark() (cancel func()) {
 	return s.EC2().Subscribe(func(c ec2.Change) {
 		if c.What == ec2.PowerOff {
@@ -108,7 +108,7 @@ func (s *sideBySide) makeNodePool(tb testing.TB) {
 	must(tb, s.client.Create(tb.Context(), nodePool))
 }
 
-// tune decides who hears. Karpenter is started again without what it remembers.
+// tune selects who receives interruptions. Karpenter is restarted without its caches.
 func (s *sideBySide) tune(tb testing.TB, who side) {
 	tb.Helper()
 	ctx := tb.Context()
@@ -249,7 +249,7 @@ func (s *sideBySide) clean(tb testing.TB) {
 	clear(s.dark)
 }
 
-// powered are the instances that have current, and their nodes' names.
+// powered are the instances with power, and their nodes' names.
 func (s *sideBySide) powered() (ids []string, nodes map[string]bool) {
 	nodes = map[string]bool{}
 	for _, in := range s.EC2().Instances() {
@@ -261,12 +261,12 @@ func (s *sideBySide) powered() (ids []string, nodes map[string]bool) {
 	return ids, nodes
 }
 
-// darkNodes tells when which of the doomed nodes lost its current.
-func (s *sideBySide) darkNodes(doomed map[string]bool) map[string]time.Time {
+// darkNodes returns when each of the interrupted nodes lost its power.
+func (s *sideBySide) darkNodes(interrupted map[string]bool) map[string]time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dark := maps.Clone(s.dark)
-	maps.DeleteFunc(dark, func(node string, _ time.Time) bool { return !doomed[node] })
+	maps.DeleteFunc(dark, func(node string, _ time.Time) bool { return !interrupted[node] })
 	return dark
 }
 

@@ -171,7 +171,7 @@ func TestAnAgentChangesItsOwnNoticesOnly(t *testing.T) {
 			r.Spec.NodeName = "node-a"
 			r.Spec.Notices = append(r.Spec.Notices, fromNode)
 		}, `it is the record of node "node-b"`},
-		"takes one over that is nobody's": {homeless, func(r *v1alpha1.Interruption) { r.Spec.NodeName = "node-a" },
+		"takes over one without a node": {homeless, func(r *v1alpha1.Interruption) { r.Spec.NodeName = "node-a" },
 			`it is the record of node ""`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,8 +20,7 @@ import (
 
 // Run runs the program and returns its exit code. A cancelled ctx is Ctrl-C.
 func Run(ctx context.Context, env command.Env) int {
-	// The libraries' own logs would tear the progress line and say nothing
-	// that the errors do not.
+	// The libraries' own logs would break the progress line and repeat what the errors say.
 	ctrllog.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	return newSession(env).run(ctx)
@@ -35,7 +34,7 @@ type session struct {
 	err   terminal.Stream
 	now   func() time.Time
 	flags command.Globals
-	// What follows reaches outside; tests put something of their own here.
+	// The fields below access the machine; tests replace them.
 	connect   connect
 	sandboxes sandboxes
 }
@@ -78,7 +77,7 @@ func newRoot(s *session) *cobra.Command {
 	return root
 }
 
-// hint says what to do next about an error that is known, or nothing.
+// hint is the next step for a known error, or "".
 func (s *session) hint(err error) string {
 	var fromAWS *smithy.OperationError
 	if errors.As(err, &fromAWS) {

@@ -13,8 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
 )
 
-// sandboxes is what the commands do with sandboxes; tests put something of
-// their own here.
+// sandboxes are the operations of the commands; tests replace them.
 type sandboxes struct {
 	start     func(ctx context.Context, o sandbox.Options, self []string) (sandbox.State, error)
 	supervise func(ctx context.Context, o sandbox.Options) error
@@ -60,7 +59,7 @@ func (s *session) addName(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "name", "", "the sandbox's name; several live side by side (default \""+sandbox.DefaultName+"\")")
 }
 
-// nameOf is the sandbox that is meant.
+// nameOf is the name of the selected sandbox.
 func (s *session) nameOf(name string) string {
 	switch {
 	case name != "":
@@ -71,8 +70,7 @@ func (s *session) nameOf(name string) string {
 	return sandbox.DefaultName
 }
 
-// notRunning is about a sandbox that was killed: it is still there, but of no
-// use.
+// notRunning is the error for a killed sandbox: its files exist, but it cannot be used.
 func notRunning(name string) error {
 	return fmt.Errorf("looking at the sandbox %s: %w", name, sandbox.ErrNotRunning)
 }
@@ -98,7 +96,7 @@ func (s *session) writeParts(status sandbox.Status) {
 	table.Write(s.out)
 }
 
-// stateOf is one word for how a sandbox is, with its style.
+// stateOf is the state of a sandbox in one word, with its style.
 func stateOf(status sandbox.Status) (string, terminal.Style) {
 	switch {
 	case !status.Running:

@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// defaultScenario is Karpenter's walkthrough, smallScenario what is quicker to
-	// build and to play.
+	// defaultScenario is Karpenter's walkthrough; smallScenario is faster to build and to run.
 	defaultScenario = "spot-walkthrough"
 	smallScenario   = "first-voyage"
 )
@@ -56,7 +55,7 @@ report alone goes to standard output.`, scenarioNames(), defaultScenario, smallS
 				name = args[0]
 			}
 			if !cmd.Flags().Changed("boot-delay") {
-				f.bootDelay = 0 // as the scenario says
+				f.bootDelay = 0 // the scenario sets it
 			}
 			return s.demo(cmd.Context(), f, name)
 		},
@@ -112,8 +111,7 @@ func scenarioNames() string {
 	return strings.Join(names, ", ")
 }
 
-// readScenario finds a scenario: a file, if the name looks like one, else one
-// of those built in.
+// readScenario reads a scenario: a file, if the name looks like one, otherwise a built-in one.
 func readScenario(name string) (*scenario.Scenario, error) {
 	if filepath.Ext(name) == ".txtar" || strings.ContainsRune(name, filepath.Separator) {
 		text, err := os.ReadFile(name)

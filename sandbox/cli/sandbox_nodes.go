@@ -21,9 +21,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
-// What the sandbox's first nodes are.
+// The properties of the sandbox's first nodes.
 const (
-	nodeImage = "ami-0123456789abcdef0" // the emulator takes any
+	nodeImage = "ami-0123456789abcdef0" // the emulator accepts any
 	nodeType  = types.InstanceTypeM5Large
 	nodeZones = "abc"
 )
@@ -57,7 +57,7 @@ func (s *session) launch(ctx context.Context, state sandbox.State, count int) er
 	return awaitReady(ctx, c, wanted, progress)
 }
 
-// awsConfig is how to reach the sandbox's AWS. It needs nothing of the user's own
+// awsConfig is the configuration for the sandbox's AWS. It uses nothing of the user's own
 // configuration.
 func awsConfig(state sandbox.State) aws.Config {
 	return awshttp.Use(aws.Config{
@@ -83,7 +83,7 @@ func connectKubernetes(state sandbox.State) (client.Client, error) {
 	return c, nil
 }
 
-// nodePatience is more than a machine with much else to do takes for all of them.
+// nodePatience is long enough for all nodes on a busy machine.
 const nodePatience = 5 * time.Minute
 
 func awaitReady(ctx context.Context, c client.Client, wanted map[string]bool, progress *terminal.Progress) error {
@@ -113,7 +113,7 @@ func awaitReady(ctx context.Context, c client.Client, wanted map[string]bool, pr
 	}
 }
 
-// patience is how long the cluster may take to answer one question.
+// patience is the timeout of one request to the cluster.
 const patience = 15 * time.Second
 
 func listNodes(ctx context.Context, c client.Client) ([]corev1.Node, error) {

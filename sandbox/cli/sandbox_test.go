@@ -45,8 +45,8 @@ func status(name string) sandbox.Status {
 	}
 }
 
-// shed is a machine on which sandboxes come and go.
-type shed struct {
+// testHarness is a machine whose sandboxes start and stop.
+type testHarness struct {
 	up map[string]sandbox.Status
 	// endpoint is that of the AWS of sandboxes which start; the one of status where empty.
 	endpoint string
@@ -54,10 +54,10 @@ type shed struct {
 	report   *scenario.Report
 	failure  error
 	played   scenario.Options
-	story    string // the name of what was played
+	story    string // the name of the scenario that ran
 }
 
-func (m *shed) use(s *session) {
+func (m *testHarness) use(s *session) {
 	missing := func(name string) error {
 		return fmt.Errorf("looking at the sandbox %s: %w", name, sandbox.ErrNotRunning)
 	}
@@ -102,7 +102,7 @@ func TestSandboxCommands(t *testing.T) {
 	broken, dead := status("broken"), status("dead")
 	broken.Health[1].Alive = false
 	dead.Running = false
-	m := &shed{up: map[string]sandbox.Status{"default": status("default"), "broken": broken, "dead": dead}}
+	m := &testHarness{up: map[string]sandbox.Status{"default": status("default"), "broken": broken, "dead": dead}}
 	h := &harness{t: t, setup: m.use}
 	var all strings.Builder
 	for _, c := range []struct {
@@ -143,10 +143,10 @@ func prefixed(prefix, text string) string {
 	return b.String()
 }
 
-// What `up` starts must be a command line that this very program understands.
+// `up` must start a command line that this program accepts.
 func TestUpAndSuperviseAgree(t *testing.T) {
 	var got sandbox.Options
-	m := &shed{up: map[string]sandbox.Status{}}
+	m := &testHarness{up: map[string]sandbox.Status{}}
 	h := &harness{t: t, setup: func(s *session) {
 		m.use(s)
 		s.sandboxes.supervise = func(_ context.Context, o sandbox.Options) error {
@@ -165,11 +165,11 @@ func TestUpAndSuperviseAgree(t *testing.T) {
 	}
 }
 
-// The nodes are launched over the wire; a stand-in for the simulated machines
-// makes nodes of the instances.
+// The nodes are launched over the wire; a fake of the simulated machines makes nodes of the
+// instances.
 func TestUpLaunchesNodes(t *testing.T) {
 	server, endpoint := emulatortest.Serve(t, emulator.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
-	m := &shed{up: map[string]sandbox.Status{}, endpoint: endpoint}
+	m := &testHarness{up: map[string]sandbox.Status{}, endpoint: endpoint}
 	lists := 0
 	funcs := interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
 		lists++
@@ -235,7 +235,7 @@ func TestDemo(t *testing.T) {
 		{"a file that is wrong", []string{mine}, nil, nil, command.ExitFailed, "mine.txtar"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := &shed{report: c.report, failure: c.failure}
+			m := &testHarness{report: c.report, failure: c.failure}
 			h := &harness{t: t, setup: m.use}
 			r := h.run(t.Context(), append([]string{"demo", "-o", "json"}, c.args...)...)
 			if r.code != c.code || !strings.Contains(r.err, c.says) {
@@ -263,7 +263,7 @@ func TestDemo(t *testing.T) {
 
 func TestWhatTheDemoPlays(t *testing.T) {
 	for args, want := range map[string]string{"": "spot-walkthrough 0s", "--small": "first-voyage 0s", "surge": "surge 0s", "--boot-delay=3s": "spot-walkthrough 3s"} {
-		m := &shed{report: &scenario.Report{Passed: true}}
+		m := &testHarness{report: &scenario.Report{Passed: true}}
 		r := (&harness{t: t, setup: m.use}).run(t.Context(), append([]string{"demo"}, strings.Fields(args)...)...)
 		if !strings.Contains(r.out, "AWS takes a back") {
 			t.Errorf("the timeline is not on standard output: %s", r.out)

@@ -16,13 +16,11 @@ import (
 
 const (
 	mostNodes = 50
-	// firstReal is how many real nodes there are to begin with, unless a number is
-	// given.
+	// firstReal is the default number of real nodes.
 	firstReal = 2
 )
 
-// nodesFlag is how many nodes there are to be, and of which make: 3, real or
-// real:3.
+// nodesFlag is the number of nodes, and their kind: 3, real or real:3.
 type nodesFlag struct {
 	count int
 	real  bool
@@ -35,7 +33,7 @@ func (f *nodesFlag) String() string {
 	return strconv.Itoa(f.count)
 }
 
-// Type is what help calls the value.
+// Type is the value's name in the help.
 func (f *nodesFlag) Type() string { return "N, real or real:N" }
 
 // Set reads the value.
@@ -87,7 +85,7 @@ this machine's addresses: it cannot be told otherwise.`,
 			}
 			f.real = nodes.real
 			if f.real && !cmd.Flags().Changed("boot-delay") {
-				f.bootDelay = 0 // booting is what it takes
+				f.bootDelay = 0 // booting takes its real time
 			}
 			return s.up(cmd.Context(), f, nodes.count)
 		},
@@ -128,7 +126,7 @@ func (s *session) up(ctx context.Context, f superviseFlags, nodes int) error {
 	return nil
 }
 
-// greet says how to use a sandbox that has come up.
+// greet says how to use a new sandbox.
 func (s *session) greet(state sandbox.State) {
 	flag := ""
 	if state.Name != sandbox.DefaultName {

@@ -1,8 +1,8 @@
-// Package controlplane runs a real Kubernetes control plane, etcd included, as
-// one child process on a loopback port.
+// Package controlplane runs a real Kubernetes control plane, etcd included, as one child process on
+// a loopback port.
 //
-// Everything it writes is in one directory. Several can run side by side. One
-// that was killed can be started again on its data and its port.
+// All its files are in one directory. Several control planes can run concurrently. After a kill it
+// can be started again with its data and its port.
 package controlplane
 
 import (
@@ -41,13 +41,13 @@ type Options struct {
 	Binary string // the kubernetes program, as assets.Ensure gives it; required
 	Dir    string // where everything is written; made if missing; required
 
-	// NodeMonitorGracePeriod is how long a node may be silent before it counts as NotReady.
-	// 0 means Kubernetes' default, 50 s. A node must heartbeat several times within it.
+	// NodeMonitorGracePeriod is how long a node may be silent before it becomes NotReady. 0 means
+	// Kubernetes' default, 50 s. A node must send several heartbeats within it.
 	NodeMonitorGracePeriod time.Duration
 
-	// More flags for the components, as --name=value. What is not named here is
-	// upstream's default; so pods tolerate a dead node for 300 s (admission adds the
-	// toleration), and pods of a deleted Node are collected after 40 to 60 s.
+	// More flags for the components, as --name=value. Other flags have upstream's defaults: pods
+	// tolerate a dead node for 300 s (admission adds the toleration), and pods of a deleted Node
+	// are collected after 40 to 60 s.
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs []string
 
 	// ProcessArgs are more flags of the control-plane command itself, such as --external-etcd.
@@ -55,25 +55,25 @@ type Options struct {
 
 	ReadyTimeout time.Duration // for the API server to become ready; 0 means a minute
 
-	// Network is where it runs; nil means that it shares this machine's.
+	// Network is its network namespace; nil means this machine's network.
 	Network Network
 }
 
-// Network is a network apart from this machine's, that a control plane can be in.
+// Network is a separate network that a control plane can run in.
 type Network interface {
 	// Address is the control plane's there, for the machines in it.
 	Address() string
-	// Enter moves the calling thread into the network, for good.
+	// Enter moves the calling thread into the network, permanently.
 	Enter() error
 	// Listen listens there.
 	Listen(address string) (*net.TCPListener, error)
-	// Carry carries connections from a listener of this machine to an address there,
-	// for as long as the network lasts.
+	// Carry forwards connections from a listener of this machine to an address there, for the
+	// lifetime of the network.
 	Carry(l net.Listener, address string)
 }
 
-// ControlPlane is a running control plane. Its methods are not for concurrent
-// use, apart from those that only read.
+// ControlPlane is a running control plane. Its methods are not safe for concurrent use, except
+// those that only read.
 type ControlPlane struct {
 	opts  Options
 	ca    *authority
@@ -82,9 +82,8 @@ type ControlPlane struct {
 	proc  *process.Process
 }
 
-// Start starts a control plane and returns when its API server is ready. On an
-// existing directory it goes on with the data there, on a new port. ctx bounds
-// the starting only.
+// Start starts a control plane and returns when its API server is ready. With an existing directory
+// it uses the data there, on a new port. ctx limits only the start.
 func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	if opts.Binary == "" || opts.Dir == "" {
 		return nil, errors.New("starting the control plane: Binary and Dir are required")
@@ -119,8 +118,8 @@ func Start(ctx context.Context, opts Options) (*ControlPlane, error) {
 	return c, nil
 }
 
-// Restart starts the control plane again with its data, on its port, whether it
-// was stopped, was killed or still runs.
+// Restart starts the control plane again with its data and on its port. It may be stopped, killed
+// or running.
 func (c *ControlPlane) Restart(ctx context.Context) error {
 	if err := c.Stop(); err != nil {
 		return fmt.Errorf("restarting the control plane: %w", err)
@@ -170,7 +169,7 @@ func (c *ControlPlane) args() []string {
 	}
 	args = append(args, c.opts.ProcessArgs...)
 	if g := c.opts.NodeMonitorGracePeriod; g > 0 {
-		// Looked at often enough that the grace period, not the polling, decides.
+		// Frequent enough that the grace period, not the polling, decides.
 		args = append(args, "--kcm-arg=--node-monitor-grace-period="+g.String(), "--kcm-arg=--node-monitor-period=1s")
 	}
 	for _, a := range append(c.networkArgs(), c.opts.APIServerArgs...) {
@@ -214,9 +213,9 @@ func (c *ControlPlane) waitReady(ctx context.Context) error {
 	}
 }
 
-// WaitDefaultServiceAccount returns when namespace has its default service
-// account: before that, pods are refused there. The controller manager makes it
-// a second or so after the API server is ready.
+// WaitDefaultServiceAccount waits until namespace has its default service account: before that, the
+// API server rejects pods there. The controller manager creates it about a second after the API
+// server is ready.
 func (c *ControlPlane) WaitDefaultServiceAccount(ctx context.Context, namespace string) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
@@ -249,13 +248,13 @@ func (c *ControlPlane) PID() int { return c.proc.PID() }
 // Done is closed when the current process has ended; a Restart makes a new one.
 func (c *ControlPlane) Done() <-chan struct{} { return c.proc.Done() }
 
-// Err says why the process ended by itself, with the end of its log; see process.Process.Err.
+// Err says why the process ended unexpectedly, with the end of its log; see process.Process.Err.
 func (c *ControlPlane) Err() error { return c.proc.Err() }
 
 // Stop stops the components in order, which takes about 3 s. The data stays.
 func (c *ControlPlane) Stop() error { return c.proc.Stop() }
 
-// Kill9 kills the process as a crash would: for tests, and where its data is thrown away anyway.
+// Kill9 kills the process as a crash would: for tests, and if its data is deleted anyway.
 func (c *ControlPlane) Kill9() { c.proc.Kill9() }
 
 func (c *ControlPlane) path(name string) string { return filepath.Join(c.opts.Dir, name) }

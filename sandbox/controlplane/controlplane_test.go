@@ -24,7 +24,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/controlplane"
 )
 
-// patience bounds every wait for something that takes a moment on a quiet machine.
+// patience limits every wait.
 const patience = 60 * time.Second
 
 var paths assets.Paths
@@ -108,7 +108,7 @@ func TestDataSurvivesAKillAndAStop(t *testing.T) {
 		if _, err := maps.Create(t.Context(), configMap(name), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		end() // at once, with no time to flush
+		end() // immediately, with no time to flush
 		<-c.Done()
 		if err := c.Err(); err != nil {
 			t.Errorf("a wanted end is an error: %v", err)
@@ -141,7 +141,7 @@ func TestTwoSideBySideDoNotMeet(t *testing.T) {
 	if _, err := inB.CoreV1().ConfigMaps("default").Get(t.Context(), "only-in-a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the other's object: got error %v, want not found", err)
 	}
-	// A kubeconfig of the one is nobody to the other.
+	// A kubeconfig of one control plane is invalid for the other.
 	config := a.RESTConfig()
 	config.Host, config.CAData = b.URL(), b.RESTConfig().CAData
 	client, err := kubernetes.NewForConfig(config)
@@ -227,7 +227,7 @@ func TestTheControllersWork(t *testing.T) {
 	})
 }
 
-// createNode makes a Node that says it is Ready, and will go on counting as such for a while.
+// createNode creates a Node that is Ready and stays so for a while.
 func createNode(t *testing.T, client *kubernetes.Clientset) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {

@@ -10,15 +10,15 @@ import (
 	"strconv"
 )
 
-// The files with which the API server speaks to kubelets.
+// The API server's client certificate for kubelets.
 const (
 	kubeletClientCert = "kubelet-client.crt"
 	kubeletClientKey  = "kubelet-client.key"
 )
 
-// listen takes a port of this machine's loopback. In a network of its own the
-// control plane listens on the same port there, so that one kubeconfig serves
-// within and without; what comes in on the loopback is carried to it.
+// listen takes a loopback port of this machine. In a separate network the control plane listens on
+// the same port there, so that one kubeconfig works inside and outside; connections to the loopback
+// port are forwarded.
 func (c *ControlPlane) listen() (*net.TCPListener, error) {
 	l, err := listenAnywhere()
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *ControlPlane) listenOn(port int) (*net.TCPListener, error) {
 	return c.opts.Network.Listen(net.JoinHostPort("0.0.0.0", strconv.Itoa(port)))
 }
 
-// enter is for the child's thread.
+// enter runs on the child's thread.
 func (c *ControlPlane) enter() func() error {
 	if c.opts.Network == nil {
 		return nil
@@ -58,7 +58,7 @@ func (c *ControlPlane) enter() func() error {
 	return c.opts.Network.Enter
 }
 
-// networkArgs are the API server's where there are real kubelets and pods.
+// networkArgs are the API server's flags with real kubelets and pods.
 func (c *ControlPlane) networkArgs() []string {
 	if c.opts.Network == nil {
 		return nil
@@ -71,8 +71,7 @@ func (c *ControlPlane) networkArgs() []string {
 	}
 }
 
-// writeKubeletClient writes the identity with which the API server asks kubelets
-// for logs and exec.
+// writeKubeletClient writes the API server's identity for kubelet requests such as logs and exec.
 func (c *ControlPlane) writeKubeletClient() error {
 	name := pkix.Name{CommonName: "kube-apiserver-kubelet-client", Organization: []string{adminGroup}}
 	certPEM, keyPEM, err := c.ca.issue(name, x509.ExtKeyUsageClientAuth, nil)

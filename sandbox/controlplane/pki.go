@@ -30,7 +30,7 @@ const (
 	accountKeyFile = "service-account.key"
 )
 
-// certLifetime is a sandbox's longest life; client-go's CA lives ten years too.
+// certLifetime is longer than any sandbox lives; client-go's CA lives ten years too.
 const certLifetime = 10 * 365 * 24 * time.Hour
 
 // authority signs the certificates of one control plane.
@@ -40,8 +40,8 @@ type authority struct {
 	key     crypto.Signer
 }
 
-// loadPKI reads the certificates in dir, and makes those that are missing. The
-// server's is good for hosts (names or IP addresses).
+// loadPKI reads the certificates in dir, and creates missing ones. The server's certificate is
+// valid for hosts (names or IP addresses).
 func loadPKI(dir string, hosts []string) (*authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the certificates' directory: %w", err)
@@ -62,7 +62,7 @@ func loadPKI(dir string, hosts []string) (*authority, error) {
 			return nil, err
 		}
 	}
-	// Issued afresh at every start: it costs nothing, and hosts may have changed.
+	// Issued again at every start: it is cheap, and hosts may have changed.
 	certPEM, keyPEM, err := ca.issue(pkix.Name{CommonName: "kube-apiserver"}, x509.ExtKeyUsageServerAuth, hosts)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func newAuthority(dir string) (*authority, error) {
 		return nil, fmt.Errorf("making the certificate authority: %w", err)
 	}
 	ca := &authority{cert: caCert, certPEM: encodeCert(caCert), key: key}
-	// The certificate goes last: it says that the pair is complete.
+	// The certificate is written last: it marks the pair as complete.
 	if err := writeFile(dir, caKeyFile, keyPEM); err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Ports are drawn from below what systems hand out to outgoing connections
-// (Linux: from 32768), so that no passing connection holds the port at a restart.
+// Ports are below the range for outgoing connections (Linux: from 32768), so that no such
+// connection holds the port at a restart.
 const (
 	firstPort = 20000
 	lastPort  = 29999
@@ -34,8 +34,7 @@ func listenAnywhere() (*net.TCPListener, error) {
 	return nil, fmt.Errorf("finding a free port between %d and %d: %w", firstPort, lastPort, last)
 }
 
-// listenAgain listens where listen did, waiting a little for whoever still holds
-// the port.
+// listenAgain listens on the same port, and waits briefly while another process holds it.
 func (c *ControlPlane) listenAgain(ctx context.Context) (*net.TCPListener, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -64,8 +63,8 @@ func listenTCP(port int) (*net.TCPListener, error) {
 	return tcp, nil
 }
 
-// socket turns a listener into a file for a child to inherit, and closes the
-// listener: the port is held all the time, and freed when the child ends.
+// socket turns a listener into a file for a child to inherit, and closes the listener: the port
+// stays reserved, and is released when the child ends.
 func socket(l *net.TCPListener) (*os.File, error) {
 	defer l.Close()
 	f, err := l.File()

@@ -13,23 +13,23 @@ import (
 
 // stage puts three workloads' pods on one spot node and makes room for them elsewhere.
 // The budget lets the pods of web leave one at a time.
-func (r *rig) stage() (doomed ec2.Instance, pods int) {
+func (r *rig) stage() (interrupted ec2.Instance, pods int) {
 	r.t.Helper()
 	return r.stageWeb(4)
 }
 
 // stageWeb is stage with so many pods of web.
-func (r *rig) stageWeb(web int32) (doomed ec2.Instance, pods int) {
+func (r *rig) stageWeb(web int32) (interrupted ec2.Instance, pods int) {
 	r.t.Helper()
-	doomed, pods = r.launch(1)[0], int(web)+3
+	interrupted, pods = r.launch(1)[0], int(web)+3
 	r.apply(
 		deployment("web", web, 3*time.Second), budget("web", int(web)-1),
 		deployment("single", 1, 6*time.Second),
 		statefulSet("db", 2, 5*time.Second),
 	)
-	r.waitPods(doomed, pods)
+	r.waitPods(interrupted, pods)
 	r.launch(2)
-	return doomed, pods
+	return interrupted, pods
 }
 
 // reclaim has EC2 take an instance back; the notice goes through EventBridge.
@@ -41,15 +41,15 @@ func (r *rig) reclaim(in ec2.Instance) {
 }
 
 // checkDrain checks what must hold after a drain: lifeboatd removed every pod of the
-// doomed node once, each had its full grace and left before the deadline, and no other
+// interrupted node once, each had its full grace and left before the deadline, and no other
 // pod was touched.
-func (r *rig) checkDrain(l *ledger, doomed ec2.Instance, pods int, record *v1alpha1.Interruption) {
+func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, record *v1alpha1.Interruption) {
 	r.t.Helper()
 	t, deadline := r.t, record.Status.Deadline.Time.Time
-	r.closeOn(l, doomed)
-	left := l.on(doomed.PrivateDNSName)
+	r.closeOn(l, interrupted)
+	left := l.on(interrupted.PrivateDNSName)
 	if len(left) != pods {
-		t.Errorf("%d pods were on the doomed node, the ledger has %d: one landed on it after the notice", pods, len(left))
+		t.Errorf("%d pods were on the interrupted node, the records have %d: one landed on it after the notice", pods, len(left))
 	}
 	removed := r.removals()
 	was := map[string]bool{}
@@ -74,7 +74,7 @@ func (r *rig) checkDrain(l *ledger, doomed ec2.Instance, pods int, record *v1alp
 	if len(removed) > 0 {
 		t.Errorf("lifeboatd evicted pods of other nodes: %v", removed)
 	}
-	for _, a := range l.notOn(doomed.PrivateDNSName) {
+	for _, a := range l.notOn(interrupted.PrivateDNSName) {
 		// kwok removes a pod that has ended by its name, without its UID, and can so
 		// remove its successor. The audit log above shows that lifeboatd did not.
 		if a.grace == 0 && was[a.name] {
@@ -90,12 +90,12 @@ func (r *rig) checkDrain(l *ledger, doomed ec2.Instance, pods int, record *v1alp
 	}
 }
 
-// closeOn waits until the ledger knows that every pod of the node is gone: its own watch
+// closeOn waits until podRecords shows that every pod of the node is gone: its own watch
 // may be behind the record, by seconds where the API server was away.
-func (r *rig) closeOn(l *ledger, doomed ec2.Instance) {
+func (r *rig) closeOn(l *podRecords, interrupted ec2.Instance) {
 	r.t.Helper()
-	r.until("the ledger to see every pod leave", 45*time.Second, func(context.Context) (bool, error) {
-		open := l.where(func(a account) bool { return a.node == doomed.PrivateDNSName && a.gone.IsZero() })
+	r.until("the records to show every pod leave", 45*time.Second, func(context.Context) (bool, error) {
+		open := l.where(func(a podRecord) bool { return a.node == interrupted.PrivateDNSName && a.gone.IsZero() })
 		return len(open) == 0, fmt.Errorf("these have not: %+v", open)
 	})
 }
@@ -105,16 +105,16 @@ func (r *rig) closeOn(l *ledger, doomed ec2.Instance) {
 func TestKilledAfterEachStepItStillEvacuates(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	books := r.openLedger()
-	doomed, pods := r.stage()
-	r.reclaim(doomed)
+	records := r.watchPods()
+	interrupted, pods := r.stage()
+	r.reclaim(interrupted)
 	r.killAfterEachStep(kills{least: 3, most: 6, steps: 2 + pods}, func(ctx context.Context) (int, error) {
-		done, err := r.begun(ctx, doomed)
-		return done + len(books.asked(doomed)), err
+		done, err := r.begun(ctx, interrupted)
+		return done + len(records.asked(interrupted)), err
 	})
-	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, time.Minute)
-	r.checkDrain(books, doomed, pods, record)
-	r.finish(doomed)
+	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, time.Minute)
+	r.checkDrain(records, interrupted, pods, record)
+	r.finish(interrupted)
 }
 
 // begun counts the first steps of an interruption that are done: its record exists, its
@@ -195,17 +195,17 @@ func (r *rig) lifeboatPID() int {
 }
 
 // finish lets the instance go at once, and follows the record to its end.
-func (r *rig) finish(doomed ec2.Instance) {
+func (r *rig) finish(interrupted ec2.Instance) {
 	r.t.Helper()
-	node, err := r.node(r.t.Context(), doomed)
+	node, err := r.node(r.t.Context(), interrupted)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	if !action.IsMarked(node, action.MarkInterrupted) {
-		r.t.Errorf("the doomed node is not cordoned: %+v", node.Spec)
+		r.t.Errorf("the interrupted node is not cordoned: %+v", node.Spec)
 	}
-	if _, err := r.EC2().Terminate([]string{doomed.ID}); err != nil {
+	if _, err := r.EC2().Terminate([]string{interrupted.ID}); err != nil {
 		r.t.Fatal(err)
 	}
-	r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
-// visible is what of a node Lifeboat could change.
+// visible is the part of a node that Lifeboat could change.
 func (r *rig) visible(in ec2.Instance) map[string]any {
 	r.t.Helper()
 	node, err := r.node(r.t.Context(), in)

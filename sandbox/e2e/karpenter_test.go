@@ -51,7 +51,7 @@ func (r *rig) comesAndGoes() {
 	}
 	r.untilRunning("web", 2)
 
-	// One that was launched at the moment of the kill may be known to nobody, and idle
+	// One that was launched at the moment of the kill may be unknown to Karpenter, and idle
 	// until Karpenter's garbage collection finds it.
 	var up []ec2.Instance
 	for _, in := range r.EC2().Instances() {
@@ -104,18 +104,18 @@ func TestKarpentersOwnHandling(t *testing.T) {
 	r := newKarpenterRig(t, sandbox.Options{NoLifeboat: true, KarpenterQueue: "karpenter", KarpenterHears: true})
 	r.apply(deployment("web", 1, 0))
 	r.untilRunning("web", 1)
-	doomed := r.EC2().Instances()[0]
-	r.until("the node to be initialised", time.Minute, func(ctx context.Context) (bool, error) { return r.initialised(ctx, doomed) })
-	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+	interrupted := r.EC2().Instances()[0]
+	r.until("the node to be initialised", time.Minute, func(ctx context.Context) (bool, error) { return r.initialised(ctx, interrupted) })
+	if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	r.until("the pod to be gone from the doomed node, long before its end", 30*time.Second, func(context.Context) (bool, error) {
-		return len(r.podsOn(doomed)) == 0, nil
+	r.until("the pod to be gone from the interrupted node, long before its end", 30*time.Second, func(context.Context) (bool, error) {
+		return len(r.podsOn(interrupted)) == 0, nil
 	})
 	r.untilRunning("web", 1)
-	r.until("the doomed instance to be terminated by Karpenter", time.Minute, func(context.Context) (bool, error) {
+	r.until("the interrupted instance to be terminated by Karpenter", time.Minute, func(context.Context) (bool, error) {
 		for _, in := range r.EC2().Instances() {
-			if in.ID == doomed.ID && in.State != ec2.Terminated {
+			if in.ID == interrupted.ID && in.State != ec2.Terminated {
 				return false, fmt.Errorf("it is %s", in.State)
 			}
 		}

@@ -50,15 +50,15 @@ func TestKills(t *testing.T) {
 func drainUnderKills(t *testing.T) (killed, pods int) {
 	t.Helper()
 	r := newRig(t)
-	books := r.openLedger()
-	doomed, pods := r.stageWeb(10)
-	r.reclaim(doomed)
+	records := r.watchPods()
+	interrupted, pods := r.stageWeb(10)
+	r.reclaim(interrupted)
 	killed = r.killAtRandom(2+pods, func(ctx context.Context) (int, error) {
-		done, err := r.begun(ctx, doomed)
-		return done + len(books.asked(doomed)), err
+		done, err := r.begun(ctx, interrupted)
+		return done + len(records.asked(interrupted)), err
 	})
-	r.checkDrain(books, doomed, pods, r.reaches(doomed.ID, v1alpha1.PhaseDrained, 2*time.Minute))
-	r.finish(doomed)
+	r.checkDrain(records, interrupted, pods, r.reaches(interrupted.ID, v1alpha1.PhaseDrained, 2*time.Minute))
+	r.finish(interrupted)
 	return killed, pods
 }
 

@@ -24,18 +24,18 @@ func TestAnotherReplicaTakesOverFromAKilledLeader(t *testing.T) {
 	if err := r.StopLifeboat(); err != nil {
 		t.Fatal(err)
 	}
-	books := r.openLedger()
+	records := r.watchPods()
 	leader := r.replica("one")
 	first := r.leader("")
 	r.replica("two")
-	doomed, pods := r.stage()
+	interrupted, pods := r.stage()
 
-	r.reclaim(doomed)
-	r.reaches(doomed.ID, v1alpha1.PhaseDraining, 30*time.Second)
+	r.reclaim(interrupted)
+	r.reaches(interrupted.ID, v1alpha1.PhaseDraining, 30*time.Second)
 	leader.Kill9()
 	r.leader(first)
-	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, 80*time.Second)
-	r.checkDrain(books, doomed, pods, record)
+	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, 80*time.Second)
+	r.checkDrain(records, interrupted, pods, record)
 }
 
 // replica starts lifeboatd with leader election, as the chart's ServiceAccount.

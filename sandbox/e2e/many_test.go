@@ -24,16 +24,16 @@ func TestManyNodesGoAtOnceAndNoPodMovesTwice(t *testing.T) {
 	r := newRig(t)
 	nodes := r.launch(manyNodes)
 	r.apply(deployment("web", manyPods, 3*time.Second), budget("web", manyPods-40))
-	books := r.openLedger()
+	records := r.watchPods()
 	r.until("all pods to run", time.Minute, func(context.Context) (bool, error) {
-		running := books.where(func(a account) bool { return a.node != "" && a.gone.IsZero() })
+		running := records.where(func(a podRecord) bool { return a.node != "" && a.gone.IsZero() })
 		return len(running) == manyPods, fmt.Errorf("%d do", len(running))
 	})
 
-	doomed := map[string]ec2.Instance{}
+	interrupted := map[string]ec2.Instance{}
 	var ids []string
 	for _, in := range nodes[:manyDoomed] {
-		doomed[in.PrivateDNSName] = in
+		interrupted[in.PrivateDNSName] = in
 		ids = append(ids, in.ID)
 	}
 	start := time.Now()
@@ -41,7 +41,7 @@ func TestManyNodesGoAtOnceAndNoPodMovesTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	moved := int32(0)
-	for _, in := range doomed {
+	for _, in := range interrupted {
 		record := r.reaches(in.ID, v1alpha1.PhaseDrained, 100*time.Second)
 		if drainOf(record).Pods.Lost != 0 {
 			t.Errorf("node %s: %+v", in.PrivateDNSName, drainOf(record).Pods)
@@ -50,12 +50,12 @@ func TestManyNodesGoAtOnceAndNoPodMovesTwice(t *testing.T) {
 	}
 	t.Logf("%d pods moved off %d nodes in %s", moved, manyDoomed, time.Since(start).Round(100*time.Millisecond))
 
-	asked := books.where(func(a account) bool { return !a.asked.IsZero() && a.node != "" })
+	asked := records.where(func(a podRecord) bool { return !a.asked.IsZero() && a.node != "" })
 	if len(asked) != int(moved) {
 		t.Errorf("%d pods were asked to stop, %d had to move: some moved twice", len(asked), moved)
 	}
 	for _, a := range asked {
-		if _, ok := doomed[a.node]; !ok {
+		if _, ok := interrupted[a.node]; !ok {
 			t.Errorf("%s on %s, which lives, was asked to stop", a.name, a.node)
 		}
 		if a.asked.Before(start.Add(-time.Second)) || a.grace != 30 {

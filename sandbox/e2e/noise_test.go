@@ -50,8 +50,8 @@ func noise(account, region, alive string, now time.Time) map[string][]string {
 func TestNoiseHarmsNothingAndIsVisible(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	books := r.openLedger()
-	doomed, pods := r.stage()
+	records := r.watchPods()
+	interrupted, pods := r.stage()
 	alive := r.launch(1)[0]
 	st, now := r.State(), time.Now()
 
@@ -63,14 +63,14 @@ func TestNoiseHarmsNothingAndIsVisible(t *testing.T) {
 	}
 	// The one that counts comes last, three times, after its own aftermath.
 	r.send(envelope("late", stateChange, st.Account, st.Region, now.Add(time.Second),
-		map[string]string{"instance-id": doomed.ID, "state": "pending"}))
+		map[string]string{"instance-id": interrupted.ID, "state": "pending"}))
 	for range 3 {
 		r.send(envelope("the-one", spotWarning, st.Account, st.Region, now,
-			map[string]string{"instance-id": doomed.ID, "instance-action": "terminate"}))
+			map[string]string{"instance-id": interrupted.ID, "instance-action": "terminate"}))
 	}
 
-	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, time.Minute)
-	r.checkDrain(books, doomed, pods, record)
+	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, time.Minute)
+	r.checkDrain(records, interrupted, pods, record)
 	if n := len(record.Spec.Notices); n != 1 {
 		t.Errorf("the record holds %d notices of one that was delivered three times", n)
 	}

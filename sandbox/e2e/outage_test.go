@@ -16,36 +16,36 @@ import (
 func TestTheAPIServerGoesAwayInTheMiddle(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	books := r.openLedger()
-	doomed, pods := r.stage()
-	r.reclaim(doomed)
-	r.reaches(doomed.ID, v1alpha1.PhaseDraining, 30*time.Second)
+	records := r.watchPods()
+	interrupted, pods := r.stage()
+	r.reclaim(interrupted)
+	r.reaches(interrupted.ID, v1alpha1.PhaseDraining, 30*time.Second)
 
-	books.blind = true
+	records.blind = true
 	r.StopAPIServer()
 	away(t, 20*time.Second)
 	if err := r.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, 80*time.Second)
-	r.checkDrain(books, doomed, pods, record)
+	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, 80*time.Second)
+	r.checkDrain(records, interrupted, pods, record)
 }
 
 func TestSQSGoesAwayWhenTheNoticeComes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	books := r.openLedger()
-	doomed, pods := r.stage()
+	records := r.watchPods()
+	interrupted, pods := r.stage()
 
 	r.StopAWS()
-	r.reclaim(doomed)
+	r.reclaim(interrupted)
 	away(t, 20*time.Second)
 	if up := r.metric("lifeboat_source_up", `source="sqs"`); up != 0 {
 		t.Errorf("the source counts as up (%v) while its queue is away", up)
 	}
 	r.StartAWS()
-	record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, 80*time.Second)
-	r.checkDrain(books, doomed, pods, record)
+	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, 80*time.Second)
+	r.checkDrain(records, interrupted, pods, record)
 	if up := r.metric("lifeboat_source_up", `source="sqs"`); up != 1 {
 		t.Errorf("the source does not count as up again: %v", up)
 	}

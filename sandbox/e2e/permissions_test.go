@@ -39,8 +39,8 @@ var rarelyUsed = map[string]string{
 	"coordination.k8s.io/leases list":        "the canary, which is off by default, watches for answers",
 	"coordination.k8s.io/leases watch":       "the same",
 	"/persistentvolumes list":                "an EBS volume that AWS Health names is looked for",
-	"/persistentvolumeclaims get":            "a pod that mounts one is to be surged",
-	"/nodes get":                             "which volumes an instance has that is to be terminated is read past the cache",
+	"/persistentvolumeclaims get":            "a pod that mounts one must be surged",
+	"/nodes get":                             "the volumes of an instance before its termination are read past the cache",
 	"batch/jobs get":                         "a Job is looked at past the cache when its time is up",
 	"batch/jobs delete":                      "a Job that does not end when its time is up is deleted",
 	"batch/jobs list":                        watched,
@@ -112,16 +112,16 @@ func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
 			}},
 		},
 	})
-	doomed := r.launch(1)[0]
+	interrupted := r.launch(1)[0]
 	// The budget of the second holds its pod until last call, when it is deleted.
 	r.apply(deployment("web", 2, time.Second), budget("web", 1), deployment("held", 1, time.Second), budget("held", 1))
-	r.waitPods(doomed, 3)
+	r.waitPods(interrupted, 3)
 	unheard := r.launch(2)[0] // and one to move to
-	if err := r.EC2().Recommend([]string{doomed.ID}); err != nil {
+	if err := r.EC2().Recommend([]string{interrupted.ID}); err != nil {
 		t.Fatal(err)
 	}
 	r.until("the agent to record it", time.Minute, func(ctx context.Context) (bool, error) {
-		in, err := r.record(ctx, doomed.ID)
+		in, err := r.record(ctx, interrupted.ID)
 		return in != nil, err
 	})
 	if err := r.StartLifeboat(t.Context()); err != nil {
@@ -130,12 +130,12 @@ func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
 	if _, err := r.EC2().Terminate([]string{unheard.ID}); err != nil { // instance metadata tells nothing of it
 		t.Fatal(err)
 	}
-	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{Notice: 60 * time.Second}); err != nil {
+	if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{Notice: 60 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
 	r.until("the record to be removed", 2*time.Minute, func(ctx context.Context) (bool, error) {
-		in, err := r.record(ctx, doomed.ID)
+		in, err := r.record(ctx, interrupted.ID)
 		return in == nil && err == nil, err
 	})
 

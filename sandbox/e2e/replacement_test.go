@@ -20,7 +20,7 @@ import (
 
 // TestCapacityComesBeforeThePodsLeave is a spot interruption of a node that
 // Karpenter launched: its replacement is Ready before the first pod is evicted,
-// there is one, Karpenter ends the doomed node, and the new one is released.
+// there is one, Karpenter ends the interrupted node, and the new one is released.
 func TestCapacityComesBeforeThePodsLeave(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]bool{"undisturbed": false, "lifeboatd is killed again and again": true} {
@@ -34,18 +34,18 @@ func TestCapacityComesBeforeThePodsLeave(t *testing.T) {
 
 func (r *rig) replacesFirst(kill bool) {
 	t := r.t
-	books := r.openLedger()
-	doomed := r.busyNode()
-	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+	records := r.watchPods()
+	interrupted := r.busyNode()
+	if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if kill {
 		r.killAfterEachStep(kills{least: 2, most: 5, steps: 7}, func(ctx context.Context) (int, error) {
-			n, err := r.replaced(ctx, doomed)
-			return n + len(books.asked(doomed)), err
+			n, err := r.replaced(ctx, interrupted)
+			return n + len(records.asked(interrupted)), err
 		})
 	}
-	in := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
+	in := r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 2*time.Minute)
 	s := in.Status
 	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.Pods.Lost > 0 || s.Drain.Pods.Moved != 2 {
 		t.Fatalf("replacement %+v, pods %+v, timeline %+v", s.Drain.Replacement, s.Drain.Pods, s.Timeline)
@@ -55,7 +55,7 @@ func (r *rig) replacesFirst(kill bool) {
 			t.Errorf("%s at %s, and the replacement is Ready at %s", e.Message, e.Time, s.Drain.Replacement.ReadyTime)
 		}
 	}
-	for _, a := range books.asked(doomed) {
+	for _, a := range records.asked(interrupted) {
 		if a.grace != 30 {
 			t.Errorf("%s was given %d s of its 30", a.name, a.grace)
 		}
@@ -69,7 +69,7 @@ func (r *rig) replacesFirst(kill bool) {
 		t.Errorf("handover %+v", s.Drain.NodeClaimDeletion)
 	}
 	if n := len(r.EC2().Instances()); n != 2 {
-		t.Errorf("%d instances were launched, want the doomed one and its replacement", n)
+		t.Errorf("%d instances were launched, want the interrupted one and its replacement", n)
 	}
 	r.until("the replacement to be released", 30*time.Second, func(ctx context.Context) (bool, error) {
 		var node corev1.Node
@@ -88,8 +88,8 @@ func (r *rig) replacesFirst(kill bool) {
 
 // replaced counts the steps towards a replacement that are done, besides those that
 // every interruption begins with: a NodeClaim, an instance, a node.
-func (r *rig) replaced(ctx context.Context, doomed ec2.Instance) (steps int, err error) {
-	steps, err = r.begun(ctx, doomed)
+func (r *rig) replaced(ctx context.Context, interrupted ec2.Instance) (steps int, err error) {
+	steps, err = r.begun(ctx, interrupted)
 	if err != nil {
 		return 0, err
 	}
@@ -110,12 +110,12 @@ func (r *rig) replaced(ctx context.Context, doomed ec2.Instance) (steps int, err
 func TestWhereThereIsNoCapacityPodsLeaveAtLastCall(t *testing.T) {
 	t.Parallel()
 	r := newKarpenterRig(t, sandbox.Options{})
-	doomed := r.busyNode()
+	interrupted := r.busyNode()
 	r.EC2().SetCapacity(ec2.Offering{}, 0)
-	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+	if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 4*time.Minute).Status
+	s := r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 4*time.Minute).Status
 	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime != nil || s.Drain.Replacement.Tries < 2 || s.Drain.Pods.Lost > 0 {
 		t.Errorf("replacement %+v, pods %+v", s.Drain.Replacement, s.Drain.Pods)
 	}
@@ -136,18 +136,18 @@ func TestWhereThereIsNoCapacityPodsLeaveAtLastCall(t *testing.T) {
 	})
 }
 
-// TestKarpenterIsToldAtTheHandover, by its own queue, which nobody else feeds.
+// TestKarpenterIsToldAtTheHandover, by its own queue, which has no other sender.
 func TestKarpenterIsToldAtTheHandover(t *testing.T) {
 	t.Parallel()
 	r := newKarpenterRig(t, sandbox.Options{KarpenterQueue: "karpenter"})
 	if err := r.RestartLifeboat(t.Context(), "--karpenter-queue-url="+r.State().KarpenterQueueURL); err != nil {
 		t.Fatal(err)
 	}
-	doomed := r.busyNode()
-	if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+	interrupted := r.busyNode()
+	if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s := r.reaches(doomed.ID, v1alpha1.PhaseCompleted, 2*time.Minute).Status
+	s := r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 2*time.Minute).Status
 	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.NodeClaimDeletion == nil || s.Drain.NodeClaimDeletion.ForwardedTime == nil || s.Drain.NodeClaimDeletion.Tries > 0 {
 		t.Errorf("replacement %+v, handover %+v", s.Drain.Replacement, s.Drain.NodeClaimDeletion)
 	}
@@ -165,7 +165,7 @@ func (r *rig) busyNode() ec2.Instance {
 	web.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	r.apply(web)
 	r.untilRunning("web", 2)
-	doomed := r.EC2().Instances()[0]
-	r.until("the node to be initialised", time.Minute, func(ctx context.Context) (bool, error) { return r.initialised(ctx, doomed) })
-	return doomed
+	interrupted := r.EC2().Instances()[0]
+	r.until("the node to be initialised", time.Minute, func(ctx context.Context) (bool, error) { return r.initialised(ctx, interrupted) })
+	return interrupted
 }

@@ -53,7 +53,7 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// rig is a sandbox with the world's levers.
+// rig is a sandbox with operations for tests.
 type rig struct {
 	*sandbox.Sandbox
 	t      *testing.T

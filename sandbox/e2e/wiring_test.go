@@ -22,15 +22,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
-// breakage is a way to have the queue not bring the spot warning.
+// breakage is a fault that keeps the spot warning from the queue.
 type breakage struct {
 	name string
 	do   func(*testing.T, *rig, *eventbridge.Client)
-	// within is how long the warning may take to be heard all the same.
+	// within is how long the warning may take to arrive by another source.
 	within time.Duration
 	// source is by which way in.
 	source string
-	// says is what the record and the doctor say of it, both in one.
+	// says is the text of the record and of the doctor, both in one.
 	says []string
 }
 
@@ -85,22 +85,22 @@ func TestReclaimIsHeardWhateverIsWrongWithTheWiring(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRigWith(t, sandbox.Options{Agents: true})
-			books := r.openLedger()
-			doomed, pods := r.stage()
+			records := r.watchPods()
+			interrupted, pods := r.stage()
 			r.agentsUp()
 			events := eventbridge.NewFromConfig(r.AWSConfig())
 			b.do(t, r, events)
 
-			if err := r.EC2().Interrupt([]string{doomed.ID}, ec2.InterruptOptions{}); err != nil {
+			if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			r.until("the reclaim to be heard by "+b.source, b.within, func(ctx context.Context) (bool, error) {
-				in, err := r.record(ctx, doomed.ID)
+				in, err := r.record(ctx, interrupted.ID)
 				return in != nil && in.Spec.Notices[0].Source == b.source, err
 			})
-			record := r.reaches(doomed.ID, v1alpha1.PhaseDrained, time.Minute)
-			r.checkDrain(books, doomed, pods, record)
-			r.saysWhatIsWrong(doomed.ID, b.says)
+			record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, time.Minute)
+			r.checkDrain(records, interrupted, pods, record)
+			r.saysWhatIsWrong(interrupted.ID, b.says)
 			r.doctorFinds(events, b.says)
 		})
 	}

@@ -83,29 +83,29 @@ func (r *rig) waitPods(in ec2.Instance, n int) {
 	})
 }
 
-// ledger keeps account of every pod there ever was, from a watch of its own.
-type ledger struct {
+// podRecords records every pod, from a separate watch.
+type podRecords struct {
 	blind bool // the API server was away, so that the watch may have missed something
 
 	mu   sync.Mutex // guards pods
-	pods map[types.UID]*account
+	pods map[types.UID]*podRecord
 }
 
-// account is what became of a pod.
-type account struct {
+// podRecord is what became of a pod.
+type podRecord struct {
 	name, node string
 	asked      time.Time // when it was first asked to stop
 	grace      int64     // what it was given, in seconds
 	gone       time.Time
 }
 
-func (r *rig) openLedger() *ledger {
+func (r *rig) watchPods() *podRecords {
 	r.t.Helper()
 	kube, err := kubernetes.NewForConfig(r.RESTConfig())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	l := &ledger{pods: map[types.UID]*account{}}
+	l := &podRecords{pods: map[types.UID]*podRecord{}}
 	pods := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "pods", "default", fields.Everything())
 	informer := listwatch.NewInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -123,7 +123,7 @@ func (r *rig) openLedger() *ledger {
 	}
 	go informer.RunWithContext(r.t.Context())
 	if !cache.WaitForCacheSync(r.t.Context().Done(), informer.HasSynced) {
-		r.t.Fatal("the ledger does not see the pods")
+		r.t.Fatal("the podRecords does not see the pods")
 	}
 	return l
 }
@@ -135,7 +135,7 @@ func isAnother(old, pod any) bool {
 	return ok && also && was.UID != is.UID
 }
 
-func (l *ledger) seen(object any) {
+func (l *podRecords) seen(object any) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return
@@ -144,7 +144,7 @@ func (l *ledger) seen(object any) {
 	defer l.mu.Unlock()
 	a := l.pods[pod.UID]
 	if a == nil {
-		a = &account{name: pod.Name}
+		a = &podRecord{name: pod.Name}
 		l.pods[pod.UID] = a
 	}
 	a.node = pod.Spec.NodeName
@@ -154,7 +154,7 @@ func (l *ledger) seen(object any) {
 	}
 }
 
-func (l *ledger) lost(object any) {
+func (l *podRecords) lost(object any) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
@@ -166,25 +166,25 @@ func (l *ledger) lost(object any) {
 	}
 }
 
-// on returns the accounts of the pods that are or were on a node.
-func (l *ledger) on(node string) []account {
-	return l.where(func(a account) bool { return a.node == node })
+// on returns the records of the pods that are or were on a node.
+func (l *podRecords) on(node string) []podRecord {
+	return l.where(func(a podRecord) bool { return a.node == node })
 }
 
-// asked returns the accounts of the pods of an instance's node that were asked to stop.
-func (l *ledger) asked(in ec2.Instance) []account {
-	return l.where(func(a account) bool { return a.node == in.PrivateDNSName && !a.asked.IsZero() })
+// asked returns the records of the pods of an instance's node that were asked to stop.
+func (l *podRecords) asked(in ec2.Instance) []podRecord {
+	return l.where(func(a podRecord) bool { return a.node == in.PrivateDNSName && !a.asked.IsZero() })
 }
 
-// notOn returns the accounts of all other pods.
-func (l *ledger) notOn(node string) []account {
-	return l.where(func(a account) bool { return a.node != node })
+// notOn returns the records of all other pods.
+func (l *podRecords) notOn(node string) []podRecord {
+	return l.where(func(a podRecord) bool { return a.node != node })
 }
 
-func (l *ledger) where(matches func(account) bool) []account {
+func (l *podRecords) where(matches func(podRecord) bool) []podRecord {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found []account
+	var found []podRecord
 	for _, a := range l.pods {
 		if matches(*a) {
 			found = append(found, *a)

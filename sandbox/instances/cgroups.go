@@ -17,7 +17,7 @@ import (
 const (
 	// cgroupHome is where distributions mount cgroups.
 	cgroupHome = "/sys/fs/cgroup"
-	// sweepPatience is how long killed processes may take to be gone.
+	// sweepPatience is how long killed processes may take to end.
 	sweepPatience = 15 * time.Second
 )
 
@@ -27,8 +27,8 @@ func hasCgroups() bool {
 	return v1 == nil || v2 == nil
 }
 
-// Sweep ends and removes what is left in the cgroup directories of that name, which
-// is the one of Options.Cgroup, or of an instance below it. There may be nothing.
+// Sweep kills the processes and removes the directories of the cgroups of that name, which is that
+// of Options.Cgroup, or of an instance below it. None may exist.
 func Sweep(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepPatience)
 	defer cancel()
@@ -45,7 +45,7 @@ func Sweep(ctx context.Context, name string) error {
 	}
 }
 
-// sweep tries once: cgroups that are still dying cannot be removed yet.
+// sweep tries once: cgroups with dying processes cannot be removed yet.
 func sweep(name string) error {
 	roots, err := filepath.Glob(cgroupHome + "/*/" + name)
 	if err != nil {
@@ -93,7 +93,7 @@ func killAll(dir string) {
 	}
 	for _, line := range strings.Fields(string(text)) {
 		if pid, err := strconv.Atoi(line); err == nil && pid > 1 {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone by itself
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
-// Places within an instance.
+// Paths within an instance.
 const (
 	// SharedDir is a directory of this machine that all instances see, and that
 	// outlives them.
@@ -73,7 +73,7 @@ type program struct {
 	Log  string   `json:"log"`
 }
 
-// spec is all that goes into an instance's files.
+// spec is the input of an instance's files.
 type spec struct {
 	Dir      string // of its files, outside
 	Cgroup   string
@@ -104,7 +104,7 @@ func machineConfig(s spec) machine {
 		Hostname: s.Node.Name, Cgroup: s.Cgroup, Root: filepath.Join(s.Dir, "root"), Binds: binds,
 		Covers: covers(s),
 		Env:    []string{"PATH=" + programDir + ":" + searchPath, "HOME=/root", "DBUS_SYSTEM_BUS_ADDRESS=unix:path=" + systemBus},
-		// What the kubelet would set itself if logind's were less (kubernetes
+		// The kubelet would set this value itself if logind's limit were lower (kubernetes
 		// pkg/kubelet/nodeshutdown).
 		SystemBus: systemBus, InhibitDelayMaxSec: int(machines.ShutdownGrace.Seconds()),
 		Containerd: program{
@@ -118,7 +118,7 @@ func machineConfig(s spec) machine {
 	}
 }
 
-// covers show the instance its own size and identity in place of this machine's.
+// covers replace this machine's size and identity by the instance's.
 func covers(s spec) []cover {
 	cpus, memory := s.size()
 	node := map[string]string{}
@@ -231,8 +231,8 @@ func kubeletConfig(s spec) object {
 		"providerID":    s.Node.Spec.ProviderID, "registerWithTaints": s.Node.Spec.Taints,
 		"maxPods": allocatable.Pods().Value(), "kubeReserved": object{"cpu": cpu.String(), "memory": memory.String()},
 		"cgroupDriver": "cgroupfs", "failCgroupV1": false, "failSwapOn": false,
-		// Its disk is this machine's memory, and its memory not its own: neither can be
-		// short.
+		// The instance's disk is this machine's memory, and the memory is shared: neither can run
+		// out.
 		"evictionHard": object{}, "localStorageCapacityIsolation": false, "imageGCHighThresholdPercent": 100,
 		"resolvConf": "", // there is no DNS in the VPC
 		// A sandbox that waits for a dead node cannot wait for 40 s leases.

@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 func exampleSpec(t *testing.T, instanceType string, cpus int) spec {
 	t.Helper()

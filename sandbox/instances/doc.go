@@ -8,7 +8,7 @@
 // terminates or stops shuts down first: its kubelet stops the pods, told by a stand-in for
 // systemd-logind (modules/containerd/instance/login1).
 //
-// The network is a [VPC] of its own, in a namespace that nobody else sees; no port,
+// The network is a [VPC] of its own, in a namespace that is not visible elsewhere; no port,
 // address or firewall rule of this machine is touched. What a sandbox that was
 // killed leaves behind are empty cgroup directories, which [Sweep] removes.
 //

@@ -19,7 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// bootTime is within which an instance is up, on a machine with much else to do.
+// bootTime is the timeout of a boot on a busy machine.
 const bootTime = 5 * time.Second
 
 // Programs are the paths of what runs on an instance.
@@ -57,9 +57,9 @@ type Fleet struct {
 
 	mu    sync.Mutex // guards what follows
 	on    map[string]*instance
-	pods  map[string]int // the pod range of each instance, as long as it may come back
+	pods  map[string]int // the pod range of each instance, until it is terminated
 	boots int            // so far, for names
-	going sync.WaitGroup // those whose power is cut
+	going sync.WaitGroup // instances whose power is being cut
 }
 
 // NewFleet makes a fleet without instances, and the images that they start with.
@@ -89,8 +89,8 @@ func (f *Fleet) imageDir() string { return filepath.Join(f.opts.Dir, "images") }
 // Dir is where the files and logs of an instance are.
 func (f *Fleet) Dir(id string) string { return filepath.Join(f.opts.Dir, id) }
 
-// Boot tells under which boot id an instance runs: under none if it has ended by
-// itself, so that it is started again.
+// Boot returns the boot id of a running instance; none if it ended without a request, so that it is
+// started again.
 func (f *Fleet) Boot(m machines.Machine) (id string, on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,8 +124,8 @@ func (f *Fleet) Start(ctx context.Context, m machines.Machine, register *corev1.
 	return nil
 }
 
-// Restart cuts the power and starts the instance again: with a fresh disk, since its
-// disk is its memory.
+// Restart cuts the power and starts the instance again, with an empty disk, since its disk is its
+// memory.
 func (f *Fleet) Restart(ctx context.Context, m machines.Machine, register *corev1.Node) error {
 	if err := f.Cut(ctx, m); err != nil {
 		return err
@@ -133,9 +133,8 @@ func (f *Fleet) Restart(ctx context.Context, m machines.Machine, register *corev
 	return f.Start(ctx, m, register)
 }
 
-// Shutdown presses the power button: the kubelet stops the pods, then all processes
-// stop. A second press changes nothing, but an instance that has just booted may miss the
-// first.
+// Shutdown presses the power button: the kubelet stops the pods, then all processes stop. A second
+// press has no effect, but an instance that has just booted may miss the first.
 func (f *Fleet) Shutdown(_ context.Context, m machines.Machine) (done bool, err error) {
 	f.mu.Lock()
 	i := f.on[m.ID]
@@ -146,8 +145,8 @@ func (f *Fleet) Shutdown(_ context.Context, m machines.Machine) (done bool, err 
 	return false, i.proc.Signal(powerButton)
 }
 
-// Cut takes an instance's power away. It returns when the instance is off the
-// network and killed; the rest of the clearing away goes on.
+// Cut cuts an instance's power. It returns when the instance is disconnected and killed; the
+// cleanup continues.
 func (f *Fleet) Cut(_ context.Context, m machines.Machine) error {
 	f.mu.Lock()
 	i := f.on[m.ID]
@@ -156,8 +155,8 @@ func (f *Fleet) Cut(_ context.Context, m machines.Machine) error {
 	if i == nil {
 		return nil
 	}
-	if err := i.proc.Err(); err != nil { // none: it has shut down, or runs
-		f.opts.Log.Warn("instance had ended by itself", "instance", m.ID, "err", err)
+	if err := i.proc.Err(); err != nil { // nil: it has shut down, or runs
+		f.opts.Log.Warn("instance had ended without a request", "instance", m.ID, "err", err)
 	}
 	err := i.unplug()
 	f.going.Go(func() {
@@ -173,7 +172,7 @@ func (f *Fleet) Cut(_ context.Context, m machines.Machine) error {
 	return err
 }
 
-// Close cuts the power of all, and returns when nothing is left of them but files.
+// Close cuts the power of all instances, and returns when only files are left.
 func (f *Fleet) Close(ctx context.Context) error {
 	f.mu.Lock()
 	var all []string
@@ -191,8 +190,8 @@ func (f *Fleet) Close(ctx context.Context) error {
 	return errors.Join(append(errs, Sweep(ctx, f.opts.Cgroup))...)
 }
 
-// Inside has a child process run on an instance: with its network, files and
-// process ids. It ends with the instance.
+// Inside runs a child process on an instance: with its network, files and process ids. It ends with
+// the instance.
 func (f *Fleet) Inside(id string, o process.Options) process.Options {
 	o.Dir, o.Unguarded = "/", true
 	o.Enter = func() error {
@@ -207,7 +206,7 @@ func (f *Fleet) Inside(id string, o process.Options) process.Options {
 	return o
 }
 
-// booting counts those that have not taken yet what they need.
+// booting counts the instances that do not yet use all their resources.
 func (f *Fleet) booting() int {
 	n := 0
 	for _, i := range f.on {

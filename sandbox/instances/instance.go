@@ -78,7 +78,7 @@ func (i *instance) start(ctx context.Context, s spec) (release io.Closer, err er
 	return release, nil
 }
 
-// connect puts the instance on the network, and its metadata service on it.
+// connect connects the instance to the network, and starts its metadata service.
 func (i *instance) connect(ctx context.Context, f *Fleet, id string, address netip.Addr) error {
 	var err error
 	if i.space, err = netns.Of(i.proc.PID()); err != nil {
@@ -102,11 +102,10 @@ func (i *instance) ended() bool {
 	}
 }
 
-// unplug takes it off the network: a machine without power says nothing, not even
-// that a connection is closed.
+// unplug disconnects it: a machine without power sends nothing, not even the end of a connection.
 func (i *instance) unplug() error { return i.vpc.net.unplug(i.link) }
 
-// clear kills it and removes all but its files.
+// clear kills it and removes everything except its files.
 func (i *instance) clear() error {
 	i.proc.Kill9()
 	if i.stopMetadata != nil {

@@ -32,9 +32,9 @@ func newNetwork(space *netns.Namespace) (*network, error) {
 		return nil, err
 	}
 	a := attrs("vpc")
-	// A bridge without an address of its own takes the lowest of its links', and
-	// another one when that instance dies. The others would then send what they
-	// have for the router to nobody, for seconds.
+	// A bridge without its own address uses the lowest of its links', and another one when that
+	// instance ends. The others would then send packets for the router to the old address for
+	// seconds.
 	a.HardwareAddr = net.HardwareAddr{0x02, 0, 10, 0, 0, 1}
 	n := &network{handle: h, bridge: &netlink.Bridge{LinkAttrs: a}}
 	if err := n.build(space); err != nil {
@@ -73,7 +73,7 @@ func (n *network) build(space *netns.Namespace) error {
 	return space.Do(func() error {
 		return sysctl(map[string]string{
 			"ip_forward": "1",
-			// To instances it is the router, and must not send them past it to each other.
+			// Instances use it as the router; it must not redirect them to each other.
 			"conf/all/send_redirects": "0", "conf/default/send_redirects": "0", "conf/vpc/send_redirects": "0",
 			"conf/all/rp_filter": "0", "conf/vpc/rp_filter": "0",
 		})
@@ -105,7 +105,7 @@ func (n *network) attach(space *netns.Namespace, l link, address netip.Addr) err
 	}
 	for _, r := range []netlink.Route{
 		{Gw: net.ParseIP(gateway)},
-		// Packets for a pod that is gone would else go round between instance and router.
+		// Packets for a deleted pod would otherwise loop between instance and router.
 		{Dst: ipNet(l.pods), Type: unix.RTN_BLACKHOLE},
 	} {
 		if err := inside.RouteAdd(&r); err != nil {
@@ -130,7 +130,7 @@ func (n *network) unplug(l link) error {
 	return n.handle.LinkSetDown(dev)
 }
 
-// detach removes what attach made, and is left.
+// detach removes what attach created and still exists.
 func (n *network) detach(l link) error {
 	var errs []error
 	// The route goes with the link's address resolution only, so by name.

@@ -28,12 +28,11 @@ type Options struct {
 	Region                       string
 	AccessKeyID, SecretAccessKey string
 
-	// Queue is the name of the queue that it reads interruptions from; empty: it hears
-	// of none.
+	// Queue is the name of the queue that it reads interruptions from; empty: it receives none.
 	Queue string
 
-	// MetricsPort and HealthPort are where it listens, on all addresses: it cannot be
-	// told otherwise. FreePort finds one.
+	// MetricsPort and HealthPort are its ports, on all addresses: Karpenter has no option for the
+	// address. FreePort finds one.
 	MetricsPort, HealthPort string
 }
 
@@ -48,9 +47,9 @@ func Start(ctx context.Context, o Options) (*process.Process, error) {
 	})
 }
 
-// environment is all that it is told (Karpenter, reference/settings; AWS SDKs and
-// Tools Reference Guide, environment variables). None of this process' own is passed
-// on but where things are: Karpenter reads names as plain as CLUSTER_NAME.
+// environment is its whole configuration (Karpenter, reference/settings; AWS SDKs and Tools
+// Reference Guide, environment variables). It inherits only paths, because Karpenter reads plain
+// names such as CLUSTER_NAME.
 func environment(o Options) []string {
 	env := []string{
 		"KUBECONFIG=" + o.Kubeconfig,
@@ -60,11 +59,11 @@ func environment(o Options) []string {
 		"AWS_REGION=" + o.Region,
 		"AWS_ACCESS_KEY_ID=" + o.AccessKeyID,
 		"AWS_SECRET_ACCESS_KEY=" + o.SecretAccessKey,
-		// A developer's own AWS must not be found by mistake.
+		// It must not use a developer's own AWS account.
 		"AWS_CONFIG_FILE=/dev/null",
 		"AWS_SHARED_CREDENTIALS_FILE=/dev/null",
 		"AWS_EC2_METADATA_DISABLED=true",
-		// One replica: a lease would only make the next one wait after a kill.
+		// One replica: a lease would only delay the next process after a kill.
 		"DISABLE_LEADER_ELECTION=true",
 		// For versions before 1.1: there are no objects of v1beta1 to convert.
 		"DISABLE_WEBHOOK=true", "SYSTEM_NAMESPACE=kube-system",
@@ -82,7 +81,7 @@ func environment(o Options) []string {
 	return env
 }
 
-// FreePort returns a port that nobody listens on now.
+// FreePort returns a port that no process listens on now.
 func FreePort() (string, error) {
 	address, err := process.FreeAddress()
 	if err != nil {

@@ -23,9 +23,8 @@ var rules = []struct{ name, source, detailType string }{
 	{"CapacityReservationInterruptionRule", "aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"},
 }
 
-// MakeQueue makes an interruption queue for Karpenter, as its own installation has
-// it, and returns its URL. Unless somebody calls MakeRules, nothing comes into it of
-// itself.
+// MakeQueue creates an interruption queue for Karpenter, as its own installation does, and returns
+// its URL. It receives messages only after MakeRules.
 func MakeQueue(ctx context.Context, config aws.Config, name string) (url string, err error) {
 	made, err := sqs.NewFromConfig(config).CreateQueue(ctx, &sqs.CreateQueueInput{
 		QueueName: &name, Attributes: map[string]string{"MessageRetentionPeriod": "300"},
@@ -36,8 +35,8 @@ func MakeQueue(ctx context.Context, config aws.Config, name string) (url string,
 	return aws.ToString(made.QueueUrl), nil
 }
 
-// MakeRules makes the EventBridge rules that fill the queue at url: from then on
-// Karpenter hears of interruptions itself.
+// MakeRules creates the EventBridge rules that fill the queue at url: from then on Karpenter
+// receives interruptions itself.
 func MakeRules(ctx context.Context, config aws.Config, url string) error {
 	arn, err := openQueue(ctx, sqs.NewFromConfig(config), url)
 	if err != nil {

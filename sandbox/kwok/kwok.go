@@ -13,7 +13,7 @@
 // Succeeded; or it is killed when its grace period ends, and is then Failed with
 // exit code 137. Then it is removed. A pod whose node shuts down (ShutdownAnnotation)
 // stops in the same way, is Failed in either case, and stays until it is deleted. A pod whose RunSecondsAnnotation says so
-// comes to its end by itself, as those of Jobs do. Times are exact to a second,
+// ends without a deletion, as those of Jobs do. Times are exact to a second,
 // and never early: a stop takes up to a second longer than its work.
 package kwok
 
@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	// ManagedLabel marks the Nodes that kwok plays.
+	// ManagedLabel marks the Nodes that kwok simulates.
 	ManagedLabel = "kwok.x-k8s.io/node"
 	// ManagedValue is what ManagedLabel says on them.
 	ManagedValue = "fake"
@@ -61,9 +61,9 @@ const (
 	ExitCodeAnnotation = "sandbox.lifeboat.dev/exit-code"
 )
 
-// LeaseDuration is what the nodes' Leases say. They are renewed four times as often. After kwok was
-// killed and started again, it takes up the nodes when their Leases have run out: in this time
-// and a second.
+// LeaseDuration is the duration of the nodes' Leases. They are renewed four times as often. After
+// kwok was killed and restarted, it takes over the nodes when their Leases have expired: after this
+// time and a second.
 const LeaseDuration = 4 * time.Second
 
 // Options say how to run kwok.
@@ -78,7 +78,7 @@ type Options struct {
 //
 // It follows the API server over an outage, but what it did at that very moment
 // may be lost: where the API server is killed and started again, start a new
-// kwok too, and have it look at all pods again (Rouse). It then takes up everything
+// kwok too, and have it look at all pods again (Resync). It then takes up everything
 // where it stands.
 func Start(ctx context.Context, opts Options) (*process.Process, error) {
 	if opts.Binary == "" || opts.Kubeconfig == "" || opts.Dir == "" || opts.KubeletVersion == "" {
@@ -115,7 +115,7 @@ func args(kubeconfig, stagesFile string) []string {
 		"--node-lease-duration-seconds=" + strconv.Itoa(int(LeaseDuration.Seconds())),
 		// Empty, and it must be: see powerGuard.
 		"--node-ip=",
-		// The port at which kubelets would be asked for logs. With one, kwok listens on all addresses.
+		// The port for the kubelets' logs. With one, kwok listens on all addresses.
 		"--node-port=0",
 		// Addresses for pods on nodes without a podCIDR.
 		"--cidr=10.244.0.0/16",

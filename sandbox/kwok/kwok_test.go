@@ -24,10 +24,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// patience bounds every wait for something that takes a moment on a quiet machine.
+// patience limits every wait.
 const patience = 60 * time.Second
 
-// slack is how late things may be: a second by kwok's rounding, and the rest for a loaded machine.
+// slack is the allowed delay: a second for kwok's rounding, and the rest for a loaded machine.
 const slack = 8 * time.Second
 
 // cluster is a control plane with kwok.
@@ -100,7 +100,7 @@ func (c *cluster) stop() {
 	c.plane.Kill9() // its data goes too
 }
 
-// node makes a played Node and waits until it is Ready.
+// node creates a simulated Node and waits until it is Ready.
 func (c *cluster) node(t *testing.T, name string) {
 	t.Helper()
 	_, err := c.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -147,7 +147,7 @@ func (c *cluster) create(t *testing.T, p pod) {
 	_, err := c.client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: p.name, Annotations: p.annotations, Finalizers: p.finalizers},
 		Spec: corev1.PodSpec{
-			// Through the scheduler, to the one node: so that it is bound as pods are.
+			// Through the scheduler, to the one node: so that pods are bound as usual.
 			NodeSelector:                  map[string]string{corev1.LabelHostname: p.node},
 			Containers:                    []corev1.Container{container},
 			TerminationGracePeriodSeconds: &p.grace,

@@ -8,8 +8,13 @@ import (
 	"text/template"
 )
 
-// The stages are upstream's Stage objects. What they share is put in here, between [[ and ]], since
-// Stages have no way to name an expression; {{ and }} are kwok's own templates.
+// The stages are upstream's Stage objects. Shared expressions are inserted between [[ and ]], since
+// Stages cannot name an expression; {{ and }} are kwok's own templates.
+//
+// The expressions are in jq, on the pod. A deletion has three numbers of the API server's: the
+// grace period, the deletion timestamp (request + grace period, in whole seconds, rounded down),
+// and by subtraction the time of the request. A second request with a shorter grace changes the
+// first two and not the third.
 //
 //go:embed stages/*.yaml
 var stageFiles embed.FS
@@ -45,8 +50,8 @@ const (
 	downAt = stopWork + ` as $work | ` + downGrace + ` as $grace
 		| if $work == 0 then "0s" else ` + down + ` + ([$work, $grace] | min | ceil) + 1 | todate end`
 
-	// startAt is the time at which the containers run: counted from when the pod was
-	// bound to its node, or was made where nobody bound it.
+	// startAt is the time at which the containers run. It counts from the binding of the pod to its
+	// node, or from its creation if there was no binding.
 	startAt = `(.metadata.annotations["` + StartSecondsAnnotation + `"] // "0" | tonumber? // 0) as $work
 		| if $work == 0 then "0s"
 		else ((.status.conditions // [] | map(select(.type == "PodScheduled" and .status == "True")) | .[0].lastTransitionTime)

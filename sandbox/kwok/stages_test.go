@@ -155,7 +155,7 @@ func TestADarkNodeDoesNothing(t *testing.T) {
 		t.Errorf("the pod that was starting is %s, want it left Pending", p.Status.Phase)
 	}
 	shared.delete(t, "serving", metav1.DeleteOptions{})
-	// A node in the light shows that kwok has had the time to see both deletions.
+	// A node with power shows that kwok has had the time to see both deletions.
 	shared.node(t, "light")
 	shared.running(t, pod{node: "light", name: "witness", grace: 30, preStop: sleepAction(1)})
 	gone := shared.follow(t, "witness")
@@ -195,7 +195,7 @@ func TestAStopSurvivesACrash(t *testing.T) {
 	gone := c.follow(t, "crash")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := kwok.Rouse(ctx, c.client, before); err != nil {
+	if err := kwok.Resync(ctx, c.client, before); err != nil {
 		t.Fatal(err)
 	}
 	got := gone()

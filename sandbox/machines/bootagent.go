@@ -12,16 +12,16 @@ import (
 
 // Tags of an instance that say how long it takes to do what it does at boot.
 const (
-	// TagBootTime is the time from its launch, or its start, until programs run on it,
-	// such as 20s; else Options.BootDelay.
+	// TagBootTime is the time from the launch, or the start, until programs run on the instance,
+	// such as 20s; otherwise Options.BootDelay.
 	TagBootTime = "lifeboat.dev/boot-time"
-	// TagPrepareTime is what there is to prepare once on its disk, such as images to
-	// pull, before its kubelet runs; nothing where its user data starts no agent.
+	// TagPrepareTime is the duration of the one-time preparation of its disk, such as image pulls,
+	// before its kubelet runs; unused if its user data starts no agent.
 	TagPrepareTime = "lifeboat.dev/prepare-time"
 )
 
-// bootCommand is the agent that holds the kubelet back, as user data or a unit in it
-// starts it, with its flags.
+// bootCommand is the agent command that delays the kubelet, as user data or a unit in it starts it,
+// with its flags.
 var bootCommand = regexp.MustCompile(`\blifeboatd agent boot((?:[ \t]+--[a-z-]+(?:=\S*)?)*)`)
 
 // BootAgent reads from an instance's user data whether Lifeboat's agent starts its

@@ -7,9 +7,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Gates is a cloud of which some machines hold their kubelet back: the agent that their
-// user data starts at boot decides when it runs. To an operator such a machine has
-// power while its kubelet is to run, and no longer.
+// Gates is a cloud with machines whose kubelet waits: the agent that their user data starts at boot
+// starts it. For an operator such a machine has power only while its kubelet should run.
 type Gates struct {
 	cloud Cloud
 	// gated tells the machines that have such an agent.
@@ -33,8 +32,8 @@ func NewGates(cloud Cloud, gated func(ec2.Instance) bool) *Gates {
 	return &Gates{cloud: cloud, gated: gated, open: map[string]kubeletRun{}, runs: map[string]kubeletRun{}, tells: map[int]func(ec2.Change){}}
 }
 
-// Open has the kubelet of a machine run, in the boot that is given: a later one finds
-// the gate shut. It does nothing if it is open.
+// Open starts the kubelet of a machine, in the given boot: a later boot starts with a shut gate. It
+// does nothing if it is open.
 func (g *Gates) Open(instanceID, bootID string) {
 	g.mu.Lock()
 	changed := g.open[instanceID].boot != bootID
@@ -52,7 +51,7 @@ func (g *Gates) Open(instanceID, bootID string) {
 	}
 }
 
-// Shut ends the kubelet of a machine.
+// Shut stops the kubelet of a machine.
 func (g *Gates) Shut(instanceID string) {
 	g.mu.Lock()
 	_, was := g.open[instanceID]

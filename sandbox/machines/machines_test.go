@@ -157,7 +157,7 @@ func TestOperatorFollowsAnInstanceToItsEnd(t *testing.T) {
 		setReady(ctx, t, client, name, corev1.ConditionTrue)
 		stop()
 
-		// It goes while nobody simulates; the next simulator finds it gone.
+		// The instance terminates while no simulator runs; the next one detects that.
 		if _, err := cloud.Terminate([]string{made[0].ID}); err != nil {
 			t.Fatal(err)
 		}

@@ -22,14 +22,14 @@ import (
 const (
 	// retryAfter is when a step that failed is tried again.
 	retryAfter = time.Second
-	// lookAgain is when all is looked at though nothing is known to have changed: a
-	// machine may have ended by itself.
+	// lookAgain is the interval of a full pass without known changes: a machine may have ended
+	// without a notification.
 	lookAgain = 10 * time.Second
-	// lookDown is when a machine that shuts down is looked at again.
+	// lookDown is the polling interval of a machine that shuts down.
 	lookDown = 500 * time.Millisecond
 )
 
-// Cloud is where the machines stand; *ec2.State is one.
+// Cloud holds the instances; *ec2.State is one.
 type Cloud interface {
 	Instances() []ec2.Instance
 	Subnets() []ec2.Subnet
@@ -46,15 +46,15 @@ type Machine struct {
 
 // Hardware is what machines are made of.
 type Hardware interface {
-	// Boot tells under which boot id a machine runs; false: it does not.
+	// Boot returns the boot id of a running machine; false: it does not run.
 	Boot(m Machine) (id string, on bool)
-	// Start gives it power. Its kubelet is to register what register says, if there
-	// is no Node. It returns before that is done.
+	// Start gives it power. Its kubelet registers the Node register, if there is none. It returns
+	// before that is done.
 	Start(ctx context.Context, m Machine, register *corev1.Node) error
 	// Restart reboots it.
 	Restart(ctx context.Context, m Machine, register *corev1.Node) error
-	// Shutdown has the operating system shut down, which stops the pods, and reports
-	// whether it has. It does not wait, and is called again until it has.
+	// Shutdown makes the operating system shut down, which stops the pods, and reports whether it
+	// has halted. It does not block, and is called again until it has.
 	Shutdown(ctx context.Context, m Machine) (done bool, err error)
 	// Cut takes the power away, at once.
 	Cut(ctx context.Context, m Machine) error
@@ -66,14 +66,14 @@ type Options struct {
 	BootDelay time.Duration
 	// Region is the region of the instances.
 	Region string
-	// Running hears, on every look, which instances have power and a Node, and the
-	// Node's name, but for those with TagNoAgent. It must not block. It may be nil.
+	// Running receives, on every pass, the instances with power and a Node, and the Node's name,
+	// except those with TagNoAgent. It must not block. It may be nil.
 	Running func(nodes map[string]string)
-	// Log hears of every step. Nil is silence.
+	// Log receives every step. Nil disables logs.
 	Log *slog.Logger
 }
 
-// Operator keeps the machines of a cluster as the instances of a cloud are.
+// Operator keeps the machines of a cluster in the state of a cloud's instances.
 type Operator struct {
 	cloud    Cloud
 	client   kubernetes.Interface
@@ -94,13 +94,13 @@ func New(cloud Cloud, client kubernetes.Interface, hardware Hardware, opts Optio
 	return &Operator{cloud: cloud, client: client, hardware: hardware, opts: opts, zoneIDs: zoneIDs}
 }
 
-// Run keeps at it until ctx is done.
+// Run reconciles until ctx is done.
 func (o *Operator) Run(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
 	look := func() {
 		select {
 		case changed <- struct{}{}:
-		default: // one is waiting already
+		default: // a change is queued already
 		}
 	}
 	cancel := o.cloud.Subscribe(func(ec2.Change) { look() })
@@ -153,7 +153,7 @@ func (o *Operator) watchNodes(ctx context.Context, look func()) (listers.NodeLis
 	return nodes.Lister(), stop, nil
 }
 
-// pass looks once and does what there is to do.
+// pass reconciles once.
 func (o *Operator) pass(ctx context.Context, lister listers.NodeLister) (time.Time, error) {
 	now := time.Now()
 	nodes, err := lister.List(labels.Everything())
@@ -209,7 +209,7 @@ func (o *Operator) do(ctx context.Context, st step) error {
 	return o.hardware.Start(ctx, st.Machine, node)
 }
 
-// ignoreGone takes an object that is gone, or is another one by now, for done.
+// ignoreGone treats a deleted object, or one that was replaced, as success.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

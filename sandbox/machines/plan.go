@@ -36,8 +36,8 @@ type view struct {
 	Boot      func(Machine) (id string, on bool)
 }
 
-// plan says what to do now, and when to look again (zero: when something
-// changes). It leaves Nodes alone that are none of EC2's.
+// plan says what to do now, and when to plan again (zero: on a change). It ignores Nodes that do
+// not belong to EC2.
 func plan(v view) (steps []step, wake time.Time) {
 	nodes := map[string]*corev1.Node{}
 	for _, n := range v.Nodes {
@@ -72,8 +72,8 @@ func plan(v view) (steps []step, wake time.Time) {
 	return append(steps, v.withoutInstance(nodes)...), wake
 }
 
-// withoutInstance says what becomes of Nodes whose instance does not exist any more. It
-// keeps the order of v.Nodes.
+// withoutInstance plans the Nodes whose instance does not exist any more. It keeps the order of
+// v.Nodes.
 func (v view) withoutInstance(nodes map[string]*corev1.Node) (steps []step) {
 	for _, n := range v.Nodes {
 		if id := nodeindex.InstanceID(n); nodes[id] == n {

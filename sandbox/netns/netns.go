@@ -106,7 +106,7 @@ func (r *Relay) accept() {
 	}
 }
 
-// carry carries one connection in both directions. Where nobody answers it is
+// carry carries one connection in both directions. Without an answer it is
 // closed, as a connection to a dead server is.
 func (r *Relay) carry(from net.Conn) {
 	defer from.Close()

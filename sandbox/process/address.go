@@ -5,8 +5,8 @@ import (
 	"net"
 )
 
-// FreeAddress returns a loopback address that nobody listens on now, for a child
-// that is to be told where to listen.
+// FreeAddress returns a loopback address that no process listens on now, for a child
+// that gets its address as an argument.
 func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

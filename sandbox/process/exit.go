@@ -14,7 +14,7 @@ const (
 	tailBytes = 16 << 10
 )
 
-// ExitError says that a child ended by itself with an error.
+// ExitError says that a child ended on its own with an error.
 type ExitError struct {
 	Name      string   // the child
 	LogFile   string   // where its whole output is

@@ -147,7 +147,7 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed when the child has ended, for whatever reason.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says why the child ended: nil while it runs, when it ended by itself with
+// Err says why the child ended: nil while it runs, when it ended without a signal of ours with
 // status 0 or when Stop or Kill9 ended it; else an *ExitError.
 func (p *Process) Err() error {
 	select {

@@ -101,7 +101,7 @@ func waitFor(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// alive reports whether a process runs (a zombie, which nobody reaped yet, does not).
+// alive reports whether a process runs (a zombie, which is not reaped yet, does not).
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -152,7 +152,7 @@ func TestStopAsksFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lines := p.LastLines(); !slices.Equal(lines, []string{"up", "stopped"}) {
-		t.Errorf("it wrote %q, want that it stopped by itself", lines)
+		t.Errorf("it wrote %q, want that it stopped without a kill", lines)
 	}
 	if p.Err() != nil {
 		t.Errorf("a wanted stop is an error: %v", p.Err())

@@ -21,8 +21,8 @@ type level struct {
 	ready, wanted int
 }
 
-// Level is how many pods of the interrupted workloads were Ready from a moment on,
-// of those that were wanted. More than wanted of one workload make up for no other.
+// Level is how many pods of the interrupted workloads were Ready from a time on, and how many were
+// wanted. A surplus in one workload does not compensate for a lack in another.
 type Level struct {
 	Seconds       float64 // since the first notice
 	Ready, Wanted int
@@ -32,8 +32,7 @@ func (s *service) has(p *podTrack) bool {
 	return p.namespace == s.namespace && s.selector.Matches(p.labels)
 }
 
-// Wanted notes how many replicas of a workload are wanted, and which pods they
-// are.
+// Wanted records how many replicas of a workload are wanted, and which pods they are.
 func (w *World) Wanted(t time.Time, kind, namespace, name string, selector labels.Selector, replicas int) {
 	key := workloadKey(kind, namespace, name)
 	s := w.services[key]
@@ -45,7 +44,7 @@ func (w *World) Wanted(t time.Time, kind, namespace, name string, selector label
 	w.measure(t)
 }
 
-// measure notes what has changed of how many pods are Ready.
+// measure records changes of the number of Ready pods.
 func (w *World) measure(t time.Time) {
 	if !w.Started() {
 		return
@@ -59,8 +58,8 @@ func (w *World) measure(t time.Time) {
 	}
 }
 
-// capacity is how many pods were Ready over time of the workloads that have pods
-// on the interrupted nodes.
+// capacity is the number of Ready pods over time of the workloads with pods on the interrupted
+// nodes.
 func (w *World) capacity() []Level {
 	var all []*service
 	var times []time.Time
@@ -97,8 +96,8 @@ func (s *service) levelAt(t time.Time) level {
 	return level{}
 }
 
-// shortfall is the least number of pods that were Ready, and for how many seconds
-// up to end there were fewer than wanted.
+// shortfall is the lowest number of Ready pods, and for how many seconds up to end there were fewer
+// than wanted.
 func shortfall(levels []Level, end float64) (lowest int, below float64) {
 	for i, l := range levels {
 		if i == 0 || l.Ready < lowest {

@@ -23,8 +23,7 @@ func replica(app, name, node string) *corev1.Pod {
 
 func appIs(name string) labels.Selector { return labels.SelectorFromSet(labels.Set{"app": name}) }
 
-// served is a world in which two pods of web have to leave node a, and one of other
-// does not.
+// served is a world in which two pods of web must leave node a, and one of other need not.
 func served() *World {
 	w := NewWorld()
 	w.Launched("a", "i-a", "node-a")
@@ -35,7 +34,7 @@ func served() *World {
 	for _, p := range []*corev1.Pod{replica("web", "w1", "node-a"), replica("web", "w2", "node-a"), replica("other", "o1", "node-b")} {
 		w.Pod(at(-10), p, false)
 	}
-	w.Doom([]string{"a"})
+	w.MarkInterrupted([]string{"a"})
 	w.Start(at(0), at(120))
 	return w
 }
@@ -96,7 +95,7 @@ func TestAWorkloadIsReadyOnceItsPodsAreSeenToBe(t *testing.T) {
 
 func TestMoreOfOneWorkloadMakesUpForNoOther(t *testing.T) {
 	w := served()
-	w.Doom([]string{"b"})
+	w.MarkInterrupted([]string{"b"})
 	w.Start(at(1), at(121))
 	w.Pod(at(2), replica("web", "w3", "node-b"), false)
 	w.Pod(at(3), deleted(replica("other", "o1", "node-b"), 30), false)

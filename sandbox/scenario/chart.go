@@ -11,9 +11,9 @@ const (
 	chartTick    = 10
 )
 
-// chart draws how many pods were Ready from the notice to the end: a column is the
-// least of its time, so that no dip is too short to be seen, and a row some pods.
-// What is missing is a dot. Lines are at most 80 characters long.
+// chart draws the number of Ready pods from the notice to the end. A column is the minimum of its
+// period, so that a short dip stays visible, and a row is a number of pods. A dot marks a missing
+// pod. Lines are at most 80 characters long.
 func chart(levels []Level, end float64) []string {
 	if len(levels) == 0 || end <= 0 {
 		return nil
@@ -59,7 +59,7 @@ func ticks(end float64) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// least is the least that was Ready from one moment to another.
+// least is the lowest number of Ready pods in a period.
 func least(levels []Level, from, to float64) Level {
 	var out Level
 	found := false

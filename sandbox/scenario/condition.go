@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Condition is something that a script demands of the world.
+// Condition is a condition that a script checks.
 type Condition interface {
-	// Holds reports whether it is so and, in words, what is so instead.
+	// Holds reports whether the condition holds, and otherwise the actual state in words.
 	Holds(w *World) (bool, string)
 }
 
-// podsReady: every workload that was applied has all its replicas Ready, by its
-// own status and by what was seen of its pods, either of which may come first.
+// podsReady: every applied workload has all its replicas Ready, by its own status and by the
+// observed pods. Either may come first.
 type podsReady struct{}
 
 func (podsReady) Holds(w *World) (bool, string) {
@@ -39,15 +39,14 @@ type count struct {
 	N       int
 }
 
-// counts bounds the numbers of judged pods by verdict, of all of them or of
-// those whose names match. With a pattern, the number of Ready pods can be bounded
-// too, wherever they are: that is how many serve.
+// counts bounds the numbers of judged pods by verdict, of all of them or of those whose names
+// match. With a pattern, it can bound the number of Ready pods too, on any node: those that serve.
 type counts struct {
 	Glob   string // "": all
 	Bounds []count
 }
 
-// podReadyNow counts pods that are Ready, and neither stopping nor dark.
+// podReadyNow counts pods that are Ready, not stopping, and on a node with power.
 const podReadyNow Verdict = "ready"
 
 func (c counts) Holds(w *World) (bool, string) {
@@ -142,7 +141,7 @@ func (q quantified) Holds(w *World) (bool, string) {
 	return holds, fmt.Sprintf("%d of %d are %s", n, len(all), q.Verdict) + pods(all)
 }
 
-// pods lists what became of pods, for a message.
+// pods lists the verdicts of pods, for a message.
 func pods(all []*podTrack) string {
 	var b strings.Builder
 	for _, p := range all {
@@ -162,7 +161,7 @@ type podIs struct {
 func (c podIs) Holds(w *World) (bool, string) {
 	limit, ok := c.limit(w)
 	if !ok {
-		return false, fmt.Sprintf("%s has not come", c.When)
+		return false, fmt.Sprintf("%s has not happened", c.When)
 	}
 	return w.all(c.Glob, func(p *podTrack) (bool, string) {
 		switch {
@@ -183,8 +182,8 @@ func (c podIs) limit(w *World) (time.Time, bool) {
 	return w.when(c.When)
 }
 
-// all reports whether what is demanded holds for every judged pod whose name
-// matches, and that there is one.
+// all reports whether a condition holds for every judged pod whose name matches, and that there is
+// one.
 func (w *World) all(glob string, holds func(*podTrack) (bool, string)) (bool, string) {
 	found := false
 	for _, p := range w.judged() {
@@ -202,8 +201,8 @@ func (w *World) all(glob string, holds func(*podTrack) (bool, string)) (bool, st
 	return true, ""
 }
 
-// podGrace: every judged pod whose name matches was asked, and the shortest grace
-// that it was given, in seconds, is within bounds.
+// podGrace: every judged pod whose name matches was asked to stop, and its shortest grace period,
+// in seconds, is within bounds.
 type podGrace struct {
 	Glob string
 	Op   string
@@ -213,7 +212,7 @@ type podGrace struct {
 func (c podGrace) Holds(w *World) (bool, string) {
 	return w.all(c.Glob, func(p *podTrack) (bool, string) {
 		if p.asked.IsZero() {
-			return false, "nobody has asked it to stop"
+			return false, "it was not asked to stop"
 		}
 		return compare(int(p.grace/time.Second), c.Op, c.N), "it was given " + seconds(p.grace)
 	})

@@ -19,12 +19,10 @@ const (
 	// warmNodes are warm instances, or some on their way into the pool, that have a Node
 	// all the same.
 	warmNodes groupKind = "warm-nodes"
-	// earlyNodes take pods though their instance is not in service yet: their startup
-	// taint is off.
+	// earlyNodes accept pods before their instance is in service: they have no startup taint.
 	earlyNodes groupKind = "early-nodes"
-	// hooksAnswered counts the times that a hook held an instance and was answered,
-	// timedOut those that nobody answered in time, abandoned those that ended the
-	// instance's launch or its way back into the pool.
+	// hooksAnswered counts the hook executions with an answer, timedOut those without one in time,
+	// and abandoned those that ended the launch of an instance or its return to the pool.
 	hooksAnswered groupKind = "answered"
 	timedOut      groupKind = "timed-out"
 	abandoned     groupKind = "abandoned"
@@ -42,7 +40,7 @@ type groupCount struct {
 	N    int
 }
 
-// groupCounts: a group has so many of each.
+// groupCounts: a group has these numbers of instances, nodes or hook executions.
 type groupCounts struct {
 	Group  string
 	Bounds []groupCount
@@ -61,7 +59,7 @@ func (c groupCounts) Holds(w *World) (bool, string) {
 	return false, strings.Join(wrong, " ") + "; its instances: " + w.describeGroup(c.Group)
 }
 
-// groupCount lists those that are counted, by what the script calls them.
+// groupCount lists the counted items, by the script's names.
 func (w *World) groupCount(group string, what groupKind) []string {
 	var out []string
 	for _, m := range w.sortedMembers(group) {
@@ -110,7 +108,7 @@ func (c instanceIs) Holds(w *World) (bool, string) {
 	return m.state == c.State, "it is " + m.state
 }
 
-// instanceAnswers: the hooks that held an instance were answered so often.
+// instanceAnswers: the hooks of an instance have this number of answers.
 type instanceAnswers struct {
 	Node, Op string
 	N        int
@@ -130,7 +128,7 @@ func (c instanceAnswers) Holds(w *World) (bool, string) {
 	return compare(count, c.Op, c.N), fmt.Sprintf("there were %d answers", count)
 }
 
-// hooksEnded: hooks of a group have held instances, and each was answered.
+// hooksEnded: hooks of a group have held instances, and each has an answer.
 type hooksEnded struct{ Group string }
 
 func (c hooksEnded) Holds(w *World) (bool, string) {

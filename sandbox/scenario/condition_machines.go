@@ -15,7 +15,7 @@ const (
 	nodeClaims        machineKind = "claims"
 )
 
-// machinesCount: there are so many of them, whoever made them.
+// machinesCount: this number of them exists, with any creator.
 type machinesCount struct {
 	What machineKind
 	Op   string
@@ -40,7 +40,7 @@ func (c machinesCount) Holds(w *World) (bool, string) {
 	return compare(len(those), c.Op, c.N), strings.TrimSpace(fmt.Sprintf("%s=%d %s", c.What, len(those), strings.Join(those, ",")))
 }
 
-// somethingLaunched: there is an instance that the story has no name for.
+// somethingLaunched: there is an instance without a name in the script.
 type somethingLaunched struct{}
 
 func (somethingLaunched) Holds(w *World) (bool, string) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// nodeState is what a node may be.
+// nodeState is a state of a node.
 type nodeState string
 
 const (
@@ -17,10 +17,10 @@ const (
 	nodeEmpty    nodeState = "empty"
 	nodeDark     nodeState = "dark"
 	nodeGone     nodeState = "gone" // the Node was deleted
-	// nodeDraining is one that is cordoned and has pods that still have to leave.
+	// nodeDraining is a cordoned node with pods that must still leave.
 	nodeDraining nodeState = "draining"
-	// nodeAsBefore is one whose labels, annotations and spec are, byte for byte,
-	// what they were at the first interrupt that found it.
+	// nodeAsBefore is a node whose labels, annotations and spec are, byte for byte, those at its
+	// first interrupt.
 	nodeAsBefore nodeState = "as-before"
 	// nodeProtected is one that Karpenter may not disrupt: its Node, or its
 	// NodeClaim, says so. nodeUnprotected is one of Karpenter's that it may.
@@ -80,7 +80,7 @@ func (w *World) states(n *nodeTrack) map[nodeState]bool {
 	return is
 }
 
-// nodesCount: so many nodes, of all that were launched, are in a state.
+// nodesCount: this number of the launched nodes is in a state.
 type nodesCount struct {
 	State nodeState
 	Op    string
@@ -97,7 +97,7 @@ func (c nodesCount) Holds(w *World) (bool, string) {
 	return compare(len(those), c.Op, c.N), strings.TrimSpace(fmt.Sprintf("%s=%d %s", c.State, len(those), strings.Join(those, ",")))
 }
 
-// nodePods: so many pods are on a node that would have to leave it.
+// nodePods: a node has this number of pods that must leave.
 type nodePods struct {
 	Node string
 	Op   string

@@ -10,8 +10,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// recordSays: Lifeboat's record about a node has these fields. It is the one
-// condition on what Lifeboat says, for stories in which nothing is to happen.
+// recordSays: Lifeboat's record about a node has these fields. It is the one condition on
+// Lifeboat's own data, for scenarios in which nothing should happen.
 type recordSays struct {
 	Node                  string
 	None                  bool

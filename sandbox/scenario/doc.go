@@ -88,7 +88,7 @@
 // An instance takes boot from power to its first program, each time, and prepare once on
 // its disk. With warm=1 there is one in the warm pool, with pool= alone as many as are
 // missing to max. With agent=silent the agent answers no hook, with agent=none there is
-// none and the kubelet starts by itself. What is demanded of groups:
+// none and the kubelet starts at boot. What is demanded of groups:
 //
 //	group web in-service=2      joining, warming, warm, leaving, retained; answered, timed-out
 //	                            and abandoned: hooks so far; warm-nodes: Nodes of instances that

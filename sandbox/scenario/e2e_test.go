@@ -13,12 +13,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenarios"
 )
 
-// sideBySide is how many scenarios play at once. They mostly wait for their clocks, but
-// with many more of them two cores are busy all the time, and clocks do not wait.
+// sideBySide is how many scenarios run concurrently. They mostly wait for their clocks, but many
+// more would keep two cores busy and miss deadlines.
 const sideBySide = 8
 
-// TestScenarios plays every scenario on a real control plane with the real lifeboatd. They
-// come up one after the other, the longest first.
+// TestScenarios runs every scenario on a real control plane with the real lifeboatd. They start one
+// after the other, the longest first.
 func TestScenarios(t *testing.T) {
 	names, err := scenarios.Names()
 	if err != nil {
@@ -46,7 +46,7 @@ func TestScenarios(t *testing.T) {
 	playing.Wait()
 }
 
-// lasts is about how long a story goes on after its notice.
+// lasts is the approximate duration of a scenario after its notice.
 func lasts(sc *scenario.Scenario) time.Duration {
 	var deadline, longest time.Duration
 	note := func(w scenario.When) {

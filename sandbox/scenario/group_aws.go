@@ -12,8 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
-// MakeGroup makes an Auto Scaling group, with its launch template, as a story would; of
-// one that is declared the launch template alone.
+// MakeGroup creates an Auto Scaling group with its launch template, as a scenario does; for a
+// declared group only the launch template.
 func MakeGroup(aws *emulator.States, st GroupStatement) error {
 	template, err := aws.EC2.CreateTemplate(st.Name, "", "", st.template(), nil)
 	if err != nil {
@@ -33,7 +33,7 @@ func (st GroupStatement) group(template ec2.TemplateRef) autoscaling.Group {
 		CapacityRebalance: st.Rebalance,
 	}
 	if st.Spot {
-		// What is warm is on demand all the same: a spot instance cannot be stopped.
+		// Warm instances are bought on demand: a spot instance cannot be stopped.
 		none := 0
 		g.Template, g.Mixed = ec2.TemplateRef{}, &autoscaling.Mixed{
 			Template: template, Distribution: autoscaling.Distribution{OnDemandPercent: &none, SpotStrategy: "price-capacity-optimized"},

@@ -13,16 +13,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
-// groupProvisioner is what a report calls groups that launch nodes.
+// groupProvisioner is the report's name of groups that launch nodes.
 const groupProvisioner = "EC2 Auto Scaling (emulated)"
 
-// taintAutoscaler is what the cluster-autoscaler puts on a node before it ends its
-// instance (Kubernetes Autoscaler, cluster-autoscaler FAQ).
+// taintAutoscaler is the taint of the cluster-autoscaler on a node whose instance it is about to
+// terminate (Kubernetes Autoscaler, cluster-autoscaler FAQ).
 const taintAutoscaler = "ToBeDeletedByClusterAutoscaler"
 
 func (p *player) autoScaling() *autoscaling.State { return p.sandbox.AWS().States.AutoScaling }
 
-// groupStep does one line about Auto Scaling groups.
+// groupStep executes one line about Auto Scaling groups.
 func (p *player) groupStep(ctx context.Context, do any) error {
 	groups := p.autoScaling()
 	switch st := do.(type) {
@@ -48,11 +48,11 @@ func (p *player) groupStep(ctx context.Context, do any) error {
 	case TerminateStatement:
 		return p.terminate(ctx, st)
 	default:
-		return fmt.Errorf("nobody knows how to play %T", do)
+		return fmt.Errorf("unknown statement %T", do)
 	}
 }
 
-// begin1 starts the clock, or starts it anew, at something that has no deadline.
+// begin1 starts or restarts the clock without a deadline.
 func (p *player) begin1(text string) {
 	now := time.Now()
 	p.do(func(w *World) []Moment {
@@ -81,10 +81,10 @@ func (p *player) detach(node string) error {
 	return err
 }
 
-// terminate ends an instance, whoever it is that does.
+// terminate ends an instance, by the given caller.
 func (p *player) terminate(ctx context.Context, st TerminateStatement) error {
 	id := p.nodes[st.Node].ID
-	p.do(func(w *World) []Moment { w.Doom([]string{st.Node}); return nil })
+	p.do(func(w *World) []Moment { w.MarkInterrupted([]string{st.Node}); return nil })
 	switch st.By {
 	case ByEC2:
 		p.begin1("somebody terminates " + st.Node + " past its group (ec2:TerminateInstances)")

@@ -107,7 +107,7 @@ func grouped() *World {
 	return w
 }
 
-// pass has an instance come through states, a second apart, and returns what is told.
+// pass moves an instance through states, a second apart, and returns the moments.
 func pass(w *World, from float64, instance string, states ...string) []Moment {
 	var out []Moment
 	for i, state := range states {
@@ -143,7 +143,7 @@ func TestInstancesAreCountedByWhereTheyStand(t *testing.T) {
 	checkG(t, w, "group web joining=1 warm=0", true)
 	pass(w, 10, "i-a", "Terminating", "Terminating:Retained")
 	checkG(t, w, "group web retained=1 leaving=0", true)
-	if !w.nodes["a"].doomed || w.nodes["b"].doomed {
+	if !w.nodes["a"].interrupted || w.nodes["b"].interrupted {
 		t.Error("the one that the group ends is not judged, or the other is")
 	}
 }
@@ -177,26 +177,26 @@ func TestANodeOfAWarmInstanceIsSeen(t *testing.T) {
 func TestHooksAreJudgedByHowTheyEnded(t *testing.T) {
 	w := grouped()
 	checkG(t, w, "every hook of web answered", false)
-	fired := []Firing{{Instance: "i-a", Group: "web", Hook: "launch", Held: at(1)}}
-	if told := w.Fired(fired); told != nil {
+	fired := []HookExecution{{Instance: "i-a", Group: "web", Hook: "launch", Held: at(1)}}
+	if told := w.HookExecutions(fired); told != nil {
 		t.Errorf("told %v of a hook that holds", texts(told))
 	}
 	checkG(t, w, "every hook of web answered", false)
-	end := func(result string, by FiringEnd) {
+	end := func(result string, by HookExecutionEnd) {
 		t.Helper()
-		next := append([]Firing(nil), fired...)
+		next := append([]HookExecution(nil), fired...)
 		next[len(next)-1].Ended, next[len(next)-1].Result, next[len(next)-1].By = at(4), result, by
 		fired = next
 	}
 	end("CONTINUE", EndedByAnswer)
-	if diff := cmp.Diff([]string{"a|hook launch: CONTINUE after 3 s"}, texts(append(w.Fired(fired), w.Fired(fired)...))); diff != "" {
+	if diff := cmp.Diff([]string{"a|hook launch: CONTINUE after 3 s"}, texts(append(w.HookExecutions(fired), w.HookExecutions(fired)...))); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 	checkG(t, w, "every hook of web answered", true)
 	checkG(t, w, "instance a answered=1", true)
-	fired = append(fired, Firing{Instance: "i-b", Group: "web", Hook: "launch", Held: at(2)})
+	fired = append(fired, HookExecution{Instance: "i-b", Group: "web", Hook: "launch", Held: at(2)})
 	end("ABANDON", EndedByTimeout)
-	if told := texts(w.Fired(fired)); len(told) != 1 || told[0] != "b|hook launch: nobody answers within its time: ABANDON" {
+	if told := texts(w.HookExecutions(fired)); len(told) != 1 || told[0] != "b|hook launch: no answer before its timeout: ABANDON" {
 		t.Errorf("told %v", told)
 	}
 	checkG(t, w, "every hook of web answered", false)

@@ -16,9 +16,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// interrupt starts the clock, or starts it anew.
+// interrupt starts or restarts the clock.
 func (p *player) interrupt(ctx context.Context, st InterruptStatement) error {
-	p.do(func(w *World) []Moment { w.Doom(st.Nodes); return nil })
+	p.do(func(w *World) []Moment { w.MarkInterrupted(st.Nodes); return nil })
 	switch {
 	case st.Kind == ScheduledChange:
 		return p.schedule(st)
@@ -52,7 +52,7 @@ func (p *player) interrupt(ctx context.Context, st InterruptStatement) error {
 	}
 }
 
-// notices looks out for the change that starts the clock.
+// notices waits for the change that starts the clock.
 func notices(st InterruptStatement, c ec2.Change, start starter, noticed chan<- ec2.Instance) {
 	now := time.Now()
 	switch {
@@ -96,7 +96,7 @@ func (p *player) starter(st InterruptStatement) starter {
 	}
 }
 
-// roughly writes long durations to the minute.
+// roughly rounds long durations to the minute.
 func roughly(d time.Duration) string {
 	if d < 10*time.Minute {
 		return seconds(d)
@@ -112,8 +112,8 @@ func (p *player) ids(names []string) []string {
 	return ids
 }
 
-// schedule has AWS plan something: EC2 shows it, and Health tells of it, in
-// whole seconds.
+// schedule makes AWS schedule maintenance: EC2 shows it, and Health sends an event, in whole
+// seconds.
 func (p *player) schedule(st InterruptStatement) error {
 	now := time.Now()
 	due := now.Add(st.Notice).Truncate(time.Second)
@@ -133,7 +133,7 @@ func (p *player) schedule(st InterruptStatement) error {
 	return nil
 }
 
-// callOff has AWS cancel what it had planned.
+// callOff makes AWS cancel what it had scheduled.
 func (p *player) callOff(st CallOffStatement) error {
 	p.tell(MomentStep, "AWS calls off what it had planned for "+strings.Join(st.Nodes, ", "))
 	for _, name := range st.Nodes {
@@ -165,7 +165,7 @@ func (p *player) failStatus(st InterruptStatement) error {
 	return nil
 }
 
-// bringAbout makes AWS do it.
+// bringAbout makes AWS execute the interruption.
 func (p *player) bringAbout(ctx context.Context, st InterruptStatement) error {
 	switch {
 	case st.Via == ViaFIS:

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// karpenterPart is what the sandbox calls it.
+	// karpenterPart is its name in the sandbox.
 	karpenterPart = "karpenter"
-	// karpenterQueue is the queue of a Karpenter that hears of interruptions itself.
+	// karpenterQueue is the queue of a Karpenter that receives interruptions itself.
 	karpenterQueue = "karpenter"
 )
 
-// Sandbox adds to o what the story needs of its sandbox.
+// Sandbox adds to o what the scenario needs.
 func (sc *Scenario) Sandbox(o sandbox.Options) sandbox.Options {
 	if o.Name == "" {
 		o.Name = sandboxName(sc.Name)
@@ -37,7 +37,7 @@ func (sc *Scenario) Sandbox(o sandbox.Options) sandbox.Options {
 	return o
 }
 
-// karpenter is the first line of a story in which Karpenter provisions.
+// karpenter is the first line of a scenario in which Karpenter provisions.
 func (sc *Scenario) karpenter() (KarpenterStatement, bool) {
 	if len(sc.Steps) == 0 {
 		return KarpenterStatement{}, false
@@ -56,7 +56,7 @@ func provisioner(st sandbox.State) string {
 	return ""
 }
 
-// provision does one line of those that are about what provisions nodes.
+// provision executes one line about the provisioner.
 func (p *player) provision(ctx context.Context, s Step) error {
 	switch do := s.Do.(type) {
 	case KarpenterStatement:
@@ -66,7 +66,7 @@ func (p *player) provision(ctx context.Context, s Step) error {
 	case CapacityStatement:
 		return p.capacity(do)
 	default:
-		return fmt.Errorf("nobody knows how to play %T", do)
+		return fmt.Errorf("unknown statement %T", do)
 	}
 }
 
@@ -88,7 +88,7 @@ func (p *player) karpenter(ctx context.Context, st KarpenterStatement) error {
 	}
 }
 
-// capacity has EC2 run out of machines, or lets it have all again.
+// capacity removes EC2's capacity, or restores it.
 func (p *player) capacity(st CapacityStatement) error {
 	if st.Back {
 		p.sandbox.EC2().RestoreCapacity()
@@ -111,8 +111,7 @@ func (p *player) capacity(st CapacityStatement) error {
 	return nil
 }
 
-// named waits for the next instance that somebody else launched, and calls it
-// what the story does.
+// named waits for the next instance that the script did not launch, and gives it the script's name.
 func (p *player) named(ctx context.Context, st NamedStatement) error {
 	ok, _, err := p.await(ctx, somethingLaunched{}, time.Now().Add(st.Within))
 	if err != nil {

@@ -2,10 +2,10 @@ package scenario
 
 import "time"
 
-// MomentKind is a kind of thing that happens.
+// MomentKind is a kind of moment.
 type MomentKind string
 
-// What happens, as seen from the machines and on the API server.
+// The kinds of moments, as observed on the machines and on the API server.
 const (
 	MomentStep      MomentKind = "step"      // a line of the script that took effect
 	MomentJoined    MomentKind = "joined"    // a node came up
@@ -28,7 +28,7 @@ const (
 	MomentJob       MomentKind = "job"       // a Job was made, completed or failed
 	MomentNotReady  MomentKind = "not-ready" // Kubernetes noticed that a node is silent
 	MomentGone      MomentKind = "gone"      // a Node was deleted
-	MomentLaunched  MomentKind = "launched"  // Karpenter launched an instance
+	MomentLaunched  MomentKind = "launched"  // Karpenter or a group launched an instance
 	MomentClaim     MomentKind = "claim"     // a NodeClaim was made, given up or deleted
 	MomentProtected MomentKind = "protected" // Karpenter may not disrupt a node
 	MomentLifecycle MomentKind = "lifecycle" // an instance came to another state in its group
@@ -43,10 +43,10 @@ type Moment struct {
 	// Seconds is the time since the notice; nil before it.
 	Seconds *float64   `json:"seconds,omitempty"`
 	Kind    MomentKind `json:"kind"`
-	// Node is what the script calls it.
+	// Node is the script's name of it.
 	Node string `json:"node,omitempty"`
 	// Pod is namespace/name.
 	Pod string `json:"pod,omitempty"`
-	// Text is a sentence for people.
+	// Text is a sentence for users.
 	Text string `json:"text"`
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// nodeGroupConditions are the conditions of a NodeGroup by what a script calls them.
+// nodeGroupConditions are the conditions of a NodeGroup by their names in a script.
 func nodeGroupConditions() map[string]string {
 	return map[string]string{
 		"ready": v1alpha1.ConditionReady, "found": v1alpha1.ConditionFound,
@@ -19,7 +19,7 @@ func nodeGroupConditions() map[string]string {
 	}
 }
 
-// NodeGroup takes in a NodeGroup as it is at t; gone says that it was deleted.
+// NodeGroup records a NodeGroup at time t; gone means that it was deleted.
 func (w *World) NodeGroup(t time.Time, g *v1alpha1.NodeGroup, gone bool) []Moment {
 	before := w.nodeGroups[g.Name]
 	if gone {
@@ -34,7 +34,7 @@ func (w *World) NodeGroup(t time.Time, g *v1alpha1.NodeGroup, gone bool) []Momen
 	return []Moment{w.moment(t, MomentSays, "", "", "NodeGroup "+g.Name+": "+says)}
 }
 
-// saying is what a NodeGroup says about whether it is ready.
+// saying is the readiness of a NodeGroup, by its own conditions.
 func saying(g *v1alpha1.NodeGroup) string {
 	c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
@@ -47,8 +47,8 @@ func saying(g *v1alpha1.NodeGroup) string {
 	}
 }
 
-// nodeGroupIs: a NodeGroup says of itself that it is so. As recordSays it is about what
-// Lifeboat says, not about what it does.
+// nodeGroupIs: a NodeGroup has a condition. Like recordSays it checks Lifeboat's own data, not
+// Lifeboat's actions.
 type nodeGroupIs struct{ Name, Condition string }
 
 func (c nodeGroupIs) Holds(w *World) (bool, string) {

@@ -70,8 +70,8 @@ func Parse(name string, text []byte) (*Scenario, error) {
 	return sc, nil
 }
 
-// scriptStart is the number of the line before the script's first. txtar does
-// not tell; a file begins after the first marker line with its name.
+// scriptStart is the number of the line before the script's first. txtar does not provide it; a
+// file begins after the first marker line with its name.
 func scriptStart(text []byte) int {
 	marker := regexp.MustCompile(`^-- +` + scriptFile + ` +--\s*$`)
 	for i, line := range bytes.Split(text, []byte("\n")) {
@@ -82,7 +82,7 @@ func scriptStart(text []byte) int {
 	return 0
 }
 
-// parser holds what earlier lines have settled.
+// parser holds the state of earlier lines.
 type parser struct {
 	file      string
 	scenario  *Scenario

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// defaultHookTime is how long Auto Scaling waits for an answer unless a story says
-	// otherwise: longer than any should take.
+	// defaultHookTime is Auto Scaling's default timeout of hooks in a scenario: longer than any
+	// answer should take.
 	defaultHookTime = 5 * time.Minute
 	defaultMax      = 10
 )
@@ -64,7 +64,7 @@ func (p *parser) group(args []string) (any, error) {
 	return g, g.check()
 }
 
-// check refuses what Auto Scaling would not do.
+// check rejects what Auto Scaling rejects.
 func (g GroupStatement) check() error {
 	switch {
 	case g.Min > g.Desired || g.Desired > g.Max:
@@ -78,7 +78,7 @@ func (g GroupStatement) check() error {
 	}
 }
 
-// newGroup takes the name of a group that is there from now on.
+// newGroup registers the name of a new group.
 func (p *parser) newGroup(name string) error {
 	switch {
 	case !nameFormat.MatchString(name):
@@ -97,7 +97,7 @@ func (p *parser) knownGroup(name string) error {
 	return fmt.Errorf("there is no group %q yet: begin with group %s", name, name)
 }
 
-// tick starts the clock at something that has no deadline.
+// tick starts the clock without a deadline.
 func (p *parser) tick() { p.clock, p.deadline = true, false }
 
 func (p *parser) scale(args []string) (any, error) {

@@ -48,7 +48,7 @@ func (p *parser) interrupt(args []string) (any, error) {
 	return st, nil
 }
 
-// check refuses what AWS could not do.
+// check rejects what AWS cannot do.
 func (st InterruptStatement) check() error {
 	switch {
 	case st.Kind == Rebalance && st.Via == ViaFIS:
@@ -64,7 +64,7 @@ func (st InterruptStatement) check() error {
 	}
 }
 
-// checkNotice refuses a time to the deadline that the notice cannot have.
+// checkNotice rejects a time to the deadline that the notice cannot have.
 func (st InterruptStatement) checkNotice() error {
 	switch {
 	case st.Notice == 0 && st.Kind == ScheduledChange:

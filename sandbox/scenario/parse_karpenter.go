@@ -18,7 +18,7 @@ const noCapacity = "none"
 // errNoKarpenter: the sandbox is made with it or without.
 var errNoKarpenter = errors.New("nothing provisions in this story: begin the script with karpenter on")
 
-// errNothingLaunches: nodes are named that nobody will launch.
+// errNothingLaunches: the script names nodes of a provisioner, and has none.
 var errNothingLaunches = errors.New("nothing launches nodes in this story: begin the script with karpenter on, or make a group")
 
 func (p *parser) karpenterLine(args []string) (any, error) {

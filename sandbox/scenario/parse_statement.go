@@ -176,7 +176,7 @@ func (p *parser) until(args []string) (any, error) {
 	return UntilStatement{Until: when}, err
 }
 
-// errJob: when a Job completes nobody knows beforehand.
+// errJob: the completion time of a Job is unknown beforehand.
 var errJob = errors.New("a moment cannot be counted from job here: write wait job NAME complete, or pod NAME asked after job")
 
 func (p *parser) when(text string) (When, error) {

@@ -18,7 +18,7 @@ func story(script string) string {
 
 func TestParseReadsEveryStatement(t *testing.T) {
 	sc, err := Parse("x.txtar", []byte(story(`
-node a type=c5.large zone=us-east-1b spot labels=team=web,tier=x taints=k=v:NoSchedule  # the doomed one
+node a type=c5.large zone=us-east-1b spot labels=team=web,tier=x taints=k=v:NoSchedule  # the interrupted one
 node b
 apply w.yaml
 rules none
@@ -193,7 +193,7 @@ func TestParseErrorsNameTheLineAndSayWhatToWrite(t *testing.T) {
 		{"unknown act", story("lifeboat up\n"), `unknown act "up"; write: lifeboat on [sources=sqs,ec2,autoscaling] [status-interval=2s]`},
 		{"unknown node", story("interrupt a\n"), `there is no node "a" yet: begin with node a; write: interrupt NODE…`},
 		{"no node at all", story("node spot\nnode\n"), `x.txtar:9: a node needs a name`},
-		{"nobody to interrupt", story(nodes + "interrupt kind=spot\n"), `at least one node has to be named; write: interrupt NODE…`},
+		{"interrupt without a node", story(nodes + "interrupt kind=spot\n"), `at least one node has to be named; write: interrupt NODE…`},
 		{"interrupted twice at once", story(nodes + "interrupt a a\n"), `node a is there twice`},
 		{"scheduled for no time", story(nodes + "interrupt a kind=scheduled\n"), `a scheduled change is due at some time: write how far ahead, such as notice=3h`},
 		{"scheduled by message", story(nodes + "interrupt a kind=scheduled notice=3h via=queue\n"), `a notice of kind scheduled comes from EC2: leave via=queue out`},
@@ -202,7 +202,7 @@ func TestParseErrorsNameTheLineAndSayWhatToWrite(t *testing.T) {
 		{"status with notice", story(nodes + "interrupt a kind=status notice=1m\n"), `a notice of kind status has no deadline: leave notice out`},
 		{"call off nothing", story(nodes + "interrupt a\ncall-off a\n"), `nothing is planned yet: AWS calls off what an interrupt of kind=scheduled has planned`},
 		{"call off too much", story(nodes + "interrupt a kind=scheduled notice=3h\ncall-off a by=x\n"), `"by=x" is too much`},
-		{"nobody says it", story(nodes + "interrupt a\napprove a\n"), `somebody has to say it; write: approve NODE by=NAME`},
+		{"approve without a user", story(nodes + "interrupt a\napprove a\n"), `somebody has to say it; write: approve NODE by=NAME`},
 		{"two approved", story(nodes + "interrupt a b\nhold a b by=x\n"), `hold is about one node`},
 		{"approved before", story(nodes + "approve a by=x\n"), `there is nothing to approve before interrupt`},
 		{"unknown placeholder", strings.Replace(story("apply w.yaml\n"), "Pod", "${USER}", 1), `x.txtar:8: file w.yaml: unknown placeholder "${USER}": write one such as ${cron +20s}`},
@@ -243,7 +243,7 @@ func TestParseErrorsNameTheLineAndSayWhatToWrite(t *testing.T) {
 		{"Karpenter nothing", story("karpenter\n"), `an act is missing; write: karpenter on [hears]`},
 		{"Karpenter up", story("karpenter on\nkarpenter up\n"), `unknown value "up": write on, off or kill`},
 		{"Karpenter hears later", story("karpenter on\nkarpenter on hears\n"), `"hears" is too much: only the first line says more`},
-		{"nobody launches", story(nodes + "wait node c launched\n"), `x.txtar:10: nothing launches nodes in this story: begin the script with karpenter on, or make a group; write: wait CONDITION`},
+		{"launched without a provisioner", story(nodes + "wait node c launched\n"), `x.txtar:10: nothing launches nodes in this story: begin the script with karpenter on, or make a group; write: wait CONDITION`},
 		{"launched twice", story("karpenter on\nwait node c launched\nwait node c launched\n"), `there is a node c already`},
 		{"launched at once", story("karpenter on\nexpect node c launched\n"), `there is no node "c" yet`},
 		{"claims without", story("expect claims=1\n"), `nothing provisions in this story`},
@@ -277,8 +277,8 @@ func TestWhenWritesItselfAsItIsRead(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is thrown at it, Parse gives a scenario with steps, or an
-// error that is about a line of the text.
+// FuzzParse: for any input, Parse returns a scenario with steps, or an error about a line of the
+// text.
 func FuzzParse(f *testing.F) {
 	names, err := scenarios.Names()
 	if err != nil {

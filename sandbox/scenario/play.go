@@ -14,17 +14,17 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
-// Options are how to play a scenario.
+// Options are the options of a run.
 type Options struct {
 	// Sandbox says where. Its name defaults to that of the scenario.
 	Sandbox sandbox.Options
-	// Moment hears the timeline live, one moment at a time. It may be nil.
+	// Moment receives the timeline live, one moment at a time. It may be nil.
 	Moment func(Moment)
 }
 
-// Run makes a sandbox, plays a scenario on it, and takes the sandbox down, also
-// when ctx ends. The report is there whenever the script was played to its end.
-// The error is a *FailedError where expectations did not hold.
+// Run creates a sandbox, runs a scenario on it, and removes the sandbox, also when ctx ends. It
+// returns a report if the script ran to its end. The error is a *FailedError if expectations did
+// not hold.
 func Run(ctx context.Context, sc *Scenario, o Options) (_ *Report, err error) {
 	sb, err := sandbox.New(sc.Sandbox(o.Sandbox))
 	if err != nil {
@@ -37,7 +37,7 @@ func Run(ctx context.Context, sc *Scenario, o Options) (_ *Report, err error) {
 	return Play(ctx, sc, sb, o.Moment)
 }
 
-// sandboxName makes of a scenario's name what a sandbox's may be.
+// sandboxName makes a valid sandbox name of a scenario's name.
 func sandboxName(name string) string {
 	const longest = 30
 	clean := strings.Map(func(r rune) rune {
@@ -49,8 +49,8 @@ func sandboxName(name string) string {
 	return strings.Trim(clean[:min(len(clean), longest)], "-")
 }
 
-// Play plays a scenario on a sandbox that is up, as [Scenario.Sandbox] wants it, and
-// has no nodes yet.
+// Play runs a scenario on a running sandbox with the options of [Scenario.Sandbox] and without
+// nodes.
 func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Moment)) (*Report, error) {
 	if moment == nil {
 		moment = func(Moment) {}
@@ -83,7 +83,7 @@ func Play(ctx context.Context, sc *Scenario, sb *sandbox.Sandbox, moment func(Mo
 	return report, nil
 }
 
-// player is a scenario being played.
+// player runs a scenario.
 type player struct {
 	*watcher
 	scenario *Scenario
@@ -128,13 +128,13 @@ func (p *player) end() {
 	}
 }
 
-// tell adds a moment of the player's own.
+// tell adds a moment of the player itself.
 func (p *player) tell(kind MomentKind, text string) {
 	p.do(func(w *World) []Moment { return []Moment{w.moment(time.Now(), kind, "", "", text)} })
 }
 
-// step does one line. An expectation that does not hold is noted and no error:
-// the story goes on, so that its report tells all of it.
+// step executes one line. A failed expectation is recorded and is no error: the scenario continues,
+// so that its report is complete.
 func (p *player) step(ctx context.Context, s Step) error {
 	switch do := s.Do.(type) {
 	case NodeStatement:
@@ -185,8 +185,8 @@ func (p *player) lifeboat(ctx context.Context, st LifeboatStatement) error {
 	}
 }
 
-// whileItRuns kills a program, which is waited for where it is just being started again
-// after the kill before.
+// whileItRuns kills a program. If the program is being restarted after an earlier kill, it waits
+// for the start.
 func whileItRuns(ctx context.Context, kill func() error) error {
 	for limit := time.Now().Add(30 * time.Second); ; {
 		err := kill()
@@ -208,7 +208,7 @@ func (p *player) agents(st AgentsStatement) error {
 	return p.sandbox.StartAgents()
 }
 
-// until lets time pass.
+// until waits until a moment.
 func (p *player) until(ctx context.Context, w When) error {
 	t, err := p.timeOf(w)
 	if err != nil {
@@ -217,11 +217,11 @@ func (p *player) until(ctx context.Context, w When) error {
 	return sleepUntil(ctx, t)
 }
 
-// timeOf is when a moment of the story is.
+// timeOf is the time of a moment.
 func (p *player) timeOf(w When) (time.Time, error) {
 	t, known := p.when(w)
 	if !known {
-		return t, fmt.Errorf("nobody knows when %s is", w)
+		return t, fmt.Errorf("the time of %s is unknown", w)
 	}
 	return t, nil
 }
@@ -233,7 +233,7 @@ func sleepUntil(ctx context.Context, t time.Time) error {
 	return nil
 }
 
-// check sees whether a condition holds when it has to.
+// check tests a condition at its time.
 func (p *player) check(ctx context.Context, s Step, c CheckStatement) error {
 	limit, err := p.limit(ctx, c)
 	if err != nil {
@@ -247,7 +247,7 @@ func (p *player) check(ctx context.Context, s Step, c CheckStatement) error {
 		p.tell(MomentMet, s.Text)
 		return nil
 	case c.Mode == CheckWait:
-		// What follows is built on it.
+		// The following lines depend on it.
 		return fmt.Errorf("%q does not hold after %s: %s", s.Text, c.Within, text)
 	default:
 		failure := fmt.Sprintf("line %d, %q does not hold: %s", s.Line, s.Text, text)
@@ -257,8 +257,7 @@ func (p *player) check(ctx context.Context, s Step, c CheckStatement) error {
 	}
 }
 
-// limit is until when a condition may come true, after having waited for the
-// moment at which it has to.
+// limit is until when a condition may become true. It first waits for the condition's moment.
 func (p *player) limit(ctx context.Context, c CheckStatement) (time.Time, error) {
 	switch c.Mode {
 	case CheckWait:
@@ -272,7 +271,7 @@ func (p *player) limit(ctx context.Context, c CheckStatement) (time.Time, error)
 	}
 }
 
-// await waits until a condition holds, or limit; it looks at least once.
+// await waits until a condition holds, or limit; it checks at least once.
 func (p *player) await(ctx context.Context, c Condition, limit time.Time) (bool, string, error) {
 	timer := time.NewTimer(time.Until(limit))
 	defer timer.Stop()

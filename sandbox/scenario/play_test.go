@@ -96,8 +96,8 @@ func logTail(t *testing.T, path string) {
 	t.Logf("end of %s:\n%s", path, text[max(0, len(text)-most):])
 }
 
-// stretch multiplies the time limits of a story by how slow the machine is. What is
-// measured from a deadline backwards stays: AWS does not wait either.
+// stretch multiplies the time limits of a scenario for a slow machine. Times before a deadline
+// stay, because AWS does not wait either.
 func stretch(sc *scenario.Scenario, factor float64) {
 	for i, step := range sc.Steps {
 		check, ok := step.Do.(scenario.CheckStatement)

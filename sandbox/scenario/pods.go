@@ -17,19 +17,19 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
 )
 
-// Verdict is what became of a pod of a doomed node.
+// Verdict is the result for a pod of an interrupted node.
 type Verdict string
 
 // The verdicts.
 const (
-	Kept    Verdict = "kept"    // it runs on, unasked
+	Kept    Verdict = "kept"    // it continues to run and was not asked to stop
 	Leaving Verdict = "leaving" // it was asked and is at its stop work
 	Whole   Verdict = "whole"   // it ended with its stop work done
 	Cut     Verdict = "cut"     // it was asked, and killed in its stop work
-	Lost    Verdict = "lost"    // its machine went dark before anybody asked it
+	Lost    Verdict = "lost"    // its machine lost power before it was asked to stop
 )
 
-// podTrack is what was seen of one pod.
+// podTrack is the observed data of one pod.
 type podTrack struct {
 	uid             types.UID
 	namespace, name string
@@ -45,7 +45,7 @@ type podTrack struct {
 	grace time.Duration // the shortest that it was given
 	ended time.Time     // its containers ended; zero: not yet
 	gone  time.Time     // it is off the API server; zero: not yet
-	// killed is how its containers ended: by SIGKILL at the end of their grace.
+	// killed means that its containers ended by SIGKILL at the end of their grace.
 	killed bool
 	// dark is when its machine lost power before the pod had ended.
 	dark time.Time
@@ -53,7 +53,7 @@ type podTrack struct {
 
 func (p *podTrack) key() string { return p.namespace + "/" + p.name }
 
-// over is when the pod was over, for whatever reason; zero: it is not.
+// over is when the pod ended, for any reason; zero: it has not.
 func (p *podTrack) over() time.Time {
 	switch {
 	case !p.ended.IsZero():
@@ -81,18 +81,18 @@ func (p *podTrack) verdict() Verdict {
 	case p.killed:
 		return Cut
 	case !p.running:
-		return Whole // it had not begun: there was nothing to stop
+		return Whole // it had not started: no stop work was lost
 	case p.over().Sub(p.asked) < p.need-stopSlack:
-		return Cut // taken off the API server, whatever it was doing
+		return Cut // deleted from the API server without a stop
 	default:
 		return Whole
 	}
 }
 
-// observe takes in a pod as it is at t; gone says that it is off the API server.
+// observe records a pod at time t; gone means that it is deleted from the API server.
 func (p *podTrack) observe(t time.Time, pod *corev1.Pod, gone bool) {
 	grace, down := kwok.ShutsDown(pod)
-	if pod.DeletionTimestamp == nil && !down { // what is asked to stop is as it was when it was asked
+	if pod.DeletionTimestamp == nil && !down { // a stopping pod keeps its data from before the request
 		p.running = pod.Status.Phase == corev1.PodRunning
 		p.stays = staysOn(pod)
 		p.owner = ownerOf(pod)
@@ -101,7 +101,7 @@ func (p *podTrack) observe(t time.Time, pod *corev1.Pod, gone bool) {
 		p.asked, p.grace = t, grace
 	}
 	p.ready = podReady(pod) && pod.DeletionTimestamp == nil && !gone
-	if p.dark.IsZero() && p.ended.IsZero() { // nobody hears or ends in the dark
+	if p.dark.IsZero() && p.ended.IsZero() { // without power no pod receives a request or ends
 		p.observeEnd(t, pod)
 	}
 	if gone {
@@ -109,19 +109,19 @@ func (p *podTrack) observe(t time.Time, pod *corev1.Pod, gone bool) {
 	}
 }
 
-// observeGone takes in that the pod is off the API server.
+// observeGone records that the pod is deleted from the API server.
 func (p *podTrack) observeGone(t time.Time) {
 	if !p.gone.IsZero() {
 		return
 	}
 	p.gone = t
 	if p.asked.IsZero() && p.dark.IsZero() {
-		p.asked = t // with no grace at all
+		p.asked = t // with a grace period of zero
 	}
 }
 
-// observeEnd takes in how a pod that has not ended is asked to, and that it has.
-// What is asked of one that has ended is to go off the API server.
+// observeEnd records the stop request of a running pod, and its end. A request after the end only
+// deletes the object.
 func (p *podTrack) observeEnd(t time.Time, pod *corev1.Pod) {
 	if pod.DeletionTimestamp != nil {
 		grace := time.Duration(deref(pod.DeletionGracePeriodSeconds)) * time.Second
@@ -153,7 +153,7 @@ func ownerOf(pod *corev1.Pod) string {
 	return c.Kind + "/" + c.Name
 }
 
-// staysOn reports whether a pod need not leave a node that goes.
+// staysOn reports whether a pod may stay on an interrupted node.
 func staysOn(pod *corev1.Pod) bool {
 	if c := metav1.GetControllerOf(pod); c != nil && (c.Kind == "DaemonSet" || c.Kind == "Node") {
 		return true
@@ -186,8 +186,8 @@ func podReady(pod *corev1.Pod) bool {
 
 var sleepCommand = regexp.MustCompile(`(?:^|[^a-z0-9_-])sleep +([0-9]+(?:\.[0-9]+)?)`)
 
-// stopWork is how long the containers of a pod take to stop, as the sandbox's
-// kubelets play it: the longest preStop hook, and what the annotation adds.
+// stopWork is how long the containers of a pod take to stop, as the sandbox simulates it: the
+// longest preStop hook, plus the annotation.
 func stopWork(pod *corev1.Pod) time.Duration {
 	var hook float64
 	for _, c := range pod.Spec.Containers {
@@ -215,14 +215,14 @@ func hookSeconds(h *corev1.LifecycleHandler) float64 {
 	return sum
 }
 
-// describe says how a pod came to its end, in words.
+// describe says how a pod ended.
 func (p *podTrack) describe() string {
 	switch p.verdict() {
 	case Lost:
-		return "lost: its machine went dark before it was asked to stop"
+		return "lost: its machine lost power before it was asked to stop"
 	case Cut:
 		if !p.dark.IsZero() {
-			return fmt.Sprintf("cut: %s of its %s stop work done when its machine went dark", seconds(p.dark.Sub(p.asked)), seconds(p.need))
+			return fmt.Sprintf("cut: %s of its %s stop work done when its machine lost power", seconds(p.dark.Sub(p.asked)), seconds(p.need))
 		}
 		return fmt.Sprintf("cut: it needed %s to stop and was given %s", seconds(p.need), seconds(p.grace))
 	case Whole:

@@ -9,7 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 )
 
-// RenderMoment writes the timeline, a line a moment, as it happens.
+// RenderMoment writes the timeline, a line per moment, as it happens.
 func RenderMoment(s terminal.Stream) func(Moment) {
 	return func(m Moment) {
 		clock := ""
@@ -54,7 +54,7 @@ func textStyle(k MomentKind) terminal.Style {
 	}
 }
 
-// Render writes what a scenario came to: a line for each pod, and the sum.
+// Render writes the report of a scenario: a line for each pod, and the summary.
 func Render(s terminal.Stream, r *Report) {
 	if len(r.Pods) > 0 {
 		renderPods(s, r)
@@ -87,7 +87,7 @@ func renderPods(s terminal.Stream, r *Report) {
 	table.Write(s)
 }
 
-// Summary is the report in a sentence.
+// Summary is the report in one sentence.
 func (r *Report) Summary() string {
 	parts := []string{
 		count1(r.Notices, "notice") + " recorded",

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Report is what a scenario came to.
+// Report is the result of a scenario.
 type Report struct {
 	Scenario string `json:"scenario"`
 	Title    string `json:"title"`
-	// Notices counts what Lifeboat has recorded, all interrupted nodes together.
+	// Notices counts Lifeboat's recorded notices, for all interrupted nodes together.
 	Notices int `json:"notices"`
 	// PodsMoved counts pods of the interrupted nodes that ended with their stop
 	// work done, PodsCut those killed in it, PodsLost those that were never asked
-	// before their machine went dark, PodsKept those that run on.
+	// before their machine lost power, PodsKept those that run on.
 	PodsMoved int `json:"podsMoved"`
 	PodsCut   int `json:"podsCut"`
 	PodsLost  int `json:"podsLost"`
@@ -57,7 +57,7 @@ type HookReport struct {
 	Abandoned int `json:"abandoned"`
 }
 
-// PodReport is what became of one pod. Times are seconds since the notice.
+// PodReport is the result for one pod. Times are seconds since the notice.
 type PodReport struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -85,7 +85,7 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("scenario %s failed: %s", e.Scenario, strings.Join(e.Failures, "; "))
 }
 
-// report sums the world up at the end of the story.
+// report summarizes the world at the end of the scenario.
 func (w *World) report(sc *Scenario, end time.Time, failures []string) *Report {
 	r := &Report{
 		Scenario: sc.Name, Title: sc.Title, Passed: len(failures) == 0, Failures: failures, Pods: []PodReport{},
@@ -93,7 +93,7 @@ func (w *World) report(sc *Scenario, end time.Time, failures []string) *Report {
 		SecondsToCordon: w.toCordon(),
 	}
 	for _, n := range w.nodes {
-		if n.doomed {
+		if n.interrupted {
 			r.Notices += len(n.heard)
 		}
 	}
@@ -141,7 +141,7 @@ func (w *World) reportCapacity(r *Report, end time.Time) {
 func (w *World) toCordon() *float64 {
 	var last time.Time
 	for _, n := range w.nodes {
-		if !n.doomed {
+		if !n.interrupted {
 			continue
 		}
 		if n.wasCordoned.IsZero() {

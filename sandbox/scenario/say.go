@@ -15,8 +15,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// say writes down what a person says, in that person's name, with the patch that
-// `lifeboat approve`, `hold` and `release` make.
+// say writes an operator's decision, under that user's name, with the patch of `lifeboat approve`,
+// `hold` and `release`.
 func (p *player) say(ctx context.Context, st SayStatement) error {
 	who := rest.CopyConfig(p.sandbox.RESTConfig())
 	who.Impersonate = rest.ImpersonationConfig{UserName: st.By, Groups: []string{"system:masters", "system:authenticated"}}
@@ -42,7 +42,7 @@ func (p *player) say(ctx context.Context, st SayStatement) error {
 	return nil
 }
 
-// sayPatch is the merge patch: what is approved is what policy asks about now.
+// sayPatch is the merge patch: it approves what policy currently requires approval for.
 func sayPatch(st SayStatement, record *v1alpha1.Interruption, now time.Time) ([]byte, error) {
 	say := &v1alpha1.Say{By: st.By, Time: metav1.NewMicroTime(now)}
 	field := "hold"

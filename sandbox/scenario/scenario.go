@@ -2,7 +2,7 @@ package scenario
 
 import "time"
 
-// Scenario is a story that can be played.
+// Scenario is a parsed scenario.
 type Scenario struct {
 	// Name is the file's, without its ending.
 	Name string
@@ -33,9 +33,9 @@ type (
 		Spot           bool
 		Labels, Taints string // a=b,c=d and key=value:Effect,…
 	}
-	// ApplyStatement creates the objects of a file of the archive. In it,
-	// ${cron +20s} stands for the cron fields of the first full minute, in UTC,
-	// that is at least so far ahead: when a window opens.
+	// ApplyStatement creates the objects of a file of the archive. In it, ${cron +20s} stands for
+	// the cron fields of the first full minute, in UTC, at least that far ahead: when a window
+	// opens.
 	ApplyStatement struct{ File string }
 	// RulesStatement says which EventBridge rules there are.
 	RulesStatement struct {
@@ -52,19 +52,18 @@ type (
 	// in which Karpenter provisions starts it.
 	KarpenterStatement struct {
 		Do KarpenterAct
-		// Hears: it hears of interruptions itself, by a queue of its own. The first
-		// line says so, and how long instances take to boot; 0: as the sandbox has it.
+		// Hears: it receives interruptions itself, from its own queue. The first line says so, and
+		// how long instances take to boot; 0: the sandbox's default.
 		Hears     bool
 		BootDelay time.Duration
 	}
-	// NamedStatement calls the next instance that Karpenter launches, and the story
-	// has no name for yet, what the story calls it.
+	// NamedStatement names the next instance that Karpenter launches and that has no name in the
+	// script yet.
 	NamedStatement struct {
 		Name   string
 		Within time.Duration
 	}
-	// CapacityStatement has EC2 run out of machines, or have all back. What is empty
-	// is any.
+	// CapacityStatement removes EC2's capacity, or restores it. An empty field matches any.
 	CapacityStatement struct {
 		Back         bool
 		Type, Zone   string
@@ -72,8 +71,8 @@ type (
 	}
 	// AgentsStatement runs an agent on every node, or on none.
 	AgentsStatement struct{ On bool }
-	// InterruptStatement makes AWS take nodes back, or warn of it. The clock
-	// starts with its notice, anew with each.
+	// InterruptStatement makes AWS reclaim nodes, or warn of it. Its notice starts the clock, and
+	// restarts a running one.
 	InterruptStatement struct {
 		Nodes []string
 		Kind  InterruptKind
@@ -85,18 +84,18 @@ type (
 		// Exhausts: EC2 has no capacity from then on where it takes an instance back.
 		Exhausts bool
 	}
-	// CallOffStatement has AWS cancel what it had planned for nodes.
+	// CallOffStatement makes AWS cancel what it had scheduled for nodes.
 	CallOffStatement struct{ Nodes []string }
-	// SayStatement writes down what a person says about a node's interruption,
-	// as `lifeboat approve`, `hold` and `release` do.
+	// SayStatement writes an operator's decision about a node's interruption, as `lifeboat
+	// approve`, `hold` and `release` do.
 	SayStatement struct {
 		Act  SayAct
 		Node string
 		By   string // the user's name
 	}
-	// UntilStatement lets time pass.
+	// UntilStatement waits until a moment.
 	UntilStatement struct{ Until When }
-	// CheckStatement demands a condition.
+	// CheckStatement checks a condition.
 	CheckStatement struct {
 		Mode CheckMode
 		// When is the moment of CheckAt and CheckBy.
@@ -105,8 +104,8 @@ type (
 		Within time.Duration
 		Cond   Condition
 	}
-	// AlwaysStatement demands a condition from here to the end of the story, at
-	// every moment at which anything is seen to change.
+	// AlwaysStatement requires a condition from here to the end of the script, at every observed
+	// change.
 	AlwaysStatement struct{ Cond Condition }
 )
 
@@ -161,7 +160,7 @@ const (
 	SayRelease SayAct = "release"
 )
 
-// Via is the way by which an interruption is brought about.
+// Via is how an interruption is produced.
 type Via string
 
 // The ways.
@@ -171,7 +170,7 @@ const (
 	ViaQueue Via = "queue" // only the message, straight into the queue: a drill, nothing goes dark
 )
 
-// CheckMode is when a condition has to hold.
+// CheckMode is when a condition must hold.
 type CheckMode int
 
 // The modes.
@@ -182,7 +181,7 @@ const (
 	CheckBy                    // by 3s COND: no later than that moment
 )
 
-// Anchor is what a moment is counted from.
+// Anchor is the reference of a moment.
 type Anchor string
 
 // The anchors.
@@ -193,7 +192,7 @@ const (
 	FromJob      Anchor = "job"      // when the latest Job completed
 )
 
-// When is a moment of the story: an offset from an anchor.
+// When is a moment of the scenario: an offset from an anchor.
 type When struct {
 	From   Anchor
 	Offset time.Duration

@@ -10,8 +10,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
 )
 
-// A pod that its kubelet stops, because the node shuts down, is judged as one that
-// somebody deletes: by whether it had its time.
+// A pod that its kubelet stops, because the node shuts down, is judged like a deleted pod: by
+// whether it had its grace period.
 func TestAPodThatItsKubeletStops(t *testing.T) {
 	start := time.Date(2026, 5, 11, 8, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ import (
 // image is any AMI: the emulator takes all.
 const image = "ami-0a1b2c3d4e5f60718"
 
-// launchAll makes instances that will become nodes.
+// launchAll creates instances that become nodes.
 func (p *player) launchAll(st NodeStatement) error {
 	for _, name := range st.Names {
 		if err := p.launch(name, st); err != nil {
@@ -59,7 +59,7 @@ func (p *player) launch(name string, st NodeStatement) error {
 func (p *player) apply(ctx context.Context, st ApplyStatement) error {
 	text, opens, err := fillIn(p.scenario.Files[st.File], time.Now())
 	if err != nil {
-		return err // it was read once before
+		return err // the parser has read it before
 	}
 	said := st.File + " is applied"
 	if !opens.IsZero() {
@@ -101,8 +101,7 @@ type ruleFile struct {
 	Pattern json.RawMessage `json:"pattern"`
 }
 
-// setRules puts the rules in place, and takes those away that are not among
-// them.
+// setRules creates the rules, and deletes all others.
 func (p *player) setRules(ctx context.Context, st RulesStatement) error {
 	w := p.sandbox.Wiring()
 	switch st.Set {

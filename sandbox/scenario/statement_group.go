@@ -4,7 +4,8 @@ import "time"
 
 // Statement types of Auto Scaling groups.
 type (
-	// GroupStatement makes an Auto Scaling group, which launches at once what it wants.
+	// GroupStatement creates an Auto Scaling group, which launches its desired capacity
+	// immediately.
 	GroupStatement struct {
 		Name              string
 		Min, Max, Desired int
@@ -22,8 +23,8 @@ type (
 		// instance on, and how long Auto Scaling waits for their answers.
 		Hooks                 HookSet
 		LaunchTime, LeaveTime time.Duration
-		// Boot is what an instance takes from power to its first program, Prepare what
-		// there is to do once on its disk before its kubelet runs.
+		// Boot is the time from power to an instance's first program, Prepare the duration of the
+		// one-time preparation of its disk before its kubelet runs.
 		Boot, Prepare time.Duration
 		Agent         BootAgent
 		// Declared leaves the group itself to a NodeGroup: only its launch template is made.
@@ -36,8 +37,8 @@ type (
 	}
 	// RefreshStatement has a group replace all its instances.
 	RefreshStatement struct{ Group string }
-	// BalanceStatement has a group even out its zones, as it does after a zone was short
-	// of capacity.
+	// BalanceStatement makes a group balance its zones, as it does after a zone was short of
+	// capacity.
 	BalanceStatement struct{ Group string }
 	// DetachStatement takes an instance out of its group, which launches another.
 	DetachStatement struct{ Node string }
@@ -75,10 +76,10 @@ type BootAgent string
 // The agents.
 const (
 	AgentAnswers BootAgent = "answers"
-	// AgentSilent starts the kubelet when it is time, and answers no hook: it has no
-	// permission to.
+	// AgentSilent starts the kubelet at the right time, and answers no hook: it has no permission
+	// to.
 	AgentSilent BootAgent = "silent"
-	// AgentNone is an image without it: the kubelet starts by itself.
+	// AgentNone is an image without it: the kubelet starts at boot.
 	AgentNone BootAgent = "none"
 )
 

@@ -22,16 +22,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// watcher feeds a World from the API server and the machines, and hands its
-// moments on, one at a time and in order.
+// watcher feeds a World from the API server and the machines, and delivers its moments sequentially
+// and in order.
 type watcher struct {
 	moment func(Moment)
 
 	mu      sync.Mutex // guards world and the order of moments
 	world   *World
 	changed chan struct{} // closed and replaced at every observation
-	// groups tells what has come about in Auto Scaling groups since it was last asked;
-	// nil: there are none.
+	// groups returns the changes of Auto Scaling groups since the last call; nil: there are none.
 	groups func(*World) []Moment
 }
 
@@ -39,8 +38,8 @@ func newWatcher(moment func(Moment)) *watcher {
 	return &watcher{moment: moment, world: NewWorld(), changed: make(chan struct{})}
 }
 
-// do lets f look at the world, or change it, and hands its moments on. What groups did
-// before that is taken in first: it may be what f is about.
+// do lets f read or change the world, and delivers its moments. It first records what groups did
+// before, because f may depend on it.
 func (w *watcher) do(f func(*World) []Moment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,14 +63,14 @@ func (w *watcher) holds(c Condition) (bool, string, <-chan struct{}) {
 	return ok, text, w.changed
 }
 
-// when is a moment of the story; it reports false where nobody knows it yet.
+// when is the time of a moment; false while it is unknown.
 func (w *watcher) when(m When) (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.world.when(m)
 }
 
-// machine is what EC2's changes mean to the world.
+// machine records EC2's changes in the world.
 func (w *watcher) machine(c ec2.Change) {
 	now := time.Now()
 	w.do(func(world *World) []Moment {
@@ -120,8 +119,8 @@ func nodeClaim() *unstructured.Unstructured {
 	return claim
 }
 
-// watch begins to observe and returns once everything that is there was seen.
-// stop ends it. NodeClaims are observed only where there can be some.
+// watch starts to observe and returns once all existing objects are recorded. stop ends it. It
+// observes NodeClaims only if Karpenter runs.
 func (w *watcher) watch(ctx context.Context, config *rest.Config, claims bool) (stop func(), err error) {
 	s, err := scheme()
 	if err != nil {
@@ -217,7 +216,7 @@ func seeDaemonSet(w *World, _ time.Time, d *appsv1.DaemonSet, gone bool) []Momen
 	return nil
 }
 
-// wants takes in how many pods of a workload are wanted; of one that is deleted, none.
+// wants records how many pods of a workload are wanted; none for a deleted one.
 func wants(w *World, t time.Time, kind string, o client.Object, selector *metav1.LabelSelector, replicas *int32, gone bool) {
 	which, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {

@@ -7,11 +7,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
-// lookAtGroups is how often it is asked what groups did, where nothing else is seen to
-// change.
+// lookAtGroups is the polling interval of groups while nothing else changes.
 const lookAtGroups = 100 * time.Millisecond
 
-// watchGroups has the world hear what Auto Scaling groups do.
+// watchGroups records the changes of Auto Scaling groups in the world.
 func (p *player) watchGroups() (stop func()) {
 	groups := p.autoScaling()
 	seen := 0 // guarded by the watcher
@@ -23,7 +22,7 @@ func (p *player) watchGroups() (stop func()) {
 			out = append(out, w.Lifecycle(Lifecycle{Time: c.Time, Instance: c.InstanceID, Group: c.Group, State: string(c.To), Cause: c.Cause})...)
 		}
 		seen = len(trace)
-		out = append(out, w.Fired(firings(groups.Firings()))...)
+		out = append(out, w.HookExecutions(firings(groups.Firings()))...)
 		slices.SortStableFunc(out, func(a, b Moment) int { return a.Time.Compare(b.Time) })
 		return out
 	}
@@ -45,12 +44,12 @@ func (p *player) watchGroups() (stop func()) {
 	return func() { close(ended); <-done }
 }
 
-// firings are those of the emulator, as the world has them.
-func firings(all []autoscaling.Firing) []Firing {
-	var out []Firing
+// firings converts the emulator's hook executions.
+func firings(all []autoscaling.HookExecution) []HookExecution {
+	var out []HookExecution
 	for _, f := range all {
-		out = append(out, Firing{
-			Instance: f.InstanceID, Group: f.Group, Hook: f.Hook, Held: f.Held, Ended: f.Ended, Result: string(f.Result), By: FiringEnd(f.By),
+		out = append(out, HookExecution{
+			Instance: f.InstanceID, Group: f.Group, Hook: f.Hook, Held: f.Held, Ended: f.Ended, Result: string(f.Result), By: HookExecutionEnd(f.By),
 		})
 	}
 	return out

@@ -15,9 +15,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
-// World is what was seen so far: machines, nodes, pods, workloads, and what
-// Lifeboat has written down. Each observation comes with its time and yields the
-// moments that are news. It is pure, and not safe for concurrent use.
+// World is what was observed so far: machines, nodes, pods, workloads, and Lifeboat's records. Each
+// observation has its time and returns the new moments. It is pure, and not safe for concurrent
+// use.
 type World struct {
 	nodes     map[string]*nodeTrack // by what the script calls them
 	byNode    map[string]*nodeTrack // by the name of the Node
@@ -34,7 +34,7 @@ type World struct {
 	machines    map[string]*machineTrack // by instance id
 	members     map[string]*memberTrack  // of Auto Scaling groups, by instance id
 	nodeGroups  map[string]*v1alpha1.NodeGroup
-	firings     []Firing               // of lifecycle hooks, oldest first
+	firings     []HookExecution        // of lifecycle hooks, oldest first
 	unnamed     []*nodeTrack           // launched by somebody else, in order
 	claims      map[string]*claimTrack // NodeClaims, by name
 	services    map[string]*service    // by kind/namespace/name
@@ -43,10 +43,10 @@ type World struct {
 
 // nodeTrack is what was seen of one node.
 type nodeTrack struct {
-	name     string // what the script calls it
-	instance string
-	node     string // name of its Node; "": not registered yet
-	doomed   bool   // an interrupt names it
+	name        string // what the script calls it
+	instance    string
+	node        string // name of its Node; "": not registered yet
+	interrupted bool   // an interrupt names it
 
 	ready, everReady bool
 	cordoned, atRisk bool
@@ -72,13 +72,13 @@ func NewWorld() *World {
 	}
 }
 
-// Launched notes an instance that the script asked for.
+// Launched records an instance of the script.
 func (w *World) Launched(name, instance, node string) {
 	n := &nodeTrack{name: name, instance: instance, node: node}
 	w.nodes[name], w.byNode[node] = n, n
 }
 
-// Applied notes a workload whose pods are to be waited for.
+// Applied records a workload whose pods the scenario waits for.
 func (w *World) Applied(kind, namespace, name string) {
 	key := workloadKey(kind, namespace, name)
 	if _, seen := w.workloads[key]; !seen {
@@ -90,13 +90,12 @@ func workloadKey(kind, namespace, name string) string {
 	return strings.Join([]string{kind, namespace, name}, "/")
 }
 
-// Workload notes how many of a workload's replicas are Ready, of the generation
-// that is wanted.
+// Workload records how many of a workload's replicas are Ready, of the wanted generation.
 func (w *World) Workload(kind, namespace, name string, ready bool) {
 	w.workloads[workloadKey(kind, namespace, name)] = ready
 }
 
-// Start starts the clock, or starts it anew with another notice.
+// Start starts the clock, or restarts it with another notice.
 func (w *World) Start(notice, deadline time.Time) {
 	if w.began.IsZero() {
 		w.began = notice
@@ -108,7 +107,7 @@ func (w *World) Start(notice, deadline time.Time) {
 // Opens notes when the window opens.
 func (w *World) Opens(t time.Time) { w.window = t }
 
-// when is a moment of the story; it reports false where its anchor has not come.
+// when is the time of a moment; false if its anchor has not happened.
 func (w *World) when(m When) (time.Time, bool) {
 	anchor := map[Anchor]time.Time{
 		FromNotice: w.notice, FromDeadline: w.deadline, FromWindow: w.window, FromJob: w.jobDone,
@@ -129,7 +128,7 @@ func (w *World) moment(t time.Time, kind MomentKind, node, pod, text string) Mom
 	return m
 }
 
-// Dark notes that a machine lost its power.
+// Dark records that a machine lost its power.
 func (w *World) Dark(t time.Time, instance string) []Moment {
 	n := w.byInstance(instance)
 	if n == nil || !n.dark.IsZero() {
@@ -151,7 +150,7 @@ func (w *World) Dark(t time.Time, instance string) []Moment {
 	return out
 }
 
-// Lit notes that a machine has power again.
+// Lit records that a machine has power again.
 func (w *World) Lit(instance string) {
 	if n := w.byInstance(instance); n != nil {
 		n.dark = time.Time{}
@@ -167,7 +166,7 @@ func (w *World) byInstance(id string) *nodeTrack {
 	return nil
 }
 
-// Node takes in a Node as it is at t; gone says that it was deleted.
+// Node records a Node at time t; gone means that it was deleted.
 func (w *World) Node(t time.Time, node *corev1.Node, gone bool) []Moment {
 	n := w.byNode[node.Name]
 	if n == nil {
@@ -185,7 +184,7 @@ func (w *World) Node(t time.Time, node *corev1.Node, gone bool) []Moment {
 	return slices.Concat(w.readiness(t, n, node), w.marked(t, n, node), w.guarded(t, n, node))
 }
 
-// changeable is what Lifeboat could change of a Node, as the API server writes it.
+// changeable is the part of a Node that Lifeboat could change, as the API server writes it.
 func changeable(node *corev1.Node) string {
 	text, err := json.Marshal(map[string]any{"labels": node.Labels, "annotations": node.Annotations, "spec": node.Spec})
 	if err != nil {
@@ -194,7 +193,7 @@ func changeable(node *corev1.Node) string {
 	return string(text)
 }
 
-// readiness takes in whether a Node is Ready.
+// readiness records whether a Node is Ready.
 func (w *World) readiness(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
 	before := n.ready
 	n.ready = nodeindex.Ready(node) && !notReadyYet(node)
@@ -209,13 +208,13 @@ func (w *World) readiness(t time.Time, n *nodeTrack, node *corev1.Node) []Moment
 	}
 }
 
-// notReadyYet reports whether the scheduler is still kept off a Node, as it is for
-// a moment after it has become Ready.
+// notReadyYet reports whether a taint still keeps the scheduler off a Node, as for a moment after
+// it became Ready.
 func notReadyYet(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, joining)
 }
 
-// marked takes in what keeps pods off a Node.
+// marked records what keeps pods off a node.
 func (w *World) marked(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
 	wasCordoned, wasAtRisk := n.cordoned, n.atRisk
 	n.cordoned, n.atRisk = marks(node)
@@ -266,12 +265,12 @@ func (w *World) podsOn(n *nodeTrack) []*podTrack {
 	return out
 }
 
-// Judged lists the pods that the interruption is about: those that were on a
-// doomed node when the clock started, or came there later, and had to leave.
+// Judged lists the pods that the interruption concerns: those on an interrupted node when the clock
+// started, or later, that had to leave.
 func (w *World) judged() []*podTrack {
 	var out []*podTrack
 	for _, n := range w.sortedNodes() {
-		if !n.doomed {
+		if !n.interrupted {
 			continue
 		}
 		for _, p := range w.podsOn(n) {

@@ -56,7 +56,7 @@ func TestTheClockStartsAnewWithAnotherNotice(t *testing.T) {
 	w, p := stage()
 	w.Pod(at(10), deleted(p, 30), false)
 	w.Pod(at(26), ended(deleted(p, 30), 0), true)
-	w.Doom([]string{"b"})
+	w.MarkInterrupted([]string{"b"})
 	w.Start(at(60), at(180))
 	late := newPod("q", "node-b", 0, 30)
 	w.Pod(at(61), late, false)

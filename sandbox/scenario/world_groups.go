@@ -31,7 +31,7 @@ func lifecycleStates() []string {
 		"Terminated", "Warmed:Terminated", "Standby", "Detached")
 }
 
-// memberTrack is what was seen of one instance's way through its group.
+// memberTrack is the observed lifecycle of one instance in its group.
 type memberTrack struct {
 	instance, group string
 	seq             int
@@ -48,27 +48,27 @@ type Lifecycle struct {
 	Cause           string
 }
 
-// Firing is one time that a lifecycle hook holds an instance.
-type Firing struct {
+// HookExecution is one execution of a lifecycle hook.
+type HookExecution struct {
 	Instance, Group, Hook string
-	Held, Ended           time.Time // Ended is zero while it holds it
+	Held, Ended           time.Time // Ended is zero while the hook holds the instance
 	Result                string    // CONTINUE or ABANDON
-	By                    FiringEnd
+	By                    HookExecutionEnd
 }
 
-// FiringEnd is what ended a firing.
-type FiringEnd string
+// HookExecutionEnd is what ended an execution.
+type HookExecutionEnd string
 
 // The ends.
 const (
-	EndedByAnswer  FiringEnd = "answer"
-	EndedByTimeout FiringEnd = "timeout"
-	// EndedByLoss: the instance was gone, or went another way.
-	EndedByLoss FiringEnd = "gone"
+	EndedByAnswer  HookExecutionEnd = "answer"
+	EndedByTimeout HookExecutionEnd = "timeout"
+	// EndedByLoss: the instance was terminated, or changed its transition.
+	EndedByLoss HookExecutionEnd = "gone"
 )
 
-// counts tells whether a firing is among those that a script counts so.
-func (f Firing) counts(what groupKind) bool {
+// counts tells whether a script counts an execution under this name.
+func (f HookExecution) counts(what groupKind) bool {
 	switch what {
 	case hooksAnswered:
 		return f.By == EndedByAnswer
@@ -81,12 +81,12 @@ func (f Firing) counts(what groupKind) bool {
 	}
 }
 
-func (f Firing) end() string {
+func (f HookExecution) end() string {
 	switch {
 	case f.Ended.IsZero():
 		return "it holds it still"
 	case f.By == EndedByTimeout:
-		return "nobody answered in time: " + f.Result
+		return "no answer in time: " + f.Result
 	case f.By == EndedByLoss:
 		return "the instance was gone"
 	default:
@@ -144,7 +144,7 @@ func (w *World) sortedMembers(group string) []*memberTrack {
 	return out
 }
 
-// Lifecycle takes in that an instance has come to another lifecycle state.
+// Lifecycle records that an instance changed its lifecycle state.
 func (w *World) Lifecycle(l Lifecycle) []Moment {
 	m := w.members[l.Instance]
 	if m == nil {
@@ -159,7 +159,7 @@ func (w *World) Lifecycle(l Lifecycle) []Moment {
 	}
 	n := w.byInstance(l.Instance)
 	if n != nil && before == stateInService && (l.State == stateTerminating || m.returning) {
-		w.doom(n) // the group has chosen it
+		w.markInterrupted(n) // the group has chosen it
 	}
 	text := m.tell(before, l.Cause)
 	if text == "" {
@@ -168,7 +168,7 @@ func (w *World) Lifecycle(l Lifecycle) []Moment {
 	return []Moment{w.moment(l.Time, MomentLifecycle, w.called(l.Instance), "", text+" ("+l.State+")")}
 }
 
-// tell says in words where an instance has come to; empty: it is of no interest.
+// tell describes an instance's new state; empty: it is not worth a moment.
 func (m *memberTrack) tell(before, cause string) string {
 	switch {
 	case m.state == before || strings.HasSuffix(m.state, stateProceed):
@@ -200,8 +200,8 @@ func tellState(state string) string {
 	return "in standby, or on its way there or back"
 }
 
-// Fired takes in the firings of hooks so far, all of them.
-func (w *World) Fired(all []Firing) []Moment {
+// HookExecutions records all hook executions so far.
+func (w *World) HookExecutions(all []HookExecution) []Moment {
 	var out []Moment
 	for i, f := range all {
 		known := i < len(w.firings) && w.firings[i].By == f.By
@@ -211,7 +211,7 @@ func (w *World) Fired(all []Firing) []Moment {
 		text := fmt.Sprintf("hook %s: %s after %s", f.Hook, f.Result, seconds(f.Ended.Sub(f.Held)))
 		switch f.By {
 		case EndedByTimeout:
-			text = fmt.Sprintf("hook %s: nobody answers within its time: %s", f.Hook, f.Result)
+			text = fmt.Sprintf("hook %s: no answer before its timeout: %s", f.Hook, f.Result)
 		case EndedByLoss:
 			continue
 		}
@@ -221,10 +221,10 @@ func (w *World) Fired(all []Firing) []Moment {
 	return out
 }
 
-// Doom names the nodes that an interruption is about; their pods are judged.
-func (w *World) Doom(names []string) {
+// MarkInterrupted marks the nodes of an interruption; their pods are judged.
+func (w *World) MarkInterrupted(names []string) {
 	for _, name := range names {
-		w.nodes[name].doomed = true
+		w.nodes[name].interrupted = true
 	}
 	for _, n := range w.nodes {
 		if n.before == "" {
@@ -233,8 +233,8 @@ func (w *World) Doom(names []string) {
 	}
 }
 
-// doom has a node's pods judged.
-func (w *World) doom(n *nodeTrack) {
-	n.doomed = true
+// markInterrupted marks a node whose pods are judged.
+func (w *World) markInterrupted(n *nodeTrack) {
+	n.interrupted = true
 	n.before = cmp.Or(n.before, n.now)
 }

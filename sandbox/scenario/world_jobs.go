@@ -26,8 +26,8 @@ type jobTrack struct {
 	state jobState
 }
 
-// Job takes in a Job as it is at t. One that is deleted stays as it was seen
-// last, but for one that ran: then it is no more.
+// Job records a Job at time t. A deleted Job keeps its last state, but one that ran counts as
+// deleted.
 func (w *World) Job(t time.Time, job *batchv1.Job, gone bool) []Moment {
 	key := job.Namespace + "/" + job.Name
 	track := w.jobs[key]

@@ -39,13 +39,13 @@ type claimTrack struct {
 	deleting  bool
 }
 
-// Machine takes in an instance, and whether its end has begun.
+// Machine records an instance, and whether its end has begun.
 func (w *World) Machine(instance string, ending bool) {
 	w.machines[instance] = &machineTrack{ending: ending}
 }
 
-// Provisioned notes an instance that by launched, Karpenter or a group, and not the
-// script. Until the script names it, it is called by its id.
+// Provisioned records an instance that Karpenter or a group launched. Until the script names it,
+// its id is its name.
 func (w *World) Provisioned(t time.Time, by, instance, node, what string) []Moment {
 	if w.byInstance(instance) != nil {
 		return nil
@@ -56,8 +56,8 @@ func (w *World) Provisioned(t time.Time, by, instance, node, what string) []Mome
 	return []Moment{w.moment(t, MomentLaunched, n.name, "", by+" launches "+what)}
 }
 
-// Name calls the instance so that was launched first of those that have no name
-// yet, and returns its id; "": there is none.
+// Name gives a name to the first launched instance without one, and returns its id; "": there is
+// none.
 func (w *World) Name(name string) (instance string) {
 	if len(w.unnamed) == 0 {
 		return ""
@@ -78,7 +78,7 @@ func (w *World) called(instance string) string {
 	return instance
 }
 
-// Claim takes in a NodeClaim as it is at t; gone says that it was deleted.
+// Claim records a NodeClaim at time t; gone means that it was deleted.
 func (w *World) Claim(t time.Time, claim *unstructured.Unstructured, gone bool) []Moment {
 	name := claim.GetName()
 	c := w.claims[name]
@@ -134,7 +134,7 @@ func (w *World) protected(n *nodeTrack) bool {
 	return n.protected
 }
 
-// guarded takes in whether a Node says that Karpenter may not disrupt it.
+// guarded records whether a Node forbids Karpenter to disrupt it.
 func (w *World) guarded(t time.Time, n *nodeTrack, node *corev1.Node) []Moment {
 	before := n.protected
 	n.protected = node.Annotations[annotationDoNotDisrupt] == "true"

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Pod takes in a pod as it is at t; gone says that it is off the API server.
+// Pod records a pod at time t; gone means that it is deleted from the API server.
 func (w *World) Pod(t time.Time, pod *corev1.Pod, gone bool) []Moment {
 	if pod.Spec.NodeName == "" {
 		return nil // not anywhere yet
@@ -31,9 +31,9 @@ func (w *World) Pod(t time.Time, pod *corev1.Pod, gone bool) []Moment {
 	switch {
 	case n == nil || !w.Started() || p.stays:
 		return nil
-	case !n.doomed && p.ready && !before.ready:
+	case !n.interrupted && p.ready && !before.ready:
 		return []Moment{w.moment(t, MomentReady, n.name, p.key(), "is Ready on "+n.name)}
-	case !n.doomed:
+	case !n.interrupted:
 		return nil
 	}
 	out := w.asked(t, n, p, before)
@@ -43,7 +43,7 @@ func (w *World) Pod(t time.Time, pod *corev1.Pod, gone bool) []Moment {
 	return append(out, w.emptied(t, n)...)
 }
 
-// asked tells that a pod was asked to stop, or to be quicker about it.
+// asked reports that a pod was asked to stop, or got a shorter grace period.
 func (w *World) asked(t time.Time, n *nodeTrack, p *podTrack, before podTrack) []Moment {
 	switch {
 	case before.asked.IsZero() && !p.asked.IsZero() && p.gone.IsZero() && n.dark.IsZero():
@@ -67,7 +67,7 @@ func (w *World) ended(t time.Time, n *nodeTrack, p *podTrack) Moment {
 	return w.moment(t, kind, n.name, p.key(), p.describe())
 }
 
-// emptied tells, once, that the last pod which had to leave a node is over.
+// emptied reports, once, that the last pod which had to leave a node has ended.
 func (w *World) emptied(t time.Time, n *nodeTrack) []Moment {
 	if n.empty || !n.dark.IsZero() || w.left(n) > 0 {
 		return nil
@@ -91,7 +91,7 @@ func (w *World) left(n *nodeTrack) int {
 	return count
 }
 
-// Record takes in Lifeboat's record about an instance.
+// Record records Lifeboat's Interruption of an instance.
 func (w *World) Record(t time.Time, record *v1alpha1.Interruption) []Moment {
 	n := w.byInstance(record.Spec.InstanceID)
 	if n == nil {
@@ -128,8 +128,8 @@ func (w *World) aboutPod(n *nodeTrack, message string) (pod, text string) {
 	return "", message
 }
 
-// newEntries returns what the timeline has gained. It is bounded: its oldest
-// entries go, so the last one passed on is looked for.
+// newEntries returns the new timeline entries. The timeline is bounded: old entries disappear, so
+// the function looks for the last one that it returned.
 func (n *nodeTrack) newEntries(timeline []v1alpha1.TimelineEntry) []v1alpha1.TimelineEntry {
 	from := 0
 	for i, e := range timeline {
@@ -150,8 +150,8 @@ func (n *nodeTrack) newEntries(timeline []v1alpha1.TimelineEntry) []v1alpha1.Tim
 	return out
 }
 
-// saidElsewhere names the entries whose matter the timeline shows as it was
-// seen, not as Lifeboat tells it.
+// saidElsewhere names the entries that the timeline shows from observation, not from Lifeboat's
+// record.
 func saidElsewhere(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonCordoned, v1alpha1.ReasonPodGone, v1alpha1.ReasonDrained:

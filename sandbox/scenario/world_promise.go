@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// promise is a condition that has to hold from when it was made to the end.
+// promise is a condition that must hold from its line to the end.
 type promise struct {
 	step   Step
 	cond   Condition
 	broken string // how it was, first; "": not so far
 }
 
-// Promise demands a condition from now on.
+// Promise adds a condition that must hold from now on.
 func (w *World) Promise(s Step, c Condition) {
 	w.promises = append(w.promises, &promise{step: s, cond: c})
 }
 
-// Keep looks at all promises, and tells of each that is broken, once.
+// Keep checks all promises, and reports each broken one once.
 func (w *World) Keep(t time.Time) []Moment {
 	var out []Moment
 	for _, p := range w.promises {
@@ -36,7 +36,7 @@ func (w *World) Keep(t time.Time) []Moment {
 	return out
 }
 
-// Broken lists what became of the promises that were not kept.
+// Broken lists the failures of promises.
 func (w *World) Broken() []string {
 	var out []string
 	for _, p := range w.promises {

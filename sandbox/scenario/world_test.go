@@ -24,7 +24,7 @@ func at(seconds float64) time.Time {
 	return noticeTime.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// stage is a world with the doomed node a, its pod p, and two minutes to go.
+// stage is a world with the interrupted node a, its pod p, and two minutes to go.
 func stage() (*World, *corev1.Pod) {
 	w := NewWorld()
 	w.Launched("a", "i-a", "node-a")
@@ -37,7 +37,7 @@ func stage() (*World, *corev1.Pod) {
 	}
 	pod := newPod("p", "node-a", 15, 30)
 	w.Pod(at(-10), pod, false)
-	w.Doom([]string{"a"})
+	w.MarkInterrupted([]string{"a"})
 	w.Start(at(0), at(120))
 	return w, pod
 }
@@ -76,7 +76,7 @@ func TestVerdicts(t *testing.T) {
 		want Verdict
 		text string
 	}{
-		{"nobody asks it", func(*World, *corev1.Pod) {}, Kept, "still running"},
+		{"not asked to stop", func(*World, *corev1.Pod) {}, Kept, "still running"},
 		{"asked, at its hook", func(w *World, p *corev1.Pod) { w.Pod(at(1), deleted(p, 30), false) }, Leaving, "still stopping"},
 		{"its hook ran to the end", func(w *World, p *corev1.Pod) {
 			w.Pod(at(1), deleted(p, 30), false)
@@ -93,17 +93,17 @@ func TestVerdicts(t *testing.T) {
 			w.Pod(at(6), ended(deleted(p, 4), 137), true)
 		}, Cut, "cut: it needed 15 s to stop and was given 4 s"},
 		{"it was taken off the API server by force", func(w *World, p *corev1.Pod) { w.Pod(at(1), p, true) }, Cut, "cut: it needed 15 s to stop and was given 0 s"},
-		{"its machine went dark unasked", func(w *World, _ *corev1.Pod) { w.Dark(at(120), "i-a") }, Lost, "lost: its machine went dark before it was asked to stop"},
+		{"its machine lost power unasked", func(w *World, _ *corev1.Pod) { w.Dark(at(120), "i-a") }, Lost, "lost: its machine lost power before it was asked to stop"},
 		{"asked in the dark only", func(w *World, p *corev1.Pod) {
 			w.Dark(at(120), "i-a")
 			w.Pod(at(120.1), deleted(p, 30), false)
 			w.Pod(at(121), deleted(p, 0), true)
-		}, Lost, "lost: its machine went dark before it was asked to stop"},
+		}, Lost, "lost: its machine lost power before it was asked to stop"},
 		{"dark in the midst of its hook", func(w *World, p *corev1.Pod) {
 			w.Pod(at(112), deleted(p, 30), false)
 			w.Dark(at(120), "i-a")
 			w.Pod(at(160), deleted(p, 0), true)
-		}, Cut, "cut: 8 s of its 15 s stop work done when its machine went dark"},
+		}, Cut, "cut: 8 s of its 15 s stop work done when its machine lost power"},
 		{"ended before the dark", func(w *World, p *corev1.Pod) {
 			w.Pod(at(100), deleted(p, 30), false)
 			w.Pod(at(115.5), ended(deleted(p, 30), 0), false)

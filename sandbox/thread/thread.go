@@ -1,5 +1,5 @@
 // Package thread spends operating-system threads: what belongs to a thread, such as
-// the namespaces it is in and the children that die with it, is in nobody else's way
+// the namespaces it is in and the children that die with it, does not affect other threads
 // and ends with it.
 package thread
 

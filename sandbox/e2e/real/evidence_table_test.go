@@ -39,7 +39,7 @@ func TestEndsAreJudged(t *testing.T) {
 			"", "was asked", "not cut", "not cut",
 		},
 		{
-			"nobody asked", "started 0, ready 1",
+			"not asked", "started 0, ready 1",
 			"began 0 times", "", "not cut", "not cut",
 		},
 		{

@@ -88,7 +88,7 @@ func (l life) whole(hook time.Duration, off time.Time) error {
 	}
 }
 
-// unasked says what is wrong with the end of a pod that nobody asked to stop.
+// unasked says what is wrong with the end of a pod that was not asked to stop.
 func (l life) unasked() error {
 	if l.Hooks > 0 || l.Ends > 0 || !l.Exit.IsZero() {
 		return fmt.Errorf("%s was asked to stop: %+v", l.Pod, l)

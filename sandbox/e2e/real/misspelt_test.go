@@ -51,17 +51,17 @@ func heardByAgent(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
 	w := web{Name: "heard", Replicas: 2, PreStop: hook}
-	doomed := s.doomed(w.pool())
-	pods := s.place(w, doomed)
-	s.until("its agent to read the metadata of "+doomed.ID, 30*time.Second, func(context.Context) (bool, error) {
-		return s.AWS().States.IMDS.Reads(doomed.ID) > 0, errors.New("it has not")
+	interrupted := s.interrupted(w.pool())
+	pods := s.place(w, interrupted)
+	s.until("its agent to read the metadata of "+interrupted.ID, 30*time.Second, func(context.Context) (bool, error) {
+		return s.AWS().States.IMDS.Reads(interrupted.ID) > 0, errors.New("it has not")
 	})
 	// The metadata tells the deadline, so it need not be two minutes away.
-	told := s.reclaim(doomed, 30*time.Second)
-	if got := s.heard(doomed.ID, 15*time.Second).Spec.Notices[0]; got.Source != notice.SourceIMDS {
-		t.Errorf("heard of by %s", got.Source)
+	told := s.reclaim(interrupted, 30*time.Second)
+	if got := s.heard(interrupted.ID, 15*time.Second).Spec.Notices[0]; got.Source != notice.SourceIMDS {
+		t.Errorf("received from %s", got.Source)
 	}
-	off := s.dark(doomed, time.Minute)
+	off := s.dark(interrupted, time.Minute)
 	for _, l := range s.lives(pods) {
 		s.holds(l.whole(hook, off))
 		t.Logf("FIGURES %s: %s asked %s, hook whole %s, power off %s", t.Name(), l.Pod,
@@ -73,12 +73,12 @@ func heardTooLate(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
 	w := web{Name: "unheard", Replicas: 2, PreStop: hook}
-	doomed := s.doomed(w.pool(), machines.TagNoAgent, "true")
-	pods := s.place(w, doomed)
-	told := s.reclaim(doomed, shortNotice)
-	off := s.dark(doomed, time.Minute)
-	if got := s.heard(doomed.ID, 20*time.Second).Spec.Notices[0]; got.Source != notice.SourceQueue {
-		t.Errorf("heard of by %s", got.Source)
+	interrupted := s.interrupted(w.pool(), machines.TagNoAgent, "true")
+	pods := s.place(w, interrupted)
+	told := s.reclaim(interrupted, shortNotice)
+	off := s.dark(interrupted, time.Minute)
+	if got := s.heard(interrupted.ID, 20*time.Second).Spec.Notices[0]; got.Source != notice.SourceQueue {
+		t.Errorf("received from %s", got.Source)
 	}
 	for _, l := range s.lives(pods) {
 		s.holds(l.unasked())

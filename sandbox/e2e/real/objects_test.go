@@ -22,7 +22,7 @@ import (
 // web is a server under test: a Deployment, a Service, and perhaps a budget.
 type web struct {
 	Name       string
-	Pool       string // of the doomed node; empty: called as the server is
+	Pool       string // of the interrupted node; empty: called as the server is
 	Replicas   int
 	PreStop    time.Duration // of the hook; zero: none
 	Leave      bool          // the hook has the server end its connections
@@ -81,7 +81,7 @@ func (w web) podSpec() corev1.PodSpec {
 
 func (w web) pool() string { return cmp.Or(w.Pool, w.Name) }
 
-// placement is the doomed node as long as it takes pods, else the safe one.
+// placement is the interrupted node as long as it takes pods, else the safe one.
 func (w web) placement() *corev1.Affinity {
 	in := func(pools ...string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{

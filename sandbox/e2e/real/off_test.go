@@ -14,12 +14,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// shortNotice is for reclaims of which nobody makes anything: there is nothing
+// shortNotice is for reclaims without a controller: there is nothing
 // to wait for.
 const shortNotice = 15 * time.Second
 
 // TestWithoutLifeboat is the twin of TestReclaim and of TestTerminatedInstance: the same nodes go in the same
-// way, and nobody is there to hear of it.
+// way, and no controller receives it.
 func TestWithoutLifeboat(t *testing.T) {
 	s := needWorld(t)
 	if err := s.StopLifeboat(); err != nil {
@@ -47,20 +47,20 @@ func heldPodsAlone(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
 	const pool = "alone-held"
-	doomed := s.doomed(pool)
+	interrupted := s.interrupted(pool)
 	quiet := s.place(web{
 		Name: "alone-quiet", Pool: pool, Replicas: 1, PreStop: hook,
 		Annotations: map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"},
-	}, doomed)
-	budgeted := s.place(web{Name: "alone-budgeted", Pool: pool, Replicas: 1, PreStop: hook, MinAvailable: 1}, doomed)
-	patient := s.place(web{Name: "alone-patient", Pool: pool, Replicas: 1, PreStop: 5 * time.Minute, Grace: 600}, doomed)
+	}, interrupted)
+	budgeted := s.place(web{Name: "alone-budgeted", Pool: pool, Replicas: 1, PreStop: hook, MinAvailable: 1}, interrupted)
+	patient := s.place(web{Name: "alone-patient", Pool: pool, Replicas: 1, PreStop: 5 * time.Minute, Grace: 600}, interrupted)
 
-	s.reclaim(doomed, shortNotice)
+	s.reclaim(interrupted, shortNotice)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: patient[0]}}
 	if err := s.client.Delete(t.Context(), pod, &client.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.dark(doomed, time.Minute)
+	s.dark(interrupted, time.Minute)
 	s.pass(2 * time.Second) // nothing may come after it
 
 	for _, l := range append(s.lives(quiet), s.lives(budgeted)...) {

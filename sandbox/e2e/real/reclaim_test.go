@@ -68,7 +68,7 @@ func TestReclaim(t *testing.T) {
 
 // reclaimed is what has to be true of a reclaim, besides its failures.
 type reclaimed struct {
-	wholeHooks    bool // of the pods on the doomed node
+	wholeHooks    bool // of the pods on the interrupted node
 	replacedFirst bool
 }
 
@@ -79,16 +79,16 @@ func underLoad(t *testing.T, w web, rules string, want reclaimed) traffic {
 	s := needWorld(t)
 	loads <- struct{}{}
 	defer func() { <-loads }()
-	doomed := s.doomed(w.pool())
+	interrupted := s.interrupted(w.pool())
 	if rules != "" {
 		s.policy(w.pool(), rules)
 	}
-	old := s.place(w, doomed)
+	old := s.place(w, interrupted)
 	load := s.load(w, "/")
 	s.pass(2 * time.Second) // of undisturbed traffic, to measure by
 
-	told := s.reclaim(doomed, ahead)
-	off := s.dark(doomed, ahead+30*time.Second)
+	told := s.reclaim(interrupted, ahead)
+	off := s.dark(interrupted, ahead+30*time.Second)
 	s.pass(after)
 	seen := load.stop()
 
@@ -132,17 +132,17 @@ func heldPods(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
 	const pool = "held"
-	doomed := s.doomed(pool)
+	interrupted := s.interrupted(pool)
 	s.policy(pool, evict)
 	quiet := s.place(web{
 		Name: "quiet", Pool: pool, Replicas: 1, PreStop: hook,
 		Annotations: map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"},
-	}, doomed)
-	budgeted := s.place(web{Name: "budgeted", Pool: pool, Replicas: 1, PreStop: hook, MinAvailable: 1, ReadyAfter: time.Second}, doomed)
-	patient := s.place(web{Name: "patient", Pool: pool, Replicas: 1, PreStop: 5 * time.Minute, Grace: 600}, doomed)
+	}, interrupted)
+	budgeted := s.place(web{Name: "budgeted", Pool: pool, Replicas: 1, PreStop: hook, MinAvailable: 1, ReadyAfter: time.Second}, interrupted)
+	patient := s.place(web{Name: "patient", Pool: pool, Replicas: 1, PreStop: 5 * time.Minute, Grace: 600}, interrupted)
 
-	told := s.reclaim(doomed, 0) // two minutes
-	off := s.dark(doomed, 150*time.Second)
+	told := s.reclaim(interrupted, 0) // two minutes
+	off := s.dark(interrupted, 150*time.Second)
 
 	for _, l := range append(s.lives(quiet), s.lives(budgeted)...) {
 		s.holds(l.whole(hook, off))
@@ -167,7 +167,7 @@ func lastingConnections(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
 	const pool = "lasting"
-	doomed := s.doomed(pool)
+	interrupted := s.interrupted(pool)
 	s.policy(pool, surge)
 	webs := []web{
 		{Name: "keep-exit", PreStop: hook, AtSIGTERM: "exit"},
@@ -179,7 +179,7 @@ func lastingConnections(t *testing.T) {
 	old := map[string][]string{}
 	for i := range webs {
 		webs[i].Pool, webs[i].Replicas = pool, 2
-		old[webs[i].Name] = s.place(webs[i], doomed)
+		old[webs[i].Name] = s.place(webs[i], interrupted)
 	}
 	running := map[string]*load{}
 	for _, w := range webs[:3] {
@@ -188,15 +188,15 @@ func lastingConnections(t *testing.T) {
 	for _, w := range webs[3:] {
 		running[w.Name] = s.load(w, "/download?seconds=60", "--mode=download", "--workers=4")
 	}
-	told := s.reclaim(doomed, 0)
-	off := s.dark(doomed, 150*time.Second)
+	told := s.reclaim(interrupted, 0)
+	off := s.dark(interrupted, 150*time.Second)
 	s.pass(after)
 	got := map[string]traffic{}
 	for _, w := range webs {
 		got[w.Name] = running[w.Name].stop()
 		for _, l := range s.lives(old[w.Name]) {
 			s.holds(l.whole(hook, off))
-			t.Logf("FIGURES %s: %s asked %s, SIGTERM %s, ended by itself %s, power off %s", t.Name(), l.Pod,
+			t.Logf("FIGURES %s: %s asked %s, SIGTERM %s, ended in time %s, power off %s", t.Name(), l.Pod,
 				since(told, l.HookBegin), since(told, l.SIGTERM), since(told, l.Exit), since(told, off))
 		}
 	}

@@ -27,11 +27,11 @@ const (
 func TestTerminatedInstance(t *testing.T) {
 	s := needWorld(t)
 	w := web{Name: "terminated", Replicas: 1, PreStop: longHook, Grace: 60}
-	doomed := s.doomed(w.pool())
-	old := s.place(w, doomed)
-	told, off := s.terminate(doomed)
-	if got := s.heard(doomed.ID, 20*time.Second).Spec.Notices[0]; got.Kind != notice.KindInstanceStateChange {
-		t.Errorf("heard of by a notice of kind %s", got.Kind)
+	interrupted := s.interrupted(w.pool())
+	old := s.place(w, interrupted)
+	told, off := s.terminate(interrupted)
+	if got := s.heard(interrupted.ID, 20*time.Second).Spec.Notices[0]; got.Kind != notice.KindInstanceStateChange {
+		t.Errorf("received a notice of kind %s", got.Kind)
 	}
 	s.ended(w, old, told, off, overlaps)
 }
@@ -42,9 +42,9 @@ func terminatedAlone(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
 	w := web{Name: "alone-terminated", Replicas: 1, PreStop: longHook, Grace: 60}
-	doomed := s.doomed(w.pool())
-	old := s.place(w, doomed)
-	told, off := s.terminate(doomed)
+	interrupted := s.interrupted(w.pool())
+	old := s.place(w, interrupted)
+	told, off := s.terminate(interrupted)
 	s.until("the successor to be Ready", 3*time.Minute, func(ctx context.Context) (bool, error) {
 		pods, err := s.pods(ctx, w.Name)
 		for i := range pods {

@@ -39,8 +39,8 @@ func (s *stage) until(what string, within time.Duration, ok func(context.Context
 	}
 }
 
-// doomed boots the node that the test is about. It is gone when the test is.
-func (s *stage) doomed(pool string, tags ...string) ec2.Instance {
+// interrupted boots the node that the test is about. It is gone when the test is.
+func (s *stage) interrupted(pool string, tags ...string) ec2.Instance {
 	s.t.Helper()
 	began := time.Now()
 	in, err := s.boot(pool, &ec2.SpotOptions{}, tags...)

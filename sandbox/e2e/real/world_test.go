@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	// poolLabel tells nodes apart: each test has its own doomed one.
+	// poolLabel tells nodes apart: each test has its own interrupted one.
 	poolLabel = "lifeboat.dev/pool"
 	safePool  = "safe" // where replacements go
 	loadPool  = "load" // where the load runs
@@ -156,7 +156,7 @@ func buildLifeboatd() (string, error) {
 }
 
 // survivors launches the nodes that stay. Replacements go where they must, and
-// not before: what is to run on a doomed node is placed there first.
+// not before: what is to run on a interrupted node is placed there first.
 func (w *world) survivors() error {
 	safe, err := w.boot(safePool, nil, machines.TagNodeTaints, poolLabel+"="+safePool+":PreferNoSchedule")
 	if err != nil {

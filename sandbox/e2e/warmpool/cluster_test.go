@@ -32,7 +32,7 @@ const (
 	missedAfter = 40 * time.Second
 )
 
-// newKube is an API server that holds objects and does nothing by itself.
+// newKube is an API server that holds objects and does nothing automatically.
 func newKube() client.Client {
 	scheme := runtime.NewScheme()
 	_ = clientgoscheme.AddToScheme(scheme) // of constants

@@ -44,7 +44,7 @@ type way interface {
 	boot(ctx context.Context, m *machine)
 }
 
-// group is what is to be made.
+// group describes a group to create.
 type group struct {
 	name string
 	size int32

@@ -2,12 +2,12 @@ package autoscaling
 
 import "strings"
 
-// LifecycleState is where an instance stands in its group (Amazon EC2 Auto Scaling
-// User Guide, Amazon EC2 Auto Scaling instance lifecycle).
+// LifecycleState is the state of an instance in its group (Amazon EC2 Auto Scaling User Guide,
+// Amazon EC2 Auto Scaling instance lifecycle).
 type LifecycleState string
 
-// The states in which an instance can stay, and those in which a journey begins. On the
-// way, ":Wait" and ":Proceed" are added to the latter.
+// The lasting states, and the states in which a transition starts. During a transition the latter
+// get the suffixes ":Wait" and ":Proceed".
 const (
 	InService        LifecycleState = "InService"
 	EnteringStandby  LifecycleState = "EnteringStandby"
@@ -26,8 +26,8 @@ const (
 	WarmedTerminating LifecycleState = "Warmed:Terminating"
 )
 
-// wait is the state in which hooks hold an instance, proceed the one after, retained the
-// one of an instance whose terminate hook was abandoned.
+// wait is the state in which hooks hold an instance, and proceed the state after it. retained is
+// the state of an instance whose terminate hook was abandoned.
 func (s LifecycleState) wait() LifecycleState     { return s + ":Wait" }
 func (s LifecycleState) proceed() LifecycleState  { return s + ":Proceed" }
 func (s LifecycleState) retained() LifecycleState { return s + ":Retained" }
@@ -35,47 +35,47 @@ func (s LifecycleState) retained() LifecycleState { return s + ":Retained" }
 // warm tells whether an instance in this state belongs to the warm pool.
 func (s LifecycleState) warm() bool { return strings.HasPrefix(string(s), "Warmed:") }
 
-// Transition is what a hook waits for.
-type Transition string
+// LifecycleTransition is the kind of transition that a hook applies to.
+type LifecycleTransition string
 
 // The two kinds of transition (Amazon EC2 Auto Scaling API Reference, LifecycleHook).
 const (
-	Launching Transition = "autoscaling:EC2_INSTANCE_LAUNCHING"
-	Leaving   Transition = "autoscaling:EC2_INSTANCE_TERMINATING"
+	Launching LifecycleTransition = "autoscaling:EC2_INSTANCE_LAUNCHING"
+	Leaving   LifecycleTransition = "autoscaling:EC2_INSTANCE_TERMINATING"
 )
 
-// Where instances come from and go to, in events.
+// Origins and destinations of instances, in events.
 const (
 	toEC2   = "EC2"
 	toGroup = "AutoScalingGroup"
 	toPool  = "WarmPool"
 )
 
-// Journey names a way from one lasting state to another.
-type Journey string
+// Transition names a way from one lasting state to another.
+type Transition string
 
-// The journeys of an instance.
+// The transitions of an instance.
 const (
-	ColdStart    Journey = "cold start"     // launched into the group
-	IntoPool     Journey = "into pool"      // launched into the warm pool
-	OutOfPool    Journey = "out of pool"    // from the warm pool into service
-	ScaleIn      Journey = "scale in"       // out of service, and terminated
-	ReturnToPool Journey = "return to pool" // out of service, back to the warm pool
-	PoolShrink   Journey = "pool shrink"    // from the warm pool, and terminated
+	ColdStart    Transition = "cold start"     // launched into the group
+	IntoPool     Transition = "into pool"      // launched into the warm pool
+	OutOfPool    Transition = "out of pool"    // from the warm pool into service
+	ScaleIn      Transition = "scale in"       // out of service, then terminated
+	ReturnToPool Transition = "return to pool" // out of service, back to the warm pool
+	PoolShrink   Transition = "pool shrink"    // from the warm pool, then terminated
 )
 
-// path is the course of a journey.
+// path holds the states of a transition.
 type path struct {
 	base                LifecycleState
-	transition          Transition
+	hookTransition      LifecycleTransition
 	origin, destination string
 	end                 LifecycleState // empty: the state of the warm pool
 }
 
-// find returns the course of a journey (Amazon EC2 Auto Scaling User Guide, Lifecycle
-// state transitions for instances in a warm pool, and Warm pool event types).
-func (j Journey) find() (path, bool) {
-	p, ok := map[Journey]path{
+// path returns the states of a transition (Amazon EC2 Auto Scaling User Guide, Lifecycle state
+// transitions for instances in a warm pool, and Warm pool event types).
+func (j Transition) path() (path, bool) {
+	p, ok := map[Transition]path{
 		ColdStart:    {Pending, Launching, toEC2, toGroup, InService},
 		IntoPool:     {WarmedPending, Launching, toEC2, toPool, ""},
 		OutOfPool:    {Pending, Launching, toPool, toGroup, InService},
@@ -86,9 +86,9 @@ func (j Journey) find() (path, bool) {
 	return p, ok
 }
 
-// steady is the lasting state that an instance in a given state is on its way to, which
-// is what instance metadata tells it (Amazon EC2 Auto Scaling User Guide, Retrieve the
-// target lifecycle state through instance metadata).
+// steady is the target lifecycle state of an instance in a given state, as instance metadata shows
+// it (Amazon EC2 Auto Scaling User Guide, Retrieve the target lifecycle state through instance
+// metadata).
 func steady(s, pool LifecycleState) LifecycleState {
 	name := string(s)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// SetHealth says that an instance is well or not. One that is not is replaced; within the
-// grace period after its launch nobody listens to that where respectGrace is set. Errors:
+// SetHealth reports an instance as healthy or unhealthy. The group replaces an unhealthy instance.
+// With respectGrace, a report within the grace period after the launch has no effect. Errors:
 // ValidationError.
 func (s *State) SetHealth(instanceID string, healthy, respectGrace bool) error {
 	s.mu.Lock()
@@ -18,15 +18,15 @@ func (s *State) SetHealth(instanceID string, healthy, respectGrace bool) error {
 	g := s.groups[m.Group]
 	switch {
 	case healthy:
-		m.Unhealthy, m.ailment = false, ""
-		s.note(m, false)
-	case !respectGrace || time.Since(m.arrived) >= g.GracePeriod:
-		s.sicken(m, causeUnwell)
+		m.Unhealthy, m.unhealthyCause = false, ""
+		s.recordObservation(m, false)
+	case !respectGrace || time.Since(m.inServiceSince) >= g.GracePeriod:
+		s.markUnhealthy(m, causeUnwell)
 	}
 	return nil
 }
 
-// Protect protects instances from scale-in, or ends that. Errors: ValidationError, also for
+// Protect enables or disables scale-in protection of instances. Errors: ValidationError, also for
 // warm instances.
 func (s *State) Protect(groupName string, ids []string, on bool) error {
 	s.mu.Lock()
@@ -35,8 +35,8 @@ func (s *State) Protect(groupName string, ids []string, on bool) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.mine(g, ids, func(st LifecycleState) error {
-		if st != InService && !coming(st) && st != Standby && st != EnteringStandby {
+	list, err := s.membersByID(g, ids, func(st LifecycleState) error {
+		if st != InService && !enteringService(st) && st != Standby && st != EnteringStandby {
 			return notIn("InService or EnteringStandby or Standby")
 		}
 		return nil
@@ -46,13 +46,13 @@ func (s *State) Protect(groupName string, ids []string, on bool) error {
 	}
 	for _, m := range list {
 		m.Protected = on
-		s.note(m, false)
+		s.recordObservation(m, false)
 	}
-	s.wake(g)
+	s.scheduleEvaluation(g)
 	return nil
 }
 
-// Suspend stops processes of a group: those named, or all. Errors: ValidationError.
+// Suspend suspends the named processes of a group, or all. Errors: ValidationError.
 func (s *State) Suspend(groupName string, names []Process) error {
 	return s.processes(groupName, names, func(g *group, p Process) {
 		if g.does(p) {
@@ -61,8 +61,8 @@ func (s *State) Suspend(groupName string, names []Process) error {
 	})
 }
 
-// Resume lets processes of a group run again: those named, or all. What happened in the
-// meantime is noticed now. Errors: ValidationError.
+// Resume resumes the named processes of a group, or all, and then checks the health of all members.
+// Errors: ValidationError.
 func (s *State) Resume(groupName string, names []Process) error {
 	return s.processes(groupName, names, func(g *group, p Process) { delete(g.suspended, p) })
 }
@@ -87,22 +87,22 @@ func (s *State) processes(groupName string, names []Process, set func(*group, Pr
 	}
 	g.retryAt = time.Time{}
 	for _, m := range s.of(g) {
-		s.examine(m)
+		s.checkHealth(m)
 	}
-	s.wake(g)
+	s.scheduleEvaluation(g)
 	return nil
 }
 
 const causeZones = "an instance was taken out of service because the number of instances across the Availability Zones was not balanced."
 
-// RebalanceZones has a group move one instance from the zone with the most to the one with
-// the fewest, launching first, and tells whether it does. On AWS that happens when a zone
+// RebalanceZones makes a group move one instance from the zone with the most to the zone with the
+// fewest, launching first. It reports whether the group does so. On AWS this happens after a zone
 // had no capacity for a time.
 func (s *State) RebalanceZones(groupName string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g, err := s.find(groupName)
-	if err != nil || !g.lives() || !g.does(AZRebalance) {
+	if err != nil || !g.hasTemplate() || !g.does(AZRebalance) {
 		return false
 	}
 	have := map[string][]*member{}
@@ -111,7 +111,7 @@ func (s *State) RebalanceZones(groupName string) bool {
 			have[m.Zone] = append(have[m.Zone], m)
 		}
 	}
-	subnets := s.spread(g, s.tally(g), false)
+	subnets := s.subnetsByCount(g, s.memberCounts(g), false)
 	if len(subnets) < 2 {
 		return false
 	}
@@ -119,6 +119,6 @@ func (s *State) RebalanceZones(groupName string) bool {
 	if len(most) <= len(fewest)+1 {
 		return false
 	}
-	s.doom(most[0], causeZones)
+	s.replaceMember(most[0], causeZones)
 	return true
 }

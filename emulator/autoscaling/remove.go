@@ -8,8 +8,8 @@ import (
 
 const causeUser = "an instance was taken out of service in response to a user request."
 
-// mine returns the members that ids name, all of one group. It needs the lock.
-func (s *State) mine(g *group, ids []string, allowed func(LifecycleState) error) ([]*member, error) {
+// membersByID returns the members with these ids, all of one group. It needs the lock.
+func (s *State) membersByID(g *group, ids []string, allowed func(LifecycleState) error) ([]*member, error) {
 	var out []*member
 	for _, id := range ids {
 		m := s.members[id]
@@ -24,15 +24,15 @@ func (s *State) mine(g *group, ids []string, allowed func(LifecycleState) error)
 	return out, nil
 }
 
-// notIn says that an instance is in none of the states that are asked for.
+// notIn says that an instance is in none of the required states.
 type notIn string
 
 func (e notIn) Error() string { return "is not in " + string(e) }
 
-// TerminateMember ends instances of a group, and with decrement lowers the desired
-// capacity by as many; else the group launches others. Warm instances cannot be ended so
-// (Amazon EC2 Auto Scaling User Guide, Warm pools, Limitations). One that was retained goes
-// at once. Errors: ValidationError.
+// TerminateMember terminates instances of a group. With decrement it lowers the desired capacity by
+// the same number; otherwise the group launches replacements. It rejects warm instances (Amazon EC2
+// Auto Scaling User Guide, Warm pools, Limitations). A retained instance is terminated immediately.
+// Errors: ValidationError.
 func (s *State) TerminateMember(ids []string, decrement bool) ([]Activity, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *State) TerminateMember(ids []string, decrement bool) ([]Activity, error
 			return nil, instanceNotManaged(id)
 		case m.State.warm() && !retained(m.State):
 			return nil, validation("The instance %s is in a warm pool. TerminateInstanceInAutoScalingGroup does not support instances in a warm pool.", id)
-		case decrement && (m.State == InService || coming(m.State)):
+		case decrement && (m.State == InService || enteringService(m.State)):
 			lowered[s.groups[m.Group]]++
 		}
 	}
@@ -65,34 +65,33 @@ func (s *State) terminate(m *member, decrement bool) Activity {
 	g := s.groups[m.Group]
 	switch {
 	case retained(m.State):
-		s.drop(m, causeUser)
+		s.terminateWithoutHooks(m, causeUser)
 	case leaving(m.State):
-		// It goes already, and is not asked to go faster.
+		// The instance is being terminated already. A second request does not accelerate it.
 	case decrement && s.canReturn(g, m):
-		p, _ := ReturnToPool.find()
-		s.set(m, p, causeUser)
+		p, _ := ReturnToPool.path()
+		s.startTransition(m, p, causeUser)
 	default:
-		p, _ := ScaleIn.find()
-		s.set(m, p, causeUser)
+		p, _ := ScaleIn.path()
+		s.startTransition(m, p, causeUser)
 	}
-	if m.trip == nil {
+	if m.transition == nil {
 		return *s.shortly(m, "Terminating EC2 instance: ", causeUser)
 	}
-	return *m.trip.activity
+	return *m.transition.activity
 }
 
-// canReturn tells whether an instance that scales in goes back to the warm pool. It needs
-// the lock.
+// canReturn tells whether an instance that scales in returns to the warm pool. It needs the lock.
 func (s *State) canReturn(g *group, m *member) bool {
-	if g.WarmPool == nil || !g.WarmPool.ReuseOnScaleIn || m.State != InService || m.Spot || !g.lives() {
+	if g.WarmPool == nil || !g.WarmPool.ReuseOnScaleIn || m.State != InService || m.Spot || !g.hasTemplate() {
 		return false
 	}
-	return s.standing(g, true).warm() < g.poolSize()
+	return s.snapshot(g, true).warm() < g.poolSize()
 }
 
-// DetachMembers takes instances out of the group: no hook is told, and EC2 goes on running
-// them. With decrement the desired capacity is lowered; else the group launches others at
-// once. Errors: ValidationError.
+// DetachMembers takes instances out of the group. Hooks are not notified, and the instances keep
+// running. With decrement it lowers the desired capacity; otherwise the group launches
+// replacements. Errors: ValidationError.
 func (s *State) DetachMembers(groupName string, ids []string, decrement bool) ([]Activity, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +99,7 @@ func (s *State) DetachMembers(groupName string, ids []string, decrement bool) ([
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.mine(g, ids, func(st LifecycleState) error {
+	list, err := s.membersByID(g, ids, func(st LifecycleState) error {
 		if st != InService && st != Standby {
 			return notIn("InService or Standby")
 		}
@@ -117,7 +116,7 @@ func (s *State) DetachMembers(groupName string, ids []string, decrement bool) ([
 	var out []Activity
 	for _, m := range list {
 		a := s.shortly(m, "Detaching EC2 instance: ", "instance "+m.InstanceID+" was detached in response to a user request.")
-		s.shift(m, Detaching, Detached, max(g.deregistration(s.timing), s.timing.Settle), func() {
+		s.moveWithoutHooks(m, Detaching, Detached, max(g.deregistration(s.timing), s.timing.Settle), func() {
 			a.close("Successful", "")
 			s.ec2.SetSystemTags(m.InstanceID, nil, groupTag)
 			s.remove(m.InstanceID)
@@ -128,21 +127,21 @@ func (s *State) DetachMembers(groupName string, ids []string, decrement bool) ([
 	return out, nil
 }
 
-// shift moves a member to a lasting state by way of another, without hooks. It needs the
-// lock.
-func (s *State) shift(m *member, via, end LifecycleState, d time.Duration, then func()) {
-	m.trip, m.Target, m.Doomed = nil, end, ""
+// moveWithoutHooks moves a member to a lasting state through an intermediate state, without hooks.
+// It needs the lock.
+func (s *State) moveWithoutHooks(m *member, via, end LifecycleState, d time.Duration, then func()) {
+	m.transition, m.Target, m.ReplaceCause = nil, end, ""
 	s.enter(m, via, "a user request")
 	s.clock.After(d, func() {
-		if s.members[m.InstanceID] == m && m.State == via && m.trip == nil {
+		if s.members[m.InstanceID] == m && m.State == via && m.transition == nil {
 			s.enter(m, end, "a user request")
 			then()
 		}
 	})
 }
 
-// EnterStandby takes instances out of service, but keeps them in the group. With decrement
-// the desired capacity is lowered; else the group launches others. Errors: ValidationError.
+// EnterStandby takes instances out of service and keeps them in the group. With decrement it lowers
+// the desired capacity; otherwise the group launches replacements. Errors: ValidationError.
 func (s *State) EnterStandby(groupName string, ids []string, decrement bool) ([]Activity, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +149,7 @@ func (s *State) EnterStandby(groupName string, ids []string, decrement bool) ([]
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.mine(g, ids, only(InService))
+	list, err := s.membersByID(g, ids, only(InService))
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +161,7 @@ func (s *State) EnterStandby(groupName string, ids []string, decrement bool) ([]
 	var out []Activity
 	for _, m := range list {
 		a := s.shortly(m, "Moving EC2 instance to Standby: ", "instance "+m.InstanceID+" was moved to standby in response to a user request.")
-		s.shift(m, EnteringStandby, Standby, s.timing.Settle, func() { a.close("Successful", "") })
+		s.moveWithoutHooks(m, EnteringStandby, Standby, s.timing.Settle, func() { a.close("Successful", "") })
 		out = append(out, *a)
 	}
 	return out, nil
@@ -177,8 +176,8 @@ func only(want LifecycleState) func(LifecycleState) error {
 	}
 }
 
-// ExitStandby puts instances back into service, and raises the desired capacity by as many.
-// No hook is told. Errors: ValidationError.
+// ExitStandby puts instances back into service, and raises the desired capacity by the same number.
+// Hooks are not notified. Errors: ValidationError.
 func (s *State) ExitStandby(groupName string, ids []string) ([]Activity, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +185,7 @@ func (s *State) ExitStandby(groupName string, ids []string) ([]Activity, error) 
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.mine(g, ids, only(Standby))
+	list, err := s.membersByID(g, ids, only(Standby))
 	if err != nil {
 		return nil, err
 	}
@@ -196,14 +195,14 @@ func (s *State) ExitStandby(groupName string, ids []string) ([]Activity, error) 
 	var out []Activity
 	for _, m := range list {
 		a := s.shortly(m, "Moving EC2 instance out of Standby: ", "instance "+m.InstanceID+" was moved out of standby in response to a user request.")
-		s.shift(m, Pending, InService, s.timing.Settle, func() { a.close("Successful", ""); s.examine(m) })
+		s.moveWithoutHooks(m, Pending, InService, s.timing.Settle, func() { a.close("Successful", ""); s.checkHealth(m) })
 		out = append(out, *a)
 	}
 	return out, nil
 }
 
-// AttachRunning puts running instances of EC2 into a group, and raises the desired capacity
-// by as many. No hook is told. Errors: ValidationError.
+// AttachRunning adds running EC2 instances to a group, and raises the desired capacity by the same
+// number. Hooks are not notified. Errors: ValidationError.
 func (s *State) AttachRunning(groupName string, ids []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +230,7 @@ func (s *State) AttachRunning(groupName string, ids []string) error {
 		m := s.join(g, in, InService)
 		m.Protected = g.ProtectNew
 		s.ec2.SetSystemTags(in.ID, map[string]string{groupTag: g.Name})
-		s.shift(m, Pending, InService, s.timing.Settle, func() { s.examine(m) })
+		s.moveWithoutHooks(m, Pending, InService, s.timing.Settle, func() { s.checkHealth(m) })
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// fixed is a warm pool of so many instances, whatever the group has.
+// fixed is a warm pool of a fixed size, independent of the group's size.
 func fixed(n int, state autoscaling.LifecycleState) *autoscaling.WarmPool {
 	none := 0
 	return &autoscaling.WarmPool{MinSize: n, MaxPrepared: &none, State: state}
@@ -42,8 +42,8 @@ func TestPoolStates(t *testing.T) {
 	}
 }
 
-// Without a launch hook an instance that is bound for the pool is stopped as soon as it
-// runs: nobody waits for its user data.
+// Without a launch hook an instance for the pool is stopped as soon as it runs, before its user
+// data finishes.
 func TestPoolWithoutHookStopsAtOnce(t *testing.T) {
 	inLiving(t, autoscaling.Group{WarmPool: fixed(1, "")}, func(t *testing.T, r *region) {
 		settled()
@@ -82,7 +82,7 @@ func TestReuseOnScaleIn(t *testing.T) {
 		same(t, "and back", []string{r.states(), r.path(id)}, []string{"3 InService",
 			"Pending Pending:Proceed InService Warmed:Pending Warmed:Pending:Wait Warmed:Pending:Proceed Warmed:Stopped Pending Pending:Proceed InService"})
 
-		// A pool that is full takes nobody.
+		// An instance that scales in is terminated while the pool is full.
 		check(t, r.PutPool("g", autoscaling.WarmPool{ReuseOnScaleIn: true, MaxPrepared: new(int)}))
 		check(t, r.SetDesired("g", 2, false))
 		pass(time.Second)
@@ -141,7 +141,7 @@ func TestPoolShrinksAndEnds(t *testing.T) {
 	})
 }
 
-// A warm instance that somebody terminates at EC2 is missed in the pool.
+// The pool replaces a warm instance that is terminated at EC2.
 func TestPoolRefills(t *testing.T) {
 	inLiving(t, autoscaling.Group{WarmPool: fixed(2, "")}, func(t *testing.T, r *region) {
 		settled()
@@ -155,7 +155,7 @@ func TestPoolRefills(t *testing.T) {
 	})
 }
 
-// A pool that is empty does not hold the group up.
+// An empty pool leads to cold starts.
 func TestDepletedPoolMeansColdStarts(t *testing.T) {
 	inLiving(t, autoscaling.Group{WarmPool: fixed(1, ""), Hooks: []autoscaling.Hook{up()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)

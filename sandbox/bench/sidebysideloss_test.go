@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sighting is a pod as a watch told of it.
-type sighting struct {
+// observation is the state of a pod in one watch event.
+type observation struct {
 	at             time.Time
 	uid, app, node string
 	ready          bool      // and not asked to stop, as a Deployment counts it
@@ -23,35 +23,34 @@ type ending int
 
 const (
 	lives  ending = iota
-	exited        // by itself
+	exited        // without a signal
 	killed        // with exit code 137, or it is gone without having exited
 )
 
-// reclaim is what was seen of nodes that were taken back.
+// reclaim holds the observations of reclaimed nodes.
 type reclaim struct {
 	warned, deadline, until time.Time
 	wanted                  map[string]int // pods, by app
-	doomed                  map[string]bool
-	off                     map[string]time.Time // when which of the doomed nodes lost its current
-	sightings               []sighting           // in order
+	interrupted             map[string]bool
+	off                     map[string]time.Time // when which of the interrupted nodes lost its current
+	sightings               []observation        // in order
 }
 
-// toll is what a reclaim cost.
-type toll struct {
+// loss is the disruption that a reclaim caused.
+type loss struct {
 	wanted, lowest int           // pods that were Ready, of those that are wanted
 	below          time.Duration // in all, with any app short of a pod
 	missing        time.Duration // times the number of pods that were
-	// short is how many of the pods on doomed nodes did not have their whole grace: it
-	// would have ended after the deadline, or they were given less, or cut off. Cut off
-	// are those that still ran or were stopping when the current went, or were killed
-	// sooner than their grace allows.
+	// short is how many pods on interrupted nodes did not have their whole grace period: it ended
+	// after the deadline, was shortened, or was cut off. A pod is cut off if it still ran or was
+	// stopping at the power off, or was killed before the end of its grace.
 	pods, short, cut int
 	// recovered is the time from the warning until as many pods as are wanted were
 	// Ready on other nodes, and remained so; negative: they were not.
 	recovered time.Duration
 }
 
-func (t toll) String() string {
+func (t loss) String() string {
 	recovered := "never"
 	if t.recovered >= 0 {
 		recovered = fmt.Sprintf("after %.1f s", t.recovered.Seconds())
@@ -60,15 +59,15 @@ func (t toll) String() string {
 		t.lowest, t.wanted, t.below.Seconds(), t.missing.Seconds(), t.short, t.pods, t.cut, recovered)
 }
 
-// judge counts what a reclaim cost, up to r.until.
-func (r reclaim) judge() toll {
-	t := toll{recovered: -1}
+// judge computes the disruption of a reclaim, up to r.until.
+func (r reclaim) judge() loss {
+	t := loss{recovered: -1}
 	for _, n := range r.wanted {
 		t.wanted += n
 	}
 	t.lowest = t.wanted
 	times := r.times()
-	pods, seen := map[string]sighting{}, 0
+	pods, seen := map[string]observation{}, 0
 	for i, at := range times {
 		until := r.until
 		if i+1 < len(times) {
@@ -119,7 +118,7 @@ func (r reclaim) times() []time.Time {
 
 // readyAt is how many pods are Ready, and how many of them on nodes that stay; those
 // that an app has beyond what is wanted make up for no other's.
-func (r reclaim) readyAt(t time.Time, pods map[string]sighting) (ready, elsewhere int) {
+func (r reclaim) readyAt(t time.Time, pods map[string]observation) (ready, elsewhere int) {
 	all, staying := map[string]int{}, map[string]int{}
 	for _, s := range pods {
 		off, dark := r.off[s.node]
@@ -127,7 +126,7 @@ func (r reclaim) readyAt(t time.Time, pods map[string]sighting) (ready, elsewher
 			continue
 		}
 		all[s.app]++
-		if !r.doomed[s.node] {
+		if !r.interrupted[s.node] {
 			staying[s.app]++
 		}
 	}
@@ -138,7 +137,7 @@ func (r reclaim) readyAt(t time.Time, pods map[string]sighting) (ready, elsewher
 	return ready, elsewhere
 }
 
-// departure is how a pod left a doomed node.
+// departure is how a pod left a interrupted node.
 type departure struct {
 	node         string
 	asked, ended time.Time // zero: it was not, or has not
@@ -146,12 +145,12 @@ type departure struct {
 	how          ending
 }
 
-// leaving are the pods that were on doomed nodes when the warning came, or since.
+// leaving are the pods that were on interrupted nodes when the warning came, or since.
 func (r reclaim) leaving() map[string]departure {
 	all := map[string]departure{}
 	for _, s := range r.sightings {
 		d := all[s.uid]
-		if !r.doomed[s.node] || !d.ended.IsZero() {
+		if !r.interrupted[s.node] || !d.ended.IsZero() {
 			continue
 		}
 		d.node, d.grace = s.node, s.grace
@@ -196,64 +195,64 @@ func TestWhatAReclaimCosts(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 5, 11, 9, 30, 0, 0, time.UTC)
 	at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(second))) }
-	on := func(seconds float64, uid, node string) sighting {
-		return sighting{at: at(seconds), uid: uid, app: "web", node: node, ready: true, grace: podGrace}
+	on := func(seconds float64, uid, node string) observation {
+		return observation{at: at(seconds), uid: uid, app: "web", node: node, ready: true, grace: podGrace}
 	}
-	stopping := func(asked float64, uid, node string, given time.Duration) sighting {
-		return sighting{at: at(asked), uid: uid, app: "web", node: node, asked: at(asked), given: given, grace: podGrace}
+	stopping := func(asked float64, uid, node string, given time.Duration) observation {
+		return observation{at: at(asked), uid: uid, app: "web", node: node, asked: at(asked), given: given, grace: podGrace}
 	}
-	ends := func(s sighting, seconds float64, how ending) sighting {
+	ends := func(s observation, seconds float64, how ending) observation {
 		s.at, s.end = at(seconds), how
 		return s
 	}
 	a, b := on(-5, "a", "old"), on(-5, "b", "old")
 	for name, c := range map[string]struct {
 		off  float64 // 0: it has current
-		seen []sighting
-		want toll
+		seen []observation
+		want loss
 	}{
-		"nothing moves, and the current is cut": {120, []sighting{a, b}, toll{
+		"nothing moves, and the current is cut": {120, []observation{a, b}, loss{
 			wanted: 2, below: 30 * second, missing: 60 * second, pods: 2, short: 2, cut: 2, recovered: -1,
 		}},
-		"successors first": {60, []sighting{
+		"successors first": {60, []observation{
 			a, b, on(40, "c", "new"), on(40, "d", "new"), stopping(41, "a", "old", podGrace), stopping(41, "b", "old", podGrace),
 			ends(stopping(41, "a", "old", podGrace), 51, exited), ends(stopping(41, "b", "old", podGrace), 51, exited),
-		}, toll{wanted: 2, lowest: 2, pods: 2, recovered: 40 * second}},
-		"pods first": {16, []sighting{
+		}, loss{wanted: 2, lowest: 2, pods: 2, recovered: 40 * second}},
+		"pods first": {16, []observation{
 			a, b, stopping(1, "a", "old", podGrace), stopping(1, "b", "old", podGrace),
 			ends(stopping(1, "a", "old", podGrace), 11, exited), ends(stopping(1, "b", "old", podGrace), 11, exited),
 			on(36, "c", "new"), on(37, "d", "new"),
-		}, toll{wanted: 2, below: 36 * second, missing: 71 * second, pods: 2, recovered: 37 * second}},
-		"asked too late for the whole grace, and gone in time all the same": {120, []sighting{
+		}, loss{wanted: 2, below: 36 * second, missing: 71 * second, pods: 2, recovered: 37 * second}},
+		"asked too late for the whole grace, and gone in time all the same": {120, []observation{
 			a, on(0, "c", "new"), stopping(105, "a", "old", podGrace), ends(stopping(105, "a", "old", podGrace), 115, exited), on(115, "d", "new"),
-		}, toll{wanted: 2, lowest: 1, below: 10 * second, missing: 10 * second, pods: 1, short: 1, recovered: 115 * second}},
-		"cut off while it stops": {120, []sighting{
+		}, loss{wanted: 2, lowest: 1, below: 10 * second, missing: 10 * second, pods: 1, short: 1, recovered: 115 * second}},
+		"cut off while it stops": {120, []observation{
 			a, on(0, "c", "new"), on(0, "d", "new"), stopping(112, "a", "old", podGrace), ends(stopping(112, "a", "old", podGrace), 140, killed),
-		}, toll{wanted: 2, lowest: 2, pods: 1, short: 1, cut: 1, recovered: 0}},
-		"asked again to be quicker, and killed": {0, []sighting{
+		}, loss{wanted: 2, lowest: 2, pods: 1, short: 1, cut: 1, recovered: 0}},
+		"asked again to be quicker, and killed": {0, []observation{
 			a, on(0, "c", "new"), on(0, "d", "new"), stopping(10, "a", "old", podGrace), stopping(10, "a", "old", 2*second),
 			ends(stopping(10, "a", "old", 2*second), 12, killed),
-		}, toll{wanted: 2, lowest: 2, pods: 1, short: 1, cut: 1, recovered: 0}},
-		"killed when its grace was over": {0, []sighting{
+		}, loss{wanted: 2, lowest: 2, pods: 1, short: 1, cut: 1, recovered: 0}},
+		"killed when its grace was over": {0, []observation{
 			a, on(0, "c", "new"), on(0, "d", "new"), stopping(10, "a", "old", podGrace), ends(stopping(10, "a", "old", podGrace), 30.2, killed),
-		}, toll{wanted: 2, lowest: 2, pods: 1, recovered: 0}},
-		"a pod that left before the warning, and one too many": {0, []sighting{
+		}, loss{wanted: 2, lowest: 2, pods: 1, recovered: 0}},
+		"a pod that left before the warning, and one too many": {0, []observation{
 			ends(stopping(-20, "z", "old", podGrace), -10, exited), on(-1, "c", "new"), on(-1, "d", "new"), on(-1, "e", "new"),
-		}, toll{wanted: 2, lowest: 2, recovered: 0}},
-		"recovery that does not last": {0, []sighting{
+		}, loss{wanted: 2, lowest: 2, recovered: 0}},
+		"recovery that does not last": {0, []observation{
 			on(-1, "c", "new"), on(5, "d", "new"), ends(stopping(10, "d", "new", podGrace), 20, exited), on(25, "e", "new"),
-		}, toll{wanted: 2, lowest: 1, below: 10 * second, missing: 10 * second, recovered: 25 * second}},
+		}, loss{wanted: 2, lowest: 1, below: 10 * second, missing: 10 * second, recovered: 25 * second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := reclaim{
-				warned: begin, deadline: at(120), until: at(150), wanted: map[string]int{"web": 2}, doomed: map[string]bool{"old": true},
+				warned: begin, deadline: at(120), until: at(150), wanted: map[string]int{"web": 2}, interrupted: map[string]bool{"old": true},
 				sightings: c.seen,
 			}
 			if c.off > 0 {
 				r.off = map[string]time.Time{"old": at(c.off)}
 			}
-			if diff := cmp.Diff(c.want, r.judge(), cmp.AllowUnexported(toll{})); diff != "" {
+			if diff := cmp.Diff(c.want, r.judge(), cmp.AllowUnexported(loss{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -64,7 +64,7 @@ func TestRetained(t *testing.T) {
 	})
 }
 
-// What happens at EC2 to one of two instances in service.
+// EC2 acts on one of two instances in service.
 func TestEC2TakesAMember(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
@@ -118,7 +118,7 @@ func TestEC2TakesAMember(t *testing.T) {
 	}
 }
 
-// The end of a spot instance does not wait for its hook.
+// Spot instances end at the deadline, even while their hook is active.
 func TestSpotEndsWhateverTheHookSays(t *testing.T) {
 	hook := down()
 	hook.Heartbeat = time.Hour
@@ -146,7 +146,7 @@ func TestAStoppedMemberIsReplacedWithItsHook(t *testing.T) {
 	})
 }
 
-// Before the launch hook is through nobody looks at the health of an instance.
+// There is no health check before the launch hook completes.
 func TestHealthIsNotCheckedBeforeTheLaunchHook(t *testing.T) {
 	inLiving(t, autoscaling.Group{Desired: 1, Hooks: []autoscaling.Hook{up()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)

@@ -15,31 +15,31 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// inits plays the init of machines whose user data starts Lifeboat's agent at boot:
-// it runs that agent while the machine has power, and the kubelet when the agent
-// says so. What the agent writes is the machine's disk, which outlives a stop.
-type inits struct {
+// bootAgents simulates the init process of machines whose user data starts Lifeboat's agent at
+// boot. It runs that agent while the machine has power, and the kubelet when the agent starts it.
+// The agent's files are the machine's disk, which survives a stop.
+type bootAgents struct {
 	s     *Sandbox
 	gates *machines.Gates
-	// kubeconfig makes that of a node's kubelet, and returns its path.
+	// kubeconfig writes a node's kubelet kubeconfig, and returns its path.
 	kubeconfig func(node string) (string, error)
 	loop       *background
 	look       chan struct{}
-	// running is by instance; run alone touches it, and disks, which are there.
-	running map[string]*machineInit
+	// running is by instance; only run uses it, and disks, the existing disks.
+	running map[string]*machineAgent
 	disks   map[string]bool
 }
 
-// machineInit is the init of one machine in one boot.
-type machineInit struct {
-	boot   string
-	keeper *keeper
-	orders *os.File // a named pipe that the agent's commands write to
-	close  func()   // of its metadata service
-	asleep bool     // it hibernates
+// machineAgent is the init process of one machine in one boot.
+type machineAgent struct {
+	boot       string
+	supervisor *supervisor
+	orders     *os.File // a named pipe for the agent's commands
+	close      func()   // stops its metadata service
+	asleep     bool     // it is hibernated
 }
 
-// initAgain is when a machine that could not be started is tried again.
+// initAgain is the retry interval for a machine that failed to start.
 const initAgain = time.Second
 
 // bootsByAgent tells whether a machine's user data starts the agent that starts its kubelet.
@@ -48,31 +48,31 @@ func bootsByAgent(in ec2.Instance) bool {
 	return ok
 }
 
-func newInits(s *Sandbox) *inits {
-	return &inits{
+func newBootAgents(s *Sandbox) *bootAgents {
+	return &bootAgents{
 		s: s, gates: machines.NewGates(s.EC2(), bootsByAgent), look: make(chan struct{}, 1),
 		kubeconfig: func(node string) (string, error) {
 			return s.cluster.UserKubeconfig("system:node:"+node, "system:nodes")
 		},
-		running: map[string]*machineInit{}, disks: map[string]bool{},
+		running: map[string]*machineAgent{}, disks: map[string]bool{},
 	}
 }
 
-func (i *inits) start() { i.loop = inBackground(i.run) }
+func (i *bootAgents) start() { i.loop = inBackground(i.run) }
 
-func (i *inits) stop() error {
+func (i *bootAgents) stop() error {
 	if i == nil || i.loop == nil {
 		return nil
 	}
 	return i.loop.stop()
 }
 
-// run keeps at it until ctx ends, and cuts them all off then.
-func (i *inits) run(ctx context.Context) error {
+// run reconciles the machines until ctx ends, and then cuts the power of all.
+func (i *bootAgents) run(ctx context.Context) error {
 	cancel := i.s.EC2().Subscribe(func(ec2.Change) {
 		select {
 		case i.look <- struct{}{}:
-		default: // one is waiting already
+		default: // a change is queued already
 		}
 	})
 	defer cancel()
@@ -95,9 +95,8 @@ func (i *inits) run(ctx context.Context) error {
 	}
 }
 
-// pass looks once, does what there is to do, and says when to look again; zero: when
-// something changes.
-func (i *inits) pass(ctx context.Context, now time.Time) (wake time.Time) {
+// pass reconciles once, and returns when to do so again; zero: on a change.
+func (i *bootAgents) pass(ctx context.Context, now time.Time) (wake time.Time) {
 	listed := map[string]bool{}
 	for _, in := range i.s.EC2().Instances() {
 		listed[in.ID] = in.State != ec2.Terminated
@@ -121,8 +120,8 @@ func (i *inits) pass(ctx context.Context, now time.Time) (wake time.Time) {
 	return wake
 }
 
-// tend brings one machine's init to where its instance is.
-func (i *inits) tend(ctx context.Context, in ec2.Instance, now time.Time) (again time.Time, err error) {
+// tend brings one machine's init process to the state of its instance.
+func (i *bootAgents) tend(ctx context.Context, in ec2.Instance, now time.Time) (again time.Time, err error) {
 	it := i.running[in.ID]
 	switch {
 	case it != nil && in.Hibernated && in.BootID == it.boot && in.State != ec2.Terminated:
@@ -138,8 +137,8 @@ func (i *inits) tend(ctx context.Context, in ec2.Instance, now time.Time) (again
 	return i.powerOn(ctx, in, now)
 }
 
-// powerOn starts the init of a machine, once its boot is that far.
-func (i *inits) powerOn(ctx context.Context, in ec2.Instance, now time.Time) (again time.Time, err error) {
+// powerOn starts the init process of a machine after its boot time.
+func (i *bootAgents) powerOn(ctx context.Context, in ec2.Instance, now time.Time) (again time.Time, err error) {
 	boots, err := machines.BootTime(in, i.s.opts.BootDelay)
 	if err != nil {
 		return again, err
@@ -156,9 +155,9 @@ func (i *inits) powerOn(ctx context.Context, in ec2.Instance, now time.Time) (ag
 	return again, nil
 }
 
-// boot starts the init of a machine.
-func (i *inits) boot(ctx context.Context, in ec2.Instance) (_ *machineInit, err error) {
-	it := &machineInit{boot: in.BootID, close: func() {}}
+// boot starts the init process of a machine.
+func (i *bootAgents) boot(ctx context.Context, in ec2.Instance) (_ *machineAgent, err error) {
+	it := &machineAgent{boot: in.BootID, close: func() {}}
 	defer func() {
 		if err != nil {
 			it.close()
@@ -185,19 +184,19 @@ func (i *inits) boot(ctx context.Context, in ec2.Instance) (_ *machineInit, err 
 		return nil, err
 	}
 	part := Part{Name: options.Name, Log: options.LogFile}
-	it.keeper = &keeper{
+	it.supervisor = &supervisor{
 		name: options.Name, log: i.s.log, started: func(pid int) { i.s.partStarted(part, pid) },
 		launch: func(ctx context.Context) (*process.Process, error) { return process.Start(ctx, options) },
 	}
-	if err := it.keeper.start(ctx); err != nil {
+	if err := it.supervisor.start(ctx); err != nil {
 		return nil, err
 	}
 	go i.obey(in.ID, it)
 	return it, nil
 }
 
-// mount makes a machine's disk, unless it has one, and what a boot finds empty.
-func (i *inits) mount(in ec2.Instance) error {
+// mount creates a machine's disk, if it has none, and clears its memory.
+func (i *bootAgents) mount(in ec2.Instance) error {
 	if err := os.RemoveAll(i.memory(in.ID)); err != nil {
 		return fmt.Errorf("clearing its memory: %w", err)
 	}
@@ -212,8 +211,8 @@ func (i *inits) mount(in ec2.Instance) error {
 	return nil
 }
 
-// newOrders makes a named pipe. It is open for writing too, so that it does not end
-// when a command that wrote to it does.
+// newOrders creates a named pipe. It is open for writing too, so that it does not end when one
+// writing command ends.
 func newOrders(path string) (*os.File, error) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		return nil, fmt.Errorf("making its pipe: %w", err)
@@ -225,14 +224,14 @@ func newOrders(path string) (*os.File, error) {
 	return f, nil
 }
 
-// What the agent's commands say about the kubelet.
+// The agent's commands about the kubelet.
 const (
 	startKubelet = "start"
 	stopKubelet  = "stop"
 )
 
-// obey does what the agent's commands say, until the pipe is closed.
-func (i *inits) obey(id string, it *machineInit) {
+// obey executes the agent's commands until the pipe is closed.
+func (i *bootAgents) obey(id string, it *machineAgent) {
 	for lines := bufio.NewScanner(it.orders); lines.Scan(); {
 		switch order := lines.Text(); order {
 		case startKubelet:
@@ -245,22 +244,22 @@ func (i *inits) obey(id string, it *machineInit) {
 	}
 }
 
-// cut takes a machine's power away: nothing has time to end in order.
-func (i *inits) cut(id string) error {
+// cut cuts a machine's power: no program can stop in order.
+func (i *bootAgents) cut(id string) error {
 	it := i.running[id]
 	delete(i.running, id)
 	i.gates.Shut(id)
 	it.close()
-	err := errors.Join(it.sleep(false), it.keeper.kill(), it.keeper.stop())
+	err := errors.Join(it.sleep(false), it.supervisor.kill(), it.supervisor.stop())
 	return errors.Join(err, it.orders.Close())
 }
 
-// sleep stops a machine's programs where they are, or has them go on.
-func (it *machineInit) sleep(asleep bool) error {
+// sleep pauses or resumes a machine's programs.
+func (it *machineAgent) sleep(asleep bool) error {
 	if it.asleep == asleep {
 		return nil
 	}
-	p, err := it.keeper.current()
+	p, err := it.supervisor.current()
 	if err != nil {
 		return err
 	}
@@ -275,8 +274,8 @@ func (it *machineInit) sleep(asleep bool) error {
 	return nil
 }
 
-// discard throws away the disk of an instance that is gone.
-func (i *inits) discard(id string) {
+// discard deletes the disk of a terminated instance.
+func (i *bootAgents) discard(id string) {
 	if i.running[id] != nil {
 		if err := i.cut(id); err != nil {
 			i.s.log.Warn("machine not ended", "instance", id, "err", err)
@@ -289,7 +288,7 @@ func (i *inits) discard(id string) {
 	delete(i.disks, id)
 }
 
-func (i *inits) path(id string) string   { return i.s.path(filepath.Join("machines", id)) }
-func (i *inits) disk(id string) string   { return filepath.Join(i.path(id), "disk") }
-func (i *inits) memory(id string) string { return filepath.Join(i.path(id), "memory") }
-func (i *inits) orders(id string) string { return filepath.Join(i.memory(id), "orders") }
+func (i *bootAgents) path(id string) string   { return i.s.path(filepath.Join("machines", id)) }
+func (i *bootAgents) disk(id string) string   { return filepath.Join(i.path(id), "disk") }
+func (i *bootAgents) memory(id string) string { return filepath.Join(i.path(id), "memory") }
+func (i *bootAgents) orders(id string) string { return filepath.Join(i.memory(id), "orders") }

@@ -11,21 +11,21 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// How soon a program that died is started again: at once the first time, then
-// later and later, as a Deployment's pods are. One that ran for long starts anew.
+// The restart backoff: no delay the first time, then longer and longer, as for the pods of a
+// Deployment. A long run resets it.
 const (
 	firstBackOff = 200 * time.Millisecond
 	lastBackOff  = 5 * time.Second
 	longRun      = 10 * time.Second
 )
 
-// keeper keeps one program running.
-type keeper struct {
+// supervisor restarts one program whenever it ends.
+type supervisor struct {
 	name string
 	log  *slog.Logger
 	// launch starts the program.
 	launch func(context.Context) (*process.Process, error)
-	// started hears the process id of each start.
+	// started receives the process id of each start.
 	started func(pid int)
 
 	mu   sync.Mutex // guards proc and keep
@@ -33,8 +33,8 @@ type keeper struct {
 	keep *background // nil: stopped
 }
 
-// start starts the program, unless it is kept running already.
-func (k *keeper) start(ctx context.Context) error {
+// start starts the program, unless it runs already.
+func (k *supervisor) start(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.keep != nil {
@@ -50,8 +50,8 @@ func (k *keeper) start(ctx context.Context) error {
 	return nil
 }
 
-// run starts the program again whenever it ends, until ctx does, and stops it then.
-func (k *keeper) run(ctx context.Context, p *process.Process) error {
+// run restarts the program whenever it ends, until ctx ends, and then stops it.
+func (k *supervisor) run(ctx context.Context, p *process.Process) error {
 	wait := firstBackOff
 	for {
 		began := time.Now()
@@ -82,8 +82,8 @@ func (k *keeper) run(ctx context.Context, p *process.Process) error {
 	}
 }
 
-// stop stops the program and its keeping.
-func (k *keeper) stop() error {
+// stop stops the program and its restarts.
+func (k *supervisor) stop() error {
 	k.mu.Lock()
 	keep := k.keep
 	k.keep = nil
@@ -95,7 +95,7 @@ func (k *keeper) stop() error {
 }
 
 // kill kills the program as a crash would; it is started again.
-func (k *keeper) kill() error {
+func (k *supervisor) kill() error {
 	k.mu.Lock()
 	p, kept := k.proc, k.keep != nil
 	k.mu.Unlock()
@@ -106,13 +106,12 @@ func (k *keeper) kill() error {
 	return nil
 }
 
-// ErrRestarting says that a program cannot be killed: it has ended already, and is about
-// to be started again.
-var ErrRestarting = errors.New("it has ended and is about to be started again")
+// ErrRestarting says that a program cannot be killed: it has ended already, and will be restarted.
+var ErrRestarting = errors.New("it has ended and will be restarted")
 
-// crash is kill of a program that runs: a kill between two starts disturbs nothing, and
-// must not count as one.
-func (k *keeper) crash() error {
+// crash is kill of a running program. A kill between two starts has no effect, and must not count
+// as one.
+func (k *supervisor) crash() error {
 	p, err := k.current()
 	if err != nil {
 		return err
@@ -125,8 +124,8 @@ func (k *keeper) crash() error {
 	}
 }
 
-// current is the process as it is now.
-func (k *keeper) current() (*process.Process, error) {
+// current is the current process.
+func (k *supervisor) current() (*process.Process, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.keep == nil {
@@ -135,8 +134,8 @@ func (k *keeper) current() (*process.Process, error) {
 	return k.proc, nil
 }
 
-// trouble is what its last end has to say, if it keeps ending.
-func (k *keeper) trouble() error {
+// trouble is the error of its last end, if it ends repeatedly.
+func (k *supervisor) trouble() error {
 	p, err := k.current()
 	if err != nil {
 		return err

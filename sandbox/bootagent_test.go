@@ -11,7 +11,7 @@ import (
 
 func TestTheAgentAtBootRunsNoCommandOfItsUserData(t *testing.T) {
 	t.Parallel()
-	i := newInitsOf(t)
+	i := newBootAgentsOf(t)
 	text := "#!/bin/sh\nlifeboatd agent boot --answer=false --prepare=reboot --start=reboot --wipe-path=/ --hooks=a --state-dir=/\n"
 	o, err := i.agent(ec2.Instance{ID: "i-1", PrivateDNSName: "n", UserData: base64.StdEncoding.EncodeToString([]byte(text)), Tags: map[string]string{
 		"lifeboat.dev/prepare-time": "1500ms",
@@ -19,7 +19,7 @@ func TestTheAgentAtBootRunsNoCommandOfItsUserData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := map[string]string{} // of a flag that is given twice it counts
+	last := map[string]string{} // if a flag is repeated, the last one is used
 	for _, arg := range o.Args[2:] {
 		name, value, _ := strings.Cut(arg, "=")
 		last[name] = value

@@ -14,15 +14,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
 )
 
-// logbook keeps what a watch tells of pods.
-type logbook struct {
+// podLog records the pods of a watch.
+type podLog struct {
 	mu   sync.Mutex
-	seen []sighting
+	seen []observation
 }
 
-func (s *sideBySide) openLogbook(tb testing.TB) *logbook {
+func (s *sideBySide) watchPods(tb testing.TB) *podLog {
 	tb.Helper()
-	l := &logbook{}
+	l := &podLog{}
 	pods := cache.NewListWatchFromClient(s.kube.CoreV1().RESTClient(), "pods", "default", fields.Everything())
 	informer := listwatch.NewInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
 	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -40,7 +40,7 @@ func (s *sideBySide) openLogbook(tb testing.TB) *logbook {
 	return l
 }
 
-func (l *logbook) note(object any, gone bool) {
+func (l *podLog) note(object any, gone bool) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
@@ -57,15 +57,15 @@ func (l *logbook) note(object any, gone bool) {
 	l.seen = append(l.seen, s)
 }
 
-func (l *logbook) all() []sighting {
+func (l *podLog) all() []observation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.seen)
 }
 
 // look reads what counts of a pod.
-func look(pod *corev1.Pod) sighting {
-	s := sighting{uid: string(pod.UID), app: pod.Labels["app"], node: pod.Spec.NodeName}
+func look(pod *corev1.Pod) observation {
+	s := observation{uid: string(pod.UID), app: pod.Labels["app"], node: pod.Spec.NodeName}
 	if pod.Spec.TerminationGracePeriodSeconds != nil {
 		s.grace = time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
 	}

@@ -174,7 +174,7 @@ func (a *api) deleteTags(_ context.Context, _ *wire.Request, in *tagsInput) (*wi
 	})
 }
 
-// retag changes tags of groups; instances that there are keep theirs.
+// retag changes tags of groups; existing instances keep theirs.
 func (s *State) retag(tags []tagInput, change func(*Group, tagInput)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// inLiving runs a test in a region with one group, named g, that lives: it launches the
+// inLiving runs a test in a region with one group, named g, with a template: it launches the
 // template named workers, by default in all three zones, up to ten instances.
 func inLiving(t *testing.T, g autoscaling.Group, test func(t *testing.T, r *region)) {
 	t.Helper()
@@ -55,7 +55,7 @@ func (r *region) template(t *testing.T, name, instanceType string) {
 	}, nil))(t)
 }
 
-// up and down are hooks that wait for a minute.
+// up and down are hooks with a timeout of one minute.
 func up() autoscaling.Hook {
 	return autoscaling.Hook{Name: "up", Transition: autoscaling.Launching, Heartbeat: time.Minute}
 }
@@ -103,7 +103,7 @@ func (r *region) answer(t *testing.T, state autoscaling.LifecycleState, result a
 	}
 }
 
-// path is the states that an instance went through.
+// path is the sequence of states of an instance.
 func (r *region) path(id string) string {
 	var out []string
 	for _, c := range r.Trace() {
@@ -114,7 +114,7 @@ func (r *region) path(id string) string {
 	return strings.Join(out, " ")
 }
 
-// settled lets enough time go by for all that needs no answer.
+// settled waits until all work that needs no hook result is done.
 func settled() { pass(20 * time.Second) }
 
 func TestAGroupKeepsItsSize(t *testing.T) {
@@ -149,7 +149,7 @@ func TestAGroupKeepsItsSize(t *testing.T) {
 	})
 }
 
-// The hooks of a new group hold its first instances already, and those of its pool.
+// The hooks of a new group apply to its first instances, and to those of its pool.
 func TestHooksHoldTheFirstInstances(t *testing.T) {
 	pool := autoscaling.WarmPool{MinSize: 2, MaxPrepared: new(int)}
 	inLiving(t, autoscaling.Group{Desired: 1, Hooks: []autoscaling.Hook{up()}, WarmPool: &pool}, func(t *testing.T, r *region) {

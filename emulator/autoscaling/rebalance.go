@@ -7,23 +7,23 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// tally is how the members of a group are spread. It is counted once for many launches: a
-// look at all of them for each would take a large group minutes.
-type tally struct {
+// memberCounts counts the members of a group by zone and purchase option. One count serves many
+// launches: a count for each launch would take minutes in a large group.
+type memberCounts struct {
 	serving, warm   map[string]int // by zone
 	total, onDemand int            // of those that serve
 }
 
-// tally counts the members of a group. It needs the lock.
-func (s *State) tally(g *group) *tally {
-	t := &tally{serving: map[string]int{}, warm: map[string]int{}}
+// countMembers counts the members of a group. It needs the lock.
+func (s *State) memberCounts(g *group) *memberCounts {
+	t := &memberCounts{serving: map[string]int{}, warm: map[string]int{}}
 	for _, m := range s.of(g) {
 		t.add(m.Member)
 	}
 	return t
 }
 
-func (t *tally) add(m Member) {
+func (t *memberCounts) add(m Member) {
 	switch {
 	case m.State.warm() && !leaving(m.State):
 		t.warm[m.Zone]++
@@ -36,10 +36,10 @@ func (t *tally) add(m Member) {
 	}
 }
 
-// spread orders the subnets of a group: first those in whose zones it has the fewest
-// instances, in the group or in the pool. It needs the lock.
-func (s *State) spread(g *group, t *tally, warm bool) []ec2.Subnet {
-	list, err := s.places(g)
+// subnetsByCount orders the subnets of a group by the number of instances in their zones, fewest
+// first, in the group or in the pool. It needs the lock.
+func (s *State) subnetsByCount(g *group, t *memberCounts, warm bool) []ec2.Subnet {
+	list, err := s.subnets(g)
 	if err != nil {
 		return nil
 	}
@@ -51,9 +51,8 @@ func (s *State) spread(g *group, t *tally, warm bool) []ec2.Subnet {
 	return list
 }
 
-// nextIsSpot tells how a group buys its next instance, for which its shares on demand and
-// on the spot market decide.
-func (t *tally) nextIsSpot(g *group) bool {
+// nextIsSpot tells whether a group buys its next instance on the spot market, by its distribution.
+func (t *memberCounts) nextIsSpot(g *group) bool {
 	return g.Mixed != nil && t.onDemand >= g.Mixed.Distribution.onDemand(t.total+1)
 }
 

@@ -11,18 +11,17 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-// bootIDFile is where a machine finds the id of its boot.
+// bootIDFile is the file with the id of a machine's boot.
 const bootIDFile = "boot_id"
 
-// agent is how the agent at boot of a simulated instance runs: as a process of this
-// machine with the flags that the user data has, where they are not about the
-// machine itself.
-func (i *inits) agent(in ec2.Instance, metadata string) (process.Options, error) {
+// agent starts the boot agent of a simulated instance. It is a process of this machine with the
+// flags of the user data, except for flags about the machine itself.
+func (i *bootAgents) agent(in ec2.Instance, metadata string) (process.Options, error) {
 	program, err := findLifeboatd(i.s.opts.Lifeboatd)
 	if err != nil {
 		return process.Options{}, err
 	}
-	// The kubelet's own, which is there before its Node is.
+	// The kubelet's identity, which exists before its Node.
 	kubeconfig, err := i.kubeconfig(in.PrivateDNSName)
 	if err != nil {
 		return process.Options{}, err
@@ -34,8 +33,8 @@ func (i *inits) agent(in ec2.Instance, metadata string) (process.Options, error)
 	flags, _ := machines.BootAgent(in)
 	flags = slices.DeleteFunc(flags, runsCommands)
 	tell := func(order string) string { return "echo " + order + " > '" + i.orders(in.ID) + "'" }
-	running := "'" + filepath.Join(i.memory(in.ID), "kubelet") + "'" // a file, while it is
-	// Of a flag that is given twice the last counts.
+	running := "'" + filepath.Join(i.memory(in.ID), "kubelet") + "'" // a file, while the kubelet runs
+	// If a flag is repeated, the last one is used.
 	args := slices.Concat([]string{"agent", "boot", "--poll-interval=1s"}, flags, []string{
 		"--state-dir=" + i.disk(in.ID),
 		"--gate-file=" + filepath.Join(i.memory(in.ID), "gate"),
@@ -44,7 +43,7 @@ func (i *inits) agent(in ec2.Instance, metadata string) (process.Options, error)
 		"--start=touch " + running + " && " + tell(startKubelet),
 		"--stop=rm -f " + running + " && " + tell(stopKubelet),
 		"--active=test -e " + running,
-		"--pull=true REF", // there is nothing to pull; prepare is what takes time
+		"--pull=true REF", // nothing to pull; prepare takes the time
 	})
 	if prepare > 0 {
 		args = append(args, "--prepare=sleep "+strconv.FormatFloat(prepare.Seconds(), 'f', -1, 64))
@@ -56,17 +55,16 @@ func (i *inits) agent(in ec2.Instance, metadata string) (process.Options, error)
 	}, nil
 }
 
-// runsCommands tells flags that would have a command of a machine run on this one.
+// runsCommands tells flags that would run a command of a machine on this one.
 func runsCommands(flag string) bool {
 	name, _, _ := strings.Cut(flag, "=")
 	return slices.Contains([]string{"--prepare", "--start", "--stop", "--active", "--pull", "--wipe", "--wipe-path", "--config"}, name)
 }
 
-// cloudEnv is what a program that speaks to the emulated AWS finds in its
-// environment.
+// cloudEnv is the environment of a program that uses the emulated AWS.
 func cloudEnv(st State) []string {
 	env := bareEnv()
-	for _, v := range st.Env()[1:] { // a kubeconfig is each one's own
+	for _, v := range st.Env()[1:] { // each program has its own kubeconfig
 		env = append(env, v.Name+"="+v.Value)
 	}
 	return env

@@ -8,7 +8,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// limit sets how many instances of a type an offering has left, in all zones.
+// limit sets how many more instances of a type EC2 can launch, in all zones.
 func (r *region) limit(instanceType, lifecycle string, n int) {
 	for _, subnet := range r.ec2.Subnets() {
 		r.ec2.SetCapacity(ec2.Offering{Type: instanceType, Zone: subnet.Zone, CapacityType: lifecycle}, n)
@@ -107,7 +107,7 @@ func TestLaunchNow(t *testing.T) {
 	})
 }
 
-// refreshed starts a refresh and returns how many were in service at the least.
+// refreshed runs a refresh and returns the lowest number of instances in service.
 func (r *region) refreshed(t *testing.T, o autoscaling.RefreshOptions) (least int, all autoscaling.Refresh) {
 	t.Helper()
 	must(r.StartRefresh("g", o))(t)
@@ -201,7 +201,7 @@ func TestConsistency(t *testing.T) {
 	})
 }
 
-// On AWS too the call is taken: it is the launches that fail.
+// As on AWS, the call succeeds and the launches fail.
 func TestAGroupLargerThanTheQuota(t *testing.T) {
 	inLiving(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		settled()
@@ -227,7 +227,7 @@ func TestAGroupLargerThanTheQuota(t *testing.T) {
 	})
 }
 
-// leave fills the quota with instances of others, but for n.
+// leave fills the quota with other instances, except for n.
 func leave(t *testing.T, cloud *ec2.State, n int) {
 	t.Helper()
 	for n := ec2.MostInstances - n; n > 0; n -= 1000 {

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Who boots machines for EC2 sees a group's instances as any others.
+// Subscribers of EC2 see the instances of groups as any others.
 func TestSubscribersSeeTheInstancesOfGroups(t *testing.T) {
 	inLiving(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		var mu sync.Mutex
@@ -38,7 +38,7 @@ func TestSubscribersSeeTheInstancesOfGroups(t *testing.T) {
 	})
 }
 
-// Every firing has a token of its own, and the token of an earlier one is worth nothing.
+// Each execution of a hook has its own token; the token of an earlier execution is rejected.
 func TestTokensNameOneFiring(t *testing.T) {
 	inLiving(t, autoscaling.Group{WarmPool: fixed(1, ""), Hooks: []autoscaling.Hook{up()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)
@@ -52,12 +52,12 @@ func TestTokensNameOneFiring(t *testing.T) {
 		if err := r.Complete(first, autoscaling.Continue); !contains(err, "No active Lifecycle Action found with token") {
 			t.Errorf("the old token: %v", err)
 		}
-		// An answer that names the instance hits whatever is there now.
+		// A completion that names the instance applies to the execution that is active now.
 		check(t, r.Complete(autoscaling.Ref{Group: "g", Hook: "up", InstanceID: id}, autoscaling.Continue))
 	})
 }
 
-// What a group tells about an instance's whole life.
+// The events of an instance over its whole life.
 func TestEventsOfALife(t *testing.T) {
 	inLiving(t, autoscaling.Group{WarmPool: fixed(1, ""), Hooks: []autoscaling.Hook{up(), down()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)
@@ -86,7 +86,7 @@ func TestEventsOfALife(t *testing.T) {
 	})
 }
 
-// On its way into the group an instance can be lost, too.
+// An instance that terminates during its launch is replaced.
 func TestAnInstanceThatEndsInItsLaunchIsReplaced(t *testing.T) {
 	inLiving(t, autoscaling.Group{Desired: 1, Hooks: []autoscaling.Hook{up()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)
@@ -120,7 +120,7 @@ func TestSizesMoveTheDesiredCapacity(t *testing.T) {
 	})
 }
 
-// Load balancers let go of instances before hooks hear of them.
+// Load balancers deregister instances before hooks are notified.
 func TestDeregistrationTakesItsTime(t *testing.T) {
 	inLiving(t, autoscaling.Group{Desired: 2, Hooks: []autoscaling.Hook{down()}}, func(t *testing.T, r *region) {
 		r.SetTiming(autoscaling.Timing{Deregister: 30 * time.Second})

@@ -12,8 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// anAgent stands for lifeboatd: it notes its boots on its disk, starts the kubelet by
-// the command that it was given, and stays.
+// anAgent replaces lifeboatd: it records its boots on its disk, starts the kubelet with the given
+// command, and waits.
 const anAgent = `#!/bin/sh
 for arg in "$@"; do
 	case "$arg" in
@@ -28,8 +28,8 @@ sh -c "$start"
 exec sleep 60
 `
 
-// newInitsOf makes inits of a sandbox that is nothing but an emulator.
-func newInitsOf(t *testing.T) *inits {
+// newBootAgentsOf makes bootAgents of a sandbox that has only an emulator.
+func newBootAgentsOf(t *testing.T) *bootAgents {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "lifeboatd")
 	if err := os.WriteFile(program, []byte(anAgent), 0o700); err != nil {
@@ -41,7 +41,7 @@ func newInitsOf(t *testing.T) *inits {
 	}
 	s := &Sandbox{cloud: c, log: slog.New(slog.NewTextHandler(t.Output(), nil)), opts: Options{Dir: t.TempDir(), Lifeboatd: program}}
 	s.state.Dir = s.opts.Dir
-	i := newInits(s)
+	i := newBootAgents(s)
 	i.kubeconfig = func(string) (string, error) { return "", nil }
 	i.start()
 	t.Cleanup(func() {
@@ -66,7 +66,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 func TestAMachineBootsStopsAndBootsFromItsDisk(t *testing.T) {
 	t.Parallel()
-	i := newInitsOf(t)
+	i := newBootAgentsOf(t)
 	cloud := i.s.EC2()
 	script := base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\nlifeboatd agent boot\n"))
 	made, err := cloud.Launch(ec2.LaunchInput{ImageID: "ami-1", Min: 1, Max: 1, UserData: script})
@@ -83,7 +83,7 @@ func TestAMachineBootsStopsAndBootsFromItsDisk(t *testing.T) {
 	if _, err := cloud.Stop([]string{id}); err != nil {
 		t.Fatal(err)
 	}
-	cloud.Halted(id) // there is no operator here that would report it
+	cloud.Halted(id) // no operator reports it here
 	eventually(t, "it ends with the power", func() bool { return !runs() })
 	eventually(t, "stopped", func() bool { in, _ := cloud.Instance(id); return in.State == ec2.Stopped })
 	if n := boots(); n != 1 {
@@ -112,7 +112,7 @@ func TestAMachineBootsStopsAndBootsFromItsDisk(t *testing.T) {
 
 func TestAHibernatedMachineGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
-	i := newInitsOf(t)
+	i := newBootAgentsOf(t)
 	cloud := i.s.EC2()
 	script := base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\nlifeboatd agent boot\n"))
 	made, err := cloud.Launch(ec2.LaunchInput{ImageID: "ami-1", Min: 1, Max: 1, UserData: script})

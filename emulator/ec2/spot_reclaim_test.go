@@ -29,7 +29,7 @@ const (
 	statePattern = `{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"],"detail":{"state":["stopping","stopped","shutting-down","terminated"]}}`
 )
 
-// pipes is a network in memory: goroutines that wait on it let virtual time pass.
+// pipes is an in-memory network: goroutines that wait on it let virtual time advance.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -74,7 +74,7 @@ type account struct {
 	queue  string // URL
 }
 
-// inAccount runs a test in virtual time against a serving account that has a queue.
+// inAccount runs a test in virtual time against an account with a server and a queue.
 func inAccount(t *testing.T, test func(t *testing.T, a *account)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func inAccount(t *testing.T, test func(t *testing.T, a *account)) {
 	})
 }
 
-// wire makes a rule with the queue as its target.
+// wire creates a rule with the queue as its target.
 func (a *account) wire(t *testing.T, rule, pattern string) (arn string) {
 	t.Helper()
 	arn = *must(a.events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &rule, EventPattern: &pattern}))(t).RuleArn
@@ -156,7 +156,7 @@ func (a *account) experiment(t *testing.T, instance string) string {
 	return *started.Experiment.Id
 }
 
-// received takes every message out of the queue.
+// received receives every message of the queue.
 func (a *account) received(t *testing.T) []string {
 	t.Helper()
 	var bodies []string
@@ -174,7 +174,7 @@ func (a *account) received(t *testing.T) []string {
 	}
 }
 
-// envelope is what an event looks like in the queue, given its id and time.
+// envelope is the expected form of an event in the queue, given its id and time.
 func envelope(t *testing.T, body, detailType, resource, detail string) string {
 	t.Helper()
 	var got struct{ ID, Time string }

@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// region is EC2 and Auto Scaling alone, in virtual time.
+// region is EC2 and Auto Scaling without other services, in virtual time.
 type region struct {
 	*autoscaling.State
 	ec2 *ec2.State
@@ -27,7 +27,7 @@ type region struct {
 	told []string
 }
 
-// inRegion runs a test in a region with one group, named g, whose pool is stopped.
+// inRegion runs a test in a region with one group, named g, whose pool keeps instances stopped.
 func inRegion(t *testing.T, g autoscaling.Group, test func(t *testing.T, r *region)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func inRegion(t *testing.T, g autoscaling.Group, test func(t *testing.T, r *regi
 	})
 }
 
-// hear notes an event in few words.
+// hear records a short form of an event.
 func (r *region) hear(e events.Event) {
 	var detail struct{ Origin, Destination, LifecycleHookName string }
 	if err := json.Unmarshal(e.Detail, &detail); err != nil {
@@ -67,7 +67,7 @@ func (r *region) heard() []string {
 	return slices.Clone(r.told)
 }
 
-// pass lets virtual time go by and waits until all is quiet.
+// pass advances virtual time and waits until all goroutines are blocked.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -90,17 +90,17 @@ func (r *region) at(id string) string {
 	return string(m.State + " > " + m.Target)
 }
 
-func (r *region) hook(t *testing.T, name string, tr autoscaling.Transition, result autoscaling.Result) {
+func (r *region) hook(t *testing.T, name string, tr autoscaling.LifecycleTransition, result autoscaling.Result) {
 	t.Helper()
 	check(t, r.PutHook(autoscaling.Hook{Name: name, Group: "g", Transition: tr, DefaultResult: result, Heartbeat: time.Minute}))
 }
 
-func TestJourneys(t *testing.T) {
+func TestTransitions(t *testing.T) {
 	for _, tc := range []struct {
-		journey autoscaling.Journey
-		from    autoscaling.LifecycleState
-		states  []string // on the way, then 5 s after the answer
-		told    []string
+		transition autoscaling.Transition
+		from       autoscaling.LifecycleState
+		states     []string // during the transition, then 5 s after the completion
+		told       []string
 	}{
 		{autoscaling.ColdStart, autoscaling.Pending, []string{"Pending:Wait > InService", "InService > InService"},
 			[]string{"launch Lifecycle Action|up|EC2>AutoScalingGroup", "Launch Successful||EC2>AutoScalingGroup"}},
@@ -115,12 +115,12 @@ func TestJourneys(t *testing.T) {
 		{autoscaling.PoolShrink, autoscaling.WarmedStopped, []string{"Warmed:Terminating:Wait > Warmed:Terminated", "gone"},
 			[]string{"terminate Lifecycle Action|down|WarmPool>EC2", "Terminate Successful||WarmPool>EC2"}},
 	} {
-		t.Run(string(tc.journey), func(t *testing.T) {
+		t.Run(string(tc.transition), func(t *testing.T) {
 			inRegion(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 				r.hook(t, "up", autoscaling.Launching, autoscaling.Abandon)
 				r.hook(t, "down", autoscaling.Leaving, autoscaling.Continue)
 				id := r.member(t, tc.from)
-				check(t, r.Send(id, tc.journey, "of a test."))
+				check(t, r.Send(id, tc.transition, "of a test."))
 				on := r.at(id)
 				check(t, r.Complete(r.Actions(id)[0].Ref, autoscaling.Continue))
 				pass(5 * time.Second)
@@ -148,7 +148,7 @@ func TestHeartbeatsPutTheTimeOutOff(t *testing.T) {
 		id := r.member(t, autoscaling.InService)
 		check(t, r.Send(id, autoscaling.ScaleIn, ""))
 		ref := r.Actions(id)[0].Ref
-		// A hundred heartbeat times are the most that an action can have.
+		// An action lasts at most a hundred heartbeat timeouts.
 		began := time.Now()
 		for range 120 {
 			if err := r.Heartbeat(ref); err != nil {
@@ -211,7 +211,7 @@ func TestAbandonedLaunchEndsTheInstance(t *testing.T) {
 	})
 }
 
-// No hook holds an instance that EC2 ends, and an answer comes too late then.
+// No hook holds an instance that EC2 terminates, and a completion comes too late then.
 func TestEC2EndsAnInstanceThatAHookHolds(t *testing.T) {
 	inRegion(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		r.hook(t, "down", autoscaling.Leaving, autoscaling.Continue)
@@ -231,15 +231,15 @@ func TestSetUpIsChecked(t *testing.T) {
 	inRegion(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		id := r.member(t, autoscaling.InService)
 		for what, err := range map[string]error{
-			"a group twice":              r.CreateGroup(autoscaling.Group{Name: "g"}),
-			"an unknown group":           r.Attach("none", id, autoscaling.InService),
-			"an unknown instance":        r.Attach("g", "i-0123456789abcdef0", autoscaling.InService),
-			"a hook of no group":         r.PutHook(autoscaling.Hook{Name: "h", Group: "none", Transition: autoscaling.Leaving}),
-			"a hook of no transition":    r.PutHook(autoscaling.Hook{Name: "h", Group: "g"}),
-			"a hook with a dead target":  r.PutHook(autoscaling.Hook{Name: "h", Group: "g", Transition: autoscaling.Leaving, NotificationTarget: "arn:aws:sqs:eu-west-1:1:x"}),
-			"a hook with a topic":        r.PutHook(autoscaling.Hook{Name: "h", Group: "g", Transition: autoscaling.Leaving, NotificationTarget: "arn:aws:sns:eu-west-1:1:x"}),
-			"a journey that is none":     r.Send(id, "round trip", ""),
-			"a journey of somebody else": r.Send("i-0123456789abcdef0", autoscaling.ScaleIn, ""),
+			"a group twice":                       r.CreateGroup(autoscaling.Group{Name: "g"}),
+			"an unknown group":                    r.Attach("none", id, autoscaling.InService),
+			"an unknown instance":                 r.Attach("g", "i-0123456789abcdef0", autoscaling.InService),
+			"a hook of no group":                  r.PutHook(autoscaling.Hook{Name: "h", Group: "none", Transition: autoscaling.Leaving}),
+			"a hook of no transition":             r.PutHook(autoscaling.Hook{Name: "h", Group: "g"}),
+			"a hook with a dead target":           r.PutHook(autoscaling.Hook{Name: "h", Group: "g", Transition: autoscaling.Leaving, NotificationTarget: "arn:aws:sqs:eu-west-1:1:x"}),
+			"a hook with a topic":                 r.PutHook(autoscaling.Hook{Name: "h", Group: "g", Transition: autoscaling.Leaving, NotificationTarget: "arn:aws:sns:eu-west-1:1:x"}),
+			"an unknown transition":               r.Send(id, "round trip", ""),
+			"a transition of an unknown instance": r.Send("i-0123456789abcdef0", autoscaling.ScaleIn, ""),
 		} {
 			if err == nil {
 				t.Errorf("%s was taken", what)

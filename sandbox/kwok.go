@@ -22,7 +22,7 @@ func (s *Sandbox) startKwok(ctx context.Context) error {
 		Binary: s.programs.Kwok, Kubeconfig: s.cluster.Kubeconfig(), Dir: dir, KubeletVersion: s.programs.KubernetesVersion,
 	}
 	part := Part{Name: "kwok", Version: s.programs.KwokVersion, Log: filepath.Join(dir, "kwok.log")}
-	s.kwok = &keeper{
+	s.kwok = &supervisor{
 		name: part.Name, log: s.log,
 		launch:  func(ctx context.Context) (*process.Process, error) { return s.launchKwok(ctx, options) },
 		started: func(pid int) { s.partStarted(part, pid) },
@@ -50,7 +50,7 @@ func (s *Sandbox) launchKwok(ctx context.Context, options kwok.Options) (*proces
 		ended()
 	}()
 	go func() {
-		if err := kwok.Rouse(rousing, client, before); err != nil {
+		if err := kwok.Resync(rousing, client, before); err != nil {
 			s.log.Info("kwok has ended before it had taken up all nodes", "err", err)
 		}
 	}()

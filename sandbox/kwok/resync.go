@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// rousedAnnotation says on a pod when kwok was made to look at it again.
-const rousedAnnotation = "sandbox.lifeboat.dev/roused"
+// resyncAnnotation on a pod is the time of its last resync.
+const resyncAnnotation = "sandbox.lifeboat.dev/roused"
 
-// rousePoll is how often the Leases are looked at.
-const rousePoll = 500 * time.Millisecond
+// resyncPoll is the polling interval of the Leases.
+const resyncPoll = 500 * time.Millisecond
 
-// Holders returns who holds the Lease of each played node, by the node's name: each kwok
-// that is started is another.
+// Holders returns the holder of each simulated node's Lease, by the node's name: every start of
+// kwok has a new holder.
 func Holders(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: ManagedLabel + "=" + ManagedValue})
 	if err != nil {
@@ -44,30 +44,30 @@ func Holders(ctx context.Context, client kubernetes.Interface) (map[string]strin
 	return holders, nil
 }
 
-// Rouse is for after kwok was killed and started again: it waits until that one holds the
-// Leases that others held before, and has it look at their nodes' pods once more. kwok 0.8.0
-// goes through the pods of a node as soon as it has taken its Lease, and passes them over if
-// its own watch does not show the Lease yet; a pod to which nothing else happens, such as one
-// that is stopping, then stays as it is for ever.
-func Rouse(ctx context.Context, client kubernetes.Interface, before map[string]string) error {
+// Resync is for a kwok that was killed and restarted. It waits until the new process holds the
+// Leases that others held before, and makes it process their nodes' pods again. kwok 0.8.0
+// processes the pods of a node as soon as it has taken its Lease, and skips them if its own watch
+// does not show the Lease yet. A pod without further changes, such as a stopping one, would
+// otherwise stay as it is for ever.
+func Resync(ctx context.Context, client kubernetes.Interface, before map[string]string) error {
 	taken := map[string]bool{}
-	err := wait.PollUntilContextCancel(ctx, rousePoll, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, resyncPoll, true, func(ctx context.Context) (bool, error) {
 		now, err := Holders(ctx, client)
 		if err != nil {
-			return false, nil // asked again; ctx ends it
+			return false, nil // polled again until ctx ends
 		}
 		left := 0
 		for node, was := range before {
 			is, there := now[node]
 			switch {
-			case !there: // it has gone, or dark
+			case !there: // the node is deleted, or has no power
 			case is == was || is == "":
 				left++
 			case !taken[node]:
-				taken[node] = true // kwok's watch shows it as well by the next look
+				taken[node] = true // kwok's watch shows it by the next poll
 				left++
 			default:
-				if err := rousePods(ctx, client, node); err != nil {
+				if err := resyncPods(ctx, client, node); err != nil {
 					left++
 					continue
 				}
@@ -82,19 +82,19 @@ func Rouse(ctx context.Context, client kubernetes.Interface, before map[string]s
 	return nil
 }
 
-func rousePods(ctx context.Context, client kubernetes.Interface, node string) error {
+func resyncPods(ctx context.Context, client kubernetes.Interface, node string) error {
 	pods, err := client.CoreV1().Pods(corev1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})
 	if err != nil {
 		return fmt.Errorf("listing the pods of node %s: %w", node, err)
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, rousedAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, resyncAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		_, err := client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("rousing pod %s/%s: %w", p.Namespace, p.Name, err)
+			return fmt.Errorf("resyncing pod %s/%s: %w", p.Namespace, p.Name, err)
 		}
 	}
 	return nil
