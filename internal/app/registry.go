@@ -21,6 +21,7 @@ import (
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/notification"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/unheard"
@@ -73,8 +74,8 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	if err := countWatched(pods); err != nil {
 		return err
 	}
-	wanted := make(chan event.TypedGenericEvent[string], 1024)
-	errands, err := newHookRunner(mgr, c, wanted)
+	wanted, answered := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
+	runner, err := newHookRunner(mgr, c, wanted, answered)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		return err
 	}
 	options := interruption.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, Errands: errands,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: nodes, Pods: pods, Owners: owners, HookRunner: runner,
 		Cloud: cloudaws.New(cloud), Claims: claims, Forward: toKarpenter(cloud, c), Place: replacement.Place{Account: c.Account, Region: c.Region},
 		Metrics: loopMetrics, Events: recorder,
 		Clock: time.Now, Margin: c.Margin, TTL: c.TTL, FlushInterval: status.FlushInterval,
@@ -109,8 +110,9 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		return err
 	}
 	return errors.Join(
-		mgr.Add(errands), mgr.Add(recorder),
+		mgr.Add(runner), mgr.Add(recorder),
 		loop.Register(mgr, changed, wanted, replaced),
+		notification.New(notification.Options{Client: mgr.GetClient(), Sender: runner, Events: recorder, Clock: time.Now}).Register(mgr, answered),
 		listening.Register(mgr),
 		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
 		(&orphan.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
@@ -119,22 +121,28 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 	)
 }
 
-// newHookRunner returns the runner of hooks and notifications; wanted receives
-// the names of records to reconcile.
-func newHookRunner(mgr ctrl.Manager, c Config, wanted chan<- event.TypedGenericEvent[string]) (*errand.Runner, error) {
+// newHookRunner returns the runner of hooks and notifications. hooks and notifications
+// receive the names of the Interruptions of which a request is answered.
+func newHookRunner(mgr ctrl.Manager, c Config, hooks, notifications chan<- event.TypedGenericEvent[string]) (*errand.Runner, error) {
 	errandMetrics, err := errand.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
 	return errand.New(errand.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, Metrics: errandMetrics,
-		Wake: func(record string) {
-			select {
-			case wanted <- event.TypedGenericEvent[string]{Object: record}:
-			default: // the record has a requeue time anyway
-			}
-		},
+		WakeHooks: offer(hooks), WakeNotifications: offer(notifications),
 	}), nil
+}
+
+// offer returns a function that sends the name of an Interruption unless the channel is
+// full: the Interruption has a requeue time anyway.
+func offer(to chan<- event.TypedGenericEvent[string]) func(name string) {
+	return func(name string) {
+		select {
+		case to <- event.TypedGenericEvent[string]{Object: name}:
+		default:
+		}
+	}
 }
 
 // countWatched registers the metric of nodes whose pods are watched.

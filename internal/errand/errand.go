@@ -30,9 +30,10 @@ type Options struct {
 	// Namespace is Lifeboat's own: the default for hook Jobs, and where Secrets
 	// are read.
 	Namespace string
-	// Wake requeues the Interruption of that name. It must not block. Nil: the
-	// caller relies on HookOutcome.Until and NotifyResult.Wake.
-	Wake func(record string)
+	// WakeHooks and WakeNotifications requeue the Interruption of that name when a
+	// request of a hook, or of a notification, is answered. They must not block. Nil:
+	// the caller relies on HookOutcome.Until and NotifyResult.Wake.
+	WakeHooks, WakeNotifications func(record string)
 	// HTTP makes the requests; nil: a client with default limits. checkRedirect
 	// replaces its redirect policy in any case.
 	HTTP *http.Client
@@ -57,14 +58,17 @@ func New(o Options) *Runner {
 	if o.Concurrency <= 0 {
 		o.Concurrency = 16
 	}
-	if o.Wake == nil {
-		o.Wake = func(string) {}
+	if o.WakeHooks == nil {
+		o.WakeHooks = func(string) {}
+	}
+	if o.WakeNotifications == nil {
+		o.WakeNotifications = func(string) {}
 	}
 	if o.Metrics == nil {
 		o.Metrics, _ = NewMetrics(nil) // registers nothing, so nothing can fail
 	}
 	p := newWebhookClient(&o)
-	return &Runner{o: o, hooks: newPool(o.Concurrency, o.Wake, p.post), notifications: newPool(o.Concurrency, o.Wake, p.post)}
+	return &Runner{o: o, hooks: newPool(o.Concurrency, o.WakeHooks, p.post), notifications: newPool(o.Concurrency, o.WakeNotifications, p.post)}
 }
 
 // NeedLeaderElection makes the manager run it on the leader only.

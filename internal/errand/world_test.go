@@ -80,7 +80,7 @@ func (w *world) restart() {
 	}
 	w.runner = errand.New(errand.Options{
 		Client: w.client, Live: w.live, Namespace: "lifeboat-system", Concurrency: 16,
-		Wake: func(record string) { w.woken <- record },
+		WakeHooks: func(record string) { w.woken <- record }, WakeNotifications: func(record string) { w.woken <- record },
 	})
 	w.stop = run(w.t, w.runner)
 }

@@ -59,15 +59,13 @@ type OwnerSource interface {
 	Forget(node string)
 }
 
-// Errands runs hooks and delivers notifications; errand.Runner is one.
-type Errands interface {
+// HookRunner runs the hooks of policies; errand.Runner is one.
+type HookRunner interface {
 	// Hooks takes the hooks of an Interruption one step further.
 	Hooks(context.Context, errand.HookRun) (errand.HookOutcome, error)
-	// Tell takes its notifications one step further.
-	Notify(context.Context, errand.NotifyRequest) (errand.NotifyResult, error)
 }
 
-// Options are what the controller needs. Live, Owners, Errands, Cloud, Claims, Groups and
+// Options are what the controller needs. Live, Owners, HookRunner, Cloud, Claims, Groups and
 // Lifecycle may be nil. Without them no pod is surged, no hook runs, no notification is
 // sent, no instance is terminated, and Karpenter or Auto Scaling is left alone.
 type Options struct {
@@ -77,7 +75,7 @@ type Options struct {
 	Nodes   NodeIndex
 	Pods    PodSource
 	Owners  OwnerSource
-	Errands Errands
+	HookRunner HookRunner
 	Cloud   cloud.Cloud
 	Claims  capacity.ClaimSource
 	// Groups knows Auto Scaling groups. Lifecycle completes their lifecycle hooks and
@@ -134,7 +132,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	}
 	if notice.Finished(in) {
 		c.forgetFinished(ctx, in)
-		return c.finish(ctx, in, now)
+		return c.expire(ctx, in, now)
 	}
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("node", in.Spec.NodeName))
 
@@ -185,7 +183,7 @@ func (c *Controller) finishPass(ctx context.Context, u *status.Update, result re
 	return result, err
 }
 
-// run walks the steps and sends notifications.
+// run walks the steps.
 func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	err := p.act(ctx)
 	switch {
@@ -197,12 +195,10 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	case p.outcome.skipWrite:
 		p.update.Discard()
 	}
-	wake, err := p.notify(ctx, p.update, p.decision, p.facts.now)
-	p.outcome.requeueAt(wake)
 	priority := record.Priority(p.facts.in)
 	result := requeueAt(p.facts.now, p.outcome.requeue)
 	result.Priority = &priority
-	return result, err
+	return result, nil
 }
 
 // forgetFinished frees the memory for an Interruption that is finished. It keeps the pod
@@ -212,20 +208,6 @@ func (c *Controller) forgetFinished(ctx context.Context, in *v1alpha1.Interrupti
 	if node := in.Status.NodeName; len(c.ofNodeName(ctx, node)) == 0 {
 		c.forget(node)
 	}
-}
-
-// finish sends the last notifications of a finished Interruption, and deletes it after
-// its TTL.
-func (c *Controller) finish(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (reconcile.Result, error) {
-	wake, err := c.notifyFinished(ctx, in, now)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	result, err := c.expire(ctx, in, now)
-	if !wake.IsZero() && err == nil {
-		result = sooner(result, requeueAt(now, wake))
-	}
-	return result, err
 }
 
 // expire deletes a finished Interruption after its TTL.

@@ -3,12 +3,8 @@ package interruption
 import (
 	"context"
 	"errors"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,9 +32,9 @@ func withHook(when v1alpha1.HookTime, onFailure v1alpha1.HookFailure) func(*v1al
 	}
 }
 
-// withErrands gives the loop what runs hooks.
-func (w *world) withErrands() *world {
-	w.loop.Errands = errand.New(errand.Options{Client: w.client, Live: w.client, Namespace: "lifeboat-system"})
+// withHookRunner gives the loop what runs hooks.
+func (w *world) withHookRunner() *world {
+	w.loop.HookRunner = errand.New(errand.Options{Client: w.client, Live: w.client, Namespace: "lifeboat-system"})
 	return w
 }
 
@@ -63,7 +59,7 @@ func (w *world) ended(typ batchv1.JobConditionType) {
 }
 
 func TestPodsWaitForAHookBeforeTheDrain(t *testing.T) {
-	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, ""))).withErrands()
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, ""))).withHookRunner()
 	w.settle(time.Second)
 	if len(w.jobs()) != 1 || len(w.evictions) > 0 {
 		t.Fatalf("%d jobs, evictions %v", len(w.jobs()), w.evictions)
@@ -86,7 +82,7 @@ func TestHookThatHangsCostsNoPodItsGrace(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
 		withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold)(s)
 		s.Hooks[0].Timeout.Duration = time.Hour
-	})).withErrands()
+	})).withHookRunner()
 	w.settle(time.Second)
 	for len(w.evictions) == 0 && w.now.Sub(start) < 2*time.Minute {
 		w.settle(max(w.wake, time.Second))
@@ -98,7 +94,7 @@ func TestHookThatHangsCostsNoPodItsGrace(t *testing.T) {
 
 func TestFailedHookThatHoldsIsLetThroughByAPerson(t *testing.T) {
 	n := planned("h1", notice.ActionStop, start.Add(50*time.Minute))
-	w := newWorld(t, recordOf(n), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold))).withErrands()
+	w := newWorld(t, recordOf(n), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold))).withHookRunner()
 	w.settle(time.Second)
 	w.ended(batchv1.JobFailed)
 	w.settle(time.Second)
@@ -115,7 +111,7 @@ func TestFailedHookThatHoldsIsLetThroughByAPerson(t *testing.T) {
 }
 
 func TestHookAfterTheDrainRunsOnceThePodsHaveLeft(t *testing.T) {
-	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookAfterDrain, ""))).withErrands()
+	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookAfterDrain, ""))).withHookRunner()
 	w.settle(time.Second)
 	if len(w.jobs()) > 0 || len(w.evictions) != 1 {
 		t.Fatalf("%d jobs, evictions %v", len(w.jobs()), w.evictions)
@@ -244,68 +240,5 @@ func TestOwnersAreWaitedForAnewAfterARestart(t *testing.T) {
 	w.settle(ownersTimeout)
 	if !slices.Equal(w.evictions, []string{"web-1"}) {
 		t.Errorf("evictions %v: it waits for ever: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
-	}
-}
-
-func TestPeopleAreTold(t *testing.T) {
-	var mu sync.Mutex
-	var told []string
-	chat := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		mu.Lock()
-		defer mu.Unlock()
-		told = append(told, string(body))
-	}))
-	defer chat.Close()
-	woken := make(chan struct{}, 100)
-	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Notifications = []v1alpha1.Notification{{
-			Name: "chat", Reasons: []string{v1alpha1.ReasonCordoned, v1alpha1.ReasonCompleted}, Webhook: v1alpha1.Webhook{URL: chat.URL, Body: `{{.Node}}: {{.Message}}`},
-		}}
-	}))
-	w.loop.Errands = errand.New(errand.Options{Client: w.client, Live: w.client, Wake: func(string) { woken <- struct{}{} }})
-	w.settle(time.Second)
-	<-woken
-	w.settle(time.Second)
-	w.stopped("web-1")
-	w.settle(time.Second)
-	w.remove(w.node())
-	w.settle(3 * time.Minute)
-	w.settle(time.Second)
-	<-woken
-	w.settle(time.Second)
-	mu.Lock()
-	defer mu.Unlock()
-	want := []string{"a: the node takes no new pods and is out of external load balancers", "a: 1 of 1 pods moved, 0 lost"}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
-	}
-	if got := w.record().Status.Notified; len(got) != 1 || got[0].Through.IsZero() {
-		t.Errorf("notified %+v", got)
-	}
-}
-
-func TestNotificationThatFailsAfterTheEndKeepsTheTimeline(t *testing.T) {
-	chat := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusInternalServerError) }))
-	defer chat.Close()
-	woken := make(chan struct{}, 100)
-	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
-		s.Notifications = []v1alpha1.Notification{{Name: "chat", Reasons: []string{v1alpha1.ReasonCompleted}, Webhook: v1alpha1.Webhook{URL: chat.URL}}}
-	}))
-	w.loop.Errands = errand.New(errand.Options{Client: w.client, Live: w.client, Wake: func(string) { woken <- struct{}{} }})
-	w.settle(time.Second)
-	w.stopped("web-1")
-	w.settle(time.Second)
-	w.remove(w.node())
-	w.settle(3 * time.Minute)
-	want := append(reasons(w.record().Status), v1alpha1.ReasonNotifyFailed)
-	for range 3 {
-		w.settle(time.Second) // begins the request
-		<-woken
-		w.settle(time.Second)
-		w.settle(10 * time.Second)
-	}
-	if got := reasons(w.record().Status); !slices.Equal(got, want) {
-		t.Errorf("timeline %v, want %v", got, want)
 	}
 }

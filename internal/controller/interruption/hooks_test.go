@@ -36,7 +36,7 @@ func (w *world) jobsFail(err error) *world {
 			return c.Create(ctx, o, opts...)
 		},
 	})
-	w.loop.Errands = errand.New(errand.Options{Client: refusing, Live: w.client, Namespace: "lifeboat-system"})
+	w.loop.HookRunner = errand.New(errand.Options{Client: refusing, Live: w.client, Namespace: "lifeboat-system"})
 	return w
 }
 
@@ -67,7 +67,7 @@ func TestHookAfterTheDrainThatCannotBeLookedAtIsLookedAtAgain(t *testing.T) {
 	if said := readyOf(w); w.wake != hookRetry || !strings.HasPrefix(said, "waits: hook leaders: making Job ") {
 		t.Errorf("looks again in %s: %s", w.wake, said)
 	}
-	w.withErrands().settle(hookRetry)
+	w.withHookRunner().settle(hookRetry)
 	if len(w.jobs()) != 1 {
 		t.Errorf("%d Jobs", len(w.jobs()))
 	}
@@ -85,7 +85,7 @@ func TestBudgetIsKeptForAllHooksAfterTheDrain(t *testing.T) {
 		s.Hooks[0].Retries = 1
 		s.Hooks = append(s.Hooks, *second)
 		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
-	})).withErrands()
+	})).withHookRunner()
 	waits := func(when string) {
 		t.Helper()
 		var in v1alpha1.Interruption
@@ -141,7 +141,7 @@ func TestHoldAfterTheDrainEnds(t *testing.T) {
 			w := newWorld(t, recordOf(tc.notice), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
 				withHook(v1alpha1.HookAfterDrain, v1alpha1.HookHold)(s)
 				s.Rules[0].Action = tc.action
-			})).withErrands()
+			})).withHookRunner()
 			w.settle(time.Second)
 			w.stopped("web-1")
 			w.settle(6 * time.Second)
@@ -170,7 +170,7 @@ func TestHoldAfterTheDrainEnds(t *testing.T) {
 
 func TestHookRunsAnewForTheNextDrainOfARecord(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(50*time.Minute))), node("a", instance), pod("web-1"), budget(0),
-		team(withHook(v1alpha1.HookBeforeDrain, ""))).withErrands()
+		team(withHook(v1alpha1.HookBeforeDrain, ""))).withHookRunner()
 	w.settle(time.Second)
 	w.ended(batchv1.JobComplete)
 	w.settle(5 * time.Second)

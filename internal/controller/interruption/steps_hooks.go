@@ -111,7 +111,7 @@ func runHooksAfter(ctx context.Context, p *pass) (bool, error) {
 // hooksOf are the hooks that run or that pods wait for. Once the node is gone a failed hook
 // holds nothing.
 func (c *Controller) hooksOf(f *facts, d policy.Decision) []v1alpha1.Hook {
-	if c.Errands == nil || d.InstanceGone || f.node == nil && record.Begun(&f.was).IsZero() {
+	if c.HookRunner == nil || d.InstanceGone || f.node == nil && record.Begun(&f.was).IsZero() {
 		return nil // another instance may have a node of that name now
 	}
 	if f.node != nil {
@@ -136,7 +136,7 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 			return false, err
 		}
 	}
-	out, err := p.Errands.Hooks(ctx, errand.HookRun{
+	out, err := p.HookRunner.Hooks(ctx, errand.HookRun{
 		Hooks: hooks, When: when, Status: p.Drain().Hooks,
 		Subject: p.update.Subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in),
 	})

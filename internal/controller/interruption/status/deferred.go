@@ -25,8 +25,11 @@ var transitionalReasons = []string{v1alpha1.ReasonNoticeReceived, v1alpha1.Reaso
 // one. It keeps nothing in memory: the pass at that time recomputes the change from
 // the caches.
 func (w *Writer) deferUntil(u *Update) time.Time {
+	if w.FlushInterval == 0 {
+		return time.Time{}
+	}
 	last := w.Expectations.LastWrite(u.before.Name)
-	if w.FlushInterval == 0 || last.IsZero() || u.material || u.written || !isTransitional(&u.before.Status, &u.after.Status) {
+	if last.IsZero() || u.material || u.written || !isTransitional(&u.before.Status, &u.after.Status) {
 		return time.Time{}
 	}
 	at := last.Add(w.FlushInterval)

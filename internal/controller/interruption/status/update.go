@@ -126,8 +126,9 @@ func NewUpdate(in *v1alpha1.Interruption, now time.Time) *Update {
 	return u
 }
 
-// ForFinished begins the update of an Interruption that is finished and stays so.
-func ForFinished(in *v1alpha1.Interruption, now time.Time) *Update {
+// ForTimeline begins an update that leaves the drain as it is, such as one of
+// status.notified.
+func ForTimeline(in *v1alpha1.Interruption, now time.Time) *Update {
 	u := &Update{now: now, before: in.DeepCopy(), after: in}
 	u.entries = u.before.Status.Timeline
 	return u

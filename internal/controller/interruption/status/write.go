@@ -16,7 +16,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Writer writes the status of Interruptions.
+// Writer writes the status of Interruptions. Metrics and Expectations may be nil, the
+// latter only without a FlushInterval.
 type Writer struct {
 	Client       client.Client
 	Events       events.EventRecorder
@@ -52,7 +53,9 @@ func (w *Writer) Finish(ctx context.Context, u *Update) (flushAt time.Time, err 
 		log.FromContext(ctx).Info("reported", "reason", e.Reason, "message", e.Message)
 		w.emit(u, e)
 	}
-	w.Metrics.count(u)
+	if w.Metrics != nil {
+		w.Metrics.count(u)
+	}
 	return flushAt, err
 }
 
@@ -71,7 +74,7 @@ func (w *Writer) Write(ctx context.Context, u *Update) error {
 	if err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
-	if version != u.before.ResourceVersion { // else the API server found no change
+	if version != u.before.ResourceVersion && w.Expectations != nil { // else the API server found no change
 		w.Expectations.Replaced(u.before.Name, u.before.ResourceVersion, u.now)
 	}
 	u.before.ResourceVersion = version
