@@ -39,7 +39,7 @@ func TestMetrics(t *testing.T) {
 	metrics.Up("test", true)
 	metrics.Failed("test", "receive", "throttled")
 	metrics.Probed(intake.Probe{Sent: now.Add(-300 * time.Millisecond)}, now)
-	metrics.Probed(intake.Probe{}, now) // nobody knows how long it took
+	metrics.Probed(intake.Probe{}, now) // its duration is unknown
 	want := `
 # HELP lifeboat_notice_delay_seconds Time from the moment that a notice says it was issued until it was recorded.
 # TYPE lifeboat_notice_delay_seconds histogram
