@@ -121,7 +121,7 @@ func TestDecide(t *testing.T) {
 		"joining, ready":                          {facts("InService", Serve, all(ready, described("Pending:Wait", time.Second), hooked)), DoComplete, "CONTINUE to lifeboat-launch"},
 		"joining, ready, the state is old":        {facts("InService", Serve, all(ready, described("Pending:Wait", 6*time.Second), hooked)), DoDescribe, ""},
 		"joining, ready from before":              {facts("InService", Serve, all(ready, described("Pending:Wait", time.Second), hooked, func(f *Facts) { f.Node.Heartbeat = ago(time.Hour) })), DoWait, "next heartbeat"},
-		"joining, ready, being deleted":           {facts("InService", Serve, all(ready, described("Pending:Wait", time.Second), hooked, func(f *Facts) { f.Node.Deleting = true })), DoWait, "deletes"},
+		"joining, ready, being deleted":           {facts("InService", Serve, all(ready, described("Pending:Wait", time.Second), hooked, func(f *Facts) { f.Node.Deleting = true })), DoWait, "is being deleted"},
 		"joining, the hooks are not known":        {facts("InService", Serve, all(ready, described("Pending:Wait", time.Second))), DoHooks, "group g"},
 		"joining, before the wait":                {facts("InService", Serve, all(ready, described("Pending", 3*time.Second), hooked, func(f *Facts) { f.Talk.Look = now.Add(time.Second) })), DoWait, "until its hooks are asked"},
 		"joining, and let go":                     {facts("InService", Serve, all(ready, described("Pending:Proceed", time.Second), hooked)), DoSettle, "Pending:Proceed"},
@@ -154,7 +154,7 @@ func TestDecide(t *testing.T) {
 		"back, the kubelet is off":                {facts("Warmed:Stopped", Return, func(f *Facts) { f.Journal.Served = true }), DoWipe, "goes back"},
 		"back, wiped":                             {facts("Warmed:Stopped", Return, all(described("Warmed:Pending:Wait", time.Second), hooked, func(f *Facts) { f.Journal.NodeGone = true })), DoComplete, "CONTINUE to lifeboat-terminate"},
 		"back, wiped, and its drain was not seen": {facts("Warmed:Stopped", Return, all(described("Warmed:Pending:Wait", time.Second), hooked)), DoWait, "the controller answers"},
-		"in no group, served":                     {facts("", Alone, all(absent, opened, func(f *Facts) { f.Member = MemberOfNone })), DoWait, "member of no"},
+		"in no group, served":                     {facts("", Alone, all(absent, opened, func(f *Facts) { f.Member = MemberOfNone })), DoWait, "without an Auto Scaling group"},
 		"in no group, not prepared":               {facts("", Alone, all(absent, with(busy(command)), func(f *Facts) { f.Member = MemberOfNone })), DoWait, "prepares"},
 	} {
 		t.Run(name, func(t *testing.T) {

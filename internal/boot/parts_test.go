@@ -229,7 +229,7 @@ func TestStatusForPeople(t *testing.T) {
 			t.Errorf("does not say %q:\n%s", want, text)
 		}
 	}
-	if text := (Status{Time: now}).Text(now); !strings.Contains(text, "shut") || strings.Contains(text, "warning") {
+	if text := (Status{Time: now}).Text(now); !strings.Contains(text, "closed") || strings.Contains(text, "warning") {
 		t.Error(text)
 	}
 	if _, err := ReadStatus([]byte("{")); err == nil {

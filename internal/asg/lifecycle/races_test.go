@@ -57,7 +57,7 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 
 func TestRace06TheHookFiresTwice(t *testing.T) {
 	s := launched(t, "Warmed:Pending").after(time.Second, "Warmed:Pending:Wait")
-	s.does("", "its agent tells") // the first firing is the agent's
+	s.does("", "its agent completes the hook") // the first firing is the agent's
 	s.after(5*time.Minute, "Warmed:Stopped").does("", "")
 	s.after(time.Hour, "Pending").after(time.Second, "Pending:Wait").does("", "has not registered yet")
 	s.node(true).does("Complete lifeboat-launch", "its node is Ready") // the second is answered, although the agent is silent
