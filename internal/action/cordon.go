@@ -15,7 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Mark is how a node is kept from getting new work.
+// Mark is how a node is protected from new work.
 type Mark string
 
 const (
@@ -27,21 +27,21 @@ const (
 	MarkInterrupted Mark = "Doomed"
 )
 
-// balancerLabelValue is ours to recognise; the label counts by its presence
-// (Kubernetes docs, "Well-Known Labels").
+// balancerLabelValue identifies Lifeboat's label; only its presence has an effect (Kubernetes
+// docs, "Well-Known Labels").
 const balancerLabelValue = "lifeboat"
 
-// before is what a node was before Lifeboat marked it. It is written in the
-// same patch as the mark, so that there is never one without the other.
+// formerState is the state of a node before Lifeboat marked it. It is written in the same patch
+// as the mark, so that neither exists without the other.
 type formerState struct {
-	// Unschedulable is spec.unschedulable as it was.
+	// Unschedulable was the value of spec.unschedulable.
 	Unschedulable bool `json:"unschedulable,omitempty"`
-	// InBalancers tells that the label which excludes it was absent.
+	// InBalancers is set if the label that excludes the node was absent.
 	InBalancers bool `json:"inBalancers,omitempty"`
 }
 
-// Apply marks a node and reports whether that changed anything. A conflict
-// with another writer is an error; the caller looks again and retries.
+// Apply marks a node and reports whether that changed anything. A conflict with another writer
+// is an error; the caller reads the node again and retries.
 func Apply(ctx context.Context, c client.Client, node *corev1.Node, mark Mark, reason string) (bool, error) {
 	changed, err := changeNode(ctx, c, node, Marked(node, mark, reason))
 	if err != nil {
@@ -50,14 +50,14 @@ func Apply(ctx context.Context, c client.Client, node *corev1.Node, mark Mark, r
 	return changed, nil
 }
 
-// Marked returns the node as it is once marked. A doomed node stays doomed.
+// Marked returns the node with the mark. It never replaces MarkInterrupted by the weaker mark.
 func Marked(node *corev1.Node, mark Mark, reason string) *corev1.Node {
 	n := node.DeepCopy()
 	if IsMarked(node, mark) {
 		return n
 	}
 	was, known := readBefore(n)
-	if !known || slices.ContainsFunc(n.Spec.Taints, isAtRiskTaint) { // under the weaker mark, only others have changed it
+	if !known || slices.ContainsFunc(n.Spec.Taints, isAtRiskTaint) { // only others change these fields under the weaker mark
 		_, excluded := n.Labels[v1alpha1.LabelExcludeBalancers]
 		was = formerState{Unschedulable: n.Spec.Unschedulable, InBalancers: !excluded}
 		writeBefore(n, was)
@@ -95,8 +95,8 @@ func isAtRiskTaint(t corev1.Taint) bool {
 	return isOurs(t) && t.Effect == corev1.TaintEffectPreferNoSchedule
 }
 
-// readBefore reads what the node was. An annotation that somebody has mangled
-// counts as a node that was schedulable and balanced: the state of nearly all.
+// readBefore reads the former state. If the annotation cannot be parsed, the node counts as
+// schedulable and in load balancers, as nearly all nodes are.
 func readBefore(n *corev1.Node) (formerState, bool) {
 	text, ok := n.Annotations[v1alpha1.AnnotationBefore]
 	if !ok {
@@ -129,14 +129,13 @@ func setLabel(n *corev1.Node, key, value string) {
 	}
 }
 
-// nodePatch is what differs between two versions of a node that Lifeboat marks, as a
-// merge patch (RFC 7386), in which null takes away. It is put together field by field:
-// where many nodes go at once, to compare whole nodes as JSON was a tenth of the time
-// that lifeboatd needed until all were marked.
+// nodePatch is the difference between two versions of a node that Lifeboat marks, as a merge
+// patch (RFC 7386), in which null removes a field. It is built field by field: in a large
+// reclaim, comparing whole nodes as JSON took a tenth of the time until all were marked.
 type nodePatch struct {
 	Metadata struct {
-		// ResourceVersion is that of the node as it was read: taints are a list that is
-		// replaced whole, so another writer's taint would be lost without it.
+		// ResourceVersion is the version that was read: taints are a list that is replaced as
+		// a whole, so another writer's taint would be lost without it.
 		ResourceVersion string             `json:"resourceVersion"`
 		Annotations     map[string]*string `json:"annotations,omitempty"`
 		Labels          map[string]*string `json:"labels,omitempty"`
@@ -144,8 +143,8 @@ type nodePatch struct {
 	Spec map[string]any `json:"spec,omitempty"`
 }
 
-// differing returns the patch that makes a node another, in all that Marked and Restored
-// change, or nil where nothing differs.
+// differing returns the patch from one node to another, for the fields that Marked and Restored
+// change, or nil if they are equal.
 func differing(from, to *corev1.Node) *nodePatch {
 	p := &nodePatch{Spec: map[string]any{}}
 	p.Metadata.ResourceVersion = from.ResourceVersion
@@ -158,7 +157,7 @@ func differing(from, to *corev1.Node) *nodePatch {
 		}
 	}
 	if !equality.Semantic.DeepEqual(from.Spec.Taints, to.Spec.Taints) {
-		p.Spec["taints"] = to.Spec.Taints // null where none is left
+		p.Spec["taints"] = to.Spec.Taints // null if none is left
 	}
 	if len(p.Metadata.Annotations) == 0 && len(p.Metadata.Labels) == 0 && len(p.Spec) == 0 {
 		return nil
@@ -166,7 +165,7 @@ func differing(from, to *corev1.Node) *nodePatch {
 	return p
 }
 
-// entry returns an entry of a map if it differs; nil as its value takes it away.
+// entry returns the new value of a map entry if it differs; a nil value removes it.
 func entry(from, to map[string]string, key string) map[string]*string {
 	was, had := from[key]
 	is, has := to[key]
@@ -179,9 +178,8 @@ func entry(from, to map[string]string, key string) map[string]*string {
 	return map[string]*string{key: nil}
 }
 
-// changeNode makes a node another, and reports whether it was not already. The API server is
-// asked to answer with the node's metadata, and not to look for fields of the whole node
-// that it does not know: a node is large.
+// changeNode patches a node, and reports whether it differed. The API server returns only the
+// metadata and does not check for unknown fields: a node is large.
 func changeNode(ctx context.Context, c client.Client, from, to *corev1.Node) (bool, error) {
 	patch := differing(from, to)
 	if patch == nil {

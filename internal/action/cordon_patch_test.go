@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What is put together by hand says what a comparison of the whole nodes says, from
-// each state that marking knows to each other.
+// The patch that is built field by field must equal the one from a comparison of whole nodes,
+// between all states that marking knows.
 func TestTheNodePatchIsWhatAComparisonFinds(t *testing.T) {
 	states := map[string]*corev1.Node{}
 	for was, node := range nodes() {
@@ -49,16 +49,15 @@ func TestTheNodePatchIsWhatAComparisonFinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(plain(t, want), plain(t, got)); diff != "" {
+			if diff := cmp.Diff(normalised(t, want), normalised(t, got)); diff != "" {
 				t.Errorf("from %s to %s (-compared +by hand):\n%s", was, is, diff)
 			}
 		}
 	}
 }
 
-// plain is a patch without the form: of a map that is to go, whole or by its only entry,
-// nothing is left either way.
-func plain(t *testing.T, patch []byte) map[string]any {
+// normalised is a normalised patch: removing a map, as a whole or by its only entry, leaves nothing.
+func normalised(t *testing.T, patch []byte) map[string]any {
 	t.Helper()
 	var read map[string]any
 	if err := json.Unmarshal(patch, &read); err != nil {

@@ -13,7 +13,7 @@ import (
 
 var otherTaint = corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}
 
-// nodes are what a node may be before Lifeboat comes.
+// nodes are nodes as they may be before Lifeboat marks them.
 func nodes() map[string]*corev1.Node {
 	return map[string]*corev1.Node{
 		"plain":    {ObjectMeta: metav1.ObjectMeta{Name: "n"}},
@@ -35,7 +35,7 @@ func nodes() map[string]*corev1.Node {
 func TestNodeThatLivesIsExactlyAsItWas(t *testing.T) {
 	marks := map[string][]Mark{
 		"at risk": {MarkAtRisk}, "doomed": {MarkInterrupted},
-		"at risk, then doomed": {MarkAtRisk, MarkInterrupted}, "doomed, then at risk": {MarkInterrupted, MarkAtRisk},
+		"at risk, then interrupted": {MarkAtRisk, MarkInterrupted}, "interrupted, then at risk": {MarkInterrupted, MarkAtRisk},
 		"doomed twice": {MarkInterrupted, MarkInterrupted},
 	}
 	for was, node := range nodes() {
@@ -56,8 +56,8 @@ func TestNodeThatLivesIsExactlyAsItWas(t *testing.T) {
 	}
 }
 
-// TestAPersonsCordonOfANodeAtRiskIsKept: the weaker mark leaves a node schedulable, so
-// that somebody may have cordoned it, or taken it out of balancers, before it was doomed.
+// The weaker mark leaves a node schedulable, so others may have cordoned it, or excluded it from
+// load balancers, before it was interrupted.
 func TestAPersonsCordonOfANodeAtRiskIsKept(t *testing.T) {
 	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
 	risky.Spec.Unschedulable = true
@@ -67,9 +67,9 @@ func TestAPersonsCordonOfANodeAtRiskIsKept(t *testing.T) {
 		t.Errorf("what a person did is gone (-was +is):\n%s", diff)
 	}
 	doomed := Marked(nodes()["plain"], MarkInterrupted, "ScheduledChange")
-	doomed.Spec.Taints = nil // somebody takes the taint away, and it is put back
+	doomed.Spec.Taints = nil // others remove the taint, and it is added again
 	if diff := cmp.Diff(nodes()["plain"], Restored(Marked(doomed, MarkInterrupted, "ScheduledChange")), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("what Lifeboat did counts as somebody else's (-was +is):\n%s", diff)
+		t.Errorf("what Lifeboat did counts as done by others (-was +is):\n%s", diff)
 	}
 }
 
@@ -80,10 +80,10 @@ func TestMarkingSaysWhatItIs(t *testing.T) {
 		t.Errorf("taints (-want +got):\n%s", diff)
 	}
 	if !doomed.Spec.Unschedulable {
-		t.Error("a doomed node is schedulable")
+		t.Error("an interrupted node is schedulable")
 	}
 	if _, ok := doomed.Labels[v1alpha1.LabelExcludeBalancers]; !ok {
-		t.Error("a doomed node stays in load balancers")
+		t.Error("an interrupted node stays in load balancers")
 	}
 	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
 	if risky.Spec.Unschedulable || len(risky.Labels) > 0 {
@@ -91,10 +91,10 @@ func TestMarkingSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestDoomedNodeIsNotWeakenedByAHint(t *testing.T) {
+func TestInterruptedNodeKeepsItsMarkAfterAHint(t *testing.T) {
 	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
 	if diff := cmp.Diff(doomed, Marked(doomed, MarkAtRisk, "RebalanceRecommendation")); diff != "" {
-		t.Errorf("a doomed node changed (-was +is):\n%s", diff)
+		t.Errorf("an interrupted node changed (-was +is):\n%s", diff)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestNodeThatSomebodyUncordonedIsCordonedAgain(t *testing.T) {
 	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
 	doomed.Spec.Unschedulable = false
 	if IsMarked(doomed, MarkInterrupted) {
-		t.Error("a schedulable node counts as doomed")
+		t.Error("a schedulable node counts as interrupted")
 	}
 	if again := Marked(doomed, MarkInterrupted, "SpotInterruption"); !again.Spec.Unschedulable || len(again.Spec.Taints) != 1 {
 		t.Errorf("not cordoned again: %+v", again.Spec)
@@ -117,11 +117,11 @@ func TestRestoringAnUnmarkedNodeChangesNothing(t *testing.T) {
 	}
 }
 
-func TestMangledRecordOfWhatTheNodeWasStillLetsItGo(t *testing.T) {
+func TestNodeWithAnInvalidAnnotationIsRestored(t *testing.T) {
 	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
 	doomed.Annotations[v1alpha1.AnnotationBefore] = "{"
 	got := Restored(doomed)
 	if got.Spec.Unschedulable || len(got.Spec.Taints) > 0 || len(got.Labels) > 0 || len(got.Annotations) > 0 {
-		t.Errorf("the node is still kept from working: %+v", got)
+		t.Errorf("the node is still marked: %+v", got)
 	}
 }

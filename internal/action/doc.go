@@ -1,6 +1,5 @@
-// Package action holds what Lifeboat does to a cluster: marking a doomed node,
-// putting a node that lives back as it was, having a pod's successor started
-// first, and asking a pod to stop. Each action makes one thing true, begins by
-// asking whether it already is, makes one API call for it and returns; it never
-// waits, retries or remembers.
+// Package action has the changes that Lifeboat makes in a cluster: marking an interrupted node,
+// restoring a node, starting a pod's successor first, and evicting a pod. Each action makes one
+// thing true. It first checks whether it already is, makes one API call and returns; it never
+// waits, retries or keeps state.
 package action

@@ -14,25 +14,24 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/refusal"
 )
 
-// Answer is what the API server said to a request to stop a pod.
+// Answer is the API server's answer to a request to stop a pod.
 type Answer struct {
-	// Asked is true where the pod was asked to stop, or is no longer there.
+	// Asked is true if the pod was asked to stop, or no longer exists.
 	Asked bool
-	// Taken is true where the API server has done as it was asked, so that there is
-	// nothing to repeat.
+	// Taken is true if the API server has accepted the request, so that it need not be
+	// repeated.
 	Taken bool
-	// Refused says why a PodDisruptionBudget holds the pod, or what else refuses
-	// the request, such as an admission webhook; empty otherwise.
+	// Refused says why a PodDisruptionBudget, or something else such as an admission webhook,
+	// refuses the request; empty otherwise.
 	Refused string
-	// RetryAfter is how long the API server, being busy, wants to be left
-	// alone; zero otherwise.
+	// RetryAfter is how long a busy API server asks to wait; zero otherwise.
 	RetryAfter time.Duration
 }
 
-// Evict asks for a pod's eviction with the Eviction API, which honours
-// PodDisruptionBudgets. grace, in seconds, replaces the pod's own unless nil.
-// What refuses it, such as a budget, and a server that is busy are answers, not
-// errors; so is a pod that is gone, or gone and come back under its name.
+// Evict evicts a pod with the Eviction API, which honours PodDisruptionBudgets. grace, in
+// seconds, replaces the pod's own unless nil. A refusal, for example by a budget, and a busy
+// server are answers, not errors. So is a pod that is gone, or was recreated under the same
+// name.
 func Evict(ctx context.Context, c client.Client, pod *corev1.Pod, grace *int64) (Answer, error) {
 	eviction := &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
@@ -42,8 +41,8 @@ func Evict(ctx context.Context, c client.Client, pod *corev1.Pod, grace *int64) 
 	return answer(err, "evicting", pod)
 }
 
-// Delete deletes a pod whatever a PodDisruptionBudget says, with its own grace
-// period or the one given, in seconds.
+// Delete deletes a pod without regard to PodDisruptionBudgets, with its own grace period or the
+// given one, in seconds.
 func Delete(ctx context.Context, c client.Client, pod *corev1.Pod, grace *int64) (Answer, error) {
 	opts := deleteOptions(pod, grace)
 	err := c.Delete(ctx, pod.DeepCopy(), &client.DeleteOptions{
@@ -52,8 +51,8 @@ func Delete(ctx context.Context, c client.Client, pod *corev1.Pod, grace *int64)
 	return answer(err, "deleting", pod)
 }
 
-// deleteOptions ties the request to this very pod: a StatefulSet's next pod
-// has the same name and must not be stopped in its place.
+// deleteOptions sets the pod's UID as a precondition: the next pod of a StatefulSet has the same
+// name and must not be stopped instead.
 func deleteOptions(pod *corev1.Pod, grace *int64) *metav1.DeleteOptions {
 	return &metav1.DeleteOptions{
 		GracePeriodSeconds: grace,
@@ -61,10 +60,10 @@ func deleteOptions(pod *corev1.Pod, grace *int64) *metav1.DeleteOptions {
 	}
 }
 
-// answer sorts what the API server says. A refusal by a budget and a busy
-// server both come as 429 and are told apart by the DisruptionBudget cause; a
-// pod under several budgets gets a 500 (Kubernetes docs, "API-initiated
-// Eviction"). Admission may deny with any code, those of other answers too.
+// answer classifies the API server's error. A refusal by a budget and a busy server are both 429
+// and differ by the DisruptionBudget cause; a pod with several budgets gets a 500 (Kubernetes
+// docs, "API-initiated Eviction"). Admission may deny with any code, including those of other
+// answers.
 func answer(err error, doing string, pod *corev1.Pod) (Answer, error) {
 	switch {
 	case err == nil:

@@ -20,7 +20,7 @@ import (
 
 var pods = schema.GroupResource{Resource: "pods"}
 
-// refusedByBudget is what the API server sends: kubernetes
+// refusedByBudget is the API server's error: kubernetes
 // pkg/registry/core/pod/storage/eviction.go, createTooManyRequestsError.
 func refusedByBudget() error {
 	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
@@ -30,7 +30,7 @@ func refusedByBudget() error {
 
 const denies = `admission webhook "validate.example" denied the request: no`
 
-// denied is what the API server passes on of a webhook that gives no reason.
+// denied is the API server's error for a webhook that gives no reason.
 func denied(code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: denies}}
 }
@@ -47,7 +47,7 @@ func TestWhatTheAPIServerAnswersToAnEviction(t *testing.T) {
 		"a budget refuses":                    {err: refusedByBudget(), want: Answer{Refused: "Cannot evict pod as it would violate the pod's disruption budget."}},
 		"the server is busy":                  {err: apierrors.NewTooManyRequests("busy", 7), want: Answer{RetryAfter: 7 * time.Second}},
 		"the server is busy and does not say": {err: apierrors.NewTooManyRequests("busy", 0), want: Answer{RetryAfter: time.Second}},
-		"the server is away for a while":      {err: apierrors.NewServerTimeout(pods, "create", 3), want: Answer{RetryAfter: 3 * time.Second}},
+		"the server times out":                {err: apierrors.NewServerTimeout(pods, "create", 3), want: Answer{RetryAfter: 3 * time.Second}},
 		"not allowed":                         {err: apierrors.NewForbidden(pods, "a", errors.New("rbac")), want: Answer{Refused: `pods "a" is forbidden: rbac`}},
 		"several budgets":                     {err: apierrors.NewInternalError(errors.New("This pod has more than one PodDisruptionBudget")), want: Answer{Refused: "Internal error occurred: This pod has more than one PodDisruptionBudget"}},
 		"a webhook denies with 400":           {err: denied(http.StatusBadRequest), want: Answer{Refused: denies}},
@@ -56,7 +56,7 @@ func TestWhatTheAPIServerAnswersToAnEviction(t *testing.T) {
 		"a webhook denies with 409":           {err: denied(http.StatusConflict), want: Answer{Refused: denies}},
 		"a webhook denies with 429":           {err: denied(http.StatusTooManyRequests), want: Answer{Refused: denies}},
 		"a webhook denies with 500":           {err: denied(http.StatusInternalServerError), want: Answer{Refused: denies}},
-		"who asks is not known":               {err: apierrors.NewUnauthorized("token"), fail: true},
+		"not authenticated":                   {err: apierrors.NewUnauthorized("token"), fail: true},
 		"etcd changes its leader":             {err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "etcdserver: leader changed"}}, fail: true},
 		"it cannot be reached":                {err: errors.New("connection refused"), fail: true},
 	}

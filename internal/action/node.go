@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// DeleteNode deletes the Node of an instance that goes back to a warm pool. It is
-// tied to this very Node: one that the instance registered since is left alone.
+// DeleteNode deletes the Node of an instance that returns to a warm pool. The UID is a
+// precondition: a Node that the instance registers later is not deleted.
 func DeleteNode(ctx context.Context, c client.Client, node *corev1.Node) error {
 	err := c.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}, &client.DeleteOptions{
 		Preconditions: metav1.NewUIDPreconditions(string(node.UID)),

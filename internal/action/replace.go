@@ -20,12 +20,12 @@ import (
 
 // +kubebuilder:rbac:groups=karpenter.sh,resources=nodeclaims,verbs=get;create;patch;delete
 
-// ErrNameTaken says that a NodeClaim that is not Lifeboat's has the name that a
-// replacement was to have.
-var ErrNameTaken = errors.New("a NodeClaim of that name is there that is not Lifeboat's")
+// ErrNameTaken is returned if another NodeClaim, not created by Lifeboat, has the name of the
+// replacement.
+var ErrNameTaken = errors.New("another NodeClaim has the name, and Lifeboat did not create it")
 
-// Order has a replacement's NodeClaim made, and returns its UID. One that is there
-// already is the same one, ordered before.
+// Order creates a replacement's NodeClaim, and returns its UID. An existing one is the same,
+// created earlier.
 func Order(ctx context.Context, c client.Client, claim *unstructured.Unstructured) (types.UID, error) {
 	made := claim.DeepCopy()
 	err := c.Create(ctx, made)
@@ -40,14 +40,14 @@ func Order(ctx context.Context, c client.Client, claim *unstructured.Unstructure
 	case err != nil:
 		return "", err
 	case stands == nil:
-		return "", fmt.Errorf("ordering NodeClaim %s: it went as it was made", claim.GetName())
+		return "", fmt.Errorf("ordering NodeClaim %s: it was deleted during the creation", claim.GetName())
 	case stands.Replaces() != claim.GetLabels()[v1alpha1.LabelReplaces]:
 		return "", fmt.Errorf("ordering NodeClaim %s: %w", claim.GetName(), ErrNameTaken)
 	}
 	return stands.UID, nil
 }
 
-// Claim reads a NodeClaim; nil: there is none, or no Karpenter.
+// Claim reads a NodeClaim; nil if it does not exist or Karpenter is not installed.
 func Claim(ctx context.Context, c client.Reader, name string) (*replacement.Claim, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(replacement.KindNodeClaim)
@@ -59,14 +59,14 @@ func Claim(ctx context.Context, c client.Reader, name string) (*replacement.Clai
 	return replacement.ReadClaim(u)
 }
 
-// Tighten has Karpenter end a NodeClaim that is, or is about to be, deleted by a
-// hard deadline. A deadline that stands and is no later stays.
+// Tighten sets a hard deadline for a NodeClaim that is deleted, or will be. An existing deadline
+// that is not later stays.
 func Tighten(ctx context.Context, c client.Client, claim *replacement.Claim, d *v1alpha1.Deadline) error {
 	at, tighter := replacement.Tightened(claim, d)
 	if !tighter {
 		return nil
 	}
-	// With the version that was read: somebody else may set an earlier one.
+	// With the version that was read: others may set an earlier deadline.
 	err := patchMeta(ctx, c, named(claim.Name), map[string]any{
 		"resourceVersion": claim.ResourceVersion, "annotations": map[string]any{replacement.AnnotationTermination: at},
 	})
@@ -76,8 +76,8 @@ func Tighten(ctx context.Context, c client.Client, claim *replacement.Claim, d *
 	return nil
 }
 
-// End deletes a NodeClaim, which has Karpenter end its node. One that is gone, or
-// gone and come back under its name, is done with.
+// End deletes a NodeClaim, so that Karpenter ends its node. It succeeds if the NodeClaim is
+// gone, or was recreated under the same name.
 func End(ctx context.Context, c client.Client, claim *replacement.Claim) error {
 	if claim.Deleting {
 		return nil
@@ -89,11 +89,10 @@ func End(ctx context.Context, c client.Client, claim *replacement.Claim) error {
 	return fmt.Errorf("deleting NodeClaim %s: %w", claim.Name, err)
 }
 
-// Release makes a replacement a node like any other, which Karpenter may end when
-// it is empty: the Node first, since only its annotation counts once it has
-// registered, and the NodeClaim's label last, since it is what has one that was not
-// released wholly looked at again. One that has no instance yet is of no use to
-// anybody and is deleted.
+// Release makes a replacement an ordinary node, which Karpenter may remove when it is empty. The
+// Node is first, because after registration only its annotation counts. The NodeClaim's label is
+// last, because it causes another try if the release was incomplete. A NodeClaim without an
+// instance is not needed and is deleted.
 func Release(ctx context.Context, c client.Client, claim *replacement.Claim) error {
 	if claim.Deleting || claim.Replaces() == "" {
 		return nil
@@ -106,7 +105,7 @@ func Release(ctx context.Context, c client.Client, claim *replacement.Claim) err
 			return err
 		}
 	}
-	// With the version that was read: it may be registering its node just now.
+	// With the version that was read: it may be registering its node now.
 	released := unprotected()
 	released["resourceVersion"] = claim.ResourceVersion
 	if err := patchMeta(ctx, c, named(claim.Name), released); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
@@ -115,7 +114,7 @@ func Release(ctx context.Context, c client.Client, claim *replacement.Claim) err
 	return nil
 }
 
-// ReleaseNode takes the protection of a replacement off its Node.
+// ReleaseNode removes the protection of a replacement from its Node.
 func ReleaseNode(ctx context.Context, c client.Client, name string) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := patchMeta(ctx, c, node, unprotected()); client.IgnoreNotFound(err) != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Restore makes a node what it was before it was marked, and reports whether
-// that changed anything.
+// Restore restores a node to its state before it was marked, and reports whether that changed
+// anything.
 func Restore(ctx context.Context, c client.Client, node *corev1.Node) (bool, error) {
 	changed, err := changeNode(ctx, c, node, Restored(node))
 	if apierrors.IsNotFound(err) {
-		return false, nil // it has gone, so there is nothing to put back
+		return false, nil // it is gone, so there is nothing to restore
 	} else if err != nil {
-		return false, fmt.Errorf("putting node %s back: %w", node.Name, err)
+		return false, fmt.Errorf("restoring node %s: %w", node.Name, err)
 	}
 	return changed, nil
 }

@@ -24,13 +24,11 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get
 
-// Surge takes a pod from its ReplicaSet, which starts a successor; the pod goes
-// on serving, since Services do not select by the label that it loses. A pod
-// that is gone, or was surged before, is Asked. The zero Answer means that
-// nothing was done: the pod has changed since it was read, which its watch is
-// about to tell, or no ReplicaSet controls it. seen is the resourceVersion that
-// the ReplicaSet has, as far as is known: until it has another, its status does
-// not tell of what this brings about.
+// Surge takes a pod from its ReplicaSet, which starts a successor. The pod keeps serving,
+// because Services do not select by the label that it loses. A pod that is gone, or was already
+// surged, is Asked. The zero Answer means that nothing was done: the pod has changed since it
+// was read, or no ReplicaSet controls it. seen is the ReplicaSet's cached resourceVersion: while
+// it is unchanged, the ReplicaSet's status does not reflect the surge.
 func Surge(ctx context.Context, c client.Client, pod *corev1.Pod, now time.Time, seen string) (Answer, error) {
 	if _, ok := pod.Labels[v1alpha1.LabelSurged]; ok {
 		return Answer{Asked: true}, nil
@@ -53,14 +51,13 @@ func Surge(ctx context.Context, c client.Client, pod *corev1.Pod, now time.Time,
 	return answer(err, "surging", pod)
 }
 
-// UndoSurges gives the surged pods of a node that lives back to their
-// ReplicaSets, each of which then has one pod too many and stops one: one that
-// is not Ready sooner than others (Kubernetes docs, "ReplicaSet", scaling). A
-// pod whose ReplicaSet is gone is deleted, with its own grace, as it would have
-// been with its ReplicaSet. It returns how many pods it did that for. What
-// fails for one pod holds up no other; a further call does the rest.
+// UndoSurges returns the surged pods of a restored node to their ReplicaSets. Each ReplicaSet
+// then has one pod too many and stops one, preferably one that is not Ready (Kubernetes docs,
+// "ReplicaSet", scaling). A pod whose ReplicaSet is gone is deleted with its own grace, as it
+// would have been with its ReplicaSet. UndoSurges returns the number of these pods. An error for
+// one pod does not stop the others; another call does the rest.
 //
-// live must not be a cache: a pod that was surged a moment ago has to be seen.
+// live must not be a cache: a pod that was just surged must be visible.
 func UndoSurges(ctx context.Context, c client.Client, live client.Reader, node string) (int, error) {
 	var pods corev1.PodList
 	err := live.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}, client.HasLabels{v1alpha1.LabelSurged})
@@ -101,9 +98,9 @@ func undoSurge(ctx context.Context, c client.Client, live client.Reader, pod *co
 	}, map[string]*string{v1alpha1.AnnotationSurged: nil}))
 }
 
-// origin returns the ReplicaSet that would take a surged pod back, or nil. One
-// that is being deleted takes no pods. Where the annotation is unreadable, the
-// label's word is taken for it: at worst a pod that has a successor is deleted.
+// origin returns the ReplicaSet that would adopt a surged pod again, or nil. One that is being
+// deleted adopts no pods. If the annotation cannot be parsed, the label is used: in the worst
+// case a pod that has a successor is deleted.
 func origin(ctx context.Context, live client.Reader, pod *corev1.Pod) (*appsv1.ReplicaSet, error) {
 	from, known := drain.SurgedFrom(pod)
 	if !known {
@@ -122,9 +119,8 @@ func origin(ctx context.Context, live client.Reader, pod *corev1.Pod) (*appsv1.R
 	return owner, nil
 }
 
-// change sets labels and annotations of this very pod, as it was read; nil
-// takes one off. It writes nothing else, so that a pod of which a part was read
-// may be given.
+// change sets labels and annotations of the pod at the version that was read; nil removes one.
+// It writes nothing else, so the pod may be incomplete.
 func change(ctx context.Context, c client.Client, pod *corev1.Pod, labels, annotations map[string]*string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "labels": labels, "annotations": annotations,
@@ -135,8 +131,8 @@ func change(ctx context.Context, c client.Client, pod *corev1.Pod, labels, annot
 	return c.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 }
 
-// labelValue returns as much of a name as a label's value may have; it ends
-// with a letter or digit (Kubernetes docs, "Labels and Selectors").
+// labelValue truncates a name to a valid label value, which ends with a letter or digit
+// (Kubernetes docs, "Labels and Selectors").
 func labelValue(name string) string {
 	return strings.TrimRight(name[:min(len(name), validation.LabelValueMaxLength)], "-_.")
 }

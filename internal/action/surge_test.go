@@ -55,7 +55,7 @@ func controlled(name string, set *appsv1.ReplicaSet) *corev1.Pod {
 	}
 }
 
-// released is a pod that was surged, as its ReplicaSet has left it.
+// released is a surged pod that its ReplicaSet has released.
 func released(name string, set *appsv1.ReplicaSet) *corev1.Pod {
 	pod := controlled(name, set)
 	pod.OwnerReferences = nil
@@ -73,11 +73,11 @@ func read(t *testing.T, c client.Reader, pod *corev1.Pod) *corev1.Pod {
 	return found
 }
 
-func TestSurgeTakesTheLabelAndWritesDownWhatItWas(t *testing.T) {
+func TestSurgeRemovesTheLabelAndRecordsIt(t *testing.T) {
 	set := replicaSet(strings.Repeat("a-long-name-", 10) + "5d4f")
 	c := cluster(interceptor.Funcs{}, controlled("a", set))
 	pod := read(t, c, controlled("a", set))
-	pod.Spec.InitContainers = nil // as who watches many pods drops them
+	pod.Spec.InitContainers = nil // as a slimmed cache has it
 	answer, err := Surge(t.Context(), c, pod, noon, "7")
 	if err != nil || !answer.Asked {
 		t.Fatalf("answer %+v, error %v", answer, err)
@@ -110,12 +110,12 @@ func TestWhatTheAPIServerAnswersToASurge(t *testing.T) {
 		want Answer
 		fail bool
 	}{
-		"accepted":           {want: Answer{Asked: true, Taken: true}},
-		"the pod is gone":    {err: apierrors.NewNotFound(pods, "a"), want: Answer{Asked: true}},
-		"the pod changed":    {err: apierrors.NewConflict(pods, "a", errors.New("resourceVersion"))},
-		"the server is busy": {err: apierrors.NewTooManyRequests("busy", 7), want: Answer{RetryAfter: 7 * time.Second}},
-		"not allowed":        {err: apierrors.NewForbidden(pods, "a", errors.New("rbac")), want: Answer{Refused: `pods "a" is forbidden: rbac`}},
-		"it is away":         {err: errors.New("connection refused"), fail: true},
+		"accepted":             {want: Answer{Asked: true, Taken: true}},
+		"the pod is gone":      {err: apierrors.NewNotFound(pods, "a"), want: Answer{Asked: true}},
+		"the pod changed":      {err: apierrors.NewConflict(pods, "a", errors.New("resourceVersion"))},
+		"the server is busy":   {err: apierrors.NewTooManyRequests("busy", 7), want: Answer{RetryAfter: 7 * time.Second}},
+		"not allowed":          {err: apierrors.NewForbidden(pods, "a", errors.New("rbac")), want: Answer{Refused: `pods "a" is forbidden: rbac`}},
+		"it cannot be reached": {err: errors.New("connection refused"), fail: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -209,9 +209,9 @@ func TestUndoingSurges(t *testing.T) {
 	}
 }
 
-func TestWhatFailsForOnePodHoldsUpNoOther(t *testing.T) {
+func TestAnErrorForOnePodDoesNotStopTheOthers(t *testing.T) {
 	set := replicaSet("web-5d4f")
-	stuck := errors.New("a webhook says no")
+	stuck := errors.New("a webhook denies it")
 	c := cluster(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			if o.GetName() == "a" {

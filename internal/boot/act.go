@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// askTime is what a command may take that asks, commandTime one that starts, stops or
-	// wipes: kubeadm join, as a start command, takes its minutes.
+	// askTime is the time limit of commands that query, and commandTime of those that start,
+	// stop or wipe: kubeadm join as a start command takes minutes.
 	askTime     = 20 * time.Second
 	commandTime = 5 * time.Minute
-	// stageTime is what a try of a stage may take.
+	// stageTime is the time limit of one try of a stage.
 	stageTime = time.Hour
 	// gateFile is the name of the file that opens the gate.
 	gateFile = "gate"
 )
 
-// act does a step, and reports whether there was anything to do.
+// act carries out a step, and reports whether there was an action.
 func (a *Agent) act(ctx context.Context, s Step) bool {
 	switch s.Do {
 	case DoBegin:
@@ -55,8 +55,8 @@ func (a *Agent) act(ctx context.Context, s Step) bool {
 	return true
 }
 
-// begin begins a leg. What was under way for the one before ends: its calls, and the
-// pull of images that the machine need not wait for any more.
+// begin begins a leg. It cancels what is left of the previous one: its calls, and image pulls
+// that the machine need not wait for any more.
 func (a *Agent) begin(ctx context.Context, goal Goal) {
 	f, now := &a.facts, a.o.Clock.Wall()
 	a.cancelJobs(func(key string) bool { return goal == End || isImage(key) && goal != Warm })
@@ -70,8 +70,8 @@ func (a *Agent) begin(ctx context.Context, goal Goal) {
 	a.save(ctx)
 }
 
-// open opens the gate and starts the kubelet, if metadata says right now that the
-// machine is to serve.
+// open opens the gate and starts the kubelet, if fresh metadata says that the machine must
+// serve.
 func (a *Agent) open(ctx context.Context) {
 	f := &a.facts
 	a.readTarget(ctx)
@@ -89,7 +89,7 @@ func (a *Agent) open(ctx context.Context) {
 	if err == nil {
 		err = a.shell(ctx, a.o.Start, commandTime)
 	}
-	if a.broke(ctx, "starting the kubelet", err) {
+	if a.recordCommand(ctx, "starting the kubelet", err) {
 		return
 	}
 	f.Gate, f.Kubelet, f.Progress = true, KubeletRuns, a.o.Clock.Wall()
@@ -102,7 +102,7 @@ func (a *Agent) open(ctx context.Context) {
 // shut closes the gate and stops the kubelet.
 func (a *Agent) shut(ctx context.Context) {
 	f := &a.facts
-	if f.Journal.Leg.Goal == Return && f.nodeGone() {
+	if f.Journal.Leg.Goal == Return && f.isNodeGone() {
 		f.Journal.NodeGone = true
 		a.save(ctx)
 	}
@@ -110,7 +110,7 @@ func (a *Agent) shut(ctx context.Context) {
 	if err == nil {
 		err = a.shell(ctx, a.o.Stop, commandTime)
 	}
-	if a.broke(ctx, "stopping the kubelet", err) {
+	if a.recordCommand(ctx, "stopping the kubelet", err) {
 		return
 	}
 	f.Gate, f.Kubelet = false, KubeletOff
@@ -119,7 +119,7 @@ func (a *Agent) shut(ctx context.Context) {
 	logr.FromContextOrDiscard(ctx).Info("closed the gate and stopped the kubelet")
 }
 
-// wipe removes what belongs to one life in service, and begins the next.
+// wipe removes the state of one life in service, and begins the next life.
 func (a *Agent) wipe(ctx context.Context) {
 	f := &a.facts
 	f.Journal.Wiping = a.o.Clock.Wall()
@@ -131,18 +131,18 @@ func (a *Agent) wipe(ctx context.Context) {
 	for _, path := range a.o.WipePaths {
 		err = errors.Join(err, a.o.Remove(path))
 	}
-	if a.broke(ctx, "wiping", err) {
+	if a.recordCommand(ctx, "wiping", err) {
 		return
 	}
 	a.cancelJobs(func(key string) bool { return !isImage(key) })
 	f.Journal = f.Journal.reborn()
 	a.save(ctx)
 	f.Stages = a.o.stages(f.Journal.Stages)
-	logr.FromContextOrDiscard(ctx).Info("wiped what belongs to one life in service", "life", f.Journal.Lives)
+	logr.FromContextOrDiscard(ctx).Info("wiped the state of one life in service", "life", f.Journal.Lives)
 }
 
-// broke notes how a command of the machine went, and reports whether it failed.
-func (a *Agent) broke(ctx context.Context, doing string, err error) bool {
+// recordCommand records the result of a command of the machine, and reports whether it failed.
+func (a *Agent) recordCommand(ctx context.Context, doing string, err error) bool {
 	f := &a.facts
 	if err == nil {
 		f.Broken, f.Again = "", time.Time{}
@@ -155,21 +155,21 @@ func (a *Agent) broke(ctx context.Context, doing string, err error) bool {
 	return true
 }
 
-// gateOpen tells whether the gate was opened in this boot. A file of another boot, on a
-// file system that outlives one, opens nothing, and goes.
+// gateOpen reports whether the gate was opened in this boot. A file of an earlier boot, on a
+// persistent file system, does not count and is removed.
 func (a *Agent) gateOpen() bool {
 	data, err := a.o.Gate.Read(gateFile)
 	if err != nil || len(data) == 0 || a.facts.Boot == "" {
 		return false
 	}
 	if string(data) != a.facts.Boot+"\n" {
-		_ = a.o.Gate.Remove(gateFile) // it is tried again at the next look
+		_ = a.o.Gate.Remove(gateFile) // the next pass tries again
 		return false
 	}
 	return true
 }
 
-// shell runs a command line, for a time at most.
+// shell runs a command line with a time limit.
 func (a *Agent) shell(ctx context.Context, line string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

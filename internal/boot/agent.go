@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// actPause is between two acts, so that nothing that goes wrong keeps a core busy.
+	// actPause is the pause between two actions, so that a persistent error does not use a
+	// whole core.
 	actPause = 20 * time.Millisecond
-	// statusEvery is how old the status file gets at most.
+	// statusEvery is the maximum age of the status file.
 	statusEvery = time.Minute
-	// startJitter is over how much time machines that begin together spread their
-	// first call to Auto Scaling.
+	// startJitter is the time over which machines that start together spread their first call
+	// to Auto Scaling.
 	startJitter = 5 * time.Second
-	// jumped is by how much the time of day may run off the other clock before the
-	// machine is taken to have been suspended.
+	// jumped is the difference between the wall clock and the monotonic clock from which the
+	// machine counts as suspended.
 	jumped = 10 * time.Second
 )
 
@@ -35,19 +36,19 @@ type Agent struct {
 	news     chan outcome
 	running  sync.WaitGroup // jobs
 	due      schedule
-	wall     time.Time     // at the last look
-	mono     time.Duration // at the last look
-	used     uint64        // bytes, when there last was progress
-	failures int           // of reading metadata, in a row
+	wall     time.Time     // in the last pass
+	mono     time.Duration // in the last pass
+	used     uint64        // bytes in use at the last progress
+	failures int           // consecutive failures to read metadata
 
 	status Status
 	said   string
 }
 
-// schedule is when things are looked at next.
+// schedule is when things are read next.
 type schedule struct{ target, node, kubelet, disk, status time.Time }
 
-// New returns the agent of the machine that o leads to.
+// New returns the agent of the machine that o gives access to.
 func New(o Options) *Agent {
 	o = o.withDefaults()
 	a := &Agent{o: o, metadata: o.Metadata(), jobs: map[string]context.CancelFunc{}, news: make(chan outcome, 64)}
@@ -55,8 +56,8 @@ func New(o Options) *Agent {
 	return a
 }
 
-// Run sees the machine through its life in the group until ctx ends. It survives
-// whatever metadata, Auto Scaling, the API server and commands do, and returns nil.
+// Run runs the agent until ctx ends. It retries all failures of metadata, Auto Scaling, the API
+// server and commands, and returns nil.
 func (a *Agent) Run(ctx context.Context) error {
 	log := logr.FromContextOrDiscard(ctx)
 	defer a.running.Wait()
@@ -75,7 +76,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// until is how long there is nothing to do, as far as is known.
+// until is the time until the next action.
 func (a *Agent) until(step Step, now time.Time) time.Duration {
 	next := a.due.target
 	for _, at := range []time.Time{step.At, a.due.node, a.due.kubelet, a.due.disk, a.due.status} {
@@ -86,7 +87,7 @@ func (a *Agent) until(step Step, now time.Time) time.Duration {
 	return max(actPause, next.Sub(now))
 }
 
-// rest waits, until there is news of a stage at the longest.
+// rest waits for a time, or until a stage ends.
 func (a *Agent) rest(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -94,41 +95,41 @@ func (a *Agent) rest(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-timer.C:
 	case o := <-a.news:
-		a.heard(ctx, o)
+		a.recordStage(ctx, o)
 	}
 }
 
-// vary changes a pause by up to a fifth, so that machines do not act at once.
+// vary changes a pause by up to a fifth, so that machines do not act at the same time.
 func (a *Agent) vary(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*a.o.Dice()))
 }
 
-// backoff is the time until what failed is tried again.
+// backoff is the time until a failed action is retried.
 func (a *Agent) backoff(tries int) time.Duration {
 	return lifecycle.Backoff(tries, a.facts.Instance)
 }
 
-// jitter is the time to a first call to Auto Scaling.
+// jitter is the delay of the first call to Auto Scaling.
 func (a *Agent) jitter() time.Duration {
 	return time.Duration(a.o.Dice() * float64(min(startJitter, a.o.Interval)))
 }
 
-// load reads the journal, once it is known which instance this is.
+// load reads the journal, once the instance id is known.
 func (a *Agent) load(ctx context.Context, instance string) {
 	log := logr.FromContextOrDiscard(ctx)
 	data, err := a.o.State.Read(journalFile)
 	if err != nil {
-		log.Error(err, "could not read the journal, begins a new one")
+		log.Error(err, "cannot read the journal, starting a new one")
 	}
 	journal, err := readJournal(data, instance)
 	if err != nil {
-		log.Error(err, "could not understand the journal")
+		log.Error(err, "cannot parse the journal")
 	}
 	now := a.o.Clock.Wall()
 	a.facts.Instance, a.facts.Progress = instance, now
 	open := a.gateOpen()
 	if open && !journal.Served {
-		// The journal was lost, and the gate not: the machine serves.
+		// The journal was lost, but the gate is open: the machine serves.
 		journal.Served, journal.Gate = true, GateRecord{Boot: a.facts.Boot, At: now}
 	}
 	a.facts.Journal, a.facts.Gate = journal, open
@@ -137,14 +138,14 @@ func (a *Agent) load(ctx context.Context, instance string) {
 	log.Info("began", "instance", instance, "boot", a.facts.Boot, "life", journal.Lives, "served", journal.Served, "leg", journal.Leg.Goal)
 }
 
-// save writes the journal. What cannot be written is said, and not waited for: a full
-// disk must not keep a hook from its answer.
+// save writes the journal. An error is only logged: a full disk must not prevent the completion
+// of a hook.
 func (a *Agent) save(ctx context.Context) {
 	data, err := json.MarshalIndent(a.facts.Journal, "", "  ")
 	if err == nil {
 		err = a.o.State.Write(journalFile, data)
 	}
 	if err != nil {
-		logr.FromContextOrDiscard(ctx).Error(err, "could not write the journal: see whether the disk is full or read-only")
+		logr.FromContextOrDiscard(ctx).Error(err, "cannot write the journal: check whether the disk is full or read-only")
 	}
 }

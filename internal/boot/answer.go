@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// freshState is how old the state may be that a result is sent on.
+	// freshState is the maximum age of the state for sending a result.
 	freshState = 5 * time.Second
-	// freshHooks is how old the list of hooks may be.
+	// freshHooks is the maximum age of the list of hooks.
 	freshHooks = 10 * time.Minute
-	// settleAfter is for how long a lasting state is not taken for the end of a leg on
-	// which no result was sent: what is described may be as it was before.
+	// settleAfter is how long a permanent state does not count as the end of a leg in which no
+	// result was sent: the read state may be stale.
 	settleAfter = 15 * time.Second
 )
 
-// answer lets what holds the machine go on once it is ready, and keeps it waiting until
+// answer completes the hooks that hold the machine once it is ready, and sends heartbeats until
 // then. It is done when the state has left :Wait, not when a call has returned.
 func answer(f Facts, ready bool, waits string, now time.Time) Step {
 	if ready {
@@ -40,15 +40,15 @@ func answerWith(f Facts, result cloud.Result, ready bool, waits string, now time
 	case !f.Rules.Answer:
 		return Step{Do: DoWait, Reason: waits}
 	case now.Before(f.Talk.Due):
-		return Step{Do: DoWait, At: f.Talk.Due, Reason: talking(f, waits)}
+		return Step{Do: DoWait, At: f.Talk.Due, Reason: lastAnswer(f, waits)}
 	case f.State.At.IsZero(), !f.State.At.After(sent.At):
-		return look(f, f.Talk.Look, talking(f, waits), now)
+		return look(f, f.Talk.Look, lastAnswer(f, waits), now)
 	}
 	way, end := leg.Goal.phases()
 	switch f.State.Position.On(way, end) {
 	case lifecycle.Past:
 		if settles := leg.At.Add(settleAfter); sent.At.IsZero() && f.State.At.Before(settles) {
-			return look(f, settles, "nothing seems to hold the machine: looks once more", now)
+			return look(f, settles, "nothing seems to hold the machine: reads the state once more", now)
 		}
 		return Step{Do: DoSettle, Reason: "nothing holds the machine (state " + f.State.Value + ")"}
 	case lifecycle.Held:
@@ -56,11 +56,10 @@ func answerWith(f Facts, result cloud.Result, ready bool, waits string, now time
 	case lifecycle.Before:
 		return look(f, f.Talk.Look, "the state is "+f.State.Value+": waits until its hooks are asked", now)
 	}
-	return look(f, f.State.At.Add(slowLook), "the state is "+said(f.State)+", which is not on the way that instance metadata tells: nothing is answered", now)
+	return look(f, f.State.At.Add(slowLook), "the state is "+said(f.State)+", which does not match the target in instance metadata: nothing is answered", now)
 }
 
-// hold is the machine as the hooks of its way hold it. A heartbeat that was sent before
-// a crash counts.
+// hold is the machine as its hooks hold it. A heartbeat that was sent before a crash counts.
 func (f Facts) hold(now time.Time) lifecycle.Hold {
 	leg := f.Journal.Leg
 	h := lifecycle.Hold{Now: now, InstanceID: f.Instance, Since: leg.At, Told: map[string]lifecycle.Told{}}
@@ -75,7 +74,7 @@ func (f Facts) hold(now time.Time) lifecycle.Hold {
 	return h
 }
 
-// look asks for the state, from a moment on.
+// look reads the state, from a time on.
 func look(f Facts, from time.Time, why string, now time.Time) Step {
 	if from.Before(f.Talk.Look) {
 		from = f.Talk.Look
@@ -86,7 +85,7 @@ func look(f Facts, from time.Time, why string, now time.Time) Step {
 	return Step{Do: DoDescribe, Reason: why}
 }
 
-// held is for a machine that hooks hold on its way.
+// held decides about a machine that hooks hold.
 func held(f Facts, result cloud.Result, ready bool, waits string, now time.Time) Step {
 	h := f.hold(now)
 	switch {
@@ -103,16 +102,16 @@ func held(f Facts, result cloud.Result, ready bool, waits string, now time.Time)
 	call := h.Complete()
 	switch {
 	case call.Do == lifecycle.Nothing && call.Wake.IsZero():
-		return look(f, f.State.At.Add(lifecycle.OthersRetry), talking(f, waits), now)
+		return look(f, f.State.At.Add(lifecycle.OthersRetry), lastAnswer(f, waits), now)
 	case call.Do == lifecycle.Nothing:
-		return look(f, call.Wake, talking(f, waits), now)
+		return look(f, call.Wake, lastAnswer(f, waits), now)
 	case now.Sub(f.State.At) > freshState:
-		return look(f, f.Talk.Look, talking(f, waits), now)
+		return look(f, f.Talk.Look, lastAnswer(f, waits), now)
 	}
 	return Step{Do: DoComplete, Hooks: call.Hooks, Result: result, Reason: fmt.Sprintf("answers %s to %s", result, strings.Join(call.Hooks, ", "))}
 }
 
-// beat extends the hooks while there is progress and patience.
+// beat sends heartbeats while there is progress and patience.
 func beat(f Facts, h lifecycle.Hold, waits string, now time.Time) Step {
 	timeout, _ := lifecycle.Limits(h.Own)
 	patience := h.Patience(f.Rules.Patience)
@@ -130,8 +129,8 @@ func beat(f Facts, h lifecycle.Hold, waits string, now time.Time) Step {
 	return Step{Do: DoHeartbeat, Hooks: call.Hooks, Reason: waits + "; extends " + strings.Join(call.Hooks, ", ")}
 }
 
-// talking says what Auto Scaling last said to the machine.
-func talking(f Facts, text string) string {
+// lastAnswer adds the last answer of Auto Scaling.
+func lastAnswer(f Facts, text string) string {
 	h := f.hold(time.Time{})
 	sent, accepted := h.Last(lifecycle.Complete)
 	others := ""
@@ -142,7 +141,7 @@ func talking(f Facts, text string) string {
 	case f.Talk.Denied != "" && f.Journal.Leg.Goal == Serve:
 		return text + "; " + f.Talk.Denied + ": the controller answers in its place"
 	case f.Talk.Denied != "":
-		return text + "; " + f.Talk.Denied + ": only an answer of somebody else, or the hook's timeout, lets the machine go on"
+		return text + "; " + f.Talk.Denied + ": only another answer, or the hook's timeout, releases the machine"
 	case accepted && others != "":
 		return text + "; the state is still " + f.State.Value + others
 	case f.Talk.Trouble != "":

@@ -10,16 +10,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
 )
 
-// The machine is suspended before each thing that its agent does while it warms. Then
-// somebody else answers, it comes into the pool and is called out of it, and wakes up in
-// the second firing of the hook that it was about to answer.
+// The machine is suspended before each action of its agent while it warms. Then the hook is
+// completed by others, and the machine enters the pool and leaves it. It wakes up in the second
+// firing of the hook that it was about to complete.
 func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	t.Parallel()
 	h := host()
 	h.Prepare, h.ReadyFor = []string{"set-up"}, 2*time.Minute
 	asleep := 0
 	for at := 1; at <= 60; at++ {
-		story(t, pooled(autoscaling.WarmedRunning), h, func(w *world) {
+		run(t, pooled(autoscaling.WarmedRunning), h, func(w *world) {
 			m := w.only()
 			m.SuspendAt(at)
 			for range 10 * 60 {
@@ -46,7 +46,7 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 		})
 	}
 	if asleep < 30 {
-		t.Errorf("the machine was suspended in only %d of 60 stories", asleep)
+		t.Errorf("the machine was suspended in only %d of 60 runs", asleep)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 	t.Run("that makes progress", func(t *testing.T) {
 		h := warming()
 		h.RunFor = 6 * time.Minute
-		story(t, short, h, func(w *world) {
+		run(t, short, h, func(w *world) {
 			m := w.only()
 			w.comesTo(m, "Warmed:Stopped", 25*time.Minute)
 			w.expectFirings("lifeboat-launch", answered)
@@ -69,7 +69,7 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 	t.Run("that makes none", func(t *testing.T) {
 		h := warming()
 		h.RunFor, h.Stall = 24*time.Hour, 5*time.Minute
-		story(t, short, h, func(w *world) {
+		run(t, short, h, func(w *world) {
 			m := w.only()
 			w.until(15*time.Minute, "the hook's time is out", func() bool { return m.State() == "" || strings.Contains(m.State(), "Terminat") })
 			if got := w.firings("lifeboat-launch")[0]; got != "timeout ABANDON" {
@@ -86,7 +86,7 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 		for i := range h.Prepare {
 			h.Prepare[i] += fmt.Sprint(i)
 		}
-		story(t, short, h, func(w *world) {
+		run(t, short, h, func(w *world) {
 			m := w.only()
 			took := w.until(30*time.Minute, "the hook's time is out", func() bool { return m.State() == "" || strings.Contains(m.State(), "Terminat") })
 			if took < 20*time.Minute || took > 24*time.Minute {
@@ -97,7 +97,7 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 	t.Run("that has failed for good", func(t *testing.T) {
 		h := host()
 		h.Prepare, h.Fails, h.RunFor, h.Abandon = []string{"set-up"}, "set-up", 0, true
-		story(t, cold(1), h, func(w *world) {
+		run(t, cold(1), h, func(w *world) {
 			m := w.only()
 			took := w.until(10*time.Minute, "the launch is abandoned", func() bool { return m.State() == "" || strings.Contains(m.State(), "Terminat") })
 			if got := w.firings("lifeboat-launch")[0]; got != "answer ABANDON" || took > 4*time.Minute || m.Happened("run set-up") < 5 {
@@ -108,7 +108,7 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 	t.Run("of which an image is missing", func(t *testing.T) {
 		h := warming()
 		h.Fails = "registry.example/b:2"
-		story(t, pooled(autoscaling.WarmedStopped), h, func(w *world) {
+		run(t, pooled(autoscaling.WarmedStopped), h, func(w *world) {
 			m := w.intoPool()
 			if m.Happened("run ctr -n k8s.io images pull registry.example/b:2") != 5 {
 				w.t.Errorf("how often it was tried:\n%s", m.Story())
@@ -117,12 +117,12 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 	})
 }
 
-// Whatever is cut off for two minutes, whenever that begins, costs no more than its time.
+// An outage of two minutes must not cost more than its duration, at any time.
 func TestRace15NetworkRestartsWhileItAnswers(t *testing.T) {
 	t.Parallel()
 	for _, cuts := range []boottest.Cuts{{AWS: true}, {Metadata: true}, {Cluster: true}, {AWS: true, Metadata: true, Cluster: true}} {
 		for at := time.Second; at < 70*time.Second; at += 6 * time.Second {
-			story(t, cold(1), host(), func(w *world) {
+			run(t, cold(1), host(), func(w *world) {
 				m := w.only()
 				pass(at)
 				m.Cut(cuts)
@@ -139,7 +139,7 @@ func TestRace15NetworkRestartsWhileItAnswers(t *testing.T) {
 func TestRace26TwoAnswerAtOnce(t *testing.T) {
 	t.Parallel()
 	for late := time.Duration(0); late < 12*time.Second; late += time.Second {
-		story(t, cold(1), host(), func(w *world) {
+		run(t, cold(1), host(), func(w *world) {
 			m := w.only()
 			w.until(5*time.Minute, "the node is there", func() bool { return m.Happened("node registers") == 1 })
 			pass(late)
@@ -162,7 +162,7 @@ func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 	g.Hooks = append(g.Hooks,
 		autoscaling.Hook{Name: "codedeploy", Transition: autoscaling.Launching, Heartbeat: time.Hour},
 		autoscaling.Hook{Name: "lifeboat-more", Transition: autoscaling.Launching, Heartbeat: time.Hour})
-	story(t, g, host(), func(w *world) {
+	run(t, g, host(), func(w *world) {
 		m := w.only()
 		w.until(5*time.Minute, "its own are answered", func() bool {
 			return len(w.firings("lifeboat-more")) == 1 && w.firings("lifeboat-launch")[0] == answered && w.firings("lifeboat-more")[0] == answered
@@ -182,7 +182,7 @@ func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 		}
 	})
 	g.Hooks = []autoscaling.Hook{{Name: "codedeploy", Transition: autoscaling.Launching, Heartbeat: time.Hour}}
-	story(t, g, host(), func(w *world) {
+	run(t, g, host(), func(w *world) {
 		m := w.only()
 		pass(10 * time.Minute)
 		if !strings.Contains(m.Status().Reason, "held by codedeploy, which --hooks does not name") || w.calls("CompleteLifecycleAction") != 0 {
@@ -200,7 +200,7 @@ func TestRace28ManyAtOnce(t *testing.T) {
 	g := cold(many)
 	h := host()
 	h.Dice = dice(1)
-	story(t, g, h, func(w *world) {
+	run(t, g, h, func(w *world) {
 		w.Gate.Limit("autoscaling", "*", 2, 10)
 		// docs/guides/warm-pools.md gives both figures.
 		took := w.until(4*time.Minute, "all are in service", func() bool {

@@ -14,11 +14,10 @@ import (
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 )
 
-// requestTime is what one call may take; the SDK sets no limit.
+// requestTime is the time limit of one call; the SDK sets none.
 const requestTime = 10 * time.Second
 
-// NewAutoScaling returns the calls that a configuration leads to. Each is made once, and
-// by whoever decides made again.
+// NewAutoScaling returns the calls for a configuration. Each is made once; callers retry.
 func NewAutoScaling(config aws.Config) AutoScaling {
 	client := sdk.NewFromConfig(awshttp.WithTimeout(config, requestTime), func(o *sdk.Options) {
 		o.Retryer = aws.NopRetryer{}
@@ -49,7 +48,7 @@ func NewAutoScaling(config aws.Config) AutoScaling {
 	}
 }
 
-// sort tells what asking again is worth.
+// sort classifies an error for the retry.
 func sort(doing, permit string, err error) error {
 	switch {
 	case awshttp.IsDenied(err):

@@ -13,10 +13,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
-// callTime is what a call to Auto Scaling may take, with connecting if that is needed.
+// callTime is the time limit of a call to Auto Scaling, including the connection.
 const callTime = 15 * time.Second
 
-// call makes a call to Auto Scaling, and notes how it went.
+// call makes a call to Auto Scaling, and records its result.
 func (a *Agent) call(ctx context.Context, do func(context.Context, *AutoScaling) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -24,18 +24,18 @@ func (a *Agent) call(ctx context.Context, do func(context.Context, *AutoScaling)
 		c, err := a.o.Connect(ctx)
 		if err != nil {
 			err = fmt.Errorf("connecting to Auto Scaling: %w", err)
-			a.talked(err)
+			a.recordCall(err)
 			return err
 		}
 		a.cloud = &c
 	}
 	err := do(ctx, a.cloud)
-	a.talked(err)
+	a.recordCall(err)
 	return err
 }
 
-// talked sets the time of the next call by how the last one went.
-func (a *Agent) talked(err error) {
+// recordCall sets the time of the next call from the result of the last one.
+func (a *Agent) recordCall(err error) {
 	t, now := &a.facts.Talk, a.o.Clock.Wall()
 	t.Trouble = ""
 	if err == nil {
@@ -54,12 +54,12 @@ func (a *Agent) talked(err error) {
 	}
 }
 
-// corroborate finds out whether the machine is in a group, where metadata has no target
-// state for it. Its tags tell without a call, where metadata shows them.
+// corroborate finds out whether the machine is in a group, if metadata has no target state. If
+// metadata has its tags, no call is necessary.
 func (a *Agent) corroborate(ctx context.Context) {
 	in, known, err := a.inGroup(ctx)
 	if err != nil {
-		a.talked(err)
+		a.recordCall(err)
 		return
 	}
 	if known {
@@ -75,10 +75,10 @@ func (a *Agent) corroborate(ctx context.Context) {
 	}
 }
 
-// describe asks for the state of the machine.
+// describe reads the state of the machine.
 func (a *Agent) describe(ctx context.Context) {
 	f := &a.facts
-	_ = a.call(ctx, func(ctx context.Context, c *AutoScaling) error { // what is wrong is noted
+	_ = a.call(ctx, func(ctx context.Context, c *AutoScaling) error { // the error is recorded
 		s, err := c.Describe(ctx, f.Instance)
 		if err != nil {
 			return err
@@ -97,8 +97,8 @@ func (a *Agent) describe(ctx context.Context) {
 	})
 }
 
-// listHooks asks for the hooks of the group. Where that is not permitted, and the hooks
-// to answer are named in full, these are taken to be there.
+// listHooks reads the hooks of the group. If that is not permitted, and the hooks to complete
+// are named exactly, these are assumed.
 func (a *Agent) listHooks(ctx context.Context) {
 	f := &a.facts
 	err := a.call(ctx, func(ctx context.Context, c *AutoScaling) error {
@@ -115,7 +115,7 @@ func (a *Agent) listHooks(ctx context.Context) {
 	}
 }
 
-// heartbeat extends hooks. That it does is written down before.
+// heartbeat sends heartbeats for hooks. It writes the intent first.
 func (a *Agent) heartbeat(ctx context.Context, s Step) {
 	f := &a.facts
 	f.Journal.Leg.Beat = a.o.Clock.Wall()
@@ -124,21 +124,21 @@ func (a *Agent) heartbeat(ctx context.Context, s Step) {
 	for _, hook := range s.Hooks {
 		switch err := a.send(ctx, hook, lifecycle.Heartbeat, ""); lifecycle.OutcomeOf(err) {
 		case lifecycle.NoAction:
-			f.State = State{} // it may have moved
+			f.State = State{} // it may have changed
 		case lifecycle.Denied:
-			before.Told, f.Talk = f.Talk.Told, before // a result may be permitted all the same
-			logr.FromContextOrDiscard(ctx).Info("is not permitted to extend a hook", "hook", hook, "error", err.Error())
+			before.Told, f.Talk = f.Talk.Told, before // a result may be permitted although a heartbeat is not
+			logr.FromContextOrDiscard(ctx).Info("not permitted to send a heartbeat for a hook", "hook", hook, "error", err.Error())
 		}
 	}
 }
 
-// complete sends a result to hooks, if all is still as it was when that was decided.
+// complete sends a result to hooks, if the facts of the decision still hold.
 func (a *Agent) complete(ctx context.Context, s Step) {
 	f := &a.facts
 	if f.Journal.Leg.Goal != Serve {
-		a.o.Sync() // the machine may be stopped at once
+		a.o.Sync() // the machine may be stopped immediately
 	}
-	if !a.stillSo(ctx, s) {
+	if !a.isUnchanged(ctx, s) {
 		return
 	}
 	var failure error
@@ -146,20 +146,20 @@ func (a *Agent) complete(ctx context.Context, s Step) {
 	for _, hook := range s.Hooks {
 		err := a.send(ctx, hook, lifecycle.Complete, s.Result)
 		if err == nil {
-			logr.FromContextOrDiscard(ctx).Info("answered a lifecycle hook", "hook", hook, "group", f.State.Group, "result", s.Result)
+			logr.FromContextOrDiscard(ctx).Info("completed a lifecycle hook", "hook", hook, "group", f.State.Group, "result", s.Result)
 		}
 		if failure == nil || cloud.IsNoAction(failure) {
 			failure = err
 		}
 	}
 	f.Talk.Look, f.Talk.Tries = time.Time{}, tries
-	a.talked(failure)
+	a.recordCall(failure)
 	if failure == nil {
 		f.Talk.Due = a.o.Clock.Wall().Add(a.backoff(tries))
 	}
 }
 
-// send calls a hook, and notes what came of it.
+// send calls a hook, and records the result.
 func (a *Agent) send(ctx context.Context, hook string, do lifecycle.Verb, result cloud.Result) error {
 	f := &a.facts
 	action := cloud.Action{Group: f.State.Group, Hook: hook, InstanceID: f.Instance}
@@ -178,9 +178,9 @@ func (a *Agent) send(ctx context.Context, hook string, do lifecycle.Verb, result
 	return err
 }
 
-// stillSo looks once more at what an answer was decided on. An answer names no firing of a
-// hook, so that a late one would hit the next.
-func (a *Agent) stillSo(ctx context.Context, s Step) bool {
+// isUnchanged reads the facts of an answer once more. An answer by instance id names no firing, so a
+// late one would complete the next.
+func (a *Agent) isUnchanged(ctx context.Context, s Step) bool {
 	f := &a.facts
 	a.readTarget(ctx)
 	boot, err := a.o.BootID()
@@ -198,7 +198,7 @@ func (a *Agent) stillSo(ctx context.Context, s Step) bool {
 	return goal == f.Journal.Leg.Goal && now.Sub(f.State.At) <= freshState
 }
 
-// stillReady reads the node once more. An API server that is away takes nothing back.
+// stillReady reads the node once more. An unreachable API server does not change the result.
 func (a *Agent) stillReady(ctx context.Context) bool {
 	f := &a.facts
 	n := a.o.Node(ctx, f.Instance, f.Journal.Node)

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// freshTarget is how old metadata's word may be for the gate to be opened on it.
+	// freshTarget is the maximum age of metadata for opening the gate.
 	freshTarget = 30 * time.Second
-	// freshMember is how old Auto Scaling's word may be where metadata says nothing.
+	// freshMember is the maximum age of Auto Scaling's answer if metadata has no target.
 	freshMember = time.Minute
-	// slowLook is the time between questions about what no answer of ours ends.
+	// slowLook is the interval of reads while hooks of others hold the machine.
 	slowLook = 30 * time.Second
 )
 
-// Decide says which one thing to do next. What is not known never opens the gate.
+// Decide returns the next action. Unknown facts never open the gate.
 func Decide(f Facts, now time.Time) Step {
 	goal, step := aim(f, now)
 	if goal == "" {
@@ -31,7 +31,7 @@ func Decide(f Facts, now time.Time) Step {
 	case Warm:
 		return warm(f, now)
 	case Return:
-		return giveBack(f, now)
+		return returnToPool(f, now)
 	case End:
 		return Step{Do: DoStop, Reason: "its group terminates the machine: the gate is not opened, and nothing is extended"}
 	}
@@ -49,12 +49,12 @@ func begins(f Facts, goal Goal) string {
 	case Return:
 		return "its group sends the machine back into the warm pool"
 	case End:
-		return "its group sends the machine away"
+		return "its group terminates the machine"
 	}
 	return "its group puts the machine aside (" + f.Target.Value + ")"
 }
 
-// aim tells where the machine is to go, or what to do to learn it.
+// aim returns the goal of the machine, or the action that finds it out.
 func aim(f Facts, now time.Time) (Goal, Step) {
 	t := f.Target
 	switch {
@@ -81,9 +81,9 @@ func aim(f Facts, now time.Time) (Goal, Step) {
 	return "", Step{Do: DoAsk, Reason: fmt.Sprintf("instance metadata says %q, which this release does not know: nothing is begun", t.Value)}
 }
 
-// pooled tells a machine on its first way into the pool from one that comes back.
-// Auto Scaling's state does not: it is Warmed:Pending either way, and other hooks hold
-// it. One that began to come back does so until it has arrived.
+// pooled tells a machine on its first way into the pool from one that returns. Auto Scaling's
+// state does not: it is Warmed:Pending for both, but different hooks hold it. A machine that has
+// begun to return does so until it has arrived.
 func pooled(f Facts) Goal {
 	leg := f.Journal.Leg
 	if f.Journal.Served || leg.Goal == Return && (leg.Boot == f.Boot || leg.Answered == "") {
@@ -92,8 +92,8 @@ func pooled(f Facts) Goal {
 	return Warm
 }
 
-// aimUnsaid goes by others where metadata has nothing to say: 404 is what a machine
-// without a group gets, and also one whose group has not published anything yet.
+// aimUnsaid uses other sources if metadata has no target: a machine without a group gets 404,
+// and so does one whose group has not published anything yet.
 func aimUnsaid(f Facts, now time.Time, says string) (Goal, Step) {
 	if until := f.Target.Since.Add(f.Rules.AbsentFor); now.Before(until) && f.Journal.Leg.Goal != Alone {
 		return "", Step{Do: DoAsk, Reason: says + ": it is asked until " + clock(until) + ", then others are", At: until}
@@ -110,7 +110,7 @@ func aimUnsaid(f Facts, now time.Time, says string) (Goal, Step) {
 	return aimByState(f, now, says)
 }
 
-// aimByState goes by the state of a machine that is known to be in a group.
+// aimByState uses the state of a machine that is in a group.
 func aimByState(f Facts, now time.Time, says string) (Goal, Step) {
 	says += ", and the machine is in a group"
 	switch {
@@ -131,5 +131,5 @@ func aimByState(f Facts, now time.Time, says string) (Goal, Step) {
 	return "", Step{Do: DoWait, At: f.State.At.Add(freshMember), Reason: says + ", in the state " + f.State.Value + ": nothing is begun"}
 }
 
-// clock writes a time of day for people.
+// clock formats a time of day for people.
 func clock(at time.Time) string { return at.UTC().Format("15:04:05 UTC") }

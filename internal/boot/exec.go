@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// maxOutput is how much of the end of a command's output is kept.
+	// maxOutput bounds the end of a command's output that is kept.
 	maxOutput = 2 << 10
-	// killWait is what a command may take to end once it was told to.
+	// killWait is how long a command may take to end after SIGTERM.
 	killWait = 5 * time.Second
 )
 
-// Exec runs a command in a process group of its own, which ends with ctx.
+// Exec runs a command in its own process group, which ends with ctx.
 func Exec(ctx context.Context, command []string) (string, error) {
 	if len(command) == 0 {
 		return "", errors.New("there is no command")
@@ -33,10 +33,10 @@ func Exec(ctx context.Context, command []string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	if ctx.Err() != nil && cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it has started, if that still runs
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its children, if they still run
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it has ended well, and left something running that holds its output
+		err = nil // it ended without an error, but a child still holds its output
 	}
 	text := strings.TrimSpace(out.kept.String())
 	if err != nil {
@@ -46,7 +46,7 @@ func Exec(ctx context.Context, command []string) (string, error) {
 	return text, nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of its input.
 type tail struct{ kept bytes.Buffer }
 
 // Write implements io.Writer.
@@ -58,12 +58,12 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// DiskUsed tells how many bytes are in use on the file system of a directory.
+// DiskUsed returns the bytes in use on the file system of a directory.
 func DiskUsed(dir string) func() (uint64, error) {
 	return func() (uint64, error) {
 		var s unix.Statfs_t
 		if err := unix.Statfs(dir, &s); err != nil {
-			return 0, fmt.Errorf("looking at the file system of %s: %w", dir, err)
+			return 0, fmt.Errorf("reading the file system of %s: %w", dir, err)
 		}
 		return (s.Blocks - s.Bfree) * uint64(s.Bsize), nil
 	}

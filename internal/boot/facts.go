@@ -7,14 +7,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
-// Facts are all that is known at one moment.
+// Facts are the input of a decision.
 type Facts struct {
-	// Instance is the id of this machine, Boot that of its boot.
+	// Instance is the id of this machine, and Boot the id of its boot.
 	Instance, Boot string
 	Target         Target
 	Member         Membership
 	Journal        Journal
-	// Gate tells whether the gate is open, in this boot.
+	// Gate is set if the gate is open in this boot.
 	Gate    bool
 	Kubelet Kubelet
 	Node    Node
@@ -23,83 +23,83 @@ type Facts struct {
 	Talk    Talk
 	// Stages are the stages of preparation, in their order.
 	Stages []StageFact
-	// Progress is when preparation or joining last came a step further.
+	// Progress is when preparation or joining last made progress.
 	Progress time.Time
-	// Again is when a command of the machine that failed may be run again, and Broken
-	// how it failed; empty: none has.
+	// Again is when a failed command of the machine may be retried, and Broken its error;
+	// empty: none has failed.
 	Again  time.Time
 	Broken string
 	Rules  Rules
 }
 
-// Rules are the settings that decisions go by.
+// Rules are the settings for decisions.
 type Rules struct {
-	// AbsentFor is for how long metadata may say nothing before others are asked.
+	// AbsentFor is how long metadata may have no target before other sources are used.
 	AbsentFor time.Duration
-	// Answer tells whether hooks are answered from here.
+	// Answer is set if the agent completes hooks.
 	Answer bool
-	// Abandon tells whether a launch is abandoned whose preparation has failed.
+	// Abandon is set if a launch whose preparation has failed is abandoned.
 	Abandon bool
-	// Patience bounds the heartbeats of one way; Stall is after what time without
-	// progress there are none.
+	// Patience bounds the heartbeats of one leg. Without progress for Stall there are no more
+	// heartbeats.
 	Patience, Stall time.Duration
 	// Tries is after how many a stage has failed for good.
 	Tries int
-	// Parallel is how many images are pulled at once.
+	// Parallel is how many images are pulled at the same time.
 	Parallel int
 }
 
-// Target is what instance metadata says of where the machine is going. Value, nothing
-// and no answer are three different things.
+// Target is the machine's target in instance metadata. A value, an empty answer and no answer
+// are three different cases.
 type Target struct {
-	// Read tells whether metadata has answered since the machine woke.
+	// Read is set if metadata has answered since the machine woke up.
 	Read bool
-	// Value is the last answer; empty: there was nothing.
+	// Value is the last answer; empty: there was no target.
 	Value string
-	// At is when it was given; Since, from when on it was the same.
+	// At is when it was read; Since, from when on it was the same.
 	At, Since time.Time
-	// Trouble says why the last question was not answered; empty: it was.
+	// Trouble is the error of the last read; empty: it succeeded.
 	Trouble string
 }
 
-// Membership tells whether the machine is in a group.
+// Membership is whether the machine is in a group.
 type Membership string
 
-// The three of them.
+// The values of Membership.
 const (
 	MemberUnknown Membership = ""
 	MemberIn      Membership = "In"
 	MemberOfNone  Membership = "None"
 )
 
-// Kubelet tells whether the kubelet runs.
+// Kubelet is whether the kubelet runs.
 type Kubelet string
 
-// The three of them.
+// The values of Kubelet.
 const (
 	KubeletUnknown Kubelet = ""
 	KubeletOff     Kubelet = "Off"
 	KubeletRuns    Kubelet = "Runs"
 )
 
-// Node is what was last read of the machine's node.
+// Node is the machine's node as last read.
 type Node struct {
-	// At is when; zero: not since the machine woke.
+	// At is when; zero: not since the machine woke up.
 	At time.Time
-	// Trouble says why it could not be read; empty: it could.
+	// Trouble is the error of the read; empty: it succeeded.
 	Trouble string
-	// Name is the name under which it exists; empty: it does not.
+	// Name is the name of the node; empty: it does not exist.
 	Name string
-	// Ready as the kubelet says, at Heartbeat. Deleting: somebody deletes it.
+	// Ready is the kubelet's report at Heartbeat. Deleting is set if the node is being deleted.
 	Ready, Deleting bool
 	Heartbeat       time.Time
-	// Healthz tells that there is no way to the API server, and that Ready is what
-	// the kubelet's own health check says.
+	// Healthz is set if the API server is unreachable, and Ready is the result of the kubelet's
+	// own health check.
 	Healthz bool
 }
 
-// readySince tells whether the kubelet has said that the node is ready since a moment.
-// Kubernetes writes times in whole seconds.
+// readySince reports whether the kubelet has reported since a time that the node is Ready.
+// Kubernetes stores times in whole seconds.
 func (n Node) readySince(at time.Time) bool {
 	if n.At.IsZero() || n.Trouble != "" || !n.Ready || n.Deleting {
 		return false
@@ -107,24 +107,24 @@ func (n Node) readySince(at time.Time) bool {
 	return n.Healthz || n.Name != "" && !n.Heartbeat.Before(at.Truncate(time.Second))
 }
 
-// nodeGone tells whether the node of this life was there, and is not any more.
-func (f Facts) nodeGone() bool {
+// isNodeGone reports whether the node of this life existed and is gone.
+func (f Facts) isNodeGone() bool {
 	n := f.Node
 	return f.Journal.Node != "" && !n.At.IsZero() && n.Trouble == "" && !n.Healthz && n.Name == ""
 }
 
-// State is what Auto Scaling last said of the machine.
+// State is the machine's state as Auto Scaling last returned it.
 type State struct {
-	// At is when; zero: not on this leg.
+	// At is when; zero: not in this leg.
 	At time.Time
-	// Group is its group; empty: it was in none.
+	// Group is its group; empty: none.
 	Group string
-	// Value is its lifecycle state as Auto Scaling writes it, Position what it means.
+	// Value is its lifecycle state as Auto Scaling writes it, Position the parsed state.
 	Value    string
 	Position lifecycle.Position
 }
 
-// past tells whether nothing holds a machine any more that goes into the pool.
+// past reports whether no hook holds a machine on its way into the pool any more.
 func (s State) past() bool {
 	return !s.At.IsZero() && (s.Position.Phase == lifecycle.Warm ||
 		s.Position == lifecycle.Position{Phase: lifecycle.Warming, Step: lifecycle.Proceeding})
@@ -137,22 +137,21 @@ type Hooks struct {
 	All []lifecycle.Hook
 }
 
-// Talk is how the conversation with Auto Scaling goes.
+// Talk is the state of the communication with Auto Scaling.
 type Talk struct {
-	// Due is when the next call may be made; Look, when the state may be asked for
-	// again.
+	// Due is when the next call may be made; Look, when the state may be read again.
 	Due, Look time.Time
-	// Tries counts calls since the state last changed, for the time between them.
+	// Tries counts calls since the state last changed, for the backoff.
 	Tries int
-	// Told is what each hook was told on this leg.
+	// Told has the calls for each hook in this leg.
 	Told map[string]lifecycle.Told
-	// Denied says what is not permitted; empty: nothing is known to be.
+	// Denied is the missing permission; empty: none is known.
 	Denied string
-	// Trouble says what the last call failed with; empty: it did not.
+	// Trouble is the error of the last call; empty: it succeeded.
 	Trouble string
 }
 
-// said is what is amiss with the conversation; empty: nothing.
+// said describes the errors of the communication; empty: none.
 func (t Talk) said() string {
 	if t.Denied != "" {
 		return t.Denied
@@ -160,60 +159,60 @@ func (t Talk) said() string {
 	return t.Trouble
 }
 
-// StageFact is a stage of preparation as it stands.
+// StageFact is the progress of a stage of preparation.
 type StageFact struct {
 	Key string
-	// Image tells the pull of an image, which may fail, from a command, which may not.
+	// Image is set for the pull of an image, which may fail. Commands must succeed.
 	Image         bool
 	Done, Running bool
 	Tries         int
-	// Again is when it may be tried again.
+	// Again is when it may be retried.
 	Again time.Time
-	// Trouble is how the last try failed.
+	// Trouble is the error of the last try.
 	Trouble string
 }
 
-// Do is a thing to do.
+// Do is an action.
 type Do string
 
-// All there is to do.
+// The actions.
 const (
-	// DoWait: nothing, until something changes or it is time.
+	// DoWait: nothing, until something changes or for a time.
 	DoWait Do = "wait"
-	// DoAsk: ask metadata.
+	// DoAsk: read metadata.
 	DoAsk Do = "ask again"
 	// DoCorroborate: find out whether the machine is in a group.
 	DoCorroborate Do = "corroborate"
-	// DoBegin: begin the leg that Goal names.
+	// DoBegin: begin the leg with Goal.
 	DoBegin Do = "begin"
-	// DoPrepare: start the stage that Stage names.
+	// DoPrepare: start the stage with the name Stage.
 	DoPrepare Do = "prepare"
 	// DoOpen and DoClose: open the gate and start the kubelet, and the reverse.
 	DoOpen  Do = "open the gate"
 	DoClose Do = "close the gate"
-	// DoWipe: remove what belongs to one life in service.
+	// DoWipe: remove the state of one life in service.
 	DoWipe Do = "wipe"
-	// DoDescribe: ask Auto Scaling for the machine's state.
+	// DoDescribe: read the machine's state from Auto Scaling.
 	DoDescribe Do = "describe"
-	// DoHooks: ask Auto Scaling for the hooks of the group.
+	// DoHooks: read the hooks of the group from Auto Scaling.
 	DoHooks Do = "ask for hooks"
-	// DoHeartbeat: extend what holds the machine.
+	// DoHeartbeat: send heartbeats for the hooks that hold the machine.
 	DoHeartbeat Do = "heartbeat"
-	// DoComplete: answer Hooks with Result.
+	// DoComplete: complete Hooks with Result.
 	DoComplete Do = "complete"
-	// DoSettle: write down that nothing is held any more.
+	// DoSettle: record that no hook holds the machine any more.
 	DoSettle Do = "settle"
-	// DoStop: have no part in what comes; the machine goes away.
+	// DoStop: do nothing more; the machine is terminated.
 	DoStop Do = "stop"
 )
 
-// Step is what to do next, and why.
+// Step is the next action, and why.
 type Step struct {
 	Do Do
 	// Reason is a sentence for people.
 	Reason string
-	// At is when to decide again at the latest, for DoWait and DoStop; zero: when
-	// something has changed.
+	// At is when to decide again at the latest, for DoWait and DoStop; zero: when something has
+	// changed.
 	At time.Time
 
 	Goal   Goal         // of DoBegin

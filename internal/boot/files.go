@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Dir keeps files in a directory, which is made when it is first needed.
+// Dir keeps files in a directory, which is created when first needed.
 type Dir string
 
 var _ Files = Dir("")
 
-// Read reads a file; one that is not there holds nothing.
+// Read reads a file; a missing one is empty.
 func (d Dir) Read(name string) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(string(d), name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -23,8 +23,8 @@ func (d Dir) Read(name string) ([]byte, error) {
 	return data, err
 }
 
-// Write writes a file beside its place, has the disk take it, and puts it there; then
-// has the disk take that. A power cut leaves the one or the other, whole.
+// Write writes a temporary file, syncs and renames it, and syncs the directory. A power cut
+// leaves the old or the new file, complete.
 func (d Dir) Write(name string, data []byte) error {
 	if err := os.MkdirAll(string(d), 0o755); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (d Dir) Write(name string, data []byte) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Remove removes a file, which need not be there.
+// Remove removes a file if it exists.
 func (d Dir) Remove(name string) error {
 	if err := os.Remove(filepath.Join(string(d), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -56,24 +56,24 @@ func (d Dir) Remove(name string) error {
 	return nil
 }
 
-// File is the Files of a single one, whatever name it is asked for by.
+// File is a Files with a single file for all names.
 type File string
 
 var _ Files = File("")
 
 func (f File) split() (Dir, string) { return Dir(filepath.Dir(string(f))), filepath.Base(string(f)) }
 
-// Read reads the file; where there is none it holds nothing.
+// Read reads the file; a missing one is empty.
 func (f File) Read(string) ([]byte, error) { d, name := f.split(); return d.Read(name) }
 
 // Write writes the file, as Dir does.
 func (f File) Write(_ string, data []byte) error { d, name := f.split(); return d.Write(name, data) }
 
-// Remove removes the file, which need not be there.
+// Remove removes the file if it exists.
 func (f File) Remove(string) error { d, name := f.split(); return d.Remove(name) }
 
-// CheckWipe refuses paths that cannot be meant: those that are not absolute, and the
-// directories near the root that a machine needs.
+// CheckWipe rejects dangerous paths: relative ones, and directories near the root that a machine
+// needs.
 func CheckWipe(paths []string) error {
 	for _, p := range paths {
 		clean := filepath.Clean(p)

@@ -10,8 +10,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
 )
 
-// Nine groups are made at once, three of them with warm pools, while what Auto Scaling
-// tells lags behind (kubernetes/kops#16582); then all are scaled out.
+// Nine groups are created at the same time, three of them with warm pools, while Auto Scaling's
+// answers lag (kubernetes/kops#16582); then all are scaled out.
 func TestNineGroupsAtOnce(t *testing.T) {
 	t.Parallel()
 	const groups, each = 9, 3
@@ -25,7 +25,7 @@ func TestNineGroupsAtOnce(t *testing.T) {
 			h.RunFor = time.Duration(throws() * float64(time.Minute))
 			return h
 		}
-		storyOf(t, cold(0), hosts, func(w *world) {
+		runHosts(t, cold(0), hosts, func(w *world) {
 			w.as.SetConsistency(autoscaling.Consistency{Lag: 4 * time.Second, TargetAfter: 20 * time.Second, ActionAfter: 3 * time.Second})
 			w.Gate.Limit("autoscaling", "*", 3, 10)
 			name := func(i int) string { return fmt.Sprintf("g%d", i) }
@@ -55,7 +55,7 @@ func TestNineGroupsAtOnce(t *testing.T) {
 				}
 			}
 			w.until(15*time.Minute, "all are in service", func() bool { return count("InService") == groups*each })
-			pass(15 * time.Minute) // longer than the hook waits
+			pass(15 * time.Minute) // longer than the hook's timeout
 			if n := len(w.fleet.Machines()); n != groups*each {
 				w.t.Errorf("seed %d: %d instances were launched for %d", seed, n, groups*each)
 			}

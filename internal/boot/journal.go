@@ -12,73 +12,73 @@ import (
 // journalFile is the name of the journal in the state directory.
 const journalFile = "journal.json"
 
-// Journal is what has to be known after a crash, a reboot or a stop. It is written
-// before what it speaks of is done.
+// Journal is the state that must survive a crash, a reboot or a stop. It is written before an
+// action.
 type Journal struct {
-	// Instance is the machine that it is about. An image that was made of a used
-	// machine carries the journal of another, which is not believed.
+	// Instance is the machine that it is about. An image of a used machine has the journal of
+	// that machine, which is ignored.
 	Instance string `json:"instance"`
-	// Lives counts how often this disk has been in service, or was on its way there.
+	// Lives counts how often this disk has been in service, or on its way there.
 	Lives int `json:"lives"`
-	// Stages are when stages of preparation were done, by their keys.
+	// Stages are when stages of preparation were completed, by key.
 	Stages map[string]time.Time `json:"stages,omitempty"`
-	// Served tells whether the gate was opened in this life.
+	// Served is set if the gate was opened in this life.
 	Served bool `json:"served,omitempty"`
 	// Node is the name of this life's node, once it was seen.
 	Node string `json:"node,omitempty"`
-	// NodeGone tells whether that node was seen to be gone since.
+	// NodeGone is set if that node was seen to be gone.
 	NodeGone bool `json:"nodeGone,omitempty"`
-	// Pooled tells whether the machine was sent to the warm pool since it served.
+	// Pooled is set if the machine was sent to the warm pool since it served.
 	Pooled bool `json:"pooled,omitempty"`
-	// Wiping is when wiping began that has not ended; zero: none has.
+	// Wiping is when an unfinished wipe began; zero: none.
 	Wiping time.Time `json:"wiping,omitzero"`
 	// Gate is how it was last opened.
 	Gate GateRecord `json:"gate"`
-	// Leg is the way that the machine is on.
+	// Leg is the transition that the machine is in.
 	Leg Leg `json:"leg"`
 }
 
-// GateRecord is how the gate was opened.
+// GateRecord is when the gate was opened.
 type GateRecord struct {
-	// Boot is the boot in which it was; a gate is open in no other.
+	// Boot is the boot in which it was opened; the gate is open in no other.
 	Boot string    `json:"boot,omitempty"`
 	At   time.Time `json:"at,omitzero"`
-	// Started tells whether the start command has succeeded since.
+	// Started is set if the start command has succeeded since.
 	Started bool `json:"started,omitempty"`
 }
 
-// Leg is one way from a lasting state to another. A reboot begins it anew, and so does
-// another target; being suspended does not.
+// Leg is a transition from one permanent state to another. A reboot or another target restarts
+// it; a suspension does not.
 type Leg struct {
 	Boot string    `json:"boot,omitempty"`
 	Goal Goal      `json:"goal,omitempty"`
 	At   time.Time `json:"at,omitzero"`
-	// Answered says what came of it: why nothing is held any more.
+	// Answered is its result: why no hook holds the machine any more.
 	Answered string `json:"answered,omitempty"`
 	// Beat is when its hooks last got a heartbeat.
 	Beat time.Time `json:"beat,omitzero"`
 }
 
-// Goal is where the machine is to go.
+// Goal is the target of a leg.
 type Goal string
 
 // The goals.
 const (
 	// Serve: into service.
 	Serve Goal = "Serve"
-	// Alone: into service, as the member of no group.
+	// Alone: into service, without a group.
 	Alone Goal = "Alone"
 	// Warm: into the warm pool.
 	Warm Goal = "Warm"
 	// Return: into the warm pool, out of service.
 	Return Goal = "Return"
-	// End: away.
+	// End: terminated.
 	End Goal = "End"
 	// Aside: to standby.
 	Aside Goal = "Aside"
 )
 
-// phases are the phase of each goal's way, and the one that lies at its end.
+// phases are the phase of the transition to each goal, and the phase at its end.
 func (g Goal) phases() (way, end lifecycle.Phase) {
 	switch g {
 	case Serve:
@@ -89,8 +89,8 @@ func (g Goal) phases() (way, end lifecycle.Phase) {
 	return lifecycle.Unknown, lifecycle.Unknown
 }
 
-// readJournal reads a journal of an instance. One of another instance begins anew, and
-// so does one that cannot be read, with an error that says so.
+// readJournal parses the journal of an instance. It starts a new one for another instance, and,
+// with an error, for an invalid journal.
 func readJournal(data []byte, instance string) (Journal, error) {
 	fresh := Journal{Instance: instance, Lives: 1}
 	if len(data) == 0 {
@@ -98,7 +98,7 @@ func readJournal(data []byte, instance string) (Journal, error) {
 	}
 	var j Journal
 	if err := json.Unmarshal(data, &j); err != nil {
-		return fresh, fmt.Errorf("reading the journal: %w: begins a new one", err)
+		return fresh, fmt.Errorf("reading the journal: %w: starting a new one", err)
 	}
 	if j.Instance != instance {
 		return fresh, nil
@@ -106,8 +106,8 @@ func readJournal(data []byte, instance string) (Journal, error) {
 	return j, nil
 }
 
-// reborn is the journal of the next life. Images that were pulled stay; commands are
-// run again, since what they set up may have been wiped.
+// reborn is the journal of the next life. Pulled images stay; commands run again, because the
+// wipe may have removed what they set up.
 func (j Journal) reborn() Journal {
 	next := Journal{Instance: j.Instance, Lives: j.Lives + 1, NodeGone: j.NodeGone, Leg: j.Leg, Stages: map[string]time.Time{}}
 	for key, at := range j.Stages {
@@ -118,7 +118,7 @@ func (j Journal) reborn() Journal {
 	return next
 }
 
-// imageKey and commandKey begin the keys of stages.
+// imageKey and commandKey are the prefixes of the keys of stages.
 const (
 	imageKey   = "image "
 	commandKey = "command "

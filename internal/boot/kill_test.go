@@ -8,8 +8,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
 )
 
-// The agent is killed before each of its effects on the way into the pool, out of it, and
-// back.
+// The agent is killed before each of its effects on the way into the pool, out of it, and back.
 func TestKilledAtAnyLine(t *testing.T) {
 	t.Parallel()
 	g := pooled(autoscaling.WarmedRunning)
@@ -44,7 +43,7 @@ func TestKilledAtAnyLine(t *testing.T) {
 	for leg, walk := range legs {
 		most := 0
 		for n := 1; n <= max(10, most); n++ {
-			story(t, g, h, func(w *world) {
+			run(t, g, h, func(w *world) {
 				m := w.only()
 				walk(w, m, n)
 				most = max(most, m.Effects())
@@ -71,14 +70,14 @@ func TestKilledAtAnyLine(t *testing.T) {
 	}
 }
 
-// The journal is lost while the machine serves; that it does, the gate still tells.
+// The journal is lost while the machine serves; the open gate still shows that it serves.
 func TestAJournalThatIsLost(t *testing.T) {
 	t.Parallel()
 	g := pooled(autoscaling.WarmedRunning)
 	g.WarmPool.ReuseOnScaleIn = true
 	h := warming()
 	h.WipePaths = []string{"/var/lib/cni/networks"}
-	story(t, g, h, func(w *world) {
+	run(t, g, h, func(w *world) {
 		m := w.intoPool()
 		w.scale(1)
 		w.comesTo(m, "InService", 5*time.Minute)
@@ -99,14 +98,14 @@ func TestAJournalThatIsLost(t *testing.T) {
 	})
 }
 
-// Images that are still being pulled when the machine is to serve are left to the kubelet.
+// The kubelet takes over image pulls that are unfinished when the machine must serve.
 func TestPullsEndWhenTheMachineIsToServe(t *testing.T) {
 	t.Parallel()
 	g := pooled(autoscaling.WarmedRunning)
 	g.Hooks = nil
 	h := warming()
 	h.Prepare, h.RunFor = nil, 10*time.Minute
-	story(t, g, h, func(w *world) {
+	run(t, g, h, func(w *world) {
 		m := w.only()
 		w.until(2*time.Minute, "it pulls", func() bool { return m.Happened("run ctr") == 2 })
 		w.scale(1)
@@ -114,7 +113,7 @@ func TestPullsEndWhenTheMachineIsToServe(t *testing.T) {
 		pass(30 * time.Minute)
 		w.serves(m)
 		if m.Happened("ran ctr") != 0 || m.Happened("run ctr") != 2 {
-			w.t.Errorf("goes on pulling:\n%s", m.Story())
+			w.t.Errorf("continues to pull:\n%s", m.Story())
 		}
 	})
 }

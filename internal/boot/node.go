@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// nodeTime is what reading the node may take.
+	// nodeTime is the time limit for reading the node.
 	nodeTime = 10 * time.Second
-	// maxNode is more than a Node can be.
+	// maxNode is larger than any Node.
 	maxNode = 4 << 20
 )
 
-// NodeReader reads the machine's own Node with the kubelet's kubeconfig, which allows
-// just that (Kubernetes documentation, "Using Node Authorization"). Where there is no
-// such file, it asks the kubelet how it is.
+// NodeReader reads the machine's own Node with the kubelet's kubeconfig, which permits only that
+// (Kubernetes documentation, "Using Node Authorization"). Without that file it uses the
+// kubelet's health check.
 type NodeReader struct {
-	// Kubeconfig is the kubelet's.
+	// Kubeconfig is the path of the kubelet's kubeconfig.
 	Kubeconfig string
-	// Names are those that the node may have, the likeliest first.
+	// Names are possible names of the node, the most likely first.
 	Names func(ctx context.Context) []string
-	// Healthz is where the kubelet says that it is well; empty: it is not asked.
+	// Healthz is the URL of the kubelet's health check; empty: it is not used.
 	Healthz string
 }
 
@@ -44,7 +44,7 @@ func (r NodeReader) Read(ctx context.Context, instance, known string) Node {
 	if _, err := os.Stat(r.Kubeconfig); r.Kubeconfig == "" || errors.Is(err, fs.ErrNotExist) {
 		return r.askKubelet(ctx)
 	}
-	// It is read each time: the kubelet renews what it refers to.
+	// It is read each time: the kubelet renews the certificates that it refers to.
 	config, err := clientcmd.BuildConfigFromFlags("", r.Kubeconfig)
 	if err != nil {
 		return Node{Trouble: "reading the kubelet's kubeconfig: " + err.Error()}
@@ -72,8 +72,8 @@ func (r NodeReader) Read(ctx context.Context, instance, known string) Node {
 	return Node{Trouble: strings.Join(troubles, "; ")}
 }
 
-// isInstance tells whether a node may be that of an instance: its name may have been
-// that of another before. A node that has just registered has no provider id.
+// isInstance reports whether a node may be that of an instance: another instance may have had
+// its name before. A node that has just registered has no provider id.
 func isInstance(node *corev1.Node, instance string) bool {
 	id := node.Spec.ProviderID
 	return id == "" || strings.HasSuffix(id, "/"+instance) || id == instance
@@ -111,7 +111,7 @@ func getNode(ctx context.Context, client *http.Client, host, name string) (node 
 	return node, true, nil
 }
 
-// askKubelet asks the kubelet's own health check.
+// askKubelet calls the kubelet's own health check.
 func (r NodeReader) askKubelet(ctx context.Context) Node {
 	if r.Healthz == "" {
 		return Node{Trouble: "there is no kubeconfig " + r.Kubeconfig + " yet"}

@@ -20,28 +20,28 @@ const (
 	pathTags     = "tags/instance"
 )
 
-// groupTag is what Auto Scaling tags its instances with (Amazon EC2 Auto Scaling User
-// Guide, "Tag Auto Scaling groups and instances").
+// groupTag is Auto Scaling's tag of its instances (Amazon EC2 Auto Scaling User Guide, "Tag Auto
+// Scaling groups and instances").
 const groupTag = "aws:autoscaling:groupName"
 
 const (
-	// quickLook is how soon metadata is asked again that has nothing to say.
+	// quickLook is the interval of metadata reads while it has no target.
 	quickLook = 2 * time.Second
-	// kubeletEvery is how often it is looked at where it must not run.
+	// kubeletEvery is the interval of checks that the kubelet does not run.
 	kubeletEvery = 15 * time.Second
-	// nodeEvery is how often the node is read that is waited for, nodeSeldom
-	// otherwise.
+	// nodeEvery is the interval of node reads while something waits for the node, and
+	// nodeSeldom otherwise.
 	nodeEvery, nodeSeldom = 5 * time.Second, time.Minute
-	// diskEvery is how often progress is looked for.
+	// diskEvery is the interval of checks for progress.
 	diskEvery = 10 * time.Second
-	// progressBytes is how much more on disk is progress.
+	// progressBytes is the growth of the disk that counts as progress.
 	progressBytes = 8 << 20
 )
 
-// instanceFormat is what EC2 calls instances.
+// instanceFormat matches EC2 instance ids.
 var instanceFormat = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 
-// observe looks at all that is due to be looked at, and returns the time.
+// observe reads everything that is due, and returns the time.
 func (a *Agent) observe(ctx context.Context) time.Time {
 	a.wakeIfSuspended(ctx)
 	if a.facts.Boot == "" {
@@ -62,8 +62,8 @@ func (a *Agent) observe(ctx context.Context) time.Time {
 	return a.o.Clock.Wall()
 }
 
-// wakeIfSuspended forgets what may have changed while the machine was suspended, and
-// reports whether it was: the time of day went on, and the other clock did not.
+// wakeIfSuspended drops facts that may have changed during a suspension, and reports whether
+// there was one: the wall clock advanced, and the monotonic clock did not.
 func (a *Agent) wakeIfSuspended(ctx context.Context) bool {
 	wall, mono := a.o.Clock.Wall(), a.o.Clock.Monotonic()
 	gap := wall.Sub(a.wall) - (mono - a.mono)
@@ -71,13 +71,13 @@ func (a *Agent) wakeIfSuspended(ctx context.Context) bool {
 	if gap.Abs() < jumped {
 		return false
 	}
-	logr.FromContextOrDiscard(ctx).Info("was suspended, or the clock was set: looks at everything anew", "for", gap.Round(time.Second).String())
+	logr.FromContextOrDiscard(ctx).Info("was suspended, or the clock was set: reads everything again", "for", gap.Round(time.Second).String())
 	a.metadata, a.cloud, a.due = a.o.Metadata(), nil, schedule{}
 	f := &a.facts
 	f.Target = Target{Trouble: "it was not read since the machine woke"}
 	f.Member, f.State, f.Hooks, f.Node, f.Kubelet = MemberUnknown, State{}, Hooks{}, Node{}, KubeletUnknown
 	f.Talk = Talk{Due: wall.Add(a.jitter())}
-	// Moments that lie ahead now would be waited for.
+	// Times that are now in the future would delay actions.
 	for _, at := range []*time.Time{&f.Journal.Leg.At, &f.Journal.Leg.Beat, &f.Journal.Gate.At, &f.Progress, &f.Again} {
 		if at.After(wall) {
 			*at = wall
@@ -86,7 +86,7 @@ func (a *Agent) wakeIfSuspended(ctx context.Context) bool {
 	return true
 }
 
-// readTarget reads where the machine is going.
+// readTarget reads the target of the machine.
 func (a *Agent) readTarget(ctx context.Context) {
 	text, err := a.askTarget(ctx)
 	now := a.o.Clock.Wall()
@@ -127,7 +127,7 @@ func (a *Agent) askTarget(ctx context.Context) (string, error) {
 	return strings.TrimSpace(text), err
 }
 
-// explain says what is wrong with metadata, and what to do about it.
+// explain describes an error of metadata, and what to do about it.
 func explain(err error, instance string) string {
 	var trouble *metadata.ReadError
 	if errors.As(err, &trouble) {
@@ -136,8 +136,8 @@ func explain(err error, instance string) string {
 	return err.Error()
 }
 
-// inGroup reads from the instance's tags whether it is in a group. Known is false where
-// metadata does not show tags.
+// inGroup reads from the instance's tags whether it is in a group. Known is false if metadata
+// has no tags.
 func (a *Agent) inGroup(ctx context.Context) (in, known bool, err error) {
 	list, found, err := a.metadata.Get(ctx, pathTags)
 	if err != nil || !found {
@@ -151,8 +151,8 @@ func (a *Agent) inGroup(ctx context.Context) (in, known bool, err error) {
 	return false, true, nil
 }
 
-// readKubelet looks whether the kubelet runs, where that matters: it must be off in the
-// pool, and before anything is wiped.
+// readKubelet checks whether the kubelet runs, when that matters: it must be off in the pool,
+// and before a wipe.
 func (a *Agent) readKubelet(ctx context.Context) {
 	j, now := a.facts.Journal, a.o.Clock.Wall()
 	goal, _ := aim(a.facts, now)
@@ -171,7 +171,7 @@ func (a *Agent) readKubelet(ctx context.Context) {
 	}
 }
 
-// waitsForNode tells whether something waits for the node to come, or to go.
+// waitsForNode reports whether something waits for the node to appear, or to be deleted.
 func (f Facts) waitsForNode() (come, leave bool) {
 	leg, j := f.Journal.Leg, f.Journal
 	if leg.Boot != f.Boot {
@@ -181,7 +181,7 @@ func (f Facts) waitsForNode() (come, leave bool) {
 		leg.Goal == Return && j.Served && !j.NodeGone
 }
 
-// readNode reads the machine's node, where something waits for it.
+// readNode reads the machine's node if something waits for it.
 func (a *Agent) readNode(ctx context.Context) {
 	f, now := &a.facts, a.o.Clock.Wall()
 	come, leave := f.waitsForNode()
@@ -206,7 +206,7 @@ func (a *Agent) readNode(ctx context.Context) {
 	a.due.node = n.At.Add(a.vary(wait))
 }
 
-// readDisk looks whether what is being prepared grows.
+// readDisk checks whether the prepared data grows.
 func (a *Agent) readDisk() {
 	if len(a.jobs) == 0 || a.o.Used == nil {
 		a.due.disk = time.Time{}
@@ -219,7 +219,7 @@ func (a *Agent) readDisk() {
 	a.due.disk = now.Add(diskEvery)
 	used, err := a.o.Used()
 	if err != nil {
-		return // what is finished counts
+		return // completed stages count instead
 	}
 	if a.used == 0 || used < a.used {
 		a.used = used

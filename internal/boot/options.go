@@ -9,108 +9,105 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
-// Options are what an Agent is made of: its settings, and every way in which it touches
-// the world, so that many can live in one process and in a time of their own.
+// Options are the settings of an Agent and all its external dependencies, so that many agents
+// can run in one process with simulated time.
 type Options struct {
 	Settings
 
-	// Metadata makes a client of instance metadata. It is called anew after the
-	// machine was suspended: what was known then may be of another time.
+	// Metadata makes a client of instance metadata. It is called again after a suspension,
+	// because cached values may be obsolete.
 	Metadata func() Metadata
-	// Connect makes a connection to Auto Scaling, when it is first needed, and anew
-	// after the machine was suspended.
+	// Connect connects to Auto Scaling when first needed, and again after a suspension.
 	Connect func(ctx context.Context) (AutoScaling, error)
-	// Node reads the machine's node. Known is the name under which it was last seen;
-	// empty: not yet.
+	// Node reads the machine's node. Known is its last known name; empty: unknown.
 	Node func(ctx context.Context, instance, known string) Node
-	// Run runs a command to its end, and returns the end of what it wrote.
+	// Run runs a command, and returns the end of its output.
 	Run func(ctx context.Context, command []string) (string, error)
-	// Remove removes a file or a directory with all that is in it.
+	// Remove removes a file or a directory with its contents.
 	Remove func(path string) error
-	// State keeps the journal and the status; Gate, the file that opens the gate.
+	// State keeps the journal and the status; Gate keeps the file that opens the gate.
 	State, Gate Files
-	// BootID tells one boot from another.
+	// BootID returns an id that differs between boots.
 	BootID func() (string, error)
-	// Used is how many bytes are in use where images are kept; nil: not known, so
-	// that only what is finished counts as progress.
+	// Used returns how many bytes are in use where images are stored; nil: unknown, so that
+	// only completed stages count as progress.
 	Used func() (uint64, error)
-	// Sync has the disk take all that was written; nil: it does by itself.
+	// Sync flushes all writes to disk; nil: not needed.
 	Sync func()
-	// Clock tells the time; the zero value is the machine's.
+	// Clock returns the time; the zero value is the machine's clock.
 	Clock Clock
-	// Dice vary pauses: a number in [0, 1). Nil: math/rand.
+	// Dice varies pauses: a number in [0, 1). Nil: math/rand.
 	Dice func() float64
 }
 
-// Metadata reads what stands at a path, and reports false where there is nothing:
-// metadata.Client does.
+// Metadata reads the value at a path, and reports false if there is none; metadata.Client
+// implements it.
 type Metadata interface {
 	Get(ctx context.Context, path string) (text string, found bool, err error)
 }
 
-// AutoScaling are the calls that are made. Their errors are told apart by
-// cloud.IsNoAction, IsDenied and IsBusy.
+// AutoScaling are the calls to Auto Scaling. Their errors are classified by cloud.IsNoAction,
+// IsDenied and IsBusy.
 type AutoScaling struct {
-	// Describe asks for the state of an instance; a State without a group: it is in
+	// Describe reads the state of an instance; a State without a group means that it is in
 	// none.
 	Describe func(ctx context.Context, instance string) (State, error)
 	// Hooks lists the hooks of a group.
 	Hooks func(ctx context.Context, group string) ([]lifecycle.Hook, error)
-	// Complete and Heartbeat are cloud.Lifecycle's.
+	// Complete and Heartbeat are those of cloud.Lifecycle.
 	Complete  func(ctx context.Context, a cloud.Action, r cloud.Result) error
 	Heartbeat func(ctx context.Context, a cloud.Action) error
 }
 
-// Files keeps small files by name. Write is whole or not at all, and on disk when it
-// returns.
+// Files keeps small files by name. Write is atomic, and durable when it returns.
 type Files interface {
-	// Read returns nothing and no error where there is no such file.
+	// Read returns nothing and no error for a missing file.
 	Read(name string) ([]byte, error)
 	Write(name string, data []byte) error
 	Remove(name string) error
 }
 
-// Clock tells the time of day, and the time since some moment, which stands still while
-// the machine is suspended.
+// Clock returns the wall time, and a monotonic time that does not advance while the machine is
+// suspended.
 type Clock struct {
 	Wall      func() time.Time
 	Monotonic func() time.Duration
 }
 
-// Settings are what an Agent can be told. Zero values are the defaults.
+// Settings are the settings of an Agent. Zero values are the defaults.
 type Settings struct {
 	// Interval is how often metadata is read; 7 s.
 	Interval time.Duration
-	// AbsentFor is for how long metadata may say nothing before others are asked; 2 min.
+	// AbsentFor is how long metadata may have no target before other sources are used; 2 min.
 	AbsentFor time.Duration
 	// Images are pulled while the machine warms.
 	Images []string
-	// Pull is the command that pulls an image, whose name stands for REF.
+	// Pull is the command that pulls an image; REF stands for its name.
 	Pull []string
-	// Parallel is how many images are pulled at once; 2.
+	// Parallel is how many images are pulled at the same time; 2.
 	Parallel int
-	// Prepare are commands that have to succeed before the machine serves or is warm.
-	// They are run in this order, once in a life, and again where they were cut short.
+	// Prepare are commands that must succeed before the machine serves or is warm. They run in
+	// this order, once per life, and again if they were interrupted.
 	Prepare []string
 	// Start and Stop start and stop the kubelet; Active succeeds while it runs.
 	Start, Stop, Active string
-	// Wipe is a command, and WipePaths are files, that belong to one life in service
-	// and go before the machine returns to the warm pool.
+	// Wipe is a command, and WipePaths are files, that remove the state of one life in service
+	// before the machine returns to the warm pool.
 	Wipe      string
 	WipePaths []string
-	// Hooks are the names of hooks to answer, with * for any text; lifeboat-*.
+	// Hooks are the names of hooks to complete, with * for any text; lifeboat-*.
 	Hooks []string
 	// NoAnswer leaves all hooks to the controller.
 	NoAnswer bool
 	// Abandon abandons a launch whose preparation has failed Tries times; 5.
 	Abandon bool
 	Tries   int
-	// Patience bounds heartbeats on one way in all, 30 min; Stall, without progress,
-	// 10 min.
+	// Patience bounds the heartbeats of one leg, 30 min; Stall bounds the time without
+	// progress, 10 min.
 	Patience, Stall time.Duration
 }
 
-// Defaults of commands.
+// Default commands.
 const (
 	DefaultStart  = "systemctl start kubelet.service"
 	DefaultStop   = "systemctl stop kubelet.service lifeboat-gate.service"
@@ -171,7 +168,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// rules are the settings that decisions go by.
+// rules are the settings for decisions.
 func (s Settings) rules() Rules {
 	return Rules{
 		AbsentFor: s.AbsentFor, Answer: !s.NoAnswer, Abandon: s.Abandon, Patience: s.Patience, Stall: s.Stall,
@@ -179,7 +176,7 @@ func (s Settings) rules() Rules {
 	}
 }
 
-// stages are the stages of preparation, commands first: they may set up what pulls.
+// stages are the stages of preparation, commands first: image pulls may depend on them.
 func (s Settings) stages(done map[string]time.Time) []StageFact {
 	var out []StageFact
 	add := func(key string, isImage bool) {

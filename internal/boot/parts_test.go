@@ -118,11 +118,11 @@ func TestDiskUsed(t *testing.T) {
 		t.Errorf("%d, %v", used, err)
 	}
 	if _, err := DiskUsed("/nowhere")(); err == nil {
-		t.Error("looked at nothing")
+		t.Error("read nothing")
 	}
 }
 
-// apiServer has the nodes that it is told of.
+// apiServer is an API server with these nodes.
 func apiServer(t *testing.T, nodes map[string]*corev1.Node) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -229,7 +229,7 @@ func TestStatusForPeople(t *testing.T) {
 			t.Errorf("does not say %q:\n%s", want, text)
 		}
 	}
-	if text := (Status{Time: now}).Text(now); !strings.Contains(text, "shut") || strings.Contains(text, "warning") {
+	if text := (Status{Time: now}).Text(now); !strings.Contains(text, "closed") || strings.Contains(text, "warning") {
 		t.Error(text)
 	}
 	if _, err := ReadStatus([]byte("{")); err == nil {

@@ -16,7 +16,7 @@ func TestRace01InstancesBeforeTheHook(t *testing.T) {
 	t.Parallel()
 	g := cold(1)
 	g.Hooks = nil
-	story(t, g, host(), func(w *world) {
+	run(t, g, host(), func(w *world) {
 		m := w.only()
 		w.comesTo(m, "InService", time.Minute)
 		for _, h := range []autoscaling.Hook{launchHook(), terminateHook()} {
@@ -36,17 +36,17 @@ func TestRace01InstancesBeforeTheHook(t *testing.T) {
 
 func TestRace03DoneBeforeTheWait(t *testing.T) {
 	t.Parallel()
-	story(t, cold(0), host(), func(w *world) {
+	run(t, cold(0), host(), func(w *world) {
 		w.as.SetTiming(autoscaling.Timing{Launch: 3 * time.Minute})
 		w.scale(1)
 		m := w.only()
 		w.until(2*time.Minute, "the node is Ready", func() bool { n, _ := m.Node(); return n.Ready })
 		if m.State() != "Pending" {
-			w.t.Fatalf("it is %s, and was to be Pending", m.State())
+			w.t.Fatalf("it is %s, want Pending", m.State())
 		}
 		w.comesTo(m, "Pending:Wait", 3*time.Minute)
 		if n := w.calls("CompleteLifecycleAction"); n != 0 {
-			w.t.Errorf("answered %d times before anybody asked", n)
+			w.t.Errorf("answered %d times before the wait", n)
 		}
 		if took := w.comesTo(m, "InService", 2*time.Minute); took > 40*time.Second {
 			w.t.Errorf("answered %s after it could be", took)
@@ -57,7 +57,7 @@ func TestRace03DoneBeforeTheWait(t *testing.T) {
 
 func TestRace04WaitButNoAction(t *testing.T) {
 	t.Parallel()
-	story(t, cold(0), host(), func(w *world) {
+	run(t, cold(0), host(), func(w *world) {
 		w.as.SetConsistency(autoscaling.Consistency{ActionAfter: 3 * time.Minute, Lag: 3 * time.Second})
 		w.scale(1)
 		m := w.only()
@@ -69,7 +69,7 @@ func TestRace04WaitButNoAction(t *testing.T) {
 	})
 }
 
-// A group's word comes late to metadata: until then nothing is known, and nothing opens.
+// Metadata gets the target late: until then it is unknown, and the gate stays closed.
 func TestRace10MetadataSaysNothing(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{time.Minute, 5 * time.Minute} {
@@ -80,7 +80,7 @@ func TestRace10MetadataSaysNothing(t *testing.T) {
 					g = pooled(autoscaling.WarmedStopped)
 					g.Max = 0
 				}
-				story(t, g, host(), func(w *world) {
+				run(t, g, host(), func(w *world) {
 					w.as.SetConsistency(autoscaling.Consistency{TargetAfter: after, Lag: 5 * time.Second})
 					if !pool {
 						w.scale(1)
@@ -99,7 +99,7 @@ func TestRace10MetadataSaysNothing(t *testing.T) {
 	}
 }
 
-// alone is a machine of an instance that is in no group.
+// alone is a machine of an instance without a group.
 func (w *world) alone() *boottest.Machine {
 	w.t.Helper()
 	if _, err := w.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0abc", Min: 1, Max: 1, Tags: map[string]string{"Name": "alone"}}); err != nil {
@@ -110,7 +110,7 @@ func (w *world) alone() *boottest.Machine {
 
 func TestAMachineInNoGroup(t *testing.T) {
 	t.Parallel()
-	story(t, cold(0), host(), func(w *world) { // as Auto Scaling says
+	run(t, cold(0), host(), func(w *world) { // as Auto Scaling says
 		m := w.alone()
 		pass(2 * time.Minute)
 		if m.KubeletRuns() {
@@ -129,7 +129,7 @@ func TestAMachineInNoGroup(t *testing.T) {
 			w.t.Errorf("after a reboot it took %s", took)
 		}
 	})
-	story(t, cold(0), host(), func(w *world) { // as its tags say
+	run(t, cold(0), host(), func(w *world) { // as its tags say
 		w.Gate.Deny("autoscaling", "*")
 		m := w.alone()
 		w.States.IMDS.Set(m.ID, imds.Settings{Tags: true})
@@ -138,7 +138,7 @@ func TestAMachineInNoGroup(t *testing.T) {
 			w.t.Errorf("asked Auto Scaling %d times", n)
 		}
 	})
-	story(t, cold(0), host(), func(w *world) { // nobody says
+	run(t, cold(0), host(), func(w *world) { // no source answers
 		w.Gate.Deny("autoscaling", "*")
 		m := w.alone()
 		pass(time.Hour)
@@ -146,7 +146,7 @@ func TestAMachineInNoGroup(t *testing.T) {
 			w.t.Errorf("unknown means join: %+v", m.Status())
 		}
 	})
-	story(t, cold(1), host(), func(w *world) { // its tags say that it is in one, and metadata nothing
+	run(t, cold(1), host(), func(w *world) { // its tags say that it is in a group, and metadata has no target
 		w.as.SetConsistency(autoscaling.Consistency{TargetAfter: 30 * time.Minute})
 		w.Gate.Deny("autoscaling", "*")
 		m := w.only()
@@ -162,7 +162,7 @@ func TestRace14ServingWhileTheHookWaits(t *testing.T) {
 	t.Parallel()
 	h := host()
 	h.ReadyFor = 3 * time.Minute
-	story(t, cold(1), h, func(w *world) {
+	run(t, cold(1), h, func(w *world) {
 		m := w.only()
 		w.comesTo(m, "InService", 5*time.Minute)
 		w.serves(m)
@@ -175,7 +175,7 @@ func TestRace14ServingWhileTheHookWaits(t *testing.T) {
 
 func TestANodeThatIsGoneAgainIsNotReady(t *testing.T) {
 	t.Parallel()
-	story(t, cold(1), host(), func(w *world) {
+	run(t, cold(1), host(), func(w *world) {
 		m := w.only()
 		m.Cut(boottest.Cuts{AWS: true})
 		w.until(2*time.Minute, "the node is Ready", func() bool { n, _ := m.Node(); return n.Ready })
@@ -193,7 +193,7 @@ func TestRace20ReadinessAskedOnceMore(t *testing.T) {
 	t.Parallel()
 	h := host()
 	h.ReadyFor = 9 * time.Minute
-	story(t, cold(1), h, func(w *world) {
+	run(t, cold(1), h, func(w *world) {
 		m := w.only()
 		w.comesTo(m, "InService", 11*time.Minute)
 		w.serves(m)
@@ -207,14 +207,14 @@ func TestRace16TakenBackWhileJoining(t *testing.T) {
 	for at := 2 * time.Second; at < 90*time.Second; at += 9 * time.Second {
 		h := host()
 		h.ReadyFor = time.Hour
-		story(t, cold(1), h, func(w *world) {
+		run(t, cold(1), h, func(w *world) {
 			m := w.only()
 			pass(at)
 			started := m.Happened("kubelet starts")
 			if _, err := w.as.TerminateMember([]string{m.ID}, true); err != nil {
 				w.t.Fatalf("%s after its launch: %v", at, err)
 			}
-			pass(12 * time.Second) // longer than metadata goes unread
+			pass(12 * time.Second) // longer than the interval of metadata reads
 			known := time.Now()
 			beats := w.calls("RecordLifecycleActionHeartbeat")
 			pass(3 * time.Minute)
@@ -225,14 +225,14 @@ func TestRace16TakenBackWhileJoining(t *testing.T) {
 				early++
 			}
 			if started == 0 && m.When("kubelet starts").After(known) {
-				w.t.Errorf("taken back %s after its launch, joined a group that it leaves:\n%s", at, m.Story())
+				w.t.Errorf("terminated %s after its launch, but it joined:\n%s", at, m.Story())
 			}
 		})
 	}
 	if early == 0 {
-		t.Error("the instance was never taken back before its kubelet started")
+		t.Error("the instance was never terminated before its kubelet started")
 	}
-	story(t, pooled(autoscaling.WarmedStopped), warming(), func(w *world) {
+	run(t, pooled(autoscaling.WarmedStopped), warming(), func(w *world) {
 		m := w.only()
 		w.until(time.Minute, "it prepares", func() bool { return m.Happened("run set-up") == 1 })
 		if err := w.as.DeletePool("g", true); err != nil {
@@ -249,7 +249,7 @@ func TestRace31ReadyFromAnEarlierLife(t *testing.T) {
 	t.Parallel()
 	g := pooled(autoscaling.WarmedStopped)
 	g.WarmPool.ReuseOnScaleIn = true
-	story(t, g, host(), func(w *world) {
+	run(t, g, host(), func(w *world) {
 		m := w.intoPool()
 		w.scale(1)
 		w.comesTo(m, "InService", 5*time.Minute)
@@ -257,7 +257,7 @@ func TestRace31ReadyFromAnEarlierLife(t *testing.T) {
 		w.comesTo(m, "Warmed:Pending:Wait", time.Minute)
 		w.completeAs(m, "lifeboat-terminate")
 		w.comesTo(m, "Warmed:Stopped", time.Minute)
-		// The API server is away from the kubelet alone: its node stays as it was.
+		// Only the kubelet cannot reach the API server: its node does not change.
 		m.HoldKubelet(true)
 		w.scale(1)
 		w.comesTo(m, "Pending:Wait", time.Minute)
@@ -266,7 +266,7 @@ func TestRace31ReadyFromAnEarlierLife(t *testing.T) {
 			w.t.Errorf("the node is %+v, and the machine %s", node, m.State())
 		}
 		if w.calls("CompleteLifecycleAction") != 2 {
-			w.t.Errorf("answered on the word of an earlier life: %v", w.firings("lifeboat-launch"))
+			w.t.Errorf("answered with a state from an earlier life: %v", w.firings("lifeboat-launch"))
 		}
 		m.HoldKubelet(false)
 		w.comesTo(m, "InService", time.Minute)

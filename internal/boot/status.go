@@ -12,34 +12,33 @@ import (
 // StatusFile is the name of the status in the state directory.
 const StatusFile = "status.json"
 
-// Status is what the agent says of itself, in a file.
+// Status is the agent's report about itself, in a file.
 type Status struct {
-	// Time is when it was written; it is at most about a minute old while the agent
-	// runs.
+	// Time is when it was written; it is at most about a minute old while the agent runs.
 	Time     time.Time `json:"time"`
 	Instance string    `json:"instance,omitempty"`
 	Goal     Goal      `json:"goal,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
-	// Target is what instance metadata last said, State what Auto Scaling did.
+	// Target is the last value of instance metadata, and State that of Auto Scaling.
 	Target string `json:"target,omitempty"`
 	Group  string `json:"group,omitempty"`
 	State  string `json:"state,omitempty"`
-	// Gate tells whether the kubelet may run.
+	// Gate is set if the kubelet may run.
 	Gate bool   `json:"gate"`
 	Node string `json:"node,omitempty"`
-	// Prepared and Stages are how many stages are done, of how many.
+	// Prepared is how many of the Stages are completed.
 	Prepared int `json:"prepared"`
 	Stages   int `json:"stages"`
 	Lives    int `json:"lives,omitempty"`
-	// Doing is what is being done, and Reason why.
+	// Doing is the current action, and Reason why.
 	Doing  Do        `json:"doing"`
 	Reason string    `json:"reason"`
 	Next   time.Time `json:"next,omitzero"`
-	// Denied is what the machine is not permitted, if it is known.
+	// Denied is the missing permission, if known.
 	Denied string `json:"denied,omitempty"`
 }
 
-// tell writes the status where it changed, and logs what is new.
+// tell writes the status if it changed, and logs the changes.
 func (a *Agent) tell(log logr.Logger, step Step, now time.Time) {
 	f := a.facts
 	s := Status{
@@ -56,7 +55,7 @@ func (a *Agent) tell(log logr.Logger, step Step, now time.Time) {
 		a.said = text
 		level := 0
 		if step.Do == DoDescribe || step.Do == DoHooks || step.Do == DoAsk {
-			level = 1 // a question changes nothing
+			level = 1 // a read changes nothing
 		}
 		log.V(level).Info(string(step.Do), "why", step.Reason, "instance", s.Instance, "goal", s.Goal, "target", s.Target, "state", s.State)
 	}
@@ -71,7 +70,7 @@ func (a *Agent) tell(log logr.Logger, step Step, now time.Time) {
 		err = a.o.State.Write(StatusFile, data)
 	}
 	if err != nil {
-		log.Error(err, "could not write the status")
+		log.Error(err, "cannot write the status")
 	}
 }
 
@@ -84,7 +83,7 @@ func ReadStatus(data []byte) (Status, error) {
 	return s, nil
 }
 
-// Text tells a person what the agent does and what it waits for.
+// Text describes for people what the agent does and what it waits for.
 func (s Status) Text(now time.Time) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -98,7 +97,7 @@ func (s Status) Text(now time.Time) string {
 	if s.State != "" {
 		line("state", "%s in group %s", s.State, s.Group)
 	}
-	gate := "shut: the kubelet must not run"
+	gate := "closed: the kubelet must not run"
 	if s.Gate {
 		gate = "open: the kubelet may run"
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
 )
 
-// intoPool waits until the one machine of a group is warm.
+// intoPool waits until the only machine of a group is warm.
 func (w *world) intoPool() *boottest.Machine {
 	w.t.Helper()
 	m := w.only()
@@ -25,7 +25,7 @@ func (w *world) intoPool() *boottest.Machine {
 
 func TestRace06TheHookFiresTwice(t *testing.T) {
 	t.Parallel()
-	story(t, pooled(autoscaling.WarmedStopped), warming(), func(w *world) {
+	run(t, pooled(autoscaling.WarmedStopped), warming(), func(w *world) {
 		m := w.intoPool()
 		if m.Happened("ran ctr -n k8s.io images pull") != 3 || m.Happened("ran set-up") != 1 {
 			w.t.Errorf("while it warmed:\n%s", m.Story())
@@ -34,7 +34,7 @@ func TestRace06TheHookFiresTwice(t *testing.T) {
 		w.scale(1)
 		took := w.comesTo(m, "InService", 5*time.Minute)
 		w.serves(m)
-		pass(20 * time.Minute) // longer than the hook waits
+		pass(20 * time.Minute) // longer than the hook's timeout
 		w.serves(m)
 		w.expectFirings("lifeboat-launch", answered, answered)
 		if m.Happened("run ") != 4 {
@@ -46,7 +46,7 @@ func TestRace06TheHookFiresTwice(t *testing.T) {
 	})
 }
 
-// Without a hook the instance is stopped as soon as it runs, in the middle of all.
+// Without a hook the instance is stopped as soon as it runs, in the middle of its preparation.
 func TestRace07StoppedMidBoot(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"stopped without a hook", "rebooted", "killed"} {
@@ -57,7 +57,7 @@ func TestRace07StoppedMidBoot(t *testing.T) {
 			if kind == "stopped without a hook" {
 				g.Hooks, h.BootFor = nil, time.Millisecond
 			}
-			story(t, g, h, func(w *world) {
+			run(t, g, h, func(w *world) {
 				m := w.only()
 				w.until(5*time.Minute, "set-up has begun", func() bool { return m.Happened("run set-up") == 1 })
 				switch kind {
@@ -90,8 +90,8 @@ func TestRace08KubeletStartsWhileWarming(t *testing.T) {
 	for _, at := range []time.Duration{10 * time.Second, 30 * time.Second, 100 * time.Second} {
 		h := warming()
 		h.RunFor = time.Minute
-		story(t, pooled(autoscaling.WarmedRunning), h, func(w *world) {
-			w.forgiven = true
+		run(t, pooled(autoscaling.WarmedRunning), h, func(w *world) {
+			w.allowed = true
 			m := w.only()
 			pass(at)
 			m.StartKubelet()
@@ -108,9 +108,9 @@ func TestRace08KubeletStartsWhileWarming(t *testing.T) {
 
 func TestRace09WarmingSeenWhateverIsConfigured(t *testing.T) {
 	t.Parallel()
-	h := host() // no images, nothing to prepare
+	h := host() // no images, no preparation
 	h.EnabledKubelet = true
-	story(t, pooled(autoscaling.WarmedStopped), h, func(w *world) {
+	run(t, pooled(autoscaling.WarmedStopped), h, func(w *world) {
 		m := w.intoPool()
 		w.scale(1)
 		w.comesTo(m, "InService", 5*time.Minute)
@@ -121,7 +121,7 @@ func TestRace09WarmingSeenWhateverIsConfigured(t *testing.T) {
 func TestRace11RebootWhileWarming(t *testing.T) {
 	t.Parallel()
 	for at := 6 * time.Second; at < 110*time.Second; at += 11 * time.Second {
-		story(t, pooled(autoscaling.WarmedStopped), warming(), func(w *world) {
+		run(t, pooled(autoscaling.WarmedStopped), warming(), func(w *world) {
 			m := w.only()
 			pass(at)
 			if err := w.States.EC2.Reboot([]string{m.ID}); err != nil {
@@ -137,7 +137,7 @@ func TestRace12OutOfThePoolWithoutABoot(t *testing.T) {
 	t.Parallel()
 	for _, state := range []autoscaling.LifecycleState{autoscaling.WarmedRunning, autoscaling.WarmedHibernated} {
 		t.Run(string(state), func(t *testing.T) {
-			story(t, pooled(state), warming(), func(w *world) {
+			run(t, pooled(state), warming(), func(w *world) {
 				m := w.intoPool()
 				pass(3 * time.Hour)
 				boots := m.Happened("power on")
@@ -149,15 +149,15 @@ func TestRace12OutOfThePoolWithoutABoot(t *testing.T) {
 					w.t.Errorf("it came into service in %s:\n%s", took, m.Story())
 				}
 				if hibernates := state == autoscaling.WarmedHibernated; w.said("was suspended, or the clock was set") != hibernates {
-					w.t.Error("whether it noticed that it had slept")
+					w.t.Error("the suspension was noticed, or not noticed, wrongly")
 				}
 			})
 		})
 	}
 }
 
-// Reuse on scale-in: the pods leave with the kubelet running, and nothing of that life is
-// left when the machine comes back.
+// Reuse on scale-in: the pods leave while the kubelet runs, and no state of that life is left
+// when the machine returns.
 func TestRace17BackIntoThePool(t *testing.T) {
 	t.Parallel()
 	for _, state := range []autoscaling.LifecycleState{autoscaling.WarmedStopped, autoscaling.WarmedRunning} {
@@ -172,7 +172,7 @@ func backIntoThePool(t *testing.T, state autoscaling.LifecycleState, reboots boo
 	g.WarmPool.ReuseOnScaleIn = true
 	h := warming()
 	h.WipePaths = []string{"/var/lib/cni/networks"}
-	story(t, g, h, func(w *world) {
+	run(t, g, h, func(w *world) {
 		m := w.intoPool()
 		w.scale(1)
 		w.comesTo(m, "InService", 5*time.Minute)
@@ -203,7 +203,7 @@ func backIntoThePool(t *testing.T, state autoscaling.LifecycleState, reboots boo
 		w.comesTo(m, "InService", 5*time.Minute)
 		w.serves(m)
 		if after, _ := m.Node(); after.UID == before.UID {
-			w.t.Error("the node is that of the life before")
+			w.t.Error("the node is from the previous life")
 		}
 		if got := m.Happened("run ctr"); got != 3 {
 			w.t.Errorf("images were pulled %d times", got)
@@ -213,7 +213,7 @@ func backIntoThePool(t *testing.T, state autoscaling.LifecycleState, reboots boo
 	})
 }
 
-// completeAs answers a hook that holds the machine, as somebody else.
+// completeAs completes a hook that holds the machine, as the controller does.
 func (w *world) completeAs(m *boottest.Machine, hook string) {
 	w.t.Helper()
 	for _, a := range w.as.Actions(m.ID) {
@@ -231,7 +231,7 @@ func TestRace25InstancesOlderThanTheHook(t *testing.T) {
 	t.Parallel()
 	g := pooled(autoscaling.WarmedRunning)
 	g.Hooks = nil
-	story(t, g, warming(), func(w *world) {
+	run(t, g, warming(), func(w *world) {
 		m := w.only()
 		w.comesTo(m, "Warmed:Running", 5*time.Minute)
 		pass(10 * time.Minute)
@@ -246,15 +246,15 @@ func TestRace25InstancesOlderThanTheHook(t *testing.T) {
 	})
 }
 
-// What is left of a life that nobody ended in order: the node is still there, Ready as it
-// was last told, and the kubelet takes it over.
+// The previous life did not end in order: its node still exists and is still Ready, and the
+// kubelet takes it over.
 func TestRace30TheSameInstanceAgain(t *testing.T) {
 	t.Parallel()
 	g := pooled(autoscaling.WarmedStopped)
 	g.WarmPool.ReuseOnScaleIn = true
 	h := warming()
 	h.ReadyFor, h.WipePaths = 4*time.Minute, []string{"/var/lib/cni/networks"}
-	story(t, g, h, func(w *world) {
+	run(t, g, h, func(w *world) {
 		m := w.intoPool()
 		w.scale(1)
 		w.comesTo(m, "InService", 10*time.Minute)
@@ -270,7 +270,7 @@ func TestRace30TheSameInstanceAgain(t *testing.T) {
 		took := w.comesTo(m, "InService", 10*time.Minute)
 		w.serves(m)
 		if took < 4*time.Minute {
-			w.t.Errorf("answered after %s, on the word of an earlier life", took)
+			w.t.Errorf("answered after %s, with a state from an earlier life", took)
 		}
 		if story := m.Story(); m.Happened("remove /var/lib/cni/networks") != 1 || strings.LastIndex(story, "remove") > strings.LastIndex(story, "kubelet starts") {
 			w.t.Errorf("not wiped before the next life:\n%s", story)

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// outcome is how a try of a stage ended.
+// outcome is the result of a try of a stage.
 type outcome struct {
 	key string
 	err error
-	cut bool // it was told to end
+	cut bool // it was cancelled
 }
 
 func isImage(key string) bool { return strings.HasPrefix(key, imageKey) }
 
-// startJob starts a try of a stage, which tells of its end by itself.
+// startJob starts a try of a stage in the background; it reports its end on a channel.
 func (a *Agent) startJob(ctx context.Context, key string) {
 	s := a.stage(key)
 	if s == nil || a.jobs[key] != nil {
@@ -32,7 +32,7 @@ func (a *Agent) startJob(ctx context.Context, key string) {
 	})
 }
 
-// command is what is run for a stage.
+// command is the command of a stage.
 func (a *Agent) command(key string) []string {
 	image, ok := strings.CutPrefix(key, imageKey)
 	if !ok {
@@ -45,11 +45,11 @@ func (a *Agent) command(key string) []string {
 	return out
 }
 
-// words splits the command that pulls.
+// words splits the pull command.
 func words(line string) []string { return strings.Fields(line) }
 
-// heard notes how a try of a stage ended.
-func (a *Agent) heard(ctx context.Context, o outcome) {
+// recordStage records the result of a try of a stage.
+func (a *Agent) recordStage(ctx context.Context, o outcome) {
 	if cancel := a.jobs[o.key]; cancel != nil {
 		cancel()
 		delete(a.jobs, o.key)
@@ -86,7 +86,7 @@ func (a *Agent) stage(key string) *StageFact {
 	return nil
 }
 
-// cancelJobs has stages end. Each tells of its end like any other.
+// cancelJobs cancels stages. Each reports its end as usual.
 func (a *Agent) cancelJobs(which func(key string) bool) {
 	for key, cancel := range a.jobs {
 		if which(key) {

@@ -24,8 +24,8 @@ type world struct {
 	t     *testing.T
 	fleet *boottest.Fleet
 	as    *autoscaling.State
-	// forgiven are machines on which something was wrong on purpose.
-	forgiven bool
+	// allowed are machines whose violations are intended.
+	allowed bool
 
 	mu  sync.Mutex
 	out strings.Builder
@@ -38,7 +38,7 @@ func host() boottest.Host {
 	}
 }
 
-// warming has images to pull and something to prepare.
+// warming has images to pull and a command to run.
 func warming() boottest.Host {
 	h := host()
 	h.Images = []string{"registry.example/a:1", "registry.example/b:2", "registry.example/c:3"}
@@ -66,13 +66,13 @@ func pooled(state autoscaling.LifecycleState) autoscaling.Group {
 	return g
 }
 
-// story plays a story in a time of its own, and then sees that nothing was wrong.
-func story(t *testing.T, g autoscaling.Group, h boottest.Host, play func(w *world)) {
+// run runs a test in a synctest bubble, and checks the invariants at the end.
+func run(t *testing.T, g autoscaling.Group, h boottest.Host, play func(w *world)) {
 	t.Helper()
-	storyOf(t, g, func(ec2.Instance) boottest.Host { return h }, play)
+	runHosts(t, g, func(ec2.Instance) boottest.Host { return h }, play)
 }
 
-func storyOf(t *testing.T, g autoscaling.Group, hosts func(ec2.Instance) boottest.Host, play func(w *world)) {
+func runHosts(t *testing.T, g autoscaling.Group, hosts func(ec2.Instance) boottest.Host, play func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		region, err := boottest.Start(emulator.Options{Region: "eu-west-1", Timing: ec2.Timing{PendingFor: 5 * time.Second, StoppingFor: 10 * time.Second}})
@@ -92,7 +92,7 @@ func storyOf(t *testing.T, g autoscaling.Group, hosts func(ec2.Instance) boottes
 		}
 		w.group(g)
 		play(w)
-		w.judge()
+		w.checkInvariants()
 	})
 }
 
@@ -107,11 +107,11 @@ func (w *world) group(g autoscaling.Group) {
 	}
 }
 
-// judge fails the test where something was wrong, with all that was logged.
-func (w *world) judge() {
+// checkInvariants fails the test if an invariant was violated, with the log.
+func (w *world) checkInvariants() {
 	w.t.Helper()
 	for _, m := range w.fleet.Machines() {
-		if wrong := m.Wrong(); len(wrong) > 0 && !w.forgiven {
+		if wrong := m.Wrong(); len(wrong) > 0 && !w.allowed {
 			w.t.Errorf("on %s: %s", m.ID, strings.Join(wrong, "; "))
 		}
 	}
@@ -133,7 +133,7 @@ func (w *world) report() {
 	w.t.Log(w.Gate.AllCalls("autoscaling"))
 }
 
-// fail fails the test now.
+// fail fails the test immediately.
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
 	w.t.Errorf(format, args...)
@@ -169,7 +169,7 @@ func (w *world) scale(n int) {
 	}
 }
 
-// until waits for a time at most; its looks are a second apart.
+// until waits for a condition with a time limit; it checks every second.
 func (w *world) until(most time.Duration, what string, holds func() bool) time.Duration {
 	w.t.Helper()
 	began := time.Now()
@@ -183,7 +183,7 @@ func (w *world) until(most time.Duration, what string, holds func() bool) time.D
 	return 0
 }
 
-// only is the one machine that there is.
+// only is the only machine.
 func (w *world) only() *boottest.Machine {
 	w.t.Helper()
 	w.until(time.Minute, "there is a machine", func() bool { return len(w.fleet.Machines()) > 0 })
@@ -200,7 +200,7 @@ func (w *world) comesTo(m *boottest.Machine, state string, within time.Duration)
 	return w.until(within, m.ID+" is "+state, func() bool { return m.State() == state })
 }
 
-// entered is when a machine last came to a state.
+// entered is when a machine last entered a state.
 func (w *world) entered(m *boottest.Machine, state string) time.Time {
 	var at time.Time
 	for _, c := range w.as.Trace() {
@@ -211,7 +211,7 @@ func (w *world) entered(m *boottest.Machine, state string) time.Time {
 	return at
 }
 
-// firings tells how the firings of a hook ended, in words such as "answer CONTINUE".
+// firings returns the results of the firings of a hook, such as "answer CONTINUE".
 func (w *world) firings(hook string) []string {
 	var out []string
 	for _, f := range w.as.Firings() {
@@ -247,7 +247,7 @@ func (w *world) serves(m *boottest.Machine) {
 
 func (w *world) calls(action string) int { return w.Gate.Calls("autoscaling", action) }
 
-// dice are thrown the same way every time.
+// dice returns the same numbers every time.
 func dice(seed uint64) func() float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var mu sync.Mutex

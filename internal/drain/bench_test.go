@@ -11,9 +11,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// crowd is a node of many pods: two to an app, with budgets for the first of
-// them, every tenth held.
-func crowd(pods, budgets int, strategy v1alpha1.Strategy) drain.Facts {
+// largeNode is a node with many pods: two per app, a budget for each of the first apps, and
+// do-not-disrupt on every tenth pod.
+func largeNode(pods, budgets int, strategy v1alpha1.Strategy) drain.Facts {
 	in := scenario{Deadline: &deadlineIn{In: metav1.Duration{Duration: 2 * time.Minute}}, Strategy: strategy}
 	for i := range budgets {
 		in.Budgets = append(in.Budgets, budgetIn{Name: fmt.Sprintf("pdb-%d", i), App: fmt.Sprintf("app-%d", i), Allowed: int32(i % 3), Healthy: 5, Desired: 5 - int32(i%3), Expected: 5})
@@ -49,7 +49,7 @@ func BenchmarkNewPlan(b *testing.B) {
 		strategy      v1alpha1.Strategy
 	}{{110, 50, ""}, {110, 0, ""}, {10, 5, ""}, {110, 50, v1alpha1.StrategySurge}, {10, 5, v1alpha1.StrategySurge}} {
 		b.Run(fmt.Sprintf("%dPods%dBudgets%s", c.pods, c.budgets, c.strategy), func(b *testing.B) {
-			facts := crowd(c.pods, c.budgets, c.strategy)
+			facts := largeNode(c.pods, c.budgets, c.strategy)
 			b.ReportAllocs()
 			for b.Loop() {
 				drain.NewPlan(facts)
@@ -62,7 +62,7 @@ func BenchmarkNewPlan(b *testing.B) {
 func BenchmarkStorm(b *testing.B) {
 	nodes := make([]drain.Facts, 1000)
 	for i := range nodes {
-		nodes[i] = crowd(10, 5, v1alpha1.StrategySurge)
+		nodes[i] = largeNode(10, 5, v1alpha1.StrategySurge)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

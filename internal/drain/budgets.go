@@ -18,7 +18,7 @@ import (
 // MaxDisruptedPodSize).
 const maxDisruptedPods = 2000
 
-// budget is a PodDisruptionBudget and what this plan has taken from it.
+// budget is a PodDisruptionBudget and the disruptions that this plan has used of it.
 type budget struct {
 	*policyv1.PodDisruptionBudget
 	selector labels.Selector
@@ -26,8 +26,8 @@ type budget struct {
 	first    string // the first pod that took from it
 }
 
-// pdbState keeps the budgets, by namespace, so that a plan hands out no more
-// evictions than the API server would grant.
+// pdbState keeps the budgets by namespace, so that a plan grants no more evictions than the API
+// server would.
 type pdbState struct {
 	byNamespace map[string][]*budget
 }
@@ -46,8 +46,8 @@ func newPDBState(pods []*corev1.Pod, pdbs []*policyv1.PodDisruptionBudget) *pdbS
 		if _, wanted := l.byNamespace[pdb.Namespace]; !wanted {
 			continue
 		}
-		// As the API server has it: a budget whose selector is malformed, or
-		// missing, covers no pod; an empty selector covers all.
+		// Same rules as the API server: a budget with a malformed or missing selector covers
+		// no pod; an empty selector covers all.
 		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
 		if err != nil {
 			continue
@@ -75,12 +75,12 @@ func (l *pdbState) covering(pod *corev1.Pod) []*budget {
 // pdbDecision is the expected answer of the Eviction API.
 type pdbDecision struct {
 	granted bool
-	why     string  // half a sentence, such as "PodDisruptionBudget a allows 0 disruptions"
-	from    *budget // the budget that pays for it, if one does
+	why     string  // a clause, such as "PodDisruptionBudget a allows 0 disruptions"
+	from    *budget // the budget whose disruption is used, if any
 }
 
-// permitFor answers as the Eviction API would after the evictions that this
-// plan has handed out (kubernetes pkg/registry/core/pod/storage/eviction.go).
+// permitFor answers as the Eviction API would after the evictions that this plan has granted
+// (kubernetes pkg/registry/core/pod/storage/eviction.go).
 func permitFor(c *podState) pdbDecision {
 	switch {
 	case len(c.budgets) == 0:
@@ -101,8 +101,8 @@ func permitFor(c *podState) pdbDecision {
 	return pdbDecision{granted: true, why: fmt.Sprintf("%s allows %s", b.title(), disruptions(b.Status.DisruptionsAllowed)), from: b}
 }
 
-// ignores reports whether the budget lets the pod go without paying: it is not
-// Ready, so it does not count as healthy in the first place.
+// ignores reports whether the pod can leave without using a disruption of the budget: a pod that
+// is not Ready does not count as healthy.
 func (b *budget) ignores(pod *corev1.Pod) (string, bool) {
 	if IsReady(pod) {
 		return "", false
@@ -116,26 +116,26 @@ func (b *budget) ignores(pod *corev1.Pod) (string, bool) {
 	return "", false
 }
 
-// refuses reports why the budget lets no further pod go, if it does not.
+// refuses reports why the budget allows no further eviction, if it does not.
 func (b *budget) refuses() (string, bool) {
 	st := b.Status
 	switch {
 	case st.ObservedGeneration < b.Generation:
-		return b.title() + " has changed, and the disruption controller has not counted it anew yet", true
+		return b.title() + " has changed, and the disruption controller has not recounted it yet", true
 	case st.DisruptionsAllowed < 0:
 		return fmt.Sprintf("%s allows %d disruptions, which the API server refuses as corrupt", b.title(), st.DisruptionsAllowed), true
 	case len(st.DisruptedPods) > maxDisruptedPods:
 		return fmt.Sprintf("%s has %d evictions that the disruption controller has not seen yet", b.title(), len(st.DisruptedPods)), true
 	case st.DisruptionsAllowed == 0:
-		return fmt.Sprintf("%s allows 0 disruptions (%s)", b.title(), b.account()), true
+		return fmt.Sprintf("%s allows 0 disruptions (%s)", b.title(), b.whyZero()), true
 	case b.taken >= st.DisruptionsAllowed:
 		return fmt.Sprintf("%s allows %s at a time, and %s goes first", b.title(), disruptions(st.DisruptionsAllowed), b.first), true
 	}
 	return "", false
 }
 
-// account says in what state a budget is that allows nothing.
-func (b *budget) account() string {
+// whyZero explains the state of a budget that allows no disruption.
+func (b *budget) whyZero() string {
 	c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
 	if c != nil && c.Status == metav1.ConditionFalse && c.Reason == policyv1.SyncFailedReason {
 		return "it cannot be computed: " + c.Message
@@ -147,14 +147,14 @@ func (b *budget) account() string {
 	return counts
 }
 
-// atATime is how many pods may be away at once while all others are healthy.
+// atATime returns how many pods may be away at once while all others are healthy.
 func (b *budget) atATime() int {
 	spare := int64(b.Status.ExpectedPods) - int64(b.Status.DesiredHealthy)
 	return int(max(spare, int64(b.Status.DisruptionsAllowed), 0))
 }
 
-// take notes that the pod goes. Where that overrides its budgets, what it
-// breaks of them is not there for others either.
+// take records that the pod leaves. If that overrides its budgets, other pods cannot use those
+// disruptions either.
 func (p pdbDecision) take(c *podState) {
 	var payers []*budget
 	switch {

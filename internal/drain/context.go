@@ -13,18 +13,17 @@ import (
 )
 
 const (
-	// shortestGrace is the least that a pod is given to stop. The kubelet
-	// gives each container two seconds whatever it is told (kubernetes
-	// pkg/kubelet/kuberuntime, minimumGracePeriodInSeconds), and 0 would take
-	// the pod out of the API while its containers still run.
+	// shortestGrace is the shortest grace that a pod gets. The kubelet gives each container at
+	// least two seconds (kubernetes pkg/kubelet/kuberuntime, minimumGracePeriodInSeconds). A
+	// grace of 0 would remove the pod from the API while its containers still run.
 	shortestGrace = 2 * time.Second
-	// defaultGrace is what the API server fills in where a pod says nothing
-	// (k8s.io/api/core/v1, PodSpec.terminationGracePeriodSeconds).
+	// defaultGrace is the API server's default (k8s.io/api/core/v1,
+	// PodSpec.terminationGracePeriodSeconds).
 	defaultGrace = 30 * time.Second
-	// longestGrace bounds the arithmetic: ten years are as good as for ever.
+	// longestGrace prevents overflow: ten years are as good as unlimited.
 	longestGrace = 10 * 365 * 24 * time.Hour
-	// stuckAfter is how long after the end of its grace a pod that is still
-	// there no longer counts as leaving, so that it holds up nobody.
+	// stuckAfter is how long after the end of its grace a pod that still exists no longer
+	// counts as leaving. Other pods do not wait for it then.
 	stuckAfter = time.Minute
 )
 
@@ -34,51 +33,49 @@ type planContext struct {
 	facts  *Facts
 	mode   v1alpha1.DoNotDisrupt
 	margin time.Duration
-	// deadline is the firm deadline and latest the moment by which pods are to
-	// have stopped; both zero where there is none.
+	// deadline is the firm deadline, and latest is when pods must have stopped; both are zero
+	// without a firm deadline.
 	deadline, latest time.Time
-	// estimated is set where the deadline is only an estimate: grace periods are
-	// neither reduced nor shortened because of it. The kubelet stops the pods of a
-	// node that shuts down too, and gives none of them more time for a shorter grace.
+	// estimated is set if the deadline is only an estimate: it shortens no grace period. The
+	// kubelet also stops the pods of a node that shuts down, and a shorter grace gives none of
+	// them more time.
 	estimated bool
 
-	pods  []*podState // in the order to judge
+	pods  []*podState // in evaluation order
 	rules []rule
 	gates []Gate // those in force
 	known owners
-	// going counts, by rank, the pods that are on their way.
+	// going counts, by rank, the pods that are about to leave.
 	going [ranks]int
 }
 
-// podState is a pod with what the rules need to know about it.
+// podState is a pod with everything that the rules need.
 type podState struct {
 	pod       *corev1.Pod
 	grace     time.Duration
-	treatment *workload // what the policy says of it in particular, or nil
+	treatment *workload // the policy's workload that matches it, or nil
 	rank      rank
 	strategy  v1alpha1.Strategy
 	hold      hold
 	budgets   []*budget
 	refused   string
-	surged    *Origin // where it was taken from; nil for others
-	line      *line   // what it has in common with others of its ReplicaSet
-	staying   bool    // it is Ready, and waits for its successor if need be
-	// patience is when a surged pod waits for its successor no longer.
-	patience time.Time
-	// lastCall is zero where there is no firm deadline or the pod will not be
-	// asked to stop.
+	surged    *Origin      // the ReplicaSet it was taken from; nil if it was not surged
+	group     *surgedGroup // state shared by the surged pods of its ReplicaSet
+	staying   bool         // it is Ready, and waits for its successor if necessary
+	// successorDeadline is when a surged pod stops waiting for its successor.
+	successorDeadline time.Time
+	// lastCall is zero if there is no firm deadline or the pod is not asked to stop.
 	lastCall time.Time
-	// turn is when neither do-not-disrupt, nor a gate, nor the order of pods,
-	// nor its successor keeps it waiting any longer: its last call, or earlier
-	// where others that share its budget have to leave after it.
+	// turn is when do-not-disrupt, gates, the order of pods and its successor no longer hold
+	// it: its last call, or earlier if others that share its budget must leave after it.
 	turn  time.Time
-	after int // how many have to leave after it, if turn is earlier for their sake
+	after int // number of pods that must leave after it, if turn is earlier because of them
 
-	// What the rules have found out on the way.
+	// Results of the rules.
 
-	moving   bool   // it waits, but is on its way
-	unsurged string // why it is not surged, though the policy says Surge
-	released string // why a surged pod waits for its successor no longer
+	moving      bool   // it waits now, but will leave
+	whyUnsurged string // why it is not surged although the policy says Surge
+	whyReleased string // why a surged pod no longer waits for its successor
 }
 
 func newPlanContext(f Facts) *planContext {
@@ -95,14 +92,13 @@ func newPlanContext(f Facts) *planContext {
 		s.latest = s.deadline.Add(-s.margin)
 	}
 	s.gates = inForce(f.Gates, f.Now)
-	s.recruit(newPDBState(f.Pods, f.Budgets), compile(f.Workloads))
+	s.addCandidates(newPDBState(f.Pods, f.Budgets), compile(f.Workloads))
 	return s
 }
 
-// recruit makes the candidates, in the order to judge: those whose last call
-// has come before those who can still wait, so that a budget they share is
-// spent on them.
-func (s *planContext) recruit(ledger *pdbState, workloads []workload) {
+// addCandidates creates the candidates in evaluation order. Pods whose last call has come are first,
+// so that they use a shared budget before pods that can wait.
+func (s *planContext) addCandidates(ledger *pdbState, workloads []workload) {
 	for _, pod := range s.facts.Pods {
 		if pod != nil {
 			s.pods = append(s.pods, s.candidate(pod, ledger, workloads))
@@ -110,10 +106,10 @@ func (s *planContext) recruit(ledger *pdbState, workloads []workload) {
 	}
 	slices.SortFunc(s.pods, inTurn)
 	if !s.latest.IsZero() {
-		ledger.link(s.pods)
+		ledger.scheduleSharedBudgets(s.pods)
 		slices.SortStableFunc(s.pods, func(a, b *podState) int { return s.canWait(a) - s.canWait(b) })
 	}
-	s.trace()
+	s.resolveSurged()
 }
 
 func (s *planContext) candidate(pod *corev1.Pod, ledger *pdbState, workloads []workload) *podState {
@@ -140,8 +136,8 @@ func (s *planContext) candidate(pod *corev1.Pod, ledger *pdbState, workloads []w
 	return c
 }
 
-// inTurn orders pods: by rank, then those with the longest grace, whose last
-// call is the earliest, then by name.
+// inTurn orders pods by rank, then by grace (the longest has the earliest last call), then by
+// name.
 func inTurn(a, b *podState) int {
 	return cmp.Or(
 		cmp.Compare(a.rank, b.rank),
@@ -154,7 +150,7 @@ func inTurn(a, b *podState) int {
 
 // canWait is 0 for pods whose last call has come, 1 for others.
 func (s *planContext) canWait(c *podState) int {
-	if s.pressed(c) {
+	if s.lastCallReached(c) {
 		return 0
 	}
 	return 1
@@ -164,22 +160,22 @@ func (s *planContext) respects(c *podState) bool {
 	return s.mode == v1alpha1.DoNotDisruptRespect && c.hold.active()
 }
 
-// pressed reports whether the pod's last call has come.
-func (s *planContext) pressed(c *podState) bool {
+// lastCallReached reports whether the pod's last call has come.
+func (s *planContext) lastCallReached(c *podState) bool {
 	return !c.lastCall.IsZero() && !s.now.Before(c.lastCall)
 }
 
-// awaitsTurn reports whether what can be overridden may still hold the pod. It
-// may for ever where there is no firm deadline.
+// awaitsTurn reports whether rules that a turn overrides may still hold the pod. Without a firm
+// deadline they always may.
 func (s *planContext) awaitsTurn(c *podState) bool {
 	return c.turn.IsZero() || s.now.Before(c.turn)
 }
 
-// graceLeft returns the grace to give in place of the pod's own: what is left
-// before a hard deadline, or nil if its own fits. Before an estimated deadline, and
-// after it, every pod gets its own: the instance may run on for longer. A part of a second is rounded
-// up, since a pod asked milliseconds after its last call shall keep its whole
-// grace; the margin has room for it, or else it is rounded down.
+// graceLeft returns the grace to give instead of the pod's own: the time left before a hard
+// deadline, or nil if its own fits. An estimated deadline never shortens it, because the
+// instance may run longer. Part of a second is rounded up, so that a pod asked milliseconds
+// after its last call keeps its whole grace. The margin covers that; without a margin it is
+// rounded down.
 func (s *planContext) graceLeft(c *podState) *int64 {
 	if s.latest.IsZero() || s.estimated {
 		return nil
@@ -196,9 +192,8 @@ func (s *planContext) graceLeft(c *podState) *int64 {
 	return &seconds
 }
 
-// sooner returns the earliest of the moments that is later than now; at may be
-// zero, as may all of them.
-func (s *planContext) sooner(at time.Time, moments ...time.Time) time.Time {
+// soonestAfterNow returns the earliest of the moments after now. Any argument may be zero.
+func (s *planContext) soonestAfterNow(at time.Time, moments ...time.Time) time.Time {
 	for _, m := range moments {
 		if m.After(s.now) && (at.IsZero() || m.Before(at)) {
 			at = m
@@ -207,21 +202,21 @@ func (s *planContext) sooner(at time.Time, moments ...time.Time) time.Time {
 	return at
 }
 
-// moments are those at which the verdict on a pod may change by itself.
-func (s *planContext) moments(c *podState, v Verdict) []time.Time {
+// wakeTimes returns when the verdict on a pod may change without a change of the facts.
+func (s *planContext) wakeTimes(c *podState, v Verdict) []time.Time {
 	switch v.Step {
 	case StepWaits:
 		moments := []time.Time{c.turn, c.lastCall, c.hold.until}
 		for _, g := range s.gates {
 			moments = append(moments, g.Until)
 		}
-		if c.line != nil {
-			moments = append(moments, c.line.settled(), c.patience)
+		if c.group != nil {
+			moments = append(moments, c.group.settled(), c.successorDeadline)
 		}
 		return moments
-	case StepEvict: // it may be refused
+	case StepEvict: // the API server may refuse it
 		return []time.Time{c.lastCall}
-	case StepSurge: // it too
+	case StepSurge: // the API server may refuse it
 		return []time.Time{c.turn, c.lastCall}
 	case StepLeaving:
 		return []time.Time{s.cutAt(c), stuckAt(c.pod)}
@@ -229,10 +224,10 @@ func (s *planContext) moments(c *podState, v Verdict) []time.Time {
 	return nil
 }
 
-// judge asks the rules about a pod. Pods are judged in turn, each knowing what
-// was said of those before it.
-func (s *planContext) judge(c *podState) Verdict {
-	v := s.opinion(c)
+// evaluate asks the rules about a pod. The evaluation order matters: later pods see the results of
+// earlier ones.
+func (s *planContext) evaluate(c *podState) Verdict {
+	v := s.applyRules(c)
 	v.Pod, v.LastCall, v.Reason = c.pod, c.lastCall, clip(v.Reason)
 	if s.isGoing(c, v) {
 		s.going[c.rank]++
@@ -240,7 +235,7 @@ func (s *planContext) judge(c *podState) Verdict {
 	return v
 }
 
-func (s *planContext) opinion(c *podState) Verdict {
+func (s *planContext) applyRules(c *podState) Verdict {
 	for _, opinion := range s.rules {
 		if v, ok := opinion(s, c); ok {
 			return v
@@ -261,9 +256,8 @@ func (s *planContext) isGoing(c *podState, v Verdict) bool {
 	return false
 }
 
-// graceOf returns how long the pod may take to stop, as the API server reads
-// it: a negative period counts as one second (kubernetes
-// pkg/registry/core/pod, CheckGracefulDelete).
+// graceOf returns the pod's grace period as the API server reads it: a negative period counts as
+// one second (kubernetes pkg/registry/core/pod, CheckGracefulDelete).
 func graceOf(pod *corev1.Pod) time.Duration {
 	seconds := pod.Spec.TerminationGracePeriodSeconds
 	switch {
@@ -275,9 +269,8 @@ func graceOf(pod *corev1.Pod) time.Duration {
 	return time.Duration(min(*seconds, int64(longestGrace/time.Second))) * time.Second
 }
 
-// isCritical reports whether the cluster leans on the pod: its priority is
-// that of the two system classes, or above (Kubernetes documentation,
-// "Guaranteed Scheduling For Critical Add-On Pods").
+// isCritical reports whether the pod's priority is at least that of the two system classes
+// (Kubernetes documentation, "Guaranteed Scheduling For Critical Add-On Pods").
 func isCritical(pod *corev1.Pod) bool {
 	const systemCritical = 2_000_000_000
 	return pod.Spec.PriorityClassName == "system-cluster-critical" ||
@@ -285,17 +278,17 @@ func isCritical(pod *corev1.Pod) bool {
 		(pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical)
 }
 
-// Stays reports whether a drain leaves a pod alone: a DaemonSet or the kubelet
-// would only put it back, or nothing of it runs any more.
+// Stays reports whether a drain leaves a pod on the node: a DaemonSet or the kubelet would
+// recreate it, or it has finished.
 func Stays(pod *corev1.Pod) bool { return stays(pod) }
 
-// OfDaemonSet reports whether a DaemonSet keeps the pod on every node.
+// OfDaemonSet reports whether a DaemonSet controls the pod.
 func OfDaemonSet(pod *corev1.Pod) bool {
 	_, ok := daemonSetOf(pod)
 	return ok
 }
 
-// stays reports whether a drain leaves the pod alone.
+// stays reports whether a drain leaves the pod on the node.
 func stays(pod *corev1.Pod) bool {
 	_, daemon := daemonSetOf(pod)
 	return daemon || isStatic(pod) || isFinished(pod)
@@ -308,8 +301,8 @@ func daemonSetOf(pod *corev1.Pod) (string, bool) {
 	return "", false
 }
 
-// isStatic reports whether the kubelet runs the pod from a file: what the API
-// shows is its mirror, and deleting that stops nothing.
+// isStatic reports whether the kubelet runs the pod from a file. The API has only its mirror
+// pod, and deleting that stops nothing.
 func isStatic(pod *corev1.Pod) bool {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true

@@ -10,8 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// estimated makes the deadline of a world an estimate. It reports false where the
-// world has none.
+// estimated makes the deadline of a world an estimate. It reports false if the world has none.
 func (w *world) estimated() bool {
 	if w.hard().IsZero() {
 		return false
@@ -20,10 +19,9 @@ func (w *world) estimated() bool {
 	return true
 }
 
-// TestAnEstimatedDeadlineCostsNoGrace plays each world until a minute after the
-// estimated end of its instance, which runs on: every pod that is asked to stop gets
-// the grace that it asked for, or at least all the time until the estimate, and the
-// grace of one that is leaving is never changed.
+// The test simulates each world until a minute after the estimated end of its instance, which
+// keeps running. Every pod that is asked to stop must get its own grace, or at least the time
+// until the estimate. The grace of a leaving pod must never change.
 func TestAnEstimatedDeadlineCostsNoGrace(t *testing.T) {
 	t.Parallel()
 	asked, deleted := 0, 0
@@ -55,8 +53,8 @@ func TestAnEstimatedDeadlineCostsNoGrace(t *testing.T) {
 	}
 }
 
-// checkWholeGrace: what a request leaves a pod is no less than its own grace, or than
-// the time until the estimated end.
+// checkWholeGrace checks that a request gives a pod its own grace, or at least the time until
+// the estimated end.
 func (w *world) checkWholeGrace(t *testing.T, v drain.Verdict) {
 	t.Helper()
 	if v.Pod.DeletionTimestamp != nil {
@@ -71,7 +69,7 @@ func (w *world) checkWholeGrace(t *testing.T, v drain.Verdict) {
 	}
 }
 
-// given is the grace that a request gives a pod.
+// given returns the grace that a request gives a pod.
 func given(v drain.Verdict) time.Duration {
 	if v.GraceSeconds != nil {
 		return time.Duration(*v.GraceSeconds) * time.Second
@@ -79,8 +77,8 @@ func given(v drain.Verdict) time.Duration {
 	return ownGrace(v.Pod)
 }
 
-// TestWhatIsLeavingKeepsItsGrace: a pod that was given 54 s more keeps them, however
-// long ago the instance should have been off. Only a hard deadline shortens them.
+// A pod with 54 s of grace left keeps them after the estimated end has passed. Only a hard
+// deadline shortens them.
 func TestWhatIsLeavingKeepsItsGrace(t *testing.T) {
 	for _, c := range []struct {
 		name     string

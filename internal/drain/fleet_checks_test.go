@@ -11,8 +11,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// ready counts, by fleet, the pods that are Ready in truth: those on other
-// nodes, and those here, surged or not, that were not asked to stop.
+// ready counts, by fleet, the pods that are really Ready: those on other nodes, and those on
+// this node, surged or not, that were not asked to stop.
 func (w *world) ready() map[*fleet]int32 {
 	up := map[*fleet]int32{}
 	for _, f := range w.fleets {
@@ -27,9 +27,8 @@ func (w *world) ready() map[*fleet]int32 {
 	return up
 }
 
-// checkReplaced: where the plan lets a surged pod go for its successor, the
-// ReplicaSet has as many Ready without it as it wants; and it lets none go for
-// nothing.
+// checkReplaced checks that a surged pod that leaves because of its successor leaves its
+// ReplicaSet with as many Ready pods as it wants, and that none leaves without a reason.
 func (w *world) checkReplaced(t *testing.T, v drain.Verdict, up map[*fleet]int32) {
 	t.Helper()
 	if _, surged := v.Pod.Labels[v1alpha1.LabelSurged]; !surged {
@@ -50,12 +49,12 @@ func (w *world) checkReplaced(t *testing.T, v drain.Verdict, up map[*fleet]int32
 	case want == 0, !f.ends.IsZero() && !w.now.Before(f.ends), w.now.Sub(origin.Time) >= 5*time.Minute:
 	case !v.LastCall.IsZero() && (!w.now.Before(v.LastCall) || strings.Contains(v.Reason, "leave after it")):
 	default:
-		t.Errorf("%s: %s goes for nothing, %d of %d Ready: %s", hour(w.now), v.Pod.Name, up[f], want, v.Reason)
+		t.Errorf("%s: %s leaves without a reason, %d of %d Ready: %s", hour(w.now), v.Pod.Name, up[f], want, v.Reason)
 	}
 }
 
-// checkSurge: only pods are surged that may run twice, once, and not when their
-// last call has come.
+// checkSurge checks that only pods that may run twice are surged, only once, and not after their
+// last call.
 func (w *world) checkSurge(t *testing.T, v drain.Verdict) {
 	t.Helper()
 	_, before := v.Pod.Labels[v1alpha1.LabelSurged]

@@ -14,27 +14,27 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// fleet is a ReplicaSet of a Deployment with its pods, and the controller that
-// keeps their number: it lets go of pods that lost their label, starts
-// successors, and counts, each some time after the other.
+// fleet is a ReplicaSet of a Deployment with its pods, and a simulated ReplicaSet controller.
+// The controller releases pods that lost their label, starts successors and counts, each with
+// some delay.
 type fleet struct {
 	app    string
 	set    *appsv1.ReplicaSet
 	away   int32           // Ready pods on other nodes
 	starts []time.Duration // how long the next successors take
 	coming []time.Time     // when successors become Ready
-	// notices and counts are how late it sees a pod's label gone, and how late
-	// after a look at its pods their number is in its status.
+	// notices is how late the controller sees a removed label. counts is how late it writes the
+	// number of pods to the status.
 	notices, counts time.Duration
-	due             time.Time // when the count under way is written
+	due             time.Time // when the current count is written
 	count           int32     // Ready pods in it
-	of              int64     // the generation that it is for
+	of              int64     // the generation that it was taken from
 	scales          map[time.Time]int32
 	ends            time.Time // when it is deleted; zero: never
 }
 
-// conduct makes up what a policy says.
-func (w *world) conduct(in *scenario) {
+// drawPolicy generates a policy.
+func (w *world) drawPolicy(in *scenario) {
 	r := w.rand
 	in.Strategy = pick(r, "", v1alpha1.StrategyEvict, v1alpha1.StrategySurge, v1alpha1.StrategySurge)
 	for range r.IntN(3) {
@@ -63,13 +63,13 @@ func (w *world) conduct(in *scenario) {
 	}
 	for _, app := range []string{"a", "b", "c"} {
 		if r.IntN(2) == 0 {
-			w.found(in, app)
+			w.assignReplicaSet(in, app)
 		}
 	}
 }
 
-// found gives the pods of an app to a ReplicaSet.
-func (w *world) found(in *scenario, app string) {
+// assignReplicaSet makes the pods of an app those of a ReplicaSet.
+func (w *world) assignReplicaSet(in *scenario, app string) {
 	r := w.rand
 	var here, owned, up int32
 	for i := range in.Pods {
@@ -88,7 +88,7 @@ func (w *world) found(in *scenario, app string) {
 		}
 		here++
 	}
-	slow := here == 1 && r.IntN(2) == 0 // nothing but the version tells then
+	slow := here == 1 && r.IntN(2) == 0 // only the resourceVersion shows it then
 	f := &fleet{app: app, away: int32(r.IntN(4)), notices: time.Duration(r.IntN(2)) * time.Second, counts: time.Duration(r.IntN(2)) * time.Second}
 	if slow {
 		f.notices, f.counts = time.Duration(r.IntN(7))*time.Second, time.Duration(r.IntN(7))*time.Second
@@ -104,7 +104,7 @@ func (w *world) found(in *scenario, app string) {
 	f.scales = map[time.Time]int32{}
 	for range max(0, r.IntN(5)-2) {
 		if slow {
-			break // a version that others change tells nothing
+			break // others change the ReplicaSet too, so its resourceVersion shows nothing
 		}
 		f.scales[second(1+r.IntN(100))] = int32(r.IntN(int(set.Replicas) + 2))
 	}
@@ -115,8 +115,8 @@ func (w *world) found(in *scenario, app string) {
 	w.fleets = append(w.fleets, f)
 }
 
-// raise ties the fleets to what stands in the facts.
-func (w *world) raise(in scenario) {
+// linkFleets links the fleets to the objects in the facts.
+func (w *world) linkFleets(in scenario) {
 	for i, f := range w.fleets {
 		f.set = w.facts.Owners.ReplicaSets[i]
 		if in.Sets[i].Name != f.set.Name {
@@ -143,15 +143,15 @@ func (f *fleet) owns(p *corev1.Pod) bool {
 		p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
-// surge does what a plan says about a pod.
+// surge does what the plan says about a pod.
 func (w *world) surge(v drain.Verdict) {
 	q := v.Pod.DeepCopy()
 	surge(q, *v.Origin)
 	w.replace(q)
 }
 
-// control has each fleet's controller, and whoever lifts gates, do what is due.
-// It reports whether anything changed.
+// control runs each fleet's controller and lifts gates that are due. It reports whether anything
+// changed.
 func (w *world) control() bool {
 	changed := false
 	for i := len(w.lifts) - 1; i >= 0; i-- {
@@ -186,7 +186,7 @@ func (w *world) keep(f *fleet) bool {
 	for len(f.coming) > 0 && !w.now.Before(f.coming[0]) {
 		f.coming = f.coming[1:]
 		f.away++
-		changed = w.heal(f, 1) || changed
+		changed = w.addHealthy(f, 1) || changed
 	}
 	if f.due.IsZero() {
 		changed = w.look(f) || changed
@@ -208,8 +208,8 @@ func (f *fleet) touch() {
 	f.set.ResourceVersion = strconv.Itoa(n + 1)
 }
 
-// look is the ReplicaSet controller's: it takes stock, and starts or stops
-// pods. What it has counted is in the status later.
+// look is one sync of the ReplicaSet controller: it lists the pods, and starts or stops some. It
+// writes the count to the status later.
 func (w *world) look(f *fleet) bool {
 	released := false
 	owned, up := f.away+int32(len(f.coming)), f.away
@@ -240,7 +240,7 @@ func (w *world) look(f *fleet) bool {
 	for ; owned > want && f.away > 0; owned-- {
 		f.away--
 		up--
-		w.heal(f, -1)
+		w.addHealthy(f, -1)
 	}
 	if up != f.set.Status.ReadyReplicas || f.set.Generation != f.set.Status.ObservedGeneration || released {
 		f.count, f.of, f.due = up, f.set.Generation, w.now.Add(f.counts)
@@ -248,9 +248,9 @@ func (w *world) look(f *fleet) bool {
 	return released
 }
 
-// heal has the budgets of the fleet's pods count one more on other nodes, or
-// one less. It reports whether there are any.
-func (w *world) heal(f *fleet, by int32) bool {
+// addHealthy adds by to the healthy pods on other nodes in the budgets of the fleet's pods. It reports
+// whether there are any.
+func (w *world) addHealthy(f *fleet, by int32) bool {
 	found := false
 	for _, b := range w.facts.Budgets {
 		if app, ok := b.Spec.Selector.MatchLabels["app"]; !ok || app == f.app {

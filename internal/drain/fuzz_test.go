@@ -12,8 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// FuzzNewPlan: whatever stands in pods and budgets, there is a plan, and it
-// keeps what plans promise.
+// For any pods and budgets there must be a plan, and it must have the properties that every plan
+// has.
 func FuzzNewPlan(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0, 3, 0, 1, 2, 0, 7, 0, 1, 1, 1, 2, 3, 0, 1, 9, 2, 7, 9, 1, 1, 2, 0, 1})
@@ -26,8 +26,8 @@ func FuzzNewPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bytes []byte) { checkOdd(t, bytes) })
 }
 
-// TestOddPodsAndBudgets tries the fuzz target on thousands of odd facts, so
-// that it needs no fuzzing to fail.
+// TestOddPodsAndBudgets runs the fuzz target with thousands of generated inputs, so that it can
+// fail without fuzzing.
 func TestOddPodsAndBudgets(t *testing.T) {
 	t.Parallel()
 	r := rand.NewChaCha8([32]byte{1})
@@ -42,7 +42,7 @@ func TestOddPodsAndBudgets(t *testing.T) {
 
 func checkOdd(t *testing.T, bytes []byte) {
 	t.Helper()
-	facts := (&dice{bytes: bytes}).facts()
+	facts := (&fuzzInput{bytes: bytes}).facts()
 	plan := drain.NewPlan(facts)
 	pods := len(facts.Pods)
 	for _, p := range facts.Pods {
@@ -64,7 +64,7 @@ func checkOdd(t *testing.T, bytes []byte) {
 	slices.Reverse(facts.Owners.ReplicaSets)
 	slices.Reverse(facts.Owners.Deployments)
 	if diff := cmp.Diff(written(plan), written(drain.NewPlan(facts))); diff != "" {
-		t.Errorf("the order of the input makes a difference (-forwards +backwards)\n%s", diff)
+		t.Errorf("the plan depends on the order of the input (-forwards +backwards)\n%s", diff)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// inForce returns the gates that have not ended by themselves.
+// inForce returns the gates that have not expired.
 func inForce(gates []Gate, now time.Time) []Gate {
 	var closed []Gate
 	for _, g := range gates {
@@ -16,14 +16,13 @@ func inForce(gates []Gate, now time.Time) []Gate {
 	return closed
 }
 
-// gated has every pod wait for all gates, evicted or surged, but not past its
-// turn. Without a hard deadline there is none, and they hold as long as they
-// are there.
+// gated makes every pod wait for all gates, whether it is evicted or surged, but not past its
+// turn. Without a hard deadline there is no turn, and a gate holds as long as it exists.
 func gated(s *planContext, c *podState) (Verdict, bool) {
 	if len(s.gates) == 0 || !s.awaitsTurn(c) {
 		return Verdict{}, false
 	}
-	var until time.Time // the last to end by itself, if all do
+	var until time.Time // when the last gate expires, if all do
 	open := true
 	whys := make([]string, 0, len(s.gates))
 	for _, g := range s.gates {

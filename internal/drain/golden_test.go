@@ -15,9 +15,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// planOut is a golden file: the plan as a person would read it.
+// planOut is a golden file: the plan in readable form.
 type planOut struct {
 	WakeAt   string       `json:"wakeAt,omitempty"`
 	Verdicts []verdictOut `json:"verdicts"`
@@ -51,7 +51,7 @@ func TestPlanMatchesGoldenFiles(t *testing.T) {
 			slices.Reverse(facts.Pods)
 			slices.Reverse(facts.Budgets)
 			if diff := cmp.Diff(got, written(drain.NewPlan(facts))); diff != "" {
-				t.Errorf("the order of the input makes a difference (-forwards +backwards):\n%s", diff)
+				t.Errorf("the plan depends on the order of the input (-forwards +backwards):\n%s", diff)
 			}
 			golden := filepath.Join("testdata", name+".golden.yaml")
 			if *update {

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// annotationKarpenter is Karpenter's way to say do-not-disrupt, with the
-	// same values as ours (Karpenter documentation, "Disruption").
+	// annotationKarpenter is Karpenter's do-not-disrupt annotation, with the same values as
+	// Lifeboat's (Karpenter documentation, "Disruption").
 	annotationKarpenter = "karpenter.sh/do-not-disrupt"
-	// annotationAutoscaler is the Cluster Autoscaler's, which holds a pod where
-	// it says "false" (Cluster Autoscaler FAQ).
+	// annotationAutoscaler is the Cluster Autoscaler's annotation; "false" holds a pod (Cluster
+	// Autoscaler FAQ).
 	annotationAutoscaler = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 )
 
 // hold is a do-not-disrupt annotation in force.
 type hold struct {
-	by    string    // the annotation; empty: nothing holds the pod
-	until time.Time // when it ends by itself; zero: never
-	typo  string    // an annotation with a value that means nothing
+	by    string    // the annotation; empty if nothing holds the pod
+	until time.Time // when it expires; zero means never
+	typo  string    // an annotation with an invalid value
 }
 
 func (h hold) active() bool { return h.by != "" }
@@ -30,8 +30,7 @@ func (h hold) endsBefore(t time.Time) bool {
 	return !h.until.IsZero() && h.until.Before(t)
 }
 
-// holdOf returns what holds the pod now: of its annotations the one that holds
-// it the longest.
+// holdOf returns the annotation that holds the pod the longest from now.
 func holdOf(pod *corev1.Pod, now time.Time) hold {
 	var h hold
 	for _, key := range []string{v1alpha1.AnnotationDoNotDisrupt, annotationKarpenter} {
@@ -59,8 +58,8 @@ func holdOf(pod *corev1.Pod, now time.Time) hold {
 	return h
 }
 
-// startOf is the moment that durations count from: the pod's start, or its
-// creation as long as the kubelet has not started it.
+// startOf returns the moment that durations count from: the pod's start, or its creation until
+// the kubelet has started it.
 func startOf(pod *corev1.Pod) time.Time {
 	if pod.Status.StartTime != nil {
 		return pod.Status.StartTime.Time

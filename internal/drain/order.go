@@ -6,8 +6,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// rank is a pod's place in the order of leaving: pods of a lower one leave
-// first.
+// rank is a pod's place in the drain order: pods of a lower rank leave first.
 type rank int
 
 const (
@@ -33,9 +32,8 @@ func rankOf(c *podState) rank {
 	return rankNormal
 }
 
-// outOfOrder has a pod wait while others that leave before it are on their way,
-// since they may need it while they stop. Those that something holds are not
-// on their way, and hold up nobody.
+// outOfOrder makes a pod wait for pods of lower ranks that are about to leave, because they may
+// need it while they stop. Pods that something holds do not count, so nothing waits for them.
 func outOfOrder(s *planContext, c *podState) (Verdict, bool) {
 	going := 0
 	for _, n := range s.going[:c.rank] {

@@ -10,34 +10,33 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Origin is what a surged pod was taken from. It is written on the pod, so
-// that whoever comes after a crash knows it too.
+// Origin is the ReplicaSet that a surged pod was taken from. It is written to the pod, so that
+// it survives a crash of the controller.
 type Origin struct {
-	// ReplicaSet is the name of the pod's ReplicaSet, which is of the pod's
-	// namespace.
+	// ReplicaSet is the name of the pod's ReplicaSet, in the pod's namespace.
 	ReplicaSet string `json:"replicaSet"`
-	// UID is that of the ReplicaSet: another may have its name by now.
+	// UID is the ReplicaSet's UID: a new ReplicaSet may have the same name by now.
 	UID types.UID `json:"uid"`
-	// Hash is the value that the pod's label pod-template-hash had.
+	// Hash was the value of the pod's label pod-template-hash.
 	Hash string `json:"hash"`
 	// Time is when the pod was surged.
 	Time time.Time `json:"time"`
-	// Seen is the resourceVersion that the ReplicaSet had then, if it is known.
-	// As long as it has the same, its status counts the pod as its own still.
+	// Seen was the ReplicaSet's resourceVersion, if known. While it is unchanged, the
+	// ReplicaSet's status still counts the pod.
 	Seen string `json:"seen,omitempty"`
 }
 
-// String returns the origin as the annotation lifeboat.dev/surged-from has it.
+// String returns the value of the annotation lifeboat.dev/surged-from.
 func (o Origin) String() string {
 	text, err := json.Marshal(o)
 	if err != nil {
-		return "" // a time of a year beyond 9999 alone does not marshal
+		return "" // only a time after the year 9999 cannot be marshalled
 	}
 	return string(text)
 }
 
-// SurgedFrom returns what a pod was taken from, and whether it was surged and
-// says so in a way that can be read.
+// SurgedFrom returns the origin of a pod, and whether the pod was surged and its annotation can
+// be parsed.
 func SurgedFrom(pod *corev1.Pod) (Origin, bool) {
 	text, ok := pod.Annotations[v1alpha1.AnnotationSurged]
 	if !ok {

@@ -14,7 +14,7 @@ const (
 	kindDeployment = "Deployment"
 )
 
-// owners are the Owners of the facts, by what pods call them.
+// owners indexes the Owners of the facts by the references that pods have to them.
 type owners struct {
 	sets        map[types.UID]*appsv1.ReplicaSet
 	deployments map[types.UID]*appsv1.Deployment
@@ -45,53 +45,52 @@ func indexOwners(all Owners) owners {
 	return o
 }
 
-// fitness says whether a pod may run twice: as long as both not and unsettled
-// are empty.
-type fitness struct {
+// surgeEligibility says whether a pod may run twice: it may if both not and unsettled are empty.
+type surgeEligibility struct {
 	set        *appsv1.ReplicaSet
 	deployment string
-	// not says why it must not, or why nobody would start its successor.
+	// not is why it must not run twice, or why no controller would start its successor.
 	not string
-	// unsettled says what has to be counted anew before anybody knows.
+	// unsettled is the count that a controller must update before the answer is known.
 	unsettled string
 }
 
-// fitnessOf looks at the pod, and then at what controls it.
-func (o owners) fitnessOf(pod *corev1.Pod) fitness {
-	if why := o.unfit(pod); why != "" {
-		return fitness{not: why}
+// eligibilityOf checks the pod, then its controllers.
+func (o owners) eligibilityOf(pod *corev1.Pod) surgeEligibility {
+	if why := o.podObstacle(pod); why != "" {
+		return surgeEligibility{not: why}
 	}
 	ref := metav1.GetControllerOfNoCopy(pod)
 	switch {
 	case ref == nil:
-		return fitness{not: "nothing controls it"}
+		return surgeEligibility{not: "nothing controls it"}
 	case ref.Kind != kindReplicaSet:
-		return fitness{not: fmt.Sprintf("%s %s controls it, not a Deployment", ref.Kind, ref.Name)}
+		return surgeEligibility{not: fmt.Sprintf("%s %s controls it, not a Deployment", ref.Kind, ref.Name)}
 	}
 	set := o.sets[ref.UID]
 	switch {
 	case set == nil:
-		return fitness{not: fmt.Sprintf("ReplicaSet %s is not known", ref.Name)}
+		return surgeEligibility{not: fmt.Sprintf("ReplicaSet %s is not known", ref.Name)}
 	case set.DeletionTimestamp != nil:
-		return fitness{not: fmt.Sprintf("ReplicaSet %s is being deleted", ref.Name)}
-	case !tellsApart(set, pod):
-		return fitness{not: fmt.Sprintf("ReplicaSet %s does not select by the label %s", ref.Name, appsv1.DefaultDeploymentUniqueLabelKey)}
+		return surgeEligibility{not: fmt.Sprintf("ReplicaSet %s is being deleted", ref.Name)}
+	case !selectsByTemplateHash(set, pod):
+		return surgeEligibility{not: fmt.Sprintf("ReplicaSet %s does not select by the label %s", ref.Name, appsv1.DefaultDeploymentUniqueLabelKey)}
 	}
 	above := metav1.GetControllerOfNoCopy(set)
 	if above == nil || above.Kind != kindDeployment {
-		return fitness{not: fmt.Sprintf("no Deployment controls ReplicaSet %s", ref.Name)}
+		return surgeEligibility{not: fmt.Sprintf("no Deployment controls ReplicaSet %s", ref.Name)}
 	}
 	d := o.deployments[above.UID]
 	if d == nil {
-		return fitness{not: fmt.Sprintf("Deployment %s is not known", above.Name)}
+		return surgeEligibility{not: fmt.Sprintf("Deployment %s is not known", above.Name)}
 	}
-	f := fitness{set: set, deployment: d.Name}
-	f.not, f.unsettled = standing(d, set)
+	f := surgeEligibility{set: set, deployment: d.Name}
+	f.not, f.unsettled = workloadObstacle(d, set)
 	return f
 }
 
-// unfit says what of the pod itself forbids that it runs twice.
-func (o owners) unfit(pod *corev1.Pod) string {
+// podObstacle says why the pod itself must not run twice.
+func (o owners) podObstacle(pod *corev1.Pod) string {
 	switch {
 	case !IsReady(pod):
 		return "it is not Ready"
@@ -106,7 +105,7 @@ func (o owners) unfit(pod *corev1.Pod) string {
 		case v.Ephemeral != nil:
 			return fmt.Sprintf("its volume %s is its own alone", v.Name)
 		case v.PersistentVolumeClaim != nil:
-			if why := o.bound(pod.Namespace, v.PersistentVolumeClaim.ClaimName); why != "" {
+			if why := o.claimObstacle(pod.Namespace, v.PersistentVolumeClaim.ClaimName); why != "" {
 				return why
 			}
 		}
@@ -125,8 +124,8 @@ func usesHostPort(containers []corev1.Container) bool {
 	return false
 }
 
-// bound says why a claim keeps its pods on one node.
-func (o owners) bound(namespace, name string) string {
+// claimObstacle says why a claim binds its pods to one node.
+func (o owners) claimObstacle(namespace, name string) string {
 	claim := o.claims[types.NamespacedName{Namespace: namespace, Name: name}]
 	if claim == nil {
 		return fmt.Sprintf("its claim %s is not known", name)
@@ -142,10 +141,10 @@ func (o owners) bound(namespace, name string) string {
 	return ""
 }
 
-// tellsApart reports whether the ReplicaSet lets go of the pod once its label
-// pod-template-hash is gone. Deployments put it into their ReplicaSets'
-// selectors (Kubernetes documentation, "Deployments").
-func tellsApart(set *appsv1.ReplicaSet, pod *corev1.Pod) bool {
+// selectsByTemplateHash reports whether the ReplicaSet releases the pod when its label pod-template-hash is
+// removed. Deployments add that label to the selectors of their ReplicaSets (Kubernetes
+// documentation, "Deployments").
+func selectsByTemplateHash(set *appsv1.ReplicaSet, pod *corev1.Pod) bool {
 	if set.Spec.Selector == nil {
 		return false
 	}
@@ -153,12 +152,11 @@ func tellsApart(set *appsv1.ReplicaSet, pod *corev1.Pod) bool {
 	return ok && hash == pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
-// standing says why a Deployment's pods of that ReplicaSet are not to be
-// surged, or what its controllers have to count before anybody knows. A rollout
-// is under way as long as pods of another ReplicaSet are there or this one has
-// not its full size. Pods that are missing are no sign of one: they were
-// surged or evicted a moment ago, as on the other nodes that go down too.
-func standing(d *appsv1.Deployment, set *appsv1.ReplicaSet) (string, string) {
+// workloadObstacle says why pods of a Deployment's ReplicaSet must not be surged, or which controller
+// must count first. A rollout is in progress while another ReplicaSet has pods or this one has
+// not its full size. Missing pods are no sign of a rollout: they may just have been surged or
+// evicted here or on other nodes.
+func workloadObstacle(d *appsv1.Deployment, set *appsv1.ReplicaSet) (string, string) {
 	switch {
 	case d.DeletionTimestamp != nil:
 		return fmt.Sprintf("Deployment %s is being deleted", d.Name), ""
@@ -176,8 +174,8 @@ func standing(d *appsv1.Deployment, set *appsv1.ReplicaSet) (string, string) {
 	return "", ""
 }
 
-// wanted is how many pods are asked for: one, where nothing is said
-// (k8s.io/api/apps/v1, ReplicaSetSpec.replicas).
+// wanted returns the number of replicas, which is one by default (k8s.io/api/apps/v1,
+// ReplicaSetSpec.replicas).
 func wanted(replicas *int32) int32 {
 	if replicas == nil {
 		return 1

@@ -60,8 +60,8 @@ func (s setIn) objects() (*appsv1.ReplicaSet, *appsv1.Deployment) {
 	return rs, d
 }
 
-// own gives the pod to its ReplicaSet, or takes it from that, and gives it what
-// may keep it from running twice.
+// own makes the pod one of its ReplicaSet, or surged from it, and adds what may prevent it from
+// running twice.
 func (p podIn) own(pod *corev1.Pod) {
 	if p.Set != "" {
 		if pod.Labels == nil {
@@ -96,7 +96,7 @@ func (p podIn) own(pod *corev1.Pod) {
 	}
 }
 
-// surge does to a pod what the API server is asked to do.
+// surge changes a pod as the surge patch does.
 func surge(pod *corev1.Pod, o drain.Origin) {
 	delete(pod.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
 	pod.Labels[v1alpha1.LabelSurged] = o.ReplicaSet
@@ -108,5 +108,5 @@ func surge(pod *corev1.Pod, o drain.Origin) {
 	pod.Annotations = annotations
 }
 
-// second is a point in a story.
+// second is the nth second of a test sequence.
 func second(n int) time.Time { return noon.Add(time.Duration(n) * time.Second) }

@@ -35,7 +35,7 @@ func (w *world) hard() time.Time {
 	return time.Time{}
 }
 
-// end is when to stop looking.
+// end is when the simulation stops.
 func (w *world) end() time.Time {
 	if h := w.hard(); !h.IsZero() {
 		return h
@@ -43,8 +43,7 @@ func (w *world) end() time.Time {
 	return noon.Add(90 * time.Second)
 }
 
-// act carries a plan out on an API server of unlimited speed, and checks each
-// request against what must always hold.
+// act carries out a plan on an API server without rate limits, and checks each request.
 func (w *world) act(t *testing.T, plan drain.Plan) bool {
 	t.Helper()
 	acted := false
@@ -146,9 +145,9 @@ func TestOrderOfTheInputIsIrrelevant(t *testing.T) {
 	})
 }
 
-// TestDrainSecondBySecond plays each world up to its deadline with a plan a
-// second. act checks that no PodDisruptionBudget is broken before last call,
-// that nobody is asked twice, and that graces fit.
+// The test simulates each world up to its deadline with a plan every second. act checks that no
+// PodDisruptionBudget is broken before the last call, that no pod is asked twice, and that
+// graces fit.
 func TestDrainSecondBySecond(t *testing.T) {
 	t.Parallel()
 	eachWorld(t, func(t *testing.T, w *world) {
@@ -168,8 +167,8 @@ func TestDrainSecondBySecond(t *testing.T) {
 	})
 }
 
-// TestDrainWakingOnlyWhenToldTo plays each world with a plan only when
-// something changed or WakeAt has come, and checks that nothing is missed.
+// The test simulates each world with a plan only when something changed or WakeAt has come, and
+// checks that no action is missed.
 func TestDrainWakingOnlyWhenToldTo(t *testing.T) {
 	t.Parallel()
 	eachWorld(t, func(t *testing.T, w *world) {
@@ -181,9 +180,10 @@ func TestDrainWakingOnlyWhenToldTo(t *testing.T) {
 					last = drain.NewPlan(w.facts)
 				}
 			} else if w.rand.IntN(4) > 0 {
-				// Looking at every quiet second would cost more than it shows.
+				// Checking every second without a change would be slow and find nothing
+				// more.
 			} else if now := drain.NewPlan(w.facts); !slices.EqualFunc(last.Verdicts, now.Verdicts, sameVerdict) {
-				t.Errorf("%s: the plan changed by itself before it said to wake (-then +now)\n%s", hour(w.now), cmp.Diff(written(last), written(now)))
+				t.Errorf("%s: the plan changed before WakeAt (-then +now)\n%s", hour(w.now), cmp.Diff(written(last), written(now)))
 			}
 			changed = w.tick()
 			if last.Empty() {
@@ -198,7 +198,7 @@ func sameVerdict(a, b drain.Verdict) bool {
 	return a.Pod.Name == b.Pod.Name && a.Step == b.Step && a.Reason == b.Reason && a.LastCall.Equal(b.LastCall) && a.Overrides == b.Overrides
 }
 
-// checkWake: WakeAt is later than now and not later than the next last call.
+// checkWake checks that WakeAt is later than now and not later than the next last call.
 func (w *world) checkWake(t *testing.T, plan drain.Plan) {
 	t.Helper()
 	if !plan.WakeAt.IsZero() && !plan.WakeAt.After(w.now) {
@@ -211,7 +211,7 @@ func (w *world) checkWake(t *testing.T, plan drain.Plan) {
 	}
 }
 
-// checkLastCalls: once its last call has come, a pod has been asked to stop.
+// checkLastCalls checks that a pod has been asked to stop once its last call has come.
 func (w *world) checkLastCalls(t *testing.T, plan drain.Plan) {
 	t.Helper()
 	for _, v := range plan.Verdicts {
@@ -224,8 +224,8 @@ func (w *world) checkLastCalls(t *testing.T, plan drain.Plan) {
 	}
 }
 
-// checkSettled: a plan made right after another was carried out repeats none
-// of its requests.
+// checkSettled checks that a plan made directly after another was carried out repeats none of
+// its requests.
 func (w *world) checkSettled(t *testing.T) {
 	t.Helper()
 	for _, v := range drain.NewPlan(w.facts).Verdicts {
@@ -235,9 +235,9 @@ func (w *world) checkSettled(t *testing.T) {
 	}
 }
 
-// checkEmpty: at a hard deadline nobody is left, but for those that a policy
-// protects and those whose own grace never fitted; whoever had the time got
-// the whole of its grace.
+// checkEmpty checks that no pod is left at a hard deadline, except pods that a policy protects
+// and pods whose own grace never fitted. Every pod for which there was time must have had its
+// whole grace.
 func (w *world) checkEmpty(t *testing.T) {
 	t.Helper()
 	hard := w.hard()

@@ -2,5 +2,5 @@
 
 package drain_test
 
-// worlds is how many clusters the properties are tried on.
+// worlds is the number of simulated clusters per property.
 const worlds = 2000

@@ -2,6 +2,6 @@
 
 package drain_test
 
-// worlds is how many clusters the properties are tried on: fewer where each
-// costs ten times as much.
+// worlds is the number of simulated clusters per property: fewer because the race detector makes
+// each ten times as slow.
 const worlds = 600

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// rule looks at one pod and says what is to be done about it, or has no
-// opinion.
+// rule looks at one pod and decides the step, or has no opinion.
 type rule func(s *planContext, c *podState) (Verdict, bool)
 
 // rulesInOrder lists the rules; the first with an opinion wins.
@@ -15,20 +14,20 @@ func rulesInOrder() []rule {
 	return []rule{
 		daemonSetStays,  // its controller would only put it back
 		staticStays,     // the kubelet runs it from a file
-		finishedStays,   // nothing of it runs any more
-		instanceGone,    // nobody is left to stop it gracefully: clean up
+		finishedStays,   // its containers have all exited
+		instanceGone,    // no kubelet can stop it gracefully: delete it
 		leavingTooLate,  // asked to stop before, with a grace that outlasts a hard deadline
 		leaving,         // asked to stop before: nothing to add
-		leftAlone,       // the policy leaves it where it is
+		leftInPlace,     // the policy leaves it where it is
 		respected,       // the policy puts do-not-disrupt above the deadline
-		heldAtLastCall,  // a PodDisruptionBudget holds it, and its time has come
+		heldAtLastCall,  // a PodDisruptionBudget holds it, and its last call has come
 		doNotDisrupt,    // its annotation holds it until its turn
-		gated,           // all pods wait, until their turn
-		outOfOrder,      // others leave before it, until its turn
+		gated,           // a gate holds all pods, until their turn
+		outOfOrder,      // pods of a lower rank leave first, until its turn
 		awaitsSuccessor, // it was surged, and its successor is not Ready, until its turn
 		successorFirst,  // the policy says Surge, and it may run twice
 		heldByBudget,    // the Eviction API would refuse it now
-		// and otherwise: evict, since nothing holds it
+		// otherwise: evict, since nothing holds it
 	}
 }
 
@@ -58,9 +57,8 @@ func finishedStays(_ *planContext, c *podState) (Verdict, bool) {
 	return say(StepStays, fmt.Sprintf("stays: it has finished (%s)", c.pod.Status.Phase))
 }
 
-// instanceGone takes pods of an instance that no longer runs out of the API
-// with a grace of 0, which is safe only here: a StatefulSet starts the
-// successor at once.
+// instanceGone deletes pods of an instance that no longer runs with a grace of 0, which is safe
+// only here. A StatefulSet then starts the successor at once.
 func instanceGone(s *planContext, c *podState) (Verdict, bool) {
 	if !s.facts.InstanceGone {
 		return Verdict{}, false
@@ -71,16 +69,15 @@ func instanceGone(s *planContext, c *podState) (Verdict, bool) {
 	var none int64
 	return Verdict{
 		Step:         StepDelete,
-		Reason:       "deleted with grace 0: its instance is gone, so nothing of it runs and nobody would confirm that it stopped",
+		Reason:       "deleted with grace 0: its instance is gone, so nothing of it runs and no kubelet can confirm that it stopped",
 		GraceSeconds: &none,
 	}, true
 }
 
-// leavingTooLate cuts short the grace of a pod that was asked to stop before,
-// so that it is killed and not cut off. It does so at the very end: the API
-// server counts the shorter grace from the first request, and where that has
-// run out already it leaves one second (k8s.io/apiserver pkg/registry/rest,
-// BeforeDelete), so to ask earlier would cost the pod time that it has.
+// leavingTooLate shortens the grace of a pod that was asked to stop before, so that it is killed
+// before the instance ends. It does so as late as possible. The API server counts the shorter
+// grace from the first request, and if that has already expired it leaves one second
+// (k8s.io/apiserver pkg/registry/rest, BeforeDelete). Asking earlier would cost the pod time.
 func leavingTooLate(s *planContext, c *podState) (Verdict, bool) {
 	at := s.cutAt(c)
 	if at.IsZero() || s.now.Before(at) {
@@ -95,8 +92,8 @@ func leavingTooLate(s *planContext, c *podState) (Verdict, bool) {
 	}, true
 }
 
-// cutAt is when the grace of a leaving pod is cut short; zero if it ends before
-// the deadline, cannot be shortened, or the deadline is only an estimate.
+// cutAt is when the grace of a leaving pod is shortened; zero if it ends before the deadline,
+// cannot be shortened, or the deadline is only an estimate.
 func (s *planContext) cutAt(c *podState) time.Time {
 	if s.deadline.IsZero() || s.estimated || !isLeaving(c.pod) || !c.pod.DeletionTimestamp.After(s.deadline) || graceGiven(c.pod) <= shortestGrace {
 		return time.Time{}
@@ -129,9 +126,9 @@ func respected(s *planContext, c *podState) (Verdict, bool) {
 	return say(StepWaits, fmt.Sprintf("waits: %s holds it, and the policy respects that whatever the deadline; remove the annotation to let it go", c.hold.by))
 }
 
-// heldAtLastCall deletes what the Eviction API would not, or did not, evict.
+// heldAtLastCall deletes a pod that the Eviction API would not evict, or refused to.
 func heldAtLastCall(s *planContext, c *podState) (Verdict, bool) {
-	if !s.pressed(c) {
+	if !s.lastCallReached(c) {
 		return Verdict{}, false
 	}
 	p := permitFor(c)
@@ -180,10 +177,10 @@ func heldByBudget(s *planContext, c *podState) (Verdict, bool) {
 func evict(s *planContext, c *podState) Verdict {
 	p := permitFor(c)
 	p.take(c)
-	c.letGo()
+	c.markReleased()
 	why := p.why
-	if c.released != "" {
-		why = c.released + "; " + why
+	if c.whyReleased != "" {
+		why = c.whyReleased + "; " + why
 	}
 	v := Verdict{Step: StepEvict, GraceSeconds: s.graceLeft(c)}
 	if c.hold.active() {
@@ -201,8 +198,8 @@ func evict(s *planContext, c *podState) Verdict {
 }
 
 func (s *planContext) whyOverridden(c *podState) string {
-	if s.pressed(c) || c.after == 0 {
+	if s.lastCallReached(c) || c.after == 0 {
 		return "this is its last call"
 	}
-	return c.chain()
+	return c.whyEarlier()
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// noon is when every scenario plays.
+// noon is the time of every scenario.
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// scenario is a golden file's input: Facts with defaults, so that a case states
-// only what it is about. Moments are given relative to now.
+// scenario is the input of a golden file: Facts with defaults, so that a case states only what
+// it tests. Times are relative to now.
 type scenario struct {
 	Deadline     *deadlineIn           `json:"deadline,omitempty"`
 	InstanceGone bool                  `json:"instanceGone,omitempty"`

@@ -13,10 +13,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// world is a small cluster around one doomed node: an API server that judges
-// evictions and deletions, a disruption controller that counts, kubelets that
-// stop pods, and controllers that start successors elsewhere. It shares no
-// code with the planner.
+// world is a simulated cluster around one node to drain: an API server that decides evictions
+// and deletions, a disruption controller that counts, kubelets that stop pods, and controllers
+// that start successors on other nodes. It shares no code with the planner.
 type world struct {
 	rand    *rand.Rand
 	now     time.Time
@@ -35,7 +34,7 @@ type world struct {
 
 type granted struct{ own, got time.Duration }
 
-// newWorld makes up a cluster from a seed.
+// newWorld generates a cluster from a seed.
 func newWorld(seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w := &world{
@@ -63,9 +62,9 @@ func newWorld(seed uint64) *world {
 		}
 		in.Budgets = append(in.Budgets, b)
 	}
-	w.conduct(&in)
+	w.drawPolicy(&in)
 	w.facts = in.facts()
-	w.raise(in)
+	w.linkFleets(in)
 	for _, p := range w.facts.Pods {
 		w.work[p.Name] = time.Duration(r.Int64N(int64(ownGrace(p)) + 1)).Truncate(time.Second)
 		if p.DeletionTimestamp != nil {
@@ -110,7 +109,7 @@ func ownGrace(p *corev1.Pod) time.Duration {
 	return time.Duration(*p.Spec.TerminationGracePeriodSeconds) * time.Second
 }
 
-// tick lets a second pass. It reports whether anything changed.
+// tick advances the time by a second. It reports whether anything changed.
 func (w *world) tick() bool {
 	w.now = w.now.Add(time.Second)
 	w.facts.Now = w.now
@@ -147,7 +146,7 @@ func (w *world) healthy(b *policyv1.PodDisruptionBudget) int32 {
 	return n
 }
 
-// count is the disruption controller.
+// count simulates the disruption controller.
 func (w *world) count() {
 	for _, b := range w.facts.Budgets {
 		b.Status.CurrentHealthy = w.healthy(b)
@@ -155,7 +154,7 @@ func (w *world) count() {
 	}
 }
 
-// evict is the Eviction API. It returns why it refuses.
+// evict simulates the Eviction API. It returns why it refuses.
 func (w *world) evict(p *corev1.Pod, grace *int64) string {
 	var over []*policyv1.PodDisruptionBudget
 	for _, b := range w.facts.Budgets {
@@ -182,8 +181,8 @@ func (w *world) evict(p *corev1.Pod, grace *int64) string {
 	return ""
 }
 
-// remove is a graceful deletion. A second one can only shorten the grace,
-// which counts from the first.
+// remove simulates a graceful deletion. A second one can only shorten the grace, which counts
+// from the first.
 func (w *world) remove(p *corev1.Pod, grace *int64) {
 	seconds := *p.Spec.TerminationGracePeriodSeconds
 	if grace != nil {
@@ -194,7 +193,7 @@ func (w *world) remove(p *corev1.Pod, grace *int64) {
 		w.asked[p.Name] = w.now
 		w.granted[p.Name] = granted{own: ownGrace(p), got: time.Duration(seconds) * time.Second}
 		for _, b := range w.facts.Budgets {
-			if covers(b, p) && ready(p) && w.fleetOf(p) == nil { // the fleet starts it else
+			if covers(b, p) && ready(p) && w.fleetOf(p) == nil { // its fleet starts the successor otherwise
 				w.arrives[b.Name] = append(w.arrives[b.Name], w.now.Add(w.work[p.Name]+w.starts))
 			}
 		}
@@ -222,7 +221,7 @@ func (w *world) replace(q *corev1.Pod) {
 }
 
 func covers(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
-	for k, v := range b.Spec.Selector.MatchLabels { // the model has no other selectors
+	for k, v := range b.Spec.Selector.MatchLabels { // the simulation has no other selectors
 		if p.Labels[k] != v {
 			return false
 		}

@@ -13,33 +13,32 @@ import (
 )
 
 const (
-	// surgePatience is for how long a surged pod waits for its successor, which
-	// may find no room.
-	surgePatience = 5 * time.Minute
-	// surgeSettle is how long after a surge the ReplicaSet's status is not
-	// believed. Its controller lets go of the pod first, starts the successor
-	// next and counts last (kubernetes pkg/controller/replicaset,
-	// syncReplicaSet), so for a moment the status counts a pod as Ready that is
-	// not the ReplicaSet's any more. Where the controller is further behind,
-	// Origin.Seen tells, unless somebody else changes the ReplicaSet as well.
-	surgeSettle = 2 * time.Second
+	// successorTimeout is how long a surged pod waits for its successor, which may stay
+	// unschedulable.
+	successorTimeout = 5 * time.Minute
+	// surgeStatusDelay is how long after a surge the ReplicaSet's status is not trusted. Its
+	// controller releases the pod first, then starts the successor, and counts last (kubernetes
+	// pkg/controller/replicaset, syncReplicaSet). In between, the status counts a Ready pod
+	// that is no longer the ReplicaSet's. Origin.Seen detects a controller with a longer delay,
+	// unless others change the ReplicaSet too.
+	surgeStatusDelay = 2 * time.Second
 )
 
-// line is what the surged pods of one ReplicaSet on this node have in common.
-type line struct {
-	// set is the ReplicaSet; nil if it is gone or going.
+// surgedGroup is the shared state of the surged pods of one ReplicaSet on this node.
+type surgedGroup struct {
+	// set is the ReplicaSet; nil if it is deleted or being deleted.
 	set *appsv1.ReplicaSet
-	// staying counts those that are Ready and stay as long as they are needed,
-	// let those of them that this plan lets go.
+	// staying counts those that are Ready and stay as long as they are needed, minus those that
+	// this plan releases.
 	staying, let int32
 	newest       time.Time // when the last of them was surged
 	unreleased   bool      // the ReplicaSet still controls one
 	unseen       bool      // the ReplicaSet has not changed since one was surged
 }
 
-// takenFrom returns where a surged pod was taken from, or nil. One that has its
-// label back was given back. Where the annotation cannot be read the label
-// still tells that the pod has to leave.
+// takenFrom returns where a surged pod was taken from, or nil. A pod that has its label again
+// was given back. If the annotation cannot be parsed, the missing label still shows that the pod
+// must leave.
 func takenFrom(pod *corev1.Pod) *Origin {
 	if _, ok := pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; ok {
 		return nil
@@ -57,8 +56,8 @@ func takenFrom(pod *corev1.Pod) *Origin {
 	return &Origin{ReplicaSet: label}
 }
 
-// trace finds out how the surged pods stand. It needs their turns.
-func (s *planContext) trace() {
+// resolveSurged fills in the state of the surged pods. It needs their turns.
+func (s *planContext) resolveSurged() {
 	var surged []*podState
 	surges := false
 	for _, c := range s.pods {
@@ -71,138 +70,137 @@ func (s *planContext) trace() {
 		return
 	}
 	s.known = indexOwners(s.facts.Owners)
-	lines := map[types.UID]*line{}
+	lines := map[types.UID]*surgedGroup{}
 	for _, c := range surged {
 		l := lines[c.surged.UID]
 		if l == nil {
-			l = &line{}
+			l = &surgedGroup{}
 			if set := s.known.sets[c.surged.UID]; set != nil && set.DeletionTimestamp == nil {
 				l.set = set
 			}
 			lines[c.surged.UID] = l
 		}
-		s.enlist(c, l)
+		s.addSurged(c, l)
 	}
 }
 
-func (s *planContext) enlist(c *podState, l *line) {
-	c.line = l
-	// A time that lies in the future was not written by this clock: it keeps
-	// nobody waiting.
-	if at := c.surged.Time; !at.After(s.now.Add(surgePatience)) {
-		c.patience = at.Add(surgePatience)
+func (s *planContext) addSurged(c *podState, l *surgedGroup) {
+	c.group = l
+	// A time in the future comes from another clock: it delays no pod.
+	if at := c.surged.Time; !at.After(s.now.Add(successorTimeout)) {
+		c.successorDeadline = at.Add(successorTimeout)
 		if at.After(l.newest) {
 			l.newest = at
 		}
 	}
 	l.unreleased = l.unreleased || metav1.GetControllerOfNoCopy(c.pod) != nil
 	l.unseen = l.unseen || (l.set != nil && c.surged.Seen != "" && c.surged.Seen == l.set.ResourceVersion)
-	if IsReady(c.pod) && s.awaitsTurn(c) && s.now.Before(c.patience) {
+	if IsReady(c.pod) && s.awaitsTurn(c) && s.now.Before(c.successorDeadline) {
 		c.staying = true
 		l.staying++
 	}
 }
 
-func (l *line) settled() time.Time { return l.newest.Add(surgeSettle) }
+func (l *surgedGroup) settled() time.Time { return l.newest.Add(surgeStatusDelay) }
 
-// uncounted says why the ReplicaSet's status is not to be believed yet.
-func (l *line) uncounted(now time.Time) string {
+// uncounted says why the ReplicaSet's status is not trusted yet.
+func (l *surgedGroup) uncounted(now time.Time) string {
 	switch {
 	case l.unreleased:
 		return fmt.Sprintf("ReplicaSet %s has not let go of it yet", l.set.Name)
 	case l.unseen, l.set.Status.ObservedGeneration < l.set.Generation, now.Before(l.settled()):
-		return fmt.Sprintf("ReplicaSet %s has not counted its pods anew yet", l.set.Name)
+		return fmt.Sprintf("ReplicaSet %s has not recounted its pods yet", l.set.Name)
 	}
 	return ""
 }
 
-// spare reports whether the ReplicaSet has as many Ready as it wants without a
-// further one of the surged pods.
-func (l *line) spare() bool {
+// hasSpareReady reports whether the ReplicaSet has as many Ready pods as it wants without one more of
+// the surged pods.
+func (l *surgedGroup) hasSpareReady() bool {
 	return l.set.Status.ReadyReplicas+l.staying-wanted(l.set.Spec.Replicas) > l.let
 }
 
-func (l *line) count() string {
+func (l *surgedGroup) count() string {
 	return fmt.Sprintf("ReplicaSet %s has %d of %d Ready", l.set.Name, l.set.Status.ReadyReplicas, wanted(l.set.Spec.Replicas))
 }
 
-// letGo notes that a surged pod goes.
-func (c *podState) letGo() {
+// markReleased records that a surged pod leaves.
+func (c *podState) markReleased() {
 	if c.staying {
-		c.line.let++
+		c.group.let++
 	}
 }
 
-// awaitsSuccessor keeps a surged pod until its ReplicaSet has as many Ready as
-// it wants without it: so there are never fewer, as long as there is time. It
-// always leaves: nothing would take it back.
+// awaitsSuccessor holds a surged pod until its ReplicaSet has as many Ready pods as it wants
+// without it, as long as there is time. The pod always leaves in the end: no controller would
+// take it back.
 func awaitsSuccessor(s *planContext, c *podState) (Verdict, bool) {
-	if c.line == nil {
+	if c.group == nil {
 		return Verdict{}, false
 	}
 	why, goes := s.release(c)
 	if goes {
-		c.released = why
+		c.whyReleased = why
 		return Verdict{}, false
 	}
 	c.moving = true
-	latest := c.patience
+	latest := c.successorDeadline
 	if !c.turn.IsZero() {
 		latest = earliest(latest, c.turn)
 	}
 	return say(StepWaits, fmt.Sprintf("waits: %s; evicted at %s at the latest", why, clock(latest)))
 }
 
-// release says why a surged pod goes or waits, and whether it goes.
+// release says why a surged pod leaves or waits, and whether it leaves.
 func (s *planContext) release(c *podState) (string, bool) {
-	l := c.line
+	l := c.group
 	switch {
 	case l.set == nil:
 		return fmt.Sprintf("ReplicaSet %s, which it was taken from, is gone", c.surged.ReplicaSet), true
 	case wanted(l.set.Spec.Replicas) == 0:
 		return fmt.Sprintf("ReplicaSet %s, which it was taken from, is scaled to zero", l.set.Name), true
 	case !IsReady(c.pod):
-		return "it is not Ready itself, so nobody loses by it", true
+		return "it is not Ready itself, so no traffic is lost", true
 	}
 	uncounted := l.uncounted(s.now)
 	switch {
-	case uncounted == "" && l.spare():
+	case uncounted == "" && l.hasSpareReady():
 		return fmt.Sprintf("its successor is Ready (%s)", l.count()), true
 	case !s.awaitsTurn(c):
 		return "its successor is not Ready, but " + s.whyOverridden(c), true
-	case !s.now.Before(c.patience):
-		return fmt.Sprintf("its successor is not Ready after %s, which is long enough", minutes(surgePatience)), true
+	case !s.now.Before(c.successorDeadline):
+		return fmt.Sprintf("its successor is not Ready after %s, which is long enough", minutes(successorTimeout)), true
 	case uncounted != "":
 		return uncounted, false
 	}
 	return fmt.Sprintf("its successor is not Ready yet (%s)", l.count()), false
 }
 
-// successorFirst surges a pod where the policy says so and it may run twice.
-// That takes nothing from a PodDisruptionBudget. Where its time has come it is
-// of no use any more: to stop the pod starts its successor as well.
+// successorFirst surges a pod if the policy says so and it may run twice. That uses no
+// disruption of a PodDisruptionBudget. At its turn a surge is pointless: stopping the pod starts
+// its successor too.
 func successorFirst(s *planContext, c *podState) (Verdict, bool) {
 	if c.strategy != v1alpha1.StrategySurge || c.surged != nil {
 		return Verdict{}, false
 	}
 	if !s.awaitsTurn(c) && permitFor(c).granted {
-		c.unsurged = s.whyOverridden(c)
+		c.whyUnsurged = s.whyOverridden(c)
 		return Verdict{}, false
 	}
-	fit := s.known.fitnessOf(c.pod)
+	fit := s.known.eligibilityOf(c.pod)
 	switch {
 	case fit.not == "" && fit.unsettled == "":
 		return s.surge(c, fit), true
 	case fit.not == "" && s.awaitsTurn(c):
 		c.moving = true
-		return say(StepWaits, fmt.Sprintf("waits: it is to be surged, but %s%s", fit.unsettled, s.byItsTurn(c)))
+		return say(StepWaits, fmt.Sprintf("waits: it will be surged, but %s%s", fit.unsettled, s.byItsTurn(c)))
 	}
-	c.unsurged = fit.not + fit.unsettled
+	c.whyUnsurged = fit.not + fit.unsettled
 	return Verdict{}, false
 }
 
-func (s *planContext) surge(c *podState, fit fitness) Verdict {
-	latest := s.now.Add(surgePatience)
+func (s *planContext) surge(c *podState, fit surgeEligibility) Verdict {
+	latest := s.now.Add(successorTimeout)
 	switch {
 	case c.lastCall.IsZero():
 	case s.awaitsTurn(c):
@@ -221,10 +219,10 @@ func (s *planContext) surge(c *podState, fit fitness) Verdict {
 	}
 }
 
-// whyNotSurged ends the reason of a pod that the policy would have surged.
+// whyNotSurged is the end of the reason of a pod that the policy would have surged.
 func (c *podState) whyNotSurged() string {
-	if c.unsurged == "" {
+	if c.whyUnsurged == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (not surged: %s)", c.unsurged)
+	return fmt.Sprintf(" (not surged: %s)", c.whyUnsurged)
 }

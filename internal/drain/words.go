@@ -9,22 +9,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// longestReason is what the Interruption's status takes.
+// longestReason is the limit of the Interruption's status.
 const longestReason = 512
 
-// clock writes a moment that is minutes away.
+// clock formats a time that is minutes away.
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") + " UTC" }
 
-// date writes a moment that may be days away.
+// date formats a time that may be days away.
 func date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
-// seconds writes a duration in whole seconds, as grace periods are given.
+// seconds formats a duration in whole seconds, like grace periods.
 func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int64(d/time.Second)) }
 
-// minutes writes a duration in whole minutes.
+// minutes formats a duration in whole minutes.
 func minutes(d time.Duration) string { return fmt.Sprintf("%d min", int64(d/time.Minute)) }
 
-// timing says what grace the pod gets and what that leaves.
+// timing says which grace the pod gets and how much time remains after it.
 func (s *planContext) timing(c *podState, cut *int64) string {
 	switch {
 	case s.deadline.IsZero():
@@ -58,8 +58,7 @@ func (s *planContext) whenDeadline() string {
 	return fmt.Sprintf("at %s is %s away", clock(s.deadline), seconds(left))
 }
 
-// byItsTurn ends the reason of a pod that waits for something of which nobody
-// knows when it ends.
+// byItsTurn is the end of the reason of a pod that waits for something without a known end.
 func (s *planContext) byItsTurn(c *podState) string {
 	if c.turn.IsZero() {
 		return ""
@@ -67,8 +66,8 @@ func (s *planContext) byItsTurn(c *podState) string {
 	return fmt.Sprintf("; at %s at the latest", clock(c.turn))
 }
 
-// untilWhen says for how long something holds the pod that ends by itself at
-// until (zero: nobody knows when), and that its turn ends in any case.
+// untilWhen says how long something holds the pod: until it expires (zero if unknown), or until
+// its turn.
 func (s *planContext) untilWhen(c *podState, until time.Time) string {
 	switch {
 	case !until.IsZero() && (c.turn.IsZero() || until.Before(c.turn)):
@@ -76,12 +75,12 @@ func (s *planContext) untilWhen(c *podState, until time.Time) string {
 	case c.turn.IsZero():
 		return s.withoutDeadline()
 	case c.turn.Before(c.lastCall):
-		return fmt.Sprintf("until %s, before its last call at %s: %s", clock(c.turn), clock(c.lastCall), c.chain())
+		return fmt.Sprintf("until %s, before its last call at %s: %s", clock(c.turn), clock(c.lastCall), c.whyEarlier())
 	}
 	return "until its last call at " + clock(c.lastCall)
 }
 
-// atTheLatest ends the reason of a pod that waits for a budget.
+// atTheLatest is the end of the reason of a pod that waits for a budget.
 func (s *planContext) atTheLatest(c *podState) string {
 	if c.lastCall.IsZero() {
 		return s.withoutDeadline()
@@ -97,7 +96,7 @@ func (s *planContext) withoutDeadline() string {
 	return "there is no deadline, so nothing is overridden"
 }
 
-// brief keeps what others say from drowning what the reason has to say.
+// brief shortens a message from elsewhere, so that it fits into a reason.
 func brief(why string) string {
 	const enough = 160
 	if r := []rune(why); len(r) > enough {
@@ -113,7 +112,7 @@ func finalizers(pod *corev1.Pod) string {
 	return "its finalizers hold it: " + strings.Join(pod.Finalizers, ", ")
 }
 
-// clip keeps a reason within what the status takes, at the end of a character.
+// clip shortens a reason to the limit of the status, at a character boundary.
 func clip(reason string) string {
 	reason = strings.ToValidUTF8(reason, "?")
 	if utf8.RuneCountInString(reason) <= longestReason {

@@ -11,22 +11,22 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// kindNone stands for pods that nothing controls.
+// kindNone stands for pods without a controller.
 const kindNone = "None"
 
-// workload is a workload of the policy, ready to match pods.
+// workload is a workload of the policy, compiled for matching pods.
 type workload struct {
 	*v1alpha1.Workload
-	place    int // counted from 1, as people do
+	position int // counted from 1
 	selector labels.Selector
 }
 
-// compile makes workloads ready. One whose selector is malformed, of which the
-// policy's condition Accepted tells, matches nothing.
+// compile prepares workloads for matching. A workload with a malformed selector matches nothing;
+// the policy's condition Accepted reports it.
 func compile(all []v1alpha1.Workload) []workload {
 	compiled := make([]workload, 0, len(all))
 	for i := range all {
-		w := workload{Workload: &all[i], place: i + 1, selector: labels.Everything()}
+		w := workload{Workload: &all[i], position: i + 1, selector: labels.Everything()}
 		if w.Selector != nil {
 			selector, err := metav1.LabelSelectorAsSelector(w.Selector)
 			if err != nil {
@@ -58,9 +58,8 @@ func (w *workload) matches(c *podState) bool {
 	return len(w.MatchOwnerKinds) == 0 || slices.ContainsFunc(w.MatchOwnerKinds, c.isOf)
 }
 
-// isOf reports whether that kind controls the pod. A pod of a Deployment is one
-// of a ReplicaSet that carries the label by which Deployments tell their
-// ReplicaSets apart; a surged pod was one.
+// isOf reports whether a controller of that kind controls the pod. A pod is a Deployment's if it
+// is a ReplicaSet's and has the label pod-template-hash; a surged pod was one.
 func (c *podState) isOf(kind string) bool {
 	if c.surged != nil {
 		return kind == kindReplicaSet || kind == kindDeployment
@@ -76,17 +75,17 @@ func (c *podState) isOf(kind string) bool {
 	return kind == owner.Kind
 }
 
-// title names the workload as `lifeboat explain` does: by its place, and its
-// name if it has one.
+// title names the workload as `lifeboat explain` does: by its position, and its name if it has
+// one.
 func (w *workload) title() string {
 	if w.Name == "" {
-		return fmt.Sprintf("workload %d", w.place)
+		return fmt.Sprintf("workload %d", w.position)
 	}
-	return fmt.Sprintf("workload %d, %s", w.place, w.Name)
+	return fmt.Sprintf("workload %d, %s", w.position, w.Name)
 }
 
-// strategyOf returns how the pod is moved. A surged pod has lost its place, so
-// that nobody would leave it where it is.
+// strategyOf returns how the pod is moved. A surged pod is no longer its ReplicaSet's, so it
+// never stays.
 func (s *planContext) strategyOf(c *podState) v1alpha1.Strategy {
 	strategy := s.facts.Strategy
 	if c.treatment != nil && c.treatment.Strategy != "" {
@@ -98,7 +97,7 @@ func (s *planContext) strategyOf(c *podState) v1alpha1.Strategy {
 	return strategy
 }
 
-func leftAlone(_ *planContext, c *podState) (Verdict, bool) {
+func leftInPlace(_ *planContext, c *podState) (Verdict, bool) {
 	if c.strategy != v1alpha1.StrategyNever {
 		return Verdict{}, false
 	}

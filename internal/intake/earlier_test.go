@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// readiness is oneNode, a day old, whose kubelet has spoken, as the cache holds it.
+// readiness is oneNode, a day old, with the Ready condition of its kubelet.
 func readiness(status corev1.ConditionStatus, turned, spoke time.Time) nodes {
 	all := nodeOf(now.Add(-24 * time.Hour))
 	all[instance].Status.Conditions = []corev1.NodeCondition{{
@@ -28,9 +28,9 @@ func readiness(status corev1.ConditionStatus, turned, spoke time.Time) nodes {
 	return all
 }
 
-// An instance that was stopped and started keeps its node: a stop that is heard late
-// is over once its kubelet has spoken since.
-func TestAStopBeforeTheKubeletSpokeIsOfAnEarlierLife(t *testing.T) {
+// An instance that was stopped and started keeps its node: a late stop notice is obsolete once
+// its kubelet has reported since.
+func TestAStopBeforeTheKubeletReportedIsOfAnEarlierLife(t *testing.T) {
 	stop := now.Add(-5 * time.Minute)
 	long, soon, later := stop.Add(-time.Hour), stop.Add(5*time.Second), stop.Add(time.Minute)
 	drill := func(n *notice.Notice) { n.Drill = true }
@@ -40,18 +40,18 @@ func TestAStopBeforeTheKubeletSpokeIsOfAnEarlierLife(t *testing.T) {
 		changes []func(*notice.Notice)
 		stale   bool
 	}{
-		"it is Ready again since":                      {readiness(corev1.ConditionTrue, later, later), "stopped", nil, true},
-		"it was never seen not Ready":                  {readiness(corev1.ConditionTrue, long, later), "stopped", nil, true},
-		"it turned Ready, and has not spoken since":    {readiness(corev1.ConditionTrue, later, time.Time{}), "stopped", nil, true},
-		"it is said to be terminated":                  {readiness(corev1.ConditionTrue, later, later), "terminated", nil, true},
-		"its kubelet spoke about then":                 {readiness(corev1.ConditionTrue, long, soon), "stopped", nil, false},
-		"it stands as Ready, as it does for a while":   {readiness(corev1.ConditionTrue, long, stop.Add(-time.Second)), "stopped", nil, false},
-		"it is not Ready":                              {readiness(corev1.ConditionFalse, later, later), "stopped", nil, false},
-		"nobody knows whether it is":                   {readiness(corev1.ConditionUnknown, later, long), "stopped", nil, false},
-		"it has no conditions":                         {nodeOf(long), "stopped", nil, false},
-		"it has no node":                               {nil, "stopped", nil, false},
-		"it stops, for which its kubelet takes a time": {readiness(corev1.ConditionTrue, long, later), "stopping", nil, false},
-		"it is a drill":                                {readiness(corev1.ConditionTrue, later, later), "stopped", []func(*notice.Notice){drill}, false},
+		"it is Ready again since":                       {readiness(corev1.ConditionTrue, later, later), "stopped", nil, true},
+		"it was never seen not Ready":                   {readiness(corev1.ConditionTrue, long, later), "stopped", nil, true},
+		"it turned Ready, and has not reported since":   {readiness(corev1.ConditionTrue, later, time.Time{}), "stopped", nil, true},
+		"its state is terminated":                       {readiness(corev1.ConditionTrue, later, later), "terminated", nil, true},
+		"its kubelet reported at about the same time":   {readiness(corev1.ConditionTrue, long, soon), "stopped", nil, false},
+		"it still counts as Ready":                      {readiness(corev1.ConditionTrue, long, stop.Add(-time.Second)), "stopped", nil, false},
+		"it is not Ready":                               {readiness(corev1.ConditionFalse, later, later), "stopped", nil, false},
+		"its readiness is unknown":                      {readiness(corev1.ConditionUnknown, later, long), "stopped", nil, false},
+		"it has no conditions":                          {nodeOf(long), "stopped", nil, false},
+		"it has no node":                                {nil, "stopped", nil, false},
+		"it is stopping, and its kubelet still reports": {readiness(corev1.ConditionTrue, long, later), "stopping", nil, false},
+		"it is a drill":                                 {readiness(corev1.ConditionTrue, later, later), "stopped", []func(*notice.Notice){drill}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := spot("late", append([]func(*notice.Notice){issued(stop), state(test.state)}, test.changes...)...)
@@ -60,8 +60,8 @@ func TestAStopBeforeTheKubeletSpokeIsOfAnEarlierLife(t *testing.T) {
 	}
 }
 
-// An instance that came back out of its warm pool has a new node: what the queue
-// brings of the time before is about another. Who asks sees what is the case now.
+// An instance that returned from its warm pool has a new node: queued events from before are
+// about the old one. A poll shows the current state.
 func TestATerminationBeforeTheNodeIsOfAnEarlierLife(t *testing.T) {
 	ends := func(source string, at time.Time) notice.Notice {
 		return spot("token", func(n *notice.Notice) {
@@ -77,7 +77,7 @@ func TestATerminationBeforeTheNodeIsOfAnEarlierLife(t *testing.T) {
 	expectStale(t, ends(notice.SourceIMDS, now.Add(-time.Hour)), registered, false)
 }
 
-// expectStale records a notice where there is no record and where there is one.
+// expectStale records a notice with and without an existing record.
 func expectStale(t *testing.T, n notice.Notice, known nodes, stale bool) {
 	t.Helper()
 	for outcome, objects := range map[intake.Outcome][]client.Object{

@@ -9,8 +9,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Metrics are what intake counts, for all sources together. Labels are from
-// closed lists: no instance, node or message id ever becomes one.
+// Metrics are the metrics of intake, for all sources. Label values are from closed lists: never
+// an instance, node or message id.
 type Metrics struct {
 	received   *prometheus.CounterVec
 	recorded   *prometheus.CounterVec
@@ -21,8 +21,8 @@ type Metrics struct {
 	probe      prometheus.Histogram
 }
 
-// NewMetrics makes the metrics and registers them, or fails where they are
-// registered already. A nil registerer makes metrics that nobody reads.
+// NewMetrics creates and registers the metrics. It fails if they are already registered. With a
+// nil registerer they are not exposed.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		received: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -52,7 +52,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		}, []string{"source", "operation", "reason"}),
 		probe: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "lifeboat_probe_seconds",
-			Help:    "Time that a probe took from being sent, through EventBridge, a rule and the queue, to a replica.",
+			Help:    "Time that a probe took through EventBridge, a rule and the queue to a replica.",
 			Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60},
 		}),
 	}
@@ -67,13 +67,13 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// unread returns metrics that nobody reads, for callers that gave none.
+// unread returns metrics that are not exposed.
 func unread() *Metrics {
-	m, _ := NewMetrics(nil) // registers nothing, so nothing can fail
+	m, _ := NewMetrics(nil) // registers nothing, so it cannot fail
 	return m
 }
 
-// OrUnread returns m, or metrics that nobody reads where m is nil.
+// OrUnread returns m, or metrics that are not exposed if m is nil.
 func (m *Metrics) OrUnread() *Metrics {
 	if m == nil {
 		return unread()
@@ -81,8 +81,8 @@ func (m *Metrics) OrUnread() *Metrics {
 	return m
 }
 
-// Received counts a message of a source. The outcome is an Outcome, or a word
-// of the source's own for messages that hold no notice.
+// Received counts a message of a source. The outcome is an Outcome, or a source's own value for
+// messages without a notice.
 func (m *Metrics) Received(source, outcome string) {
 	m.received.WithLabelValues(source, outcome).Inc()
 }
@@ -92,7 +92,7 @@ func (m *Metrics) Unreadable(source, reason string) {
 	m.unreadable.WithLabelValues(source, reason).Inc()
 }
 
-// Up says whether a source can be reached.
+// Up sets whether a source can be reached.
 func (m *Metrics) Up(source string, up bool) {
 	value := 0.0
 	if up {
@@ -101,21 +101,21 @@ func (m *Metrics) Up(source string, up bool) {
 	m.up.WithLabelValues(source).Set(value)
 }
 
-// Failed counts a call to a source that failed.
+// Failed counts a failed call to a source.
 func (m *Metrics) Failed(source, operation, reason string) {
 	m.errors.WithLabelValues(source, operation, reason).Inc()
 }
 
-// Probed notes a probe that came back at now.
+// Probed records a probe that arrived at now.
 func (m *Metrics) Probed(p Probe, now time.Time) {
 	if !p.Sent.IsZero() {
 		m.probe.Observe(max(0, now.Sub(p.Sent).Seconds()))
 	}
 }
 
-// wrote counts a notice that was made durable at now.
+// wrote counts a notice that became durable at now.
 func (m *Metrics) wrote(n *notice.Notice, now time.Time) {
 	m.recorded.WithLabelValues(n.Source, n.Kind).Inc()
-	// The cloud's clock may be ahead of ours.
+	// The cloud's clock may be ahead.
 	m.delay.Observe(max(0, now.Sub(n.Time.Time).Seconds()))
 }

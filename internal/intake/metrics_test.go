@@ -39,7 +39,7 @@ func TestMetrics(t *testing.T) {
 	metrics.Up("test", true)
 	metrics.Failed("test", "receive", "throttled")
 	metrics.Probed(intake.Probe{Sent: now.Add(-300 * time.Millisecond)}, now)
-	metrics.Probed(intake.Probe{}, now) // nobody knows how long it took
+	metrics.Probed(intake.Probe{}, now) // its duration is unknown
 	want := `
 # HELP lifeboat_notice_delay_seconds Time from the moment that a notice says it was issued until it was recorded.
 # TYPE lifeboat_notice_delay_seconds histogram
@@ -59,7 +59,7 @@ lifeboat_notice_delay_seconds_bucket{le="600"} 3
 lifeboat_notice_delay_seconds_bucket{le="+Inf"} 3
 lifeboat_notice_delay_seconds_sum 6
 lifeboat_notice_delay_seconds_count 3
-# HELP lifeboat_probe_seconds Time that a probe took from being sent, through EventBridge, a rule and the queue, to a replica.
+# HELP lifeboat_probe_seconds Time that a probe took through EventBridge, a rule and the queue to a replica.
 # TYPE lifeboat_probe_seconds histogram
 lifeboat_probe_seconds_bucket{le="0.05"} 0
 lifeboat_probe_seconds_bucket{le="0.1"} 0

@@ -16,28 +16,27 @@ import (
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=lifeboat-system,resources=leases,verbs=create;patch
 
 const (
-	// ProbeLease is the Lease that says which probes have come back.
+	// ProbeLease is the Lease that records which probes have arrived.
 	ProbeLease = "lifeboat-probe"
-	// ProbeNamespace is where it is.
+	// ProbeNamespace is its namespace.
 	ProbeNamespace = "lifeboat-system"
-	// probeAnnotation, with the role of a rule behind it, holds the id of the
-	// last probe that came through the rule, a space, and when it came.
+	// probeAnnotation, followed by the role of a rule, holds the id of the last probe that
+	// arrived through the rule, a space, and its time of arrival.
 	probeAnnotation = "lifeboat.dev/probe-"
 )
 
-// Probe is a message that was sent through a rule to see whether it arrives.
+// Probe is a test message that was sent through a rule.
 type Probe struct {
-	// ID tells it from others; Cluster and Rule say what it proves.
+	// ID identifies the probe; Cluster and Rule are what it tests.
 	ID, Cluster, Rule string
-	// Sent is when it was sent, if it says so.
+	// Sent is when it was sent, if known.
 	Sent time.Time
 }
 
-// ProbeAnnotation is the annotation of the Lease that says what came through
-// the rule of a role last.
+// ProbeAnnotation is the annotation of the Lease for the rule of a role.
 func ProbeAnnotation(rule string) string { return probeAnnotation + rule }
 
-// ProbeValue is what stands in it.
+// ProbeValue is the value of that annotation.
 func ProbeValue(id string, at time.Time) string { return id + " " + at.UTC().Format(time.RFC3339Nano) }
 
 var (
@@ -48,10 +47,10 @@ var (
 // Valid reports whether the probe can be answered.
 func (p Probe) Valid() bool { return probeID.MatchString(p.ID) && probeRule.MatchString(p.Rule) }
 
-// Answer writes down that a probe of this cluster has come.
+// Answer records that a probe of this cluster has arrived.
 func (r *Recorder) Answer(ctx context.Context, p Probe) error {
 	if isOther(p.Cluster, r.o.Cluster) && (r.o.Alias == nil || !r.o.Alias(p.Cluster)) {
-		return nil // each cluster's rules match the probes of all
+		return nil // each cluster's rules match the probes of all clusters
 	}
 	now := r.o.Clock()
 	if err := r.answer(ctx, p, now); err != nil {
@@ -62,8 +61,8 @@ func (r *Recorder) Answer(ctx context.Context, p Probe) error {
 	return nil
 }
 
-// answer patches what is of this rule alone: probes of several rules come at
-// once. Whoever comes first makes the Lease.
+// answer patches only the annotation of this rule: probes of several rules arrive concurrently.
+// The first one creates the Lease.
 func (r *Recorder) answer(ctx context.Context, p Probe, now time.Time) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ProbeNamespace, Name: ProbeLease}}
 	answered := lease.DeepCopy()

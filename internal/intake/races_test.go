@@ -55,8 +55,7 @@ func TestManyReplicasMakeOneRecord(t *testing.T) {
 	}
 }
 
-// behind is a client whose reads come from a cache that has not heard of
-// anything yet.
+// behind is a client whose cache is still empty.
 func behind(c client.WithWatch) client.WithWatch {
 	return interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
@@ -65,7 +64,7 @@ func behind(c client.WithWatch) client.WithWatch {
 	})
 }
 
-func TestACacheThatIsBehindIsReadPast(t *testing.T) {
+func TestAStaleCacheIsBypassed(t *testing.T) {
 	c := cluster(interceptor.Funcs{}, recorded(spot("old").Notice))
 	o := options()
 	o.Live = c
@@ -145,7 +144,7 @@ func TestARecordThatIsBeingDeletedIsNotJoined(t *testing.T) {
 	record.DeletionTimestamp = &metav1.Time{Time: now}
 	var reads atomic.Int32
 	c := cluster(interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-		if reads.Add(1) == 3 { // whoever held it lets go
+		if reads.Add(1) == 3 { // the deletion completes
 			err := changeRecord(ctx, c, func(r *v1alpha1.Interruption) error {
 				r.Finalizers = nil
 				return c.Update(ctx, r)

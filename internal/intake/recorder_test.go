@@ -49,7 +49,7 @@ func nodeOf(created time.Time) nodes {
 	return all
 }
 
-// spot is a notice of 3 seconds ago; changes make it another.
+// spot is a notice issued 3 seconds ago, with changes.
 func spot(id string, changes ...func(*notice.Notice)) notice.Notice {
 	issued := now.Add(-3 * time.Second)
 	n := notice.Notice{
@@ -65,7 +65,7 @@ func spot(id string, changes ...func(*notice.Notice)) notice.Notice {
 	return n
 }
 
-// rebalance is a rebalance recommendation of a time.
+// rebalance is a rebalance recommendation issued at a time.
 func rebalance(at time.Time, changes ...func(*notice.Notice)) notice.Notice {
 	return spot("r", append([]func(*notice.Notice){func(n *notice.Notice) {
 		n.Kind, n.Deadline, n.InstanceAction, n.Time = notice.KindRebalanceRecommendation, nil, "", metav1.NewTime(at)
@@ -86,7 +86,7 @@ func state(word string) func(*notice.Notice) {
 	}
 }
 
-// recorded is the record as the fake API server holds it.
+// recorded is the record in the fake API server.
 func recorded(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
 	return &v1alpha1.Interruption{
 		ObjectMeta: metav1.ObjectMeta{Name: instance},

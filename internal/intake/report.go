@@ -21,24 +21,24 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=list
 
-// Report is news that is not about an instance: nothing is done about it, but
-// who owns what it is about has to see it.
+// Report is an AWS event that is not about an instance: Lifeboat takes no action, but the owner
+// of the affected object must see it.
 type Report struct {
 	// ID is the same for repeats.
 	ID string
-	// Volume is the EBS volume that it is about; empty: the cluster as a whole.
+	// Volume is the affected EBS volume; empty: the cluster as a whole.
 	Volume string
-	// Account and Region are where it says it comes from.
+	// Account and Region are the origin that the event names.
 	Account, Region string
-	// Time is when the cloud says it issued it.
+	// Time is when the cloud issued it.
 	Time time.Time
 	// Message is a sentence for people.
 	Message string
 }
 
-// Report makes a report visible as Kubernetes Events: on the claim of the
-// volume and the pods that use it, or on the cluster, for which the namespace
-// kube-system stands. An error means that it is not durable.
+// Report makes a report visible as Kubernetes Events: on the claim of the volume and the pods
+// that use it, or on the namespace kube-system for the whole cluster. An error means that it is
+// not durable.
 func (r *Recorder) Report(ctx context.Context, report Report) (Outcome, error) {
 	about := notice.Notice{Notice: v1alpha1.Notice{ID: report.ID, Kind: "Report", Time: metav1.NewTime(report.Time)},
 		InstanceID: report.Volume, Account: report.Account, Region: report.Region}
@@ -71,8 +71,8 @@ func (r *Recorder) Report(ctx context.Context, report Report) (Outcome, error) {
 	return outcome, nil
 }
 
-// usersOf finds the claim of an EBS volume and the pods that use it. Such news
-// is rare, so it asks the API server rather than keep all volumes in mind.
+// usersOf finds the claim of an EBS volume and the pods that use it. Such events are rare, so it
+// reads from the API server instead of caching all volumes.
 func (r *Recorder) usersOf(ctx context.Context, volume string) ([]corev1.ObjectReference, error) {
 	var volumes corev1.PersistentVolumeList
 	if err := r.o.Live.List(ctx, &volumes); err != nil {
@@ -87,8 +87,8 @@ func (r *Recorder) usersOf(ctx context.Context, volume string) ([]corev1.ObjectR
 	return nil, nil
 }
 
-// isVolume reports whether a persistent volume is the EBS volume: by the CSI
-// driver's handle, or in a zone's path, as in-tree volumes have it.
+// isVolume reports whether a persistent volume is the EBS volume: by the CSI driver's handle, or
+// by the path with a zone of in-tree volumes.
 func isVolume(v *corev1.PersistentVolume, id string) bool {
 	switch {
 	case v.Spec.CSI != nil:
@@ -117,13 +117,13 @@ func (r *Recorder) usersOfClaim(ctx context.Context, claim *corev1.ObjectReferen
 	return users, nil
 }
 
-// event has a name that the report and its object determine: a repeat meets
-// the one that is there.
+// event has a name derived from the report and its object, so that a repeat finds the existing
+// Event.
 func (r *Recorder) event(report *Report, about *corev1.ObjectReference) *eventsv1.Event {
 	sum := sha256.Sum256([]byte(report.ID + "\n" + about.Kind + "/" + about.Name))
 	namespace := about.Namespace
 	if namespace == "" {
-		namespace = metav1.NamespaceDefault // where events about what has no namespace have to be
+		namespace = metav1.NamespaceDefault // the namespace for Events about cluster-scoped objects
 	}
 	return &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: "lifeboat-" + hex.EncodeToString(sum[:10])},

@@ -22,8 +22,8 @@ func named(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// storage is a claim with a volume of the CSI driver, one of the in-tree kind,
-// and who uses them.
+// storage is a claim with a volume of the CSI driver, one with an in-tree volume, and their
+// users.
 func storage() []client.Object {
 	claim := func(name string) *corev1.ObjectReference {
 		return &corev1.ObjectReference{Namespace: "shop", Name: name}
@@ -54,7 +54,7 @@ func TestReportsReachTheirOwners(t *testing.T) {
 	}{
 		"a volume of the CSI driver":   {intake.Report{Volume: "vol-1"}, intake.Recorded, []string{"shop PersistentVolumeClaim data", "shop Pod db-0"}},
 		"a volume of the in-tree kind": {intake.Report{Volume: "vol-2"}, intake.Recorded, []string{"shop PersistentVolumeClaim old"}},
-		"a volume that nobody claims":  {intake.Report{Volume: "vol-3"}, intake.Foreign, nil},
+		"a volume without a claim":     {intake.Report{Volume: "vol-3"}, intake.Foreign, nil},
 		"a volume of another cluster":  {intake.Report{Volume: "vol-4"}, intake.Foreign, nil},
 		"the whole account":            {intake.Report{}, intake.Recorded, []string{"default Namespace kube-system"}},
 		"another account":              {intake.Report{Account: "111111111111"}, intake.Foreign, nil},
@@ -63,7 +63,7 @@ func TestReportsReachTheirOwners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(interceptor.Funcs{}, storage()...)
 			recorder := intake.NewRecorder(c, oneNode(), options())
-			tc.report.ID, tc.report.Message, tc.report.Time = "r-1", "AWS Health speaks", now
+			tc.report.ID, tc.report.Message, tc.report.Time = "r-1", "AWS Health reports", now
 			for i, want := range []intake.Outcome{tc.outcome, intake.Repeated} {
 				if i > 0 && tc.outcome == intake.Foreign {
 					want = intake.Foreign
@@ -79,7 +79,7 @@ func TestReportsReachTheirOwners(t *testing.T) {
 			var about []string
 			for _, e := range events.Items {
 				about = append(about, e.Namespace+" "+e.Regarding.Kind+" "+e.Regarding.Name)
-				if e.Note != "AWS Health speaks" || e.Type != corev1.EventTypeWarning {
+				if e.Note != "AWS Health reports" || e.Type != corev1.EventTypeWarning {
 					t.Errorf("event %+v", e)
 				}
 			}
@@ -154,8 +154,7 @@ func TestWithdrawnNoticeOfAnUnknownInstanceIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestTheEndIsRecordedBeforeTheBeginning: the queue keeps no order, so the end
-// of a change is kept even where nothing was known of it.
+// The queue keeps no order, so the end of a change is recorded even if its beginning is unknown.
 func TestTheEndIsRecordedBeforeTheBeginning(t *testing.T) {
 	c := cluster(interceptor.Funcs{})
 	recorder := intake.NewRecorder(c, oneNode(), options())

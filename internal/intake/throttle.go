@@ -11,8 +11,7 @@ const (
 	otherKeys      = "(other)"
 )
 
-// Throttle keeps a burst of like messages from becoming a flood of like log
-// lines: each key is let through once a minute.
+// Throttle limits repeated log lines: each key passes once a minute.
 type Throttle struct {
 	clock func() time.Time
 
@@ -20,7 +19,7 @@ type Throttle struct {
 	seen map[string]*passage
 }
 
-// passage is when a key was last let through, and how often it was not since.
+// passage is when a key last passed, and how often it was suppressed since.
 type passage struct {
 	at   time.Time
 	held int
@@ -31,9 +30,9 @@ func NewThrottle(clock func() time.Time) *Throttle {
 	return &Throttle{clock: clock, seen: map[string]*passage{}}
 }
 
-// Allow reports whether the key may pass now, and how many of it were held
-// back since the last time it passed. Keys may come from message content:
-// Allow remembers a bounded number, and lets all others share one.
+// Allow reports whether the key may pass now, and how many were suppressed since it last passed.
+// Keys may come from message content: Allow remembers a bounded number, and all others share
+// one.
 func (t *Throttle) Allow(key string) (held int, ok bool) {
 	now := t.clock()
 	t.mu.Lock()

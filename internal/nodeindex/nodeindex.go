@@ -1,5 +1,5 @@
-// Package nodeindex finds the node that an instance is, in the manager's cache,
-// and reads from nodes what several packages ask of them.
+// Package nodeindex finds the node of an instance in the manager's cache, and has helpers that
+// read nodes.
 package nodeindex
 
 import (
@@ -25,7 +25,7 @@ func New(ctx context.Context, indexer client.FieldIndexer, reader client.Reader)
 	return &Index{reader: reader}, nil
 }
 
-// keys are what a node is found by.
+// keys are the index keys of a node.
 func keys(o client.Object) []string {
 	if node, ok := o.(*corev1.Node); ok {
 		if id := InstanceID(node); id != "" {
@@ -35,9 +35,8 @@ func keys(o client.Object) []string {
 	return nil
 }
 
-// NodeByInstance returns the node that an instance is, or nil where it has
-// none. Two nodes of one instance are possible while one is being replaced
-// under another name; the younger is the one that lives.
+// NodeByInstance returns the node of an instance, or nil. An instance can have two nodes while
+// it is being renamed; the younger one is current.
 func (x *Index) NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error) {
 	var nodes corev1.NodeList
 	if err := x.reader.List(ctx, &nodes, client.MatchingFields{field: instanceID}); err != nil {
@@ -52,11 +51,10 @@ func (x *Index) NodeByInstance(ctx context.Context, instanceID string) (*corev1.
 	return found, nil
 }
 
-// InstanceID returns the id of a node's EC2 instance, or "" where it is none:
-// what ends its provider id, which on AWS reads
-// aws:///us-east-1a/i-0a1b2c3d4e5f60718, or is the bare id (cloud-provider-aws;
-// on Fargate no instance's id stands there). Nodes are not found by their names:
-// on EC2 these are DNS names, which end with the instance and come again.
+// InstanceID returns the id of a node's EC2 instance, or "" if it has none. It is the end of the
+// provider id, which on AWS is aws:///us-east-1a/i-0a1b2c3d4e5f60718 or the bare id
+// (cloud-provider-aws; on Fargate it has no instance id). Node names are no key: on EC2 they are
+// DNS names, which are reused.
 func InstanceID(node *corev1.Node) string {
 	scheme, id, ok := strings.Cut(node.Spec.ProviderID, "://")
 	switch {
@@ -71,7 +69,7 @@ func InstanceID(node *corev1.Node) string {
 	return id
 }
 
-// Ready reports whether a node is there and counts as Ready.
+// Ready reports whether a node exists and is Ready.
 func Ready(node *corev1.Node) bool {
 	if node == nil {
 		return false

@@ -37,11 +37,11 @@ func TestReady(t *testing.T) {
 		node *corev1.Node
 		want bool
 	}{
-		"no node":           {nil, false},
-		"no condition yet":  {&corev1.Node{}, false},
-		"ready":             {is(corev1.ConditionTrue), true},
-		"not ready":         {is(corev1.ConditionFalse), false},
-		"not heard of long": {is(corev1.ConditionUnknown), false},
+		"no node":          {nil, false},
+		"no condition yet": {&corev1.Node{}, false},
+		"ready":            {is(corev1.ConditionTrue), true},
+		"not ready":        {is(corev1.ConditionFalse), false},
+		"unknown":          {is(corev1.ConditionUnknown), false},
 	} {
 		if got := Ready(tc.node); got != tc.want {
 			t.Errorf("%s: ready %v, want %v", name, got, tc.want)

@@ -14,7 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// byAgent makes a notice one of the node's agent.
+// byAgent changes the source of a notice to the node's agent.
 func byAgent(n *v1alpha1.Notice) { n.Source, n.ID = notice.SourceIMDS, "agent-"+n.ID }
 
 // The admission policy lets an agent remove only its own notices, so a record that other

@@ -3,28 +3,26 @@ package notice
 // Kinds of notices. The API takes any string; these are the ones that this
 // release understands.
 const (
-	// KindSpotInterruption: EC2 takes a spot instance back, two minutes after
-	// it says so (EC2 User Guide, "Spot Instance interruption notices").
+	// KindSpotInterruption: EC2 reclaims a spot instance, two minutes after the notice (EC2
+	// User Guide, "Spot Instance interruption notices").
 	KindSpotInterruption = "SpotInterruption"
 	// KindRebalanceRecommendation: a spot instance is at elevated risk. It has
 	// no deadline and often nothing follows (EC2 User Guide, "EC2 instance
 	// rebalance recommendations").
 	KindRebalanceRecommendation = "RebalanceRecommendation"
-	// KindScheduledChange: AWS has planned to stop, retire, reboot or maintain
-	// the instance (AWS Health User Guide, "EventBridge event schema"; EC2 User
-	// Guide, "Scheduled events for Amazon EC2 instances").
+	// KindScheduledChange: AWS plans to stop, retire, reboot or maintain the instance (AWS
+	// Health User Guide, "EventBridge event schema"; EC2 User Guide, "Scheduled events for
+	// Amazon EC2 instances").
 	KindScheduledChange = "ScheduledChange"
-	// KindHealthIssue: AWS Health speaks of the instance for another reason
-	// than a scheduled change.
+	// KindHealthIssue: an AWS Health event about the instance that is no scheduled change.
 	KindHealthIssue = "HealthIssue"
-	// KindInstanceStateChange: the instance is stopping or going, or has gone.
+	// KindInstanceStateChange: the instance is stopping, shutting down, stopped or terminated.
 	KindInstanceStateChange = "InstanceStateChange"
 	// KindInstanceStatus: the instance has failed its status checks for a while
 	// (EC2 User Guide, "Status checks for Amazon EC2 instances").
 	KindInstanceStatus = "InstanceStatus"
-	// KindCapacityReservationInterruption: EC2 takes back the capacity that the
-	// instance was lent, two minutes after it says so (EC2 User Guide,
-	// "Interruptible Capacity Reservations").
+	// KindCapacityReservationInterruption: EC2 reclaims the capacity that the instance uses,
+	// two minutes after the notice (EC2 User Guide, "Interruptible Capacity Reservations").
 	KindCapacityReservationInterruption = "CapacityReservationInterruption"
 	// KindCapacityBlockExpiration: the Capacity Block that the instance runs in
 	// ends; EC2 begins to terminate 30 minutes before that (EC2 User Guide,
@@ -34,9 +32,9 @@ const (
 	// instance, and waits for its lifecycle hook first (EC2 Auto Scaling User
 	// Guide, "Lifecycle hooks").
 	KindAutoScalingTermination = "AutoScalingTermination"
-	// KindLifecycleActionFailure: somebody tried to complete a lifecycle action
-	// of the instance and was refused, so that the hook may end by its timeout
-	// (CloudTrail's record of CompleteLifecycleAction).
+	// KindLifecycleActionFailure: a call to complete a lifecycle action of the instance was
+	// refused, so the hook may end by its timeout (CloudTrail's record of
+	// CompleteLifecycleAction).
 	KindLifecycleActionFailure = "LifecycleActionFailure"
 )
 
@@ -55,8 +53,8 @@ const (
 	ActionStop      = "stop"
 	ActionHibernate = "hibernate"
 	ActionReboot    = "reboot"
-	// ActionMaintain: the network or the power goes for a moment; the instance
-	// may come through it without a reboot.
+	// ActionMaintain: the network or the power is interrupted for a moment; the instance may
+	// survive it without a reboot.
 	ActionMaintain = "maintain"
 	// ActionReturn: its Auto Scaling group takes the instance back into its warm
 	// pool (Amazon EC2 Auto Scaling User Guide, "Use warm pools").
@@ -65,7 +63,7 @@ const (
 
 // Sources, in Notice.Source.
 const (
-	// SourceQueue is the queue that EventBridge delivers to: the first way in.
+	// SourceQueue is the queue that EventBridge delivers to, the primary source.
 	SourceQueue = "sqs"
 	// SourceIMDS is the agent that reads the instance's own metadata.
 	SourceIMDS = "imds"

@@ -293,14 +293,14 @@ func At(t time.Time, typ v1alpha1.DeadlineType) *v1alpha1.Deadline {
 	return &v1alpha1.Deadline{Time: metav1.NewTime(t), Type: typ}
 }
 
-// IsFirm reports whether nobody can move a deadline: it is hard, or the estimated end
-// of a shutdown that has begun. The deadline may be nil.
+// IsFirm reports whether a deadline cannot be moved: it is hard, or the estimated end of a
+// shutdown that has begun. The deadline may be nil.
 func IsFirm(d *v1alpha1.Deadline) bool {
 	return d != nil && (d.Type == v1alpha1.DeadlineHard || d.Type == v1alpha1.DeadlineEstimated)
 }
 
-// IsEstimated reports whether a deadline is an estimate, because of which no pod gets
-// less than its own grace period. The deadline may be nil.
+// IsEstimated reports whether a deadline is an estimate, which never shortens a pod's grace
+// period. The deadline may be nil.
 func IsEstimated(d *v1alpha1.Deadline) bool {
 	return d != nil && d.Type == v1alpha1.DeadlineEstimated
 }

@@ -81,7 +81,7 @@ func TestJoin(t *testing.T) {
 		changed  bool
 	}{
 		{"the first notice", nil, heard("a", 0), []string{"a"}, true},
-		{"another goes last, however old it is", []v1alpha1.Notice{heard("a", 5)}, heard("b", 0), []string{"a", "b"}, true},
+		{"another is added last, also if it is older", []v1alpha1.Notice{heard("a", 5)}, heard("b", 0), []string{"a", "b"}, true},
 		{"a repeat changes nothing, whatever else it says", []v1alpha1.Notice{heard("a", 0), heard("b", 1)}, heard("a", 9, hard(1)), []string{"a", "b"}, false},
 		{"the last that fits", full[:share-1], heard("last", 99), append(ids(full[:share-1]), "last"), true},
 		{"where it is full the oldest makes room", full, heard("new", 99), append(ids(full[1:]), "new"), true},
@@ -206,8 +206,7 @@ func TestKindsAreSorted(t *testing.T) {
 	}
 }
 
-// TestOrderOfArrivalDoesNotChangeTheDeadline: whatever order notices, and
-// repeats of them, arrive in, the record says the same.
+// The record must not depend on the order of notices and repeats.
 func TestOrderOfArrivalDoesNotChangeTheDeadline(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -247,8 +246,7 @@ func TestOrderOfArrivalDoesNotChangeTheDeadline(t *testing.T) {
 	}
 }
 
-// TestAFullRecordStillKnowsTheDeadline: however many notices come, the earliest
-// hard deadline is not forgotten to make room.
+// The earliest hard deadline must never be dropped from a full record.
 func TestAFullRecordStillKnowsTheDeadline(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -269,7 +267,7 @@ func TestAFullRecordStillKnowsTheDeadline(t *testing.T) {
 }
 
 func anyNotice(r *rand.Rand, i int) v1alpha1.Notice {
-	n := heard(fmt.Sprintf("n%d", i), i) // no two of the same time: the newer rules
+	n := heard(fmt.Sprintf("n%d", i), i) // no two have the same time: the newer one decides
 	switch r.IntN(4) {
 	case 0:
 		hard(r.IntN(20))(&n)

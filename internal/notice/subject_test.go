@@ -9,7 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// news is what a source says of one scheduled change.
+// news is a source's notice about one scheduled change.
 func news(id string, issued int, more ...func(*v1alpha1.Notice)) v1alpha1.Notice {
 	n := heard(id, issued)
 	n.Kind, n.Subject, n.Source = notice.KindScheduledChange, "arn:event", notice.SourceQueue
@@ -21,7 +21,7 @@ func news(id string, issued int, more ...func(*v1alpha1.Notice)) v1alpha1.Notice
 
 func withdrawn(n *v1alpha1.Notice) { n.Withdrawn = true }
 
-func TestNewsOfASubjectTakesThePlaceOfWhatWasKnown(t *testing.T) {
+func TestANewerNoticeOfASubjectReplacesTheOlder(t *testing.T) {
 	other := func(change func(*v1alpha1.Notice)) v1alpha1.Notice { return news("b", 5, change) }
 	for name, tc := range map[string]struct {
 		second  v1alpha1.Notice
@@ -44,8 +44,7 @@ func TestNewsOfASubjectTakesThePlaceOfWhatWasKnown(t *testing.T) {
 	}
 }
 
-// TestAClosedEventStaysClosed: the queue keeps no order, so the opening may
-// come after the end.
+// The queue keeps no order, so the opening may arrive after the closing.
 func TestAClosedEventStaysClosed(t *testing.T) {
 	opened, closed := news("a", 1, soft(60)), news("b", 2, soft(60), withdrawn)
 	for _, order := range [][]v1alpha1.Notice{{opened, closed}, {closed, opened}} {
@@ -65,7 +64,7 @@ func TestAClosedEventStaysClosed(t *testing.T) {
 func TestAllWithdrawn(t *testing.T) {
 	gone := news("a", 1, withdrawn)
 	if notice.AllWithdrawn(nil, time.Time{}) {
-		t.Error("nothing was heard, so nothing was taken back")
+		t.Error("there was no notice, so none was withdrawn")
 	}
 	if notice.AllWithdrawn([]v1alpha1.Notice{gone, heard("b", 2, hard(5))}, time.Time{}) {
 		t.Error("a reclaim stands")
@@ -75,8 +74,8 @@ func TestAllWithdrawn(t *testing.T) {
 	}
 }
 
-// The group's own list, which has the instance in service, makes untrue what events
-// have said of its end, whoever brought them, and nothing else.
+// If the group lists the instance as in service, earlier events about its termination from any
+// source are withdrawn, and nothing else.
 func TestAnInstanceThatServesAgainTakesBackWhatEventsSaid(t *testing.T) {
 	ends := func(source string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
 		n := heard(source, 1, change...)

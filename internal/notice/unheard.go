@@ -10,18 +10,18 @@ import (
 
 // Missing is a kind of notice that the queue should have brought.
 type Missing struct {
-	// Kind is what was not heard.
+	// Kind is the missing kind.
 	Kind string
-	// Source is who brought it in the queue's stead, and ReceivedTime when.
+	// Source is the other source that reported it, and ReceivedTime when.
 	Source       string
 	ReceivedTime time.Time
-	// Due is when the queue should have brought it at the latest.
+	// Due is when the queue should have delivered it at the latest.
 	Due time.Time
 }
 
-// grace is how long the queue may be behind the other sources with a kind, and
-// whether EventBridge has messages of the kind at all. EventBridge delivers
-// within seconds; AWS Health takes longer to speak of what EC2 has planned.
+// grace is how long the queue may be later than other sources for a kind, and whether
+// EventBridge has messages of that kind. EventBridge delivers within seconds; AWS Health reports
+// later what EC2 has planned.
 func grace(kind string) (time.Duration, bool) {
 	switch kind {
 	case KindSpotInterruption:
@@ -34,17 +34,16 @@ func grace(kind string) (time.Duration, bool) {
 	return 0, false
 }
 
-// isSent reports whether EventBridge has a message about what the notice says. Of what a
-// group does it has one when a hook begins to wait: none while load balancers let the
-// instance go, and none where there is no hook. Of hooks only the group's state tells.
+// isSent reports whether EventBridge has a message for the notice. For a termination by a group
+// it has one when a hook starts to wait. It has none while load balancers deregister the
+// instance, and none without a hook. Only the group's state shows hooks.
 func isSent(n *v1alpha1.Notice) bool {
 	return n.Kind != KindAutoScalingTermination ||
 		n.Source == SourceAutoScaling && strings.HasSuffix(n.EventTypeCode, ":Wait")
 }
 
-// Unheard returns the first kind that another source brought after since, and
-// the queue has not; false where there is none. The caller compares Due with
-// the time.
+// Unheard returns the first kind that another source reported after since and the queue has not;
+// false if there is none. The caller compares Due with the time.
 func Unheard(notices []v1alpha1.Notice, since time.Time) (Missing, bool) {
 	var first Missing
 	for i := range notices {
@@ -60,7 +59,7 @@ func Unheard(notices []v1alpha1.Notice, since time.Time) (Missing, bool) {
 	return first, first.Kind != ""
 }
 
-// Heard reports whether the queue has brought a kind after since, taken back or not.
+// Heard reports whether the queue has delivered a kind after since, withdrawn or not.
 func Heard(notices []v1alpha1.Notice, since time.Time, kind string) bool {
 	return slices.ContainsFunc(notices, func(n v1alpha1.Notice) bool {
 		return n.Source == SourceQueue && n.Kind == kind && isLater(&n, since)

@@ -28,22 +28,22 @@ func TestUnheard(t *testing.T) {
 		kind    string
 		within  time.Duration
 	}{
-		"nothing was heard":                      {},
-		"only the queue spoke":                   {notices: []v1alpha1.Notice{from(notice.SourceQueue, spot, 1)}},
-		"the agent alone spoke":                  {notices: []v1alpha1.Notice{from(notice.SourceIMDS, spot, 1)}, kind: spot, within: 15 * time.Second},
-		"the queue spoke too":                    {notices: []v1alpha1.Notice{from(notice.SourceIMDS, spot, 1), from(notice.SourceQueue, spot, 9)}},
-		"the queue spoke of something else":      {notices: []v1alpha1.Notice{from(notice.SourceQueue, notice.KindInstanceStateChange, 1), from(notice.SourceEC2, spot, 2)}, kind: spot, within: 15 * time.Second},
-		"the queue spoke the time before":        {notices: []v1alpha1.Notice{from(notice.SourceQueue, spot, 1), from(notice.SourceEC2, spot, 50)}, since: after(30), kind: spot, within: 15 * time.Second},
-		"what is due first comes first":          {notices: []v1alpha1.Notice{from(notice.SourceEC2, plan, 1), from(notice.SourceIMDS, spot, 2)}, kind: spot, within: 15 * time.Second},
-		"AWS Health takes its time":              {notices: []v1alpha1.Notice{from(notice.SourceEC2, plan, 1)}, kind: plan, within: time.Hour},
-		"of status checks EventBridge is silent": {notices: []v1alpha1.Notice{from(notice.SourceEC2, notice.KindInstanceStatus, 1)}},
-		"what was taken back is not missed":      {notices: []v1alpha1.Notice{gone}},
-		"a group waits for its hook":             {notices: ends(notice.SourceAutoScaling, "Terminating:Wait"), kind: notice.KindAutoScalingTermination, within: time.Minute},
-		"it returns one, and waits for its hook": {notices: ends(notice.SourceAutoScaling, "Warmed:Pending:Wait"), kind: notice.KindAutoScalingTermination, within: time.Minute},
-		"load balancers let go first":            {notices: ends(notice.SourceAutoScaling, "Terminating")},
-		"no hook held it":                        {notices: ends(notice.SourceAutoScaling, "Terminating:Proceed")},
-		"the agent knows of no hook":             {notices: ends(notice.SourceIMDS, "Terminated")},
-		"nor is it asked what it is said to be":  {notices: ends(notice.SourceIMDS, "Terminating:Wait")},
+		"there was no notice":                       {},
+		"only the queue reported":                   {notices: []v1alpha1.Notice{from(notice.SourceQueue, spot, 1)}},
+		"only the agent reported":                   {notices: []v1alpha1.Notice{from(notice.SourceIMDS, spot, 1)}, kind: spot, within: 15 * time.Second},
+		"the queue reported too":                    {notices: []v1alpha1.Notice{from(notice.SourceIMDS, spot, 1), from(notice.SourceQueue, spot, 9)}},
+		"the queue reported another kind":           {notices: []v1alpha1.Notice{from(notice.SourceQueue, notice.KindInstanceStateChange, 1), from(notice.SourceEC2, spot, 2)}, kind: spot, within: 15 * time.Second},
+		"the queue reported before since":           {notices: []v1alpha1.Notice{from(notice.SourceQueue, spot, 1), from(notice.SourceEC2, spot, 50)}, since: after(30), kind: spot, within: 15 * time.Second},
+		"what is due first comes first":             {notices: []v1alpha1.Notice{from(notice.SourceEC2, plan, 1), from(notice.SourceIMDS, spot, 2)}, kind: spot, within: 15 * time.Second},
+		"AWS Health takes its time":                 {notices: []v1alpha1.Notice{from(notice.SourceEC2, plan, 1)}, kind: plan, within: time.Hour},
+		"EventBridge does not report status checks": {notices: []v1alpha1.Notice{from(notice.SourceEC2, notice.KindInstanceStatus, 1)}},
+		"what was taken back is not missed":         {notices: []v1alpha1.Notice{gone}},
+		"a group waits for its hook":                {notices: ends(notice.SourceAutoScaling, "Terminating:Wait"), kind: notice.KindAutoScalingTermination, within: time.Minute},
+		"it returns one, and waits for its hook":    {notices: ends(notice.SourceAutoScaling, "Warmed:Pending:Wait"), kind: notice.KindAutoScalingTermination, within: time.Minute},
+		"load balancers deregister first":           {notices: ends(notice.SourceAutoScaling, "Terminating")},
+		"no hook held it":                           {notices: ends(notice.SourceAutoScaling, "Terminating:Proceed")},
+		"the agent knows of no hook":                {notices: ends(notice.SourceIMDS, "Terminated")},
+		"nor is it asked what it is said to be":     {notices: ends(notice.SourceIMDS, "Terminating:Wait")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, missing := notice.Unheard(tc.notices, tc.since)

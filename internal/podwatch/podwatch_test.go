@@ -23,7 +23,7 @@ func pod(name, node string) *corev1.Pod {
 	}
 }
 
-// stage is a Watcher of one node, a, that has been asked about.
+// stage is a Watcher of node a.
 type stage struct {
 	*testing.T
 	*server
@@ -31,7 +31,7 @@ type stage struct {
 	changed chan string
 }
 
-// play has the node watched, and ends the watch when the story is over.
+// play starts the watch, runs story and ends the watch.
 func play(t *testing.T, begin func(s *server), story func(s *stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{T: t, server: newServer(t, pod("one", "a"), pod("other", "b")), changed: make(chan string, 100)}
@@ -74,7 +74,7 @@ func (s *stage) are(want ...string) {
 	}
 }
 
-// told counts how often word of changes came, and begins anew.
+// told returns the number of notifications since its last call.
 func (s *stage) told() int {
 	synctest.Wait()
 	n := len(s.changed)
@@ -90,7 +90,7 @@ func TestOnlyThePodsOfTheAskedNodeAreKnown(t *testing.T) {
 	play(t, asItIs, func(s *stage) {
 		s.are("one")
 		if s.told() != 1 {
-			t.Error("nobody was told, once, that the pods are known")
+			t.Error("there was not exactly one notification that the pods are known")
 		}
 		asked := s.requests()
 		if len(asked) != 2 {
@@ -150,12 +150,12 @@ func TestCurrentMeansThatAWatchIsOpen(t *testing.T) {
 		if s.are("one"); !s.w.Current("a") {
 			t.Error("the watch is open, but the node is not current")
 		}
-		s.set(func() { s.away = true })
+		s.set(func() { s.unreachable = true })
 		_ = s.wire("a").Close()
 		if s.are("one"); s.w.Current("a") {
 			t.Error("the watch is closed, but the node is current")
 		}
-		s.set(func() { s.away = false })
+		s.set(func() { s.unreachable = false })
 		time.Sleep(2 * minBackoff)
 		if s.are("one"); !s.w.Current("a") {
 			t.Error("the watch is open again, but the node is not current")
@@ -167,7 +167,7 @@ func TestCurrentMeansThatAWatchIsOpen(t *testing.T) {
 }
 
 func TestAwaitReturnsOnceThePodsAreKnown(t *testing.T) {
-	play(t, func(s *server) { s.away = true }, func(s *stage) {
+	play(t, func(s *server) { s.unreachable = true }, func(s *stage) {
 		ctx, cancel := context.WithTimeout(s.T.Context(), time.Second)
 		defer cancel()
 		s.w.Await(s.T.Context(), "not watched")
@@ -175,7 +175,7 @@ func TestAwaitReturnsOnceThePodsAreKnown(t *testing.T) {
 		if ctx.Err() == nil {
 			t.Error("returned although nothing was listed")
 		}
-		s.set(func() { s.away = false })
+		s.set(func() { s.unreachable = false })
 		s.w.Await(s.T.Context(), "a")
 		s.are("one")
 	})
@@ -205,7 +205,7 @@ func TestChangesAreTold(t *testing.T) {
 		again := pod("one", "a")
 		again.UID = "another"
 		s.tell("a", watch.Added, again)
-		s.tell("a", watch.Deleted, leaves) // word of it comes late
+		s.tell("a", watch.Deleted, leaves) // a late event
 		s.are("late", "one")
 		s.tell("a", watch.Deleted, again)
 		s.are("late")
@@ -232,7 +232,7 @@ func TestWhatWasMissedIsListed(t *testing.T) {
 			gone := apierrors.NewResourceExpired("too old")
 			s.tell("a", watch.Error, &gone.ErrStatus)
 		},
-		"too new, because etcd was restored": func(s *stage) {
+		"too new a version, because etcd was restored": func(s *stage) {
 			ahead := apierrors.NewTimeoutError("Too large resource version: 10, current: 5", 1)
 			ahead.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 			s.tell("a", watch.Error, &ahead.ErrStatus)
@@ -264,10 +264,10 @@ func TestWhatWasMissedIsListed(t *testing.T) {
 	}
 }
 
-func TestAnAPIServerThatIsAwayIsFoundSoonAfterItIsBack(t *testing.T) {
+func TestTheWatchRecoversSoonAfterAnOutage(t *testing.T) {
 	play(t, asItIs, func(s *stage) {
 		const outage = 20 * time.Second
-		s.set(func() { s.away = true })
+		s.set(func() { s.unreachable = true })
 		_ = s.wire("a").Close()
 		time.Sleep(outage)
 		s.are("one")
@@ -275,7 +275,7 @@ func TestAnAPIServerThatIsAwayIsFoundSoonAfterItIsBack(t *testing.T) {
 		if tries > int(outage/minBackoff)+1 {
 			t.Errorf("tried %d times in %s", tries, outage)
 		}
-		s.set(func() { s.away = false })
+		s.set(func() { s.unreachable = false })
 		time.Sleep(2 * minBackoff)
 		synctest.Wait()
 		s.tell("a", watch.Added, pod("late", "a"))
@@ -283,12 +283,12 @@ func TestAnAPIServerThatIsAwayIsFoundSoonAfterItIsBack(t *testing.T) {
 	})
 }
 
-func TestAnAPIServerThatRefusesIsAskedLessOften(t *testing.T) {
+func TestTheWatchBacksOffFromAnAPIServerThatRefuses(t *testing.T) {
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", http.ErrNotSupported)
 	play(t, func(s *server) { s.refuses = refusal }, func(s *stage) {
 		time.Sleep(5 * time.Minute)
 		if _, known := s.names(); known {
-			t.Error("pods are known that nobody told of")
+			t.Error("pods are known without a list")
 		}
 		if tries := len(s.requests()); tries < 10 || tries > 30 {
 			t.Errorf("tried %d times in five minutes", tries)
@@ -308,7 +308,7 @@ func TestForgottenNodesAreNotWatched(t *testing.T) {
 			}
 			wire := s.wire("a")
 			s.w.Forget("a")
-			s.w.Forget("a") // forgetting again is nothing
+			s.w.Forget("a") // a second call has no effect
 			synctest.Wait()
 			if _, err := wire.Write([]byte{0}); s.w.Watched() != 0 || err == nil {
 				t.Error("the watch goes on")

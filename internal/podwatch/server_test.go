@@ -20,16 +20,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// server answers as an API server does, on a wire that is a function call.
+// server simulates an API server behind an http.RoundTripper.
 type server struct {
 	testing.TB
 
-	mu      sync.Mutex
-	pods    []*corev1.Pod
-	away    bool                      // nobody listens
-	refuses *apierrors.StatusError    // what every request is answered with
-	asked   []url.Values              // what the requests were
-	streams map[string]*io.PipeWriter // by selector
+	mu          sync.Mutex
+	pods        []*corev1.Pod
+	unreachable bool                      // connections are refused
+	refuses     *apierrors.StatusError    // the answer to every request
+	asked       []url.Values              // the requests so far
+	streams     map[string]*io.PipeWriter // by selector
 }
 
 func newServer(t testing.TB, pods ...*corev1.Pod) *server {
@@ -54,7 +54,7 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	q := req.URL.Query()
 	s.asked = append(s.asked, q)
 	switch {
-	case s.away:
+	case s.unreachable:
 		return nil, errors.New("dial tcp 127.0.0.1:6443: connect: connection refused")
 	case s.refuses != nil:
 		return s.answer(int(s.refuses.ErrStatus.Code), &s.refuses.ErrStatus), nil
@@ -68,7 +68,7 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.stream(req.Context(), q), nil
 }
 
-// stream begins a watch.
+// stream opens a watch.
 func (s *server) stream(ctx context.Context, q url.Values) *http.Response {
 	from, to := io.Pipe()
 	s.streams[q.Get("fieldSelector")] = to
@@ -76,7 +76,7 @@ func (s *server) stream(ctx context.Context, q url.Values) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {runtime.ContentTypeProtobuf + ";stream=watch"}}, Body: from}
 }
 
-// on returns the pods of the node that is asked for.
+// on returns the pods of the requested node.
 func (s *server) on(q url.Values) []*corev1.Pod {
 	var found []*corev1.Pod
 	for _, p := range s.pods {
@@ -111,7 +111,7 @@ func (s *server) frame(what watch.EventType, o runtime.Object) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
 }
 
-// tell sends an event to who watches a node.
+// tell sends an event to the watch of a node.
 func (s *server) tell(node string, what watch.EventType, o runtime.Object) {
 	s.Helper()
 	if _, err := s.wire(node).Write(s.frame(what, o)); err != nil {
@@ -119,21 +119,21 @@ func (s *server) tell(node string, what watch.EventType, o runtime.Object) {
 	}
 }
 
-// wire is on which a node is watched.
+// wire is the connection of a node's watch.
 func (s *server) wire(node string) *io.PipeWriter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams["spec.nodeName="+node]
 }
 
-// set changes what the server is like.
+// set changes the server's settings.
 func (s *server) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
 }
 
-// requests returns what was asked so far.
+// requests returns the requests so far.
 func (s *server) requests() []url.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// consent is whether a person has agreed, where one has to.
+// approvalState is whether an approval is required, and whether there is one.
 type approvalState struct {
 	awaited    bool
 	proceedsAt time.Time // zero: never
-	because    string    // a clause; empty where nobody has to agree
+	because    string    // a clause; empty if no approval is required
 }
 
-// about is what an approval of what is done about the notice has to be about.
+// about is the subject that an approval must name for the notice.
 func about(n v1alpha1.Notice) string {
 	if n.Subject == "" {
 		return n.Kind
@@ -25,10 +25,9 @@ func about(n v1alpha1.Notice) string {
 	return n.Kind + " " + n.Subject
 }
 
-// approved reports whether a person has agreed to what the notice that rules is
-// about. AWS tells of one change in more than one way, by Health and by EC2's own
-// events, each with an id of its own: who has agreed to the one has agreed to the
-// other.
+// approved reports whether a person has approved the subject of the deciding notice. AWS reports
+// one change in two ways, by Health and by EC2's scheduled events, each with its own id. An
+// approval of one counts for the other.
 func approved(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) bool {
 	say := f.Approval
 	if say == nil || (!f.Since.IsZero() && !say.Time.After(f.Since)) {
@@ -39,9 +38,8 @@ func approved(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) bool {
 	})
 }
 
-// sameChange reports whether two notices tell of the same change: of the same
-// kind, with the same effect, and at times that are near each other, since the
-// two are not updated at once.
+// sameChange reports whether two notices report the same change: same kind, same effect, and
+// similar times, because the two sources are not updated at once.
 func sameChange(a, b v1alpha1.Notice) bool {
 	reboot := func(n v1alpha1.Notice) bool { return n.InstanceAction == notice.ActionReboot }
 	if a.Kind != b.Kind || reboot(a) != reboot(b) || a.Deadline == nil || b.Deadline == nil {
@@ -50,9 +48,9 @@ func sameChange(a, b v1alpha1.Notice) bool {
 	return a.Deadline.Time.Sub(b.Deadline.Time.Time).Abs() <= lead
 }
 
-// consent says whether a person's go-ahead is awaited. Whatever the deadline it
-// is, unless the rule says that silence is consent. An instance that no longer
-// runs is cleaned up without: there is nothing left on it to protect.
+// consent says whether an approval is awaited. It is awaited for any deadline, unless the rule
+// says that the action proceeds unanswered. An instance that no longer runs needs no approval:
+// there is nothing left on it to protect.
 func (c match) consent(f Facts, d Decision) approvalState {
 	if c.approval != v1alpha1.ApprovalRequired {
 		return approvalState{}
@@ -72,7 +70,7 @@ func (c match) consent(f Facts, d Decision) approvalState {
 		at = d.Deadline.Time.Add(-lead)
 	}
 	if !at.After(f.Now) {
-		return approvalState{because: "nobody has approved it, and it goes ahead without"}
+		return approvalState{because: "not approved in time, so it proceeds without approval"}
 	}
 	return approvalState{awaited: true, proceedsAt: at, because: fmt.Sprintf("%s until %s, and then goes ahead without", asks, wall(at.UTC()))}
 }

@@ -31,15 +31,15 @@ func TestApproval(t *testing.T) {
 		message    string
 	}{
 		{
-			name: "nobody has approved it", notice: stop, awaits: true,
+			name: "it is not approved", notice: stop, awaits: true,
 			message: asks + ", without which nothing is done; once approved it begins at 2026-03-14 11:00 UTC, an hour before the deadline",
 		},
 		{
-			name: "nobody has approved it, and the deadline has become hard", notice: soon, unanswered: v1alpha1.UnansweredWait, awaits: true,
+			name: "it is not approved, and the deadline has become hard", notice: soon, unanswered: v1alpha1.UnansweredWait, awaits: true,
 			message: asks + ", without which nothing is done; the deadline is near",
 		},
 		{
-			name: "nobody has approved what waits for nobody else", notice: spot(), awaits: true,
+			name: "an unapproved reclaim waits too", notice: spot(), awaits: true,
 			message: "Drain: policy db, rule 1, is for SpotInterruption; it waits for approval (`lifeboat approve ip-10-0-0-1`), without which nothing is done",
 		},
 		{
@@ -49,11 +49,11 @@ func TestApproval(t *testing.T) {
 		},
 		{
 			name: "silence was consent", notice: soon, unanswered: v1alpha1.UnansweredProceed,
-			message: "Drain: policy db, rule 1, is for ScheduledChange; nobody has approved it, and it goes ahead without; the deadline is near",
+			message: "Drain: policy db, rule 1, is for ScheduledChange; not approved in time, so it proceeds without approval; the deadline is near",
 		},
 		{
 			name: "there is no time to ask", notice: spot(), unanswered: v1alpha1.UnansweredProceed,
-			message: "Drain: policy db, rule 1, is for SpotInterruption; nobody has approved it, and it goes ahead without",
+			message: "Drain: policy db, rule 1, is for SpotInterruption; not approved in time, so it proceeds without approval",
 		},
 		{
 			name: "without a deadline silence is consent an hour after the notice", notice: rebalance(), unanswered: v1alpha1.UnansweredProceed,
@@ -102,9 +102,8 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestWhatRulesWithoutApprovalWaitsForNobody: neither a rule that says None nor
-// a default asks.
-func TestWhatRulesWithoutApprovalWaitsForNobody(t *testing.T) {
+// Rules with approval None and the defaults do not wait for approval.
+func TestRulesWithoutApprovalDoNotWait(t *testing.T) {
 	rule := on(v1alpha1.ActionDrain, notice.KindSpotInterruption)
 	rule.Approval = v1alpha1.ApprovalNone
 	for _, n := range []v1alpha1.Notice{spot(), rebalance()} {
@@ -115,7 +114,7 @@ func TestWhatRulesWithoutApprovalWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestALateApprovalBeginsInTheNextOpening: a window comes after the approval.
+// A window that opens after the approval is used.
 func TestALateApprovalBeginsInTheNextOpening(t *testing.T) {
 	rule := on(v1alpha1.ActionDrain, "*")
 	rule.Approval, rule.Window = v1alpha1.ApprovalRequired, window("0 2 * * *", 2*time.Hour, "")
@@ -138,8 +137,7 @@ func TestALateApprovalBeginsInTheNextOpening(t *testing.T) {
 	}
 }
 
-// AWS Health and EC2's own scheduled events tell of the same change, each with an
-// id of its own.
+// AWS Health and EC2's own scheduled events report the same change, each with its own id.
 func TestWhoApprovesOneNoticeOfAChangeApprovesTheOther(t *testing.T) {
 	due := noon.Add(12 * 24 * time.Hour)
 	health := scheduled(notice.ActionStop, due)

@@ -2,7 +2,7 @@ package policy_test
 
 import (
 	"time"
-	_ "time/tzdata" // the zones of these tests, whatever the machine has
+	_ "time/tzdata" // for time zones on any machine
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// noon is when every test plays, unless it says otherwise.
+// noon is the time of every test, unless it says otherwise.
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 func spot(change ...func(*v1alpha1.Notice)) v1alpha1.Notice {

@@ -15,10 +15,10 @@ import (
 // labelNodePool is Karpenter's label with the name of a node's NodePool.
 const labelNodePool = "karpenter.sh/nodepool"
 
-// check looks at one policy and says why it has no say, or has no objection.
+// check looks at one policy and says why it does not apply, or has no objection.
 type check func(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool)
 
-// objection says why a policy has no say about the node.
+// policyMismatch says why a policy does not apply to the node.
 func (q *matchContext) policyMismatch(p *v1alpha1.InterruptionPolicy) (string, bool) {
 	for _, object := range checksInOrder() {
 		if reason, objects := object(q, p); objects {
@@ -31,12 +31,12 @@ func (q *matchContext) policyMismatch(p *v1alpha1.InterruptionPolicy) (string, b
 // checksInOrder lists the checks; the first with an objection wins.
 func checksInOrder() []check {
 	return []check{
-		outranked,      // one of higher priority has the say
-		otherPool,      // its nodePools leave the node out
-		otherGroup,     // its nodeGroups do
-		otherLabels,    // its matchLabels do
-		otherwiseBound, // its matchExpressions do
-		badSelector,    // which nodes it means is not known
+		outranked,        // a policy of higher priority applies
+		otherPool,        // its nodePools do not include the node
+		otherGroup,       // its nodeGroups do not
+		otherLabels,      // its matchLabels do not
+		otherExpressions, // its matchExpressions do not
+		badSelector,      // its selector is not valid
 	}
 }
 
@@ -108,7 +108,7 @@ func otherLabels(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool)
 	return "", false
 }
 
-func otherwiseBound(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
+func otherExpressions(q *matchContext, p *v1alpha1.InterruptionPolicy) (string, bool) {
 	expressions := p.Spec.Nodes.MatchExpressions
 	if len(expressions) == 0 {
 		return "", false

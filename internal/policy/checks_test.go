@@ -27,7 +27,7 @@ func TestSelectionOfNodes(t *testing.T) {
 		want  string
 	}{
 		{"an empty selector selects every node", v1alpha1.NodeSelector{}, node(nil), selects},
-		{"an empty selector selects a node that nobody has seen", v1alpha1.NodeSelector{}, nil, selects},
+		{"an empty selector selects a node that is unknown", v1alpha1.NodeSelector{}, nil, selects},
 		{"a node of one of the pools", kafka, ofPool("zookeeper"), selects},
 		{"a node of another pool", kafka, ofPool("web"), "does not select the node: it is for NodePools kafka, zookeeper, and the node is of web"},
 		{"a node of no pool", kafka, node(nil), "does not select the node: it is for NodePools kafka, zookeeper, and the node is of none"},

@@ -12,108 +12,101 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Facts is all that a decision is made from.
+// Facts is the input of a decision.
 type Facts struct {
-	// Now is the moment of the decision.
+	// Now is the time of the decision.
 	Now time.Time
 	// Notices are all notices of the record.
 	Notices []v1alpha1.Notice
-	// Since is when an earlier interruption of the same instance was over: an
-	// approval from before does not count. Zero: there was none.
+	// Since is when an earlier interruption of the same instance was completed: earlier
+	// approvals do not count. Zero: there was none.
 	Since time.Time
-	// Answered are the ids of notices that are handled: by an earlier interruption,
-	// or while others still stand, such as a reboot that is over.
+	// Answered are the ids of notices that are handled: by an earlier interruption, or while
+	// others still apply, such as a completed reboot.
 	Answered []string
-	// Node is the node that the instance is; nil where there is none in the
-	// cluster.
+	// Node is the node of the instance; nil if the cluster has none.
 	Node *corev1.Node
 	// Policies are all policies of the cluster, in any order.
 	Policies []v1alpha1.InterruptionPolicy
-	// Approval is a person's go-ahead, if there is one.
+	// Approval is a person's approval, if any.
 	Approval *v1alpha1.Say
-	// Begun is when the node was cordoned for this interruption; zero where it
-	// was not.
+	// Begun is when the node was cordoned for this interruption; zero if it was not.
 	Begun time.Time
 	// Held is set while a person holds the drain, and Released is when the latest hold
 	// ended. Lifeboat sets no deadline of its own while a person holds the drain.
 	Held     bool
 	Released time.Time
-	// Extended is set while Lifeboat extends the lifecycle hooks that hold the
-	// instance on its way out of its Auto Scaling group, and ExtendedUntil is when
-	// they cannot be extended any more. Retained says that what is not drained by
-	// then is kept by the group.
+	// Extended is set while Lifeboat sends heartbeats for the lifecycle hooks of the instance's
+	// Auto Scaling group, and ExtendedUntil is when they time out for good. Retained is set if
+	// the group keeps an instance that is not drained by then.
 	Extended      bool
 	ExtendedUntil time.Time
 	Retained      bool
 }
 
-// Decision is what is to be done, and why.
+// Decision is the action, and why.
 type Decision struct {
 	// Decision is the part that is reported in the record's status.
 	v1alpha1.Decision
-	// Notice is the notice that rules.
+	// Notice is the deciding notice.
 	Notice v1alpha1.Notice
-	// Deadline is the deadline that rules, if there is one.
+	// Deadline is the effective deadline, if any.
 	Deadline *v1alpha1.Deadline
-	// InstanceGone says that nothing runs on the instance any more: it is stopped or
-	// terminated, its pods are lost and have to be cleaned up. It is false while
-	// the instance is stopping or shutting down: its pods may still stop properly.
+	// InstanceGone is set if nothing runs on the instance any more: it is stopped or
+	// terminated, and its pods are lost and must be deleted. It is false while the instance is
+	// stopping or shutting down: its pods may still stop gracefully.
 	InstanceGone bool
-	// DoNotDisrupt is what a pod's do-not-disrupt annotation is worth.
+	// DoNotDisrupt says how long a pod's do-not-disrupt annotation holds it.
 	DoNotDisrupt v1alpha1.DoNotDisrupt
-	// Withdrawn says that the cloud has taken every notice back: whatever was
-	// done to the node is undone. Nothing else of the decision counts then.
+	// Withdrawn is set if the cloud has withdrawn every notice: the node is restored. Nothing
+	// else of the decision applies then.
 	Withdrawn bool
-	// NotBefore is when the action may begin; zero: now. It is always later
-	// than now, earlier than a soft deadline, and zero under a firm one. What
-	// has begun in a window goes on after it closes: that is the caller's to
-	// remember.
+	// NotBefore is when the action may begin; zero: now. It is always later than now, earlier
+	// than a soft deadline, and zero with a firm one. An action that has begun in a window
+	// continues after it closes; the caller must remember that.
 	NotBefore time.Time
-	// Next is when a notice that does not rule may come to: what is to be done is to be
-	// asked again by then. Zero: none may.
+	// Next is when another notice may become the deciding one: the caller must decide again by
+	// then. Zero: none may.
 	Next time.Time
-	// Until is, for Notify and Cordon without a deadline, when the risk is
-	// over and the node is put back; zero: never.
+	// Until is, for Notify and Cordon without a deadline, when the risk is over and the node is
+	// restored; zero: never.
 	Until time.Time
-	// About is what an approval has to be about to count: Say.About.
+	// About is the subject that an approval must name to count: Say.About.
 	About string
-	// Approved says that a person has agreed to it, wanted or not.
+	// Approved is set if a person has approved the action, required or not.
 	Approved bool
-	// AwaitsApproval says that a person has to agree first, and has not.
+	// AwaitsApproval is set if an approval is required and missing.
 	AwaitsApproval bool
-	// ProceedsAt is, while approval is awaited, when it goes ahead unanswered;
-	// zero: never.
+	// ProceedsAt is when the action begins without an answer, while approval is awaited; zero:
+	// never.
 	ProceedsAt time.Time
-	// Workloads, Budget, Terminations, Hooks and Notifications are those of the
-	// governor (in the reported part); Terminations has the default where it says
-	// nothing.
+	// Workloads, Budget, Terminations, Hooks and Notifications are those of the governing
+	// policy; Terminations has a default.
 	Workloads     []v1alpha1.Workload
 	Budget        *v1alpha1.Budget
 	Terminations  v1alpha1.Terminations
 	Hooks         []v1alpha1.Hook
 	Notifications []v1alpha1.Notification
-	// Considered is every policy and rule that was looked at, in order, with
-	// why it rules or does not.
+	// Considered has every policy and rule that was compared, in order, with why it applies or
+	// does not.
 	Considered []Considered
 }
 
-// Considered is one policy, or one rule of it, that was looked at.
+// Considered is one policy, or one of its rules, that was compared.
 type Considered struct {
 	// Policy is the policy's name; empty for the built-in defaults.
 	Policy string
-	// Rule is the rule's name or place; empty where the policy as a whole is
-	// meant.
+	// Rule is the rule's name or position; empty for the policy as a whole.
 	Rule string
-	// Rules says that this is the one that rules.
+	// Rules is set for the rule that applies.
 	Rules bool
-	// Reason is a sentence that says why it rules or does not.
+	// Reason is a sentence that says why it applies or does not.
 	Reason string
 }
 
-// Decide says what is to be done. It reports false where no notice counts. A notice about
-// which nothing is done now, or ever, does not hide another by which the node is to be
-// drained now, unless its deadline is firm: a sick instance is seen to although a change
-// is planned in twelve days.
+// Decide returns the decision. It reports false if no notice is valid. A notice without an
+// action now does not hide another that drains the node now, unless its deadline is firm: a sick
+// instance is drained although a change is planned in twelve days.
 func Decide(f Facts) (Decision, bool) {
 	notices := counting(f)
 	first, ok := decideOn(f, notices)
@@ -130,7 +123,7 @@ func Decide(f Facts) (Decision, bool) {
 			return first, true
 		}
 		if next.drainsNow() {
-			next.Considered = append(passedOver(passed), next.Considered...)
+			next.Considered = append(whyNotDeciding(passed), next.Considered...)
 			return next, true
 		}
 		passed = append(passed, next)
@@ -138,7 +131,7 @@ func Decide(f Facts) (Decision, bool) {
 	}
 }
 
-// drainsNow reports whether a node is to be drained, and nothing is waited for.
+// drainsNow reports whether a node must be drained now, without waiting for anything.
 func (d *Decision) drainsNow() bool {
 	return (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate) && d.NotBefore.IsZero() && !d.AwaitsApproval
 }
@@ -147,8 +140,8 @@ func isFirm(n v1alpha1.Notice) bool {
 	return notice.IsFirm(n.Deadline)
 }
 
-// passedOver says of notices that would have come first why they do not rule.
-func passedOver(decisions []Decision) []Considered {
+// whyNotDeciding says why notices of higher rank do not decide.
+func whyNotDeciding(decisions []Decision) []Considered {
 	var all []Considered
 	for _, d := range decisions {
 		all = append(all, Considered{Policy: d.Policy, Rule: d.Rule, Reason: fmt.Sprintf(
@@ -157,7 +150,7 @@ func passedOver(decisions []Decision) []Considered {
 	return all
 }
 
-// soonest returns the earliest of some moments that are not zero; zero: none is.
+// soonest returns the earliest time that is not zero; zero if there is none.
 func soonest(moments ...time.Time) time.Time {
 	var first time.Time
 	for _, at := range moments {
@@ -168,7 +161,7 @@ func soonest(moments ...time.Time) time.Time {
 	return first
 }
 
-// decideOn says what is to be done about the notice that rules among some.
+// decideOn returns the decision for some notices: the one of the highest rank decides.
 func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
 	ruling, ok := notice.Ruling(notices, time.Time{})
 	if !ok {
@@ -198,7 +191,7 @@ func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
 	return d, true
 }
 
-// moves fills in how pods are moved, where they are.
+// moves sets how pods are moved, if they are.
 func (d *Decision) moves(c match) {
 	if c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate {
 		return
@@ -207,8 +200,7 @@ func (d *Decision) moves(c match) {
 	d.Replacement = cmp.Or(c.replacement, v1alpha1.ReplacementNone)
 }
 
-// governedBy fills in what holds whichever of the policy's rules rules, and
-// where none does.
+// governedBy sets what applies with any rule of the policy, and with none.
 func (d *Decision) governedBy(p *v1alpha1.InterruptionPolicy) {
 	d.Terminations = v1alpha1.Terminations{MaxConcurrent: intstr.FromString(terminationShare)}
 	if p == nil {
@@ -221,7 +213,7 @@ func (d *Decision) governedBy(p *v1alpha1.InterruptionPolicy) {
 	}
 }
 
-// withdrawn is the decision where no notice counts, if there were any.
+// withdrawn is the decision if no notice is valid but there were some.
 func withdrawn(f Facts) (Decision, bool) {
 	standing := counting(f)
 	if !notice.AllWithdrawn(standing, time.Time{}) {
@@ -237,7 +229,7 @@ func withdrawn(f Facts) (Decision, bool) {
 		},
 		Notice: last, Withdrawn: true,
 	}
-	d.governedBy(q.governor()) // whose people want to be told
+	d.governedBy(q.governor()) // whose notifications are sent
 	return d, true
 }
 
@@ -248,11 +240,10 @@ func whyWithdrawn(f Facts, last v1alpha1.Notice) string {
 	return "AWS has taken back " + subject(last)
 }
 
-// counting returns the notices received after since that were not dealt with.
-// One that says that the instance is shutting down or has gone always has a deadline
-// (see ending). One that was stopped and runs again takes back what was said of its
-// state until then: where nobody led meanwhile, its pods would be deleted although
-// they run.
+// counting returns the unhandled notices received after since. A notice that the instance is
+// shutting down or gone always has a deadline (see ending). A stopped instance that runs again
+// cancels its earlier state changes: if there was no leader meanwhile, its pods would be deleted
+// although they run.
 func counting(f Facts) []v1alpha1.Notice {
 	var counting []v1alpha1.Notice
 	lived := notice.Lived(f.Notices, f.Node)
@@ -268,9 +259,9 @@ func counting(f Facts) []v1alpha1.Notice {
 	return counting
 }
 
-// ending is the deadline of a notice that says the instance is shutting down or has
-// gone. While the operating system shuts down it is an estimate, even where the record
-// says Hard: records that an earlier release made have the time of the notice there.
+// ending is the deadline of a notice that the instance is shutting down or gone. During the
+// shutdown it is an estimate, even if the record says Hard: records of earlier releases have the
+// time of the notice there.
 func ending(n v1alpha1.Notice) *v1alpha1.Deadline {
 	d := notice.ShutdownDeadline(n.InstanceState, issued(n))
 	if n.Deadline != nil && n.Deadline.Type == d.Type {
@@ -279,7 +270,7 @@ func ending(n v1alpha1.Notice) *v1alpha1.Deadline {
 	return d
 }
 
-// issued is when the cloud says it issued the notice, or else when it came.
+// issued is when the cloud issued the notice, or else when it was received.
 func issued(n v1alpha1.Notice) time.Time {
 	if n.Time.IsZero() {
 		return n.ReceivedTime.Time
@@ -287,7 +278,7 @@ func issued(n v1alpha1.Notice) time.Time {
 	return n.Time.Time
 }
 
-// riskOver is when a node that is only marked is put back.
+// riskOver is when a node that is only marked is restored.
 func riskOver(d Decision) time.Time {
 	if d.Deadline != nil || (d.Action != v1alpha1.ActionNotify && d.Action != v1alpha1.ActionCordon) {
 		return time.Time{}

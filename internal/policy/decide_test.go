@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// gist is what most cases are about.
+// gist is the part of a decision that most cases check.
 type gist struct {
 	Action   v1alpha1.Action
 	Policy   string
@@ -243,7 +243,7 @@ func TestTheRuleThatRules(t *testing.T) {
 				if diff := cmp.Diff(c.want, gistOf(d)); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
 				}
-				last := len(c.policies) - 1 // and the other way round
+				last := len(c.policies) - 1 // and in reverse order
 				c.policies[0], c.policies[last] = c.policies[last], c.policies[0]
 			}
 		})
@@ -276,7 +276,7 @@ func TestOnlyAMarkWithoutADeadlineEnds(t *testing.T) {
 	}{
 		{"Notify without a deadline ends", rebalance(), v1alpha1.ActionNotify, "13:00:00"},
 		{"Cordon without a deadline ends", rebalance(), v1alpha1.ActionCordon, "13:00:00"},
-		{"Drain does not end by itself", rebalance(), v1alpha1.ActionDrain, ""},
+		{"Drain does not end on its own", rebalance(), v1alpha1.ActionDrain, ""},
 		{"Ignore has nothing to end", rebalance(), v1alpha1.ActionIgnore, ""},
 		{"Cordon with a soft deadline lasts", soft, v1alpha1.ActionCordon, ""},
 		{"Notify with a hard deadline lasts", spot(), v1alpha1.ActionNotify, ""},

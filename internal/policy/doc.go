@@ -1,16 +1,15 @@
-// Package policy decides what is done about an interruption: from the notices,
-// the node and the policies it makes a decision with its reasons. It is pure:
-// time comes in as a value and nobody is called, so that the controller and
-// `lifeboat explain` say the same thing about the same facts.
+// Package policy decides what is done about an interruption: it makes a decision with its
+// reasons from the notices, the node and the policies. It is pure: it gets the time as a value
+// and makes no call. The controller and `lifeboat explain` therefore give the same answer for
+// the same facts.
 //
-// The notice that rules is chosen first (package notice). Of the policies that
-// select the node the one with the highest priority has the say,
-// ties going to the name that sorts first: it governs the node. Of its rules the
-// first that is for the kind and the code of the notice rules; where none is, a
-// built-in default does, and the policy governs all the same. Where that policy is not
-// valid, a built-in default rules, and needs approval (guard.go).
+// The deciding notice is chosen first (package notice). Of the policies that select the node,
+// the one with the highest priority governs it; ties go to the name that sorts first. Its first
+// rule for the kind and the code of the notice applies. Without such a rule a built-in default
+// applies, but the policy still governs the node. If that policy is not valid, a built-in
+// default applies and needs approval (guard.go).
 //
-// What policies look at is listed in checks.go and choose.go, when an action
-// begins is in when.go, whom it waits for in approval.go, and what is wrong with
-// a policy in validate.go and conduct.go, in the words of words.go.
+// The comparisons are in checks.go and match.go, the start time in schedule.go, approval in
+// approval.go, and the validation of policies in validate.go and settings.go, with its messages
+// in words.go.
 package policy

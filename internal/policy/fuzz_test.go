@@ -16,8 +16,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// FuzzDecide: whatever stands in policies and notices, a decision is made, it
-// is made the same way twice, and it keeps its promises.
+// For any policies and notices there must be a decision, it must be deterministic, and it must
+// have the properties of every decision.
 func FuzzDecide(f *testing.F) {
 	f.Add("0 2 * * *", "Europe/Berlin", int64(2*time.Hour), notice.KindRebalanceRecommendation, "", "Drain", int64(3600), true, "tier", "In", "db", "*-stop", int64(24*time.Hour), "Required", "Proceed")
 	f.Add("30 2 29 2 *", "America/New_York", int64(time.Minute), notice.KindSpotInterruption, "", "Cordon", int64(120), false, "tier", "Exists", "", "", int64(0), "None", "")
@@ -77,7 +77,7 @@ func keepsPromises(t *testing.T, f policy.Facts, d policy.Decision) {
 	case d.AwaitsApproval && !d.ProceedsAt.IsZero() && !d.ProceedsAt.After(f.Now):
 		t.Errorf("it waits for approval, and would have gone ahead at %s", d.ProceedsAt)
 	case !d.AwaitsApproval && !d.ProceedsAt.IsZero():
-		t.Errorf("it waits for nobody, and goes ahead at %s", d.ProceedsAt)
+		t.Errorf("it waits for no approval, but has the proceed time %s", d.ProceedsAt)
 	case d.AwaitsApproval && !strings.Contains(d.Message, "`lifeboat approve "):
 		t.Errorf("it does not say how to approve: %s", d.Message)
 	case d.Policy != "" && d.Policy != d.Governor:
@@ -104,7 +104,7 @@ func keepsPromises(t *testing.T, f policy.Facts, d policy.Decision) {
 	}
 }
 
-// FuzzValidate: what Validate accepts can be decided with, and it never panics.
+// A policy that Validate accepts must apply, and Validate must never panic.
 func FuzzValidate(f *testing.F) {
 	f.Add("0 2 * * *", "Europe/Berlin", int64(time.Hour))
 	f.Add("CRON_TZ=\t* * * *", "", int64(0))
@@ -118,7 +118,7 @@ func FuzzValidate(f *testing.F) {
 		p.Spec.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromString(schedule)}
 		p.Spec.Hooks = []v1alpha1.Hook{{Name: zone, When: v1alpha1.HookAfterDrain, Retries: int32(duration), Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: []byte(schedule)}}}}
 		p.Spec.Notifications = []v1alpha1.Notification{{Name: zone, Reasons: []string{schedule}, Webhook: v1alpha1.Webhook{URL: zone, Body: schedule, Headers: map[string]string{zone: schedule}}}}
-		policy.Validate(p.Spec) // takes everything
+		policy.Validate(p.Spec) // must not panic
 		p.Spec.Workloads, p.Spec.Budget, p.Spec.Hooks, p.Spec.Notifications = nil, nil, nil, nil
 		problems := policy.Validate(p.Spec)
 		d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{rebalance()}, Policies: []v1alpha1.InterruptionPolicy{p}})
@@ -152,7 +152,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkSelects is what a budget costs for each node of the cluster.
+// BenchmarkSelects is the cost of a budget per node of the cluster.
 func BenchmarkSelects(b *testing.B) {
 	p := governing("p", 0)
 	p.Spec.Hooks[0].Webhook.Body = `{"text": {{json .Message}}}`

@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// governing is a policy with everything that holds whichever rule rules.
+// governing is a policy with all settings outside of its rules.
 func governing(name string, priority int32, rules ...v1alpha1.Rule) v1alpha1.InterruptionPolicy {
 	p := named(name, priority, rules...)
 	p.Spec.Workloads = []v1alpha1.Workload{{Namespaces: []string{"db"}, Order: v1alpha1.OrderLast}}
@@ -24,9 +24,8 @@ func governing(name string, priority int32, rules ...v1alpha1.Rule) v1alpha1.Int
 	return p
 }
 
-// TestTheGovernorGovernsWhereItsRulesDoNot: whose rule rules is one thing, whose
-// budget and hooks count another.
-func TestTheGovernorGovernsWhereItsRulesDoNot(t *testing.T) {
+// The governing policy's budget and hooks apply even if a default rule is used.
+func TestTheGovernorAppliesWithoutAMatchingRule(t *testing.T) {
 	none := v1alpha1.Terminations{MaxConcurrent: intstr.FromString("20%")}
 	db := governing("db", 2, on(v1alpha1.ActionIgnore, notice.KindScheduledChange))
 	for _, c := range []struct {
@@ -105,8 +104,8 @@ func TestASickInstanceIsTerminatedWhereItIsReplaced(t *testing.T) {
 	}{
 		{"of a NodePool", ofPool("web"), v1alpha1.ActionTerminate, "Terminate: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its pool replaces it"},
 		{"of a node group", node(map[string]string{"eks.amazonaws.com/nodegroup": "web"}), v1alpha1.ActionTerminate, "Terminate: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its pool replaces it"},
-		{"of none", node(nil), v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the node is of no pool, so that nobody would replace it"},
-		{"no node", nil, v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the node is of no pool, so that nobody would replace it"},
+		{"of none", node(nil), v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the node belongs to no pool, so nothing would replace it"},
+		{"no node", nil, v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the node belongs to no pool, so nothing would replace it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{build("n", notice.KindInstanceStatus)}, Node: c.node})

@@ -9,17 +9,17 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// A policy that is not valid still selects its nodes: what it forbids or gates cannot be
-// read, so nothing is begun on them without approval. Only what cannot wait is drained,
-// by the built-in default.
+// A policy that is not valid still selects its nodes. Its restrictions cannot be read, so no
+// action begins on these nodes without approval. Only what cannot wait is drained, by the
+// built-in default.
 
-// whyGuarded says what an invalid policy that selects the node comes to.
+// whyGuarded says what an invalid policy that selects the node causes.
 func (q *matchContext) whyGuarded() string {
 	return fmt.Sprintf("has the say: it selects the node, and none that does has a priority above its %d; it is not valid (%s), "+
 		"so the built-in default rules, and needs approval unless the instance goes in any case", q.says.Spec.Priority, strings.Join(q.invalid, "; "))
 }
 
-// howToCorrect says what is wrong with the policy and what to do; empty: nothing is.
+// howToCorrect says what is wrong with the policy and what to do; empty if it is valid.
 func (q *matchContext) howToCorrect() string {
 	if len(q.invalid) == 0 {
 		return ""
@@ -31,8 +31,8 @@ func (q *matchContext) howToCorrect() string {
 	return fmt.Sprintf(" (%s%s): correct it, and see `kubectl describe interruptionpolicy %s`", notice.Cut(q.invalid[0], 200), more, q.says.Name)
 }
 
-// guard makes the built-in default wait for approval where it stands in for an invalid
-// policy, unless the instance goes in any case.
+// guard makes the built-in default wait for approval if it replaces an invalid policy, unless
+// the instance terminates in any case.
 func (q *matchContext) guard(c match, notices []v1alpha1.Notice) match {
 	deadline := notice.Deadline(notices, time.Time{})
 	switch {
@@ -44,8 +44,8 @@ func (q *matchContext) guard(c match, notices []v1alpha1.Notice) match {
 	return c
 }
 
-// governor is the policy whose workloads, budget, hooks and notifications hold; nil:
-// none. Those of an invalid policy do not: one part may be wrong without the other.
+// governor is the policy whose workloads, budget, hooks and notifications apply; nil: none.
+// Those of an invalid policy do not apply: an invalid part may change the meaning of the others.
 func (q *matchContext) governor() *v1alpha1.InterruptionPolicy {
 	if len(q.invalid) > 0 {
 		return nil

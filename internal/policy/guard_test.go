@@ -12,8 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// gated requires approval for everything, and has a typo in a rule that has nothing to
-// do with that.
+// gated requires approval for everything, and has a typo in a rule for another kind.
 func gated() v1alpha1.InterruptionPolicy {
 	p := named("databases", 10,
 		v1alpha1.Rule{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Approval: v1alpha1.ApprovalRequired},
@@ -22,8 +21,8 @@ func gated() v1alpha1.InterruptionPolicy {
 	return selecting(p, v1alpha1.NodeSelector{NodePools: []string{"db"}})
 }
 
-// TestAnInvalidPolicyStillGates: what it forbids cannot be read, so nothing that can wait
-// is begun without approval, and what cannot wait is drained by the default.
+// The restrictions of an invalid policy cannot be read, so no action that can wait begins
+// without approval. What cannot wait is drained by the default.
 func TestAnInvalidPolicyStillGates(t *testing.T) {
 	t.Parallel()
 	planned := build("change", notice.KindScheduledChange, due(noon.Add(30*time.Minute), v1alpha1.DeadlineSoft),
@@ -65,8 +64,8 @@ func TestAnInvalidPolicyStillGates(t *testing.T) {
 	}
 }
 
-// TestAPolicyMidDrainThatBecomesInvalid: the deadline that Lifeboat sets of its own for a
-// termination does not count as one that the instance cannot outlive.
+// The deadline that Lifeboat sets for its own termination does not count as one that the
+// instance cannot outlive.
 func TestAPolicyMidDrainThatBecomesInvalid(t *testing.T) {
 	t.Parallel()
 	d, _ := policy.Decide(policy.Facts{
@@ -78,7 +77,7 @@ func TestAPolicyMidDrainThatBecomesInvalid(t *testing.T) {
 	}
 }
 
-// TestAnInvalidSelectorSelectsNothing, so that another policy or the default rules.
+// Another policy or the default applies instead.
 func TestAnInvalidSelectorSelectsNothing(t *testing.T) {
 	t.Parallel()
 	broken := selecting(gated(), v1alpha1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "role", Operator: "Near", Values: []string{"db"}}}})

@@ -12,8 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// TestTheGuidesPoliciesAreValid, so that what is copied from it works. That the
-// API server takes them as well is tested in sandbox/e2e.
+// The examples of the guide must work when copied. sandbox/e2e tests that the API server accepts
+// them too.
 func TestTheGuidesPoliciesAreValid(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/policy.md")
 	if err != nil {
@@ -36,7 +36,7 @@ func TestTheGuidesPoliciesAreValid(t *testing.T) {
 	}
 }
 
-// TestTheGuideNamesEveryReason that a notification can be on.
+// Users need the reasons to configure notifications.
 func TestTheGuideNamesEveryReason(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/policy.md")
 	if err != nil {

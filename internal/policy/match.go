@@ -13,12 +13,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// matchContext is the notice to match, and which policies and rules were compared so far.
+// matchContext is the notice to match, and the policies and rules compared so far.
 type matchContext struct {
 	node       *corev1.Node
 	notice     v1alpha1.Notice
-	says       *v1alpha1.InterruptionPolicy // the policy that has the say
-	invalid    []string                     // what is wrong with that policy
+	says       *v1alpha1.InterruptionPolicy // the governing policy
+	invalid    []string                     // why that policy is not valid
 	considered []Considered
 }
 
@@ -31,14 +31,14 @@ type match struct {
 	replacement  v1alpha1.Replacement
 	approval     v1alpha1.Approval
 	ifUnanswered v1alpha1.Unanswered
-	notBefore    time.Duration // zero: nothing is said
-	drainTimeout time.Duration // zero: nothing is said
+	notBefore    time.Duration // zero: not set
+	drainTimeout time.Duration // zero: not set
 	window       *window
 	because      string
 }
 
-// choose finds the rule that rules: of the policy that has the say the first
-// that is for the notice, else the built-in default.
+// match returns the first rule of the governing policy for the notice, or else the built-in
+// default.
 func (q *matchContext) match(policies []v1alpha1.InterruptionPolicy) match {
 	var ranked []*v1alpha1.InterruptionPolicy
 	for i := range policies {
@@ -68,7 +68,7 @@ func (q *matchContext) match(policies []v1alpha1.InterruptionPolicy) match {
 	return *chosen
 }
 
-// fallBack asks the built-in defaults, the last of which is for everything.
+// useDefault returns the built-in default for the notice.
 func (q *matchContext) useDefault() match {
 	why := "no policy selects the node"
 	switch {
@@ -93,8 +93,7 @@ func (q *matchContext) consider(policy, rule string, rules bool, reason string) 
 	q.considered = append(q.considered, Considered{Policy: policy, Rule: rule, Rules: rules, Reason: reason})
 }
 
-// message is the sentence that is reported: what is done, why, and what it
-// waits for.
+// message is the reported sentence: the action, why, and what it waits for.
 func (c match) message(agreed approvalState, starts startTime) string {
 	clauses := []string{fmt.Sprintf("%s: %s", c.action, c.because)}
 	if agreed.because != "" {
@@ -115,20 +114,20 @@ type defaultRule struct {
 	name    string
 	matches matcher
 	action  v1alpha1.Action
-	// replaces says that capacity is brought up before the drain.
+	// replaces is set if a replacement is started before the drain.
 	replaces bool
 	because  string // ends a sentence that begins with the action
 }
 
-// defaultFor returns the built-in rule for a notice about a node, which is nil
-// where there is none: of these the first that matches.
+// defaultFor returns the first built-in rule that matches a notice about a node; the node may be
+// nil.
 func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
 	for _, d := range []defaultRule{
-		{ // two minutes, which nobody can move
+		{ // two minutes, which cannot be extended
 			name: notice.KindSpotInterruption, matches: ofKind(notice.KindSpotInterruption),
 			action: v1alpha1.ActionDrain, replaces: true, because: "EC2 takes the instance back",
 		},
-		{ // as little time, as hard
+		{ // the same time, and as hard
 			name: notice.KindCapacityReservationInterruption, matches: ofKind(notice.KindCapacityReservationInterruption),
 			action: v1alpha1.ActionDrain, replaces: true, because: "EC2 takes the capacity back that the instance was lent",
 		},
@@ -136,11 +135,11 @@ func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
 			name: notice.KindCapacityBlockExpiration, matches: ofKind(notice.KindCapacityBlockExpiration),
 			action: v1alpha1.ActionDrain, because: "the Capacity Block that the instance runs in ends",
 		},
-		{ // the group waits for its hook, and launches another itself if it wants one
+		{ // the group waits for its hook, and launches a replacement if it needs one
 			name: notice.KindAutoScalingTermination, matches: ofKind(notice.KindAutoScalingTermination),
 			action: v1alpha1.ActionDrain, replaces: true, because: leaves(n),
 		},
-		{ // the pods live through it
+		{ // the pods survive it
 			name: notice.KindScheduledChange + " (maintain)", matches: onlyMaintained,
 			action: v1alpha1.ActionNotify, because: "the instance loses its network or power for a moment, and goes on",
 		},
@@ -148,19 +147,19 @@ func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
 			name: notice.KindScheduledChange, matches: disturbs,
 			action: v1alpha1.ActionDrain, replaces: n.InstanceAction != notice.ActionReboot, because: "AWS has planned it",
 		},
-		{ // a share of the pool at a time
+		{ // for a share of the pool at a time
 			name: notice.KindInstanceStatus, matches: ofKind(notice.KindInstanceStatus).and(node != nil && Pool(node) != ""),
 			action: v1alpha1.ActionTerminate, because: "the instance fails its status checks, and its pool replaces it",
 		},
-		{ // there it would only be gone
+		{ // without a pool nothing would replace it
 			name: notice.KindInstanceStatus, matches: ofKind(notice.KindInstanceStatus),
-			action: v1alpha1.ActionNotify, because: "the node is of no pool, so that nobody would replace it",
+			action: v1alpha1.ActionNotify, because: "the node belongs to no pool, so nothing would replace it",
 		},
-		{ // most such hints come to nothing
+		{ // most such warnings are not followed by a reclaim
 			name: notice.KindRebalanceRecommendation, matches: ofKind(notice.KindRebalanceRecommendation),
 			action: v1alpha1.ActionNotify, because: "the instance is only at risk",
 		},
-		{ // no warning came, or nobody heard it: save or clean up what is there
+		{ // there was no warning, or it was missed: drain or delete what is left
 			name: notice.KindInstanceStateChange, matches: isGoing,
 			action: v1alpha1.ActionDrain, because: "the instance is going or gone",
 		},
@@ -183,19 +182,19 @@ func ofKind(kind string) matcher {
 	return func(n v1alpha1.Notice) bool { return n.Kind == kind }
 }
 
-// and narrows it by what is known already.
+// and adds a condition.
 func (m matcher) and(holds bool) matcher {
 	return func(n v1alpha1.Notice) bool { return holds && m(n) }
 }
 
-// onlyMaintained reports whether a scheduled change costs the instance no more
-// than a moment of network or power.
+// onlyMaintained reports whether a scheduled change only interrupts the instance's network or
+// power for a moment.
 func onlyMaintained(n v1alpha1.Notice) bool {
 	return n.Kind == notice.KindScheduledChange && n.InstanceAction == notice.ActionMaintain
 }
 
-// disturbs reports whether a scheduled change ends what runs on the instance.
-// A code that this release does not know has no action, and is only reported.
+// disturbs reports whether a scheduled change stops the workloads of the instance. A code that
+// this release does not know has no action, and is only reported.
 func disturbs(n v1alpha1.Notice) bool {
 	return n.Kind == notice.KindScheduledChange && n.InstanceAction != "" && n.InstanceAction != notice.ActionMaintain
 }
@@ -208,8 +207,7 @@ func leaves(n v1alpha1.Notice) string {
 	return "its Auto Scaling group terminates the instance"
 }
 
-// isGoing reports whether the notice says that the instance is on its way down
-// or has gone.
+// isGoing reports whether the notice says that the instance is shutting down or gone.
 func isGoing(n v1alpha1.Notice) bool {
 	return n.Kind == notice.KindInstanceStateChange &&
 		slices.Contains([]string{notice.StateStopping, notice.StateStopped, notice.StateShuttingDown, notice.StateTerminated}, n.InstanceState)

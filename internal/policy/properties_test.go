@@ -15,7 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// dice throws worlds to decide about.
+// dice generates random worlds.
 type dice struct{ *rand.Rand }
 
 func pick[T any](d dice, from ...T) T { return from[d.IntN(len(from))] }
@@ -80,7 +80,7 @@ func (d dice) facts() policy.Facts {
 	return f
 }
 
-// worlds runs a check on many random worlds; each tells its seed.
+// worlds runs a check on many random worlds and reports the seed of a failure.
 func worlds(t *testing.T, check func(t *testing.T, d dice, f policy.Facts, decided policy.Decision)) {
 	t.Helper()
 	for seed := range uint64(4000) {
@@ -97,7 +97,7 @@ func worlds(t *testing.T, check func(t *testing.T, d dice, f policy.Facts, decid
 	}
 }
 
-// ruling returns the rule that rules; nil for a default.
+// ruling returns the rule that applies; nil for a default.
 func ruling(f policy.Facts, d policy.Decision) *v1alpha1.Rule {
 	for i := range f.Policies {
 		for j := range f.Policies[i].Spec.Rules {
@@ -109,8 +109,7 @@ func ruling(f policy.Facts, d policy.Decision) *v1alpha1.Rule {
 	return nil
 }
 
-// begins is the moment at which something is done to the node, if nobody says
-// anything any more; the zero time: never.
+// begins is when the action begins without any further approval; the zero time: never.
 func begins(f policy.Facts, d policy.Decision) time.Time {
 	at := f.Now
 	if d.AwaitsApproval {
@@ -136,9 +135,8 @@ func TestTheOrderOfPoliciesDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestAPromisedBeginningIsKept: as the time goes by, NotBefore stays what it
-// was, and when it has come the action begins; but where another notice comes to
-// rule, and then not before Next.
+// As time passes, NotBefore must not change, and the action must begin then. Only another notice
+// may change that, and not before Next.
 func TestAPromisedBeginningIsKept(t *testing.T) {
 	worlds(t, func(t *testing.T, d dice, f policy.Facts, decided policy.Decision) {
 		if decided.NotBefore.IsZero() {
@@ -163,8 +161,7 @@ func TestAPromisedBeginningIsKept(t *testing.T) {
 	})
 }
 
-// TestWhatWaitsForAWindowBeginsInIt: or else a while before the deadline, with
-// no opening in time.
+// A window either opens in time, or the action begins at the lead time before the deadline.
 func TestWhatWaitsForAWindowBeginsInIt(t *testing.T) {
 	inWindow := 0
 	worlds(t, func(t *testing.T, _ dice, f policy.Facts, d policy.Decision) {
@@ -212,8 +209,8 @@ func isOpen(t *testing.T, w *v1alpha1.Window, at time.Time) bool {
 	return !opening.IsZero() && !opening.After(at)
 }
 
-// TestNothingBeginsBeforeItsNotBefore, under a soft deadline; but for what its
-// group is taking away already.
+// Under a soft deadline no action begins before notBefore, unless the group already terminates
+// the instance.
 func TestNothingBeginsBeforeItsNotBefore(t *testing.T) {
 	worlds(t, func(t *testing.T, _ dice, f policy.Facts, d policy.Decision) {
 		r := ruling(f, d)
@@ -227,9 +224,8 @@ func TestNothingBeginsBeforeItsNotBefore(t *testing.T) {
 	})
 }
 
-// TestApprovalOnlyEverHelps: with a valid one nothing is awaited, and nothing
-// begins later than without.
-func TestApprovalOnlyEverHelps(t *testing.T) {
+// With a valid approval nothing is awaited, and nothing begins later than without.
+func TestApprovalNeverDelays(t *testing.T) {
 	awaited := 0
 	worlds(t, func(t *testing.T, _ dice, f policy.Facts, without policy.Decision) {
 		f.Approval = say(without.About, f.Now)

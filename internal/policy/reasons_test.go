@@ -13,8 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// TestEveryReasonCanBeNotifiedOn: but for those that are only the reason of a
-// condition or of a Kubernetes Event.
+// The exceptions are reasons that only conditions or Kubernetes Events use.
 func TestEveryReasonCanBeNotifiedOn(t *testing.T) {
 	elsewhere := []string{"ReasonReported", "ReasonNotHeard", "ReasonWaiting", "ReasonPodsLeft", "ReasonValid"}
 	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/names.go", nil, 0)

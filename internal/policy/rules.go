@@ -9,8 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// ask goes through the rules of the policy that has the say; nil if none is
-// for the notice.
+// matchRules returns the first rule of the governing policy for the notice, or nil.
 func (q *matchContext) matchRules(p *v1alpha1.InterruptionPolicy) *match {
 	for i, r := range p.Spec.Rules {
 		if objection, objects := q.ruleMismatch(r); objects {
@@ -23,14 +22,14 @@ func (q *matchContext) matchRules(p *v1alpha1.InterruptionPolicy) *match {
 		}
 		q.consider(p.Name, ruleName(i, r), true, fmt.Sprintf("rules: it is the first of policy %s for %s", p.Name, what))
 		for j, later := range p.Spec.Rules[i+1:] {
-			q.consider(p.Name, ruleName(i+1+j, later), false, fmt.Sprintf("is not asked: %s comes before it", placed(i, r)))
+			q.consider(p.Name, ruleName(i+1+j, later), false, fmt.Sprintf("is not asked: %s comes before it", describeRule(i, r)))
 		}
 		return chosen(p, i, what)
 	}
 	return nil
 }
 
-// misses says why a rule is not for the notice.
+// ruleMismatch says why a rule is not for the notice.
 func (q *matchContext) ruleMismatch(r v1alpha1.Rule) (string, bool) {
 	if !slices.Contains(r.Kinds, q.notice.Kind) && !slices.Contains(r.Kinds, "*") {
 		return fmt.Sprintf("is for %s, not for %s", strings.Join(r.Kinds, ", "), q.notice.Kind), true
@@ -47,7 +46,7 @@ func chosen(p *v1alpha1.InterruptionPolicy, i int, what string) *match {
 	c := &match{
 		policy: p.Name, rule: ruleName(i, *r), action: r.Action, doNotDisrupt: r.DoNotDisrupt,
 		strategy: r.Strategy, replacement: r.Replacement, approval: r.Approval, ifUnanswered: r.IfUnanswered,
-		because: fmt.Sprintf("policy %s, %s, is for %s", p.Name, placed(i, *r), what),
+		because: fmt.Sprintf("policy %s, %s, is for %s", p.Name, describeRule(i, *r), what),
 	}
 	if r.NotBefore != nil {
 		c.notBefore = r.NotBefore.Duration
@@ -62,8 +61,8 @@ func chosen(p *v1alpha1.InterruptionPolicy, i int, what string) *match {
 	return c
 }
 
-// like reports whether a code is as a pattern says, in which "*" stands for any
-// characters, and case does not matter.
+// matchesCode reports whether a code matches a pattern, in which "*" stands for any characters.
+// Case does not matter.
 func matchesCode(pattern, code string) bool {
 	parts := strings.Split(strings.ToLower(pattern), "*")
 	rest, begins := strings.CutPrefix(strings.ToLower(code), parts[0])
@@ -71,7 +70,7 @@ func matchesCode(pattern, code string) bool {
 		return begins && rest == ""
 	}
 	last := len(parts) - 1
-	for _, part := range parts[1:last] { // the earliest place leaves most to the others
+	for _, part := range parts[1:last] { // the earliest match leaves the most for the other parts
 		_, after, found := strings.Cut(rest, part)
 		if !found {
 			return false
@@ -81,7 +80,7 @@ func matchesCode(pattern, code string) bool {
 	return strings.HasSuffix(rest, parts[last])
 }
 
-// ruleName is how a rule is reported: by its name, or by its place.
+// ruleName is the reported name of a rule: its name, or its position.
 func ruleName(i int, r v1alpha1.Rule) string {
 	if r.Name != "" {
 		return r.Name
@@ -89,8 +88,8 @@ func ruleName(i int, r v1alpha1.Rule) string {
 	return fmt.Sprintf("rule %d", i+1)
 }
 
-// placed is how a rule is found in the policy's text.
-func placed(i int, r v1alpha1.Rule) string {
+// describeRule describes where a rule is in the policy.
+func describeRule(i int, r v1alpha1.Rule) string {
 	if r.Name != "" {
 		return fmt.Sprintf("rule %d (%s)", i+1, r.Name)
 	}

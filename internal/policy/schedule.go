@@ -9,32 +9,31 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// lead is how long before a soft deadline what is planned for it begins, where
-// a policy does not say otherwise; from then on the deadline counts as hard. It
-// is long enough for pods that stop in turn, and short enough for a change that
-// is due in two weeks not to cost anything today.
+// lead is how long before a soft deadline the action begins by default; from then on the
+// deadline counts as hard. It is long enough for pods that stop one after the other, and short
+// enough for a change in two weeks to cost nothing today.
 const lead = time.Hour
 
-// terminationTime is how long a node that is drained in order to be terminated
-// may take, where nothing else sets an end: as long as a spot interruption
-// leaves. Without it one PodDisruptionBudget could keep a sick node for ever.
+// terminationTime is how long a drain before a termination may take without another deadline: as
+// long as for a spot interruption. Otherwise one PodDisruptionBudget could keep a sick node
+// forever.
 const terminationTime = 2 * time.Minute
 
-// hookTime is how long a drain may take while the group's lifecycle hook is
-// extended for it, where a rule does not say.
+// hookTime is how long a drain may take by default while Lifeboat sends heartbeats for the
+// group's lifecycle hook.
 const hookTime = time.Hour
 
-// start is when an action may begin, and why not now.
+// startTime is when an action may begin, and why not now.
 type startTime struct {
 	notBefore time.Time // zero: now
-	because   string    // a clause; empty where there is nothing to say
+	because   string    // a clause; empty if there is no reason
 }
 
-// begin says when an action may begin, and why. A firm deadline waits for
-// nothing. What has a soft one begins notBefore it, or, with a window, when that
-// is first open from then on; where it does not open in time, an hour before the
-// deadline: to begin outside of a window is bad, to be late is worse. Nor does a
-// group wait that terminates an instance already.
+// begin says when an action may begin, and why. An action with a firm deadline begins now. One
+// with a soft deadline begins notBefore it, or, with a window, when that first opens from then
+// on. If the window does not open in time, it begins an hour before the deadline: late is worse
+// than outside of the window. An instance that its group already terminates does not wait
+// either.
 func (c match) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now time.Time) startTime {
 	switch {
 	case isTermination(ruling):
@@ -53,13 +52,12 @@ func (c match) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now ti
 	return c.inTime(deadline, now)
 }
 
-// inTime begins when the window is first open from notBefore on, or else without
-// it.
+// inTime begins when the window first opens from notBefore on, or else without the window.
 func (c match) inTime(deadline *v1alpha1.Deadline, now time.Time) startTime {
 	from, last := now, deadline.Time.Add(-lead)
 	if c.notBefore != 0 {
 		from = latest(now, deadline.Time.Add(-c.notBefore))
-		if c.notBefore <= lead { // this much is enough, it says
+		if c.notBefore <= lead { // the policy says that this much is enough
 			last = deadline.Time.Add(-1)
 		}
 	}
@@ -76,7 +74,7 @@ func (c match) lead() time.Duration {
 	return min(cmp.Or(c.notBefore, lead), lead)
 }
 
-// regardless begins at once, whatever the rule says about when.
+// regardless begins now and ignores the rule's times.
 func (c match) regardless(because string) startTime {
 	if c.window == nil {
 		return startTime{}
@@ -84,7 +82,7 @@ func (c match) regardless(because string) startTime {
 	return startTime{because: "its window does not count, since " + because}
 }
 
-// whenOpen begins when the window is first open from a moment on.
+// whenOpen begins when the window first opens from a time on.
 func (c match) whenOpen(from, now time.Time) startTime {
 	opening := c.window.openingAt(from)
 	switch {
@@ -99,7 +97,7 @@ func (c match) whenOpen(from, now time.Time) startTime {
 	return startTime{because: "its window is open until " + wall(opening.Add(c.window.duration))}
 }
 
-// before begins so long before the deadline.
+// before begins d before the deadline.
 func (c match) before(deadline *v1alpha1.Deadline, d time.Duration, now time.Time, because string) startTime {
 	at := deadline.Time.Add(-d)
 	switch {
@@ -111,10 +109,9 @@ func (c match) before(deadline *v1alpha1.Deadline, d time.Duration, now time.Tim
 	return startTime{notBefore: at, because: fmt.Sprintf("it begins at %s, %s before the deadline%s", wall(at), span(d), because)}
 }
 
-// harden makes the deadline of a scheduled change a hard one once it is near and
-// nothing is left to wait for: nobody moves it any more, and a preStop hook that
-// runs beats a power cut. Where the instance only loses its network or power for
-// a moment, its pods need not die for it.
+// harden makes the deadline of a scheduled change hard once it is near and nothing is left to
+// wait for: it is no longer moved, and a graceful stop is better than a power cut. If the
+// instance only loses its network or power for a moment, its pods need not be killed for it.
 func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts startTime, now time.Time) *v1alpha1.Deadline {
 	if deadline == nil || !starts.notBefore.IsZero() || now.Before(deadline.Time.Add(-lead)) || !disturbs(n) {
 		return deadline
@@ -122,8 +119,7 @@ func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts startTime, no
 	return notice.At(deadline.Time.Time, v1alpha1.DeadlineHard)
 }
 
-// due is the deadline that rules: the notices', or else one that keeps the drain
-// from taking for ever.
+// due is the effective deadline: that of the notices, or else one that bounds the drain.
 func (c match) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) *v1alpha1.Deadline {
 	deadline := notice.Deadline(notices, time.Time{})
 	switch {
@@ -137,9 +133,9 @@ func (c match) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) *
 	return deadline
 }
 
-// extended is the deadline of a drain for which the group's hook is extended. It
-// is hard, since the hook is answered then and the instance goes, whatever is
-// left on it; but where the group retains it.
+// extended is the deadline of a drain during which Lifeboat sends heartbeats. It is hard,
+// because the hook is completed then and the instance terminates with what is left on it. It is
+// soft if the group retains the instance.
 func (c match) extended(f Facts, notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
 	if f.Held && f.ExtendedUntil.IsZero() {
 		return stands
@@ -170,8 +166,8 @@ func terminationSince(begun time.Time, notices []v1alpha1.Notice) time.Time {
 	return since
 }
 
-// whole is a moment as the API keeps it: to the second. What is reckoned anew in each
-// pass would differ from it for ever, and be written each time.
+// whole truncates a time to seconds, as the API stores it. Otherwise the value computed in each
+// pass would differ from the stored one and be written each time.
 func whole(at time.Time) time.Time { return at.Truncate(time.Second) }
 
 func isTermination(n v1alpha1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination }
@@ -183,7 +179,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// span writes a duration as a person would: "an hour", "90m", "24h".
+// span formats a duration for people: "an hour", "90m", "24h".
 func span(d time.Duration) string {
 	switch {
 	case d == time.Hour:

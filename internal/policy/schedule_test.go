@@ -14,7 +14,7 @@ import (
 
 func after(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 
-// planned decides about a stop that is due then, by one rule.
+// planned is the decision about a stop at a time, with one rule.
 func planned(now, at time.Time, rule v1alpha1.Rule) policy.Decision {
 	d, _ := policy.Decide(policy.Facts{
 		Now: now, Notices: []v1alpha1.Notice{scheduled(notice.ActionStop, at)}, Node: node(nil),

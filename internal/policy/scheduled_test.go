@@ -60,8 +60,7 @@ func TestWithdrawnNoticesUndo(t *testing.T) {
 	}
 }
 
-// TestANoticeThatDrainsNowIsNotHidden: not by one that has the earlier deadline but about
-// which nothing is done, now or ever.
+// A notice with an earlier deadline but no action, now or ever, must not hide it.
 func TestANoticeThatDrainsNowIsNotHidden(t *testing.T) {
 	in12Days := noon.Add(12 * 24 * time.Hour)
 	sick := build("sick", notice.KindInstanceStatus)
@@ -85,7 +84,7 @@ func TestANoticeThatDrainsNowIsNotHidden(t *testing.T) {
 		"a hint does not drain, and waits for a planned one": {[]v1alpha1.Notice{planned, rebalance()}, nil, "planned", time.Time{}},
 		"a reclaim that is ignored is, whatever else is":     {[]v1alpha1.Notice{spot(), sick}, []v1alpha1.InterruptionPolicy{deaf}, "spot-1", time.Time{}},
 		"a sick instance, though a change awaits approval":   {[]v1alpha1.Notice{stop, sick}, []v1alpha1.InterruptionPolicy{named("asking", 0, asking, on(v1alpha1.ActionDrain, "*"))}, "sick", time.Time{}},
-		"not once the instance has gone":                     {[]v1alpha1.Notice{state(notice.StateStopped), sick}, []v1alpha1.InterruptionPolicy{named("deaf", 0, on(v1alpha1.ActionIgnore, notice.KindInstanceStateChange))}, "state-stopped", time.Time{}},
+		"not once the instance is gone":                      {[]v1alpha1.Notice{state(notice.StateStopped), sick}, []v1alpha1.InterruptionPolicy{named("deaf", 0, on(v1alpha1.ActionIgnore, notice.KindInstanceStateChange))}, "state-stopped", time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, ok := policy.Decide(policy.Facts{Now: noon, Notices: tc.notices, Policies: tc.policies, Node: ofPool("web")})

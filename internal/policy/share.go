@@ -7,23 +7,23 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// Lead is how long before a soft deadline it counts as hard, and what is planned
-// for it begins where a policy does not say otherwise.
+// Lead is how long before a soft deadline it counts as hard and planned actions begin by
+// default.
 const Lead = lead
 
-// terminationShare is the part of a pool that is terminated at the same time
-// where a policy does not say: a whole zone may seem to fail its checks.
+// terminationShare is the default share of a pool that is terminated at the same time: a whole
+// zone may appear to fail its checks.
 const terminationShare = "20%"
 
-// nodeGroupLabels name the group of a node, the first that is there: Lifeboat's
-// own, that of EKS managed node groups, of eksctl, and of kOps' instance groups.
+// nodeGroupLabels are the labels that name the group of a node, in order of precedence:
+// Lifeboat's own, EKS managed node groups, eksctl, and kOps instance groups.
 func nodeGroupLabels() []string {
 	return []string{
 		v1alpha1.LabelNodeGroup, "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name", "kops.k8s.io/instancegroup",
 	}
 }
 
-// NodeGroup returns the group that a node is of, or "".
+// NodeGroup returns the group of a node, or "".
 func NodeGroup(node *corev1.Node) string {
 	for _, label := range nodeGroupLabels() {
 		if group := node.Labels[label]; group != "" {
@@ -33,8 +33,8 @@ func NodeGroup(node *corev1.Node) string {
 	return ""
 }
 
-// Pool returns what a node is counted with: its NodePool, its node group, or ""
-// where it is of none.
+// Pool returns the pool of a node for limits: its NodePool, its node group, or "" if it has
+// none.
 func Pool(node *corev1.Node) string {
 	if pool := node.Labels[labelNodePool]; pool != "" {
 		return "NodePool " + pool
@@ -45,20 +45,19 @@ func Pool(node *corev1.Node) string {
 	return ""
 }
 
-// Selects reports whether the budget of a policy counts a node. A policy that is not
-// valid has none.
+// Selects reports whether the budget of a policy counts a node. An invalid policy has no budget.
 func Selects(p *v1alpha1.InterruptionPolicy, node *corev1.Node) bool {
 	q := &matchContext{node: node}
 	_, objects := q.policyMismatch(p)
 	return !objects && len(Validate(p.Spec)) == 0
 }
 
-// Share returns how many of so many nodes a limit allows at the same time: a
-// number, or a percentage rounded up; at least one.
+// Share returns how many of the nodes a limit allows at the same time: a number, or a percentage
+// rounded up; at least one.
 func Share(limit intstr.IntOrString, of int) int {
 	n, err := intstr.GetScaledValueFromIntOrPercent(&limit, of, true)
 	if err != nil {
-		return 1 // the policy is valid, so there is none
+		return 1 // the policy is valid, so there is no error
 	}
 	return max(n, 1)
 }

@@ -26,25 +26,23 @@ const (
 	longestDrainTimeout  = 48 * time.Hour
 )
 
-// Validate returns what is wrong with a policy, each problem a sentence that
-// says where it is and what to write; none if it can be put in force. It finds
-// what the CRD's own rules cannot see, such as kinds that this release does not
-// know, and what they do see again, for policies that were stored before there
-// were any.
+// Validate returns the problems of a policy, each a sentence that says where it is and what to
+// write; none if the policy can be used. It finds what the CRD's rules cannot see, such as kinds
+// that this release does not know. It also repeats the CRD's rules, for policies that were
+// stored before the CRD had them.
 func Validate(spec v1alpha1.InterruptionPolicySpec) []string {
 	found := checkNodes(spec.Nodes)
 	if len(spec.Rules) == 0 {
 		found.add(noRules)
 	}
 	for i, r := range spec.Rules {
-		found.at(placed(i, r), checkRule(r))
+		found.at(describeRule(i, r), checkRule(r))
 	}
-	found = append(found, checkConduct(spec)...)
+	found = append(found, checkSettings(spec)...)
 	return found
 }
 
-// ValidateNodes returns what is wrong with the selector of a policy. Such a policy
-// selects no node.
+// ValidateNodes returns the problems of a policy's selector. Such a policy selects no node.
 func ValidateNodes(spec v1alpha1.InterruptionPolicySpec) []string { return checkNodes(spec.Nodes) }
 
 func checkNodes(nodes v1alpha1.NodeSelector) problems {
@@ -95,7 +93,7 @@ func checkRule(r v1alpha1.Rule) problems {
 	return found
 }
 
-// checkWords finds words that this release does not know.
+// checkWords finds values that this release does not know.
 func checkWords(r v1alpha1.Rule) problems {
 	var found problems
 	among(&found, r.Action, unknownAction,
@@ -109,14 +107,14 @@ func checkWords(r v1alpha1.Rule) problems {
 	return found
 }
 
-// among finds a word that is none of those that are known.
+// among finds a value that is not one of the known ones.
 func among[T ~string](found *problems, word T, f form, known ...T) {
 	if !slices.Contains(known, word) {
 		found.add(f, word)
 	}
 }
 
-// checkSense finds what means nothing beside the rest of the rule.
+// checkSense finds fields that have no effect together with the rest of the rule.
 func checkSense(r v1alpha1.Rule) problems {
 	var found problems
 	moves := r.Action == v1alpha1.ActionDrain || r.Action == v1alpha1.ActionTerminate
@@ -153,7 +151,7 @@ func knownKinds() string {
 	return strings.Join(notice.Kinds(), ", ") + `, or "*" for all`
 }
 
-// entry is the path to an entry of a list: by its name, or by its place.
+// entry is the path to an entry of a list: by its name, or by its index.
 func entry(list string, i int, name string) string {
 	if name != "" {
 		return fmt.Sprintf("%s[%s]", list, name)

@@ -97,8 +97,8 @@ func moment(t *testing.T, s string) time.Time {
 	return at
 }
 
-// TestWindowsAreFoundMinuteByMinute compares what Decide says with the plain
-// meaning of a window, over the days around both changes of the clock.
+// Compares Decide with a minute-by-minute simulation of a window, over the days around both
+// changes of the clock.
 func TestWindowsAreFoundMinuteByMinute(t *testing.T) {
 	for _, zone := range []string{"Europe/Berlin", "America/New_York", "UTC", "Asia/Kolkata", "Australia/Lord_Howe"} {
 		location, err := time.LoadLocation(zone)

@@ -2,25 +2,25 @@ package policy
 
 import "fmt"
 
-// form is what a problem is told with. All of them stand here, so that the guide
-// can explain each. Where the CRD has a rule too, both say the same.
+// form is the format of a problem's message. All of them are here, so that the guide can explain
+// each. If the CRD has the same rule, both have the same message.
 type form string
 
-// problems are what is wrong with a part of a policy.
+// problems are the problems of a part of a policy.
 type problems []string
 
 func (p *problems) add(f form, args ...any) {
 	*p = append(*p, fmt.Sprintf(string(f), args...))
 }
 
-// at adds the problems of a part, with the path to it before each.
+// at adds the problems of a part, with its path before each.
 func (p *problems) at(path string, part []string) {
 	for _, problem := range part {
 		*p = append(*p, path+": "+problem)
 	}
 }
 
-// Of the nodes that a policy selects.
+// For the selector of nodes.
 const (
 	nodesEmptyPool   form = "nodes.nodePools has an empty name: write the name of a Karpenter NodePool, or remove the entry"
 	nodesEmptyGroup  form = "nodes.nodeGroups has an empty name: write the name of a node group, or remove the entry"
@@ -28,7 +28,7 @@ const (
 	nodesExpressions form = "nodes.matchExpressions[%d]: %v; write operator In or NotIn with values, or Exists or DoesNotExist without"
 )
 
-// Of its rules.
+// For rules.
 const (
 	noRules           form = "it has no rules: write at least one, or delete the policy"
 	noKinds           form = "it has no kinds: write %s"
@@ -45,14 +45,14 @@ const (
 	noSenseDrainTime  form = "drainTimeout is for drains that no deadline ends: of kind AutoScalingTermination, or with action Terminate; remove it, or add the kind"
 	noSenseBegin      form = "%s only makes sense with action Cordon, Drain or Terminate; remove it, or change the action"
 	noSenseMove       form = "%s only makes sense with action Drain or Terminate; remove it, or change the action"
-	noSenseUnanswered form = "ifUnanswered says what happens where nobody approves; write approval: Required as well, or remove it"
+	noSenseUnanswered form = "ifUnanswered says what happens without an approval; write approval: Required as well, or remove it"
 	windowDuration    form = "duration must be between 1m and 168h, such as 2h"
 	windowZone        form = "time zone %q is not an IANA name: write UTC or one such as Europe/Berlin"
 	windowSchedule    form = "schedule %q is not one: %v; write minute hour day-of-month month day-of-week, such as \"0 2 * * *\" for 02:00 every day"
 	windowNeverComes  form = "schedule %q never comes: no month has such a day; write one that does, such as \"0 2 1 * *\" for the first of every month"
 )
 
-// Of the rest.
+// For the rest.
 const (
 	limitNotOne        form = "maxConcurrent must be a number of at least 1, or a percentage from 1%% to 100%%"
 	workloadForNone    form = "a workload has to say which pods it is for: write namespaces, selector or matchOwnerKinds"

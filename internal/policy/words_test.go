@@ -17,15 +17,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// verb is a place in a form that is filled in.
+// verb matches a verb of a format.
 var verb = regexp.MustCompile(`%(\[\d+\])?[qsvdw]`)
 
-// blank writes a form as the guide does, with … for what is filled in.
+// blank writes a form as the guide does, with … for its values.
 func blank(form string) string {
 	return strings.ReplaceAll(verb.ReplaceAllString(form, "…"), "%%", "%")
 }
 
-// forms returns the forms of all problems that Validate can find, by their names.
+// forms returns the forms of all problems that Validate can report, by name.
 func forms(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -55,8 +55,7 @@ func forms(t *testing.T) map[string]string {
 	return found
 }
 
-// hookSentences returns what package hook tells of what it checks: the texts
-// that go into its lists of problems.
+// hookSentences returns the problem texts of package hook.
 func hookSentences(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../hook/check.go", nil, 0)
@@ -82,9 +81,8 @@ func hookSentences(t *testing.T) []string {
 	return found
 }
 
-// TestEveryFormIsMet: each is what some policy of the table is told, so that no
-// message stands in the guide that nobody meets.
-func TestEveryFormIsMet(t *testing.T) {
+// Each message in the guide must be the result of some invalid policy.
+func TestEveryFormIsUsed(t *testing.T) {
 	met := map[string]bool{}
 	all := forms(t)
 	for _, c := range wrongs() {
@@ -98,13 +96,12 @@ func TestEveryFormIsMet(t *testing.T) {
 	}
 	for name := range all {
 		if !met[name] {
-			t.Errorf("no policy of the table is told %s", name)
+			t.Errorf("no policy of the table causes %s", name)
 		}
 	}
 }
 
-// crdMessages returns what the API server says by the CRD's own rules, as the
-// guide writes it.
+// crdMessages returns the messages of the CRD's own rules, as the guide writes them.
 func crdMessages(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../charts/lifeboat/crds/lifeboat.dev_interruptionpolicies.yaml")
@@ -138,8 +135,7 @@ func crdMessages(t *testing.T) []string {
 	return slices.Compact(found)
 }
 
-// said is the message of a rule of the CRD; an expression is strings joined with
-// what somebody wrote.
+// said is the message of a rule of the CRD; an expression joins strings with the user's values.
 func said(rule map[string]any) string {
 	if message, ok := rule["message"].(string); ok {
 		return message
@@ -148,7 +144,7 @@ func said(rule map[string]any) string {
 	return strings.Trim(strings.ReplaceAll(expression, "' + self + '", "…"), "'")
 }
 
-// TestTheGuideExplainsEveryMessage: those of Validate, of the CRD and of hooks.
+// The messages of Validate, of the CRD and of hooks must be in the guide.
 func TestTheGuideExplainsEveryMessage(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/policy.md")
 	if err != nil {
@@ -167,7 +163,7 @@ func TestTheGuideExplainsEveryMessage(t *testing.T) {
 	}
 	slices.Sort(messages)
 	for _, message := range slices.Compact(messages) {
-		// What is in quotes, and what the API server puts before it, is not compared.
+		// Quoted values, and the API server's prefix, are not compared.
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(quotes(message)), "…", "[^`\n]+")
 		if !regexp.MustCompile(pattern).MatchString(quotes(table)) {
 			t.Errorf("docs/guides/policy.md does not have\n%s", message)

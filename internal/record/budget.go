@@ -10,10 +10,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// Draining reports whether the node is cordoned, and its pods, or those of its
-// policy's hooks that come after them, are not done with: it takes a place in its
-// policy's budget. A hook that has yet to begin, or is between two tries, is not done
-// with; one that has failed for good is, though the drain may hold for it.
+// Draining reports whether the node uses a slot of its policy's budget: it is cordoned, and its
+// pods or the hooks after the drain are not finished. A hook that has not begun, or is between
+// two tries, is not finished. One that has failed for good is, even if the drain holds for it.
 func Draining(s *v1alpha1.InterruptionStatus, hooks []v1alpha1.Hook) bool {
 	if Begun(s).IsZero() {
 		return false
@@ -28,8 +27,8 @@ func Draining(s *v1alpha1.InterruptionStatus, hooks []v1alpha1.Hook) bool {
 		})
 }
 
-// Frees reports whether a change of a record may have freed a place in its policy's
-// budget, whatever hooks that has.
+// Frees reports whether a change of a record may have freed a slot of its policy's budget, for
+// any hooks of the policy.
 func Frees(was, is *v1alpha1.InterruptionStatus) bool {
 	if Begun(was).IsZero() || Draining(is, nil) {
 		return false

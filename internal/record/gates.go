@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/hook"
 )
 
-// Hold returns the person's word that holds the drain at a moment, or nil.
+// Hold returns the hold that is in force at a time, or nil.
 func Hold(in *v1alpha1.Interruption, at time.Time) *v1alpha1.Say {
 	hold := in.Spec.Hold
 	if hold == nil || (hold.Until != nil && !at.Before(hold.Until.Time)) || !hold.Time.After(Since(&in.Status)) {
@@ -19,8 +19,8 @@ func Hold(in *v1alpha1.Interruption, at time.Time) *v1alpha1.Say {
 	return hold
 }
 
-// Released is when the latest hold ended, by a person or because its time was over;
-// zero: there was none. It is never in the future.
+// Released is when the latest hold ended, by a person or because it expired; zero: there was
+// none. It is never in the future.
 func Released(in *v1alpha1.Interruption, now time.Time) time.Time {
 	var at time.Time
 	if hold := in.Spec.Hold; hold != nil && hold.Until != nil && hold.Time.After(Since(&in.Status)) {
@@ -35,7 +35,7 @@ func Released(in *v1alpha1.Interruption, now time.Time) time.Time {
 	return at
 }
 
-// HoldGate is what such a word has pods wait for.
+// HoldGate is the gate of a hold.
 func HoldGate(hold *v1alpha1.Say) drain.Gate {
 	g := drain.Gate{Why: hold.By + " holds it"}
 	if hold.Note != "" {
@@ -48,7 +48,7 @@ func HoldGate(hold *v1alpha1.Say) drain.Gate {
 	return g
 }
 
-// GoAhead is when a person approved last, or zero.
+// GoAhead is when a person last approved, or zero.
 func GoAhead(in *v1alpha1.Interruption) time.Time {
 	if say := in.Spec.Approval; say != nil {
 		return say.Time.Time
@@ -56,7 +56,7 @@ func GoAhead(in *v1alpha1.Interruption) time.Time {
 	return time.Time{}
 }
 
-// Hook is how far a hook has come, or nil where it has not begun.
+// Hook is the status of a hook, or nil if it has not begun.
 func Hook(status []v1alpha1.HookStatus, name string) *v1alpha1.HookStatus {
 	if i := slices.IndexFunc(status, func(s v1alpha1.HookStatus) bool { return s.Name == name }); i >= 0 {
 		return &status[i]
@@ -64,14 +64,14 @@ func Hook(status []v1alpha1.HookStatus, name string) *v1alpha1.HookStatus {
 	return nil
 }
 
-// Holds reports whether a hook has failed for good and holds the drain for that:
-// no person has agreed since.
+// Holds reports whether a hook has failed for good and holds the drain: it was not approved
+// since.
 func Holds(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time) bool {
 	return s != nil && s.State == v1alpha1.HookFailed && s.CompletionTime != nil && !hook.IsFinished(*h, *s, goAhead)
 }
 
-// HookGate says what a hook before the drain has pods wait for, and reports
-// whether it does. node is what `lifeboat approve` is to be given.
+// HookGate returns the gate of a hook before the drain, and whether it is closed. node is the
+// argument for `lifeboat approve`.
 func HookGate(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time, node string) (drain.Gate, bool) {
 	why := hook.WaitReason(*h, s, hook.Subject{Node: node}, goAhead)
 	return drain.Gate{Why: why}, why != ""

@@ -1,6 +1,6 @@
-// Package record reads from an Interruption what the loop and the CLI both want
-// to know of it, so that they cannot differ: what policy is to be asked, what its
-// pods wait for, whether its node is in work. It is pure.
+// Package record reads Interruptions for both the controller and the CLI, so that they cannot
+// differ: the input of policy, what pods wait for, and whether the node is being drained. It is
+// pure.
 package record
 
 import (
@@ -15,8 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// Facts is what policy is to be asked about a record; node is nil where its
-// instance has none.
+// Facts is the input of policy for a record; node may be nil.
 func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.InterruptionPolicy, now time.Time) policy.Facts {
 	f := policy.Facts{
 		Now: now, Notices: Trusted(in, node), Since: Since(&in.Status), Answered: in.Status.Answered,
@@ -32,7 +31,7 @@ func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.Int
 	return f
 }
 
-// Drain returns the drain of a status for reading; an empty one where there is none.
+// Drain returns the drain of a status for reading; an empty one if there is none.
 func Drain(s *v1alpha1.InterruptionStatus) *v1alpha1.DrainStatus {
 	if s.Drain == nil {
 		return &v1alpha1.DrainStatus{}
@@ -40,7 +39,7 @@ func Drain(s *v1alpha1.InterruptionStatus) *v1alpha1.DrainStatus {
 	return s.Drain
 }
 
-// EnsureDrain returns the drain of a status for writing, and adds it where there is none.
+// EnsureDrain returns the drain of a status for writing, and adds it if necessary.
 func EnsureDrain(s *v1alpha1.InterruptionStatus) *v1alpha1.DrainStatus {
 	if s.Drain == nil {
 		s.Drain = &v1alpha1.DrainStatus{}
@@ -48,9 +47,9 @@ func EnsureDrain(s *v1alpha1.InterruptionStatus) *v1alpha1.DrainStatus {
 	return s.Drain
 }
 
-// Trusted returns the notices that may be acted on. An agent can write only of
-// the node that it runs on, but names the instance itself: what it says counts
-// only if that node is the instance.
+// Trusted returns the notices that may be acted on. The API lets an agent write only about the
+// node that it runs on, but the agent names the instance. Its notices count only if that node is
+// the instance's.
 func Trusted(in *v1alpha1.Interruption, node *corev1.Node) []v1alpha1.Notice {
 	if node == nil || node.Name == in.Spec.NodeName {
 		return in.Spec.Notices
@@ -58,7 +57,7 @@ func Trusted(in *v1alpha1.Interruption, node *corev1.Node) []v1alpha1.Notice {
 	return slices.DeleteFunc(slices.Clone(in.Spec.Notices), func(n v1alpha1.Notice) bool { return n.Source == notice.SourceIMDS })
 }
 
-// Since is when an earlier interruption of the same instance was over, or zero.
+// Since is when an earlier interruption of the same instance was completed, or zero.
 func Since(s *v1alpha1.InterruptionStatus) time.Time {
 	if s.Since == nil {
 		return time.Time{}
@@ -66,9 +65,8 @@ func Since(s *v1alpha1.InterruptionStatus) time.Time {
 	return s.Since.Time
 }
 
-// Begun is when the node was cordoned to be drained, or zero. One that was only
-// cordoned has not begun to be drained: what a drain waits for, such as approval,
-// it still waits for.
+// Begun is when the node was cordoned for a drain, or zero. The drain of a node that was only
+// cordoned has not begun: it still waits, for example for approval.
 func Begun(s *v1alpha1.InterruptionStatus) time.Time {
 	if s.Drain == nil || s.Drain.StartTime == nil {
 		return time.Time{}
@@ -76,7 +74,7 @@ func Begun(s *v1alpha1.InterruptionStatus) time.Time {
 	return s.Drain.StartTime.Time
 }
 
-// Cordoned reports whether the node is kept from new pods.
+// Cordoned reports whether the node is cordoned.
 func Cordoned(s *v1alpha1.InterruptionStatus) bool {
 	return meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionCordoned)
 }
@@ -86,17 +84,17 @@ func Drains(a v1alpha1.Action) bool {
 	return a == v1alpha1.ActionDrain || a == v1alpha1.ActionTerminate
 }
 
-// IsDrill reports whether a notice of the record was sent on purpose.
+// IsDrill reports whether the Interruption is a drill.
 func IsDrill(in *v1alpha1.Interruption) bool {
 	return slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.Drill })
 }
 
-// later is more seconds than lie between any two deadlines: a soft deadline ranks
-// behind each hard one.
+// later is more seconds than lie between any two deadlines: every soft deadline ranks after
+// every hard one.
 const later = 1 << 40
 
-// Priority ranks Interruptions; higher goes first. The earliest hard deadline goes
-// first, then the earliest soft one, then what has none.
+// Priority ranks Interruptions; higher goes first: the earliest hard deadline, then the earliest
+// soft one, then those without.
 func Priority(in *v1alpha1.Interruption) int {
 	if notice.Finished(in) {
 		return -3 * later

@@ -15,7 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// decoded returns a record as it comes from the API server: each text on its own.
+// decoded returns a record as it comes from the API server: no strings are shared.
 func decoded(t *testing.T, lastNotice string) *v1alpha1.Interruption {
 	t.Helper()
 	in := &v1alpha1.Interruption{
@@ -76,7 +76,7 @@ func TestACachedRecordIsSmall(t *testing.T) {
 
 func isSameText(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
 
-// Who writes what a cached record lacks would take it from the record itself.
+// A full update would delete what a cached record lacks.
 func TestAPatchFromACachedRecordLeavesItsPods(t *testing.T) {
 	in, _ := slim(t, decoded(t, "n")).(*v1alpha1.Interruption)
 	patch := client.MergeFrom(in.DeepCopy())

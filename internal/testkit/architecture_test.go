@@ -16,7 +16,7 @@ import (
 
 const module = "github.com/lifeboat-dev/lifeboat"
 
-// goPackage is what `go list -json` tells of a package.
+// goPackage is the output of `go list -json` for a package.
 type goPackage struct {
 	ImportPath   string
 	Dir          string
@@ -27,7 +27,7 @@ type goPackage struct {
 	GoFiles      []string
 }
 
-// packages are those of the root module and of sandbox/.
+// packages are the packages of the root module and of sandbox/.
 func packages(t *testing.T) []goPackage {
 	t.Helper()
 	return append(packagesIn(t, root(t)), packagesIn(t, filepath.Join(root(t), "sandbox"))...)
@@ -62,8 +62,8 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// floors are the storeys of the house, top first. A package may import only
-// from lower ones, so that data flows one way.
+// floors are the layers of the architecture, the highest first. A package may import only from
+// lower ones, so that data flows in one direction.
 var floors = [][]string{
 	{"cmd/", "hack/", "sandbox/cmd/", "sandbox/hack/", "sandbox/bench"},
 	{"internal/app", "internal/cli", "sandbox/cli"},
@@ -101,7 +101,7 @@ var floors = [][]string{
 	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/quota", "internal/sleep", "internal/refusal"},
 }
 
-// floor returns how far down a package is, or -1; the longest match counts.
+// floor returns the layer of a package, or -1; the longest match counts.
 func floor(path string) int {
 	path = strings.TrimPrefix(path, module+"/")
 	best, length := -1, -1
@@ -119,11 +119,11 @@ func floor(path string) int {
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range packages(t) {
 		if strings.HasSuffix(p.ImportPath, "/testkit") || strings.Contains(p.ImportPath, "/e2e") {
-			continue // for tests; they may look at everything
+			continue // for tests; they may import everything
 		}
 		from := floor(p.ImportPath)
 		if from < 0 {
-			t.Errorf("%s stands on no floor: give it one in the list above", p.ImportPath)
+			t.Errorf("%s is in no layer: add it to one in the list above", p.ImportPath)
 		}
 		for _, i := range p.Imports {
 			if !strings.HasPrefix(i, module+"/") {
@@ -136,7 +136,7 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// rules are imports that are not allowed, with the reason.
+// rules are forbidden imports, with the reason.
 var rules = []struct {
 	packages, forbidden, except string
 	reason                      string
@@ -144,7 +144,7 @@ var rules = []struct {
 	{
 		packages:  `^internal/(notice|hook|policy|drain|replacement|finding|convert|asg/lifecycle)$|^internal/wiring/(pattern|queuepolicy|snapshot|template)$`,
 		forbidden: `^(net/http|os|os/exec|log|log/slog|context)$|^k8s\.io/client-go|^sigs\.k8s\.io/controller-runtime|aws-sdk-go|prometheus`,
-		reason:    "what decides is pure: it is told the world and the time, and reads neither",
+		reason:    "decisions are pure: facts and time are their input",
 	},
 	{
 		packages:  `^internal/(intake|policy|drain|notice|hook|action|errand|cloud|controller|record|podwatch|ownerwatch|nodeindex|app)|^cmd/lifeboatd`,
@@ -159,12 +159,12 @@ var rules = []struct {
 	{
 		packages:  `^(internal/(controller|action|errand|hook|podwatch|ownerwatch|claimwatch|listwatch|nodeindex|notice|policy|drain|replacement)|internal/cloud$|api)`,
 		forbidden: `aws-sdk-go`,
-		reason:    "the core does not know which cloud it is on",
+		reason:    "the core is independent of the cloud",
 	},
 	{
 		packages:  `^internal/(intake|policy|drain|notice|hook|action|errand|cloud|controller|podwatch|ownerwatch|listwatch|nodeindex|app)|^cmd/lifeboatd`,
 		forbidden: `lifeboat/(emulator|sandbox|internal/(sandboxstate|cli|testkit))(/|$)`,
-		reason:    "what runs in clusters carries nothing of the sandbox",
+		reason:    "programs for clusters contain nothing of the sandbox",
 	},
 	{
 		packages:  `^(api|charts|cmd|emulator|hack|internal)(/|$)`,

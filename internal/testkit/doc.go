@@ -1,3 +1,3 @@
-// Package testkit holds the test that keeps the architecture: which package may
-// import which, and why. It has no code of its own.
+// Package testkit has the test of the architecture: which package may import which, and why. It
+// has no other code.
 package testkit

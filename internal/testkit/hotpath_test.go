@@ -24,7 +24,7 @@ const (
 // packagesOffPath are packages that files of the path import, with the reason why a reader
 // of the path need not open them.
 var packagesOffPath = map[string]string{
-	"internal/listwatch": "the path uses one function of it, which tells a broken connection from an answer",
+	"internal/listwatch": "the path uses one function of it, which distinguishes a lost connection from a response",
 	"internal/refusal":   "classifies errors of the API server: only for an eviction that was refused",
 	"internal/sleep":     "a wait that can be cut short",
 }
@@ -41,7 +41,7 @@ var filesOffPath = map[string]string{
 	"internal/intake/intake.go":                          "types",
 	"internal/intake/metrics.go":                         "metrics",
 	"internal/intake/probe.go":                           "only for probes of lifeboat doctor",
-	"internal/intake/report.go":                          "only for news that is not about an instance",
+	"internal/intake/report.go":                          "only for events that are not about an instance",
 	"internal/intake/sqs/autoscaling.go":                 "decodes other kinds",
 	"internal/intake/sqs/doc.go":                         "the package comment",
 	"internal/intake/sqs/ec2_capacity.go":                "decodes other kinds",
@@ -62,7 +62,7 @@ var filesOffPath = map[string]string{
 	"internal/policy/guard.go":                           "only where a policy is not valid",
 	"internal/notice/words.go":                           "wording",
 	"internal/podwatch/slim.go":                          "strips pods before they are cached",
-	"internal/policy/conduct.go":                         "validates policies",
+	"internal/policy/settings.go":                        "validates policies",
 	"internal/policy/doc.go":                             "the package comment",
 	"internal/policy/validate.go":                        "validates policies",
 	"internal/policy/words.go":                           "wording of decisions",

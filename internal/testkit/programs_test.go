@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// programs are the programs that users install, with the largest size in MB that they may
-// have. What makes them large at once is one reachable call of reflect.Method or
-// reflect.MethodByName with a name that is not constant, as text/template has: the linker
-// then keeps every exported method of every type. Of the 44 MB of lifeboatd about 13 are the
-// types of all API groups of Kubernetes, which controller-runtime imports.
+// programs are the programs that users install, with their maximum size in MB. One reachable
+// call of reflect.Method, or of reflect.MethodByName with a name that is not constant, makes
+// them much larger: the linker then keeps every exported method of every type. text/template has
+// such a call. About 13 of lifeboatd's 44 MB are the types of all API groups of Kubernetes,
+// which controller-runtime imports.
 var programs = map[string]int64{"lifeboat": 45, "lifeboatd": 45}
 
 func TestProgramsAreSmall(t *testing.T) {
@@ -44,8 +44,8 @@ func TestProgramsAreSmall(t *testing.T) {
 	}
 }
 
-// TestProgramsLinkNothingOfTheSandbox: neither Helm nor netlink is in them, and of what they
-// link only cobra imports text/template, which it uses for custom templates of help alone.
+// Neither Helm nor netlink may be linked. Only cobra may import text/template, which it uses
+// only for custom help templates.
 func TestProgramsLinkNothingOfTheSandbox(t *testing.T) {
 	t.Parallel()
 	for name := range programs {
@@ -73,7 +73,7 @@ func TestProgramsLinkNothingOfTheSandbox(t *testing.T) {
 
 var aRequirement = regexp.MustCompile(`(?m)^(?:require)?\s+(\S+) (v\S+)`)
 
-// TestModulesRequireTheSameVersions, so that both compile the same packages, once.
+// Both modules then compile the same packages, once.
 func TestModulesRequireTheSameVersions(t *testing.T) {
 	t.Parallel()
 	required := func(dir string) map[string]string {

@@ -6,10 +6,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
-// Verb is something to do.
+// Verb is an action.
 type Verb string
 
-// What is done about hooks.
+// The actions for hooks.
 const (
 	Nothing Verb = ""
 	// Complete sends each of the hooks a result.
@@ -20,17 +20,17 @@ const (
 	GiveUp Verb = "GiveUp"
 )
 
-// Outcome is what came of a call to a hook.
+// Outcome is the result of a call for a hook.
 type Outcome string
 
 // The outcomes.
 const (
-	// Accepted: Auto Scaling took the call. The state tells whether it has an effect.
+	// Accepted: Auto Scaling accepted the call. The state shows whether it has an effect.
 	Accepted Outcome = "ok"
 	// NoAction: no lifecycle action of the hook is pending. It was completed, has timed
 	// out, has not begun yet, or another hook holds the instance; the state tells which.
 	NoAction Outcome = "noAction"
-	// Denied: a permission is missing, and a retry is of no use before it is given.
+	// Denied: a permission is missing, and a retry is useless until it is granted.
 	Denied Outcome = "denied"
 	// Busy: Auto Scaling throttles.
 	Busy Outcome = "busy"
@@ -38,7 +38,7 @@ const (
 	Failed Outcome = "failed"
 )
 
-// OutcomeOf says what the error of a call means.
+// OutcomeOf classifies the error of a call.
 func OutcomeOf(err error) Outcome {
 	switch {
 	case err == nil:
@@ -53,23 +53,23 @@ func OutcomeOf(err error) Outcome {
 	return Failed
 }
 
-// Told is what a hook was last told about an instance in one phase, and the outcome.
+// Told is the last call for a hook about an instance in one phase, and its outcome.
 type Told struct {
-	// At is when the last call was made; zero: none was. Do says which call.
+	// At is when the last call was made; zero: none was. Do is the call.
 	At      time.Time
 	Do      Verb
 	Outcome Outcome
-	// Error is that of the last call.
+	// Error is the error of the last call.
 	Error string
-	// Tries counts the results that were sent in a row, or the heartbeats that failed in
-	// a row.
+	// Tries counts the consecutive results that were sent, or the consecutive heartbeats that
+	// failed.
 	Tries int
 	// Extended is when a heartbeat was last accepted, and Completed when a result was;
 	// zero: never.
 	Extended, Completed time.Time
 }
 
-// After returns what is known once another call was made.
+// After returns the state after another call.
 func (t Told) After(at time.Time, do Verb, err error) Told {
 	if t.Do != do {
 		t.Tries = 0

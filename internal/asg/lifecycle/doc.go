@@ -1,13 +1,12 @@
-// Package lifecycle decides about the lifecycle hooks of Auto Scaling groups, for
-// launches and for terminations. The agent on the machine, the launch loop and the
-// drain call it, and keep only the calls and what has to be written down.
+// Package lifecycle decides about the lifecycle hooks of Auto Scaling groups, for launches and
+// for terminations. The agent on the machine, the launch controller and the drain use it, and
+// only make the calls and store the results.
 //
-// [Read] says where an instance stands. [Hold] says what the hooks that hold it are
-// sent, and when: a heartbeat, a result, or nothing yet. [Decide] adds what is known
-// of a launch, and [DecideTermination] what is known of a drain.
+// [Read] parses the state of an instance. [Hold] says which calls the hooks that hold it need,
+// and when: a heartbeat, a result, or none yet. [Decide] adds the facts of a launch, and
+// [DecideTermination] those of a drain.
 //
-// The lifecycle state decides. A hook is done once the state has left :Wait, and not
-// when a call was accepted. "No active Lifecycle Action" is no failure: it says that
-// the state has to be read again ([NoAction]). The package is pure: it gets what is
-// known, and the time.
+// The lifecycle state decides. A hook is done once the state has left :Wait, and not when a call
+// was accepted. "No active Lifecycle Action" is no failure: it means that the state must be read
+// again ([NoAction]). The package is pure: facts and time are its input.
 package lifecycle

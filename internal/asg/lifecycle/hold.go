@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the time until a call is made again.
+	// firstRetry and lastRetry bound the time until a call is retried.
 	firstRetry, lastRetry = 2 * time.Second, 30 * time.Second
-	// acceptedRetry is the least time until a result is sent again that was accepted:
-	// the state follows within seconds.
+	// acceptedRetry is the minimum time until an accepted result is sent again: the state
+	// changes within seconds.
 	acceptedRetry = 5 * time.Second
-	// OthersRetry is the time until a result is sent again where another hook may hold
-	// the instance, and othersTries the number of tries after which that is assumed.
+	// OthersRetry is the time until a result is sent again if another hook may hold the
+	// instance, and othersTries the number of tries after which that is assumed.
 	OthersRetry = time.Minute
 	othersTries = 5
-	// DeniedRetry is how soon a call is tried again that was not permitted.
+	// DeniedRetry is when a call is retried that was not permitted.
 	DeniedRetry = 5 * time.Minute
-	// heartbeats is how many there are in a hook's timeout, so that two may be lost.
+	// heartbeats is their number in a hook's timeout, so that two may be lost.
 	heartbeats = 3
-	// lookEvery is how far apart groups are looked at: a hook may hold an instance that
-	// long before it is seen.
+	// lookEvery is the polling interval of groups: a hook may hold an instance for that long
+	// before it is seen.
 	lookEvery = 30 * time.Second
 )
 
@@ -31,15 +31,15 @@ type Hold struct {
 	InstanceID string
 	// Own are the hooks to complete, and Others those that may hold it as well.
 	Own, Others []Hook
-	// Since is when hooks began to hold it. Uncertain tells that it may be earlier.
+	// Since is when hooks began to hold it. Uncertain is set if it may be earlier.
 	Since     time.Time
 	Uncertain bool
-	// Told is what each hook was told in this phase.
+	// Told has the last call for each hook in this phase.
 	Told map[string]Told
 }
 
-// Call is what to send to the hooks of these names now, and when to decide again if
-// nothing changes before; a Wake of zero is never.
+// Call is what to send to the hooks with these names now, and when to decide again if nothing
+// changes; a zero Wake is never.
 type Call struct {
 	Do    Verb
 	Hooks []string
@@ -52,7 +52,7 @@ func (h Hold) Complete() Call {
 	for _, hook := range h.Own {
 		t := h.Told[hook.Name]
 		if len(h.Others) > 0 && !t.Completed.IsZero() && t.Outcome == NoAction {
-			continue // it has let go, and another hook holds the instance
+			continue // it is completed, and another hook holds the instance
 		}
 		c.add(hook, Complete, h.Now, h.nextResult(t))
 	}
@@ -76,7 +76,7 @@ func (c *Call) add(hook Hook, do Verb, now, due time.Time) {
 	c.Do, c.Hooks = do, append(c.Hooks, hook.Name)
 }
 
-// nextResult is when a hook is sent a result again; zero: it was sent none.
+// nextResult is when a hook gets a result again; zero: it got none.
 func (h Hold) nextResult(t Told) time.Time {
 	wait := h.backoff(t.Tries)
 	switch {
@@ -92,8 +92,8 @@ func (h Hold) nextResult(t Told) time.Time {
 	return t.At.Add(wait)
 }
 
-// nextHeartbeat is when a hook is extended again: a third of its timeout after the last
-// time. The first heartbeat comes sooner, and not for all instances at once.
+// nextHeartbeat is when a hook gets a heartbeat again: a third of its timeout after the last
+// one. The first heartbeat is earlier, and spread over the instances.
 func (h Hold) nextHeartbeat(hook Hook) time.Time {
 	t, timeout := h.Told[hook.Name], hook.timeout()
 	failed := t.Do == Heartbeat && t.Outcome != Accepted
@@ -110,21 +110,20 @@ func (h Hold) nextHeartbeat(hook Hook) time.Time {
 	return t.Extended.Add(timeout / heartbeats)
 }
 
-// afterMiss is how soon a heartbeat is sent again that failed, with a time left: the
-// sooner, the less is left. Once the hook's time is certainly over, another hook holds
-// the instance, and there is no hurry.
+// afterMiss is when a failed heartbeat is retried: the less time is left, the sooner. Once the
+// hook has certainly timed out, another hook holds the instance, and there is no hurry.
 func afterMiss(timeout, left time.Duration, misses int) time.Duration {
 	pace := min(timeout/24<<min(max(misses-1, 0), 8), timeout/heartbeats)
 	switch {
 	case left > 0:
 		return max(min(pace, left/2), firstRetry)
-	case left > -lookEvery: // the time from which the hook holds it is no better known
+	case left > -lookEvery: // the start of the hook's timeout is only known to this precision
 		return max(pace, firstRetry)
 	}
 	return max(pace, lastRetry)
 }
 
-// expiry is when a hook's time is over.
+// expiry is when a hook times out.
 func (h Hold) expiry(hook Hook) time.Time {
 	last := h.Since
 	if e := h.Told[hook.Name].Extended; e.After(last) {
@@ -133,7 +132,7 @@ func (h Hold) expiry(hook Hook) time.Time {
 	return last.Add(hook.timeout())
 }
 
-// Expires is when the first of the hooks has no time left; zero: there is none.
+// Expires is when the first of the hooks times out; zero: there is none.
 func (h Hold) Expires() time.Time {
 	var first time.Time
 	for _, hook := range h.Own {
@@ -142,13 +141,13 @@ func (h Hold) Expires() time.Time {
 	return first
 }
 
-// Patience bounds a patience by how long the hooks can be extended in all.
+// Patience bounds a patience by the hooks' global timeout.
 func (h Hold) Patience(patience time.Duration) time.Duration {
 	_, global := Limits(h.Own)
 	return shorter(patience, global)
 }
 
-// Last returns what the hooks were told last, and whether any has accepted a result.
+// Last returns the last call for the hooks, and whether any has accepted a result.
 func (h Hold) Last(do Verb) (last Told, completed bool) {
 	for _, t := range h.Told {
 		if t.Do == do && t.At.After(last.At) {
@@ -161,15 +160,15 @@ func (h Hold) Last(do Verb) (last Told, completed bool) {
 
 func (h Hold) backoff(tries int) time.Duration { return Backoff(tries, h.InstanceID) }
 
-// Backoff grows from 2 s after the first try to 30 s. It varies by a tenth with the
-// seed, so that many instances do not retry at one moment.
+// Backoff grows from 2 s after the first try to 30 s. It varies by a tenth with the seed, so
+// that many instances do not retry at the same time.
 func Backoff(tries int, seed string) time.Duration {
 	tries = max(tries, 1)
 	d := min(lastRetry, firstRetry<<min(tries-1, 8))
 	return d - d/10 + time.Duration(share(seed, strconv.Itoa(tries))*float64(d/5))
 }
 
-// share is a number in [0, 1) that depends on the parts alone.
+// share is a number in [0, 1) that depends only on the parts.
 func share(parts ...string) float64 {
 	h := fnv.New32a()
 	for _, p := range parts {
@@ -178,7 +177,7 @@ func share(parts ...string) float64 {
 	return float64(h.Sum32()%1000) / 1000
 }
 
-// earlier returns the earlier of two times, of which zero is never.
+// earlier returns the earlier of two times; zero is never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

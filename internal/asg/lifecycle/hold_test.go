@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestBackoff grows to half a minute, is the same for one instance, and differs between
+// The backoff grows to half a minute, is constant for an instance, and differs between
 // instances.
 func TestBackoff(t *testing.T) {
 	t.Parallel()

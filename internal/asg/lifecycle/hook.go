@@ -7,28 +7,26 @@ import (
 	"time"
 )
 
-// unknownTimeout is taken for a hook whose timeout could not be read; the shortest that
-// Auto Scaling allows is 30 s.
+// unknownTimeout is assumed for a hook whose timeout could not be read; the minimum of Auto
+// Scaling is 30 s.
 const unknownTimeout = time.Minute
 
 // Hook is a lifecycle hook of a group.
 type Hook struct {
 	Name string
-	// Terminating tells a hook of terminations from one of launches.
+	// Terminating is set for hooks of terminations; others are for launches.
 	Terminating bool
-	// Own tells whether Lifeboat completes it.
+	// Own is set if Lifeboat completes the hook.
 	Own bool
-	// Timeout is its heartbeat timeout, and Global how long it can be extended in all;
-	// zero: not known.
+	// Timeout is its heartbeat timeout, and Global the limit for all heartbeats; zero: unknown.
 	Timeout, Global time.Duration
-	// Abandons tells whether its default result is ABANDON.
+	// Abandons is set if its default result is ABANDON.
 	Abandons bool
 }
 
 func (h Hook) timeout() time.Duration { return cmp.Or(h.Timeout, unknownTimeout) }
 
-// Owned returns the hooks with Own set where a NodeGroup names them, or where a pattern
-// matches.
+// Owned returns the hooks with Own set if a NodeGroup names them, or a pattern matches.
 func Owned(hooks []Hook, named, patterns []string) []Hook {
 	owned := slices.Clone(hooks)
 	for i := range owned {
@@ -37,9 +35,9 @@ func Owned(hooks []Hook, named, patterns []string) []Hook {
 	return owned
 }
 
-// Assumed returns the hooks that patterns name in full, for where the hooks of a group
-// cannot be read. They are of both transitions: a call for a hook of the other one has
-// no effect. It returns nil where a pattern has a *.
+// Assumed returns the hooks that patterns name exactly, for groups whose hooks cannot be read.
+// They are of both transitions: a call for a hook of the other one has no effect. It returns nil
+// if a pattern has a *.
 func Assumed(patterns []string) []Hook {
 	var hooks []Hook
 	for _, p := range patterns {
@@ -74,8 +72,7 @@ func Names(hooks []Hook) string {
 	return strings.Join(list, ", ")
 }
 
-// Limits returns the shortest timeout and the shortest global timeout of hooks; zero:
-// none is known.
+// Limits returns the shortest timeout and the shortest global timeout of hooks; zero: unknown.
 func Limits(hooks []Hook) (timeout, global time.Duration) {
 	for _, h := range hooks {
 		timeout, global = shorter(timeout, h.Timeout), shorter(global, h.Global)
@@ -83,7 +80,7 @@ func Limits(hooks []Hook) (timeout, global time.Duration) {
 	return timeout, global
 }
 
-// shorter returns the shorter of two durations, of which zero is not known.
+// shorter returns the shorter of two durations; zero is unknown.
 func shorter(a, b time.Duration) time.Duration {
 	if a <= 0 || b > 0 && b < a {
 		return b
@@ -91,8 +88,8 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// IsOwn reports whether a hook is Lifeboat's: a NodeGroup names it, or its name
-// matches a pattern, in which * stands for any text.
+// IsOwn reports whether Lifeboat completes a hook: a NodeGroup names it, or its name matches a
+// pattern, in which * matches any text.
 func IsOwn(name string, named, patterns []string) bool {
 	return slices.Contains(named, name) || slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
 }

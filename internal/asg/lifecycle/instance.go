@@ -6,55 +6,55 @@ import (
 	"time"
 )
 
-// NodeVerb is something to do about a node.
+// NodeVerb is an action for a node.
 type NodeVerb string
 
-// What is done about nodes.
+// The actions for nodes.
 const (
-	// Untaint takes the startup taint off a node, Taint puts it on.
+	// Untaint removes the startup taint of a node, Taint adds it.
 	Untaint NodeVerb = "Untaint"
 	Taint   NodeVerb = "Taint"
-	// Evict has the pods of a node evicted, and Delete the node deleted.
+	// Evict evicts the pods of a node, and Delete deletes the node.
 	Evict  NodeVerb = "Evict"
 	Delete NodeVerb = "Delete"
 )
 
-// Decision is what is to be done about an instance. Complete sends CONTINUE, and never
-// ABANDON: the owner of a hook chooses what it does without a result.
+// Decision is the action for an instance. Complete sends CONTINUE, and never ABANDON: the owner
+// of a hook chooses its default result.
 type Decision struct {
 	Call
-	// Node is done to its node; empty: nothing.
+	// Node is the action for its node; empty: none.
 	Node NodeVerb
-	// Reason says why, or what is waited for.
+	// Reason says why, or what it waits for.
 	Reason string
-	// Hook is the own hook that holds it; empty: none does, or only others do.
+	// Hook is Lifeboat's hook that holds it; empty: none does, or only others do.
 	Hook string
-	// Ask is from when on it is of use to read the state before its turn; zero: never.
+	// Ask is from when on an early read of the state is useful; zero: never.
 	Ask time.Time
-	// Expires is when the hook's time is over, as far as is known; zero: it is not.
+	// Expires is when the hook times out, as far as is known; zero: it does not.
 	Expires time.Time
-	// Alarm is worth a warning: the node is Ready, and the hook holds it for so long
-	// that it may be lost.
+	// Alarm requests a warning: the node is Ready, and the hook has held it for so long that it
+	// may be terminated.
 	Alarm bool
 }
 
 const (
-	// grace is how long an instance has to be without a node before its termination is
-	// completed: a node may be about to register.
+	// grace is how long an instance must be without a node before its termination is completed:
+	// a node may be about to register.
 	grace = 30 * time.Second
-	// proven is for how long a node has to have been Ready in a phase for its kubelet
-	// to be alive: more than twice what the control plane takes to notice.
+	// proven is how long a node must have been Ready in a phase to prove that its kubelet runs:
+	// more than twice the time in which the control plane notices a failure.
 	proven = 2 * time.Minute
-	// settled is how much older than the last state all that is known of a node in the
-	// warm pool has to be before anything is done to it. The instance may have left the
-	// pool since, and a kubelet whose node is deleted does not register again.
+	// settled is how much older than the last state everything known about a node in the warm
+	// pool must be before the node is changed. The instance may have left the pool since, and a
+	// kubelet whose node is deleted does not register again.
 	settled = 10 * time.Second
-	// soon is how soon it is of use to read the state again.
+	// soon is when an early read of the state is useful.
 	soon = 3 * time.Second
 )
 
-// Decide decides about an instance. For an instance whose pods an Interruption moves it
-// decides about the node alone.
+// Decide decides about an instance. If an Interruption moves its pods, it decides only about the
+// node.
 func Decide(f Facts, m Memory) Decision {
 	switch f.At.Phase {
 	case Joining:
@@ -64,24 +64,24 @@ func Decide(f Facts, m Memory) Decision {
 	case Warming:
 		return warming(f, m)
 	case Warm:
-		return ghost(f, Decision{})
+		return warmPoolNode(f, Decision{})
 	case Leaving:
 		return leaving(f, m)
 	case LeavingPool:
-		return ghost(f, leaving(f, m))
+		return warmPoolNode(f, leaving(f, m))
 	case Retained:
-		return Decision{Reason: "it was abandoned on its way out, and is kept until somebody terminates it: " +
-			"see to its pods, then call TerminateInstanceInAutoScalingGroup"}
+		return Decision{Reason: "its termination was abandoned, and it is kept until it is terminated manually: " +
+			"move its pods, then call TerminateInstanceInAutoScalingGroup"}
 	}
 	return Decision{Reason: tainted(f)}
 }
 
-// serving is in service: the startup taint is of no more use.
+// serving decides about an instance in service: the startup taint is not needed any more.
 func serving(f Facts) Decision {
 	switch n := f.Node; {
 	case n == nil, !n.Tainted, n.Deleting:
 		return Decision{}
-	case !f.Seen.After(n.Created): // the state may be of an earlier life
+	case !f.Seen.After(n.Created): // the state may be from before a restart
 		return Decision{Ask: n.Created.Add(time.Second)}
 	}
 	return Decision{Node: Untaint, Reason: "it is in service"}
@@ -95,7 +95,7 @@ func tainted(f Facts) string {
 	return fmt.Sprintf("its node is kept free of pods until Auto Scaling has it in service; its state is %s", f.State)
 }
 
-// joining is on its way into service.
+// joining decides about an instance on its way into service.
 func joining(f Facts, m Memory) Decision {
 	if !f.At.Held() {
 		d := Decision{Reason: tainted(f)}
@@ -132,27 +132,27 @@ func unready(f Facts, m Memory) string {
 	return ""
 }
 
-// ofThisLife reports whether the node is known to be Ready in this phase. Kubelets
-// report when they start, and every five minutes where nothing changes; the control
-// plane counts a node as not Ready whose kubelet is silent for a minute (Kubernetes
-// documentation, "Nodes"). So a node that has been Ready for longer is alive.
+// ofThisLife reports whether the node is known to be Ready in this phase. Kubelets report when
+// they start, and every five minutes without a change. The control plane sets a node to not
+// Ready if its kubelet is silent for a minute (Kubernetes documentation, "Nodes"). So the
+// kubelet of a node that has been Ready for longer runs.
 func ofThisLife(f Facts, m Memory) bool {
 	switch {
 	case f.Node.Heartbeat.After(m.Began), f.Now.Sub(m.Began) >= proven:
 		return true
 	case m.After.IsZero():
-		return m.New || !f.Pool // it never had an earlier life
+		return m.New || !f.Pool // it had no earlier phase in service
 	}
 	return f.Node.Created.After(m.After) || f.Node.Turned.After(m.After)
 }
 
 const (
 	interrupted = "its Interruption drains the node and answers"
-	settingUp   = "it is being set up, and its agent tells when that is done"
+	settingUp   = "it is being set up, and its agent completes the hook when that is done"
 )
 
-// warming is on its way into the warm pool: from launch, held by the launch hook,
-// or back from service, held by the terminate hook. The state does not tell which.
+// warming decides about an instance on its way into the warm pool: from launch, held by the
+// launch hook, or from service, held by the terminate hook. The state does not show which.
 func warming(f Facts, m Memory) Decision {
 	if f.Interrupted {
 		return Decision{Reason: interrupted}
@@ -163,7 +163,7 @@ func warming(f Facts, m Memory) Decision {
 	var d Decision
 	if f.At.Held() {
 		h, why := hold(f, m, false)
-		if !m.enters() { // a hook that holds it takes a heartbeat
+		if !m.enters() { // the hook that holds it accepts a heartbeat
 			if back, _ := hold(f, m, true); len(back.Own) > 0 {
 				h.Own, why = append(h.Own, back.Own...), ""
 			}
@@ -174,13 +174,12 @@ func warming(f Facts, m Memory) Decision {
 		}
 	}
 	if m.enters() || extended(f, m, false) {
-		return ghost(f, d)
+		return warmPoolNode(f, d)
 	}
 	return d
 }
 
-// probe returns the hook to try: launch hooks first, then the next one where one has
-// refused.
+// probe returns the hook to try: launch hooks first, then the next one after each refusal.
 func probe(h Hold) []Hook {
 	for i, hook := range h.Own {
 		if t := h.Told[hook.Name]; t.At.IsZero() || !t.Extended.IsZero() {
@@ -190,8 +189,8 @@ func probe(h Hold) []Hook {
 	return h.Own
 }
 
-// extended reports whether a hook of a transition has taken a heartbeat, so that the
-// instance is known to be on that way.
+// extended reports whether a hook of a transition has accepted a heartbeat, which shows that the
+// instance is in that transition.
 func extended(f Facts, m Memory, terminating bool) bool {
 	own, _ := Split(f.Hooks, terminating)
 	for _, h := range own {
@@ -202,8 +201,8 @@ func extended(f Facts, m Memory, terminating bool) bool {
 	return false
 }
 
-// leaving is on its way out of service, or of the pool. Instances that have a node
-// are an Interruption's, which makes sure of their pods.
+// leaving decides about an instance on its way out of service or of the pool. Instances with a
+// node are left to an Interruption, which moves their pods.
 func leaving(f Facts, m Memory) Decision {
 	switch {
 	case f.Interrupted:
@@ -231,8 +230,8 @@ func leaving(f Facts, m Memory) Decision {
 	return complete(f, m, h, "it has no node")
 }
 
-// hold returns the own hooks of a transition as they hold the instance, or says why
-// none of them may be completed.
+// hold returns Lifeboat's hooks of a transition that hold the instance, or says why none of them
+// may be completed.
 func hold(f Facts, m Memory, terminating bool) (h Hold, why string) {
 	h = Hold{Now: f.Now, InstanceID: f.InstanceID, Since: m.Held, Uncertain: !m.Sure, Told: m.Told}
 	if f.Operator != "" {
@@ -250,7 +249,7 @@ func hold(f Facts, m Memory, terminating bool) (h Hold, why string) {
 	return h, "its group has no hook that could hold it: the hook was deleted, and its wait ends without an answer"
 }
 
-// hooks begins a sentence with the names of hooks; rest has a place for the verb.
+// hooks begins a sentence with the names of hooks; rest has a placeholder for the verb.
 func hooks(of []Hook, rest string) string {
 	subject, verb := "the hook", "holds"
 	if len(of) > 1 {
@@ -259,8 +258,8 @@ func hooks(of []Hook, rest string) string {
 	return fmt.Sprintf("%s %s "+rest, subject, Names(of), verb)
 }
 
-// complete sends a result to the hooks whose turn it is. The end is not that one
-// accepted it, but that the state has left :Wait.
+// complete sends a result to the hooks that are due. It is done when the state has left :Wait,
+// and not when a result was accepted.
 func complete(f Facts, m Memory, h Hold, because string) Decision {
 	if f.Stale {
 		return extend(f, m, h, because+"; it is answered once Auto Scaling can be asked whether it still waits")
@@ -272,7 +271,7 @@ func complete(f Facts, m Memory, h Hold, because string) Decision {
 	return d
 }
 
-// outcome says what came of the results that were sent.
+// outcome describes the results that were sent.
 func outcome(f Facts, h Hold) string {
 	completed := true
 	for _, hook := range h.Own {
@@ -291,7 +290,7 @@ func outcome(f Facts, h Hold) string {
 	return fmt.Sprintf("Auto Scaling took no answer although its state is %s: it is answered again", f.State)
 }
 
-// extend sends heartbeats while there is patience.
+// extend sends heartbeats until the patience is over.
 func extend(f Facts, m Memory, h Hold, why string) Decision {
 	d := Decision{Hook: h.Own[0].Name, Expires: h.Expires(), Reason: why}
 	patience := h.Patience(f.Patience)
@@ -313,15 +312,15 @@ func extend(f Facts, m Memory, h Hold, why string) Decision {
 	return d
 }
 
-// ghost adds to a decision what is done to the node of an instance that is in the
-// warm pool, or on its way there or out: none of its pods can stay.
-func ghost(f Facts, d Decision) Decision {
+// warmPoolNode adds to a decision the action for the node of an instance that is in the warm pool, or
+// on its way into or out of it: none of its pods can stay.
+func warmPoolNode(f Facts, d Decision) Decision {
 	n := f.Node
 	if n == nil || n.Deleting || f.Interrupted {
 		return d
 	}
 	switch last := n.last(); {
-	case !f.Seen.After(last): // most likely it has left the pool
+	case !f.Seen.After(last): // it has probably left the pool
 		d.Ask = last.Add(time.Second)
 		return d
 	case f.Seen.Before(last.Add(settled)):

@@ -5,32 +5,31 @@ import (
 	"time"
 )
 
-// Facts are what a decision about an instance is made from.
+// Facts are the input of a decision about an instance.
 type Facts struct {
 	// Now is the time.
 	Now time.Time
 	// InstanceID is the instance.
 	InstanceID string
-	// State is its lifecycle state as Auto Scaling writes it, and At what that
-	// means.
+	// State is its lifecycle state as Auto Scaling writes it, and At the parsed state.
 	State string
 	At    Position
-	// Hooks are those of its group; HooksKnown tells whether they are all.
+	// Hooks are the hooks of its group; HooksKnown is set if they are complete.
 	Hooks      []Hook
 	HooksKnown bool
-	// Operator owns the group in place of its account; empty: none.
+	// Operator is the AWS service that manages the group; empty: none.
 	Operator string
-	// Pool tells whether the group has a warm pool, so that an instance may have
-	// had an earlier life.
+	// Pool is set if the group has a warm pool, so that an instance may have been in service
+	// before.
 	Pool bool
-	// Seen is when Auto Scaling was asked for that, and Stale tells that it is too
-	// long ago to answer by.
+	// Seen is when Auto Scaling was asked, and Stale is set if that is too long ago for
+	// completing a hook.
 	Seen  time.Time
 	Stale bool
-	// Patience is for how long a launch is extended in all.
+	// Patience is how long a launch is extended in total.
 	Patience time.Duration
-	// Interrupted tells that an Interruption is in work for the instance: its pods
-	// and its terminate hook are that one's.
+	// Interrupted is set if the instance has an unfinished Interruption, which handles its pods
+	// and its terminate hook.
 	Interrupted bool
 	// Node is the instance's node; nil: it has none.
 	Node *Node
@@ -38,21 +37,21 @@ type Facts struct {
 
 // Node is a node of an instance.
 type Node struct {
-	// Created is when the object was made.
+	// Created is when the Node was created.
 	Created time.Time
-	// Ready tells whether it counts as Ready, Heartbeat when its kubelet last said
-	// so, and Turned since when it does.
+	// Ready is set if it is Ready, Heartbeat is when its kubelet last reported, and Turned
+	// since when it has that status.
 	Ready             bool
 	Heartbeat, Turned time.Time
-	// Tainted tells that it has the startup taint, which keeps pods off.
+	// Tainted is set if it has the startup taint, which keeps pods off.
 	Tainted bool
-	// Deleting tells that it is on its way out.
+	// Deleting is set if it is being deleted.
 	Deleting bool
-	// Pods is how many pods would have to move; negative: not known.
+	// Pods is how many pods must move; negative: unknown.
 	Pods int
 }
 
-// last is when anything was last reported of a node.
+// last is the time of the node's last report.
 func (n *Node) last() time.Time {
 	last := n.Created
 	for _, t := range []time.Time{n.Heartbeat, n.Turned} {
@@ -63,36 +62,35 @@ func (n *Node) last() time.Time {
 	return last
 }
 
-// Memory is what is remembered of an instance from one look to the next. Its zero
-// value is of one that was never seen.
+// Memory is what is remembered about an instance between passes. Its zero value is for an
+// instance that was never seen.
 type Memory struct {
-	// Phase is the phase that it was last seen in, and Seen when.
+	// Phase is its last seen phase, and Seen when.
 	Phase Phase
 	Seen  time.Time
 	// From is the phase before, if that was seen.
 	From Phase
-	// New tells that it was not there the look before: it has had no earlier life.
+	// New is set if it was not there before: it was never in service.
 	New bool
-	// Began is when it was first seen in this phase, and After when it was last
-	// seen in another; zero: never.
+	// Began is when it was first seen in this phase, and After when it was last seen in
+	// another; zero: never.
 	Began, After time.Time
-	// Held is when a hook was first seen to hold it in this phase; Sure, that it
-	// was seen not to, not long before.
+	// Held is when a hook was first seen to hold it in this phase; Sure is set if it was seen
+	// without a hold shortly before.
 	Held time.Time
 	Sure bool
 	// Alone is since when it has had no node; zero: it has one.
 	Alone time.Time
-	// Told is what hooks were told in this phase.
+	// Told has the calls for hooks in this phase.
 	Told map[string]Told
-	// GaveUp tells that it was left to the hook's own result.
+	// GaveUp is set if it was left to the hook's default result.
 	GaveUp bool
-	// Reason is the last decision's.
+	// Reason is the reason of the last decision.
 	Reason string
 }
 
-// See returns what is to be remembered once an instance was seen at a position, at
-// the time that Auto Scaling was asked. A new phase forgets what was done in the
-// one before.
+// See returns the memory after an instance was seen at a position, at the time of the read. A
+// new phase drops the calls of the one before.
 func (m Memory) See(at time.Time, p Position, isNew bool) Memory {
 	seen := !m.Seen.IsZero()
 	if !seen || m.Phase != p.Phase {
@@ -105,7 +103,7 @@ func (m Memory) See(at time.Time, p Position, isNew bool) Memory {
 	return m
 }
 
-// WithNode returns what is to be remembered of whether it has a node now.
+// WithNode returns the memory after a check whether it has a node.
 func (m Memory) WithNode(now time.Time, has bool) Memory {
 	switch {
 	case has:
@@ -116,7 +114,7 @@ func (m Memory) WithNode(now time.Time, has bool) Memory {
 	return m
 }
 
-// Tell returns what is to be remembered once a hook was told something.
+// Tell returns the memory after a call for a hook.
 func (m Memory) Tell(hook string, at time.Time, do Verb, err error) Memory {
 	told := maps.Clone(m.Told)
 	if told == nil {
@@ -127,7 +125,7 @@ func (m Memory) Tell(hook string, at time.Time, do Verb, err error) Memory {
 	return m
 }
 
-// Result is how a launch came out.
+// Result is the result of a launch.
 type Result string
 
 // The results of launches.
@@ -137,8 +135,8 @@ const (
 	LaunchFailed    Result = "Failed"
 )
 
-// Result tells how the launch came out that the memory is of, once the instance is in
-// another phase. Gone is also an instance that has left its group.
+// Result returns the result of the launch, once the instance is in another phase. Gone also
+// stands for an instance that has left its group.
 func (m Memory) Result(next Phase) Result {
 	launching := m.Phase == Joining || m.Phase == Warming && !m.Returns()
 	switch {
@@ -152,12 +150,12 @@ func (m Memory) Result(next Phase) Result {
 	return Undecided
 }
 
-// Returns reports whether it is known to go back into the warm pool from service,
-// and so to be held by the terminate hook.
+// Returns reports whether it is known to return to the warm pool from service, and so to be held
+// by the terminate hook.
 func (m Memory) Returns() bool {
 	return m.Phase == Warming && (m.From == Serving || m.From == Leaving)
 }
 
-// enters reports whether it is known to be on its first way into the warm pool,
-// and so to be held by the launch hook.
+// enters reports whether it is known to enter the warm pool for the first time, and so to be
+// held by the launch hook.
 func (m Memory) enters() bool { return m.Phase == Warming && m.New }

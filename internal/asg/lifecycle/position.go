@@ -2,17 +2,17 @@ package lifecycle
 
 import "strings"
 
-// Phase is a part of an instance's life in its group.
+// Phase is a part of an instance's lifecycle in its group.
 type Phase string
 
 // The phases (Amazon EC2 Auto Scaling User Guide, "Amazon EC2 Auto Scaling instance
 // lifecycle" and "Lifecycle state transitions for instances in a warm pool").
 const (
-	// Joining: on its way into service, launched or out of the warm pool.
+	// Joining: on its way into service, launched or from the warm pool.
 	Joining Phase = "Joining"
 	// Serving: in service.
 	Serving Phase = "Serving"
-	// Warming: on its way into the warm pool; launched, or back from service.
+	// Warming: on its way into the warm pool; launched, or from service.
 	Warming Phase = "Warming"
 	// Warm: in the warm pool.
 	Warm Phase = "Warm"
@@ -20,30 +20,30 @@ const (
 	Leaving Phase = "Leaving"
 	// LeavingPool: on its way out of the warm pool, to be terminated.
 	LeavingPool Phase = "LeavingPool"
-	// Retained: abandoned on its way, and kept until somebody terminates it.
+	// Retained: its termination was abandoned, and it is kept until it is terminated manually.
 	Retained Phase = "Retained"
 	// Aside: in standby, detached, having its root volume replaced, or on its way
 	// there or back.
 	Aside Phase = "Aside"
 	// Gone: terminated.
 	Gone Phase = "Gone"
-	// Unknown: in a state that this release does not know, or in none. It never
-	// means that the instance may serve.
+	// Unknown: in no state, or in one that this release does not know. It never counts as in
+	// service.
 	Unknown Phase = ""
 )
 
-// Step is how far an instance is on its way.
+// Step is the progress of an instance in a phase.
 type Step string
 
-// The steps of a phase. Phases that last have only There.
+// The steps of a phase. Permanent phases have only There.
 const (
-	Moving     Step = "Moving"     // before hooks are asked
+	Moving     Step = "Moving"     // before hooks hold it
 	Waiting    Step = "Waiting"    // hooks hold it
-	Proceeding Step = "Proceeding" // hooks have let it pass
+	Proceeding Step = "Proceeding" // hooks have released it
 	There      Step = "There"
 )
 
-// Position is where an instance stands.
+// Position is a parsed lifecycle state.
 type Position struct {
 	Phase Phase
 	Step  Step
@@ -52,9 +52,9 @@ type Position struct {
 // Held reports whether a hook holds the instance.
 func (p Position) Held() bool { return p.Step == Waiting }
 
-// Lasting returns the phase of a state that lasts, and Unknown of any other. Such a state
-// is what instance metadata has as the target (Amazon EC2 Auto Scaling User Guide,
-// "Retrieve the target lifecycle state through instance metadata").
+// Lasting returns the phase of a permanent state, and Unknown for any other. Instance metadata
+// has such a state as the target (Amazon EC2 Auto Scaling User Guide, "Retrieve the target
+// lifecycle state through instance metadata").
 func (p Position) Lasting() Phase {
 	if p.Step != There {
 		return Unknown
@@ -62,10 +62,10 @@ func (p Position) Lasting() Phase {
 	return p.Phase
 }
 
-// Stand is where an instance stands on a way on which hooks may hold it.
+// Stand is the progress of an instance in a transition with hooks.
 type Stand int
 
-// The stands.
+// The values of Stand.
 const (
 	// Unseen: no state is known.
 	Unseen Stand = iota
@@ -75,11 +75,12 @@ const (
 	Held
 	// Past: the wait is over.
 	Past
-	// Elsewhere: it is on another way, and nothing is completed for this one.
+	// Elsewhere: it is in another transition, and nothing is completed for this one.
 	Elsewhere
 )
 
-// On tells where the instance stands on the way through a phase to the one at its end.
+// On returns the progress of the instance in the transition through a phase to the one at its
+// end.
 func (p Position) On(way, end Phase) Stand {
 	switch {
 	case p.Phase == end, p.Phase == way && p.Step == Proceeding:
@@ -92,8 +93,8 @@ func (p Position) On(way, end Phase) Stand {
 	return Before
 }
 
-// Read reads a lifecycle state as Auto Scaling writes it. The list of states is
-// open: what is not known is Unknown.
+// Read parses a lifecycle state as Auto Scaling writes it. The list of states is open: unknown
+// states give Unknown.
 func Read(state string) Position {
 	state = strings.TrimSpace(state)
 	base, step := state, Moving

@@ -9,8 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
-// The races of docs/races.md, as far as the decisions of the controller are what
-// keeps them from doing harm.
+// The races of docs/races.md that the controller's decisions prevent.
 
 func TestRace03DoneBeforeTheWait(t *testing.T) {
 	s := launched(t, "Pending").node(true)
@@ -31,15 +30,15 @@ func TestRace04WaitButNoAction(t *testing.T) {
 			t.Errorf("tried at %v: gap %s", at, gap)
 		}
 	}
-	// Whatever was said before, it ends once the state has left.
+	// It ends in any case once the state has left :Wait.
 	s.after(time.Second, "InService").does("Untaint", "in service")
 }
 
 func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
 	s.told(s.does("Complete lifeboat-launch", ""), errBusy)
-	// What was begun for one firing is not carried on to the next: out of service,
-	// into the pool, and out again with another node that is not Ready.
+	// Calls for one firing do not count for the next: out of service, into the pool, and out
+	// again with another node that is not Ready.
 	s.after(time.Minute, "InService")
 	s.after(time.Minute, "Warmed:Pending").noNode()
 	s.after(time.Minute, "Warmed:Stopped")
@@ -50,7 +49,7 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	}
 	s.does("", "has not registered yet")
 	s.node(false).does("", "not Ready")
-	// Nor is one answered by what was known long ago: it is kept alive meanwhile.
+	// A firing is not answered with a stale state either: it gets heartbeats meanwhile.
 	s.Node.Ready, s.Stale = true, true
 	s.does("", "answered once Auto Scaling can be asked")
 	s.after(200*time.Second, "Pending:Wait").does("Heartbeat lifeboat-launch", "answered once Auto Scaling can be asked")
@@ -58,10 +57,10 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 
 func TestRace06TheHookFiresTwice(t *testing.T) {
 	s := launched(t, "Warmed:Pending").after(time.Second, "Warmed:Pending:Wait")
-	s.does("", "its agent tells") // the first firing is the agent's
+	s.does("", "its agent completes the hook") // the first firing is the agent's
 	s.after(5*time.Minute, "Warmed:Stopped").does("", "")
 	s.after(time.Hour, "Pending").after(time.Second, "Pending:Wait").does("", "has not registered yet")
-	s.node(true).does("Complete lifeboat-launch", "its node is Ready") // the second is answered, though the agent is silent
+	s.node(true).does("Complete lifeboat-launch", "its node is Ready") // the second is answered, although the agent is silent
 }
 
 func TestRace08KubeletStartsWhileWarming(t *testing.T) {
@@ -76,35 +75,35 @@ func TestRace08KubeletStartsWhileWarming(t *testing.T) {
 	s.does("Delete", "of no use")
 	s.Node.Deleting = true
 	s.does("", "")
-	// Once its machine does not run there is nothing to wait for.
+	// Without a running machine there is nothing to wait for.
 	s = launched(t, "Warmed:Pending").node(true)
 	s.Node.Tainted, s.Node.Pods = false, 7
 	s.after(time.Minute, "Warmed:Stopped").does("Delete", "machine does not run")
 	s.Interrupted = true
 	s.does("", "")
-	// A launch hook that holds it is extended all the same.
+	// A launch hook that holds it gets heartbeats.
 	s = launched(t, "Warmed:Pending").after(time.Second, "Warmed:Pending:Wait").node(true)
 	s.Node.Pods = 0
 	s.after(4*time.Minute, "Warmed:Pending:Wait").does("Heartbeat lifeboat-launch Delete", "of no use")
-	// It leaves the pool, and its kubelet starts, before anybody has looked: what is
-	// known of it is older than its node, which is let be.
+	// The instance leaves the pool and its kubelet starts before the group is read again: the
+	// known state is older than the node, which is not changed.
 	for _, ready := range []bool{true, false} {
 		s = launched(t, "Warmed:Pending").after(time.Minute, "Warmed:Stopped")
-		s.Now = s.Now.Add(20 * time.Second) // the last look is as long ago
+		s.Now = s.Now.Add(20 * time.Second) // the age of the last read
 		s.node(ready)
 		if d := s.does("", ""); !d.Ask.Equal(s.Now.Add(time.Second)) {
 			t.Errorf("asks at %s", d.Ask)
 		}
 		s.Now = s.Now.Add(time.Hour)
 		s.does("", "")
-		s.Node.Created = began.Add(-time.Hour) // nor is an old one whose kubelet is back
+		s.Node.Created = began.Add(-time.Hour) // nor is an old node whose kubelet is back
 		s.does("", "")
 		s.after(time.Second, "Pending").does("", "")
 	}
 }
 
 func TestRace10MetadataSaysNothing(t *testing.T) {
-	// Nothing but the group's state says that an instance serves.
+	// Only the group's state shows that an instance is in service.
 	for _, state := range []string{"", "Quarantined", "Teleporting", "InService:Soon", "Pending", "Pending:Wait", "Pending:Proceed", "Warmed:Running", "Standby", "Terminating:Retained"} {
 		s := begin(t).after(0, state).node(true)
 		if d := s.decide(); d.Node == lifecycle.Untaint {
@@ -112,7 +111,7 @@ func TestRace10MetadataSaysNothing(t *testing.T) {
 		}
 	}
 	begin(t).after(0, "InService").node(true).after(time.Second, "InService").does("Untaint", "in service")
-	// That it was in service before the node was made says nothing of the node.
+	// That it was in service before the node was created proves nothing about the node.
 	s := begin(t).after(0, "InService")
 	s.Now = s.Now.Add(time.Hour)
 	if d := s.node(true).does("", ""); !d.Ask.Equal(s.Now.Add(time.Second)) {
@@ -122,7 +121,7 @@ func TestRace10MetadataSaysNothing(t *testing.T) {
 
 func TestRace11RebootWhileWarming(t *testing.T) {
 	s := launched(t, "Warmed:Pending").after(time.Second, "Warmed:Pending:Wait")
-	for range 3 { // its node comes back with each boot
+	for range 3 { // its node registers again with each boot
 		s.after(time.Second, "Warmed:Pending:Wait").node(true)
 		s.does("", "")
 		s.after(10*time.Second, "Warmed:Pending:Wait").does("Delete", "of no use")
@@ -142,15 +141,15 @@ func TestRace13SlowBootOutlivesTheHook(t *testing.T) {
 		}
 	}
 	s.does("", "patience of 30m0s is over: it is left to the hook's own result")
-	// It is answered even then, if only its node becomes Ready.
+	// It is completed even then, if its node becomes Ready.
 	s.node(true).does("Complete lifeboat-launch", "Ready")
-	// Global timeout bounds it where that is less.
+	// The global timeout bounds it if that is shorter.
 	s = launched(t, "Pending").after(time.Second, "Pending:Wait")
 	s.Hooks[0].Global = 5 * time.Minute
 	if did, at := s.passes(10*time.Minute, heard); did[len(did)-1] != "GiveUp" || at[len(at)-1] != 5*time.Minute {
 		t.Errorf("did %v at %v", did, at)
 	}
-	// That it was abandoned is known by where it goes.
+	// The next state shows that it was abandoned.
 	m := s.memory
 	for next, want := range map[lifecycle.Phase]lifecycle.Result{
 		lifecycle.Leaving: lifecycle.LaunchFailed, lifecycle.Gone: lifecycle.LaunchFailed, lifecycle.Serving: lifecycle.LaunchSucceeded, lifecycle.Aside: lifecycle.Undecided,
@@ -180,11 +179,11 @@ func TestRace14ServingWhileTheHookWaits(t *testing.T) {
 
 func TestRace15NetworkRestartsWhileItAnswers(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	did, _ := s.passes(9*time.Minute, errBusy) // calls come to nothing all the time
+	did, _ := s.passes(9*time.Minute, errBusy) // all calls fail
 	if count(did, lifecycle.Complete) < 15 {
 		t.Errorf("did %v", did)
 	}
-	s.Node.Ready = false // meanwhile the node is cut off
+	s.Node.Ready = false // meanwhile the node is disconnected
 	s.after(time.Minute, "Pending:Wait").does("Heartbeat lifeboat-launch", "not Ready")
 	s.Node.Ready = true
 	s.after(time.Minute, "Pending:Wait").does("Complete lifeboat-launch", "Ready")
@@ -198,7 +197,7 @@ func TestRace16TakenBackWhileJoining(t *testing.T) {
 	if d.Hook != "lifeboat-terminate" || s.memory.Result(lifecycle.Gone) != lifecycle.Undecided {
 		t.Errorf("%+v", d)
 	}
-	// Out of the pool while it is set up: no heartbeat, no gate, only the end.
+	// Out of the pool during its set-up: no heartbeat, no gate, only the end.
 	s = launched(t, "Warmed:Pending").after(time.Second, "Warmed:Pending:Wait")
 	s.after(5*time.Minute, "Warmed:Terminating").does("", "")
 	s.after(time.Second, "Warmed:Terminating:Wait").does("", "has no node")
@@ -209,18 +208,18 @@ func TestRace17BackIntoThePool(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "InService").node(true)
 	s.Node.Tainted = false
 	s.after(time.Hour, "Warmed:Pending").does("", "")
-	// Its node is drained by an Interruption, which answers; it is not a ghost.
+	// An Interruption drains its node and answers; its node is not deleted here.
 	s.after(time.Second, "Warmed:Pending:Wait").does("", "an Interruption has drained")
 	s.Interrupted = true
 	s.does("", "its Interruption drains the node and answers")
 	s.Interrupted = false
 	s.noNode().does("", "answered unless one registers")
 	s.after(31*time.Second, "Warmed:Pending:Wait").does("Complete lifeboat-terminate", "no node")
-	// On its return it is a launch like any other, with a node of its own.
+	// When it returns it is a launch like any other, with its own node.
 	s.after(time.Minute, "Warmed:Stopped").after(time.Hour, "Pending").after(time.Second, "Pending:Wait").does("", "not registered")
 	s.node(true).does("Complete lifeboat-launch", "Ready")
 
-	// After a restart nobody knows which way it goes: the hooks do.
+	// After a restart its direction is unknown: the hooks show it.
 	s = begin(t).after(0, "Warmed:Pending:Wait")
 	s.told(s.does("Heartbeat lifeboat-launch", ""), errRefused)
 	s.told(s.does("Heartbeat lifeboat-terminate", ""), heard)
@@ -230,7 +229,7 @@ func TestRace17BackIntoThePool(t *testing.T) {
 	s.Node.Pods = 0
 	s.told(s.does("Heartbeat lifeboat-launch", ""), heard)
 	s.after(10*time.Second, "Warmed:Pending:Wait").does("Delete", "of no use")
-	// Where no hook is Lifeboat's the node of one that may be on its way back stays.
+	// Without a hook of Lifeboat's the node stays: the instance may be on its way back.
 	s = begin(t).after(0, "Warmed:Pending:Wait").node(true)
 	s.Hooks, s.Node.Pods = []lifecycle.Hook{{Name: "theirs"}}, 0
 	s.does("", "of others holds it")
@@ -245,7 +244,7 @@ func TestRace18TerminatedWithoutANode(t *testing.T) {
 		}
 		s.after(29*time.Second, state).does("", "")
 		s.after(time.Second, state).does("Complete lifeboat-terminate", "no node")
-		// One that registers at the last moment is drained first.
+		// A node that registers at the last moment is drained first.
 		s.node(false)
 		s.Node.Deleting = true
 		s.does("", "drained")
@@ -253,11 +252,11 @@ func TestRace18TerminatedWithoutANode(t *testing.T) {
 }
 
 func TestRace19LostAndRepeatedEvents(t *testing.T) {
-	// All that counts is where it stands: no event of its launch was ever heard.
+	// Only the state counts: no event of its launch was received.
 	s := begin(t).after(0, "Pending:Wait").node(true)
 	s.after(time.Second, "Pending:Wait").Node.Heartbeat = s.Now
 	s.does("Complete lifeboat-launch", "Ready")
-	// And looking twice is looking once.
+	// A second read changes nothing.
 	s.told(s.decide(), heard)
 	for range 3 {
 		s.after(time.Second, "Pending:Wait").does("", "its state is to follow")
@@ -277,7 +276,7 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
 	s.told(s.does("Complete lifeboat-launch", ""), errRefused)
 	s.Hooks = []lifecycle.Hook{{Name: "lifeboat-launch-2", Own: true, Timeout: time.Minute}, terminateHook}
-	s.does("Complete lifeboat-launch-2", "Ready") // at once: it was told nothing yet
+	s.does("Complete lifeboat-launch-2", "Ready") // at once: it got no call yet
 	s.Hooks = []lifecycle.Hook{terminateHook}
 	s.does("", "the hook was deleted")
 	s.HooksKnown = false
@@ -285,9 +284,9 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 }
 
 func TestRace25InstancesOlderThanTheHook(t *testing.T) {
-	// Its agent is old or none: the controller answers for it.
+	// It has an old agent or none: the controller answers for it.
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
-	s.Node.Tainted = false // it was never told to register with the startup taint
+	s.Node.Tainted = false // it did not register with the startup taint
 	s.does("Complete lifeboat-launch", "Ready")
 	s.after(time.Second, "InService").does("", "")
 }
@@ -297,7 +296,7 @@ func TestRace26TwoAnswerAtOnce(t *testing.T) {
 	s.told(s.does("Complete lifeboat-launch", ""), errRefused) // the agent was first
 	s.after(time.Second, "Pending:Wait").does("", "is answered again")
 	s.after(time.Second, "InService").does("Untaint", "in service")
-	// Nothing that can be decided is an ABANDON: there is no word for it.
+	// No decision is an ABANDON: there is no such action.
 	for _, v := range []lifecycle.Verb{lifecycle.Complete, lifecycle.Heartbeat, lifecycle.GiveUp} {
 		if strings.Contains(string(v), "Abandon") {
 			t.Error(v)
@@ -313,7 +312,7 @@ func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 	}
 	s.told(s.does("Complete lifeboat-launch lifeboat-second", ""), heard)
 	s.after(time.Second, "Pending:Wait").does("", "the hooks codedeploy, audit still hold it")
-	did, _ := s.passes(time.Hour, errRefused) // it is asked once whether it has let go
+	did, _ := s.passes(time.Hour, errRefused) // it is tried again to see whether it was released
 	if len(did) != 1 {
 		t.Errorf("did %v", did)
 	}
@@ -327,12 +326,12 @@ func TestRace30TheSameInstanceAgain(t *testing.T) {
 	s := begin(t).after(0, "Warmed:Stopped").after(time.Minute, "Pending").after(time.Second, "Pending:Wait")
 	s.Node = old
 	s.does("", "was Ready before the instance was started this time")
-	// A node of its own does, made in this phase though its kubelet has not been
-	// heard since we looked.
+	// A node that was created in this phase is proof enough, although its kubelet has not
+	// reported since the last read.
 	s.Node = &lifecycle.Node{Created: began.Add(30 * time.Second), Heartbeat: began.Add(40 * time.Second), Ready: true}
 	s.does("Complete lifeboat-launch", "")
-	// So does the old one, once it has become Ready in this phase, or its kubelet has
-	// reported from it.
+	// So is the old node, once it has become Ready in this phase, or its kubelet has reported
+	// in it.
 	s.Node = &lifecycle.Node{Created: began.Add(-time.Hour), Heartbeat: began.Add(40 * time.Second), Turned: began.Add(40 * time.Second), Ready: true}
 	s.does("Complete lifeboat-launch", "")
 	s.Node = old
@@ -348,28 +347,28 @@ func TestRace31ReadyFromAnEarlierLife(t *testing.T) {
 	s := begin(t).after(0, "Pending:Wait")
 	s.Node = ready
 	s.does("Heartbeat lifeboat-launch", "its kubelet has not reported since")
-	// One whose kubelet does not run would have been noticed by now.
+	// A kubelet that does not run would have been noticed by now.
 	s.after(2*time.Minute, "Pending:Wait").does("Complete lifeboat-launch", "Ready")
 	s = begin(t).after(0, "Pending:Wait")
 	s.Node = ready
 	// In a group without a pool there is no earlier life.
 	s.Pool = false
 	s.does("Complete lifeboat-launch", "Ready")
-	// Nor has one that was just launched.
+	// Nor has an instance that was just launched.
 	s = launched(t, "Pending:Wait")
 	s.Node = ready
 	s.does("Complete lifeboat-launch", "Ready")
 }
 
 func TestRace33AnotherAnswersForIt(t *testing.T) {
-	// Without a word from its agent, and without any permission on the node, an
-	// instance comes into service.
+	// Without its agent, and without any permission on the node, an instance comes into
+	// service.
 	s := launched(t, "Pending").after(time.Second, "Pending:Wait").node(false)
 	s.told(s.after(200*time.Second, "Pending:Wait").does("Heartbeat lifeboat-launch", ""), heard)
 	s.Node.Ready = true
 	s.told(s.does("Complete lifeboat-launch", ""), heard)
 	s.after(time.Second, "InService").does("Untaint", "")
-	// Where it is the controller that may not, it says so and does not insist.
+	// If the controller has no permission, it reports that and does not retry often.
 	s = launched(t, "Pending").after(time.Second, "Pending:Wait").node(true)
 	did, _ := s.passes(9*time.Minute, denied)
 	if len(did) != 2 {
@@ -386,7 +385,7 @@ func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 	}
 	s := launched(t, "Pending").node(true).after(time.Second, "InService")
 	s.Operator = "eks.amazonaws.com"
-	s.does("Untaint", "in service") // nodes are the cluster's
+	s.does("Untaint", "in service") // the node belongs to the cluster
 }
 
 func TestStates(t *testing.T) {

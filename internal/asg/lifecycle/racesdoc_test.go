@@ -24,8 +24,8 @@ var (
 	columns = 5
 )
 
-// TestEveryRaceHasItsTests holds docs/races.md against the tree: every test that
-// it names is there, and every test of a race is named.
+// TestEveryRaceHasItsTests checks docs/races.md against the tree: every test that it names
+// exists, and every test of a race is named.
 func TestEveryRaceHasItsTests(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(root, "docs", "races.md"))
@@ -50,7 +50,7 @@ func TestEveryRaceHasItsTests(t *testing.T) {
 		}
 		for _, test := range tests {
 			if test[3] != fmt.Sprintf("%02d", rows) {
-				t.Errorf("R%s names %s, which is another's", row[1], test[2])
+				t.Errorf("R%s names %s, which is for another race", row[1], test[2])
 			}
 			at := ""
 			for path := range there[test[2]] {
@@ -76,8 +76,7 @@ func TestEveryRaceHasItsTests(t *testing.T) {
 	}
 }
 
-// raceTests returns the directories, of the repository, in which tests of races
-// stand, by name.
+// raceTests returns the directories with tests of races, by name of the test.
 func raceTests(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	found := map[string]map[string]bool{}

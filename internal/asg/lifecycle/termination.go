@@ -17,9 +17,9 @@ const (
 	lookSoon = 10 * time.Second
 	// freshFor is for how long a state counts for a result that carries no token.
 	freshFor = 2 * time.Minute
-	// early is how long before the hooks' time is over for good they are completed.
+	// early is how long before the hooks' final timeout they are completed.
 	early = 10 * time.Second
-	// blindTries is how often a hook is completed where no state can be read.
+	// blindTries is how often a hook is completed if no state can be read.
 	blindTries = 5
 )
 
@@ -37,19 +37,18 @@ func DecideTermination(f TerminationFacts) TerminationDecision {
 	switch at {
 	case Held:
 		d := f.decideHeld(s)
-		d.Look = d.Look || d.Pending && f.Seen.stand(w.returns) != Held // an event was faster
+		d.Look = d.Look || d.Pending && f.Seen.stand(w.returns) != Held // the event was faster than the read
 		return d
 	case Past, Elsewhere:
 		return f.decidePast(s, at)
 	case Before:
 		return f.decideBefore(s)
 	}
-	return TerminationDecision{Status: f.Was} // it is not known, and no event has named a hook of ours
+	return TerminationDecision{Status: f.Was} // it is unknown, and no event has named a hook of Lifeboat's
 }
 
-// status is how it stood, with what is new. A token that was not there before is
-// another firing, which starts from nothing; so does a hold on the way out of the pool,
-// after any other state.
+// status is the last status with the new facts. A new token is another firing, which starts from
+// zero. So does a hold on the way out of the pool, after any other state.
 func (f *TerminationFacts) status(w firing) *Status {
 	s := &Status{}
 	if f.Was != nil && (!f.leavesPool() || Read(f.Was.State).Phase == LeavingPool) {
@@ -97,8 +96,8 @@ func (f *TerminationFacts) drains() bool {
 	return f.Action == v1alpha1.ActionDrain || f.Action == v1alpha1.ActionTerminate
 }
 
-// decideBefore: the group is about to ask its hooks, once load balancers have let
-// the instance go. Its drain is under way meanwhile.
+// decideBefore: the hooks will hold the instance once load balancers have deregistered it. Its
+// drain is in progress meanwhile.
 func (f *TerminationFacts) decideBefore(s *Status) TerminationDecision {
 	if len(s.Hooks) == 0 || !f.drains() {
 		return TerminationDecision{Status: f.Was}
@@ -107,7 +106,7 @@ func (f *TerminationFacts) decideBefore(s *Status) TerminationDecision {
 	return TerminationDecision{Status: s, Pending: true, Look: f.Drained, Call: Call{Wake: f.Now.Add(lookSoon)}}
 }
 
-// decidePast: the wait is over, or it is another phase by now, in which nothing is
+// decidePast: the wait is over, or the instance is in another phase, in which nothing is
 // completed for this one.
 func (f *TerminationFacts) decidePast(s *Status, at Stand) TerminationDecision {
 	if s.HeldTime == nil || s.CompletedTime != nil {
@@ -166,7 +165,7 @@ func (f *TerminationFacts) ofOthers(s *Status) string {
 	}
 }
 
-// extend has the hooks wait on, in time.
+// extend sends heartbeats in time.
 func (f *TerminationFacts) extend(s *Status) TerminationDecision {
 	d := TerminationDecision{Status: s, Pending: true}
 	bound := f.bound(s)
@@ -178,7 +177,7 @@ func (f *TerminationFacts) extend(s *Status) TerminationDecision {
 		s.Message = fmt.Sprintf("hook %s of group %s holds the instance and is %s", hookNames(s), s.Group, text)
 	}
 	if !bound.IsZero() && !s.ExpiryTime.Time.Before(bound.Add(early)) {
-		d.Wake = bound // it lasts as it is
+		d.Wake = bound // nothing changes before
 		return d
 	}
 	if d.Call = f.hold(s).Heartbeat(); d.Do == Nothing {
@@ -187,7 +186,7 @@ func (f *TerminationFacts) extend(s *Status) TerminationDecision {
 	return d
 }
 
-// complete lets the instance go, again and again until its state says that it does.
+// complete completes the hooks, again and again until the state has left :Wait.
 func (f *TerminationFacts) complete(s *Status) TerminationDecision {
 	if text := f.givesUp(s); text != "" {
 		s.Message = text

@@ -8,73 +8,71 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Status is how the termination of an instance stands, as it is written down.
+// Status is the progress of an instance's termination, as stored in the record.
 type Status = v1alpha1.AnswerStatus
 
-// Seen is what was last seen of the instance in its group.
+// Seen is the last read state of the instance in its group.
 type Seen struct {
 	// Time is when the group was read; zero: it was not.
 	Time time.Time
-	// Group is its name, and State the lifecycle state; empty where the instance is
-	// not in it.
+	// Group is its name, and State the lifecycle state; empty if the instance is not in it.
 	Group, State string
-	// Hooks are those of terminations; HooksKnown tells whether they are all.
+	// Hooks are its hooks for terminations; HooksKnown is set if they are complete.
 	Hooks      []Hook
 	HooksKnown bool
 }
 
-// TerminationFacts are what a decision about a drained instance is made from.
+// TerminationFacts are the input of a decision about a drained instance.
 type TerminationFacts struct {
 	Now        time.Time
 	InstanceID string
-	// Notices are those that count.
+	// Notices are the valid notices.
 	Notices []v1alpha1.Notice
-	// Was is how it stood when last written down, or nil.
+	// Was is the last stored status, or nil.
 	Was  *Status
 	Seen Seen
-	// Owns tells whether Lifeboat completes a hook that only an event has named.
+	// Owns reports whether Lifeboat completes a hook that only an event has named.
 	Owns func(hook string) bool
-	// Retain is whether what is not drained in time has to be retained.
+	// Retain is set if an instance that is not drained in time must be retained.
 	Retain bool
-	// Action is what policy says; Deadline, by when.
+	// Action is the policy's action; Deadline is its deadline.
 	Action   v1alpha1.Action
 	Deadline *v1alpha1.Deadline
-	// Drained is whether nothing on the node is needed any more.
+	// Drained is set if nothing on the node is needed any more.
 	Drained bool
 }
 
-// TerminationDecision is what the hooks of a drained instance are sent, and how it
-// stands.
+// TerminationDecision is the call for the hooks of a drained instance, and the new status.
 type TerminationDecision struct {
 	Call
-	// Status is nil where there is nothing to report.
+	// Status is nil if there is nothing to report.
 	Status *Status
-	// Pending is whether the instance is, or is about to be, held by a hook that
-	// Lifeboat has yet to complete.
+	// Pending is set if a hook that Lifeboat has yet to complete holds the instance, or is
+	// about to.
 	Pending bool
-	// Look asks for the group to be read soon.
+	// Look requests a refresh of the group.
 	Look bool
 }
 
-// firing is what the notices say of the hook that holds the instance.
+// firing is what the notices say about the hook that holds the instance.
 type firing struct {
-	any     bool // the group is taking the instance away
+	any     bool // the group terminates the instance
 	group   string
 	returns bool
 	tokens  map[string]string // by hook
-	// at is when the last firing of a hook of ours was issued, and received when it
-	// was recorded; zero: none is known.
+	// at is when the last firing of a hook of Lifeboat's was issued, and received when it was
+	// recorded; zero: unknown.
 	at, received time.Time
 }
 
-// isTaken reports whether a notice says that the group takes the instance away. A
-// drill says nothing of a hook.
+// isTaken reports whether a notice says that the group terminates the instance. A drill has no
+// hook.
 func isTaken(n v1alpha1.Notice) bool {
 	return n.Kind == notice.KindAutoScalingTermination && !n.Withdrawn && !n.Drill
 }
 
-// read gathers what the notices say. What an agent says of a hook is ignored: an agent
-// must not have the hooks of others completed.
+// read combines the notices. Hooks that only an agent names are ignored: an agent must not cause
+// the completion of other hooks.
 func (f *TerminationFacts) read() firing {
 	w := firing{tokens: map[string]string{}}
 	var newest time.Time
@@ -84,7 +82,7 @@ func (f *TerminationFacts) read() firing {
 		}
 		w.any = true
 		if n.InstanceAction == notice.ActionReturn && f.leavesPool() {
-			continue // it was on its way there, and is on its way out by now
+			continue // it was on its way into the pool, and is on its way out by now
 		}
 		if !n.ReceivedTime.Time.Before(newest) {
 			newest, w.returns = n.ReceivedTime.Time, n.InstanceAction == notice.ActionReturn
@@ -110,9 +108,8 @@ func (f *TerminationFacts) leavesPool() bool {
 	return !f.Seen.Time.IsZero() && Read(f.Seen.State).Phase == LeavingPool
 }
 
-// stands reads the state. While an event is newer than the state, or the state is
-// on its way, the event is believed: Auto Scaling sends it when a hook begins to
-// hold the instance.
+// stands evaluates the state. An event that is newer than the state, or than a transitional
+// state, takes precedence: Auto Scaling sends it when a hook begins to hold the instance.
 func (f *TerminationFacts) stands(w firing) Stand {
 	at := f.Seen.stand(w.returns)
 	switch {
@@ -124,7 +121,7 @@ func (f *TerminationFacts) stands(w firing) Stand {
 	return at
 }
 
-// stand is where the state has the instance on its way out, or back into its warm pool.
+// stand is the progress of the instance on its way out, or back into its warm pool.
 func (s Seen) stand(returns bool) Stand {
 	p := Read(s.State)
 	switch {
@@ -140,8 +137,8 @@ func (s Seen) stand(returns bool) Stand {
 	return p.On(Leaving, Gone)
 }
 
-// Returns reports whether the instance is going back to its warm pool, or is there.
-// A late event of an instance that serves by now does not count.
+// Returns reports whether the instance returns to its warm pool, or is there. A late event of an
+// instance that is in service by now does not count.
 func Returns(f TerminationFacts) bool {
 	w := f.read()
 	return w.any && w.returns && f.stands(w) != Elsewhere && (f.Seen.State != "" || f.Seen.Time.IsZero())

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestTheGuideExplainsEveryMessage that status.answer can have.
+// The guide must have every message of status.answer.
 func TestTheGuideExplainsEveryMessage(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guides/terminations.md")

@@ -13,9 +13,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// TestHeartbeats: the first comes within a third of the hook's timeout after it was
-// held, whatever the time at which that was seen; never more than three within a
-// timeout, nor one that is not needed; and not for all instances at once.
+// The first heartbeat must come within a third of the hook's timeout after the hold began, also
+// if it was seen late. There must be at most three within a timeout, none that is not needed,
+// and they must be spread over the instances.
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(1, 2))
@@ -71,8 +71,8 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsInVain are few: the own hook has let go, or was put when the
-// instance was held already, and another's holds it on.
+// There must be few heartbeats after the own hook was completed, or was created during the hold,
+// while another hook holds the instance.
 func TestHeartbeatsInVain(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{30 * time.Second, time.Minute, 5 * time.Minute, 2 * time.Hour} {
@@ -80,7 +80,7 @@ func TestHeartbeatsInVain(t *testing.T) {
 		f.Seen.Hooks[0].Timeout = timeout
 		f.Seen.Hooks = append(f.Seen.Hooks, Hook{Name: "nth", Terminating: true, Timeout: time.Hour, Global: 48 * time.Hour})
 		f.Deadline = notice.At(start.Add(time.Hour), v1alpha1.DeadlineHard)
-		var late []time.Time // those that come once its time is out for certain
+		var late []time.Time // those that come after the timeout for certain
 		for f.Now = start; f.Now.Before(start.Add(55 * time.Minute)); f.Now = f.Now.Add(time.Second) {
 			f.Seen.Time = f.Now
 			d := DecideTermination(f)
@@ -104,8 +104,7 @@ func TestHeartbeatsInVain(t *testing.T) {
 	}
 }
 
-// TestHeartbeatWhoseTimeIsNotCertain is sent again soon: nobody said since when the
-// hook holds the instance.
+// The heartbeat must be repeated soon if the start of the hold is unknown.
 func TestHeartbeatWhoseTimeIsNotCertain(t *testing.T) {
 	t.Parallel()
 	f := facts("Terminating:Wait", 0, told(""))
@@ -122,7 +121,7 @@ func TestHeartbeatWhoseTimeIsNotCertain(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsOfTwoHooks: one that has let go says nothing of the other.
+// The completion of one hook says nothing about the other.
 func TestHeartbeatsOfTwoHooks(t *testing.T) {
 	t.Parallel()
 	gone, busy := fmt.Errorf("extending: %w", cloud.ErrNoAction), errors.New("throttled")

@@ -8,10 +8,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// TestOutOfThePoolOnTheWayThere: an instance goes back into its warm pool, and is
-// terminated from there while its node is drained. The hook holds it anew, for
-// another firing than the event's: it is extended by its time, and answered without
-// the event's token.
+// An instance returns to its warm pool, and is terminated there while its node is drained. The
+// hook holds it again, for another firing than the event's: it gets heartbeats by its own
+// timeout, and is completed without the event's token.
 func TestOutOfThePoolOnTheWayThere(t *testing.T) {
 	t.Parallel()
 	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }
@@ -34,7 +33,7 @@ func TestOutOfThePoolOnTheWayThere(t *testing.T) {
 	}
 	d := at("Warmed:Terminating:Wait", 11*time.Minute)
 	if !d.Pending || d.Status.Returns || d.Status.Hooks[0].Token != "" || d.Status.HeldTime.Time.Before(start.Add(10*time.Minute)) || !d.Status.ExpiryTime.Time.After(f.Now) {
-		t.Errorf("held anew: %+v", d.Status)
+		t.Errorf("held again: %+v", d.Status)
 	}
 	if d := at("Warmed:Terminating:Wait", 13*time.Minute); d.Do != Heartbeat {
 		t.Errorf("a third of the hook's time later: %q, %+v", d.Do, d.Status)
@@ -48,8 +47,8 @@ func TestOutOfThePoolOnTheWayThere(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoAnswers: whatever holds an instance on its way out that an
-// Interruption drains, one loop tells its hook something, and the other nothing.
+// For any hold on the way out of an instance that an Interruption drains, one controller calls
+// the hook and the other does not.
 func TestOneOfTwoAnswers(t *testing.T) {
 	t.Parallel()
 	returns := func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn }

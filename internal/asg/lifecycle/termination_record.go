@@ -9,10 +9,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// longestMessage is what the CRD takes.
+// longestMessage is the limit of the CRD.
 const longestMessage = 512
 
-// noteHeld notes since when the hooks hold the instance, and for how long they do.
+// noteHeld records since when the hooks hold the instance, and their timeouts.
 func (f *TerminationFacts) noteHeld(s *Status) {
 	own, _ := Split(f.Seen.Hooks, true)
 	timeout, global := Limits(own)
@@ -21,7 +21,7 @@ func (f *TerminationFacts) noteHeld(s *Status) {
 		abandons = abandons && h.Abandons
 	}
 	if timeout <= 0 && !f.Seen.HooksKnown {
-		timeout = time.Duration(s.TimeoutSeconds) * time.Second // as it was when they were
+		timeout = time.Duration(s.TimeoutSeconds) * time.Second // as it was at that time
 	}
 	timeout = Hook{Timeout: max(timeout, 0)}.timeout()
 	s.TimeoutSeconds, s.Retains = int64(timeout/time.Second), f.Retain && abandons
@@ -37,8 +37,8 @@ func (f *TerminationFacts) noteHeld(s *Status) {
 	}
 }
 
-// heldSince is when the hooks have begun to hold it, at the latest: as the event
-// says, or else just after the group was read before.
+// heldSince is the latest possible start of the hold: the time of the event, or else just after
+// the previous read of the group.
 func (f *TerminationFacts) heldSince() time.Time {
 	w := f.read()
 	if !w.at.IsZero() && !w.at.After(f.Now) && f.Now.Sub(w.at) < 2*time.Hour {
@@ -47,8 +47,8 @@ func (f *TerminationFacts) heldSince() time.Time {
 	return f.Now.Add(-lookEvery)
 }
 
-// hold reads from the status what the hooks were told. They are told together, as one
-// intent is written down for all.
+// hold returns the calls for the hooks from the status. All hooks are called together, because
+// one intent is written for all.
 func (f *TerminationFacts) hold(s *Status) Hold {
 	timeout := time.Duration(s.TimeoutSeconds) * time.Second
 	h := Hold{Now: f.Now, InstanceID: f.InstanceID, Since: s.HeldTime.Time, Told: map[string]Told{}}
@@ -75,8 +75,8 @@ func (f *TerminationFacts) hold(s *Status) Hold {
 	return h
 }
 
-// Note notes that the hooks are about to be told something. It is written down before:
-// neither call is repeated at once after a crash.
+// Note records a call for the hooks before it is made, so that a crash repeats neither call at
+// once.
 func Note(s *Status, do Verb, now time.Time) {
 	if do == Heartbeat {
 		s.LastHeartbeat = microTime(now)
@@ -90,7 +90,7 @@ func Note(s *Status, do Verb, now time.Time) {
 	}
 }
 
-// NoteResult notes the error of each hook, in their order.
+// NoteResult records the error of each hook, in their order.
 func NoteResult(s *Status, do Verb, errs ...error) {
 	if do == Heartbeat {
 		noteHeartbeat(s, missed(errs))
@@ -112,7 +112,7 @@ func NoteResult(s *Status, do Verb, errs ...error) {
 func noteHeartbeat(s *Status, err error) {
 	if err == nil {
 		if s.Misses > 0 {
-			s.EndTime = nil // it can be extended again; for how long, the hook says
+			s.EndTime = nil // it can be extended again; its timeout says for how long
 		}
 		s.Misses, s.ExpiryTime = 0, microTime(s.LastHeartbeat.Add(time.Duration(s.TimeoutSeconds)*time.Second))
 		return
@@ -124,9 +124,9 @@ func noteHeartbeat(s *Status, err error) {
 	}
 }
 
-// missed is why the instance was not extended; nil: it was. That one hook has no action
-// to extend is no miss where another was extended: it has let go, and the other holds
-// the instance.
+// missed is why the instance got no heartbeat; nil: it got one. If one hook has no pending
+// action but another accepted a heartbeat, that is no miss: the first is completed, and the
+// other holds the instance.
 func missed(errs []error) error {
 	var gone error
 	extended := false

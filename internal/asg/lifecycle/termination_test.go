@@ -28,7 +28,7 @@ func told(token string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
 	return n
 }
 
-// facts are those of an instance in a state, that was seen so long after the start.
+// facts are the facts for an instance in a state that was seen some time after the start.
 func facts(state string, seen time.Duration, notices ...v1alpha1.Notice) TerminationFacts {
 	return TerminationFacts{
 		Now: start.Add(seen), InstanceID: instance, Notices: notices, Action: v1alpha1.ActionDrain,
@@ -50,7 +50,7 @@ func TestWhereTheInstanceStands(t *testing.T) {
 	}{
 		"held":                                {facts("Terminating:Wait", time.Second, told("")), Nothing, true},
 		"held, drained":                       {drained(facts("Terminating:Wait", time.Second, told(""))), Complete, true},
-		"held, and nobody was told":           {drained(facts("Terminating:Wait", time.Second)), Complete, true},
+		"held, without an event":              {drained(facts("Terminating:Wait", time.Second)), Complete, true},
 		"not held yet":                        {drained(facts("Terminating", time.Second, told(""))), Nothing, true},
 		"not held yet, but for the event":     {drained(facts("Terminating", time.Second, told("a"))), Complete, true},
 		"the event is newer than the state":   {drained(facts("InService", 0, told("a"))), Complete, true},
@@ -88,7 +88,7 @@ func unseen(notices ...v1alpha1.Notice) TerminationFacts {
 	return f
 }
 
-// TestAnAnswerIsGivenUntilTheStateMoves, at growing intervals.
+// The intervals must grow.
 func TestAnAnswerIsGivenUntilTheStateMoves(t *testing.T) {
 	t.Parallel()
 	f := drained(facts("Terminating:Wait", 0, told("a")))
@@ -135,7 +135,7 @@ func TestWithoutAStateItGivesUp(t *testing.T) {
 	}
 }
 
-// TestALaunchHookOnTheWayIntoThePool is not for ever taken for that of a return.
+// A launch hook must not be taken for the hook of a return forever.
 func TestALaunchHookOnTheWayIntoThePool(t *testing.T) {
 	t.Parallel()
 	f := drained(facts("Warmed:Pending:Wait", 0, told("", func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionReturn })))
@@ -153,7 +153,7 @@ func TestALaunchHookOnTheWayIntoThePool(t *testing.T) {
 	}
 }
 
-// FuzzDecide: whatever is seen, it says what it waits for, and when it looks again.
+// For any facts, the decision must say what it waits for, and when to decide again.
 func FuzzDecideTermination(f *testing.F) {
 	f.Add("Terminating:Wait", int64(0), true, true, "a")
 	f.Add("Warmed:Pending:Wait", int64(-100), false, true, "")
@@ -165,7 +165,7 @@ func FuzzDecideTermination(f *testing.F) {
 			t.Errorf("it waits for ever: %+v, %+v", d, d.Status)
 		}
 		if d.Do != Nothing && len(d.Status.Hooks) == 0 {
-			t.Error("there is nobody to tell")
+			t.Error("there is no hook to call")
 		}
 	})
 }

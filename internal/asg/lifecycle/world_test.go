@@ -12,7 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
-// began is when the stories begin.
+// began is when the tests begin.
 var began = time.Date(2026, 5, 11, 8, 0, 0, 0, time.UTC)
 
 // launchHook and terminateHook are Lifeboat's own.
@@ -21,24 +21,24 @@ var (
 	terminateHook = lifecycle.Hook{Name: "lifeboat-terminate", Own: true, Terminating: true, Timeout: 5 * time.Minute, Global: 500 * time.Minute}
 )
 
-// story is an instance over time: it is seen, decided about, and what was decided
-// is told to hooks that a test plays.
-type story struct {
+// scenario is an instance over time: it is seen, decided about, and the hooks of the test are
+// called.
+type scenario struct {
 	*testing.T
 	lifecycle.Facts
 	memory lifecycle.Memory
 }
 
-func begin(t *testing.T) *story {
+func begin(t *testing.T) *scenario {
 	t.Helper()
-	return &story{T: t, Facts: lifecycle.Facts{
+	return &scenario{T: t, Facts: lifecycle.Facts{
 		Now: began, InstanceID: "i-0a1b2c3d4e5f60718", Pool: true, Patience: 30 * time.Minute,
 		Hooks: []lifecycle.Hook{launchHook, terminateHook}, HooksKnown: true,
 	}}
 }
 
-// launched is an instance that was not there the look before, in a state.
-func launched(t *testing.T, state string) *story {
+// launched is a new instance in a state.
+func launched(t *testing.T, state string) *scenario {
 	t.Helper()
 	s := begin(t)
 	s.State, s.At, s.Seen = state, lifecycle.Read(state), s.Now
@@ -46,28 +46,28 @@ func launched(t *testing.T, state string) *story {
 	return s
 }
 
-// after lets time pass, and then sees it in a state.
-func (s *story) after(d time.Duration, state string) *story {
+// after lets time pass, and then sees the instance in a state.
+func (s *scenario) after(d time.Duration, state string) *scenario {
 	s.Now = s.Now.Add(d)
 	s.State, s.At, s.Seen = state, lifecycle.Read(state), s.Now
 	s.memory = s.memory.See(s.Now, s.At, false).WithNode(s.Now, s.Node != nil)
 	return s
 }
 
-// node gives it a node, made and heard from now.
-func (s *story) node(ready bool) *story {
+// node gives it a node, created and reported now.
+func (s *scenario) node(ready bool) *scenario {
 	s.Node = &lifecycle.Node{Created: s.Now, Heartbeat: s.Now, Ready: ready, Tainted: true}
 	s.memory = s.memory.WithNode(s.Now, true)
 	return s
 }
 
-func (s *story) noNode() *story {
+func (s *scenario) noNode() *scenario {
 	s.Node = nil
 	s.memory = s.memory.WithNode(s.Now, false)
 	return s
 }
 
-func (s *story) decide() lifecycle.Decision {
+func (s *scenario) decide() lifecycle.Decision {
 	d := lifecycle.Decide(s.Facts, s.memory)
 	s.memory.Reason = d.Reason
 	if d.Do == lifecycle.GiveUp {
@@ -76,9 +76,9 @@ func (s *story) decide() lifecycle.Decision {
 	return d
 }
 
-// does checks what is decided, as "Complete lifeboat-launch" or "Untaint" or both,
-// and that the reason says something.
-func (s *story) does(want, says string) lifecycle.Decision {
+// does checks the decision, such as "Complete lifeboat-launch" or "Untaint" or both, and that
+// the reason contains a text.
+func (s *scenario) does(want, says string) lifecycle.Decision {
 	s.Helper()
 	d := s.decide()
 	got := strings.TrimSpace(strings.Join(append([]string{string(d.Do)}, d.Hooks...), " ") + " " + string(d.Node))
@@ -88,8 +88,8 @@ func (s *story) does(want, says string) lifecycle.Decision {
 	return d
 }
 
-// told tells the hooks what was decided, and they answer.
-func (s *story) told(d lifecycle.Decision, outcome error) {
+// told calls the hooks of the decision, with this outcome.
+func (s *scenario) told(d lifecycle.Decision, outcome error) {
 	s.Helper()
 	if len(d.Hooks) == 0 {
 		s.Fatalf("%s, %s: no hook is told anything: %+v", s.Now.Format(time.TimeOnly), s.State, d)
@@ -106,9 +106,9 @@ var (
 	denied     = &cloud.DeniedError{Err: errors.New("AccessDenied"), Mend: "allow autoscaling:CompleteLifecycleAction"}
 )
 
-// passes lets time pass in the same state, second by second, telling hooks what is
-// decided, and returns what was done and when.
-func (s *story) passes(d time.Duration, outcome error) (did []string, at []time.Duration) {
+// passes lets time pass in the same state, second by second, makes the decided calls, and
+// returns them with their times.
+func (s *scenario) passes(d time.Duration, outcome error) (did []string, at []time.Duration) {
 	from := s.Now
 	for end := s.Now.Add(d); s.Now.Before(end); s.after(time.Second, s.State) {
 		if made := s.decide(); made.Do != lifecycle.Nothing {

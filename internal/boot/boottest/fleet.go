@@ -6,7 +6,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Fleet is the machines of all instances that a region launches from now on.
+// Fleet has the machines of all instances that a region launches from now on.
 type Fleet struct {
 	region *Region
 	host   func(ec2.Instance) Host
@@ -17,7 +17,8 @@ type Fleet struct {
 	order    []*Machine
 }
 
-// Attend makes the machine of each instance that is launched from now on, as host says.
+// Attend creates the machine of each instance that is launched from now on, with the settings of
+// host.
 func Attend(r *Region, host func(ec2.Instance) Host) *Fleet {
 	f := &Fleet{region: r, host: host, machines: map[string]*Machine{}}
 	f.cancel = r.States.EC2.Subscribe(f.follow)
@@ -36,7 +37,7 @@ func (f *Fleet) follow(c ec2.Change) {
 	m.Follow(c)
 }
 
-// Machines are all there ever were, the oldest first.
+// Machines are all machines, including former ones, the oldest first.
 func (f *Fleet) Machines() []*Machine {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,7 +51,7 @@ func (f *Fleet) Machine(id string) *Machine {
 	return f.machines[id]
 }
 
-// Stop cuts the power of all.
+// Stop cuts the power of all machines.
 func (f *Fleet) Stop() {
 	f.cancel()
 	for _, m := range f.Machines() {

@@ -10,81 +10,81 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/boot"
 )
 
-// Host says what a machine is like. The zero value is a fast one.
+// Host has the settings of a machine. The zero value is a fast one.
 type Host struct {
 	boot.Settings
-	// BootFor is from power to the agent's start, and from its death to its next one.
+	// BootFor is from power on to the agent's start, and from its death to its restart.
 	BootFor time.Duration
-	// RegisterFor is from the kubelet's start until its node is there, and ReadyFor
-	// from then until that is Ready.
+	// RegisterFor is from the kubelet's start until its node exists, and ReadyFor from then
+	// until the node is Ready.
 	RegisterFor, ReadyFor time.Duration
-	// RunFor is how long pulls of images and commands of --prepare take, Fails which of
-	// them fail, by a text in them.
+	// RunFor is how long image pulls and commands of --prepare take. Fails selects those that
+	// fail, by a part of their text.
 	RunFor time.Duration
 	Fails  string
-	// EnabledKubelet is started at every boot by whoever made the image, whatever the
-	// agent says. It waits behind the gate if that stands before it.
+	// EnabledKubelet means that the image starts the kubelet at every boot, without the agent.
+	// A gate delays it.
 	EnabledKubelet, NoGate bool
-	// NoAgent leaves the agent off; the kubelet starts by itself.
+	// NoAgent disables the agent; the kubelet starts on its own.
 	NoAgent bool
-	// Dice vary pauses; nil: they are not varied.
+	// Dice vary pauses; nil: they are constant.
 	Dice   func() float64
 	Logger logr.Logger
 }
 
-// Cuts are what a machine cannot reach.
+// Cuts are the services that a machine cannot reach.
 type Cuts struct{ Metadata, AWS, Cluster bool }
 
-// Entry is something that happened on a machine.
+// Entry is an event on a machine.
 type Entry struct {
 	At   time.Time
 	What string
 }
 
-// Machine is an emulated instance as a machine: it has power when EC2 says so.
+// Machine is the emulated machine of an instance: it has power when EC2 says so.
 type Machine struct {
 	ID     string
 	region *Region
 	host   Host
 
-	mu      sync.Mutex
-	on      bool
-	disk    *Memory // outlives the power
-	gate    *Memory // does not
-	kubelet kubelet
-	node    *Node // nil: there is none
-	mute    bool  // the kubelet does not reach the API server
-	cuts    Cuts
-	life    *life // of the agent; nil: it does not run
-	count   int   // effects so far
-	dieAt   int   // effect at which the agent is killed; 0: none
-	dozeAt  int   // effect before which the machine is suspended; 0: none
-	asleep  chan struct{}
-	dozed   time.Time // since when it is asleep
-	slept   time.Duration
-	log     []Entry
-	wrong   []string
-	ended   sync.WaitGroup
+	mu             sync.Mutex
+	on             bool
+	disk           *Memory // persistent
+	gate           *Memory // not persistent
+	kubelet        kubelet
+	node           *Node // nil: it has none
+	mute           bool  // the kubelet cannot reach the API server
+	cuts           Cuts
+	process        *process // of the agent; nil: it does not run
+	count          int      // number of effects so far
+	dieAt          int      // number of the effect at which the agent is killed; 0: none
+	suspendAt      int      // number of the effect before which the machine is suspended; 0: none
+	asleep         chan struct{}
+	suspendedSince time.Time // since when it is suspended
+	slept          time.Duration
+	log            []Entry
+	wrong          []string
+	ended          sync.WaitGroup
 }
 
 // kubelet is the machine's kubelet.
 type kubelet struct {
 	runs  bool
-	start int // counts its starts
+	start int // number of its starts
 }
 
-// Node is the machine's node as the cluster has it.
+// Node is the machine's node in the cluster.
 type Node struct {
 	Name      string
 	UID       int
 	Ready     bool
 	Heartbeat time.Time
-	owned     bool // by a kubelet that runs
+	owned     bool // by a running kubelet
 	beats     time.Time
 }
 
-// NewMachine makes the machine of an instance. It follows the instance's power once it is
-// told of changes, by Fleet or by Follow.
+// NewMachine creates the machine of an instance. Fleet or Follow tell it about changes of the
+// instance.
 func NewMachine(r *Region, id string, h Host) *Machine {
 	if h.Dice == nil {
 		h.Dice = func() float64 { return 0.5 }
@@ -92,11 +92,11 @@ func NewMachine(r *Region, id string, h Host) *Machine {
 	return &Machine{ID: id, region: r, host: h, disk: &Memory{}}
 }
 
-// Follow follows one change of the instance.
+// Follow applies a change of the instance.
 func (m *Machine) Follow(c ec2.Change) {
 	switch c.What {
 	case ec2.Booted:
-		if m.Suspended() { // it was hibernated, and finds other hardware
+		if m.Suspended() { // it was hibernated, and wakes up on other hardware
 			m.region.States.IMDS.ExpireTokens(m.ID)
 			m.Wake()
 			return
@@ -145,7 +145,7 @@ func (m *Machine) powerOff() {
 // Stop is a power cut, at the end of a test.
 func (m *Machine) Stop() { m.powerOff() }
 
-// Kill kills the agent. Its unit starts it again.
+// Kill kills the agent. Its unit restarts it.
 func (m *Machine) Kill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,10 +153,10 @@ func (m *Machine) Kill() {
 }
 
 func (m *Machine) kill() {
-	if m.life != nil {
-		m.life.dead = true
-		m.life.cancel()
-		m.life = nil
+	if m.process != nil {
+		m.process.dead = true
+		m.process.cancel()
+		m.process = nil
 	}
 }
 
@@ -171,24 +171,24 @@ func (m *Machine) KillAt(n int) {
 func (m *Machine) SuspendAt(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.count, m.dozeAt = 0, n
+	m.count, m.suspendAt = 0, n
 }
 
-// Suspended reports whether it is.
+// Suspended reports whether the machine is suspended.
 func (m *Machine) Suspended() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.asleep != nil
 }
 
-// Effects is how many there were since KillAt was called.
+// Effects is the number of effects since KillAt was called.
 func (m *Machine) Effects() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.count
 }
 
-// Suspend stops the machine's clock and all that it does until Wake, as a hypervisor does.
+// Suspend stops the machine's clock and processes until Wake, as a hypervisor does.
 func (m *Machine) Suspend() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +198,7 @@ func (m *Machine) Suspend() {
 func (m *Machine) suspend() {
 	if m.asleep == nil {
 		m.note("suspended")
-		m.asleep, m.dozed = make(chan struct{}), time.Now()
+		m.asleep, m.suspendedSince = make(chan struct{}), time.Now()
 	}
 }
 
@@ -208,7 +208,7 @@ func (m *Machine) Wake() {
 	defer m.mu.Unlock()
 	if m.asleep != nil {
 		m.note("awake")
-		m.slept += time.Since(m.dozed)
+		m.slept += time.Since(m.suspendedSince)
 		close(m.asleep)
 		m.asleep = nil
 	}

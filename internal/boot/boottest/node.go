@@ -10,10 +10,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/boot"
 )
 
-// heartbeat is how often a kubelet says how it is.
+// heartbeat is how often a kubelet reports.
 const heartbeat = 10 * time.Second
 
-// startKubelet needs the lock. A kubelet that runs stays as it is.
+// startKubelet starts the kubelet unless it runs. The caller holds the lock.
 func (m *Machine) startKubelet() {
 	if m.kubelet.runs || !m.on {
 		return
@@ -27,7 +27,8 @@ func (m *Machine) startKubelet() {
 	m.later(m.host.RegisterFor, m.register)
 }
 
-// later does something if the kubelet has run all the time until then. It needs the lock.
+// later does something after a time, if the kubelet has run until then. The caller holds the
+// lock.
 func (m *Machine) later(d time.Duration, do func()) {
 	start := m.kubelet.start
 	time.AfterFunc(d, func() {
@@ -39,7 +40,8 @@ func (m *Machine) later(d time.Duration, do func()) {
 	})
 }
 
-// register needs the lock. A node that is there is taken over, as kubelets do.
+// register registers the node, or takes over an existing one, as kubelets do. The caller holds
+// the lock.
 func (m *Machine) register() {
 	if m.cuts.Cluster || m.mute {
 		m.later(time.Second, m.register)
@@ -53,7 +55,7 @@ func (m *Machine) register() {
 	m.later(m.host.ReadyFor, m.ready)
 }
 
-// ready needs the lock.
+// ready sets the node to Ready. The caller holds the lock.
 func (m *Machine) ready() {
 	if m.cuts.Cluster || m.mute || m.node == nil {
 		m.later(time.Second, m.ready)
@@ -63,7 +65,7 @@ func (m *Machine) ready() {
 	m.note("node is Ready")
 }
 
-// stopKubelet needs the lock. The node stays as it was last told.
+// stopKubelet stops the kubelet and leaves the node as it is. The caller holds the lock.
 func (m *Machine) stopKubelet() {
 	if !m.kubelet.runs {
 		return
@@ -76,7 +78,7 @@ func (m *Machine) stopKubelet() {
 	}
 }
 
-// beat brings the node's heartbeat up to now. It needs the lock.
+// beat updates the node's heartbeat. The caller holds the lock.
 func (m *Machine) beat() {
 	if m.node == nil || !m.node.owned || !m.node.Ready || m.node.beats.IsZero() {
 		return
@@ -84,8 +86,8 @@ func (m *Machine) beat() {
 	m.node.Heartbeat = m.node.beats.Add(time.Since(m.node.beats).Truncate(heartbeat))
 }
 
-// readNode is how the agent reads the node.
-func (l *life) readNode(context.Context, string, string) boot.Node {
+// readNode reads the node for the agent.
+func (l *process) readNode(context.Context, string, string) boot.Node {
 	m := l.m
 	var out boot.Node
 	err := l.reach(func(c Cuts) bool { return c.Cluster })(func() error {
@@ -114,8 +116,8 @@ func (m *Machine) Node() (Node, bool) {
 	return *m.node, true
 }
 
-// DeleteNode deletes the node, as whoever has drained it does. The kubelet does not
-// register again before it is restarted.
+// DeleteNode deletes the node, as after a drain. The kubelet does not register again before it
+// is restarted.
 func (m *Machine) DeleteNode() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,15 +125,15 @@ func (m *Machine) DeleteNode() {
 	m.note("node deleted")
 }
 
-// StartKubelet starts the kubelet past the agent, as a reboot of a machine whose kubelet
-// is enabled does, or a person.
+// StartKubelet starts the kubelet without the agent, as a person does, or a reboot of a machine
+// whose kubelet is enabled.
 func (m *Machine) StartKubelet() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.startKubelet()
 }
 
-// HoldKubelet keeps the kubelet, and nothing else, from the API server.
+// HoldKubelet disconnects only the kubelet from the API server.
 func (m *Machine) HoldKubelet(on bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,10 +153,10 @@ func (m *Machine) State() string {
 	return string(member.State)
 }
 
-// Status is what the agent last said of itself.
+// Status is the agent's last status.
 func (m *Machine) Status() boot.Status {
 	data, _ := m.disk.Read(boot.StatusFile)
-	s, _ := boot.ReadStatus(data) // what was not written says nothing
+	s, _ := boot.ReadStatus(data) // an unwritten status is empty
 	return s
 }
 
@@ -174,14 +176,14 @@ func (m *Machine) Note(what string) {
 
 func (m *Machine) note(what string) { m.log = append(m.log, Entry{time.Now(), what}) }
 
-// Log is what has happened on the machine.
+// Log is the machine's log.
 func (m *Machine) Log() []Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.log)
 }
 
-// Happened is how often an entry of the log holds a text.
+// Happened is how many entries of the log contain a text.
 func (m *Machine) Happened(what string) int {
 	n := 0
 	for _, e := range m.Log() {
@@ -192,7 +194,7 @@ func (m *Machine) Happened(what string) int {
 	return n
 }
 
-// When is when an entry of the log last held a text; zero: never.
+// When is when an entry of the log last contained a text; zero: never.
 func (m *Machine) When(what string) time.Time {
 	var at time.Time
 	for _, e := range m.Log() {
@@ -203,14 +205,14 @@ func (m *Machine) When(what string) time.Time {
 	return at
 }
 
-// Wrong is what must not have happened and did.
+// Wrong lists violations of invariants.
 func (m *Machine) Wrong() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.wrong)
 }
 
-// Story writes the log for people, with times since the first entry.
+// Story formats the log for people, with times since the first entry.
 func (m *Machine) Story() string {
 	var b strings.Builder
 	log := m.Log()

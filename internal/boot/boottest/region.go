@@ -1,7 +1,7 @@
-// Package boottest runs agents of many machines in one process: machines that are
-// instances of an emulated region, with a disk, a kubelet and a node each, which can be
-// suspended, cut off, and killed at any line. No port is opened and nothing sleeps for
-// real, so that all of it works in a bubble of testing/synctest.
+// Package boottest runs the agents of many machines in one process. The machines are instances
+// of an emulated region, each with a disk, a kubelet and a node. They can be suspended,
+// disconnected, and killed at any line. It opens no port and does not really sleep, so it works
+// in a bubble of testing/synctest.
 package boottest
 
 import (
@@ -35,10 +35,10 @@ func Start(o emulator.Options) (*Region, error) {
 	return &Region{server, func() { cancel(); <-done }}, nil
 }
 
-// Stop ends the region with all that goes on in it.
+// Stop stops the region and everything in it.
 func (r *Region) Stop() { r.stop() }
 
-// Config is the configuration of an SDK whose calls go to the region.
+// Config is an SDK configuration whose calls go to the region.
 func (r *Region) Config() aws.Config { return emulatortest.Config(r.Server) }
 
 // Memory keeps files in memory.
@@ -47,7 +47,7 @@ type Memory struct {
 	files map[string][]byte
 }
 
-// Read returns a file; one that is not there holds nothing.
+// Read returns a file; a missing one is empty.
 func (m *Memory) Read(name string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 // groupRequeue is when to look again at a group from which an instance was detached.
 const groupRequeue = 5 * time.Second
 
-// terminationFacts is what it takes to decide what the lifecycle hooks are told.
+// terminationFacts are the facts that decide how to answer the lifecycle hooks.
 func (p *pass) terminationFacts(drained bool) lifecycle.TerminationFacts {
 	f := p.facts
 	return lifecycle.TerminationFacts{
@@ -35,11 +35,11 @@ func (p *pass) terminationFacts(drained bool) lifecycle.TerminationFacts {
 	}
 }
 
-// answers reports whether lifecycle hooks are answered at all.
+// answers reports whether Lifeboat answers lifecycle hooks.
 func (c *Controller) answers() bool { return c.Lifecycle != nil && c.Groups != nil }
 
-// awaitVolumeDetachOfGroup waits for volumes to be detached before an instance is let go that
-// waits for that.
+// awaitVolumeDetachOfGroup waits until volumes are detached, if the NodeGroup wants that, before
+// the hook lets the instance terminate.
 func awaitVolumeDetachOfGroup(ctx context.Context, p *pass) (bool, error) {
 	if !p.answers() {
 		return true, nil
@@ -50,9 +50,9 @@ func awaitVolumeDetachOfGroup(ctx context.Context, p *pass) (bool, error) {
 	return awaitVolumeDetach(ctx, p)
 }
 
-// deleteNode deletes the node of an instance that goes back to its warm pool: it
-// comes back as a new one, or not at all. Until it does, its node would only be
-// NotReady, and cordoned when it comes.
+// deleteNode deletes the node of an instance that returns to its warm pool. The instance
+// registers a new node or none. Otherwise the old node would stay NotReady, and be cordoned when
+// the instance returns.
 func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	node := p.facts.node
 	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || !p.answers() || !lifecycle.Returns(p.terminationFacts(true)) {
@@ -66,7 +66,7 @@ func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	return true, nil
 }
 
-// completeLifecycleHook has the lifecycle hooks let the instance go, and waits until they have.
+// completeLifecycleHook waits until the lifecycle hooks of the instance are completed.
 func completeLifecycleHook(_ context.Context, p *pass) (bool, error) {
 	if !p.answers() {
 		return true, nil
@@ -80,7 +80,7 @@ func completeLifecycleHook(_ context.Context, p *pass) (bool, error) {
 	return false, nil
 }
 
-// terminateDetached has an instance terminated that nobody else terminates: it was taken out of
+// terminateDetached terminates an instance that nothing else terminates: it was detached from
 // its group, or its group retains it.
 func terminateDetached(ctx context.Context, p *pass) (bool, error) {
 	s := p.Drain().Replacement
@@ -99,10 +99,9 @@ func terminateDetached(ctx context.Context, p *pass) (bool, error) {
 	return p.terminate(ctx)
 }
 
-// keep tells the lifecycle hooks what there is to tell them: mostly that more time
-// is needed. It comes last in a pass, whatever the steps have come to, since no pod
-// is to wait for it.
-func (p *pass) keep(ctx context.Context) error {
+// callHooks sends heartbeats or completes the lifecycle hooks. It comes last in a pass, so that no
+// pod waits for it.
+func (p *pass) callHooks(ctx context.Context) error {
 	if !p.answers() {
 		return nil
 	}
@@ -121,15 +120,14 @@ func (p *pass) keep(ctx context.Context) error {
 		}
 	}
 	if d.Do != lifecycle.Nothing {
-		return p.tell(ctx, d.Do)
+		return p.sendToHooks(ctx, d.Do)
 	}
 	return nil
 }
 
-// tell calls the hooks. That it does is written down before, so that neither call is
-// repeated at once after a crash. A call that fails is no error: the state of the
-// instance says what there is still to do.
-func (p *pass) tell(ctx context.Context, do lifecycle.Verb) error {
+// sendToHooks calls the hooks. It writes the intent first, so that a crash repeats neither call at
+// once. A failed call is no error: the state of the instance shows what remains to do.
+func (p *pass) sendToHooks(ctx context.Context, do lifecycle.Verb) error {
 	lifecycle.Note(p.update.Status().Answer, do, p.facts.now)
 	if err := p.Checkpoint(ctx); err != nil {
 		return err
@@ -143,7 +141,7 @@ func (p *pass) tell(ctx context.Context, do lifecycle.Verb) error {
 			errs[i] = p.Lifecycle.Heartbeat(ctx, p.firing(s, h))
 		}
 		if errs[i] != nil {
-			log.FromContext(ctx).Info("a lifecycle hook did not take a call", "hook", h.Name, "call", do, "error", errs[i].Error())
+			log.FromContext(ctx).Info("a call for a lifecycle hook failed", "hook", h.Name, "call", do, "error", errs[i].Error())
 		}
 	}
 	lifecycle.NoteResult(s, do, errs...)
@@ -161,7 +159,7 @@ func (p *pass) firing(s *lifecycle.Status, h v1alpha1.HookAnswer) cloud.Action {
 	return cloud.Action{Group: s.Group, Hook: h.Name, InstanceID: p.facts.in.Spec.InstanceID, Token: h.Token}
 }
 
-// recordAnswer notes how the lifecycle hooks stand, and what that changes.
+// recordAnswer records the state of the lifecycle hooks, and events for its changes.
 func recordAnswer(u *status.Update, s *lifecycle.Status) {
 	was := u.Status().Answer
 	u.Status().Answer = s.DeepCopy()

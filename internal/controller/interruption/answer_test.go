@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// stopsIn plays a kubelet whose pods stop so long after they were asked to.
+// stopsIn simulates a kubelet whose pods stop d after the request.
 func (g *scaledGroup) stopsIn(d time.Duration) func() {
 	return func() {
 		for name, at := range g.asked {
@@ -28,8 +28,8 @@ func (g *scaledGroup) stopsIn(d time.Duration) func() {
 	}
 }
 
-// TestATermination: the node is drained at once, the hook extended meanwhile and
-// answered then; its record is over when its node has gone.
+// The node is drained at once. The hook gets heartbeats during the drain and is completed after
+// it. The record completes when the node is gone.
 func TestATermination(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{notice.SourceAutoScaling, notice.SourceQueue} {
@@ -66,9 +66,8 @@ func TestATermination(t *testing.T) {
 	}
 }
 
-// TestRace05LateCompleteHitsTheNextFiring: an answer that carries a token is of that
-// firing; one that carries none is given only upon a state that was seen just now;
-// and what serves again is not answered for.
+// An answer with a token belongs to that firing. An answer without one is given only if the
+// state is fresh. A firing is not answered once the instance is InService again.
 func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	t.Parallel()
 	t.Run("another firing of the same hook", func(t *testing.T) {
@@ -83,7 +82,7 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 		next := terminating(notice.SourceQueue)
 		next.ID, next.Subject, next.Hook.Token = "another", "another", "another"
 		next.ReceivedTime = metav1.NewMicroTime(g.now.Add(time.Second))
-		g.hear(next)
+		g.addNotices(next)
 		g.run(time.Minute, nil)
 		if s := g.answerStatus(); len(g.completed) != 1 || s.Hooks[0].Token != "another" {
 			t.Errorf("answered %v: %+v", g.completed, s)
@@ -102,7 +101,7 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 			t.Errorf("answered %v, %d heartbeats: %+v", g.completed, len(g.beats)-beats, g.answerStatus())
 		}
 	})
-	t.Run("nobody has looked lately", func(t *testing.T) {
+	t.Run("the state is stale", func(t *testing.T) {
 		g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), pod("web-1"), budget(0))
 		g.hold("Terminating:Wait")
 		g.look()
@@ -111,7 +110,7 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 		g.setBudget(1)
 		g.run(30*time.Second, g.stopsIn(time.Second))
 		if len(g.completed) != 0 || g.hints == 0 || !strings.Contains(g.answerStatus().Message, "could be looked at again") {
-			t.Errorf("answered %v upon a state of long ago: %+v", g.completed, g.answerStatus())
+			t.Errorf("answered %v with a stale state: %+v", g.completed, g.answerStatus())
 		}
 		g.behind = false
 		g.run(30*time.Second, g.stopsIn(time.Second))
@@ -121,8 +120,8 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 	})
 }
 
-// TestRace16TakenBackWhileJoining: an instance that is terminated before it served,
-// and has a node, is drained like any other.
+// An instance that is terminated before it was in service, but has a node, is drained like any
+// other.
 func TestRace16TakenBackWhileJoining(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), pod("web-1"))
@@ -139,8 +138,8 @@ func TestRace16TakenBackWhileJoining(t *testing.T) {
 	}
 }
 
-// TestRace17BackIntoThePool: drained, the node deleted, then the terminate hook
-// answered; the record is over, and nothing is put back.
+// The node is drained and deleted, then the terminate hook is completed. The record completes,
+// and nothing is restored.
 func TestRace17BackIntoThePool(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{notice.SourceAutoScaling, notice.SourceQueue} {
@@ -169,7 +168,7 @@ func TestRace17BackIntoThePool(t *testing.T) {
 	}
 }
 
-// TestANodeOfAnInstanceThatServesIsNotDeleted, whatever a late event says.
+// A late event must not delete the node of an instance that is InService.
 func TestANodeOfAnInstanceThatServesIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	n := terminating(notice.SourceQueue)
@@ -183,8 +182,8 @@ func TestANodeOfAnInstanceThatServesIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestRace21DrainOutlivesTheHook: heartbeats have a budget, which is the policy's
-// time; pods have their last call before its end, and the hook is answered then.
+// Heartbeats stop after the policy's time. Pods have their last call before its end, and the
+// hook is completed then.
 func TestRace21DrainOutlivesTheHook(t *testing.T) {
 	t.Parallel()
 	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
@@ -196,11 +195,11 @@ func TestRace21DrainOutlivesTheHook(t *testing.T) {
 		global  time.Duration
 		want    time.Duration // when it is answered, at the latest
 	}{
-		"a budget that never lets go":      {objects: []client.Object{budget(0), p}, stops: 29 * time.Second, want: 20 * time.Minute},
-		"pods that never stop":             {objects: []client.Object{p}, stops: time.Hour, want: 20*time.Minute + 2*time.Second},
-		"by default an hour":               {objects: []client.Object{budget(0)}, stops: 29 * time.Second, want: time.Hour},
-		"a hook that cannot be extended":   {objects: []client.Object{budget(0)}, stops: 29 * time.Second, global: 8 * time.Minute, want: 8 * time.Minute},
-		"a hook of which somebody changed": {objects: []client.Object{budget(0), p}, stops: 29 * time.Second, global: 100 * time.Hour, want: 20 * time.Minute},
+		"a budget that never lets go":          {objects: []client.Object{budget(0), p}, stops: 29 * time.Second, want: 20 * time.Minute},
+		"pods that never stop":                 {objects: []client.Object{p}, stops: time.Hour, want: 20*time.Minute + 2*time.Second},
+		"by default an hour":                   {objects: []client.Object{budget(0)}, stops: 29 * time.Second, want: time.Hour},
+		"a hook that cannot be extended":       {objects: []client.Object{budget(0)}, stops: 29 * time.Second, global: 8 * time.Minute, want: 8 * time.Minute},
+		"a hook with a changed global timeout": {objects: []client.Object{budget(0), p}, stops: 29 * time.Second, global: 100 * time.Hour, want: 20 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := withGroup(t, append(test.objects, recordOf(terminating(notice.SourceQueue)), pod("web-1"))...)
@@ -228,8 +227,8 @@ func TestRace21DrainOutlivesTheHook(t *testing.T) {
 	}
 }
 
-// TestRace22DeregisteringBeforeTheWait: the drain starts at Terminating, while load
-// balancers let the instance go; the answer waits for the wait.
+// The drain starts at Terminating, while load balancers deregister the instance. The answer
+// waits for Terminating:Wait.
 func TestRace22DeregisteringBeforeTheWait(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), pod("web-1"))
@@ -250,8 +249,8 @@ func TestRace22DeregisteringBeforeTheWait(t *testing.T) {
 	}
 }
 
-// TestRace23ReclaimPassesTheHookBy: the deadline is the reclaim's; nothing is answered
-// where there is no wait, and if a hook fires meanwhile it is answered.
+// The reclaim sets the deadline. Nothing is answered without Terminating:Wait, and a hook that
+// fires meanwhile is answered.
 func TestRace23ReclaimPassesTheHookBy(t *testing.T) {
 	t.Parallel()
 	t.Run("no wait", func(t *testing.T) {
@@ -276,8 +275,7 @@ func TestRace23ReclaimPassesTheHookBy(t *testing.T) {
 	})
 }
 
-// TestRace26TwoAnswerAtOnce: somebody else answers first; being refused is no reason
-// for anything but another look.
+// Another controller answers first. A refused answer only causes another read of the state.
 func TestRace26TwoAnswerAtOnce(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), pod("web-1"))
@@ -285,7 +283,7 @@ func TestRace26TwoAnswerAtOnce(t *testing.T) {
 	g.look()
 	g.run(30*time.Second, func() {
 		if g.now.Sub(start) == 5*time.Second {
-			g.waits = map[string]bool{} // somebody answers; the state is behind
+			g.waits = map[string]bool{} // another controller answers; the state is stale
 		}
 		g.stopsIn(10 * time.Second)()
 		if len(g.waits) == 0 && g.now.Sub(start) == 20*time.Second {
@@ -297,8 +295,8 @@ func TestRace26TwoAnswerAtOnce(t *testing.T) {
 	}
 }
 
-// TestRace27SeveralHooksOnOneTransition: only one's own are answered, and who else
-// holds the instance is said.
+// Lifeboat answers only its own hooks, and the status names the other hooks that hold the
+// instance.
 func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(terminating(notice.SourceAutoScaling)), &v1alpha1.NodeGroup{
@@ -334,8 +332,7 @@ func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 	})
 }
 
-// TestRace30TheSameInstanceAgain: the node that an instance registers when it comes
-// out of the pool again is not the one that is deleted.
+// An instance that returns from the warm pool registers a new node, which must not be deleted.
 func TestRace30TheSameInstanceAgain(t *testing.T) {
 	t.Parallel()
 	n := terminating(notice.SourceQueue)
@@ -356,8 +353,8 @@ func TestRace30TheSameInstanceAgain(t *testing.T) {
 	}
 }
 
-// TestRace32ControllerIsAway for some minutes, and is killed at every write: the hook
-// is extended first of all when it comes back, and answered once.
+// The controller is down for some minutes, and is killed at every write. After each start it
+// first sends a heartbeat, and it completes the hook once.
 func TestRace32ControllerIsAway(t *testing.T) {
 	t.Parallel()
 	for life := range 14 {
@@ -388,9 +385,9 @@ func TestRace32ControllerIsAway(t *testing.T) {
 	}
 }
 
-// TestRace35AbandonChosenByTimeout: on a group that retains what is not drained, a
-// hook whose default is ABANDON is left to it when the time is over; no budget is
-// overridden. What was drained in time goes on.
+// A group may retain instances whose hook was abandoned. If the time is over there, Lifeboat
+// does not answer a hook whose default is ABANDON, and overrides no budget. If the drain ends in
+// time, it continues.
 func TestRace35AbandonChosenByTimeout(t *testing.T) {
 	t.Parallel()
 	retain := true
@@ -469,8 +466,8 @@ func TestNothingIsAnswered(t *testing.T) {
 	}
 }
 
-// TestWhatAnswersAreRefusedWith: who may not extend says so, and the pods have their
-// last call before the hook's time is out.
+// A missing permission to send heartbeats is reported, and the pods have their last call before
+// the hook times out.
 func TestWhatAnswersAreRefusedWith(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(terminating(notice.SourceQueue)), pod("web-1"), budget(0))

@@ -71,13 +71,13 @@ type HookRunner interface {
 type Options struct {
 	Client client.Client
 	// Live reads past the cache.
-	Live    client.Reader
-	Nodes   NodeIndex
-	Pods    PodSource
-	Owners  OwnerSource
+	Live       client.Reader
+	Nodes      NodeIndex
+	Pods       PodSource
+	Owners     OwnerSource
 	HookRunner HookRunner
-	Cloud   cloud.Cloud
-	Claims  capacity.ClaimSource
+	Cloud      cloud.Cloud
+	Claims     capacity.ClaimSource
 	// Groups knows Auto Scaling groups. Lifecycle completes their lifecycle hooks and
 	// takes instances out of them.
 	Groups    GroupSource

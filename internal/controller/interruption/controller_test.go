@@ -62,7 +62,7 @@ func TestSpotNoticeIsSurvived(t *testing.T) {
 	}
 }
 
-// See evict as well, which looks at each pod that is asked.
+// See evict, which checks this for each pod.
 func TestNoPodIsAskedBeforeItIsWrittenDown(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.failPatch = errors.New("the API server is away")
@@ -105,7 +105,7 @@ func TestRebalanceHintMarksTheNodeAndComesToNothing(t *testing.T) {
 func TestSpotNoticeOvertakesARebalanceHint(t *testing.T) {
 	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
-	w.hear(spot())
+	w.addNotices(spot())
 	w.settle(time.Second)
 	if !action.IsMarked(w.node(), action.MarkInterrupted) || !slices.Contains(w.evictions, "web-1") {
 		t.Errorf("not drained: evictions %v, node %+v", w.evictions, w.node().Spec)
@@ -168,12 +168,12 @@ func TestPodThatFinishesBeforeItIsRemovedCountsAsMoved(t *testing.T) {
 
 func TestPodThatVanishedAfterTheDeadlineCountsAsLost(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"), budget(1))
-	w.settle(time.Second) // web-1 is asked; web-2 waits for the budget
+	w.settle(time.Second) // web-1 is evicted; web-2 waits for the budget
 	if len(w.evictions) != 1 {
 		t.Fatalf("evictions %v", w.evictions)
 	}
 	w.stopped("web-1", "web-2")
-	w.settle(5 * time.Minute) // the loop was away meanwhile
+	w.settle(5 * time.Minute) // the controller was down meanwhile
 	// web-1's grace had ended long before the deadline; web-2 was never asked.
 	if got := record.Drain(&w.record().Status).Pods; got != (v1alpha1.PodCounts{Total: 2, Moved: 1, Lost: 1}) {
 		t.Errorf("pods %+v", got)
@@ -191,7 +191,7 @@ func TestNewNoticeOpensAFinishedRecordAgain(t *testing.T) {
 	again := spot()
 	again.ID, again.ReceivedTime, again.Time = "spot-2", metav1.NewMicroTime(w.now.Add(time.Second)), metav1.NewTime(w.now)
 	again.Deadline = notice.At(w.now.Add(2*time.Minute), v1alpha1.DeadlineHard)
-	w.hear(again)
+	w.addNotices(again)
 	w.settle(2 * time.Second)
 	s := w.record().Status
 	if s.CompletionTime != nil || s.Since == nil || !s.Deadline.Time.Equal(&again.Deadline.Time) {
@@ -233,7 +233,7 @@ func TestPodIsNotAskedAgainWhileTheWatchIsBehind(t *testing.T) {
 	if len(w.evictions) != 1 {
 		t.Errorf("asked %d times, although the record says that it was asked", len(w.evictions))
 	}
-	// The request may be lost: the process may have died before it sent it.
+	// The request may be lost: the process may have died before sending it.
 	w.loop = New(w.loop.Options)
 	w.settle(2 * status.EvictionCacheLag)
 	if len(w.evictions) != 2 {
@@ -290,7 +290,7 @@ func TestIgnoredNoticeIsVisiblyIgnored(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 	if len(w.evictions)+len(w.deletions) > 0 || len(w.node().Spec.Taints) > 0 {
-		t.Error("something was done all the same")
+		t.Error("something was done")
 	}
 }
 
@@ -346,7 +346,7 @@ func TestAListThatMayBeOldIsNoEmptyNode(t *testing.T) {
 	w.stale = true
 	w.settle(time.Second)
 	if got := w.record().Status; got.Phase == v1alpha1.PhaseDrained || w.wake == 0 || w.wake > podListRequeue {
-		t.Errorf("phase %s before changes are heard of; looks again in %s", got.Phase, w.wake)
+		t.Errorf("phase %s before the watch is open; looks again in %s", got.Phase, w.wake)
 	}
 	if err := w.client.Create(t.Context(), pod("web-1")); err != nil {
 		t.Fatal(err)
@@ -358,7 +358,7 @@ func TestAListThatMayBeOldIsNoEmptyNode(t *testing.T) {
 	}
 }
 
-// An instance that is no node has no pods to hear of.
+// An instance without a node has no pods to watch.
 func TestAnInstanceThatIsNoNodeIsDone(t *testing.T) {
 	in := recordOf(spot())
 	in.Spec.NodeName = ""

@@ -81,9 +81,9 @@ func TestTheBarrierWaitsForOtherNodes(t *testing.T) {
 	}
 }
 
-// However many nodes wait, no one waits for longer than the limit, and what the barrier
-// keeps is gone with the Interruptions.
-func TestTheBarrierHasAnAbsoluteLimitAndForgets(t *testing.T) {
+// No Interruption waits longer than the limit, for any number of nodes. The barrier's memory is
+// freed with the Interruptions.
+func TestTheBarrierHasAnAbsoluteLimitAndFreesMemory(t *testing.T) {
 	var b cordonBarrier
 	none := func(string) (bool, error) { return false, nil }
 	now := start

@@ -40,7 +40,7 @@ func (w *world) writes() (count func() int) {
 	}
 }
 
-func TestTransitionalChangesRideWithAFlush(t *testing.T) {
+func TestTransitionalChangesAreWrittenWithAFlush(t *testing.T) {
 	w := flushing(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"), pod("web-3"))
 	if err := w.pass(time.Second); err != nil {
 		t.Fatal(err)
@@ -109,13 +109,13 @@ func TestADeferredDepartureIsWrittenByTheDeadline(t *testing.T) {
 	}
 }
 
-// Two sources report one reclaim within a moment: that is one decision and one write.
+// Two sources that report one reclaim cause one decision and one write.
 func TestASecondSourceCostsNoWriteOfItsOwn(t *testing.T) {
 	w := flushing(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	_ = w.pass(time.Second)
 	second := spot()
 	second.ID, second.Source = "spot-of-the-agent", "imds"
-	w.hear(second)
+	w.addNotices(second)
 	count := w.writes()
 	_ = w.pass(50 * time.Millisecond)
 	if n := count(); n != 0 {
@@ -123,8 +123,8 @@ func TestASecondSourceCostsNoWriteOfItsOwn(t *testing.T) {
 	}
 }
 
-// Eviction requests that hang, as behind a slow admission webhook, are sent once before
-// the pods that were not tried yet, and after them from then on.
+// Eviction requests that hang, as behind a slow admission webhook, are sent once before the pods
+// that were not tried yet. From then on they are sent after them.
 func TestSlowEvictionsDelayOnlyThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods := []client.Object{recordOf(spot()), node("a", instance)}

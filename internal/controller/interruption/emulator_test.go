@@ -25,21 +25,21 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
-// region is an emulated region with a group named workers, whose instances are nodes
-// of a world. Its time is a bubble's.
+// region is an emulated region with a group named workers, whose instances are nodes of a world.
+// It uses the time of the synctest bubble.
 type region struct {
 	*world
 	server  *emulator.Server
 	watcher *groupwatch.Watcher
-	due     map[string]time.Time // by record
+	due     map[string]time.Time // by record: when its next pass is due
 	freed   map[string]bool      // pods whose successor is Ready
 
 	mu      sync.Mutex
 	changed bool
 }
 
-// inRegion plays with a group of so many instances in service, a node each with so
-// many pods, of which so many may be away at a time.
+// inRegion runs play with a group whose instances are nodes with the given number of pods. away
+// is how many pods of each budget may be away at a time.
 func inRegion(t *testing.T, group emu.Group, pods int, away int32, play func(*region)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +72,7 @@ func inRegion(t *testing.T, group emu.Group, pods int, away int32, play func(*re
 	})
 }
 
-// join makes a node of each instance.
+// join creates the node of each instance.
 func (r *region) join(pods int) {
 	r.t.Helper()
 	for i, m := range r.server.States.AutoScaling.Members() {
@@ -91,7 +91,7 @@ func (r *region) join(pods int) {
 	}
 }
 
-// begin starts the process: what a manager would, but for the queue.
+// begin starts the controller as a manager would, but without the queue.
 func (r *region) begin() {
 	r.t.Helper()
 	config := emulatortest.Config(r.server)
@@ -114,7 +114,7 @@ func (r *region) begin() {
 	r.loop = New(o)
 }
 
-// tick is two seconds in the life of all.
+// tick advances everything by two seconds.
 func (r *region) tick() {
 	r.t.Helper()
 	time.Sleep(2 * time.Second)
@@ -148,8 +148,8 @@ func (r *region) tick() {
 	}
 }
 
-// sweep records what the group is taking away, as the intake does; and the nodes of
-// what is gone go.
+// sweep records the instances that the group terminates, as intake does, and deletes the nodes
+// of terminated instances.
 func (r *region) sweep() {
 	g, _ := r.watcher.Group("workers")
 	there := map[string]bool{}
@@ -175,8 +175,7 @@ func (r *region) sweep() {
 	}
 }
 
-// kubelets have pods stop 20 s after they were asked to; their successors are Ready
-// 10 s later.
+// kubelets stops pods 20 s after the request; their successors are Ready 10 s later.
 func (r *region) kubelets() bool {
 	changed := false
 	for name, at := range r.asked {
@@ -195,9 +194,9 @@ func (r *region) kubelets() bool {
 	return changed
 }
 
-// TestRace21ThirtyAtOnce: thirty instances are taken away at once, with a budget in the
-// way that has it last three times as long as the hook waits. All hooks are answered in
-// time, every pod has its grace, and calls are bounded.
+// Thirty instances terminate at once, and a budget makes the drain last three times as long as
+// the hook's timeout. All hooks must be completed in time, every pod must have its grace, and
+// the number of calls is bounded.
 func TestRace21ThirtyAtOnce(t *testing.T) {
 	t.Parallel()
 	const instances, timeout = 30, 2 * time.Minute
@@ -227,7 +226,7 @@ func TestRace21ThirtyAtOnce(t *testing.T) {
 			t.Errorf("%d hooks answered, %d pods asked to stop, deleted %v", answered, len(r.asked), r.deletions)
 		}
 		if took < 2*timeout {
-			t.Errorf("it took %s only", took)
+			t.Errorf("it took only %s", took)
 		}
 		calls := r.server.Gate.AllCalls("autoscaling")
 		t.Logf("%s: %v", took, calls)
@@ -238,7 +237,7 @@ func TestRace21ThirtyAtOnce(t *testing.T) {
 			t.Errorf("%d answers", calls["CompleteLifecycleAction"])
 		}
 		if most := int(took/(3*time.Second)) + 10; calls["DescribeAutoScalingGroups"] > most || calls["DescribeAutoScalingInstances"] > 5 || calls["DescribeLifecycleHooks"] > 5 {
-			t.Errorf("more than %d looks: %v", most, calls)
+			t.Errorf("more than %d reads: %v", most, calls)
 		}
 	})
 }

@@ -32,7 +32,7 @@ func withHook(when v1alpha1.HookTime, onFailure v1alpha1.HookFailure) func(*v1al
 	}
 }
 
-// withHookRunner gives the loop what runs hooks.
+// withHookRunner adds a hook runner to the controller.
 func (w *world) withHookRunner() *world {
 	w.loop.HookRunner = errand.New(errand.Options{Client: w.client, Live: w.client, Namespace: "lifeboat-system"})
 	return w
@@ -47,7 +47,7 @@ func (w *world) jobs() []batchv1.Job {
 	return jobs.Items
 }
 
-// ended plays the Job controller.
+// ended simulates the Job controller.
 func (w *world) ended(typ batchv1.JobConditionType) {
 	w.t.Helper()
 	for _, job := range w.jobs() {
@@ -103,7 +103,7 @@ func TestFailedHookThatHoldsIsLetThroughByAPerson(t *testing.T) {
 		t.Fatalf("evictions %v, timeline %v", w.evictions, got)
 	}
 	w.now = w.now.Add(time.Second)
-	w.say(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
+	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
 	w.settle(time.Second)
 	if len(w.evictions) != 1 {
 		t.Errorf("evictions %v: %+v", w.evictions, record.Drain(&w.record().Status).PendingPods)
@@ -123,10 +123,10 @@ func TestHookAfterTheDrainRunsOnceThePodsHaveLeft(t *testing.T) {
 	}
 }
 
-// owned stands for ownerwatch.
+// owned is a fake ownerwatch.
 type owned struct {
 	owners drain.Owners
-	unread bool // it has not read them yet
+	unread bool // it has not read the owners yet
 }
 
 func (o *owned) Owners(context.Context, string, []*corev1.Pod) (drain.Owners, bool, error) {
@@ -222,9 +222,9 @@ func TestSurgesAreRevertedOnANodeThatAPersonUncordoned(t *testing.T) {
 	}
 }
 
-// Else what was to be surged would be evicted whenever the process starts while
-// pods wait, which those of a node whose replacement boots do.
-func TestOwnersAreWaitedForAnewAfterARestart(t *testing.T) {
+// Otherwise pods that should be surged would be evicted after each restart while they wait, for
+// example for a replacement.
+func TestOwnersAreAwaitedAgainAfterARestart(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Rules[0].Strategy = v1alpha1.StrategySurge
 	}))

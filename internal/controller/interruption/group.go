@@ -23,39 +23,38 @@ import (
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=nodegroups,verbs=list;watch
 
 const (
-	// detachedTime is how long the drain of an instance may take that was taken out
-	// of its group and that nothing else ends: somebody has to terminate it.
-	detachedTime = time.Hour
-	// stateCounts is for how long what was seen of a group counts where it keeps a
-	// record in work.
-	stateCounts = 5 * time.Minute
-	// leavesSoon is when to look again at an instance that its group takes away.
-	leavesSoon = time.Minute
+	// detachedDrainTimeout is the deadline for the drain of an instance that was detached from its
+	// group and that nothing else terminates: Lifeboat must terminate it.
+	detachedDrainTimeout = time.Hour
+	// stateTTL is how long a group's last known state keeps an unfinished record from
+	// completing.
+	stateTTL = 5 * time.Minute
+	// leavingRequeue is when to check an instance again that its group terminates.
+	leavingRequeue = time.Minute
 )
 
-// GroupSource knows the Auto Scaling groups of the cluster; groupwatch.Watcher is
-// one. It answers from what it has seen.
+// GroupSource knows the Auto Scaling groups of the cluster; groupwatch.Watcher is one. It
+// answers from its cache.
 type GroupSource interface {
-	// Member returns an instance of a group, and when it was asked about.
+	// Member returns an instance of a group, and when that was read.
 	Member(instanceID string) (m groupwatch.Member, ok bool, at time.Time)
-	// Group returns a group that was looked at.
+	// Group returns a group from the cache.
 	Group(name string) (groupwatch.Group, bool)
 	// Hint has a group looked at soon.
 	RequestRefresh(group string)
 }
 
-// grouped is what a pass knows of the group of the instance.
-type grouped struct {
+// groupFacts is what a pass knows about the group of the instance.
+type groupFacts struct {
 	seen lifecycle.Seen
 	at   lifecycle.Position
-	// retain is whether its NodeGroup wants undrained instances to be retained, and
-	// named the terminate hook that it names.
+	// retain is whether its NodeGroup retains instances that were not drained, and named is the
+	// terminate hook that the NodeGroup names.
 	retain bool
 	named  string
 }
 
-// observeGroup looks up the instance's Auto Scaling group, for which nobody is
-// asked.
+// observeGroup looks up the instance's Auto Scaling group in the cache.
 func (c *Controller) observeGroup(ctx context.Context, f *facts) error {
 	if c.Groups == nil {
 		return nil
@@ -70,9 +69,9 @@ func (c *Controller) observeGroup(ctx context.Context, f *facts) error {
 	if in {
 		seen.State = m.State
 	}
-	f.group = grouped{seen: seen, at: lifecycle.Read(seen.State)}
+	f.group = groupFacts{seen: seen, at: lifecycle.Read(seen.State)}
 	if f.group.at.Phase == lifecycle.Serving && f.was.Answer == nil && !isTakenAway(f.in) {
-		return nil // its hooks are of no interest
+		return nil // Lifeboat does not answer its hooks
 	}
 	if err := c.readNodeGroup(ctx, f, name); err != nil {
 		return err
@@ -91,19 +90,19 @@ func groupOf(in *v1alpha1.Interruption) string {
 		return record.Drain(s).Replacement.Group
 	}
 	for _, n := range slices.Backward(in.Spec.Notices) {
-		if n.Hook != nil && n.Hook.Group != "" && n.Source != notice.SourceIMDS { // an agent is not to be believed here
+		if n.Hook != nil && n.Hook.Group != "" && n.Source != notice.SourceIMDS { // an agent is not trusted here
 			return n.Hook.Group
 		}
 	}
 	return ""
 }
 
-// isTakenAway reports whether anybody has said that the group takes the instance away.
+// isTakenAway reports whether a notice says that the group terminates the instance.
 func isTakenAway(in *v1alpha1.Interruption) bool {
 	return slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination })
 }
 
-// readNodeGroup reads what a NodeGroup says of the group's terminations.
+// readNodeGroup reads the NodeGroup's settings for terminations.
 func (c *Controller) readNodeGroup(ctx context.Context, f *facts, group string) error {
 	var list v1alpha1.NodeGroupList
 	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -126,19 +125,19 @@ func (c *Controller) owns(f *facts, hook string) bool {
 	return hook != "" && lifecycle.IsOwn(hook, []string{f.group.named}, c.Hooks)
 }
 
-// isLeaving reports whether the group was lately seen to take the instance away,
-// whatever its hooks are waiting for.
+// isLeaving reports whether the group recently terminated the instance, or started to, in any
+// lifecycle state.
 func (f *facts) isLeaving() bool {
-	return f.group.at.Phase == lifecycle.Leaving && f.now.Sub(f.group.seen.Time) < stateCounts
+	return f.group.at.Phase == lifecycle.Leaving && f.now.Sub(f.group.seen.Time) < stateTTL
 }
 
-// isRetained reports whether the group keeps an instance whose hook was abandoned,
-// until somebody terminates it.
+// isRetained reports whether the group keeps an instance whose hook was abandoned, until
+// something else terminates it.
 func (f *facts) isRetained() bool { return f.group.at.Phase == lifecycle.Retained }
 
-// forceDrainDetached is the decision on an instance that was taken out of its group: whatever
-// is said by now, it is drained, and terminated, since nobody else does that any
-// more, and its group has another in its place.
+// forceDrainDetached overrides the decision for an instance that was detached from its group: it
+// is drained and terminated, even if policy or the notices change. Nothing else terminates it,
+// and its group has already launched a replacement.
 func forceDrainDetached(f *facts, d policy.Decision) policy.Decision {
 	s, now := f.drain().Replacement, f.now
 	if !replacement.IsDetached(s) || d.InstanceGone {
@@ -155,13 +154,13 @@ func forceDrainDetached(f *facts, d policy.Decision) policy.Decision {
 	d.Withdrawn, d.AwaitsApproval, d.NotBefore, d.ProceedsAt, d.Until = false, false, time.Time{}, time.Time{}, time.Time{}
 	if (d.Deadline == nil || d.Deadline.Type != v1alpha1.DeadlineHard) && record.Hold(f.in, now) == nil {
 		since := laterOf(s.OrderTime.Time, record.Released(f.in, now))
-		d.Deadline = notice.At(since.Add(detachedTime).Truncate(time.Second), v1alpha1.DeadlineHard)
+		d.Deadline = notice.At(since.Add(detachedDrainTimeout).Truncate(time.Second), v1alpha1.DeadlineHard)
 	}
 	return d
 }
 
-// scalingGroup is the group of the doomed instance, as a replacement wants to know
-// it; nil where none is known.
+// scalingGroup is the group of the interrupted instance, as input for a replacement; nil if
+// unknown.
 func (c *Controller) scalingGroup(ctx context.Context, f *facts) (*replacement.ScalingGroup, error) {
 	if c.Groups == nil {
 		return nil, nil
@@ -196,15 +195,14 @@ func (c *Controller) scalingGroup(ctx context.Context, f *facts) (*replacement.S
 	return s, nil
 }
 
-// takesPods reports whether pods can be moved to a new node: a startup taint would
-// keep them off.
+// takesPods reports whether pods can be moved to a new node: a startup taint would repel them.
 func takesPods(node *corev1.Node) bool {
 	return nodeindex.Ready(node) && !node.Spec.Unschedulable &&
 		!slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService })
 }
 
-// claimedInstances are those that other interruptions count on as replacements,
-// over or not, or whose nodes are doomed themselves.
+// claimedInstances are the instances that other Interruptions use as replacements, finished or
+// not, or whose nodes are interrupted themselves.
 func (c *Controller) claimedInstances(ctx context.Context, f *facts) (map[string]bool, error) {
 	var list v1alpha1.InterruptionList
 	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -229,8 +227,8 @@ func (c *Controller) claimedInstances(ctx context.Context, f *facts) (map[string
 	return claimed, nil
 }
 
-// ofGroup returns the interruptions of instances that a group takes away, or that
-// wait for what it launches.
+// ofGroup returns the Interruptions of instances that a group terminates, or that wait for its
+// launches.
 func (c *Controller) ofGroup(ctx context.Context, group string) requests {
 	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return groupOf(in) == group })
 }

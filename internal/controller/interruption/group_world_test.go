@@ -29,32 +29,32 @@ const (
 	token       = "87654321-4321-4321-4321-210987654321"
 )
 
-// scaledGroup stands for an Auto Scaling group beside a world: the test moves its
-// instances, but for what the loop brings about.
+// scaledGroup is a fake Auto Scaling group for a world. The test moves its instances, except for
+// what the controller causes.
 type scaledGroup struct {
 	*world
 	group  groupwatch.Group
-	states map[string]string // by instance, as they are
-	// lag is how old what is seen of it is; seen is what was, by age.
+	states map[string]string // by instance: the current lifecycle states
+	// lag is the age of the state that the controller sees; seen has the states by age.
 	seen  groupwatch.Group
 	token string
-	// held is since when hooks hold the instance, and expires when their time is out.
+	// held is since when hooks hold the instance, and expires is when they time out.
 	held, expires time.Time
-	// waits are the hooks that hold it.
+	// waits are the hooks that hold the instance.
 	waits map[string]bool
-	// what was asked for, in order.
+	// The calls that the controller made, in order.
 	beats     []time.Time
 	completed []string
 	detached  []time.Time
 	ended     []string
 	hints     int
-	// refuse is what the next calls answer.
+	// refuse is the error of the next calls.
 	refuse error
-	// mayNot is what the cloud says of whether an instance may be terminated, and tried of
-	// which it was asked.
+	// mayNot is the cloud's answer to MayTerminate, and tried are the instances it was called
+	// for.
 	mayNot error
 	tried  []string
-	// behind keeps what is seen from being renewed.
+	// behind stops updates of what the controller sees.
 	behind bool
 }
 
@@ -74,14 +74,14 @@ func withGroup(t *testing.T, objects ...client.Object) *scaledGroup {
 	return g
 }
 
-// restart starts the process anew.
+// restart replaces the controller with a new one.
 func (g *scaledGroup) restart() {
 	o := g.loop.Options
 	o.Groups, o.Lifecycle, o.Cloud, o.Live, o.Hooks = g, g, g, g.client, []string{"lifeboat-*"}
 	g.loop, g.lives = New(o), nil
 }
 
-// look has the group looked at.
+// look updates what the controller sees.
 func (g *scaledGroup) look() {
 	g.seen = g.group
 	g.seen.At = g.now
@@ -107,7 +107,7 @@ func (g *scaledGroup) Group(name string) (groupwatch.Group, bool) {
 
 func (g *scaledGroup) RequestRefresh(string) { g.hints++ }
 
-// hold has the group's hooks hold the instance.
+// hold makes the group's hooks hold the instance.
 func (g *scaledGroup) hold(state string) {
 	g.states[instance], g.held, g.expires, g.waits = state, g.now, g.now.Add(hookTimeout), map[string]bool{}
 	for _, h := range g.group.Hooks {
@@ -117,7 +117,7 @@ func (g *scaledGroup) hold(state string) {
 	}
 }
 
-// answers holds what every call does against what must hold.
+// answers checks a call and returns its error.
 func (g *scaledGroup) answers(a cloud.Action) error {
 	if err := g.dies(); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (g *scaledGroup) Complete(_ context.Context, a cloud.Action, r cloud.Result
 	return nil
 }
 
-// proceed lets the instance go once no hook holds it.
+// proceed moves the instance on once no hook holds it.
 func (g *scaledGroup) proceed() {
 	if len(g.waits) == 0 {
 		g.states[instance] = strings.Replace(g.states[instance], ":Wait", ":Proceed", 1)
@@ -203,10 +203,10 @@ func (g *scaledGroup) MayTerminate(_ context.Context, id string) error {
 	return g.mayNot
 }
 
-// launch has the group launch an instance.
+// launch adds an instance to the group.
 func (g *scaledGroup) launch(id, state string) { g.states[id] = state }
 
-// boot has an instance's node come up.
+// boot creates the node of an instance.
 func (g *scaledGroup) boot(name, id string, taints ...corev1.Taint) {
 	g.t.Helper()
 	n := node(name, id)
@@ -216,8 +216,8 @@ func (g *scaledGroup) boot(name, id string, taints ...corev1.Taint) {
 	}
 }
 
-// run lets time go by in steps, and the loop work whenever it wants to, as long as
-// the group is looked at every half minute. others plays the rest of the world.
+// run advances the time in steps and reconciles when due, and refreshes the group every 30 s.
+// others simulates the rest of the cluster.
 func (g *scaledGroup) run(d time.Duration, others func()) {
 	g.t.Helper()
 	end, step := g.now.Add(d), time.Second
@@ -230,7 +230,7 @@ func (g *scaledGroup) run(d time.Duration, others func()) {
 			others()
 		}
 		if there := g.podsThere(); there != pods {
-			pods, wake = there, g.now // as the watch of pods would have it
+			pods, wake = there, g.now // as the pod watch would report it
 		}
 		if g.hints > 0 && g.now.Sub(looked) >= 2*time.Second || g.now.Sub(looked) >= 30*time.Second {
 			if !g.behind {
@@ -290,7 +290,7 @@ func (g *scaledGroup) gone(name string) {
 	}
 }
 
-// allowed is how many pods the budget lets go now.
+// allowed is how many disruptions the budget allows now.
 func (w *world) allowed() int32 {
 	w.t.Helper()
 	web := &policyv1.PodDisruptionBudget{}

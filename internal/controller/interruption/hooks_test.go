@@ -22,7 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// jobsFail gives the loop what runs hooks, and has no Job be made.
+// jobsFail adds a hook runner to the controller, and makes the creation of Jobs fail.
 func (w *world) jobsFail(err error) *world {
 	inner, ok := w.client.(client.WithWatch)
 	if !ok {
@@ -40,7 +40,7 @@ func (w *world) jobsFail(err error) *world {
 	return w
 }
 
-// Whatever the API server says to a hook's Job, no pod waits past its last call.
+// No error of the API server for a hook's Job may make a pod wait past its last call.
 func TestHookWhoseJobCannotBeMadeCostsNoPodItsLastCall(t *testing.T) {
 	for name, err := range map[string]error{
 		"denied with 400": deniedBy(http.StatusBadRequest), "denied with 500": deniedBy(http.StatusInternalServerError),
@@ -58,9 +58,9 @@ func TestHookWhoseJobCannotBeMadeCostsNoPodItsLastCall(t *testing.T) {
 	}
 }
 
-// What was said before the API server could not be asked still counts, and what the
-// rest of the pass waits for.
-func TestHookAfterTheDrainThatCannotBeLookedAtIsLookedAtAgain(t *testing.T) {
+// The last known result of a hook still counts while the API server is unreachable, and the pass
+// keeps its other wake-ups.
+func TestHookAfterTheDrainThatCannotBeReadIsRetried(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), team(withHook(v1alpha1.HookAfterDrain, ""))).
 		jobsFail(errors.New("connection refused"))
 	w.settle(time.Second)
@@ -73,8 +73,8 @@ func TestHookAfterTheDrainThatCannotBeLookedAtIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// A budget of one is kept until the last hook after the drain is done with: between
-// two hooks, and between two tries, as well.
+// A budget slot is kept until the last hook after the drain has finished, also between two hooks
+// and between two tries.
 func TestBudgetIsKeptForAllHooksAfterTheDrain(t *testing.T) {
 	other := recordOf(rebalance())
 	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0ffffffffffffffff", "i-0ffffffffffffffff", "z"
@@ -123,8 +123,7 @@ func TestBudgetIsKeptForAllHooksAfterTheDrain(t *testing.T) {
 	waits("between two hooks")
 }
 
-// A hook after the drain that holds for a person holds no longer than there is
-// something to hold.
+// A hook after the drain that holds for an approval stops holding when the interruption ends.
 func TestHoldAfterTheDrainEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		notice v1alpha1.Notice
@@ -132,10 +131,10 @@ func TestHoldAfterTheDrainEnds(t *testing.T) {
 		gone   bool
 		want   v1alpha1.Phase
 	}{
-		"the node has gone":                   {spot(), v1alpha1.ActionDrain, true, v1alpha1.PhaseCompleted},
-		"the instance lives":                  {spot(), v1alpha1.ActionDrain, false, v1alpha1.PhaseCancelled},
-		"without a deadline":                  {rebalance(), v1alpha1.ActionDrain, false, v1alpha1.PhaseCancelled},
-		"it is not terminated without a word": {rebalance(), v1alpha1.ActionTerminate, false, v1alpha1.PhaseCancelled},
+		"the node has gone":                        {spot(), v1alpha1.ActionDrain, true, v1alpha1.PhaseCompleted},
+		"the instance lives":                       {spot(), v1alpha1.ActionDrain, false, v1alpha1.PhaseCancelled},
+		"without a deadline":                       {rebalance(), v1alpha1.ActionDrain, false, v1alpha1.PhaseCancelled},
+		"it is not terminated without an approval": {rebalance(), v1alpha1.ActionTerminate, false, v1alpha1.PhaseCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, recordOf(tc.notice), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
@@ -168,7 +167,7 @@ func TestHoldAfterTheDrainEnds(t *testing.T) {
 	}
 }
 
-func TestHookRunsAnewForTheNextDrainOfARecord(t *testing.T) {
+func TestHookRunsAgainForTheNextDrainOfARecord(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(50*time.Minute))), node("a", instance), pod("web-1"), budget(0),
 		team(withHook(v1alpha1.HookBeforeDrain, ""))).withHookRunner()
 	w.settle(time.Second)
@@ -181,7 +180,7 @@ func TestHookRunsAnewForTheNextDrainOfARecord(t *testing.T) {
 	}
 	moved := planned("h2", notice.ActionStop, start.Add(90*time.Minute))
 	moved.Time = metav1.NewTime(w.now)
-	w.hear(moved)
+	w.addNotices(moved)
 	w.settle(time.Minute)
 	if s := w.record().Status; s.Phase != v1alpha1.PhaseScheduled || len(record.Drain(&s).Hooks) > 0 {
 		t.Fatalf("not put back: %s %+v", s.Phase, record.Drain(&s).Hooks)

@@ -16,10 +16,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-// TestWhateverKarpenterDoes plays random stories: Karpenter launches, boots, gives
-// up, ends the doomed node by itself or is away; the process is killed at any write.
-// There is never more than one replacement, each pod is asked to stop by its last
-// call, and in the end nothing is protected, nor ordered.
+// The test runs random sequences: Karpenter launches, boots, gives up, deletes the interrupted
+// node on its own, or is down; the process is killed at any write. There must never be more than
+// one replacement, each pod must be asked to stop by its last call, and in the end no
+// replacement is protected or pending.
 func TestWhateverKarpenterDoes(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(40)
@@ -29,8 +29,8 @@ func TestWhateverKarpenterDoes(t *testing.T) {
 	var kills, ordered, ready uint64
 	for seed := range seeds {
 		k := withKarpenter(t, recordOf(spot()), sized("web-1"), sized("web-2"))
-		s := &karpenterStory{karpenter: k, dice: rand.New(rand.NewPCG(seed, 7)), seed: seed}
-		s.play()
+		s := &karpenterRun{karpenter: k, dice: rand.New(rand.NewPCG(seed, 7)), seed: seed}
+		s.simulate()
 		kills += s.kills
 		if r := record.Drain(&s.record().Status).Replacement; r != nil && r.Tries > 0 {
 			ordered++
@@ -39,20 +39,20 @@ func TestWhateverKarpenterDoes(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d stories: %d kills, %d replacements ordered, %d ready", seeds, kills, ordered, ready)
+	t.Logf("%d runs: %d kills, %d replacements ordered, %d ready", seeds, kills, ordered, ready)
 	if kills < seeds || ordered < seeds/2 || ready < seeds/8 {
 		t.Error("too little happened for the test to mean anything")
 	}
 }
 
-type karpenterStory struct {
+type karpenterRun struct {
 	*karpenter
 	dice  *rand.Rand
 	seed  uint64
 	kills uint64
 }
 
-func (s *karpenterStory) play() {
+func (s *karpenterRun) simulate() {
 	s.loop.Forward = s.forward
 	for s.now.Sub(start) < 3*time.Minute {
 		if s.lives == nil && s.dice.IntN(6) == 0 {
@@ -68,10 +68,10 @@ func (s *karpenterStory) play() {
 		} else if err != nil && !s.absent {
 			s.t.Fatalf("seed %d: %v", s.seed, err)
 		}
-		s.outside(s.others)
-		s.look()
+		s.withoutKills(s.others)
+		s.check()
 	}
-	s.outside(func() {
+	s.withoutKills(func() {
 		s.absent = false
 		for name := range s.asked {
 			s.gone(name)
@@ -96,17 +96,17 @@ func isLaunched(o map[string]any) bool {
 	return id != ""
 }
 
-// forward is Karpenter's queue, which is away at times.
-func (s *karpenterStory) forward(_ context.Context, text string) error {
+// forward is Karpenter's queue, which is unreachable at times.
+func (s *karpenterRun) forward(_ context.Context, text string) error {
 	if s.dice.IntN(3) == 0 {
-		return errors.New("the queue is away")
+		return errors.New("the queue is unreachable")
 	}
 	s.forwarded = append(s.forwarded, text)
 	return nil
 }
 
-// others is what Karpenter and the kubelet do meanwhile.
-func (s *karpenterStory) others() {
+// others is what Karpenter and the kubelet do at the same time.
+func (s *karpenterRun) others() {
 	c := s.claim(ourClaim)
 	switch s.dice.IntN(12) {
 	case 0, 1, 2:
@@ -137,16 +137,16 @@ func (s *karpenterStory) others() {
 	}
 }
 
-// gone plays the kubelet, for a pod that may be gone already.
-func (s *karpenterStory) gone(name string) {
+// gone is stopped for a pod that may be gone already.
+func (s *karpenterRun) gone(name string) {
 	var p corev1.Pod
 	if s.client.Get(s.t.Context(), client.ObjectKey{Namespace: "default", Name: name}, &p) == nil && p.Spec.NodeName == "a" {
 		s.stopped(name)
 	}
 }
 
-// look checks what holds at any time.
-func (s *karpenterStory) look() {
+// check checks the invariants.
+func (s *karpenterRun) check() {
 	if n := len(s.Claims()); n > 1 {
 		s.t.Fatalf("seed %d: %d replacements", s.seed, n)
 	}
@@ -163,7 +163,7 @@ func (s *karpenterStory) look() {
 		}
 	}
 	if h := record.Drain(&in.Status).NodeClaimDeletion; h != nil && h.DeletedTime != nil && s.now.Before(start.Add(109*time.Second)) && waits(in) {
-		s.t.Fatalf("seed %d: given over while pods wait: %+v", s.seed, record.Drain(&in.Status).PendingPods)
+		s.t.Fatalf("seed %d: handed over while pods wait: %+v", s.seed, record.Drain(&in.Status).PendingPods)
 	}
 }
 

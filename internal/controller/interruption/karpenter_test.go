@@ -37,16 +37,16 @@ func TestCapacityComesFirstThenThePodsLeave(t *testing.T) {
 		t.Fatalf("evicted %v, the replacement is %s", k.evictions, k.replaces().Phase)
 	}
 	if record.Drain(&k.record().Status).NodeClaimDeletion != nil || k.claim("web-x7k2p") == nil {
-		t.Error("given over while pods are leaving")
+		t.Error("handed over while pods are leaving")
 	}
 	k.stopped("web-1", "web-2")
 	k.settle(5 * time.Second)
 	h := record.Drain(&k.record().Status).NodeClaimDeletion
 	if h == nil || h.DeletedTime == nil || h.ForwardedTime == nil || k.claim("web-x7k2p") != nil || len(k.forwarded) != 1 {
-		t.Fatalf("not given over: %+v, told %v", h, k.forwarded)
+		t.Fatalf("not handed over: %+v, sent %v", h, k.forwarded)
 	}
 	if !k.protected() {
-		t.Error("released before the doomed node is gone")
+		t.Error("released before the interrupted node is gone")
 	}
 	k.end()
 	k.settle(10 * time.Second)
@@ -62,7 +62,7 @@ func TestCapacityComesFirstThenThePodsLeave(t *testing.T) {
 	}
 }
 
-// sized is a pod that no other node has room for, as none says what it has.
+// sized is a pod that fits on no other node, because their allocatable resources are unknown.
 func sized(name string) *corev1.Pod {
 	p := pod(name)
 	p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
@@ -109,16 +109,15 @@ func TestNodeClaimThatTakesItsTimeToGoIsWaitedFor(t *testing.T) {
 	}
 	c = k.claim(ourClaim)
 	c.SetFinalizers(nil)
-	k.update(c, "z", "spec", "y") // which has it go
+	k.update(c, "z", "spec", "y") // which completes its deletion
 	k.settle(2 * time.Second)
 	if s := k.replaces(); s.Phase != v1alpha1.ReplacementOrdered || s.Tries != 2 {
 		t.Errorf("replacement %+v", s)
 	}
 }
 
-// TestKilledAtEveryLine kills the process before each of its writes in turn, and
-// starts it again: there is one replacement, it is released, and the doomed node is
-// given over.
+// The test kills the process before each of its writes in turn and restarts it. There must be
+// one replacement, it must be released, and the interrupted node must be handed over.
 func TestKilledAtEveryLine(t *testing.T) {
 	t.Parallel()
 	for n := range 40 {
@@ -139,32 +138,32 @@ func TestKilledAtEveryLine(t *testing.T) {
 			}
 		}
 		turn()
-		k.outside(func() { k.launch() })
+		k.withoutKills(func() { k.launch() })
 		turn()
-		k.outside(func() { k.boot() })
+		k.withoutKills(func() { k.boot() })
 		turn()
 		if !slices.Contains(k.evictions, "web-1") {
 			t.Fatalf("killed before write %d: not evicted; %+v", n, k.record().Status)
 		}
-		k.outside(func() { k.stopped("web-1") })
+		k.withoutKills(func() { k.stopped("web-1") })
 		turn()
 		if k.claim("web-x7k2p") != nil {
-			t.Fatalf("killed before write %d: not given over; %+v", n, record.Drain(&k.record().Status).NodeClaimDeletion)
+			t.Fatalf("killed before write %d: not handed over; %+v", n, record.Drain(&k.record().Status).NodeClaimDeletion)
 		}
-		k.outside(func() { k.end() })
+		k.withoutKills(func() { k.end() })
 		turn()
 		if s := k.record().Status; k.protected() || s.Phase != v1alpha1.PhaseCompleted || record.Drain(&s).Replacement.Tries != 1 {
 			t.Fatalf("killed before write %d: protected %v, phase %s, %+v", n, k.protected(), s.Phase, record.Drain(&s).Replacement)
 		}
 		if k.lives != nil && *k.lives > 0 {
-			return // it did not live to make so many
+			return // the process made fewer writes
 		}
 	}
-	t.Error("it makes more writes than the test looks at")
+	t.Error("the process makes more writes than the test kills")
 }
 
-// outside is what others do, who are not killed.
-func (w *world) outside(do func()) {
+// withoutKills runs do without the kill: others are not affected by it.
+func (w *world) withoutKills(do func()) {
 	lives := w.lives
 	w.lives = nil
 	do()
@@ -276,13 +275,13 @@ func TestNodeThatLivesReleasesItsReplacement(t *testing.T) {
 			back := change
 			back.ID, back.Withdrawn, back.Deadline = "back", true, nil
 			back.Time, back.ReceivedTime = metav1.NewTime(k.now.Add(time.Second)), metav1.NewMicroTime(k.now.Add(time.Second))
-			k.hear(back)
+			k.addNotices(back)
 			k.settle(2 * time.Second)
 			if k.protected() || (k.claim(ourClaim) != nil) != booted {
 				t.Errorf("protected %v, there %v", k.protected(), k.claim(ourClaim) != nil)
 			}
 			if k.claim("web-x7k2p") == nil || k.node().Spec.Unschedulable {
-				t.Error("the node that lives is given over or cordoned")
+				t.Error("the node that lives is handed over or cordoned")
 			}
 		})
 	}

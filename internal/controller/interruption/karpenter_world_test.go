@@ -20,10 +20,10 @@ import (
 
 var errKilled = errors.New("the process was killed")
 
-// ourClaim is what the replacement of the story's instance is called.
+// ourClaim is the name of the replacement's NodeClaim.
 const ourClaim = "web-lb-0a1b2c3d4e5f60718"
 
-// knowKarpenter has a scheme know Karpenter's kinds, unstructured.
+// knowKarpenter adds Karpenter's kinds to a scheme, unstructured.
 func knowKarpenter(scheme *runtime.Scheme) {
 	for _, kind := range []schema.GroupVersionKind{replacement.KindNodeClaim, replacement.KindNodePool, replacement.KindEC2NodeClass} {
 		scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
@@ -54,15 +54,14 @@ func (w *world) change(ctx context.Context, c client.WithWatch, o client.Object,
 	return c.Patch(ctx, o, p, opts...)
 }
 
-// karpenter stands for Karpenter beside a world: the test launches, registers and
-// deletes in its place.
+// karpenter is a fake Karpenter for a world: the test launches, registers and deletes.
 type karpenter struct {
 	*world
 	absent    bool
 	forwarded []string
 }
 
-// withKarpenter is a world with node a, that Karpenter launched for NodePool web.
+// withKarpenter is a world with node a, which Karpenter launched for NodePool web.
 func withKarpenter(t *testing.T, objects ...client.Object) *karpenter {
 	t.Helper()
 	a := node("a", instance)
@@ -74,8 +73,7 @@ func withKarpenter(t *testing.T, objects ...client.Object) *karpenter {
 	return k
 }
 
-// restart starts the process anew: it knows no more than what stands in the
-// cluster.
+// restart replaces the controller with a new one that has no memory.
 func (k *karpenter) restart() {
 	o := k.loop.Options
 	o.Claims, o.Live, o.Place = k, k.client, replacement.Place{Account: "111122223333", Region: "us-east-1"}
@@ -166,7 +164,7 @@ func (k *karpenter) launch() {
 	k.update(k.claim(ourClaim), "aws:///us-east-1b/i-new", "status", "providerID")
 }
 
-// boot has the replacement's node come up, with what its NodeClaim says.
+// boot creates the replacement's node from its NodeClaim.
 func (k *karpenter) boot() {
 	k.t.Helper()
 	u := k.claim(ourClaim)
@@ -187,13 +185,13 @@ func (k *karpenter) boot() {
 	}
 }
 
-// giveUp has Karpenter delete the replacement for want of capacity.
+// giveUp deletes the replacement, as Karpenter does without capacity.
 func (k *karpenter) giveUp() {
 	k.t.Helper()
 	k.remove(k.claim(ourClaim))
 }
 
-// end has Karpenter end the node of a NodeClaim that is deleted.
+// end ends the node of a deleted NodeClaim, as Karpenter does.
 func (k *karpenter) end() {
 	k.t.Helper()
 	if k.claim("web-x7k2p") == nil {
@@ -209,7 +207,7 @@ func (k *karpenter) replaces() v1alpha1.ReplacementStatus {
 	return v1alpha1.ReplacementStatus{}
 }
 
-// protected reports whether the replacement, its NodeClaim or its Node, is.
+// protected reports whether the replacement's NodeClaim or Node has do-not-disrupt.
 func (k *karpenter) protected() bool {
 	k.t.Helper()
 	var n corev1.Node

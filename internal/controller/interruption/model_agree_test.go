@@ -14,9 +14,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// TestModelOracleAgrees compares the model's oracle with the product's decision for
-// random records in random worlds. A failure shows both, and either can be wrong: read
-// the guide. The laws of TestModel use the oracle only.
+// TestModelOracleAgrees compares the model's oracle with the product's decision for random
+// records in random worlds. A failure shows both, and either can be wrong: read the guide. The
+// invariants of TestModel use the oracle only.
 func TestModelOracleAgrees(t *testing.T) {
 	metrics, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
@@ -24,7 +24,7 @@ func TestModelOracleAgrees(t *testing.T) {
 	}
 	compared, failures := 0, 0
 	tell := func(r *modelRun) {
-		compared += r.books.compared
+		compared += r.bookkeeping.compared
 		for _, wrong := range r.wrong {
 			t.Errorf("run %d: %s", r.seed, wrong)
 			failures++
@@ -34,15 +34,15 @@ func TestModelOracleAgrees(t *testing.T) {
 		synctest.Test(t, func(*testing.T) {
 			r := newModelRun(seed, metrics)
 			r.compares, r.chaos = true, r.drawChaos()
-			r.stage()
+			r.setUp()
 			for range 10 {
 				r.changePolicy()
-				r.compareDrawn()
+				r.compareRandom()
 			}
 			tell(r)
 		})
 	}
-	// In whole runs the product has written the records: those of groups are only there.
+	// In these runs the product writes the records: records of groups occur only here.
 	for seed := uint64(1); seed <= worlds()/40 && failures < maxFailures(); seed++ {
 		tell(playModel(t, seed, metrics, func(r *modelRun) {
 			r.compares = true
@@ -55,11 +55,11 @@ func TestModelOracleAgrees(t *testing.T) {
 	}
 }
 
-// compareDrawn compares what is decided about a record that is drawn with all that the
-// stories of the model can bring upon it.
-func (r *modelRun) compareDrawn() {
+// compareRandom compares the decisions about random records that the model's scenarios can
+// produce.
+func (r *modelRun) compareRandom() {
 	in := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-1"}, Spec: v1alpha1.InterruptionSpec{InstanceID: "i-1", NodeName: "n1"}}
-	s := &story{modelRun: r, node: "n1", instance: "i-1", at: r.c.Now().Add(r.c.Between(0, 3*time.Hour))}
+	s := &instanceScenario{modelRun: r, node: "n1", instance: "i-1", at: r.c.Now().Add(r.c.Between(0, 3*time.Hour))}
 	s.sink = func(n notice.Notice, at time.Time) {
 		n.ReceivedTime = metav1.NewMicroTime(at)
 		in.Spec.Notices, _ = notice.Join(in.Spec.Notices, n.Notice)
@@ -88,19 +88,19 @@ func (r *modelRun) compareDrawn() {
 		in.Spec.Hold = &v1alpha1.Say{By: "ann", Time: *micro(), Until: &until}
 	}
 	for range 10 {
-		r.books.decide(in, near())
+		r.bookkeeping.decide(in, near())
 	}
-	r.books.decide(in, s.at.Add(r.c.Between(0, 26*time.Hour)))
+	r.bookkeeping.decide(in, s.at.Add(r.c.Between(0, 26*time.Hour)))
 }
 
-// compareAll compares what is decided now about each record, as it is and before its
+// compareAll compares the current decision about each record, as it is and as it was before its
 // drain began.
-func (b *books) compareAll() {
+func (b *bookkeeping) compareAll() {
 	b.run.Each("Interruption", func(o client.Object) {
 		if in, ok := o.(*v1alpha1.Interruption); ok {
 			in = reopenedCopy(in)
 			b.decide(in, b.run.c.Now())
-			b.free(in, b.run.c.Now())
+			b.earliestStart(in, b.run.c.Now())
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// decision is what the oracle says of an instance, given all that the store has.
-func (b *books) decision(instance string) (verdict, bool) {
+// decision is the oracle's verdict for an instance, given everything in the store.
+func (b *bookkeeping) decision(instance string) (verdict, bool) {
 	in := b.recordOf(instance)
 	if in == nil {
 		return verdict{}, false
@@ -23,7 +23,7 @@ func (b *books) decision(instance string) (verdict, bool) {
 	return b.decide(reopenedCopy(in), b.run.c.Now())
 }
 
-// reopenedCopy is a completed record as it is once a new notice reopens it.
+// reopenedCopy is a completed record after a new notice has reopened it.
 func reopenedCopy(in *v1alpha1.Interruption) *v1alpha1.Interruption {
 	in = in.DeepCopy()
 	if done := in.Status.CompletionTime; done != nil {
@@ -32,7 +32,7 @@ func reopenedCopy(in *v1alpha1.Interruption) *v1alpha1.Interruption {
 	return in
 }
 
-func (b *books) decide(in *v1alpha1.Interruption, at time.Time) (verdict, bool) {
+func (b *bookkeeping) decide(in *v1alpha1.Interruption, at time.Time) (verdict, bool) {
 	c := case_{record: in, node: b.nodeOf(in.Name), policies: b.policies(), now: at}
 	v, ok := c.ask()
 	if ok && b.run.group != nil {
@@ -44,7 +44,7 @@ func (b *books) decide(in *v1alpha1.Interruption, at time.Time) (verdict, bool) 
 	return v, ok
 }
 
-func (b *books) policies() (all []v1alpha1.InterruptionPolicy) {
+func (b *bookkeeping) policies() (all []v1alpha1.InterruptionPolicy) {
 	b.run.Each("InterruptionPolicy", func(o client.Object) {
 		if p, ok := o.(*v1alpha1.InterruptionPolicy); ok {
 			all = append(all, *p)
@@ -53,7 +53,7 @@ func (b *books) policies() (all []v1alpha1.InterruptionPolicy) {
 	return all
 }
 
-func (b *books) nodeOf(instance string) *corev1.Node {
+func (b *bookkeeping) nodeOf(instance string) *corev1.Node {
 	for _, n := range b.nodes() {
 		if instanceOf(n) == instance {
 			return n
@@ -62,8 +62,8 @@ func (b *books) nodeOf(instance string) *corev1.Node {
 	return nil
 }
 
-// compare holds the oracle and the product against each other.
-func (b *books) compare(c case_, v verdict, ok bool) {
+// compare compares the oracle with the product.
+func (b *bookkeeping) compare(c case_, v verdict, ok bool) {
 	type answer struct {
 		OK, Withdrawn, Gone, Awaits     bool
 		Notice, Governor                string
@@ -93,7 +93,7 @@ func (b *books) compare(c case_, v verdict, ok bool) {
 	if d.Deadline != nil {
 		product.Deadline, product.DeadlineType = d.Deadline.Time.UTC(), d.Deadline.Type
 	}
-	if !ok || v.withdrawn { // nothing else is promised then
+	if !ok || v.withdrawn { // nothing else is defined then
 		product = answer{OK: decided, Withdrawn: d.Withdrawn}
 		oracle = answer{OK: ok, Withdrawn: v.withdrawn && ok}
 	}
@@ -105,7 +105,7 @@ func (b *books) compare(c case_, v verdict, ok bool) {
 	}
 }
 
-// worth is what a do-not-disrupt annotation is worth.
+// worth is the effective do-not-disrupt mode.
 func (v *verdict) worth() v1alpha1.DoNotDisrupt {
 	if v.rule.DoNotDisrupt == "" {
 		return v1alpha1.DoNotDisruptUntilLastCall
@@ -113,9 +113,8 @@ func (v *verdict) worth() v1alpha1.DoNotDisrupt {
 	return v.rule.DoNotDisrupt
 }
 
-// free returns when what is decided may begin, at a moment or later, had it not
-// begun before; zero: never.
-func (b *books) free(in *v1alpha1.Interruption, at time.Time) time.Time {
+// earliestStart returns when the action may begin, at or after a time, if it has not begun; zero: never.
+func (b *bookkeeping) earliestStart(in *v1alpha1.Interruption, at time.Time) time.Time {
 	in = reopenedCopy(in)
 	in.Status.Conditions = nil
 	if in.Status.Drain != nil {
@@ -140,16 +139,16 @@ func (b *books) free(in *v1alpha1.Interruption, at time.Time) time.Time {
 	return time.Time{}
 }
 
-// budget says what is wrong if a node is marked now although policy lets no more
-// of its nodes be drained; empty where nothing is.
-func (b *books) budget(instance string) string {
+// budgetViolation returns what is wrong if a node is marked now although the policy's budgetViolation is used up;
+// empty if it is not.
+func (b *bookkeeping) budgetViolation(instance string) string {
 	v, ok := b.decision(instance)
 	if !ok || !v.drains() || firm(v.deadline) || v.governor == nil || v.governor.Spec.Budget == nil {
 		return ""
 	}
 	taken, selected := 0, 0
 	b.run.Each("Interruption", func(o client.Object) {
-		if in, ok := o.(*v1alpha1.Interruption); ok && in.Name != instance && b.takes(in, v.governor.Name) {
+		if in, ok := o.(*v1alpha1.Interruption); ok && in.Name != instance && b.usesSlot(in, v.governor.Name) {
 			taken++
 		}
 	})
@@ -164,9 +163,8 @@ func (b *books) budget(instance string) string {
 	return ""
 }
 
-// takes reports whether a record's node is one of those that its policy has being
-// drained.
-func (b *books) takes(in *v1alpha1.Interruption, governor string) bool {
+// usesSlot reports whether a record's node uses a slot of its policy's budget.
+func (b *bookkeeping) usesSlot(in *v1alpha1.Interruption, governor string) bool {
 	d := in.Status.Decision
 	return d != nil && d.Governor == governor && (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate) &&
 		in.Status.CompletionTime == nil && !b.inst(in.Name).cordoned.IsZero() &&

@@ -23,20 +23,20 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
-// modelGroup is an Auto Scaling group, of which all nodes of a run are.
+// modelGroup is an Auto Scaling group that has all nodes of a run.
 type modelGroup struct {
 	*modelRun
 	timeout time.Duration
 	desired int
 	serial  int
-	members map[string]*modelMember // also those that are no more
+	members map[string]*modelMember // including former ones
 
 	beats, answers, lapses, detaches, launches, returns int
 }
 
-// modelMember is an instance of it.
+// modelMember is an instance of the group.
 type modelMember struct {
-	id, node, state string // no state: it is in the group no more
+	id, node, state string // no state: it has left the group
 	token           string
 	held, expires   time.Time
 	firing          int
@@ -54,8 +54,8 @@ func (g *modelGroup) member(id string) *modelMember {
 	return m
 }
 
-// stage is a group of some nodes with workloads on them.
-func (g *modelGroup) stage() {
+// setUp creates the group's nodes and workloads.
+func (g *modelGroup) setUp() {
 	g.timeout = pick(g.modelRun, time.Minute, 3*time.Minute, 5*time.Minute)
 	for i := range 3 + g.c.Rand.IntN(3) {
 		name, id := fmt.Sprintf("n%d", i), fmt.Sprintf("i-%d", i)
@@ -78,10 +78,10 @@ func (g *modelGroup) stage() {
 	}
 }
 
-// script draws what the group, EC2 and people do.
-func (g *modelGroup) script() {
+// scheduleEvents draws what the group, EC2 and people do.
+func (g *modelGroup) scheduleEvents() {
 	for i := range g.desired - 2 {
-		s := &story{modelRun: g.modelRun, node: fmt.Sprintf("n%d", i+2), instance: fmt.Sprintf("i-%d", i+2), at: g.c.Now().Add(g.c.Between(0, 40*time.Second))}
+		s := &instanceScenario{modelRun: g.modelRun, node: fmt.Sprintf("n%d", i+2), instance: fmt.Sprintf("i-%d", i+2), at: g.c.Now().Add(g.c.Between(0, 40*time.Second))}
 		switch g.c.Rand.IntN(6) {
 		case 0, 1:
 			g.leave(s, "Terminating", notice.ActionTerminate)
@@ -95,21 +95,21 @@ func (g *modelGroup) script() {
 	}
 	for _, n := range g.nodeNames()[2:] {
 		if g.c.Chance(.1) {
-			g.c.At(g.c.Now().Add(g.c.Between(0, 3*time.Minute)), "somebody", func() { g.books.uncordon(n) })
+			g.c.At(g.c.Now().Add(g.c.Between(0, 3*time.Minute)), "somebody", func() { g.bookkeeping.uncordon(n) })
 		}
 	}
 	g.every(5*time.Second, "group", g.tick)
 }
 
-// leave has the group take an instance away: out of service, or into its pool.
-func (g *modelGroup) leave(s *story, state, action string) {
+// leave moves an instance out of service, to termination or into the warm pool.
+func (g *modelGroup) leave(s *instanceScenario, state, action string) {
 	m := g.member(s.instance)
 	g.c.At(s.at, "group", func() {
 		if m.state != "InService" {
 			return
 		}
 		g.move(m, state)
-		hold := g.c.Between(0, 40*time.Second) // load balancers
+		hold := g.c.Between(0, 40*time.Second) // load balancer deregistration
 		tell := func(after time.Duration, source string) {
 			n := s.notice(notice.KindAutoScalingTermination, g.c.Now())
 			n.Source, n.InstanceAction, n.Hook = source, action, &v1alpha1.HookFiring{Group: "workers"}
@@ -140,14 +140,14 @@ func (g *modelGroup) move(m *modelMember, state string) {
 	m.state = state
 }
 
-// tick is what the group does by itself.
+// tick is what the group does on its own.
 func (g *modelGroup) tick() {
 	serving := 0
 	for _, id := range slices.Sorted(maps.Keys(g.members)) {
 		m := g.members[id]
 		switch {
 		case strings.HasSuffix(m.state, ":Wait") && !g.c.Now().Before(m.expires):
-			g.lapse(m)
+			g.hookTimedOut(m)
 		case m.state != "" && m.node != "" && g.Off(m.node) && instanceIs(g.Node(m.node), m.id) && !strings.HasPrefix(m.state, "Warmed"):
 			g.move(m, "")
 		}
@@ -162,37 +162,37 @@ func (g *modelGroup) tick() {
 
 func instanceIs(n *corev1.Node, id string) bool { return n != nil && instanceOf(n) == id }
 
-// lapse: the hook's time is out. While nothing goes wrong it never is.
-func (g *modelGroup) lapse(m *modelMember) {
-	calm := !slices.ContainsFunc(g.books.troubles, func(t trouble) bool { return t.to.After(m.expires.Add(-g.timeout)) })
-	if calm && g.life != nil && len(g.books.inst(m.id).accepted) > 0 && g.books.inst(m.id).calledOff.IsZero() {
-		g.fail("the hook of %s ran out: %+v", m.id, g.books.recordOf(m.id).Status.Answer)
+// hookTimedOut is the hook's timeout. It must not happen without a fault.
+func (g *modelGroup) hookTimedOut(m *modelMember) {
+	calm := !slices.ContainsFunc(g.bookkeeping.troubles, func(t disturbance) bool { return t.to.After(m.expires.Add(-g.timeout)) })
+	if calm && g.life != nil && len(g.bookkeeping.inst(m.id).accepted) > 0 && g.bookkeeping.inst(m.id).deletedAt.IsZero() {
+		g.fail("the hook of %s ran out: %+v", m.id, g.bookkeeping.recordOf(m.id).Status.Answer)
 	}
 	g.lapses++
-	g.go_(m)
+	g.proceed(m)
 }
 
-// go_ lets an instance go on whose hook is done with.
-func (g *modelGroup) go_(m *modelMember) {
+// proceed moves on an instance whose hook is completed.
+func (g *modelGroup) proceed(m *modelMember) {
 	if strings.HasPrefix(m.state, "Warmed") {
 		g.move(m, "Warmed:Pending:Proceed")
 		g.c.After(2*time.Second, "warm", func() { g.move(m, "Warmed:Stopped") })
 		g.returns++
 		if g.Node(m.node) != nil { // it was not drained in time
-			g.c.After(3*time.Second, "power", func() { g.books.powerOff(m.node, m.id) })
-			g.bury(m)
+			g.c.After(3*time.Second, "power", func() { g.bookkeeping.powerOff(m.node, m.id) })
+			g.removeInstance(m)
 		}
 		return
 	}
 	g.move(m, "Terminating:Proceed")
 	g.c.After(2*time.Second, "end", func() {
 		g.move(m, "")
-		g.books.powerOff(m.node, m.id)
+		g.bookkeeping.powerOff(m.node, m.id)
 	})
-	g.bury(m)
+	g.removeInstance(m)
 }
 
-func (g *modelGroup) bury(m *modelMember) {
+func (g *modelGroup) removeInstance(m *modelMember) {
 	g.c.After(g.c.Between(45*time.Second, 3*time.Minute), "node", func() {
 		if instanceIs(g.Node(m.node), m.id) {
 			g.RemoveNode(m.node)
@@ -200,7 +200,7 @@ func (g *modelGroup) bury(m *modelMember) {
 	})
 }
 
-// launch brings up an instance, or fails to.
+// launch launches an instance, or fails.
 func (g *modelGroup) launch() {
 	g.serial++
 	g.launches++
@@ -219,11 +219,11 @@ func (g *modelGroup) launch() {
 	})
 }
 
-// answers holds a call about a hook against what must hold.
-func (g *modelGroup) answer(a cloud.Action) (*modelMember, error) {
+// answers checks a call for a hook.
+func (g *modelGroup) checkHookCall(a cloud.Action) (*modelMember, error) {
 	m := g.member(a.InstanceID)
 	if a.Group != "workers" || a.Hook != "lifeboat-terminate" {
-		g.fail("%+v is nobody's to answer", a)
+		g.fail("%+v is not a hook that Lifeboat may answer", a)
 	}
 	if !strings.HasSuffix(m.state, ":Wait") || a.Token != "" && a.Token != m.token || !g.c.Now().Before(m.expires) {
 		return nil, cloud.ErrNoAction
@@ -231,25 +231,24 @@ func (g *modelGroup) answer(a cloud.Action) (*modelMember, error) {
 	return m, nil
 }
 
-// drained: a hook is answered once no pod is left that has to leave, or the time is
-// out.
-func (g *modelGroup) drained(m *modelMember, what string) {
-	d, ok := g.books.decision(m.id)
-	if ok && d.deadline != nil && !g.c.Now().Before(d.deadline.Time.Time) || never(d) {
+// checkDrained checks that a hook is completed only when no pod must leave or the time is over.
+func (g *modelGroup) checkDrained(m *modelMember, what string) {
+	d, ok := g.bookkeeping.decision(m.id)
+	if ok && d.deadline != nil && !g.c.Now().Before(d.deadline.Time.Time) || mayKeepPods(d) {
 		return
 	}
 	for _, p := range g.Pods(model.On(m.node)) {
-		page := g.books.pods[p.UID]
+		page := g.bookkeeping.pods[p.UID]
 		if !isStaying(p) && page.instance == m.id && g.c.Now().Sub(page.bound) > behind {
 			g.fail("%s of %s, and pod %s is on its node: %v", what, m.id, p.Name, d.deadline)
 		}
 	}
 }
 
-// Heartbeat, Complete and Detach are AWS's answers.
-func (l *life) Heartbeat(ctx context.Context, a cloud.Action) error {
+// Heartbeat, Complete and Detach simulate AWS.
+func (l *controllerProcess) Heartbeat(ctx context.Context, a cloud.Action) error {
 	return l.Call(ctx, "heartbeat", model.Key{Kind: "Member", Name: a.InstanceID}, func() error {
-		m, err := l.run.group.answer(a)
+		m, err := l.run.group.checkHookCall(a)
 		if err != nil {
 			return err
 		}
@@ -260,30 +259,30 @@ func (l *life) Heartbeat(ctx context.Context, a cloud.Action) error {
 	})
 }
 
-func (l *life) Complete(ctx context.Context, a cloud.Action, r cloud.Result) error {
+func (l *controllerProcess) Complete(ctx context.Context, a cloud.Action, r cloud.Result) error {
 	return l.Call(ctx, "complete", model.Key{Kind: "Member", Name: a.InstanceID}, func() error {
 		g := l.run.group
 		g.member(a.InstanceID).tries++
-		m, err := g.answer(a)
+		m, err := g.checkHookCall(a)
 		if err != nil {
 			return err
 		}
 		if r != cloud.Continue {
 			g.fail("%+v is answered with %s", a, r)
 		}
-		g.drained(m, "the hook is answered")
-		if strings.HasPrefix(m.state, "Warmed") && instanceIs(g.Node(m.node), m.id) && !g.books.inst(m.id).uncordoned {
-			if d, _ := g.books.decision(m.id); d.deadline == nil || g.c.Now().Before(d.deadline.Time.Time) {
+		g.checkDrained(m, "the hook is answered")
+		if strings.HasPrefix(m.state, "Warmed") && instanceIs(g.Node(m.node), m.id) && !g.bookkeeping.inst(m.id).uncordoned {
+			if d, _ := g.bookkeeping.decision(m.id); d.deadline == nil || g.c.Now().Before(d.deadline.Time.Time) {
 				g.fail("%s goes back to its pool, and its node is there", m.id)
 			}
 		}
 		g.answers++
-		g.go_(m)
+		g.proceed(m)
 		return nil
 	})
 }
 
-func (l *life) Detach(ctx context.Context, group, id string) error {
+func (l *controllerProcess) Detach(ctx context.Context, group, id string) error {
 	return l.Call(ctx, "detach", model.Key{Kind: "Member", Name: id}, func() error {
 		g := l.run.group
 		m := g.member(id)
@@ -295,7 +294,7 @@ func (l *life) Detach(ctx context.Context, group, id string) error {
 		case !m.detached.IsZero():
 			g.fail("%s is taken out of its group again", id)
 		}
-		if in := g.books.recordOf(id); in == nil || record.Drain(&in.Status).Replacement == nil || record.Drain(&in.Status).Replacement.Group != group {
+		if in := g.bookkeeping.recordOf(id); in == nil || record.Drain(&in.Status).Replacement == nil || record.Drain(&in.Status).Replacement.Group != group {
 			g.fail("%s is taken out of its group before that is written down", id)
 		}
 		g.move(m, "")
@@ -305,24 +304,24 @@ func (l *life) Detach(ctx context.Context, group, id string) error {
 	})
 }
 
-// takenOut reports whether an instance was taken out of its group, or its record says so.
+// takenOut reports whether an instance was detached from its group, or its record says so.
 func (g *modelGroup) takenOut(id string) bool {
-	in := g.books.recordOf(id)
+	in := g.bookkeeping.recordOf(id)
 	return !g.member(id).detached.IsZero() || in != nil && replacement.IsDetached(record.Drain(&in.Status).Replacement)
 }
 
-// mayEnd: an instance that was taken out is terminated once it is drained.
-func (g *modelGroup) mayEnd(q *model.Request, id string) {
-	if in := g.books.recordOf(id); in == nil || record.Drain(&in.Status).Replacement == nil {
+// checkTermination checks that an instance is terminated only if it was detached and is drained.
+func (g *modelGroup) checkTermination(q *model.Request, id string) {
+	if in := g.bookkeeping.recordOf(id); in == nil || record.Drain(&in.Status).Replacement == nil {
 		g.fail("%s: its record does not say that it was taken out", q)
 	}
 	m := g.member(id)
-	m.node = g.books.inst(id).node
-	g.drained(m, "the termination")
+	m.node = g.bookkeeping.inst(id).node
+	g.checkDrained(m, "the termination")
 }
 
-// asksNode: only the drained node of an instance that goes back to its pool is deleted.
-func (g *modelGroup) asksNode(q *model.Request) func(error) {
+// checkNodeRequest checks that only the drained node of an instance that returns to its pool is deleted.
+func (g *modelGroup) checkNodeRequest(q *model.Request) func(error) {
 	n := g.Node(q.Key.Name)
 	if q.Stop.UID == nil {
 		g.fail("%s: not tied to a UID", q)
@@ -335,13 +334,13 @@ func (g *modelGroup) asksNode(q *model.Request) func(error) {
 		if !strings.HasPrefix(m.state, "Warmed") {
 			g.fail("%s: its instance is %s", q, m.state)
 		}
-		g.drained(m, "the node is deleted")
+		g.checkDrained(m, "the node is deleted")
 	}
 	return func(error) {}
 }
 
-// writes is how many times more a record may be written for hooks and replacements,
-// for each time that it is.
+// writes is how many additional writes of a record hooks and replacements may cause, per
+// interruption.
 func (g *modelGroup) writes(id string) int {
 	m := g.member(id)
 	n := 2*m.beats + 2*m.tries
@@ -349,8 +348,8 @@ func (g *modelGroup) writes(id string) int {
 	return n
 }
 
-// close looks at how the group was left.
-func (g *modelGroup) close() {
+// checkEnd checks the group at the end of the run.
+func (g *modelGroup) checkEnd() {
 	counted := map[string]string{}
 	g.Each("Interruption", func(o client.Object) {
 		in, ok := o.(*v1alpha1.Interruption)
@@ -359,19 +358,19 @@ func (g *modelGroup) close() {
 		}
 		id := record.Drain(&in.Status).Replacement.InstanceID
 		if other := counted[id]; other != "" {
-			g.fail("%s and %s count on the same %s", other, in.Name, id)
+			g.fail("%s and %s use the same replacement %s", other, in.Name, id)
 		}
 		counted[id] = in.Name
 	})
 	for id, m := range g.members {
-		if i := g.books.inst(id); !m.detached.IsZero() && i.terminated.IsZero() && i.off.IsZero() && i.calledOff.IsZero() {
-			g.fail("%s was taken out of its group, and nobody terminates it", id)
+		if i := g.bookkeeping.inst(id); !m.detached.IsZero() && i.terminated.IsZero() && i.off.IsZero() && i.deletedAt.IsZero() {
+			g.fail("%s was detached from its group and is not terminated", id)
 		}
 	}
 }
 
-// look has a life see the group as it is.
-func (l *life) look() {
+// refreshGroup refreshes a life's view of the group.
+func (l *controllerProcess) refreshGroup() {
 	g := l.run.group
 	seen := groupwatch.Group{Name: "workers", HooksKnown: true, Desired: int32(g.desired), At: l.run.c.Now(), Reuse: true, Hooks: []groupwatch.Hook{
 		{Name: "lifeboat-terminate", Terminating: true, Timeout: g.timeout, Global: 100 * g.timeout},
@@ -389,16 +388,16 @@ func (l *life) look() {
 	}
 }
 
-// looks looks at the group every half minute, while this life lasts.
-func (l *life) looks() {
+// refreshPeriodically refreshes the view of the group every 30 s, while this life lasts.
+func (l *controllerProcess) refreshPeriodically() {
 	if l.Dead() {
 		return
 	}
-	l.look()
-	l.run.c.After(30*time.Second, "look", l.looks)
+	l.refreshGroup()
+	l.run.c.After(30*time.Second, "look", l.refreshPeriodically)
 }
 
-func (l *life) Member(id string) (groupwatch.Member, bool, time.Time) {
+func (l *controllerProcess) Member(id string) (groupwatch.Member, bool, time.Time) {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
 	for _, m := range l.seen.Members {
@@ -409,14 +408,14 @@ func (l *life) Member(id string) (groupwatch.Member, bool, time.Time) {
 	return groupwatch.Member{}, false, time.Time{}
 }
 
-func (l *life) Group(name string) (groupwatch.Group, bool) {
+func (l *controllerProcess) Group(name string) (groupwatch.Group, bool) {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
 	return l.seen, name == "workers"
 }
 
-// Hint has the group looked at some seconds later.
-func (l *life) RequestRefresh(string) {
+// RequestRefresh refreshes the view of the group some seconds later.
+func (l *controllerProcess) RequestRefresh(string) {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
 	if !l.hinted {
@@ -425,17 +424,17 @@ func (l *life) RequestRefresh(string) {
 	}
 }
 
-// answerHints has groups looked at that were hinted at.
+// answerHints refreshes the groups for which that was requested.
 func (r *modelRun) answerHints() {
 	r.mu.Lock()
 	hinted := r.hinted
 	r.hinted = nil
 	r.mu.Unlock()
-	slices.SortFunc(hinted, func(a, b *life) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(hinted, func(a, b *controllerProcess) int { return strings.Compare(a.Name, b.Name) })
 	for _, l := range hinted {
 		r.c.After(2*time.Second, "hint", func() {
 			if !l.Dead() {
-				l.look()
+				l.refreshGroup()
 			}
 		})
 	}

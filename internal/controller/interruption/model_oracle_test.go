@@ -12,13 +12,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// The oracle says what docs/guides/policy.md demands of the model's worlds. It is
-// written from that guide and shares no code with the product, and it knows only what
-// the worlds can contain: three window schedules, no event type codes, no hooks.
+// The oracle implements docs/guides/policy.md for the model's worlds. It is written from that
+// guide and shares no code with the product. It knows only what the worlds can contain: three
+// window schedules, no event type codes, no hooks.
 
-// verdict is what is to be done about an instance.
+// verdict is the expected decision about an instance.
 type verdict struct {
-	notice       v1alpha1.Notice // the one that rules
+	notice       v1alpha1.Notice // the deciding notice
 	action       v1alpha1.Action
 	governor     *v1alpha1.InterruptionPolicy // nil: no policy selects the node
 	rule         v1alpha1.Rule
@@ -30,7 +30,7 @@ type verdict struct {
 	withdrawn    bool
 }
 
-// case_ is what the oracle is asked about.
+// case_ is the input of the oracle.
 type case_ struct {
 	record   *v1alpha1.Interruption
 	node     *corev1.Node
@@ -38,7 +38,7 @@ type case_ struct {
 	now      time.Time
 }
 
-// ask returns the verdict; false: no notice counts.
+// ask returns the verdict; false: no notice is valid.
 func (c case_) ask() (verdict, bool) {
 	var standing []v1alpha1.Notice
 	withdrawn := false
@@ -59,7 +59,7 @@ func (c case_) ask() (verdict, bool) {
 	if first.drainsNow() || first.instanceGone || firm(first.notice.Deadline) {
 		return first, true
 	}
-	// What does nothing now does not hide what drains the node now.
+	// A notice without an action now does not hide one that drains the node now.
 	for rest := standing; len(rest) > 0; {
 		v := c.about(rest)
 		if v.drainsNow() {
@@ -70,8 +70,8 @@ func (c case_) ask() (verdict, bool) {
 	return first, true
 }
 
-// withShutdown gives a notice of a shutdown the deadline that the guide promises: an
-// estimate of two minutes while the instance shuts down, and now once it is off.
+// withShutdown sets the deadline of a shutdown notice as the guide says: an estimate of two
+// minutes while the instance shuts down, and now once it is off.
 func withShutdown(n v1alpha1.Notice) v1alpha1.Notice {
 	if n.Kind != notice.KindInstanceStateChange {
 		return n
@@ -101,7 +101,7 @@ func (v *verdict) drains() bool {
 
 func (v *verdict) drainsNow() bool { return v.drains() && v.notBefore.IsZero() && !v.awaits }
 
-// about is the verdict on some notices, as if there were no others.
+// about is the verdict for some notices, as if there were no others.
 func (c case_) about(notices []v1alpha1.Notice) verdict {
 	v := verdict{notice: ruling(notices)}
 	v.instanceGone = slices.ContainsFunc(notices, isOff)
@@ -118,7 +118,7 @@ func (c case_) about(notices []v1alpha1.Notice) verdict {
 	return v
 }
 
-// ruling is the notice that rules.
+// ruling is the deciding notice.
 func ruling(notices []v1alpha1.Notice) v1alpha1.Notice {
 	rank := func(n v1alpha1.Notice) int {
 		switch {
@@ -155,7 +155,7 @@ func ruling(notices []v1alpha1.Notice) v1alpha1.Notice {
 	return best
 }
 
-// governor is the policy that has the say about a node.
+// governor is the policy that applies to a node.
 func governor(policies []v1alpha1.InterruptionPolicy, n *corev1.Node) *v1alpha1.InterruptionPolicy {
 	var best *v1alpha1.InterruptionPolicy
 	for i := range policies {
@@ -207,8 +207,8 @@ func (c case_) ruleFor(p *v1alpha1.InterruptionPolicy, n v1alpha1.Notice) v1alph
 	return v1alpha1.Rule{Action: v1alpha1.ActionNotify}
 }
 
-// deadlineOf is the deadline that rules: the earliest firm one, or else the earliest.
-// A drain that nothing ends gets one of its own.
+// deadlineOf is the effective deadline: the earliest firm one, or else the earliest. A drain
+// without a deadline gets its own.
 func (c case_) deadlineOf(v *verdict, notices []v1alpha1.Notice) *v1alpha1.Deadline {
 	var best *v1alpha1.Deadline
 	for _, n := range notices {
@@ -251,7 +251,7 @@ func (c case_) held() bool {
 	return hold != nil && (hold.Until == nil || hold.Until.After(c.now))
 }
 
-// released is when the last hold ended. In the model's worlds only its time ends it.
+// released is when the last hold ended. In the model's worlds a hold ends only when it expires.
 func (c case_) released() time.Time {
 	if hold := c.said(); hold != nil && hold.Until != nil && hold.Until.Time.Before(c.now) {
 		return hold.Until.Time
@@ -259,7 +259,7 @@ func (c case_) released() time.Time {
 	return time.Time{}
 }
 
-// consent: whether the rule wants a person's approval, and has none.
+// consent sets whether the rule needs an approval that is missing.
 func (c case_) consent(v *verdict) {
 	if v.rule.Approval != v1alpha1.ApprovalRequired || v.instanceGone {
 		return
@@ -282,10 +282,10 @@ func (c case_) consent(v *verdict) {
 	v.awaits = true
 }
 
-// subjectOf is what a person approves.
+// subjectOf is the subject that an approval names.
 func subjectOf(n v1alpha1.Notice) string { return strings.TrimSpace(n.Kind + " " + n.Subject) }
 
-// share is how many of some nodes a budget allows at the same time.
+// share is how many of the nodes a budget allows at the same time.
 func share(b *v1alpha1.Budget, nodes int) int {
 	text, isPercent := strings.CutSuffix(b.MaxConcurrent.String(), "%")
 	n, err := strconv.Atoi(text)

@@ -7,7 +7,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// beginning is when the action may begin at the earliest; zero: now.
+// beginning is the earliest time of the action; zero: now.
 func (c case_) beginning(v *verdict) time.Time {
 	if firm(v.deadline) || v.notice.Kind == notice.KindAutoScalingTermination {
 		return time.Time{}
@@ -33,7 +33,7 @@ func (c case_) beginning(v *verdict) time.Time {
 	return at
 }
 
-// inWindow is when a window lets something begin that has a soft deadline.
+// inWindow is when a window allows an action with a soft deadline to begin.
 func (c case_) inWindow(w *v1alpha1.Window, deadline time.Time, notBefore time.Duration, hasNotBefore bool) time.Time {
 	from, onTime := c.now, deadline.Add(-time.Hour)
 	if hasNotBefore {
@@ -48,8 +48,8 @@ func (c case_) inWindow(w *v1alpha1.Window, deadline time.Time, notBefore time.D
 	return deadline.Add(-min(notBefore, time.Hour))
 }
 
-// opening is when a window opened that is open at a moment, or else at
-// which it opens next. All schedules of the model open at full ten minutes.
+// opening is the start of the window that is open at a time, or else of the next one. All
+// schedules of the model open at multiples of ten minutes.
 func opening(w *v1alpha1.Window, at time.Time) time.Time {
 	opens := map[string]func(time.Time) bool{
 		"0 * * * *":    func(t time.Time) bool { return t.Minute() == 0 },
@@ -64,8 +64,8 @@ func opening(w *v1alpha1.Window, at time.Time) time.Time {
 	return at
 }
 
-// extended is the deadline while Lifeboat extends the lifecycle hook of a group: an
-// hour from when the drain began, or from the first notice if that came earlier.
+// extended is the deadline while Lifeboat sends heartbeats for a lifecycle hook: an hour from
+// the start of the drain, or from the first notice if that was earlier.
 func (c case_) extended(notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
 	a := c.record.Status.Answer
 	if a == nil || len(a.Hooks) == 0 || a.HeldTime == nil {
@@ -90,9 +90,9 @@ func (c case_) extended(notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v
 	return notice.At(at.Truncate(time.Second), v1alpha1.DeadlineHard)
 }
 
-// takenOut is the verdict on an instance that was taken out of its Auto Scaling group:
-// it is drained and terminated, whatever becomes of the notices. It has an hour from
-// then on if nothing else ends the drain.
+// takenOut is the verdict for an instance that was detached from its Auto Scaling group: it is
+// drained and terminated even if its notices are withdrawn. It has an hour from then if nothing
+// else ends the drain.
 func (c case_) takenOut(v verdict) verdict {
 	d := c.record.Status.Drain
 	if d == nil || d.Replacement == nil || d.Replacement.Group == "" || v.instanceGone ||

@@ -2,5 +2,5 @@
 
 package interruption
 
-// modelRuns is how many runs are made where nothing else is said.
+// modelRuns is the default number of runs.
 const modelRuns = 2000

@@ -2,6 +2,6 @@
 
 package interruption
 
-// modelRuns is how many runs are made where nothing else is said: fewer where
-// each takes six times as long.
+// modelRuns is the default number of runs: fewer because each takes six times as long under the
+// race detector.
 const modelRuns = 1000

@@ -17,48 +17,48 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 )
 
-// chaos is how much goes wrong in a run.
+// chaos configures the faults of a run.
 type chaos struct {
-	fails    float64       // share of requests that fail and are not carried out
-	silent   float64       // share of those carried out whose answer is lost
+	fails    float64       // share of requests that fail without being carried out
+	silent   float64       // share of carried out requests whose answer is lost
 	crash    float64       // share of requests at which the process dies
-	slow     time.Duration // what a request takes at most
-	lag      time.Duration // what caches are behind at most, mostly
-	longLag  float64       // share of changes that come seconds late
-	jump     float64       // chance of a jump of the clock, each minute
-	outage   float64       // chance of the API server being away, each minute
+	slow     time.Duration // maximum latency of a request
+	lag      time.Duration // usual maximum lag of caches
+	longLag  float64       // share of changes that arrive seconds late
+	jump     float64       // chance of a clock jump, per minute
+	outage   float64       // chance that the API server is unreachable, per minute
 	standby  bool          // the next process has filled its caches when the last one dies
-	sluggish time.Duration // what a due pass is late at most
-	held     time.Duration // for how long changes of a node's pods are not told after the list
+	sluggish time.Duration // maximum delay of a due pass
+	held     time.Duration // how long changes of a node's pods are withheld after the list
 
-	reboots, kubelets, vanishing float64       // share of stories in which a node boots early, loses its kubelet, or is deleted
-	hangs                        float64       // share of workloads whose pods have a finalizer that hangs
+	reboots, kubelets, vanishing float64       // share of scenarios in which a node reboots early, loses its kubelet, or is deleted
+	hangs                        float64       // share of workloads whose pods have a finalizer that is never removed
 	skew                         time.Duration // how far the agents' clocks are ahead
 }
 
-// modelRun is one run: a cluster, the process that looks after it, what goes
-// wrong, and the books that are kept of it.
+// modelRun is one run: a cluster, the controller process, the faults, and the bookkeeping.
 type modelRun struct {
 	*model.Cluster
-	c       *model.Conductor
+	c       *model.Scheduler
 	seed    uint64
 	chaos   chaos
-	life    *life
+	life    *controllerProcess
 	lives   int
 	metrics *status.Metrics
-	tells   bool // whether notes are kept
-	// compares has each verdict of the oracle compared with the product's decision.
-	compares bool
-	closed   bool      // no law holds any more
-	outage   time.Time // until when the API server is away
-	horizon  time.Time
-	books    *books
-	group    *modelGroup // nil: the cluster has none
+	logs    bool // whether notes are logged
+	// compares enables the comparison of each verdict of the oracle with the product's
+	// decision.
+	compares    bool
+	closed      bool      // the checks are disabled
+	outage      time.Time // until when the API server is unreachable
+	horizon     time.Time
+	bookkeeping *bookkeeping
+	group       *modelGroup // nil: the cluster has no group
 
 	mu     sync.Mutex
 	wanted []wantedWatch
-	news   []wantedWatch // of which changes are wanted now
-	hinted []*life
+	news   []wantedWatch // watches that wait for their next event
+	hinted []*controllerProcess
 	events int
 	log    []string
 	wrong  []string
@@ -67,9 +67,9 @@ type modelRun struct {
 func newModelRun(seed uint64, metrics *status.Metrics) *modelRun {
 	c := model.New(seed)
 	r := &modelRun{c: c, Cluster: model.NewCluster(c), seed: seed, metrics: metrics}
-	r.books = newBooks(r)
+	r.bookkeeping = newBookkeeping(r)
 	c.Admit = r.admit
-	r.Changed = append(r.Changed, r.books.changed, func(ch model.Change) {
+	r.Changed = append(r.Changed, r.bookkeeping.changed, func(ch model.Change) {
 		if ch.Key.Kind == "Pod" && r.life != nil {
 			r.life.podChanged(ch)
 		}
@@ -77,22 +77,22 @@ func newModelRun(seed uint64, metrics *status.Metrics) *modelRun {
 	return r
 }
 
-// play runs the story to its end.
-func (r *modelRun) play() {
+// simulate runs everything to the end.
+func (r *modelRun) simulate() {
 	r.chaos = r.drawChaos()
 	r.horizon = r.c.Now().Add(2 * time.Minute)
 	if r.group == nil {
-		r.stage()
-		r.script()
+		r.setUp()
+		r.scheduleEvents()
 	} else {
-		r.group.stage()
-		r.group.script()
+		r.group.setUp()
+		r.group.scheduleEvents()
 	}
 	r.life = r.begin()
-	r.life.up()
-	r.every(time.Minute, "trouble", r.trouble)
+	r.life.reconcileAll()
+	r.every(time.Minute, "trouble", r.drawClusterFault)
 	if r.compares {
-		r.every(time.Minute, "compare", r.books.compareAll)
+		r.every(time.Minute, "compare", r.bookkeeping.compareAll)
 	}
 	over := func() bool {
 		r.answerWatches()
@@ -102,30 +102,30 @@ func (r *modelRun) play() {
 	r.c.Run(r.horizon, over)
 	r.c.Run(r.c.Now().Add(time.Minute), func() bool { return over() || r.life != nil })
 	if len(r.wrong) == 0 {
-		r.books.close()
+		r.bookkeeping.checkEnd()
 		if r.group != nil {
-			r.group.close()
+			r.group.checkEnd()
 		}
 	}
 	r.closed = true
 	if r.life != nil {
 		r.life.Kill()
 	}
-	r.c.Run(r.c.Now().Add(time.Hour), func() bool { return false }) // all that still runs ends
+	r.c.Run(r.c.Now().Add(time.Hour), func() bool { return false }) // finish what is still running
 }
 
-// note keeps a line of what happened, for who plays a run again.
+// note logs an event, for replaying a run.
 func (r *modelRun) note(format string, args ...any) {
-	if !r.tells {
+	if !r.logs {
 		return
 	}
 	r.log = append(r.log, fmt.Sprintf("%10.3f  ", r.c.Now().Sub(modelEpoch).Seconds())+fmt.Sprintf(format, args...))
 }
 
-// modelEpoch is when time begins in a synctest bubble.
+// modelEpoch is the initial time in a synctest bubble.
 var modelEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// fail says that something is wrong. It ends the run.
+// fail reports an error and ends the run.
 func (r *modelRun) fail(format string, args ...any) {
 	if r.closed {
 		return
@@ -138,8 +138,8 @@ func (r *modelRun) drawChaos() chaos {
 	c := r.c
 	ch := chaos{slow: 30 * time.Millisecond, lag: 100 * time.Millisecond, standby: c.Chance(.3)}
 	switch c.Rand.IntN(5) {
-	case 0: // all is well
-	case 1: // one thing goes wrong now and then
+	case 0: // no faults
+	case 1: // one kind of fault, rarely
 		ch.crash = .01
 	case 2:
 		ch.fails, ch.silent, ch.slow = .1, .05, 300*time.Millisecond
@@ -152,37 +152,37 @@ func (r *modelRun) drawChaos() chaos {
 			jump: .02, outage: .02, standby: c.Chance(.5), sluggish: 200 * time.Millisecond,
 		}
 	}
-	if c.Chance(.3) { // many nodes go at once
+	if c.Chance(.3) { // many nodes are interrupted at once
 		ch.held = c.Between(0, 40*time.Second)
 	}
-	r.drawTroubles(&ch)
+	r.drawMachineFaults(&ch)
 	return ch
 }
 
-// every does something again and again, while there is a story.
+// every repeats something until the end of the run.
 func (r *modelRun) every(d time.Duration, name string, do func()) {
 	r.c.After(d, name, func() {
 		do()
-		if r.c.Now().Before(r.books.busyUntil) {
+		if r.c.Now().Before(r.bookkeeping.busyUntil) {
 			r.every(d, name, do)
 		}
 	})
 }
 
-// trouble is what may befall the whole.
-func (r *modelRun) trouble() {
+// drawClusterFault draws the faults of the whole cluster.
+func (r *modelRun) drawClusterFault() {
 	if r.c.Chance(r.chaos.jump) {
 		d := r.c.Between(time.Second, 20*time.Second)
 		r.note("the clock jumps by %s", d)
 		now := r.c.Now()
 		r.c.Jump(d)
-		r.books.disturb(now, d, "jump")
+		r.bookkeeping.disturb(now, d, "jump")
 	}
 	if r.c.Chance(r.chaos.outage) {
 		d := r.c.Between(time.Second, 20*time.Second)
-		r.note("the API server is away for %s", d)
+		r.note("the API server is unreachable for %s", d)
 		r.outage = r.c.Now().Add(d)
-		r.books.disturb(r.c.Now(), 2*d, "outage") // queues back off as long
+		r.bookkeeping.disturb(r.c.Now(), 2*d, "outage") // queues back off as long
 	}
 }
 
@@ -190,24 +190,24 @@ func (r *modelRun) tick() time.Duration { return r.c.Between(0, 10*time.Millisec
 
 func (r *modelRun) latency() time.Duration { return r.c.Between(time.Millisecond, r.chaos.slow) }
 
-// lag says how long a change takes to a cache.
+// lag is how long a change takes to reach a cache.
 func (r *modelRun) lag(string) time.Duration {
 	if r.c.Chance(r.chaos.longLag) {
 		d := r.c.Between(0, 4*time.Second)
-		r.books.disturb(r.c.Now(), d, "lag")
+		r.bookkeeping.disturb(r.c.Now(), d, "lag")
 		return d
 	}
 	return r.c.Between(0, r.chaos.lag)
 }
 
-// die ends the process. The next one begins after a while.
+// die ends the process. The next one starts after a while.
 func (r *modelRun) die(q *model.Request, when string) {
 	r.note("the process dies %s: %s", when, q)
-	r.books.crashes++
+	r.bookkeeping.crashes++
 	q.Process.Kill()
 	down := r.c.Between(200*time.Millisecond, 10*time.Second)
-	r.books.disturb(r.c.Now(), down+time.Second, "crash")
-	var next *life
+	r.bookkeeping.disturb(r.c.Now(), down+time.Second, "crash")
+	var next *controllerProcess
 	if r.chaos.standby {
 		next = r.begin()
 	}
@@ -218,17 +218,17 @@ func (r *modelRun) die(q *model.Request, when string) {
 		}
 		r.note("%s begins", next.Name)
 		r.life = next
-		next.up()
+		next.reconcileAll()
 	})
 }
 
-// deliver has a notice taken in, again and again until that is certain.
+// deliver delivers a notice to the intake, again and again until it is recorded.
 func (r *modelRun) deliver(at time.Time, instance string, n notice.Notice, try int) {
 	r.c.At(at, "deliver "+n.ID, func() {
 		l := r.life
 		again := r.c.Between(2*time.Second, 15*time.Second)
 		if try > 20 {
-			return // its retention is over
+			return // its retention period is over
 		}
 		if l == nil {
 			r.deliver(r.c.Now().Add(again), instance, n, try+1)
@@ -238,8 +238,8 @@ func (r *modelRun) deliver(at time.Time, instance string, n notice.Notice, try i
 	})
 }
 
-// record has a notice recorded that was received, and delivers it again where that fails.
-func (r *modelRun) record(l *life, actor, instance string, n notice.Notice, try int, again time.Duration) {
+// record records a received notice, and delivers it again if that fails.
+func (r *modelRun) record(l *controllerProcess, actor, instance string, n notice.Notice, try int, again time.Duration) {
 	var (
 		outcome intake.Outcome
 		err     error
@@ -247,13 +247,13 @@ func (r *modelRun) record(l *life, actor, instance string, n notice.Notice, try 
 	r.c.Go(actor, func() {
 		outcome, err = l.recorderOf(n).Record(model.WithActor(l.Context, actor), n)
 	}, func() {
-		// When this comes hangs on how long the intake paused between tries.
+		// The time depends on how long the intake paused between tries.
 		if err != nil || !outcome.Final() {
 			r.deliver(r.c.Now().Truncate(10*time.Second).Add(10*time.Second+again), instance, n, try+1)
 			return
 		}
 		r.note("acknowledged %s (%s)", n.ID, outcome)
-		if !r.books.heard[n.ID] && (outcome == intake.Recorded || outcome == intake.Joined) {
+		if !r.bookkeeping.durable[n.ID] && (outcome == intake.Recorded || outcome == intake.Joined) {
 			r.fail("%s was acknowledged, and no record has it", n.ID)
 		}
 	})

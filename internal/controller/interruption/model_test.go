@@ -16,16 +16,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 )
 
-// modelShards run side by side.
+// modelShards run in parallel.
 const modelShards = 4
 
-// TestModel lets the loop look after random clusters to which random things
-// happen, while its process dies, its requests fail and its caches lag, and
-// holds all that it does against what must always hold.
+// TestModel runs the controller in random clusters with random events, while its process dies,
+// its requests fail and its caches lag, and checks the invariants.
 //
-// LIFEBOAT_MODEL_SEED plays one run again and tells all that happens in it.
-// LIFEBOAT_MODEL_TIME, such as 4h, goes on with new seeds for that long, and
-// LIFEBOAT_MODEL_FAILURES is how many runs may fail until a shard gives up.
+// LIFEBOAT_MODEL_SEED replays one run and logs its events. LIFEBOAT_MODEL_TIME, such as 4h,
+// continues with new seeds for that time, and LIFEBOAT_MODEL_FAILURES is the number of failed
+// runs after which a shard stops.
 func TestModel(t *testing.T) {
 	metrics, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
@@ -52,7 +51,7 @@ func TestModel(t *testing.T) {
 	}
 	first := next.Load()
 	tally := make([]tally, modelShards)
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the runs leave much behind, and keep nothing
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the runs allocate much and keep nothing
 	t.Run("runs", func(t *testing.T) {
 		for shard := range modelShards {
 			t.Run(fmt.Sprint(shard), func(t *testing.T) {
@@ -75,11 +74,11 @@ func TestModel(t *testing.T) {
 	sum(t, tally)
 }
 
-// TestModelOfAGroup is TestModel where all nodes are of an Auto Scaling group with a
-// warm pool: it takes instances away, EC2 reclaims them, and the group's calls fail like
-// all others. No hook is answered before its node is drained or the time is out, nor runs
-// out where nothing goes wrong; an instance is taken out of its group once, and
-// terminated then; no two count on the same replacement.
+// TestModelOfAGroup is TestModel with all nodes in an Auto Scaling group with a warm pool: it
+// terminates instances, EC2 reclaims them, and the group's calls fail like all others. No hook
+// may be completed before its node is drained or the time is over, and none may time out without
+// a fault. An instance is detached from its group at most once, and terminated afterwards. No
+// two instances may use the same replacement.
 func TestModelOfAGroup(t *testing.T) {
 	metrics, err := status.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
@@ -102,14 +101,14 @@ func TestModelOfAGroup(t *testing.T) {
 	failures := 0
 	for seed := first; (seed < first+runs || time.Now().Before(until)) && failures < maxFailures(); seed++ {
 		r := playModel(t, seed, metrics, func(r *modelRun) {
-			r.tells = runs == 1
+			r.logs = runs == 1
 			r.group = &modelGroup{modelRun: r, members: map[string]*modelMember{}}
 		})
 		if runs == 1 {
 			t.Logf("run %d:\n%s", seed, strings.Join(r.log, "\n"))
 		}
 		for _, wrong := range r.wrong {
-			t.Errorf("run %d: %s\nplay it again: LIFEBOAT_MODEL_GROUP_SEED=%d go test ./internal/controller/interruption -run TestModelOfAGroup -v", seed, wrong, seed)
+			t.Errorf("run %d: %s\nreplay it: LIFEBOAT_MODEL_GROUP_SEED=%d go test ./internal/controller/interruption -run TestModelOfAGroup -v", seed, wrong, seed)
 			failures++
 		}
 		g := r.group
@@ -118,11 +117,11 @@ func TestModelOfAGroup(t *testing.T) {
 	}
 	t.Logf("%d heartbeats, %d answers, %d hooks that ran out, %d taken out, %d launched, %d returned", all.beats, all.answers, all.lapses, all.detaches, all.launches, all.returns)
 	if n := int(runs); n > 1 && !t.Failed() && (all.beats < n/2 || all.answers < n/4 || all.detaches < n/4 || all.returns < n/20) {
-		t.Error("too little happened")
+		t.Error("too few events for a meaningful test")
 	}
 }
 
-// worlds is how many runs are made where nothing else is said.
+// worlds is the default number of runs.
 func worlds() uint64 {
 	if testing.Short() {
 		return modelRuns / 10
@@ -132,7 +131,7 @@ func worlds() uint64 {
 
 func modelRunOf(t *testing.T, seed uint64, metrics *status.Metrics) (r *modelRun) {
 	t.Helper()
-	return playModel(t, seed, metrics, func(r *modelRun) { r.tells = os.Getenv("LIFEBOAT_MODEL_SEED") != "" })
+	return playModel(t, seed, metrics, func(r *modelRun) { r.logs = os.Getenv("LIFEBOAT_MODEL_SEED") != "" })
 }
 
 func playModel(t *testing.T, seed uint64, metrics *status.Metrics, with func(*modelRun)) (r *modelRun) {
@@ -145,7 +144,7 @@ func playModel(t *testing.T, seed uint64, metrics *status.Metrics, with func(*mo
 		}()
 		r = newModelRun(seed, metrics)
 		with(r)
-		r.play()
+		r.simulate()
 	})
 	return r
 }
@@ -153,17 +152,17 @@ func playModel(t *testing.T, seed uint64, metrics *status.Metrics, with func(*mo
 func tellWrong(t *testing.T, r *modelRun) {
 	t.Helper()
 	for _, wrong := range r.wrong {
-		t.Errorf("run %d: %s\nplay it again: LIFEBOAT_MODEL_SEED=%d go test ./internal/controller/interruption -run 'TestModel$' -v", r.seed, wrong, r.seed)
+		t.Errorf("run %d: %s\nreplay it: LIFEBOAT_MODEL_SEED=%d go test ./internal/controller/interruption -run 'TestModel$' -v", r.seed, wrong, r.seed)
 	}
 }
 
-// tally is what happened in all runs of a shard.
+// tally counts the events of all runs of a shard.
 type tally struct {
 	runs, crashes, overrides, writes, marks, putBacks, passes, finished, events, terminations, repeats, surges, reopened, obliged, excused, ended int
 }
 
 func (s *tally) add(r *modelRun) {
-	b := r.books
+	b := r.bookkeeping
 	s.runs++
 	s.crashes += b.crashes
 	s.overrides += b.overrides
@@ -182,7 +181,7 @@ func (s *tally) add(r *modelRun) {
 	s.ended += b.ended
 }
 
-// sum fails the test where too little happened for it to mean anything.
+// sum fails the test if there were too few events for a meaningful test.
 func sum(t *testing.T, shards []tally) {
 	t.Helper()
 	var all tally
@@ -211,11 +210,11 @@ func sum(t *testing.T, shards []tally) {
 	if all.crashes < all.runs/10 || all.overrides < all.runs/50 || all.marks < all.runs/2 || all.putBacks < all.runs/10 || all.finished < all.runs/2 ||
 		all.surges < all.runs/100 || all.terminations < all.runs/50 || all.reopened < all.runs/100 ||
 		all.obliged < 3*all.runs || all.ended < all.runs/25 {
-		t.Errorf("too little happened: %+v", all)
+		t.Errorf("too few events for a meaningful test: %+v", all)
 	}
 }
 
-// maxFailures is how many runs of a shard may fail before it gives up.
+// maxFailures is the number of failed runs after which a shard stops.
 func maxFailures() int {
 	if n, err := strconv.Atoi(os.Getenv("LIFEBOAT_MODEL_FAILURES")); err == nil {
 		return n

@@ -14,15 +14,15 @@ import (
 type podWatch struct {
 	known chan struct{}
 	pods  map[types.UID]*corev1.Pod
-	next  time.Time // when the newest change that is under way arrives
+	next  time.Time // when the newest pending change arrives
 	ended bool
-	// follows is set once changes are told; missed are those that there were before.
+	// follows is set once changes are delivered; missed are the changes before that.
 	follows bool
 	missed  []model.Change
 }
 
-// Pods begins to watch a node's pods, or returns what the watch shows.
-func (l *life) Pods(_ context.Context, node string) ([]*corev1.Pod, bool, error) {
+// Pods starts to watch a node's pods, or returns what the watch shows.
+func (l *controllerProcess) Pods(_ context.Context, node string) ([]*corev1.Pod, bool, error) {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
 	w := l.watches[node]
@@ -42,7 +42,7 @@ func (l *life) Pods(_ context.Context, node string) ([]*corev1.Pod, bool, error)
 }
 
 // Await waits for the list.
-func (l *life) Await(ctx context.Context, node string) {
+func (l *controllerProcess) Await(ctx context.Context, node string) {
 	l.run.mu.Lock()
 	w := l.watches[node]
 	l.run.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *life) Await(ctx context.Context, node string) {
 }
 
 // Forget ends the watch.
-func (l *life) Forget(node string) {
+func (l *controllerProcess) Forget(node string) {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
 	if w := l.watches[node]; w != nil {
@@ -65,14 +65,14 @@ func (l *life) Forget(node string) {
 	}
 }
 
-// wantedWatch is a watch that a pass has begun; the list comes a little later.
+// wantedWatch is a watch that a pass has started; the list arrives a little later.
 type wantedWatch struct {
-	life *life
+	life *controllerProcess
 	node string
 	w    *podWatch
 }
 
-// answerWatches has the lists come that were asked for.
+// answerWatches delivers the requested lists.
 func (r *modelRun) answerWatches() {
 	r.mu.Lock()
 	wanted, news := r.wanted, r.news
@@ -89,7 +89,7 @@ func (r *modelRun) answerWatches() {
 			pods := map[types.UID]*corev1.Pod{}
 			for _, p := range r.Cluster.Pods(model.On(a.node)) {
 				pods[p.UID] = p
-				a.life.leaves(p)
+				a.life.noteLeaving(p)
 			}
 			r.mu.Lock()
 			a.w.pods = pods
@@ -105,8 +105,8 @@ func (r *modelRun) answerWatches() {
 	}
 }
 
-// podChanged has the watches of a node hear of a change, a little later.
-func (l *life) podChanged(c model.Change) {
+// podChanged delivers a change to the watches of a node, a little later.
+func (l *controllerProcess) podChanged(c model.Change) {
 	pod, _ := c.New.(*corev1.Pod)
 	gone := pod == nil
 	if gone {
@@ -133,14 +133,14 @@ func (l *life) podChanged(c model.Change) {
 			delete(w.pods, pod.UID)
 		} else {
 			w.pods[pod.UID] = pod
-			l.leaves(pod)
+			l.noteLeaving(pod)
 		}
 		l.podsChanged(pod.Spec.NodeName)
 	})
 }
 
-// Current has changes told, where they were not for now.
-func (l *life) Current(node string) bool {
+// Current starts the delivery of changes, if it was withheld.
+func (l *controllerProcess) Current(node string) bool {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
 	w := l.watches[node]
@@ -153,7 +153,7 @@ func (l *life) Current(node string) bool {
 	return w.follows
 }
 
-// follow begins to tell of changes, of those first that have been since the list.
+// follow starts to deliver changes, first those since the list.
 func (a wantedWatch) follow() {
 	r := a.life.run
 	r.mu.Lock()

@@ -25,15 +25,15 @@ const (
 	modelTTL    = time.Hour
 )
 
-// noKarpenter is a cluster without Karpenter: policies want replacements in it, and
-// nothing is otherwise for that.
+// noKarpenter is a cluster without Karpenter: policies want replacements, which must change
+// nothing.
 type noKarpenter struct{}
 
 func (noKarpenter) Installed() (bool, bool)      { return false, true }
 func (noKarpenter) Claims() []*replacement.Claim { return nil }
 
-// wire makes the loop and has it hear of what Register has it hear of.
-func (l *life) wire(c *model.Client) {
+// wire creates the controller and delivers to it the changes that Register subscribes to.
+func (l *controllerProcess) wire(c *model.Client) {
 	l.loop = New(Options{
 		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Owners: l, Cloud: l, Claims: noKarpenter{}, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
 		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL, FlushInterval: status.FlushInterval,
@@ -43,13 +43,13 @@ func (l *life) wire(c *model.Client) {
 		o.Claims, o.Groups, o.Lifecycle, o.Hooks = nil, l, l, []string{"lifeboat-*"}
 		l.loop = New(o)
 		l.Cache("NodeGroup", func(model.Change) {})
-		l.look()
+		l.refreshGroup()
 	}
 	if err := c.IndexField(l.Context, nil, byNode, nodesOf); err != nil {
 		panic(err)
 	}
 	l.orphans = orphan.New(orphan.Options{Client: c, Pods: l.Live(), Forget: l.Forget})
-	l.Cache("Interruption", l.heard)
+	l.Cache("Interruption", l.enqueueRecord)
 	l.Cache("Node", l.nodeChanged)
 	l.Cache("ReplicaSet", l.ownerChanged)
 	l.Cache("Deployment", l.ownerChanged)
@@ -65,8 +65,8 @@ func (l *life) wire(c *model.Client) {
 	})
 }
 
-// Owners stands for the watch of what controls pods.
-func (l *life) Owners(context.Context, string, []*corev1.Pod) (drain.Owners, bool, error) {
+// Owners simulates the watch of the pods' owners.
+func (l *controllerProcess) Owners(context.Context, string, []*corev1.Pod) (drain.Owners, bool, error) {
 	var owners drain.Owners
 	for _, o := range l.Cached("ReplicaSet") {
 		if set, ok := o.(*appsv1.ReplicaSet); ok {
@@ -81,13 +81,13 @@ func (l *life) Owners(context.Context, string, []*corev1.Pod) (drain.Owners, boo
 	return owners, true, nil
 }
 
-func (l *life) ownerChanged(model.Change) {
+func (l *controllerProcess) ownerChanged(model.Change) {
 	for _, node := range slices.Sorted(maps.Keys(l.watches)) {
 		l.podsChanged(node)
 	}
 }
 
-func (l *life) recordChanged(c model.Change) {
+func (l *controllerProcess) recordChanged(c model.Change) {
 	if c.New == nil {
 		l.loop.barrier.forget(c.Key.Name)
 		l.loop.records.forget(c.Key.Name)
@@ -100,21 +100,21 @@ func (l *life) recordChanged(c model.Change) {
 	}
 }
 
-func (l *life) nodeIsOther(c model.Change) {
+func (l *controllerProcess) nodeIsOther(c model.Change) {
 	if passes(nodePredicate, c) {
 		l.enqueue(l.loop.ofNode(l.Context, either(c)))
 	}
 }
 
-func (l *life) podsChanged(node string) { l.enqueue(l.loop.ofNodeName(l.Context, node)) }
+func (l *controllerProcess) podsChanged(node string) { l.enqueue(l.loop.ofNodeName(l.Context, node)) }
 
-func (l *life) enqueue(found requests) {
+func (l *controllerProcess) enqueue(found requests) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		l.add("record "+name, l.run.c.Now())
 	}
 }
 
-// passes asks a predicate as an informer would.
+// passes evaluates a predicate as an informer would.
 func passes(p predicate.Predicate, c model.Change) bool {
 	switch {
 	case c.Old == nil:

@@ -42,7 +42,7 @@ type facts struct {
 	owners      drain.Owners
 	gates       []drain.Gate
 	replacement capacity.State
-	group       grouped
+	group       groupFacts
 	policies    []v1alpha1.InterruptionPolicy
 	// barrierWait is how long the drain waits for other nodes to be cordoned before it
 	// looks again; zero: it does not wait.
@@ -60,9 +60,9 @@ func (f *facts) begun(d policy.Decision) bool {
 	return record.Cordoned(&f.was)
 }
 
-// stands reports whether another notice than the deciding one still applies to a node that
+// otherNoticeApplies reports whether another notice than the deciding one still applies to a node that
 // lives: its deadline is in the future, or it reports a failed status check.
-func (f *facts) stands(d policy.Decision) bool {
+func (f *facts) otherNoticeApplies(d policy.Decision) bool {
 	if f.node == nil || d.InstanceGone {
 		return false
 	}
@@ -72,8 +72,8 @@ func (f *facts) stands(d policy.Decision) bool {
 	})
 }
 
-// later reports whether the action does not begin yet.
-func (f *facts) later(d policy.Decision) bool {
+// waitsForWindow reports whether the action does not begin yet.
+func (f *facts) waitsForWindow(d policy.Decision) bool {
 	return d.NotBefore.After(f.now) && !f.begun(d)
 }
 
@@ -141,7 +141,7 @@ func (c *Controller) observePods(ctx context.Context, f *facts, d policy.Decisio
 
 // drainsNow reports whether pods are moved now.
 func (f *facts) drainsNow(d policy.Decision) bool {
-	return record.Drains(d.Action) && !f.later(d) && !f.isRescheduled(d) && (!d.AwaitsApproval || f.begun(d))
+	return record.Drains(d.Action) && !f.waitsForWindow(d) && !f.isRescheduled(d) && (!d.AwaitsApproval || f.begun(d))
 }
 
 // observeBoundPods reads the pods of the node and what they wait for.

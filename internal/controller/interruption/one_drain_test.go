@@ -52,7 +52,7 @@ func TestAnEarlierRebootDoesNotEndADrainForAPlannedReboot(t *testing.T) {
 // A kubelet that is dead never confirms that a pod has stopped.
 func TestAnInstanceWithADeadKubeletIsTerminated(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
-	cloud := &executioner{}
+	cloud := &fakeTerminator{}
 	w.loop.Cloud = cloud
 	w.settle(time.Second)
 	for range 40 {
@@ -85,7 +85,7 @@ func TestATerminationOfAnEarlierDrainDoesNotEndTheNext(t *testing.T) {
 			{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain},
 		}
 	}))
-	w.loop.Cloud = &executioner{err: errors.New("OperationNotPermitted")}
+	w.loop.Cloud = &fakeTerminator{err: errors.New("OperationNotPermitted")}
 	w.settle(time.Second)
 	w.stopped("web-1")
 	w.settle(10 * time.Second)
@@ -94,7 +94,7 @@ func TestATerminationOfAnEarlierDrainDoesNotEndTheNext(t *testing.T) {
 	}
 	well := sick
 	well.ID, well.Withdrawn, well.Time, well.ReceivedTime = "well", true, metav1.NewTime(w.now), metav1.NewMicroTime(w.now)
-	w.hear(well)
+	w.addNotices(well)
 	w.settle(time.Second)
 	w.settle(15 * time.Minute)
 	if err := w.client.Create(t.Context(), pod("web-2")); err != nil {
@@ -103,7 +103,7 @@ func TestATerminationOfAnEarlierDrainDoesNotEndTheNext(t *testing.T) {
 	s := spot()
 	s.ReceivedTime, s.Time = metav1.NewMicroTime(w.now), metav1.NewTime(w.now)
 	s.Deadline = notice.At(w.now.Add(2*time.Minute), v1alpha1.DeadlineHard)
-	w.hear(s)
+	w.addNotices(s)
 	w.settle(time.Second)
 	w.settle(time.Second)
 	if !slices.Contains(w.evictions, "web-2") {
@@ -114,10 +114,10 @@ func TestATerminationOfAnEarlierDrainDoesNotEndTheNext(t *testing.T) {
 // A hold holds what Lifeboat itself would do at a deadline that it set itself.
 func TestAHoldHoldsATermination(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
-	cloud := &executioner{}
+	cloud := &fakeTerminator{}
 	w.loop.Cloud = cloud
 	until := metav1.NewTime(start.Add(2 * time.Hour))
-	w.say(func(s *v1alpha1.InterruptionSpec) {
+	w.setStatement(func(s *v1alpha1.InterruptionSpec) {
 		s.Hold = &v1alpha1.Say{By: "dana", Time: metav1.NewMicroTime(start), Until: &until}
 	})
 	w.settle(time.Second)
@@ -162,7 +162,7 @@ func TestHandledNoticesAreThoseOfTheSpec(t *testing.T) {
 	w := newWorld(t, in, node("a", instance))
 	w.settle(time.Second)
 	if got := w.record().Status.Answered; len(got) != 0 {
-		t.Errorf("handled notices %v, and the spec has none of them", got)
+		t.Errorf("handled notices %v are not in the spec", got)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestAPlannedChangeOfAVanishedNodeEnds(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("still in work at %s: %+v", w.now.Sub(start), w.record().Status)
+	t.Errorf("not finished at %s: %+v", w.now.Sub(start), w.record().Status)
 }
 
 // Clocks of agents do not order anything: ids tell which notices are handled.
@@ -237,7 +237,7 @@ func TestANoticeThatJoinsWhileItCompletesIsNotLost(t *testing.T) {
 	}
 	late := spot()
 	late.ReceivedTime = metav1.NewMicroTime(start.Add(time.Second)) // before the completion
-	w.hear(late)
+	w.addNotices(late)
 	w.settle(time.Second)
 	w.settle(time.Second)
 	if !slices.Contains(w.evictions, "web-1") {
@@ -256,7 +256,7 @@ func TestAnInterruptionThatAStrangerReopensEnds(t *testing.T) {
 	}
 	foreign := spot()
 	foreign.Source = notice.SourceIMDS
-	w.hear(foreign)
+	w.addNotices(foreign)
 	w.settle(time.Second)
 	if in := w.record(); !notice.Finished(in) || action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Errorf("finished %t, marked %t: %+v", notice.Finished(in), action.IsMarked(w.node(), action.MarkInterrupted), in.Status)
@@ -297,7 +297,7 @@ func TestAStaleCacheOfARestoredNodeIsNoCordon(t *testing.T) {
 	}
 	again := spot()
 	again.ID = "again"
-	w.hear(again)
+	w.addNotices(again)
 	if err := w.client.Create(t.Context(), pod("web-2")); err != nil {
 		t.Fatal(err)
 	}

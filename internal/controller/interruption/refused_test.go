@@ -17,16 +17,16 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// deniedBy is what the API server passes on of an admission webhook that denies with
-// a message alone: a code, and no reason.
+// deniedBy is the API server's error for an admission webhook that denies with only a message:
+// it has a code and no reason.
 func deniedBy(code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Message: `admission webhook "validate.example" denied the request: no`,
 	}}
 }
 
-// queued drives the world as the controller's queue does: after an error it backs off,
-// and when the pass wanted to look again is not known.
+// queued reconciles as the controller's queue does: after an error it backs off, and the wake-up
+// of the pass is lost.
 func (w *world) queued(until time.Time) (passes int, last error) {
 	w.t.Helper()
 	limiter := backoff()

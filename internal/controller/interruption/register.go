@@ -236,7 +236,7 @@ func (c *Controller) all(ctx context.Context, _ client.Object) requests {
 	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true })
 }
 
-// unfinished returns the Interruptions that match and are not finished. It reads the cache
+// checkUnfinished returns the Interruptions that match and are not finished. It reads the cache
 // without copies: there may be thousands.
 func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Interruption) bool, only ...client.ListOption) requests {
 	var list v1alpha1.InterruptionList

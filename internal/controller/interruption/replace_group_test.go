@@ -33,7 +33,7 @@ func (g *scaledGroup) replaces() v1alpha1.ReplacementStatus {
 	return v1alpha1.ReplacementStatus{}
 }
 
-// untaint has a node lose its taints.
+// untaint removes the taints of a node.
 func (g *scaledGroup) untaint(name string) {
 	g.t.Helper()
 	var n corev1.Node
@@ -46,9 +46,9 @@ func (g *scaledGroup) untaint(name string) {
 	}
 }
 
-// TestAGroupReplaces: the instance is taken out of its group, the pods wait until
-// another is in service, its node Ready and its startup taint gone; and the instance
-// is terminated by Lifeboat once they have left.
+// The instance is detached from its group. Its pods wait until another instance is in service,
+// its node is Ready and its startup taint is gone. Lifeboat terminates the instance once they
+// have left.
 func TestAGroupReplaces(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(spot()), pod("web-1"))
@@ -92,7 +92,7 @@ func TestAGroupReplaces(t *testing.T) {
 	}
 }
 
-// TestPodsDoNotWaitPastTheirLastCall for a group that launches nothing.
+// The group launches no replacement.
 func TestPodsDoNotWaitPastTheirLastCall(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(spot()), pod("web-1"))
@@ -102,7 +102,7 @@ func TestPodsDoNotWaitPastTheirLastCall(t *testing.T) {
 	}
 }
 
-// TestWhatForbidsToDetach is said, and nothing waits for it.
+// The reason is reported, and no pod waits.
 func TestWhatForbidsToDetach(t *testing.T) {
 	t.Parallel()
 	reboot := spot()
@@ -145,9 +145,9 @@ func TestWhatForbidsToDetach(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotEndAnInstanceDoesNotDetachIt: it would run on in no group. One that EC2
-// ends in two minutes needs nobody for that, and nobody is asked.
-func TestWhoMayNotEndAnInstanceDoesNotDetachIt(t *testing.T) {
+// A detached instance that Lifeboat may not terminate would run on without a group. EC2 ends an
+// interrupted one within two minutes, so the permission is not checked for it.
+func TestNoDetachWithoutPermissionToTerminate(t *testing.T) {
 	t.Parallel()
 	retired := spot()
 	retired.Kind, retired.Deadline = notice.KindScheduledChange, notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
@@ -160,10 +160,10 @@ func TestWhoMayNotEndAnInstanceDoesNotDetachIt(t *testing.T) {
 		says            error
 		detached, tried int
 	}{
-		"it may":              {retired, nil, 1, 1},
-		"it may not":          {retired, denied, 0, 1},
-		"nobody can be asked": {retired, fmt.Errorf("RequestLimitExceeded: %w", cloud.ErrBusy), 1, 1},
-		"EC2 ends it itself":  {spot(), denied, 1, 0},
+		"it may":                 {retired, nil, 1, 1},
+		"it may not":             {retired, denied, 0, 1},
+		"the check is throttled": {retired, fmt.Errorf("RequestLimitExceeded: %w", cloud.ErrBusy), 1, 1},
+		"EC2 ends it itself":     {spot(), denied, 1, 0},
 	} {
 		g := withGroup(t, recordOf(tc.notice), pod("web-1"), before.DeepCopy())
 		g.mayNot = tc.says
@@ -178,7 +178,6 @@ func TestWhoMayNotEndAnInstanceDoesNotDetachIt(t *testing.T) {
 	}
 }
 
-// TestAThrottledDetachIsTriedAgain.
 func TestAThrottledDetachIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(spot()), pod("web-1"))
@@ -194,7 +193,6 @@ func TestAThrottledDetachIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestTwoDoomedNodesNeverClaimOneInstance.
 func TestTwoDoomedNodesNeverClaimOneInstance(t *testing.T) {
 	t.Parallel()
 	other := recordOf(spot())
@@ -205,7 +203,7 @@ func TestTwoDoomedNodesNeverClaimOneInstance(t *testing.T) {
 	g.launch(newInstance, "Pending")
 	g.run(10*time.Second, nil)
 	if s := g.replaces(); s.Phase != v1alpha1.ReplacementOrdered || s.InstanceID != "" {
-		t.Fatalf("it claims what another counts on: %+v", s)
+		t.Fatalf("it uses another's replacement: %+v", s)
 	}
 	g.launch("i-0cccccccccccccccc", "Pending")
 	g.run(10*time.Second, nil)
@@ -221,9 +219,9 @@ func TestTwoDoomedNodesNeverClaimOneInstance(t *testing.T) {
 	}
 }
 
-// TestWhatIsTakenBackAfterTheDetach: it is drained and terminated all the same, in
-// peace; the group has another in its place.
-func TestWhatIsTakenBackAfterTheDetach(t *testing.T) {
+// After the detach the instance is drained and terminated even if the reason is withdrawn, but
+// without overrides. The group has already launched another.
+func TestReasonWithdrawnAfterTheDetach(t *testing.T) {
 	t.Parallel()
 	planned := spot()
 	planned.Kind, planned.Subject, planned.InstanceAction = notice.KindScheduledChange, "arn", notice.ActionStop
@@ -233,13 +231,13 @@ func TestWhatIsTakenBackAfterTheDetach(t *testing.T) {
 			n := *planned.DeepCopy()
 			n.ID, n.Withdrawn, n.Time = "over", true, metav1.NewTime(g.now)
 			n.ReceivedTime = metav1.NewMicroTime(g.now)
-			g.hear(n)
+			g.addNotices(n)
 		},
 		"the change is moved by days": func(g *scaledGroup) {
 			n := *planned.DeepCopy()
 			n.ID, n.Time, n.Deadline = "later", metav1.NewTime(g.now), notice.At(g.now.AddDate(0, 0, 5), v1alpha1.DeadlineSoft)
 			n.ReceivedTime = metav1.NewMicroTime(g.now)
-			g.hear(n)
+			g.addNotices(n)
 		},
 		"policy says Ignore now": func(g *scaledGroup) {
 			p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionIgnore}}}}
@@ -269,22 +267,22 @@ func TestWhatIsTakenBackAfterTheDetach(t *testing.T) {
 	}
 }
 
-// TestADetachThatNeverWasIsCalledOff: written down, and the process was killed before
-// it came to it, and then it was not wanted any more.
-func TestADetachThatNeverWasIsCalledOff(t *testing.T) {
+// The detach was written to the status, the process was killed before the call, and afterwards
+// it was not wanted any more.
+func TestADetachThatWasNeverSentIsCancelled(t *testing.T) {
 	t.Parallel()
 	planned := spot()
 	planned.Kind, planned.Subject, planned.InstanceAction = notice.KindScheduledChange, "arn", notice.ActionStop
 	planned.Deadline = notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
 	g := withGroup(t, recordOf(planned), pod("web-1"))
-	g.refuse = errors.New("the network is away")
+	g.refuse = errors.New("the network is down")
 	g.run(3*time.Second, nil)
 	if s := g.replaces(); s.Phase != v1alpha1.ReplacementOrdered || s.DetachTime != nil {
 		t.Fatalf("%+v", s)
 	}
 	planned.ID, planned.Withdrawn, planned.Time = "over", true, metav1.NewTime(g.now)
 	planned.ReceivedTime = metav1.NewMicroTime(g.now)
-	g.hear(planned)
+	g.addNotices(planned)
 	g.restart()
 	g.run(2*time.Minute, nil)
 	if in := g.record(); in.Status.Phase != v1alpha1.PhaseCancelled || g.node().Spec.Unschedulable || len(g.asked)+len(g.ended) > 0 {
@@ -292,10 +290,10 @@ func TestADetachThatNeverWasIsCalledOff(t *testing.T) {
 	}
 }
 
-// TestWhateverTheGroupDoes plays random stories: the group launches, abandons, is
-// behind or throttled, takes the instance away itself, the process is killed at any
-// write and any call. The instance is taken out once at most, is terminated if it
-// was, one replacement is counted on, and each pod is asked to stop by its last call.
+// The test runs random sequences: the group launches, abandons, lags or is throttled, and
+// terminates the instance on its own; the process is killed at any write and any call. The
+// instance must be detached at most once, be terminated if it was, and use one replacement. Each
+// pod must be asked to stop by its last call.
 func TestWhateverTheGroupDoes(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(30)
@@ -305,20 +303,20 @@ func TestWhateverTheGroupDoes(t *testing.T) {
 	var kills, detached, terminated, answered uint64
 	for seed := range seeds {
 		g := withGroup(t, recordOf(spot()), pod("web-1"), pod("web-2"))
-		s := &groupStory{scaledGroup: g, dice: rand.New(rand.NewPCG(seed, 11)), seed: seed}
-		s.play()
+		s := &groupRun{scaledGroup: g, dice: rand.New(rand.NewPCG(seed, 11)), seed: seed}
+		s.simulate()
 		kills += s.kills
 		detached += uint64(len(s.detached))
 		terminated += uint64(len(s.ended))
 		answered += uint64(len(s.completed))
 	}
-	t.Logf("%d stories: %d kills, %d instances taken out of the group, %d terminated, %d hooks answered", seeds, kills, detached, terminated, answered)
+	t.Logf("%d runs: %d kills, %d instances taken out of the group, %d terminated, %d hooks answered", seeds, kills, detached, terminated, answered)
 	if kills < seeds || detached < seeds/4 || terminated < seeds/4 || answered < seeds/10 {
 		t.Error("too little happened for the test to mean anything")
 	}
 }
 
-type groupStory struct {
+type groupRun struct {
 	*scaledGroup
 	dice   *rand.Rand
 	seed   uint64
@@ -327,8 +325,8 @@ type groupStory struct {
 	kills  uint64
 }
 
-func (s *groupStory) play() {
-	if s.seed%3 == 0 { // else Lifeboat takes it out of the group before the group can
+func (s *groupRun) simulate() {
+	if s.seed%3 == 0 { // otherwise Lifeboat detaches it before the group can terminate it
 		s.takenByGroup()
 	}
 	for s.now.Sub(start) < 3*time.Minute {
@@ -344,7 +342,7 @@ func (s *groupStory) play() {
 		} else if err != nil {
 			s.t.Fatalf("seed %d: %v", s.seed, err)
 		}
-		s.outside(s.others)
+		s.withoutKills(s.others)
 		if s.dice.IntN(3) > 0 {
 			s.look()
 		}
@@ -367,7 +365,7 @@ func (s *groupStory) play() {
 	}
 }
 
-func (s *groupStory) others() {
+func (s *groupRun) others() {
 	switch s.dice.IntN(14) {
 	case 0, 1:
 		s.serial++
@@ -394,14 +392,14 @@ func (s *groupStory) others() {
 	}
 }
 
-// takenByGroup has the group take the instance away itself, with a terminate hook.
-func (s *groupStory) takenByGroup() {
+// takenByGroup terminates the instance in the group, with a terminate hook.
+func (s *groupRun) takenByGroup() {
 	s.held = true
 	s.hold("Terminating:Wait")
 	s.expires = s.now.Add(time.Hour)
 }
 
-func (s *groupStory) check() {
+func (s *groupRun) check() {
 	if len(s.detached) > 1 {
 		s.t.Fatalf("seed %d: taken out at %v", s.seed, s.detached)
 	}

@@ -28,7 +28,7 @@ func planned(id, what string, at time.Time) v1alpha1.Notice {
 	return n
 }
 
-// same fails the test unless the node is what it was.
+// same fails the test if the node has changed.
 func (w *world) same(before *corev1.Node) {
 	w.t.Helper()
 	if diff := cmp.Diff(before, w.node(), cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion"), cmpopts.EquateEmpty()); diff != "" {
@@ -64,7 +64,7 @@ func TestClosedChangeIsCancelled(t *testing.T) {
 	}
 	closed := planned("h2", notice.ActionStop, start.Add(30*time.Minute))
 	closed.Withdrawn = true
-	w.hear(closed)
+	w.addNotices(closed)
 	w.settle(time.Minute)
 	w.same(before)
 	if got := w.record().Status; got.Phase != v1alpha1.PhaseCancelled || got.CompletionTime == nil || record.Drain(&got).Pods.Waiting != 0 {
@@ -75,12 +75,12 @@ func TestClosedChangeIsCancelled(t *testing.T) {
 func TestChangeThatIsClosedAfterItHappenedStaysCompleted(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(time.Minute))), node("a", instance))
 	w.settle(time.Second)
-	w.hear(stateChange(notice.StateTerminated, start.Add(time.Minute)))
+	w.addNotices(stateChange(notice.StateTerminated, start.Add(time.Minute)))
 	w.remove(w.node())
 	w.settle(2 * time.Minute)
 	closed := planned("h2", notice.ActionStop, start.Add(time.Minute))
 	closed.Withdrawn = true
-	w.hear(closed)
+	w.addNotices(closed)
 	w.settle(time.Minute)
 	if got := w.record().Status.Phase; got != v1alpha1.PhaseCompleted {
 		t.Errorf("phase %s", got)
@@ -108,8 +108,7 @@ func TestRebootedNodeIsPutBack(t *testing.T) {
 	}
 }
 
-// TestStopAfterAReboot: what is planned for later is not forgotten over what
-// comes first.
+// A reboot before a planned stop must not cancel the handling of the stop.
 func TestStopAfterAReboot(t *testing.T) {
 	before, due := node("a", instance), start.Add(12*24*time.Hour)
 	before.Status.NodeInfo.BootID = "first"
@@ -137,7 +136,7 @@ func TestStopAfterAReboot(t *testing.T) {
 	notices, _ := notice.Join(off.Spec.Notices, calledOff)
 	d, ok := policy.Decide(policy.Facts{Now: w.now, Notices: notices, Answered: off.Status.Answered, Node: n})
 	if !ok || !d.Withdrawn {
-		t.Errorf("if it were called off: decision %+v, %v", d, ok)
+		t.Errorf("if it were cancelled: decision %+v, %v", d, ok)
 	}
 	w.settle(12*24*time.Hour - 32*time.Minute)
 	if !action.IsMarked(w.node(), action.MarkInterrupted) {
@@ -181,7 +180,7 @@ func TestAgentOfAnotherNodeIsNotBelieved(t *testing.T) {
 
 	queue := spot()
 	queue.ID, queue.ReceivedTime = "spot-2", metav1.NewMicroTime(w.now.Add(time.Second))
-	w.hear(queue)
+	w.addNotices(queue)
 	w.settle(2 * time.Second)
 	if len(w.evictions) != 1 {
 		t.Error("the queue's own notice is not acted on")
@@ -206,8 +205,7 @@ func TestDrillsSaySo(t *testing.T) {
 	}
 }
 
-// TestAChangeThatIsPlannedHidesNoSickInstance: what is wrong now is seen to now, and a
-// change that nothing is done about does not keep one from beginning.
+// A sick instance is drained now, although a change is planned for later.
 func TestAChangeThatIsPlannedHidesNoSickInstance(t *testing.T) {
 	t.Parallel()
 	sick := v1alpha1.Notice{

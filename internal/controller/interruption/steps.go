@@ -95,7 +95,7 @@ func (p *pass) act(ctx context.Context) error {
 	err := p.walk(ctx, steps)
 	p.walked = true
 	if !p.decision.Withdrawn && !apierrors.IsConflict(err) {
-		err = errors.Join(err, p.keep(ctx))
+		err = errors.Join(err, p.callHooks(ctx))
 	}
 	p.apply()
 	return err

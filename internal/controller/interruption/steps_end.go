@@ -32,7 +32,7 @@ func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
 		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted():
 		return true, nil
 	case !p.facts.now.Before(end) && p.facts.isLeaving(): // for example another hook holds it
-		end = p.facts.now.Add(leavesSoon).Truncate(leavesSoon)
+		end = p.facts.now.Add(leavingRequeue).Truncate(leavingRequeue)
 	case !p.facts.now.Before(end):
 		return true, nil
 	}
@@ -83,9 +83,9 @@ func (p *pass) terminates() bool {
 // complete completes the Interruption, or, where another notice still applies, only the
 // work for this notice.
 func complete(_ context.Context, p *pass) (bool, error) {
-	if p.facts.stands(p.decision) && !replacement.IsDetached(p.facts.drain().Replacement) {
+	if p.facts.otherNoticeApplies(p.decision) && !replacement.IsDetached(p.facts.drain().Replacement) {
 		p.outcome.Answered = p.decision.Notice.ID
-		p.outcome.wait(p.facts.now, "waits for what else is to come")
+		p.outcome.wait(p.facts.now, "waits for the next notice")
 		return false, nil
 	}
 	p.outcome.Completed = true

@@ -23,7 +23,7 @@ func restoreNode(ctx context.Context, p *pass) (bool, error) {
 	if action.HasMark(node) && p.Live != nil { // else a person may have uncordoned it
 		undone, err := action.UndoSurges(ctx, p.Client, p.Live, node.Name)
 		if err != nil {
-			return false, fmt.Errorf("giving pods back that were to be replaced: %w", err)
+			return false, fmt.Errorf("returning surged pods to their ReplicaSets: %w", err)
 		}
 		p.outcome.SurgesUndone = undone
 	}
@@ -53,7 +53,7 @@ func release(ctx context.Context, p *pass) (bool, error) {
 // nextIsDue reports whether another notice applies whose drain begins at once: a node that
 // is restored in between would get new pods.
 func (f *facts) nextIsDue(d policy.Decision) bool {
-	if d.Withdrawn || !f.stands(d) {
+	if d.Withdrawn || !f.otherNoticeApplies(d) {
 		return false
 	}
 	facts := f.forPolicy()

@@ -73,7 +73,7 @@ func awaitWindow(ctx context.Context, p *pass) (bool, error) {
 			return false, err
 		}
 		p.outcome.Rescheduled = true
-	} else if !p.facts.later(p.decision) {
+	} else if !p.facts.waitsForWindow(p.decision) {
 		return true, nil
 	}
 	at := p.decision.NotBefore

@@ -28,40 +28,40 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// start is when every story begins: the notice is received.
+// start is when every test begins: the notice is received.
 var start = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
 
 const instance = "i-0a1b2c3d4e5f60718"
 
-// world is a cluster in memory whose clock the test moves, and the loop in it.
-// It stands for the kubelets as well: see stopped.
+// world is an in-memory cluster with a controller, whose clock the test moves. It also simulates
+// the kubelets: see stopped.
 type world struct {
 	t       *testing.T
-	mu      sync.Mutex // the loop asks several pods at once
+	mu      sync.Mutex // the controller evicts several pods concurrently
 	client  client.Client
 	loop    *Controller
 	now     time.Time
-	unknown bool // the list of pods has not come yet
-	stale   bool // it has, and changes since are not told
-	lagging bool // the watch of pods is behind: it shows none as terminating
-	// askedFor counts how often it was asked for that changes are told.
+	unknown bool // the pod list has not arrived yet
+	stale   bool // it has, and later changes are not delivered
+	lagging bool // the pod watch is behind: it shows no pod as terminating
+	// askedFor counts the calls that request the delivery of changes.
 	askedFor int
-	// evictions are the pods whose eviction was asked for, in order.
+	// evictions are the pods for which an eviction was requested, in order.
 	evictions []string
 	// deletions are the pods that were deleted, with their grace.
 	deletions map[string]int64
 	// asked is when pods were asked to stop, and grace what they were given.
 	asked map[string]time.Time
 	grace map[string]int64
-	// refuse is what the API server answers to evictions.
+	// refuse is the API server's answer to evictions.
 	refuse error
-	// failPatch is what it answers to the next status patch.
+	// failPatch is its answer to the next status patch.
 	failPatch error
-	// lives is how many writes the process lives to make; nil: it is not killed.
+	// lives is how many writes the process makes before it is killed; nil: it is not killed.
 	lives *int
-	// informed are the versions that the barrier knows.
+	// informed are the versions that the barrier has seen.
 	informed map[string]*v1alpha1.Interruption
-	// wake is when the last pass wants to look again.
+	// wake is when the last pass wants the next one.
 	wake time.Duration
 }
 
@@ -104,7 +104,7 @@ func (w *world) evict(ctx context.Context, c client.Client, _ string, o, _ clien
 	if !slices.ContainsFunc(records.Items, func(in v1alpha1.Interruption) bool {
 		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool { return left.Name == o.GetName() })
 	}) {
-		w.t.Errorf("%s is asked to stop before it is written down", o.GetName())
+		w.t.Errorf("%s is asked to stop before the record lists it", o.GetName())
 	}
 	if w.refuse != nil {
 		return w.refuse
@@ -149,8 +149,7 @@ func (w *world) patch(ctx context.Context, c client.Client, sub string, o client
 	return c.SubResource(sub).Patch(ctx, o, p, opts...)
 }
 
-// dies reports the end of the process where its time has come: from then on no
-// request gets through.
+// dies reports whether the process is killed: from then on every request fails.
 func (w *world) dies() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,7 +162,7 @@ func (w *world) dies() error {
 	return nil
 }
 
-// NodeByInstance and Pods stand for the index and the watch.
+// NodeByInstance and Pods simulate the index and the watch.
 func (w *world) NodeByInstance(ctx context.Context, id string) (*corev1.Node, error) {
 	var nodes corev1.NodeList
 	if err := w.client.List(ctx, &nodes); err != nil {
@@ -204,7 +203,7 @@ func (w *world) Current(node string) bool {
 }
 func (w *world) Forget(string) {}
 
-// pass lets the loop work once, some time later.
+// pass reconciles once, after some time.
 func (w *world) pass(after time.Duration) error {
 	w.t.Helper()
 	w.now = w.now.Add(after)
@@ -225,7 +224,7 @@ func (w *world) pass(after time.Duration) error {
 	return err
 }
 
-// inform feeds the barrier as the informer does: once for each version.
+// inform updates the barrier as the informer does: once for each version.
 func (w *world) inform(in *v1alpha1.Interruption) {
 	was, known := w.informed[in.Name]
 	if known && was.ResourceVersion == in.ResourceVersion {
@@ -242,7 +241,7 @@ func (w *world) inform(in *v1alpha1.Interruption) {
 	}
 }
 
-// settle lets the loop work until nothing changes any more.
+// settle reconciles until nothing changes any more.
 func (w *world) settle(after time.Duration) {
 	w.t.Helper()
 	for range 10 {
@@ -258,7 +257,7 @@ func (w *world) settle(after time.Duration) {
 	w.t.Fatalf("the record does not settle:\n%+v", w.record().Status)
 }
 
-// record is the interruption of the story; nil once it is deleted.
+// record is the Interruption of the test; nil once it is deleted.
 func (w *world) record() *v1alpha1.Interruption {
 	w.t.Helper()
 	in := &v1alpha1.Interruption{}
@@ -281,7 +280,7 @@ func (w *world) node() *corev1.Node {
 	return node
 }
 
-// stopped plays the kubelet: the pods have stopped and are gone.
+// stopped simulates the kubelet: the pods have stopped and are gone.
 func (w *world) stopped(names ...string) {
 	w.t.Helper()
 	for _, name := range names {
@@ -294,7 +293,7 @@ func (w *world) stopped(names ...string) {
 	}
 }
 
-// finish plays the kubelet: the pod's containers have ended.
+// finish simulates the kubelet: the pod's containers have exited.
 func (w *world) finish(name string, phase corev1.PodPhase) {
 	w.t.Helper()
 	pod := &corev1.Pod{}
@@ -307,7 +306,7 @@ func (w *world) finish(name string, phase corev1.PodPhase) {
 	}
 }
 
-// remove takes an object away past the interceptor.
+// remove deletes an object without the interceptor.
 func (w *world) remove(o client.Object) {
 	w.t.Helper()
 	inner, ok := w.client.(client.WithWatch)
@@ -327,7 +326,7 @@ func (w *world) remove(o client.Object) {
 	}
 }
 
-// setBudget plays the disruption controller.
+// setBudget simulates the disruption controller.
 func (w *world) setBudget(allowed int32) {
 	w.t.Helper()
 	web := &policyv1.PodDisruptionBudget{}
@@ -340,8 +339,8 @@ func (w *world) setBudget(allowed int32) {
 	}
 }
 
-// hear adds notices to the record, as intake does.
-func (w *world) hear(notices ...v1alpha1.Notice) {
+// addNotices adds notices to the record, as intake does.
+func (w *world) addNotices(notices ...v1alpha1.Notice) {
 	w.t.Helper()
 	in := w.record()
 	for _, n := range notices {
@@ -352,7 +351,7 @@ func (w *world) hear(notices ...v1alpha1.Notice) {
 	}
 }
 
-// What the stories are made of.
+// Objects of the tests.
 
 func recordOf(notices ...v1alpha1.Notice) *v1alpha1.Interruption {
 	return &v1alpha1.Interruption{

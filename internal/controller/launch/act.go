@@ -16,10 +16,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 )
 
-// atOnce is how many instances are seen to at once.
-const atOnce = 8
+// maxConcurrent is how many instances are handled concurrently.
+const maxConcurrent = 8
 
-// task is what was decided about an instance.
+// task is the decision about an instance.
 type task struct {
 	group    string
 	member   groupwatch.Member
@@ -29,7 +29,7 @@ type task struct {
 	at       time.Time
 }
 
-// rank orders tasks: what ends a wait comes before what makes it longer.
+// rank orders tasks: those that end a wait come before those that extend it.
 func (t *task) rank() int {
 	switch {
 	case t.decision.Do == lifecycle.Complete:
@@ -42,8 +42,7 @@ func (t *task) rank() int {
 	return 3
 }
 
-// carryOut does what was decided, what is most urgent first, and returns how much
-// that was.
+// carryOut carries out the decisions, the most urgent first, and returns their number.
 func (s *Sweep) carryOut(ctx context.Context, w *world, todo []task) int {
 	todo = slices.DeleteFunc(todo, func(t task) bool {
 		d := &t.decision
@@ -53,7 +52,7 @@ func (s *Sweep) carryOut(ctx context.Context, w *world, todo []task) int {
 	var done atomic.Int32
 	var workers sync.WaitGroup
 	next := make(chan *task)
-	for range min(atOnce, len(todo)) {
+	for range min(maxConcurrent, len(todo)) {
 		workers.Go(func() {
 			for t := range next {
 				if s.do(ctx, w, t) {
@@ -70,8 +69,7 @@ func (s *Sweep) carryOut(ctx context.Context, w *world, todo []task) int {
 	return int(done.Load())
 }
 
-// do does what was decided about one instance, and reports whether there was
-// anything.
+// do carries out the decision about one instance, and reports whether there was an action.
 func (s *Sweep) do(ctx context.Context, w *world, t *task) bool {
 	did := false
 	if t.decision.Alarm && s.once(t.entry, "alarm") {
@@ -85,15 +83,15 @@ func (s *Sweep) do(ctx context.Context, w *world, t *task) bool {
 		s.giveUp(ctx, w, t)
 	}
 	if t.decision.Node != "" && s.nodeDue(t) {
-		s.seeToNode(ctx, w, t)
+		s.applyToNode(ctx, w, t)
 		did = true
 	}
 	return did
 }
 
-// call calls the hooks of an instance, and reports whether it did. A result is sent only
-// if the instance still stands where it stood when that was decided: by instance id it
-// completes any action that is pending.
+// call calls the hooks of an instance, and reports whether it did. A result is sent only if the
+// instance is still in the state of the decision: a call by instance id completes any pending
+// action.
 func (s *Sweep) call(ctx context.Context, w *world, t *task) bool {
 	for _, hook := range t.decision.Hooks {
 		var err error
@@ -101,8 +99,8 @@ func (s *Sweep) call(ctx context.Context, w *world, t *task) bool {
 		switch {
 		case t.decision.Do == lifecycle.Heartbeat:
 			err = s.o.Lifecycle.Heartbeat(ctx, a)
-		case !s.stillSo(t):
-			s.o.Groups.RequestRefresh(t.group) // it is decided again, by the new state
+		case !s.isUnchanged(t):
+			s.o.Groups.RequestRefresh(t.group) // it is decided again with the new state
 			return false
 		default:
 			err = s.o.Lifecycle.Complete(ctx, a, cloud.Continue)
@@ -112,14 +110,14 @@ func (s *Sweep) call(ctx context.Context, w *world, t *task) bool {
 	return true
 }
 
-func (s *Sweep) stillSo(t *task) bool {
+func (s *Sweep) isUnchanged(t *task) bool {
 	now := s.o.Clock()
 	m, ok, seen := s.o.Groups.Member(t.member.InstanceID)
-	return ok && m.State == t.member.State && now.Sub(seen) <= fresh && now.Sub(t.at) <= hesitation
+	return ok && m.State == t.member.State && now.Sub(seen) <= maxStateAge && now.Sub(t.at) <= maxDecisionAge
 }
 
-// note notes what came of a call, and has the group read again where its state may
-// have changed.
+// note records the result of a call, and requests a refresh of the group if its state may have
+// changed.
 func (s *Sweep) note(ctx context.Context, w *world, t *task, hook string, err error) {
 	do, operation := t.decision.Do, "heartbeat"
 	if do == lifecycle.Complete {
@@ -131,20 +129,20 @@ func (s *Sweep) note(ctx context.Context, w *world, t *task, hook string, err er
 	s.report(ctx, w, t, hook, operation, told, err)
 	switch {
 	case outcome == lifecycle.NoAction && told.Tries > 1:
-		s.o.Groups.RequestRefreshHooks(t.group) // it may have other hooks by now
+		s.o.Groups.RequestRefreshHooks(t.group) // its hooks may have changed
 	case do == lifecycle.Complete || outcome == lifecycle.NoAction:
 		s.o.Groups.RequestRefresh(t.group)
 	}
 	s.o.Changed(t.group)
 }
 
-// report logs what came of a call, and tells people what concerns them.
+// report logs the result of a call, and emits Events for users.
 func (s *Sweep) report(ctx context.Context, w *world, t *task, hook, operation string, told lifecycle.Told, err error) {
 	log := log.FromContext(ctx).WithValues("group", t.group, "instance", t.member.InstanceID, "hook", hook,
 		"state", t.member.State, "operation", operation, "because", t.decision.Reason)
 	switch {
 	case err == nil && t.decision.Do == lifecycle.Complete:
-		log.Info("answered a lifecycle hook")
+		log.Info("completed a lifecycle hook")
 		if s.once(t.entry, "answered "+hook) {
 			s.tell(w, t, corev1.EventTypeNormal, "HookAnswered", "lifecycle hook %s was answered CONTINUE for instance %s: %s", hook, t.member.InstanceID, t.decision.Reason)
 		}
@@ -152,16 +150,16 @@ func (s *Sweep) report(ctx context.Context, w *world, t *task, hook, operation s
 		log.V(1).Info("extended a lifecycle hook")
 	case cloud.IsDenied(err):
 		if s.once(t.entry, "denied "+hook+operation) {
-			log.Info("may not answer a lifecycle hook", "error", err.Error())
+			log.Info("not permitted to complete a lifecycle hook", "error", err.Error())
 			s.failed(t.group, t.member.InstanceID, s.o.Clock(), err.Error())
 			s.tellGroup(w, t.group, "HookDenied", "%s", err.Error())
 		}
 	default:
-		log.V(1).Info("a lifecycle hook was not reached", "tries", told.Tries, "error", err.Error())
+		log.V(1).Info("a call for a lifecycle hook failed", "tries", told.Tries, "error", err.Error())
 	}
 }
 
-// giveUp says that an instance is left to its hook.
+// giveUp reports that Lifeboat stops the heartbeats for an instance.
 func (s *Sweep) giveUp(ctx context.Context, w *world, t *task) {
 	log.FromContext(ctx).Info("gave up on an instance", "group", t.group, "instance", t.member.InstanceID, "hook", t.decision.Hook, "state", t.member.State, "because", t.decision.Reason)
 	s.meters.gaveUp.Inc()

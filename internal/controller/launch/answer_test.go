@@ -24,13 +24,13 @@ import (
 
 const instance = "i-0a1b2c3d4e5f60718"
 
-// aside plays the watcher and AWS: what is known of one instance, which may change
-// between a decision and what is done about it, and what hooks were told.
-type aside struct {
+// fakeGroup is a fake watcher and a fake AWS with one instance, whose state may change between a
+// decision and its call. It records the calls for hooks.
+type fakeGroup struct {
 	mu     sync.Mutex
-	listed string        // its state as passes see it
-	now    func() string // its state right before an answer
-	age    time.Duration // how old all this is
+	listed string        // the state that passes see
+	now    func() string // the state right before a call
+	age    time.Duration // the age of that state
 	told   []string
 }
 
@@ -38,7 +38,7 @@ func member(state string) groupwatch.Member {
 	return groupwatch.Member{InstanceID: instance, Group: "workers", State: state, At: lifecycle.Read(state)}
 }
 
-func (a *aside) Groups() []groupwatch.Group {
+func (a *fakeGroup) Groups() []groupwatch.Group {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return []groupwatch.Group{{
@@ -47,40 +47,40 @@ func (a *aside) Groups() []groupwatch.Group {
 	}}
 }
 
-func (a *aside) Member(string) (groupwatch.Member, bool, time.Time) {
+func (a *fakeGroup) Member(string) (groupwatch.Member, bool, time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return member(a.now()), true, time.Now().Add(-a.age)
 }
 
-func (a *aside) RequestRefresh(string)      {}
-func (a *aside) RequestRefreshHooks(string) {}
-func (a *aside) RequestRefreshNew()         {}
+func (a *fakeGroup) RequestRefresh(string)      {}
+func (a *fakeGroup) RequestRefreshHooks(string) {}
+func (a *fakeGroup) RequestRefreshNew()         {}
 
-func (a *aside) note(what string, on cloud.Action) {
+func (a *fakeGroup) note(what string, on cloud.Action) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.told = append(a.told, what+" "+on.Hook)
 }
 
-func (a *aside) Complete(_ context.Context, on cloud.Action, r cloud.Result) error {
+func (a *fakeGroup) Complete(_ context.Context, on cloud.Action, r cloud.Result) error {
 	a.note(string(r), on)
 	return nil
 }
 
-func (a *aside) Heartbeat(_ context.Context, on cloud.Action) error {
+func (a *fakeGroup) Heartbeat(_ context.Context, on cloud.Action) error {
 	a.note("heartbeat", on)
 	return nil
 }
 
-func (a *aside) Detach(context.Context, string, string) error { return nil }
+func (a *fakeGroup) Detach(context.Context, string, string) error { return nil }
 
-// sweeps runs the loop for a time, with a node that is Ready.
-func sweeps(t *testing.T, a *aside, d time.Duration) []string {
+// sweeps runs the controller for some time, with a node that is Ready.
+func sweeps(t *testing.T, a *fakeGroup, d time.Duration) []string {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()
-		_ = clientgoscheme.AddToScheme(scheme) // they fail for types of the same name alone
+		_ = clientgoscheme.AddToScheme(scheme) // errors are only possible for conflicting types
 		_ = v1alpha1.AddToScheme(scheme)
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "a", CreationTimestamp: metav1.Now()},
@@ -102,19 +102,19 @@ func sweeps(t *testing.T, a *aside, d time.Duration) []string {
 }
 
 func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
-	// Where it stands as it did when that was decided, it is answered.
-	a := &aside{listed: "Pending:Wait", now: func() string { return "Pending:Wait" }}
+	// An unchanged state is answered.
+	a := &fakeGroup{listed: "Pending:Wait", now: func() string { return "Pending:Wait" }}
 	if told := sweeps(t, a, 4*time.Second); !slices.Equal(told, []string{"CONTINUE lifeboat-launch"}) {
 		t.Errorf("told %v", told)
 	}
-	// Where it has moved on meanwhile, nothing is said, however often it is decided.
-	a = &aside{listed: "Pending:Wait", now: func() string { return "Warmed:Pending:Wait" }}
+	// A changed state is never answered.
+	a = &fakeGroup{listed: "Pending:Wait", now: func() string { return "Warmed:Pending:Wait" }}
 	if told := sweeps(t, a, time.Minute); len(told) != 0 {
 		t.Errorf("told %v", told)
 	}
-	// Where it was seen too long ago, as by a process that stood still, the hook is
-	// extended and not answered.
-	a = &aside{listed: "Pending:Wait", now: func() string { return "Pending:Wait" }, age: 2 * time.Minute}
+	// With a stale state, as after a pause of the process, the hook gets a heartbeat and is not
+	// completed.
+	a = &fakeGroup{listed: "Pending:Wait", now: func() string { return "Pending:Wait" }, age: 2 * time.Minute}
 	told := sweeps(t, a, 9*time.Minute)
 	if len(told) < 2 || slices.Contains(told, "CONTINUE lifeboat-launch") {
 		t.Errorf("told %v", told)

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// mostActions and mostFailures are what a NodeGroup's status has room for.
-	mostActions, mostFailures = 50, 10
-	// inARow is how many launches in a row have to fail to be worth a warning.
-	inARow = 3
-	// unseenFor is for how long it is believed what the last leader wrote down of a
-	// group that is not seen any more.
-	unseenFor = time.Hour
+	// maxActions and maxFailures are the bounds of a NodeGroup's status.
+	maxActions, maxFailures = 50, 10
+	// warnAfterFailures is how many consecutive launches must fail for a warning.
+	warnAfterFailures = 3
+	// unseenTTL is how long the status of the previous leader is kept for a group that is not
+	// seen any more.
+	unseenTTL = time.Hour
 )
 
-// Book is what is known of the instances that hooks hold, and of how launches came
-// out. It is begun from the status of NodeGroups, into which it is written.
+// Book records the instances that hooks hold, and the results of launches. It is initialised
+// from the status of NodeGroups, and written to it.
 type Book struct {
 	mu      sync.Mutex
 	seeded  bool
@@ -33,23 +33,22 @@ type Book struct {
 	groups  map[string]*tally
 }
 
-// entry is an instance.
+// entry is the state of an instance.
 type entry struct {
 	group, node string
 	state       string
 	memory      lifecycle.Memory
 	decision    lifecycle.Decision
-	// nodeTried is when something was last done to its node, and podsAt when its
-	// pods were last counted.
+	// nodeTried is when the node was last changed, and podsAt when its pods were last counted.
 	nodeTried, podsAt time.Time
 	pods              int
-	// said are the warnings that were given in this phase, and hurried how often it
-	// was asked where the instance stands.
-	said    map[string]bool
-	hurried int
+	// warned are the warnings emitted in this phase, and refreshes is the number of refreshes
+	// requested for the instance.
+	warned    map[string]bool
+	refreshes int
 }
 
-// tally is a group.
+// tally has the launch results of a group.
 type tally struct {
 	boots    v1alpha1.BootTimes
 	inARow   int32
@@ -58,14 +57,14 @@ type tally struct {
 
 func newBook() *Book { return &Book{entries: map[string]*entry{}, groups: map[string]*tally{}} }
 
-// Seeded reports whether the Book has been begun.
+// Seeded reports whether the Book has been initialised.
 func (b *Book) Seeded() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.seeded
 }
 
-// Actions returns what hooks hold of a group, the oldest first.
+// Actions returns the instances of a group that hooks hold, the oldest first.
 func (b *Book) Actions(group string) []v1alpha1.LifecycleAction {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +77,7 @@ func (b *Book) Actions(group string) []v1alpha1.LifecycleAction {
 	slices.SortFunc(actions, func(x, y v1alpha1.LifecycleAction) int {
 		return cmp.Or(x.Since.Compare(y.Since.Time), cmp.Compare(x.InstanceID, y.InstanceID))
 	})
-	return actions[:min(len(actions), mostActions)]
+	return actions[:min(len(actions), maxActions)]
 }
 
 func (e *entry) action(id string) v1alpha1.LifecycleAction {
@@ -101,7 +100,7 @@ func (e *entry) action(id string) v1alpha1.LifecycleAction {
 	return a
 }
 
-// Boots returns how long launches of a group took, or nil where none was seen.
+// Boots returns how long launches of a group took, or nil if none was seen.
 func (b *Book) Boots(group string) *v1alpha1.BootTimes {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,8 +110,8 @@ func (b *Book) Boots(group string) *v1alpha1.BootTimes {
 	return nil
 }
 
-// Failures returns how many launches of a group have failed since the last that
-// did not, and the last of what failed, newest first.
+// Failures returns the number of consecutive failed launches of a group, and its latest
+// failures, newest first.
 func (b *Book) Failures(group string) (inARow int32, last []v1alpha1.GroupFailure) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,7 +121,7 @@ func (b *Book) Failures(group string) (inARow int32, last []v1alpha1.GroupFailur
 	return 0, nil
 }
 
-// seed begins the Book with what the last leader wrote down.
+// seed initialises the Book from the status that the previous leader wrote.
 func (b *Book) seed(groups []v1alpha1.NodeGroup) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,7 +145,7 @@ func (b *Book) seed(groups []v1alpha1.NodeGroup) {
 	}
 }
 
-// tally returns a group's. The lock is held.
+// tally returns the tally of a group. The caller holds the lock.
 func (b *Book) tally(group string) *tally {
 	if b.groups[group] == nil {
 		b.groups[group] = &tally{}
@@ -154,9 +153,9 @@ func (b *Book) tally(group string) *tally {
 	return b.groups[group]
 }
 
-// see notes where an instance was seen, and returns what is remembered of it, and
-// of a launch that came out by it. known tells that its group was seen before.
-func (b *Book) see(m groupwatch.Member, at, now time.Time, known bool, node string) (*entry, launched) {
+// see records the state of an instance. It returns its entry, and the launch that ended with
+// this state. known is set if its group was seen before.
+func (b *Book) see(m groupwatch.Member, at, now time.Time, known bool, node string) (*entry, launchResult) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[m.InstanceID]
@@ -165,10 +164,10 @@ func (b *Book) see(m groupwatch.Member, at, now time.Time, known bool, node stri
 		e = &entry{group: m.Group}
 		b.entries[m.InstanceID] = e
 	}
-	var out launched
+	var out launchResult
 	if was := e.memory; !was.Seen.IsZero() && was.Phase != m.At.Phase {
-		out = launched{e.group, m.InstanceID, was.Result(m.At.Phase), was, at}
-		e.said, e.hurried, e.decision = nil, 0, lifecycle.Decision{}
+		out = launchResult{e.group, m.InstanceID, was.Result(m.At.Phase), was, at}
+		e.warned, e.refreshes, e.decision = nil, 0, lifecycle.Decision{}
 	}
 	if at.After(e.memory.Seen) || e.memory.Seen.IsZero() {
 		e.memory = e.memory.See(at, m.At, isNew)
@@ -178,33 +177,32 @@ func (b *Book) see(m groupwatch.Member, at, now time.Time, known bool, node stri
 	return e, out
 }
 
-// forget drops the instances that are in no group any more, and returns the
-// launches that came out by it. Of groups that were not seen yet it knows nothing,
-// but for a time.
-func (b *Book) forget(there, known map[string]bool, now time.Time) []launched {
+// forget drops the instances that are in no group any more, and returns the launches that ended
+// with that. For some time it keeps instances of groups that were not seen yet.
+func (b *Book) forget(there, known map[string]bool, now time.Time) []launchResult {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var out []launched
+	var out []launchResult
 	for id, e := range b.entries {
-		if !there[id] && (known[e.group] || now.Sub(e.memory.Seen) > unseenFor) {
-			out = append(out, launched{e.group, id, e.memory.Result(lifecycle.Gone), e.memory, now})
+		if !there[id] && (known[e.group] || now.Sub(e.memory.Seen) > unseenTTL) {
+			out = append(out, launchResult{e.group, id, e.memory.Result(lifecycle.Gone), e.memory, now})
 			delete(b.entries, id)
 		}
 	}
 	return out
 }
 
-// launched is a launch that came out.
-type launched struct {
+// launchResult is a launch that ended.
+type launchResult struct {
 	group, id string
 	result    lifecycle.Result
 	was       lifecycle.Memory
 	at        time.Time
 }
 
-// count adds a launch to its group's tally. It returns how many have failed in a
-// row where that is worth a warning.
-func (b *Book) count(l launched) (failed int32) {
+// count adds a launch to its group's tally. It returns the number of consecutive failures if
+// that needs a warning.
+func (b *Book) count(l launchResult) (failed int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.tally(l.group)
@@ -220,14 +218,14 @@ func (b *Book) count(l launched) (failed int32) {
 		t.inARow++
 		b.note(l.group, l.id, l.at, fmt.Sprintf("the instance was given up %s after its launch was first seen; last it was said: %s",
 			l.at.Sub(l.was.Began).Round(time.Second), cmp.Or(l.was.Reason, "nothing")))
-		if t.inARow >= inARow {
+		if t.inARow >= warnAfterFailures {
 			return t.inARow
 		}
 	}
 	return 0
 }
 
-// failed notes an answer that failed for a reason that somebody has to see to.
+// failed records a failed answer that a user must fix.
 func (b *Book) failed(group, id string, at time.Time, message string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -238,11 +236,10 @@ func (b *Book) note(group, id string, at time.Time, message string) {
 	t := b.tally(group)
 	failure := v1alpha1.GroupFailure{Time: metav1.NewTime(at), InstanceID: id, Message: cut(message)}
 	t.failures = append([]v1alpha1.GroupFailure{failure}, t.failures...)
-	t.failures = t.failures[:min(len(t.failures), mostFailures)]
+	t.failures = t.failures[:min(len(t.failures), maxFailures)]
 }
 
-// decided notes a decision, and reports whether it says something else than the
-// one before.
+// decided records a decision, and reports whether its text differs from the previous one.
 func (b *Book) decided(e *entry, d lifecycle.Decision) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -254,7 +251,7 @@ func (b *Book) decided(e *entry, d lifecycle.Decision) bool {
 	return news
 }
 
-// told notes what a hook was told, unless the instance is in another phase by now.
+// told records a call for a hook, unless the instance is in another phase by now.
 func (b *Book) told(e *entry, phase lifecycle.Phase, hook string, at time.Time, do lifecycle.Verb, err error) lifecycle.Told {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -264,21 +261,21 @@ func (b *Book) told(e *entry, phase lifecycle.Phase, hook string, at time.Time, 
 	return e.memory.Told[hook]
 }
 
-// once reports whether it is the first time in this phase.
+// once reports whether this is the first time in this phase.
 func (b *Book) once(e *entry, what string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e.said[what] {
+	if e.warned[what] {
 		return false
 	}
-	if e.said == nil {
-		e.said = map[string]bool{}
+	if e.warned == nil {
+		e.warned = map[string]bool{}
 	}
-	e.said[what] = true
+	e.warned[what] = true
 	return true
 }
 
-// cut keeps a message within what the API takes.
+// cut shortens a message to the limit of the API.
 func cut(message string) string {
 	const most = 512
 	runes := []rune(message)

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// meters are what the loop counts.
+// meters are the metrics of the controller.
 type meters struct {
 	calls    *prometheus.CounterVec
 	launches *prometheus.CounterVec
@@ -17,15 +17,15 @@ func newMeters() *meters {
 	return &meters{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifeboat_launch_calls_total",
-			Help: "Lifecycle hooks that were answered or extended for instances without an Interruption, by operation (answer, heartbeat) and result.",
+			Help: "Lifecycle hooks that were completed or extended for instances without an Interruption, by operation (answer, heartbeat) and result.",
 		}, []string{"operation", "result"}),
 		launches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifeboat_launches_total",
-			Help: "Launches into Auto Scaling groups and their warm pools that came out, by result.",
+			Help: "Launches into Auto Scaling groups and their warm pools that ended, by result.",
 		}, []string{"result"}),
 		gaveUp: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lifeboat_launches_given_up_total",
-			Help: "Launches that were extended no more as patience was over.",
+			Help: "Launches whose heartbeats were stopped because the patience was over.",
 		}),
 	}
 }

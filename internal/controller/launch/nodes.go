@@ -16,8 +16,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 )
 
-// nodeDue reports whether something may be done to the node again: what the cache
-// has of it may be from before the last time.
+// nodeDue reports whether the node may be changed again: the cache may still show it before the
+// last change.
 func (s *Sweep) nodeDue(t *task) bool {
 	now := s.o.Clock()
 	if now.Sub(t.entry.nodeTried) < nodeRetry {
@@ -27,18 +27,18 @@ func (s *Sweep) nodeDue(t *task) bool {
 	return true
 }
 
-// seeToNode does to a node what was decided.
-func (s *Sweep) seeToNode(ctx context.Context, w *world, t *task) {
+// applyToNode carries out the decision about a node.
+func (s *Sweep) applyToNode(ctx context.Context, w *world, t *task) {
 	var err error
 	switch t.decision.Node {
 	case lifecycle.Untaint:
 		if err = s.taint(ctx, t.node, false); err == nil {
-			s.tell(w, t, corev1.EventTypeNormal, "InService", "instance %s is in service in Auto Scaling group %s: pods may come", t.member.InstanceID, t.group)
+			s.tell(w, t, corev1.EventTypeNormal, "InService", "instance %s is in service in Auto Scaling group %sand takes pods", t.member.InstanceID, t.group)
 		}
 	case lifecycle.Taint:
 		if err = s.taint(ctx, t.node, true); err == nil {
-			s.tell(w, t, corev1.EventTypeWarning, "InWarmPool", "instance %s is in the warm pool of Auto Scaling group %s (%s), and its kubelet started all the same: "+
-				"have its unit wait for `lifeboatd agent boot`", t.member.InstanceID, t.group, t.member.State)
+			s.tell(w, t, corev1.EventTypeWarning, "InWarmPool", "instance %s is in the warm pool of Auto Scaling group %s (%s), but its kubelet has started: "+
+				"make its systemd unit wait for `lifeboatd agent boot`", t.member.InstanceID, t.group, t.member.State)
 		}
 	case lifecycle.Evict:
 		err = s.evict(ctx, t.node.Name)
@@ -49,16 +49,16 @@ func (s *Sweep) seeToNode(ctx context.Context, w *world, t *task) {
 	}
 	log := log.FromContext(ctx).WithValues("node", t.node.Name, "instance", t.member.InstanceID, "state", t.member.State, "did", t.decision.Node)
 	switch {
-	case apierrors.IsConflict(err) || apierrors.IsNotFound(err): // it is looked at again
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err): // it is read again
 	case err != nil:
-		log.Info("could not see to a node, goes on trying", "error", err.Error())
+		log.Info("cannot change a node, retrying", "error", err.Error())
 	default:
-		log.Info("saw to a node", "because", t.decision.Reason)
+		log.Info("changed a node", "because", t.decision.Reason)
 	}
 }
 
-// taint puts the startup taint on a node, or takes it off. Taints are a list that
-// a merge patch replaces whole, so another writer's would be lost without the lock.
+// taint adds or removes the startup taint of a node. A merge patch replaces the list of taints,
+// so another writer's taint would be lost without the lock.
 func (s *Sweep) taint(ctx context.Context, node *corev1.Node, on bool) error {
 	to := node.DeepCopy()
 	to.Spec.Taints = slices.DeleteFunc(to.Spec.Taints, isStartup)
@@ -75,8 +75,8 @@ func (s *Sweep) taint(ctx context.Context, node *corev1.Node, on bool) error {
 	return nil
 }
 
-// remove deletes this very node as it was seen: one that registers under its name
-// meanwhile is another, and one that its kubelet has been at is in use.
+// remove deletes exactly the node that was read: a node that registers under its name is another
+// one, and one that its kubelet has changed is in use.
 func (s *Sweep) remove(ctx context.Context, node *corev1.Node) error {
 	if err := s.o.Client.Delete(ctx, node.DeepCopy(), client.Preconditions{UID: &node.UID, ResourceVersion: &node.ResourceVersion}); err != nil {
 		return fmt.Errorf("deleting node %s: %w", node.Name, err)
@@ -84,7 +84,7 @@ func (s *Sweep) remove(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// evict asks the pods of a node to leave, as far as their budgets let them.
+// evict evicts the pods of a node, as far as their budgets allow.
 func (s *Sweep) evict(ctx context.Context, node string) error {
 	pods, err := s.moving(ctx, node)
 	if err != nil {
@@ -101,8 +101,7 @@ func (s *Sweep) evict(ctx context.Context, node string) error {
 	return nil
 }
 
-// tell tells people by an Event on the node, or where there is none on the
-// NodeGroup.
+// tell emits an Event on the node, or on the NodeGroup if there is no node.
 func (s *Sweep) tell(w *world, t *task, typ, reason, note string, args ...any) {
 	if t.node != nil {
 		s.o.Events.Eventf(t.node, nil, typ, reason, reason, note, args...)
@@ -113,12 +112,12 @@ func (s *Sweep) tell(w *world, t *task, typ, reason, note string, args ...any) {
 	}
 }
 
-// tellGroup warns people by an Event on the NodeGroup.
+// tellGroup emits a warning on the NodeGroup.
 func (s *Sweep) tellGroup(w *world, group, reason, note string, args ...any) {
 	for _, g := range w.declared[group] {
 		s.o.Events.Eventf(g, nil, corev1.EventTypeWarning, reason, reason, note, args...)
 	}
 }
 
-// moment writes a time for people.
+// moment formats a time for people.
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

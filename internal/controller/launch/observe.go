@@ -19,7 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// world is what one pass goes by.
+// world is the input of one pass.
 type world struct {
 	now        time.Time
 	groups     []groupwatch.Group
@@ -28,7 +28,7 @@ type world struct {
 	declared   map[string][]*v1alpha1.NodeGroup // by group
 }
 
-// observe reads it, from memory all of it.
+// observe reads it from caches.
 func (s *Sweep) observe(ctx context.Context) (*world, error) {
 	w := &world{now: s.o.Clock(), groups: s.o.Groups.Groups(), nodes: map[string]*corev1.Node{}, declared: map[string][]*v1alpha1.NodeGroup{}}
 	nodes, err := s.o.Nodes(ctx)
@@ -53,7 +53,7 @@ func (s *Sweep) observe(ctx context.Context) (*world, error) {
 	return w, nil
 }
 
-// nameOf is the name of the Auto Scaling group that a NodeGroup is.
+// nameOf is the name of a NodeGroup's Auto Scaling group.
 func nameOf(g *v1alpha1.NodeGroup) string { return cmp.Or(g.Spec.AutoScalingGroup, g.Name) }
 
 func nameOfNode(n *corev1.Node) string {
@@ -63,11 +63,11 @@ func nameOfNode(n *corev1.Node) string {
 	return n.Name
 }
 
-// facts are those of one instance.
+// facts are the facts about one instance.
 func (s *Sweep) facts(ctx context.Context, w *world, g *groupwatch.Group, m groupwatch.Member, e *entry) lifecycle.Facts {
 	f := lifecycle.Facts{
 		Now: w.now, InstanceID: m.InstanceID, State: m.State, At: m.At, Operator: g.Operator, Pool: g.Pool,
-		HooksKnown: g.HooksKnown, Seen: g.At, Stale: w.now.Sub(g.At) > fresh, Patience: patienceOf(w.declared[g.Name]),
+		HooksKnown: g.HooksKnown, Seen: g.At, Stale: w.now.Sub(g.At) > maxStateAge, Patience: patienceOf(w.declared[g.Name]),
 	}
 	f.Hooks = s.hooks(g, w.declared[g.Name])
 	node := w.nodes[m.InstanceID]
@@ -83,15 +83,15 @@ func (s *Sweep) facts(ctx context.Context, w *world, g *groupwatch.Group, m grou
 	return f
 }
 
-// leaves reports whether an Interruption may be at work on an instance; inPool,
-// whether it has no business to have a node.
+// leaves reports whether an Interruption may handle an instance. inPool reports whether it must
+// not have a node.
 func leaves(p lifecycle.Phase) bool { return p == lifecycle.Leaving || inPool(p) }
 func inPool(p lifecycle.Phase) bool {
 	return p == lifecycle.Warming || p == lifecycle.Warm || p == lifecycle.LeavingPool
 }
 
-// hooks are the hooks of a group, and which of them are one's own. Where they
-// cannot be read, those that a NodeGroup names are taken to be there.
+// hooks are the hooks of a group, with Own set. If they cannot be read, the ones that a
+// NodeGroup names are assumed.
 func (s *Sweep) hooks(g *groupwatch.Group, declared []*v1alpha1.NodeGroup) []lifecycle.Hook {
 	var named []string
 	var wanted []lifecycle.Hook
@@ -106,8 +106,7 @@ func (s *Sweep) hooks(g *groupwatch.Group, declared []*v1alpha1.NodeGroup) []lif
 	return lifecycle.Owned(g.Hooks, named, s.o.Hooks)
 }
 
-// declaredHooks are the hooks that a NodeGroup names, with the timeouts that they
-// have by default.
+// declaredHooks are the hooks that a NodeGroup names, with their default timeouts.
 func declaredHooks(g *v1alpha1.NodeGroup) []lifecycle.Hook {
 	launch := lifecycle.Hook{Name: v1alpha1.LaunchHook, Own: true, Timeout: 10 * time.Minute}
 	terminate := lifecycle.Hook{Name: v1alpha1.TerminateHook, Own: true, Terminating: true, Timeout: 5 * time.Minute}
@@ -130,8 +129,8 @@ func patienceOf(declared []*v1alpha1.NodeGroup) time.Duration {
 	return DefaultPatience
 }
 
-// isInterrupted reports whether an Interruption is in work for an instance. Where
-// that cannot be read it is taken to be.
+// isInterrupted reports whether an instance has an unfinished Interruption. If that cannot be
+// read, it is assumed.
 func (s *Sweep) isInterrupted(ctx context.Context, id string) bool {
 	var in v1alpha1.Interruption
 	if err := s.o.Client.Get(ctx, client.ObjectKey{Name: id}, &in); err != nil {
@@ -157,21 +156,21 @@ func isTainted(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, 
 
 func isStartup(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService }
 
-// podsOf counts the pods of a node that would have to move; -1 is not known.
+// podsOf counts the pods of a node that must move; -1 if unknown.
 func (s *Sweep) podsOf(ctx context.Context, now time.Time, e *entry, node string) int {
-	if !e.podsAt.IsZero() && now.Sub(e.podsAt) < podsFor {
+	if !e.podsAt.IsZero() && now.Sub(e.podsAt) < podCountTTL {
 		return e.pods
 	}
 	pods, err := s.moving(ctx, node)
 	if err != nil {
-		log.FromContext(ctx).Info("could not count the pods of a node, goes on trying", "node", node, "error", err.Error())
+		log.FromContext(ctx).Info("cannot count the pods of a node, retrying", "node", node, "error", err.Error())
 		return -1
 	}
 	e.podsAt, e.pods = now, len(pods)
 	return e.pods
 }
 
-// moving returns the pods of a node that would have to move.
+// moving returns the pods of a node that must move.
 func (s *Sweep) moving(ctx context.Context, node string) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := s.o.Pods.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {

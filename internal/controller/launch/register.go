@@ -28,14 +28,14 @@ import (
 // +kubebuilder:rbac:groups=lifeboat.dev,resources=interruptions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Register adds the loop to a manager, and what wakes it: nodes, NodeGroups and
-// Interruptions that change in what it decides by.
+// Register adds the controller to a manager, and enqueues it when relevant fields of nodes,
+// NodeGroups and Interruptions change.
 func (s *Sweep) Register(mgr ctrl.Manager) error {
 	if err := mgr.Add(s); err != nil {
 		return fmt.Errorf("adding the loop: %w", err)
 	}
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "all"}}} // many changes are one look
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "all"}}} // many changes cause one pass
 	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("launch").
@@ -62,8 +62,8 @@ var (
 	}
 )
 
-// differ reports whether two versions of a node differ in what is decided by. The
-// heartbeat counts where pods are kept off: it may be what a hook waits for.
+// differ reports whether two versions of a node differ in a relevant field. The heartbeat is
+// relevant while the node has the startup taint: a hook may wait for it.
 func differ(was, is *corev1.Node) bool {
 	return nodeindex.Ready(was) != nodeindex.Ready(is) ||
 		(was.DeletionTimestamp == nil) != (is.DeletionTimestamp == nil) ||

@@ -1,11 +1,11 @@
-// Package launch is the loop that sees instances of Auto Scaling groups into
-// service. It answers their launch hooks once their nodes are Ready, takes the
-// startup taint off once they are in service, answers for those that leave without
-// ever having had a node, and removes nodes of instances that are in a warm pool.
+// Package launch is the controller that brings instances of Auto Scaling groups into service. It
+// completes their launch hooks once their nodes are Ready, and removes the startup taint once
+// they are in service. It also completes the hooks of instances that leave without ever having
+// had a node, and deletes nodes of instances in a warm pool.
 //
-// Every pass looks at all instances of all groups: what is decided of one hangs on
-// where it stands now, and on what was tried in this phase of its life, and not on
-// events. An instance whose pods an Interruption moves is that one's.
+// Every pass evaluates all instances of all groups. A decision depends on the instance's current
+// state and on what was tried in this phase, and not on events. An instance whose pods an
+// Interruption moves is left to the Interruption.
 package launch
 
 import (
@@ -26,29 +26,28 @@ import (
 )
 
 const (
-	// apart is the least time between two passes, and atLeast the most.
-	apart, atLeast = 500 * time.Millisecond, 15 * time.Second
-	// fresh is how old what is known of an instance may be for its hook to be
-	// answered by it, and hesitation how long an answer may take from its decision
-	// until it is sent: an answer that comes late could reach the hook's next firing.
-	fresh, hesitation = time.Minute, 5 * time.Second
-	// nodeRetry is how soon something is done to a node again.
+	// minInterval is the shortest time between two passes, and maxInterval the longest.
+	minInterval, maxInterval = 500 * time.Millisecond, 15 * time.Second
+	// maxStateAge is the maximum age of a state for completing a hook, and maxDecisionAge the maximum
+	// time from the decision to the call: a late call could complete the hook's next firing.
+	maxStateAge, maxDecisionAge = time.Minute, 5 * time.Second
+	// nodeRetry is when a change of a node is retried.
 	nodeRetry = 3 * time.Second
-	// podsFor is how long it stands how many pods a node has.
-	podsFor = 5 * time.Second
-	// hurry is how far apart it is asked where an instance stands for which that is
-	// all that is missing, and hurries how often in a phase.
-	hurry, hurries = 3 * time.Second, 20
+	// podCountTTL is how long a count of a node's pods is reused.
+	podCountTTL = 5 * time.Second
+	// refreshInterval is the time between refreshes for an instance that only waits for its state, and
+	// maxRefreshes the maximum number of them in a phase.
+	refreshInterval, maxRefreshes = 3 * time.Second, 20
 )
 
-// DefaultPatience is for how long a launch is extended where no NodeGroup says.
+// DefaultPatience is how long a launch is extended by default.
 const DefaultPatience = 30 * time.Minute
 
-// DefaultHooks are the names of the hooks that are answered, beside those that
-// NodeGroups name; * stands for any text.
+// DefaultHooks are the names of the hooks that are completed, in addition to those that
+// NodeGroups name; * matches any text.
 var DefaultHooks = []string{"lifeboat-*"}
 
-// Groups knows the groups: a groupwatch.Watcher.
+// Groups knows the Auto Scaling groups; groupwatch.Watcher is one.
 type Groups interface {
 	Groups() []groupwatch.Group
 	Member(instanceID string) (m groupwatch.Member, ok bool, at time.Time)
@@ -57,32 +56,32 @@ type Groups interface {
 	RequestRefreshNew()
 }
 
-// Options are what the loop needs.
+// Options are the dependencies and settings of the controller.
 type Options struct {
 	// Client reads nodes, NodeGroups and Interruptions, from a cache, and writes.
 	Client client.Client
 	// Nodes lists nodes; nil: the Client does.
 	Nodes nodeindex.Lister
-	// Pods reads pods from the API server itself.
+	// Pods reads pods from the API server without a cache.
 	Pods client.Reader
-	// Groups knows the groups.
+	// Groups knows the Auto Scaling groups.
 	Groups Groups
-	// Lifecycle answers.
+	// Lifecycle calls Auto Scaling.
 	Lifecycle cloud.Lifecycle
-	// Hooks are patterns for the names of hooks to answer; nil: DefaultHooks.
+	// Hooks are patterns for the names of hooks to complete; nil: DefaultHooks.
 	Hooks []string
-	// Events tells people.
+	// Events emits Events.
 	Events events.EventRecorder
-	// Changed is called with a group of which the Book has news; nil: nobody
-	// wants to know. It must not block.
+	// Changed is called with a group whose entries in the Book have changed; nil: not called.
+	// It must not block.
 	Changed func(group string)
-	// Registerer takes the metrics; nil: nobody reads them.
+	// Registerer registers the metrics; nil: they are not exposed.
 	Registerer prometheus.Registerer
-	// Clock tells the time; nil: time.Now.
+	// Clock returns the time; nil: time.Now.
 	Clock func() time.Time
 }
 
-// Sweep is the loop.
+// Sweep is the controller.
 type Sweep struct {
 	*Book
 	o      Options
@@ -91,7 +90,7 @@ type Sweep struct {
 	meters *meters
 }
 
-// New returns the loop, or an error where its metrics are registered already.
+// New returns the controller, or an error if its metrics are already registered.
 func New(o Options) (*Sweep, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -109,68 +108,66 @@ func New(o Options) (*Sweep, error) {
 	return s, s.meters.register(o.Registerer)
 }
 
-// News has the loop look again soon: give it to groupwatch's Subscribe.
+// News requests a pass soon: pass it to groupwatch's Subscribe.
 func (s *Sweep) News(string, []string) { s.Touch() }
 
-// Touch has the loop look again soon. It does not block.
+// Touch requests a pass soon. It does not block.
 func (s *Sweep) Touch() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // it is about to look anyway
+	default: // a pass is already requested
 	}
 }
 
-// Start looks until ctx ends. It is a manager's Runnable, and runs on the leader
-// alone.
+// Start runs passes until ctx ends. It is a manager's Runnable and runs only on the leader.
 func (s *Sweep) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pause, err := s.pass(ctx)
 		if err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "could not see to the instances of Auto Scaling groups, goes on trying")
+			log.FromContext(ctx).Error(err, "cannot handle the instances of Auto Scaling groups, retrying")
 		}
-		if !sleep.For(ctx, apart) || !sleep.OrWake(ctx, pause-apart, s.wake) {
+		if !sleep.For(ctx, minInterval) || !sleep.OrWake(ctx, pause-minInterval, s.wake) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// pass looks at everything once, does what is to be done, and returns when to look
-// again.
+// pass evaluates all instances, carries out the decisions, and returns when to run again.
 func (s *Sweep) pass(ctx context.Context) (time.Duration, error) {
 	w, err := s.observe(ctx)
 	if err != nil {
-		return atLeast, err
+		return maxInterval, err
 	}
 	if !s.Seeded() {
 		s.seed(w.nodeGroups)
 	}
-	s.hastenNew(w)
-	todo, wake, news := s.lookAtAll(ctx, w)
+	s.refreshNew(w)
+	todo, wake, news := s.decideAll(ctx, w)
 	done := s.carryOut(ctx, w, todo)
 	for group := range news {
 		s.o.Changed(group)
 	}
-	pause := atLeast
+	pause := maxInterval
 	if !wake.IsZero() {
 		pause = min(pause, max(0, wake.Sub(s.o.Clock())))
 	}
 	if done > 0 {
-		pause = min(pause, time.Second) // what was done may lead to more
+		pause = min(pause, time.Second) // the changes may lead to more
 	}
 	return pause, nil
 }
 
-// lookAtAll decides about all instances. It returns what there is to do, when to
-// look again, zero being never, and of which groups the Book has news.
-func (s *Sweep) lookAtAll(ctx context.Context, w *world) (todo []task, wake time.Time, news map[string]bool) {
+// decideAll decides about all instances. It returns the actions, when to decide again (zero:
+// never), and the groups whose entries in the Book have changed.
+func (s *Sweep) decideAll(ctx context.Context, w *world) (todo []task, wake time.Time, news map[string]bool) {
 	news = map[string]bool{}
 	there := map[string]bool{}
 	for i := range w.groups {
 		g := &w.groups[i]
 		for _, m := range g.Members {
 			there[m.InstanceID] = true
-			t, differs := s.look(ctx, w, g, m)
+			t, differs := s.decide(ctx, w, g, m)
 			if differs {
 				news[g.Name] = true
 			}
@@ -185,40 +182,39 @@ func (s *Sweep) lookAtAll(ctx context.Context, w *world) (todo []task, wake time
 		s.known[g.Name] = true
 	}
 	for _, l := range s.forget(there, s.known, w.now) {
-		if s.came(ctx, w, l) {
+		if s.recordLaunch(ctx, w, l) {
 			news[l.group] = true
 		}
 	}
 	return todo, wake, news
 }
 
-// look decides about one instance. A task without an entry is nothing to do, now
-// or later.
-func (s *Sweep) look(ctx context.Context, w *world, g *groupwatch.Group, m groupwatch.Member) (task, bool) {
+// decide decides about one instance. A task without an entry needs no action, now or later.
+func (s *Sweep) decide(ctx context.Context, w *world, g *groupwatch.Group, m groupwatch.Member) (task, bool) {
 	node := w.nodes[m.InstanceID]
 	e, out := s.see(m, g.At, w.now, s.known[g.Name], nameOfNode(node))
-	differs := s.came(ctx, w, out)
+	differs := s.recordLaunch(ctx, w, out)
 	if m.At.Phase == lifecycle.Serving && (node == nil || !isTainted(node)) {
 		return task{}, s.decided(e, lifecycle.Decision{}) || differs
 	}
 	f := s.facts(ctx, w, g, m, e)
 	d := lifecycle.Decide(f, e.memory)
-	d.Wake = s.hasten(w.now, e, g.Name, d)
+	d.Wake = s.refreshSoon(w.now, e, g.Name, d)
 	differs = s.decided(e, d) || differs
 	return task{group: g.Name, member: m, entry: e, node: node, decision: d, at: w.now}, differs
 }
 
-// hasten has a group looked at soon where a decision waits for no more than that.
-// It returns when to decide again.
-func (s *Sweep) hasten(now time.Time, e *entry, group string, d lifecycle.Decision) time.Time {
-	if d.Ask.IsZero() || e.hurried >= hurries {
+// refreshSoon requests a refresh of a group if the decision waits only for its state. It returns when
+// to decide again.
+func (s *Sweep) refreshSoon(now time.Time, e *entry, group string, d lifecycle.Decision) time.Time {
+	if d.Ask.IsZero() || e.refreshes >= maxRefreshes {
 		return d.Wake
 	}
 	next := d.Ask
 	if !now.Before(d.Ask) {
-		e.hurried++
+		e.refreshes++
 		s.o.Groups.RequestRefresh(group)
-		next = now.Add(hurry)
+		next = now.Add(refreshInterval)
 	}
 	if d.Wake.IsZero() || next.Before(d.Wake) {
 		return next
@@ -226,12 +222,12 @@ func (s *Sweep) hasten(now time.Time, e *entry, group string, d lifecycle.Decisi
 	return d.Wake
 }
 
-// hastenNew has all groups looked at soon where there is a young node of whose
-// instance nobody knows yet in which group it is.
-func (s *Sweep) hastenNew(w *world) {
+// refreshNew requests a refresh of all groups if there is a new node whose instance is in no
+// known group.
+func (s *Sweep) refreshNew(w *world) {
 	news := false
 	for id, node := range w.nodes {
-		if _, known, _ := s.o.Groups.Member(id); known || w.now.Sub(node.CreationTimestamp.Time) > hurries*hurry || !groupwatch.MayBeInGroup(node) {
+		if _, known, _ := s.o.Groups.Member(id); known || w.now.Sub(node.CreationTimestamp.Time) > maxRefreshes*refreshInterval || !groupwatch.MayBeInGroup(node) {
 			continue
 		}
 		news = true
@@ -241,9 +237,9 @@ func (s *Sweep) hastenNew(w *world) {
 	}
 }
 
-// came counts a launch that came out, and says where many failed. It reports
-// whether there is anything new.
-func (s *Sweep) came(ctx context.Context, w *world, l launched) bool {
+// recordLaunch counts a launch that ended, and emits a warning after many failures. It reports whether
+// the Book has changed.
+func (s *Sweep) recordLaunch(ctx context.Context, w *world, l launchResult) bool {
 	if l.result == lifecycle.Undecided {
 		return l.group != ""
 	}
@@ -255,9 +251,9 @@ func (s *Sweep) came(ctx context.Context, w *world, l launched) bool {
 	}
 	if failed > 0 {
 		s.tellGroup(w, l.group, "LaunchesFail", "%d launches in a row have failed, the last that of %s: %s. "+
-			"Auto Scaling goes on launching, and launches ever more slowly: look at the instance's console output, "+
+			"Auto Scaling keeps launching, more and more slowly: look at the instance's console output, "+
 			"and keep the next one with `aws autoscaling enter-standby` or a longer patience",
-			failed, l.id, cmp.Or(l.was.Reason, "nothing was said of it"))
+			failed, l.id, cmp.Or(l.was.Reason, "no reason is known"))
 	}
 	return true
 }

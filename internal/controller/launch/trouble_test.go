@@ -16,16 +16,16 @@ import (
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
-func TestWhatAWSShowsAndDoesAreApart(t *testing.T) {
+func TestAWSShowsAStaleState(t *testing.T) {
 	inWorld(t, emu.Group{Desired: 3, Hooks: []emu.Hook{launchHook(), terminateHook()}}, func(w *world) {
 		w.boot = 5 * time.Second
 		w.server.States.AutoScaling.SetConsistency(emu.Consistency{Lag: 8 * time.Second, ActionAfter: 25 * time.Second})
 	}, func(w *world) {
 		w.until(2*time.Minute, "in service", w.is("3 InService"))
-		w.until(time.Minute, "pods are let in", func() bool { return w.kept() == 0 })
+		w.until(time.Minute, "pods are let in", func() bool { return w.taintedNodes() == 0 })
 		calls := w.server.Gate.AllCalls("autoscaling")
-		if n, _ := w.sweep.Failures("workers"); n != 0 || calls["CompleteLifecycleAction"] > 30 || w.heard("Warning") != 0 {
-			t.Errorf("%v\n%s", calls, w.story())
+		if n, _ := w.sweep.Failures("workers"); n != 0 || calls["CompleteLifecycleAction"] > 30 || w.countEvents("Warning") != 0 {
+			t.Errorf("%v\n%s", calls, w.history())
 		}
 	})
 }
@@ -42,7 +42,7 @@ func TestAWSIsAwayWhileTheHookWaits(t *testing.T) {
 			t.Errorf("took %s after AWS was back", took)
 		}
 		if n, _ := w.sweep.Failures("workers"); n != 0 {
-			t.Error(w.story())
+			t.Error(w.history())
 		}
 	})
 }
@@ -51,7 +51,7 @@ func TestDescribingIsNotAllowedAnyMore(t *testing.T) {
 	inWorld(t, emu.Group{Desired: 1, Hooks: []emu.Hook{launchHook()}}, func(w *world) { w.boot = 2 * time.Minute }, func(w *world) {
 		w.until(time.Minute, "it is known to wait", func() bool { return len(w.sweep.Actions("workers")) == 1 })
 		w.server.Gate.Deny("autoscaling", "DescribeAutoScalingGroups")
-		time.Sleep(25 * time.Minute) // of a hook of ten
+		time.Sleep(25 * time.Minute) // the hook's timeout is ten minutes
 		if w.states() != "1 Pending:Wait" || w.server.Gate.Calls("autoscaling", "CompleteLifecycleAction") != 0 {
 			t.Errorf("%s, %v", w.states(), w.server.Gate.AllCalls("autoscaling"))
 		}
@@ -95,7 +95,7 @@ func TestHooksOfOthers(t *testing.T) {
 		})
 		time.Sleep(20 * time.Minute)
 		if got := w.server.Gate.Calls("autoscaling", "CompleteLifecycleAction"); got != 2 {
-			t.Errorf("%d answers where others are to answer", got)
+			t.Errorf("%d answers for hooks of others", got)
 		}
 		for _, a := range w.server.States.AutoScaling.Actions(w.members()[0].InstanceID) {
 			w.must(w.server.States.AutoScaling.Complete(a.Ref, emu.Continue))
@@ -109,15 +109,15 @@ var (
 	metricIn = regexp.MustCompile(`Name: "(lifeboat_[a-z_]+)"`)
 )
 
-// TestTheGuideKnowsAll holds docs/guides/launches.md against the code.
+// TestTheGuideKnowsAll checks docs/guides/launches.md against the code.
 func TestTheGuideKnowsAll(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guides/launches.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, _ := filepath.Glob("*.go")                  // the patterns
-	more, _ := filepath.Glob("../../groupwatch/m*.go") // are right
+	files, _ := filepath.Glob("*.go")                  // the patterns are valid
+	more, _ := filepath.Glob("../../groupwatch/m*.go") // the patterns are valid
 	found := 0
 	for _, file := range append(files, more...) {
 		if strings.HasSuffix(file, "_test.go") {

@@ -32,8 +32,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
-// world is an emulated region with machines, a cluster that they join, and the
-// loop. Its time is a bubble's.
+// world is an emulated region with machines, a cluster that they join, and the controller. It
+// uses the time of the synctest bubble.
 type world struct {
 	*testing.T
 	server *emulator.Server
@@ -48,20 +48,20 @@ type world struct {
 	machines map[string]*machine
 	events   []string
 
-	// What machines are like: how long their kubelets take from power on, whether an
-	// agent lets these start only for service and tells when a warm one is done, and
-	// which never become Ready.
+	// Settings of the machines: how long their kubelets take from power on, whether an agent
+	// starts kubelets only for service and completes the hook of warm instances, and which
+	// nodes never become Ready.
 	boot   time.Duration
 	agent  bool
 	broken func(id string) bool
 }
 
-// machine is an instance's.
+// machine is the machine of an instance.
 type machine struct {
 	on      time.Time // zero: it is off
 	kubelet time.Time // when it started; zero: it does not run
 	beat    time.Time
-	told    bool // the agent has told that it is done
+	told    bool // the agent has reported that it is done
 }
 
 // inWorld runs a test in a world with a group named workers.
@@ -90,8 +90,8 @@ func inWorld(t *testing.T, g emu.Group, o func(*world), test func(w *world)) {
 		ctx, stop := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		running.Go(func() { server.Work(ctx) })
-		running.Go(func() { w.live(ctx) })
-		synctest.Wait() // the region hears of its instances from now on
+		running.Go(func() { w.simulate(ctx) })
+		synctest.Wait() // the region processes its instances from now on
 		_, err = server.States.EC2.CreateTemplate("workers", "", "", ec2.TemplateData{
 			ImageID: "ami-0abc", InstanceType: "m5.large", UserData: base64.StdEncoding.EncodeToString([]byte("#!/bin/sh")),
 		}, nil)
@@ -114,7 +114,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// start starts the controller, whose memory is fresh.
+// start starts a controller without memory.
 func (w *world) start() {
 	config := emulatortest.Config(w.server)
 	var err error
@@ -135,7 +135,7 @@ func (w *world) start() {
 	w.ends = func() { stop(); running.Wait() }
 }
 
-// recorder keeps Events.
+// recorder records Events.
 type recorder struct{ *world }
 
 // Eventf implements events.EventRecorder.
@@ -145,8 +145,8 @@ func (r recorder) Eventf(about, _ runtime.Object, typ, reason, _, note string, a
 	r.events = append(r.events, fmt.Sprintf("%T %s %s: ", about, typ, reason)+fmt.Sprintf(note, args...))
 }
 
-// heard counts the Events that say all of this.
-func (w *world) heard(parts ...string) (n int) {
+// countEvents counts the Events that contain all parts.
+func (w *world) countEvents(parts ...string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.events {
@@ -157,8 +157,8 @@ func (w *world) heard(parts ...string) (n int) {
 	return n
 }
 
-// live has machines and kubelets live, second by second.
-func (w *world) live(ctx context.Context) {
+// simulate simulates machines and kubelets, second by second.
+func (w *world) simulate(ctx context.Context) {
 	for {
 		timer := time.NewTimer(time.Second)
 		select {
@@ -170,13 +170,13 @@ func (w *world) live(ctx context.Context) {
 		for _, m := range w.members() {
 			w.machine(m)
 		}
-		w.bury()
+		w.deleteNodesOfGone()
 	}
 }
 
 func (w *world) members() []emu.Member { return w.server.States.AutoScaling.Members() }
 
-// machine has one machine live.
+// machine simulates one machine.
 func (w *world) machine(m emu.Member) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,7 +205,7 @@ func (w *world) machine(m emu.Member) {
 		if m.State == "Warmed:Pending:Wait" && !box.told && box.kubelet.IsZero() {
 			box.told = true
 			for _, a := range w.server.States.AutoScaling.Actions(m.InstanceID) {
-				_ = w.server.States.AutoScaling.Complete(a.Ref, emu.Continue) // whether it is in time is the test's
+				_ = w.server.States.AutoScaling.Complete(a.Ref, emu.Continue) // the test checks whether it is in time
 			}
 		}
 		return
@@ -213,7 +213,7 @@ func (w *world) machine(m emu.Member) {
 	w.kubelet(m.InstanceID, box, now)
 }
 
-// kubelet has a kubelet start, once, and report every five minutes.
+// kubelet simulates a kubelet: it registers once, and reports every five minutes.
 func (w *world) kubelet(id string, box *machine, now time.Time) {
 	status := corev1.ConditionTrue
 	if w.broken(id) {
@@ -240,7 +240,7 @@ func (w *world) kubelet(id string, box *machine, now time.Time) {
 	}
 }
 
-// node changes a node, if it is there; a kubelet does not register anew on its own.
+// node changes a node if it exists; a kubelet does not register again on its own.
 func (w *world) node(id string, change func(*corev1.Node)) {
 	n := w.nodeOf(id)
 	if n == nil {
@@ -260,9 +260,8 @@ func (w *world) nodeOf(id string) *corev1.Node {
 	return &n
 }
 
-// bury deletes the nodes of instances that are no more, as the cloud controller
-// manager does.
-func (w *world) bury() {
+// deleteNodesOfGone deletes the nodes of terminated instances, as the cloud controller manager does.
+func (w *world) deleteNodesOfGone() {
 	var nodes corev1.NodeList
 	w.must(w.kube.List(context.Background(), &nodes))
 	for i := range nodes.Items {
@@ -298,15 +297,15 @@ func (w *world) states() string {
 	return strings.Join(out, ", ")
 }
 
-// until lets time pass until something is so, and returns how long that took.
+// until waits for a condition, and returns how long that took.
 func (w *world) until(most time.Duration, what string, so func() bool) time.Duration {
 	w.Helper()
 	began := time.Now()
 	for !so() {
 		if time.Since(began) > most {
-			w.Fatalf("not within %s: %s; %s\n%s", most, what, w.states(), w.story())
+			w.Fatalf("not within %s: %s; %s\n%s", most, what, w.states(), w.history())
 		}
-		time.Sleep(time.Second) // the bubble's
+		time.Sleep(time.Second) // in the bubble's time
 		synctest.Wait()
 	}
 	return time.Since(began)
@@ -316,8 +315,8 @@ func (w *world) is(states string) func() bool {
 	return func() bool { return w.states() == states }
 }
 
-// story tells what happened.
-func (w *world) story() string {
+// history returns what happened.
+func (w *world) history() string {
 	var out []string
 	for _, c := range w.server.States.AutoScaling.Trace() {
 		out = append(out, fmt.Sprintf("%s %s %s → %s (%s)", c.Time.Format(time.TimeOnly), c.InstanceID, c.From, c.To, c.Cause))
@@ -327,8 +326,8 @@ func (w *world) story() string {
 	return strings.Join(append(out, w.events...), "\n")
 }
 
-// kept counts the nodes with the startup taint.
-func (w *world) kept() (n int) {
+// taintedNodes counts the nodes with the startup taint.
+func (w *world) taintedNodes() (n int) {
 	var nodes corev1.NodeList
 	w.must(w.kube.List(context.Background(), &nodes))
 	for _, node := range nodes.Items {
@@ -347,7 +346,7 @@ func (w *world) nodes() int {
 	return len(nodes.Items)
 }
 
-// launchHook and terminateHook are Lifeboat's.
+// launchHook and terminateHook are Lifeboat's hooks.
 func launchHook() emu.Hook {
 	return emu.Hook{Name: v1alpha1.LaunchHook, Transition: emu.Launching, Heartbeat: 10 * time.Minute, DefaultResult: emu.Abandon}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// lifecycle is what Auto Scaling says of a lifecycle action, in the detail of
-// EventBridge's message or in its own (Amazon EC2 Auto Scaling User Guide,
-// "EventBridge event reference"). Messages of 2020 lack origin and destination.
+// lifecycle is a lifecycle action, in the detail of an EventBridge message or in Auto Scaling's
+// own message (Amazon EC2 Auto Scaling User Guide, "EventBridge event reference"). Messages of
+// 2020 lack origin and destination.
 type lifecycle struct {
 	Token       string `json:"LifecycleActionToken"`
 	Group       string `json:"AutoScalingGroupName"`
@@ -23,7 +23,7 @@ type lifecycle struct {
 
 const warmPool = "WarmPool"
 
-// lifecycle reads a lifecycle action. The resources name the group only.
+// lifecycle reads a lifecycle action. The resources name only the group.
 func (e *envelope) lifecycle() (lifecycle, error) {
 	var l lifecycle
 	if err := e.into(&l); err != nil {
@@ -40,16 +40,16 @@ func (e *envelope) lifecycle() (lifecycle, error) {
 	return l, nil
 }
 
-// readTerminating: the group terminates the instance, and waits for the hook.
-// How long it waits, the message does not say. What goes back to the warm pool is
-// stopped, or at least serves no more; what is taken out of it serves nobody.
+// readTerminating: the group terminates the instance, and waits for the hook. The message does
+// not have the timeout. An instance that returns to the warm pool is stopped, or at least out of
+// service; one that is deleted from the pool has no pods.
 func readTerminating(e *envelope) (decoded, error) {
 	l, err := e.lifecycle()
 	switch {
 	case err != nil:
 		return decoded{}, err
 	case l.Origin == warmPool:
-		return decoded{unconcern: "the instance is deleted from its warm pool, where it serves nobody", ordinary: true, scaling: l.Group}, nil
+		return decoded{unconcern: "the instance is deleted from its warm pool, where it runs no pods", ordinary: true, scaling: l.Group}, nil
 	}
 	n, err := e.about(l.Instance, notice.KindAutoScalingTermination)
 	if err != nil {
@@ -57,7 +57,7 @@ func readTerminating(e *envelope) (decoded, error) {
 	}
 	n.InstanceAction = notice.ActionTerminate
 	n.Hook = &v1alpha1.HookFiring{Group: notice.Cut(l.Group, 255), Name: notice.Cut(l.Hook, 255)}
-	// Whether by EventBridge or without: it is the same action.
+	// The action is the same with and without EventBridge.
 	if token := strings.TrimSpace(l.Token); token != "" && len(token) <= maxID {
 		n.ID, n.Subject, n.Hook.Token = token, token, token
 	}
@@ -71,7 +71,7 @@ func readTerminating(e *envelope) (decoded, error) {
 	return d, nil
 }
 
-// readLaunching: what is launched is not going away.
+// readLaunching: a launch interrupts no node.
 func readLaunching(e *envelope) (decoded, error) {
 	l, err := e.lifecycle()
 	if err != nil {
@@ -81,10 +81,10 @@ func readLaunching(e *envelope) (decoded, error) {
 	if l.Destination == warmPool {
 		where = "into the warm pool"
 	}
-	return decoded{unconcern: "an instance is launched " + where + "; its hook is answered by what launches it", ordinary: true, scaling: l.Group}, nil
+	return decoded{unconcern: "an instance is launched " + where + "; the launch controller answers its hook", ordinary: true, scaling: l.Group}, nil
 }
 
-// result is what Auto Scaling says after the fact.
+// result is Auto Scaling's message after an action.
 type result struct {
 	Group       string `json:"AutoScalingGroupName"`
 	Instance    string `json:"EC2InstanceId"`
@@ -93,7 +93,7 @@ type result struct {
 	Destination string `json:"Destination"`
 }
 
-// readTerminated: the instance is gone; the cause says why.
+// readTerminated: the instance is gone; the cause has the reason.
 func readTerminated(e *envelope) (decoded, error) {
 	var r result
 	if err := e.into(&r); err != nil {
@@ -121,28 +121,26 @@ func readTerminated(e *envelope) (decoded, error) {
 	return d, nil
 }
 
-// readScalingFailure: the group could not do what it wanted; no node is the
-// worse for it.
+// readScalingFailure: an action of the group failed; no node is affected.
 func readScalingFailure(e *envelope) (decoded, error) {
 	var r result
 	if err := e.into(&r); err != nil {
 		return decoded{}, err
 	}
-	return decoded{unconcern: fmt.Sprintf("Auto Scaling group %s could not do it: %s", quote(r.Group), quote(r.Message)), scaling: r.Group}, nil
+	return decoded{unconcern: fmt.Sprintf("Auto Scaling group %s failed: %s", quote(r.Group), quote(r.Message)), scaling: r.Group}, nil
 }
 
 func readLaunched(e *envelope) (decoded, error) {
 	var r result
 	if e.into(&r) != nil {
-		r.Group = "" // nothing hangs on it
+		r.Group = "" // not used for launches
 	}
 	return decoded{unconcern: "an instance was launched", ordinary: true, scaling: r.Group}, nil
 }
 
-// readTrail: CloudTrail's record of a call that completes a lifecycle action
-// and was refused: unless somebody completes it, the hook ends by its timeout,
-// and a launch hook takes the healthy instance with it. CloudTrail's records
-// come minutes late (AWS CloudTrail User Guide).
+// readTrail: CloudTrail's record of a refused call that completes a lifecycle action. Without
+// another call the hook ends by its timeout, and a launch hook then terminates the healthy
+// instance. CloudTrail's records arrive minutes late (AWS CloudTrail User Guide).
 func readTrail(e *envelope) (decoded, error) {
 	var call struct {
 		Name       string `json:"eventName"`
@@ -161,7 +159,7 @@ func readTrail(e *envelope) (decoded, error) {
 		return decoded{unconcern: "it is a call to " + quote(call.Name) + ", or was not refused", ordinary: true}, nil
 	}
 	id, ok := instanceIn(call.Parameters.Instance)
-	if words := strings.Fields(call.Message); !ok && len(words) > 0 { // a call by token names it only there
+	if words := strings.Fields(call.Message); !ok && len(words) > 0 { // a call by token has it only in the message
 		id, ok = instanceIn(words[len(words)-1])
 	}
 	if !ok {

@@ -21,7 +21,7 @@ import (
 
 func TestReceiversGrowWhileBatchesAreBusy(t *testing.T) {
 	for size, wantInHand := range map[int]int{
-		10: (100 + 12) * 10, // a hundred batches in the background, and one for each receiver
+		10: (100 + 12) * 10, // a hundred batches in the background, and one per receiver
 		7:  (100 + 12) * 7,  // SQS returns partial batches although it has more
 		5:  (100 + 12) * 5,
 		4:  2 * 4, // no sign of a burst
@@ -29,7 +29,7 @@ func TestReceiversGrowWhileBatchesAreBusy(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				var inHand, most atomic.Int32
-				api := &busyQueue{paperAPI: newPaper(), batches: 200, size: size}
+				api := &batchQueue{fakeQueue: newFakeQueue(), batches: 200, size: size}
 				w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
 				stop := w.run(api, recorderFunc(func(context.Context, notice.Notice) (intake.Outcome, error) {
 					most.Store(max(most.Load(), inHand.Add(1)))
@@ -37,7 +37,7 @@ func TestReceiversGrowWhileBatchesAreBusy(t *testing.T) {
 					inHand.Add(-1)
 					return intake.Recorded, nil
 				}), sqs.Options{Receivers: 2, MaxReceivers: 12, ConcurrentWrites: 2000})
-				time.Sleep(125 * time.Second) // all is processed, and no receive ends at this moment
+				time.Sleep(125 * time.Second) // all messages are processed, and no receive ends now
 				if got := int(most.Load()); got != wantInHand {
 					t.Errorf("%d messages were processed concurrently, want %d", got, wantInHand)
 				}
@@ -52,13 +52,13 @@ func TestReceiversGrowWhileBatchesAreBusy(t *testing.T) {
 	}
 }
 
-// busyQueue returns a number of batches of one size, and nothing after them.
-type busyQueue struct {
-	*paperAPI
+// batchQueue returns some batches of one size, and then none.
+type batchQueue struct {
+	*fakeQueue
 	batches, size int
 }
 
-func (q *busyQueue) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, o ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
+func (q *batchQueue) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, o ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
 	q.mu.Lock()
 	if q.batches > 0 {
 		q.batches--
@@ -71,10 +71,10 @@ func (q *busyQueue) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessag
 	if len(out) > 0 {
 		return &awssqs.ReceiveMessageOutput{Messages: out}, nil
 	}
-	return q.paperAPI.ReceiveMessage(ctx, in, o...)
+	return q.fakeQueue.ReceiveMessage(ctx, in, o...)
 }
 
-func (*busyQueue) DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
+func (*batchQueue) DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
 	return &awssqs.DeleteMessageBatchOutput{}, nil
 }
 
@@ -86,8 +86,8 @@ func TestUrgentNoticesAreWrittenFirst(t *testing.T) {
 		for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 			bodies = append(bodies, rebalance(id, instance).String())
 		}
-		// Not the last: Go's scheduler runs the goroutine that was begun last first.
-		api := newPaper(slices.Insert(bodies, len(bodies)-1, spot("spot", instance).String())...)
+		// Not the last: Go's scheduler runs the newest goroutine first.
+		api := newFakeQueue(slices.Insert(bodies, len(bodies)-1, spot("spot", instance).String())...)
 		w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
 		began := time.Now()
 		stop := w.run(api, recorderFunc(func(_ context.Context, n notice.Notice) (intake.Outcome, error) {
@@ -99,20 +99,20 @@ func TestUrgentNoticesAreWrittenFirst(t *testing.T) {
 		}), sqs.Options{Receivers: 1, ConcurrentWrites: 2})
 		time.Sleep(10 * time.Second)
 		stop()
-		// Two may be under way before it comes to its turn, for a second each. In
-		// the order of the batch it would wait for three seconds. Which of two that
-		// are let through in the same instant writes first is open.
+		// Two writes may be in flight before it, for a second each. In the order of the batch
+		// it would wait for three seconds. The order of two writes that are admitted at the
+		// same instant is not defined.
 		if took, written := waited["spot"]; !written || took > time.Second {
 			t.Errorf("the spot warning was written after %s: %v", took, waited)
 		}
 	})
 }
 
-func TestANodeThatRegistersIsHeardAtOnce(t *testing.T) {
+func TestANoticeIsRecordedOnceItsNodeRegisters(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		began := time.Now()
-		api := newPaper(spot("a", other).String())
-		w, stop := startPaper(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) {
+		api := newFakeQueue(spot("a", other).String())
+		w, stop := startOnFakeQueue(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) {
 			if time.Since(began) < 5*time.Second {
 				return intake.NotYetKnown, nil
 			}
@@ -120,7 +120,7 @@ func TestANodeThatRegistersIsHeardAtOnce(t *testing.T) {
 		})
 		<-api.deleted
 		if took := time.Since(began); took > 7*time.Second {
-			t.Errorf("heard %s after the notice, though the node was there after five seconds", took)
+			t.Errorf("recorded %s after the notice, though the node was there after five seconds", took)
 		}
 		synctest.Wait()
 		if !slices.Equal(api.hidden, []int32{15}) {

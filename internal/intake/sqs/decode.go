@@ -18,46 +18,43 @@ import (
 )
 
 const (
-	// maxBody is the most that SQS carries in a message (Amazon SQS API
-	// Reference, MaximumMessageSize).
+	// maxBody is the limit of SQS for a message (Amazon SQS API Reference, MaximumMessageSize).
 	maxBody = 1 << 20
-	// maxID is the most that the CRD takes as the id of a notice.
+	// maxID is the limit of the CRD for the id of a notice.
 	maxID = 128
-	// oldest and newest are years within which a time is plausible: EC2 began
-	// in 2006, and what is too far away could not be recorded.
+	// oldest and newest bound plausible years: EC2 began in 2006, and times too far away cannot
+	// be recorded.
 	oldest, newest = 2006, 9000
-	// autoScaling stands for a source in messages that Auto Scaling sends
-	// without EventBridge.
+	// autoScaling is the source in messages that Auto Scaling sends without EventBridge.
 	autoScaling = "AWS Auto Scaling"
 )
 
-// instanceID is what EC2 calls instances: 8 hexadecimal digits until 2016, 17
-// since (EC2 User Guide, "Resource IDs").
+// instanceID matches EC2 instance ids: 8 hexadecimal digits until 2016, 17 since (EC2 User
+// Guide, "Resource IDs").
 var instanceID = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 
-// decoded is what a message says: notices of instances, of groups of them, or
-// of something else; or why it is of no concern.
+// decoded is the content of a message: notices of instances, of groups of instances, or of other
+// objects; or why it is ignored.
 type decoded struct {
 	notices []notice.Notice
 	groups  []group
 	reports []intake.Report
 	probe   *intake.Probe
-	// scaling is the Auto Scaling group that does something, whatever comes of it
-	// here; empty: it is not about one.
+	// scaling is the Auto Scaling group that the message is about, if any.
 	scaling string
-	// unconcern says why there is nothing of all that.
+	// unconcern says why the message is ignored.
 	unconcern string
-	// ordinary: of no concern, and nobody needs to be told.
+	// ordinary is set if the message is ignored without a log line.
 	ordinary bool
-	// what tells the sort of message, for logs: its source and detail-type.
+	// what is the kind of the message, for logs: its source and detail-type.
 	what string
 }
 
-// group is a notice of instances that the message does not name one by one.
+// group is a notice of instances that the message does not list.
 type group struct {
-	// filter and value find them (EC2 API, DescribeInstances).
+	// filter and value select them (EC2 API, DescribeInstances).
 	filter, value string
-	// notice is that of each of them, but for the instance id.
+	// notice is the notice of each of them, without the instance id.
 	notice notice.Notice
 }
 
@@ -69,12 +66,12 @@ const (
 
 func one(n notice.Notice) decoded { return decoded{notices: []notice.Notice{n}} }
 
-// unreadableError says what of a message could not be read.
+// unreadableError says which part of a message could not be read.
 type unreadableError struct {
-	// field is the part of the message, such as detail.instance-id: one of a
-	// closed list, so that it may become a metric's label.
+	// field is the part of the message, such as detail.instance-id. It is from a closed list,
+	// so that it can be a metric label.
 	field string
-	// cause says what was found there and what was expected.
+	// cause says what was found and what was expected.
 	cause string
 }
 
@@ -84,10 +81,9 @@ func unreadable(field, cause string, args ...any) error {
 	return &unreadableError{field: field, cause: fmt.Sprintf(cause, args...)}
 }
 
-// decode reads the body of a message. It is tolerant where AWS is known to
-// vary: version or resources missing, resources a single string, fields that
-// it does not know, spaces around an id, detail_type for detail-type, a body
-// wrapped by SNS. Its errors are *unreadableError.
+// decode reads the body of a message. It tolerates the known variations of AWS: version or
+// resources missing, resources a single string, unknown fields, spaces around an id, detail_type
+// for detail-type, a body wrapped by SNS. Its errors are *unreadableError.
 func decode(body string) (decoded, error) {
 	if len(body) > maxBody {
 		return decoded{}, unreadable("body", "%d bytes: expected at most %d", len(body), maxBody)
@@ -105,7 +101,7 @@ func decode(body string) (decoded, error) {
 	r := find(e.Source, e.DetailType)
 	switch {
 	case r == nil:
-		return decoded{unconcern: "this release knows no such kind", what: what}, nil
+		return decoded{unconcern: "this release does not know this kind", what: what}, nil
 	case r.read == nil:
 		return decoded{unconcern: r.unconcern, what: what}, nil
 	}
@@ -114,8 +110,7 @@ func decode(body string) (decoded, error) {
 	return d, err
 }
 
-// notice reads what every notice has, of messages that name the instance as
-// EC2's do.
+// notice reads the common fields of a notice, from messages that name the instance as EC2's do.
 func (e *envelope) notice(kind string) (notice.Notice, error) {
 	id, err := e.instance()
 	if err != nil {
@@ -124,7 +119,7 @@ func (e *envelope) notice(kind string) (notice.Notice, error) {
 	return e.about(id, kind)
 }
 
-// about is the notice of an instance.
+// about returns the notice of an instance.
 func (e *envelope) about(instance, kind string) (notice.Notice, error) {
 	issued, err := moment("time", e.Time)
 	if err != nil {
@@ -144,7 +139,7 @@ func (e *envelope) about(instance, kind string) (notice.Notice, error) {
 	return n, nil
 }
 
-// isDrill reports whether the message was made to try what happens.
+// isDrill reports whether the message is a drill.
 func (e *envelope) isDrill() bool {
 	var detail struct {
 		Drill json.RawMessage `json:"lifeboat-drill"`
@@ -152,10 +147,9 @@ func (e *envelope) isDrill() bool {
 	return json.Unmarshal(e.Detail, &detail) == nil && len(detail.Drill) > 0
 }
 
-// moment reads a time: RFC 3339, as EventBridge writes it, or as AWS Health
-// does, whose days may have one digit and whose weekdays may be wrong (AWS
-// Health User Guide, "EventBridge event schema"). A zone that Go does not know
-// would count as UTC, so only GMT is taken.
+// moment parses a time: RFC 3339, as EventBridge writes it, or AWS Health's format, whose days
+// may have one digit and whose weekdays may be wrong (AWS Health User Guide, "EventBridge event
+// schema"). Go treats unknown zones as UTC, so only GMT is accepted.
 func moment(field, text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	at, err := time.Parse(time.RFC3339, text)
@@ -168,13 +162,13 @@ func moment(field, text string) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// stamp writes a time for people.
+// stamp formats a time for people.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// instance is the instance's id: detail has it, else the resource does, after
-// the last slash. Spot warnings have the availability zone where an ARN has
-// the region, and no account (EC2 User Guide, "Spot Instance interruption
-// notices"), so nothing else of the ARN is of use.
+// instance is the instance's id, from the detail, or else from the resource after the last
+// slash. Spot warnings have the availability zone instead of the region in the ARN, and no
+// account (EC2 User Guide, "Spot Instance interruption notices"), so the rest of the ARN is not
+// used.
 func (e *envelope) instance() (string, error) {
 	var detail struct {
 		InstanceID string `json:"instance-id"`
@@ -197,21 +191,19 @@ func (e *envelope) instance() (string, error) {
 	return id, nil
 }
 
-// instanceIn returns the instance id that a value is, or ends with where it is
-// an ARN.
+// instanceIn returns the instance id in a value: the value itself, or the end of an ARN.
 func instanceIn(value string) (string, bool) {
 	last := strings.TrimSpace(value[strings.LastIndexByte(value, '/')+1:])
 	return last, instanceID.MatchString(last)
 }
 
-// derivedID stands in where the message has no id that can be recorded: what
-// says the same has the same id.
+// derivedID is the id for messages without a usable one: equal content gives equal ids.
 func derivedID(kind, instance string, issued time.Time) string {
 	sum := sha256.Sum256([]byte(kind + "\n" + instance + "\n" + issued.UTC().Format(time.RFC3339Nano)))
 	return "sha256-" + hex.EncodeToString(sum[:])
 }
 
-// maxQuote is how much of a value out of a message goes into a log line.
+// maxQuote is how much of a value from a message goes into a log line.
 const maxQuote = 80
 
 func quote(s string) string {
@@ -221,9 +213,8 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// envelope is what all messages have in common (EventBridge User Guide,
-// "Events in Amazon EventBridge"). Field names are matched without regard to
-// case, as encoding/json does.
+// envelope has the common fields of all messages (EventBridge User Guide, "Events in Amazon
+// EventBridge"). Field names match case-insensitively, as in encoding/json.
 type envelope struct {
 	ID         string          `json:"id"`
 	DetailType string          `json:"detail-type"`
@@ -262,7 +253,7 @@ func open(body []byte) (*envelope, error) {
 		return nil, err
 	}
 	if e.DetailType == "" && e.Service == autoScaling {
-		// What EventBridge puts into the detail stands at the top here.
+		// EventBridge's detail is at the top level here.
 		e.Source, e.DetailType, e.Account, e.Detail = autoScaling, e.Event, e.AccountID, body
 		if e.DetailType == "" {
 			e.DetailType = e.LifecycleTransition
@@ -288,8 +279,8 @@ func parse(body []byte) (*envelope, error) {
 	return &e, nil
 }
 
-// resources takes a list, a single string, or anything else for nothing: the
-// ids in it are only needed where detail has none.
+// resources accepts a list or a single string, and ignores anything else: its ids are needed
+// only if the detail has none.
 type resources []string
 
 // UnmarshalJSON never fails.
@@ -315,8 +306,8 @@ func (r *resources) UnmarshalJSON(data []byte) error {
 // into reads the detail.
 func (e *envelope) into(detail any) error { return into("detail", e.Detail, detail) }
 
-// into reads a JSON object that stands in the field parent, or the whole body
-// where parent is empty. All members that are asked for are strings.
+// into reads a JSON object from the field parent, or from the whole body if parent is empty. All
+// requested members are strings.
 func into(parent string, data []byte, object any) error {
 	name := parent
 	if parent == "" {

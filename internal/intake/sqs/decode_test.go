@@ -16,9 +16,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// reading is what a golden file shows of a message.
+// reading is the content of a golden file.
 type reading struct {
 	Notices    []notice.Notice `json:"notices,omitempty"`
 	Groups     []readGroup     `json:"groups,omitempty"`
@@ -83,13 +83,13 @@ func TestDecodeSamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("reading (-want +got), write it anew with -update:\n%s", diff)
+				t.Errorf("reading (-want +got), rewrite it with -update:\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestWhatAutoScalingSaysNamesItsGroup, so that the group is looked at.
+// The group is then refreshed sooner.
 func TestWhatAutoScalingSaysNamesItsGroup(t *testing.T) {
 	found := 0
 	for name, body := range samples(t) {
@@ -138,7 +138,7 @@ func TestTheTableGivesEveryKindThatIsKnown(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := slices.DeleteFunc(notice.Kinds(), func(kind string) bool {
-		return kind == notice.KindInstanceStatus // of status checks AWS sends nothing; they are polled
+		return kind == notice.KindInstanceStatus // AWS sends no events for status checks; they are polled
 	})
 	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
 		t.Errorf("kinds (-known +decoded):\n%s", diff)

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// spotLead is how long after the warning EC2 takes a spot instance, or
-	// capacity that it lent, back. The message of a spot instance does not carry
-	// the moment itself (EC2 User Guide, "Spot Instance interruption notices").
+	// spotLead is the time from the warning until EC2 reclaims a spot instance or lent
+	// capacity. The message of a spot instance does not contain that time (EC2 User Guide,
+	// "Spot Instance interruption notices").
 	spotLead = 2 * time.Minute
 	// blockLead is how long before the end of a Capacity Block EC2 begins to
 	// terminate its instances (EC2 User Guide, "Capacity Blocks for ML").
 	blockLead = 30 * time.Minute
 )
 
-// readSpot: EC2 User Guide, "Spot Instance interruption notices". The warning
-// comes two minutes before stop and terminate; hibernation begins at once.
+// readSpot: EC2 User Guide, "Spot Instance interruption notices". The warning comes two minutes
+// before stop and terminate; hibernation begins immediately.
 func readSpot(e *envelope) (decoded, error) {
 	n, err := e.notice(notice.KindSpotInterruption)
 	if err != nil {
@@ -36,7 +36,7 @@ func readSpot(e *envelope) (decoded, error) {
 	case notice.ActionTerminate, notice.ActionStop:
 	case notice.ActionHibernate:
 		lead = 0
-	default: // whatever is done to it, EC2 takes it back
+	default: // EC2 reclaims it with any other action too
 		action = ""
 	}
 	n.InstanceAction = action

@@ -36,8 +36,8 @@ func readStateChange(e *envelope) (decoded, error) {
 	}
 }
 
-// readReservation: EC2 User Guide, "Interruptible Capacity Reservations" and
-// "Capacity Blocks for ML". Both carry the moment.
+// readReservation: EC2 User Guide, "Interruptible Capacity Reservations" and "Capacity Blocks
+// for ML". Both messages contain the time.
 func readReservation(e *envelope) (decoded, error) {
 	n, err := e.notice(notice.KindCapacityReservationInterruption)
 	if err != nil {
@@ -62,9 +62,9 @@ func readReservation(e *envelope) (decoded, error) {
 	return one(n), nil
 }
 
-// readBlockExpiration: EC2 User Guide, "Monitor Capacity Blocks using
-// EventBridge". It comes 40 minutes before the end, names the block and not
-// its instances, and leaves ten minutes of use.
+// readBlockExpiration: EC2 User Guide, "Monitor Capacity Blocks using EventBridge". It comes 40
+// minutes before the end, ten minutes before the terminations, and names the block but not its
+// instances.
 func readBlockExpiration(e *envelope) (decoded, error) {
 	var detail struct {
 		Reservation string `json:"capacity-reservation-id"`

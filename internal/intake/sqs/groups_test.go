@@ -24,8 +24,8 @@ import (
 const blockExpires = `{"id":"b","detail-type":"Capacity Block Reservation Expiration Warning","source":"aws.ec2","account":"210987654321",` +
 	`"time":"2026-05-11T08:14:02Z","region":"eu-west-1","detail":{"capacity-reservation-id":"cr-1","end-date":"2026-05-11T08:54:02Z"}}`
 
-// TestGroupsAreTakenApart: a Capacity Block's warning names no instance; while
-// they cannot be asked for, it stays in the queue.
+// A Capacity Block's warning names no instance. While EC2 cannot list them, the message stays in
+// the queue.
 func TestGroupsAreTakenApart(t *testing.T) {
 	two := []string{"i-0a1b2c3d4e5f60718", "i-0bb2c3d4e5f607182"}
 	for name, tc := range map[string]struct {
@@ -39,15 +39,15 @@ func TestGroupsAreTakenApart(t *testing.T) {
 			}
 			return two, nil
 		}, two, 1},
-		"a block without instances concerns nobody": {func(context.Context, string, string) ([]string, error) { return nil, nil }, nil, 1},
-		"what cannot be asked for stays":            {func(context.Context, string, string) ([]string, error) { return nil, errors.New("denied") }, nil, 0},
-		"without the source it is passed over":      {nil, nil, 1},
+		"a block without instances is ignored": {func(context.Context, string, string) ([]string, error) { return nil, nil }, nil, 1},
+		"what cannot be asked for stays":       {func(context.Context, string, string) ([]string, error) { return nil, errors.New("denied") }, nil, 0},
+		"without the source it is passed over": {nil, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				var mu sync.Mutex
 				var recorded []string
-				api := newPaper(blockExpires)
+				api := newFakeQueue(blockExpires)
 				w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
 				stop := w.run(api, recorderFunc(func(_ context.Context, n notice.Notice) (intake.Outcome, error) {
 					mu.Lock()
@@ -66,9 +66,9 @@ func TestGroupsAreTakenApart(t *testing.T) {
 	}
 }
 
-// TestAGroupWithAnInstanceThatIsNotKnownComesAgain: only a message whose notices all name
-// their instance is retried while it is hidden. Any other waits for the next receive.
-func TestAGroupWithAnInstanceThatIsNotKnownComesAgain(t *testing.T) {
+// Only a message whose notices all name their instance is retried while it is hidden. Any other
+// waits for the next receive.
+func TestAGroupWithAnInstanceThatIsNotKnownIsRedelivered(t *testing.T) {
 	const late = "i-0bb2c3d4e5f607182"
 	for name, tc := range map[string]struct {
 		body string
@@ -83,7 +83,7 @@ func TestAGroupWithAnInstanceThatIsNotKnownComesAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				recorder := &lateRecorder{late: tc.late, down: tc.down, done: map[string]bool{}}
-				queue := &visibleAPI{paperAPI: newPaper(), body: tc.body}
+				queue := &visibleAPI{fakeQueue: newFakeQueue(), body: tc.body}
 				w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
 				stop := w.run(queue, recorder, sqs.Options{Receivers: 1, Instances: func(context.Context, string, string) ([]string, error) {
 					return []string{instance, late}, nil
@@ -111,15 +111,14 @@ func TestAGroupWithAnInstanceThatIsNotKnownComesAgain(t *testing.T) {
 	}
 }
 
-// TestAGroupOutlastsAnOutageOfEC2: the dead-letter queue takes a message after thirty
-// receives, so it comes again less and less often while its instances cannot be asked
-// for. What it says of others is recorded meanwhile.
+// The dead-letter queue takes a message after thirty receives, so it must be received less and
+// less often while EC2 cannot list its instances. Its other notices are recorded meanwhile.
 func TestAGroupOutlastsAnOutageOfEC2(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const outage, most = 35 * time.Minute, 30
 		began := time.Now()
 		recorder := &lateRecorder{done: map[string]bool{}}
-		queue := &visibleAPI{paperAPI: newPaper(), body: healthOf(other, "h-0a1b2c3d4e5f60718")}
+		queue := &visibleAPI{fakeQueue: newFakeQueue(), body: healthOf(other, "h-0a1b2c3d4e5f60718")}
 		w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
 		stop := w.run(queue, recorder, sqs.Options{Receivers: 1, Instances: func(context.Context, string, string) ([]string, error) {
 			if time.Since(began) < outage {
@@ -141,7 +140,7 @@ func TestAGroupOutlastsAnOutageOfEC2(t *testing.T) {
 	})
 }
 
-// healthOf is a message of AWS Health about these.
+// healthOf is an AWS Health message about entities.
 func healthOf(entities ...string) string {
 	return `{"id":"h","detail-type":"AWS Health Event","source":"aws.health","account":"210987654321","time":"2026-05-04T09:00:00Z","region":"eu-west-1",` +
 		`"detail":{"eventArn":"arn","service":"EC2","eventTypeCode":"AWS_EC2_DEDICATED_HOST_RETIREMENT_SCHEDULED","eventTypeCategory":"scheduledChange",` +
@@ -149,8 +148,8 @@ func healthOf(entities ...string) string {
 		strings.Join(entities, `"},{"entityValue":"`) + `"}]}}`
 }
 
-// lateRecorder is a cluster in which an instance is not known, and reports are not
-// taken, until it is told that they are.
+// lateRecorder is a recorder that at first does not know an instance and does not accept
+// reports.
 type lateRecorder struct {
 	late string
 	down error
@@ -199,10 +198,10 @@ func (r *lateRecorder) Report(_ context.Context, report intake.Report) (intake.O
 
 func (r *lateRecorder) Answer(context.Context, intake.Probe) error { return nil }
 
-// visibleAPI is a queue with one message, which is handed out whenever it is
-// visible, until it is deleted.
+// visibleAPI is a queue with one message, which every receive returns while it is visible, until
+// it is deleted.
 type visibleAPI struct {
-	*paperAPI
+	*fakeQueue
 	body string
 
 	mu       sync.Mutex
@@ -246,7 +245,7 @@ func (v *visibleAPI) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessa
 func (v *visibleAPI) DeleteMessageBatch(ctx context.Context, in *awssqs.DeleteMessageBatchInput, _ ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.paperAPI.DeleteMessageBatch(ctx, in)
+	return v.fakeQueue.DeleteMessageBatch(ctx, in)
 }
 
 func (v *visibleAPI) ChangeMessageVisibilityBatch(_ context.Context, in *awssqs.ChangeMessageVisibilityBatchInput, _ ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error) {

@@ -12,10 +12,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// health is the detail of AWS Health's messages (AWS Health User Guide,
-// "EventBridge event schema"). Page, totalPages and backupEvent need no
-// reading: each page stands for itself, and copies have the same
-// communicationId.
+// health is the detail of AWS Health's messages (AWS Health User Guide, "EventBridge event
+// schema"). Page, totalPages and backupEvent are ignored: each page is complete, and copies have
+// the same communicationId.
 type health struct {
 	EventARN        string   `json:"eventArn"`
 	Service         string   `json:"service"`
@@ -44,8 +43,8 @@ const (
 	statusResolved  = "RESOLVED"
 )
 
-// readHealth: one notice for each instance that is named. A message that names
-// none never means all of them.
+// readHealth returns one notice for each named instance. A message without any never means all
+// instances.
 func readHealth(e *envelope) (decoded, error) {
 	var h health
 	if err := e.into(&h); err != nil {
@@ -60,7 +59,7 @@ func readHealth(e *envelope) (decoded, error) {
 		}
 	}
 	if h.Region != "" {
-		e.Region = h.Region // the envelope's is where it was delivered
+		e.Region = h.Region // the envelope has the region of delivery
 	}
 	if h.Account != "" {
 		e.Account = h.Account
@@ -81,7 +80,7 @@ func readHealth(e *envelope) (decoded, error) {
 	return decoded{unconcern: "it names nothing of a cluster, service " + quote(h.Service)}, nil
 }
 
-// entity adds what the message says of one entity.
+// entity adds the notice of one entity.
 func (h *health) entity(e *envelope, it entity, d *decoded) error {
 	last := strings.TrimSpace(it.Value[strings.LastIndexByte(it.Value, '/')+1:])
 	_, isInstance := instanceIn(it.Value)
@@ -104,10 +103,10 @@ func (h *health) entity(e *envelope, it entity, d *decoded) error {
 	return nil
 }
 
-// over reports whether what is said of the entity is past or taken back.
+// over reports whether the event is over or withdrawn for the entity.
 func (h *health) over(it entity) bool { return h.Status == statusClosed || it.Status == statusResolved }
 
-// notice is what the message says of an instance.
+// notice is the notice of an instance.
 func (h *health) notice(e *envelope, instance string, it entity) (notice.Notice, error) {
 	kind := notice.KindHealthIssue
 	if h.Category == scheduledChange && h.Service == "EC2" {
@@ -120,7 +119,7 @@ func (h *health) notice(e *envelope, instance string, it entity) (notice.Notice,
 	if id := strings.TrimSpace(h.CommunicationID); id != "" && len(id) <= maxID {
 		n.ID = id
 	}
-	// News is as new as its last update: the queue keeps no order.
+	// A notice is as new as its last update: the queue keeps no order.
 	n.Time = metav1.NewTime(h.updated(n.Time.Time, it))
 	n.EventTypeCode, n.Subject, n.Withdrawn = notice.Cut(h.Code, 128), notice.Cut(h.subject(), 512), h.over(it)
 	n.Description = fmt.Sprintf("AWS Health: %s is %s", h.Code, h.Status)
@@ -137,12 +136,11 @@ func (h *health) subject() string {
 	return h.Code
 }
 
-// updated is the latest of the times at which the event, or the entity in it,
-// was updated; issued where neither says.
+// updated is the latest update of the event or of the entity in it; issued if there is none.
 func (h *health) updated(issued time.Time, it entity) time.Time {
 	var latest time.Time
 	for _, text := range []string{h.Updated, it.Updated} {
-		// What cannot be read says nothing; the other entities are not lost for it.
+		// An invalid time is ignored; the other entities must not be lost because of it.
 		if at, err := moment("", text); err == nil && at.After(latest) {
 			latest = at
 		}
@@ -153,8 +151,8 @@ func (h *health) updated(issued time.Time, it entity) time.Time {
 	return latest
 }
 
-// schedule reads what will be done, and when. What has no beginning, or a code
-// that is not known, is only reported.
+// schedule reads the planned action and its time. Without a start, or with an unknown code, it
+// is only reported.
 func (h *health) schedule(n *notice.Notice) error {
 	if h.Start == "" {
 		n.Description += "; it does not say when it begins"
@@ -180,10 +178,9 @@ func (h *health) schedule(n *notice.Notice) error {
 	return nil
 }
 
-// actionOf reads from a code what is done to the instance. AWS publishes no
-// closed list of codes; what is not known is "". A retired instance whose root
-// is an EBS volume is only stopped; one without is lost (EC2 User Guide,
-// "Instance retirement").
+// actionOf returns the action of a code. AWS publishes no closed list of codes; unknown ones
+// give "". A retired instance with an EBS root volume is only stopped; one without is lost (EC2
+// User Guide, "Instance retirement").
 func actionOf(code string) string {
 	has := func(part string) bool { return strings.Contains(code, part) }
 	switch {
@@ -201,7 +198,7 @@ func actionOf(code string) string {
 	return ""
 }
 
-// report is what the message says of what is no instance.
+// report is the report about something that is no instance.
 func (h *health) report(e *envelope) (intake.Report, error) {
 	issued, err := moment("time", e.Time)
 	if err != nil {
@@ -209,7 +206,7 @@ func (h *health) report(e *envelope) (intake.Report, error) {
 	}
 	r := intake.Report{
 		ID: strings.TrimSpace(h.CommunicationID), Account: strings.TrimSpace(e.Account), Region: strings.TrimSpace(e.Region),
-		Time: issued, Message: fmt.Sprintf("AWS Health speaks of %s: %s is %s", h.Service, h.Code, h.Status),
+		Time: issued, Message: fmt.Sprintf("AWS Health event of %s: %s is %s", h.Service, h.Code, h.Status),
 	}
 	if r.ID == "" {
 		r.ID = h.subject() + " " + h.Status + " " + h.Updated

@@ -5,21 +5,20 @@ import (
 	"strings"
 )
 
-// row says what is made of the messages of one source with one of the
-// detail-types.
+// row says how messages of one source with some detail-types are read.
 type row struct {
-	// source and detailTypes tell the messages apart. The first detail-type is
-	// the current one; the others stand in other pages of AWS's documentation.
+	// source and detailTypes identify the messages. The first detail-type is the current one;
+	// the others are from other pages of AWS's documentation.
 	source      string
 	detailTypes []string
-	// read makes notices of a message, or says why it is of no concern.
+	// read makes notices of a message, or says why it is ignored.
 	read func(*envelope) (decoded, error)
-	// unconcern says why none of these messages concerns us; read is not used.
+	// unconcern says why all these messages are ignored; read is not used then.
 	unconcern string
 }
 
-// kinds is all that this source understands. To add a kind, add a row, and a
-// real message in testdata/.
+// kinds has all messages that this source understands. To add a kind, add a row, and a real
+// message in testdata/.
 var kinds = []row{
 	{"aws.ec2", []string{"EC2 Spot Instance Interruption Warning"}, readSpot, ""},
 	{"aws.ec2", []string{"EC2 Instance Rebalance Recommendation", "EC2 Spot Instance Rebalance Recommended"}, readRebalance, ""},
@@ -37,16 +36,16 @@ var kinds = []row{
 	{"aws.autoscaling", []string{"EC2 Instance Launch Successful"}, readLaunched, ""},
 	{"aws.autoscaling", []string{"AWS API Call via CloudTrail"}, readTrail, ""},
 
-	// What an Auto Scaling group sends to a queue that is its own notification
-	// target has no detail-type; see open.
+	// Messages that an Auto Scaling group sends directly to its notification target have no
+	// detail-type; see open.
 	{autoScaling, []string{"autoscaling:EC2_INSTANCE_TERMINATING"}, readTerminating, ""},
 	{autoScaling, []string{"autoscaling:EC2_INSTANCE_LAUNCHING"}, readLaunching, ""},
 	{autoScaling, []string{"autoscaling:TEST_NOTIFICATION"}, nil,
-		"an Auto Scaling group proved with it that it can send to the queue"},
+		"it is the test message of an Auto Scaling group"},
 }
 
-// find returns the row of a message, or nil. Both names must be exact, as AWS
-// writes them: whoever sends something alike does not mean the same.
+// find returns the row of a message, or nil. Both names must match exactly: similar messages of
+// other senders have another meaning.
 func find(source, detailType string) *row {
 	for i := range kinds {
 		if kinds[i].source == source && slices.Contains(kinds[i].detailTypes, detailType) {
@@ -56,5 +55,5 @@ func find(source, detailType string) *row {
 	return nil
 }
 
-// fold evens out what input transformers do to words.
+// fold undoes the changes of input transformers to words.
 func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }

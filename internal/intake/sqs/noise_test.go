@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// noise is what a busy account puts on a queue whose rules are too wide.
+// noise is what a busy account sends to a queue whose rules are too broad.
 func noise(i int) string {
 	id := fmt.Sprintf("i-%017x", i)
 	switch i % 4 {
@@ -30,7 +30,7 @@ func noise(i int) string {
 	return message{id: fmt.Sprint("f", i), detailType: "EC2 Spot Instance Request Fulfillment", instance: id}.String()
 }
 
-// fill puts messages on the queue without the wire in between.
+// fill puts messages into the queue without HTTP.
 func (w *world) fill(count int) {
 	w.t.Helper()
 	for i := range count {
@@ -55,7 +55,7 @@ func TestASpotWarningIsNotStuckBehindNoise(t *testing.T) {
 		messages, took.Round(time.Millisecond), w.calls.of("receive"), w.calls.of("delete"))
 
 	batches := messages/10 + 1
-	// Batches that others empty meanwhile, and the polls that wait at the end.
+	// Batches that others empty, and the polls that wait at the end.
 	if slack := batches / 10; w.calls.of("receive") > batches+slack || w.calls.of("delete") > batches+slack {
 		t.Errorf("%d receives and %d deletes for %d full batches", w.calls.of("receive"), w.calls.of("delete"), batches)
 	}
@@ -70,9 +70,8 @@ func TestASpotWarningIsNotStuckBehindNoise(t *testing.T) {
 	}
 }
 
-// A message that takes long must hold up neither those of its batch nor those
-// of the next.
-func TestASlowWriteHoldsNobodyUp(t *testing.T) {
+// A slow message must delay neither those of its batch nor those of the next.
+func TestASlowWriteDelaysNoOther(t *testing.T) {
 	w := newWorld(t)
 	slow := make(chan struct{})
 	var quick atomic.Int32
@@ -108,10 +107,10 @@ func (recorderFunc) Answer(context.Context, intake.Probe) error {
 	return errors.New("no probe was expected")
 }
 
-// BenchmarkNoise drains a full queue over the wire, in messages a second.
+// BenchmarkNoise processes a full queue over HTTP, in messages per second.
 func BenchmarkNoise(b *testing.B) {
 	const messages = 2000
-	for _, share := range []int{0, 2} { // of every hundred, how many matter
+	for _, share := range []int{0, 2} { // relevant messages per hundred
 		b.Run(fmt.Sprintf("%d%%relevant", share), func(b *testing.B) {
 			w := newWorld(b)
 			for b.Loop() {

@@ -44,7 +44,7 @@ func state(id, instance, word string) message {
 	return message{id: id, detailType: "EC2 Instance State-change Notification", instance: instance, detail: fmt.Sprintf(`,"state":%q`, word)}
 }
 
-// nodes is a NodeIndex that can learn.
+// nodes is a NodeIndex to which nodes can be added.
 type nodes struct {
 	mu    sync.Mutex
 	known map[string]*corev1.Node

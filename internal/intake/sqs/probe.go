@@ -6,8 +6,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 )
 
-// readProbe: a message that Lifeboat's own doctor sent through a rule. It is
-// never a notice, whatever else it says.
+// readProbe reads a test message that Lifeboat's own doctor sent through a rule. It is never a
+// notice, also with other content.
 func readProbe(e *envelope) (decoded, error) {
 	var detail struct {
 		Probe struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 )
 
-// API is what is used of SQS; NewClient makes the real one.
+// API is the part of SQS that is used; NewClient makes the real one.
 type API interface {
 	ReceiveMessage(context.Context, *awssqs.ReceiveMessageInput, ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error)
 	DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error)
@@ -25,28 +25,25 @@ type API interface {
 }
 
 const (
-	// longestWait is the longest that SQS keeps a long poll open, and
-	// batchSize the most that it hands out or takes at once (Amazon SQS API
-	// Reference, ReceiveMessage and DeleteMessageBatch).
+	// longestWait is SQS's limit for a long poll, and batchSize its limit for a batch (Amazon
+	// SQS API Reference, ReceiveMessage and DeleteMessageBatch).
 	longestWait = 20 * time.Second
 	batchSize   = 10
-	// answerTime is what an answer of SQS may take beyond the wait. The SDK
-	// sets no limit: a connection that a firewall forgot would hang for good.
+	// answerTime is the limit for a response beyond the wait. The SDK has none: a connection
+	// that a firewall dropped would hang forever.
 	answerTime = 10 * time.Second
 )
 
-// NewClient makes a client that outwaits a long poll and not much more. The
-// endpoint may be set as for every AWS SDK: AWS_ENDPOINT_URL_SQS, or
-// AWS_ENDPOINT_URL.
+// NewClient makes a client whose timeout is slightly longer than a long poll. The endpoint can
+// be set as for every AWS SDK: AWS_ENDPOINT_URL_SQS, or AWS_ENDPOINT_URL.
 func NewClient(config aws.Config) *awssqs.Client {
 	return awssqs.NewFromConfig(awshttp.WithTimeout(config, longestWait+answerTime))
 }
 
-// once keeps the SDK from trying again by itself: receivers back off by their
-// own measure, and say so.
+// once disables the SDK's retries: receivers have their own backoff, and log it.
 func once(o *awssqs.Options) { o.RetryMaxAttempts = 1 }
 
-// checkURL tells a queue's URL from its name or ARN.
+// checkURL reports whether a queue is given by its URL, and not by name or ARN.
 func checkURL(queue string) error {
 	u, err := url.Parse(queue)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || len(u.Path) < 2 {
@@ -55,16 +52,16 @@ func checkURL(queue string) error {
 	return nil
 }
 
-// redrive is what a queue does with messages that come again and again.
+// redrive is the redrive policy of a queue.
 type redrive struct {
 	// Target is the ARN of the dead-letter queue; empty: there is none.
 	Target string
-	// Receives is how often a message is received before it goes there.
+	// Receives is after how many receives a message is moved there.
 	Receives int
 }
 
-// redriveOf reads the attribute RedrivePolicy, in which maxReceiveCount is
-// written as a number by some and as a string by others.
+// redriveOf reads the attribute RedrivePolicy, in which maxReceiveCount may be a number or a
+// string.
 func redriveOf(attributes map[string]string) (redrive, error) {
 	text := attributes[string(types.QueueAttributeNameRedrivePolicy)]
 	if text == "" {
@@ -84,8 +81,8 @@ func redriveOf(attributes map[string]string) (redrive, error) {
 	return redrive{Target: policy.Target, Receives: receives}, nil
 }
 
-// backoff spaces calls that fail, so that many replicas do not come at once
-// when SQS is back, and none comes much later.
+// backoff spaces failed calls, so that many replicas do not retry at the same time when SQS
+// recovers, and none retries much later.
 type backoff struct {
 	longest  time.Duration
 	failures int
@@ -96,8 +93,8 @@ const (
 	longestPause = 5 * time.Second // between receives that fail
 )
 
-// next returns the pause after one more failure: between half and all of a
-// time that doubles up to the longest.
+// next returns the pause after one more failure: between half and all of a time that doubles up
+// to the longest pause.
 func (b *backoff) next() time.Duration {
 	pause := b.longest
 	if b.failures < 10 {

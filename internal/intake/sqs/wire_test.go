@@ -41,7 +41,7 @@ func TestMessagesOnTheWire(t *testing.T) {
 			[]string{`"refused notice of another account"`, `"account"="999999999999"`, `aws:SourceAccount`}},
 		{"another region", []message{foreignRegion}, map[string]float64{"foreign": 1}, map[string][]string{},
 			[]string{`"refused notice of another region"`, `"region"="us-east-1"`}},
-		{"an instance of nobody that is gone", []message{state("a", other, "terminated")}, map[string]float64{"foreign": 1}, map[string][]string{},
+		{"a terminated instance without a node", []message{state("a", other, "terminated")}, map[string]float64{"foreign": 1}, map[string][]string{},
 			[]string{`"dropped notice of an instance that is not of this cluster"`, other}},
 		{"of no concern", []message{state("a", instance, "running"), {id: "m", detailType: "EC2 Spot Interruption Warning", instance: instance}},
 			map[string]float64{"ofNoConcern": 2}, map[string][]string{}, []string{`"ignored message"`, "EC2 Spot Interruption Warning"}},
@@ -90,11 +90,11 @@ func TestWhatCannotBeReadGoesToTheDeadLetterQueue(t *testing.T) {
 
 func TestWhatCannotBeReadIsNeverDeleted(t *testing.T) {
 	w := newWorld(t)
-	api := &hurried{API: w.aws}
+	api := &visibilityRecorder{API: w.aws}
 	w.start(api, sqs.Options{Receivers: 1, Wait: time.Second})
 	w.until("the queue is inspected", func() bool { return w.log.with("queue has no dead-letter queue", "set-queue-attributes") == 1 })
 	w.send("not JSON")
-	w.until("it came seven times", func() bool { return len(api.seen()) >= 7 })
+	w.until("it was received seven times", func() bool { return len(api.seen()) >= 7 })
 	want := []int32{30, 60, 120, 240, 480, 900, 900}
 	if diff := cmp.Diff(want, api.seen()[:7]); diff != "" {
 		t.Errorf("rests in seconds (-want +got):\n%s", diff)
@@ -103,13 +103,13 @@ func TestWhatCannotBeReadIsNeverDeleted(t *testing.T) {
 		t.Errorf("%d messages in the queue after %d deletes", got, w.calls.of("delete"))
 	}
 	if got := w.log.with("left unreadable message"); got != 1 {
-		t.Errorf("%d lines about one message that came seven times", got)
+		t.Errorf("%d lines about one message that was received seven times", got)
 	}
 }
 
 func TestAnInstanceThatIsKnownLater(t *testing.T) {
 	w := newWorld(t)
-	api := &hurried{API: w.aws}
+	api := &visibilityRecorder{API: w.aws}
 	api.heard = func(times int) {
 		if times == 2 {
 			w.nodes.add(other)
@@ -126,12 +126,12 @@ func TestAnInstanceThatIsKnownLater(t *testing.T) {
 
 func TestAnInstanceThatIsNeverKnown(t *testing.T) {
 	w := newWorld(t)
-	api := &hurried{API: w.aws}
-	past := state("b", other, "stopping") // and should be off by now
+	api := &visibilityRecorder{API: w.aws}
+	past := state("b", other, "stopping") // it should be off by now
 	past.age = 3 * time.Minute
 	w.send(spot("a", other).String(), past.String())
 	w.start(api, sqs.Options{Receivers: 1, Wait: time.Second})
-	// What is still to come is asked for 5 times, what has come twice.
+	// Before its deadline it is received 5 times, after it twice.
 	w.untilOutcomes(map[string]float64{"notYetKnown": 4 + 1, "foreign": 2})
 	w.untilEmpty()
 	if len(w.records()) != 0 {
@@ -144,7 +144,7 @@ func TestAnInstanceThatIsNeverKnown(t *testing.T) {
 
 func TestPausesBetweenReceivesGrow(t *testing.T) {
 	w := newWorld(t)
-	api := &hurried{API: w.aws}
+	api := &visibilityRecorder{API: w.aws}
 	w.send(rebalance("a", other).String())
 	w.start(api, sqs.Options{Receivers: 1, Wait: time.Second})
 	w.untilEmpty()
@@ -158,7 +158,7 @@ func TestDeletesThatFailInPart(t *testing.T) {
 	for i := range 10 {
 		w.send(spot(fmt.Sprint("n", i), instance).String())
 	}
-	api := &stubborn{API: w.aws}
+	api := &partialDeletes{API: w.aws}
 	w.start(api, sqs.Options{Receivers: 1})
 	w.untilEmpty()
 	if got := w.calls.of("delete"); got != 2 {
@@ -196,12 +196,12 @@ func TestACrashBetweenRecordAndDelete(t *testing.T) {
 	w := newWorld(t)
 	w.send(spot("a", instance).String())
 	crashed := make(chan struct{})
-	stop := w.start(&deaf{API: w.aws, deleting: sync.OnceFunc(func() { close(crashed) })},
+	stop := w.start(&failingDeletes{API: w.aws, deleting: sync.OnceFunc(func() { close(crashed) })},
 		sqs.Options{Visibility: time.Second, Receivers: 1})
 	<-crashed
 	stop()
 	if w.waiting(w.queue) != 1 {
-		t.Fatal("the message is gone though its delete was never heard")
+		t.Fatal("the message is gone although its delete failed")
 	}
 	w.start(w.aws, sqs.Options{})
 	w.untilEmpty()
@@ -211,15 +211,15 @@ func TestACrashBetweenRecordAndDelete(t *testing.T) {
 	}
 }
 
-// hurried notes for how long messages are to be hidden, and does not wait.
-type hurried struct {
+// visibilityRecorder records the requested visibility timeouts, and makes messages visible immediately.
+type visibilityRecorder struct {
 	sqs.API
 	heard   func(times int) // may be nil
 	mu      sync.Mutex
 	seconds []int32
 }
 
-func (h *hurried) ChangeMessageVisibilityBatch(ctx context.Context, in *awssqs.ChangeMessageVisibilityBatchInput, o ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error) {
+func (h *visibilityRecorder) ChangeMessageVisibilityBatch(ctx context.Context, in *awssqs.ChangeMessageVisibilityBatchInput, o ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error) {
 	h.mu.Lock()
 	for i := range in.Entries {
 		h.seconds = append(h.seconds, in.Entries[i].VisibilityTimeout)
@@ -232,19 +232,19 @@ func (h *hurried) ChangeMessageVisibilityBatch(ctx context.Context, in *awssqs.C
 	return h.API.ChangeMessageVisibilityBatch(ctx, in, o...)
 }
 
-func (h *hurried) seen() []int32 {
+func (h *visibilityRecorder) seen() []int32 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]int32(nil), h.seconds...)
 }
 
-// stubborn does not delete some of the messages of its first batch.
-type stubborn struct {
+// partialDeletes does not delete some of the messages of its first batch.
+type partialDeletes struct {
 	sqs.API
-	sizes []int // one receiver only
+	sizes []int // from one receiver only
 }
 
-func (s *stubborn) DeleteMessageBatch(ctx context.Context, in *awssqs.DeleteMessageBatchInput, o ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
+func (s *partialDeletes) DeleteMessageBatch(ctx context.Context, in *awssqs.DeleteMessageBatchInput, o ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
 	s.sizes = append(s.sizes, len(in.Entries))
 	if len(s.sizes) > 1 {
 		return s.API.DeleteMessageBatch(ctx, in, o...)
@@ -261,13 +261,13 @@ func (s *stubborn) DeleteMessageBatch(ctx context.Context, in *awssqs.DeleteMess
 	return out, nil
 }
 
-// deaf never gets a delete through.
-type deaf struct {
+// failingDeletes fails every delete.
+type failingDeletes struct {
 	sqs.API
 	deleting func()
 }
 
-func (d *deaf) DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
+func (d *failingDeletes) DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
 	d.deleting()
 	return nil, errors.New("connection reset")
 }

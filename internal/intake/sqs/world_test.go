@@ -95,7 +95,7 @@ func (w *world) send(bodies ...string) {
 	}
 }
 
-// waiting counts the messages of a queue, also those in flight.
+// waiting counts the messages of a queue, including those in flight.
 func (w *world) waiting(queue string) int {
 	w.t.Helper()
 	out, err := w.aws.GetQueueAttributes(context.Background(), &awssqs.GetQueueAttributesInput{
@@ -116,8 +116,7 @@ func (w *world) waiting(queue string) int {
 	return sum
 }
 
-// start runs a replica until the test ends, or the function that it returns is
-// called.
+// start runs a replica until the test ends, or the returned function is called.
 func (w *world) start(api sqs.API, o sqs.Options) (stop func()) {
 	w.t.Helper()
 	o.Metrics = w.metrics
@@ -191,7 +190,7 @@ func (w *world) count(name, label string) map[string]float64 {
 	return counts
 }
 
-// records are the ids of the notices on record, by instance.
+// records are the ids of the recorded notices, by instance.
 func (w *world) records() map[string][]string {
 	w.t.Helper()
 	var list v1alpha1.InterruptionList

@@ -1,5 +1,5 @@
-// Package doccommands finds the commands of the program lifeboat in the docs, and says what
-// is wrong with them, for the tests of the modules that have the commands.
+// Package doccommands finds the commands of the program lifeboat in the docs and validates them,
+// for the tests of the modules that have the commands.
 package doccommands
 
 import (
@@ -49,15 +49,15 @@ func Pages(t testing.TB, root string) map[string]string {
 	return found
 }
 
-// ToCopy are the arguments of the commands in the blocks for a shell.
+// ToCopy are the arguments of the commands in shell blocks.
 func ToCopy(text string) [][]string { return commands(shBlock, text) }
 
-// SpokenOf are those of the commands in sentences, which need not be whole.
+// SpokenOf are the arguments of the commands in sentences, which may be incomplete.
 func SpokenOf(text string) [][]string {
 	return commands(inlineCode, anyBlock.ReplaceAllString(text, ""))
 }
 
-// commands are the arguments that this program is called with where a pattern matches.
+// commands are the arguments of the program where a pattern matches.
 func commands(where *regexp.Regexp, text string) [][]string {
 	var all [][]string
 	for _, m := range where.FindAllStringSubmatch(text, -1) {
@@ -76,8 +76,8 @@ func commands(where *regexp.Regexp, text string) [][]string {
 	return all
 }
 
-// Understood says what is wrong with arguments of a program: no such command, no such
-// flag, or, of a whole command, something that it demands and that is not there.
+// Understood returns what is wrong with the arguments of a program: an unknown command or flag,
+// or, for a complete command, a missing required flag.
 func Understood(root *cobra.Command, args []string, whole bool) error {
 	cmd, rest, err := root.Find(args)
 	if err != nil {

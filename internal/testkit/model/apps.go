@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// App is a workload. Its pods carry the label app with its name.
+// App is a workload. Its pods have the label app with its name.
 type App struct {
-	// Kind is ReplicaSet, StatefulSet, DaemonSet, Job or, for a pod that nothing
-	// controls, empty.
+	// Kind is ReplicaSet, StatefulSet, DaemonSet or Job, or empty for a pod without a
+	// controller.
 	Kind      string
 	Namespace string
 	Name      string
 	Replicas  int
-	// Grace is the pods' grace period in seconds, and StopsIn the share of it
-	// that they take.
+	// Grace is the pods' grace period in seconds, and StopsIn the share of it that they need to
+	// stop.
 	Grace   int64
 	StopsIn float64
 	// StartsIn is how long a new pod takes until it is Ready.
@@ -31,11 +31,11 @@ type App struct {
 	Hangs       time.Duration
 	Annotations map[string]string
 	Critical    bool
-	// Deployed says that a Deployment controls the ReplicaSet.
+	// Deployed is set if a Deployment controls the ReplicaSet.
 	Deployed bool
 }
 
-// Run adds a workload with its pods on nodes, which are Ready at once.
+// Run adds a workload with its pods on nodes; they are Ready immediately.
 func (k *Cluster) Run(a *App, nodes []string) {
 	k.apps = append(k.apps, a)
 	if a.Kind == "ReplicaSet" {
@@ -55,7 +55,7 @@ func (k *Cluster) Run(a *App, nodes []string) {
 	}
 }
 
-// owns is the reference to a workload that its pods have.
+// owns is the owner reference of its pods.
 func (a *App) owns() []metav1.OwnerReference {
 	yes := true
 	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: a.Kind, Name: a.Name, UID: types.UID("app-" + a.Name), Controller: &yes}}
@@ -99,8 +99,7 @@ func (k *Cluster) pod(a *App, ordinal int, node string) *corev1.Pod {
 	return p
 }
 
-// replicate does what a workload's controller does: it makes the pods that are
-// missing.
+// replicate simulates a workload's controller: it creates the missing pods.
 func (k *Cluster) replicate(name string) {
 	a := k.app(name)
 	switch {
@@ -124,8 +123,7 @@ func (k *Cluster) launch(a *App, ordinal int) {
 	}
 }
 
-// place chooses a node for a pod. There is always one: some nodes are never
-// doomed.
+// place chooses a node for a pod. There is always one: some nodes are never interrupted.
 func (k *Cluster) place() string {
 	var fit, worse []string
 	k.Each("Node", func(o client.Object) {
@@ -145,7 +143,7 @@ func (k *Cluster) place() string {
 		fit = worse
 	}
 	slices.Sort(fit)
-	return fit[k.conductor.Rand.IntN(len(fit))]
+	return fit[k.scheduler.Rand.IntN(len(fit))]
 }
 
 func isReady(n *corev1.Node) bool {
@@ -154,7 +152,7 @@ func isReady(n *corev1.Node) bool {
 	})
 }
 
-// Protect adds a budget over a workload, counted at once.
+// Protect adds a budget for a workload, counted immediately.
 func (k *Cluster) Protect(name string, a *App, maxUnavailable int) {
 	limit := intstr.FromInt32(int32(maxUnavailable))
 	k.must(k.Create(&policyv1.PodDisruptionBudget{
@@ -166,16 +164,15 @@ func (k *Cluster) Protect(name string, a *App, maxUnavailable int) {
 	k.count(Key{"PodDisruptionBudget", a.Namespace, name})
 }
 
-// recount has the disruption controller count the budgets of a pod soon.
+// recount makes the disruption controller count the budgets of a pod soon.
 func (k *Cluster) recount(p *corev1.Pod) {
 	for _, b := range k.BudgetsOf(p) {
 		key := KeyOf(b)
-		k.later(key.String(), k.conductor.Between(20*time.Millisecond, 500*time.Millisecond), func() { k.count(key) })
+		k.later(key.String(), k.scheduler.Between(20*time.Millisecond, 500*time.Millisecond), func() { k.count(key) })
 	}
 }
 
-// count is what the disruption controller does (kubernetes
-// pkg/controller/disruption).
+// count simulates the disruption controller (kubernetes pkg/controller/disruption).
 func (k *Cluster) count(key Key) {
 	was, ok := k.Get(key).(*policyv1.PodDisruptionBudget)
 	if !ok {

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Client reads from its process's caches, or past them if it is Live, and
-// writes to the API server.
+// Client reads from its process's caches, or from the API server if it is Live, and writes to
+// the API server.
 type Client struct {
 	process *Process
 	live    bool
@@ -33,10 +33,10 @@ var (
 // Client returns the client that reads from the caches.
 func (p *Process) Client() *Client { return &Client{process: p} }
 
-// Live returns the client that reads past the caches.
+// Live returns the client that reads from the API server.
 func (p *Process) Live() *Client { return &Client{process: p, live: true} }
 
-// IndexField makes the field one that lists from a cache can be narrowed by.
+// IndexField adds an index for lists from a cache.
 func (c *Client) IndexField(_ context.Context, _ client.Object, name string, values client.IndexerFunc) error {
 	c.process.indexes[name] = values
 	return nil
@@ -68,7 +68,7 @@ func fill(into, from client.Object, k Key) error {
 	return nil
 }
 
-// metadataOf reads of an object what somebody gets who asked for its metadata.
+// metadataOf copies the metadata of an object.
 func metadataOf(from client.Object, into *metav1.PartialObjectMetadata) error {
 	holder, ok := from.(metav1.ObjectMetaAccessor)
 	if !ok {
@@ -82,7 +82,7 @@ func metadataOf(from client.Object, into *metav1.PartialObjectMetadata) error {
 	return nil
 }
 
-// List reads all objects of a kind that the options let through, by name.
+// List reads all objects of a kind that the options select, by name.
 func (c *Client) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	var o client.ListOptions
 	o.ApplyOptions(opts)
@@ -152,8 +152,7 @@ func (c *Client) fits(o client.Object, opts *client.ListOptions) (bool, error) {
 	return true, nil
 }
 
-// fitsField narrows by an index, or by what the API server itself can: a pod's
-// node.
+// fitsField selects by an index, or by the field that the API server supports: a pod's node.
 func (c *Client) fitsField(o client.Object, r fields.Requirement) (bool, error) {
 	if values := c.process.indexes[r.Field]; values != nil {
 		return slices.Contains(values(o), r.Value), nil
@@ -164,7 +163,7 @@ func (c *Client) fitsField(o client.Object, r fields.Requirement) (bool, error) 
 	return false, fmt.Errorf("no index %q of %s", r.Field, KindOf(o))
 }
 
-// Create makes an object.
+// Create creates an object.
 func (c *Client) Create(ctx context.Context, o client.Object, _ ...client.CreateOption) error {
 	return c.process.request(ctx, &Request{Verb: "create", Key: KeyOf(o), Wanted: o, carryOut: func() error {
 		made, err := c.process.Server.Create(o)
@@ -209,7 +208,7 @@ func (c *Client) patch(ctx context.Context, sub string, o client.Object, patch c
 	}})
 }
 
-// errUnused is what verbs answer that the product has no right to use.
+// errUnused is the error of verbs that the product must not use.
 var errUnused = errors.New("the product does not use this verb")
 
 // Update is not used.
@@ -233,18 +232,18 @@ func (c *Client) Status() client.SubResourceWriter { return c.SubResource("statu
 // SubResource returns the client of a subresource.
 func (c *Client) SubResource(name string) client.SubResourceClient { return &sub{c, name} }
 
-// Scheme is not known.
+// Scheme is not supported.
 func (c *Client) Scheme() *runtime.Scheme { return nil }
 
-// RESTMapper is not known.
+// RESTMapper is not supported.
 func (c *Client) RESTMapper() meta.RESTMapper { return nil }
 
-// GroupVersionKindFor is not known.
+// GroupVersionKindFor is not supported.
 func (c *Client) GroupVersionKindFor(runtime.Object) (schema.GroupVersionKind, error) {
 	return schema.GroupVersionKind{}, errUnused
 }
 
-// IsObjectNamespaced is not known.
+// IsObjectNamespaced is not supported.
 func (c *Client) IsObjectNamespaced(runtime.Object) (bool, error) { return false, errUnused }
 
 // sub is the client of a subresource.

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// leaseTime is how long a node that is off counts as Ready.
+	// leaseTime is how long a node without power still counts as Ready.
 	leaseTime = 40 * time.Second
 	// tolerated is how long pods stay on a node that is not Ready.
 	tolerated = 5 * time.Minute
 )
 
-// Cluster is what makes a store a cluster: kubelets, a scheduler, and the
+// Cluster adds to a store the simulated components of a cluster: kubelets, a scheduler, and the
 // controllers of workloads, budgets and lost nodes.
 type Cluster struct {
 	*Server
-	conductor *Conductor
+	scheduler *Scheduler
 	apps      []*App
 	off       map[string]bool // nodes without power, by name
 	serial    int
 	dirty     map[Key]bool
 }
 
-// NewCluster returns an empty one.
-func NewCluster(c *Conductor) *Cluster {
-	k := &Cluster{Server: NewServer(c.Now), conductor: c, off: map[string]bool{}, dirty: map[Key]bool{}}
+// NewCluster returns an empty cluster.
+func NewCluster(c *Scheduler) *Cluster {
+	k := &Cluster{Server: NewServer(c.Now), scheduler: c, off: map[string]bool{}, dirty: map[Key]bool{}}
 	k.Changed = append(k.Changed, k.changed)
 	return k
 }
@@ -49,7 +49,7 @@ func (k *Cluster) must(o client.Object, err error) client.Object {
 	return o
 }
 
-// Off reports whether a node's instance is without power.
+// Off reports whether a node's instance has no power.
 func (k *Cluster) Off(node string) bool { return k.off[node] }
 
 // Node returns a node, or nil.
@@ -72,17 +72,17 @@ func (k *Cluster) Pods(fits func(*corev1.Pod) bool) []*corev1.Pod {
 	return all
 }
 
-// On fits the pods of a node.
+// On selects the pods of a node.
 func On(node string) func(*corev1.Pod) bool {
 	return func(p *corev1.Pod) bool { return p.Spec.NodeName == node }
 }
 
-// StopKubelet has the kubelet of a node die, while its instance runs on. To the cluster
-// that is the same as if it had no power.
+// StopKubelet stops the kubelet of a node, while its instance runs on. To the cluster that is
+// the same as a power cut.
 func (k *Cluster) StopKubelet(name string) { k.PowerOff(name) }
 
-// PowerOff takes the power from a node's instance. What follows in a cluster
-// follows: the node is not Ready after a while, and its pods are given up.
+// PowerOff cuts the power of a node's instance. As in a real cluster, the node becomes not Ready
+// after some time, and its pods are evicted.
 func (k *Cluster) PowerOff(name string) {
 	n := k.Node(name)
 	if n == nil || k.off[name] {
@@ -90,7 +90,7 @@ func (k *Cluster) PowerOff(name string) {
 	}
 	k.off[name] = true
 	uid := n.UID
-	k.conductor.After(leaseTime, "lease of "+name, func() { k.unready(name, uid) })
+	k.scheduler.After(leaseTime, "lease of "+name, func() { k.unready(name, uid) })
 }
 
 func (k *Cluster) same(name string, uid any) bool {
@@ -106,7 +106,7 @@ func (k *Cluster) unready(name string, uid any) {
 	for _, p := range k.Pods(On(name)) {
 		k.setPod(p, func(p *corev1.Pod) { setPodReady(p, corev1.ConditionFalse) })
 	}
-	k.conductor.After(tolerated, "toleration of "+name, func() {
+	k.scheduler.After(tolerated, "toleration of "+name, func() {
 		if n := k.Node(name); k.same(name, uid) && k.off[name] && n != nil {
 			for _, p := range k.Pods(On(name)) {
 				if !isDaemon(p) {
@@ -117,8 +117,8 @@ func (k *Cluster) unready(name string, uid any) {
 	})
 }
 
-// PowerOn brings a node back after a reboot or a stop, with another boot id.
-// Its pods begin anew.
+// PowerOn brings a node back after a reboot or a stop, with another boot id. Its pods start
+// again.
 func (k *Cluster) PowerOn(name, bootID string) {
 	if k.Node(name) == nil {
 		return
@@ -127,15 +127,15 @@ func (k *Cluster) PowerOn(name, bootID string) {
 	k.setReady(name, corev1.ConditionTrue, bootID)
 	for _, p := range k.Pods(On(name)) {
 		if p.DeletionTimestamp != nil {
-			k.Remove(KeyOf(p)) // the kubelet finds it stopped
+			k.Remove(KeyOf(p)) // the kubelet finds the pod stopped
 			continue
 		}
 		k.start(p, 2*time.Second)
 	}
 }
 
-// RemoveNode takes a node away, as the cloud controller does once its instance is
-// gone. Its pods follow.
+// RemoveNode deletes a node, as the cloud controller does once its instance is gone. Its pods
+// follow.
 func (k *Cluster) RemoveNode(name string) {
 	n := k.Node(name)
 	if n == nil {
@@ -143,7 +143,7 @@ func (k *Cluster) RemoveNode(name string) {
 	}
 	pods := k.Pods(On(name))
 	k.Remove(Key{Kind: "Node", Name: name})
-	k.conductor.After(k.conductor.Between(5*time.Second, 40*time.Second), "pods of "+name, func() {
+	k.scheduler.After(k.scheduler.Between(5*time.Second, 40*time.Second), "pods of "+name, func() {
 		for _, p := range pods {
 			if now, ok := k.Get(KeyOf(p)).(*corev1.Pod); ok && now.UID == p.UID {
 				k.Remove(KeyOf(p))
@@ -179,9 +179,9 @@ func setPodReady(p *corev1.Pod, status corev1.ConditionStatus) {
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
 }
 
-// start has the kubelet run a pod, which is Ready after a while.
+// start simulates the kubelet: the pod is Ready after some time.
 func (k *Cluster) start(p *corev1.Pod, after time.Duration) {
-	k.conductor.After(after, "kubelet", func() {
+	k.scheduler.After(after, "kubelet", func() {
 		k.setPod(p, func(p *corev1.Pod) {
 			if k.off[p.Spec.NodeName] || p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded {
 				return
@@ -193,7 +193,7 @@ func (k *Cluster) start(p *corev1.Pod, after time.Duration) {
 	})
 }
 
-// changed has kubelets and controllers do what a change asks of them.
+// changed makes kubelets and controllers react to a change.
 func (k *Cluster) changed(c Change) {
 	was, _ := c.Old.(*corev1.Pod)
 	is, _ := c.New.(*corev1.Pod)
@@ -209,24 +209,24 @@ func (k *Cluster) changed(c Change) {
 		pod = was
 	}
 	k.recount(pod)
-	k.later("app of "+pod.Labels["app"], k.conductor.Between(20*time.Millisecond, 800*time.Millisecond), func() { k.replicate(pod.Labels["app"]) })
+	k.later("app of "+pod.Labels["app"], k.scheduler.Between(20*time.Millisecond, 800*time.Millisecond), func() { k.replicate(pod.Labels["app"]) })
 }
 
-// later does something soon, once for however many changes ask for it.
+// later does something soon, once for all changes that request it.
 func (k *Cluster) later(name string, after time.Duration, do func()) {
 	key := Key{Kind: "later", Name: name}
 	if k.dirty[key] {
 		return
 	}
 	k.dirty[key] = true
-	k.conductor.After(after, name, func() {
+	k.scheduler.After(after, name, func() {
 		delete(k.dirty, key)
 		do()
 	})
 }
 
-// terminate has the kubelet stop a pod; at the end of its grace it is killed. The object
-// goes once its finalizer lets it.
+// terminate simulates the kubelet: it stops the pod, and kills it at the end of its grace. The
+// object is deleted once its finalizers are removed.
 func (k *Cluster) terminate(p *corev1.Pod) {
 	app := k.app(p.Labels["app"])
 	left, hangs := p.DeletionTimestamp.Sub(k.Now()), time.Duration(0)
@@ -234,9 +234,9 @@ func (k *Cluster) terminate(p *corev1.Pod) {
 		hangs = app.Hangs
 		left = min(left, time.Duration(app.StopsIn*float64(time.Duration(app.Grace)*time.Second)))
 	}
-	k.conductor.After(max(left, 100*time.Millisecond), "kubelet", func() {
+	k.scheduler.After(max(left, 100*time.Millisecond), "kubelet", func() {
 		if now, ok := k.Get(KeyOf(p)).(*corev1.Pod); ok && now.UID == p.UID && !k.off[p.Spec.NodeName] && k.Node(p.Spec.NodeName) != nil {
-			k.conductor.After(hangs, "finalizer", func() { k.removeSame(p) })
+			k.scheduler.After(hangs, "finalizer", func() { k.removeSame(p) })
 		}
 	})
 }

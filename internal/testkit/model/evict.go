@@ -30,7 +30,7 @@ func (s *Server) Evict(k Key, stop Stop) error {
 	return s.Delete(k, stop)
 }
 
-// pay takes the eviction from the pod's budget, or refuses it.
+// pay uses a disruption of the pod's budget, or refuses the eviction.
 func (s *Server) pay(pod *corev1.Pod) error {
 	budget, err := s.Allows(pod)
 	if err != nil || budget == nil {
@@ -46,16 +46,16 @@ func (s *Server) pay(pod *corev1.Pod) error {
 	return nil
 }
 
-// Allows says whether the pod may be evicted now, and which budget would pay for
-// it; nil: none has to.
+// Allows reports whether the pod may be evicted now, and which budget's disruption it uses; nil:
+// none.
 func (s *Server) Allows(pod *corev1.Pod) (*policyv1.PodDisruptionBudget, error) {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
-		return nil, nil //nolint:nilnil // nothing pays
+		return nil, nil //nolint:nilnil // no budget is used
 	}
 	budgets := s.BudgetsOf(pod)
 	switch len(budgets) {
 	case 0:
-		return nil, nil //nolint:nilnil // nothing pays
+		return nil, nil //nolint:nilnil // no budget is used
 	case 1:
 	default:
 		return nil, apierrors.NewInternalError(errors.New("this pod has more than one PodDisruptionBudget, which the eviction subresource does not support"))
@@ -64,7 +64,7 @@ func (s *Server) Allows(pod *corev1.Pod) (*policyv1.PodDisruptionBudget, error) 
 	if !IsReady(pod) {
 		always := b.Spec.UnhealthyPodEvictionPolicy != nil && *b.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
 		if always || (b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0) {
-			return nil, nil //nolint:nilnil // nothing pays
+			return nil, nil //nolint:nilnil // no budget is used
 		}
 	}
 	switch {

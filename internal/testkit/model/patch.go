@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patch applies a patch to an object or, if sub is "status", to its status: a merge
-// patch, or a JSON patch that puts values in place.
+// Patch applies a patch to an object or, if sub is "status", to its status: a merge patch, or a
+// JSON patch with add or replace operations.
 func (s *Server) Patch(k Key, sub string, patch []byte) (client.Object, error) {
 	was := s.objects[k]
 	if was == nil {
@@ -71,18 +71,18 @@ func patchedWith(was client.Object, patch []byte) (client.Object, error) {
 	return patched, json.Unmarshal(text, patched)
 }
 
-// operation is one of a JSON patch (RFC 6902).
+// operation is an operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// apply puts a value in place; names with a slash or tilde in them are not understood.
+// apply sets a value; escaped names are not supported.
 func (o operation) apply(into map[string]any) error {
 	path := strings.Split(o.Path, "/")
 	if o.Op != "add" && o.Op != "replace" || len(path) < 2 || path[0] != "" || strings.Contains(o.Path, "~") {
-		return fmt.Errorf("JSON patch: the model does not know %s of %q", o.Op, o.Path)
+		return fmt.Errorf("JSON patch: the model does not support %s of %q", o.Op, o.Path)
 	}
 	for _, name := range path[1 : len(path)-1] {
 		inner, ok := into[name].(map[string]any)
@@ -95,7 +95,7 @@ func (o operation) apply(into map[string]any) error {
 	return nil
 }
 
-// mergeMaps is RFC 7386.
+// mergeMaps implements RFC 7386.
 func mergeMaps(into, with map[string]any) map[string]any {
 	if into == nil {
 		into = map[string]any{}

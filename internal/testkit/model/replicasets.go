@@ -42,10 +42,9 @@ func (k *Cluster) deploy(a *App) {
 	k.must(k.Create(set))
 }
 
-// replicateSet does what the ReplicaSet controller does (kubernetes
-// pkg/controller/replicaset): it lets go of pods that its selector no longer
-// matches, takes those that it does, makes what is missing and stops what is too
-// much.
+// replicateSet simulates the ReplicaSet controller (kubernetes pkg/controller/replicaset): it
+// releases pods that its selector no longer matches, adopts those that it matches, creates
+// missing pods and deletes excess ones.
 func (k *Cluster) replicateSet(a *App) {
 	mine := k.claim(a)
 	for missing := a.Replicas - len(mine); missing > 0; missing-- {
@@ -60,8 +59,7 @@ func (k *Cluster) replicateSet(a *App) {
 	k.countSet(a, mine)
 }
 
-// claim lets go of pods and takes others, and returns those that are the
-// ReplicaSet's and go on.
+// claim releases and adopts pods, and returns the ReplicaSet's pods that are not terminating.
 func (k *Cluster) claim(a *App) []*corev1.Pod {
 	var mine []*corev1.Pod
 	for _, p := range k.Pods(func(p *corev1.Pod) bool { return p.Namespace == a.Namespace && p.Labels["app"] == a.Name }) {

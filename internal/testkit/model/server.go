@@ -18,15 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Key names an object.
+// Key identifies an object.
 type Key struct{ Kind, Namespace, Name string }
 
 func (k Key) String() string { return k.Kind + " " + strings.TrimPrefix(k.Namespace+"/"+k.Name, "/") }
 
 func (k Key) resource() schema.GroupResource { return schema.GroupResource{Resource: k.Kind} }
 
-// KindOf is the name of an object's Go type; of a list, that of its items; of an
-// object of which somebody wants the metadata alone, the kind that it says.
+// KindOf is the name of an object's Go type; for a list, that of its items; for metadata only,
+// the kind in it.
 func KindOf(o runtime.Object) string {
 	if partial, ok := o.(*metav1.PartialObjectMetadata); ok {
 		return partial.Kind
@@ -34,21 +34,21 @@ func KindOf(o runtime.Object) string {
 	return strings.TrimSuffix(reflect.TypeOf(o).Elem().Name(), "List")
 }
 
-// KeyOf names an object.
+// KeyOf returns the key of an object.
 func KeyOf(o client.Object) Key { return Key{KindOf(o), o.GetNamespace(), o.GetName()} }
 
-// Change is a step of an object from one version to the next; Old is nil for a
-// new object, New for one that is gone. Neither is ever changed.
+// Change is the change of an object from one version to the next; Old is nil for a new object,
+// New for a deleted one. Both are immutable.
 type Change struct {
 	Key      Key
 	Old, New client.Object
 }
 
-// Server is the API server's store. Objects in it are replaced, never changed.
+// Server is the API server's store. Its objects are replaced, never changed.
 type Server struct {
-	// Now tells the time.
+	// Now returns the time.
 	Now func() time.Time
-	// Changed are told of each change once it is made.
+	// Changed are called for each change after it is made.
 	Changed []func(Change)
 
 	version int64
@@ -56,15 +56,15 @@ type Server struct {
 	objects map[Key]client.Object
 }
 
-// NewServer returns an empty one.
+// NewServer returns an empty store.
 func NewServer(now func() time.Time) *Server {
 	return &Server{Now: now, objects: map[Key]client.Object{}}
 }
 
-// Get returns an object as it is, or nil; do not change it.
+// Get returns the current object, or nil; do not change it.
 func (s *Server) Get(k Key) client.Object { return s.objects[k] }
 
-// Each calls f for each object of a kind, in no order.
+// Each calls f for each object of a kind, in any order.
 func (s *Server) Each(kind string, f func(client.Object)) {
 	for k, o := range s.objects {
 		if k.Kind == kind {
@@ -89,7 +89,7 @@ func (s *Server) Create(o client.Object) (client.Object, error) {
 	return s.set(k, o), nil
 }
 
-// Put replaces an object, whatever version it was made from.
+// Put replaces an object without a version check.
 func (s *Server) Put(o client.Object) client.Object {
 	k := KeyOf(o)
 	if was := s.objects[k]; was != nil {
@@ -101,7 +101,7 @@ func (s *Server) Put(o client.Object) client.Object {
 	return s.set(k, o)
 }
 
-// Remove takes an object away.
+// Remove removes an object.
 func (s *Server) Remove(k Key) {
 	was := s.objects[k]
 	if was == nil {
@@ -127,15 +127,15 @@ func (s *Server) tell(c Change) {
 	}
 }
 
-// Stop says how an object is to be deleted.
+// Stop has the options of a deletion.
 type Stop struct {
 	Grace *int64
 	UID   *types.UID
-	// Version is the resource version that it must have.
+	// Version is the required resource version.
 	Version *string
 }
 
-// Delete deletes an object; a pod with its grace.
+// Delete deletes an object; a pod gracefully.
 func (s *Server) Delete(k Key, stop Stop) error {
 	was := s.objects[k]
 	switch {
@@ -155,7 +155,7 @@ func (s *Server) Delete(k Key, stop Stop) error {
 	return nil
 }
 
-// stop begins to stop a pod, or shortens the time that it has (k8s.io/apiserver
+// stop starts the graceful deletion of a pod, or shortens its grace (k8s.io/apiserver
 // pkg/registry/rest, BeforeDelete).
 func (s *Server) stop(pod *corev1.Pod, asked *int64) {
 	grace := graceOf(pod, asked)
@@ -184,7 +184,7 @@ func (s *Server) stop(pod *corev1.Pod, asked *int64) {
 	s.Put(next)
 }
 
-// graceOf is the grace in seconds that a request to stop a pod gives it.
+// graceOf is the effective grace of a deletion, in seconds.
 func graceOf(pod *corev1.Pod, asked *int64) int64 {
 	switch {
 	case asked != nil:

@@ -1,5 +1,5 @@
-// Package need says in one place what happens to a test that needs something the
-// machine does not have: a person's run skips it and says so, CI fails.
+// Package need decides what happens to a test whose requirements the machine does not meet: it
+// is skipped with a message, but fails in CI.
 package need
 
 import (
@@ -11,7 +11,7 @@ import (
 // ciEnv is set in CI, where everything that a test needs must be installed.
 const ciEnv = "LIFEBOAT_CI"
 
-// Program returns the path of a program, or ends the test where there is none.
+// Program returns the path of a program, or ends the test if it is missing.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -29,7 +29,7 @@ func Root(t testing.TB) {
 	}
 }
 
-// Missing ends a test for which the machine lacks something.
+// Missing ends a test whose requirement is not met.
 func Missing(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv(ciEnv) != "" {

@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// Lifeboatd builds lifeboatd into a directory, which is made where there is none, and
-// returns its path. It is built as `make build` does it, since flags are part of the
-// build cache's key: with others all of client-go and of the AWS SDK would be compiled
-// once more.
+// Lifeboatd builds lifeboatd into a directory, which it creates if necessary, and returns its
+// path. It uses the flags of `make build`: they are part of the key of the build cache, and with
+// others all of client-go and of the AWS SDK would be compiled again.
 func Lifeboatd(ctx context.Context, dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("making room for lifeboatd: %w", err)
@@ -34,8 +33,8 @@ func Lifeboatd(ctx context.Context, dir string) (string, error) {
 	return path, nil
 }
 
-// source is the directory of the root module, also from a module that replaces it. That
-// module's own go.mod need not list all that lifeboatd requires.
+// source is the directory of the root module, also from a module that replaces it. The go.mod of
+// that module need not list all requirements of lifeboatd.
 func source(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/lifeboat-dev/lifeboat").Output()
 	if err != nil {

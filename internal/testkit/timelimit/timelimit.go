@@ -1,26 +1,26 @@
-// Package timelimit stretches the time limits of tests on a control plane by how slow the
-// machine is, which the time that a sandbox takes to come up tells.
+// Package timelimit scales the time limits of tests on a control plane by the speed of the
+// machine, measured by the start-up time of a sandbox.
 package timelimit
 
 import "time"
 
-// quiet is how long a sandbox takes to come up on two quiet cores.
+// quiet is the start-up time of a sandbox on two idle cores.
 const quiet = 9 * time.Second
 
-// The machine can become busier after the sandbox is up: hence the least. With more than
-// the most it is not slow but stuck.
+// The machine can become busier after the start of the sandbox, so there is a minimum. Beyond
+// the maximum it is not slow but stuck.
 const (
 	least = 2
 	most  = 5
 )
 
-// Factor is by what to multiply the limits of a quiet machine, given how long a sandbox
-// took to come up on this one.
+// Factor is the factor for the limits of an idle machine, given the start-up time of a sandbox
+// on this machine.
 func Factor(up time.Duration) float64 {
 	return min(max(least, float64(up)/float64(quiet)), most)
 }
 
-// Stretch multiplies a limit of a quiet machine.
+// Stretch scales a limit of an idle machine.
 func Stretch(limit time.Duration, factor float64) time.Duration {
 	return time.Duration(float64(limit) * max(factor, least)).Round(time.Second)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// recordStage notes that an Interruption begins to wait for approval, or for a slot.
+// recordStage records that an Interruption starts to wait for approval or for a slot.
 func (u *Update) recordStage(o Outcome) {
 	if o.Stage == "" || u.before.Status.Phase == o.Stage {
 		return
@@ -19,12 +19,12 @@ func (u *Update) recordStage(o Outcome) {
 	u.Record(reason, o.Waits)
 }
 
-// setApproval notes a person's approval or hold.
+// setApproval records a person's approval or hold.
 func (u *Update) setApproval(in *v1alpha1.Interruption) {
 	d, say, held := &u.pass.Decision, in.Spec.Approval, record.Hold(in, u.now)
 	switch {
 	case d.AwaitsApproval:
-		u.setCondition(v1alpha1.ConditionApproved, false, v1alpha1.ReasonAwaitingApproval, "nobody has approved it yet")
+		u.setCondition(v1alpha1.ConditionApproved, false, v1alpha1.ReasonAwaitingApproval, "not approved yet")
 	case say != nil && d.Approved:
 		if u.setCondition(v1alpha1.ConditionApproved, true, v1alpha1.ReasonApproved, "approved by "+statement(say)) {
 			u.Record(v1alpha1.ReasonApproved, "approved by "+statement(say))
@@ -37,8 +37,8 @@ func (u *Update) setApproval(in *v1alpha1.Interruption) {
 			u.Record(v1alpha1.ReasonOnHold, text)
 		}
 	case was:
-		u.setCondition(v1alpha1.ConditionOnHold, false, v1alpha1.ReasonReleased, "nobody holds it any more")
-		u.Record(v1alpha1.ReasonReleased, "nobody holds it any more")
+		u.setCondition(v1alpha1.ConditionOnHold, false, v1alpha1.ReasonReleased, "the hold has ended")
+		u.Record(v1alpha1.ReasonReleased, "the hold has ended")
 	}
 }
 

@@ -52,8 +52,8 @@ func (u *Update) drainStart(cordoned time.Time) *metav1.MicroTime {
 	return &at
 }
 
-// setCordoned notes that the node was marked or restored. The boot id at that time tells
-// later whether the node was rebooted since.
+// setCordoned records that the node was marked or restored. The boot id at that time shows later
+// whether the node was rebooted.
 func (u *Update) setCordoned(o Outcome) {
 	if node := u.pass.Node; o.Marked != "" && o.Answered == "" && !o.Completed && node != nil && u.Drain().BootID == "" {
 		u.Drain().BootID = node.Status.NodeInfo.BootID
@@ -111,8 +111,8 @@ func (u *Update) setCondition(typ string, status bool, reason, message string) b
 	return was == nil || was.Status != c.Status || was.Reason != c.Reason
 }
 
-// AfterDeadline is how long an instance may outlive its hard deadline before it counts
-// as one that lives.
+// AfterDeadline is how long after its hard deadline an instance that still exists counts as
+// alive.
 const AfterDeadline = 10 * time.Minute
 
 // phase computes the one-word summary.
@@ -132,7 +132,7 @@ func phase(s *v1alpha1.InterruptionStatus, stage v1alpha1.Phase, withdrawn, hasN
 	return drainPhase(s, hasNode, now)
 }
 
-// drainPhase is the phase of what is cordoned or drained.
+// drainPhase is the phase of an Interruption whose node is cordoned or drained.
 func drainPhase(s *v1alpha1.InterruptionStatus, hasNode bool, now time.Time) v1alpha1.Phase {
 	is := func(typ string) bool { return meta.IsStatusConditionTrue(s.Conditions, typ) }
 	switch {
@@ -150,7 +150,7 @@ func drainPhase(s *v1alpha1.InterruptionStatus, hasNode bool, now time.Time) v1a
 	return v1alpha1.PhaseScheduled
 }
 
-// notifyPhase is the phase of what is only reported.
+// notifyPhase is the phase of an Interruption that is only reported.
 func notifyPhase(s *v1alpha1.InterruptionStatus) v1alpha1.Phase {
 	switch {
 	case s.CompletionTime != nil:
@@ -161,8 +161,8 @@ func notifyPhase(s *v1alpha1.InterruptionStatus) v1alpha1.Phase {
 	return v1alpha1.PhaseNotified
 }
 
-// outlived reports whether the deadline, if there was one, is well past: the
-// node that is still there lives.
+// outlived reports whether the deadline is well past, so that a node that still exists counts as
+// alive.
 func outlived(s *v1alpha1.InterruptionStatus, now time.Time) bool {
 	return s.Deadline == nil || !now.Before(s.Deadline.Time.Add(AfterDeadline))
 }

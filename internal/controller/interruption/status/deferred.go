@@ -34,7 +34,7 @@ func (w *Writer) deferUntil(u *Update) time.Time {
 	}
 	at := last.Add(w.FlushInterval)
 	if d := u.after.Status.Deadline; d != nil && d.Time.After(u.now) && d.Time.Time.Before(at) {
-		return d.Time.Time // a pod that is seen to be gone later counts as lost
+		return d.Time.Time // a pod that is gone after the deadline counts as lost
 	}
 	return at
 }

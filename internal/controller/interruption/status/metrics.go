@@ -25,11 +25,11 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		pods: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifeboat_drained_pods_total",
-			Help: "Pods that had to leave a doomed node, by what became of them: moved or lost.",
+			Help: "Pods that had to leave an interrupted node, by result: moved or lost.",
 		}, []string{"outcome"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifeboat_refused_evictions_total",
-			Help: "Evictions that the API server refused, by whose doing: budget or busy.",
+			Help: "Evictions that the API server refused, by cause: budget or busy.",
 		}, []string{"by"}),
 		cordon: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "lifeboat_cordon_seconds",
@@ -47,7 +47,7 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 		}, []string{"phase"}),
 		replaced: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lifeboat_replacements_total",
-			Help: "Replacements of doomed nodes that policy wants, by what became of them: ready, failed (for each try), not_needed or not_possible.",
+			Help: "Replacements of interrupted nodes that policy wants, by result: ready, failed (for each try), not_needed or not_possible.",
 		}, []string{"outcome"}),
 		ready: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "lifeboat_replacement_ready_seconds",
@@ -66,7 +66,7 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 // Refused counts an eviction that a budget refused.
 func (m *Metrics) Refused() { m.refusals.WithLabelValues("budget").Inc() }
 
-// Busy counts an eviction that the API server had no time for.
+// Busy counts an eviction that an overloaded API server rejected.
 func (m *Metrics) Busy() { m.refusals.WithLabelValues("busy").Inc() }
 
 // count counts what a pass did, after its status is written.

@@ -13,8 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// What happened to several pods at the same moment is one entry; what happened at
-// another, or was something else, is not. Events are told of each.
+// Events of several pods share an entry only if the same happened at the same time. Every pod is
+// in a Kubernetes Event.
 func TestOneEntryTellsOfSeveralPods(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	pod := func(i int) v1alpha1.PendingPod {
@@ -35,7 +35,7 @@ func TestOneEntryTellsOfSeveralPods(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(u.events) != 6 {
-		t.Errorf("%d things happened, of which Events tell", len(u.events))
+		t.Errorf("%d events", len(u.events))
 	}
 
 	left := pod(3)
@@ -48,8 +48,8 @@ func TestOneEntryTellsOfSeveralPods(t *testing.T) {
 	}
 }
 
-// However many pods there are, and however long their names: each is named, in entries
-// that the CRD takes.
+// Each pod is named, in entries within the limit of the CRD, for any number of pods and any
+// length of names.
 func TestEntriesNameAllPods(t *testing.T) {
 	u := NewUpdate(&v1alpha1.Interruption{}, time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))
 	var names []string

@@ -229,7 +229,7 @@ func (u *Update) Apply(o Outcome) {
 	}
 	if o.Released {
 		u.endDrain()
-		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "what rules now does not drain the node")
+		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "the deciding notice does not drain the node")
 	}
 	u.applyEvictions(o)
 	u.CountPods()
@@ -273,7 +273,7 @@ func (u *Update) setRescheduled(o Outcome) {
 func (u *Update) SetUntrusted(node *corev1.Node) {
 	u.complete()
 	u.node, u.after.Status.Phase = node, v1alpha1.PhaseIgnored
-	text := fmt.Sprintf("the agent of node %s spoke of instance %s, which is node %s: not acted on", u.before.Spec.NodeName, u.before.Spec.InstanceID, node.Name)
+	text := fmt.Sprintf("the agent of node %s reported instance %s, which is node %s: not acted on", u.before.Spec.NodeName, u.before.Spec.InstanceID, node.Name)
 	u.setCondition(v1alpha1.ConditionAccepted, false, v1alpha1.ReasonInvalid, text)
 	u.Record(v1alpha1.ReasonInvalid, text)
 }
@@ -295,7 +295,7 @@ func (u *Update) pruneAnswered() {
 	})
 }
 
-// complete notes that nothing is left to do about any notice that this pass has read.
+// complete records that nothing is left to do about any notice that this pass has read.
 func (u *Update) complete() {
 	s, done := &u.after.Status, MicroTime(u.now)
 	s.CompletionTime = &done

@@ -12,8 +12,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// along plays each world and shows it to test at some moments on the way.
-func along(t *testing.T, test func(t *testing.T, w *world)) {
+// simulateWorlds simulates each world and calls test at some moments.
+func simulateWorlds(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	ofWorlds(t, worlds/4, func(t *testing.T, w *world) {
 		for moment := range 40 {
@@ -40,11 +40,10 @@ func acts(v drain.Verdict) bool {
 	return v.Step == drain.StepEvict || v.Step == drain.StepDelete || v.Step == drain.StepSurge
 }
 
-// TestHoldingOnePodNeverDelaysAnother: whatever is done now about a pod is done
-// as well where another one must not be disrupted.
+// An action for one pod must not depend on whether another pod has do-not-disrupt.
 func TestHoldingOnePodNeverDelaysAnother(t *testing.T) {
 	t.Parallel()
-	along(t, func(t *testing.T, w *world) {
+	simulateWorlds(t, func(t *testing.T, w *world) {
 		before := byName(drain.NewPlan(w.facts))
 		i := w.rand.IntN(len(w.facts.Pods) + 1)
 		if i == len(w.facts.Pods) {
@@ -67,11 +66,11 @@ func TestHoldingOnePodNeverDelaysAnother(t *testing.T) {
 	})
 }
 
-// TestMoreTimeNeverMakesAPlanWorse: with a later deadline nobody's grace is
-// shorter, nothing more is overridden, and every last call is as much later.
+// With a later deadline no pod gets a shorter grace, nothing more is overridden, and every last
+// call moves by the same amount.
 func TestMoreTimeNeverMakesAPlanWorse(t *testing.T) {
 	t.Parallel()
-	along(t, func(t *testing.T, w *world) {
+	simulateWorlds(t, func(t *testing.T, w *world) {
 		if w.hard().IsZero() || w.facts.DoNotDisrupt == v1alpha1.DoNotDisruptRespect {
 			return
 		}
@@ -93,12 +92,11 @@ func TestMoreTimeNeverMakesAPlanWorse(t *testing.T) {
 	})
 }
 
-// TestGatesHoldAllPodsAndNoneTooLong: under a gate nothing is done but what time
-// forces, and what time forces is done under a gate too. One that has ended
-// holds nobody.
+// Under a gate the plan does only what the deadline forces, and it does that under a gate too. A
+// gate that has ended has no effect.
 func TestGatesHoldAllPodsAndNoneTooLong(t *testing.T) {
 	t.Parallel()
-	along(t, func(t *testing.T, w *world) {
+	simulateWorlds(t, func(t *testing.T, w *world) {
 		if w.facts.DoNotDisrupt == v1alpha1.DoNotDisruptRespect {
 			return
 		}
@@ -109,7 +107,7 @@ func TestGatesHoldAllPodsAndNoneTooLong(t *testing.T) {
 			leaving := v.Pod.DeletionTimestamp != nil
 			switch {
 			case due && !acts(v):
-				t.Errorf("%s: %s is held past its last call: %s", hour(w.now), v.Pod.Name, v.Reason)
+				t.Errorf("%s: %s waits past its last call: %s", hour(w.now), v.Pod.Name, v.Reason)
 			case !due && !leaving && acts(v) && !strings.Contains(v.Reason, "leave after it") && !alone(w, v):
 				t.Errorf("%s: %s goes through a gate: %s", hour(w.now), v.Pod.Name, v.Reason)
 			}
@@ -117,13 +115,13 @@ func TestGatesHoldAllPodsAndNoneTooLong(t *testing.T) {
 		over := w.facts
 		over.Gates = append(over.Gates[:len(over.Gates):len(over.Gates)], drain.Gate{Why: "over", Until: w.now})
 		if a, b := written(drain.NewPlan(w.facts)), written(drain.NewPlan(over)); !equal(a, b) {
-			t.Errorf("%s: a gate that has ended makes a difference", hour(w.now))
+			t.Errorf("%s: a gate that has ended changes the plan", hour(w.now))
 		}
 	})
 }
 
-// alone reports whether the pod may have an earlier turn than its last call, for
-// the sake of others that share its budget: its reason need not say so.
+// alone reports whether the pod may leave before its last call because of other pods that share
+// its budget: its reason need not say so.
 func alone(w *world, v drain.Verdict) bool {
 	for _, b := range w.facts.Budgets {
 		if covers(b, v.Pod) && b.Status.ExpectedPods > b.Status.DesiredHealthy {
@@ -145,9 +143,8 @@ func equal(a, b planOut) bool {
 	return true
 }
 
-// TestASurgedPodAlwaysLeaves: without a deadline, and whatever its successor
-// and its ReplicaSet do, a pod that was surged has been asked to leave five
-// minutes later, if nobody else's word holds it.
+// Without a deadline, a surged pod must be asked to leave within five minutes, unless another
+// rule holds it. The state of its successor and its ReplicaSet does not matter.
 func TestASurgedPodAlwaysLeaves(t *testing.T) {
 	t.Parallel()
 	ofWorlds(t, worlds/4, func(t *testing.T, w *world) {
@@ -182,14 +179,13 @@ func TestASurgedPodAlwaysLeaves(t *testing.T) {
 	})
 }
 
-// TestRandomWorldsMeetEverything: the worlds are no use where they never come
-// to what the rules are about.
+// The random worlds must reach every rule. Otherwise the properties prove nothing about it.
 func TestRandomWorldsMeetEverything(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	phrases := []string{
 		"its successor is started first", "its successor is Ready", "its successor is not Ready yet", "its successor is not Ready, but",
-		"is gone; ", "is scaled to zero", "has not let go", "has not counted its pods anew", "it is to be surged, but",
+		"is gone; ", "is scaled to zero", "has not let go", "has not recounted its pods", "it will be surged, but",
 		"not surged: it is not Ready", "strategy Recreate", "middle of a rollout", "not surged: this is its last call",
 		"those whose order is First", "its order is Last", "it is critical", "policy leaves it where it is", "hook 0 runs", "hook 0 runs, and hook 1 runs",
 		"leave after it", "deleted at its last call", "do-not-disrupt holds it", "which is long enough",

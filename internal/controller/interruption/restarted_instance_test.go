@@ -12,15 +12,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// A stop was recorded while nobody led, and by the time somebody does the instance runs
-// again: its pods are left alone, and its node as well. One that was acted on is over too.
+// A stop was recorded while there was no leader, and the instance runs again when one is
+// elected. Its pods and its node are left alone. A stop that was acted on completes too.
 func TestAStopIsOverOnceTheInstanceRuns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		acted   bool
 		deleted int
 	}{
-		"nobody acted on it": {false, 0},
-		"its pods are gone":  {true, 1},
+		"it was not acted on": {false, 0},
+		"its pods are gone":   {true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, recordOf(stateChange(notice.StateStopped, start)), node("a", instance), pod("web-1"))

@@ -15,75 +15,75 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
-// books are what is known of a run by who sees all of it.
-type books struct {
-	run   *modelRun
-	pods  map[types.UID]*podPage
-	insts map[string]*instPage // by instance id
-	heard map[string]bool      // notices that were durable once, by id
-	// as is what each node would be had Lifeboat never been there, by name.
+// bookkeeping is the global view of a run: everything that the checks need.
+type bookkeeping struct {
+	run     *modelRun
+	pods    map[types.UID]*podHistory
+	insts   map[string]*instanceHistory // by instance id
+	durable map[string]bool             // by id: notices that were once durable
+	// as is what each node would look like without Lifeboat, by name.
 	as map[string]*corev1.Node
-	// troubles are the times in which nothing can be asked of the process.
-	troubles      []trouble
+	// troubles are the times in which the product's time limits do not apply.
+	troubles      []disturbance
 	busyUntil     time.Time
 	policyChanged time.Time
 
 	crashes, overrides, writes, marks, putBacks, passes, finished, terminations, repeats, surges, reopened, compared int
-	// obliged counts what the product had to do and did; excused what a trouble excused.
+	// obliged counts the requirements that the product met in time; excused counts those that a
+	// disturbance excused.
 	obliged, excused, ended int
 }
 
-// podPage is what is known of a pod.
-type podPage struct {
-	pod            *corev1.Pod // as it was at last
+// podHistory is the known state of a pod.
+type podHistory struct {
+	pod            *corev1.Pod // its last version
 	instance       string
 	bound          time.Time
-	asked          time.Time // when it was first asked to stop, by whomever
+	asked          time.Time // when it was first asked to stop, by the product or others
 	gone           time.Time
 	askedByProduct bool
 }
 
-// instPage is what is known of an instance.
-type instPage struct {
+// instanceHistory is the known state of an instance.
+type instanceHistory struct {
 	node     string
-	accepted map[string]time.Time // when notices were durable, by id
-	changed  time.Time            // when what was heard of it changed last
+	accepted map[string]time.Time // by id: when notices became durable
+	changed  time.Time            // when its notices last changed
 	cordoned time.Time
-	// cordonedLast is as cordoned, and stays when the node is restored.
+	// cordonedLast is cordoned, but stays when the node is restored.
 	cordonedLast time.Time
-	booted       time.Time // when it was last rebooted
+	booted       time.Time // its last reboot
 	// completed are the notices that the record had when it was last completed.
 	completed  map[string]bool
-	uncordoned bool // by somebody
+	uncordoned bool // by others
 	off        time.Time
-	// calledOff is when somebody deleted the record.
-	calledOff time.Time
-	// terminated is when the cloud was last asked to end it.
+	// deletedAt is when its record was deleted by others.
+	deletedAt time.Time
+	// terminated is when the cloud was last asked to terminate it.
 	terminated time.Time
 	writes     int
 	passes     int
-	burst      time.Time // since when passes are counted
+	burst      time.Time // start of the interval in which passes are counted
 	overrides  []string  // pods that were deleted although a budget held them
 	told       map[string]bool
 }
 
-// trouble is a time in which something went wrong.
-type trouble struct {
+// disturbance is a time span with a fault.
+type disturbance struct {
 	from, to time.Time
 	why      string
 }
 
-func newBooks(r *modelRun) *books {
-	return &books{run: r, pods: map[types.UID]*podPage{}, insts: map[string]*instPage{}, heard: map[string]bool{}, as: map[string]*corev1.Node{}}
+func newBookkeeping(r *modelRun) *bookkeeping {
+	return &bookkeeping{run: r, pods: map[types.UID]*podHistory{}, insts: map[string]*instanceHistory{}, durable: map[string]bool{}, as: map[string]*corev1.Node{}}
 }
 
-func (b *books) disturb(from time.Time, d time.Duration, why string) {
-	b.troubles = append(b.troubles, trouble{from, from.Add(d), why})
+func (b *bookkeeping) disturb(from time.Time, d time.Duration, why string) {
+	b.troubles = append(b.troubles, disturbance{from, from.Add(d), why})
 }
 
-// calm returns the end of the first span of that length, from a moment on, in
-// which nothing went wrong.
-func (b *books) calm(from time.Time, length time.Duration) time.Time {
+// quietSpan returns the end of the first time span of that length, after from, without a fault.
+func (b *bookkeeping) quietSpan(from time.Time, length time.Duration) time.Time {
 	for moved := true; moved; {
 		moved = false
 		for _, t := range b.troubles {
@@ -95,12 +95,12 @@ func (b *books) calm(from time.Time, length time.Duration) time.Time {
 	return from.Add(length)
 }
 
-// troubled reports whether something went wrong a moment ago.
-func (b *books) troubled(now time.Time) bool {
-	return slices.ContainsFunc(b.troubles, func(t trouble) bool { return now.Sub(t.to) < behind/2 })
+// disturbed reports whether there was a fault a moment ago.
+func (b *bookkeeping) disturbed(now time.Time) bool {
+	return slices.ContainsFunc(b.troubles, func(t disturbance) bool { return now.Sub(t.to) < behind/2 })
 }
 
-func (b *books) nodes() []*corev1.Node {
+func (b *bookkeeping) nodes() []*corev1.Node {
 	var all []*corev1.Node
 	b.run.Each("Node", func(o client.Object) {
 		if n, ok := o.(*corev1.Node); ok {
@@ -111,17 +111,17 @@ func (b *books) nodes() []*corev1.Node {
 	return all
 }
 
-func (b *books) inst(id string) *instPage {
+func (b *bookkeeping) inst(id string) *instanceHistory {
 	p := b.insts[id]
 	if p == nil {
-		p = &instPage{accepted: map[string]time.Time{}, told: map[string]bool{}}
+		p = &instanceHistory{accepted: map[string]time.Time{}, told: map[string]bool{}}
 		b.insts[id] = p
 	}
 	return p
 }
 
-// changed keeps the books in step with the store.
-func (b *books) changed(c model.Change) {
+// changed updates the bookkeeping with a change of the store.
+func (b *bookkeeping) changed(c model.Change) {
 	switch c.Key.Kind {
 	case "Pod":
 		b.podChanged(c)
@@ -139,7 +139,7 @@ func (b *books) changed(c model.Change) {
 	}
 }
 
-func (b *books) podChanged(c model.Change) {
+func (b *bookkeeping) podChanged(c model.Change) {
 	now := b.run.c.Now()
 	if c.New == nil {
 		page := b.pods[c.Old.GetUID()]
@@ -152,7 +152,7 @@ func (b *books) podChanged(c model.Change) {
 	pod, _ := c.New.(*corev1.Pod)
 	page := b.pods[pod.UID]
 	if page == nil {
-		page = &podPage{bound: now, instance: instanceOf(b.run.Node(pod.Spec.NodeName))}
+		page = &podHistory{bound: now, instance: instanceOf(b.run.Node(pod.Spec.NodeName))}
 		b.pods[pod.UID] = page
 	}
 	page.pod = pod
@@ -161,7 +161,7 @@ func (b *books) podChanged(c model.Change) {
 	}
 }
 
-func (b *books) nodeChanged(was client.Object, n *corev1.Node) {
+func (b *bookkeeping) nodeChanged(was client.Object, n *corev1.Node) {
 	if was == nil {
 		b.as[n.Name] = n.DeepCopy()
 		i := b.inst(instanceOf(n))
@@ -177,7 +177,7 @@ func (b *books) nodeChanged(was client.Object, n *corev1.Node) {
 	}
 }
 
-func (b *books) recordChanged(c model.Change) {
+func (b *bookkeeping) recordChanged(c model.Change) {
 	now := b.run.c.Now()
 	i := b.inst(c.Key.Name)
 	in, ok := c.New.(*v1alpha1.Interruption)
@@ -196,14 +196,14 @@ func (b *books) recordChanged(c model.Change) {
 		if _, known := i.accepted[n.ID]; known {
 			continue
 		}
-		i.accepted[n.ID], b.heard[n.ID] = now, true
+		i.accepted[n.ID], b.durable[n.ID] = now, true
 		b.run.note("accepted %s", n.ID)
 		if !n.Withdrawn {
-			b.run.c.At(now.Add(noticeDue), "heard "+n.ID, func() { b.mustHear(in.Name, n.ID, now) })
+			b.run.c.At(now.Add(noticeDue), "heard "+n.ID, func() { b.checkNoticeHandled(in.Name, n.ID, now) })
 		}
 		if d := n.Deadline; d != nil && d.Time.After(now) {
 			name := c.Key.Name
-			b.run.c.At(d.Time.Time.Add(-model.Grain), "reckoning", func() { b.reckon(name) })
+			b.run.c.At(d.Time.Time.Add(-model.Grain), "reckoning", func() { b.checkDeadline(name) })
 		}
 	}
 	for _, h := range in.Status.Timeline {
@@ -214,18 +214,18 @@ func (b *books) recordChanged(c model.Change) {
 		}
 	}
 	if was, _ := c.Old.(*v1alpha1.Interruption); was != nil {
-		b.ends(was, in)
-		b.keeps(was, in)
-		b.handled(was, in)
+		b.checkCompletion(was, in)
+		b.checkNoticesKept(was, in)
+		b.checkHandled(was, in)
 		before, begun := case_{record: was}.begun(), case_{record: in}.begun()
 		if !begun.IsZero() && begun != before && in.Status.Decision.Action == v1alpha1.ActionTerminate {
-			b.run.c.At(begun.Add(2*time.Minute), "end of "+in.Name, func() { b.mustEnd(in.Name, begun) })
+			b.run.c.At(begun.Add(2*time.Minute), "end of "+in.Name, func() { b.checkTerminated(in.Name, begun) })
 		}
 	}
-	b.accounts(in)
+	b.checkCounts(in)
 }
 
-// podsIn reads which pods an entry of a timeline tells of.
+// podsIn parses the pods that a timeline entry names.
 func podsIn(message string) []string {
 	if _, list, several := strings.Cut(message, " pods: "); several {
 		return strings.Split(strings.TrimSuffix(list, ")"), ", ")
@@ -234,26 +234,27 @@ func podsIn(message string) []string {
 	return []string{name}
 }
 
-// ends looks at a record that is over, or that begins anew.
-func (b *books) ends(was, is *v1alpha1.Interruption) {
+// checkCompletion checks a record that completes or reopens.
+func (b *bookkeeping) checkCompletion(was, is *v1alpha1.Interruption) {
 	switch done := was.Status.CompletionTime; {
 	case done == nil && is.Status.CompletionTime != nil:
 		b.finished++
-		b.completes(is)
+		b.noteCompletion(is)
 	case done != nil && is.Status.CompletionTime != nil && !done.Equal(is.Status.CompletionTime): // in one write
-		b.reopens(is)
-		b.completes(is)
+		b.checkReopened(is)
+		b.noteCompletion(is)
 	case done != nil && is.Status.CompletionTime == nil:
 		b.reopened++
-		b.reopens(is)
+		b.checkReopened(is)
 		if since := is.Status.Since; since == nil || !since.Equal(done) {
-			b.run.fail("%s begins anew and forgets that all until %s is over", is.Name, b.at(done.Time))
+			b.run.fail("%s reopens and loses its completion time %s", is.Name, b.at(done.Time))
 		}
 	}
 }
 
-// keeps: a notice leaves a record only for a later one of the same subject.
-func (b *books) keeps(was, is *v1alpha1.Interruption) {
+// checkNoticesKept checks that a notice is removed from a record only by a later one about the same
+// subject.
+func (b *bookkeeping) checkNoticesKept(was, is *v1alpha1.Interruption) {
 	for _, n := range was.Spec.Notices {
 		if !slices.ContainsFunc(is.Spec.Notices, func(m v1alpha1.Notice) bool {
 			return m.ID == n.ID || (n.Subject != "" && m.Subject == n.Subject && m.Kind == n.Kind)
@@ -263,8 +264,8 @@ func (b *books) keeps(was, is *v1alpha1.Interruption) {
 	}
 }
 
-// accounts holds the counts of a record against each other.
-func (b *books) accounts(in *v1alpha1.Interruption) {
+// checkCounts checks that the counts of a record add up.
+func (b *bookkeeping) checkCounts(in *v1alpha1.Interruption) {
 	p := record.Drain(&in.Status).Pods
 	if p.Total != p.Moved+p.Lost+p.Leaving+p.Waiting || min(p.Moved, p.Lost, p.Leaving, p.Waiting) < 0 {
 		b.run.fail("the counts of %s do not add up: %+v", in.Name, p)
@@ -280,7 +281,7 @@ func (b *books) accounts(in *v1alpha1.Interruption) {
 	}
 }
 
-func (b *books) recordOf(instance string) *v1alpha1.Interruption {
+func (b *bookkeeping) recordOf(instance string) *v1alpha1.Interruption {
 	in, _ := b.run.Get(model.Key{Kind: "Interruption", Name: instance}).(*v1alpha1.Interruption)
 	return in
 }

@@ -23,9 +23,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
-// life is one life of the controller's process: the product's own loops, with
-// the queues and caches that a manager would give them.
-type life struct {
+// controllerProcess is one run of the controller process: the product's own controllers, with the queues and
+// caches that a manager would provide.
+type controllerProcess struct {
 	*model.Process
 	run      *modelRun
 	loop     *Controller
@@ -38,17 +38,15 @@ type life struct {
 	hinted   bool
 	queue    map[string]*item
 	leads    bool
-	// left is when the watch showed a pod to be leaving, and told when the record
-	// did.
+	// left is when the watch showed that a pod leaves, and told when the record did.
 	left map[string]time.Time
 	told map[types.UID]told
 }
 
-// begin starts a process whose caches are as the world is now. It works once it
-// is up.
-func (r *modelRun) begin() *life {
+// begin starts a process whose caches show the current state. It works once they are synced.
+func (r *modelRun) begin() *controllerProcess {
 	r.lives++
-	l := &life{
+	l := &controllerProcess{
 		Process: model.NewProcess(fmt.Sprintf("life %d", r.lives), r.Server, r.c),
 		run:     r, watches: map[string]*podWatch{}, queue: map[string]*item{},
 		left: map[string]time.Time{}, told: map[types.UID]told{},
@@ -65,44 +63,42 @@ func (r *modelRun) begin() *life {
 	return l
 }
 
-// recorderOf is who writes a notice down: an agent has a clock of its own.
-func (l *life) recorderOf(n notice.Notice) *intake.Recorder {
+// recorderOf returns who records a notice: an agent has its own clock.
+func (l *controllerProcess) recorderOf(n notice.Notice) *intake.Recorder {
 	if n.Source == notice.SourceIMDS {
 		return l.agents
 	}
 	return l.recorder
 }
 
-// up has the process look at everything once, as it does when its caches have
-// been filled.
-func (l *life) up() {
+// reconcileAll reconciles everything once, as a controller does when its caches have synced.
+func (l *controllerProcess) reconcileAll() {
 	l.leads = true
 	if l.run.group != nil {
-		l.looks()
+		l.refreshPeriodically()
 	}
 	for _, o := range l.Cached("Interruption") {
-		l.heard(model.Change{Key: model.KeyOf(o), New: o})
+		l.enqueueRecord(model.Change{Key: model.KeyOf(o), New: o})
 	}
 	for _, o := range l.Cached("Node") {
 		l.nodeChanged(model.Change{Key: model.KeyOf(o), New: o})
 	}
 }
 
-// item is an entry of a work queue: it is worked on by one at a time.
+// item is an entry of a work queue; one worker handles it at a time.
 type item struct {
 	due      time.Time // zero: not queued
-	turn     int       // tells a later due time from this one
+	turn     int       // distinguishes a later due time from this one
 	running  bool
-	began    time.Time // when the last pass did
+	began    time.Time // start of the last pass
 	dirty    bool
 	failures int
 }
 
-// add queues a key, at the earlier of this moment and that which it is queued
-// for.
-func (l *life) add(key string, at time.Time) {
+// add queues a key, at the earlier of this time and the time that it is queued for.
+func (l *controllerProcess) add(key string, at time.Time) {
 	if !l.leads {
-		return // it only fills its caches
+		return // its caches are not synced yet
 	}
 	it := l.queue[key]
 	if it == nil {
@@ -133,7 +129,7 @@ func (l *life) add(key string, at time.Time) {
 }
 
 // work runs one pass.
-func (l *life) work(key string, it *item) {
+func (l *controllerProcess) work(key string, it *item) {
 	it.running, it.began = true, l.run.c.Now()
 	var (
 		result reconcile.Result
@@ -155,7 +151,7 @@ func (l *life) work(key string, it *item) {
 		if l.Dead() {
 			return
 		}
-		l.run.passed(key, result, err)
+		l.run.checkPass(key, result, err)
 		now := l.run.c.Now()
 		switch {
 		case err != nil:
@@ -174,7 +170,7 @@ func (l *life) work(key string, it *item) {
 	})
 }
 
-func (l *life) pass(ctx context.Context, key string) (reconcile.Result, error) {
+func (l *controllerProcess) pass(ctx context.Context, key string) (reconcile.Result, error) {
 	var kind, name string
 	if _, err := fmt.Sscan(key, &kind, &name); err != nil {
 		return reconcile.Result{}, err
@@ -186,17 +182,17 @@ func (l *life) pass(ctx context.Context, key string) (reconcile.Result, error) {
 	return reconcile.AsReconciler(l.Client(), l.loop).Reconcile(ctx, request)
 }
 
-// told is when a process read in a record that a pod was asked to stop, and when
-// that was, as the record has it.
+// told is when a process read in a record that a pod was asked to stop, and the time of the
+// request in the record.
 type told struct{ at, asked time.Time }
 
-// leaving tells a pod's leaving from its leaving with another grace.
+// leaving identifies a deletion with its grace.
 func leaving(p *corev1.Pod) string {
 	return fmt.Sprint(p.UID, p.DeletionTimestamp.Unix(), *p.DeletionGracePeriodSeconds)
 }
 
-// leaves notes when the process's own watch has shown pods to be leaving.
-func (l *life) leaves(pods ...*corev1.Pod) {
+// noteLeaving records when the process's watch has shown that pods leave.
+func (l *controllerProcess) noteLeaving(pods ...*corev1.Pod) {
 	for _, p := range pods {
 		if p.DeletionTimestamp == nil {
 			continue
@@ -207,33 +203,33 @@ func (l *life) leaves(pods ...*corev1.Pod) {
 	}
 }
 
-// Terminate is the cloud's answer.
-func (l *life) Terminate(ctx context.Context, instance string) error {
+// Terminate simulates the cloud.
+func (l *controllerProcess) Terminate(ctx context.Context, instance string) error {
 	return l.Call(ctx, "terminate", model.Key{Kind: "Instance", Name: instance}, func() error {
-		l.run.books.terminated(instance)
+		l.run.bookkeeping.terminated(instance)
 		return nil
 	})
 }
 
-// MayTerminate is the cloud's answer as well; it always may.
-func (l *life) MayTerminate(ctx context.Context, instance string) error {
+// MayTerminate simulates the cloud; it always may.
+func (l *controllerProcess) MayTerminate(ctx context.Context, instance string) error {
 	return l.Call(ctx, "may-terminate", model.Key{Kind: "Instance", Name: instance}, func() error { return nil })
 }
 
-// recorderOfEvents counts the Events that a process sends.
+// recorderOfEvents counts the Events of a process.
 type recorderOfEvents struct{ run *modelRun }
 
 var _ events.EventRecorder = recorderOfEvents{}
 
-// Eventf counts one.
+// Eventf counts one Event.
 func (e recorderOfEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {
 	e.run.mu.Lock()
 	defer e.run.mu.Unlock()
 	e.run.events++
 }
 
-// heard has the loops hear of a record, as their predicates have it.
-func (l *life) heard(c model.Change) {
+// enqueueRecord delivers a change of a record to the controllers whose predicates match.
+func (l *controllerProcess) enqueueRecord(c model.Change) {
 	was, _ := c.Old.(*v1alpha1.Interruption)
 	is, _ := c.New.(*v1alpha1.Interruption)
 	switch {
@@ -255,7 +251,7 @@ func (l *life) heard(c model.Change) {
 	l.recordChanged(c)
 }
 
-func (l *life) nodeChanged(c model.Change) {
+func (l *controllerProcess) nodeChanged(c model.Change) {
 	if isMarked(c.New) && !isMarked(c.Old) {
 		l.add("orphan "+c.Key.Name, l.run.c.Now())
 	}

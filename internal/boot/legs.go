@@ -8,9 +8,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 )
 
-// serve brings the machine into service: what is left of an earlier life goes, what
-// has to be prepared is, the gate opens, and once the kubelet has said that the node is
-// ready, the launch is answered.
+// serve brings the machine into service: it removes the state of an earlier life, prepares, and
+// opens the gate. Once the kubelet has reported that the node is Ready, it completes the launch
+// hook.
 func serve(f Facts, now time.Time) Step {
 	if f.Journal.Served && f.Journal.Pooled || !f.Journal.Wiping.IsZero() {
 		return clean(f, now, "it was in the warm pool since it last served")
@@ -21,20 +21,20 @@ func serve(f Facts, now time.Time) Step {
 		}
 	}
 	if step, prepared := prepare(f, now, false); !prepared {
-		return tend(f, step, now)
+		return prepareOrExtend(f, step, now)
 	}
 	if !f.Gate || !f.Journal.Gate.Started {
 		return open(f, now)
 	}
 	if f.Journal.Leg.Goal == Alone {
-		return Step{Do: DoWait, Reason: "serves, as the member of no Auto Scaling group"}
+		return Step{Do: DoWait, Reason: "serves, without an Auto Scaling group"}
 	}
 	return answer(f, f.Node.readySince(f.Journal.Gate.At), waitsForNode(f), now)
 }
 
-// sameLife tells a machine that was rebooted while it served from one that was in the
-// warm pool meanwhile, so shortly that metadata was not read. Where that cannot be told,
-// it is the same life: to start a node again is no reason to wait for Auto Scaling.
+// sameLife tells a machine that was rebooted in service from one that was in the warm pool for a
+// time too short to be seen in metadata. If that is unknown it is the same life: restarting a
+// node must not wait for Auto Scaling.
 func sameLife(f Facts, now time.Time) (step Step, same bool) {
 	const why = "the machine has served in an earlier boot"
 	switch {
@@ -52,15 +52,15 @@ func sameLife(f Facts, now time.Time) (step Step, same bool) {
 	return Step{}, true
 }
 
-// open opens the gate, on fresh word that the machine is to serve.
+// open opens the gate, if fresh metadata says that the machine must serve.
 func open(f Facts, now time.Time) Step {
 	switch {
 	case f.Target.Trouble != "" || now.Sub(f.Target.At) > freshTarget:
-		return Step{Do: DoAsk, Reason: "is prepared, and opens the gate once instance metadata says again that it is to serve: " + f.Target.Trouble}
+		return Step{Do: DoAsk, Reason: "is prepared, and opens the gate once instance metadata says again that it must serve: " + f.Target.Trouble}
 	case now.Before(f.Again):
 		return Step{Do: DoWait, At: f.Again, Reason: "the start command has failed, and is run again: " + f.Broken}
 	case f.Journal.Leg.Goal == Alone:
-		return Step{Do: DoOpen, Reason: "the machine is in no Auto Scaling group, so that nothing holds the kubelet back"}
+		return Step{Do: DoOpen, Reason: "the machine is in no Auto Scaling group, so the kubelet need not wait"}
 	}
 	return Step{Do: DoOpen, Reason: "its group sends the machine into service"}
 }
@@ -69,7 +69,7 @@ func waitsForNode(f Facts) string {
 	n := f.Node
 	switch {
 	case n.At.IsZero():
-		return "the node was not looked at yet"
+		return "the node was not read yet"
 	case n.Trouble != "":
 		return "the node cannot be read: " + n.Trouble
 	case n.Healthz:
@@ -77,14 +77,15 @@ func waitsForNode(f Facts) string {
 	case n.Name == "":
 		return "the kubelet has not registered its node yet"
 	case n.Deleting:
-		return "somebody deletes the node " + n.Name
+		return "the node " + n.Name + " is being deleted"
 	case !n.Ready:
 		return "the node " + n.Name + " is not Ready"
 	}
 	return "the node " + n.Name + " is Ready from before the gate opened: waits for the kubelet's next heartbeat"
 }
 
-// warm prepares the machine for the pool. The kubelet stays off, whoever starts it.
+// warm prepares the machine for the pool. The kubelet must stay off; if something else starts
+// it, it is stopped.
 func warm(f Facts, now time.Time) Step {
 	if f.Gate || f.Kubelet == KubeletRuns {
 		return shut(f, now, "the machine is warming, and the kubelet must not run")
@@ -94,24 +95,24 @@ func warm(f Facts, now time.Time) Step {
 	}
 	step, prepared := prepare(f, now, true)
 	if !prepared {
-		return tend(f, step, now)
+		return prepareOrExtend(f, step, now)
 	}
 	return answer(f, true, "", now)
 }
 
-// giveBack brings a machine that served back into the pool. Its kubelet runs until its
-// pods have been moved, which whoever drains it says by deleting its node.
-func giveBack(f Facts, now time.Time) Step {
+// returnToPool returns a machine from service to the pool. Its kubelet runs until its pods have been
+// moved, which the deletion of its node shows.
+func returnToPool(f Facts, now time.Time) Step {
 	if !f.Journal.Served && f.Journal.Wiping.IsZero() {
 		if !f.Journal.NodeGone {
-			return Step{Do: DoWait, Reason: "is back in the warm pool, or soon will be; its node was not seen to go, so that whoever drains it answers"}
+			return Step{Do: DoWait, Reason: "is back in the warm pool, or will be soon; the deletion of its node was not seen, so the controller answers"}
 		}
 		return answer(f, true, "", now)
 	}
 	switch {
 	case !f.Gate && f.Kubelet == KubeletOff, f.Journal.NodeGone, !f.Journal.Wiping.IsZero():
 		return clean(f, now, "it has served, and goes back into the warm pool")
-	case f.nodeGone():
+	case f.isNodeGone():
 		return shut(f, now, "its pods were moved and its node deleted: it goes back into the warm pool")
 	case f.State.past():
 		return shut(f, now, "nothing holds the machine any more (state "+f.State.Value+"): it goes back into the warm pool")
@@ -119,7 +120,7 @@ func giveBack(f Facts, now time.Time) Step {
 	return waitForPods(f, now)
 }
 
-// waitForPods looks from time to time whether something else has let the machine go.
+// waitForPods reads the state from time to time, because something else may release the machine.
 func waitForPods(f Facts, now time.Time) Step {
 	const why = "goes back into the warm pool: the kubelet runs until the pods are moved and the node is deleted"
 	switch {
@@ -133,7 +134,7 @@ func waitForPods(f Facts, now time.Time) Step {
 	return look(f, f.State.At.Add(slowLook), why, now)
 }
 
-// clean wipes, with the gate shut.
+// clean wipes with the gate closed.
 func clean(f Facts, now time.Time, why string) Step {
 	if f.Gate || f.Kubelet == KubeletRuns {
 		return shut(f, now, why)
@@ -151,9 +152,9 @@ func shut(f Facts, now time.Time, why string) Step {
 	return Step{Do: DoClose, Reason: why}
 }
 
-// prepare goes through the stages: commands one after the other, then images, several
-// at once, where they are wanted. Prepared is true when there is nothing left to wait
-// for. An image that cannot be had is none: the kubelet pulls it when it is needed.
+// prepare goes through the stages: commands one after the other, then images concurrently, if
+// they are needed. Prepared is true when there is nothing left to wait for. An image that cannot
+// be pulled is skipped: the kubelet pulls it when it is needed.
 func prepare(f Facts, now time.Time, images bool) (step Step, prepared bool) {
 	over, running := 0, 0
 	var next *StageFact
@@ -172,7 +173,7 @@ func prepare(f Facts, now time.Time, images bool) (step Step, prepared bool) {
 			next = s
 		}
 		if !s.Image {
-			break // what comes after a command needs it
+			break // the stages after a command depend on it
 		}
 	}
 	if over == len(f.Stages) {
@@ -185,7 +186,7 @@ func prepare(f Facts, now time.Time, images bool) (step Step, prepared bool) {
 	return Step{Do: DoPrepare, Stage: next.Key, Reason: wait.Reason}, false
 }
 
-// over tells whether there is nothing to wait for in a stage.
+// over reports whether a stage need not be waited for.
 func (s StageFact) over(images bool, tries int) bool {
 	return s.Done || s.Image && (!images || s.Tries >= tries && !s.Running)
 }
@@ -216,13 +217,13 @@ func failed(f Facts) *StageFact {
 	return nil
 }
 
-// tend does step, what preparation has to do, and keeps the hook waiting meanwhile.
-func tend(f Facts, step Step, now time.Time) Step {
+// prepareOrExtend returns the action of the preparation, or heartbeats meanwhile.
+func prepareOrExtend(f Facts, step Step, now time.Time) Step {
 	if step.Do != DoWait || f.Journal.Leg.Goal == Alone {
 		return step
 	}
 	if bad := failed(f); bad != nil && f.Rules.Abandon {
-		verdict := answerWith(f, cloud.Abandon, true, "gives the launch up", now)
+		verdict := answerWith(f, cloud.Abandon, true, "abandons the launch", now)
 		verdict.Reason = fmt.Sprintf("%s has failed %d times (%s): %s", bad.Key, bad.Tries, bad.Trouble, verdict.Reason)
 		return sooner(verdict, step.At)
 	}

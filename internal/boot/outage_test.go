@@ -9,8 +9,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
 )
 
-// Nobody but the agent is there, which is the case in all stories of this package; here
-// each thing that it needs is away for nearly as long as the hook waits.
+// There is no controller in any test of this package. In this test each dependency is
+// unreachable for nearly as long as the hook's timeout.
 func TestRace32ControllerIsAway(t *testing.T) {
 	t.Parallel()
 	for name, cuts := range map[string]boottest.Cuts{
@@ -19,7 +19,7 @@ func TestRace32ControllerIsAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, from := range []time.Duration{time.Second, 16 * time.Second, 32 * time.Second} {
-				story(t, cold(1), host(), func(w *world) {
+				run(t, cold(1), host(), func(w *world) {
 					m := w.only()
 					w.comesTo(m, "Pending:Wait", time.Minute)
 					pass(from)
@@ -37,7 +37,7 @@ func TestRace32ControllerIsAway(t *testing.T) {
 		})
 	}
 	t.Run("AWS, for longer than the hook waits", func(t *testing.T) {
-		story(t, cold(1), host(), func(w *world) {
+		run(t, cold(1), host(), func(w *world) {
 			m := w.only()
 			m.Cut(boottest.Cuts{AWS: true})
 			w.until(15*time.Minute, "the hook's time is out", func() bool { return m.State() == "" || strings.Contains(m.State(), "Terminat") })
@@ -57,7 +57,7 @@ func TestAutoScalingMisbehaves(t *testing.T) {
 		"is in contention": func(w *world) { w.as.Contend(-1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			story(t, cold(1), host(), func(w *world) {
+			run(t, cold(1), host(), func(w *world) {
 				way(w)
 				m := w.only()
 				w.until(2*time.Minute, "its node is Ready", func() bool { n, _ := m.Node(); return n.Ready })
@@ -77,7 +77,7 @@ func TestAutoScalingMisbehaves(t *testing.T) {
 func TestRace33AnotherAnswersForIt(t *testing.T) {
 	t.Parallel()
 	t.Run("without the permission", func(t *testing.T) {
-		story(t, cold(1), host(), func(w *world) {
+		run(t, cold(1), host(), func(w *world) {
 			w.Gate.Deny("autoscaling", "CompleteLifecycleAction")
 			m := w.only()
 			w.until(5*time.Minute, "it was refused", func() bool { return w.calls("CompleteLifecycleAction") > 0 })
@@ -98,7 +98,7 @@ func TestRace33AnotherAnswersForIt(t *testing.T) {
 		})
 	})
 	t.Run("without any permission", func(t *testing.T) {
-		story(t, pooled(autoscaling.WarmedStopped), warming(), func(w *world) {
+		run(t, pooled(autoscaling.WarmedStopped), warming(), func(w *world) {
 			w.Gate.Deny("autoscaling", "*")
 			m := w.only()
 			w.until(10*time.Minute, "it is prepared", func() bool { return m.Happened("ran ") == 4 })
@@ -115,7 +115,7 @@ func TestRace33AnotherAnswersForIt(t *testing.T) {
 	t.Run("told not to", func(t *testing.T) {
 		h := host()
 		h.NoAnswer = true
-		story(t, cold(1), h, func(w *world) {
+		run(t, cold(1), h, func(w *world) {
 			m := w.only()
 			w.until(5*time.Minute, "its node is Ready", func() bool { n, _ := m.Node(); return n.Ready })
 			pass(2 * time.Minute)

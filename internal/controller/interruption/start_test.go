@@ -22,7 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-// team is a policy of one rule that drains, for every node.
+// team is a policy for every node with one rule that drains.
 func team(change func(*v1alpha1.InterruptionPolicySpec)) *v1alpha1.InterruptionPolicy {
 	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Spec: v1alpha1.InterruptionPolicySpec{
 		Rules: []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionDrain}},
@@ -35,8 +35,8 @@ func needsApproval(s *v1alpha1.InterruptionPolicySpec) {
 	s.Rules[0].Approval = v1alpha1.ApprovalRequired
 }
 
-// say changes what people have said about the record.
-func (w *world) say(change func(*v1alpha1.InterruptionSpec)) {
+// setStatement changes the approval or hold of the record.
+func (w *world) setStatement(change func(*v1alpha1.InterruptionSpec)) {
 	w.t.Helper()
 	in := w.record()
 	change(&in.Spec)
@@ -49,7 +49,7 @@ func (w *world) by(about string) *v1alpha1.Say {
 	return &v1alpha1.Say{By: "alice", Time: metav1.NewMicroTime(w.now), About: about, Note: "go"}
 }
 
-// about is what an approval of planned has to be about.
+// about is the subject that an approval of planned must name.
 const about = notice.KindScheduledChange + " arn:aws:health:event"
 
 func TestNothingIsDoneBeforeAPersonApproves(t *testing.T) {
@@ -61,7 +61,7 @@ func TestNothingIsDoneBeforeAPersonApproves(t *testing.T) {
 	if got := w.record().Status; got.Phase != v1alpha1.PhaseAwaitingApproval || len(w.evictions) > 0 {
 		t.Fatalf("phase %s, evictions %v", got.Phase, w.evictions)
 	}
-	w.say(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
+	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
 	w.settle(time.Second)
 	got := w.record().Status
 	if !action.IsMarked(w.node(), action.MarkInterrupted) || len(w.evictions) != 1 || got.Phase != v1alpha1.PhaseDraining {
@@ -87,7 +87,7 @@ func TestWhatNobodyApprovesIsOverWithItsDeadline(t *testing.T) {
 
 func TestApprovalOfSomethingElseDoesNotCount(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), node("a", instance), pod("web-1"), team(needsApproval))
-	w.say(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(notice.KindSpotInterruption) })
+	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(notice.KindSpotInterruption) })
 	w.settle(time.Second)
 	if got := w.record().Status.Phase; got != v1alpha1.PhaseAwaitingApproval {
 		t.Errorf("phase %s", got)
@@ -96,7 +96,7 @@ func TestApprovalOfSomethingElseDoesNotCount(t *testing.T) {
 
 func TestPersonHoldsADrainUntilLastCall(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
-	w.say(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
+	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
 	w.settle(time.Second)
 	if got := w.record().Status; len(w.evictions) > 0 || record.Drain(&got).Pods.Waiting != 1 {
 		t.Fatalf("evictions %v, pods %+v", w.evictions, record.Drain(&got).Pods)
@@ -109,9 +109,9 @@ func TestPersonHoldsADrainUntilLastCall(t *testing.T) {
 
 func TestReleasedNodeGoesOn(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
-	w.say(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
+	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
 	w.settle(time.Second)
-	w.say(func(s *v1alpha1.InterruptionSpec) { s.Hold = nil })
+	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Hold = nil })
 	w.settle(time.Second)
 	if got := reasons(w.record().Status); len(w.evictions) != 1 || !slices.Contains(got, v1alpha1.ReasonReleased) {
 		t.Errorf("evictions %v, timeline %v", w.evictions, got)
@@ -127,7 +127,7 @@ func TestDrainIsPutBackWhenItsDeadlineMovesAway(t *testing.T) {
 	}
 	moved := planned("h2", notice.ActionStop, start.Add(12*24*time.Hour))
 	moved.Time = metav1.NewTime(start.Add(time.Minute))
-	w.hear(moved)
+	w.addNotices(moved)
 	w.settle(2 * time.Minute)
 	w.same(before)
 	got := w.record().Status
@@ -160,7 +160,7 @@ func fleet(t *testing.T, n int, policy *v1alpha1.InterruptionPolicy, due time.Ti
 	return w
 }
 
-// each lets the loop work on every record of a fleet.
+// each reconciles every record of a fleet.
 func (w *world) each(after time.Duration) {
 	w.t.Helper()
 	w.now = w.now.Add(after)
@@ -234,19 +234,19 @@ func TestHardDeadlineWaitsForNoBudget(t *testing.T) {
 	}
 }
 
-// executioner counts what it is asked to terminate.
-type executioner struct {
+// fakeTerminator counts the termination requests.
+type fakeTerminator struct {
 	asked []string
 	err   error
 }
 
-func (e *executioner) Terminate(_ context.Context, id string) error {
+func (e *fakeTerminator) Terminate(_ context.Context, id string) error {
 	e.asked = append(e.asked, id)
 	return e.err
 }
 
-// MayTerminate is asked of instances that are to leave their groups only.
-func (e *executioner) MayTerminate(context.Context, string) error { return nil }
+// MayTerminate is called only for instances that will be detached from their groups.
+func (e *fakeTerminator) MayTerminate(context.Context, string) error { return nil }
 
 // impaired is a failed status check; it has no deadline.
 func impaired() v1alpha1.Notice {
@@ -259,7 +259,7 @@ func terminate(s *v1alpha1.InterruptionPolicySpec) { s.Rules[0].Action = v1alpha
 
 func TestInstanceIsTerminatedOnceItsPodsHaveLeft(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
-	cloud := &executioner{}
+	cloud := &fakeTerminator{}
 	w.loop.Cloud = cloud
 	w.settle(time.Second)
 	if len(cloud.asked) > 0 || len(w.evictions) != 1 {
@@ -282,10 +282,10 @@ func TestInstanceIsTerminatedOnceItsPodsHaveLeft(t *testing.T) {
 	}
 }
 
-// A budget that allows nothing must not keep an instance that fails.
+// A budget that allows no disruption must not keep a failed instance.
 func TestTerminationForcesPodsAfterTwoMinutes(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), budget(0), team(terminate))
-	w.loop.Cloud = &executioner{}
+	w.loop.Cloud = &fakeTerminator{}
 	w.settle(time.Second)
 	w.settle(30 * time.Second)
 	if len(w.deletions) > 0 {
@@ -299,7 +299,7 @@ func TestTerminationForcesPodsAfterTwoMinutes(t *testing.T) {
 
 func TestInstanceThatCannotBeTerminatedIsReported(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), team(terminate))
-	cloud := &executioner{err: errors.New("UnauthorizedOperation")}
+	cloud := &fakeTerminator{err: errors.New("UnauthorizedOperation")}
 	w.loop.Cloud = cloud
 	w.settle(time.Second)
 	ready := w.record().Status.Conditions
@@ -313,7 +313,7 @@ func TestInstanceThatCannotBeTerminatedIsReported(t *testing.T) {
 
 func TestNoMoreThanAShareOfAPoolIsTerminated(t *testing.T) {
 	w := newWorld(t, team(terminate))
-	w.loop.Cloud = &executioner{}
+	w.loop.Cloud = &fakeTerminator{}
 	for i := range 10 {
 		id := fmt.Sprintf("i-%017d", i)
 		in, n := recordOf(impaired()), node(fmt.Sprint("n", i), id)
@@ -325,7 +325,7 @@ func TestNoMoreThanAShareOfAPoolIsTerminated(t *testing.T) {
 	}
 	w.each(time.Second) // cordons all
 	w.each(time.Second)
-	if got := len(w.loop.Cloud.(*executioner).asked); got != 2 {
+	if got := len(w.loop.Cloud.(*fakeTerminator).asked); got != 2 {
 		t.Errorf("%d of ten terminated at once, want two: %v", got, w.phases())
 	}
 }
@@ -334,7 +334,7 @@ func TestVolumesAreDetachedBeforeTheInstanceIsTerminated(t *testing.T) {
 	n := node("a", instance)
 	n.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "kubernetes.io/csi/ebs.csi.aws.com^vol-1"}}
 	w := newWorld(t, recordOf(impaired()), n, team(terminate))
-	cloud := &executioner{}
+	cloud := &fakeTerminator{}
 	w.loop.Cloud, w.loop.Live = cloud, w.client
 	w.settle(time.Second)
 	if len(cloud.asked) > 0 {
@@ -367,7 +367,7 @@ func TestCordonedNodeIsNotDrainedWithoutApproval(t *testing.T) {
 	if got := w.record().Status.Phase; got != v1alpha1.PhaseCordoned {
 		t.Fatalf("phase %s", got)
 	}
-	w.hear(planned("h1", notice.ActionStop, start.Add(30*time.Minute)))
+	w.addNotices(planned("h1", notice.ActionStop, start.Add(30*time.Minute)))
 	w.settle(time.Second)
 	if got := w.record().Status.Phase; got != v1alpha1.PhaseAwaitingApproval || len(w.evictions) > 0 {
 		t.Errorf("phase %s, evictions %v", got, w.evictions)
@@ -379,7 +379,7 @@ func TestCordonedNodeIsNotDrainedBeforeItsTime(t *testing.T) {
 		s.Rules = append([]v1alpha1.Rule{{Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1alpha1.ActionCordon}}, s.Rules...)
 	}))
 	w.settle(time.Second)
-	w.hear(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)))
+	w.addNotices(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)))
 	w.settle(time.Second)
 	if len(w.evictions) > 0 {
 		t.Errorf("evicted %v twelve days before", w.evictions)
@@ -395,7 +395,7 @@ func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
 	if !action.IsMarked(w.node(), action.MarkInterrupted) {
 		t.Fatal("not begun")
 	}
-	w.hear(spot())
+	w.addNotices(spot())
 	w.settle(time.Second)
 	w.same(before)
 	if got := w.record().Status; got.Phase != v1alpha1.PhaseIgnored || len(record.Drain(&got).PendingPods) > 0 || record.Drain(&got).StartTime != nil {
@@ -403,8 +403,8 @@ func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
 	}
 }
 
-// An instance that was impaired for longer than an hour before it was heard of is asked
-// about for an hour as well.
+// An instance was impaired for more than an hour before the notice arrived. The wait for
+// approval still lasts an hour.
 func TestApprovalWithoutDeadlineIsWaitedForFromWhenItWasHeardOf(t *testing.T) {
 	sick := v1alpha1.Notice{
 		ID: "sick", Kind: notice.KindInstanceStatus, Source: "ec2", Subject: "instance status",

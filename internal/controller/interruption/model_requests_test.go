@@ -17,34 +17,33 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
-// asks looks at a request that is about to be carried out, and returns what is
-// to look at its answer.
-func (b *books) asks(q *model.Request) func(error) {
+// checkRequest checks a request before it is carried out, and returns a check of its answer.
+func (b *bookkeeping) checkRequest(q *model.Request) func(error) {
 	b.writes++
 	switch {
 	case q.Key.Kind == "Pod" && (q.Verb == "delete" || q.Verb == "evict"):
-		return b.asksPod(q)
+		return b.checkPodRequest(q)
 	case q.Key.Kind == "Pod" && q.Verb == "patch":
-		return b.asksSurge(q)
+		return b.checkSurgeRequest(q)
 	case q.Verb == "may-terminate":
 		return func(error) {} // it changes nothing
 	case q.Verb == "terminate":
-		return b.asksTermination(q)
+		return b.checkTermination(q)
 	case b.run.group != nil && q.Key.Kind == "Member":
-		return func(error) {} // the group looks at it itself
+		return func(error) {} // modelGroup checks it
 	case b.run.group != nil && q.Key.Kind == "Node" && q.Verb == "delete":
-		return b.run.group.asksNode(q)
+		return b.run.group.checkNodeRequest(q)
 	case q.Key.Kind == "Node":
-		return b.asksNode(q)
+		return b.checkNodeRequest(q)
 	case q.Key.Kind == "Interruption":
-		return b.asksRecord(q)
+		return b.checkRecordWrites(q)
 	}
-	b.run.fail("%s: the product has no business with that", q)
+	b.run.fail("%s: the product must not send this", q)
 	return func(error) {}
 }
 
-// asksPod holds a request to stop a pod against the laws.
-func (b *books) asksPod(q *model.Request) func(error) {
+// checkPodRequest checks a request to stop a pod.
+func (b *bookkeeping) checkPodRequest(q *model.Request) func(error) {
 	pod, _ := b.run.Get(q.Key).(*corev1.Pod)
 	if q.Stop.UID == nil {
 		b.run.fail("%s: not tied to a UID", q)
@@ -54,10 +53,10 @@ func (b *books) asksPod(q *model.Request) func(error) {
 		return func(error) {}
 	}
 	page := b.pods[pod.UID]
-	b.writtenDown(q, page)
-	b.mayStop(q, pod, page)
-	b.notTwice(q, pod)
-	b.lastCall(q, pod, page)
+	b.checkListed(q, page)
+	b.checkMayStop(q, pod, page)
+	b.checkNotTwice(q, pod)
+	b.checkLastCall(q, pod, page)
 	was := page.asked
 	return func(err error) {
 		if err == nil && was.IsZero() {
@@ -66,20 +65,21 @@ func (b *books) asksPod(q *model.Request) func(error) {
 	}
 }
 
-// writtenDown: a pod is listed in the record before it is asked, or nobody could
-// account for it after a crash.
-func (b *books) writtenDown(q *model.Request, page *podPage) {
+// checkListed checks that the record lists a pod before it is evicted: after a crash it could
+// not be counted otherwise.
+func (b *bookkeeping) checkListed(q *model.Request, page *podHistory) {
 	in := b.recordOf(page.instance)
 	if in == nil || b.run.c.Now().Sub(b.inst(page.instance).changed) < behind {
 		return
 	}
 	if !slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool { return left.UID == *q.Stop.UID }) && page.asked.IsZero() {
-		b.run.fail("%s: it is not written down", q)
+		b.run.fail("%s: the record does not list it", q)
 	}
 }
 
-// asksSurge: what a surge, or its undoing, changes of a pod are its own marks.
-func (b *books) asksSurge(q *model.Request) func(error) {
+// checkSurgeRequest checks that a surge, or its reversal, changes only its own labels and annotations of
+// a pod.
+func (b *bookkeeping) checkSurgeRequest(q *model.Request) func(error) {
 	was, _ := b.run.Get(q.Key).(*corev1.Pod)
 	return func(err error) {
 		is, _ := b.run.Get(q.Key).(*corev1.Pod)
@@ -88,7 +88,7 @@ func (b *books) asksSurge(q *model.Request) func(error) {
 		}
 		if _, now := is.Labels[v1alpha1.LabelSurged]; now {
 			b.surges++
-			b.mayStop(q, was, b.pods[was.UID])
+			b.checkMayStop(q, was, b.pods[was.UID])
 		}
 		if diff := cmp.Diff(withoutSurge(was), withoutSurge(is), cmpopts.EquateEmpty()); diff != "" {
 			b.run.fail("%s changes more than it may (-was +is):\n%s", q, diff)
@@ -96,7 +96,7 @@ func (b *books) asksSurge(q *model.Request) func(error) {
 	}
 }
 
-// withoutSurge is a pod without what a surge adds or takes off.
+// withoutSurge is a pod without what a surge adds or removes.
 func withoutSurge(p *corev1.Pod) *corev1.Pod {
 	p = p.DeepCopy()
 	p.ResourceVersion, p.Generation = "", 0
@@ -106,15 +106,14 @@ func withoutSurge(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-// isHeld reports whether an annotation holds a pod for good.
+// isHeld reports whether an annotation holds a pod without an end.
 func isHeld(pod *corev1.Pod) bool {
 	return pod.Annotations[v1alpha1.AnnotationDoNotDisrupt] == "true" || pod.Annotations["karpenter.sh/do-not-disrupt"] == "true" ||
 		pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
 }
 
-// mayStop: nothing of another node is touched, and nothing that policy does not
-// say.
-func (b *books) mayStop(q *model.Request, pod *corev1.Pod, page *podPage) {
+// checkMayStop checks that the pod's node is interrupted and that policy says to drain it.
+func (b *bookkeeping) checkMayStop(q *model.Request, pod *corev1.Pod, page *podHistory) {
 	now, i := b.run.c.Now(), b.inst(page.instance)
 	owner := metav1.GetControllerOf(pod)
 	d, ok := b.decision(page.instance)
@@ -125,21 +124,21 @@ func (b *books) mayStop(q *model.Request, pod *corev1.Pod, page *podPage) {
 	case pod.Status.Phase == corev1.PodSucceeded && now.Sub(page.bound) > behind:
 		b.run.fail("%s: it has finished", q)
 	case !ok && !lately:
-		b.run.fail("%s: on %s, of which there is no record with a notice that counts", q, page.instance)
+		b.run.fail("%s: on %s, which has no record with a valid notice", q, page.instance)
 	case ok && !d.drains() && !lately:
-		b.run.fail("%s: on %s, which is not to be drained: %s", q, page.instance, d.notice.ID)
+		b.run.fail("%s: on %s, which must not be drained: %s", q, page.instance, d.notice.ID)
 	case ok && d.awaits && !lately && case_{record: b.recordOf(page.instance)}.begun().IsZero():
-		b.run.fail("%s: nobody has approved", q)
+		b.run.fail("%s: it is not approved", q)
 	case ok && d.drains() && i.cordoned.IsZero() && b.run.Node(i.node) != nil && !lately && !d.instanceGone:
-		// Somebody may have uncordoned it a moment ago.
+		// A person may have just uncordoned it.
 		if n := b.run.Node(i.node); !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintInterrupted }) {
 			b.run.fail("%s: node %s is not cordoned", q, i.node)
 		}
 	}
 }
 
-// notTwice: no pod is asked to stop twice, but to be quicker.
-func (b *books) notTwice(q *model.Request, pod *corev1.Pod) {
+// checkNotTwice checks that no pod is asked to stop twice, except with a shorter grace.
+func (b *bookkeeping) checkNotTwice(q *model.Request, pod *corev1.Pod) {
 	if pod.DeletionTimestamp == nil || (q.Stop.Grace != nil && *q.Stop.Grace < *pod.DeletionGracePeriodSeconds) {
 		return
 	}
@@ -151,17 +150,17 @@ func (b *books) notTwice(q *model.Request, pod *corev1.Pod) {
 	if at, ok := l.left[leaving(pod)]; ok && at.Before(began) {
 		b.run.fail("%s: it is leaving, and the process saw that at %s", q, b.at(at))
 	}
-	// Where both the watch and the record are behind it may be asked again: the
-	// API server then does nothing.
+	// If both the watch and the record are stale the request may be repeated: the API server
+	// then does nothing.
 	if told, ok := l.told[pod.UID]; ok && told.at.Before(began) && began.Sub(told.asked) < status.EvictionCacheLag {
 		b.run.fail("%s: its record said so at %s", q, b.at(told.at))
 	}
 	b.repeats++
 }
 
-// lastCall: what holds a pod is overridden at last call before a hard deadline
-// only.
-func (b *books) lastCall(q *model.Request, pod *corev1.Pod, page *podPage) {
+// checkLastCall checks that what holds a pod is overridden only at its last call before a hard
+// deadline.
+func (b *bookkeeping) checkLastCall(q *model.Request, pod *corev1.Pod, page *podHistory) {
 	d, ok := b.decision(page.instance)
 	now, i := b.run.c.Now(), b.inst(page.instance)
 	if !ok || d.instanceGone || !d.drains() || now.Sub(i.changed) < behind || now.Sub(b.run.lastPolicyChange()) < behind {
@@ -172,7 +171,8 @@ func (b *books) lastCall(q *model.Request, pod *corev1.Pod, page *podPage) {
 		lastCall = d.deadline.Time.Add(-modelMargin - time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second)
 	}
 	if held := isHeld(pod) && d.worth() != v1alpha1.DoNotDisruptIgnore && pod.DeletionTimestamp == nil; held {
-		// Where a budget lets one go at a time, the first leave before their last call.
+		// If a budget allows one disruption at a time, the first pods leave before their last
+		// call.
 		early := now.Before(lastCall) && len(b.run.BudgetsOf(pod)) == 0
 		if d.worth() == v1alpha1.DoNotDisruptRespect || lastCall.IsZero() || early {
 			b.run.fail("%s: do-not-disrupt holds it (%s); last call %s", q, d.worth(), b.at(lastCall))
@@ -196,14 +196,14 @@ func (b *books) lastCall(q *model.Request, pod *corev1.Pod, page *podPage) {
 	}
 }
 
-// asksTermination: an instance is terminated where policy says so, once its pods
-// have left, and not again within a minute.
-func (b *books) asksTermination(q *model.Request) func(error) {
+// checkTermination checks that an instance is terminated only if policy says so, once its pods
+// have left, and at most once a minute.
+func (b *bookkeeping) checkTermination(q *model.Request) func(error) {
 	id := q.Key.Name
 	d, ok := b.decision(id)
 	i, now := b.inst(id), b.run.c.Now()
 	if g := b.run.group; g != nil && g.takenOut(id) {
-		g.mayEnd(q, id)
+		g.checkTermination(q, id)
 	} else if !ok || d.action != v1alpha1.ActionTerminate {
 		if now.Sub(i.changed) > behind && now.Sub(b.run.lastPolicyChange()) > behind {
 			b.run.fail("%s: policy does not say so: %s", q, d.notice.ID)
@@ -215,9 +215,8 @@ func (b *books) asksTermination(q *model.Request) func(error) {
 	return func(error) {}
 }
 
-// asksNode: only nodes that a record is about, or that carry the mark, are
-// touched.
-func (b *books) asksNode(q *model.Request) func(error) {
+// checkNodeRequest checks that only nodes that a record is about, or that have the mark, are changed.
+func (b *bookkeeping) checkNodeRequest(q *model.Request) func(error) {
 	n := b.run.Node(q.Key.Name)
 	if n == nil {
 		return func(error) {}
@@ -236,12 +235,12 @@ func (b *books) asksNode(q *model.Request) func(error) {
 			return
 		}
 		if !doomed && action.IsMarked(is, action.MarkInterrupted) && !marked && !lately {
-			b.mayBegin(q, instanceOf(n))
+			b.checkMayBegin(q, instanceOf(n))
 		}
 		if _, still := is.Annotations[v1alpha1.AnnotationBefore]; marked && !still {
 			b.putBacks++
-			if doomed && !lately && i.calledOff.IsZero() {
-				b.restores(was)
+			if doomed && !lately && i.deletedAt.IsZero() {
+				b.checkRestored(was)
 			}
 		} else if !marked && still {
 			b.marks++
@@ -249,23 +248,22 @@ func (b *books) asksNode(q *model.Request) func(error) {
 	}
 }
 
-// mayBegin: nothing begins that nobody has approved, or that the budget has no
-// room for.
-func (b *books) mayBegin(q *model.Request, instance string) {
-	if why := b.budget(instance); why != "" {
+// checkMayBegin checks that no drain begins without approval or beyond the budget.
+func (b *bookkeeping) checkMayBegin(q *model.Request, instance string) {
+	if why := b.budgetViolation(instance); why != "" {
 		b.run.fail("%s: %s", q, why)
 	}
 	switch d, ok := b.decision(instance); {
 	case !ok:
 	case d.awaits:
-		b.run.fail("%s: nobody has approved", q)
+		b.run.fail("%s: it is not approved", q)
 	case d.notBefore.After(b.run.c.Now()):
-		b.run.fail("%s: it was to begin at %s", q, b.at(d.notBefore))
+		b.run.fail("%s: it had to begin at %s", q, b.at(d.notBefore))
 	}
 }
 
-// asksRecord bounds how much is written.
-func (b *books) asksRecord(q *model.Request) func(error) {
+// checkRecordWrites checks the number of writes.
+func (b *bookkeeping) checkRecordWrites(q *model.Request) func(error) {
 	i := b.inst(q.Key.Name)
 	if q.Sub != "status" {
 		return func(error) {}
@@ -281,7 +279,7 @@ func (b *books) asksRecord(q *model.Request) func(error) {
 		i.writes -= g.writes(q.Key.Name)
 	}
 	if most := 40 + 12*pods + 12*len(i.accepted) + 2*len(b.troubles); i.writes > most {
-		b.run.fail("%s: the %d. time, with %d pods and %d notices", q, i.writes, pods, len(i.accepted))
+		b.run.fail("%s: write %d, with %d pods and %d notices", q, i.writes, pods, len(i.accepted))
 	}
 	return func(error) {}
 }

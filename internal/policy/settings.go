@@ -12,15 +12,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/hook"
 )
 
-// longestName of a hook or a notification, and mostRetries of a hook; the CRD
-// has the same.
+// longestName bounds the names of hooks and notifications, and mostRetries the retries of a
+// hook; the CRD has the same bounds.
 const (
 	longestName = 30
 	mostRetries = 10
 )
 
-// checkConduct looks at what holds whichever rule rules.
-func checkConduct(spec v1alpha1.InterruptionPolicySpec) problems {
+// checkSettings checks the parts of a policy outside of its rules.
+func checkSettings(spec v1alpha1.InterruptionPolicySpec) problems {
 	var found problems
 	for i, w := range spec.Workloads {
 		found.at(entry("workloads", i, w.Name), checkWorkload(w))
@@ -78,7 +78,7 @@ func checkWorkload(w v1alpha1.Workload) problems {
 // checkLimit takes a number, or a percentage such as 20%.
 func checkLimit(limit intstr.IntOrString) problems {
 	var found problems
-	// The string is looked at too: what is read from it would take "+20%".
+	// The string is checked too: IntOrString would accept "+20%".
 	n, err := intstr.GetScaledValueFromIntOrPercent(&limit, 100, true)
 	digits := strings.Trim(limit.StrVal, "0123456789")
 	if err != nil || n < 1 || limit.Type == intstr.String && (n > 100 || digits != "%" || strings.HasPrefix(limit.StrVal, "0")) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// steps is a plan in a line: who, and what is done.
+// steps writes a plan as one line: each pod and its step.
 func steps(p drain.Plan) string {
 	var said []string
 	for _, v := range p.Verdicts {
@@ -33,8 +33,8 @@ func (w *world) until(kind v1alpha1.DeadlineType, in time.Duration) {
 	w.facts.Deadline = &v1alpha1.Deadline{Time: metav1.NewTime(w.now.Add(in)), Type: kind}
 }
 
-// TestANoticeOvertakesAnother: the plan is made from what is known now, so that
-// each is what it would be had nothing else ever been known.
+// The plan depends only on the current facts: each case must give the plan that it would give
+// without the cases before it.
 func TestANoticeOvertakesAnother(t *testing.T) {
 	held := map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
 	tenMinutes, minute := int64(600), int64(60)
@@ -63,7 +63,7 @@ func TestANoticeOvertakesAnother(t *testing.T) {
 		{"spot with little time left: all go at once",
 			func(w *world) { w.until(v1alpha1.DeadlineHard, 30*time.Second) },
 			"guarded Delete 20s over PodDisruptionBudget db-pdb, surged Evict 20s, held Evict 20s over do-not-disrupt, slow Leaving", 18},
-		{"the hard deadline moves to later: what was pressed waits again",
+		{"the hard deadline moves to later: a pod past its old last call waits again",
 			func(w *world) {
 				w.until(v1alpha1.DeadlineHard, 30*time.Second)
 				drain.NewPlan(w.facts)
@@ -81,10 +81,10 @@ func TestANoticeOvertakesAnother(t *testing.T) {
 		{"it shuts down for longer than was estimated: nothing is shortened",
 			func(w *world) { w.until(v1alpha1.DeadlineEstimated, -30*time.Second) },
 			"guarded Delete over PodDisruptionBudget db-pdb, surged Evict, held Evict over do-not-disrupt, slow Leaving", 660},
-		{"the notice is withdrawn but for one without a deadline",
+		{"a notice without a deadline remains after the others are withdrawn",
 			func(w *world) { w.facts.Deadline = nil },
 			"slow Leaving, surged Waits, guarded Waits, held Waits", 280},
-		{"the instance is gone: whatever is left is cleaned up",
+		{"the instance is gone: the remaining pods are deleted",
 			func(w *world) { w.facts.InstanceGone = true },
 			"slow Delete 0s, surged Delete 0s, guarded Delete 0s, held Delete 0s", 0},
 	} {
@@ -106,7 +106,7 @@ func TestANoticeOvertakesAnother(t *testing.T) {
 	}
 }
 
-// TestASurgedPodWhoseOwnersChange: what its ReplicaSet is told meanwhile.
+// The state of its ReplicaSet and Deployment changes while a surged pod waits.
 func TestASurgedPodWhoseOwnersChange(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -115,12 +115,12 @@ func TestASurgedPodWhoseOwnersChange(t *testing.T) {
 	}{
 		{"its successor is not Ready", setIn{Replicas: 2, Ready: 1}, "web-0 Waits"},
 		{"its successor is Ready", setIn{Replicas: 2, Ready: 2}, "web-0 Evict"},
-		{"the autoscaler wants more, which are not Ready yet", setIn{Replicas: 4, Ready: 2}, "web-0 Waits"},
-		{"the autoscaler wants more, and the controller has not looked", setIn{Replicas: 2, Ready: 2, Stale: true}, "web-0 Waits"},
-		{"the autoscaler wants fewer", setIn{Replicas: 1, Ready: 1}, "web-0 Evict"},
+		{"the autoscaler adds replicas, which are not Ready yet", setIn{Replicas: 4, Ready: 2}, "web-0 Waits"},
+		{"the autoscaler adds replicas, and the ReplicaSet controller has not synced", setIn{Replicas: 2, Ready: 2, Stale: true}, "web-0 Waits"},
+		{"the autoscaler removes replicas", setIn{Replicas: 1, Ready: 1}, "web-0 Evict"},
 		{"it is scaled to zero", setIn{Replicas: 0}, "web-0 Evict"},
 		{"a rollout has begun, which keeps its size for now", setIn{Replicas: 2, Ready: 1, Others: 1}, "web-0 Waits"},
-		{"a rollout has taken its pods", setIn{Replicas: 0, Others: 2}, "web-0 Evict"},
+		{"a rollout has scaled it to zero", setIn{Replicas: 0, Others: 2}, "web-0 Evict"},
 		{"the Deployment is paused", setIn{Replicas: 2, Ready: 2, Paused: true}, "web-0 Evict"},
 		{"the Deployment is gone", setIn{Replicas: 2, Ready: 1, Deployment: "-"}, "web-0 Waits"},
 		{"it is being deleted", setIn{Replicas: 2, Ready: 1, Gone: true}, "web-0 Evict"},
@@ -140,8 +140,8 @@ func TestASurgedPodWhoseOwnersChange(t *testing.T) {
 	}
 }
 
-// TestASurgeTakesNothingFromABudget: the one disruption that is allowed is there
-// for a pod that cannot be surged.
+// A surge must not use the one disruption that the budget allows: it is left for a pod that
+// cannot be surged.
 func TestASurgeTakesNothingFromABudget(t *testing.T) {
 	in := scenario{
 		Strategy: v1alpha1.StrategySurge,

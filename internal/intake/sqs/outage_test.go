@@ -17,13 +17,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 )
 
-// gate stands before the emulated account, and can be shut.
+// gate is a proxy for the emulated account that can block requests.
 type gate struct {
 	proxy http.Handler
 	state atomic.Int32
 }
 
-// What a gate does.
+// Modes of a gate.
 const (
 	gateOpen int32 = iota
 	gateUnavailable
@@ -71,7 +71,7 @@ func TestSQSAwayAndBack(t *testing.T) {
 			w.start(w.client(server.URL), sqs.Options{Receivers: 2, Wait: time.Second})
 			failures := func() float64 { return w.count("lifeboat_source_errors_total", "reason")[away.reason] }
 			said := func() int { return w.log.with(`"cannot reach queue, retrying"`, away.log) }
-			// It is counted before it is said.
+			// The failure is counted before it is logged.
 			w.until("it is away from the start", func() bool { return failures() >= 3 && said() > 0 })
 			if w.isUp() || said() != 1 {
 				t.Errorf("away from the start: up %v, log:\n%s", w.isUp(), w.log)
@@ -98,7 +98,7 @@ func TestSQSAwayAndBack(t *testing.T) {
 	}
 }
 
-func TestAQueueThatIsMadeLater(t *testing.T) {
+func TestAQueueThatIsCreatedLater(t *testing.T) {
 	w := newWorld(t)
 	made := w.queue
 	if _, err := w.aws.DeleteQueue(t.Context(), &awssqs.DeleteQueueInput{QueueUrl: &made}); err != nil {
@@ -138,14 +138,14 @@ func TestNewWantsAQueueURL(t *testing.T) {
 	}
 }
 
-// closedEarly is a body as the SDK has it once the answer has come: closed,
-// which WriteTo says by an error that io.Copy's rules do not foresee.
+// closedEarly is a response body of the SDK after the response has been read: it is closed, and
+// WriteTo returns an error that io.Copy does not expect.
 type closedEarly struct{ *strings.Reader }
 
 func (closedEarly) WriteTo(io.Writer) (int64, error) { return 0, io.EOF }
 func (closedEarly) Close() error                     { return nil }
 
-func TestAnAnswerThatComesAtOnceIsNotCutOff(t *testing.T) {
+func TestAnImmediateResponseIsReadInFull(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
 	}))

@@ -11,20 +11,20 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// noticeDue is how long the product may take to look at a notice that was accepted.
+// noticeDue is how long the product may take to handle an accepted notice.
 const noticeDue = status.FlushInterval + 2*time.Second
 
-// reopens: a completed record reopens only for a notice that it did not have when it was
-// completed, whatever the clocks say that stamped the notices.
-func (b *books) reopens(is *v1alpha1.Interruption) {
+// checkReopened checks that a completed record checkReopened only for a notice that it did not have when it
+// was completed, even if the clocks that stamped the notices are wrong.
+func (b *bookkeeping) checkReopened(is *v1alpha1.Interruption) {
 	i := b.inst(is.Name)
 	if !slices.ContainsFunc(is.Spec.Notices, func(n v1alpha1.Notice) bool { return !i.completed[n.ID] }) {
-		b.run.fail("%s is opened again, and has no notice that it did not have when it was completed", is.Name)
+		b.run.fail("%s reopened without a notice that it did not have when it was completed", is.Name)
 	}
 }
 
-// completes remembers which notices a record had when it was completed.
-func (b *books) completes(is *v1alpha1.Interruption) {
+// noteCompletion records which notices a record had when it was completed.
+func (b *bookkeeping) noteCompletion(is *v1alpha1.Interruption) {
 	i := b.inst(is.Name)
 	i.completed = map[string]bool{}
 	for _, n := range is.Spec.Notices {
@@ -32,14 +32,13 @@ func (b *books) completes(is *v1alpha1.Interruption) {
 	}
 }
 
-// mustHear has a look, once nothing went wrong for a while, at whether the product has
-// looked at an accepted notice: its record is in work and says so, or it was completed
-// with that notice in it.
-func (b *books) mustHear(instance, id string, from time.Time) {
-	due := b.calm(latest(from, b.inst(instance).changed), noticeDue+b.run.slack())
+// checkNoticeHandled checks, after a time without faults, that the product has handled an accepted notice:
+// its record is not finished and says so, or it was completed with that notice in it.
+func (b *bookkeeping) checkNoticeHandled(instance, id string, from time.Time) {
+	due := b.quietSpan(latest(from, b.inst(instance).changed), noticeDue+b.run.slack())
 	if now := b.run.c.Now(); due.After(now) || b.run.life == nil {
 		if now.Before(b.busyUntil) {
-			b.run.c.At(latest(due, now.Add(time.Second)), "heard "+id, func() { b.mustHear(instance, id, from) })
+			b.run.c.At(latest(due, now.Add(time.Second)), "heard "+id, func() { b.checkNoticeHandled(instance, id, from) })
 		}
 		return
 	}
@@ -61,9 +60,9 @@ func (b *books) mustHear(instance, id string, from time.Time) {
 	}
 }
 
-// handled: a planned change or a reclaim counts as handled once it has happened, or
-// cannot happen any more.
-func (b *books) handled(was, is *v1alpha1.Interruption) {
+// checkHandled checks that a planned change or a reclaim counts as handled only after it has
+// happened, or when it cannot happen any more.
+func (b *bookkeeping) checkHandled(was, is *v1alpha1.Interruption) {
 	now, i := b.run.c.Now(), b.inst(is.Name)
 	for _, n := range is.Spec.Notices {
 		if n.Withdrawn || n.Deadline == nil || !n.Deadline.Time.After(now) || !i.off.IsZero() || !i.terminated.IsZero() ||
@@ -77,8 +76,8 @@ func (b *books) handled(was, is *v1alpha1.Interruption) {
 		rebooted := n.InstanceAction == notice.ActionReboot && i.booted.After(case_{record: was}.begun())
 		lately := now.Sub(i.changed) < behind || now.Sub(b.run.lastPolicyChange()) < behind
 		reclaimed := n.Deadline.Type != v1alpha1.DeadlineSoft && c.node == nil
-		// An instance of which Lifeboat requested the termination counts as one that lives
-		// when it is still there ten minutes later.
+		// An instance whose termination Lifeboat requested counts as alive if it still exists
+		// ten minutes later.
 		asked := was.Status.Drain != nil && was.Status.Drain.TerminationTime != nil && v.action == v1alpha1.ActionTerminate
 		if asked || v.instanceGone || rebooted || lately || reclaimed {
 			continue
@@ -87,8 +86,8 @@ func (b *books) handled(was, is *v1alpha1.Interruption) {
 	}
 }
 
-// restores: a node that is drained for a planned reboot is not restored before it.
-func (b *books) restores(n *corev1.Node) {
+// checkRestored checks that a node that is drained for a planned reboot is not restored before it.
+func (b *bookkeeping) checkRestored(n *corev1.Node) {
 	id := instanceOf(n)
 	v, ok := b.decision(id)
 	i := b.inst(id)
@@ -99,9 +98,9 @@ func (b *books) restores(n *corev1.Node) {
 	b.run.fail("node %s is restored %s before its planned reboot", n.Name, v.deadline.Time.Sub(b.run.c.Now()))
 }
 
-// mustEnd: an instance whose policy says Terminate is terminated once its time is over,
-// also if its kubelet never confirms that its pods have stopped.
-func (b *books) mustEnd(instance string, begun time.Time) {
+// checkTerminated checks that an instance whose policy says Terminate is terminated once its time is
+// over, even if its kubelet never confirms that its pods have stopped.
+func (b *bookkeeping) checkTerminated(instance string, begun time.Time) {
 	in, i, now := b.recordOf(instance), b.inst(instance), b.run.c.Now()
 	v, ok := b.decision(instance)
 	if !i.terminated.Before(begun) {
@@ -114,14 +113,14 @@ func (b *books) mustEnd(instance string, begun time.Time) {
 		return
 	}
 	from := latest(i.changed, b.run.lastPolicyChange(), v.deadline.Time.Time)
-	if due := b.calm(from, terminateRetry+askWithin+b.run.slack()); due.After(now) || b.run.life == nil {
-		b.run.c.At(latest(due, now.Add(time.Second)), "end of "+instance, func() { b.mustEnd(instance, begun) })
+	if due := b.quietSpan(from, terminateRetry+askWithin+b.run.slack()); due.After(now) || b.run.life == nil {
+		b.run.c.At(latest(due, now.Add(time.Second)), "end of "+instance, func() { b.checkTerminated(instance, begun) })
 		return
 	}
 	for _, page := range b.pods {
-		if page.instance == instance && page.gone.IsZero() && (respectedHold(page.pod, v.worth()) || never(v)) {
+		if page.instance == instance && page.gone.IsZero() && (respectedHold(page.pod, v.worth()) || mayKeepPods(v)) {
 			return
 		}
 	}
-	b.run.fail("%s was to be terminated by %s: %+v", instance, b.at(v.deadline.Time.Time), in.Status.Drain)
+	b.run.fail("%s had to be terminated by %s: %+v", instance, b.at(v.deadline.Time.Time), in.Status.Drain)
 }

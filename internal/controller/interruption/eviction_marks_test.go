@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-func TestWhatWasForetoldIsTakenBack(t *testing.T) {
+func TestEvictionMarksAreReverted(t *testing.T) {
 	for name, refuse := range map[string]error{
 		"refused by a budget":   refusal(),
 		"busy":                  apierrors.NewTooManyRequests("busy", 1),
@@ -34,7 +34,7 @@ func TestWhatWasForetoldIsTakenBack(t *testing.T) {
 				t.Errorf("pods %+v", left)
 			}
 			if got := reasons(now); slices.Contains(got, v1alpha1.ReasonEvicted) {
-				t.Errorf("timeline %v tells of an eviction", got)
+				t.Errorf("timeline %v has an eviction", got)
 			}
 			if record.Drain(&now).Pods.Leaving != 0 || record.Drain(&now).Pods.Waiting != 1 {
 				t.Errorf("pods %+v", record.Drain(&now).Pods)
@@ -42,7 +42,7 @@ func TestWhatWasForetoldIsTakenBack(t *testing.T) {
 			w.refuse = nil
 			w.settle(time.Second)
 			if got := reasons(w.record().Status); !slices.Contains(got, v1alpha1.ReasonEvicted) {
-				t.Errorf("timeline %v does not tell of the eviction", got)
+				t.Errorf("timeline %v lacks the eviction", got)
 			}
 			if got := record.Drain(&w.record().Status).Pods; got.Leaving != 1 {
 				t.Errorf("pods %+v", got)
@@ -51,8 +51,8 @@ func TestWhatWasForetoldIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestOneWriteForADrainThatBegins: what is about to be asked and what was asked are
-// written once, and what the watch then tells of it is not written at all.
+// The evictions that a drain starts with are written once, before the requests. What the watch
+// shows of them afterwards causes no write.
 func TestOneWriteForADrainThatBegins(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
 	w.lagging = true
@@ -61,13 +61,13 @@ func TestOneWriteForADrainThatBegins(t *testing.T) {
 	if record.Drain(&began.Status).Pods.Leaving != 2 {
 		t.Fatalf("pods %+v", record.Drain(&began.Status).Pods)
 	}
-	w.lagging = false // the watch shows when they were asked, and that is a little later
+	w.lagging = false // the watch shows the eviction a little later than the record
 	for name := range w.asked {
 		w.asked[name] = w.asked[name].Add(2 * time.Second)
 	}
 	w.settle(3 * time.Second)
 	if now := w.record(); now.ResourceVersion != began.ResourceVersion {
-		t.Errorf("written anew:\n%s", cmp.Diff(began.Status, now.Status))
+		t.Errorf("written again:\n%s", cmp.Diff(began.Status, now.Status))
 	}
 	w.stopped("web-1")
 	w.settle(time.Second)

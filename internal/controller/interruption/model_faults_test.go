@@ -15,20 +15,20 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
-// fate is what becomes of a request.
-type fate int
+// requestFault is the result of a request.
+type requestFault int
 
 const (
-	answered fate = iota
-	failed        // not carried out
-	silent        // carried out, but that is not known
+	answered requestFault = iota
+	failed                // not carried out
+	silent                // carried out, but the answer is lost
 	fatalBefore
 	fatalAfter
 )
 
-// admit draws the fate of a request and answers it when its time comes. What the
-// intake asks for is drawn from a chance of its own, and comes at whole seconds:
-// it waits between tries for times that nobody can foretell.
+// admit draws the fault of a request and schedules its answer. The intake's requests are drawn
+// from a separate random source and answered at whole seconds, because the intake pauses for
+// unpredictable times between tries.
 func (r *modelRun) admit(q *model.Request) {
 	chance, delay := r.c.Rand, r.latency
 	if strings.Contains(q.Actor, "recorder") {
@@ -44,23 +44,23 @@ func (r *modelRun) admit(q *model.Request) {
 		switch {
 		case q.Process.Dead():
 			if inFlight && q.Writes() {
-				_ = r.carryOut(q) // nobody is left to be told
+				_ = r.carryOut(q) // the process is dead
 			}
 			q.Answer(model.ErrDead)
 		case f == failed, r.c.Now().Before(r.outage):
 			r.note("%s: not carried out: %v", q, err)
-			r.books.disturb(r.c.Now(), faultTakes(err), "fault")
+			r.bookkeeping.disturb(r.c.Now(), faultTakes(err), "fault")
 			q.Answer(err)
 		case f == silent:
-			_ = r.carryOut(q) // that is not heard
+			_ = r.carryOut(q) // the answer is lost
 			r.note("%s: the answer is lost", q)
-			r.books.disturb(r.c.Now(), 3*time.Second, "lost answer")
+			r.bookkeeping.disturb(r.c.Now(), 3*time.Second, "lost answer")
 			q.Answer(apierrors.NewTimeoutError("the answer is lost", 0))
 		case f == fatalBefore:
 			r.die(q, "before")
 			q.Answer(model.ErrDead)
 		case f == fatalAfter:
-			_ = r.carryOut(q) // nobody is left to be told
+			_ = r.carryOut(q) // the process is dead
 			r.die(q, "after")
 			q.Answer(model.ErrDead)
 		default:
@@ -69,11 +69,11 @@ func (r *modelRun) admit(q *model.Request) {
 	})
 }
 
-func (r *modelRun) draw(chance *rand.Rand, q *model.Request) (fate, bool, error) {
+func (r *modelRun) draw(chance *rand.Rand, q *model.Request) (requestFault, bool, error) {
 	x, inFlight := chance.Float64(), chance.Float64() < .3
-	err := r.mishap(chance, q)
+	err := r.randomError(chance, q)
 	for _, f := range []struct {
-		fate  fate
+		fate  requestFault
 		share float64
 	}{{failed, r.chaos.fails}, {silent, r.chaos.silent}, {fatalBefore, r.chaos.crash / 2}, {fatalAfter, r.chaos.crash / 2}} {
 		if x < f.share {
@@ -84,8 +84,8 @@ func (r *modelRun) draw(chance *rand.Rand, q *model.Request) (fate, bool, error)
 	return answered, inFlight, err
 }
 
-// mishap is what a request that is not carried out is answered.
-func (r *modelRun) mishap(chance *rand.Rand, q *model.Request) error {
+// randomError is the error of a request that is not carried out.
+func (r *modelRun) randomError(chance *rand.Rand, q *model.Request) error {
 	switch chance.IntN(5) {
 	case 0:
 		return apierrors.NewTooManyRequests("the server is busy", 1+chance.IntN(3))
@@ -97,24 +97,24 @@ func (r *modelRun) mishap(chance *rand.Rand, q *model.Request) error {
 		return apierrors.NewInternalError(errors.New("etcd has no leader"))
 	case 3:
 		if q.Verb == "patch" {
-			return apierrors.NewConflict(schema.GroupResource{Resource: q.Key.Kind}, q.Key.Name, errors.New("somebody else was faster"))
+			return apierrors.NewConflict(schema.GroupResource{Resource: q.Key.Kind}, q.Key.Name, errors.New("the object has been modified"))
 		}
 	}
 	return apierrors.NewServerTimeout(schema.GroupResource{Resource: q.Key.Kind}, q.Verb, 1)
 }
 
-// faultTakes is how long a fault may delay what it befell.
+// faultTakes is how long a fault may delay the request.
 func faultTakes(err error) time.Duration {
 	after, _ := apierrors.SuggestsClientDelay(err)
 	return 3*time.Second + time.Duration(after)*time.Second
 }
 
-// carryOut has the API server do what is asked for, and looks at it closely.
+// carryOut executes a request and checks it.
 func (r *modelRun) carryOut(q *model.Request) error {
 	if !q.Writes() {
 		return q.CarryOut()
 	}
-	after := r.books.asks(q)
+	after := r.bookkeeping.checkRequest(q)
 	err := q.CarryOut()
 	if err == nil {
 		r.note("%s%s", q, detail(q))

@@ -13,9 +13,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 )
 
-// TestSharedBudgetsAreRespectedWhereThereIsTime: pods that wait for do-not-
-// disrupt or for ordinary pods still leave one batch after the other, early
-// enough that their budget need not be overridden.
+// Pods that wait for do-not-disrupt or for ordinary pods must still leave one batch after the
+// other, early enough that the plan need not override their budget.
 func TestSharedBudgetsAreRespectedWhereThereIsTime(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))

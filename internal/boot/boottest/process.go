@@ -17,23 +17,23 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// life is one life of the agent's process.
-type life struct {
+// process is one run of the agent's process.
+type process struct {
 	m      *Machine
-	dead   bool // under the machine's lock
+	dead   bool // guarded by the machine's lock
 	cancel context.CancelFunc
 }
 
 var errKilled = errors.New("the agent was killed")
 
-// begin starts the agent, and has it started again when it dies. It needs the lock.
+// begin starts the agent, and restarts it when it dies. The caller holds the lock.
 func (m *Machine) begin() {
 	if m.host.NoAgent {
 		return
 	}
 	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), m.host.Logger.WithValues("machine", m.ID)))
-	l := &life{m: m, cancel: cancel}
-	m.life = l
+	l := &process{m: m, cancel: cancel}
+	m.process = l
 	m.ended.Go(func() {
 		defer cancel()
 		if sleep.For(ctx, m.host.BootFor) {
@@ -41,18 +41,18 @@ func (m *Machine) begin() {
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.on && (m.life == nil || m.life == l) {
+		if m.on && (m.process == nil || m.process == l) {
 			m.begin()
 		}
 	})
 }
 
-// do lets an effect happen while the process lives and the machine is awake.
-func (l *life) do(effect func() error) error {
+// do executes an effect if the process lives and the machine is awake.
+func (l *process) do(effect func() error) error {
 	m := l.m
 	m.mu.Lock()
 	m.count++
-	if m.count == m.dozeAt {
+	if m.count == m.suspendAt {
 		m.suspend()
 	}
 	die := m.count == m.dieAt
@@ -81,13 +81,13 @@ func (l *life) do(effect func() error) error {
 	return err
 }
 
-// options are those of the machine's agent.
-func (l *life) options() boot.Options {
+// options are the options of the machine's agent.
+func (l *process) options() boot.Options {
 	m := l.m
 	return boot.Options{
 		Settings: m.host.Settings,
 		Metadata: func() boot.Metadata {
-			return metadata.NewClientOver(aws.Config{ConfigSources: []any{nowhere("http://169.254.169.254")}}, emulatortest.Direct{Handler: http.HandlerFunc(m.serveMetadata), Pass: l.reach(func(c Cuts) bool { return c.Metadata })})
+			return metadata.NewClientOver(aws.Config{ConfigSources: []any{fakeEndpoint("http://169.254.169.254")}}, emulatortest.Direct{Handler: http.HandlerFunc(m.serveMetadata), Pass: l.reach(func(c Cuts) bool { return c.Metadata })})
 		},
 		Connect: func(context.Context) (boot.AutoScaling, error) {
 			return boot.NewAutoScaling(emulatortest.ConfigOver(m.region.Server, emulatortest.Direct{Handler: m.region.Handler(), Pass: l.reach(func(c Cuts) bool { return c.AWS })})), nil
@@ -108,7 +108,7 @@ func (l *life) options() boot.Options {
 	}
 }
 
-// memory returns of what there is now.
+// memory returns the current Memory.
 func (m *Machine) memory(of func() *Memory) func() *Memory {
 	return func() *Memory {
 		m.mu.Lock()
@@ -126,13 +126,13 @@ func (m *Machine) monotonic() func() time.Duration {
 	}
 }
 
-// serveMetadata is the instance's metadata service.
+// serveMetadata serves the instance's metadata.
 func (m *Machine) serveMetadata(w http.ResponseWriter, r *http.Request) {
 	m.region.States.IMDS.Handler(m.ID).ServeHTTP(w, r)
 }
 
-// reach fails where the way is cut.
-func (l *life) reach(cut func(Cuts) bool) func(func() error) error {
+// reach fails if the connection is cut.
+func (l *process) reach(cut func(Cuts) bool) func(func() error) error {
 	return func(effect func() error) error {
 		return l.do(func() error {
 			l.m.mu.Lock()
@@ -146,15 +146,15 @@ func (l *life) reach(cut func(Cuts) bool) func(func() error) error {
 	}
 }
 
-// nowhere is where metadata is, in the configuration of an SDK.
-type nowhere string
+// fakeEndpoint is the metadata endpoint in the configuration of an SDK.
+type fakeEndpoint string
 
-// GetEC2IMDSEndpoint returns it.
-func (n nowhere) GetEC2IMDSEndpoint() (string, bool, error) { return string(n), true, nil }
+// GetEC2IMDSEndpoint returns the endpoint.
+func (n fakeEndpoint) GetEC2IMDSEndpoint() (string, bool, error) { return string(n), true, nil }
 
-// files are files as the agent reaches them.
+// files are the files as the agent accesses them.
 type files struct {
-	*life
+	*process
 	of func() *Memory
 }
 
@@ -171,8 +171,8 @@ func (f files) Remove(name string) error {
 	return f.do(func() error { return f.of().Remove(name) })
 }
 
-// run plays the commands of the defaults.
-func (l *life) run(ctx context.Context, command []string) (string, error) {
+// run simulates the default commands.
+func (l *process) run(ctx context.Context, command []string) (string, error) {
 	line := strings.Join(command, " ")
 	line = strings.TrimPrefix(line, "/bin/sh -c ")
 	m := l.m

@@ -23,13 +23,12 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// These tests run on the clock of testing/synctest, so that minutes pass at
-// once, against a queue without a wire.
+// These tests use testing/synctest, so that minutes pass instantly, with a fake queue without
+// HTTP.
 
 var errDown = errors.New("connection refused")
 
-// inBubble runs a test in our time: synctest's clock starts in 2000, before
-// there was an EC2.
+// inBubble runs a test at a current time: synctest's clock starts in 2000, before EC2 existed.
 func inBubble(t *testing.T, test func(*testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 5, 11, 8, 0, 0, 0, time.UTC)))
@@ -37,8 +36,8 @@ func inBubble(t *testing.T, test func(*testing.T)) {
 	})
 }
 
-// startPaper starts a replica on a paper queue, in a world without a wire.
-func startPaper(t *testing.T, api *paperAPI, recorder recorderFunc) (w *world, stop func()) {
+// startOnFakeQueue starts a replica on a fake queue.
+func startOnFakeQueue(t *testing.T, api *fakeQueue, recorder recorderFunc) (w *world, stop func()) {
 	t.Helper()
 	w = &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}, registry: prometheus.NewRegistry()}
 	metrics, err := intake.NewMetrics(w.registry)
@@ -52,8 +51,8 @@ func startPaper(t *testing.T, api *paperAPI, recorder recorderFunc) (w *world, s
 func TestTheAPIServerAwayForTwentySeconds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		began, attempts := time.Now(), 0
-		api := newPaper(spot("a", instance).String())
-		w, _ := startPaper(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) {
+		api := newFakeQueue(spot("a", instance).String())
+		w, _ := startOnFakeQueue(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) {
 			attempts++
 			if time.Since(began) < 20*time.Second {
 				return "", errDown
@@ -80,14 +79,14 @@ func TestTheAPIServerAwayForTwentySeconds(t *testing.T) {
 func TestTheAPIServerAwayForLongerThanMessagesAreHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		began := time.Now()
-		api := newPaper(spot("a", instance).String())
-		w, _ := startPaper(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) { return "", errDown })
+		api := newFakeQueue(spot("a", instance).String())
+		w, _ := startOnFakeQueue(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) { return "", errDown })
 		time.Sleep(29 * time.Second)
 		synctest.Wait()
 		if got := w.count("lifeboat_received_messages_total", "outcome"); fmt.Sprint(got) != "map[failed:1]" {
 			t.Errorf("outcomes after %s: %v", time.Since(began), got)
 		}
-		// Renewed every five seconds for twenty-five, and then let go.
+		// Renewed every five seconds for twenty-five, and then released.
 		if len(api.deletes) != 0 || fmt.Sprint(api.hidden) != "[10 10 10 10 10]" && fmt.Sprint(api.hidden) != "[10 10 10 10]" {
 			t.Errorf("deletes %v, visibility %v: the message should have been kept, and left", api.deletes, api.hidden)
 		}
@@ -97,8 +96,8 @@ func TestTheAPIServerAwayForLongerThanMessagesAreHeld(t *testing.T) {
 func TestARecordThatIsRefusedIsLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var attempts atomic.Int32
-		api := newPaper(spot("a", instance).String())
-		w, _ := startPaper(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) {
+		api := newFakeQueue(spot("a", instance).String())
+		w, _ := startOnFakeQueue(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) {
 			attempts.Add(1)
 			return "", fmt.Errorf("%w: spec.notices in body is too clever", intake.ErrRefused)
 		})
@@ -116,8 +115,8 @@ func TestARecordThatIsRefusedIsLeft(t *testing.T) {
 func TestAWriteThatHangsIsTriedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		began, attempts := time.Now(), 0
-		api := newPaper(spot("a", instance).String())
-		startPaper(t, api, func(ctx context.Context, _ notice.Notice) (intake.Outcome, error) {
+		api := newFakeQueue(spot("a", instance).String())
+		startOnFakeQueue(t, api, func(ctx context.Context, _ notice.Notice) (intake.Outcome, error) {
 			if attempts++; attempts == 1 {
 				<-ctx.Done()
 				return "", ctx.Err()
@@ -133,8 +132,8 @@ func TestAWriteThatHangsIsTriedAgain(t *testing.T) {
 
 func TestStoppingFinishesWhatIsInHand(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		api := newPaper(spot("a", instance).String())
-		_, stop := startPaper(t, api, func(ctx context.Context, _ notice.Notice) (intake.Outcome, error) {
+		api := newFakeQueue(spot("a", instance).String())
+		_, stop := startOnFakeQueue(t, api, func(ctx context.Context, _ notice.Notice) (intake.Outcome, error) {
 			select {
 			case <-ctx.Done():
 				return "", ctx.Err()
@@ -153,8 +152,8 @@ func TestStoppingFinishesWhatIsInHand(t *testing.T) {
 
 func TestStoppingReleasesWhatCannotBeFinished(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		api := newPaper(spot("a", instance).String(), state("b", instance, "running").String())
-		_, stop := startPaper(t, api, func(ctx context.Context, _ notice.Notice) (intake.Outcome, error) {
+		api := newFakeQueue(spot("a", instance).String(), state("b", instance, "running").String())
+		_, stop := startOnFakeQueue(t, api, func(ctx context.Context, _ notice.Notice) (intake.Outcome, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		})
@@ -172,12 +171,12 @@ func TestStoppingReleasesWhatCannotBeFinished(t *testing.T) {
 
 func TestReceivesThatFailAreSpaced(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		api := newPaper()
+		api := newFakeQueue()
 		api.receiveErr = errDown
-		w, stop := startPaper(t, api, nil)
+		w, stop := startOnFakeQueue(t, api, nil)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		// Pauses of 2.5 to 5 seconds, after a few that are shorter.
+		// Pauses of 2.5 to 5 seconds, after some shorter ones.
 		if got := w.calls.of("receive"); got < 120 || got > 250 {
 			t.Errorf("%d receives in ten minutes without SQS", got)
 		}
@@ -190,7 +189,7 @@ func TestReceivesThatFailAreSpaced(t *testing.T) {
 
 func TestAnEmptyQueueIsReachedAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w, stop := startPaper(t, newPaper(), nil)
+		w, stop := startOnFakeQueue(t, newFakeQueue(), nil)
 		synctest.Wait() // no time passes
 		if !w.isUp() {
 			t.Error("not up before the first long poll has ended")
@@ -215,9 +214,9 @@ func TestDeletesThatFail(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				api := newPaper(state("a", instance, "running").String(), state("b", instance, "running").String())
+				api := newFakeQueue(state("a", instance, "running").String(), state("b", instance, "running").String())
 				api.deleteErr, api.failed = test.err, test.failed
-				w, stop := startPaper(t, api, nil)
+				w, stop := startOnFakeQueue(t, api, nil)
 				time.Sleep(10 * time.Second)
 				stop()
 				if diff := cmp.Diff(test.want, api.deletes); diff != "" {
@@ -233,9 +232,9 @@ func TestDeletesThatFail(t *testing.T) {
 
 func TestAQueueThatMayNotBeInspected(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		api := newPaper(spot("a", instance).String())
+		api := newFakeQueue(spot("a", instance).String())
 		api.inspectErr = &smithy.GenericAPIError{Code: "AccessDenied", Message: "no"}
-		w, stop := startPaper(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) { return intake.Recorded, nil })
+		w, stop := startOnFakeQueue(t, api, func(context.Context, notice.Notice) (intake.Outcome, error) { return intake.Recorded, nil })
 		time.Sleep(time.Hour)
 		stop()
 		if api.inspected != 1 || w.log.with("grant sqs:GetQueueAttributes") != 1 || !slices.Equal(api.deletes, []int{1}) {
@@ -244,8 +243,8 @@ func TestAQueueThatMayNotBeInspected(t *testing.T) {
 	})
 }
 
-// paperAPI is a queue that hands its messages out once.
-type paperAPI struct {
+// fakeQueue is a fake queue that returns each message once.
+type fakeQueue struct {
 	mu       sync.Mutex
 	messages []types.Message
 
@@ -254,19 +253,19 @@ type paperAPI struct {
 
 	deletes   []int // sizes
 	deleted   chan struct{}
-	hidden    []int32 // visibilities asked for
+	hidden    []int32 // requested visibility timeouts
 	inspected int
 }
 
-func newPaper(bodies ...string) *paperAPI {
-	p := &paperAPI{deleted: make(chan struct{}, 100)}
+func newFakeQueue(bodies ...string) *fakeQueue {
+	p := &fakeQueue{deleted: make(chan struct{}, 100)}
 	for _, body := range bodies {
 		p.messages = append(p.messages, types.Message{Body: &body, ReceiptHandle: aws.String("handle")})
 	}
 	return p
 }
 
-func (p *paperAPI) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, _ ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
+func (p *fakeQueue) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, _ ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
 	if p.receiveErr != nil {
 		return nil, p.receiveErr
 	}
@@ -284,7 +283,7 @@ func (p *paperAPI) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessage
 	return &awssqs.ReceiveMessageOutput{Messages: out}, nil
 }
 
-func (p *paperAPI) DeleteMessageBatch(_ context.Context, in *awssqs.DeleteMessageBatchInput, _ ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
+func (p *fakeQueue) DeleteMessageBatch(_ context.Context, in *awssqs.DeleteMessageBatchInput, _ ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
 	p.deletes = append(p.deletes, len(in.Entries))
 	if p.deleteErr != nil {
 		return nil, p.deleteErr
@@ -293,14 +292,14 @@ func (p *paperAPI) DeleteMessageBatch(_ context.Context, in *awssqs.DeleteMessag
 	return &awssqs.DeleteMessageBatchOutput{Failed: p.failed}, nil
 }
 
-func (p *paperAPI) ChangeMessageVisibilityBatch(_ context.Context, in *awssqs.ChangeMessageVisibilityBatchInput, _ ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error) {
+func (p *fakeQueue) ChangeMessageVisibilityBatch(_ context.Context, in *awssqs.ChangeMessageVisibilityBatchInput, _ ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error) {
 	for _, e := range in.Entries {
 		p.hidden = append(p.hidden, e.VisibilityTimeout)
 	}
 	return &awssqs.ChangeMessageVisibilityBatchOutput{}, nil
 }
 
-func (p *paperAPI) GetQueueAttributes(context.Context, *awssqs.GetQueueAttributesInput, ...func(*awssqs.Options)) (*awssqs.GetQueueAttributesOutput, error) {
+func (p *fakeQueue) GetQueueAttributes(context.Context, *awssqs.GetQueueAttributesInput, ...func(*awssqs.Options)) (*awssqs.GetQueueAttributesOutput, error) {
 	p.inspected++
 	return &awssqs.GetQueueAttributesOutput{Attributes: map[string]string{
 		"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:210987654321:dead","maxReceiveCount":10}`}}, p.inspectErr

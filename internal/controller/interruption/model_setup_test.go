@@ -14,9 +14,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
-// stage draws the cluster: two nodes that nothing happens to, and some that are
-// doomed, with workloads and budgets on them.
-func (r *modelRun) stage() {
+// setUp creates the cluster: two nodes that stay healthy and some that are interrupted, with
+// workloads and budgets.
+func (r *modelRun) setUp() {
 	for i := range 2 + 1 + r.c.Rand.IntN(3) {
 		r.AddNode(r.modelNode(fmt.Sprintf("n%d", i), fmt.Sprintf("i-%d", i)))
 	}
@@ -43,7 +43,7 @@ func pick[T any](r *modelRun, of ...T) T { return of[r.c.Rand.IntN(len(of))] }
 
 func (r *modelRun) nodeNames() []string {
 	var names []string
-	for _, n := range r.books.nodes() {
+	for _, n := range r.bookkeeping.nodes() {
 		names = append(names, n.Name)
 	}
 	return names

@@ -14,14 +14,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-// wrong is a policy with something wrong in it, and what is said of that.
+// wrong is an invalid policy, and the expected problems.
 type wrong struct {
 	name string
 	spec v1alpha1.InterruptionPolicySpec
 	want []string
 }
 
-// drains is a good policy.
+// drains is a valid policy.
 func drains(change func(*v1alpha1.InterruptionPolicySpec)) v1alpha1.InterruptionPolicySpec {
 	spec := named("p", 0, on(v1alpha1.ActionDrain, "*")).Spec
 	change(&spec)
@@ -82,7 +82,7 @@ func wrongRules() []wrong {
 		rule("an empty code", func(r *v1alpha1.Rule) { r.EventTypeCodes = []string{"*", ""} }, `eventTypeCodes has an empty code: write one such as "*_STOP_SCHEDULED", or remove the entry`),
 		rule("an unknown approval", func(r *v1alpha1.Rule) { r.Approval = "Maybe" }, `unknown approval "Maybe": write Required or None`),
 		rule("an unknown ifUnanswered", func(r *v1alpha1.Rule) { r.Approval, r.IfUnanswered = v1alpha1.ApprovalRequired, "Ask" }, `unknown ifUnanswered "Ask": write Wait or Proceed`),
-		rule("ifUnanswered without approval", func(r *v1alpha1.Rule) { r.IfUnanswered = v1alpha1.UnansweredWait }, `ifUnanswered says what happens where nobody approves; write approval: Required as well, or remove it`),
+		rule("ifUnanswered without approval", func(r *v1alpha1.Rule) { r.IfUnanswered = v1alpha1.UnansweredWait }, `ifUnanswered says what happens without an approval; write approval: Required as well, or remove it`),
 		rule("a notBefore that is too short", func(r *v1alpha1.Rule) { r.NotBefore = after(time.Second) }, `notBefore must be between 1m and 8760h, such as 24h`),
 		rule("a notBefore that is too long", func(r *v1alpha1.Rule) { r.NotBefore = after(8761 * time.Hour) }, `notBefore must be between 1m and 8760h, such as 24h`),
 		rule("an unknown strategy", func(r *v1alpha1.Rule) { r.Strategy = v1alpha1.StrategyNever }, `unknown strategy "Never": write Evict or Surge; Never is for workloads`),
@@ -135,7 +135,7 @@ func wrongLimits() []wrong {
 	return list
 }
 
-func wrongErrands() []wrong {
+func wrongHooksAndNotifications() []wrong {
 	good := v1alpha1.Notification{Name: "chat", Reasons: []string{"*", "Drained"}, Webhook: page}
 	return []wrong{
 		{"good hooks", hooked(pages, changed(pages, func(h *v1alpha1.Hook) { h.Name, h.Webhook, h.Job = "rebuild", nil, &rebuild })), nil},
@@ -165,10 +165,10 @@ func wrongErrands() []wrong {
 	}
 }
 
-// wrongs are all policies that have something wrong, and some that have not.
+// wrongs are invalid policies, and some valid ones.
 func wrongs() []wrong {
 	list := wrongBasics()
-	for _, more := range [][]wrong{wrongRules(), wrongWorkloads(), wrongLimits(), wrongErrands()} {
+	for _, more := range [][]wrong{wrongRules(), wrongWorkloads(), wrongLimits(), wrongHooksAndNotifications()} {
 		list = append(list, more...)
 	}
 	return list

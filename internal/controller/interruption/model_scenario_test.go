@@ -12,37 +12,37 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
-// script draws what happens to the nodes.
-func (r *modelRun) script() {
+// scheduleEvents draws what happens to the nodes.
+func (r *modelRun) scheduleEvents() {
 	names := r.nodeNames()
 	for i, name := range names[2:] {
-		s := &story{modelRun: r, node: name, instance: fmt.Sprintf("i-%d", i+2), at: r.c.Now().Add(r.c.Between(0, 40*time.Second))}
+		s := &instanceScenario{modelRun: r, node: name, instance: fmt.Sprintf("i-%d", i+2), at: r.c.Now().Add(r.c.Between(0, 40*time.Second))}
 		if r.c.Chance(.4) { // all at once
 			s.at = r.c.Now().Add(10 * time.Second)
 		}
 		s.draw()
 	}
-	r.meddle(names)
+	r.scheduleOthers(names)
 }
 
-// meddle is what people and others do meanwhile.
-func (r *modelRun) meddle(names []string) {
+// scheduleOthers draws changes by people and other controllers.
+func (r *modelRun) scheduleOthers(names []string) {
 	for range r.c.Rand.IntN(6) {
 		name, at := pick(r, names...), r.c.Now().Add(r.c.Between(0, 5*time.Minute))
 		lasts := r.c.Between(10*time.Second, 10*time.Minute)
 		do := pick(r,
-			func() { r.books.change(name, func(n *corev1.Node) { n.Labels["touched"] = "yes" }) },
+			func() { r.bookkeeping.change(name, func(n *corev1.Node) { n.Labels["touched"] = "yes" }) },
 			func() {
-				r.books.change(name, func(n *corev1.Node) {
+				r.bookkeeping.change(name, func(n *corev1.Node) {
 					n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "pressure", Effect: corev1.TaintEffectPreferNoSchedule})
 				})
 			},
-			func() { r.books.uncordon(name) },
-			func() { r.books.callOff(name) },
+			func() { r.bookkeeping.uncordon(name) },
+			func() { r.bookkeeping.deleteRecord(name) },
 			r.changePolicy, r.changePolicy,
-			func() { r.books.say(name, approves) }, func() { r.books.say(name, approves) },
-			func() { r.books.say(name, holdsFor(lasts)) },
-			func() { r.books.say(name, releases) },
+			func() { r.bookkeeping.setStatement(name, approves) }, func() { r.bookkeeping.setStatement(name, approves) },
+			func() { r.bookkeeping.setStatement(name, holdsFor(lasts)) },
+			func() { r.bookkeeping.setStatement(name, releases) },
 		)
 		r.c.At(at, "somebody", do)
 	}
@@ -50,7 +50,7 @@ func (r *modelRun) meddle(names []string) {
 
 func (r *modelRun) changePolicy() {
 	key := model.Key{Kind: "InterruptionPolicy", Name: "policy0"}
-	r.books.policyChanged = r.c.Now()
+	r.bookkeeping.policyChanged = r.c.Now()
 	if r.Get(key) == nil {
 		if _, err := r.Create(r.drawPolicy("policy0")); err != nil {
 			panic(err)
@@ -60,20 +60,20 @@ func (r *modelRun) changePolicy() {
 	} else {
 		r.Put(r.drawPolicy("policy0"))
 	}
-	r.note("somebody changed policy0")
+	r.note("policy0 changed by others")
 }
 
-// story is what happens to one instance.
-type story struct {
+// instanceScenario is what happens to one instance.
+type instanceScenario struct {
 	*modelRun
 	node, instance string
 	at             time.Time
 	serial         int
-	// sink takes the notices in place of the intake, where a test only wants those.
+	// sink takes the notices instead of the intake, in tests that only need those.
 	sink func(notice.Notice, time.Time)
 }
 
-func (s *story) draw() {
+func (s *instanceScenario) draw() {
 	switch s.c.Rand.IntN(8) {
 	case 0, 1, 2:
 		s.spot()
@@ -98,13 +98,13 @@ func (s *story) draw() {
 	if s.c.Chance(.2) {
 		s.rebalance()
 	}
-	if s.c.Chance(.15) { // the instance that lived is struck again
+	if s.c.Chance(.15) { // an instance that survived is interrupted again
 		s.at = s.at.Add(s.c.Between(12*time.Minute, time.Hour))
 		s.spot()
 	}
 }
 
-func (s *story) notice(kind string, at time.Time) notice.Notice {
+func (s *instanceScenario) notice(kind string, at time.Time) notice.Notice {
 	s.serial++
 	at = at.Truncate(time.Second)
 	return notice.Notice{InstanceID: s.instance, Notice: v1alpha1.Notice{
@@ -113,7 +113,7 @@ func (s *story) notice(kind string, at time.Time) notice.Notice {
 }
 
 // send delivers a notice, sometimes twice.
-func (s *story) send(n notice.Notice, at time.Time) {
+func (s *instanceScenario) send(n notice.Notice, at time.Time) {
 	if s.sink != nil {
 		s.sink(n, at)
 		return
@@ -128,17 +128,17 @@ func (s *story) send(n notice.Notice, at time.Time) {
 	}
 }
 
-// until keeps the run going until well after a moment.
-func (s *story) until(at time.Time) {
+// until keeps the run going until well after a time.
+func (s *instanceScenario) until(at time.Time) {
 	if end := at.Add(150 * time.Minute); end.After(s.horizon) {
 		s.horizon = end
 	}
-	if end := at.Add(20 * time.Minute); end.After(s.books.busyUntil) {
-		s.books.busyUntil = end
+	if end := at.Add(20 * time.Minute); end.After(s.bookkeeping.busyUntil) {
+		s.bookkeeping.busyUntil = end
 	}
 }
 
-func (s *story) spot() {
+func (s *instanceScenario) spot() {
 	n := s.notice(notice.KindSpotInterruption, s.at)
 	deadline := n.Time.Add(2 * time.Minute)
 	n.Deadline, n.InstanceAction = notice.At(deadline, v1alpha1.DeadlineHard), pick(s.modelRun, "terminate", "stop")
@@ -149,13 +149,13 @@ func (s *story) spot() {
 	}
 }
 
-func (s *story) rebalance() {
+func (s *instanceScenario) rebalance() {
 	n := s.notice(notice.KindRebalanceRecommendation, s.at)
 	s.send(n, s.at.Add(s.c.Between(0, 5*time.Second)))
 	s.until(s.at.Add(2 * time.Hour))
 }
 
-func (s *story) planned() {
+func (s *instanceScenario) planned() {
 	n := s.notice(notice.KindScheduledChange, s.at)
 	due := s.at.Add(pick(s.modelRun, 5*time.Minute, 20*time.Minute, 90*time.Minute, 5*time.Hour)).Truncate(time.Second)
 	n.Subject, n.InstanceAction = "arn:"+s.instance, pick(s.modelRun, "stop", "stop", "reboot", "maintain", "")
@@ -179,8 +179,8 @@ func (s *story) planned() {
 	}
 	switch n.InstanceAction {
 	case notice.ActionReboot:
-		s.c.At(due, "reboot", func() { s.books.powerOff(s.node, s.instance) })
-		s.c.At(due.Add(90*time.Second), "reboot", func() { s.books.powerOn(s.node, s.instance, "second") })
+		s.c.At(due, "reboot", func() { s.bookkeeping.powerOff(s.node, s.instance) })
+		s.c.At(due.Add(90*time.Second), "reboot", func() { s.bookkeeping.powerOn(s.node, s.instance, "second") })
 	case notice.ActionStop:
 		if s.c.Chance(.7) {
 			s.off(due)
@@ -188,7 +188,7 @@ func (s *story) planned() {
 	}
 }
 
-func (s *story) state(state string, at time.Time) {
+func (s *instanceScenario) state(state string, at time.Time) {
 	n := s.notice(notice.KindInstanceStateChange, at)
 	n.Source, n.InstanceState, n.Deadline = notice.SourceQueue, state, notice.ShutdownDeadline(state, n.Time.Time)
 	if s.c.Chance(.2) { // as an earlier release recorded it
@@ -197,10 +197,9 @@ func (s *story) state(state string, at time.Time) {
 	s.send(n, at.Add(s.c.Between(time.Second, 5*time.Second)))
 }
 
-// off is the end of the instance, and mostly of its node. Another instance may
-// get its name.
-func (s *story) off(at time.Time) {
-	s.c.At(at, "power", func() { s.books.powerOff(s.node, s.instance) })
+// off ends the instance, and usually its node. Another instance may get its name.
+func (s *instanceScenario) off(at time.Time) {
+	s.c.At(at, "power", func() { s.bookkeeping.powerOff(s.node, s.instance) })
 	if s.c.Chance(.6) {
 		s.state(pick(s.modelRun, notice.StateTerminated, notice.StateTerminated, notice.StateStopped), at.Add(s.c.Between(0, 20*time.Second)))
 	}

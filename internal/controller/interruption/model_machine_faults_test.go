@@ -6,8 +6,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// drawTroubles draws what goes wrong with machines and their clocks.
-func (r *modelRun) drawTroubles(ch *chaos) {
+// drawMachineFaults draws the faults of machines and their clocks.
+func (r *modelRun) drawMachineFaults(ch *chaos) {
 	for _, share := range []*float64{&ch.reboots, &ch.kubelets, &ch.vanishing} {
 		if r.c.Chance(.4) {
 			*share = .5
@@ -21,7 +21,7 @@ func (r *modelRun) drawTroubles(ch *chaos) {
 	}
 }
 
-// source is who tells of an interruption. Agents stamp it by their own clock.
+// source is the source of a notice. Agents use their own clocks.
 func (r *modelRun) source() string {
 	if r.chaos.skew != 0 && r.c.Chance(.6) {
 		return notice.SourceIMDS
@@ -29,22 +29,22 @@ func (r *modelRun) source() string {
 	return notice.SourceQueue
 }
 
-// reboots has a node boot once before what is planned for it.
-func (s *story) reboots(due time.Time) {
+// reboots reboots a node once before its planned change.
+func (s *instanceScenario) reboots(due time.Time) {
 	if !s.c.Chance(s.chaos.reboots) {
 		return
 	}
 	at := s.at.Add(s.c.Between(10*time.Second, due.Sub(s.at)-3*time.Minute))
 	s.c.At(at, "early reboot", func() {
-		if s.books.inst(s.instance).off.IsZero() {
-			s.books.powerOff(s.node, s.instance)
-			s.c.After(90*time.Second, "early reboot", func() { s.books.powerOn(s.node, s.instance, "early") })
+		if s.bookkeeping.inst(s.instance).off.IsZero() {
+			s.bookkeeping.powerOff(s.node, s.instance)
+			s.c.After(90*time.Second, "early reboot", func() { s.bookkeeping.powerOn(s.node, s.instance, "early") })
 		}
 	})
 }
 
-// vanishes has a node's object go, while its instance runs on, and register again.
-func (s *story) vanishes(due time.Time) {
+// vanishes deletes a node's object while its instance runs on; it registers again.
+func (s *instanceScenario) vanishes(due time.Time) {
 	if !s.c.Chance(s.chaos.vanishing) {
 		return
 	}
@@ -54,12 +54,12 @@ func (s *story) vanishes(due time.Time) {
 		if n == nil || instanceOf(n) != s.instance || s.Off(s.node) {
 			return
 		}
-		again := s.books.as[s.node].DeepCopy()
+		again := s.bookkeeping.as[s.node].DeepCopy()
 		again.UID, again.ResourceVersion = "", ""
-		s.note("somebody deletes node %s", s.node)
+		s.note("node %s deleted by others", s.node)
 		s.RemoveNode(s.node)
 		s.c.After(s.c.Between(45*time.Second, 2*time.Minute), "register", func() {
-			if s.Node(s.node) == nil && s.books.inst(s.instance).off.IsZero() {
+			if s.Node(s.node) == nil && s.bookkeeping.inst(s.instance).off.IsZero() {
 				s.note("node %s registers again", s.node)
 				s.AddNode(again)
 			}
@@ -67,8 +67,8 @@ func (s *story) vanishes(due time.Time) {
 	})
 }
 
-// kubeletDies has a kubelet die some time before or after a moment.
-func (s *story) kubeletDies(at time.Time) {
+// kubeletDies stops a kubelet some time before or after at.
+func (s *instanceScenario) kubeletDies(at time.Time) {
 	if !s.c.Chance(s.chaos.kubelets) {
 		return
 	}
@@ -81,7 +81,7 @@ func (s *story) kubeletDies(at time.Time) {
 }
 
 // powerOn ends a reboot.
-func (b *books) powerOn(name, instance, bootID string) {
+func (b *bookkeeping) powerOn(name, instance, bootID string) {
 	if n := b.run.Node(name); n == nil || instanceOf(n) != instance || !b.inst(instance).terminated.IsZero() {
 		return
 	}

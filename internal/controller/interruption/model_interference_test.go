@@ -10,13 +10,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
 
-// change is what others do to a node.
-func (b *books) change(name string, do func(*corev1.Node)) {
+// change is a change of a node by others.
+func (b *bookkeeping) change(name string, do func(*corev1.Node)) {
 	n := b.run.Node(name)
 	if n == nil {
 		return
 	}
-	b.run.note("somebody changes node %s", name)
+	b.run.note("node changed by others: %s", name)
 	do(b.as[name])
 	n = n.DeepCopy()
 	if n.Labels == nil {
@@ -26,8 +26,8 @@ func (b *books) change(name string, do func(*corev1.Node)) {
 	b.run.Put(n)
 }
 
-// callOff deletes the record of a node.
-func (b *books) callOff(name string) {
+// deleteRecord deletes the record of a node.
+func (b *bookkeeping) deleteRecord(name string) {
 	n := b.run.Node(name)
 	if n == nil {
 		return
@@ -36,12 +36,12 @@ func (b *books) callOff(name string) {
 	if b.run.Get(k) == nil {
 		return
 	}
-	b.run.note("somebody deletes the record of %s", name)
-	b.inst(k.Name).calledOff = b.run.c.Now()
+	b.run.note("record deleted by others: %s", name)
+	b.inst(k.Name).deletedAt = b.run.c.Now()
 	b.run.Remove(k)
 }
 
-func (b *books) powerOff(name, instance string) {
+func (b *bookkeeping) powerOff(name, instance string) {
 	if n := b.run.Node(name); n == nil || instanceOf(n) != instance || !b.inst(instance).off.IsZero() {
 		return
 	}
@@ -50,8 +50,8 @@ func (b *books) powerOff(name, instance string) {
 	b.run.PowerOff(name)
 }
 
-// terminated has the cloud end an instance, as it was asked to.
-func (b *books) terminated(instance string) {
+// terminated ends an instance, after a request to the cloud.
+func (b *bookkeeping) terminated(instance string) {
 	i := b.inst(instance)
 	i.terminated = b.run.c.Now()
 	b.terminations++
@@ -64,20 +64,20 @@ func (b *books) terminated(instance string) {
 }
 
 // uncordon makes a node schedulable.
-func (b *books) uncordon(name string) {
+func (b *bookkeeping) uncordon(name string) {
 	n := b.run.Node(name)
 	if n == nil || !n.Spec.Unschedulable {
 		return
 	}
 	n = n.DeepCopy()
 	n.Spec.Unschedulable = false
-	b.run.note("somebody uncordons %s", name)
+	b.run.note("uncordoned by others: %s", name)
 	b.inst(instanceOf(n)).uncordoned = true
 	b.run.Put(n)
 }
 
-// say has somebody say something about the record of a node.
-func (b *books) say(name string, what func(*v1alpha1.Interruption, v1alpha1.Say)) {
+// setStatement changes the approval or hold of a node's record.
+func (b *bookkeeping) setStatement(name string, what func(*v1alpha1.Interruption, v1alpha1.Say)) {
 	n := b.run.Node(name)
 	if n == nil {
 		return
@@ -88,7 +88,7 @@ func (b *books) say(name string, what func(*v1alpha1.Interruption, v1alpha1.Say)
 	}
 	in := b.recordOf(instanceOf(n)).DeepCopy()
 	what(in, v1alpha1.Say{By: "ann", Time: metav1.NewMicroTime(b.run.c.Now()), About: subjectOf(d.notice)})
-	b.run.note("somebody says of %s: approval %v, hold %v", name, in.Spec.Approval, in.Spec.Hold)
+	b.run.note("statement about %s: approval %v, hold %v", name, in.Spec.Approval, in.Spec.Hold)
 	b.run.Put(in)
 }
 

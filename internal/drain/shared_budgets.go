@@ -1,0 +1,91 @@
+package drain
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// successorSettleTime is the estimated time between the stop of a pod and the moment when its successor is
+// Ready and the budget allows the next eviction. If the estimate is too short, a
+// PodDisruptionBudget is overridden at the last call. If it is too long, pods lose some seconds
+// of do-not-disrupt.
+const successorSettleTime = 10 * time.Second
+
+// scheduleSharedBudgets makes the turns of pods that share a budget earlier. A budget lets k pods go at a time,
+// but pods may also wait for do-not-disrupt, a gate, the order of pods or a successor. The first
+// pods must leave early enough for the last to leave by its last call without overriding the
+// budget. The pods are sorted in evaluation order.
+func (l *pdbState) scheduleSharedBudgets(pods []*podState) {
+	sharing := map[*budget][]*podState{}
+	for _, c := range pods {
+		if c.lastCall.IsZero() || len(c.budgets) != 1 {
+			continue
+		}
+		b := c.budgets[0]
+		if b.atATime() == 0 || c.needsNoDisruption() {
+			continue
+		}
+		sharing[b] = append(sharing[b], c)
+	}
+	for b, members := range sharing {
+		// Pods that only the budget holds leave first. A gate holds all pods equally; pods
+		// that only a gate holds leave before pods that would wait without it too.
+		first := members[0].rank
+		slices.SortStableFunc(members, func(a, b *podState) int { return hasOtherWait(a, first) - hasOtherWait(b, first) })
+		b.schedule(members)
+	}
+}
+
+// schedule works backwards from the last pod: each batch leaves early enough that it has
+// stopped, and its successors have settled, when the next batch leaves.
+func (b *budget) schedule(members []*podState) {
+	size := b.atATime()
+	var next time.Time
+	for end := len(members); end > 0; end -= size {
+		batch := members[max(0, end-size):end]
+		for _, c := range batch {
+			if after := len(members) - end; after > 0 {
+				c.turn = earliest(c.turn, next.Add(-successorSettleTime-c.grace))
+				c.after = after
+			}
+		}
+		next = batch[0].turn
+		for _, c := range batch[1:] {
+			next = earliest(next, c.turn)
+		}
+	}
+}
+
+// whyEarlier explains why the pod's turn is earlier than its last call.
+func (c *podState) whyEarlier() string {
+	b := c.budgets[0]
+	return fmt.Sprintf("%s lets %d go at a time and %d more leave after it", b.title(), b.atATime(), c.after)
+}
+
+// needsNoDisruption reports whether the Eviction API lets the pod go without using a disruption of
+// its budget.
+func (c *podState) needsNoDisruption() bool {
+	if c.pod.Status.Phase == corev1.PodPending {
+		return true
+	}
+	_, free := c.budgets[0].ignores(c.pod)
+	return free
+}
+
+// hasOtherWait is 1 for pods that also wait for do-not-disrupt or for pods of a lower rank.
+func hasOtherWait(c *podState, first rank) int {
+	if c.hold.active() || c.rank > first {
+		return 1
+	}
+	return 0
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
