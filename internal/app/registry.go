@@ -25,7 +25,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/unheard"
-	"github.com/lifeboat-dev/lifeboat/internal/errand"
+	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
@@ -123,12 +123,12 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 
 // newHookRunner returns the runner of hooks and notifications. hooks and notifications
 // receive the names of the Interruptions of which a request is answered.
-func newHookRunner(mgr ctrl.Manager, c Config, hooks, notifications chan<- event.TypedGenericEvent[string]) (*errand.Runner, error) {
-	errandMetrics, err := errand.NewMetrics(metrics.Registry)
+func newHookRunner(mgr ctrl.Manager, c Config, hooks, notifications chan<- event.TypedGenericEvent[string]) (*hookrunner.Runner, error) {
+	errandMetrics, err := hookrunner.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
-	return errand.New(errand.Options{
+	return hookrunner.New(hookrunner.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, Metrics: errandMetrics,
 		WakeHooks: offer(hooks), WakeNotifications: offer(notifications),
 	}), nil

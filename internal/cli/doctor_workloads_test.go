@@ -63,7 +63,7 @@ func TestDoctorAsksEC2WhichNodesAreSpot(t *testing.T) {
 func (e *wireAccount) answering() {
 	e.t.Helper()
 	cfg := aws.Config{Region: "us-east-1", BaseEndpoint: &e.url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
-	recorder := intake.NewRecorder(e.harness.cluster, nobody{}, intake.Options{Account: "123456789012", Region: "us-east-1", Live: e.harness.cluster, Clock: time.Now})
+	recorder := intake.NewRecorder(e.harness.cluster, noNodes{}, intake.Options{Account: "123456789012", Region: "us-east-1", Live: e.harness.cluster, Clock: time.Now})
 	queue, err := e.queues.GetQueueUrl(e.t.Context(), &awssqs.GetQueueUrlInput{QueueName: aws.String("lifeboat-prod")})
 	if err != nil {
 		e.t.Fatal(err)
@@ -78,9 +78,9 @@ func (e *wireAccount) answering() {
 	e.t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-type nobody struct{}
+type noNodes struct{}
 
-func (nobody) NodeByInstance(context.Context, string) (*corev1.Node, error) { return nil, nil }
+func (noNodes) NodeByInstance(context.Context, string) (*corev1.Node, error) { return nil, nil }
 
 func TestDoctorProbe(t *testing.T) {
 	e := newBrokenAccount(t)

@@ -95,7 +95,7 @@ func TestNoCluster(t *testing.T) {
 		{"no kubeconfig at all", nil, []string{"There is no kubeconfig", "lifeboat sandbox up"}},
 		{"the file is not there", []string{"--kubeconfig", filepath.Join(home, "nowhere")}, []string{"nowhere", "Check the path"}},
 		{"no such context", []string{"--kubeconfig", dead, "--context", "staging"}, []string{"staging", "kubectl config get-contexts"}},
-		{"nobody listens", []string{"--kubeconfig", dead}, []string{"connection refused", "The cluster does not answer"}},
+		{"no one listens", []string{"--kubeconfig", dead}, []string{"connection refused", "The cluster does not answer"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := (&harness{t: t}).run(t.Context(), append([]string{"plan", nodeName}, c.args...)...)

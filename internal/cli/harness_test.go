@@ -24,7 +24,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // clock is the program's current time, unless a test sets another.
 var clock = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
@@ -83,7 +83,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("differs from %s; go test -update writes it anew (-want +got):\n%s", path, diff)
+		t.Errorf("differs from %s; go test -update updates it (-want +got):\n%s", path, diff)
 	}
 }
 

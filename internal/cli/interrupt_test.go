@@ -188,7 +188,7 @@ func TestInterruptAsksFirst(t *testing.T) {
 		says        string
 		sent        int
 	}{
-		{"nobody to ask", false, "", nil, ExitUsage, "add --yes to confirm", 0},
+		{"no one to ask", false, "", nil, ExitUsage, "add --yes to confirm", 0},
 		{"no", true, "n\n", nil, ExitFailed, "not confirmed, so nothing was changed", 0},
 		{"an empty answer is no", true, "\n", nil, ExitFailed, "Continue? [y/N]", 0},
 		{"yes", true, "yes\n", nil, ExitOK, "for these nodes and drains them (nothing is reclaimed): " + nodeName, 1},

@@ -22,7 +22,7 @@ type limit struct {
 	Nodes int `json:"nodes"`
 	// Taken is how many are being drained, or terminated, now.
 	Taken int `json:"taken"`
-	// Counts is false where the deadline is hard and waits for nobody.
+	// Counts is false where the deadline is hard and waits for no one.
 	Counts bool `json:"counts"`
 }
 
@@ -40,7 +40,7 @@ func (l *limit) String() string {
 	return text + fmt.Sprintf(", and %d now", l.Taken)
 }
 
-// isHard reports whether nobody can move the deadline.
+// isHard reports whether no one can move the deadline.
 func isHard(d *v1alpha1.Deadline) bool { return notice.IsFirm(d) }
 
 // budget is the governor's budget; nil where it has none.

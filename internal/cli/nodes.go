@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
-	"github.com/lifeboat-dev/lifeboat/internal/likeness"
+	"github.com/lifeboat-dev/lifeboat/internal/levenshtein"
 	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
 )
 
@@ -109,6 +109,6 @@ func instanceOf(node *corev1.Node) (id, zone string) {
 // nearest returns the three names with the smallest edit distance.
 func nearest(name string, names []string) []string {
 	sorted := slices.Sorted(slices.Values(names))
-	slices.SortStableFunc(sorted, func(a, b string) int { return likeness.Distance(name, a) - likeness.Distance(name, b) })
+	slices.SortStableFunc(sorted, func(a, b string) int { return levenshtein.Distance(name, a) - levenshtein.Distance(name, b) })
 	return sorted[:min(3, len(sorted))]
 }

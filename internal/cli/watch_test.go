@@ -166,7 +166,7 @@ func TestIsSettled(t *testing.T) {
 		in   *v1alpha1.Interruption
 		want bool
 	}{
-		{"nobody has looked", interruption(spotNotice("n1", 0)), false},
+		{"no one has looked", interruption(spotNotice("n1", 0)), false},
 		{"pods are being moved", looked(v1alpha1.PhaseDraining, "n1", spotNotice("n1", 0)), false},
 		{"the node is empty", looked(v1alpha1.PhaseDrained, "n1", spotNotice("n1", 0)), true},
 		{"no more than told", looked(v1alpha1.PhaseNotified, "n1", spotNotice("n1", 0)), true},

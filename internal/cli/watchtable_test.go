@@ -93,7 +93,7 @@ func screen(t *testing.T, written string) []string {
 				t.Fatal("the cursor left the screen")
 			}
 		case ok:
-			t.Fatalf("a sequence that nobody knows: %q", rest)
+			t.Fatalf("a sequence that no one knows: %q", rest)
 		case written[0] == '\r':
 			written = written[1:]
 		case written[0] == '\n':

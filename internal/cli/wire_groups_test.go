@@ -75,7 +75,7 @@ func TestWirePutsHooks(t *testing.T) {
 		}
 	}
 	if !strings.Contains(applied.err, "each launch of nodes-a waits until Lifeboat answers its hook") {
-		t.Errorf("nobody is warned: %s", applied.err)
+		t.Errorf("no one is warned: %s", applied.err)
 	}
 	if diff := cmp.Diff([]string{"lifeboat-launch ABANDON 10m0s", "lifeboat-terminate CONTINUE 5m0s"}, e.hooks("nodes-a")); diff != "" {
 		t.Errorf("hooks of nodes-a (-want +got):\n%s", diff)
@@ -207,7 +207,7 @@ func TestWireEmitsHooks(t *testing.T) {
 		}
 	}
 	if r := h.run(t.Context(), "wire", "emit", "--cluster", "prod"); r.err != "" || strings.Contains(r.out, "EC2_INSTANCE_LAUNCHING") {
-		t.Errorf("hooks that nobody asked for:\n%s%s", r.err, r.out)
+		t.Errorf("hooks that no one asked for:\n%s%s", r.err, r.out)
 	}
 }
 

@@ -127,7 +127,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		"a: 1\n---\nb: [1\n---\nc: 3\n":    {Line: 3},
 		"kind: {{ .Values.kind }}\nb: *no": {Template: true},
 		"a: 1\nb: {{ .Values.b }}\n":       {Line: 2, Template: true, Problem: "a key is a list or a mapping, which Kubernetes manifests cannot have"},
-		"a: *nobody\n":                     {Problem: "unknown anchor 'nobody' referenced"},
+		"a: *missing\n":                    {Problem: "unknown anchor 'missing' referenced"},
 		"a: 1\n...\nb: 2\n":                {Line: 3, Problem: "did not find expected <document start>"},
 		bomb():                             {Line: 1, Problem: "the document is larger than 200000 values or deeper than 100"},
 		strings.Repeat("[", 200) + strings.Repeat("]", 200): {Line: 1, Problem: "the document is larger than 200000 values or deeper than 100"},

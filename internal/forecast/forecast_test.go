@@ -107,7 +107,7 @@ func TestMake(t *testing.T) {
 		facts forecast.Facts
 		want  []string
 	}{
-		{"nobody is there", facts(2*time.Minute, nil), nil},
+		{"no one is there", facts(2*time.Minute, nil), nil},
 		{"without budgets all are asked at once", facts(2*time.Minute, []*corev1.Pod{pod("b", "web", 45), pod("a", "web", 15)}),
 			[]string{"a Evict asked +0 gone +15 grace 15/15", "b Evict asked +0 gone +45 grace 45/45"}},
 		{"a budget for one lets the second go when the first is replaced",

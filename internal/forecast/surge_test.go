@@ -90,7 +90,7 @@ func TestSurgeGatesAndOrdersArePlayedForward(t *testing.T) {
 			f.Gates = []drain.Gate{{Why: "its replacement is not Ready yet", Until: now.Add(40 * time.Second)}}
 			return f
 		}, []string{"a Evict asked +40 gone +70 grace 30/30"}},
-		{"a gate of which nobody knows the end is opened by last call", func() forecast.Facts {
+		{"a gate of which no one knows the end is opened by last call", func() forecast.Facts {
 			f := facts(2*time.Minute, []*corev1.Pod{pod("a", "web", 30)})
 			f.Gates = []drain.Gate{{Why: "ada@example.com holds it"}}
 			return f

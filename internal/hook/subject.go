@@ -1,6 +1,6 @@
 // Package hook defines hooks and notifications: the Job that a template makes,
 // the body of a webhook, the result of a Job, and validation. It is pure;
-// package errand creates the Jobs and makes the requests.
+// package hookrunner creates the Jobs and makes the requests.
 package hook
 
 import (

@@ -43,7 +43,7 @@ func (s *server) listWatch() cache.ListerWatcher {
 
 func TestRequestsAreRepeatedUntilTheServerIsBack(t *testing.T) {
 	away := map[string]error{
-		"nobody listens":      errors.New("dial tcp 127.0.0.1:6443: connect: connection refused"),
+		"no one listens":      errors.New("dial tcp 127.0.0.1:6443: connect: connection refused"),
 		"the server starts":   apierrors.NewServiceUnavailable("starting"),
 		"something timed out": apierrors.NewTimeoutError("gateway", 1),
 	}

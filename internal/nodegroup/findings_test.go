@@ -30,14 +30,14 @@ func TestFindings(t *testing.T) {
 		problem  string
 		fix      string
 	}{
-		"a group that is not there": {group(observing), nodegroup.Observed{}, nodegroup.History{}, "group-missing", finding.Broken, "no Auto Scaling group of this name", "correct spec.autoScalingGroup"},
-		"one that is to be created": {group(), nodegroup.Observed{}, nodegroup.History{}, "group-missing", finding.Info, "creates it and its hooks", "Synced"},
-		"one that AWS deletes":      {group(), seen(func(o *nodegroup.Observed) { o.Deleting = true }), nodegroup.History{}, "group-deleting", finding.Broken, "deleting", "delete this NodeGroup"},
-		"hooks that are not known":  {group(), seen(func(o *nodegroup.Observed) { o.HooksKnown = false }), nodegroup.History{}, "hooks-unknown", finding.Unknown, "could not be read", "autoscaling:DescribeLifecycleHooks"},
+		"a group that is not there":     {group(observing), nodegroup.Observed{}, nodegroup.History{}, "group-missing", finding.Broken, "no Auto Scaling group of this name", "correct spec.autoScalingGroup"},
+		"one that Lifeboat will create": {group(), nodegroup.Observed{}, nodegroup.History{}, "group-missing", finding.Info, "creates it and its hooks", "Synced"},
+		"one that AWS deletes":          {group(), seen(func(o *nodegroup.Observed) { o.Deleting = true }), nodegroup.History{}, "group-deleting", finding.Broken, "deleting", "delete this NodeGroup"},
+		"hooks that are not known":      {group(), seen(func(o *nodegroup.Observed) { o.HooksKnown = false }), nodegroup.History{}, "hooks-unknown", finding.Unknown, "could not be read", "autoscaling:DescribeLifecycleHooks"},
 		"no launch hook": {group(observing), seen(noHooks), nodegroup.History{}, "launch-hook-missing", finding.Broken, "before their nodes are Ready",
 			"`aws autoscaling put-lifecycle-hook --auto-scaling-group-name workers --lifecycle-hook-name lifeboat-launch --lifecycle-transition autoscaling:EC2_INSTANCE_LAUNCHING --default-result ABANDON --heartbeat-timeout 600`"},
 		"no terminate hook":                {group(observing), seen(noHooks), nodegroup.History{}, "terminate-hook-missing", finding.Broken, "without waiting for the drain", "--heartbeat-timeout 300`"},
-		"no hook, which comes by itself":   {group(), seen(noHooks), nodegroup.History{}, "launch-hook-missing", finding.Broken, "no launch hook", "nothing: Lifeboat sets it"},
+		"no hook, which Lifeboat sets":     {group(), seen(noHooks), nodegroup.History{}, "launch-hook-missing", finding.Broken, "no launch hook", "nothing: Lifeboat sets it"},
 		"no hook, but somebody else's":     {group(observing), seen(func(o *nodegroup.Observed) { o.Hooks[0].Name = "kops-warmpool" }), nodegroup.History{}, "launch-hook-missing", finding.Broken, "lifeboat-launch", "hooks.launch.name: kops-warmpool"},
 		"a hook of another transition":     {group(), seen(func(o *nodegroup.Observed) { o.Hooks[0].Terminating = true }), nodegroup.History{}, "launch-hook-elsewhere", finding.Broken, "holds the other transition", "hooks.launch.name"},
 		"a launch that goes on":            {group(observing), seen(func(o *nodegroup.Observed) { o.Hooks[0].Abandons = false }), nodegroup.History{}, "launch-hook-continues", finding.Warning, "set-up failed", "--default-result ABANDON"},

@@ -45,7 +45,7 @@ func TestRace01InstancesBeforeTheHook(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
-	t.Run("whoever holds launches holds them, and EKS sees to its own", func(t *testing.T) {
+	t.Run("other hooks hold launches, and EKS manages its own", func(t *testing.T) {
 		t.Parallel()
 		others := seen(with(map[string]string{"i-3": "Warmed:Stopped"}), func(o *nodegroup.Observed) { o.Hooks[0].Name = "somebodys" })
 		eks := seen(noHooks, with(map[string]string{"i-3": "Warmed:Stopped"}), func(o *nodegroup.Observed) { o.Operator = "eks.amazonaws.com" })

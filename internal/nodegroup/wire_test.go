@@ -138,7 +138,7 @@ func TestNoInstancePrecedesItsHooks(t *testing.T) {
 		switch c.To {
 		case "Pending", "Pending:Wait", "Warmed:Pending", "Warmed:Pending:Wait":
 		default:
-			t.Errorf("instance %s of %s got to %s, and nobody answered a hook", c.InstanceID, c.Group, c.To)
+			t.Errorf("instance %s of %s got to %s, and no one answered a hook", c.InstanceID, c.Group, c.To)
 		}
 	}
 }

@@ -224,7 +224,7 @@ func TestOwnersOfPodsAreKnownOnceTheyAreRead(t *testing.T) {
 			t.Error("known before anything was read")
 		}
 		if !slices.Contains(c.heard(), "a") {
-			t.Error("nobody was told that the ReplicaSet is known")
+			t.Error("no one was told that the ReplicaSet is known")
 		}
 		owners := c.ask(t, "a", pods...)
 		if diff := cmp.Diff([]string{"set web-5d4f", "set alone", "deployment web", "claim shared"}, names(owners)); diff != "" {

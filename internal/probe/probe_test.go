@@ -75,7 +75,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorder := intake.NewRecorder(w.kube, nobody{}, intake.Options{Account: account, Region: region, Live: w.kube, Metrics: m, Clock: time.Now})
+	recorder := intake.NewRecorder(w.kube, noNodes{}, intake.Options{Account: account, Region: region, Live: w.kube, Metrics: m, Clock: time.Now})
 	source, err := sqs.New(*queue.QueueUrl, sqs.NewClient(cfg), recorder, sqs.Options{Receivers: 1, Metrics: m})
 	if err != nil {
 		t.Fatal(err)
@@ -87,9 +87,9 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	return w
 }
 
-type nobody struct{}
+type noNodes struct{}
 
-func (nobody) NodeByInstance(context.Context, string) (*corev1.Node, error) { return nil, nil }
+func (noNodes) NodeByInstance(context.Context, string) (*corev1.Node, error) { return nil, nil }
 
 func (w *world) prober(patience time.Duration) *Prober {
 	return New(Options{Events: w.events, Kube: w.kube, Cluster: "prod", Timeout: patience})

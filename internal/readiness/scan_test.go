@@ -39,7 +39,7 @@ func (r *pagedReader) List(ctx context.Context, list client.ObjectList, opts ...
 	if o.Continue == "second" && r.forget {
 		r.forget = false
 		err := apierrors.NewResourceExpired("too old")
-		err.ErrStatus.Continue = "second, anew"
+		err.ErrStatus.Continue = "second, again"
 		return err
 	}
 	pods.Items = r.pods[:1]
@@ -63,7 +63,7 @@ func TestScanReadsPageByPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"", "second", "second, anew"}, reader.asked); diff != "" {
+	if diff := cmp.Diff([]string{"", "second", "second, again"}, reader.asked); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	want := []string{

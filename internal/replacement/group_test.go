@@ -132,7 +132,7 @@ func TestWhatBecomesOfADetachment(t *testing.T) {
 		again    bool
 		kept     bool
 	}{
-		"nobody has looked since":     {seen(0), nil, false, v1alpha1.ReplacementOrdered, false, false},
+		"no one has looked since":     {seen(0), nil, false, v1alpha1.ReplacementOrdered, false, false},
 		"it is there":                 {seen(10*time.Second, serving), nil, false, v1alpha1.ReplacementOrdered, true, false},
 		"it is there for long":        {seen(20*time.Second, serving), nil, false, v1alpha1.ReplacementOrdered, true, true},
 		"it is there, and it is late": {seen(20*time.Second, serving), notice.At(groupNow.Add(30*time.Second), v1alpha1.DeadlineHard), false, v1alpha1.ReplacementFailed, false, true},

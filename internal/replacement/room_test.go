@@ -182,6 +182,6 @@ func TestWhatPodsWaitFor(t *testing.T) {
 		}
 	}
 	if _, waits := Gate(nil, nil); waits {
-		t.Error("pods wait for what nobody wants")
+		t.Error("pods wait for what no one wants")
 	}
 }

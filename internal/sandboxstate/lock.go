@@ -31,7 +31,7 @@ type Lock struct {
 // TakeLock makes dir and takes its lock. The error is ErrRunning if another
 // holds it.
 func TakeLock(ctx context.Context, dir string) (*Lock, error) {
-	// Whoever only looks at the lock holds it for a moment too.
+	// A reader of the lock holds it for a moment too.
 	patience := time.After(500 * time.Millisecond)
 	for {
 		l, err := tryLock(dir, syscall.LOCK_EX)

@@ -92,13 +92,13 @@ var floors = [][]string{
 	{"internal/groupwatch"},
 	{"internal/intake/poll/polltest"},
 	{"internal/intake/poll"},
-	{"internal/intake", "internal/action", "internal/errand", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/claimwatch", "internal/nodeindex", "internal/wiring", "internal/forecast", "internal/record"},
+	{"internal/intake", "internal/action", "internal/hookrunner", "internal/cloud/aws", "internal/podwatch", "internal/ownerwatch", "internal/claimwatch", "internal/nodeindex", "internal/wiring", "internal/forecast", "internal/record"},
 	{"internal/replacement"},
 	{"internal/policy", "internal/drain", "internal/readiness", "internal/convert/nth", "internal/nodegroup"},
 	{"internal/wiring/template"},
 	{"internal/asg/lifecycle", "internal/wiring/pattern", "internal/wiring/snapshot", "internal/wiring/queuepolicy", "internal/listwatch", "internal/kube/events", "internal/convert"},
 	{"internal/notice", "internal/hook", "internal/cloud"},
-	{"api/", "internal/version", "internal/likeness", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/quota", "internal/sleep", "internal/refusal"},
+	{"api/", "internal/version", "internal/levenshtein", "internal/awshttp", "internal/metadata", "internal/finding", "charts/", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/quota", "internal/sleep", "internal/refusal"},
 }
 
 // floor returns the layer of a package, or -1; the longest match counts.
@@ -147,7 +147,7 @@ var rules = []struct {
 		reason:    "decisions are pure: facts and time are their input",
 	},
 	{
-		packages:  `^internal/(intake|policy|drain|notice|hook|action|errand|cloud|controller|record|podwatch|ownerwatch|nodeindex|app)|^cmd/lifeboatd`,
+		packages:  `^internal/(intake|policy|drain|notice|hook|action|hookrunner|cloud|controller|record|podwatch|ownerwatch|nodeindex|app)|^cmd/lifeboatd`,
 		forbidden: `^(text|html)/template$`,
 		reason:    "it finds methods by name, so the linker would keep all of them: half as much again of lifeboatd",
 	},
@@ -157,12 +157,12 @@ var rules = []struct {
 		reason: "others vendor the API alone",
 	},
 	{
-		packages:  `^(internal/(controller|action|errand|hook|podwatch|ownerwatch|claimwatch|listwatch|nodeindex|notice|policy|drain|replacement)|internal/cloud$|api)`,
+		packages:  `^(internal/(controller|action|hookrunner|hook|podwatch|ownerwatch|claimwatch|listwatch|nodeindex|notice|policy|drain|replacement)|internal/cloud$|api)`,
 		forbidden: `aws-sdk-go`,
 		reason:    "the core is independent of the cloud",
 	},
 	{
-		packages:  `^internal/(intake|policy|drain|notice|hook|action|errand|cloud|controller|podwatch|ownerwatch|listwatch|nodeindex|app)|^cmd/lifeboatd`,
+		packages:  `^internal/(intake|policy|drain|notice|hook|action|hookrunner|cloud|controller|podwatch|ownerwatch|listwatch|nodeindex|app)|^cmd/lifeboatd`,
 		forbidden: `lifeboat/(emulator|sandbox|internal/(sandboxstate|cli|testkit))(/|$)`,
 		reason:    "programs for clusters contain nothing of the sandbox",
 	},

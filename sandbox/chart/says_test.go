@@ -66,7 +66,7 @@ func TestAuthorsCannotBeForged(t *testing.T) {
 	}{
 		"approves":                       {plain, func(r *v1alpha1.Interruption) { r.Spec.Approval = word(alice) }, ""},
 		"holds":                          {plain, func(r *v1alpha1.Interruption) { r.Spec.Hold = word(alice) }, ""},
-		"approves as somebody else":      {plain, func(r *v1alpha1.Interruption) { r.Spec.Approval = word(bob) }, `spec.approval.by is "bob@example.com", and you are "alice@example.com": nobody speaks for somebody else; use ` + "`lifeboat approve`"},
+		"approves as somebody else":      {plain, func(r *v1alpha1.Interruption) { r.Spec.Approval = word(bob) }, `spec.approval.by is "bob@example.com", and you are "alice@example.com": act only in your own name; use ` + "`lifeboat approve`"},
 		"holds as somebody else":         {plain, func(r *v1alpha1.Interruption) { r.Spec.Hold = word(bob) }, "use `lifeboat hold`"},
 		"releases as somebody else":      {held, func(r *v1alpha1.Interruption) { r.Spec.Hold, r.Spec.Released = nil, word(bob) }, "use `lifeboat release`"},
 		"releases somebody else's":       {held, func(r *v1alpha1.Interruption) { r.Spec.Hold, r.Spec.Released = nil, word(alice) }, ""},
@@ -86,10 +86,10 @@ func TestAuthorsCannotBeForged(t *testing.T) {
 		check(t, patch(t, s.agentA, held, func(r *v1alpha1.Interruption) { r.Spec.Hold = nil }), "the agent may not set or change spec.hold")
 	})
 	t.Run("nor does the administrator", func(t *testing.T) {
-		check(t, patch(t, admin(t), plain, func(r *v1alpha1.Interruption) { r.Spec.Approval = word(alice) }), "nobody speaks for somebody else")
+		check(t, patch(t, admin(t), plain, func(r *v1alpha1.Interruption) { r.Spec.Approval = word(alice) }), "act only in your own name")
 		forged := record("i-forged", "node-a", newNotice("1", "sqs"))
 		forged.Spec.Approval = word(alice)
-		check(t, admin(t).Create(t.Context(), forged, client.DryRunAll), "nobody speaks for somebody else")
+		check(t, admin(t).Create(t.Context(), forged, client.DryRunAll), "act only in your own name")
 	})
 }
 

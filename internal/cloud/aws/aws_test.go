@@ -91,7 +91,7 @@ func TestWhetherAnInstanceMayBeTerminated(t *testing.T) {
 	server.Gate.LiftAll()
 	server.Gate.Throttle("ec2", "TerminateInstances", -1)
 	if err := c.MayTerminate(t.Context(), id); !cloud.IsBusy(err) {
-		t.Errorf("where nobody can be asked: %v", err)
+		t.Errorf("where no one can be asked: %v", err)
 	}
 }
 

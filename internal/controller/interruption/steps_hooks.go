@@ -9,8 +9,8 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/errand"
 	"github.com/lifeboat-dev/lifeboat/internal/hook"
+	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -136,7 +136,7 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 			return false, err
 		}
 	}
-	out, err := p.HookRunner.Hooks(ctx, errand.HookRun{
+	out, err := p.HookRunner.Hooks(ctx, hookrunner.HookRun{
 		Hooks: hooks, When: when, Status: p.Drain().Hooks,
 		Subject: p.update.Subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in),
 	})

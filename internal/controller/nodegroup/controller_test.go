@@ -266,6 +266,6 @@ lifeboat_nodegroup_pending_actions{nodegroup="workers"} 1
 	}
 	w.pass()
 	if n := testutil.CollectAndCount(w.loop); n != 0 {
-		t.Errorf("%d series of a group that nobody looks after any more", n)
+		t.Errorf("%d series of a group that no one looks after any more", n)
 	}
 }

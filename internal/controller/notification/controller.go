@@ -20,7 +20,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
-	"github.com/lifeboat-dev/lifeboat/internal/errand"
+	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -28,11 +28,11 @@ import (
 // interruption controller wrote the status.
 const conflictRequeue = 250 * time.Millisecond
 
-// Sender sends notifications; errand.Runner is one.
+// Sender sends notifications; hookrunner.Runner is one.
 type Sender interface {
 	// Notify takes the notifications of an Interruption one step further. It must not
 	// block.
-	Notify(context.Context, errand.NotifyRequest) (errand.NotifyResult, error)
+	Notify(context.Context, hookrunner.NotifyRequest) (hookrunner.NotifyResult, error)
 }
 
 // Options configure the controller. All fields are required.
@@ -77,7 +77,7 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	}
 	now := c.o.Clock()
 	update := status.ForTimeline(in, now)
-	sent, err := c.o.Sender.Notify(ctx, errand.NotifyRequest{
+	sent, err := c.o.Sender.Notify(ctx, hookrunner.NotifyRequest{
 		Notifications: notifications, Timeline: in.Status.Timeline, Notified: in.Status.Notified,
 		Subject: update.Subject(), Now: now,
 	})

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/errand"
+	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
 )
 
 var start = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
@@ -64,7 +64,7 @@ func newWorld(t *testing.T, change func(*v1alpha1.Interruption, *v1alpha1.Interr
 		t.Fatal(err)
 	}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(in, p).WithStatusSubresource(in).Build()
-	runner := errand.New(errand.Options{Client: w.client, Live: w.client, WakeNotifications: func(name string) { w.answered <- name }})
+	runner := hookrunner.New(hookrunner.Options{Client: w.client, Live: w.client, WakeNotifications: func(name string) { w.answered <- name }})
 	w.controller = New(Options{Client: w.client, Sender: runner, Events: events.NewFakeRecorder(100), Clock: func() time.Time { return w.now }})
 	return w
 }

@@ -127,7 +127,7 @@ func TestTheMarkGoesOnlyOnceAllSurgesAreUndone(t *testing.T) {
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}}
 	fails = errors.New("the API server is away")
 	if _, err := loop.Reconcile(t.Context(), request); err == nil {
-		t.Error("nobody looks again")
+		t.Error("no one looks again")
 	}
 	if isMarked, isSurged := state(); !isMarked || !isSurged {
 		t.Fatalf("marked %t, surged %t", isMarked, isSurged)

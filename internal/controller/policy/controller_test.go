@@ -161,7 +161,7 @@ func TestWhatTheAPIServerSays(t *testing.T) {
 	}{
 		{"an error is one", down, down},
 		{"a conflict is tried again", apierrors.NewConflict(resource, "p", down), apierrors.NewConflict(resource, "p", down)},
-		{"a policy that was deleted meanwhile is nobody's worry", apierrors.NewNotFound(resource, "p"), nil},
+		{"a policy that was deleted meanwhile is ignored", apierrors.NewNotFound(resource, "p"), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, named(1, "*"))

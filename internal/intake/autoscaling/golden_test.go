@@ -19,7 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // TestReply decodes a response of Auto Scaling (EC2 Auto Scaling API Reference,
 // the sample of DescribeAutoScalingGroups) into notices.
@@ -70,6 +70,6 @@ func TestReply(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("(-want +got), write it anew with -update:\n%s", diff)
+		t.Errorf("(-want +got), update it with -update:\n%s", diff)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // replying is an API whose every response is that file.
 func replying(t *testing.T, file string) API {
@@ -89,6 +89,6 @@ func golden(t *testing.T, name string, read func(API) ([]notice.Notice, error)) 
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("reading %s (-want +got), write it anew with -update:\n%s", name, diff)
+		t.Errorf("reading %s (-want +got), update it with -update:\n%s", name, diff)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 var now = time.Date(2026, 5, 11, 8, 14, 5, 0, time.UTC)
 
@@ -83,7 +83,7 @@ func TestSamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("reading %s (-want +got), write it anew with -update:\n%s", name, diff)
+				t.Errorf("reading %s (-want +got), update it with -update:\n%s", name, diff)
 			}
 		})
 	}

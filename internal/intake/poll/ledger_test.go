@@ -53,7 +53,7 @@ func TestNewsOfASubject(t *testing.T) {
 		{"there is nothing to take back", []notice.Notice{about("e", "w", withdrawn)}, nil},
 		{"nothing of that subject", []notice.Notice{about("f", "a"), about("e", "w", withdrawn)}, []string{"a"}},
 		{"it is taken back twice", []notice.Notice{about("e", "a"), about("e", "w", withdrawn), about("e", "w2", withdrawn)}, []string{"w"}},
-		{"it comes again after it was taken back", []notice.Notice{about("e", "a"), about("e", "w", withdrawn), about("e", "a")}, []string{"a"}},
+		{"it is reported again after it was withdrawn", []notice.Notice{about("e", "a"), about("e", "w", withdrawn), about("e", "a")}, []string{"a"}},
 		{"the cloud's time is older than what is on record", []notice.Notice{about("e", "a"), about("e", "b", issued(noon.Add(-time.Hour)))}, []string{"b"}},
 	}
 	for _, test := range tests {

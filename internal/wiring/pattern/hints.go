@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/internal/likeness"
+	"github.com/lifeboat-dev/lifeboat/internal/levenshtein"
 )
 
 // missingHint explains why there is no value at a path: a misspelt key, a scalar on the way, or an object at the end.
@@ -212,7 +212,7 @@ func isTypo(want, found string) bool {
 	if len(want) < 4 || len(want) > maxCompared || len(found) > maxCompared {
 		return false
 	}
-	return !strings.ContainsAny(want+found, "0123456789") && likeness.Distance(want, found) <= max(1, len(want)/6)
+	return !strings.ContainsAny(want+found, "0123456789") && levenshtein.Distance(want, found) <= max(1, len(want)/6)
 }
 
 func globs(want, found string) bool {

@@ -19,7 +19,7 @@ type test interface {
 // exactString is "a". An IP address literal matches every notation of the same address.
 type exactString struct {
 	want string
-	ip   netip.Addr // valid when want is an IP literal and addresses are to be compared
+	ip   netip.Addr // valid when want is an IP literal and the pattern compares addresses
 }
 
 func (t exactString) holds(v *node) bool {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/lifeboat-dev/lifeboat/internal/likeness"
+	"github.com/lifeboat-dev/lifeboat/internal/levenshtein"
 )
 
 // maxCompared limits the length of texts that are compared.
@@ -15,7 +15,7 @@ func similar(a, b string) bool {
 	if len(a) > maxCompared || len(b) > maxCompared || a == b {
 		return false
 	}
-	return 3*likeness.Distance(a, b) <= max(len(a), len(b))
+	return 3*levenshtein.Distance(a, b) <= max(len(a), len(b))
 }
 
 // nearest returns the candidate that is most similar to the text, or "".
@@ -25,7 +25,7 @@ func nearest(text string, candidates []string) string {
 		if !similar(text, c) {
 			continue
 		}
-		if d := likeness.Distance(text, c); best == "" || d < least {
+		if d := levenshtein.Distance(text, c); best == "" || d < least {
 			best, least = c, d
 		}
 	}
@@ -54,7 +54,7 @@ func similarKey(key string, keys []string) string {
 		return ""
 	}
 	for _, k := range keys {
-		if k != key && len(k) >= 4 && len(k) <= maxCompared && likeness.Distance(k, key) <= max(1, len(key)/6) {
+		if k != key && len(k) >= 4 && len(k) <= maxCompared && levenshtein.Distance(k, key) <= max(1, len(key)/6) {
 			return k
 		}
 	}

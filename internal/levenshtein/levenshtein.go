@@ -1,6 +1,6 @@
-// Package likeness computes edit distances between strings, for "did you mean"
+// Package levenshtein computes edit distances between strings, for "did you mean"
 // suggestions. It is pure.
-package likeness
+package levenshtein
 
 import "strings"
 

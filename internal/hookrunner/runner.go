@@ -1,8 +1,8 @@
-// Package errand runs the hooks of a policy (Jobs and webhooks) and delivers
+// Package hookrunner runs the hooks of a policy (Jobs and webhooks) and delivers
 // its notifications. Hooks and Notify are level-triggered and take at most one
 // step per call. HTTP requests run in the background in a bounded pool, which
 // requeues the Interruption when a request ends.
-package errand
+package hookrunner
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package errand_test
+package hookrunner_test
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/errand"
 	"github.com/lifeboat-dev/lifeboat/internal/hook"
+	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
 )
 
 // path must not appear in any message.
@@ -282,8 +282,8 @@ func TestTheEndOfTheProcessIsNoFailure(t *testing.T) {
 func TestAPlaceThatHangsStarvesNoOther(t *testing.T) {
 	hanging, well := serve(t, hang), serve(t, status(200, ""))
 	w := newWorld(t, none)
-	ask := func(record, url string) errand.HookOutcome {
-		out, err := w.runner.Hooks(t.Context(), errand.HookRun{
+	ask := func(record, url string) hookrunner.HookOutcome {
+		out, err := w.runner.Hooks(t.Context(), hookrunner.HookRun{
 			Hooks: []v1alpha1.Hook{webHook("page", url, timeout(time.Hour))}, When: v1alpha1.HookBeforeDrain,
 			Subject: hook.Subject{Interruption: record, UID: types.UID(record)}, Now: begin,
 		})
@@ -317,7 +317,7 @@ func TestACallThatIsNotTakenInTimeSaysSo(t *testing.T) {
 	s := serve(t, hang)
 	w := newWorld(t, none)
 	ask := func(record string, within time.Duration, status []v1alpha1.HookStatus) []v1alpha1.HookStatus {
-		out, err := w.runner.Hooks(t.Context(), errand.HookRun{
+		out, err := w.runner.Hooks(t.Context(), hookrunner.HookRun{
 			Hooks: []v1alpha1.Hook{webHook("page", s.URL, timeout(within))}, When: v1alpha1.HookBeforeDrain, Status: status,
 			Subject: hook.Subject{Interruption: record, UID: types.UID(record)}, Now: begin,
 		})

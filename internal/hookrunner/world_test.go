@@ -1,4 +1,4 @@
-package errand_test
+package hookrunner_test
 
 import (
 	"context"
@@ -22,13 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/errand"
 	"github.com/lifeboat-dev/lifeboat/internal/hook"
+	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
 )
 
 var (
-	_ manager.Runnable               = &errand.Runner{}
-	_ manager.LeaderElectionRunnable = &errand.Runner{}
+	_ manager.Runnable               = &hookrunner.Runner{}
+	_ manager.LeaderElectionRunnable = &hookrunner.Runner{}
 )
 
 // begin is the start time of every test.
@@ -43,7 +43,7 @@ type world struct {
 	t      *testing.T
 	client client.Client
 	live   client.Client
-	runner *errand.Runner
+	runner *hookrunner.Runner
 	stop   func()
 	woken  chan string
 	now    time.Time
@@ -78,7 +78,7 @@ func (w *world) restart() {
 	if w.stop != nil {
 		w.stop()
 	}
-	w.runner = errand.New(errand.Options{
+	w.runner = hookrunner.New(hookrunner.Options{
 		Client: w.client, Live: w.live, Namespace: "lifeboat-system", Concurrency: 16,
 		WakeHooks: func(record string) { w.woken <- record }, WakeNotifications: func(record string) { w.woken <- record },
 	})
@@ -86,7 +86,7 @@ func (w *world) restart() {
 }
 
 // run starts a runner and returns a function that stops it.
-func run(t *testing.T, r *errand.Runner) func() {
+func run(t *testing.T, r *hookrunner.Runner) func() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Start(ctx) }()
@@ -105,14 +105,14 @@ func run(t *testing.T, r *errand.Runner) func() {
 }
 
 // try runs a pass and returns its result without storing it.
-func (w *world) try() (errand.HookOutcome, error) {
-	return w.runner.Hooks(w.t.Context(), errand.HookRun{
+func (w *world) try() (hookrunner.HookOutcome, error) {
+	return w.runner.Hooks(w.t.Context(), hookrunner.HookRun{
 		Hooks: w.hooks, When: w.when, Status: w.status, Subject: w.subject, Now: w.now, GoAhead: w.goAhead,
 	})
 }
 
 // pass runs a pass and stores its result.
-func (w *world) pass() errand.HookOutcome {
+func (w *world) pass() hookrunner.HookOutcome {
 	w.t.Helper()
 	before := slices.Clone(w.status)
 	out, err := w.try()
@@ -133,7 +133,7 @@ func (w *world) pass() errand.HookOutcome {
 }
 
 // passes runs n passes and returns the last result.
-func (w *world) passes(n int) errand.HookOutcome {
+func (w *world) passes(n int) hookrunner.HookOutcome {
 	w.t.Helper()
 	for range n - 1 {
 		w.pass()
@@ -150,7 +150,7 @@ func (w *world) awaitWake() {
 			w.t.Errorf("woke %s", got)
 		}
 	case <-time.After(patience):
-		w.t.Fatal("nobody woke the record")
+		w.t.Fatal("no one woke the record")
 	}
 }
 
@@ -229,7 +229,7 @@ type server struct {
 	*httptest.Server
 	mu      sync.Mutex
 	asked   []request
-	abreast int
+	concurrent int
 	most    int
 }
 
@@ -245,12 +245,12 @@ func serve(t *testing.T, handle http.HandlerFunc) *server {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
 		s.asked = append(s.asked, request{path: r.Method + " " + r.URL.Path, body: string(body), header: r.Header.Clone()})
-		s.abreast++
-		s.most = max(s.most, s.abreast)
+		s.concurrent++
+		s.most = max(s.most, s.concurrent)
 		s.mu.Unlock()
 		defer func() {
 			s.mu.Lock()
-			s.abreast--
+			s.concurrent--
 			s.mu.Unlock()
 		}()
 		handle(rw, r)

@@ -1,4 +1,4 @@
-package errand_test
+package hookrunner_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/errand"
+	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
 )
 
 // story is the timeline of a record with its notification servers.
@@ -46,9 +46,9 @@ func (s *story) happens(reasons ...string) {
 	}
 }
 
-func (s *story) tryTell() errand.NotifyResult {
+func (s *story) tryTell() hookrunner.NotifyResult {
 	s.t.Helper()
-	told, err := s.runner.Notify(s.t.Context(), errand.NotifyRequest{
+	told, err := s.runner.Notify(s.t.Context(), hookrunner.NotifyRequest{
 		Notifications: s.notifications, Timeline: s.timeline, Notified: s.notified, Subject: s.subject, Now: s.now,
 	})
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *story) tryTell() errand.NotifyResult {
 }
 
 // tell runs a pass and stores its result.
-func (s *story) tell() errand.NotifyResult {
+func (s *story) tell() hookrunner.NotifyResult {
 	s.t.Helper()
 	told := s.tryTell()
 	s.notified = told.Notified

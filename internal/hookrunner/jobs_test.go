@@ -1,4 +1,4 @@
-package errand_test
+package hookrunner_test
 
 import (
 	"context"
@@ -257,7 +257,7 @@ func TestAJobThatIsThereAlready(t *testing.T) {
 		}
 		w.ends(w.onlyJob(), batchv1.JobComplete, "")
 		if out := w.pass(); out.Done || out.Until.After(w.now.Add(time.Second)) {
-			t.Errorf("it has ended, and nobody will say so again: %+v", out)
+			t.Errorf("it has ended, and no one will say so again: %+v", out)
 		}
 		if out := w.pass(); !out.Done {
 			t.Errorf("%+v", out)
