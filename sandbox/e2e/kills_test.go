@@ -75,6 +75,9 @@ func (r *rig) killAtRandom(all int, steps func(context.Context) (int, error)) (k
 			done = n
 			return err == nil && n >= next, fmt.Errorf("%d are done: %w", n, err)
 		})
+		if time.Now().After(enough) {
+			break // this step was at the last call
+		}
 		if err := r.KillLifeboat(); err != nil {
 			r.t.Fatal(err)
 		}
