@@ -227,10 +227,10 @@ func timeout(d time.Duration) func(*v1alpha1.Hook) {
 // server is an HTTP server that records its requests.
 type server struct {
 	*httptest.Server
-	mu      sync.Mutex
-	asked   []request
+	mu         sync.Mutex
+	asked      []request
 	concurrent int
-	most    int
+	most       int
 }
 
 type request struct {
