@@ -14,7 +14,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 // shutdownLimit is when EC2 cuts the power of a machine that does not halt. EC2 documents only a

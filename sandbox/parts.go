@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/eks"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
@@ -171,7 +171,7 @@ func (s *Sandbox) partStarted(part Part, pid int) {
 
 func (s *Sandbox) wire(ctx context.Context, detail func(string)) error {
 	w := s.Wiring()
-	applied, err := wiring.Apply(ctx, s.WiringClients(), w)
+	applied, err := awssetup.Apply(ctx, s.WiringClients(), w)
 	if err != nil {
 		return err
 	}
@@ -184,10 +184,10 @@ func (s *Sandbox) wire(ctx context.Context, detail func(string)) error {
 	return s.makeKarpenterQueue(ctx)
 }
 
-// WiringClients are clients of the emulated AWS for wiring.Apply.
-func (s *Sandbox) WiringClients() wiring.Clients {
+// WiringClients are clients of the emulated AWS for awssetup.Apply.
+func (s *Sandbox) WiringClients() awssetup.Clients {
 	cfg := s.AWSConfig()
-	return wiring.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)}
+	return awssetup.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)}
 }
 
 // StopAPIServer stops the control plane, as an outage would: at once.

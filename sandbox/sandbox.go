@@ -15,8 +15,8 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/sandboxstate"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/sandbox/controlplane"
 	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
@@ -208,8 +208,8 @@ func (s *Sandbox) RESTConfig() *rest.Config { return s.cluster.RESTConfig() }
 func (s *Sandbox) AWSConfig() aws.Config { return s.cloud.config() }
 
 // Wiring is what the sandbox is wired with at first.
-func (s *Sandbox) Wiring() wiring.Wiring {
-	return wiring.Desired(clusterName, s.opts.Account, s.opts.Region)
+func (s *Sandbox) Wiring() awssetup.Wiring {
+	return awssetup.Desired(clusterName, s.opts.Account, s.opts.Region)
 }
 
 func (s *Sandbox) path(name string) string { return filepath.Join(s.opts.Dir, name) }

@@ -22,7 +22,7 @@ import (
 // +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.drain.pods.waiting`
 // +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=`.status.drain.pods.lost`
 // +kubebuilder:printcolumn:name="Replacement",type=string,JSONPath=`.status.drain.replacement.phase`,priority=1
-// +kubebuilder:printcolumn:name="Hook",type=string,JSONPath=`.status.answer.message`,priority=1
+// +kubebuilder:printcolumn:name="Lifecycle Hook",type=string,JSONPath=`.status.lifecycleHooks.message`,priority=1
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.status.decision.policy`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -75,14 +75,14 @@ type InterruptionSpec struct {
 	// Approval is a person's approval. A policy can require it, and a failed
 	// hook with onFailure Hold waits for it.
 	// +optional
-	Approval *Say `json:"approval,omitempty"`
+	Approval *UserAction `json:"approval,omitempty"`
 	// Hold is a person's request to move no pods yet. Before a hard deadline it
 	// holds a pod only until the pod's last call.
 	// +optional
-	Hold *Say `json:"hold,omitempty"`
+	Hold *UserAction `json:"hold,omitempty"`
 	// Released is the request that ended the latest hold.
 	// +optional
-	Released *Say `json:"released,omitempty"`
+	Released *UserAction `json:"released,omitempty"`
 }
 
 // Phase is a one-word summary, computed from the conditions. Lifeboat never
@@ -135,23 +135,23 @@ type InterruptionStatus struct {
 	// +listType=atomic
 	// +optional
 	Timeline []TimelineEntry `json:"timeline,omitempty"`
-	// Notified is the delivery progress of each of the policy's notifications.
+	// Notifications is the delivery progress of each of the policy's notifications.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=name
 	// +optional
-	Notified []NotifiedStatus `json:"notified,omitempty"`
-	// Answer is the answer to the lifecycle hooks that hold the instance while
+	Notifications []NotificationStatus `json:"notifications,omitempty"`
+	// LifecycleHooks is the answer to the lifecycle hooks that hold the instance while
 	// it leaves its Auto Scaling group. It is empty if no hook holds it.
 	// +optional
-	Answer *AnswerStatus `json:"answer,omitempty"`
-	// Answered lists the ids of notices that were handled while other notices
+	LifecycleHooks *LifecycleHooksStatus `json:"lifecycleHooks,omitempty"`
+	// HandledNotices lists the ids of notices that were handled while other notices
 	// are still open. An example is a completed reboot on a node that stops
 	// later.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
 	// +optional
-	Answered []string `json:"answered,omitempty"`
+	HandledNotices []string `json:"handledNotices,omitempty"`
 	// LastNoticeID is the id of the newest notice that was processed.
 	// +optional
 	LastNoticeID string `json:"lastNoticeID,omitempty"`
@@ -182,11 +182,11 @@ type Decision struct {
 	// Rule is the name of the rule, or its index in the policy.
 	// +optional
 	Rule string `json:"rule,omitempty"`
-	// Governor is the policy that selects the node. Its workloads, budget,
+	// EffectivePolicy is the policy that selects the node. Its workloads, budget,
 	// hooks and notifications apply, even if none of its rules matches and a
 	// default rule decides. It is empty if no policy selects the node.
 	// +optional
-	Governor string `json:"governor,omitempty"`
+	EffectivePolicy string `json:"effectivePolicy,omitempty"`
 	// Strategy says how pods are moved, for Drain and Terminate.
 	// +optional
 	Strategy Strategy `json:"strategy,omitempty"`
@@ -232,18 +232,18 @@ type PendingPod struct {
 	Name string `json:"name"`
 	// UID tells the pod apart from another one with the same name.
 	UID types.UID `json:"uid"`
-	// Verdict is the plan for the pod: Waits, Surge, Evict, Delete or Leaving.
+	// State is the plan for the pod: Waits, Surge, Evict, Delete or Leaving.
 	// Lost means that the instance stopped before the pod left.
-	Verdict string `json:"verdict"`
+	State string `json:"state"`
 	// Reason explains the verdict in one sentence.
 	// +kubebuilder:validation:MaxLength=512
 	Reason string `json:"reason"`
 	// LastCall is the latest time at which the pod must be asked to stop.
 	// +optional
 	LastCall *metav1.Time `json:"lastCall,omitempty"`
-	// AskedTime is when the pod was asked to stop.
+	// EvictionTime is when the pod was asked to stop.
 	// +optional
-	AskedTime *metav1.Time `json:"askedTime,omitempty"`
+	EvictionTime *metav1.Time `json:"evictionTime,omitempty"`
 	// GraceSeconds is the grace period that the pod was given, in seconds.
 	// +optional
 	GraceSeconds *int64 `json:"graceSeconds,omitempty"`

@@ -29,28 +29,28 @@ const (
 
 // Reasons of conditions, timeline entries and Kubernetes Events.
 const (
-	ReasonNoticeReceived = "NoticeReceived"
-	ReasonWithdrawn      = "Withdrawn"
-	ReasonReported       = "ReportedByAWS"
-	ReasonNotHeard       = "NotHeardFromQueue"
-	ReasonDecided        = "Decided"
-	ReasonWaiting        = "Waiting"
-	ReasonMarkedAtRisk   = "MarkedAtRisk"
-	ReasonCordoned       = "Cordoned"
-	ReasonEvicted        = "Evicted"
-	ReasonDeleted        = "Deleted"
-	ReasonOverridden     = "Overridden"
-	ReasonHeld           = "Held"
-	ReasonPodGone        = "PodGone"
-	ReasonPodLost        = "PodLost"
-	ReasonPodsLeft       = "PodsLeft"
-	ReasonDrained        = "Drained"
-	ReasonPutBack        = "PutBack"
-	ReasonCompleted      = "Completed"
-	ReasonAnswered       = "Answered"
-	ReasonReopened       = "Reopened"
-	ReasonInvalid        = "Invalid"
-	ReasonValid          = "Valid"
+	ReasonNoticeReceived       = "NoticeReceived"
+	ReasonWithdrawn            = "Withdrawn"
+	ReasonReported             = "ReportedByAWS"
+	ReasonMissingFromQueue     = "MissingFromQueue"
+	ReasonDecided              = "Decided"
+	ReasonWaiting              = "Waiting"
+	ReasonMarkedAtRisk         = "MarkedAtRisk"
+	ReasonCordoned             = "Cordoned"
+	ReasonEvicted              = "Evicted"
+	ReasonDeleted              = "Deleted"
+	ReasonProtectionOverridden = "ProtectionOverridden"
+	ReasonEvictionBlocked      = "EvictionBlocked"
+	ReasonPodTerminated        = "PodTerminated"
+	ReasonPodLost              = "PodLost"
+	ReasonPodsRemaining        = "PodsRemaining"
+	ReasonDrained              = "Drained"
+	ReasonNodeRestored         = "NodeRestored"
+	ReasonCompleted            = "Completed"
+	ReasonNoticeHandled        = "NoticeHandled"
+	ReasonReopened             = "Reopened"
+	ReasonInvalid              = "Invalid"
+	ReasonValid                = "Valid"
 
 	ReasonAwaitingApproval = "AwaitingApproval"
 	ReasonApproved         = "Approved"
@@ -62,7 +62,7 @@ const (
 	ReasonHookSucceeded    = "HookSucceeded"
 	ReasonHookFailed       = "HookFailed"
 	ReasonSurged           = "Surged"
-	ReasonSurgeUndone      = "SurgeUndone"
+	ReasonSurgeReverted    = "SurgeReverted"
 	ReasonTerminated       = "TerminationRequested"
 	ReasonNotifyFailed     = "NotificationFailed"
 
@@ -71,14 +71,14 @@ const (
 	ReasonReplacementFailed   = "ReplacementFailed"
 	ReasonReplacementReleased = "ReplacementReleased"
 	ReasonNotReplaced         = "NotReplaced"
-	ReasonHandedOver          = "HandedOver"
+	ReasonNodeClaimDeleted    = "NodeClaimDeleted"
 
-	ReasonHookHolds    = "LifecycleHookHolds"
-	ReasonHookAnswered = "LifecycleHookAnswered"
-	ReasonHookPassed   = "LifecycleHookPassed"
-	ReasonHookOpen     = "LifecycleHookUnanswered"
-	ReasonNodeDeleted  = "NodeDeleted"
-	ReasonDetached     = "Detached"
+	ReasonLifecycleHookPending    = "LifecycleHookPending"
+	ReasonLifecycleActionSent     = "LifecycleActionSent"
+	ReasonLifecycleHookCompleted  = "LifecycleHookCompleted"
+	ReasonLifecycleHookNotManaged = "LifecycleHookNotManaged"
+	ReasonNodeDeleted             = "NodeDeleted"
+	ReasonDetached                = "Detached"
 )
 
 // Labels, annotations and taints that Lifeboat sets or reads, and names of its
@@ -88,9 +88,9 @@ const (
 	// steers them to other nodes (PreferNoSchedule) if the node is only at
 	// risk.
 	TaintInterrupted = "lifeboat.dev/interrupted"
-	// AnnotationBefore on a node records what Lifeboat changed on it. If the
+	// AnnotationOriginalState on a node records what Lifeboat changed on it. If the
 	// node stays, Lifeboat restores exactly these values.
-	AnnotationBefore = "lifeboat.dev/before"
+	AnnotationOriginalState = "lifeboat.dev/original-state"
 	// AnnotationDoNotDisrupt on a pod asks Lifeboat to leave the pod alone
 	// while there is time. The value is "true", or a duration counted from the
 	// pod's start.
@@ -99,18 +99,18 @@ const (
 	// removed the pod from its ReplicaSet, whose name is the label's value. The
 	// pod is evicted when the successor is Ready.
 	LabelSurged = "lifeboat.dev/surged"
-	// AnnotationSurged on such a pod records, as JSON, the removed metadata.
+	// AnnotationSurgeOrigin on such a pod records, as JSON, the removed metadata.
 	// Lifeboat restores it if the node stays.
-	AnnotationSurged = "lifeboat.dev/surged-from"
+	AnnotationSurgeOrigin = "lifeboat.dev/surge-origin"
 	// LabelInterruption on a hook's Job names its Interruption.
 	LabelInterruption = "lifeboat.dev/interruption"
-	// LabelReplaces on a NodeClaim, and on the Node that it becomes, names the
+	// LabelReplacesInstance on a NodeClaim, and on the Node that it becomes, names the
 	// instance that it replaces. Lifeboat removes it when the pods have moved
 	// there.
-	LabelReplaces = "lifeboat.dev/replaces"
-	// AnnotationReplaces on a NodeClaim names the Interruption that it was
+	LabelReplacesInstance = "lifeboat.dev/replaces-instance"
+	// AnnotationInterruption on a NodeClaim names the Interruption that it was
 	// created for. It stays after LabelReplaces was removed.
-	AnnotationReplaces = "lifeboat.dev/made-for"
+	AnnotationInterruption = "lifeboat.dev/interruption"
 	// TaintNotInService keeps pods off a node of an Auto Scaling group until
 	// its instance is in service. Until the launch hook is answered, the group
 	// can still terminate the instance. The kubelet registers with this taint.

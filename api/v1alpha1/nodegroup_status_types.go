@@ -178,8 +178,8 @@ type GroupFinding struct {
 	// Message says what is wrong, and what the consequence is.
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`
-	// Mend says how to fix it.
+	// Fix says how to fix it.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
-	Mend string `json:"mend,omitempty"`
+	Fix string `json:"fix,omitempty"`
 }

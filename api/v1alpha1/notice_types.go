@@ -51,10 +51,10 @@ type Notice struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Subject string `json:"subject,omitempty"`
-	// Hook is the lifecycle hook invocation that the notice is about, for an
+	// LifecycleHook is the invocation of a lifecycle hook that the notice is about, for an
 	// AutoScalingTermination. If it has no name, only the group is known.
 	// +optional
-	Hook *HookFiring `json:"hook,omitempty"`
+	LifecycleHook *LifecycleHookInvocation `json:"lifecycleHook,omitempty"`
 	// Withdrawn says that the cloud has withdrawn the notice: the change was
 	// cancelled or is over.
 	// +optional
@@ -68,8 +68,8 @@ type Notice struct {
 	Description string `json:"description,omitempty"`
 }
 
-// HookFiring is one invocation of a lifecycle hook of an Auto Scaling group.
-type HookFiring struct {
+// LifecycleHookInvocation is one invocation of a lifecycle hook of an Auto Scaling group.
+type LifecycleHookInvocation struct {
 	// Group is the name of the Auto Scaling group.
 	// +kubebuilder:validation:MaxLength=255
 	Group string `json:"group"`

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifeboat-dev/lifeboat/internal/app"
-	"github.com/lifeboat-dev/lifeboat/internal/boot"
+	"github.com/lifeboat-dev/lifeboat/internal/bootagent"
 )
 
 const bootLong = `Bring a machine of an Auto Scaling group into service, also through its warm pool.
@@ -55,13 +55,13 @@ func bootAgent() *cobra.Command {
 	f.StringVar(&c.GateFile, "gate-file", "/run/lifeboat/gate", "file that exists while the kubelet may run, on a file system that a reboot clears")
 	f.StringVar(&c.BootIDFile, "boot-id-file", "/proc/sys/kernel/random/boot_id", "file with the id of the current boot")
 	f.StringArrayVar(&c.Images, "image", nil, "image to pull while the machine warms up; repeatable")
-	f.StringVar(&c.PullCommand, "pull", "", "command that pulls an image; REF is replaced by the image's name (default: "+boot.DefaultPull+")")
+	f.StringVar(&c.PullCommand, "pull", "", "command that pulls an image; REF is replaced by the image's name (default: "+bootagent.DefaultPull+")")
 	f.IntVar(&c.Parallel, "parallel", 2, "number of images to pull in parallel")
 	f.StringVar(&c.ImagesDir, "images-dir", "/var/lib/containerd", "directory whose growth shows that an image pull makes progress")
 	f.StringArrayVar(&c.Prepare, "prepare", nil, "command that must succeed before the machine is warm or in service; it must be idempotent; repeatable, run in this order")
-	f.StringVar(&c.Start, "start", "", "command that starts the kubelet (default: "+boot.DefaultStart+")")
-	f.StringVar(&c.Stop, "stop", "", "command that stops the kubelet (default: "+boot.DefaultStop+")")
-	f.StringVar(&c.Active, "active", "", "command that succeeds while the kubelet runs (default: "+boot.DefaultActive+")")
+	f.StringVar(&c.Start, "start", "", "command that starts the kubelet (default: "+bootagent.DefaultStart+")")
+	f.StringVar(&c.Stop, "stop", "", "command that stops the kubelet (default: "+bootagent.DefaultStop+")")
+	f.StringVar(&c.Active, "active", "", "command that succeeds while the kubelet runs (default: "+bootagent.DefaultActive+")")
 	f.StringVar(&c.Wipe, "wipe", "", "command that removes the node's state before the machine returns to the warm pool")
 	f.StringArrayVar(&c.WipePaths, "wipe-path", nil, "file or directory to remove before the machine returns to the warm pool; repeatable")
 	f.StringSliceVar(&c.Hooks, "hooks", nil, "names of the lifecycle hooks to answer; * matches any text; names without * need no autoscaling:DescribeLifecycleHooks (default: lifeboat-*)")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifeboat-dev/lifeboat/internal/boot"
+	"github.com/lifeboat-dev/lifeboat/internal/bootagent"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
 )
 
@@ -42,7 +42,7 @@ func TestUnitsMatchTheFlags(t *testing.T) {
 	if strings.Contains(unit(t, "lifeboat-boot.service"), "\nRuntimeDirectory=") {
 		t.Error("the gate would go with a restart of the agent")
 	}
-	if !strings.Contains(boot.DefaultStop, "lifeboat-gate.service") {
+	if !strings.Contains(bootagent.DefaultStop, "lifeboat-gate.service") {
 		t.Error("the gate stays open when the kubelet is stopped")
 	}
 }

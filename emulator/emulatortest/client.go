@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 // HTTPClient is a client for SDKs that talk to an emulated account, which ends with

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
 )
 
 // Errors as EventBridge returns them (EventBridge API Reference).

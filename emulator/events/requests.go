@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
 )
 
 // namePattern matches the names of rules, targets and buses.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
 )
 
 // maxRules is how many rules a bus takes (EventBridge User Guide, Quotas).

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
 )
 
 // defaultBus is the default bus of every account, which receives the events of AWS services.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/queuepolicy"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/queuepolicy"
 )
 
 // Why a delivery did not reach its queue, in EventBridge's terms

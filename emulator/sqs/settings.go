@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/queuepolicy"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/queuepolicy"
 )
 
 // settings are a queue's changeable attributes. They are replaced as a whole, never changed in

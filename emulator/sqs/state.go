@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/queuepolicy"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/queuepolicy"
 )
 
 // coolDown is how long after a deletion the queue's name stays reserved, and how long after a purge

@@ -30,9 +30,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
-	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/reflector"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
@@ -124,7 +124,7 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 		Scheme: scheme,
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
-			NewInformer:      listwatch.NewInformer,
+			NewInformer:      reflector.NewInformer,
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Node{}:           {Transform: nodeindex.Slim()},
 				&v1alpha1.Interruption{}: {Transform: record.Slim},

@@ -18,14 +18,14 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/internal/boot"
-	"github.com/lifeboat-dev/lifeboat/internal/metadata"
+	"github.com/lifeboat-dev/lifeboat/internal/bootagent"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/version"
 )
 
 // BootConfig is the configuration of `lifeboatd agent boot`.
 type BootConfig struct {
-	boot.Settings
+	bootagent.Settings
 	// File is a file with more settings; flags override it.
 	File string
 	// PullCommand is Settings.Pull as one line.
@@ -96,7 +96,7 @@ func (c BootConfig) checkBoot() error {
 	case slices.Contains(c.Images, ""), slices.Contains(c.Prepare, ""), slices.Contains(c.Hooks, ""):
 		return errors.New("an image, a --prepare command or a hook is empty: remove it")
 	}
-	return boot.CheckWipe(c.WipePaths)
+	return bootagent.CheckWipe(c.WipePaths)
 }
 
 // RunBoot runs the boot agent, which prepares a machine for service, until ctx
@@ -113,43 +113,43 @@ func RunBoot(ctx context.Context, c BootConfig) error {
 		return fmt.Errorf("configuring the AWS SDK: %w", err)
 	}
 	logger.Info("started", "version", version.String(), "state", c.StateDir, "gate", c.GateFile)
-	return boot.New(c.options(cloud)).Run(logr.NewContext(ctx, logger))
+	return bootagent.New(c.options(cloud)).Run(logr.NewContext(ctx, logger))
 }
 
-func (c BootConfig) options(cloud aws.Config) boot.Options {
+func (c BootConfig) options(cloud aws.Config) bootagent.Options {
 	names := metadata.NewClient(cloud)
-	reader := boot.NodeReader{Kubeconfig: c.Kubeconfig, Healthz: c.Healthz, Names: func(ctx context.Context) []string {
+	reader := bootagent.NodeReader{Kubeconfig: c.Kubeconfig, Healthz: c.Healthz, Names: func(ctx context.Context) []string {
 		return c.nodeNames(ctx, names)
 	}}
-	return boot.Options{
+	return bootagent.Options{
 		Settings: c.Settings,
-		Metadata: func() boot.Metadata { return metadata.NewClient(cloud) },
+		Metadata: func() bootagent.Metadata { return metadata.NewClient(cloud) },
 		Connect:  connect,
-		Node:     reader.Read, Run: boot.Exec, Remove: os.RemoveAll,
-		State: boot.Dir(c.StateDir), Gate: boot.File(c.GateFile),
+		Node:     reader.Read, Run: bootagent.Exec, Remove: os.RemoveAll,
+		State: bootagent.Dir(c.StateDir), Gate: bootagent.File(c.GateFile),
 		BootID: func() (string, error) {
 			text, err := os.ReadFile(c.BootIDFile)
 			return strings.TrimSpace(string(text)), err
 		},
-		Used: boot.DiskUsed(c.ImagesDir), Sync: unix.Sync,
+		Used: bootagent.DiskUsed(c.ImagesDir), Sync: unix.Sync,
 	}
 }
 
 // connect creates an Auto Scaling client with current credentials. The region
 // is the instance's unless the SDK is configured with one.
-func connect(ctx context.Context) (boot.AutoScaling, error) {
+func connect(ctx context.Context) (bootagent.AutoScaling, error) {
 	config, err := awsconfig.LoadDefaultConfig(ctx)
 	if err != nil {
-		return boot.AutoScaling{}, fmt.Errorf("configuring the AWS SDK: %w", err)
+		return bootagent.AutoScaling{}, fmt.Errorf("configuring the AWS SDK: %w", err)
 	}
 	if config.Region == "" {
 		region, found, err := metadata.NewClient(config).Get(ctx, "placement/region")
 		if err != nil || !found {
-			return boot.AutoScaling{}, fmt.Errorf("finding the region: %w", errors.Join(err, errors.New("set AWS_REGION if instance metadata does not contain it")))
+			return bootagent.AutoScaling{}, fmt.Errorf("finding the region: %w", errors.Join(err, errors.New("set AWS_REGION if instance metadata does not contain it")))
 		}
 		config.Region = region
 	}
-	return boot.NewAutoScaling(config), nil
+	return bootagent.NewAutoScaling(config), nil
 }
 
 // nodeNames are the possible names of the machine's node: on EC2 a kubelet
@@ -172,12 +172,12 @@ func (c BootConfig) nodeNames(ctx context.Context, from *metadata.Client) []stri
 
 // BootStatus describes what the boot agent of this machine does and waits for.
 func BootStatus(stateDir string) (string, error) {
-	file := filepath.Join(stateDir, boot.StatusFile)
+	file := filepath.Join(stateDir, bootagent.StatusFile)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("reading %s: %w: check that the agent runs: `systemctl status lifeboat-boot`", file, err)
 	}
-	status, err := boot.ReadStatus(data)
+	status, err := bootagent.ReadStatus(data)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/lifeboat-dev/lifeboat/internal/boot"
+	"github.com/lifeboat-dev/lifeboat/internal/bootagent"
 )
 
 func bootConfig(t *testing.T, file string) BootConfig {
 	t.Helper()
-	c := BootConfig{StateDir: "/var/lib/lifeboat", GateFile: "/run/lifeboat/gate", Settings: boot.Settings{Interval: 7 * time.Second, AbsentFor: time.Minute}}
+	c := BootConfig{StateDir: "/var/lib/lifeboat", GateFile: "/run/lifeboat/gate", Settings: bootagent.Settings{Interval: 7 * time.Second, AbsentFor: time.Minute}}
 	if file != "" {
 		c.File = filepath.Join(t.TempDir(), "boot.yaml")
 		if err := os.WriteFile(c.File, []byte(file), 0o600); err != nil {

@@ -16,22 +16,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/instancelaunch"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/launch"
 	groupcontroller "github.com/lifeboat-dev/lifeboat/internal/controller/nodegroup"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
 // groups contains the parts for Auto Scaling groups. They share one rate limit
 // and one cache of the groups.
 type groups struct {
-	*groupwatch.Watcher
+	*groupcache.Watcher
 	lifecycle cloud.Lifecycle
 	api       *nodegroup.API
 	// forInterruptions and forGroups yield the names of groups that have changed.
@@ -44,9 +44,9 @@ func watchGroups(mgr ctrl.Manager, config aws.Config, c Config) (*groups, error)
 	if !slices.Contains(c.Sources, notice.SourceAutoScaling) {
 		return nil, nil
 	}
-	limit := quota.New(0, 0)
-	watcher, err := groupwatch.New(groupwatch.Options{
-		API: groupwatch.NewAPI(config), Reader: mgr.GetClient(), Nodes: nodeindex.ListCached(mgr.GetCache()), Names: declaredGroups(mgr.GetClient()),
+	limit := ratelimit.New(0, 0)
+	watcher, err := groupcache.New(groupcache.Options{
+		API: groupcache.NewAPI(config), Reader: mgr.GetClient(), Nodes: nodeindex.ListCached(mgr.GetCache()), Names: declaredGroups(mgr.GetClient()),
 		Interval: c.AutoScalingInterval, Quota: limit, Registerer: metrics.Registry,
 	})
 	if err != nil {
@@ -108,7 +108,7 @@ func (g *groups) addLoops(mgr ctrl.Manager, nodes *nodeindex.Index, recorder eve
 	if g == nil {
 		return nil
 	}
-	sweep, err := launch.New(launch.Options{
+	sweep, err := instancelaunch.New(instancelaunch.Options{
 		Client: mgr.GetClient(), Nodes: nodeindex.ListCached(mgr.GetCache()), Pods: mgr.GetAPIReader(), Groups: g.Watcher, Lifecycle: g.lifecycle, Hooks: c.LifecycleHooks,
 		Events: recorder, Changed: func(group string) { g.enqueue(g.forGroups, group) }, Registerer: metrics.Registry,
 	})

@@ -10,19 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/lifeboat-dev/lifeboat/internal/claimwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeclaims"
 )
 
 // watchClaims watches the replacement NodeClaims on the leader and sends
 // changed ones to the channels.
-func watchClaims(ctx context.Context, mgr ctrl.Manager, tell ...chan<- event.TypedGenericEvent[string]) (*claimwatch.Watcher, error) {
+func watchClaims(ctx context.Context, mgr ctrl.Manager, tell ...chan<- event.TypedGenericEvent[string]) (*nodeclaims.Watcher, error) {
 	kube, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
 		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating the client for NodeClaims: %w", err)
 	}
-	claims := claimwatch.New(kube, claimwatch.Interval, notify(ctx, tell...))
+	claims := nodeclaims.New(kube, nodeclaims.Interval, notify(ctx, tell...))
 	return claims, mgr.Add(claims)
 }
 

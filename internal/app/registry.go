@@ -21,20 +21,20 @@ import (
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/nodecleanup"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/notification"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/policy"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/unheard"
-	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/policystatus"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/sourcehealth"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/events"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/ownercache"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/podcache"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/ownerwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/podwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -70,7 +70,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		return err
 	}
 	changed := make(chan event.TypedGenericEvent[string], 1024)
-	pods := podwatch.New(ctx, kube.CoreV1().RESTClient(), notify(ctx, changed))
+	pods := podcache.New(ctx, kube.CoreV1().RESTClient(), notify(ctx, changed))
 	if err := countWatched(pods); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		return err
 	}
 	recorder := events.NewRecorder(limited.EventsV1(), mgr.GetScheme())
-	owners := ownerwatch.New(ctx, kube, notify(ctx, changed))
+	owners := ownercache.New(ctx, kube, notify(ctx, changed))
 	replaced, orphaned := make(chan event.TypedGenericEvent[string], 1024), make(chan event.TypedGenericEvent[string], 1024)
 	claims, err := watchClaims(ctx, mgr, replaced, orphaned)
 	if err != nil {
@@ -102,7 +102,7 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		pods.Forget(node)
 		owners.Forget(node)
 	}
-	listening, err := unheard.New(unheard.Options{
+	listening, err := sourcehealth.New(sourcehealth.Options{
 		Client: mgr.GetClient(), Events: recorder, Cause: causeOf(cloud, c), Clock: time.Now,
 		Registerer: metrics.Registry,
 	})
@@ -114,21 +114,21 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 		loop.Register(mgr, changed, wanted, replaced),
 		notification.New(notification.Options{Client: mgr.GetClient(), Sender: runner, Events: recorder, Clock: time.Now}).Register(mgr, answered),
 		listening.Register(mgr),
-		orphan.New(orphan.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
-		(&orphan.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
-		policy.New(mgr.GetClient()).Register(mgr),
+		nodecleanup.New(nodecleanup.Options{Client: mgr.GetClient(), Pods: mgr.GetAPIReader(), Forget: forget}).Register(mgr),
+		(&nodecleanup.Claims{Client: mgr.GetClient(), All: claims.Claims}).Register(mgr, orphaned),
+		policystatus.New(mgr.GetClient()).Register(mgr),
 		groups.addLoops(mgr, nodes, recorder, c),
 	)
 }
 
 // newHookRunner returns the runner of hooks and notifications. hooks and notifications
 // receive the names of the Interruptions of which a request is answered.
-func newHookRunner(mgr ctrl.Manager, c Config, hooks, notifications chan<- event.TypedGenericEvent[string]) (*hookrunner.Runner, error) {
-	errandMetrics, err := hookrunner.NewMetrics(metrics.Registry)
+func newHookRunner(mgr ctrl.Manager, c Config, hooks, notifications chan<- event.TypedGenericEvent[string]) (*runner.Runner, error) {
+	errandMetrics, err := runner.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
-	return hookrunner.New(hookrunner.Options{
+	return runner.New(runner.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, Metrics: errandMetrics,
 		WakeHooks: offer(hooks), WakeNotifications: offer(notifications),
 	}), nil
@@ -146,7 +146,7 @@ func offer(to chan<- event.TypedGenericEvent[string]) func(name string) {
 }
 
 // countWatched registers the metric of nodes whose pods are watched.
-func countWatched(pods *podwatch.Watcher) error {
+func countWatched(pods *podcache.Watcher) error {
 	if err := metrics.Registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifeboat_watched_nodes", Help: "Nodes whose pods are watched: those that are going away.",
 	}, func() float64 { return float64(pods.Watched()) })); err != nil {

@@ -15,30 +15,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/lifeboat-dev/lifeboat/internal/controller/unheard"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/probe"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/sourcehealth"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
-	"github.com/lifeboat-dev/lifeboat/internal/probe"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 )
 
 // causeOf finds out why the queue did not deliver a notice. It checks the
 // wiring like `lifeboat doctor`.
-func causeOf(cloud aws.Config, c Config) unheard.Cause {
-	clients := diagnose.NewClients(sqs.NewFromConfig(cloud), eventbridge.NewFromConfig(cloud))
+func causeOf(cloud aws.Config, c Config) sourcehealth.Cause {
+	clients := doctor.NewClients(sqs.NewFromConfig(cloud), eventbridge.NewFromConfig(cloud))
 	target := c.target()
 	return func(ctx context.Context, kind string) (because, advice string) {
 		if c.QueueURL == "" {
 			return "there is no queue", "wire it: lifeboat wire apply --cluster " + cmp.Or(c.ClusterName, "NAME")
 		}
-		return diagnose.Cause(ctx, clients, target, kind)
+		return doctor.Cause(ctx, clients, target, kind)
 	}
 }
 
 // target is the wiring to check. Users copy the cluster name from the advice,
 // so a guessed name is replaced by a placeholder.
-func (c Config) target() diagnose.Target {
-	t := diagnose.Target{Desired: c.wiring(), QueueURL: c.QueueURL}
+func (c Config) target() doctor.Target {
+	t := doctor.Target{Desired: c.wiring(), QueueURL: c.QueueURL}
 	if c.guessed {
 		t.Desired.Cluster = "NAME"
 	}
@@ -66,7 +66,7 @@ func addCanary(mgr ctrl.Manager, cloud aws.Config, c Config) error {
 // made it: lifeboat-<cluster>. guessed is true if the queue name may contain a
 // changed form.
 func clusterOf(queueURL string) (cluster string, guessed bool) {
-	w, sure := wiring.InferFromQueueName(queueOf(queueURL), "", "")
+	w, sure := awssetup.InferFromQueueName(queueOf(queueURL), "", "")
 	return w.Cluster, !sure
 }
 
@@ -75,12 +75,12 @@ func queueOf(queueURL string) string { return queueURL[strings.LastIndexByte(que
 
 // wiring is the wiring that the cluster should have. If the cluster name is
 // guessed, the names derive from the queue name.
-func (c Config) wiring() wiring.Wiring {
+func (c Config) wiring() awssetup.Wiring {
 	if c.guessed {
-		w, _ := wiring.InferFromQueueName(queueOf(c.QueueURL), c.Account, c.Region)
+		w, _ := awssetup.InferFromQueueName(queueOf(c.QueueURL), c.Account, c.Region)
 		return w
 	}
-	return wiring.Desired(c.ClusterName, c.Account, c.Region)
+	return awssetup.Desired(c.ClusterName, c.Account, c.Region)
 }
 
 // expected are the limits for accepted notices and probes. A probe contains the
@@ -110,11 +110,11 @@ func (c Config) resolveClusterName(ctx context.Context, queues tagReader) Config
 	defer cancel()
 	out, err := queues.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &c.QueueURL})
 	if err == nil {
-		if name := out.Tags[wiring.TagCluster]; name != "" && wiring.QueueName(name) == queueOf(c.QueueURL) {
+		if name := out.Tags[awssetup.TagCluster]; name != "" && awssetup.QueueName(name) == queueOf(c.QueueURL) {
 			c.ClusterName, c.guessed = name, false
 			return c
 		}
-		err = fmt.Errorf("reading the queue's tags: the tag %s is missing or belongs to another cluster", wiring.TagCluster)
+		err = fmt.Errorf("reading the queue's tags: the tag %s is missing or belongs to another cluster", awssetup.TagCluster)
 	}
 	ctrl.LoggerFrom(ctx).Info("the cluster name is uncertain", "queue", c.QueueURL, "guess", c.ClusterName, "cause", err.Error(), "advice", clusterNameAdvice)
 	return c
@@ -133,7 +133,7 @@ func (c Config) checkName(ctx context.Context) {
 // isCluster reports whether a name is the cluster's, or one for which `lifeboat
 // wire` derives the same queue name.
 func (c Config) isCluster(name string) bool {
-	return wiring.QueueName(name) == wiring.QueueName(c.ClusterName)
+	return awssetup.QueueName(name) == awssetup.QueueName(c.ClusterName)
 }
 
 // clusterNameAdvice says what to do about a guessed cluster name.

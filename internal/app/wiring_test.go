@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	groupcontroller "github.com/lifeboat-dev/lifeboat/internal/controller/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
 const queues = "https://sqs.eu-west-1.amazonaws.com/210987654321/"
@@ -26,7 +26,7 @@ const queues = "https://sqs.eu-west-1.amazonaws.com/210987654321/"
 func ofCluster(t *testing.T, cluster string) Config {
 	t.Helper()
 	c := good()
-	c.QueueURL, c.Region = queues+wiring.QueueName(cluster), "eu-west-1"
+	c.QueueURL, c.Region = queues+awssetup.QueueName(cluster), "eu-west-1"
 	c, err := c.complete()
 	if err != nil {
 		t.Fatal(err)
@@ -55,19 +55,19 @@ func TestTheQueuesTagTellsTheClusterWhereItsNameDoesNot(t *testing.T) {
 		asked   int
 	}{
 		"a plain name":         {cluster: "prod", want: "prod"},
-		"dots":                 {"prod.example.com", tags{of: map[string]string{wiring.TagCluster: "prod.example.com"}}, "prod.example.com", false, 1},
+		"dots":                 {"prod.example.com", tags{of: map[string]string{awssetup.TagCluster: "prod.example.com"}}, "prod.example.com", false, 1},
 		"no such right":        {"prod.example.com", tags{err: errors.New("AccessDenied")}, "prod-example-com-7405b025", true, 1},
 		"no such tag":          {"prod.example.com", tags{}, "prod-example-com-7405b025", true, 1},
-		"a tag of another":     {"prod.example.com", tags{of: map[string]string{wiring.TagCluster: "prod.example.org"}}, "prod-example-com-7405b025", true, 1},
-		"it was called so":     {"my-eks-1a2b3c4d", tags{of: map[string]string{wiring.TagCluster: "my-eks-1a2b3c4d"}}, "my-eks-1a2b3c4d", false, 1},
-		"somebody else's tags": {"prod", tags{of: map[string]string{wiring.TagCluster: "staging"}}, "prod", false, 0},
+		"a tag of another":     {"prod.example.com", tags{of: map[string]string{awssetup.TagCluster: "prod.example.org"}}, "prod-example-com-7405b025", true, 1},
+		"it was called so":     {"my-eks-1a2b3c4d", tags{of: map[string]string{awssetup.TagCluster: "my-eks-1a2b3c4d"}}, "my-eks-1a2b3c4d", false, 1},
+		"somebody else's tags": {"prod", tags{of: map[string]string{awssetup.TagCluster: "staging"}}, "prod", false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := ofCluster(t, tc.cluster).resolveClusterName(t.Context(), &tc.queue)
 			if c.ClusterName != tc.want || c.guessed != tc.guessed || tc.queue.asked != tc.asked {
 				t.Errorf("taken for %q, guessed: %v, asked %d times; want %q, %v, %d", c.ClusterName, c.guessed, tc.queue.asked, tc.want, tc.guessed, tc.asked)
 			}
-			want := wiring.Desired(tc.cluster, "210987654321", "eu-west-1")
+			want := awssetup.Desired(tc.cluster, "210987654321", "eu-west-1")
 			if diff := cmp.Diff(want.Rules, c.target().Desired.Rules); diff != "" {
 				t.Errorf("rules (-made +looked for):\n%s", diff)
 			}
@@ -80,7 +80,7 @@ func TestTheQueuesTagTellsTheClusterWhereItsNameDoesNot(t *testing.T) {
 
 func TestANameThatWasGivenIsNotGuessed(t *testing.T) {
 	c := good()
-	c.QueueURL, c.ClusterName = queues+wiring.QueueName("prod.example.com"), "prod.example.com"
+	c.QueueURL, c.ClusterName = queues+awssetup.QueueName("prod.example.com"), "prod.example.com"
 	c, err := c.complete()
 	if err != nil || c.guessed || c.wiring().Cluster != "prod.example.com" {
 		t.Errorf("taken for %q, guessed: %v, %v", c.ClusterName, c.guessed, err)
@@ -111,7 +111,7 @@ func TestTheDoctorsProbesAreAnsweredWhateverTheClusterIsCalled(t *testing.T) {
 		}
 		kube := fake.NewClientBuilder().WithScheme(scheme).Build()
 		recorder := intake.NewRecorder(kube, nil, ofCluster(t, tc.cluster).expected())
-		if err := recorder.Answer(t.Context(), intake.Probe{ID: "1", Cluster: tc.probed, Rule: wiring.RoleSpotInterruption}); err != nil {
+		if err := recorder.Answer(t.Context(), intake.Probe{ID: "1", Cluster: tc.probed, Rule: awssetup.RoleSpotInterruption}); err != nil {
 			t.Fatal(err)
 		}
 		err := kube.Get(t.Context(), client.ObjectKey{Namespace: intake.ProbeNamespace, Name: intake.ProbeLease}, &coordinationv1.Lease{})

@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/hook"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -44,7 +44,7 @@ func (w *observed) approvalLine(s *session, d policy.Decision) string {
 }
 
 // statementText returns who made a statement, when, and the note.
-func statementText(say *v1alpha1.Say, now time.Time) string {
+func statementText(say *v1alpha1.UserAction, now time.Time) string {
 	text := say.By + " " + terminal.Relative(say.Time.Time, now)
 	if say.Note != "" {
 		text += ": " + say.Note
@@ -53,7 +53,7 @@ func statementText(say *v1alpha1.Say, now time.Time) string {
 }
 
 // holding returns the hold that is in force at the given time, or nil.
-func (w *observed) holding(at time.Time) *v1alpha1.Say {
+func (w *observed) holding(at time.Time) *v1alpha1.UserAction {
 	if w.record == nil {
 		return nil
 	}
@@ -114,12 +114,12 @@ func (w *observed) hookGate(h *v1alpha1.Hook, begins time.Time) (drain.Gate, boo
 	case !waits, status != nil && status.State == v1alpha1.HookFailed:
 		return gate, waits
 	case status == nil:
-		gate.Until = begins.Add(hook.Timeout(*h))
+		gate.Until = begins.Add(hooks.Timeout(*h))
 	default:
-		gate.Until = status.StartTime.Add(hook.Timeout(*h))
+		gate.Until = status.StartTime.Add(hooks.Timeout(*h))
 	}
 	if !gate.Until.After(begins) {
-		gate.Until = begins.Add(hook.Timeout(*h))
+		gate.Until = begins.Add(hooks.Timeout(*h))
 	}
 	return gate, true
 }
@@ -205,7 +205,7 @@ func (w *observed) hookLine(h *v1alpha1.Hook) string {
 	if h.Job != nil {
 		what = "Job in " + namespaceOf(h.Job)
 	}
-	text := fmt.Sprintf("%s, %s: %s, up to %s", h.Name, h.When, what, terminal.Duration(hook.Timeout(*h)))
+	text := fmt.Sprintf("%s, %s: %s, up to %s", h.Name, h.When, what, terminal.Duration(hooks.Timeout(*h)))
 	if h.Retries > 0 {
 		text += fmt.Sprintf(", retried up to %s", times(int(h.Retries)))
 	}

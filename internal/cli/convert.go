@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
-	"github.com/lifeboat-dev/lifeboat/internal/convert"
-	"github.com/lifeboat-dev/lifeboat/internal/convert/nth"
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/migrate"
+	"github.com/lifeboat-dev/lifeboat/internal/migrate/nth"
 )
 
 // Sources that convert can read.
@@ -78,20 +78,20 @@ func newConvert(s *session) *cobra.Command {
 }
 
 func (s *session) convert(from string, names []string) error {
-	how, known := map[string]func([]convert.File) (*convert.Result, error){fromKarpenter: convert.Convert, fromNTH: nth.Convert}[from]
+	how, known := map[string]func([]migrate.File) (*migrate.Result, error){fromKarpenter: migrate.Convert, fromNTH: nth.Convert}[from]
 	if !known {
 		return usageErrorf("unknown --from %q: write karpenter or nth", from)
 	}
-	var files []convert.File
+	var files []migrate.File
 	for _, name := range names {
 		file, err := s.read(name)
 		if err != nil {
 			return err
 		}
-		files = append(files, convert.File(file))
+		files = append(files, migrate.File(file))
 	}
 	result, err := how(files)
-	var syntax *convert.SyntaxError
+	var syntax *migrate.SyntaxError
 	switch {
 	case errors.As(err, &syntax) && syntax.Template:
 		return fmt.Errorf("%w; the file looks like a template: render it first, for example with helm template", err)
@@ -108,7 +108,7 @@ func (s *session) convert(from string, names []string) error {
 	return nil
 }
 
-func countedFindings(all []convert.Finding) map[finding.Severity]int {
+func countedFindings(all []migrate.Finding) map[finding.Severity]int {
 	counts := map[finding.Severity]int{finding.Broken: 0, finding.Warning: 0, finding.Info: 0}
 	for _, f := range all {
 		counts[f.Severity]++
@@ -122,12 +122,12 @@ type conversionReport struct {
 	Output    string                   `json:"output"`
 	Converted int                      `json:"converted"`
 	Unchanged int                      `json:"unchanged"`
-	Findings  []convert.Finding        `json:"findings"`
+	Findings  []migrate.Finding        `json:"findings"`
 	Counts    map[finding.Severity]int `json:"counts"`
 }
 
-func (s *session) reportConversion(r *convert.Result, counts map[finding.Severity]int) error {
-	convert.Sort(r.Findings)
+func (s *session) reportConversion(r *migrate.Result, counts map[finding.Severity]int) error {
+	migrate.Sort(r.Findings)
 	if s.isJSON() {
 		return s.writeJSON(conversionReport{string(r.Output), r.Converted, r.Unchanged, r.Findings, counts})
 	}
@@ -154,7 +154,7 @@ func severityStyle(severity finding.Severity) terminal.Style {
 	return terminal.Warn
 }
 
-func (s *session) reportChange(f convert.Finding) {
+func (s *session) reportChange(f migrate.Finding) {
 	where := fmt.Sprintf("%s:%d", f.File, f.Line)
 	title := strings.TrimSpace(f.Object + "  " + f.Path)
 	s.err.Printf("  %s  %s\n    %s\n", s.err.Paint(terminal.Bold, title), s.err.Paint(terminal.Dim, f.ID+"  "+where), f.Problem)
@@ -164,7 +164,7 @@ func (s *session) reportChange(f convert.Finding) {
 }
 
 // conversionSummary returns the last line of the report.
-func conversionSummary(r *convert.Result, counts map[finding.Severity]int) string {
+func conversionSummary(r *migrate.Result, counts map[finding.Severity]int) string {
 	if len(r.Output) == 0 {
 		return "There was nothing to convert."
 	}

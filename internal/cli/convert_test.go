@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
 // The manifests are those of the tests of package convert.
-func manifests(name string) string { return filepath.Join("..", "convert", "testdata", name) }
+func manifests(name string) string { return filepath.Join("..", "migrate", "testdata", name) }
 
 func TestConvert(t *testing.T) {
 	text, err := os.ReadFile(manifests("walkthrough.in.yaml"))
@@ -36,7 +36,7 @@ func TestConvert(t *testing.T) {
 
 func TestConvertFromNTH(t *testing.T) {
 	t.Parallel()
-	name := filepath.Join("..", "convert", "nth", "testdata", "helm-queue.in.yaml")
+	name := filepath.Join("..", "migrate", "nth", "testdata", "helm-queue.in.yaml")
 	r := (&harness{t: t}).run(t.Context(), "convert", "--from", "nth", "-f", name)
 	if r.code != exitManualWork || !strings.Contains(r.out, "drainTimeout: 1h30m0s") || !strings.Contains(r.err, "complete-lifecycle-action-delay-seconds") {
 		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)

@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
 )
 
 // Exit codes of the command doctor.
@@ -215,7 +215,7 @@ func (d *doctorRun) wiring(ctx context.Context) ([]finding.Finding, error) {
 	if name == "" && queueURL == "" {
 		return nil, errors.New("the cluster name is not known: add --cluster NAME (the name in EKS or kOps), or --queue-url")
 	}
-	cfg.Region = cmp.Or(d.flags.region, diagnose.RegionOfQueue(queueURL), cfg.Region)
+	cfg.Region = cmp.Or(d.flags.region, doctor.RegionOfQueue(queueURL), cfg.Region)
 	if cfg.Region == "" {
 		return nil, awsError{&aws.MissingRegionError{}}
 	}
@@ -223,12 +223,12 @@ func (d *doctorRun) wiring(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, awsError{err}
 	}
-	target := diagnose.Target{
-		Desired: wiring.Desired(name, place.Account, place.Region), QueueURL: queueURL,
+	target := doctor.Target{
+		Desired: awssetup.Desired(name, place.Account, place.Region), QueueURL: queueURL,
 		Step: func(what string) { d.progress.Step("%s", what) },
 	}
-	found, err := diagnose.ReadAccount(ctx, diagnose.NewClients(sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)), target)
-	var misplaced *diagnose.WrongLocationError
+	found, err := doctor.ReadAccount(ctx, doctor.NewClients(sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)), target)
+	var misplaced *doctor.WrongLocationError
 	switch {
 	case errors.As(err, &misplaced):
 		return nil, awsError{fmt.Errorf("%w: check --queue-url, --region and AWS_PROFILE", err)}
@@ -241,7 +241,7 @@ func (d *doctorRun) wiring(ctx context.Context) ([]finding.Finding, error) {
 		around.Lifeboat = nil // in the sandbox it is a process without a Deployment
 	}
 	around.Groups = d.ruleGroups()
-	return diagnose.Run(found, target.Desired, around), nil
+	return doctor.Run(found, target.Desired, around), nil
 }
 
 // counted formats a number of things, as in "1 rule".

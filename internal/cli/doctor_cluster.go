@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 )
 
 // The labels by which the Helm charts of other tools are found.
@@ -30,9 +30,9 @@ const (
 
 // tools finds other tools that answer interruptions in the cluster. If it
 // cannot read something, it adds a note and assumes that the tool is absent.
-func (d *doctorRun) tools(ctx context.Context) diagnose.Cluster {
+func (d *doctorRun) tools(ctx context.Context) doctor.Cluster {
 	if d.kube == nil {
-		return diagnose.Cluster{}
+		return doctor.Cluster{}
 	}
 	d.progress.Step("looking for other tools that answer interruptions in the cluster")
 	found, patterns, err := findTools(ctx, *d.kube)
@@ -45,7 +45,7 @@ func (d *doctorRun) tools(ctx context.Context) diagnose.Cluster {
 
 // findTools finds other tools. It also returns how many of Lifeboat's
 // controllers are ready, and the hook names that they are configured to answer.
-func findTools(ctx context.Context, c cluster) (found diagnose.Cluster, hooks []string, _ error) {
+func findTools(ctx context.Context, c cluster) (found doctor.Cluster, hooks []string, _ error) {
 	label := client.MatchingLabels{nameLabel: karpenterName}
 	var deployments appsv1.DeploymentList
 	if err := c.list(ctx, "deployments of Karpenter", &deployments, label); err != nil {
@@ -111,8 +111,8 @@ func controller(ctx context.Context, c cluster) (appsv1.Deployment, error) {
 
 // tool describes a program by the value of an environment variable or of a flag
 // of its pods.
-func tool(kind string, meta metav1.ObjectMeta, spec corev1.PodSpec, variable, flag string) *diagnose.Tool {
-	t := &diagnose.Tool{Object: kind + " " + meta.Namespace + "/" + meta.Name, Version: meta.Labels[versionLabel]}
+func tool(kind string, meta metav1.ObjectMeta, spec corev1.PodSpec, variable, flag string) *doctor.Tool {
+	t := &doctor.Tool{Object: kind + " " + meta.Namespace + "/" + meta.Name, Version: meta.Labels[versionLabel]}
 	for _, c := range spec.Containers {
 		for _, e := range c.Env {
 			if e.Name == variable {

@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/snapshot"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/template"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/template"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
 // files checks templates.
@@ -27,7 +27,7 @@ func (d *doctorRun) files(context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := wiring.Desired(d.flags.cluster, found.Account, found.Region)
+	want := awssetup.Desired(d.flags.cluster, found.Account, found.Region)
 	for _, q := range found.Queues {
 		named := d.flags.queueURL != "" && q.Name == snapshot.Name(d.flags.queueURL)
 		if named || d.flags.cluster != "" && d.flags.queueURL == "" && q.Name == want.Queue.Name {
@@ -38,7 +38,7 @@ func (d *doctorRun) files(context.Context) ([]finding.Finding, error) {
 	if n := len(found.Groups); n > 0 {
 		d.subject += " and " + counted(n, "Auto Scaling group")
 	}
-	return diagnose.Run(found, want, diagnose.Cluster{}), nil
+	return doctor.Run(found, want, doctor.Cluster{}), nil
 }
 
 // maxFileSize limits the size of an input file. CloudFormation accepts 1 MB; a

@@ -16,12 +16,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
 
 // maxGroups limits how many groups are checked. Each needs three API calls,
@@ -99,7 +99,7 @@ func (d *doctorRun) placedConfig(ctx context.Context) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, err
 	}
-	cfg.Region = cmp.Or(d.flags.region, diagnose.RegionOfQueue(cmp.Or(d.flags.queueURL, sandbox.queueURL)), cfg.Region)
+	cfg.Region = cmp.Or(d.flags.region, doctor.RegionOfQueue(cmp.Or(d.flags.queueURL, sandbox.queueURL)), cfg.Region)
 	if cfg.Region == "" {
 		return aws.Config{}, &aws.MissingRegionError{}
 	}
@@ -185,13 +185,13 @@ func (d *doctorRun) answered(hook string) bool {
 }
 
 // ruleGroups returns the groups in the form that the rule checks need.
-func (d *doctorRun) ruleGroups() []diagnose.Group {
-	var all []diagnose.Group
+func (d *doctorRun) ruleGroups() []doctor.Group {
+	var all []doctor.Group
 	for _, g := range d.seen {
-		out := diagnose.Group{Name: g.there.Name}
+		out := doctor.Group{Name: g.there.Name}
 		for _, h := range g.there.Hooks {
 			named := g.object != nil && (h.Name == g.wanted.Launch.Name || h.Name == g.wanted.Terminate.Name)
-			out.Hooks = append(out.Hooks, diagnose.Hook{Name: h.Name, Terminating: h.Terminating, Own: named || d.answered(h.Name), Timeout: h.Timeout, Target: h.Target})
+			out.Hooks = append(out.Hooks, doctor.Hook{Name: h.Name, Terminating: h.Terminating, Own: named || d.answered(h.Name), Timeout: h.Timeout, Target: h.Target})
 		}
 		all = append(all, out)
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/probe"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
-	"github.com/lifeboat-dev/lifeboat/internal/probe"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 )
 
 // IDs of the findings of a probe.
@@ -37,7 +37,7 @@ func (d *doctorRun) probe(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Region = cmp.Or(d.flags.region, diagnose.RegionOfQueue(cmp.Or(d.flags.queueURL, sandbox.queueURL)), cfg.Region)
+	cfg.Region = cmp.Or(d.flags.region, doctor.RegionOfQueue(cmp.Or(d.flags.queueURL, sandbox.queueURL)), cfg.Region)
 	if cfg.Region == "" {
 		return nil, awsError{&aws.MissingRegionError{}}
 	}
@@ -48,7 +48,7 @@ func (d *doctorRun) probe(ctx context.Context) ([]finding.Finding, error) {
 	name := cmp.Or(d.flags.cluster, d.kube.name)
 	d.progress.Step("sending a probe through each rule")
 	results := probe.New(probe.Options{Events: eventbridge.NewFromConfig(cfg), Kube: d.kube, Cluster: name}).
-		Run(ctx, wiring.Desired(name, place.Account, place.Region).Rules)
+		Run(ctx, awssetup.Desired(name, place.Account, place.Region).Rules)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
 // doctorReport is the output of doctor with -o json.

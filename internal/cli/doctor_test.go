@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 )
 
 // doctor runs the command doctor for the cluster prod.
@@ -197,10 +197,10 @@ func TestToolsInTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready := 2
-	want := diagnose.Cluster{
+	want := doctor.Cluster{
 		Lifeboat:  &ready,
-		Karpenter: &diagnose.Tool{Object: "deployment kube-system/karpenter", Version: "1.14.1", Queue: "prod"},
-		NTH:       &diagnose.Tool{Object: "daemonset kube-system/nth", Queue: "https://sqs/1/prod-nth"},
+		Karpenter: &doctor.Tool{Object: "deployment kube-system/karpenter", Version: "1.14.1", Queue: "prod"},
+		NTH:       &doctor.Tool{Object: "daemonset kube-system/nth", Queue: "https://sqs/1/prod-nth"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -6,9 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/workloads"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
-	"github.com/lifeboat-dev/lifeboat/internal/readiness"
 )
 
 // workloads looks for pods that an interruption would harm. It checks nothing
@@ -22,7 +22,7 @@ func (d *doctorRun) workloads(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	survey, err := readiness.Scan(ctx, d.kube, readiness.Options{Spot: spot})
+	survey, err := workloads.Scan(ctx, d.kube, workloads.Options{Spot: spot})
 	if err != nil {
 		return nil, fmt.Errorf("checking the workloads: %w", err)
 	}
@@ -43,11 +43,11 @@ func (d *doctorRun) spotNodes(ctx context.Context) (func(*corev1.Node) bool, err
 	}
 	all, byID := ec2Nodes(nodes)
 	if len(all) == 0 {
-		return readiness.IsSpot, nil
+		return workloads.IsSpot, nil
 	}
 	for _, node := range byID {
-		if readiness.IsSpot(node) {
-			return readiness.IsSpot, nil
+		if workloads.IsSpot(node) {
+			return workloads.IsSpot, nil
 		}
 	}
 	c, err := d.connectCloud(ctx, all[0].Zone)

@@ -70,8 +70,8 @@ func stopping(in time.Duration) *v1alpha1.Interruption {
 }
 
 // say returns an approval or hold that was made some time ago.
-func say(by string, ago time.Duration, note string) *v1alpha1.Say {
-	return &v1alpha1.Say{By: by, Time: metav1.NewMicroTime(clock.Add(-ago)), About: "ScheduledChange instance-event-1", Note: note}
+func say(by string, ago time.Duration, note string) *v1alpha1.UserAction {
+	return &v1alpha1.UserAction{By: by, Time: metav1.NewMicroTime(clock.Add(-ago)), About: "ScheduledChange instance-event-1", Note: note}
 }
 
 func TestExplain(t *testing.T) {
@@ -175,7 +175,7 @@ func TestSuppose(t *testing.T) {
 			}
 			want := c.want
 			want.ID, want.Source, want.Time, want.ReceivedTime = supposedID, "plan", metav1.NewTime(clock), metav1.NewMicroTime(clock)
-			got.Description, got.Subject, got.EndTime, got.Hook = "", "", nil, nil
+			got.Description, got.Subject, got.EndTime, got.LifecycleHook = "", "", nil, nil
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%+v (-want +got):\n%s", c.from, diff)
 			}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/workloads"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/readiness"
 )
 
 // selectTargets selects the targets, by name or interactively, and connects to their
@@ -51,7 +51,7 @@ func (s *session) choose(ctx context.Context, keyboard *bufio.Reader) (cloud, []
 	spot, err := drill.Spot(ctx, c.instances, all)
 	if err != nil { // a permission is missing, or a node's instance is gone already
 		s.err.Printf("EC2 could not be asked which instances are spot (%v); using the node labels\n", err)
-		spot = slices.DeleteFunc(all, func(t drill.Target) bool { return !readiness.IsSpot(byID[t.InstanceID]) })
+		spot = slices.DeleteFunc(all, func(t drill.Target) bool { return !workloads.IsSpot(byID[t.InstanceID]) })
 	}
 	if len(spot) == 0 {
 		return cloud{}, nil, fmt.Errorf("no node of this cluster is a spot instance; name a node and add --via queue")

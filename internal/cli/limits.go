@@ -43,7 +43,7 @@ func (l *limit) String() string {
 // isHard reports whether no one can move the deadline.
 func isHard(d *v1alpha1.Deadline) bool { return notice.IsFirm(d) }
 
-// budget is the governor's budget; nil where it has none.
+// budget is the effectivePolicy's budget; nil where it has none.
 func (w *observed) budget(d policy.Decision) *limit {
 	if !record.Drains(d.Action) {
 		return nil

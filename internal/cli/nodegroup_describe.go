@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
 func newNodeGroupDescribe(s *session) *cobra.Command {
@@ -189,8 +189,8 @@ func (s *session) describeFindings(g *v1alpha1.NodeGroup) {
 		}
 		s.out.Printf("  %s %s\n", s.out.Paint(style, strings.ToUpper(f.Severity)), s.out.Paint(terminal.Dim, f.ID))
 		s.out.Fact(4, "", terminal.Plain, f.Message)
-		if f.Mend != "" {
-			s.out.Fact(6, "    →", terminal.Plain, command.Rename(f.Mend, s.name))
+		if f.Fix != "" {
+			s.out.Fact(6, "    →", terminal.Plain, command.Rename(f.Fix, s.name))
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 )
 
 func nodeGroup(name, group string, ready bool, message string) *v1alpha1.NodeGroup {
@@ -51,8 +51,8 @@ func groupWithProblems() *v1alpha1.NodeGroup {
 	s.Failures = []v1alpha1.GroupFailure{{Time: *at(time.Minute), InstanceID: "i-9", Message: "abandoned: its node was not Ready after 30 min"}}
 	s.Suspended = []string{"AZRebalance"}
 	s.Findings = []v1alpha1.GroupFinding{
-		{Severity: "broken", ID: "launches-fail", Message: "the last 3 launches failed", Mend: "look at the console output"},
-		{Severity: "unknown", ID: "hooks-unknown", Message: "the group's lifecycle hooks could not be read", Mend: "allow autoscaling:DescribeLifecycleHooks: `lifeboat wire iam` prints the policy"},
+		{Severity: "broken", ID: "launches-fail", Message: "the last 3 launches failed", Fix: "look at the console output"},
+		{Severity: "unknown", ID: "hooks-unknown", Message: "the group's lifecycle hooks could not be read", Fix: "allow autoscaling:DescribeLifecycleHooks: `lifeboat wire iam` prints the policy"},
 		{Severity: "info", ID: "process-suspended", Message: "the process AZRebalance is suspended"},
 	}
 	s.Conditions = append(s.Conditions, metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue, Message: "management is Observe: Lifeboat does not change the group"})

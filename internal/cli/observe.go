@@ -192,7 +192,7 @@ func (w *observed) at(d policy.Decision, moment, begun time.Time) policy.Decisio
 	facts := w.policy
 	facts.Now = moment
 	if d.AwaitsApproval && d.ProceedsAt.IsZero() {
-		assumed := v1alpha1.Say{About: d.About}
+		assumed := v1alpha1.UserAction{About: d.About}
 		assumed.Time.Time = w.now
 		facts.Approval = &assumed
 	}

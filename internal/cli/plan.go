@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/forecast"
+	"github.com/lifeboat-dev/lifeboat/internal/drain/simulate"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -119,14 +119,14 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 		return p
 	}
 	if w.policy.Begun.IsZero() {
-		p.queue("policy "+d.Governor, w.budget(before))
+		p.queue("policy "+d.EffectivePolicy, w.budget(before))
 		p.queue("the pool", w.terminations(before))
 	}
 	facts.Gates = w.gates(d, begins)
 	for _, g := range facts.Gates {
 		p.Waits = append(p.Waits, g.Why)
 	}
-	for _, result := range w.forecasts(forecast.Facts{Facts: facts, Replaced: f.replacedIn}, d) {
+	for _, result := range w.forecasts(simulate.Facts{Facts: facts, Replaced: f.replacedIn}, d) {
 		p.add(result, w.now)
 	}
 	p.advise(d, begins)
@@ -172,8 +172,8 @@ func (w *observed) begins(d policy.Decision) time.Time {
 // forecasts simulates the drain. A soft deadline of a planned change becomes hard
 // when it is near. Pods that still wait at that time are simulated again from
 // there.
-func (w *observed) forecasts(f forecast.Facts, d policy.Decision) []forecast.PodOutcome {
-	forecasts := forecast.Simulate(f)
+func (w *observed) forecasts(f simulate.Facts, d policy.Decision) []simulate.PodOutcome {
+	forecasts := simulate.Simulate(f)
 	if f.Deadline == nil || isHard(f.Deadline) {
 		return forecasts
 	}
@@ -191,7 +191,7 @@ func (w *observed) forecasts(f forecast.Facts, d policy.Decision) []forecast.Pod
 			hardFacts.Pods = append(hardFacts.Pods, result.Pod)
 		}
 	}
-	for _, result := range forecast.Simulate(hardFacts) {
+	for _, result := range simulate.Simulate(hardFacts) {
 		result.Now = forecasts[left[result.Pod]].Now
 		forecasts[left[result.Pod]] = result
 	}
@@ -203,7 +203,7 @@ func (w *observed) forecasts(f forecast.Facts, d policy.Decision) []forecast.Pod
 func (p *planned) leaveAlone(facts drain.Facts, why string) {
 	isLost := isHard(facts.Deadline)
 	for _, v := range drain.NewPlan(facts).Verdicts {
-		result := forecast.PodOutcome{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
+		result := simulate.PodOutcome{Pod: v.Pod, Step: drain.StepStays, Reason: v.Reason, Fits: true}
 		if v.Step != drain.StepStays {
 			result.Fits = !isLost
 			result.Reason = why
@@ -217,10 +217,10 @@ func (p *planned) leaveAlone(facts drain.Facts, why string) {
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
 	if !p.Fits {
-		p.Mend = []string{fmt.Sprintf("the action is %s: to move the pods, write a policy with action Drain for %s, or change rule %q of policy %q",
+		p.Fix = []string{fmt.Sprintf("the action is %s: to move the pods, write a policy with action Drain for %s, or change rule %q of policy %q",
 			p.Decision.Action, p.Kind, p.Decision.Rule, p.Decision.Policy)}
 		if p.Decision.Policy == "" {
-			p.Mend = []string{fmt.Sprintf("the action is %s: to move the pods, write a policy with action Drain for %s", p.Decision.Action, p.Kind)}
+			p.Fix = []string{fmt.Sprintf("the action is %s: to move the pods, write a policy with action Drain for %s", p.Decision.Action, p.Kind)}
 		}
 	}
 }

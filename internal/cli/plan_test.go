@@ -113,11 +113,11 @@ func TestPlan(t *testing.T) {
 
 // draining returns the record of another node that is being drained under the
 // given policy.
-func draining(governor string) *v1alpha1.Interruption {
+func draining(effectivePolicy string) *v1alpha1.Interruption {
 	in := stopping(26 * time.Hour)
 	in.Name, in.UID, in.Spec.InstanceID, in.Spec.NodeName = instanceB, "uid-b", instanceB, otherNode
 	in.Status.NodeName, in.Status.Phase = otherNode, v1alpha1.PhaseDraining
-	in.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Governor: governor}
+	in.Status.Decision = &v1alpha1.Decision{Action: v1alpha1.ActionDrain, EffectivePolicy: effectivePolicy}
 	in.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionCordoned, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(clock)}}
 	begun := metav1.NewMicroTime(clock)
 	record.EnsureDrain(&in.Status).StartTime = &begun

@@ -7,7 +7,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/forecast"
+	"github.com/lifeboat-dev/lifeboat/internal/drain/simulate"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -36,8 +36,8 @@ type planned struct {
 	// deadline.
 	Fits bool         `json:"fits"`
 	Pods []plannedPod `json:"pods"`
-	// Mend says how to make the pods fit, if they do not.
-	Mend []string `json:"mend,omitempty"`
+	// Fix says how to make the pods fit, if they do not.
+	Fix []string `json:"fix,omitempty"`
 }
 
 // plannedPod is the prediction for one pod. Times are relative to now.
@@ -55,11 +55,11 @@ type plannedPod struct {
 	WantedGraceSeconds float64  `json:"wantedGraceSeconds"`
 	Overrides          string   `json:"overrides,omitempty"`
 	Fits               bool     `json:"fits"`
-	// Mend says how to make the pod fit, if it does not.
-	Mend string `json:"mend,omitempty"`
+	// Fix says how to make the pod fit, if it does not.
+	Fix string `json:"fix,omitempty"`
 }
 
-func (p *planned) add(f forecast.PodOutcome, now time.Time) {
+func (p *planned) add(f simulate.PodOutcome, now time.Time) {
 	pod := plannedPod{
 		Namespace: f.Pod.Namespace, Name: f.Pod.Name, Step: f.Step, Reason: f.Reason,
 		AskedInSeconds:     secondsFrom(f.Asked, now),
@@ -90,7 +90,7 @@ func secondsFrom(t, now time.Time) *float64 {
 func (p *planned) advise(d policy.Decision, begins time.Time) {
 	for i := range p.Pods {
 		if pod := &p.Pods[i]; !pod.Fits {
-			pod.Mend = pod.fix(d, begins)
+			pod.Fix = pod.fix(d, begins)
 		}
 	}
 }

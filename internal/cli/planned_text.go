@@ -144,18 +144,18 @@ func (p planned) writeFixes(s terminal.Stream) {
 	var fixes []string
 	pods := map[string][]string{}
 	for _, pod := range p.Pods {
-		if pod.Mend == "" {
+		if pod.Fix == "" {
 			continue
 		}
-		if pods[pod.Mend] == nil {
-			fixes = append(fixes, pod.Mend)
+		if pods[pod.Fix] == nil {
+			fixes = append(fixes, pod.Fix)
 		}
-		pods[pod.Mend] = append(pods[pod.Mend], pod.Namespace+"/"+pod.Name)
+		pods[pod.Fix] = append(pods[pod.Fix], pod.Namespace+"/"+pod.Name)
 	}
 	for _, fix := range fixes {
 		s.Fact(4, "  →", terminal.Plain, strings.Join(pods[fix], ", ")+": "+fix)
 	}
-	for _, fix := range p.Mend {
+	for _, fix := range p.Fix {
 		s.Fact(4, "  →", terminal.Plain, fix)
 	}
 }

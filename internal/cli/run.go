@@ -8,9 +8,9 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
 // Exit codes. The help text of the program documents them.

@@ -188,7 +188,7 @@ func (s *session) sayOf(ctx context.Context, c cluster, it statement, arg string
 // apply changes the record, or returns why the statement makes no sense.
 func (it statement) apply(s *session, w *observed, d policy.Decision) error {
 	at := statementTime(w.record, w.now)
-	say := &v1alpha1.Say{By: it.by, Time: metav1.NewMicroTime(at), About: d.About, Note: it.note}
+	say := &v1alpha1.UserAction{By: it.by, Time: metav1.NewMicroTime(at), About: d.About, Note: it.note}
 	spec := &w.record.Spec
 	switch it.verb {
 	case verbApprove:

@@ -52,8 +52,8 @@ func TestSay(t *testing.T) {
 	ended := metav1.NewMicroTime(clock.Add(-time.Minute))
 	record.EnsureDrain(&failed.Status).Hooks = []v1alpha1.HookStatus{{Name: "demote", State: v1alpha1.HookFailed, Try: 3, CompletionTime: &ended, Message: "exit code 1"}}
 	soon := stopping(23 * time.Hour)
-	mine := func(note string) *v1alpha1.Say {
-		return &v1alpha1.Say{By: "carol", Time: metav1.NewMicroTime(clock.Local()), About: "ScheduledChange instance-event-1", Note: note}
+	mine := func(note string) *v1alpha1.UserAction {
+		return &v1alpha1.UserAction{By: "carol", Time: metav1.NewMicroTime(clock.Local()), About: "ScheduledChange instance-event-1", Note: note}
 	}
 	forTwoHours := mine("backup")
 	forTwoHours.Until = &until
@@ -128,7 +128,7 @@ func TestStatementsOfALaptopWhoseClockIsBehind(t *testing.T) {
 					t.Fatalf("%s: exit code %d, %s", args, r.code, r.err)
 				}
 				spec := recorded(t, cluster)
-				got := map[string]*v1alpha1.Say{"approve": spec.Approval, "hold": spec.Hold, "release": spec.Released}[args[0]]
+				got := map[string]*v1alpha1.UserAction{"approve": spec.Approval, "hold": spec.Hold, "release": spec.Released}[args[0]]
 				if !got.Time.Time.Equal(tc.want) {
 					t.Errorf("%s at %s, want %s", args[0], got.Time, tc.want)
 				}

@@ -66,7 +66,7 @@ func (w *observed) next(d policy.Decision) string {
 	case !record.Drains(d.Action):
 		return fmt.Sprintf("%s: its pods are not moved", d.Action)
 	case budget.full():
-		return fmt.Sprintf("its phase is Queued: policy %s allows %s", d.Governor, budget)
+		return fmt.Sprintf("its phase is Queued: policy %s allows %s", d.EffectivePolicy, budget)
 	case pool.full():
 		return fmt.Sprintf("its phase is Queued: its pool allows %s", pool)
 	case hold != nil:

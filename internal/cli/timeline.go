@@ -77,12 +77,12 @@ func (e entry) line(s terminal.Stream) string {
 
 func styleOf(reason string) terminal.Style {
 	switch reason {
-	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonHookFailed:
+	case v1alpha1.ReasonPodLost, v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonHookFailed:
 		return terminal.Bad
-	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHeld, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOnHold,
+	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonEvictionBlocked, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOnHold,
 		v1alpha1.ReasonQueued, v1alpha1.ReasonPostponed, v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonTerminated:
 		return terminal.Warn
-	case v1alpha1.ReasonDrained, v1alpha1.ReasonCompleted, v1alpha1.ReasonPutBack, v1alpha1.ReasonApproved,
+	case v1alpha1.ReasonDrained, v1alpha1.ReasonCompleted, v1alpha1.ReasonNodeRestored, v1alpha1.ReasonApproved,
 		v1alpha1.ReasonReleased, v1alpha1.ReasonHookSucceeded, v1alpha1.ReasonSurged:
 		return terminal.Good
 	}
@@ -94,7 +94,7 @@ func styleOf(reason string) terminal.Style {
 func firstNotice(in *v1alpha1.Interruption) time.Time {
 	var first time.Time
 	for _, n := range in.Spec.Notices {
-		if in.Status.Since != nil && slices.Contains(in.Status.Answered, n.ID) {
+		if in.Status.Since != nil && slices.Contains(in.Status.HandledNotices, n.ID) {
 			continue
 		}
 		if first.IsZero() || n.ReceivedTime.Time.Before(first) {

@@ -26,7 +26,7 @@ func inProgress() *v1alpha1.Interruption {
 	happened(in, 30*time.Second, v1alpha1.ReasonNoticeReceived, "SpotInterruption by sqs")
 	happened(in, 29700*time.Millisecond, v1alpha1.ReasonCordoned, "new pods are kept off")
 	happened(in, 29500*time.Millisecond, v1alpha1.ReasonEvicted, "asked shop/web-1 to stop")
-	happened(in, 14*time.Second, v1alpha1.ReasonPodGone, "shop/web-1 left")
+	happened(in, 14*time.Second, v1alpha1.ReasonPodTerminated, "shop/web-1 left")
 	return in
 }
 
@@ -131,7 +131,7 @@ func TestWatchUntilDone(t *testing.T) {
 					}
 					got = append(got, e.Reason)
 				}
-				want := []string{"NoticeReceived", "Cordoned", "Evicted", "PodGone", "Completed"}
+				want := []string{"NoticeReceived", "Cordoned", "Evicted", "PodTerminated", "Completed"}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}

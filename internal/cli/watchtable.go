@@ -193,7 +193,7 @@ func phaseStyle(in *v1alpha1.Interruption) terminal.Style {
 // pod, otherwise the message of the condition Ready.
 func waitsFor(in *v1alpha1.Interruption) string {
 	for _, left := range record.Drain(&in.Status).PendingPods {
-		if left.Verdict == "Waits" {
+		if left.State == "Waits" {
 			return left.Namespace + "/" + left.Name + " " + left.Reason
 		}
 	}

@@ -32,8 +32,8 @@ func manyInterruptions() []*v1alpha1.Interruption {
 	draining := named(spot, "b", v1alpha1.PhaseDraining, "2 pods are leaving, 1 wait")
 	record.EnsureDrain(&draining.Status).Pods = v1alpha1.PodCounts{Total: 5, Moved: 2, Leaving: 2, Waiting: 1}
 	record.EnsureDrain(&draining.Status).PendingPods = []v1alpha1.PendingPod{
-		{Namespace: "shop", Name: "web-1", Verdict: "Leaving", Reason: "leaving: it was asked to stop"},
-		{Namespace: "shop", Name: "db-0", Verdict: "Waits", Reason: "waits: PodDisruptionBudget db-pdb allows 0 disruptions"},
+		{Namespace: "shop", Name: "web-1", State: "Leaving", Reason: "leaving: it was asked to stop"},
+		{Namespace: "shop", Name: "db-0", State: "Waits", Reason: "waits: PodDisruptionBudget db-pdb allows 0 disruptions"},
 	}
 	late := named(interruption(spotNotice("n1", 110*time.Second)), "a", v1alpha1.PhaseDraining, "1 pods are leaving, 0 wait")
 	record.EnsureDrain(&late.Status).Pods = v1alpha1.PodCounts{Total: 3, Moved: 2, Leaving: 1}

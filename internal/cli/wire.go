@@ -16,10 +16,10 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
 const wireHelp = `Set up the AWS resources through which Lifeboat receives interruption notices.
@@ -94,9 +94,9 @@ func (f *wireFlags) check() error {
 
 // wired holds the AWS clients and the wanted wiring.
 type wired struct {
-	clients wiring.Clients
+	clients awssetup.Clients
 	groups  *nodegroup.API
-	wanted  wiring.Wiring
+	wanted  awssetup.Wiring
 }
 
 // connectWiring makes clients for the account of the credentials.
@@ -114,17 +114,17 @@ func (s *session) connectWiring(ctx context.Context, f wireFlags) (wired, error)
 		return wired{}, awsError{err}
 	}
 	return wired{
-		clients: wiring.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)},
+		clients: awssetup.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)},
 		groups:  nodegroup.NewAPI(cfg),
-		wanted:  wiring.Desired(f.cluster, place.Account, place.Region),
+		wanted:  awssetup.Desired(f.cluster, place.Account, place.Region),
 	}, nil
 }
 
 // observe reads the existing wiring.
-func (w wired) observe(ctx context.Context) (wiring.Observed, error) {
-	o, err := wiring.Observe(ctx, w.clients.SQS, w.clients.Events, w.wanted)
+func (w wired) observe(ctx context.Context) (awssetup.Observed, error) {
+	o, err := awssetup.Observe(ctx, w.clients.SQS, w.clients.Events, w.wanted)
 	if err != nil {
-		return wiring.Observed{}, awsError{fmt.Errorf("reading the wiring of cluster %s in %s: %w", w.wanted.Cluster, w.wanted.Region, err)}
+		return awssetup.Observed{}, awsError{fmt.Errorf("reading the wiring of cluster %s in %s: %w", w.wanted.Cluster, w.wanted.Region, err)}
 	}
 	return o, nil
 }
@@ -140,12 +140,12 @@ func (s *session) askBefore(ctx context.Context, what string, yes bool) error {
 // hintWiring returns the next step for a known error of the wiring.
 func (s *session) hintWiring(err error) string {
 	var (
-		call    *wiring.CallError
+		call    *awssetup.CallError
 		api     smithy.APIError
 		recent  *sqstypes.QueueDeletedRecently
 		another *sqstypes.QueueNameExists
 	)
-	if errors.Is(err, wiring.ErrConflicts) {
+	if errors.Is(err, awssetup.ErrConflicts) {
 		return "Nothing was changed. Run `" + s.name + " wire plan` to see the options for each conflict; --adopt takes the resources over."
 	}
 	if !errors.As(err, &call) {

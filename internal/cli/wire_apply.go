@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
 func newWireApply(s *session) *cobra.Command {
@@ -85,18 +85,18 @@ func (s *session) wireApply(ctx context.Context, f wireFlags) error {
 }
 
 // applyPlan applies a plan and prints each change.
-func (s *session) applyPlan(ctx context.Context, w wired, plan wiring.Plan) (wiring.Applied, error) {
-	verbs := map[wiring.Action]string{wiring.Create: "created", wiring.Update: "changed", wiring.Delete: "deleted"}
+func (s *session) applyPlan(ctx context.Context, w wired, plan awssetup.Plan) (awssetup.Applied, error) {
+	verbs := map[awssetup.Action]string{awssetup.Create: "created", awssetup.Update: "changed", awssetup.Delete: "deleted"}
 	if !s.isJSON() && !plan.Empty() {
 		s.out.Printf("\n")
 	}
-	applied, err := plan.Apply(ctx, w.clients, func(c wiring.Change) {
+	applied, err := plan.Apply(ctx, w.clients, func(c awssetup.Change) {
 		if !s.isJSON() {
 			s.out.Printf("%s %s %s\n", s.out.Paint(terminal.Good, verbs[c.Action]), c.Kind, c.Name)
 		}
 	})
 	if err != nil {
-		return wiring.Applied{}, awsError{fmt.Errorf("%w (run it again to continue)", err)}
+		return awssetup.Applied{}, awsError{fmt.Errorf("%w (run it again to continue)", err)}
 	}
 	return applied, nil
 }

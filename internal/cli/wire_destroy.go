@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 )
 
 func newWireDestroy(s *session) *cobra.Command {
@@ -52,7 +52,7 @@ func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
 	if err != nil {
 		return err
 	}
-	plan := wiring.Teardown(w.wanted, observed, wiring.Options{Adopt: f.adopt})
+	plan := awssetup.Teardown(w.wanted, observed, awssetup.Options{Adopt: f.adopt})
 	hooks, err := s.planUnwiring(ctx, w, f, observed)
 	if err != nil {
 		return err
@@ -88,8 +88,8 @@ func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
 
 // planUnwiring plans the deletion of the hooks of the selected groups: those of
 // --groups, or those that the rules are limited to.
-func (s *session) planUnwiring(ctx context.Context, w wired, f wireFlags, o wiring.Observed) ([]plannedHooks, error) {
-	if names, limits := wiring.LimitedTo(o); f.groups == "" && limits {
+func (s *session) planUnwiring(ctx context.Context, w wired, f wireFlags, o awssetup.Observed) ([]plannedHooks, error) {
+	if names, limits := awssetup.LimitedTo(o); f.groups == "" && limits {
 		f.groups = strings.Join(names, ",")
 	}
 	groups, err := s.selectedGroups(ctx, f)

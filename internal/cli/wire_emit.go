@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/emit"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/emit"
 )
 
 // The formats of templates.

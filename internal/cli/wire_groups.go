@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/emit"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/emit"
 )
 
 // The special values of --groups.
@@ -92,23 +92,23 @@ func (s *session) selectedGroups(ctx context.Context, f wireFlags) ([]nodegroup.
 }
 
 // limitTo limits the rules to groups.
-func limitTo(w wiring.Wiring, groups []nodegroup.Wanted) (wiring.Wiring, error) {
+func limitTo(w awssetup.Wiring, groups []nodegroup.Wanted) (awssetup.Wiring, error) {
 	var names []string
 	for _, g := range groups {
 		names = append(names, g.Group)
 	}
 	limited, err := w.ForGroups(names)
-	var many *wiring.TooManyGroupsError
+	var many *awssetup.TooManyGroupsError
 	if errors.As(err, &many) {
-		return wiring.Wiring{}, fmt.Errorf("%w: use --groups %s", err, groupsAll)
+		return awssetup.Wiring{}, fmt.Errorf("%w: use --groups %s", err, groupsAll)
 	}
 	return limited, err
 }
 
 // limitAsDeployed limits the wiring to the groups in the existing rules, if --groups
 // is not set.
-func limitAsDeployed(w wiring.Wiring, f wireFlags, o wiring.Observed) (wiring.Wiring, error) {
-	names, limits := wiring.LimitedTo(o)
+func limitAsDeployed(w awssetup.Wiring, f wireFlags, o awssetup.Observed) (awssetup.Wiring, error) {
+	names, limits := awssetup.LimitedTo(o)
 	if f.groups != "" || !limits {
 		return w, nil
 	}

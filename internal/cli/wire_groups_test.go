@@ -14,7 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 )
 
 // group creates an Auto Scaling group that does not launch instances.
@@ -232,7 +232,7 @@ func TestWireIAMOfGroups(t *testing.T) {
 			t.Errorf("%s is not allowed:\n%s", action, r.out)
 		}
 	}
-	if w := wiring.Desired("prod", "210987654321", "eu-west-1"); !strings.Contains(p.Note, "kubernetes.io/cluster/"+w.Cluster) || !strings.Contains(p.Note, "NODE_ROLE") {
+	if w := awssetup.Desired("prod", "210987654321", "eu-west-1"); !strings.Contains(p.Note, "kubernetes.io/cluster/"+w.Cluster) || !strings.Contains(p.Note, "NODE_ROLE") {
 		t.Errorf("the note does not say what is reached: %s", p.Note)
 	}
 }

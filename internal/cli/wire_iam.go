@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/iam"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/iam"
 )
 
 // The values of --role.
@@ -124,21 +124,21 @@ func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
 
 // wiringAt returns the wiring for the account and region of the flags or of the
 // credentials.
-func (s *session) wiringAt(ctx context.Context, f wireFlags) (wiring.Wiring, error) {
+func (s *session) wiringAt(ctx context.Context, f wireFlags) (awssetup.Wiring, error) {
 	if f.account != "" && f.region != "" {
-		return wiring.Desired(f.cluster, f.account, f.region), nil
+		return awssetup.Desired(f.cluster, f.account, f.region), nil
 	}
 	found, err := s.connectWiring(ctx, f)
 	if err != nil {
-		return wiring.Wiring{}, fmt.Errorf("reading account and region (--account and --region set them): %w", err)
+		return awssetup.Wiring{}, fmt.Errorf("reading account and region (--account and --region set them): %w", err)
 	}
 	if f.account != "" {
-		return wiring.Desired(f.cluster, f.account, found.wanted.Region), nil
+		return awssetup.Desired(f.cluster, f.account, found.wanted.Region), nil
 	}
 	return found.wanted, nil
 }
 
-func needs(w wiring.Wiring, f iamFlags) permissions {
+func needs(w awssetup.Wiring, f iamFlags) permissions {
 	switch f.role {
 	case roleWire:
 		policy := iam.Wire(w)
@@ -172,14 +172,14 @@ func needs(w wiring.Wiring, f iamFlags) permissions {
 // tagWarning warns that a policy for named groups still needs tags on their
 // instances: IAM has no condition for the group of an instance (Service
 // Authorization Reference, "Amazon EC2").
-func tagWarning(w wiring.Wiring) string {
+func tagWarning(w awssetup.Wiring) string {
 	return "The policy allows to detach instances from these groups by the groups' names (autoscaling:DetachInstances), but to terminate instances only by their own tags: " +
 		"tag the instances with kubernetes.io/cluster/" + w.Cluster + "=owned or eks:cluster-name=" + w.Cluster + ". Lifeboat can detach an instance with neither tag, but " +
 		"cannot terminate it, so it continues to run outside of any group. Alternatively remove both permissions (docs/guides/aws.md)."
 }
 
 // groupsOf describes the groups of a policy.
-func groupsOf(w wiring.Wiring) string {
+func groupsOf(w awssetup.Wiring) string {
 	if len(w.Groups) > 0 {
 		return "the Auto Scaling groups " + strings.Join(w.Groups, ", ")
 	}
@@ -189,7 +189,7 @@ func groupsOf(w wiring.Wiring) string {
 // bootNote explains the policy of a node. AWS documents no condition key for
 // the instance of a lifecycle action (Service Authorization Reference,
 // "Condition keys for Amazon EC2 Auto Scaling").
-func bootNote(w wiring.Wiring) string {
+func bootNote(w awssetup.Wiring) string {
 	return "What lifeboatd agent boot needs in cluster " + w.Cluster + " to answer the launch hook of its own instance, as part of the role of the nodes' instances.\n\n" +
 		"The agent also works without it: the controller then answers when the node is Ready. Attach it only if launches must continue while the controller is down.\n\n" +
 		"IAM cannot limit it to the instance that sends the request: there is no condition key for the instance of a lifecycle action. Any process with these credentials, " +

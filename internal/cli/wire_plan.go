@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 )
 
 // ExitChanges is the exit code of `lifeboat wire plan` if there are changes to
@@ -86,59 +86,59 @@ func (s *session) wirePlan(ctx context.Context, f wireFlags) error {
 
 // planWiring plans the changes to the wiring and to the hooks of the selected
 // groups.
-func (s *session) planWiring(ctx context.Context, w wired, f wireFlags) (wiring.Plan, []plannedHooks, error) {
+func (s *session) planWiring(ctx context.Context, w wired, f wireFlags) (awssetup.Plan, []plannedHooks, error) {
 	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
-		return wiring.Plan{}, nil, err
+		return awssetup.Plan{}, nil, err
 	}
 	if w.wanted, err = limitTo(w.wanted, groups); err != nil {
-		return wiring.Plan{}, nil, err
+		return awssetup.Plan{}, nil, err
 	}
 	plan, err := w.plan(ctx, f)
 	if err != nil {
-		return wiring.Plan{}, nil, err
+		return awssetup.Plan{}, nil, err
 	}
 	hooks, err := w.planHooks(ctx, s, groups)
 	return plan, hooks, err
 }
 
 // plan plans the changes to the wiring.
-func (w wired) plan(ctx context.Context, f wireFlags) (wiring.Plan, error) {
+func (w wired) plan(ctx context.Context, f wireFlags) (awssetup.Plan, error) {
 	observed, err := w.observe(ctx)
 	if err != nil {
-		return wiring.Plan{}, err
+		return awssetup.Plan{}, err
 	}
 	wanted, err := limitAsDeployed(w.wanted, f, observed)
 	if err != nil {
-		return wiring.Plan{}, err
+		return awssetup.Plan{}, err
 	}
-	return wiring.Diff(wanted, observed, wiring.Options{Adopt: f.adopt})
+	return awssetup.Diff(wanted, observed, awssetup.Options{Adopt: f.adopt})
 }
 
 // conflictError returns the error of a plan with conflicts.
-func conflictError(p wiring.Plan) error {
+func conflictError(p awssetup.Plan) error {
 	names := make([]string, 0, len(p.Conflicts))
 	for _, c := range p.Conflicts {
 		names = append(names, string(c.Kind)+" "+c.Name)
 	}
-	return awsError{fmt.Errorf("%w: %s", wiring.ErrConflicts, strings.Join(names, ", "))}
+	return awsError{fmt.Errorf("%w: %s", awssetup.ErrConflicts, strings.Join(names, ", "))}
 }
 
 // plannedWiring is the output of `wire plan` and `wire apply`.
 type plannedWiring struct {
-	Cluster   string            `json:"cluster"`
-	Account   string            `json:"account"`
-	Region    string            `json:"region"`
-	Changes   []wiring.Change   `json:"changes"`
-	Conflicts []wiring.Conflict `json:"conflicts,omitempty"`
-	Notes     []string          `json:"notes,omitempty"`
+	Cluster   string              `json:"cluster"`
+	Account   string              `json:"account"`
+	Region    string              `json:"region"`
+	Changes   []awssetup.Change   `json:"changes"`
+	Conflicts []awssetup.Conflict `json:"conflicts,omitempty"`
+	Notes     []string            `json:"notes,omitempty"`
 	// Hooks holds the planned changes to the hooks of Auto Scaling groups.
 	Hooks []plannedHooks `json:"hooks,omitempty"`
 	// Applied is the result of `wire apply`.
-	Applied *wiring.Applied `json:"applied,omitempty"`
+	Applied *awssetup.Applied `json:"applied,omitempty"`
 }
 
-func reportPlan(p wiring.Plan, hooks []plannedHooks) plannedWiring {
+func reportPlan(p awssetup.Plan, hooks []plannedHooks) plannedWiring {
 	return plannedWiring{
 		Cluster: p.Wiring.Cluster, Account: p.Wiring.Account, Region: p.Wiring.Region,
 		Changes: p.Changes, Conflicts: p.Conflicts, Notes: p.Notes, Hooks: hooks,
@@ -146,7 +146,7 @@ func reportPlan(p wiring.Plan, hooks []plannedHooks) plannedWiring {
 }
 
 // showPlan prints a plan for people.
-func (s *session) showPlan(p wiring.Plan, hooks []plannedHooks) {
+func (s *session) showPlan(p awssetup.Plan, hooks []plannedHooks) {
 	s.out.Printf("%s\n", s.out.Paint(terminal.Bold, fmt.Sprintf("Wiring of cluster %s in account %s, region %s", p.Wiring.Cluster, p.Wiring.Account, p.Wiring.Region)))
 	for i, c := range p.Changes {
 		if i == 0 || len(c.Fields) > 0 {
@@ -172,7 +172,7 @@ func (s *session) showPlan(p wiring.Plan, hooks []plannedHooks) {
 		s.out.Printf("\nNo changes are needed.\n")
 		return
 	}
-	s.out.Printf("\n%d to create, %d to change, %d to delete", p.Count(wiring.Create), p.Count(wiring.Update), p.Count(wiring.Delete))
+	s.out.Printf("\n%d to create, %d to change, %d to delete", p.Count(awssetup.Create), p.Count(awssetup.Update), p.Count(awssetup.Delete))
 	if n := hookSteps(hooks); n > 0 {
 		s.out.Printf(", and %s to change", counted(n, "hook"))
 	}
@@ -182,17 +182,17 @@ func (s *session) showPlan(p wiring.Plan, hooks []plannedHooks) {
 	s.out.Printf(".\n")
 }
 
-func (s *session) showChange(p wiring.Plan, c wiring.Change) {
+func (s *session) showChange(p awssetup.Plan, c awssetup.Change) {
 	sign, style := "+", terminal.Good
 	switch c.Action {
-	case wiring.Update:
+	case awssetup.Update:
 		sign, style = "~", terminal.Warn
-	case wiring.Delete:
+	case awssetup.Delete:
 		sign, style = "-", terminal.Bad
 	}
 	reason := c.Reason
 	for _, r := range p.Wiring.Rules {
-		if r.Name == c.Name && r.Optional() && c.Action == wiring.Create {
+		if r.Name == c.Name && r.Optional() && c.Action == awssetup.Create {
 			reason += "; it needs " + r.Needs + ", and matches nothing without it"
 		}
 	}
@@ -202,7 +202,7 @@ func (s *session) showChange(p wiring.Plan, c wiring.Change) {
 	}
 	s.out.Printf("\n")
 	for _, f := range c.Fields {
-		if c.Action == wiring.Create {
+		if c.Action == awssetup.Create {
 			s.showNew(f, len(p.Wiring.Rules))
 		} else {
 			s.showField(f)
@@ -212,7 +212,7 @@ func (s *session) showChange(p wiring.Plan, c wiring.Change) {
 
 // showNew prints a field of a new resource. It omits fields that are obvious;
 // -o json has them.
-func (s *session) showNew(f wiring.Field, rules int) {
+func (s *session) showNew(f awssetup.Field, rules int) {
 	switch {
 	case f.WillBe == "", f.Name == "Description", f.Name == "State", f.Name == "Target.DeadLetterConfig.Arn", strings.HasPrefix(f.Name, "Tag "):
 		return
@@ -225,7 +225,7 @@ func (s *session) showNew(f wiring.Field, rules int) {
 
 // showField prints the old and the new value of a field, on one line if they
 // fit.
-func (s *session) showField(f wiring.Field) {
+func (s *session) showField(f awssetup.Field) {
 	was, willBe := withUnit(f.Name, f.Was), withUnit(f.Name, f.WillBe)
 	const room = 40
 	if utf8.RuneCountInString(was) <= room && utf8.RuneCountInString(willBe) <= room {

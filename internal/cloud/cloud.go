@@ -26,16 +26,16 @@ var ErrBusy = errors.New("the cloud is busy")
 func IsBusy(err error) bool { return errors.Is(err, ErrBusy) }
 
 // DeniedError means that the cloud denies the call until somebody does what
-// Mend says.
+// Fix says.
 type DeniedError struct {
-	// Mend is what to do, as the end of a sentence: "allow ec2:…".
-	Mend string
+	// Fix is what to do, as the end of a sentence: "allow ec2:…".
+	Fix string
 	// Err is the cloud's error.
 	Err error
 }
 
 // Error returns the cloud's message and what to do.
-func (e *DeniedError) Error() string { return e.Err.Error() + "; " + e.Mend }
+func (e *DeniedError) Error() string { return e.Err.Error() + "; " + e.Fix }
 
 // Unwrap returns the cloud's error.
 func (e *DeniedError) Unwrap() error { return e.Err }

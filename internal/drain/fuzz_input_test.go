@@ -217,6 +217,6 @@ func (d *fuzzInput) assignReplicaSet(p *corev1.Pod, i int) {
 	p.Labels[v1alpha1.LabelSurged] = d.word()
 	if d.choose(4) > 0 {
 		o := drain.Origin{ReplicaSet: fmt.Sprint(i), UID: set, Time: d.moment(), Seen: d.word()}
-		p.Annotations = map[string]string{v1alpha1.AnnotationSurged: o.String()}
+		p.Annotations = map[string]string{v1alpha1.AnnotationSurgeOrigin: o.String()}
 	}
 }

@@ -26,7 +26,7 @@ type Origin struct {
 	Seen string `json:"seen,omitempty"`
 }
 
-// String returns the value of the annotation lifeboat.dev/surged-from.
+// String returns the value of the annotation lifeboat.dev/surge-origin.
 func (o Origin) String() string {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -38,7 +38,7 @@ func (o Origin) String() string {
 // SurgedFrom returns the origin of a pod, and whether the pod was surged and its annotation can
 // be parsed.
 func SurgedFrom(pod *corev1.Pod) (Origin, bool) {
-	text, ok := pod.Annotations[v1alpha1.AnnotationSurged]
+	text, ok := pod.Annotations[v1alpha1.AnnotationSurgeOrigin]
 	if !ok {
 		return Origin{}, false
 	}

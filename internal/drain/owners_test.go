@@ -77,7 +77,7 @@ func (p podIn) own(pod *corev1.Pod) {
 			pod.OwnerReferences = nil
 		}
 		if s.Unreadable {
-			pod.Annotations[v1alpha1.AnnotationSurged] = "{"
+			pod.Annotations[v1alpha1.AnnotationSurgeOrigin] = "{"
 		}
 	}
 	pod.Spec.HostNetwork = p.HostNetwork
@@ -100,11 +100,11 @@ func (p podIn) own(pod *corev1.Pod) {
 func surge(pod *corev1.Pod, o drain.Origin) {
 	delete(pod.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
 	pod.Labels[v1alpha1.LabelSurged] = o.ReplicaSet
-	annotations := map[string]string{v1alpha1.AnnotationSurged: o.String()}
+	annotations := map[string]string{v1alpha1.AnnotationSurgeOrigin: o.String()}
 	for k, v := range pod.Annotations {
 		annotations[k] = v
 	}
-	annotations[v1alpha1.AnnotationSurged] = o.String()
+	annotations[v1alpha1.AnnotationSurgeOrigin] = o.String()
 	pod.Annotations = annotations
 }
 

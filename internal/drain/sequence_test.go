@@ -166,7 +166,7 @@ func TestOriginIsReadAsItWasWritten(t *testing.T) {
 		t.Errorf("read: %t (-want +got)\n%s", ok, diff)
 	}
 	for _, text := range []string{"", "{", "{}", "17", "null"} {
-		pod.Annotations[v1alpha1.AnnotationSurged] = text
+		pod.Annotations[v1alpha1.AnnotationSurgeOrigin] = text
 		if o, ok := drain.SurgedFrom(pod); ok {
 			t.Errorf("%q is read as %v", text, o)
 		}

@@ -44,7 +44,7 @@ func takenFrom(pod *corev1.Pod) *Origin {
 		return nil
 	}
 	label, labelled := pod.Labels[v1alpha1.LabelSurged]
-	if _, ok := pod.Annotations[v1alpha1.AnnotationSurged]; !ok && !labelled {
+	if _, ok := pod.Annotations[v1alpha1.AnnotationSurgeOrigin]; !ok && !labelled {
 		return nil
 	}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && ref.Kind != kindReplicaSet {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/pattern"
 )
 
 var issued = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
@@ -135,7 +135,7 @@ func TestRulesMatchEveryKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		var through []string
-		for _, rule := range wiring.Desired("prod", "210987654321", "eu-west-1").Rules {
+		for _, rule := range awssetup.Desired("prod", "210987654321", "eu-west-1").Rules {
 			p, err := pattern.Compile([]byte(rule.Pattern))
 			if err != nil {
 				t.Fatal(err)

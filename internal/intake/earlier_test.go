@@ -12,7 +12,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -67,7 +67,7 @@ func TestATerminationBeforeTheNodeIsOfAnEarlierLife(t *testing.T) {
 		return spot("token", func(n *notice.Notice) {
 			n.Kind, n.Source, n.InstanceAction, n.Deadline = notice.KindAutoScalingTermination, source, notice.ActionReturn, nil
 			n.Time = metav1.NewTime(at)
-			n.Hook = &v1alpha1.HookFiring{Group: "workers", Name: "lifeboat-terminate", Token: "token"}
+			n.LifecycleHook = &v1alpha1.LifecycleHookInvocation{Group: "workers", Name: "lifeboat-terminate", Token: "token"}
 		})
 	}
 	registered := nodeOf(now.Add(-time.Minute))

@@ -61,7 +61,7 @@ func TestANoticeThatJoinsAReopenedRecordCounts(t *testing.T) {
 func TestARepeatDoesNotReopenACompletedRecord(t *testing.T) {
 	in := recorded(spot("a").Notice)
 	done := metav1.NewMicroTime(now.Add(time.Minute))
-	in.Status.CompletionTime, in.Status.Answered = &done, []string{"a"}
+	in.Status.CompletionTime, in.Status.HandledNotices = &done, []string{"a"}
 	c := cluster(interceptor.Funcs{}, in)
 	if got, err := intake.NewRecorder(c, oneNode(), options()).Record(t.Context(), spot("a")); got != intake.Repeated {
 		t.Fatalf("got %q, %v", got, err)

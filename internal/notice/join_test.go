@@ -95,7 +95,7 @@ func TestReceivedTimesOfSkewedClocks(t *testing.T) {
 
 	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{Notices: []v1alpha1.Notice{heard("a", 0), ahead}}}
 	done := metav1.NewMicroTime(after(5))
-	in.Status.CompletionTime, in.Status.Answered = &done, []string{"a", ahead.ID}
+	in.Status.CompletionTime, in.Status.HandledNotices = &done, []string{"a", ahead.ID}
 	if !notice.Finished(in) {
 		t.Error("a completed record is not finished, because an agent's clock is ahead")
 	}

@@ -184,7 +184,7 @@ func AllWithdrawn(notices []v1alpha1.Notice, since time.Time) bool {
 // times, because received times come from the clocks of agents.
 func Finished(in *v1alpha1.Interruption) bool {
 	return in.Status.CompletionTime != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool {
-		return !n.Withdrawn && !slices.Contains(in.Status.Answered, n.ID)
+		return !n.Withdrawn && !slices.Contains(in.Status.HandledNotices, n.ID)
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
-func say(about string, at time.Time) *v1alpha1.Say {
-	return &v1alpha1.Say{By: "ann@example.com", Time: metav1.NewMicroTime(at), About: about}
+func say(about string, at time.Time) *v1alpha1.UserAction {
+	return &v1alpha1.UserAction{By: "ann@example.com", Time: metav1.NewMicroTime(at), About: about}
 }
 
 func TestApproval(t *testing.T) {
@@ -24,7 +24,7 @@ func TestApproval(t *testing.T) {
 		name       string
 		notice     v1alpha1.Notice
 		unanswered v1alpha1.Unanswered
-		say        *v1alpha1.Say
+		say        *v1alpha1.UserAction
 		since      time.Time
 		awaits     bool
 		proceedsAt time.Time

@@ -29,7 +29,7 @@ type Facts struct {
 	// Policies are all policies of the cluster, in any order.
 	Policies []v1alpha1.InterruptionPolicy
 	// Approval is a person's approval, if any.
-	Approval *v1alpha1.Say
+	Approval *v1alpha1.UserAction
 	// Begun is when the node was cordoned for this interruption; zero if it was not.
 	Begun time.Time
 	// Held is set while a person holds the drain, and Released is when the latest hold
@@ -176,7 +176,7 @@ func decideOn(f Facts, notices []v1alpha1.Notice) (Decision, bool) {
 	}
 	d.Action, d.Policy, d.Rule = chosen.action, chosen.policy, chosen.rule
 	d.moves(chosen)
-	d.governedBy(q.governor())
+	d.governedBy(q.effectivePolicy())
 
 	deadline := chosen.due(f, ruling, notices)
 	starts := chosen.begin(ruling, deadline, f.Now)
@@ -206,7 +206,7 @@ func (d *Decision) governedBy(p *v1alpha1.InterruptionPolicy) {
 	if p == nil {
 		return
 	}
-	d.Governor = p.Name
+	d.EffectivePolicy = p.Name
 	d.Workloads, d.Budget, d.Hooks, d.Notifications = p.Spec.Workloads, p.Spec.Budget, p.Spec.Hooks, p.Spec.Notifications
 	if p.Spec.Terminations != nil {
 		d.Terminations = *p.Spec.Terminations
@@ -229,7 +229,7 @@ func withdrawn(f Facts) (Decision, bool) {
 		},
 		Notice: last, Withdrawn: true,
 	}
-	d.governedBy(q.governor()) // whose notifications are sent
+	d.governedBy(q.effectivePolicy()) // whose notifications are sent
 	return d, true
 }
 

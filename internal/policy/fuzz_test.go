@@ -80,8 +80,8 @@ func keepsPromises(t *testing.T, f policy.Facts, d policy.Decision) {
 		t.Errorf("it waits for no approval, but has the proceed time %s", d.ProceedsAt)
 	case d.AwaitsApproval && !strings.Contains(d.Message, "`lifeboat approve "):
 		t.Errorf("it does not say how to approve: %s", d.Message)
-	case d.Policy != "" && d.Policy != d.Governor:
-		t.Errorf("policy %q rules, and %q governs", d.Policy, d.Governor)
+	case d.Policy != "" && d.Policy != d.EffectivePolicy:
+		t.Errorf("policy %q rules, and %q governs", d.Policy, d.EffectivePolicy)
 	case (d.Strategy != "") != (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate):
 		t.Errorf("%s with strategy %q", d.Action, d.Strategy)
 	case !strings.HasPrefix(d.Message, string(d.Action)+": "):

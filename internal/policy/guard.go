@@ -44,9 +44,9 @@ func (q *matchContext) guard(c match, notices []v1alpha1.Notice) match {
 	return c
 }
 
-// governor is the policy whose workloads, budget, hooks and notifications apply; nil: none.
+// effectivePolicy is the policy whose workloads, budget, hooks and notifications apply; nil: none.
 // Those of an invalid policy do not apply: an invalid part may change the meaning of the others.
-func (q *matchContext) governor() *v1alpha1.InterruptionPolicy {
+func (q *matchContext) effectivePolicy() *v1alpha1.InterruptionPolicy {
 	if len(q.invalid) > 0 {
 		return nil
 	}

@@ -43,7 +43,7 @@ func TestAnInvalidPolicyStillGates(t *testing.T) {
 	} {
 		facts := policy.Facts{Now: noon, Notices: []v1alpha1.Notice{c.notice}, Node: ofPool("db"), Policies: []v1alpha1.InterruptionPolicy{gated(), other}}
 		d, _ := policy.Decide(facts)
-		if d.Action != c.action || d.AwaitsApproval != c.awaits || !d.ProceedsAt.IsZero() || d.Policy != "" || d.Governor != "" || len(d.Hooks) > 0 {
+		if d.Action != c.action || d.AwaitsApproval != c.awaits || !d.ProceedsAt.IsZero() || d.Policy != "" || d.EffectivePolicy != "" || len(d.Hooks) > 0 {
 			t.Errorf("%s: %+v", name, d.Decision)
 		}
 		for _, want := range []string{"policy databases is not valid", `rule 2: unknown kind "Rebalance"`, "and 1 more", "correct it", "kubectl describe interruptionpolicy databases"} {
@@ -57,7 +57,7 @@ func TestAnInvalidPolicyStillGates(t *testing.T) {
 		if !c.awaits {
 			continue
 		}
-		facts.Approval = &v1alpha1.Say{By: "ann", Time: metav1.NewMicroTime(noon), About: d.About}
+		facts.Approval = &v1alpha1.UserAction{By: "ann", Time: metav1.NewMicroTime(noon), About: d.About}
 		if d, _ = policy.Decide(facts); d.AwaitsApproval || d.Action != c.action {
 			t.Errorf("%s, approved: %s", name, d.Message)
 		}

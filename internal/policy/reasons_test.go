@@ -15,7 +15,7 @@ import (
 
 // The exceptions are reasons that only conditions or Kubernetes Events use.
 func TestEveryReasonCanBeNotifiedOn(t *testing.T) {
-	elsewhere := []string{"ReasonReported", "ReasonNotHeard", "ReasonWaiting", "ReasonPodsLeft", "ReasonValid"}
+	elsewhere := []string{"ReasonReported", "ReasonMissingFromQueue", "ReasonWaiting", "ReasonPodsRemaining", "ReasonValid"}
 	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/names.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)

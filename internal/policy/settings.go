@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/hook"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
 // longestName bounds the names of hooks and notifications, and mostRetries the retries of a
@@ -42,7 +42,7 @@ func checkSettings(spec v1alpha1.InterruptionPolicySpec) problems {
 		path := entry("notifications", i, n.Name)
 		found.at(path, checkName(n.Name, seen))
 		found.at(path, checkReasons(n.Reasons))
-		for _, problem := range hook.CheckWebhook(n.Webhook) {
+		for _, problem := range hooks.CheckWebhook(n.Webhook) {
 			found.at(path, []string{"webhook." + problem})
 		}
 	}
@@ -95,7 +95,7 @@ func checkHook(h v1alpha1.Hook) problems {
 	if h.Job != nil && h.Job.Namespace != "" && len(validation.IsDNS1123Label(h.Job.Namespace)) > 0 {
 		found.add(jobNamespace, h.Job.Namespace)
 	}
-	return append(found, hook.Check(h)...)
+	return append(found, hooks.Check(h)...)
 }
 
 func checkName(name string, seen map[string]bool) problems {
@@ -124,15 +124,16 @@ func checkReasons(on []string) problems {
 // timeline can have, which are those that a notification can be on, sorted.
 func TimelineReasons() []string {
 	return []string{
-		v1alpha1.ReasonAnswered, v1alpha1.ReasonApproved, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonCompleted,
-		v1alpha1.ReasonCordoned, v1alpha1.ReasonDecided, v1alpha1.ReasonDeleted, v1alpha1.ReasonDetached, v1alpha1.ReasonDrained,
-		v1alpha1.ReasonEvicted, v1alpha1.ReasonHandedOver, v1alpha1.ReasonHeld, v1alpha1.ReasonHookFailed, v1alpha1.ReasonHookStarted,
-		v1alpha1.ReasonHookSucceeded, v1alpha1.ReasonInvalid, v1alpha1.ReasonHookAnswered, v1alpha1.ReasonHookHolds, v1alpha1.ReasonHookPassed,
-		v1alpha1.ReasonHookOpen, v1alpha1.ReasonMarkedAtRisk, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNotReplaced, v1alpha1.ReasonNoticeReceived,
-		v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonOnHold, v1alpha1.ReasonOverridden, v1alpha1.ReasonPodGone,
-		v1alpha1.ReasonPodLost, v1alpha1.ReasonPostponed, v1alpha1.ReasonPutBack, v1alpha1.ReasonQueued,
-		v1alpha1.ReasonReleased, v1alpha1.ReasonReopened, v1alpha1.ReasonReplacementFailed, v1alpha1.ReasonReplacementOrdered,
-		v1alpha1.ReasonReplacementReady, v1alpha1.ReasonReplacementReleased, v1alpha1.ReasonSurgeUndone, v1alpha1.ReasonSurged,
-		v1alpha1.ReasonTerminated, v1alpha1.ReasonWithdrawn,
+		v1alpha1.ReasonApproved, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonCompleted, v1alpha1.ReasonCordoned,
+		v1alpha1.ReasonDecided, v1alpha1.ReasonDeleted, v1alpha1.ReasonDetached, v1alpha1.ReasonDrained, v1alpha1.ReasonEvicted,
+		v1alpha1.ReasonEvictionBlocked, v1alpha1.ReasonHookFailed, v1alpha1.ReasonHookStarted, v1alpha1.ReasonHookSucceeded,
+		v1alpha1.ReasonInvalid, v1alpha1.ReasonLifecycleActionSent, v1alpha1.ReasonLifecycleHookCompleted,
+		v1alpha1.ReasonLifecycleHookNotManaged, v1alpha1.ReasonLifecycleHookPending, v1alpha1.ReasonMarkedAtRisk,
+		v1alpha1.ReasonNodeClaimDeleted, v1alpha1.ReasonNodeDeleted, v1alpha1.ReasonNodeRestored, v1alpha1.ReasonNotReplaced,
+		v1alpha1.ReasonNoticeHandled, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonNotifyFailed, v1alpha1.ReasonOnHold,
+		v1alpha1.ReasonPodLost, v1alpha1.ReasonPodTerminated, v1alpha1.ReasonPostponed, v1alpha1.ReasonProtectionOverridden,
+		v1alpha1.ReasonQueued, v1alpha1.ReasonReleased, v1alpha1.ReasonReopened, v1alpha1.ReasonReplacementFailed,
+		v1alpha1.ReasonReplacementOrdered, v1alpha1.ReasonReplacementReady, v1alpha1.ReasonReplacementReleased,
+		v1alpha1.ReasonSurgeReverted, v1alpha1.ReasonSurged, v1alpha1.ReasonTerminated, v1alpha1.ReasonWithdrawn,
 	}
 }

@@ -58,7 +58,7 @@ func forms(t *testing.T) map[string]string {
 // hookSentences returns the problem texts of package hook.
 func hookSentences(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../hook/check.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../hooks/check.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/hook"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
 // Hold returns the hold that is in force at a time, or nil.
-func Hold(in *v1alpha1.Interruption, at time.Time) *v1alpha1.Say {
+func Hold(in *v1alpha1.Interruption, at time.Time) *v1alpha1.UserAction {
 	hold := in.Spec.Hold
 	if hold == nil || (hold.Until != nil && !at.Before(hold.Until.Time)) || !hold.Time.After(Since(&in.Status)) {
 		return nil
@@ -36,7 +36,7 @@ func Released(in *v1alpha1.Interruption, now time.Time) time.Time {
 }
 
 // HoldGate is the gate of a hold.
-func HoldGate(hold *v1alpha1.Say) drain.Gate {
+func HoldGate(hold *v1alpha1.UserAction) drain.Gate {
 	g := drain.Gate{Why: hold.By + " holds it"}
 	if hold.Note != "" {
 		g.Why += fmt.Sprintf(" (%s)", hold.Note)
@@ -67,12 +67,12 @@ func Hook(status []v1alpha1.HookStatus, name string) *v1alpha1.HookStatus {
 // Holds reports whether a hook has failed for good and holds the drain: it was not approved
 // since.
 func Holds(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time) bool {
-	return s != nil && s.State == v1alpha1.HookFailed && s.CompletionTime != nil && !hook.IsFinished(*h, *s, goAhead)
+	return s != nil && s.State == v1alpha1.HookFailed && s.CompletionTime != nil && !hooks.IsFinished(*h, *s, goAhead)
 }
 
 // HookGate returns the gate of a hook before the drain, and whether it is closed. node is the
 // argument for `lifeboat approve`.
 func HookGate(h *v1alpha1.Hook, s *v1alpha1.HookStatus, goAhead time.Time, node string) (drain.Gate, bool) {
-	why := hook.WaitReason(*h, s, hook.Subject{Node: node}, goAhead)
+	why := hooks.WaitReason(*h, s, hooks.Subject{Node: node}, goAhead)
 	return drain.Gate{Why: why}, why != ""
 }

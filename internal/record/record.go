@@ -18,12 +18,12 @@ import (
 // Facts is the input of policy for a record; node may be nil.
 func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.InterruptionPolicy, now time.Time) policy.Facts {
 	f := policy.Facts{
-		Now: now, Notices: Trusted(in, node), Since: Since(&in.Status), Answered: in.Status.Answered,
+		Now: now, Notices: Trusted(in, node), Since: Since(&in.Status), Answered: in.Status.HandledNotices,
 		Node: node, Policies: policies, Approval: in.Spec.Approval, Begun: Begun(&in.Status),
 		Held: Hold(in, now) != nil, Released: Released(in, now),
 	}
-	if a := in.Status.Answer; a != nil && len(a.Hooks) > 0 && a.HeldTime != nil {
-		f.Extended, f.Retained = true, a.Retains
+	if a := in.Status.LifecycleHooks; a != nil && len(a.Hooks) > 0 && a.WaitingSince != nil {
+		f.Extended, f.Retained = true, a.RetainOnAbandon
 		if a.EndTime != nil {
 			f.ExtendedUntil = a.EndTime.Time
 		}
@@ -99,7 +99,7 @@ func Priority(in *v1alpha1.Interruption) int {
 	if notice.Finished(in) {
 		return -3 * later
 	}
-	deadline := notice.Deadline(notice.Unanswered(in.Spec.Notices, in.Status.Answered), time.Time{})
+	deadline := notice.Deadline(notice.Unanswered(in.Spec.Notices, in.Status.HandledNotices), time.Time{})
 	switch {
 	case deadline == nil:
 		return -2 * later

@@ -92,7 +92,7 @@ func TestWhatFreesAPlaceInABudget(t *testing.T) {
 
 func TestHoldEnds(t *testing.T) {
 	until := metav1.NewTime(clock.Add(time.Hour))
-	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{Hold: &v1alpha1.Say{By: "alice", Time: metav1.NewMicroTime(clock), Until: &until}}}
+	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{Hold: &v1alpha1.UserAction{By: "alice", Time: metav1.NewMicroTime(clock), Until: &until}}}
 	if record.Hold(in, clock.Add(59*time.Minute)) == nil || record.Hold(in, clock.Add(time.Hour)) != nil {
 		t.Error("a hold of an hour does not end after one")
 	}

@@ -33,7 +33,7 @@ func Slim(object any) (any, error) {
 	pods := slices.Clone(in.Status.Drain.PendingPods)
 	for i := range pods {
 		share(&pods[i].Namespace)
-		share(&pods[i].Verdict)
+		share(&pods[i].State)
 		share(&pods[i].Reason)
 	}
 	in.Status.Drain.PendingPods = pods

@@ -23,7 +23,7 @@ func decoded(t *testing.T, lastNotice string) *v1alpha1.Interruption {
 		Spec:       v1alpha1.InterruptionSpec{InstanceID: "i-1", Notices: []v1alpha1.Notice{{ID: "n"}}},
 	}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		record.EnsureDrain(&in.Status).PendingPods = append(record.Drain(&in.Status).PendingPods, v1alpha1.PendingPod{Namespace: "shop", Name: name, Verdict: "Leaving", Reason: "was asked to stop"})
+		record.EnsureDrain(&in.Status).PendingPods = append(record.Drain(&in.Status).PendingPods, v1alpha1.PendingPod{Namespace: "shop", Name: name, State: "Leaving", Reason: "was asked to stop"})
 		in.Status.Timeline = append(in.Status.Timeline, v1alpha1.TimelineEntry{Reason: "PodAsked", Message: name})
 	}
 	in.Status.LastNoticeID = lastNotice
@@ -64,7 +64,7 @@ func TestACachedRecordIsSmall(t *testing.T) {
 	first, last := left[0], left[4]
 	for of, same := range map[string]bool{
 		"namespaces": isSameText(first.Namespace, last.Namespace),
-		"verdicts":   isSameText(first.Verdict, last.Verdict),
+		"verdicts":   isSameText(first.State, last.State),
 		"reasons":    isSameText(first.Reason, last.Reason),
 		"entries":    isSameText(got.Status.Timeline[0].Reason, got.Status.Timeline[4].Reason),
 	} {

@@ -42,7 +42,7 @@ func Name(pool, instanceID string, nth int) string {
 // HasServed reports whether a NodeClaim was a replacement and is a regular node
 // now.
 func HasServed(c *Claim) bool {
-	return c != nil && c.Replaces() == "" && c.Annotations[v1alpha1.AnnotationReplaces] != ""
+	return c != nil && c.Replaces() == "" && c.Annotations[v1alpha1.AnnotationInterruption] != ""
 }
 
 // requests is the sum of what the movable pods and the DaemonSet pods request.
@@ -96,7 +96,7 @@ func (f Facts) claim(extra, all []requirement) *unstructured.Unstructured {
 	p := f.Pool
 	labels := customLabels(all, f.Node)
 	maps.Copy(labels, p.labels)
-	labels[LabelNodePool], labels[v1alpha1.LabelReplaces] = p.Name, f.InstanceID
+	labels[LabelNodePool], labels[v1alpha1.LabelReplacesInstance] = p.Name, f.InstanceID
 	annotations := maps.Clone(p.annotations)
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -106,7 +106,7 @@ func (f Facts) claim(extra, all []requirement) *unstructured.Unstructured {
 			annotations[key] = value
 		}
 	}
-	annotations[AnnotationDoNotDisrupt], annotations[v1alpha1.AnnotationReplaces] = "true", f.Interruption
+	annotations[AnnotationDoNotDisrupt], annotations[v1alpha1.AnnotationInterruption] = "true", f.Interruption
 
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{

@@ -83,7 +83,7 @@ func TestWhetherAReplacementIsOrdered(t *testing.T) {
 
 func otherClaim(cpu string) *Claim {
 	return &Claim{
-		Name: "web-lb-other", Labels: map[string]string{LabelNodePool: "web", v1alpha1.LabelReplaces: "i-other"},
+		Name: "web-lb-other", Labels: map[string]string{LabelNodePool: "web", v1alpha1.LabelReplacesInstance: "i-other"},
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)},
 	}
 }
@@ -96,11 +96,11 @@ func TestNodeClaimIsMadeFromTheTemplate(t *testing.T) {
 		"metadata": map[string]any{
 			"name": "web-lb-0a1b2c3d4e5f60718",
 			"labels": map[string]any{
-				LabelNodePool: "web", "team": "shop", "example.com/tier": "silver", "lifeboat.dev/replaces": instance,
+				LabelNodePool: "web", "team": "shop", "example.com/tier": "silver", "lifeboat.dev/replaces-instance": instance,
 			},
 			"annotations": map[string]any{
 				annotationHash: "4711", annotationHashVersion: "v3", "note": "n",
-				"karpenter.sh/do-not-disrupt": "true", "lifeboat.dev/made-for": instance,
+				"karpenter.sh/do-not-disrupt": "true", "lifeboat.dev/interruption": instance,
 			},
 			"ownerReferences": []any{map[string]any{
 				"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "name": "web", "uid": "pool-uid", "blockOwnerDeletion": true,

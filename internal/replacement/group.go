@@ -166,13 +166,13 @@ func undetachable(f GroupFacts) (*Status, bool) {
 func (f GroupFacts) order() *Status {
 	s := f.as(v1alpha1.ReplacementOrdered, ReasonOrdered, fmt.Sprintf("detaching the instance from group %s, which launches another", f.Group.Name))
 	at := microTime(f.Now)
-	s.Group, s.OrderTime, s.Tries, s.Apart = f.Group.Name, &at, s.Tries+1, nil
+	s.Group, s.OrderTime, s.Tries, s.PreexistingInstanceIDs = f.Group.Name, &at, s.Tries+1, nil
 	for _, m := range f.Group.Others {
 		if m.At.Phase == lifecycle.Joining || m.Node == nil && m.At.Phase == lifecycle.Serving {
-			s.Apart = append(s.Apart, m.InstanceID)
+			s.PreexistingInstanceIDs = append(s.PreexistingInstanceIDs, m.InstanceID)
 		}
 	}
-	slices.Sort(s.Apart)
-	s.Apart = s.Apart[:min(len(s.Apart), maxApart)]
+	slices.Sort(s.PreexistingInstanceIDs)
+	s.PreexistingInstanceIDs = s.PreexistingInstanceIDs[:min(len(s.PreexistingInstanceIDs), maxApart)]
 	return s
 }

@@ -150,7 +150,7 @@ func TestWhatBecomesOfADetachment(t *testing.T) {
 		}
 	}
 	s := order()
-	Detached(s, &cloud.DeniedError{Err: errors.New("no"), Mend: "allow it"}, groupNow)
+	Detached(s, &cloud.DeniedError{Err: errors.New("no"), Fix: "allow it"}, groupNow)
 	if s.Phase != v1alpha1.NoReplacement || IsDetached(s) {
 		t.Errorf("%+v", s)
 	}

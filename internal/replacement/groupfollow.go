@@ -82,8 +82,8 @@ func FollowGroup(f GroupFollowing) *Status {
 	i := slices.IndexFunc(g.Others, func(m GroupMember) bool { return m.InstanceID == s.InstanceID })
 	switch {
 	case i < 0 || !g.Others[i].joins():
-		s.Apart = append(s.Apart, s.InstanceID)[:min(len(s.Apart)+1, maxApart)]
-		slices.Sort(s.Apart)
+		s.PreexistingInstanceIDs = append(s.PreexistingInstanceIDs, s.InstanceID)[:min(len(s.PreexistingInstanceIDs)+1, maxApart)]
+		slices.Sort(s.PreexistingInstanceIDs)
 		lost := s.InstanceID
 		s.Phase, s.Reason, s.InstanceID, s.NodeName = v1alpha1.ReplacementOrdered, ReasonVanished, "", ""
 		s.Message = fmt.Sprintf("instance %s did not reach InService; group %s launches another", lost, s.Group)
@@ -125,7 +125,7 @@ func (f GroupFollowing) claim(s *Status) *Status {
 	var found []GroupMember
 	for _, m := range f.Group.Others {
 		older := m.Node != nil && m.Node.Created.Before(orderedAt(s).Add(-time.Second))
-		if m.joins() && !m.Claimed && !older && !slices.Contains(s.Apart, m.InstanceID) {
+		if m.joins() && !m.Claimed && !older && !slices.Contains(s.PreexistingInstanceIDs, m.InstanceID) {
 			found = append(found, m)
 		}
 	}

@@ -81,7 +81,7 @@ type Claim struct {
 func (c *Claim) Pool() string { return c.Labels[LabelNodePool] }
 
 // Replaces returns the id of the instance that it replaces, or empty.
-func (c *Claim) Replaces() string { return c.Labels[v1alpha1.LabelReplaces] }
+func (c *Claim) Replaces() string { return c.Labels[v1alpha1.LabelReplacesInstance] }
 
 // Class holds the fields of a NodeClass that Lifeboat reads.
 type Class struct{ Ready bool }

@@ -24,7 +24,7 @@ type Other struct {
 // tells: it is Ready, schedulable, not interrupted, and not a replacement for
 // another node. Free capacity is not checked.
 func MayTake(node *corev1.Node) bool {
-	if node == nil || node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[v1alpha1.LabelReplaces] != "" {
+	if node == nil || node.Spec.Unschedulable || node.DeletionTimestamp != nil || node.Labels[v1alpha1.LabelReplacesInstance] != "" {
 		return false
 	}
 	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {

@@ -38,7 +38,7 @@ func TestWhetherPodsFindRoomElsewhere(t *testing.T) {
 		"a node that is doomed":                   {pod("p", "1"), other("b", "1", tainted(v1alpha1.TaintInterrupted, corev1.TaintEffectNoSchedule)), false},
 		"a node at risk":                          {pod("p", "1"), other("b", "1", tainted(v1alpha1.TaintInterrupted, corev1.TaintEffectPreferNoSchedule)), false},
 		"a node that Karpenter ends":              {pod("p", "1"), other("b", "1", tainted(taintDisrupted, corev1.TaintEffectNoSchedule)), false},
-		"another node's replacement":              {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.Labels[v1alpha1.LabelReplaces] = "i-2" }), false},
+		"another node's replacement":              {pod("p", "1"), other("b", "1", func(n *corev1.Node) { n.Labels[v1alpha1.LabelReplacesInstance] = "i-2" }), false},
 		"a taint that it tolerates":               {pod("p", "1"), other("b", "1", tainted("shop", corev1.TaintEffectNoSchedule)), true},
 		"a taint that it does not":                {pod("p", "1"), other("b", "1", tainted("db", corev1.TaintEffectNoSchedule)), false},
 		"a taint that only asks":                  {pod("p", "1"), other("b", "1", tainted("db", corev1.TaintEffectPreferNoSchedule)), true},

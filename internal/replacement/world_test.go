@@ -91,8 +91,8 @@ func claimObject(name string, change ...func(o map[string]any)) *unstructured.Un
 func our(change ...func(*Claim)) *Claim {
 	c := &Claim{
 		Name: "web-lb-0a1b2c3d4e5f60718", UID: "our-uid",
-		Labels:      map[string]string{LabelNodePool: "web", v1alpha1.LabelReplaces: instance},
-		Annotations: map[string]string{AnnotationDoNotDisrupt: "true", v1alpha1.AnnotationReplaces: instance},
+		Labels:      map[string]string{LabelNodePool: "web", v1alpha1.LabelReplacesInstance: instance},
+		Annotations: map[string]string{AnnotationDoNotDisrupt: "true", v1alpha1.AnnotationInterruption: instance},
 	}
 	for _, f := range change {
 		f(c)

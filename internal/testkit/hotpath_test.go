@@ -24,15 +24,15 @@ const (
 // packagesOffPath are packages that files of the path import, with the reason why a reader
 // of the path need not open them.
 var packagesOffPath = map[string]string{
-	"internal/listwatch": "the path uses one function of it, which distinguishes a lost connection from a response",
-	"internal/refusal":   "classifies errors of the API server: only for an eviction that was refused",
-	"internal/sleep":     "a wait that can be cut short",
+	"internal/kube/reflector": "the path uses one function of it, which distinguishes a lost connection from a response",
+	"internal/kube/rejection": "classifies errors of the API server: only for an eviction that was refused",
+	"internal/sleep":          "a wait that can be cut short",
 }
 
 // filesOffPath are the other files of the packages of the path, with the reason why a
 // reader of the path need not open them.
 var filesOffPath = map[string]string{
-	"internal/action/doc.go":                             "the package comment",
+	"internal/kube/mutate/doc.go":                        "the package comment",
 	"internal/controller/interruption/status/metrics.go": "metrics, after the status is written",
 	"internal/drain/doc.go":                              "the package comment",
 	"internal/drain/words.go":                            "wording of reasons",
@@ -55,13 +55,13 @@ var filesOffPath = map[string]string{
 	"internal/intake/sqs/redrive.go":                     "once, at the start",
 	"internal/intake/sqs/unreadable.go":                  "only for messages that cannot be decoded",
 	"internal/intake/throttle.go":                        "throttles logs",
-	"internal/nodeindex/all.go":                          "for Auto Scaling groups and the polls",
-	"internal/nodeindex/slim.go":                         "strips nodes before they are cached",
+	"internal/kube/nodeindex/all.go":                     "for Auto Scaling groups and the polls",
+	"internal/kube/nodeindex/slim.go":                    "strips nodes before they are cached",
 	"internal/notice/kinds.go":                           "constants",
 	"internal/notice/unheard.go":                         "for the condition WiringDegraded",
 	"internal/policy/guard.go":                           "only where a policy is not valid",
 	"internal/notice/words.go":                           "wording",
-	"internal/podwatch/slim.go":                          "strips pods before they are cached",
+	"internal/kube/podcache/slim.go":                     "strips pods before they are cached",
 	"internal/policy/settings.go":                        "validates policies",
 	"internal/policy/doc.go":                             "the package comment",
 	"internal/policy/validate.go":                        "validates policies",

@@ -47,7 +47,7 @@ func (r *rig) timed(do func()) (seconds float64, used cpu) {
 
 // cordon patches the i-th node with the effect of lifeboatd's own patch.
 func (r *rig) cordon(ctx context.Context, i int) error {
-	patch := `{"metadata":{"annotations":{"lifeboat.dev/before":"{\"inBalancers\":true}"},"labels":{"` + v1alpha1.LabelExcludeBalancers + `":"floor"}},` +
+	patch := `{"metadata":{"annotations":{"lifeboat.dev/original-state":"{\"inBalancers\":true}"},"labels":{"` + v1alpha1.LabelExcludeBalancers + `":"floor"}},` +
 		`"spec":{"unschedulable":true,"taints":[{"key":"` + v1alpha1.TaintInterrupted + `","value":"SpotInterruption","effect":"NoSchedule"}]}}`
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}
 	return r.floor[i%len(r.floor)].Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(patch)))

@@ -22,8 +22,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/reflector"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 	"github.com/lifeboat-dev/lifeboat/sandbox/scenario"
@@ -208,7 +208,7 @@ func (s *sideBySide) watchNodes(tb testing.TB) *readyNodes {
 	tb.Helper()
 	r := &readyNodes{first: map[string]time.Time{}}
 	nodes := cache.NewListWatchFromClient(s.kube.CoreV1().RESTClient(), "nodes", "", fields.Everything())
-	informer := listwatch.NewInformer(nodes, &corev1.Node{}, 0, cache.Indexers{})
+	informer := reflector.NewInformer(nodes, &corev1.Node{}, 0, cache.Indexers{})
 	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: r.note, UpdateFunc: func(_, object any) { r.note(object) },
 	})

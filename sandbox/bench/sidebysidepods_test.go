@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/reflector"
 )
 
 // podLog records the pods of a watch.
@@ -24,7 +24,7 @@ func (s *sideBySide) watchPods(tb testing.TB) *podLog {
 	tb.Helper()
 	l := &podLog{}
 	pods := cache.NewListWatchFromClient(s.kube.CoreV1().RESTClient(), "pods", "default", fields.Everything())
-	informer := listwatch.NewInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
+	informer := reflector.NewInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
 	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { l.note(object, false) },
 		UpdateFunc: func(_, object any) { l.note(object, false) },

@@ -114,8 +114,8 @@ func TestAnAgentCreatesRecordsOfItsNodeOnly(t *testing.T) {
 const agentName = "system:serviceaccount:" + chart.Namespace + ":" + chart.AgentAccount
 
 // word is a value with its author.
-func word(by string) *v1alpha1.Say {
-	return &v1alpha1.Say{By: by, Time: metav1.NewMicroTime(time.Now()), About: "SpotInterruption"}
+func word(by string) *v1alpha1.UserAction {
+	return &v1alpha1.UserAction{By: by, Time: metav1.NewMicroTime(time.Now()), About: "SpotInterruption"}
 }
 
 func TestAnAgentChangesItsOwnNoticesOnly(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/internal/convert"
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/migrate"
 	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
 	"github.com/lifeboat-dev/lifeboat/sandbox/karpenter"
 )
@@ -31,7 +31,7 @@ func TestConvertedManifestsAtTheAPIServer(t *testing.T) {
 	t.Parallel()
 	c := serveKarpenter(t)
 	for _, name := range []string{"walkthrough.in.yaml", "everything.in.yaml"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "internal", "convert", "testdata", name))
+		text, err := os.ReadFile(filepath.Join("..", "..", "internal", "migrate", "testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestConvertedManifestsAtTheAPIServer(t *testing.T) {
 				t.Errorf("%s: as it was, the API server says of %s %s: %v", name, o.GetKind(), o.GetName(), err)
 			}
 		}
-		r, err := convert.Convert([]convert.File{{Name: name, Data: text}})
+		r, err := migrate.Convert([]migrate.File{{Name: name, Data: text}})
 		if err != nil {
 			t.Fatal(err)
 		}

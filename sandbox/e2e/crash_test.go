@@ -8,7 +8,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 )
 
 // stage puts three workloads' pods on one spot node and makes room for them elsewhere.
@@ -206,7 +206,7 @@ func (r *rig) finish(interrupted ec2.Instance) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if !action.IsMarked(node, action.MarkInterrupted) {
+	if !mutate.IsMarked(node, mutate.MarkInterrupted) {
 		r.t.Errorf("the interrupted node is not cordoned: %+v", node.Spec)
 	}
 	if _, err := r.EC2().Terminate([]string{interrupted.ID}); err != nil {

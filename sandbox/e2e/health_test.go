@@ -15,8 +15,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/health"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
 
 // visible is the part of a node that Lifeboat could change.
@@ -114,7 +114,7 @@ func TestReboot(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.reaches(in.ID, v1alpha1.PhaseDrained, 10*time.Second)
-	if node, err := r.node(t.Context(), in); err != nil || !action.IsMarked(node, action.MarkInterrupted) {
+	if node, err := r.node(t.Context(), in); err != nil || !mutate.IsMarked(node, mutate.MarkInterrupted) {
 		t.Errorf("not cordoned before the reboot: %v, error %v", node, err)
 	}
 	var after *corev1.Node

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 )
 
 func TestTheAPIServerGoesAwayInTheMiddle(t *testing.T) {
@@ -73,7 +73,7 @@ func TestNodeThatIsOnlyAtRiskKeepsItsPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !action.IsMarked(node, action.MarkAtRisk) || node.Spec.Unschedulable {
+	if !mutate.IsMarked(node, mutate.MarkAtRisk) || node.Spec.Unschedulable {
 		t.Errorf("node: %+v", node.Spec)
 	}
 	// A person calls it off by deleting the record: the node is as it was.
@@ -82,7 +82,7 @@ func TestNodeThatIsOnlyAtRiskKeepsItsPods(t *testing.T) {
 	}
 	r.until("the node to be put back", 30*time.Second, func(ctx context.Context) (bool, error) {
 		node, err := r.node(ctx, in)
-		return err == nil && len(node.Spec.Taints) == 0 && node.Annotations[v1alpha1.AnnotationBefore] == "", err
+		return err == nil && len(node.Spec.Taints) == 0 && node.Annotations[v1alpha1.AnnotationOriginalState] == "", err
 	})
 	for _, pod := range r.podsOn(in) {
 		if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {

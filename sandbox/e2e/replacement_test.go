@@ -77,7 +77,7 @@ func (r *rig) replacesFirst(kill bool) {
 			return false, err
 		}
 		_, protected := node.Annotations[replacement.AnnotationDoNotDisrupt]
-		_, labelled := node.Labels[v1alpha1.LabelReplaces]
+		_, labelled := node.Labels[v1alpha1.LabelReplacesInstance]
 		return !protected && !labelled, fmt.Errorf("annotations %v", node.Annotations)
 	})
 	r.untilRunning("web", 2)
@@ -128,7 +128,7 @@ func TestWhereThereIsNoCapacityPodsLeaveAtLastCall(t *testing.T) {
 	}
 	r.until("no replacement to be left", 30*time.Second, func(ctx context.Context) (bool, error) {
 		for _, claim := range r.list(ctx, "NodeClaim") {
-			if claim.GetLabels()[v1alpha1.LabelReplaces] != "" {
+			if claim.GetLabels()[v1alpha1.LabelReplacesInstance] != "" {
 				return false, fmt.Errorf("%s is", claim.GetName())
 			}
 		}

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
@@ -56,12 +56,12 @@ func (s surger) serves() {
 		Spec:       corev1.ServiceSpec{Selector: d.Spec.Selector.MatchLabels, Ports: []corev1.ServicePort{{Port: 80}}},
 	})
 	s.until("the pod to serve", 20*time.Second, func(ctx context.Context) (bool, error) { return s.serving(ctx, "web", old) })
-	if answer, err := action.Evict(s.t.Context(), s.client, old, nil); err != nil || answer.Refused == "" {
+	if answer, err := mutate.Evict(s.t.Context(), s.client, old, nil); err != nil || answer.Refused == "" {
 		s.t.Fatalf("the budget did not hold the only pod: %+v, %v", answer, err)
 	}
 
 	s.surge(old)
-	if answer, err := action.Surge(s.t.Context(), s.client, old, time.Now(), ""); err != nil || answer != (action.Answer{}) {
+	if answer, err := mutate.Surge(s.t.Context(), s.client, old, time.Now(), ""); err != nil || answer != (mutate.Answer{}) {
 		s.t.Errorf("surging from what was read before: %+v, %v", answer, err)
 	}
 	next := s.successor("web", old)
@@ -128,7 +128,7 @@ func (s surger) full() {
 		err := s.client.Get(ctx, types.NamespacedName{Namespace: "default", Name: "full"}, b)
 		return b.Status.ExpectedPods == 0 && b.Status.CurrentHealthy == 1, fmt.Errorf("%+v, %w", b.Status, err)
 	})
-	if answer, err := action.Evict(s.t.Context(), s.client, old, nil); err != nil || answer.Refused == "" {
+	if answer, err := mutate.Evict(s.t.Context(), s.client, old, nil); err != nil || answer.Refused == "" {
 		s.t.Errorf("the budget did not hold the only pod: %+v, %v", answer, err)
 	}
 	s.undone(old)
@@ -215,7 +215,7 @@ func (s surger) one(name string, more ...client.Object) (*appsv1.Deployment, *co
 func (s surger) surge(pod *corev1.Pod) {
 	s.t.Helper()
 	fresh := s.pod(pod)
-	answer, err := action.Surge(s.t.Context(), s.client, fresh, time.Now(), "")
+	answer, err := mutate.Surge(s.t.Context(), s.client, fresh, time.Now(), "")
 	if err != nil || !answer.Asked {
 		s.t.Fatalf("surging: %+v, %v", answer, err)
 	}
@@ -244,7 +244,7 @@ func (s surger) successor(name string, old *corev1.Pod) *corev1.Pod {
 func (s surger) undone(old *corev1.Pod) {
 	s.t.Helper()
 	for _, want := range []int{1, 0} {
-		undone, err := action.UndoSurges(s.t.Context(), s.client, s.client, old.Spec.NodeName)
+		undone, err := mutate.UndoSurges(s.t.Context(), s.client, s.client, old.Spec.NodeName)
 		if err != nil || undone != want {
 			s.t.Fatalf("undone %d of %d, error %v", undone, want, err)
 		}
@@ -255,7 +255,7 @@ func (s surger) undone(old *corev1.Pod) {
 func (s surger) evict(pod *corev1.Pod) {
 	s.t.Helper()
 	s.until("the eviction to be granted", 20*time.Second, func(ctx context.Context) (bool, error) {
-		answer, err := action.Evict(ctx, s.client, pod, nil)
+		answer, err := mutate.Evict(ctx, s.client, pod, nil)
 		return answer.Asked, fmt.Errorf("%+v, %w", answer, err)
 	})
 	s.until("the pod to go", 20*time.Second, func(ctx context.Context) (bool, error) {
@@ -366,7 +366,7 @@ func (s surger) change(d *appsv1.Deployment, how func(*appsv1.Deployment)) {
 // ownedAndReady reports whether a pod is as if it had never been surged.
 func (s surger) ownedAndReady(pod corev1.Pod) bool {
 	_, surged := pod.Labels[v1alpha1.LabelSurged]
-	_, noted := pod.Annotations[v1alpha1.AnnotationSurged]
+	_, noted := pod.Annotations[v1alpha1.AnnotationSurgeOrigin]
 	return metav1.GetControllerOf(&pod) != nil && isReady(pod) && !surged && !noted
 }
 

@@ -15,10 +15,10 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring/diagnose"
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
@@ -76,7 +76,7 @@ func breakages() []breakage {
 	}
 }
 
-func (r *rig) spotRule() string { return wiring.RuleName(r.Wiring().Cluster, "spot-interruption") }
+func (r *rig) spotRule() string { return awssetup.RuleName(r.Wiring().Cluster, "spot-interruption") }
 
 // TestReclaimIsHeardWhateverIsWrongWithTheWiring: the pods leave in time, and
 // the record and the doctor say what is wrong.
@@ -143,13 +143,13 @@ func (r *rig) saysWhatIsWrong(id string, words []string) {
 
 func (r *rig) doctorFinds(events *eventbridge.Client, words []string) {
 	r.t.Helper()
-	target := diagnose.Target{Desired: r.Wiring(), QueueURL: r.State().QueueURL}
-	found, err := diagnose.ReadAccount(r.t.Context(), diagnose.NewClients(r.sqs, events), target)
+	target := doctor.Target{Desired: r.Wiring(), QueueURL: r.State().QueueURL}
+	found, err := doctor.ReadAccount(r.t.Context(), doctor.NewClients(r.sqs, events), target)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	var all []string
-	for _, f := range diagnose.Run(found, target.Desired, diagnose.Cluster{}) {
+	for _, f := range doctor.Run(found, target.Desired, doctor.Cluster{}) {
 		text := f.Object + ": " + f.Problem + " " + f.Fix
 		all = append(all, string(f.Severity)+" "+text)
 		fits := f.Severity == finding.Broken && f.Fix != ""

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/listwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/reflector"
 	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
 )
 
@@ -107,7 +107,7 @@ func (r *rig) watchPods() *podRecords {
 	}
 	l := &podRecords{pods: map[types.UID]*podRecord{}}
 	pods := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "pods", "default", fields.Everything())
-	informer := listwatch.NewInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
+	informer := reflector.NewInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: l.seen,
 		UpdateFunc: func(old, pod any) {

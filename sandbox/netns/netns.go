@@ -9,7 +9,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/lifeboat-dev/lifeboat/sandbox/thread"
+	"github.com/lifeboat-dev/lifeboat/sandbox/osthread"
 )
 
 // Namespace is a network namespace, held open. It is safe for concurrent use.
@@ -37,7 +37,7 @@ func (n *Namespace) Do(f func() error) error {
 // onThread runs f on a thread of its own.
 func onThread(f func() error) error {
 	done := make(chan error, 1)
-	thread.Spend(func() { done <- f() })
+	osthread.Spend(func() { done <- f() })
 	return <-done
 }
 

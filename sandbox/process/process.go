@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/sandbox/thread"
+	"github.com/lifeboat-dev/lifeboat/sandbox/osthread"
 )
 
 // DefaultStopGrace is how long Stop waits between SIGTERM and SIGKILL unless Options say otherwise.
@@ -93,7 +93,7 @@ func Start(ctx context.Context, opts Options) (*Process, error) {
 	started := make(chan error, 1)
 	// The kernel sends the parent-death signal when the *thread* that forked ends (prctl(2)), so one
 	// is kept for as long as the child lives.
-	thread.Spend(func() { p.supervise(started) })
+	osthread.Spend(func() { p.supervise(started) })
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", opts.Name, err)
 	}

@@ -68,7 +68,7 @@ func TestSayPatchesAreWhatTheCommandsWrite(t *testing.T) {
 		}
 	}
 	for _, n := range record.Spec.Notices {
-		record.Status.Answered = append(record.Status.Answered, n.ID)
+		record.Status.HandledNotices = append(record.Status.HandledNotices, n.ID)
 	}
 	if _, err := sayPatch(SayStatement{Act: SayApprove, Node: "a", By: "dana"}, record, now); err == nil {
 		t.Error("an approval of nothing is written")

@@ -44,13 +44,13 @@ func (p *player) say(ctx context.Context, st SayStatement) error {
 
 // sayPatch is the merge patch: it approves what policy currently requires approval for.
 func sayPatch(st SayStatement, record *v1alpha1.Interruption, now time.Time) ([]byte, error) {
-	say := &v1alpha1.Say{By: st.By, Time: metav1.NewMicroTime(now)}
+	say := &v1alpha1.UserAction{By: st.By, Time: metav1.NewMicroTime(now)}
 	field := "hold"
 	switch st.Act {
 	case SayRelease:
 		say = nil
 	case SayApprove:
-		facts := policy.Facts{Now: now, Notices: record.Spec.Notices, Answered: record.Status.Answered}
+		facts := policy.Facts{Now: now, Notices: record.Spec.Notices, Answered: record.Status.HandledNotices}
 		if record.Status.Since != nil {
 			facts.Since = record.Status.Since.Time
 		}

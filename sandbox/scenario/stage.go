@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
@@ -114,18 +114,18 @@ func (p *player) setRules(ctx context.Context, st RulesStatement) error {
 		}
 		w.Rules = nil
 		for _, r := range list {
-			w.Rules = append(w.Rules, wiring.Rule{Name: wiring.RuleName(w.Cluster, r.Role), Pattern: string(r.Pattern)})
+			w.Rules = append(w.Rules, awssetup.Rule{Name: awssetup.RuleName(w.Cluster, r.Role), Pattern: string(r.Pattern)})
 		}
 	}
-	var old []wiring.Rule
+	var old []awssetup.Rule
 	for _, name := range p.rules {
-		old = append(old, wiring.Rule{Name: name})
+		old = append(old, awssetup.Rule{Name: name})
 	}
 	clients := p.sandbox.WiringClients()
-	if err := wiring.RemoveRules(ctx, clients.Events, old); err != nil {
+	if err := awssetup.RemoveRules(ctx, clients.Events, old); err != nil {
 		return err
 	}
-	if _, err := wiring.Apply(ctx, clients, w); err != nil {
+	if _, err := awssetup.Apply(ctx, clients, w); err != nil {
 		return err
 	}
 	p.rules = nil

@@ -116,7 +116,7 @@ func (w *World) of(c *claimTrack) string {
 
 // inPlaceOf says for what node Lifeboat made a NodeClaim, if it did.
 func (w *World) inPlaceOf(claim *unstructured.Unstructured) string {
-	instance := claim.GetLabels()[v1alpha1.LabelReplaces]
+	instance := claim.GetLabels()[v1alpha1.LabelReplacesInstance]
 	if instance == "" {
 		return ""
 	}

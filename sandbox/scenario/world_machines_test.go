@@ -96,7 +96,7 @@ func TestProtectionIsSeenOnTheNodeAndOnItsNodeClaim(t *testing.T) {
 	protect := func(o metav1.Object) { o.SetAnnotations(map[string]string{"karpenter.sh/do-not-disrupt": "true"}) }
 	checkC(t, w, "node c unprotected", false) // it is not there yet
 	made := w.Claim(at(1), claimOf("c", "", func(c *unstructured.Unstructured) {
-		c.SetLabels(map[string]string{"lifeboat.dev/replaces": "i-a"})
+		c.SetLabels(map[string]string{"lifeboat.dev/replaces-instance": "i-a"})
 		protect(c)
 	}), false)
 	if diff := cmp.Diff([]string{"|NodeClaim c is made by Lifeboat, to take the place of a"}, texts(made)); diff != "" {

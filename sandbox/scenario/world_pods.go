@@ -154,7 +154,7 @@ func (n *nodeTrack) newEntries(timeline []v1alpha1.TimelineEntry) []v1alpha1.Tim
 // record.
 func saidElsewhere(reason string) bool {
 	switch reason {
-	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonCordoned, v1alpha1.ReasonPodGone, v1alpha1.ReasonDrained:
+	case v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonCordoned, v1alpha1.ReasonPodTerminated, v1alpha1.ReasonDrained:
 		return true
 	default:
 		return false

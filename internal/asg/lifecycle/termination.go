@@ -54,7 +54,7 @@ func (f *TerminationFacts) status(w firing) *Status {
 	if f.Was != nil && (!f.leavesPool() || Read(f.Was.State).Phase == LeavingPool) {
 		s = f.Was.DeepCopy()
 	}
-	if slices.ContainsFunc(s.Hooks, func(h v1alpha1.HookAnswer) bool {
+	if slices.ContainsFunc(s.Hooks, func(h v1alpha1.LifecycleHookStatus) bool {
 		token := w.tokens[h.Name]
 		return token != "" && h.Token != "" && token != h.Token
 	}) {
@@ -64,12 +64,12 @@ func (f *TerminationFacts) status(w firing) *Status {
 	if !f.Seen.Time.IsZero() {
 		s.State = f.Seen.State
 	}
-	s.Returns = w.returns
+	s.ReturnsToWarmPool = w.returns
 	was := s.Hooks
 	s.Hooks = nil
 	for _, name := range f.own(w) {
-		h := v1alpha1.HookAnswer{Name: name, Token: w.tokens[name]}
-		if i := slices.IndexFunc(was, func(o v1alpha1.HookAnswer) bool { return o.Name == name }); i >= 0 {
+		h := v1alpha1.LifecycleHookStatus{Name: name, Token: w.tokens[name]}
+		if i := slices.IndexFunc(was, func(o v1alpha1.LifecycleHookStatus) bool { return o.Name == name }); i >= 0 {
 			h.Token, h.Accepted = cmp.Or(h.Token, was[i].Token), was[i].Accepted
 		}
 		s.Hooks = append(s.Hooks, h)
@@ -109,7 +109,7 @@ func (f *TerminationFacts) decideBefore(s *Status) TerminationDecision {
 // decidePast: the wait is over, or the instance is in another phase, in which nothing is
 // completed for this one.
 func (f *TerminationFacts) decidePast(s *Status, at Stand) TerminationDecision {
-	if s.HeldTime == nil || s.CompletedTime != nil {
+	if s.WaitingSince == nil || s.CompletedTime != nil {
 		return TerminationDecision{Status: f.Was}
 	}
 	s.CompletedTime = microTime(f.Now)
@@ -120,9 +120,9 @@ func (f *TerminationFacts) decidePast(s *Status, at Stand) TerminationDecision {
 		s.Message = fmt.Sprintf("the instance has left group %s", s.Group)
 	case Read(s.State).Phase == Retained:
 		s.Message = fmt.Sprintf("its hook was abandoned, and group %s retains the instance (%s); it is terminated once it is drained", s.Group, s.State)
-	case s.Returns:
+	case s.ReturnsToWarmPool:
 		s.Message = fmt.Sprintf("the instance goes back to the warm pool of group %s (%s)", s.Group, s.State)
-	case s.AnswerTime == nil:
+	case s.CompleteCallTime == nil:
 		s.Message = fmt.Sprintf("the instance goes on (%s), without an answer of Lifeboat's", s.State)
 	default:
 		s.Message = fmt.Sprintf("the instance goes on (%s)", s.State)
@@ -143,7 +143,7 @@ func (f *TerminationFacts) decideHeld(s *Status) TerminationDecision {
 	case !f.drains():
 		s.Message = fmt.Sprintf("hook %s of group %s is left to its time-out, since policy says %s; with action Drain it is answered", hookNames(s), s.Group, f.Action)
 		return TerminationDecision{Status: s}
-	case f.Drained, f.isOut(s) && !s.Retains:
+	case f.Drained, f.isOut(s) && !s.RetainOnAbandon:
 		return f.complete(s)
 	case f.isOut(s):
 		s.Message = fmt.Sprintf("the time to drain is over; hook %s is left to its default result ABANDON, on which group %s retains the instance", hookNames(s), s.Group)
@@ -173,7 +173,7 @@ func (f *TerminationFacts) extend(s *Status) TerminationDecision {
 	if !bound.IsZero() {
 		text += ", until " + clock(bound) + " at the latest"
 	}
-	if s.Misses == 0 {
+	if s.FailedHeartbeats == 0 {
 		s.Message = fmt.Sprintf("hook %s of group %s holds the instance and is %s", hookNames(s), s.Group, text)
 	}
 	if !bound.IsZero() && !s.ExpiryTime.Time.Before(bound.Add(early)) {
@@ -193,7 +193,7 @@ func (f *TerminationFacts) complete(s *Status) TerminationDecision {
 		return TerminationDecision{Status: s}
 	}
 	d := TerminationDecision{Status: s, Pending: true}
-	if !f.Seen.Time.IsZero() && f.Now.Sub(f.Seen.Time) > freshFor && slices.ContainsFunc(s.Hooks, func(h v1alpha1.HookAnswer) bool { return h.Token == "" }) {
+	if !f.Seen.Time.IsZero() && f.Now.Sub(f.Seen.Time) > freshFor && slices.ContainsFunc(s.Hooks, func(h v1alpha1.LifecycleHookStatus) bool { return h.Token == "" }) {
 		s.Message = fmt.Sprintf("hook %s is answered once group %s could be looked at again, last at %s", hookNames(s), s.Group, clock(f.Seen.Time))
 		d.Look, d.Wake = true, f.Now.Add(lookSoon)
 		return d
@@ -206,7 +206,7 @@ func (f *TerminationFacts) complete(s *Status) TerminationDecision {
 
 // givesUp says why no result is sent any more; empty: one is.
 func (f *TerminationFacts) givesUp(s *Status) string {
-	accepted := !slices.ContainsFunc(s.Hooks, func(h v1alpha1.HookAnswer) bool { return !h.Accepted })
+	accepted := !slices.ContainsFunc(s.Hooks, func(h v1alpha1.LifecycleHookStatus) bool { return !h.Accepted })
 	blind := f.Seen.Time.IsZero()
 	_, others := Split(f.Seen.Hooks, true)
 	switch {
@@ -223,7 +223,7 @@ func (f *TerminationFacts) givesUp(s *Status) string {
 
 // lookedSince reports whether the group was read after the last result was sent.
 func (f *TerminationFacts) lookedSince(s *Status) bool {
-	return s.AnswerTime != nil && f.Seen.Time.After(s.AnswerTime.Time)
+	return s.CompleteCallTime != nil && f.Seen.Time.After(s.CompleteCallTime.Time)
 }
 
 // isOut reports whether the time to drain is over.
@@ -235,7 +235,7 @@ func (f *TerminationFacts) isOut(s *Status) bool {
 // bound is when the instance goes, drained or not; zero: not known.
 func (f *TerminationFacts) bound(s *Status) time.Time {
 	var at time.Time
-	if d := f.Deadline; d != nil && (d.Type == v1alpha1.DeadlineHard || s.Retains) {
+	if d := f.Deadline; d != nil && (d.Type == v1alpha1.DeadlineHard || s.RetainOnAbandon) {
 		at = d.Time.Time
 	}
 	if s.EndTime != nil {

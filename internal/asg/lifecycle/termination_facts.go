@@ -9,7 +9,7 @@ import (
 )
 
 // Status is the progress of an instance's termination, as stored in the record.
-type Status = v1alpha1.AnswerStatus
+type Status = v1alpha1.LifecycleHooksStatus
 
 // Seen is the last read state of the instance in its group.
 type Seen struct {
@@ -87,14 +87,14 @@ func (f *TerminationFacts) read() firing {
 		if !n.ReceivedTime.Time.Before(newest) {
 			newest, w.returns = n.ReceivedTime.Time, n.InstanceAction == notice.ActionReturn
 		}
-		if n.Hook == nil || n.Source == notice.SourceIMDS {
+		if n.LifecycleHook == nil || n.Source == notice.SourceIMDS {
 			continue
 		}
-		w.group = cmp.Or(n.Hook.Group, w.group)
-		if n.Hook.Token == "" || !f.Owns(n.Hook.Name) || n.ReceivedTime.Time.Before(w.received) {
+		w.group = cmp.Or(n.LifecycleHook.Group, w.group)
+		if n.LifecycleHook.Token == "" || !f.Owns(n.LifecycleHook.Name) || n.ReceivedTime.Time.Before(w.received) {
 			continue
 		}
-		w.tokens[n.Hook.Name] = n.Hook.Token
+		w.tokens[n.LifecycleHook.Name] = n.LifecycleHook.Token
 		w.received, w.at = n.ReceivedTime.Time, n.Time.Time
 		if w.at.IsZero() {
 			w.at = w.received

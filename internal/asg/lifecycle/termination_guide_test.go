@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The guide must have every message of status.answer.
+// The guide must have every message of status.lifecycleHooks.
 func TestTheGuideExplainsEveryMessage(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guides/terminations.md")

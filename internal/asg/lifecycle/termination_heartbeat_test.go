@@ -38,7 +38,7 @@ func TestHeartbeats(t *testing.T) {
 				beats = append(beats, f.Now)
 				Note(f.Was, Heartbeat, f.Now)
 				var err error
-				if dice.IntN(6) == 0 && f.Was.Misses < 2 {
+				if dice.IntN(6) == 0 && f.Was.FailedHeartbeats < 2 {
 					err = errors.New("throttled")
 				} else {
 					expires = f.Now.Add(timeout)
@@ -143,7 +143,7 @@ func TestHeartbeatsOfTwoHooks(t *testing.T) {
 		expires := s.ExpiryTime.Time
 		Note(s, Heartbeat, start.Add(time.Minute))
 		NoteResult(s, Heartbeat, test.errs...)
-		if s.Misses != test.misses || !strings.Contains(s.Message, test.says) || s.ExpiryTime.Time.After(expires) != (test.misses == 0) {
+		if s.FailedHeartbeats != test.misses || !strings.Contains(s.Message, test.says) || s.ExpiryTime.Time.After(expires) != (test.misses == 0) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}

@@ -25,14 +25,14 @@ func TestOutOfThePoolOnTheWayThere(t *testing.T) {
 		f.Was = d.Status
 		return d
 	}
-	if d := at("Warmed:Pending:Wait", 2*time.Minute); d.Do != Heartbeat || d.Status.Hooks[0].Token != "a" || !d.Status.Returns {
+	if d := at("Warmed:Pending:Wait", 2*time.Minute); d.Do != Heartbeat || d.Status.Hooks[0].Token != "a" || !d.Status.ReturnsToWarmPool {
 		t.Errorf("on its way back: %q, %+v", d.Do, d.Status)
 	}
 	if d := at("Warmed:Terminating", 10*time.Minute); !d.Pending || d.Do != Nothing {
 		t.Errorf("not held yet: %q, %+v", d.Do, d.Status)
 	}
 	d := at("Warmed:Terminating:Wait", 11*time.Minute)
-	if !d.Pending || d.Status.Returns || d.Status.Hooks[0].Token != "" || d.Status.HeldTime.Time.Before(start.Add(10*time.Minute)) || !d.Status.ExpiryTime.Time.After(f.Now) {
+	if !d.Pending || d.Status.ReturnsToWarmPool || d.Status.Hooks[0].Token != "" || d.Status.WaitingSince.Time.Before(start.Add(10*time.Minute)) || !d.Status.ExpiryTime.Time.After(f.Now) {
 		t.Errorf("held again: %+v", d.Status)
 	}
 	if d := at("Warmed:Terminating:Wait", 13*time.Minute); d.Do != Heartbeat {

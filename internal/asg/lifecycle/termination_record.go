@@ -24,16 +24,16 @@ func (f *TerminationFacts) noteHeld(s *Status) {
 		timeout = time.Duration(s.TimeoutSeconds) * time.Second // as it was at that time
 	}
 	timeout = Hook{Timeout: max(timeout, 0)}.timeout()
-	s.TimeoutSeconds, s.Retains = int64(timeout/time.Second), f.Retain && abandons
-	if s.HeldTime == nil {
-		s.HeldTime = microTime(f.heldSince())
+	s.TimeoutSeconds, s.RetainOnAbandon = int64(timeout/time.Second), f.Retain && abandons
+	if s.WaitingSince == nil {
+		s.WaitingSince = microTime(f.heldSince())
 	}
 	s.CompletedTime = nil // if it was set, it was wrong: the state decides
 	if s.ExpiryTime == nil {
-		s.ExpiryTime = microTime(s.HeldTime.Add(timeout))
+		s.ExpiryTime = microTime(s.WaitingSince.Add(timeout))
 	}
 	if s.EndTime == nil && global > 0 {
-		s.EndTime = microTime(s.HeldTime.Add(global - early))
+		s.EndTime = microTime(s.WaitingSince.Add(global - early))
 	}
 }
 
@@ -51,17 +51,17 @@ func (f *TerminationFacts) heldSince() time.Time {
 // one intent is written for all.
 func (f *TerminationFacts) hold(s *Status) Hold {
 	timeout := time.Duration(s.TimeoutSeconds) * time.Second
-	h := Hold{Now: f.Now, InstanceID: f.InstanceID, Since: s.HeldTime.Time, Told: map[string]Told{}}
+	h := Hold{Now: f.Now, InstanceID: f.InstanceID, Since: s.WaitingSince.Time, Told: map[string]Told{}}
 	_, h.Others = Split(f.Seen.Hooks, true)
 	var told Told
 	if s.LastHeartbeat != nil {
 		told = Told{At: s.LastHeartbeat.Time, Do: Heartbeat, Outcome: Accepted, Extended: s.LastHeartbeat.Time}
 	}
-	if s.Misses > 0 {
-		told.Outcome, told.Tries, told.Extended = Failed, int(s.Misses), s.ExpiryTime.Add(-timeout)
+	if s.FailedHeartbeats > 0 {
+		told.Outcome, told.Tries, told.Extended = Failed, int(s.FailedHeartbeats), s.ExpiryTime.Add(-timeout)
 	}
-	if s.AnswerTime != nil && !s.AnswerTime.Time.Before(told.At) {
-		told.At, told.Do, told.Outcome, told.Tries, told.Completed = s.AnswerTime.Time, Complete, Accepted, int(s.Tries), s.AnswerTime.Time
+	if s.CompleteCallTime != nil && !s.CompleteCallTime.Time.Before(told.At) {
+		told.At, told.Do, told.Outcome, told.Tries, told.Completed = s.CompleteCallTime.Time, Complete, Accepted, int(s.Tries), s.CompleteCallTime.Time
 	}
 	for _, hook := range s.Hooks {
 		h.Own = append(h.Own, Hook{Name: hook.Name, Own: true, Terminating: true, Timeout: timeout})
@@ -83,7 +83,7 @@ func Note(s *Status, do Verb, now time.Time) {
 		s.Heartbeats++
 		return
 	}
-	s.AnswerTime = microTime(now)
+	s.CompleteCallTime = microTime(now)
 	s.Tries++
 	for i := range s.Hooks {
 		s.Hooks[i].Accepted = false // it was not enough, or no result would be sent
@@ -111,13 +111,13 @@ func NoteResult(s *Status, do Verb, errs ...error) {
 
 func noteHeartbeat(s *Status, err error) {
 	if err == nil {
-		if s.Misses > 0 {
+		if s.FailedHeartbeats > 0 {
 			s.EndTime = nil // it can be extended again; its timeout says for how long
 		}
-		s.Misses, s.ExpiryTime = 0, microTime(s.LastHeartbeat.Add(time.Duration(s.TimeoutSeconds)*time.Second))
+		s.FailedHeartbeats, s.ExpiryTime = 0, microTime(s.LastHeartbeat.Add(time.Duration(s.TimeoutSeconds)*time.Second))
 		return
 	}
-	s.Misses++
+	s.FailedHeartbeats++
 	s.Message = notice.Cut(fmt.Sprintf("extending hook %s of group %s: %v; its time is out at %s", hookNames(s), s.Group, err, clock(s.ExpiryTime.Time)), longestMessage)
 	if OutcomeOf(err) == Denied {
 		s.EndTime = microTime(s.ExpiryTime.Add(-early))

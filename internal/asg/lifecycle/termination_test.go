@@ -20,7 +20,7 @@ func told(token string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
 	n := v1alpha1.Notice{
 		ID: "n" + token, Kind: notice.KindAutoScalingTermination, Source: notice.SourceQueue, Time: metav1.NewTime(start),
 		ReceivedTime: metav1.NewMicroTime(start), InstanceAction: notice.ActionTerminate,
-		Hook: &v1alpha1.HookFiring{Group: "workers", Name: "lifeboat-terminate", Token: token},
+		LifecycleHook: &v1alpha1.LifecycleHookInvocation{Group: "workers", Name: "lifeboat-terminate", Token: token},
 	}
 	for _, c := range change {
 		c(&n)
@@ -71,7 +71,7 @@ func TestWhereTheInstanceStands(t *testing.T) {
 		"nothing is known":                    {drained(unseen(told(""))), Nothing, false},
 		"nothing is known but the event":      {drained(unseen(told("a"))), Complete, true},
 		"an agent names a hook":               {drained(unseen(told("a", func(n *v1alpha1.Notice) { n.Source = notice.SourceIMDS }))), Nothing, false},
-		"the event is of a hook of another's": {drained(unseen(told("a", func(n *v1alpha1.Notice) { n.Hook.Name = "nth" }))), Nothing, false},
+		"the event is of a hook of another's": {drained(unseen(told("a", func(n *v1alpha1.Notice) { n.LifecycleHook.Name = "nth" }))), Nothing, false},
 	} {
 		d := DecideTermination(test.facts)
 		if d.Do != test.do || d.Pending != test.pending {

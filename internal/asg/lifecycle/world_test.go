@@ -103,7 +103,7 @@ var (
 	heard      error
 	errRefused = fmt.Errorf("completing: %w", cloud.ErrNoAction)
 	errBusy    = fmt.Errorf("completing: %w", cloud.ErrBusy)
-	denied     = &cloud.DeniedError{Err: errors.New("AccessDenied"), Mend: "allow autoscaling:CompleteLifecycleAction"}
+	denied     = &cloud.DeniedError{Err: errors.New("AccessDenied"), Fix: "allow autoscaling:CompleteLifecycleAction"}
 )
 
 // passes lets time pass in the same state, second by second, makes the decided calls, and

@@ -10,8 +10,8 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 const (
@@ -63,14 +63,14 @@ func (c *Cloud) MayTerminate(ctx context.Context, instanceID string) error {
 // classify says whether a retry can help (EC2 API Reference, "Error codes").
 func classify(err error) error {
 	if awshttp.IsDenied(err) {
-		return &cloud.DeniedError{Err: err, Mend: "allow " + permitTerminate + " for this instance: `lifeboat wire iam` prints " +
+		return &cloud.DeniedError{Err: err, Fix: "allow " + permitTerminate + " for this instance: `lifeboat wire iam` prints " +
 			"the policy, which covers instances with the tag kubernetes.io/cluster/NAME or eks:cluster-name of the cluster"}
 	}
 	switch awshttp.Code(err) {
 	case "OperationNotPermitted":
-		return &cloud.DeniedError{Err: err, Mend: "disable its termination protection (disableApiTermination), or terminate it by hand"}
+		return &cloud.DeniedError{Err: err, Fix: "disable its termination protection (disableApiTermination), or terminate it by hand"}
 	case "InvalidInstanceID.Malformed":
-		return &cloud.DeniedError{Err: err, Mend: "only EC2 instances can be terminated: use a policy with the action Drain for such nodes"}
+		return &cloud.DeniedError{Err: err, Fix: "only EC2 instances can be terminated: use a policy with the action Drain for such nodes"}
 	}
 	if awshttp.IsBusy(err) {
 		return fmt.Errorf("%w: %w", cloud.ErrBusy, err)

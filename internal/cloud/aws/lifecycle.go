@@ -9,9 +9,9 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/quota"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 // The IAM actions that a Lifecycle needs.
@@ -31,13 +31,13 @@ type Lifecycle struct {
 	heartbeat func(context.Context, *awsas.RecordLifecycleActionHeartbeatInput, ...func(*awsas.Options)) (*awsas.RecordLifecycleActionHeartbeatOutput, error)
 	detach    func(context.Context, *awsas.DetachInstancesInput, ...func(*awsas.Options)) (*awsas.DetachInstancesOutput, error)
 	instances func(context.Context, *awsas.DescribeAutoScalingInstancesInput, ...func(*awsas.Options)) (*awsas.DescribeAutoScalingInstancesOutput, error)
-	limiter   *quota.Limiter
+	limiter   *ratelimit.Limiter
 }
 
 // NewLifecycle returns the Lifecycle for a configuration. All callers of Auto
 // Scaling share the limiter; nil: no limit. The SDK does not retry: a delayed
 // repetition could complete the hook's next action.
-func NewLifecycle(config awssdk.Config, q *quota.Limiter) *Lifecycle {
+func NewLifecycle(config awssdk.Config, q *ratelimit.Limiter) *Lifecycle {
 	client := awsas.NewFromConfig(awshttp.WithTimeout(config, callTime), func(o *awsas.Options) { o.Retryer = awssdk.NopRetryer{} })
 	return &Lifecycle{
 		complete: client.CompleteLifecycleAction, heartbeat: client.RecordLifecycleActionHeartbeat,
@@ -53,7 +53,7 @@ func (l *Lifecycle) Complete(ctx context.Context, a cloud.Action, r cloud.Result
 		AutoScalingGroupName: &a.Group, LifecycleHookName: &a.Hook, LifecycleActionResult: awssdk.String(string(r)),
 	}
 	in.LifecycleActionToken, in.InstanceId = name(a)
-	err := l.limited(ctx, quota.Answer, func() error {
+	err := l.limited(ctx, ratelimit.Answer, func() error {
 		_, err := l.complete(ctx, in)
 		return err
 	})
@@ -67,7 +67,7 @@ func (l *Lifecycle) Complete(ctx context.Context, a cloud.Action, r cloud.Result
 func (l *Lifecycle) Heartbeat(ctx context.Context, a cloud.Action) error {
 	in := &awsas.RecordLifecycleActionHeartbeatInput{AutoScalingGroupName: &a.Group, LifecycleHookName: &a.Hook}
 	in.LifecycleActionToken, in.InstanceId = name(a)
-	err := l.limited(ctx, quota.Extend, func() error {
+	err := l.limited(ctx, ratelimit.Extend, func() error {
 		_, err := l.heartbeat(ctx, in)
 		return err
 	})
@@ -89,7 +89,7 @@ func name(a cloud.Action) (token, instance *string) {
 // Detach implements cloud.Lifecycle. A rejected call counts as done only if the
 // instance is in no group any more, or is being detached.
 func (l *Lifecycle) Detach(ctx context.Context, group, instanceID string) error {
-	err := l.limited(ctx, quota.Answer, func() error {
+	err := l.limited(ctx, ratelimit.Answer, func() error {
 		_, err := l.detach(ctx, &awsas.DetachInstancesInput{
 			AutoScalingGroupName: &group, InstanceIds: []string{instanceID}, ShouldDecrementDesiredCapacity: awssdk.Bool(false),
 		})
@@ -104,7 +104,7 @@ func (l *Lifecycle) Detach(ctx context.Context, group, instanceID string) error 
 // isDetached reports whether an instance is in no group or is being detached.
 func (l *Lifecycle) isDetached(ctx context.Context, instanceID string) bool {
 	var out *awsas.DescribeAutoScalingInstancesOutput
-	err := l.limited(ctx, quota.Answer, func() (err error) {
+	err := l.limited(ctx, ratelimit.Answer, func() (err error) {
 		out, err = l.instances(ctx, &awsas.DescribeAutoScalingInstancesInput{InstanceIds: []string{instanceID}})
 		return err
 	})
@@ -122,7 +122,7 @@ func (l *Lifecycle) isDetached(ctx context.Context, instanceID string) bool {
 
 // limited makes a call through the rate limiter. A wait that is too long counts
 // as throttled.
-func (l *Lifecycle) limited(ctx context.Context, p quota.Priority, do func() error) error {
+func (l *Lifecycle) limited(ctx context.Context, p ratelimit.Priority, do func() error) error {
 	bounded, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	if err := l.limiter.Wait(bounded, p); err != nil {
@@ -147,7 +147,7 @@ const validation = "ValidationError"
 func classifyLifecycle(err error, permission, group string) error {
 	switch code := awshttp.Code(err); {
 	case awshttp.IsDenied(err):
-		return &cloud.DeniedError{Err: err, Mend: "allow " + permission + " for Auto Scaling group " + group +
+		return &cloud.DeniedError{Err: err, Fix: "allow " + permission + " for Auto Scaling group " + group +
 			": `lifeboat wire iam` prints the policy; a group that a service such as EKS owns can be changed only through that service"}
 	case code == validation && strings.Contains(strings.ToLower(err.Error()), "no active lifecycle action"):
 		return fmt.Errorf("%w: %w", cloud.ErrNoAction, err)

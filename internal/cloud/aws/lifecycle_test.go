@@ -14,13 +14,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
-	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
 // lifecycleAt is the Lifecycle of a region whose Auto Scaling is a handler.
-func lifecycleAt(handler http.Handler, q *quota.Limiter) *aws.Lifecycle {
+func lifecycleAt(handler http.Handler, q *ratelimit.Limiter) *aws.Lifecycle {
 	return aws.NewLifecycle(awssdk.Config{
 		Region: "eu-west-1", HTTPClient: &http.Client{Transport: emulatortest.Direct{Handler: handler}},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
@@ -123,7 +123,7 @@ func TestWhatAutoScalingRefuses(t *testing.T) {
 				calls++
 				w.WriteHeader(tc.status)
 				fmt.Fprintf(w, `<ErrorResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error><RequestId>1</RequestId></ErrorResponse>`, tc.code, tc.message)
-			}), quota.New(0, 0))
+			}), ratelimit.New(0, 0))
 			a := cloud.Action{Group: "workers", Hook: "drain", InstanceID: "i-0a1b2c3d4e5f60718"}
 			for what, err := range map[string]error{
 				"complete": l.Complete(t.Context(), a, cloud.Continue), "heartbeat": l.Heartbeat(t.Context(), a), "detach": l.Detach(t.Context(), "workers", a.InstanceID),
@@ -141,8 +141,8 @@ func TestWhatAutoScalingRefuses(t *testing.T) {
 
 func TestOneThatWaitsForItsTurnTooLong(t *testing.T) {
 	t.Parallel()
-	q := quota.New(0.001, 1)
-	if err := q.Wait(t.Context(), quota.Answer); err != nil {
+	q := ratelimit.New(0.001, 1)
+	if err := q.Wait(t.Context(), ratelimit.Answer); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

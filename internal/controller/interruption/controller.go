@@ -25,7 +25,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -59,10 +59,10 @@ type OwnerSource interface {
 	Forget(node string)
 }
 
-// HookRunner runs the hooks of policies; hookrunner.Runner is one.
+// HookRunner runs the hooks of policies; runner.Runner is one.
 type HookRunner interface {
 	// Hooks takes the hooks of an Interruption one step further.
-	Hooks(context.Context, hookrunner.HookRun) (hookrunner.HookOutcome, error)
+	Hooks(context.Context, runner.HookRun) (runner.HookOutcome, error)
 }
 
 // Options are what the controller needs. Live, Owners, HookRunner, Cloud, Claims, Groups and

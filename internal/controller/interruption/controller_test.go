@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -27,7 +27,7 @@ func TestSpotNoticeIsSurvived(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
 
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Error("the node is not cordoned")
 	}
 	if diff := cmp.Diff([]string{"web-1", "web-2"}, sorted(w.evictions)); diff != "" {
@@ -51,7 +51,7 @@ func TestSpotNoticeIsSurvived(t *testing.T) {
 	if s.Phase != v1alpha1.PhaseCompleted || s.CompletionTime == nil {
 		t.Errorf("phase %s, completed %v", s.Phase, s.CompletionTime)
 	}
-	want := []string{"NoticeReceived", "Decided", "Cordoned", "Evicted", "PodGone", "Drained", "Completed"}
+	want := []string{"NoticeReceived", "Decided", "Cordoned", "Evicted", "PodTerminated", "Drained", "Completed"}
 	if diff := cmp.Diff(want, reasons(s)); diff != "" {
 		t.Errorf("timeline (-want +got):\n%s", diff)
 	}
@@ -75,7 +75,7 @@ func TestNoPodIsAskedBeforeItIsWrittenDown(t *testing.T) {
 	if err := w.pass(time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if got := record.Drain(&w.record().Status).PendingPods; len(w.evictions) != 1 || len(got) != 1 || got[0].AskedTime == nil {
+	if got := record.Drain(&w.record().Status).PendingPods; len(w.evictions) != 1 || len(got) != 1 || got[0].EvictionTime == nil {
 		t.Errorf("evicted %v, written down: %+v", w.evictions, got)
 	}
 }
@@ -84,7 +84,7 @@ func TestRebalanceHintMarksTheNodeAndComesToNothing(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(rebalance()), before, pod("web-1"))
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkAtRisk) || w.node().Spec.Unschedulable {
+	if !mutate.IsMarked(w.node(), mutate.MarkAtRisk) || w.node().Spec.Unschedulable {
 		t.Errorf("node: %+v", w.node().Spec)
 	}
 	if got := w.record().Status.Phase; got != v1alpha1.PhaseNotified {
@@ -107,7 +107,7 @@ func TestSpotNoticeOvertakesARebalanceHint(t *testing.T) {
 	w.settle(time.Second)
 	w.addNotices(spot())
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) || !slices.Contains(w.evictions, "web-1") {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) || !slices.Contains(w.evictions, "web-1") {
 		t.Errorf("not drained: evictions %v, node %+v", w.evictions, w.node().Spec)
 	}
 	if got := w.record().Status.Kind; got != notice.KindSpotInterruption {
@@ -197,7 +197,7 @@ func TestNewNoticeOpensAFinishedRecordAgain(t *testing.T) {
 	if s.CompletionTime != nil || s.Since == nil || !s.Deadline.Time.Equal(&again.Deadline.Time) {
 		t.Errorf("status %+v", s)
 	}
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Error("the node is not cordoned again")
 	}
 }
@@ -246,7 +246,7 @@ func TestRefusedEvictionIsReportedAndTriedAgain(t *testing.T) {
 	w.refuse = refusal()
 	w.settle(time.Second)
 	left := record.Drain(&w.record().Status).PendingPods
-	if len(left) != 1 || left[0].Verdict != status.VerdictRefused || left[0].AskedTime != nil {
+	if len(left) != 1 || left[0].State != status.VerdictRefused || left[0].EvictionTime != nil {
 		t.Errorf("pods left: %+v", left)
 	}
 	if w.wake == 0 || w.wake > evict.RetryRefused {
@@ -254,7 +254,7 @@ func TestRefusedEvictionIsReportedAndTriedAgain(t *testing.T) {
 	}
 	w.refuse = nil
 	w.settle(evict.RetryRefused)
-	if len(w.evictions) != 1 || record.Drain(&w.record().Status).PendingPods[0].AskedTime == nil {
+	if len(w.evictions) != 1 || record.Drain(&w.record().Status).PendingPods[0].EvictionTime == nil {
 		t.Errorf("evictions %v", w.evictions)
 	}
 }

@@ -66,7 +66,7 @@ func TestTheBarrierWaitsForOtherNodes(t *testing.T) {
 			b.observe(nil, arriving("b"), start)
 			done := arriving("b")
 			at := status.MicroTime(start)
-			done.Status.CompletionTime, done.Status.Answered = &at, []string{"spot-1"}
+			done.Status.CompletionTime, done.Status.HandledNotices = &at, []string{"spot-1"}
 			b.observe(arriving("b"), done, start)
 		}, after: time.Second, cordoned: none},
 	} {

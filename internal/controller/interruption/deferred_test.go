@@ -67,7 +67,7 @@ func TestTransitionalChangesAreWrittenWithAFlush(t *testing.T) {
 	if n, got := count(), record.Drain(&w.record().Status).Pods; n != 1 || got.Moved != 2 || got.Leaving != 1 {
 		t.Errorf("%d writes, pods %+v", n, got)
 	}
-	if !slices.Contains(reasons(w.record().Status), v1alpha1.ReasonPodGone) {
+	if !slices.Contains(reasons(w.record().Status), v1alpha1.ReasonPodTerminated) {
 		t.Error("the timeline does not say that pods have left")
 	}
 	w.stopped("web-3") // the last one is material: the node is drained

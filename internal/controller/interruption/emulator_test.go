@@ -19,10 +19,10 @@ import (
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/quota"
 )
 
 // region is an emulated region with a group named workers, whose instances are nodes of a world.
@@ -30,7 +30,7 @@ import (
 type region struct {
 	*world
 	server  *emulator.Server
-	watcher *groupwatch.Watcher
+	watcher *groupcache.Watcher
 	due     map[string]time.Time // by record: when its next pass is due
 	freed   map[string]bool      // pods whose successor is Ready
 
@@ -95,10 +95,10 @@ func (r *region) join(pods int) {
 func (r *region) begin() {
 	r.t.Helper()
 	config := emulatortest.Config(r.server)
-	q := quota.New(0, 0)
+	q := ratelimit.New(0, 0)
 	var err error
-	r.watcher, err = groupwatch.New(groupwatch.Options{
-		API: groupwatch.NewAPI(config), Reader: r.client, Quota: q,
+	r.watcher, err = groupcache.New(groupcache.Options{
+		API: groupcache.NewAPI(config), Reader: r.client, Quota: q,
 		Names: func(context.Context) ([]string, error) { return []string{"workers"}, nil },
 	})
 	if err != nil {

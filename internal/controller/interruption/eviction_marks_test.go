@@ -30,7 +30,7 @@ func TestEvictionMarksAreReverted(t *testing.T) {
 				_ = w.pass(time.Second) // some fail, and the queue repeats them
 			}
 			now := w.record().Status
-			if left := record.Drain(&now).PendingPods; len(left) != 1 || left[0].Verdict != status.VerdictRefused || left[0].AskedTime != nil || left[0].GraceSeconds != nil {
+			if left := record.Drain(&now).PendingPods; len(left) != 1 || left[0].State != status.VerdictRefused || left[0].EvictionTime != nil || left[0].GraceSeconds != nil {
 				t.Errorf("pods %+v", left)
 			}
 			if got := reasons(now); slices.Contains(got, v1alpha1.ReasonEvicted) {

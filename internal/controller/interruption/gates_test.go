@@ -17,7 +17,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -34,7 +34,7 @@ func withHook(when v1alpha1.HookTime, onFailure v1alpha1.HookFailure) func(*v1al
 
 // withHookRunner adds a hook runner to the controller.
 func (w *world) withHookRunner() *world {
-	w.loop.HookRunner = hookrunner.New(hookrunner.Options{Client: w.client, Live: w.client, Namespace: "lifeboat-system"})
+	w.loop.HookRunner = runner.New(runner.Options{Client: w.client, Live: w.client, Namespace: "lifeboat-system"})
 	return w
 }
 

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -33,13 +33,13 @@ const (
 	leavingRequeue = time.Minute
 )
 
-// GroupSource knows the Auto Scaling groups of the cluster; groupwatch.Watcher is one. It
+// GroupSource knows the Auto Scaling groups of the cluster; groupcache.Watcher is one. It
 // answers from its cache.
 type GroupSource interface {
 	// Member returns an instance of a group, and when that was read.
-	Member(instanceID string) (m groupwatch.Member, ok bool, at time.Time)
+	Member(instanceID string) (m groupcache.Member, ok bool, at time.Time)
 	// Group returns a group from the cache.
-	Group(name string) (groupwatch.Group, bool)
+	Group(name string) (groupcache.Group, bool)
 	// Hint has a group looked at soon.
 	RequestRefresh(group string)
 }
@@ -70,7 +70,7 @@ func (c *Controller) observeGroup(ctx context.Context, f *facts) error {
 		seen.State = m.State
 	}
 	f.group = groupFacts{seen: seen, at: lifecycle.Read(seen.State)}
-	if f.group.at.Phase == lifecycle.Serving && f.was.Answer == nil && !isTakenAway(f.in) {
+	if f.group.at.Phase == lifecycle.Serving && f.was.LifecycleHooks == nil && !isTakenAway(f.in) {
 		return nil // Lifeboat does not answer its hooks
 	}
 	if err := c.readNodeGroup(ctx, f, name); err != nil {
@@ -84,14 +84,14 @@ func (c *Controller) observeGroup(ctx context.Context, f *facts) error {
 // groupOf is the group that the record itself names.
 func groupOf(in *v1alpha1.Interruption) string {
 	switch s := &in.Status; {
-	case s.Answer != nil && s.Answer.Group != "":
-		return s.Answer.Group
+	case s.LifecycleHooks != nil && s.LifecycleHooks.Group != "":
+		return s.LifecycleHooks.Group
 	case record.Drain(s).Replacement != nil && record.Drain(s).Replacement.Group != "":
 		return record.Drain(s).Replacement.Group
 	}
 	for _, n := range slices.Backward(in.Spec.Notices) {
-		if n.Hook != nil && n.Hook.Group != "" && n.Source != notice.SourceIMDS { // an agent is not trusted here
-			return n.Hook.Group
+		if n.LifecycleHook != nil && n.LifecycleHook.Group != "" && n.Source != notice.SourceIMDS { // an agent is not trusted here
+			return n.LifecycleHook.Group
 		}
 	}
 	return ""

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -33,10 +33,10 @@ const (
 // what the controller causes.
 type scaledGroup struct {
 	*world
-	group  groupwatch.Group
+	group  groupcache.Group
 	states map[string]string // by instance: the current lifecycle states
 	// lag is the age of the state that the controller sees; seen has the states by age.
-	seen  groupwatch.Group
+	seen  groupcache.Group
 	token string
 	// held is since when hooks hold the instance, and expires is when they time out.
 	held, expires time.Time
@@ -64,7 +64,7 @@ func withGroup(t *testing.T, objects ...client.Object) *scaledGroup {
 	a.CreationTimestamp, a.UID = metav1.NewTime(start.Add(-time.Hour)), "uid-a"
 	g := &scaledGroup{
 		world: newWorld(t, append(objects, a)...),
-		group: groupwatch.Group{Name: "workers", HooksKnown: true, Desired: 1, Max: 9, Hooks: []groupwatch.Hook{
+		group: groupcache.Group{Name: "workers", HooksKnown: true, Desired: 1, Max: 9, Hooks: []groupcache.Hook{
 			{Name: "lifeboat-terminate", Terminating: true, Timeout: hookTimeout, Global: 100 * hookTimeout},
 		}},
 		states: map[string]string{instance: "InService"}, token: token,
@@ -88,20 +88,20 @@ func (g *scaledGroup) look() {
 	g.seen.Members = nil
 	for _, id := range slices.Sorted(maps.Keys(g.states)) {
 		state := g.states[id]
-		g.seen.Members = append(g.seen.Members, groupwatch.Member{InstanceID: id, Group: g.group.Name, State: state, At: lifecycle.Read(state)})
+		g.seen.Members = append(g.seen.Members, groupcache.Member{InstanceID: id, Group: g.group.Name, State: state, At: lifecycle.Read(state)})
 	}
 }
 
-func (g *scaledGroup) Member(id string) (groupwatch.Member, bool, time.Time) {
+func (g *scaledGroup) Member(id string) (groupcache.Member, bool, time.Time) {
 	for _, m := range g.seen.Members {
 		if m.InstanceID == id {
 			return m, true, g.seen.At
 		}
 	}
-	return groupwatch.Member{}, false, time.Time{}
+	return groupcache.Member{}, false, time.Time{}
 }
 
-func (g *scaledGroup) Group(name string) (groupwatch.Group, bool) {
+func (g *scaledGroup) Group(name string) (groupcache.Group, bool) {
 	return g.seen, name == g.group.Name && !g.seen.At.IsZero()
 }
 
@@ -248,7 +248,7 @@ func (g *scaledGroup) run(d time.Duration, others func()) {
 			}
 		}
 		if strings.HasSuffix(g.states[instance], ":Wait") && g.now.After(g.expires) {
-			g.t.Fatalf("the hook's time ran out at %s: %+v", g.now.Sub(start), g.record().Status.Answer)
+			g.t.Fatalf("the hook's time ran out at %s: %+v", g.now.Sub(start), g.record().Status.LifecycleHooks)
 		}
 		g.now = g.now.Add(step)
 	}
@@ -267,20 +267,20 @@ func terminating(source string) v1alpha1.Notice {
 	n := v1alpha1.Notice{
 		ID: "autoscaling-" + source, Kind: notice.KindAutoScalingTermination, Source: source, Subject: "workers/" + instance,
 		Time: metav1.NewTime(start), ReceivedTime: metav1.NewMicroTime(start), InstanceAction: notice.ActionTerminate,
-		Hook: &v1alpha1.HookFiring{Group: "workers"},
+		LifecycleHook: &v1alpha1.LifecycleHookInvocation{Group: "workers"},
 	}
 	if source == notice.SourceQueue {
-		n.ID, n.Subject, n.Hook.Name, n.Hook.Token = token, token, "lifeboat-terminate", token
+		n.ID, n.Subject, n.LifecycleHook.Name, n.LifecycleHook.Token = token, token, "lifeboat-terminate", token
 	}
 	return n
 }
 
-func (g *scaledGroup) answerStatus() v1alpha1.AnswerStatus {
+func (g *scaledGroup) answerStatus() v1alpha1.LifecycleHooksStatus {
 	g.t.Helper()
-	if s := g.record().Status.Answer; s != nil {
+	if s := g.record().Status.LifecycleHooks; s != nil {
 		return *s
 	}
-	return v1alpha1.AnswerStatus{}
+	return v1alpha1.LifecycleHooksStatus{}
 }
 
 func (g *scaledGroup) gone(name string) {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -36,7 +36,7 @@ func (w *world) jobsFail(err error) *world {
 			return c.Create(ctx, o, opts...)
 		},
 	})
-	w.loop.HookRunner = hookrunner.New(hookrunner.Options{Client: refusing, Live: w.client, Namespace: "lifeboat-system"})
+	w.loop.HookRunner = runner.New(runner.Options{Client: refusing, Live: w.client, Namespace: "lifeboat-system"})
 	return w
 }
 

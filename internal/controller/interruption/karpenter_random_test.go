@@ -168,5 +168,5 @@ func (s *karpenterRun) check() {
 }
 
 func waits(in *v1alpha1.Interruption) bool {
-	return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(p v1alpha1.PendingPod) bool { return p.Verdict == "Waits" })
+	return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(p v1alpha1.PendingPod) bool { return p.State == "Waits" })
 }

@@ -54,8 +54,8 @@ func TestCapacityComesFirstThenThePodsLeave(t *testing.T) {
 		t.Error("protected for ever")
 	}
 	want := []string{
-		"NoticeReceived", "Decided", "Cordoned", "ReplacementOrdered", "ReplacementReady", "Evicted", "PodGone",
-		"Drained", "HandedOver", "ReplacementReleased", "Completed",
+		"NoticeReceived", "Decided", "Cordoned", "ReplacementOrdered", "ReplacementReady", "Evicted", "PodTerminated",
+		"Drained", "NodeClaimDeleted", "ReplacementReleased", "Completed",
 	}
 	if got := reasons(k.record().Status); !slices.Equal(sorted(got), sorted(want)) {
 		t.Errorf("timeline %v", got)
@@ -291,7 +291,7 @@ func TestNoMoreThanThreeAreWithoutAnInstance(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"))
 	for _, other := range []string{"i-1", "i-2", "i-3"} {
 		c := object(replacement.KindNodeClaim, "web-lb-"+other, map[string]any{"spec": map[string]any{}})
-		c.SetLabels(map[string]string{replacement.LabelNodePool: "web", v1alpha1.LabelReplaces: other})
+		c.SetLabels(map[string]string{replacement.LabelNodePool: "web", v1alpha1.LabelReplacesInstance: other})
 		if err := k.client.Create(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func TestNoMoreThanThreeAreWithoutAnInstance(t *testing.T) {
 func TestInstanceThatIsInterruptedAgainIsReplacedAgain(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"))
 	served := object(replacement.KindNodeClaim, ourClaim, map[string]any{"spec": map[string]any{}})
-	served.SetAnnotations(map[string]string{v1alpha1.AnnotationReplaces: instance})
+	served.SetAnnotations(map[string]string{v1alpha1.AnnotationInterruption: instance})
 	if err := k.client.Create(t.Context(), served); err != nil {
 		t.Fatal(err)
 	}

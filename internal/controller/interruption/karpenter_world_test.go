@@ -85,7 +85,7 @@ func (k *karpenter) Installed() (bool, bool) { return !k.absent, true }
 func (k *karpenter) Claims() []*replacement.Claim {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(replacement.KindNodeClaim.GroupVersion().WithKind("NodeClaimList"))
-	if err := k.client.List(k.t.Context(), list, client.HasLabels{v1alpha1.LabelReplaces}); err != nil {
+	if err := k.client.List(k.t.Context(), list, client.HasLabels{v1alpha1.LabelReplacesInstance}); err != nil {
 		k.t.Fatal(err)
 	}
 	var claims []*replacement.Claim
@@ -216,6 +216,6 @@ func (k *karpenter) protected() bool {
 		k.t.Fatal(err)
 	}
 	u := k.claim(ourClaim)
-	return n.Annotations[replacement.AnnotationDoNotDisrupt] != "" || n.Labels[v1alpha1.LabelReplaces] != "" ||
-		u != nil && (u.GetAnnotations()[replacement.AnnotationDoNotDisrupt] != "" || u.GetLabels()[v1alpha1.LabelReplaces] != "")
+	return n.Annotations[replacement.AnnotationDoNotDisrupt] != "" || n.Labels[v1alpha1.LabelReplacesInstance] != "" ||
+		u != nil && (u.GetAnnotations()[replacement.AnnotationDoNotDisrupt] != "" || u.GetLabels()[v1alpha1.LabelReplacesInstance] != "")
 }

@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -28,8 +28,8 @@ func (p *pass) terminationFacts(drained bool) lifecycle.TerminationFacts {
 	f := p.facts
 	return lifecycle.TerminationFacts{
 		Now: f.now, InstanceID: f.in.Spec.InstanceID,
-		Notices: notice.Unanswered(record.Trusted(f.in, f.node), f.was.Answered),
-		Was:     p.update.Status().Answer, Seen: f.group.seen, Retain: f.group.retain,
+		Notices: notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices),
+		Was:     p.update.Status().LifecycleHooks, Seen: f.group.seen, Retain: f.group.retain,
 		Owns:   func(hook string) bool { return p.owns(f, hook) },
 		Action: p.decision.Action, Deadline: p.decision.Deadline, Drained: drained,
 	}
@@ -58,7 +58,7 @@ func deleteNode(ctx context.Context, p *pass) (bool, error) {
 	if node == nil || !p.plan.Empty() || p.decision.InstanceGone || !p.answers() || !lifecycle.Returns(p.terminationFacts(true)) {
 		return true, nil
 	}
-	if err := action.DeleteNode(ctx, p.Client, node); err != nil {
+	if err := mutate.DeleteNode(ctx, p.Client, node); err != nil {
 		return false, err
 	}
 	p.Record(v1alpha1.ReasonNodeDeleted, fmt.Sprintf("node %s is deleted: its instance goes back to its warm pool, and comes back as a new one", node.Name))
@@ -128,11 +128,11 @@ func (p *pass) callHooks(ctx context.Context) error {
 // sendToHooks calls the hooks. It writes the intent first, so that a crash repeats neither call at
 // once. A failed call is no error: the state of the instance shows what remains to do.
 func (p *pass) sendToHooks(ctx context.Context, do lifecycle.Verb) error {
-	lifecycle.Note(p.update.Status().Answer, do, p.facts.now)
+	lifecycle.Note(p.update.Status().LifecycleHooks, do, p.facts.now)
 	if err := p.Checkpoint(ctx); err != nil {
 		return err
 	}
-	s := p.update.Status().Answer
+	s := p.update.Status().LifecycleHooks
 	errs := make([]error, len(s.Hooks))
 	for i, h := range s.Hooks {
 		if do == lifecycle.Complete {
@@ -146,7 +146,7 @@ func (p *pass) sendToHooks(ctx context.Context, do lifecycle.Verb) error {
 	}
 	lifecycle.NoteResult(s, do, errs...)
 	if do == lifecycle.Complete && s.Tries == 1 {
-		p.Record(v1alpha1.ReasonHookAnswered, s.Message)
+		p.Record(v1alpha1.ReasonLifecycleActionSent, s.Message)
 	}
 	if do == lifecycle.Complete || errors.Join(errs...) != nil {
 		p.Groups.RequestRefresh(s.Group)
@@ -155,24 +155,24 @@ func (p *pass) sendToHooks(ctx context.Context, do lifecycle.Verb) error {
 	return nil
 }
 
-func (p *pass) firing(s *lifecycle.Status, h v1alpha1.HookAnswer) cloud.Action {
+func (p *pass) firing(s *lifecycle.Status, h v1alpha1.LifecycleHookStatus) cloud.Action {
 	return cloud.Action{Group: s.Group, Hook: h.Name, InstanceID: p.facts.in.Spec.InstanceID, Token: h.Token}
 }
 
 // recordAnswer records the state of the lifecycle hooks, and events for its changes.
 func recordAnswer(u *status.Update, s *lifecycle.Status) {
-	was := u.Status().Answer
-	u.Status().Answer = s.DeepCopy()
+	was := u.Status().LifecycleHooks
+	u.Status().LifecycleHooks = s.DeepCopy()
 	if s == nil {
 		return
 	}
-	held, passed := s.HeldTime != nil && (was == nil || was.HeldTime == nil), s.CompletedTime != nil && (was == nil || was.CompletedTime == nil)
+	held, passed := s.WaitingSince != nil && (was == nil || was.WaitingSince == nil), s.CompletedTime != nil && (was == nil || was.CompletedTime == nil)
 	switch {
 	case passed:
-		u.Record(v1alpha1.ReasonHookPassed, s.Message)
+		u.Record(v1alpha1.ReasonLifecycleHookCompleted, s.Message)
 	case held && (len(s.Hooks) == 0 || !record.Drains(u.Status().Decision.Action)):
-		u.Record(v1alpha1.ReasonHookOpen, s.Message)
+		u.Record(v1alpha1.ReasonLifecycleHookNotManaged, s.Message)
 	case held:
-		u.Record(v1alpha1.ReasonHookHolds, s.Message)
+		u.Record(v1alpha1.ReasonLifecycleHookPending, s.Message)
 	}
 }

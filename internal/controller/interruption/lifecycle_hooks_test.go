@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -80,7 +80,7 @@ func TestRace05LateCompleteHitsTheNextFiring(t *testing.T) {
 			t.Fatal("another firing was answered")
 		}
 		next := terminating(notice.SourceQueue)
-		next.ID, next.Subject, next.Hook.Token = "another", "another", "another"
+		next.ID, next.Subject, next.LifecycleHook.Token = "another", "another", "another"
 		next.ReceivedTime = metav1.NewMicroTime(g.now.Add(time.Second))
 		g.addNotices(next)
 		g.run(time.Minute, nil)
@@ -160,7 +160,7 @@ func TestRace17BackIntoThePool(t *testing.T) {
 		})
 		in := g.record()
 		if deleted.IsZero() || deleted.Sub(start) < 20*time.Second || len(g.completed) != 1 {
-			t.Fatalf("%s: deleted after %s, answered %v: %+v", source, deleted.Sub(start), g.completed, in.Status.Answer)
+			t.Fatalf("%s: deleted after %s, answered %v: %+v", source, deleted.Sub(start), g.completed, in.Status.LifecycleHooks)
 		}
 		if in.Status.Phase != v1alpha1.PhaseCompleted || !happened(in, "went back to the warm pool") || happened(in, "as it was before") {
 			t.Errorf("%s: phase %s, %+v", source, in.Status.Phase, in.Status.Timeline)
@@ -304,9 +304,9 @@ func TestRace27SeveralHooksOnOneTransition(t *testing.T) {
 		Spec:       v1alpha1.NodeGroupSpec{AutoScalingGroup: "workers", Hooks: v1alpha1.LifecycleHooks{Terminate: &v1alpha1.LifecycleHook{Name: "ours"}}},
 	})
 	g.group.Hooks = append(g.group.Hooks,
-		groupwatch.Hook{Name: "ours", Terminating: true, Timeout: hookTimeout, Global: time.Hour},
-		groupwatch.Hook{Name: "nth", Terminating: true, Timeout: hookTimeout, Global: time.Hour},
-		groupwatch.Hook{Name: "lifeboat-launch", Timeout: hookTimeout})
+		groupcache.Hook{Name: "ours", Terminating: true, Timeout: hookTimeout, Global: time.Hour},
+		groupcache.Hook{Name: "nth", Terminating: true, Timeout: hookTimeout, Global: time.Hour},
+		groupcache.Hook{Name: "lifeboat-launch", Timeout: hookTimeout})
 	g.hold("Terminating:Wait")
 	g.look()
 	g.run(time.Minute, nil)
@@ -424,7 +424,7 @@ func TestRace35AbandonChosenByTimeout(t *testing.T) {
 		g.setBudget(1)
 		g.run(5*time.Minute, g.stopsIn(time.Second))
 		if len(g.completed) != 0 || len(g.ended) == 0 {
-			t.Errorf("%s: answered %v, terminated %v: %+v", name, g.completed, g.ended, g.record().Status.Answer)
+			t.Errorf("%s: answered %v, terminated %v: %+v", name, g.completed, g.ended, g.record().Status.LifecycleHooks)
 		}
 	}
 }
@@ -473,7 +473,7 @@ func TestWhatAnswersAreRefusedWith(t *testing.T) {
 	g := withGroup(t, recordOf(terminating(notice.SourceQueue)), pod("web-1"), budget(0))
 	g.hold("Terminating:Wait")
 	g.look()
-	g.refuse = &cloud.DeniedError{Err: fmt.Errorf("AccessDenied"), Mend: "allow autoscaling:RecordLifecycleActionHeartbeat"}
+	g.refuse = &cloud.DeniedError{Err: fmt.Errorf("AccessDenied"), Fix: "allow autoscaling:RecordLifecycleActionHeartbeat"}
 	g.run(hookTimeout-time.Second, g.stopsIn(29*time.Second))
 	if _, asked := g.asked["web-1"]; !asked || g.deletions["web-1"] == 0 {
 		t.Errorf("the pod was not asked to stop before the hook's time is out: %+v", g.record().Status)

@@ -74,18 +74,18 @@ func (r *modelRun) compareRandom() {
 	}
 	for _, n := range in.Spec.Notices {
 		if r.c.Chance(.2) {
-			in.Status.Answered = append(in.Status.Answered, n.ID)
+			in.Status.HandledNotices = append(in.Status.HandledNotices, n.ID)
 		}
 	}
 	if r.c.Chance(.4) {
 		in.Status.Drain = &v1alpha1.DrainStatus{StartTime: micro()}
 	}
 	if r.c.Chance(.3) {
-		in.Spec.Approval = &v1alpha1.Say{By: "ann", Time: *micro(), About: subjectOf(in.Spec.Notices[0])}
+		in.Spec.Approval = &v1alpha1.UserAction{By: "ann", Time: *micro(), About: subjectOf(in.Spec.Notices[0])}
 	}
 	if r.c.Chance(.3) {
 		until := metav1.NewTime(near().Truncate(time.Second))
-		in.Spec.Hold = &v1alpha1.Say{By: "ann", Time: *micro(), Until: &until}
+		in.Spec.Hold = &v1alpha1.UserAction{By: "ann", Time: *micro(), Until: &until}
 	}
 	for range 10 {
 		r.bookkeeping.decide(in, near())

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
@@ -169,7 +169,7 @@ func (b *bookkeeping) nodeChanged(was client.Object, n *corev1.Node) {
 		return
 	}
 	i := b.inst(instanceOf(n))
-	switch marked := action.IsMarked(n, action.MarkInterrupted); {
+	switch marked := mutate.IsMarked(n, mutate.MarkInterrupted); {
 	case !marked:
 		i.cordoned = time.Time{}
 	case i.cordoned.IsZero():
@@ -207,7 +207,7 @@ func (b *bookkeeping) recordChanged(c model.Change) {
 		}
 	}
 	for _, h := range in.Status.Timeline {
-		if h.Reason == v1alpha1.ReasonOverridden {
+		if h.Reason == v1alpha1.ReasonProtectionOverridden {
 			for _, name := range podsIn(h.Message) {
 				i.told[name] = true
 			}

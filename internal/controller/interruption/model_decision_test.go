@@ -27,7 +27,7 @@ func (b *bookkeeping) decision(instance string) (verdict, bool) {
 func reopenedCopy(in *v1alpha1.Interruption) *v1alpha1.Interruption {
 	in = in.DeepCopy()
 	if done := in.Status.CompletionTime; done != nil {
-		in.Status = v1alpha1.InterruptionStatus{Since: done, Answered: in.Status.Answered}
+		in.Status = v1alpha1.InterruptionStatus{Since: done, HandledNotices: in.Status.HandledNotices}
 	}
 	return in
 }
@@ -76,8 +76,8 @@ func (b *bookkeeping) compare(c case_, v verdict, ok bool) {
 		OK: ok, Withdrawn: v.withdrawn, Gone: v.instanceGone, Awaits: v.awaits, Notice: v.notice.ID,
 		Action: v.action, NotBefore: v.notBefore.UTC(), ProceedsAt: v.proceedsAt.UTC(), DoNotDisrupt: v.worth(),
 	}
-	if v.governor != nil {
-		oracle.Governor = v.governor.Name
+	if v.effectivePolicy != nil {
+		oracle.Governor = v.effectivePolicy.Name
 	}
 	if v.deadline != nil {
 		oracle.Deadline, oracle.DeadlineType = v.deadline.Time.UTC(), v.deadline.Type
@@ -87,7 +87,7 @@ func (b *bookkeeping) compare(c case_, v verdict, ok bool) {
 		d = forceDrainDetached(&facts{in: c.record, was: c.record.Status, now: c.now}, d)
 	}
 	product := answer{
-		OK: decided, Withdrawn: d.Withdrawn, Gone: d.InstanceGone, Awaits: d.AwaitsApproval, Notice: d.Notice.ID, Governor: d.Governor,
+		OK: decided, Withdrawn: d.Withdrawn, Gone: d.InstanceGone, Awaits: d.AwaitsApproval, Notice: d.Notice.ID, Governor: d.EffectivePolicy,
 		Action: d.Action, NotBefore: d.NotBefore.UTC(), ProceedsAt: d.ProceedsAt.UTC(), DoNotDisrupt: d.DoNotDisrupt,
 	}
 	if d.Deadline != nil {
@@ -143,30 +143,30 @@ func (b *bookkeeping) earliestStart(in *v1alpha1.Interruption, at time.Time) tim
 // empty if it is not.
 func (b *bookkeeping) budgetViolation(instance string) string {
 	v, ok := b.decision(instance)
-	if !ok || !v.drains() || firm(v.deadline) || v.governor == nil || v.governor.Spec.Budget == nil {
+	if !ok || !v.drains() || firm(v.deadline) || v.effectivePolicy == nil || v.effectivePolicy.Spec.Budget == nil {
 		return ""
 	}
 	taken, selected := 0, 0
 	b.run.Each("Interruption", func(o client.Object) {
-		if in, ok := o.(*v1alpha1.Interruption); ok && in.Name != instance && b.usesSlot(in, v.governor.Name) {
+		if in, ok := o.(*v1alpha1.Interruption); ok && in.Name != instance && b.usesSlot(in, v.effectivePolicy.Name) {
 			taken++
 		}
 	})
 	for _, n := range b.nodes() {
-		if selects(v.governor, n) {
+		if selects(v.effectivePolicy, n) {
 			selected++
 		}
 	}
-	if most := share(v.governor.Spec.Budget, selected); taken >= most {
-		return fmt.Sprintf("the budget of %s is %d, and %d are being drained", v.governor.Name, most, taken)
+	if most := share(v.effectivePolicy.Spec.Budget, selected); taken >= most {
+		return fmt.Sprintf("the budget of %s is %d, and %d are being drained", v.effectivePolicy.Name, most, taken)
 	}
 	return ""
 }
 
 // usesSlot reports whether a record's node uses a slot of its policy's budget.
-func (b *bookkeeping) usesSlot(in *v1alpha1.Interruption, governor string) bool {
+func (b *bookkeeping) usesSlot(in *v1alpha1.Interruption, effectivePolicy string) bool {
 	d := in.Status.Decision
-	return d != nil && d.Governor == governor && (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate) &&
+	return d != nil && d.EffectivePolicy == effectivePolicy && (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate) &&
 		in.Status.CompletionTime == nil && !b.inst(in.Name).cordoned.IsZero() &&
 		!meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionDrained)
 }

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
@@ -112,10 +112,10 @@ func (g *modelGroup) leave(s *instanceScenario, state, action string) {
 		hold := g.c.Between(0, 40*time.Second) // load balancer deregistration
 		tell := func(after time.Duration, source string) {
 			n := s.notice(notice.KindAutoScalingTermination, g.c.Now())
-			n.Source, n.InstanceAction, n.Hook = source, action, &v1alpha1.HookFiring{Group: "workers"}
+			n.Source, n.InstanceAction, n.LifecycleHook = source, action, &v1alpha1.LifecycleHookInvocation{Group: "workers"}
 			n.Subject = "workers/" + m.id
 			if source == notice.SourceQueue {
-				n.Hook.Name, n.Hook.Token, n.Subject = "lifeboat-terminate", m.token, m.token
+				n.LifecycleHook.Name, n.LifecycleHook.Token, n.Subject = "lifeboat-terminate", m.token, m.token
 			}
 			s.send(n, g.c.Now().Add(after))
 		}
@@ -166,7 +166,7 @@ func instanceIs(n *corev1.Node, id string) bool { return n != nil && instanceOf(
 func (g *modelGroup) hookTimedOut(m *modelMember) {
 	calm := !slices.ContainsFunc(g.bookkeeping.troubles, func(t disturbance) bool { return t.to.After(m.expires.Add(-g.timeout)) })
 	if calm && g.life != nil && len(g.bookkeeping.inst(m.id).accepted) > 0 && g.bookkeeping.inst(m.id).deletedAt.IsZero() {
-		g.fail("the hook of %s ran out: %+v", m.id, g.bookkeeping.recordOf(m.id).Status.Answer)
+		g.fail("the hook of %s ran out: %+v", m.id, g.bookkeeping.recordOf(m.id).Status.LifecycleHooks)
 	}
 	g.lapses++
 	g.proceed(m)
@@ -372,12 +372,12 @@ func (g *modelGroup) checkEnd() {
 // refreshGroup refreshes a life's view of the group.
 func (l *controllerProcess) refreshGroup() {
 	g := l.run.group
-	seen := groupwatch.Group{Name: "workers", HooksKnown: true, Desired: int32(g.desired), At: l.run.c.Now(), Reuse: true, Hooks: []groupwatch.Hook{
+	seen := groupcache.Group{Name: "workers", HooksKnown: true, Desired: int32(g.desired), At: l.run.c.Now(), Reuse: true, Hooks: []groupcache.Hook{
 		{Name: "lifeboat-terminate", Terminating: true, Timeout: g.timeout, Global: 100 * g.timeout},
 	}}
 	for _, id := range slices.Sorted(maps.Keys(g.members)) {
 		if m := g.members[id]; m.state != "" {
-			seen.Members = append(seen.Members, groupwatch.Member{InstanceID: id, Group: "workers", State: m.state, At: lifecycle.Read(m.state)})
+			seen.Members = append(seen.Members, groupcache.Member{InstanceID: id, Group: "workers", State: m.state, At: lifecycle.Read(m.state)})
 		}
 	}
 	l.run.mu.Lock()
@@ -397,7 +397,7 @@ func (l *controllerProcess) refreshPeriodically() {
 	l.run.c.After(30*time.Second, "look", l.refreshPeriodically)
 }
 
-func (l *controllerProcess) Member(id string) (groupwatch.Member, bool, time.Time) {
+func (l *controllerProcess) Member(id string) (groupcache.Member, bool, time.Time) {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
 	for _, m := range l.seen.Members {
@@ -405,10 +405,10 @@ func (l *controllerProcess) Member(id string) (groupwatch.Member, bool, time.Tim
 			return m, true, l.seen.At
 		}
 	}
-	return groupwatch.Member{}, false, time.Time{}
+	return groupcache.Member{}, false, time.Time{}
 }
 
-func (l *controllerProcess) Group(name string) (groupwatch.Group, bool) {
+func (l *controllerProcess) Group(name string) (groupcache.Group, bool) {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
 	return l.seen, name == "workers"

@@ -66,11 +66,11 @@ func (b *bookkeeping) checkHandled(was, is *v1alpha1.Interruption) {
 	now, i := b.run.c.Now(), b.inst(is.Name)
 	for _, n := range is.Spec.Notices {
 		if n.Withdrawn || n.Deadline == nil || !n.Deadline.Time.After(now) || !i.off.IsZero() || !i.terminated.IsZero() ||
-			slices.Contains(was.Status.Answered, n.ID) || !slices.Contains(is.Status.Answered, n.ID) || b.run.group != nil {
+			slices.Contains(was.Status.HandledNotices, n.ID) || !slices.Contains(is.Status.HandledNotices, n.ID) || b.run.group != nil {
 			continue
 		}
 		c := case_{record: is.DeepCopy(), node: b.nodeOf(is.Name), now: now}
-		c.record.Status.Answered = was.Status.Answered
+		c.record.Status.HandledNotices = was.Status.HandledNotices
 		c.policies = b.policies()
 		v, _ := c.ask()
 		rebooted := n.InstanceAction == notice.ActionReboot && i.booted.After(case_{record: was}.begun())

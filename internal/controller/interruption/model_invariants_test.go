@@ -106,7 +106,7 @@ func isStaying(pod *corev1.Pod) bool {
 
 // mayKeepPods reports whether the policy may leave pods of a workload in place.
 func mayKeepPods(d verdict) bool {
-	return d.governor != nil && slices.ContainsFunc(d.governor.Spec.Workloads, func(w v1alpha1.Workload) bool { return w.Strategy == v1alpha1.StrategyNever })
+	return d.effectivePolicy != nil && slices.ContainsFunc(d.effectivePolicy.Spec.Workloads, func(w v1alpha1.Workload) bool { return w.Strategy == v1alpha1.StrategyNever })
 }
 
 func respectedHold(pod *corev1.Pod, mode v1alpha1.DoNotDisrupt) bool {
@@ -201,7 +201,7 @@ func (r *modelRun) slack() time.Duration {
 func said(in *v1alpha1.Interruption, pod types.UID) string {
 	for _, left := range record.Drain(&in.Status).PendingPods {
 		if left.UID == pod {
-			return left.Verdict + ": " + left.Reason
+			return left.State + ": " + left.Reason
 		}
 	}
 	return fmt.Sprintf("not listed; %s: %s", in.Status.Phase, in.Status.Decision.Message)

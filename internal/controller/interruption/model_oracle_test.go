@@ -18,16 +18,16 @@ import (
 
 // verdict is the expected decision about an instance.
 type verdict struct {
-	notice       v1alpha1.Notice // the deciding notice
-	action       v1alpha1.Action
-	governor     *v1alpha1.InterruptionPolicy // nil: no policy selects the node
-	rule         v1alpha1.Rule
-	deadline     *v1alpha1.Deadline
-	notBefore    time.Time // zero: it may begin now
-	awaits       bool      // a person must approve it first
-	proceedsAt   time.Time // when it begins unapproved; zero: never
-	instanceGone bool
-	withdrawn    bool
+	notice          v1alpha1.Notice // the deciding notice
+	action          v1alpha1.Action
+	effectivePolicy *v1alpha1.InterruptionPolicy // nil: no policy selects the node
+	rule            v1alpha1.Rule
+	deadline        *v1alpha1.Deadline
+	notBefore       time.Time // zero: it may begin now
+	awaits          bool      // a person must approve it first
+	proceedsAt      time.Time // when it begins unapproved; zero: never
+	instanceGone    bool
+	withdrawn       bool
 }
 
 // case_ is the input of the oracle.
@@ -43,7 +43,7 @@ func (c case_) ask() (verdict, bool) {
 	var standing []v1alpha1.Notice
 	withdrawn := false
 	for _, n := range c.record.Spec.Notices {
-		if slices.Contains(c.record.Status.Answered, n.ID) {
+		if slices.Contains(c.record.Status.HandledNotices, n.ID) {
 			continue
 		}
 		if n.Withdrawn {
@@ -105,8 +105,8 @@ func (v *verdict) drainsNow() bool { return v.drains() && v.notBefore.IsZero() &
 func (c case_) about(notices []v1alpha1.Notice) verdict {
 	v := verdict{notice: ruling(notices)}
 	v.instanceGone = slices.ContainsFunc(notices, isOff)
-	v.governor = governor(c.policies, c.node)
-	v.rule = c.ruleFor(v.governor, v.notice)
+	v.effectivePolicy = effectivePolicy(c.policies, c.node)
+	v.rule = c.ruleFor(v.effectivePolicy, v.notice)
 	v.action = v.rule.Action
 	v.deadline = c.deadlineOf(&v, notices)
 	v.notBefore = c.beginning(&v)
@@ -155,8 +155,8 @@ func ruling(notices []v1alpha1.Notice) v1alpha1.Notice {
 	return best
 }
 
-// governor is the policy that applies to a node.
-func governor(policies []v1alpha1.InterruptionPolicy, n *corev1.Node) *v1alpha1.InterruptionPolicy {
+// effectivePolicy is the policy that applies to a node.
+func effectivePolicy(policies []v1alpha1.InterruptionPolicy, n *corev1.Node) *v1alpha1.InterruptionPolicy {
 	var best *v1alpha1.InterruptionPolicy
 	for i := range policies {
 		p := &policies[i]
@@ -238,7 +238,7 @@ func (c case_) begun() time.Time {
 }
 
 // said is a person's hold of this interruption, or nil.
-func (c case_) said() *v1alpha1.Say {
+func (c case_) said() *v1alpha1.UserAction {
 	hold, since := c.record.Spec.Hold, c.record.Status.Since
 	if hold == nil || since != nil && !hold.Time.After(since.Time) {
 		return nil

@@ -67,8 +67,8 @@ func opening(w *v1alpha1.Window, at time.Time) time.Time {
 // extended is the deadline while Lifeboat sends heartbeats for a lifecycle hook: an hour from
 // the start of the drain, or from the first notice if that was earlier.
 func (c case_) extended(notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v1alpha1.Deadline {
-	a := c.record.Status.Answer
-	if a == nil || len(a.Hooks) == 0 || a.HeldTime == nil {
+	a := c.record.Status.LifecycleHooks
+	if a == nil || len(a.Hooks) == 0 || a.WaitingSince == nil {
 		return stands
 	}
 	from := c.begun()
@@ -82,9 +82,9 @@ func (c case_) extended(notices []v1alpha1.Notice, stands *v1alpha1.Deadline) *v
 		at = a.EndTime.Time
 	}
 	switch {
-	case firm(stands) && (a.Retains || stands.Time.Time.Before(at)):
+	case firm(stands) && (a.RetainOnAbandon || stands.Time.Time.Before(at)):
 		return stands
-	case a.Retains:
+	case a.RetainOnAbandon:
 		return notice.At(at.Truncate(time.Second), v1alpha1.DeadlineSoft)
 	}
 	return notice.At(at.Truncate(time.Second), v1alpha1.DeadlineHard)

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/nodecleanup"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
@@ -29,12 +29,12 @@ type controllerProcess struct {
 	*model.Process
 	run      *modelRun
 	loop     *Controller
-	orphans  *orphan.Controller
+	orphans  *nodecleanup.Controller
 	recorder *intake.Recorder
 	agents   *intake.Recorder
 	nodes    *nodeindex.Index
 	watches  map[string]*podWatch
-	seen     groupwatch.Group
+	seen     groupcache.Group
 	hinted   bool
 	queue    map[string]*item
 	leads    bool
@@ -241,10 +241,10 @@ func (l *controllerProcess) enqueueRecord(c model.Change) {
 	if is != nil {
 		for _, left := range record.Drain(&is.Status).PendingPods {
 			switch known, ok := l.told[left.UID]; {
-			case left.AskedTime == nil:
+			case left.EvictionTime == nil:
 				delete(l.told, left.UID)
-			case !ok || !known.asked.Equal(left.AskedTime.Time):
-				l.told[left.UID] = told{l.run.c.Now(), left.AskedTime.Time}
+			case !ok || !known.asked.Equal(left.EvictionTime.Time):
+				l.told[left.UID] = told{l.run.c.Now(), left.EvictionTime.Time}
 			}
 		}
 	}
@@ -262,6 +262,6 @@ func isMarked(o client.Object) bool {
 	if o == nil {
 		return false
 	}
-	_, marked := o.GetAnnotations()[v1alpha1.AnnotationBefore]
+	_, marked := o.GetAnnotations()[v1alpha1.AnnotationOriginalState]
 	return marked
 }

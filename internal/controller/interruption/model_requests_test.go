@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
 )
@@ -102,7 +102,7 @@ func withoutSurge(p *corev1.Pod) *corev1.Pod {
 	p.ResourceVersion, p.Generation = "", 0
 	delete(p.Labels, v1alpha1.LabelSurged)
 	delete(p.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	delete(p.Annotations, v1alpha1.AnnotationSurged)
+	delete(p.Annotations, v1alpha1.AnnotationSurgeOrigin)
 	return p
 }
 
@@ -222,11 +222,11 @@ func (b *bookkeeping) checkNodeRequest(q *model.Request) func(error) {
 		return func(error) {}
 	}
 	i := b.inst(instanceOf(n))
-	_, marked := n.Annotations[v1alpha1.AnnotationBefore]
+	_, marked := n.Annotations[v1alpha1.AnnotationOriginalState]
 	if len(i.accepted) == 0 && !marked {
 		b.run.fail("%s: no Interruption is about it", q)
 	}
-	doomed := action.IsMarked(n, action.MarkInterrupted)
+	doomed := mutate.IsMarked(n, mutate.MarkInterrupted)
 	lately := b.run.c.Now().Sub(i.changed) < behind || b.run.c.Now().Sub(b.run.lastPolicyChange()) < behind
 	return func(err error) {
 		was := n
@@ -234,10 +234,10 @@ func (b *bookkeeping) checkNodeRequest(q *model.Request) func(error) {
 		if err != nil || is == nil {
 			return
 		}
-		if !doomed && action.IsMarked(is, action.MarkInterrupted) && !marked && !lately {
+		if !doomed && mutate.IsMarked(is, mutate.MarkInterrupted) && !marked && !lately {
 			b.checkMayBegin(q, instanceOf(n))
 		}
-		if _, still := is.Annotations[v1alpha1.AnnotationBefore]; marked && !still {
+		if _, still := is.Annotations[v1alpha1.AnnotationOriginalState]; marked && !still {
 			b.putBacks++
 			if doomed && !lately && i.deletedAt.IsZero() {
 				b.checkRestored(was)

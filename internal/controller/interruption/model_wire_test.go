@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/lifeboat-dev/lifeboat/internal/controller/orphan"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/nodecleanup"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/model"
@@ -48,7 +48,7 @@ func (l *controllerProcess) wire(c *model.Client) {
 	if err := c.IndexField(l.Context, nil, byNode, nodesOf); err != nil {
 		panic(err)
 	}
-	l.orphans = orphan.New(orphan.Options{Client: c, Pods: l.Live(), Forget: l.Forget})
+	l.orphans = nodecleanup.New(nodecleanup.Options{Client: c, Pods: l.Live(), Forget: l.Forget})
 	l.Cache("Interruption", l.enqueueRecord)
 	l.Cache("Node", l.nodeChanged)
 	l.Cache("ReplicaSet", l.ownerChanged)

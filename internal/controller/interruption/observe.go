@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -66,7 +66,7 @@ func (f *facts) otherNoticeApplies(d policy.Decision) bool {
 	if f.node == nil || d.InstanceGone {
 		return false
 	}
-	return slices.ContainsFunc(notice.Unanswered(record.Trusted(f.in, f.node), f.was.Answered), func(n v1alpha1.Notice) bool {
+	return slices.ContainsFunc(notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices), func(n v1alpha1.Notice) bool {
 		return n.ID != d.Notice.ID && !n.Withdrawn &&
 			(n.Kind == notice.KindInstanceStatus || n.Deadline != nil && n.Deadline.Time.After(f.now))
 	})
@@ -94,7 +94,7 @@ func (f *facts) forDrain(d policy.Decision, margin time.Duration) drain.Facts {
 func (f *facts) refused() map[types.UID]string {
 	refused := map[types.UID]string{}
 	for _, left := range f.drain().PendingPods {
-		if left.Verdict == status.VerdictRefused {
+		if left.State == status.VerdictRefused {
 			refused[left.UID] = left.Reason
 		}
 	}
@@ -197,7 +197,7 @@ func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policy
 // nodes that are interrupted later.
 func (f *facts) draining() bool {
 	return f.drain().Pods.Moved > 0 || slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool {
-		return left.AskedTime != nil
+		return left.EvictionTime != nil
 	})
 }
 
@@ -209,7 +209,7 @@ func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decis
 	}
 	return c.barrier.wait(f.in.Name, d.Notice.ReceivedTime.Time, f.now, func(instanceID string) (bool, error) {
 		node, err := c.Nodes.NodeByInstance(ctx, instanceID)
-		return node == nil || action.IsMarked(node, action.MarkInterrupted), err
+		return node == nil || mutate.IsMarked(node, mutate.MarkInterrupted), err
 	})
 }
 
@@ -219,7 +219,7 @@ func (f *facts) drain() *v1alpha1.DrainStatus { return record.Drain(&f.was) }
 // onlyMarked reports whether the node is cordoned and the status does not say so: the
 // process stopped between the two writes.
 func (f *facts) onlyMarked() bool {
-	return f.node != nil && action.IsMarked(f.node, action.MarkInterrupted) && record.Begun(&f.was).IsZero() && !record.Cordoned(&f.was)
+	return f.node != nil && mutate.IsMarked(f.node, mutate.MarkInterrupted) && record.Begun(&f.was).IsZero() && !record.Cordoned(&f.was)
 }
 
 // mayDrain reports whether the node is drained now, or may be once policy has decided.
@@ -232,6 +232,6 @@ func mayDrain(in *v1alpha1.Interruption) bool {
 
 // isUntrusted reports whether only an agent of another node has reported the instance.
 func (f *facts) isUntrusted() bool {
-	trusted := notice.Unanswered(record.Trusted(f.in, f.node), f.was.Answered)
+	trusted := notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices)
 	return f.node != nil && !slices.ContainsFunc(trusted, func(n v1alpha1.Notice) bool { return !n.Withdrawn })
 }

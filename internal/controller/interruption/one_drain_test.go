@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -39,12 +39,12 @@ func TestAnEarlierRebootDoesNotEndADrainForAPlannedReboot(t *testing.T) {
 	w.settle(due.Add(-time.Hour).Sub(w.now))
 	w.stopped("web-1")
 	w.settle(time.Minute)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Fatal("the node was restored 59 minutes before its reboot")
 	}
 	w.boot("third")
 	w.settle(time.Hour)
-	if action.IsMarked(w.node(), action.MarkInterrupted) {
+	if mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Error("the node was not restored after its reboot")
 	}
 }
@@ -67,7 +67,7 @@ func TestAnInstanceWithADeadKubeletIsTerminated(t *testing.T) {
 	if asked := w.asked["web-1"]; asked.IsZero() || w.now.Sub(start) < 2*time.Minute-15*time.Second {
 		t.Errorf("terminated after %s, and the pod was asked to stop at %s", w.now.Sub(start), asked)
 	}
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Error("the node was restored")
 	}
 }
@@ -118,7 +118,7 @@ func TestAHoldHoldsATermination(t *testing.T) {
 	w.loop.Cloud = cloud
 	until := metav1.NewTime(start.Add(2 * time.Hour))
 	w.setStatement(func(s *v1alpha1.InterruptionSpec) {
-		s.Hold = &v1alpha1.Say{By: "dana", Time: metav1.NewMicroTime(start), Until: &until}
+		s.Hold = &v1alpha1.UserAction{By: "dana", Time: metav1.NewMicroTime(start), Until: &until}
 	})
 	w.settle(time.Second)
 	for range 10 {
@@ -157,11 +157,11 @@ func (w *world) stoppedOnce(name string) {
 func TestHandledNoticesAreThoseOfTheSpec(t *testing.T) {
 	in := recordOf(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)))
 	for i := range 32 {
-		in.Status.Answered = append(in.Status.Answered, fmt.Sprint("old-", i))
+		in.Status.HandledNotices = append(in.Status.HandledNotices, fmt.Sprint("old-", i))
 	}
 	w := newWorld(t, in, node("a", instance))
 	w.settle(time.Second)
-	if got := w.record().Status.Answered; len(got) != 0 {
+	if got := w.record().Status.HandledNotices; len(got) != 0 {
 		t.Errorf("handled notices %v are not in the spec", got)
 	}
 }
@@ -191,7 +191,7 @@ func TestAPlannedChangeOutlivesTheNodeObject(t *testing.T) {
 	}
 	w.settle(due.Add(-30 * time.Minute).Sub(w.now))
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) || !slices.Contains(w.evictions, "web-2") {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) || !slices.Contains(w.evictions, "web-2") {
 		t.Errorf("the node that registered again is not drained: %+v", w.record().Status)
 	}
 }
@@ -258,8 +258,8 @@ func TestAnInterruptionThatAStrangerReopensEnds(t *testing.T) {
 	foreign.Source = notice.SourceIMDS
 	w.addNotices(foreign)
 	w.settle(time.Second)
-	if in := w.record(); !notice.Finished(in) || action.IsMarked(w.node(), action.MarkInterrupted) {
-		t.Errorf("finished %t, marked %t: %+v", notice.Finished(in), action.IsMarked(w.node(), action.MarkInterrupted), in.Status)
+	if in := w.record(); !notice.Finished(in) || mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
+		t.Errorf("finished %t, marked %t: %+v", notice.Finished(in), mutate.IsMarked(w.node(), mutate.MarkInterrupted), in.Status)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestAStaleCacheOfARestoredNodeIsNoCordon(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.settle(time.Second)
-	if action.IsMarked(w.node(), action.MarkInterrupted) {
+	if mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Fatal("the node is not restored")
 	}
 	again := spot()
@@ -308,7 +308,7 @@ func TestAStaleCacheOfARestoredNodeIsNoCordon(t *testing.T) {
 	}
 	nodes.frozen = nil
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Errorf("not cordoned again: %+v", w.record().Status)
 	}
 }

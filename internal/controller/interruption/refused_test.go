@@ -75,7 +75,7 @@ func TestRefusedEvictionMissesNoLastCallOfAPlannedChange(t *testing.T) {
 	w.settle(time.Second)
 	left := record.Drain(&w.record().Status).PendingPods
 	if want := `the API server refused its eviction: admission webhook "validate.example" denied the request: no`; len(left) != 1 ||
-		left[0].Reason != want || left[0].AskedTime != nil || w.wake > evict.RetryRefused {
+		left[0].Reason != want || left[0].EvictionTime != nil || w.wake > evict.RetryRefused {
 		t.Errorf("looks again in %s; left %+v, want %s", w.wake, left, want)
 	}
 	w.now = deadline.Add(-3 * time.Minute)

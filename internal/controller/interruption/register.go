@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -227,7 +227,7 @@ func nodesOf(o client.Object) []string {
 func (c *Controller) ofBudget(ctx context.Context, budget client.Object) requests {
 	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
 		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool {
-			return left.AskedTime == nil && left.Namespace == budget.GetNamespace()
+			return left.EvictionTime == nil && left.Namespace == budget.GetNamespace()
 		})
 	})
 }

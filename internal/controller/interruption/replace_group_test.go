@@ -55,7 +55,7 @@ func TestAGroupReplaces(t *testing.T) {
 	g.launch("i-0bbbbbbbbbbbbbbbb", "Pending") // for a reason of its own
 	g.look()
 	g.run(5*time.Second, nil)
-	if s := g.replaces(); len(g.detached) != 1 || s.Phase != v1alpha1.ReplacementOrdered || s.DetachTime == nil || len(s.Apart) != 1 {
+	if s := g.replaces(); len(g.detached) != 1 || s.Phase != v1alpha1.ReplacementOrdered || s.DetachTime == nil || len(s.PreexistingInstanceIDs) != 1 {
 		t.Fatalf("taken out at %v: %+v", g.detached, s)
 	}
 	g.launch(newInstance, "Pending")
@@ -125,7 +125,7 @@ func TestWhatForbidsToDetach(t *testing.T) {
 		replacement.ReasonNoCloud:         {spot(), func(g *scaledGroup) { g.loop.Cloud = nil }},
 		replacement.ReasonNoGroup:         {spot(), func(g *scaledGroup) { delete(g.states, instance); g.loop.Claims = nil }},
 		replacement.ReasonRefused: {spot(), func(g *scaledGroup) {
-			g.refuse = &cloud.DeniedError{Err: errors.New("AccessDenied"), Mend: "allow autoscaling:DetachInstances"}
+			g.refuse = &cloud.DeniedError{Err: errors.New("AccessDenied"), Fix: "allow autoscaling:DetachInstances"}
 		}},
 	} {
 		g := withGroup(t, recordOf(test.notice), pod("web-1"), before.DeepCopy())
@@ -154,7 +154,7 @@ func TestNoDetachWithoutPermissionToTerminate(t *testing.T) {
 	before := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.InterruptionPolicySpec{Rules: []v1alpha1.Rule{{
 		Kinds: []string{"*"}, Action: v1alpha1.ActionDrain, Replacement: v1alpha1.ReplacementBefore,
 	}}}}
-	denied := &cloud.DeniedError{Err: errors.New("UnauthorizedOperation"), Mend: "allow ec2:TerminateInstances"}
+	denied := &cloud.DeniedError{Err: errors.New("UnauthorizedOperation"), Fix: "allow ec2:TerminateInstances"}
 	for name, tc := range map[string]struct {
 		notice          v1alpha1.Notice
 		says            error
@@ -408,7 +408,7 @@ func (s *groupRun) check() {
 	}
 	in := s.record()
 	if pods := s.podsThere(); len(s.completed) > 0 && pods > 0 && s.now.Before(start.Add(2*time.Minute)) {
-		s.t.Fatalf("seed %d: answered with %d pods on the node: %+v", s.seed, pods, in.Status.Answer)
+		s.t.Fatalf("seed %d: answered with %d pods on the node: %+v", s.seed, pods, in.Status.LifecycleHooks)
 	}
 	if len(s.ended) > 0 && s.podsThere() > 0 && s.now.Before(start.Add(2*time.Minute)) {
 		s.t.Fatalf("seed %d: terminated with pods on the node", s.seed)

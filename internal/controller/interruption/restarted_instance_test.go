@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -26,7 +26,7 @@ func TestAStopIsOverOnceTheInstanceRuns(t *testing.T) {
 			w := newWorld(t, recordOf(stateChange(notice.StateStopped, start)), node("a", instance), pod("web-1"))
 			if tc.acted {
 				w.settle(time.Second)
-				if !action.IsMarked(w.node(), action.MarkInterrupted) {
+				if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 					t.Fatalf("the node of a stopped instance: %+v", w.node().Spec)
 				}
 			}
@@ -36,7 +36,7 @@ func TestAStopIsOverOnceTheInstanceRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.settle(2 * time.Minute)
-			if len(w.evictions) > 0 || len(w.deletions) != tc.deleted || action.IsMarked(w.node(), action.MarkAtRisk) {
+			if len(w.evictions) > 0 || len(w.deletions) != tc.deleted || mutate.IsMarked(w.node(), mutate.MarkAtRisk) {
 				t.Errorf("evicted %v, deleted %v, node %+v", w.evictions, w.deletions, w.node().Spec)
 			}
 			if in := w.record(); in.Status.Phase != v1alpha1.PhaseCancelled {

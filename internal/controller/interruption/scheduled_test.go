@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -50,7 +50,7 @@ func TestStopDueInTwelveDaysDoesNothingToday(t *testing.T) {
 	}
 
 	w.settle(w.wake)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) || len(w.evictions) != 1 {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) || len(w.evictions) != 1 {
 		t.Errorf("an hour before: evictions %v", w.evictions)
 	}
 }
@@ -59,7 +59,7 @@ func TestClosedChangeIsCancelled(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"))
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Fatal("not begun")
 	}
 	closed := planned("h2", notice.ActionStop, start.Add(30*time.Minute))
@@ -93,7 +93,7 @@ func TestRebootedNodeIsPutBack(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionReboot, start.Add(30*time.Minute))), before)
 	w.settle(time.Second)
 	w.settle(31 * time.Minute)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Error("put back although it was not rebooted")
 	}
 	n := w.node()
@@ -116,7 +116,7 @@ func TestStopAfterAReboot(t *testing.T) {
 	stop.Subject = "another event"
 	w := newWorld(t, recordOf(stop, planned("h2", notice.ActionReboot, start.Add(30*time.Minute))), before, pod("web-1"))
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Fatal("not cordoned for the reboot")
 	}
 	w.stopped("web-1")
@@ -134,12 +134,12 @@ func TestStopAfterAReboot(t *testing.T) {
 	calledOff.Subject, calledOff.Withdrawn = "another event", true
 	off := w.record()
 	notices, _ := notice.Join(off.Spec.Notices, calledOff)
-	d, ok := policy.Decide(policy.Facts{Now: w.now, Notices: notices, Answered: off.Status.Answered, Node: n})
+	d, ok := policy.Decide(policy.Facts{Now: w.now, Notices: notices, Answered: off.Status.HandledNotices, Node: n})
 	if !ok || !d.Withdrawn {
 		t.Errorf("if it were cancelled: decision %+v, %v", d, ok)
 	}
 	w.settle(12*24*time.Hour - 32*time.Minute)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Error("not cordoned for the stop")
 	}
 }
@@ -152,7 +152,7 @@ func TestMaintenanceInAWindowKeepsTheMarkUntilItsEnd(t *testing.T) {
 	w.settle(time.Second)
 	w.same(before)
 	w.settle(2 * time.Hour)
-	if !action.IsMarked(w.node(), action.MarkAtRisk) || w.record().Status.Phase != v1alpha1.PhaseNotified {
+	if !mutate.IsMarked(w.node(), mutate.MarkAtRisk) || w.record().Status.Phase != v1alpha1.PhaseNotified {
 		t.Errorf("not marked; phase %s", w.record().Status.Phase)
 	}
 	w.settle(2*time.Hour + 10*time.Minute)

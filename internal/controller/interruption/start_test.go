@@ -15,9 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -45,8 +45,8 @@ func (w *world) setStatement(change func(*v1alpha1.InterruptionSpec)) {
 	}
 }
 
-func (w *world) by(about string) *v1alpha1.Say {
-	return &v1alpha1.Say{By: "alice", Time: metav1.NewMicroTime(w.now), About: about, Note: "go"}
+func (w *world) by(about string) *v1alpha1.UserAction {
+	return &v1alpha1.UserAction{By: "alice", Time: metav1.NewMicroTime(w.now), About: about, Note: "go"}
 }
 
 // about is the subject that an approval of planned must name.
@@ -64,7 +64,7 @@ func TestNothingIsDoneBeforeAPersonApproves(t *testing.T) {
 	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(about) })
 	w.settle(time.Second)
 	got := w.record().Status
-	if !action.IsMarked(w.node(), action.MarkInterrupted) || len(w.evictions) != 1 || got.Phase != v1alpha1.PhaseDraining {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) || len(w.evictions) != 1 || got.Phase != v1alpha1.PhaseDraining {
 		t.Errorf("phase %s, evictions %v", got.Phase, w.evictions)
 	}
 	if !slices.ContainsFunc(got.Timeline, func(e v1alpha1.TimelineEntry) bool {
@@ -135,7 +135,7 @@ func TestDrainIsPutBackWhenItsDeadlineMovesAway(t *testing.T) {
 		t.Errorf("phase %s, deadline %v, timeline %v", got.Phase, got.Deadline, reasons(got))
 	}
 	w.settle(w.wake)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Errorf("not begun again an hour before, at %s", w.now)
 	}
 }
@@ -392,7 +392,7 @@ func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
 		s.Rules = append([]v1alpha1.Rule{{Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionIgnore}}, s.Rules...)
 	}))
 	w.settle(time.Second)
-	if !action.IsMarked(w.node(), action.MarkInterrupted) {
+	if !mutate.IsMarked(w.node(), mutate.MarkInterrupted) {
 		t.Fatal("not begun")
 	}
 	w.addNotices(spot())

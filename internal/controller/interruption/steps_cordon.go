@@ -7,23 +7,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 )
 
 // markAtRisk marks the node so that the scheduler prefers others.
-func markAtRisk(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, action.MarkAtRisk) }
+func markAtRisk(ctx context.Context, p *pass) (bool, error) { return p.mark(ctx, mutate.MarkAtRisk) }
 
 // markInterrupted cordons the node.
 func markInterrupted(ctx context.Context, p *pass) (bool, error) {
-	return p.mark(ctx, action.MarkInterrupted)
+	return p.mark(ctx, mutate.MarkInterrupted)
 }
 
-func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
+func (p *pass) mark(ctx context.Context, mark mutate.Mark) (bool, error) {
 	over := p.facts.begun(p.decision) && !p.facts.now.Before(p.end()) // the node is restored, or about to be
 	if node := p.facts.node; node != nil && !over {
 		stale := p.nodeWrites.isStale(node.Name, node.ResourceVersion, p.facts.now)
 		switch isCordoned := !p.barrier.cordonTime(p.facts.in.Name, time.Time{}).IsZero(); {
-		case stale && mark == action.MarkInterrupted && isCordoned: // by this process
+		case stale && mark == mutate.MarkInterrupted && isCordoned: // by this process
 			p.outcome.requeueAt(p.facts.now.Add(staleCacheRequeue))
 		case stale: // this process may just have restored it
 			p.outcome.skipWrite = true
@@ -40,12 +40,12 @@ func (p *pass) mark(ctx context.Context, mark action.Mark) (bool, error) {
 }
 
 // patchMark patches the node with a mark and tells the barrier.
-func (p *pass) patchMark(ctx context.Context, node *corev1.Node, mark action.Mark) error {
-	changed, err := action.Apply(ctx, p.Client, node, mark, p.decision.Notice.Kind)
+func (p *pass) patchMark(ctx context.Context, node *corev1.Node, mark mutate.Mark) error {
+	changed, err := mutate.Apply(ctx, p.Client, node, mark, p.decision.Notice.Kind)
 	if changed {
 		p.nodeWrites.Replaced(node.Name, node.ResourceVersion, p.facts.now)
 	}
-	if err == nil && mark == action.MarkInterrupted && (changed || action.IsMarked(node, mark)) {
+	if err == nil && mark == mutate.MarkInterrupted && (changed || mutate.IsMarked(node, mark)) {
 		p.barrier.setCordoned(p.facts.in.Name, p.barrier.cordonTime(p.facts.in.Name, p.Clock()))
 	}
 	return err

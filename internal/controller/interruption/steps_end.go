@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
@@ -67,7 +67,7 @@ func (p *pass) end() time.Time {
 		begun = record.Begun(&p.facts.was) // it may have been cordoned long before
 	case p.facts.begun(p.decision) && c != nil:
 		begun = c.LastTransitionTime.Time // its window may have opened long after the notice
-	case p.outcome.Marked == action.MarkInterrupted:
+	case p.outcome.Marked == mutate.MarkInterrupted:
 		begun = p.facts.now // it begins in this pass
 	}
 	return laterOf(begun, p.facts.heldUntil()).Add(withoutDeadline)

@@ -142,7 +142,7 @@ func (p *pass) due() []evict.Request {
 // timedOut reports whether the last request to evict a pod timed out.
 func (f *facts) timedOut(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool {
-		return left.UID == pod.UID && left.Verdict == status.VerdictRefused && left.Reason == evict.ReasonTimedOut
+		return left.UID == pod.UID && left.State == status.VerdictRefused && left.Reason == evict.ReasonTimedOut
 	})
 }
 

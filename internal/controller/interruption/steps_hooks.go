@@ -9,8 +9,8 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/hook"
-	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -102,7 +102,7 @@ func runHooksAfter(ctx context.Context, p *pass) (bool, error) {
 		return done, err
 	}
 	status, goAhead := p.Drain().Hooks, record.GoAhead(p.facts.in)
-	if hook.Awaited(p.hooksOf(p.facts, p.decision), v1alpha1.HookAfterDrain, status, p.update.Subject(), goAhead) == "" {
+	if hooks.Awaited(p.hooksOf(p.facts, p.decision), v1alpha1.HookAfterDrain, status, p.update.Subject(), goAhead) == "" {
 		return true, nil
 	}
 	return false, p.walk(ctx, []step{deleteNode, completeLifecycleHook, terminateDetached, awaitInstanceGone, restoreNode, complete})
@@ -136,7 +136,7 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 			return false, err
 		}
 	}
-	out, err := p.HookRunner.Hooks(ctx, hookrunner.HookRun{
+	out, err := p.HookRunner.Hooks(ctx, runner.HookRun{
 		Hooks: hooks, When: when, Status: p.Drain().Hooks,
 		Subject: p.update.Subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in),
 	})

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -20,15 +20,15 @@ func restoreNode(ctx context.Context, p *pass) (bool, error) {
 	if err := p.replacer(p.facts).Release(ctx, p.facts.forCapacity(p.decision), p); err != nil || node == nil {
 		return err == nil, err
 	}
-	if action.HasMark(node) && p.Live != nil { // else a person may have uncordoned it
-		undone, err := action.UndoSurges(ctx, p.Client, p.Live, node.Name)
+	if mutate.HasMark(node) && p.Live != nil { // else a person may have uncordoned it
+		undone, err := mutate.UndoSurges(ctx, p.Client, p.Live, node.Name)
 		if err != nil {
 			return false, fmt.Errorf("returning surged pods to their ReplicaSets: %w", err)
 		}
 		p.outcome.SurgesUndone = undone
 	}
 	p.barrier.setRestored(p.facts.in.Name)
-	changed, err := action.Restore(ctx, p.Client, node)
+	changed, err := mutate.Restore(ctx, p.Client, node)
 	if err != nil {
 		return false, err
 	}

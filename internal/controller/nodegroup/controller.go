@@ -19,15 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
 
-// Watch caches the groups; *groupwatch.Watcher implements it.
+// Watch caches the groups; *groupcache.Watcher implements it.
 type Watch interface {
-	Group(name string) (groupwatch.Group, bool)
-	Member(instanceID string) (m groupwatch.Member, ok bool, at time.Time)
+	Group(name string) (groupcache.Group, bool)
+	Member(instanceID string) (m groupcache.Member, ok bool, at time.Time)
 	RequestRefreshHooks(group string)
 }
 
@@ -57,7 +57,7 @@ type Nodes interface {
 }
 
 var (
-	_ Watch = (*groupwatch.Watcher)(nil)
+	_ Watch = (*groupcache.Watcher)(nil)
 	_ AWS   = (*nodegroup.API)(nil)
 	_ Nodes = (*nodeindex.Index)(nil)
 )

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 )
 
 func TestGroupIsCreatedThenItsPool(t *testing.T) {
@@ -49,7 +49,7 @@ func TestObservedGroupIsNotTouched(t *testing.T) {
 	if len(w.steps) != 0 || len(g.Finalizers) != 0 {
 		t.Errorf("did %v; finalizers %v", w.steps, g.Finalizers)
 	}
-	if g.Status.Desired != 1 || g.Status.Instances.InService != 1 || g.Status.ARN != "arn:workers" || len(g.Status.Findings) < 2 || g.Status.Findings[0].Mend == "" {
+	if g.Status.Desired != 1 || g.Status.Instances.InService != 1 || g.Status.ARN != "arn:workers" || len(g.Status.Findings) < 2 || g.Status.Findings[0].Fix == "" {
 		t.Errorf("%+v", g.Status)
 	}
 }
@@ -139,7 +139,7 @@ func TestWhatAWSRefusesIsSaid(t *testing.T) {
 	w := newWorld(t, declared())
 	w.at = healthy()
 	w.at.Hooks = nil
-	w.actErr = &cloud.DeniedError{Err: errors.New("AccessDenied: no"), Mend: "allow autoscaling:PutLifecycleHook"}
+	w.actErr = &cloud.DeniedError{Err: errors.New("AccessDenied: no"), Fix: "allow autoscaling:PutLifecycleHook"}
 	if again := w.pass(); again.RequeueAfter != patience {
 		t.Errorf("asked again after %s", again.RequeueAfter)
 	}

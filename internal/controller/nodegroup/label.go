@@ -9,7 +9,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 )
 
 // label sets the name of the NodeGroup as a label on the group's nodes, so that

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 )
 
 // reading is what was last read from AWS.
@@ -47,7 +47,7 @@ func (c *Controller) look(ctx context.Context, g *v1alpha1.NodeGroup, m *memory)
 }
 
 // due reports whether to read the group again.
-func (c *Controller) due(m *memory, g *v1alpha1.NodeGroup, group groupwatch.Group, watched bool) bool {
+func (c *Controller) due(m *memory, g *v1alpha1.NodeGroup, group groupcache.Group, watched bool) bool {
 	s, now := m.reading, c.Clock()
 	every := readEvery
 	if !s.observed.Exists {
@@ -68,13 +68,13 @@ const settle = 15 * time.Second
 
 // differ reports whether the watch and a direct read differ in sizes, pool or
 // hooks.
-func differ(o nodegroup.Observed, group groupwatch.Group) bool {
+func differ(o nodegroup.Observed, group groupcache.Group) bool {
 	return !o.Exists || o.Min != group.Min || o.Max != group.Max || (o.Pool != nil) != group.Pool ||
 		group.HooksKnown && !slices.Equal(hooksOf(group), bare(o.Hooks))
 }
 
 // overlay merges newer data of the watch into an older direct read.
-func overlay(o nodegroup.Observed, g groupwatch.Group) nodegroup.Observed {
+func overlay(o nodegroup.Observed, g groupcache.Group) nodegroup.Observed {
 	young := fromWatch(g)
 	o.Desired, o.Instances, o.At = young.Desired, young.Instances, young.At
 	reasons := o.Suspended
@@ -89,7 +89,7 @@ func overlay(o nodegroup.Observed, g groupwatch.Group) nodegroup.Observed {
 }
 
 // fromWatch converts a group of the watch, which has no settings.
-func fromWatch(g groupwatch.Group) nodegroup.Observed {
+func fromWatch(g groupcache.Group) nodegroup.Observed {
 	o := nodegroup.Observed{
 		Exists: true, Name: g.Name, ARN: g.ARN, Operator: g.Operator, Min: g.Min, Max: g.Max, Desired: g.Desired,
 		Tags: g.Tags, Hooks: hooksOf(g), HooksKnown: g.HooksKnown, At: g.At,
@@ -108,7 +108,7 @@ func fromWatch(g groupwatch.Group) nodegroup.Observed {
 	return o
 }
 
-func hooksOf(g groupwatch.Group) []nodegroup.Hook {
+func hooksOf(g groupcache.Group) []nodegroup.Hook {
 	var out []nodegroup.Hook
 	for _, h := range g.Hooks {
 		out = append(out, nodegroup.Hook{Name: h.Name, Terminating: h.Terminating, Timeout: h.Timeout, Global: h.Global, Abandons: h.Abandons})

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -124,7 +124,7 @@ func (c *Controller) state(status *v1alpha1.NodeGroupStatus, s passState) {
 	status.Findings = nil
 	for _, f := range s.plan.Findings[:min(len(s.plan.Findings), mostFindings)] {
 		status.Findings = append(status.Findings, v1alpha1.GroupFinding{
-			Severity: string(f.Severity), ID: f.ID, Message: notice.Cut(f.Problem, longText), Mend: notice.Cut(f.Fix, longText),
+			Severity: string(f.Severity), ID: f.ID, Message: notice.Cut(f.Problem, longText), Fix: notice.Cut(f.Fix, longText),
 		})
 	}
 	status.Deletion = notice.Cut(nodegroup.Deletion(s.wanted, o), shortText)

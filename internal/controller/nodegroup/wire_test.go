@@ -14,8 +14,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 )
 
 // TestOnTheWire runs the real controller and watch against a group of an
@@ -40,8 +40,8 @@ func TestOnTheWire(t *testing.T) {
 		two := int32(2)
 		g.Spec.WarmPool.MaxPreparedCapacity = &two
 	}))
-	watcher, err := groupwatch.New(groupwatch.Options{
-		API: groupwatch.NewAPI(cfg), Reader: w.client, Interval: 20 * time.Millisecond,
+	watcher, err := groupcache.New(groupcache.Options{
+		API: groupcache.NewAPI(cfg), Reader: w.client, Interval: 20 * time.Millisecond,
 		Names: func(context.Context) ([]string, error) { return []string{"workers"}, nil },
 	})
 	if err != nil {

@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/lifecycle"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 )
 
 var start = time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
@@ -45,7 +45,7 @@ type world struct {
 	actErr  error
 	idle    bool // steps change nothing
 	// The state of the watch and the tracker.
-	watched map[string]groupwatch.Group
+	watched map[string]groupcache.Group
 	hints   int
 	actions []v1alpha1.LifecycleAction
 	boots   *v1alpha1.BootTimes
@@ -62,7 +62,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, now: start, events: events.NewFakeRecorder(100), seeded: true, watched: map[string]groupwatch.Group{}}
+	w := &world{t: t, now: start, events: events.NewFakeRecorder(100), seeded: true, watched: map[string]groupcache.Group{}}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.NodeGroup{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			w.writes++
@@ -98,9 +98,9 @@ func (w *world) NodeByInstance(ctx context.Context, id string) (*corev1.Node, er
 	return nil, err
 }
 
-func (w *world) Group(name string) (groupwatch.Group, bool) { g, ok := w.watched[name]; return g, ok }
+func (w *world) Group(name string) (groupcache.Group, bool) { g, ok := w.watched[name]; return g, ok }
 
-func (w *world) Member(id string) (groupwatch.Member, bool, time.Time) {
+func (w *world) Member(id string) (groupcache.Member, bool, time.Time) {
 	for _, g := range w.watched {
 		for _, m := range g.Members {
 			if m.InstanceID == id {
@@ -108,7 +108,7 @@ func (w *world) Member(id string) (groupwatch.Member, bool, time.Time) {
 			}
 		}
 	}
-	return groupwatch.Member{}, false, time.Time{}
+	return groupcache.Member{}, false, time.Time{}
 }
 
 func (w *world) RequestRefreshHooks(string) { w.hints++ }
@@ -203,12 +203,12 @@ func member(id, state string) nodegroup.Instance {
 // watch updates the watch to the current group.
 func (w *world) watch() {
 	o := w.at
-	g := groupwatch.Group{Name: o.Name, ARN: o.ARN, Operator: o.Operator, Min: o.Min, Max: o.Max, Desired: o.Desired, Tags: o.Tags, Pool: o.Pool != nil, HooksKnown: true, At: w.now}
+	g := groupcache.Group{Name: o.Name, ARN: o.ARN, Operator: o.Operator, Min: o.Min, Max: o.Max, Desired: o.Desired, Tags: o.Tags, Pool: o.Pool != nil, HooksKnown: true, At: w.now}
 	for _, h := range o.Hooks {
-		g.Hooks = append(g.Hooks, groupwatch.Hook{Name: h.Name, Terminating: h.Terminating, Timeout: h.Timeout, Global: h.Global, Abandons: h.Abandons})
+		g.Hooks = append(g.Hooks, groupcache.Hook{Name: h.Name, Terminating: h.Terminating, Timeout: h.Timeout, Global: h.Global, Abandons: h.Abandons})
 	}
 	for _, i := range o.Instances {
-		g.Members = append(g.Members, groupwatch.Member{InstanceID: i.ID, Group: o.Name, State: i.State, At: i.At, LaunchTemplateVersion: i.TemplateVersion})
+		g.Members = append(g.Members, groupcache.Member{InstanceID: i.ID, Group: o.Name, State: i.State, At: i.At, LaunchTemplateVersion: i.TemplateVersion})
 	}
 	w.watched[o.Name] = g
 }

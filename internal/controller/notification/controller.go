@@ -1,5 +1,5 @@
 // Package notification delivers the notifications that policies ask for. Its controller
-// reads the written timeline of an Interruption and records in status.notified how far
+// reads the written timeline of an Interruption and records in status.notifications how far
 // each notification has come.
 package notification
 
@@ -20,7 +20,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
-	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 )
 
@@ -28,11 +28,11 @@ import (
 // interruption controller wrote the status.
 const conflictRequeue = 250 * time.Millisecond
 
-// Sender sends notifications; hookrunner.Runner is one.
+// Sender sends notifications; runner.Runner is one.
 type Sender interface {
 	// Notify takes the notifications of an Interruption one step further. It must not
 	// block.
-	Notify(context.Context, hookrunner.NotifyRequest) (hookrunner.NotifyResult, error)
+	Notify(context.Context, runner.NotifyRequest) (runner.NotifyResult, error)
 }
 
 // Options configure the controller. All fields are required.
@@ -66,7 +66,7 @@ func (c *Controller) Register(mgr ctrl.Manager, done <-chan event.TypedGenericEv
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
 
-// Reconcile sends what the timeline has and status.notified has not.
+// Reconcile sends what the timeline has and status.notifications has not.
 func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (reconcile.Result, error) {
 	if !in.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
@@ -77,14 +77,14 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 	}
 	now := c.o.Clock()
 	update := status.ForTimeline(in, now)
-	sent, err := c.o.Sender.Notify(ctx, hookrunner.NotifyRequest{
-		Notifications: notifications, Timeline: in.Status.Timeline, Notified: in.Status.Notified,
+	sent, err := c.o.Sender.Notify(ctx, runner.NotifyRequest{
+		Notifications: notifications, Timeline: in.Status.Timeline, Notified: in.Status.Notifications,
 		Subject: update.Subject(), Now: now,
 	})
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("sending notifications: %w", err)
 	}
-	update.Status().Notified = sent.Notified
+	update.Status().Notifications = sent.Notified
 	for _, e := range sent.Happened {
 		update.Record(e.Reason, e.Message)
 	}
@@ -104,11 +104,11 @@ func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (
 // Interruption that a policy ignores sends none, unless its notice was withdrawn.
 func (c *Controller) notifications(ctx context.Context, in *v1alpha1.Interruption) ([]v1alpha1.Notification, error) {
 	d := in.Status.Decision
-	if d == nil || d.Governor == "" || d.Action == v1alpha1.ActionIgnore && in.Status.Phase != v1alpha1.PhaseCancelled {
+	if d == nil || d.EffectivePolicy == "" || d.Action == v1alpha1.ActionIgnore && in.Status.Phase != v1alpha1.PhaseCancelled {
 		return nil, nil
 	}
 	var p v1alpha1.InterruptionPolicy
-	if err := c.o.Client.Get(ctx, client.ObjectKey{Name: d.Governor}, &p); err != nil {
+	if err := c.o.Client.Get(ctx, client.ObjectKey{Name: d.EffectivePolicy}, &p); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	if len(policy.Validate(p.Spec)) > 0 {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/hookrunner"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 )
 
 var start = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
@@ -56,7 +56,7 @@ func newWorld(t *testing.T, change func(*v1alpha1.Interruption, *v1alpha1.Interr
 	}}
 	in := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-a", UID: "uid"}, Status: v1alpha1.InterruptionStatus{
 		NodeName: "a", Phase: v1alpha1.PhaseDraining,
-		Decision: &v1alpha1.Decision{Action: v1alpha1.ActionDrain, Governor: "team"},
+		Decision: &v1alpha1.Decision{Action: v1alpha1.ActionDrain, EffectivePolicy: "team"},
 	}}
 	change(in, p)
 	scheme := runtime.NewScheme()
@@ -64,7 +64,7 @@ func newWorld(t *testing.T, change func(*v1alpha1.Interruption, *v1alpha1.Interr
 		t.Fatal(err)
 	}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(in, p).WithStatusSubresource(in).Build()
-	runner := hookrunner.New(hookrunner.Options{Client: w.client, Live: w.client, WakeNotifications: func(name string) { w.answered <- name }})
+	runner := runner.New(runner.Options{Client: w.client, Live: w.client, WakeNotifications: func(name string) { w.answered <- name }})
 	w.controller = New(Options{Client: w.client, Sender: runner, Events: events.NewFakeRecorder(100), Clock: func() time.Time { return w.now }})
 	return w
 }
@@ -119,7 +119,7 @@ func TestNotificationsFollowTheTimeline(t *testing.T) {
 	w.add(v1alpha1.ReasonDecided, "not asked for")
 	w.add(v1alpha1.ReasonCordoned, "no new pods")
 	w.deliver()
-	first := w.interruption().Status.Notified
+	first := w.interruption().Status.Notifications
 	w.now = w.now.Add(time.Minute)
 	w.reconcile() // nothing is due
 	w.add(v1alpha1.ReasonCompleted, "all pods moved")
@@ -130,9 +130,9 @@ func TestNotificationsFollowTheTimeline(t *testing.T) {
 	if want := []string{"a: no new pods", "a: all pods moved"}; !slices.Equal(w.received, want) {
 		t.Errorf("received %q, want %q", w.received, want)
 	}
-	last := w.interruption().Status.Notified
-	if len(first) != 1 || len(last) != 1 || !last[0].Through.After(first[0].Through.Time) {
-		t.Errorf("status.notified %+v, then %+v", first, last)
+	last := w.interruption().Status.Notifications
+	if len(first) != 1 || len(last) != 1 || !last[0].LastDeliveredTime.After(first[0].LastDeliveredTime.Time) {
+		t.Errorf("status.notifications %+v, then %+v", first, last)
 	}
 }
 
@@ -154,9 +154,13 @@ func TestAFailedNotificationIsReportedOnce(t *testing.T) {
 
 func TestWhoGetsNoNotification(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Interruption, *v1alpha1.InterruptionPolicy){
-		"before a decision":       func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) { in.Status.Decision = nil },
-		"without a policy":        func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) { in.Status.Decision.Governor = "" },
-		"the policy is deleted":   func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) { in.Status.Decision.Governor = "other" },
+		"before a decision": func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) { in.Status.Decision = nil },
+		"without a policy": func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) {
+			in.Status.Decision.EffectivePolicy = ""
+		},
+		"the policy is deleted": func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) {
+			in.Status.Decision.EffectivePolicy = "other"
+		},
 		"the policy is not valid": func(_ *v1alpha1.Interruption, p *v1alpha1.InterruptionPolicy) { p.Spec.Rules[0].Action = "Drian" },
 		"the policy ignores it": func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) {
 			in.Status.Decision.Action = v1alpha1.ActionIgnore
@@ -172,7 +176,7 @@ func TestWhoGetsNoNotification(t *testing.T) {
 			if result := w.reconcile(); result != (reconcile.Result{}) {
 				t.Errorf("result %+v, want none", result)
 			}
-			if got := w.interruption(); got.ResourceVersion != version || len(got.Status.Notified) > 0 {
+			if got := w.interruption(); got.ResourceVersion != version || len(got.Status.Notifications) > 0 {
 				t.Errorf("it wrote %+v", got.Status)
 			}
 		})
@@ -183,7 +187,7 @@ func TestWhoGetsNoNotification(t *testing.T) {
 		})
 		w.add(v1alpha1.ReasonCompleted, "the node is as it was")
 		w.deliver()
-		if len(w.interruption().Status.Notified) != 1 {
+		if len(w.interruption().Status.Notifications) != 1 {
 			t.Errorf("status %+v", w.interruption().Status)
 		}
 	})

@@ -24,7 +24,7 @@ func TestWhatTheQueueBroughtIsTakenBack(t *testing.T) {
 		at := time.Now().Add(-ago)
 		_, err := a.Recorder().Record(t.Context(), notice.Notice{InstanceID: id, Notice: v1alpha1.Notice{
 			ID: token, Subject: token, Kind: notice.KindAutoScalingTermination, Source: notice.SourceQueue, Drill: drill,
-			InstanceAction: notice.ActionTerminate, Hook: &v1alpha1.HookFiring{Group: "workers", Name: "drain", Token: token},
+			InstanceAction: notice.ActionTerminate, LifecycleHook: &v1alpha1.LifecycleHookInvocation{Group: "workers", Name: "drain", Token: token},
 			Time: metav1.NewTime(at), ReceivedTime: metav1.NewMicroTime(at),
 		}})
 		a.must(err)

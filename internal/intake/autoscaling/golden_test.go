@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -33,14 +33,14 @@ func TestReply(t *testing.T) {
 		_, _ = w.Write(reply)
 	}))
 	t.Cleanup(server.Close)
-	api := groupwatch.NewAPI(aws.Config{Region: "eu-west-1", BaseEndpoint: &server.URL,
+	api := groupcache.NewAPI(aws.Config{Region: "eu-west-1", BaseEndpoint: &server.URL,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIATEST", SecretAccessKey: "secret"}, nil
 		})})
 	api.Hooks = func(context.Context, *awsas.DescribeLifecycleHooksInput, ...func(*awsas.Options)) (*awsas.DescribeLifecycleHooksOutput, error) {
 		return &awsas.DescribeLifecycleHooksOutput{}, nil
 	}
-	groups, err := groupwatch.New(groupwatch.Options{API: api, Clock: func() time.Time { return now }})
+	groups, err := groupcache.New(groupcache.Options{API: api, Clock: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,17 +9,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// Groups caches the groups of the cluster: a groupwatch.Watcher.
+// Groups caches the groups of the cluster: a groupcache.Watcher.
 type Groups interface {
 	// Groups returns the groups as last read. They are shared.
-	Groups() []groupwatch.Group
+	Groups() []groupcache.Group
 	// Known reports whether all were read at least once; Err is the error of
 	// the last round.
 	Known() bool
@@ -81,7 +81,7 @@ func (s *Source) Name() string { return Name }
 // It retries all failures of Auto Scaling and the API server.
 func (s *Source) Run(ctx context.Context) error {
 	s.poller.Run(ctx, []poll.Query{{
-		Name: "groups", Permission: groupwatch.PermitGroups, Interval: groupwatch.Interval,
+		Name: "groups", Permission: groupcache.PermitGroups, Interval: groupcache.Interval,
 		Late: true, Wake: s.looked, Ask: s.ask,
 	}})
 	return nil
@@ -140,7 +140,7 @@ func olderThan(notices []notice.Notice, at time.Time) []notice.Notice {
 
 // read converts the instances of a group that are nodes. An instance in service
 // is a notice only if it withdraws a recorded one.
-func (s *Source) read(group *groupwatch.Group, nodes map[string]nodeInfo, open []notice.Notice) []notice.Notice {
+func (s *Source) read(group *groupcache.Group, nodes map[string]nodeInfo, open []notice.Notice) []notice.Notice {
 	var notices []notice.Notice
 	for i := range group.Members {
 		m := member{group: group.Name, instance: group.Members[i].InstanceID, state: group.Members[i].State}

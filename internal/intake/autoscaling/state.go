@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -56,7 +56,7 @@ func meaningOf(state string) stateMeaning {
 // patience is how long the group waits at least for its terminate hooks, or
 // zero without any: the shortest heartbeat timeout (EC2 Auto Scaling API
 // Reference, HeartbeatTimeout).
-func patience(hooks []groupwatch.Hook) time.Duration {
+func patience(hooks []groupcache.Hook) time.Duration {
 	var least time.Duration
 	for _, h := range hooks {
 		if h.Terminating && h.Timeout > 0 && (least == 0 || h.Timeout < least) {
@@ -97,14 +97,14 @@ func (m member) read(now time.Time, wait time.Duration) (notice.Notice, bool) {
 		Notice: v1alpha1.Notice{
 			Kind: notice.KindAutoScalingTermination, Source: Name, Subject: m.subject(), EventTypeCode: notice.Cut(m.state, 128),
 			InstanceAction: notice.ActionTerminate,
-			Hook:           &v1alpha1.HookFiring{Group: notice.Cut(m.group, 255)},
+			LifecycleHook:  &v1alpha1.LifecycleHookInvocation{Group: notice.Cut(m.group, 255)},
 			Description:    fmt.Sprintf("its Auto Scaling group %s terminates the instance (%s)", m.group, m.state),
 		},
 		InstanceID: m.instance,
 	}
 	switch {
 	case f == inService:
-		n.Withdrawn, n.InstanceAction, n.Hook = true, "", nil
+		n.Withdrawn, n.InstanceAction, n.LifecycleHook = true, "", nil
 		n.Description = fmt.Sprintf("its Auto Scaling group %s has returned the instance to service", m.group)
 	case f == enteringPool:
 		n.InstanceAction = notice.ActionReturn

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -128,17 +128,17 @@ func TestRace17BackIntoThePool(t *testing.T) {
 }
 
 func TestPatience(t *testing.T) {
-	hook := func(terminating bool, timeout time.Duration) groupwatch.Hook {
-		return groupwatch.Hook{Terminating: terminating, Timeout: timeout}
+	hook := func(terminating bool, timeout time.Duration) groupcache.Hook {
+		return groupcache.Hook{Terminating: terminating, Timeout: timeout}
 	}
 	for _, test := range []struct {
-		hooks []groupwatch.Hook
+		hooks []groupcache.Hook
 		want  time.Duration
 	}{
 		{nil, 0},
-		{[]groupwatch.Hook{hook(false, 30*time.Second)}, 0},
-		{[]groupwatch.Hook{hook(false, 30*time.Second), hook(true, 10*time.Minute), hook(true, 5*time.Minute)}, 5 * time.Minute},
-		{[]groupwatch.Hook{{}, hook(true, 0), hook(true, -1)}, 0},
+		{[]groupcache.Hook{hook(false, 30*time.Second)}, 0},
+		{[]groupcache.Hook{hook(false, 30*time.Second), hook(true, 10*time.Minute), hook(true, 5*time.Minute)}, 5 * time.Minute},
+		{[]groupcache.Hook{{}, hook(true, 0), hook(true, -1)}, 0},
 	} {
 		if got := patience(test.hooks); got != test.want {
 			t.Errorf("%d hooks: got %s, want %s", len(test.hooks), got, test.want)

@@ -16,7 +16,7 @@ import (
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/autoscaling"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -29,7 +29,7 @@ type account struct {
 	t      *testing.T
 	server *emulator.Server
 	groups *emu.State
-	api    groupwatch.API
+	api    groupcache.API
 }
 
 func newAccount(t *testing.T) *account {
@@ -38,7 +38,7 @@ func newAccount(t *testing.T) *account {
 	server, url := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
 		PendingFor: time.Millisecond, StoppingFor: time.Millisecond, ShutdownFor: time.Millisecond,
 	}})
-	return &account{World: polltest.New(t), t: t, server: server, groups: server.States.AutoScaling, api: groupwatch.NewAPI(aws.Config{
+	return &account{World: polltest.New(t), t: t, server: server, groups: server.States.AutoScaling, api: groupcache.NewAPI(aws.Config{
 		Region: "eu-west-1", BaseEndpoint: &url,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIATEST", SecretAccessKey: "secret"}, nil
@@ -88,7 +88,7 @@ func (a *account) nodes(ids []string, labels ...string) {
 // start runs the source and its watcher until the test ends or it is stopped.
 func (a *account) start(interval time.Duration) (stop func()) {
 	a.t.Helper()
-	groups, err := groupwatch.New(groupwatch.Options{API: a.api, Reader: a.Kube, Interval: interval})
+	groups, err := groupcache.New(groupcache.Options{API: a.api, Reader: a.Kube, Interval: interval})
 	a.must(err)
 	source := autoscaling.New(groups, a.Recorder(), autoscaling.Options{Reader: a.Kube, Metrics: a.Metrics})
 	ctx, cancel := context.WithCancel(log.IntoContext(context.Background(), a.Logger()))

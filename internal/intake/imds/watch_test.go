@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
-	"github.com/lifeboat-dev/lifeboat/internal/metadata"
 )
 
 const instance = "i-0a1b2c3d4e5f60718"

@@ -12,9 +12,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	awsimds "github.com/lifeboat-dev/lifeboat/emulator/imds"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/imds"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/poll/polltest"
-	"github.com/lifeboat-dev/lifeboat/internal/metadata"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )

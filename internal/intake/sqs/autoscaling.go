@@ -56,16 +56,16 @@ func readTerminating(e *envelope) (decoded, error) {
 		return decoded{}, err
 	}
 	n.InstanceAction = notice.ActionTerminate
-	n.Hook = &v1alpha1.HookFiring{Group: notice.Cut(l.Group, 255), Name: notice.Cut(l.Hook, 255)}
+	n.LifecycleHook = &v1alpha1.LifecycleHookInvocation{Group: notice.Cut(l.Group, 255), Name: notice.Cut(l.Hook, 255)}
 	// The action is the same with and without EventBridge.
 	if token := strings.TrimSpace(l.Token); token != "" && len(token) <= maxID {
-		n.ID, n.Subject, n.Hook.Token = token, token, token
+		n.ID, n.Subject, n.LifecycleHook.Token = token, token, token
 	}
 	does := "terminates the instance"
 	if l.Destination == warmPool {
 		n.InstanceAction, does = notice.ActionReturn, "takes the instance back into its warm pool"
 	}
-	n.Description = fmt.Sprintf("Auto Scaling group %s %s and waits for its hook %s", n.Hook.Group, does, n.Hook.Name)
+	n.Description = fmt.Sprintf("Auto Scaling group %s %s and waits for its hook %s", n.LifecycleHook.Group, does, n.LifecycleHook.Name)
 	d := one(n)
 	d.scaling = l.Group
 	return d, nil

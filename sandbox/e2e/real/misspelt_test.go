@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
-	"github.com/lifeboat-dev/lifeboat/internal/wiring"
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
@@ -102,7 +102,7 @@ func (s *stage) heard(id string, within time.Duration) *v1alpha1.Interruption {
 func (s *stage) spell(detailType string) {
 	s.t.Helper()
 	pattern := fmt.Sprintf(`{"source":["aws.ec2"],"detail-type":[%q]}`, detailType)
-	name := wiring.RuleName(s.Wiring().Cluster, "spot-interruption")
+	name := awssetup.RuleName(s.Wiring().Cluster, "spot-interruption")
 	events := eventbridge.NewFromConfig(s.AWSConfig())
 	_, err := events.PutRule(context.Background(), &eventbridge.PutRuleInput{Name: &name, EventPattern: &pattern})
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
 	cloudaws "github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
-	"github.com/lifeboat-dev/lifeboat/internal/controller/launch"
-	"github.com/lifeboat-dev/lifeboat/internal/groupwatch"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
-	"github.com/lifeboat-dev/lifeboat/internal/quota"
+	"github.com/lifeboat-dev/lifeboat/internal/controller/instancelaunch"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
@@ -44,9 +44,9 @@ func newKube() client.Client {
 // ctx is done.
 func (w *world) control(ctx context.Context) {
 	w.t.Helper()
-	config, limit := w.config(&network{w: w, handler: w.cloud.Handler()}), quota.New(0, 0)
-	groups, err := groupwatch.New(groupwatch.Options{
-		API: groupwatch.NewAPI(config), Reader: w.kube, Quota: limit,
+	config, limit := w.config(&network{w: w, handler: w.cloud.Handler()}), ratelimit.New(0, 0)
+	groups, err := groupcache.New(groupcache.Options{
+		API: groupcache.NewAPI(config), Reader: w.kube, Quota: limit,
 		Names: func(ctx context.Context) ([]string, error) {
 			var list v1alpha1.NodeGroupList
 			err := w.kube.List(ctx, &list)
@@ -60,7 +60,7 @@ func (w *world) control(ctx context.Context) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	sweep, err := launch.New(launch.Options{
+	sweep, err := instancelaunch.New(instancelaunch.Options{
 		Client: w.kube, Pods: w.kube, Groups: groups, Lifecycle: cloudaws.NewLifecycle(config, limit), Events: &events.FakeRecorder{},
 	})
 	if err != nil {

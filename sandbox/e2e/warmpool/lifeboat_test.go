@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/boot"
-	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
-	"github.com/lifeboat-dev/lifeboat/internal/metadata"
-	"github.com/lifeboat-dev/lifeboat/internal/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/bootagent"
+	"github.com/lifeboat-dev/lifeboat/internal/bootagent/boottest"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/metadata"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
@@ -65,11 +65,11 @@ const bootstrap = "bootstrap"
 // boot runs the agent, as its unit does.
 func (l lifeboat) boot(ctx context.Context, m *machine) {
 	gate := &boottest.Memory{}
-	_ = boot.New(boot.Options{ // it returns nil, when the power goes
-		Settings: boot.Settings{Prepare: []string{bootstrap}, NoAnswer: l.silent},
-		Metadata: func() boot.Metadata { return metadata.NewClientOver(aws.Config{}, doer{m.metadata}) },
-		Connect: func(context.Context) (boot.AutoScaling, error) {
-			return boot.NewAutoScaling(m.w.config(m.cloud)), nil
+	_ = bootagent.New(bootagent.Options{ // it returns nil, when the power goes
+		Settings: bootagent.Settings{Prepare: []string{bootstrap}, NoAnswer: l.silent},
+		Metadata: func() bootagent.Metadata { return metadata.NewClientOver(aws.Config{}, doer{m.metadata}) },
+		Connect: func(context.Context) (bootagent.AutoScaling, error) {
+			return bootagent.NewAutoScaling(m.w.config(m.cloud)), nil
 		},
 		Node: m.node, Run: m.run,
 		Remove: func(string) error { return nil },
@@ -86,16 +86,16 @@ func (l lifeboat) boot(ctx context.Context, m *machine) {
 }
 
 // node is the machine's node as its kubelet tells.
-func (m *machine) node(context.Context, string, string) boot.Node {
+func (m *machine) node(context.Context, string, string) bootagent.Node {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case m.metadata.isDown():
-		return boot.Node{Trouble: errDown.Error()}
+		return bootagent.Node{Trouble: errDown.Error()}
 	case m.kubelet == nil:
-		return boot.Node{}
+		return bootagent.Node{}
 	}
-	return boot.Node{Name: m.nodeName(), Ready: time.Since(m.since) >= joinsIn, Heartbeat: time.Now()}
+	return bootagent.Node{Name: m.nodeName(), Ready: time.Since(m.since) >= joinsIn, Heartbeat: time.Now()}
 }
 
 // run runs the commands of the defaults, and the one that sets the machine up.

@@ -11,7 +11,7 @@ import (
 	awsimds "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
-	"github.com/lifeboat-dev/lifeboat/internal/boot/boottest"
+	"github.com/lifeboat-dev/lifeboat/internal/bootagent/boottest"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 

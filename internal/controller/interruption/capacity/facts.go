@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -68,7 +68,7 @@ func (r *Replacer) interrupted(ctx context.Context, in Input) (*corev1.Node, *re
 		if owner.Kind != replacement.KindNodeClaim.Kind {
 			continue
 		}
-		claim, err := action.Claim(ctx, r.Client, owner.Name)
+		claim, err := mutate.Claim(ctx, r.Client, owner.Name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -114,7 +114,7 @@ func (r *Replacer) read(ctx context.Context, kind schema.GroupVersionKind, name 
 func (r *Replacer) readStanding(ctx context.Context, facts *replacement.Facts) error {
 	for nth := range maxNames {
 		facts.Name = replacement.Name(facts.Pool.Name, facts.InstanceID, nth+1)
-		claim, err := action.Claim(ctx, r.Client, facts.Name)
+		claim, err := mutate.Claim(ctx, r.Client, facts.Name)
 		if err != nil {
 			return err
 		}

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
@@ -66,7 +66,7 @@ func (r *Replacer) SetTerminationTimestamp(ctx context.Context, in Input, p Prog
 		return
 	}
 	if err == nil {
-		err = action.Tighten(ctx, r.Client, claim, d.Deadline)
+		err = mutate.Tighten(ctx, r.Client, claim, d.Deadline)
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "telling Karpenter the deadline")
@@ -75,7 +75,7 @@ func (r *Replacer) SetTerminationTimestamp(ctx context.Context, in Input, p Prog
 	}
 	at := status.MicroTime(in.Now)
 	p.Drain().NodeClaimDeletion = &v1alpha1.NodeClaimDeletionStatus{NodeClaim: claim.Name, UID: claim.UID, Time: at, DeletedTime: &at}
-	p.Record(v1alpha1.ReasonHandedOver, fmt.Sprintf("Karpenter is already deleting NodeClaim %s, and knows the deadline", claim.Name))
+	p.Record(v1alpha1.ReasonNodeClaimDeleted, fmt.Sprintf("Karpenter is already deleting NodeClaim %s, and knows the deadline", claim.Name))
 }
 
 // isKarpenters reports whether Karpenter can end the node, for a notice that ends it.
@@ -122,7 +122,7 @@ func (r *Replacer) interruptedClaim(ctx context.Context, in Input, p Progress) (
 		_, claim, err := r.interrupted(ctx, in)
 		return claim, err
 	}
-	claim, err := action.Claim(ctx, r.Client, h.NodeClaim)
+	claim, err := mutate.Claim(ctx, r.Client, h.NodeClaim)
 	if claim != nil && claim.UID != h.UID {
 		claim = nil
 	}
@@ -137,7 +137,7 @@ func (r *Replacer) deleteClaim(ctx context.Context, in Input, claim *replacement
 	at := status.MicroTime(in.Now)
 	if err == nil && h.DeletedTime == nil {
 		h.DeletedTime = &at
-		p.Record(v1alpha1.ReasonHandedOver, fmt.Sprintf("NodeClaim %s is deleted, which has Karpenter end the node", h.NodeClaim))
+		p.Record(v1alpha1.ReasonNodeClaimDeleted, fmt.Sprintf("NodeClaim %s is deleted, which has Karpenter end the node", h.NodeClaim))
 	}
 	if err == nil && r.isForwardDue(in, h) {
 		text, _ := r.message(in)
@@ -163,8 +163,8 @@ func (r *Replacer) endClaim(ctx context.Context, in Input, claim *replacement.Cl
 	if claim == nil {
 		return nil // it is gone
 	}
-	if err := action.Tighten(ctx, r.Client, claim, in.Decision.Deadline); err != nil {
+	if err := mutate.Tighten(ctx, r.Client, claim, in.Decision.Deadline); err != nil {
 		return err
 	}
-	return action.End(ctx, r.Client, claim)
+	return mutate.End(ctx, r.Client, claim)
 }

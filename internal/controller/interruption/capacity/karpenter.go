@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
@@ -59,7 +59,7 @@ func (k karpenter) follow(ctx context.Context, in Input) State {
 	claim := k.claimOf(in.instanceID(), was.Name)
 	if claim == nil {
 		var err error
-		if claim, err = action.Claim(ctx, k.Client, was.Name); err != nil {
+		if claim, err = mutate.Claim(ctx, k.Client, was.Name); err != nil {
 			log.FromContext(ctx).Error(err, "looking at the replacement")
 			return State{Status: was, wake: in.Now.Add(requeueReplacement)}
 		}
@@ -115,7 +115,7 @@ func (k karpenter) consider(ctx context.Context, in Input) State {
 	}
 	decision := replacement.Decide(facts)
 	if facts.Interrupted != nil && facts.Interrupted.Deleting {
-		if err := action.Tighten(ctx, k.Client, facts.Interrupted, in.Decision.Deadline); err != nil {
+		if err := mutate.Tighten(ctx, k.Client, facts.Interrupted, in.Decision.Deadline); err != nil {
 			k.Memory.releaseLaunch(instanceID)
 			return State{Status: early.ReadFailed(err, !isRefused(err)), wake: in.Now.Add(requeueReplacement)}
 		}
@@ -134,12 +134,12 @@ func (k karpenter) consider(ctx context.Context, in Input) State {
 // isRefused reports whether a retry would get the same answer.
 func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) ||
-		meta.IsNoMatchError(err) || errors.Is(err, action.ErrNameTaken)
+		meta.IsNoMatchError(err) || errors.Is(err, mutate.ErrNameTaken)
 }
 
 // create creates the NodeClaim. The intent is written already.
 func (k karpenter) create(ctx context.Context, in Input, p Progress, claim *unstructured.Unstructured) error {
-	uid, err := action.Order(ctx, k.Client, claim)
+	uid, err := mutate.Order(ctx, k.Client, claim)
 	s := p.Drain().Replacement
 	switch {
 	case err == nil:
@@ -159,11 +159,11 @@ func (k karpenter) release(ctx context.Context, in Input, p Progress) error {
 	if k.Claims == nil || s == nil || s.Name == "" || s.Phase == v1alpha1.NoReplacement {
 		return nil
 	}
-	claim, err := action.Claim(ctx, k.Client, s.Name)
+	claim, err := mutate.Claim(ctx, k.Client, s.Name)
 	if err != nil || claim == nil || claim.Replaces() != in.instanceID() {
 		return client.IgnoreNotFound(err)
 	}
-	if err := action.Release(ctx, k.Client, claim); err != nil && !isRefused(err) {
+	if err := mutate.Release(ctx, k.Client, claim); err != nil && !isRefused(err) {
 		return err
 	}
 	if !claim.Deleting {

@@ -34,23 +34,23 @@ func Budget(d *policy.Decision, policies []v1alpha1.InterruptionPolicy) *Limit {
 	if d.Budget == nil {
 		return nil
 	}
-	governor, hooks := d.Governor, d.Hooks
+	effectivePolicy, hooks := d.EffectivePolicy, d.Hooks
 	var governing *v1alpha1.InterruptionPolicy
 	for i := range policies {
-		if policies[i].Name == governor {
+		if policies[i].Name == effectivePolicy {
 			governing = &policies[i]
 		}
 	}
 	same := func(in *v1alpha1.Interruption) bool {
-		return in.Status.Decision != nil && in.Status.Decision.Governor == governor
+		return in.Status.Decision != nil && in.Status.Decision.EffectivePolicy == effectivePolicy
 	}
 	return &Limit{
-		Key: "budget of " + governor, Max: d.Budget.MaxConcurrent,
+		Key: "budget of " + effectivePolicy, Max: d.Budget.MaxConcurrent,
 		Includes: func(n *corev1.Node) bool { return governing != nil && policy.Selects(governing, n) },
 		uses:     func(in *v1alpha1.Interruption) bool { return same(in) && record.Draining(&in.Status, hooks) },
 		waitsFor: func(in *v1alpha1.Interruption) bool { return same(in) && in.Status.Phase == v1alpha1.PhaseQueued },
 		message: func(used, limit int) string {
-			return fmt.Sprintf("waits for its turn: policy %s drains %s at a time, and %s being drained", governor, nodes(limit), are(used))
+			return fmt.Sprintf("waits for its turn: policy %s drains %s at a time, and %s being drained", effectivePolicy, nodes(limit), are(used))
 		},
 	}
 }

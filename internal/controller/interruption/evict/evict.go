@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 )
 
 const (
@@ -123,15 +123,15 @@ func notSent(r Request) Result {
 func send(ctx context.Context, c client.Client, now time.Time, v drain.Verdict) (r Result, timedOut bool) {
 	limited, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	var answer action.Answer
+	var answer mutate.Answer
 	r.Verdict = v
 	switch v.Step {
 	case drain.StepDelete:
-		answer, r.Err = action.Delete(limited, c, v.Pod, v.GraceSeconds)
+		answer, r.Err = mutate.Delete(limited, c, v.Pod, v.GraceSeconds)
 	case drain.StepSurge:
-		answer, r.Err = action.Surge(limited, c, v.Pod, now, v.Origin.Seen)
+		answer, r.Err = mutate.Surge(limited, c, v.Pod, now, v.Origin.Seen)
 	default:
-		answer, r.Err = action.Evict(limited, c, v.Pod, v.GraceSeconds)
+		answer, r.Err = mutate.Evict(limited, c, v.Pod, v.GraceSeconds)
 	}
 	timedOut = r.Err != nil && limited.Err() != nil && ctx.Err() == nil
 	if r.Err != nil {

@@ -43,7 +43,7 @@ func (u *Update) setApproval(in *v1alpha1.Interruption) {
 }
 
 // statement is who approved or held, and why.
-func statement(say *v1alpha1.Say) string {
+func statement(say *v1alpha1.UserAction) string {
 	if say.Note == "" {
 		return say.By
 	}

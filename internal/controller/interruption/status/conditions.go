@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
@@ -29,7 +29,7 @@ func (u *Update) setConditions(o Outcome) {
 	}
 	u.recordStage(o)
 	u.setReplaced()
-	reason, message := v1alpha1.ReasonPodsLeft, o.Waits
+	reason, message := v1alpha1.ReasonPodsRemaining, o.Waits
 	switch {
 	case o.Completed:
 		reason, message = v1alpha1.ReasonCompleted, u.summary()
@@ -46,7 +46,7 @@ func (u *Update) setConditions(o Outcome) {
 // cordoned for an earlier drain. The start time identifies the drain.
 func (u *Update) drainStart(cordoned time.Time) *metav1.MicroTime {
 	at := MicroTime(u.now)
-	if len(u.after.Status.Answered) == 0 && u.after.Status.Since == nil {
+	if len(u.after.Status.HandledNotices) == 0 && u.after.Status.Since == nil {
 		at = MicroTime(cordoned)
 	}
 	return &at
@@ -60,12 +60,12 @@ func (u *Update) setCordoned(o Outcome) {
 	}
 	switch {
 	case o.Completed, o.Answered != "":
-		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "nothing keeps pods off the node any more")
-	case o.Marked == action.MarkInterrupted:
+		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonNodeRestored, "nothing keeps pods off the node any more")
+	case o.Marked == mutate.MarkInterrupted:
 		if u.setCondition(v1alpha1.ConditionCordoned, true, v1alpha1.ReasonCordoned, "no new pods are scheduled to the node") {
 			u.RecordAt(o.MarkedAt, v1alpha1.ReasonCordoned, "the node takes no new pods and is out of external load balancers")
 		}
-	case o.Marked == action.MarkAtRisk:
+	case o.Marked == mutate.MarkAtRisk:
 		if u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes") {
 			u.Record(v1alpha1.ReasonMarkedAtRisk, "the scheduler prefers other nodes; its pods stay")
 		}
@@ -75,7 +75,7 @@ func (u *Update) setCordoned(o Outcome) {
 // setDrained sets the condition Drained.
 func (u *Update) setDrained(o Outcome) {
 	if !o.Drained {
-		u.setCondition(v1alpha1.ConditionDrained, false, v1alpha1.ReasonPodsLeft,
+		u.setCondition(v1alpha1.ConditionDrained, false, v1alpha1.ReasonPodsRemaining,
 			fmt.Sprintf("%d pods have to leave", len(u.Drain().PendingPods)))
 		return
 	}

@@ -19,7 +19,7 @@ const FlushInterval = 10 * time.Second
 
 // transitionalReasons are events that every later pass finds again, because it
 // compares the written status with the caches.
-var transitionalReasons = []string{v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonPodGone, v1alpha1.ReasonHeld}
+var transitionalReasons = []string{v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonPodTerminated, v1alpha1.ReasonEvictionBlocked}
 
 // deferUntil returns when a transitional change is written, and zero for a material
 // one. It keeps nothing in memory: the pass at that time recomputes the change from
@@ -56,8 +56,8 @@ func materialPart(s *v1alpha1.InterruptionStatus) *v1alpha1.InterruptionStatus {
 		c := &m.Conditions[i]
 		c.Message, c.ObservedGeneration, c.LastTransitionTime = "", 0, metav1.Time{}
 	}
-	if m.Answer != nil {
-		m.Answer.Message = ""
+	if m.LifecycleHooks != nil {
+		m.LifecycleHooks.Message = ""
 	}
 	if m.Drain == nil {
 		return m
@@ -90,11 +90,11 @@ func isNegligible(was, is *v1alpha1.InterruptionStatus) bool {
 	before.Drain.PendingPods, after.Drain.PendingPods = byUID(before.Drain.PendingPods), byUID(after.Drain.PendingPods)
 	for i := range after.Drain.PendingPods {
 		before, left := &before.Drain.PendingPods[i], &after.Drain.PendingPods[i]
-		if before.Verdict != string(drain.StepLeaving) || before.AskedTime == nil || left.AskedTime == nil {
+		if before.State != string(drain.StepLeaving) || before.EvictionTime == nil || left.EvictionTime == nil {
 			continue
 		}
-		if left.AskedTime.Sub(before.AskedTime.Time).Abs() <= maxCorrection {
-			left.AskedTime, left.Reason = before.AskedTime, before.Reason
+		if left.EvictionTime.Sub(before.EvictionTime.Time).Abs() <= maxCorrection {
+			left.EvictionTime, left.Reason = before.EvictionTime, before.Reason
 		}
 	}
 	return equality.Semantic.DeepEqual(before, after)

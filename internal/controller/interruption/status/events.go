@@ -15,8 +15,8 @@ import (
 func (w *Writer) emit(u *Update, e event) {
 	typ := corev1.EventTypeNormal
 	switch e.Reason {
-	case v1alpha1.ReasonPodLost, v1alpha1.ReasonOverridden, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHookFailed, v1alpha1.ReasonNotifyFailed,
-		v1alpha1.ReasonReplacementFailed, v1alpha1.ReasonHookOpen:
+	case v1alpha1.ReasonPodLost, v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonHookFailed, v1alpha1.ReasonNotifyFailed,
+		v1alpha1.ReasonReplacementFailed, v1alpha1.ReasonLifecycleHookNotManaged:
 		typ = corev1.EventTypeWarning
 	}
 	var about, related runtime.Object = u.after, nil
@@ -35,8 +35,8 @@ func (w *Writer) emit(u *Update, e event) {
 func isAboutNode(reason string) bool {
 	return slices.Contains([]string{
 		v1alpha1.ReasonNoticeReceived, v1alpha1.ReasonMarkedAtRisk, v1alpha1.ReasonCordoned, v1alpha1.ReasonDrained,
-		v1alpha1.ReasonPutBack, v1alpha1.ReasonPostponed, v1alpha1.ReasonTerminated, v1alpha1.ReasonPodLost,
-		v1alpha1.ReasonHandedOver, v1alpha1.ReasonDetached, v1alpha1.ReasonHookHolds, v1alpha1.ReasonHookAnswered, v1alpha1.ReasonHookOpen,
-		v1alpha1.ReasonHookPassed,
+		v1alpha1.ReasonNodeRestored, v1alpha1.ReasonPostponed, v1alpha1.ReasonTerminated, v1alpha1.ReasonPodLost,
+		v1alpha1.ReasonNodeClaimDeleted, v1alpha1.ReasonDetached, v1alpha1.ReasonLifecycleHookPending, v1alpha1.ReasonLifecycleActionSent, v1alpha1.ReasonLifecycleHookNotManaged,
+		v1alpha1.ReasonLifecycleHookCompleted,
 	}, reason)
 }

@@ -32,8 +32,8 @@ const (
 // that; zero: it was not evicted.
 func EvictedUntil(d *v1alpha1.DrainStatus, pod types.UID) time.Time {
 	for _, left := range d.PendingPods {
-		if left.UID == pod && left.AskedTime != nil {
-			return left.AskedTime.Add(EvictionCacheLag)
+		if left.UID == pod && left.EvictionTime != nil {
+			return left.EvictionTime.Add(EvictionCacheLag)
 		}
 	}
 	return time.Time{}
@@ -50,7 +50,7 @@ func (u *Update) settlePods() {
 	for _, left := range record.Drain(&u.was).PendingPods {
 		switch {
 		case still[left.UID]:
-		case left.Verdict == verdictLost: // it was counted as lost already
+		case left.State == verdictLost: // it was counted as lost already
 		case leftInTime(left, u.pass.Decision.Deadline, u.now):
 			gone = append(gone, departure(left, u.now))
 		default:
@@ -59,7 +59,7 @@ func (u *Update) settlePods() {
 	}
 	u.moved += len(gone)
 	u.Drain().Pods.Moved += int32(len(gone))
-	u.recordNames(v1alpha1.ReasonPodGone, "left", gone)
+	u.recordNames(v1alpha1.ReasonPodTerminated, "left", gone)
 	u.recordLost(lost, "was still there when the deadline passed")
 }
 
@@ -69,19 +69,19 @@ func leftInTime(left v1alpha1.PendingPod, deadline *v1alpha1.Deadline, now time.
 	if deadline == nil || deadline.Type != v1alpha1.DeadlineHard || !now.After(deadline.Time.Time) {
 		return true
 	}
-	if left.AskedTime == nil || left.GraceSeconds == nil {
+	if left.EvictionTime == nil || left.GraceSeconds == nil {
 		return false
 	}
-	end := left.AskedTime.Add(time.Duration(*left.GraceSeconds) * time.Second)
+	end := left.EvictionTime.Add(time.Duration(*left.GraceSeconds) * time.Second)
 	return !end.After(deadline.Time.Time)
 }
 
 // departure names a pod that left, with the time that it took.
 func departure(left v1alpha1.PendingPod, now time.Time) string {
-	if left.AskedTime == nil || left.GraceSeconds == nil {
+	if left.EvictionTime == nil || left.GraceSeconds == nil {
 		return podName(left)
 	}
-	took := now.Sub(left.AskedTime.Time).Round(time.Second)
+	took := now.Sub(left.EvictionTime.Time).Round(time.Second)
 	return fmt.Sprintf("%s (%s of %ds grace)", podName(left), took, *left.GraceSeconds)
 }
 
@@ -99,10 +99,10 @@ func (u *Update) listPods() {
 		left, known := was[v.Pod.UID]
 		left = u.entry(left, v)
 		if u.pass.Decision.InstanceGone || (u.pass.Node == nil && u.pass.NodeName != "") {
-			if left.Verdict != verdictLost {
+			if left.State != verdictLost {
 				lost = append(lost, podName(left))
 			}
-			left.Verdict, left.Reason = verdictLost, "its instance went before it had left"
+			left.State, left.Reason = verdictLost, "its instance went before it had left"
 		}
 		if v.Step == drain.StepWaits && (!known || was[v.Pod.UID].Reason != left.Reason) && !u.isReportedElsewhere(v) {
 			held = append(held, left)
@@ -110,7 +110,7 @@ func (u *Update) listPods() {
 		list = append(list, left)
 	}
 	u.recordLost(lost, "was still there when its instance went")
-	u.recordEach(v1alpha1.ReasonHeld, held)
+	u.recordEach(v1alpha1.ReasonEvictionBlocked, held)
 	u.Drain().PendingPods = list[:min(len(list), MaxPendingPods)]
 }
 
@@ -128,13 +128,13 @@ func (u *Update) entry(left v1alpha1.PendingPod, v drain.Verdict) v1alpha1.Pendi
 	pod := v.Pod
 	left.Namespace, left.Name, left.UID = pod.Namespace, pod.Name, pod.UID
 	switch {
-	case left.Verdict == verdictLost,
-		left.Verdict == VerdictRefused && (v.Step == drain.StepEvict || v.Step == drain.StepDelete),
+	case left.State == verdictLost,
+		left.State == VerdictRefused && (v.Step == drain.StepEvict || v.Step == drain.StepDelete),
 		EvictedUntil(record.Drain(&u.was), pod.UID).After(u.now) && v.Step != drain.StepLeaving: // the cache is stale
 	default:
-		left.Verdict, left.Reason = string(v.Step), Clip(v.Reason)
+		left.State, left.Reason = string(v.Step), Clip(v.Reason)
 		if pod.DeletionTimestamp == nil { // its eviction was listed, and the process stopped before the request
-			left.AskedTime, left.GraceSeconds = nil, nil
+			left.EvictionTime, left.GraceSeconds = nil, nil
 		}
 	}
 	if !v.LastCall.IsZero() {
@@ -142,7 +142,7 @@ func (u *Update) entry(left v1alpha1.PendingPod, v drain.Verdict) v1alpha1.Pendi
 		left.LastCall = &at
 	}
 	if asked, grace, ok := evictionTime(pod); ok && !isSame(left, asked, grace) {
-		left.AskedTime, left.GraceSeconds = &asked, &grace
+		left.EvictionTime, left.GraceSeconds = &asked, &grace
 	}
 	return left
 }
@@ -150,8 +150,8 @@ func (u *Update) entry(left v1alpha1.PendingPod, v drain.Verdict) v1alpha1.Pendi
 // isSame reports whether an entry has the eviction time of a pod already, to the second
 // by which the two clocks may differ. A correction would cost a write for each node.
 func isSame(left v1alpha1.PendingPod, asked metav1.Time, grace int64) bool {
-	return left.AskedTime != nil && left.GraceSeconds != nil && *left.GraceSeconds == grace &&
-		left.AskedTime.Sub(asked.Time).Abs() <= time.Second
+	return left.EvictionTime != nil && left.GraceSeconds != nil && *left.GraceSeconds == grace &&
+		left.EvictionTime.Sub(asked.Time).Abs() <= time.Second
 }
 
 // evictionTime reads when a terminating pod was evicted and its grace: the API server
@@ -176,7 +176,7 @@ func (u *Update) CountPods() {
 	pods := &u.Drain().Pods
 	pods.Leaving, pods.Waiting = 0, 0
 	for _, left := range u.Drain().PendingPods {
-		switch left.Verdict {
+		switch left.State {
 		case verdictLost:
 		case string(drain.StepLeaving):
 			pods.Leaving++
@@ -212,10 +212,10 @@ func (u *Update) MarkEvicted(verdicts []drain.Verdict) bool {
 	pods := u.pendingPods()
 	for _, v := range verdicts {
 		left := pods[v.Pod.UID]
-		if v.Step == drain.StepSurge || left == nil || left.Verdict == verdictLost {
+		if v.Step == drain.StepSurge || left == nil || left.State == verdictLost {
 			continue
 		}
-		if left.Verdict == VerdictRefused && v.Overrides == "" { // an override is always written first
+		if left.State == VerdictRefused && v.Overrides == "" { // an override is always written first
 			continue
 		}
 		u.keepEntry(*left)
@@ -234,18 +234,18 @@ func (u *Update) keepEntry(was v1alpha1.PendingPod) {
 
 func (u *Update) markEvicted(left *v1alpha1.PendingPod, v drain.Verdict) {
 	at := metav1.NewTime(u.now)
-	left.AskedTime, left.GraceSeconds = &at, v.GraceSeconds
+	left.EvictionTime, left.GraceSeconds = &at, v.GraceSeconds
 	if left.GraceSeconds == nil {
 		left.GraceSeconds = v.Pod.Spec.TerminationGracePeriodSeconds
 	}
-	left.Verdict, left.Reason = string(drain.StepLeaving), Clip(v.Reason)
+	left.State, left.Reason = string(drain.StepLeaving), Clip(v.Reason)
 	u.podEvents = append(u.podEvents, podEvent{evictionReason(v), *left, v.Reason})
 }
 
 func evictionReason(v drain.Verdict) string {
 	switch {
 	case v.Overrides != "":
-		return v1alpha1.ReasonOverridden
+		return v1alpha1.ReasonProtectionOverridden
 	case v.Step == drain.StepDelete:
 		return v1alpha1.ReasonDeleted
 	}
@@ -270,7 +270,7 @@ func (u *Update) revertEvicted(left *v1alpha1.PendingPod) {
 	*left = was
 	delete(u.markedEvicted, pod)
 	isEviction := func(e event) bool {
-		return e.pod != nil && e.pod.UID == pod && slices.Contains([]string{v1alpha1.ReasonOverridden, v1alpha1.ReasonDeleted, v1alpha1.ReasonEvicted}, e.Reason)
+		return e.pod != nil && e.pod.UID == pod && slices.Contains([]string{v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonDeleted, v1alpha1.ReasonEvicted}, e.Reason)
 	}
 	u.writtenEvents, u.events, u.timelineDirty = slices.DeleteFunc(u.writtenEvents, isEviction), slices.DeleteFunc(u.events, isEviction), true
 }
@@ -280,13 +280,13 @@ func (u *Update) applyEvictions(o Outcome) {
 	pods := u.pendingPods()
 	for _, v := range o.Evicted {
 		left := pods[v.Pod.UID]
-		if _, marked := u.markedEvicted[v.Pod.UID]; marked || left == nil || left.Verdict == verdictLost {
+		if _, marked := u.markedEvicted[v.Pod.UID]; marked || left == nil || left.State == verdictLost {
 			continue
 		}
 		u.keepEntry(*left)
 		switch v.Step {
 		case drain.StepSurge:
-			left.Verdict, left.Reason = string(drain.StepSurge), Clip(v.Reason)
+			left.State, left.Reason = string(drain.StepSurge), Clip(v.Reason)
 			u.podEvents = append(u.podEvents, podEvent{v1alpha1.ReasonSurged, *left, v.Reason})
 		default:
 			u.markEvicted(left, v)
@@ -294,14 +294,14 @@ func (u *Update) applyEvictions(o Outcome) {
 	}
 	for pod, why := range o.NotEvicted {
 		left := pods[pod]
-		if left == nil || left.Verdict == verdictLost {
+		if left == nil || left.State == verdictLost {
 			continue
 		}
 		u.revertEvicted(left)
-		if left.Verdict != VerdictRefused || left.Reason != Clip(why) {
+		if left.State != VerdictRefused || left.Reason != Clip(why) {
 			u.material = true // a later pass does not find it again
 		}
-		left.Verdict, left.Reason = VerdictRefused, Clip(why)
+		left.State, left.Reason = VerdictRefused, Clip(why)
 	}
 }
 

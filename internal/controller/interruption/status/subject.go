@@ -4,18 +4,18 @@ import (
 	"fmt"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/hook"
+	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // Subject is what hooks and notifications get as input.
-func (u *Update) Subject() hook.Subject {
-	s := hook.Subject{
+func (u *Update) Subject() hooks.Subject {
+	s := hooks.Subject{
 		Interruption: u.before.Name, UID: u.before.UID, InstanceID: u.before.Spec.InstanceID, Node: u.after.Status.NodeName,
 		Since: record.Since(&u.after.Status), Drain: drainID(&u.after.Status), Kind: u.after.Status.Kind, Phase: u.after.Status.Phase, Drill: record.IsDrill(u.after), Pods: u.Drain().Pods,
 	}
 	if d := u.after.Status.Decision; d != nil {
-		s.Policy, s.Reason, s.Message = d.Governor, string(d.Action), d.Message
+		s.Policy, s.Reason, s.Message = d.EffectivePolicy, string(d.Action), d.Message
 	}
 	if d := u.after.Status.Deadline; d != nil {
 		s.Deadline = &d.Time.Time

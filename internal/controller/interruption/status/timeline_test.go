@@ -24,7 +24,7 @@ func TestOneEntryTellsOfSeveralPods(t *testing.T) {
 	u.Record(v1alpha1.ReasonCordoned, "cordoned")
 	u.recordPod(v1alpha1.ReasonEvicted, pod(0), "goes now")
 	u.recordPod(v1alpha1.ReasonEvicted, pod(1), "goes now: alone")
-	u.recordPod(v1alpha1.ReasonOverridden, pod(2), "goes now")
+	u.recordPod(v1alpha1.ReasonProtectionOverridden, pod(2), "goes now")
 	u.recordPod(v1alpha1.ReasonEvicted, pod(3), "goes now")
 	u.Record(v1alpha1.ReasonDrained, "drained")
 	u.buildTimeline()

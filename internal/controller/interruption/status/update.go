@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/action"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -80,7 +80,7 @@ type Outcome struct {
 	Node *corev1.Node
 	// Marked is set once the node carries the mark that the decision wants, and
 	// MarkedAt is when, as far as this process knows.
-	Marked   action.Mark
+	Marked   mutate.Mark
 	MarkedAt time.Time
 	// Evicted are the verdicts that were carried out now.
 	Evicted []drain.Verdict
@@ -119,7 +119,7 @@ func NewUpdate(in *v1alpha1.Interruption, now time.Time) *Update {
 	u := &Update{now: now, before: in.DeepCopy(), after: in}
 	u.entries = u.before.Status.Timeline
 	if done := in.Status.CompletionTime; done != nil {
-		in.Status = v1alpha1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID, Answered: in.Status.Answered}
+		in.Status = v1alpha1.InterruptionStatus{Since: done, Timeline: in.Status.Timeline, LastNoticeID: in.Status.LastNoticeID, HandledNotices: in.Status.HandledNotices}
 		u.Record(v1alpha1.ReasonReopened, "a new notice came after the earlier interruption was over")
 	}
 	u.was = *in.Status.DeepCopy()
@@ -127,7 +127,7 @@ func NewUpdate(in *v1alpha1.Interruption, now time.Time) *Update {
 }
 
 // ForTimeline begins an update that leaves the drain as it is, such as one of
-// status.notified.
+// status.notifications.
 func ForTimeline(in *v1alpha1.Interruption, now time.Time) *Update {
 	u := &Update{now: now, before: in.DeepCopy(), after: in}
 	u.entries = u.before.Status.Timeline
@@ -187,7 +187,7 @@ func (u *Update) SetPods(p Pods) {
 
 func sameDecision(a, b v1alpha1.Decision) bool {
 	return a.Action == b.Action && a.Policy == b.Policy && a.Rule == b.Rule &&
-		a.Governor == b.Governor && a.Strategy == b.Strategy && a.Replacement == b.Replacement
+		a.EffectivePolicy == b.EffectivePolicy && a.Strategy == b.Strategy && a.Replacement == b.Replacement
 }
 
 // recordNotices adds a timeline entry for each notice that has none.
@@ -229,7 +229,7 @@ func (u *Update) Apply(o Outcome) {
 	}
 	if o.Released {
 		u.endDrain()
-		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPutBack, "the deciding notice does not drain the node")
+		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonNodeRestored, "the deciding notice does not drain the node")
 	}
 	u.applyEvictions(o)
 	u.CountPods()
@@ -239,15 +239,15 @@ func (u *Update) Apply(o Outcome) {
 		u.Record(v1alpha1.ReasonTerminated, "the cloud was asked to terminate the instance")
 	}
 	if o.SurgesUndone > 0 {
-		u.Record(v1alpha1.ReasonSurgeUndone, fmt.Sprintf("%d pods are their ReplicaSets' again", o.SurgesUndone))
+		u.Record(v1alpha1.ReasonSurgeReverted, fmt.Sprintf("%d pods are their ReplicaSets' again", o.SurgesUndone))
 	}
 	if o.Restored && !u.pass.Decision.InstanceGone {
-		u.Record(v1alpha1.ReasonPutBack, "the node is as it was before")
+		u.Record(v1alpha1.ReasonNodeRestored, "the node is as it was before")
 	}
 	if o.Answered != "" {
 		u.endDrain()
-		u.after.Status.Answered = append(u.after.Status.Answered, o.Answered)
-		u.Record(v1alpha1.ReasonAnswered, u.pass.Decision.Notice.Kind+" is dealt with; another notice still stands")
+		u.after.Status.HandledNotices = append(u.after.Status.HandledNotices, o.Answered)
+		u.Record(v1alpha1.ReasonNoticeHandled, u.pass.Decision.Notice.Kind+" is dealt with; another notice still stands")
 	}
 	if o.Completed && u.after.Status.CompletionTime == nil {
 		u.complete()
@@ -290,7 +290,7 @@ func (u *Update) endDrain() {
 // bounds the list as the CRD does.
 func (u *Update) pruneAnswered() {
 	s := &u.after.Status
-	s.Answered = slices.DeleteFunc(slices.Clone(s.Answered), func(id string) bool {
+	s.HandledNotices = slices.DeleteFunc(slices.Clone(s.HandledNotices), func(id string) bool {
 		return !slices.ContainsFunc(u.before.Spec.Notices, func(n v1alpha1.Notice) bool { return n.ID == id })
 	})
 }
@@ -300,8 +300,8 @@ func (u *Update) complete() {
 	s, done := &u.after.Status, MicroTime(u.now)
 	s.CompletionTime = &done
 	for i := range u.before.Spec.Notices {
-		if id := u.before.Spec.Notices[i].ID; !slices.Contains(s.Answered, id) {
-			s.Answered = append(s.Answered, id)
+		if id := u.before.Spec.Notices[i].ID; !slices.Contains(s.HandledNotices, id) {
+			s.HandledNotices = append(s.HandledNotices, id)
 		}
 	}
 	u.pruneAnswered()
@@ -315,7 +315,7 @@ func (u *Update) summary() string {
 		return "nothing is left to do"
 	}
 	text := fmt.Sprintf("%d of %d pods moved, %d lost", pods.Moved, pods.Total, pods.Lost)
-	if a := u.after.Status.Answer; a != nil && a.Returns && a.CompletedTime != nil {
+	if a := u.after.Status.LifecycleHooks; a != nil && a.ReturnsToWarmPool && a.CompletedTime != nil {
 		text += "; the instance went back to the warm pool of group " + a.Group
 	}
 	return text

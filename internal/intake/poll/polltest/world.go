@@ -24,7 +24,7 @@ import (
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
-	"github.com/lifeboat-dev/lifeboat/internal/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
 
 // ErrAway is the error of all calls while the API server is unreachable.
@@ -218,7 +218,7 @@ func (w *World) Finish(id string) {
 		w.t.Fatal(err)
 	}
 	done := metav1.NewMicroTime(w.Clock())
-	record.Status.CompletionTime, record.Status.Answered = &done, w.IDs(id)
+	record.Status.CompletionTime, record.Status.HandledNotices = &done, w.IDs(id)
 	if err := w.Kube.Status().Update(context.Background(), record); err != nil {
 		w.t.Fatal(err)
 	}

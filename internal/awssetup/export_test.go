@@ -1,0 +1,7 @@
+package awssetup
+
+// SamePolicy and SamePattern report equivalence.
+var (
+	SamePolicy  = samePolicy
+	SamePattern = samePattern
+)

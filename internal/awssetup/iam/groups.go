@@ -1,0 +1,115 @@
+package iam
+
+import (
+	"cmp"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+)
+
+// clusterTags returns the tags of a cluster's Auto Scaling groups. kOps, Cluster API
+// and the templates for self-managed nodes tag groups like instances; EKS tags the
+// groups of its node groups.
+func clusterTags(w awssetup.Wiring) []tag {
+	return []tag{
+		{"", "kubernetes.io/cluster/" + w.Cluster, "owned"},
+		{"OfNodeGroups", "eks:cluster-name", w.Cluster},
+	}
+}
+
+// tag is a tag, with the suffix of its statement's Sid.
+type tag struct{ suffix, key, value string }
+
+type conditions = map[string]map[string]string
+
+// groupStatements allow actions on the cluster's groups: on the named groups or, if
+// none is named, on those with the cluster's tags. All conditions of one statement
+// must hold, so each tag needs its own statement.
+func groupStatements(w awssetup.Wiring, sid string, also conditions, actions ...string) []Statement {
+	if len(w.Groups) > 0 {
+		s := Statement{Sid: sid, Action: actions, Condition: also}
+		for _, g := range w.Groups {
+			s.Resource = append(s.Resource, w.GroupARN(g))
+		}
+		return []Statement{s}
+	}
+	var all []Statement
+	for _, t := range clusterTags(w) {
+		condition := conditions{"StringEquals": {"aws:ResourceTag/" + t.key: t.value}}
+		for operator, keys := range also {
+			condition[operator] = keys
+		}
+		all = append(all, Statement{Sid: sid + t.suffix, Action: actions, Resource: []string{w.GroupARN("*")}, Condition: condition})
+	}
+	return all
+}
+
+// answerHooks allows the controller to complete the hooks of the cluster's groups,
+// and to detach an instance from its group, which then launches another.
+func answerHooks(w awssetup.Wiring) []Statement {
+	return groupStatements(w, "AnswerHooks", nil,
+		"autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat", "autoscaling:DetachInstances")
+}
+
+// Boot is the policy of `lifeboatd agent boot` if it completes launch hooks itself,
+// with the role of the node's instance. IAM cannot limit it to hooks of that
+// instance. It can require the credentials of an instance (EC2 User Guide, "IAM roles
+// for Amazon EC2": requests with such credentials contain ec2:SourceInstanceARN), and
+// limit the groups.
+func Boot(w awssetup.Wiring) Document {
+	statements := groupStatements(w, "AnswerOwnHooks", conditions{"Null": {"ec2:SourceInstanceARN": "false"}},
+		"autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat")
+	return document(append(statements, Statement{
+		Sid: "SeeItself", Resource: allResources(), Condition: inRegion(w),
+		Action: []string{"autoscaling:DescribeAutoScalingInstances", "autoscaling:DescribeLifecycleHooks"},
+	})...)
+}
+
+// UnknownNodeRole stands for an unknown role of the nodes' instances.
+const UnknownNodeRole = "NODE_ROLE"
+
+// ManageGroups adds the permissions for NodeGroups with the management Hooks or All:
+// to create and change groups, their hooks and warm pools. The creator of a group
+// needs the permissions of its launch template (EC2 Auto Scaling User Guide, "Control
+// Amazon EC2 launch template usage in Auto Scaling groups"). nodeRole is the role
+// that the template gives to instances.
+func ManageGroups(d Document, w awssetup.Wiring, nodeRole string) Document {
+	// EKS itself changes the groups of its node groups.
+	manage := groupStatements(w, "ManageGroups", nil,
+		"autoscaling:UpdateAutoScalingGroup", "autoscaling:DeleteAutoScalingGroup",
+		"autoscaling:PutLifecycleHook", "autoscaling:DeleteLifecycleHook",
+		"autoscaling:PutWarmPool", "autoscaling:DeleteWarmPool",
+		"autoscaling:CreateOrUpdateTags", "autoscaling:DeleteTags")[:1]
+	create := Statement{
+		Sid: "CreateGroups", Action: []string{"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags"}, Resource: []string{w.GroupARN("*")},
+		Condition: conditions{"StringEquals": {"aws:RequestTag/kubernetes.io/cluster/" + w.Cluster: "owned"}},
+	}
+	if len(w.Groups) > 0 {
+		create.Condition, create.Resource = nil, manage[0].Resource
+	}
+	launch := Statement{
+		Sid: "LaunchFromTemplates", Action: []string{"ec2:RunInstances"}, Resource: allResources(), Condition: inRegion(w),
+	}
+	launch.Condition["ArnLike"] = map[string]string{"ec2:LaunchTemplate": "arn:" + w.Partition + ":ec2:" + w.Region + ":" + w.Account + ":launch-template/*"}
+	statements := append(manage, create, launch, Statement{
+		Sid: "TagWhatIsLaunched", Action: []string{"ec2:CreateTags"}, Resource: []string{"arn:" + w.Partition + ":ec2:" + w.Region + ":" + w.Account + ":*/*"},
+		Condition: conditions{"StringEquals": {"ec2:CreateAction": "RunInstances"}},
+	}, Statement{
+		Sid: "PassTheNodesRole", Action: []string{"iam:PassRole"},
+		Resource:  []string{"arn:" + w.Partition + ":iam::" + w.Account + ":role/" + cmp.Or(nodeRole, UnknownNodeRole)},
+		Condition: conditions{"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}},
+	})
+	d.Statement = append(d.Statement, document(statements...).Statement...)
+	return d
+}
+
+// putHooks allows `lifeboat wire` to create hooks on the named groups.
+func putHooks(w awssetup.Wiring) []Statement {
+	if len(w.Groups) == 0 {
+		return nil
+	}
+	return append(groupStatements(w, "Hooks", nil, "autoscaling:PutLifecycleHook", "autoscaling:DeleteLifecycleHook"),
+		Statement{
+			Sid: "FindGroups", Resource: allResources(), Condition: inRegion(w),
+			Action: []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeWarmPool"},
+		})
+}

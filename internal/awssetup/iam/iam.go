@@ -1,0 +1,179 @@
+// Package iam writes the minimal IAM policies of Lifeboat's parts, and the trust
+// policies of their roles. It is pure.
+//
+// The Service Authorization Reference lists which actions support resources.
+// ec2:Describe*, autoscaling:Describe* and events:List* do not, so they are limited
+// to the region.
+package iam
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// Document is a policy document.
+type Document struct {
+	Version   string
+	Statement []Statement
+}
+
+// Statement is one statement of a policy.
+type Statement struct {
+	Sid       string
+	Effect    string
+	Principal map[string]string `json:",omitempty"`
+	Action    []string
+	Resource  []string                     `json:",omitempty"`
+	Condition map[string]map[string]string `json:",omitempty"`
+}
+
+// Namespace and ServiceAccount identify the pods that may assume the controller's
+// role.
+const (
+	Namespace      = "lifeboat-system"
+	ServiceAccount = "lifeboat-controller"
+)
+
+func document(statements ...Statement) Document {
+	for i := range statements {
+		statements[i].Effect = "Allow"
+	}
+	return Document{Version: "2012-10-17", Statement: statements}
+}
+
+// allResources is the resource of actions that support none.
+func allResources() []string { return []string{"*"} }
+
+func inRegion(w awssetup.Wiring) map[string]map[string]string {
+	return map[string]map[string]string{"StringEquals": {"aws:RequestedRegion": w.Region}}
+}
+
+// Controller is the policy of lifeboatd controller. GetCallerIdentity needs no
+// permission (STS API Reference). canary adds the permission to send probes: events
+// of Lifeboat's own source only. It may complete the hooks of w's groups, or of the
+// cluster's groups if w names none.
+func Controller(w awssetup.Wiring, canary bool) Document {
+	d := document(append([]Statement{
+		{
+			Sid: "ReadTheQueue", Resource: []string{w.QueueARN()},
+			Action: []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes", "sqs:ListQueueTags"},
+		},
+		{
+			Sid: "SeeInstances", Resource: allResources(), Condition: inRegion(w),
+			Action: []string{
+				"ec2:DescribeInstances", "ec2:DescribeInstanceStatus", "ec2:DescribeSpotInstanceRequests",
+				"autoscaling:DescribeAutoScalingInstances", "autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks",
+				"autoscaling:DescribeWarmPool", "ec2:DescribeLaunchTemplates",
+			},
+		},
+		{
+			Sid: "DiagnoseTheWiring", Resource: allResources(), Condition: inRegion(w),
+			Action: []string{"events:ListRules", "events:ListEventBuses", "events:ListRuleNamesByTarget", "events:TestEventPattern"},
+		},
+		{
+			Sid: "DiagnoseTheRules", Resource: []string{w.RuleARN("*")},
+			Action: []string{"events:DescribeRule", "events:ListTargetsByRule"},
+		},
+		terminate(w, "TerminateNodes", "kubernetes.io/cluster/"+w.Cluster, "owned"),
+		terminate(w, "TerminateNodesOfNodeGroups", "eks:cluster-name", w.Cluster),
+	}, answerHooks(w)...)...)
+	if canary {
+		d.Statement = append(d.Statement, sendProbes(w))
+	}
+	return d
+}
+
+// FeedKarpenter adds the permission to send to Karpenter's queue with this name.
+func FeedKarpenter(d Document, w awssetup.Wiring, queue string) Document {
+	d.Statement = append(d.Statement, Statement{
+		Sid: "FeedKarpenter", Effect: "Allow", Action: []string{"sqs:SendMessage"},
+		Resource: []string{"arn:" + w.Partition + ":sqs:" + w.Region + ":" + w.Account + ":" + queue},
+	})
+	return d
+}
+
+// terminate allows terminating instances with a tag. Nodes of a cluster have
+// kubernetes.io/cluster/NAME: Karpenter, kOps, Cluster API and the templates for
+// self-managed nodes set it to "owned" (EKS User Guide, "Maintain nodes yourself with
+// self-managed nodes"; Karpenter docs, "EC2NodeClass", spec.tags). EKS tags the
+// instances of its node groups with eks:cluster-name. All conditions of one statement
+// must hold, so each tag needs its own statement.
+func terminate(w awssetup.Wiring, sid, tag, value string) Statement {
+	return Statement{
+		Sid: sid, Effect: "Allow", Action: []string{"ec2:TerminateInstances"},
+		Resource:  []string{"arn:" + w.Partition + ":ec2:" + w.Region + ":" + w.Account + ":instance/*"},
+		Condition: map[string]map[string]string{"StringEquals": {"aws:ResourceTag/" + tag: value}},
+	}
+}
+
+func sendProbes(w awssetup.Wiring) Statement {
+	return Statement{
+		Sid: "SendProbes", Effect: "Allow", Action: []string{"events:PutEvents"}, Resource: []string{w.BusARN()},
+		Condition: map[string]map[string]string{"StringEquals": {"events:source": notice.ProbeSource}},
+	}
+}
+
+// Wire is the policy for `lifeboat wire` (plan, apply and destroy) by a person or a
+// pipeline. It covers the cluster's queues and all rules with the cluster's prefix,
+// because roles change with releases. Of Auto Scaling groups it covers only those
+// that w names.
+func Wire(w awssetup.Wiring) Document {
+	rules := w.RuleARN(awssetup.RulePrefix(w.Cluster) + "*")
+	return document(append([]Statement{
+		{
+			Sid: "Queues", Resource: []string{w.QueueARN(), w.DeadLetterARN()},
+			Action: []string{
+				"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags",
+				"sqs:CreateQueue", "sqs:SetQueueAttributes", "sqs:TagQueue", "sqs:DeleteQueue",
+			},
+		},
+		{Sid: "FindRules", Resource: allResources(), Condition: inRegion(w), Action: []string{"events:ListRules"}},
+		{
+			Sid: "Rules", Resource: []string{rules},
+			Action: []string{
+				"events:ListTargetsByRule", "events:ListTagsForResource", "events:PutRule", "events:PutTargets",
+				"events:TagResource", "events:RemoveTargets", "events:DeleteRule",
+			},
+		},
+	}, putHooks(w)...)...)
+}
+
+// PodIdentity allows pods of the controller's service account in this cluster to
+// assume a role (EKS User Guide, "Create IAM role with trust policy required by EKS
+// Pod Identity").
+func PodIdentity(w awssetup.Wiring) Document {
+	return document(Statement{
+		Sid: "EKSPodIdentity", Principal: map[string]string{"Service": "pods.eks.amazonaws.com"},
+		Action: []string{"sts:AssumeRole", "sts:TagSession"},
+		Condition: map[string]map[string]string{"StringEquals": {
+			"aws:SourceAccount":                         w.Account,
+			"aws:RequestTag/eks-cluster-name":           w.Cluster,
+			"aws:RequestTag/kubernetes-namespace":       Namespace,
+			"aws:RequestTag/kubernetes-service-account": ServiceAccount,
+		}},
+	})
+}
+
+// UnknownIssuer stands for an unknown OIDC issuer of the cluster.
+const UnknownIssuer = "OIDC_ISSUER"
+
+// WebIdentity allows the controller's service account to assume a role through the
+// cluster's OIDC provider; EKS calls this IRSA (EKS User Guide, "Assign IAM roles to
+// Kubernetes service accounts"). issuer is the cluster's issuer, with or without
+// https://.
+func WebIdentity(w awssetup.Wiring, issuer string) Document {
+	issuer = cmp.Or(strings.TrimSuffix(strings.TrimPrefix(issuer, "https://"), "/"), UnknownIssuer)
+	return document(Statement{
+		Sid:       "WebIdentity",
+		Principal: map[string]string{"Federated": "arn:" + w.Partition + ":iam::" + w.Account + ":oidc-provider/" + issuer},
+		Action:    []string{"sts:AssumeRoleWithWebIdentity"},
+		Condition: map[string]map[string]string{"StringEquals": {
+			issuer + ":sub": "system:serviceaccount:" + Namespace + ":" + ServiceAccount,
+			issuer + ":aud": "sts.amazonaws.com",
+		}},
+	})
+}

@@ -1,0 +1,150 @@
+// Package sourcehealth reports notices that another source delivered and the queue
+// did not: the wiring is broken, and the next notice may arrive too late.
+package sourcehealth
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// Cause returns why the queue did not deliver notices of a kind, as far as
+// known, and what to do about it.
+type Cause func(ctx context.Context, kind string) (because, advice string)
+
+// Options configure the controller. All fields are required.
+type Options struct {
+	Client client.Client
+	Events events.EventRecorder
+	Cause  Cause
+	// Clock returns the current time.
+	Clock func() time.Time
+	// Registerer takes the metric.
+	Registerer prometheus.Registerer
+}
+
+// Controller sets the condition WiringDegraded.
+type Controller struct {
+	o        Options
+	causes   *causes
+	degraded *prometheus.CounterVec
+}
+
+// again is the requeue interval after a conflict.
+const again = 250 * time.Millisecond
+
+// New returns the controller, or an error if its metric is already registered.
+func New(o Options) (*Controller, error) {
+	degraded := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lifeboat_wiring_degraded_total",
+		Help: "Interruptions that another source brought and the queue did not, by kind.",
+	}, []string{"kind"})
+	if err := o.Registerer.Register(degraded); err != nil {
+		return nil, fmt.Errorf("registering the metric of notices missing on the queue: %w", err)
+	}
+	return &Controller{o: o, causes: newCauses(o.Cause, o.Clock), degraded: degraded}, nil
+}
+
+// Register adds the controller to a manager.
+func (c *Controller) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("unheard").
+		For(&v1alpha1.Interruption{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
+}
+
+// Reconcile waits until the queue's notice is overdue, then reports it once.
+func (c *Controller) Reconcile(ctx context.Context, in *v1alpha1.Interruption) (reconcile.Result, error) {
+	if !in.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	var since time.Time
+	if in.Status.Since != nil {
+		since = in.Status.Since.Time
+	}
+	missing, ok := notice.Unheard(in.Spec.Notices, since)
+	if !ok {
+		return c.restore(ctx, in, since)
+	}
+	if left := missing.Due.Sub(c.o.Clock()); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	if meta.IsStatusConditionTrue(in.Status.Conditions, v1alpha1.ConditionWiringDegraded) {
+		return reconcile.Result{}, nil
+	}
+	return c.degrade(ctx, in, missing)
+}
+
+// degrade reports the missing notice and the cause.
+func (c *Controller) degrade(ctx context.Context, in *v1alpha1.Interruption, missing notice.Missing) (reconcile.Result, error) {
+	because, advice := c.causes.of(ctx, missing.Kind)
+	message := fmt.Sprintf("%s was reported by %s but not by the queue: %s", missing.Kind, missing.Source, because)
+	if advice != "" {
+		message += "; " + advice
+	}
+	err := c.set(ctx, in, metav1.ConditionTrue, v1alpha1.ReasonMissingFromQueue, message)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("setting the condition WiringDegraded: %w", client.IgnoreNotFound(err))
+	}
+	log.FromContext(ctx).Info("another source reported a notice that the queue did not deliver",
+		"instance", in.Spec.InstanceID, "kind", missing.Kind, "source", missing.Source, "because", because, "advice", advice)
+	c.o.Events.Eventf(in, nil, corev1.EventTypeWarning, v1alpha1.ConditionWiringDegraded, "Listen", "%s", message)
+	c.degraded.WithLabelValues(missing.Kind).Inc()
+	return reconcile.Result{}, nil
+}
+
+// restore resets the condition if the queue was only late. The record may no
+// longer contain the other source's notice, such as a lifecycle state that has
+// passed.
+func (c *Controller) restore(ctx context.Context, in *v1alpha1.Interruption, since time.Time) (reconcile.Result, error) {
+	said := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionWiringDegraded)
+	if said == nil || said.Status != metav1.ConditionTrue {
+		return reconcile.Result{}, nil
+	}
+	if kind, _, _ := strings.Cut(said.Message, " "); !notice.Heard(in.Spec.Notices, since, kind) {
+		return reconcile.Result{}, nil
+	}
+	err := c.set(ctx, in, metav1.ConditionFalse, v1alpha1.ReasonNoticeReceived, "the queue delivered the notice late")
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("resetting the condition WiringDegraded: %w", client.IgnoreNotFound(err))
+	}
+	return reconcile.Result{}, nil
+}
+
+// longest is the API's limit of a condition message (metav1.Condition).
+const longest = 32768
+
+func (c *Controller) set(ctx context.Context, in *v1alpha1.Interruption, status metav1.ConditionStatus, reason, message string) error {
+	base := client.MergeFromWithOptions(in.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	desired := in.DeepCopy()
+	meta.SetStatusCondition(&desired.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionWiringDegraded, Status: status, Reason: reason, Message: message[:min(len(message), longest)],
+		ObservedGeneration: in.Generation, LastTransitionTime: metav1.NewTime(c.o.Clock()),
+	})
+	return c.o.Client.Status().Patch(ctx, desired, base)
+}

@@ -1,0 +1,133 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+)
+
+// Limits for the difference between this clock and AWS's. Deadlines are AWS times
+// that are compared with the local clock.
+const (
+	skewWarning = 5 * time.Second
+	skewBroken  = 30 * time.Second
+)
+
+// checkClock compares the local clock with AWS's.
+func checkClock(e *diagnosis) []finding.Finding {
+	if e.Skew == nil || e.Skew.Abs() <= skewWarning {
+		return nil
+	}
+	f := finding.Finding{
+		Severity: finding.Warning, ID: idClockSkew, Object: "clock",
+		Fix: "synchronize the clock of this machine with NTP (on EC2: chrony with 169.254.169.123)",
+	}
+	if e.Skew.Abs() > skewBroken {
+		f.Severity = finding.Broken
+	}
+	direction, effect := "ahead of", "deadlines seem too early, and pods get less time"
+	if *e.Skew < 0 {
+		direction, effect = "behind", "deadlines seem too late, and pods are killed before they finish"
+	}
+	f.Problem = fmt.Sprintf("the clock of this machine is %s %s that of AWS. On a machine that runs lifeboatd, %s",
+		e.Skew.Abs().Round(time.Second), direction, effect)
+	return []finding.Finding{f}
+}
+
+// checkPermissions reports the actions that AWS refused.
+func checkPermissions(e *diagnosis) []finding.Finding {
+	who := "these credentials"
+	if e.Caller != "" {
+		who = e.Caller
+	}
+	var all []finding.Finding
+	for _, action := range deniedActions(e.Denied) {
+		on := joinList(deniedObjects(e.Denied, action))
+		f := finding.Finding{
+			Severity: finding.Unknown, ID: idPermissionMissing, Object: "permission " + action,
+			Problem: fmt.Sprintf("%s does not have it for %s, so that part of the wiring was not checked", who, on),
+			Fix:     fmt.Sprintf(`add the statement {"Effect":"Allow","Action":%q,"Resource":"*"}`, action),
+		}
+		switch {
+		case readsMessages(action):
+			f.Severity = finding.Warning
+			f.Problem = fmt.Sprintf("%s does not have it for %s; the controller needs it, if it uses the same credentials", who, on)
+			f.Fix = fmt.Sprintf("add the statements that this command prints to the controller's role: lifeboat wire iam --cluster %s", e.clusterOr("NAME"))
+		case action == "events:TestEventPattern", action == "events:ListEventBuses", action == "sqs:ListQueueTags":
+			f.Severity = finding.Info
+			f.Problem = fmt.Sprintf("%s does not have it, so the wiring was checked without it", who)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func deniedActions(denied []snapshot.Denial) []string {
+	var actions []string
+	for _, d := range denied {
+		actions = union(actions, []string{d.Action})
+	}
+	return actions
+}
+
+func deniedObjects(denied []snapshot.Denial, action string) []string {
+	var objects []string
+	for _, d := range denied {
+		if d.Action == action {
+			objects = append(objects, d.Object)
+		}
+	}
+	return objects
+}
+
+// readsMessages reports whether the controller needs an action that the doctor only
+// tests.
+func readsMessages(action string) bool {
+	return action == "sqs:DeleteMessage" || action == "sqs:ChangeMessageVisibility"
+}
+
+func (e *diagnosis) clusterOr(other string) string {
+	if e.desired.Cluster == "" {
+		return other
+	}
+	return e.desired.Cluster
+}
+
+// checkUnread reports parts of the input that could not be interpreted.
+func checkUnread(e *diagnosis) []finding.Finding {
+	var all []finding.Finding
+	for _, u := range e.Unread {
+		all = append(all, finding.Finding{
+			Severity: finding.Unknown, ID: idNotUnderstood, Object: u.From, Problem: u.What,
+			Fix: "add the files with its values, or check the account: lifeboat doctor --cluster NAME",
+		})
+	}
+	return all
+}
+
+// checkEngine compares the results of EventBridge's own pattern test with Lifeboat's.
+func checkEngine(e *diagnosis) []finding.Finding {
+	var all []finding.Finding
+	for _, v := range e.Verdicts {
+		for _, r := range e.all {
+			if r.Name != v.Rule || r.compiled == nil {
+				continue
+			}
+			for _, c := range e.examples {
+				if c.name != v.Sample || r.compiled.MatchEvent(c.event) == v.Matches {
+					continue
+				}
+				all = append(all, finding.Finding{
+					Severity: finding.Warning, ID: idPatternEngine, Object: r.object(),
+					Problem: fmt.Sprintf("EventBridge reports that its pattern %s %s, and Lifeboat the opposite: do not trust the other findings about this rule",
+						map[bool]string{true: "matches", false: "does not match"}[v.Matches], strings.ToLower(c.name)),
+					Fix: "report this as a Lifeboat bug, with the pattern: " + r.Pattern,
+				})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,189 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// backlogWarning is the number of waiting messages that causes a warning.
+const backlogWarning = 1000
+
+// Tags of other tools (from their documentation).
+const (
+	tagNTH       = "aws-node-termination-handler/managed"
+	tagKarpenter = "karpenter.sh/"
+)
+
+// checkReaders looks for signs of another reader of the queue, or of a missing
+// reader. Each message reaches only one reader, and readers delete messages that they
+// do not know.
+func checkReaders(e *diagnosis) []finding.Finding {
+	var all []finding.Finding
+	q := e.queue
+	if len(q.Readers) > 1 {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: idQueueTwoReaders, Object: e.queueObject(),
+			Problem: joinList(q.Readers) + " each allow a program to receive from it: each message reaches only one of the readers",
+			Fix:     e.fixQueue("give each reader its own queue", ""),
+		})
+	}
+	if e.cluster.Lifeboat != nil && *e.cluster.Lifeboat == 0 && q.InFlight > 0 {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: idQueueReadByAnother, Object: e.queueObject(),
+			Problem: fmt.Sprintf("%d of its messages are in flight, and Lifeboat is not running: another program reads it", q.InFlight),
+			Fix:     "find the principal with sqs:ReceiveMessage on it, and give Lifeboat its own queue: " + e.applyCommand(),
+		})
+	}
+	if q.Waiting >= backlogWarning || q.Growth > 0 && q.Waiting > 0 {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: idQueueBacklog, Object: e.queueObject(),
+			Problem: fmt.Sprintf("%d messages wait in it (%+d during the check): it has no reader, or the reader is too slow", q.Waiting, q.Growth),
+			Fix:     "kubectl --namespace lifeboat-system get pods; kubectl --namespace lifeboat-system logs deployment/lifeboat-controller",
+		})
+	}
+	if tool := owningTool(q); tool != "" && e.Queue != "" && !e.hasLifeboatName() {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: idQueueOfAnotherTool, Object: e.queueObject(),
+			Problem: "by its name or tags, it is the queue of " + tool + ": if both read it, each receives only some of the messages",
+			Fix:     "give Lifeboat its own queue: " + e.applyCommand(),
+		})
+	}
+	return all
+}
+
+// owningTool infers the owner of a queue from its name and tags. Karpenter's
+// getting-started guide names it after the cluster, its Terraform module
+// Karpenter-<cluster>, and kOps <cluster>-nth.
+func owningTool(q snapshot.Queue) string {
+	name := strings.ToLower(q.Name)
+	for tag := range q.Tags {
+		switch {
+		case tag == tagNTH:
+			return nth
+		case strings.HasPrefix(tag, tagKarpenter):
+			return karpenter
+		}
+	}
+	switch {
+	case strings.HasPrefix(name, "lifeboat-"):
+		return "" // the cluster's name may contain "karpenter"
+	case strings.Contains(name, "karpenter"):
+		return karpenter
+	case strings.HasSuffix(name, "-nth"), strings.HasPrefix(name, "nth-"), strings.Contains(name, "node-termination-handler"):
+		return nth
+	}
+	return ""
+}
+
+// Tools that also handle interruptions.
+const (
+	karpenter = "Karpenter"
+	nth       = "AWS Node Termination Handler"
+)
+
+// checkCompetitors looks for tools that receive the same notices and act on them.
+func checkCompetitors(e *diagnosis) []finding.Finding {
+	if e.queue.ARN == "" || e.Offline {
+		return nil
+	}
+	var all []finding.Finding
+	if k := e.cluster.Karpenter; k.reads(e.queue.Name) {
+		all = append(all, finding.Finding{
+			Severity: finding.Broken, ID: idKarpenterSameQueue, Object: k.Object,
+			Problem: "it reads the queue " + e.queue.Name + " too (settings.interruptionQueue): each notice reaches only one of the two",
+			Fix:     "helm upgrade karpenter … --reuse-values --set settings.interruptionQueue=",
+		})
+	}
+	for arn, rules := range e.otherQueues() {
+		q, _ := e.FindQueue(arn)
+		names, _ := namesAndKinds(rules)
+		f := finding.Finding{Severity: finding.Warning, Object: "queue " + q.Name}
+		switch {
+		case e.cluster.Karpenter.reads(q.Name), owningTool(q) == karpenter:
+			f.ID = idKarpenterHearsToo
+			f.Problem = joinList(names) + " also send spot interruptions to Karpenter's queue: Karpenter deletes the node at once, while Lifeboat still moves its pods"
+			f.Fix = "helm upgrade karpenter … --reuse-values --set settings.interruptionQueue="
+		case e.cluster.NTH.reads(q.Name), owningTool(q) == nth:
+			f.ID = idNTHHearsToo
+			f.Problem = joinList(names) + " also send spot interruptions to the queue of AWS Node Termination Handler: two programs drain the same nodes"
+			f.Fix = "uninstall AWS Node Termination Handler in clusters where Lifeboat runs"
+		default:
+			continue // for example an audit log or a chat bot
+		}
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b finding.Finding) int { return strings.Compare(a.Object, b.Object) })
+	return all
+}
+
+// otherQueues returns the other queues that receive spot interruptions, with the
+// rules that send them.
+func (e *diagnosis) otherQueues() map[string][]*rule {
+	queues := map[string][]*rule{}
+	for _, r := range e.all {
+		if !r.receivesEvents(e.Region) || !slices.Contains(r.kinds, notice.KindSpotInterruption) {
+			continue
+		}
+		for _, t := range r.Targets {
+			if snapshot.Part(t.ARN, 2) == "sqs" && t.ARN != e.queue.ARN {
+				queues[t.ARN] = append(queues[t.ARN], r)
+			}
+		}
+	}
+	return queues
+}
+
+// checkTools looks for programs in the cluster that act on interruptions without a
+// queue.
+func checkTools(e *diagnosis) []finding.Finding {
+	var all []finding.Finding
+	if k := e.cluster.Karpenter; k != nil && polls(k.Version) {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: idKarpenterPolls, Object: k.Object,
+			Problem: "from v1.14 on it polls DescribeInstanceStatus each minute, and deletes a node for any scheduled event, even one that is days away or completed; it has no option to stop this",
+			Fix:     "remove ec2:DescribeInstanceStatus from the IAM policy of Karpenter's controller, and restart the controller",
+		})
+	}
+	if n := e.cluster.NTH; n != nil {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: idNTHRuns, Object: n.Object,
+			Problem: "AWS Node Termination Handler runs in this cluster: it drains the same nodes at the same time, without regard to Lifeboat's policies",
+			Fix:     "uninstall it: helm uninstall aws-node-termination-handler --namespace kube-system",
+		})
+	}
+	return all
+}
+
+// polls reports whether a version of Karpenter polls the instances' status. An
+// unknown version counts as one that does.
+func polls(version string) bool {
+	var major, minor int
+	if n, err := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &major, &minor); err != nil || n < 2 {
+		return true
+	}
+	return major > 1 || major == 1 && minor >= 14
+}
+
+// checkUnrelatedRules checks rules for notices with another target. One that matches
+// nothing may be the missing rule.
+func checkUnrelatedRules(e *diagnosis) []finding.Finding {
+	if e.Queue == "" {
+		return nil
+	}
+	var all []finding.Finding
+	for _, r := range e.all {
+		if r.role != "" || len(r.To(e.Queue)) > 0 || !r.TargetsKnown || r.err != nil || len(r.lint.Matches) > 0 || !mentionsAWS(r.Pattern) {
+			continue
+		}
+		f := e.matchesNothing(r)
+		f.Severity, f.ID, f.Kinds = finding.Info, idRuleElsewhere, nil
+		f.Problem = "its target is not Lifeboat's queue; also, " + f.Problem
+		all = append(all, f)
+	}
+	return all
+}

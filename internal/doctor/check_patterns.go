@@ -1,0 +1,115 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+)
+
+// checkPatterns tests the patterns of the queue's rules against the events that AWS
+// sends.
+func checkPatterns(e *diagnosis) []finding.Finding {
+	var all []finding.Finding
+	for _, r := range e.rules {
+		switch {
+		case r.unresolved:
+		case r.err != nil:
+			all = append(all, e.invalid(r))
+		case len(r.lint.Matches) == 0 && r.forNotices:
+			all = append(all, e.matchesNothing(r))
+		default:
+			all = append(all, e.lints(r)...)
+		}
+	}
+	return all
+}
+
+// invalid reports a pattern that EventBridge refuses.
+func (e *diagnosis) invalid(r *rule) finding.Finding {
+	f := finding.Finding{Severity: finding.Broken, ID: idRulePatternInvalid, Object: r.object(), Kinds: r.intendedKinds}
+	var syntax *pattern.SyntaxError
+	switch {
+	case strings.TrimSpace(r.Pattern) == "":
+		f.Problem = "it has no event pattern, so it matches no notice"
+	case errors.As(r.err, &syntax):
+		f.Problem = "EventBridge refuses its pattern: " + syntax.Reason
+	default:
+		f.Problem = "EventBridge refuses its pattern: " + r.err.Error()
+	}
+	f.Fix = e.fixPattern(r, "write a valid pattern (EventBridge User Guide, \"Creating event patterns\")")
+	return f
+}
+
+// matchesNothing reports a pattern that no AWS event matches.
+func (e *diagnosis) matchesNothing(r *rule) finding.Finding {
+	f := finding.Finding{
+		Severity: finding.Broken, ID: idRuleMatchesNothing, Object: r.object(), Kinds: r.intendedKinds,
+		Problem: "no AWS event can match its pattern, so the rule sends nothing",
+	}
+	var reasons, suggestions []string
+	for _, l := range r.lint.Findings {
+		if l.Severity != pattern.SeverityAdvice && l.Code != "matches-nothing" {
+			reasons = append(reasons, sentence(l))
+			if l.Suggestion != "" {
+				suggestions = append(suggestions, l.Suggestion)
+			}
+		}
+	}
+	if len(reasons) > 0 {
+		f.Problem += ": " + strings.Join(reasons, "; ")
+	}
+	if len(suggestions) == 0 {
+		suggestions = []string{"compare the pattern with the event that it should match"}
+	}
+	f.Fix = e.fixPattern(r, strings.Join(suggestions, "; "))
+	return f
+}
+
+// sentence returns the message of a lint finding, with its suggestion.
+func sentence(l pattern.Finding) string {
+	if l.Suggestion == "" {
+		return l.Message
+	}
+	return l.Message + " (" + strings.TrimSuffix(l.Suggestion, "?") + ")"
+}
+
+// lints reports a pattern that matches some events, but not all intended ones.
+func (e *diagnosis) lints(r *rule) []finding.Finding {
+	var all []finding.Finding
+	for _, l := range r.lint.Findings {
+		f := finding.Finding{Object: r.object(), Problem: l.Message}
+		switch l.Severity {
+		case pattern.SeverityError:
+			f.Severity, f.ID = finding.Broken, idPatternSlip
+		case pattern.SeverityWarning:
+			f.Severity, f.ID = finding.Warning, idPatternDoubt
+		default:
+			f.Severity, f.ID = finding.Info, idPatternNoise
+		}
+		f.Fix = e.fix(r.From, false, l.Suggestion, "")
+		if l.Severity != pattern.SeverityAdvice {
+			f.Problem = sentence(l)
+			f.Fix = e.fixPattern(r, l.Suggestion)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// fixPattern returns the fix for a rule's pattern: the complete corrected pattern if
+// it can be inferred.
+func (e *diagnosis) fixPattern(r *rule, suggestion string) string {
+	if r.fixedPattern == "" {
+		return e.fix(r.From, r.role != "", suggestion, suggestion)
+	}
+	edit := "replace the pattern by " + r.fixedPattern
+	bus := ""
+	if !r.OnDefaultBus() {
+		bus = " --event-bus-name " + r.Bus
+	}
+	return e.fix(r.From, r.role != "", edit,
+		fmt.Sprintf("aws events put-rule --name %s%s --event-pattern %s", r.Name, bus, quoteShell(r.fixedPattern)))
+}

@@ -1,0 +1,201 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/queuepolicy"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+)
+
+// eventBridge is the service principal that the policy must allow.
+const eventBridge = "events.amazonaws.com"
+
+// checkPolicy evaluates the queue's policy for each rule, and for foreign accounts.
+// EventBridge cannot assume a role for SQS: the queue's policy is its only permission
+// (EventBridge User Guide, "Using resource-based policies").
+func checkPolicy(e *diagnosis) []finding.Finding {
+	if !e.queue.PolicyKnown {
+		return nil
+	}
+	var feeding []*rule
+	for _, r := range e.rules {
+		for _, t := range r.To(e.queue.ARN) {
+			if t.RoleARN == "" {
+				feeding = append(feeding, r)
+				break
+			}
+		}
+	}
+	policy, err := parsePolicy(e.queue.Policy)
+	if err != nil {
+		return []finding.Finding{{
+			Severity: finding.Unknown, ID: idQueuePolicyUnread, Object: e.queueObject(),
+			Problem: "its policy cannot be read: " + err.Error(),
+			Fix:     e.fixQueue("correct the policy", ""),
+		}}
+	}
+	all := e.checkAllowed(policy, feeding)
+	if open := tooPermissiveFor(policy, e.queue.ARN); open != "" {
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: idQueuePolicyOpen, Object: e.queueObject(),
+			Problem: "its policy lets " + open + " send to it: a forged notice drains nodes, and a flood of messages delays real notices",
+			Fix:     e.fixQueue(fmt.Sprintf("add a condition: %s", condition(feeding, e.account())), ""),
+		})
+	}
+	return all
+}
+
+// parsePolicy reads a policy. It returns nil for an empty one.
+func parsePolicy(document string) (*queuepolicy.Policy, error) {
+	if strings.TrimSpace(document) == "" {
+		return nil, nil
+	}
+	return queuepolicy.ParseAny(document)
+}
+
+// checkAllowed reports the rules that the policy does not allow to send.
+func (e *diagnosis) checkAllowed(policy *queuepolicy.Policy, feeding []*rule) []finding.Finding {
+	by := map[queuepolicy.Verdict][]*rule{}
+	for _, r := range feeding {
+		verdict := policy.Evaluate(deliveryRequest(r.ARN, snapshot.Part(r.ARN, 4), e.queue.ARN))
+		by[verdict] = append(by[verdict], r)
+	}
+	var all []finding.Finding
+	refused := append(by[queuepolicy.NoOpinion], by[queuepolicy.Deny]...)
+	if len(refused) > 0 {
+		names, kinds := namesAndKinds(refused)
+		f := finding.Finding{
+			Severity: finding.Broken, ID: idQueuePolicyRefuses, Object: e.queueObject(), Kinds: kinds,
+			Problem: e.denialReason(len(by[queuepolicy.Deny]) > 0, len(refused) < len(feeding)) +
+				": EventBridge cannot deliver the events of " + joinList(names),
+			Fix: e.fixQueue("add to its policy: "+allowStatement(refused, e.account(), e.queue.ARN), ""),
+		}
+		if len(by[queuepolicy.Deny]) > 0 {
+			f.Fix = e.fixQueue("remove "+eventBridge+" from the statement with Effect Deny", "")
+		}
+		all = append(all, f)
+	}
+	if undecided := by[queuepolicy.Unknown]; len(undecided) > 0 {
+		names, _ := namesAndKinds(undecided)
+		all = append(all, finding.Finding{
+			Severity: finding.Unknown, ID: idQueuePolicyUnread, Object: e.queueObject(),
+			Problem: "whether its policy lets " + joinList(names) + " send depends on a condition that only AWS can evaluate",
+			Fix:     e.fixQueue("replace it: "+allowStatement(undecided, e.account(), e.queue.ARN), ""),
+		})
+	}
+	return all
+}
+
+func (e *diagnosis) denialReason(denied, some bool) string {
+	switch {
+	case e.queue.Policy == "":
+		return "it has no policy"
+	case denied:
+		return "its policy denies EventBridge sqs:SendMessage"
+	case !strings.Contains(e.queue.Policy, eventBridge):
+		return "its policy does not allow " + eventBridge + " to send"
+	case some:
+		return "its policy allows EventBridge to send only for other rules"
+	}
+	return "its policy allows EventBridge to send, but with conditions (aws:SourceArn, aws:SourceAccount, Resource) that these rules do not meet"
+}
+
+// account returns the account of the queue.
+func (e *diagnosis) account() string {
+	if at := snapshot.Part(e.queue.ARN, 4); at != "" {
+		return at
+	}
+	return e.Account
+}
+
+func namesAndKinds(rules []*rule) (names, kinds []string) {
+	for _, r := range rules {
+		names = append(names, r.Name)
+		kinds = union(kinds, r.intendedKinds)
+	}
+	return names, kinds
+}
+
+// deliveryRequest returns the request that EventBridge makes for a rule.
+func deliveryRequest(ruleARN, account, queueARN string) queuepolicy.Request {
+	return queuepolicy.Request{
+		Service: eventBridge, Action: "sqs:SendMessage", Resource: queueARN,
+		Context: map[string]string{
+			"aws:SourceArn": ruleARN, "aws:SourceAccount": account, "aws:SecureTransport": "true",
+			"aws:PrincipalIsAWSService": "true", "aws:PrincipalServiceName": eventBridge,
+		},
+		// The request has these keys, but their values are unknown: the doctor does
+		// not read the account's organization.
+		UnknownKeys: []string{"aws:SourceOrgID", "aws:SourceOrgPaths"},
+	}
+}
+
+// foreignAccount is an account id that no customer uses.
+const foreignAccount = "999999999999"
+
+// tooPermissiveFor names the foreign senders that a policy allows. It returns "" if
+// there are none.
+func tooPermissiveFor(policy *queuepolicy.Policy, queueARN string) string {
+	region := snapshot.Part(queueARN, 3)
+	anyone := queuepolicy.Request{
+		ARN: "arn:aws:iam::" + foreignAccount + ":user/anyone", Account: foreignAccount, Action: "sqs:SendMessage", Resource: queueARN,
+		Context: map[string]string{"aws:SecureTransport": "true"},
+	}
+	rule := "arn:aws:events:" + region + ":" + foreignAccount + ":rule/foreign"
+	switch queuepolicy.Allow {
+	case policy.Evaluate(anyone):
+		return "anyone"
+	case policy.Evaluate(deliveryRequest(rule, foreignAccount, queueARN)):
+		return "the rules of every AWS account"
+	}
+	return ""
+}
+
+// allowStatement returns the policy statement that allows only these rules to send.
+func allowStatement(rules []*rule, account, queueARN string) string {
+	text, err := json.Marshal(struct {
+		Effect    string
+		Principal map[string]string
+		Action    string
+		Resource  string
+		Condition json.RawMessage
+	}{"Allow", map[string]string{"Service": eventBridge}, "sqs:SendMessage", queueARN, json.RawMessage(condition(rules, account))})
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// condition limits a statement to rules of an account.
+func condition(rules []*rule, account string) string {
+	arns := []string{}
+	for _, r := range rules {
+		arns = append(arns, r.ARN)
+	}
+	text, err := json.Marshal(map[string]any{
+		"ArnEquals":    map[string]any{"aws:SourceArn": arns},
+		"StringEquals": map[string]string{"aws:SourceAccount": account},
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// deadLetterDenies reports whether the policy of a dead-letter queue does not allow a
+// rule to send to it. It returns false if the policy is unknown.
+func (e *diagnosis) deadLetterDenies(r *rule, arn string) bool {
+	q, ok := e.FindQueue(arn)
+	if !ok || !q.PolicyKnown {
+		return false
+	}
+	policy, err := parsePolicy(q.Policy)
+	if err != nil {
+		return false
+	}
+	verdict := policy.Evaluate(deliveryRequest(r.ARN, snapshot.Part(r.ARN, 4), arn))
+	return verdict == queuepolicy.NoOpinion || verdict == queuepolicy.Deny
+}

@@ -1,0 +1,120 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+)
+
+// checkTargets checks the delivery from the rules to the queue.
+func checkTargets(e *diagnosis) []finding.Finding {
+	var all []finding.Finding
+	for _, r := range e.rules {
+		for _, t := range r.To(e.queue.ARN) {
+			all = append(all, e.checkInput(r, t)...)
+			all = append(all, e.checkFIFO(r, t)...)
+			all = append(all, e.checkDelivery(r, t)...)
+		}
+	}
+	return all
+}
+
+// checkInput reports a target that changes the event.
+func (e *diagnosis) checkInput(r *rule, t snapshot.Target) []finding.Finding {
+	var what string
+	switch {
+	case t.Transformed:
+		what = "InputTransformer"
+	case t.InputPath != "" && t.InputPath != "$":
+		what = "InputPath"
+	case t.Input != "":
+		what = "Input"
+	default:
+		return nil
+	}
+	return []finding.Finding{{
+		Severity: finding.Broken, ID: idTargetInputChanged, Object: r.object(), Kinds: r.intendedKinds,
+		Problem: "its target has an " + what + ", which changes the event: Lifeboat cannot read the message",
+		Fix: e.fix(r.From, r.role != "", "remove "+what+" from the target",
+			fmt.Sprintf("aws events put-targets --rule %s --targets Id=%s,Arn=%s", r.Name, t.ID, t.ARN)),
+	}}
+}
+
+// checkFIFO reports FIFO queues to which EventBridge cannot deliver: it needs a
+// message group (EventBridge API Reference, SqsParameters).
+func (e *diagnosis) checkFIFO(r *rule, t snapshot.Target) []finding.Finding {
+	fifo := e.queue.FIFO || strings.HasSuffix(t.ARN, ".fifo")
+	if !fifo || t.GroupID != "" && (!e.queue.Known || e.queue.ContentDeduplicated) {
+		return nil
+	}
+	problem := "its target is a FIFO queue without a message group: every delivery fails"
+	if t.GroupID != "" {
+		problem = "its target is a FIFO queue without content-based deduplication: every delivery fails"
+	}
+	return []finding.Finding{{
+		Severity: finding.Broken, ID: idTargetFIFOGroup, Object: r.object(), Kinds: r.intendedKinds, Problem: problem,
+		Fix: e.fix(r.From, r.role != "", "use a standard queue as target", "create a standard queue: "+e.applyCommand()),
+	}}
+}
+
+// checkDelivery reports targets in another region, and targets with a role that the
+// doctor cannot check.
+func (e *diagnosis) checkDelivery(r *rule, t snapshot.Target) []finding.Finding {
+	var all []finding.Finding
+	from, to := snapshot.Part(r.ARN, 3), snapshot.Part(t.ARN, 3)
+	if from != "" && to != "" && from != to && !strings.HasPrefix(from, "{") && !strings.HasPrefix(to, "{") {
+		all = append(all, finding.Finding{
+			Severity: finding.Broken, ID: idTargetOtherRegion, Object: r.object(), Kinds: r.intendedKinds,
+			Problem: fmt.Sprintf("the rule is in %s and the queue in %s: EventBridge delivers only to queues of its own region", from, to),
+			Fix:     e.fix(r.From, r.role != "", "create both in one region", e.applyCommand()),
+		})
+	}
+	if t.RoleARN != "" {
+		all = append(all, finding.Finding{
+			Severity: finding.Info, ID: idTargetRole, Object: r.object(),
+			Problem: fmt.Sprintf("it delivers with the role %s, which needs sqs:SendMessage; that was not checked", t.RoleARN),
+			Fix:     e.fix(r.From, r.role != "", "remove the role: the queue's policy is enough within an account", ""),
+		})
+	}
+	return all
+}
+
+// checkTargetDeadLetters checks the dead-letter queues of the rules' targets.
+func checkTargetDeadLetters(e *diagnosis) []finding.Finding {
+	var without []string
+	var queues []string
+	from, by := "", map[string][]*rule{}
+	for _, r := range e.rules {
+		for _, t := range r.To(e.queue.ARN) {
+			switch {
+			case t.DeadLetterARN == "":
+				without, from = append(without, r.Name), r.From
+			case e.deadLetterDenies(r, t.DeadLetterARN):
+				queues = union(queues, []string{t.DeadLetterARN})
+				by[t.DeadLetterARN] = append(by[t.DeadLetterARN], r)
+			}
+		}
+	}
+	var all []finding.Finding
+	for _, arn := range queues {
+		q, _ := e.FindQueue(arn)
+		names, _ := namesAndKinds(by[arn])
+		edit := "add to its policy: " + allowStatement(by[arn], snapshot.Part(arn, 4), arn)
+		all = append(all, finding.Finding{
+			Severity: finding.Warning, ID: idTargetDeadLetterRefuse, Object: "queue " + q.Name,
+			Problem: "its policy does not let " + joinList(names) + " send undeliverable events to it: EventBridge drops them silently",
+			Fix:     e.fix(q.From, e.hasLifeboatName(), edit, edit),
+		})
+	}
+	if len(without) > 0 {
+		edit := "add a DeadLetterConfig to each target"
+		all = append(all, finding.Finding{
+			Severity: finding.Info, ID: idTargetDeadLetter, Object: e.queueObject(),
+			Problem: "EventBridge silently drops events that " + joinList(without) + " cannot deliver to it",
+			Fix:     e.fix(from, e.hasLifeboatName(), edit, edit),
+		})
+	}
+	return all
+}

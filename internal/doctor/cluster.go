@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"strings"
+	"time"
+)
+
+// Cluster is what is known about other programs in the cluster. The zero value means
+// that nothing is known.
+type Cluster struct {
+	// Lifeboat is the number of running Lifeboat controllers; nil if unknown.
+	Lifeboat *int
+	// Groups are the cluster's Auto Scaling groups that were read.
+	Groups []Group
+	// Karpenter and NTH (AWS Node Termination Handler) are nil if they do not run, or
+	// if that is unknown.
+	Karpenter, NTH *Tool
+}
+
+// Group is an Auto Scaling group of the cluster, with its hooks.
+type Group struct {
+	Name  string
+	Hooks []Hook
+}
+
+// Hook is a lifecycle hook.
+type Hook struct {
+	Name        string
+	Terminating bool
+	// Own is true if Lifeboat completes the hook.
+	Own bool
+	// Timeout is the hook's heartbeat timeout.
+	Timeout time.Duration
+	// Target is the ARN of the queue or topic that the hook notifies in addition to
+	// EventBridge.
+	Target string
+}
+
+// Tool is another program that handles interruptions.
+type Tool struct {
+	// Object is the workload that runs it, for example "deployment
+	// kube-system/karpenter".
+	Object string
+	// Version is empty if unknown.
+	Version string
+	// Queue is the name or the URL of the queue that it reads; empty if it reads
+	// none.
+	Queue string
+}
+
+// reads reports whether the tool reads the queue with this name.
+func (t *Tool) reads(queue string) bool {
+	return t != nil && t.Queue != "" && queue != "" && t.Queue[strings.LastIndexAny(t.Queue, "/:")+1:] == queue
+}

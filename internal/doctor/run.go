@@ -1,0 +1,208 @@
+package doctor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
+	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
+)
+
+// checks returns the checks of a queue and its rules, in the order of their reports.
+// Later checks see the earlier findings.
+func checks() []func(*diagnosis) []finding.Finding {
+	return []func(*diagnosis) []finding.Finding{
+		checkQueueExists,
+		checkPatterns,
+		checkRules,
+		checkTargets,
+		checkPolicy,
+		checkEncryption,
+		checkCoverage,
+		checkQueueSettings,
+		checkDeadLetters,
+		checkTargetDeadLetters,
+		checkReaders,
+		checkCompetitors,
+	}
+}
+
+// accountChecks returns the checks that are not about a single queue.
+func accountChecks() []func(*diagnosis) []finding.Finding {
+	return []func(*diagnosis) []finding.Finding{
+		checkClock,
+		checkPermissions,
+		checkUnread,
+		checkEngine,
+		checkUnrelatedRules,
+		checkTools,
+		checkGroups,
+		checkHookEvents,
+		checkOtherHandlers,
+	}
+}
+
+// diagnosis is the state of the check of one queue.
+type diagnosis struct {
+	snapshot.Snapshot
+	desired  awssetup.Wiring
+	cluster  Cluster
+	examples []sampleEvent
+	// queue is the checked queue. Its ARN is empty if only rules are known.
+	queue snapshot.Queue
+	// all are all rules. rules are those that fill the queue or should fill it.
+	all, rules []*rule
+	// found are the findings so far.
+	found []finding.Finding
+}
+
+// Run checks a wiring. s is the existing wiring, want the one that Lifeboat would
+// create, and cluster describes other programs. If want.Cluster is empty, no
+// resources are expected by name. The result is sorted by severity, the worst first.
+func Run(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) []finding.Finding {
+	e := diagnosis{Snapshot: s, desired: want, cluster: cluster, examples: sampleEvents(s.Account, s.Region)}
+	e.all = analyzeRules(s, want, e.examples)
+	var all []finding.Finding
+	for _, queue := range e.queuesToCheck() {
+		if e.Offline && len(e.Rules)+len(e.Queues) == 0 {
+			break // the files contain only groups
+		}
+		one := e
+		one.queue = queue
+		one.rules = one.relevantRules()
+		for _, check := range checks() {
+			one.found = append(one.found, check(&one)...)
+		}
+		all = append(all, one.found...)
+	}
+	e.rules = e.all
+	for _, check := range accountChecks() {
+		all = append(all, check(&e)...)
+	}
+	all = distinct(all)
+	finding.Sort(all)
+	return all
+}
+
+// queuesToCheck returns the named queue, or all queues that rules for notices fill.
+// If there are none, it returns one empty queue so that the rules are checked.
+func (e *diagnosis) queuesToCheck() []snapshot.Queue {
+	if e.Queue != "" {
+		q, _ := e.FindQueue(e.Queue)
+		return []snapshot.Queue{q}
+	}
+	var queues []snapshot.Queue
+	for _, r := range e.all {
+		for _, t := range r.Targets {
+			if !r.forNotices || snapshot.Part(t.ARN, 2) != "sqs" {
+				continue
+			}
+			q, _ := e.FindQueue(t.ARN)
+			if !slices.ContainsFunc(queues, func(o snapshot.Queue) bool { return o.ARN == q.ARN }) {
+				queues = append(queues, q)
+			}
+		}
+	}
+	if len(queues) == 0 {
+		queues = []snapshot.Queue{{}}
+	}
+	return queues
+}
+
+// relevantRules returns the rules that fill the queue or should: those with
+// Lifeboat's names, and those for notices without a target.
+func (e *diagnosis) relevantRules() []*rule {
+	var all []*rule
+	for _, r := range e.all {
+		orphan := r.forNotices && e.Offline && r.TargetsKnown && len(r.Targets) == 0
+		if r.role != "" || orphan || e.targetsQueue(r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// targetsQueue reports whether the queue is a target of the rule. If the targets are
+// unknown, it assumes so for a rule for notices.
+func (e *diagnosis) targetsQueue(r *rule) bool {
+	switch {
+	case !r.TargetsKnown:
+		return r.forNotices
+	case e.queue.ARN == "":
+		return r.forNotices && len(r.Targets) > 0
+	}
+	return len(r.To(e.queue.ARN)) > 0
+}
+
+// hasLifeboatName reports whether the queue has the name that Lifeboat gives it.
+func (e *diagnosis) hasLifeboatName() bool {
+	return e.desired.Cluster != "" && e.queue.Name == e.desired.Queue.Name
+}
+
+// applyCommand is the command that corrects the wiring.
+func (e *diagnosis) applyCommand() string {
+	cluster := e.desired.Cluster
+	if cluster == "" {
+		cluster = "NAME"
+	}
+	return "lifeboat wire apply --cluster " + cluster
+}
+
+// fix returns the fix for a resource: an edit of its file, `lifeboat wire apply` for
+// Lifeboat's own resources, or a command.
+func (e *diagnosis) fix(from string, ours bool, edit, command string) string {
+	switch {
+	case from != "":
+		return "in " + from + ": " + edit
+	case ours:
+		return e.applyCommand()
+	case command == "":
+		return edit
+	}
+	return command
+}
+
+// fixQueue returns the fix for the queue's attributes.
+func (e *diagnosis) fixQueue(edit, attributes string) string {
+	return e.fix(e.queue.From, e.hasLifeboatName(), edit, e.setAttributes(e.queue, attributes))
+}
+
+// setAttributes returns the command that sets attributes in the form Name=value.
+func (e *diagnosis) setAttributes(q snapshot.Queue, attributes string) string {
+	if attributes == "" {
+		return ""
+	}
+	url := q.URL
+	if url == "" {
+		url = "$(aws sqs get-queue-url --queue-name " + q.Name + " --query QueueUrl --output text)"
+	}
+	return "aws sqs set-queue-attributes --queue-url " + url + " --attributes " + attributes
+}
+
+func (e *diagnosis) queueObject() string { return "queue " + e.queue.Name }
+
+// distinct removes duplicate findings: the rules of two queues can have the same.
+func distinct(all []finding.Finding) []finding.Finding {
+	var out []finding.Finding
+	for _, f := range all {
+		if !slices.ContainsFunc(out, func(o finding.Finding) bool {
+			return o.ID == f.ID && o.Object == f.Object && o.Problem == f.Problem && o.Fix == f.Fix
+		}) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// joinList joins names with commas and "and".
+func joinList(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// quoteShell quotes text as one shell word.
+func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

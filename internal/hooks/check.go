@@ -1,0 +1,144 @@
+package hooks
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// minTTL is the least time in seconds that a finished Job must be kept, so
+// that the controller can read its result.
+const minTTL = 60
+
+// Check returns the problems of a hook, each with what to write instead; none
+// if it can run. It repeats the CRD's own rules for policies that were stored
+// before those rules existed.
+func Check(h v1alpha1.Hook) []string {
+	var problems []string
+	if h.When != v1alpha1.HookBeforeDrain && h.When != v1alpha1.HookAfterDrain {
+		problems = append(problems, fmt.Sprintf("unknown when %q: write BeforeDrain or AfterDrain", h.When))
+	}
+	if !slices.Contains([]v1alpha1.HookFailure{"", v1alpha1.HookContinue, v1alpha1.HookHold}, h.OnFailure) {
+		problems = append(problems, fmt.Sprintf("unknown onFailure %q: write Continue or Hold", h.OnFailure))
+	}
+	if t := Timeout(h); t < time.Second || t > 24*time.Hour {
+		problems = append(problems, fmt.Sprintf("timeout %s is not between 1s and 24h: write one such as 60s", t))
+	}
+	if (h.Job != nil) == (h.Webhook != nil) {
+		return append(problems, "a hook is either a job or a webhook: write one of the two")
+	}
+	if h.Webhook != nil {
+		return append(problems, prefixed(CheckWebhook(*h.Webhook), "webhook.")...)
+	}
+	return append(problems, prefixed(checkJob(*h.Job), "job.template: ")...)
+}
+
+// prefixed prefixes each problem with its location.
+func prefixed(problems []string, where string) []string {
+	for i := range problems {
+		problems[i] = where + problems[i]
+	}
+	return problems
+}
+
+func checkJob(j v1alpha1.HookJob) []string {
+	template, err := decode(j.Template.Raw)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var problems []string
+	pod := &template.Spec.Template.Spec
+	if len(pod.Containers) == 0 {
+		problems = append(problems, "the template has no containers: write at least one under spec.template.spec.containers")
+	}
+	for i, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		if c.Name == "" || c.Image == "" {
+			problems = append(problems, fmt.Sprintf("container %d has no name or no image: write both", i+1))
+		}
+	}
+	if pod.RestartPolicy == corev1.RestartPolicyAlways {
+		problems = append(problems, "Jobs do not allow restartPolicy Always: write Never or OnFailure, or remove it")
+	}
+	if suspend := template.Spec.Suspend; suspend != nil && *suspend {
+		problems = append(problems, "suspend: true prevents the Job from running: remove it")
+	}
+	if kept := template.Spec.TTLSecondsAfterFinished; kept != nil && *kept < minTTL {
+		problems = append(problems, fmt.Sprintf("ttlSecondsAfterFinished %d is too short for Lifeboat to read the Job's result: write at least %d, or remove it", *kept, minTTL))
+	}
+	return problems
+}
+
+// CheckWebhook returns the problems of a webhook. Each begins with the name of
+// a field. URLs are not repeated: they may be secrets.
+func CheckWebhook(w v1alpha1.Webhook) []string {
+	var problems []string
+	switch {
+	case (w.URL != "") == (w.URLFrom != nil):
+		problems = append(problems, "url: a webhook has either url or urlFrom: write one of the two")
+	case w.URLFrom != nil && (w.URLFrom.Name == "" || w.URLFrom.Key == ""):
+		problems = append(problems, "urlFrom: both name and key are required: write the name of a Secret in Lifeboat's namespace and the key of the entry in it")
+	case w.URL != "":
+		if _, err := ParseURL(w.URL); err != nil {
+			problems = append(problems, "url: "+err.Error())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
+		problems = append(problems, checkHeader(name, w.Headers[name])...)
+	}
+	if _, err := Body(w, sample()); err != nil {
+		problems = append(problems, "body: "+err.Error())
+	}
+	return problems
+}
+
+func checkHeader(name, value string) []string {
+	if name == "" || strings.ContainsFunc(name, notToken) {
+		return []string{fmt.Sprintf("headers: %q is not a header name: write letters, digits and hyphens, such as X-Team", name)}
+	}
+	if slices.Contains([]string{"host", "content-length", "transfer-encoding", "connection"}, strings.ToLower(name)) {
+		return []string{fmt.Sprintf("headers: %s is set from the request: remove it", name)}
+	}
+	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		return []string{fmt.Sprintf("headers: the value of %s contains a line break or another control character: remove it", name)}
+	}
+	return nil
+}
+
+// notToken reports whether a header name may not contain r (RFC 9110, 5.6.2).
+func notToken(r rune) bool {
+	isLetter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+	return !isLetter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+}
+
+// ParseURL parses a webhook URL. Its errors do not repeat the URL.
+func ParseURL(text string) (*url.URL, error) {
+	const write = "write one such as https://hooks.example.com/lifeboat"
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the URL is not valid: %s", write)
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, fmt.Errorf("the URL has no supported scheme: begin it with https:// (or http://)")
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("the URL has no host: %s", write)
+	}
+	return u, nil
+}
+
+// sample is a subject with every field set, for checking templates.
+func sample() Subject {
+	deadline := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+	return Subject{
+		Interruption: "i-0123456789abcdef0", UID: "6f1c2a52-0000-4000-8000-000000000000",
+		Node: "ip-10-0-1-2.ec2.internal", InstanceID: "i-0123456789abcdef0", Kind: "SpotInterruption", Policy: "sample",
+		Phase: v1alpha1.PhaseDraining, Reason: v1alpha1.ReasonCordoned, Message: "the node is cordoned",
+		Deadline: &deadline, Pods: v1alpha1.PodCounts{Total: 12, Moved: 4, Leaving: 3, Waiting: 5},
+	}
+}

@@ -1,0 +1,127 @@
+package mutate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+var otherTaint = corev1.Taint{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}
+
+// nodes are nodes as they may be before Lifeboat marks them.
+func nodes() map[string]*corev1.Node {
+	return map[string]*corev1.Node{
+		"plain":    {ObjectMeta: metav1.ObjectMeta{Name: "n"}},
+		"cordoned": {Spec: corev1.NodeSpec{Unschedulable: true}},
+		"tainted":  {Spec: corev1.NodeSpec{Taints: []corev1.Taint{otherTaint}}},
+		"excluded from balancers by somebody else": {ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{v1alpha1.LabelExcludeBalancers: "karpenter", "a": "b"}}},
+		"annotated": {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b"}}},
+		"everything": {
+			ObjectMeta: metav1.ObjectMeta{
+				Labels:      map[string]string{v1alpha1.LabelExcludeBalancers: "", "a": "b"},
+				Annotations: map[string]string{"a": "b"},
+			},
+			Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{otherTaint}},
+		},
+	}
+}
+
+func TestNodeThatLivesIsExactlyAsItWas(t *testing.T) {
+	marks := map[string][]Mark{
+		"at risk": {MarkAtRisk}, "doomed": {MarkInterrupted},
+		"at risk, then interrupted": {MarkAtRisk, MarkInterrupted}, "interrupted, then at risk": {MarkInterrupted, MarkAtRisk},
+		"doomed twice": {MarkInterrupted, MarkInterrupted},
+	}
+	for was, node := range nodes() {
+		for how, sequence := range marks {
+			t.Run(was+" "+how, func(t *testing.T) {
+				marked := node.DeepCopy()
+				for _, mark := range sequence {
+					marked = Marked(marked, mark, "SpotInterruption")
+					if !IsMarked(marked, mark) {
+						t.Fatalf("not marked %s: %+v", mark, marked)
+					}
+				}
+				if diff := cmp.Diff(node, Restored(marked), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("the node differs from what it was (-was +is):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// The weaker mark leaves a node schedulable, so others may have cordoned it, or excluded it from
+// load balancers, before it was interrupted.
+func TestAPersonsCordonOfANodeAtRiskIsKept(t *testing.T) {
+	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
+	risky.Spec.Unschedulable = true
+	risky.Labels = map[string]string{v1alpha1.LabelExcludeBalancers: "somebody"}
+	lives := Restored(Marked(risky, MarkInterrupted, "ScheduledChange"))
+	if diff := cmp.Diff(Restored(risky), lives, cmpopts.EquateEmpty()); diff != "" || !lives.Spec.Unschedulable {
+		t.Errorf("what a person did is gone (-was +is):\n%s", diff)
+	}
+	doomed := Marked(nodes()["plain"], MarkInterrupted, "ScheduledChange")
+	doomed.Spec.Taints = nil // others remove the taint, and it is added again
+	if diff := cmp.Diff(nodes()["plain"], Restored(Marked(doomed, MarkInterrupted, "ScheduledChange")), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("what Lifeboat did counts as done by others (-was +is):\n%s", diff)
+	}
+}
+
+func TestMarkingSaysWhatItIs(t *testing.T) {
+	doomed := Marked(nodes()["tainted"], MarkInterrupted, "SpotInterruption")
+	want := []corev1.Taint{otherTaint, {Key: v1alpha1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}}
+	if diff := cmp.Diff(want, doomed.Spec.Taints); diff != "" {
+		t.Errorf("taints (-want +got):\n%s", diff)
+	}
+	if !doomed.Spec.Unschedulable {
+		t.Error("an interrupted node is schedulable")
+	}
+	if _, ok := doomed.Labels[v1alpha1.LabelExcludeBalancers]; !ok {
+		t.Error("an interrupted node stays in load balancers")
+	}
+	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
+	if risky.Spec.Unschedulable || len(risky.Labels) > 0 {
+		t.Errorf("a node at risk is kept from working: %+v", risky)
+	}
+}
+
+func TestInterruptedNodeKeepsItsMarkAfterAHint(t *testing.T) {
+	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
+	if diff := cmp.Diff(doomed, Marked(doomed, MarkAtRisk, "RebalanceRecommendation")); diff != "" {
+		t.Errorf("an interrupted node changed (-was +is):\n%s", diff)
+	}
+}
+
+func TestNodeThatSomebodyUncordonedIsCordonedAgain(t *testing.T) {
+	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
+	doomed.Spec.Unschedulable = false
+	if IsMarked(doomed, MarkInterrupted) {
+		t.Error("a schedulable node counts as interrupted")
+	}
+	if again := Marked(doomed, MarkInterrupted, "SpotInterruption"); !again.Spec.Unschedulable || len(again.Spec.Taints) != 1 {
+		t.Errorf("not cordoned again: %+v", again.Spec)
+	}
+}
+
+func TestRestoringAnUnmarkedNodeChangesNothing(t *testing.T) {
+	for was, node := range nodes() {
+		if diff := cmp.Diff(node, Restored(node), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-was +is):\n%s", was, diff)
+		}
+	}
+}
+
+func TestNodeWithAnInvalidAnnotationIsRestored(t *testing.T) {
+	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
+	doomed.Annotations[v1alpha1.AnnotationOriginalState] = "{"
+	got := Restored(doomed)
+	if got.Spec.Unschedulable || len(got.Spec.Taints) > 0 || len(got.Labels) > 0 || len(got.Annotations) > 0 {
+		t.Errorf("the node is still marked: %+v", got)
+	}
+}

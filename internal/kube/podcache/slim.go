@@ -1,0 +1,77 @@
+package podcache
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// maxAnnotation is the longest annotation value of others that is kept: those that
+// Lifeboat reads hold a word or a duration.
+const maxAnnotation = 256
+
+// ownPrefix begins the names of Lifeboat's own annotations.
+const ownPrefix = "lifeboat.dev/"
+
+// slim copies what planning reads, which is about a tenth of a pod. It keeps only the
+// containers with host ports, the volumes with claims, the Ready condition, and no long
+// annotation of others.
+//
+// It builds a new pod: trimming the old one would keep the memory that the pod was decoded
+// into.
+func slim(full *corev1.Pod) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: full.ObjectMeta}
+	pod.ManagedFields, pod.Annotations = nil, short(full.Annotations)
+	from := &full.Spec
+	pod.Spec = corev1.PodSpec{
+		NodeName: from.NodeName, HostNetwork: from.HostNetwork, Volumes: claimed(from.Volumes),
+		TerminationGracePeriodSeconds: from.TerminationGracePeriodSeconds, PriorityClassName: from.PriorityClassName, Priority: from.Priority,
+		RestartPolicy: from.RestartPolicy, Containers: onHostPorts(from.Containers), InitContainers: onHostPorts(from.InitContainers),
+	}
+	pod.Status = corev1.PodStatus{Phase: full.Status.Phase, StartTime: full.Status.StartTime}
+	for _, c := range full.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		}
+	}
+	return pod
+}
+
+// short returns the annotations without long ones of others, such as kubectl's
+// last-applied-configuration.
+func short(annotations map[string]string) map[string]string {
+	var kept map[string]string
+	for key, value := range annotations {
+		if len(value) > maxAnnotation && !strings.HasPrefix(key, ownPrefix) {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = value
+	}
+	return kept
+}
+
+// claimed returns the volumes that have or create a PersistentVolumeClaim.
+func claimed(volumes []corev1.Volume) []corev1.Volume {
+	var kept []corev1.Volume
+	for i := range volumes {
+		if volumes[i].PersistentVolumeClaim != nil || volumes[i].Ephemeral != nil {
+			kept = append(kept, volumes[i])
+		}
+	}
+	return kept
+}
+
+// onHostPorts returns the containers with host ports.
+func onHostPorts(containers []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for i := range containers {
+		if slices.ContainsFunc(containers[i].Ports, func(p corev1.ContainerPort) bool { return p.HostPort != 0 }) {
+			kept = append(kept, corev1.Container{Name: containers[i].Name, Ports: containers[i].Ports})
+		}
+	}
+	return kept
+}

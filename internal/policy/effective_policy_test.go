@@ -1,0 +1,146 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+)
+
+// governing is a policy with all settings outside of its rules.
+func governing(name string, priority int32, rules ...v1alpha1.Rule) v1alpha1.InterruptionPolicy {
+	p := named(name, priority, rules...)
+	p.Spec.Workloads = []v1alpha1.Workload{{Namespaces: []string{"db"}, Order: v1alpha1.OrderLast}}
+	p.Spec.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
+	p.Spec.Terminations = &v1alpha1.Terminations{MaxConcurrent: intstr.FromString("5%")}
+	p.Spec.Hooks = []v1alpha1.Hook{{Name: "page", When: v1alpha1.HookAfterDrain, Webhook: &v1alpha1.Webhook{URL: "https://hooks.example.com/" + name}}}
+	p.Spec.Notifications = []v1alpha1.Notification{{Name: "chat", Webhook: v1alpha1.Webhook{URL: "https://chat.example.com/" + name}}}
+	return p
+}
+
+// The governing policy's budget and hooks apply even if a default rule is used.
+func TestTheGovernorAppliesWithoutAMatchingRule(t *testing.T) {
+	none := v1alpha1.Terminations{MaxConcurrent: intstr.FromString("20%")}
+	db := governing("db", 2, on(v1alpha1.ActionIgnore, notice.KindScheduledChange))
+	for _, c := range []struct {
+		name            string
+		policies        []v1alpha1.InterruptionPolicy
+		notice          v1alpha1.Notice
+		rules           string
+		effectivePolicy *v1alpha1.InterruptionPolicy
+	}{
+		{"its rule rules", []v1alpha1.InterruptionPolicy{db, governing("other", 1)}, scheduled(notice.ActionStop, noon), "db", &db},
+		{"a default rules", []v1alpha1.InterruptionPolicy{governing("other", 1), db}, spot(), "", &db},
+		{"no policy selects the node", []v1alpha1.InterruptionPolicy{selecting(db, v1alpha1.NodeSelector{NodeGroups: []string{"db"}})}, spot(), "", nil},
+		{"it is not valid", []v1alpha1.InterruptionPolicy{governing("db", 2, on("Explode", "*"))}, spot(), "", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{c.notice}, Node: node(nil), Policies: c.policies})
+			got := v1alpha1.InterruptionPolicySpec{Workloads: d.Workloads, Budget: d.Budget, Terminations: &d.Terminations, Hooks: d.Hooks, Notifications: d.Notifications}
+			want, effectivePolicy := v1alpha1.InterruptionPolicySpec{Terminations: &none}, ""
+			if c.effectivePolicy != nil {
+				want, effectivePolicy = c.effectivePolicy.Spec, c.effectivePolicy.Name
+				want.Nodes, want.Priority, want.Rules = got.Nodes, got.Priority, got.Rules
+			}
+			if diff := cmp.Diff(want, got); diff != "" || d.EffectivePolicy != effectivePolicy || d.Policy != c.rules {
+				t.Errorf("effectivePolicy %q, want %q; policy %q, want %q (-want +got)\n%s", d.EffectivePolicy, effectivePolicy, d.Policy, c.rules, diff)
+			}
+		})
+	}
+}
+
+func TestHowPodsAreMoved(t *testing.T) {
+	moved := func(action v1alpha1.Action, strategy v1alpha1.Strategy, replacement v1alpha1.Replacement) v1alpha1.InterruptionPolicy {
+		rule := on(action, "*")
+		rule.Strategy, rule.Replacement = strategy, replacement
+		return named("p", 0, rule)
+	}
+	none := named("p", 0, on(v1alpha1.ActionIgnore, notice.KindHealthIssue))
+	type how struct {
+		v1alpha1.Strategy
+		v1alpha1.Replacement
+	}
+	evict, before := how{v1alpha1.StrategyEvict, v1alpha1.ReplacementNone}, how{v1alpha1.StrategyEvict, v1alpha1.ReplacementBefore}
+	for _, c := range []struct {
+		name   string
+		policy v1alpha1.InterruptionPolicy
+		notice v1alpha1.Notice
+		want   how
+	}{
+		{"a rule that says nothing evicts", moved(v1alpha1.ActionDrain, "", ""), spot(), evict},
+		{"a rule that says something", moved(v1alpha1.ActionTerminate, v1alpha1.StrategySurge, v1alpha1.ReplacementBefore), spot(), how{v1alpha1.StrategySurge, v1alpha1.ReplacementBefore}},
+		{"an action that moves nothing", moved(v1alpha1.ActionCordon, "", ""), spot(), how{}},
+		{"spot by default", none, spot(), before},
+		{"a capacity reservation by default", none, build("n", notice.KindCapacityReservationInterruption), before},
+		{"an Auto Scaling termination by default", none, build("n", notice.KindAutoScalingTermination), before},
+		{"a stop by default", none, scheduled(notice.ActionStop, noon), before},
+		{"a retirement by default", none, scheduled(notice.ActionTerminate, noon), before},
+		{"a reboot by default", none, scheduled(notice.ActionReboot, noon), evict},
+		{"a Capacity Block by default", none, build("n", notice.KindCapacityBlockExpiration), evict},
+		{"an instance that is going by default", none, state(notice.StateStopping), evict},
+		{"a hint by default", none, rebalance(), how{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{c.notice}, Node: node(nil), Policies: []v1alpha1.InterruptionPolicy{c.policy}})
+			if got := (how{d.Strategy, d.Replacement}); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestASickInstanceIsTerminatedWhereItIsReplaced(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		node    *corev1.Node
+		want    v1alpha1.Action
+		message string
+	}{
+		{"of a NodePool", ofPool("web"), v1alpha1.ActionTerminate, "Terminate: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its pool replaces it"},
+		{"of a node group", node(map[string]string{"eks.amazonaws.com/nodegroup": "web"}), v1alpha1.ActionTerminate, "Terminate: built-in default for InstanceStatus, since no policy selects the node; the instance fails its status checks, and its pool replaces it"},
+		{"of none", node(nil), v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the node belongs to no pool, so nothing would replace it"},
+		{"no node", nil, v1alpha1.ActionNotify, "Notify: built-in default for InstanceStatus, since no policy selects the node; the node belongs to no pool, so nothing would replace it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, _ := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{build("n", notice.KindInstanceStatus)}, Node: c.node})
+			if d.Action != c.want || d.Message != c.message || d.Terminations.MaxConcurrent.String() != "20%" {
+				t.Errorf("%s, %s at a time: %s\nwant %s: %s", d.Action, &d.Terminations.MaxConcurrent, d.Message, c.want, c.message)
+			}
+		})
+	}
+}
+
+func TestShares(t *testing.T) {
+	for _, c := range []struct {
+		limit intstr.IntOrString
+		of    int
+		want  int
+	}{
+		{intstr.FromInt32(3), 100, 3},
+		{intstr.FromString("20%"), 10, 2},
+		{intstr.FromString("20%"), 11, 3},
+		{intstr.FromString("1%"), 0, 1},
+		{intstr.FromString("nonsense"), 10, 1},
+	} {
+		if got := policy.Share(c.limit, c.of); got != c.want {
+			t.Errorf("%s of %d is %d, want %d", &c.limit, c.of, got, c.want)
+		}
+	}
+}
+
+func TestSelects(t *testing.T) {
+	p := selecting(named("p", 0), v1alpha1.NodeSelector{NodePools: []string{"db"}})
+	if !policy.Selects(&p, ofPool("db")) || policy.Selects(&p, ofPool("web")) {
+		t.Error("it does not go by the NodePool")
+	}
+	p.Spec.Rules[0].NotBefore = after(time.Second)
+	if policy.Selects(&p, ofPool("db")) {
+		t.Error("a policy that is not valid selects")
+	}
+}

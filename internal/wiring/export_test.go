@@ -1,7 +1,0 @@
-package wiring
-
-// SamePolicy and SamePattern report equivalence.
-var (
-	SamePolicy  = samePolicy
-	SamePattern = samePattern
-)

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package osthread
+
+// isMain matters only where threads have namespaces.
+func isMain() bool { return false }

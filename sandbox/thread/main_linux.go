@@ -1,5 +1,0 @@
-package thread
-
-import "golang.org/x/sys/unix"
-
-func isMain() bool { return unix.Gettid() == unix.Getpid() }
