@@ -65,8 +65,10 @@ func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, reco
 		case !a.asked.IsZero() && a.grace != 30:
 			t.Errorf("%s was given %d s of its 30", a.name, a.grace)
 		}
-		// An API server that is killed may lose the last lines of its log.
-		if n := removed[a.name]; n.accepted > 1 || n == (removal{}) && !l.blind {
+		// An API server that is killed may lose the last lines of its log. While it is away an
+		// eviction can be repeated once it counts as lost (status.EvictionCacheLag). The
+		// precondition on the UID makes that harmless.
+		if n := removed[a.name]; !l.blind && (n.accepted > 1 || n == (removal{})) {
 			t.Errorf("lifeboatd evicted %s not once: %+v", a.name, n)
 		}
 		delete(removed, a.name)
