@@ -1,0 +1,98 @@
+//go:build e2e
+
+package chart_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
+)
+
+// edit sends the merge patch that edit makes of an object, as a dry run.
+func edit[O client.Object](t *testing.T, c client.Client, o O, change func(O)) error {
+	t.Helper()
+	changed := o.DeepCopyObject().(O)
+	change(changed)
+	return c.Patch(t.Context(), changed, client.MergeFrom(o), client.DryRunAll)
+}
+
+// A token of the controller must not be worth more than what Lifeboat does with it.
+func TestTheControllerChangesOnlyItsOwnFieldsOfPods(t *testing.T) {
+	controller := clientOf(t, as(t, chart.ControllerAccount, nil))
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "web", Namespace: metav1.NamespaceDefault,
+			Labels:      map[string]string{"app": "web", "pod-template-hash": "7f"},
+			Annotations: map[string]string{"example.com/a": "1"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}},
+	}
+	until(t, "the namespace's service account", func() (bool, error) {
+		err := admin(t).Create(t.Context(), pod)
+		return err == nil, err
+	})
+	t.Cleanup(func() { remove(t, pod) })
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   string
+	}{
+		"surges it": {func(p *corev1.Pod) {
+			delete(p.Labels, "pod-template-hash")
+			p.Labels[v1alpha1.LabelSurged], p.Annotations = "web-7f", map[string]string{"example.com/a": "1", v1alpha1.AnnotationSurgeOrigin: "{}"}
+		}, ""},
+		"replaces the image":     {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "evil:1" }, "may not change the spec of a pod"},
+		"takes it from its app":  {func(p *corev1.Pod) { delete(p.Labels, "app") }, "only its own labels"},
+		"moves it to an app":     {func(p *corev1.Pod) { p.Labels["app"] = "bank" }, "only its own labels"},
+		"adds a label":           {func(p *corev1.Pod) { p.Labels["role"] = "primary" }, "only its own labels"},
+		"changes an annotation":  {func(p *corev1.Pod) { p.Annotations["example.com/a"] = "2" }, "only its own annotations"},
+		"removes an annotation":  {func(p *corev1.Pod) { delete(p.Annotations, "example.com/a") }, "only its own annotations"},
+		"blocks its deletion":    {func(p *corev1.Pod) { p.Finalizers = []string{"example.com/stay"} }, "may not change finalizers"},
+		"gives it another owner": {func(p *corev1.Pod) { p.OwnerReferences = owners("v1", "ConfigMap") }, "may not change finalizers or owners"},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, edit(t, controller, pod, test.change), test.want) })
+	}
+	t.Run("others are not limited", func(t *testing.T) {
+		check(t, edit(t, admin(t), pod, func(p *corev1.Pod) { p.Spec.Containers[0].Image = "web:2" }), "")
+	})
+}
+
+func owners(version, kind string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "x", UID: "b5a7d7a4-0000-0000-0000-000000000000"}}
+}
+
+func TestTheControllerChangesOnlyItsOwnFieldsOfNodes(t *testing.T) {
+	controller := clientOf(t, as(t, chart.ControllerAccount, nil))
+	node := newNode(t, "node-limited")
+	before := node.DeepCopy()
+	node.Labels["pool"] = "a"
+	node.Spec.Taints = []corev1.Taint{{Key: "example.com/gpu", Effect: corev1.TaintEffectNoSchedule}}
+	if err := admin(t).Patch(t.Context(), node, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	interrupted := corev1.Taint{Key: v1alpha1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}
+	for name, test := range map[string]struct {
+		change func(*corev1.Node)
+		want   string
+	}{
+		"cordons it": {func(n *corev1.Node) {
+			n.Spec.Unschedulable, n.Spec.Taints = true, append(n.Spec.Taints, interrupted)
+			n.Labels[v1alpha1.LabelExcludeBalancers] = "lifeboat"
+			metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1alpha1.AnnotationOriginalState, "{}")
+		}, ""},
+		"removes another's taint": {func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{interrupted} }, "only its own taints"},
+		"adds another's taint": {func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: corev1.TaintEffectNoExecute})
+		}, "only its own taints"},
+		"changes a label":       {func(n *corev1.Node) { n.Labels["pool"] = "b" }, "only its own labels"},
+		"makes a control plane": {func(n *corev1.Node) { n.Labels["node-role.kubernetes.io/control-plane"] = "" }, "only its own labels"},
+		"sets the instance":     {func(n *corev1.Node) { n.Spec.ProviderID = "aws:///eu-west-1a/i-0victim" }, "only taints and spec.unschedulable"},
+		"gives it an owner":     {func(n *corev1.Node) { n.OwnerReferences = owners("karpenter.sh/v1", "NodeClaim") }, "may not change finalizers or owners"},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, edit(t, controller, node, test.change), test.want) })
+	}
+}
