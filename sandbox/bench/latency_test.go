@@ -44,6 +44,7 @@ func (r *rig) latencies(n int) map[string][]float64 {
 		report[name] = append(report[name], float64(at.Sub(began).Microseconds())/1000)
 	}
 	for i := range n {
+		r.rest()
 		began := r.floorNotice(url, 2*i+1)
 		c, e := r.untilSeen(seen, 2*i+1)
 		add("floor-cordoned", began, c)
@@ -57,6 +58,20 @@ func (r *rig) latencies(n int) map[string][]float64 {
 		r.untilRecorded(2 * i)
 	}
 	return report
+}
+
+// apart is the time between two warnings. Lifeboat treats notices that arrive within half a
+// second as one reclaim, and waits for more of them.
+const apart = time.Second
+
+// rest lets the last warning pass, so that the next one comes to an idle cluster.
+func (r *rig) rest() {
+	r.Helper()
+	select {
+	case <-r.Context().Done():
+		r.Fatal(r.Context().Err())
+	case <-time.After(apart):
+	}
 }
 
 // untilSeen waits until a watch showed that the i-th node is cordoned and one of its pods evicted.
