@@ -110,6 +110,9 @@ func (r *rig) floorNotice(url string, i int) time.Time {
 		if err == nil {
 			err = r.evict(r.Context(), i*r.world.podsPerNode)
 		}
+		if err == nil { // else it is delivered again in a later round
+			_, err = r.aws.DeleteMessage(r.Context(), &awssqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: out.Messages[0].ReceiptHandle})
+		}
 		done <- err
 	}()
 	r.until("the poll to be open, as lifeboatd's is", time.Minute, func() (bool, error) { return r.cloud.Gate.Calls("sqs", "ReceiveMessage") > polls, nil })
