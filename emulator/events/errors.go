@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
-	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
 )
 
 // Errors as EventBridge returns them (EventBridge API Reference).
@@ -23,7 +22,7 @@ func constraint(value any, member, want string) error {
 	return validation("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: Member must %s", value, member, want)
 }
 
-func invalidPattern(err *pattern.SyntaxError) error {
+func invalidPattern(err error) error {
 	return &wire.Error{Code: "InvalidEventPatternException", Message: err.Error()}
 }
 

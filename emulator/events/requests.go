@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lifeboat-dev/lifeboat/emulator/events/pattern"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
-	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
 )
 
 // namePattern matches the names of rules, targets and buses.
@@ -210,7 +210,7 @@ func (a *api) testEventPattern(_ context.Context, _ *wire.Request, in *testPatte
 	if err != nil {
 		return nil, notValid("Event", err.Error())
 	}
-	return &testPatternOutput{p.MatchEvent(event)}, nil
+	return &testPatternOutput{p.Matches(event)}, nil
 }
 
 // checkEnvelope checks the fields that TestEventPattern requires of an event (EventBridge API

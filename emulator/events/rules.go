@@ -1,11 +1,10 @@
 package events
 
 import (
-	"errors"
 	"maps"
 	"strings"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
+	"github.com/lifeboat-dev/lifeboat/emulator/events/pattern"
 )
 
 // maxRules is how many rules a bus takes (EventBridge User Guide, Quotas).
@@ -84,11 +83,11 @@ func (s *State) PutRule(input RuleInput) (string, error) {
 
 // compile reads a pattern; its error has AWS's text.
 func compile(text string) (*pattern.Pattern, error) {
-	p, err := pattern.Compile([]byte(text))
-	if syntax := (*pattern.SyntaxError)(nil); errors.As(err, &syntax) {
-		return nil, invalidPattern(syntax)
+	p, err := pattern.Compile(text)
+	if err != nil {
+		return nil, invalidPattern(err)
 	}
-	return p, err
+	return p, nil
 }
 
 func (s *State) ruleARN(busName, name string) string {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lifeboat-dev/lifeboat/emulator/events/pattern"
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
-	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
 )
 
 // defaultBus is the default bus of every account, which receives the events of AWS services.
@@ -87,7 +87,7 @@ func (s *State) publish(busName string, e Event) string {
 	}
 	s.archive = keep(s.archive, e)
 	for _, r := range b.sorted() {
-		if !r.enabled || !r.pattern.MatchEvent(decoded) {
+		if !r.enabled || !r.pattern.Matches(decoded) {
 			continue
 		}
 		r.stats.MatchedEvents++

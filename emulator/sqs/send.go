@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lifeboat-dev/lifeboat/emulator/sqs/policy"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
-	"github.com/lifeboat-dev/lifeboat/internal/awssetup/queuepolicy"
 )
 
 // Why a delivery did not reach its queue, in EventBridge's terms
@@ -82,11 +82,11 @@ func (s *State) refusal(q *queue, from Sender) string {
 		}
 		return ""
 	}
-	verdict := q.settings.policy.Evaluate(queuepolicy.Request{
+	decision := q.settings.policy.Decide(policy.Request{
 		Service:  from.ServicePrincipal,
 		Action:   "sqs:SendMessage",
 		Resource: q.arn,
-		Context: map[string]string{
+		Keys: map[string]string{
 			"aws:SourceArn":             from.SourceARN,
 			"aws:SourceAccount":         from.SourceAccount,
 			"aws:PrincipalIsAWSService": "true",
@@ -95,7 +95,7 @@ func (s *State) refusal(q *queue, from Sender) string {
 		},
 	})
 	switch {
-	case verdict != queuepolicy.Allow:
+	case decision != policy.Allowed:
 		return fmt.Sprintf("The policy of %s does not allow %s to perform sqs:SendMessage from %s",
 			q.arn, from.ServicePrincipal, from.SourceARN)
 	case q.settings.kmsKey == "alias/aws/sqs":

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lifeboat-dev/lifeboat/internal/awssetup/queuepolicy"
+	"github.com/lifeboat-dev/lifeboat/emulator/sqs/policy"
 )
 
 // settings are a queue's changeable attributes. They are replaced as a whole, never changed in
@@ -23,7 +23,7 @@ type settings struct {
 	kmsKey         string
 	managedSSE     bool
 	policyDocument string
-	policy         *queuepolicy.Policy
+	policy         *policy.Policy
 	redrive        redrivePolicy
 	redriveAllow   redriveAllowPolicy
 }
@@ -123,7 +123,7 @@ func (s *settings) setPolicy(document string) error {
 	if document == "" {
 		return nil
 	}
-	parsed, err := queuepolicy.Parse(document)
+	parsed, err := policy.Parse(document)
 	if err != nil {
 		return badAttributeValue("Invalid value for the parameter Policy. Reason: %s.", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/emulator/sqs/policy"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
-	"github.com/lifeboat-dev/lifeboat/internal/awssetup/queuepolicy"
 )
 
 // coolDown is how long after a deletion the queue's name stays reserved, and how long after a purge
@@ -234,16 +234,16 @@ func (s *State) Authorize(name, action string, caller wire.Identity) error {
 // denies tells whether a queue's policy denies an action to a caller of its own
 // account. It needs the lock.
 func (s *State) denies(q *queue, action string, caller wire.Identity) bool {
-	return q.settings.policy.Evaluate(queuepolicy.Request{
+	return q.settings.policy.Decide(policy.Request{
 		ARN:      caller.ARN,
 		Account:  s.scope.Account,
 		Action:   action,
 		Resource: q.arn,
-		Context: map[string]string{
+		Keys: map[string]string{
 			"aws:PrincipalArn":          caller.ARN,
 			"aws:PrincipalAccount":      s.scope.Account,
 			"aws:PrincipalIsAWSService": "false",
 			"aws:SecureTransport":       "true", // as with AWS itself
 		},
-	}) == queuepolicy.Deny
+	}) == policy.Denied
 }

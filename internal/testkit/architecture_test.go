@@ -83,7 +83,7 @@ var floors = [][]string{
 	{"emulator/ec2", "emulator/cloudtrail"},
 	{"emulator/events"},
 	{"emulator/sqs", "emulator/sts", "emulator/iam", "emulator/ssm", "emulator/eks", "emulator/pricing"},
-	{"emulator/wire", "emulator/timer"},
+	{"emulator/wire", "emulator/timer", "emulator/events/pattern", "emulator/sqs/policy"},
 	{"internal/controller/"},
 	{"internal/controller/interruption/capacity"},
 	{"internal/controller/interruption/status", "internal/controller/interruption/evict", "internal/controller/interruption/concurrency"},
@@ -98,7 +98,7 @@ var floors = [][]string{
 	{"internal/awssetup/template"},
 	{"internal/asg/lifecycle", "internal/awssetup/pattern", "internal/awssetup/snapshot", "internal/awssetup/queuepolicy", "internal/kube/reflector", "internal/kube/events", "internal/migrate"},
 	{"internal/notice", "internal/hooks", "internal/cloud"},
-	{"api/", "internal/version", "internal/text/levenshtein", "internal/cloud/awshttp", "internal/cloud/metadata", "internal/doctor/finding", "charts/", "internal/testkit/model", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/asg/ratelimit", "internal/sleep", "internal/kube/rejection"},
+	{"api/", "internal/version", "internal/text/levenshtein", "internal/cloud/awshttp", "internal/cloud/metadata", "internal/doctor/finding", "charts/", "internal/testkit/model", "internal/testkit/conformance", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/asg/ratelimit", "internal/sleep", "internal/kube/rejection"},
 }
 
 // floor returns the layer of a package, or -1; the longest match counts.
@@ -206,6 +206,33 @@ func TestForbiddenImports(t *testing.T) {
 		}
 		if matched == 0 {
 			t.Errorf("the rule %q applies to no package", rule.reason)
+		}
+	}
+}
+
+// importsOfEmulator are the packages of the product that emulator/ may import, with the reason. The
+// emulator judges the product, so it has engines of its own: with a shared engine, both would make
+// the same mistake, and no test would fail.
+var importsOfEmulator = map[string]string{
+	"internal/sleep":               "a wait that can be cut short",
+	"internal/cloud/awshttp":       "clients of tests, with the fix that the product has",
+	"internal/testkit/need":        "tests only",
+	"internal/testkit/conformance": "tests only: cases, and no engine",
+}
+
+func TestEmulatorHasItsOwnEngines(t *testing.T) {
+	for _, p := range packagesIn(t, root(t)) {
+		if !strings.HasPrefix(p.ImportPath, module+"/emulator") {
+			continue
+		}
+		for _, i := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			i, ours := strings.CutPrefix(i, module+"/")
+			if !ours || strings.HasPrefix(i, "emulator/") || i == "emulator" {
+				continue
+			}
+			if importsOfEmulator[i] == "" {
+				t.Errorf("%s imports %s: the emulator may share no engine with the product that it tests", p.ImportPath, i)
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ type condition struct {
 	compare  func(pattern, text string) bool
 	negated  bool
 	ifExists bool
+	forAll   bool
 	null     bool
 	// unknown is an operator that this package does not implement, so the result is
 	// unknown.
@@ -29,7 +30,8 @@ var comparisons = map[string]func(pattern, text string) bool{
 
 func newCondition(operator, key string, values []string) condition {
 	c := condition{key: key, values: values}
-	name := strings.TrimPrefix(strings.TrimPrefix(operator, "ForAnyValue:"), "ForAllValues:")
+	name, forAll := strings.CutPrefix(operator, "ForAllValues:")
+	name, c.forAll = strings.TrimPrefix(name, "ForAnyValue:"), forAll
 	name, c.ifExists = strings.CutSuffix(name, "IfExists")
 	switch name {
 	case "Bool":
@@ -47,15 +49,15 @@ func newCondition(operator, key string, values []string) condition {
 	return c
 }
 
-// holds evaluates the condition. If the key is missing, negated operators hold; the
-// others do not, unless they end in IfExists.
+// holds evaluates the condition. If the key is missing, negated operators hold. The
+// others do not, unless they end in IfExists or begin with ForAllValues.
 func (c condition) holds(context map[string]string) bool {
 	text, found := lookUp(context, c.key)
 	switch {
 	case c.null:
 		return slices.ContainsFunc(c.values, func(v string) bool { return strings.EqualFold(v, "true") != found })
 	case !found:
-		return c.negated || c.ifExists
+		return c.negated || c.ifExists || c.forAll
 	}
 	return c.negated != slices.ContainsFunc(c.values, func(v string) bool { return c.compare(v, text) })
 }
