@@ -29,7 +29,7 @@ func causeOf(cloud aws.Config, c Config) sourcehealth.Cause {
 	target := c.target()
 	return func(ctx context.Context, kind string) (because, advice string) {
 		if c.QueueURL == "" {
-			return "there is no queue", "wire it: lifeboat wire apply --cluster " + cmp.Or(c.ClusterName, "NAME")
+			return "there is no queue", "create it: lifeboat aws setup --cluster " + cmp.Or(c.ClusterName, "NAME")
 		}
 		return doctor.Cause(ctx, clients, target, kind)
 	}
@@ -62,7 +62,7 @@ func addCanary(mgr ctrl.Manager, cloud aws.Config, c Config) error {
 	return mgr.Add(canary)
 }
 
-// clusterOf derives the cluster name from the queue name if `lifeboat wire`
+// clusterOf derives the cluster name from the queue name if `lifeboat aws`
 // made it: lifeboat-<cluster>. guessed is true if the queue name may contain a
 // changed form.
 func clusterOf(queueURL string) (cluster string, guessed bool) {
@@ -84,7 +84,7 @@ func (c Config) wiring() awssetup.Wiring {
 }
 
 // expected are the limits for accepted notices and probes. A probe contains the
-// cluster name that its sender knows: it is ours if `lifeboat wire` derives our
+// cluster name that its sender knows: it is ours if `lifeboat aws` derives our
 // queue name from it.
 func (c Config) expected() intake.Options {
 	return intake.Options{Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Alias: c.isCluster}
@@ -120,7 +120,7 @@ func (c Config) resolveClusterName(ctx context.Context, queues tagReader) Config
 	return c
 }
 
-// checkName logs a warning if `lifeboat wire` made the queue for another
+// checkName logs a warning if `lifeboat aws` made the queue for another
 // cluster than the configured one. It is not an error: users may choose queue
 // names.
 func (c Config) checkName(ctx context.Context) {
@@ -131,10 +131,10 @@ func (c Config) checkName(ctx context.Context) {
 }
 
 // isCluster reports whether a name is the cluster's, or one for which `lifeboat
-// wire` derives the same queue name.
+// aws` derives the same queue name.
 func (c Config) isCluster(name string) bool {
 	return awssetup.QueueName(name) == awssetup.QueueName(c.ClusterName)
 }
 
 // clusterNameAdvice says what to do about a guessed cluster name.
-const clusterNameAdvice = "set the name that was used with `lifeboat wire`: chart value aws.clusterName, or --cluster-name"
+const clusterNameAdvice = "set the name that was used with `lifeboat aws`: chart value aws.clusterName, or --cluster-name"

@@ -20,7 +20,7 @@ type Applied struct {
 
 // ErrConflicts means that an existing object would have to change, and Lifeboat does
 // not manage it.
-var ErrConflicts = errors.New("existing objects with these names are not managed by `lifeboat wire`")
+var ErrConflicts = errors.New("existing objects with these names are not managed by `lifeboat aws`")
 
 // targetID identifies Lifeboat's queue among the targets of each rule.
 const targetID = "lifeboat-queue"

@@ -129,7 +129,7 @@ const (
 	// TagCluster names the cluster of a queue or a rule.
 	TagCluster = "lifeboat.dev/cluster"
 	// TagManagedBy names the manager of the resource: [ManagedByLifeboat], or the
-	// tool that applied a template of `lifeboat wire emit`.
+	// tool that applied a template of `lifeboat aws emit`.
 	TagManagedBy = "lifeboat.dev/managed-by"
 	// ManagedByLifeboat marks resources that Apply created, and may change and
 	// delete.

@@ -96,7 +96,7 @@ func (w Wiring) foreignOwner(tags map[string]string) string {
 	cluster, by := tags[TagCluster], tags[TagManagedBy]
 	switch {
 	case cluster == "":
-		return fmt.Sprintf("`lifeboat wire` did not create it (it has no tag %s=%s)", TagCluster, w.Cluster)
+		return fmt.Sprintf("`lifeboat aws` did not create it (it has no tag %s=%s)", TagCluster, w.Cluster)
 	case cluster != w.Cluster:
 		return fmt.Sprintf("it belongs to another cluster (its tag %s says %s)", TagCluster, cluster)
 	case by != "" && by != ManagedByLifeboat:
@@ -160,7 +160,7 @@ func sameAttribute(name, was, want string) bool {
 func attributeReason(name, was, want string) string {
 	switch name {
 	case attributePolicy:
-		return "only the rules of this wiring should be allowed to deliver"
+		return "only the rules of this cluster should be allowed to deliver"
 	case attributeSSE:
 		return "SQS does not encrypt the messages"
 	case attributeRedrive:

@@ -110,7 +110,7 @@ func TestDiff(t *testing.T) {
 		{"a foreign queue with the name", func(o *awssetup.Observed) {
 			o.Queue.Tags, o.Queue.Attributes["VisibilityTimeout"] = foreign, "30"
 		}, awssetup.Options{}, []string{
-			"conflict lifeboat-prod, VisibilityTimeout: `lifeboat wire` did not create it (it has no tag lifeboat.dev/cluster=prod)",
+			"conflict lifeboat-prod, VisibilityTimeout: `lifeboat aws` did not create it (it has no tag lifeboat.dev/cluster=prod)",
 		}},
 		{"it is adopted", func(o *awssetup.Observed) {
 			o.Queue.Tags, o.Queue.Attributes["VisibilityTimeout"] = foreign, "30"
@@ -207,7 +207,7 @@ func TestTeardown(t *testing.T) {
 	want := []string{
 		"delete lifeboat-prod-spot-interruption", "delete lifeboat-prod",
 		"conflict lifeboat-prod-state-change: it has a target that Lifeboat does not manage (theirs, to arn:x)",
-		"note: rule lifeboat-prod-rebalance stays: `lifeboat wire` did not create it (it has no tag lifeboat.dev/cluster=prod)",
+		"note: rule lifeboat-prod-rebalance stays: `lifeboat aws` did not create it (it has no tag lifeboat.dev/cluster=prod)",
 		"note: queue lifeboat-prod-dead-letter stays: it is managed by cloudformation (tag lifeboat.dev/managed-by)",
 	}
 	plan := awssetup.Teardown(w, o, awssetup.Options{})

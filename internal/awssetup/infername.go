@@ -6,7 +6,7 @@ import "strings"
 // the name ends like a digest: name then may have replaced characters of the
 // cluster's name, such as the dots of kOps, and the original cannot be recovered. In
 // that case Cluster comes from the queue's name, which yields the same queue, and the
-// rules have the names of the changed cluster. Cluster is empty if `lifeboat wire`
+// rules have the names of the changed cluster. Cluster is empty if `lifeboat aws`
 // did not create the queue name.
 func InferFromQueueName(queue, account, region string) (w Wiring, sure bool) {
 	cluster, ok := strings.CutPrefix(queue, prefix)

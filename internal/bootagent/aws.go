@@ -52,7 +52,7 @@ func NewAutoScaling(config aws.Config) AutoScaling {
 func sort(doing, permit string, err error) error {
 	switch {
 	case awshttp.IsDenied(err):
-		err = &cloud.DeniedError{Err: err, Fix: "allow autoscaling:" + permit + " in the role of the instances: `lifeboat wire iam --role boot` prints the policy"}
+		err = &cloud.DeniedError{Err: err, Fix: "allow autoscaling:" + permit + " in the role of the instances: `lifeboat aws iam --role boot` prints the policy"}
 	case awshttp.IsBusy(err), awshttp.Code(err) == "ResourceContention":
 		err = fmt.Errorf("%w: %w", cloud.ErrBusy, err)
 	}

@@ -25,8 +25,8 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 		asks string
 		of   func(t *testing.T) *harness
 	}{
-		"before the wiring is changed": {[]string{"wire", "apply", "--sandbox", "--cluster", "prod"}, "Continue?", func(t *testing.T) *harness {
-			return newWireAccount(t).harness
+		"before AWS resources are changed": {[]string{"aws", "setup", "--sandbox", "--cluster", "prod"}, "Continue?", func(t *testing.T) *harness {
+			return newAWSAccount(t).harness
 		}},
 		"of which nodes to interrupt": {[]string{"interrupt", "--interactive", "--sandbox"}, "Which?", func(t *testing.T) *harness {
 			_, h, _ := spotCluster(t)

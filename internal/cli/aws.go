@@ -1,91 +1,172 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"net"
-	"net/url"
+	"regexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/fis"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+	"github.com/spf13/cobra"
 
-	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
+	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 )
 
-// cloud holds the AWS clients of a command.
-type cloud struct {
-	place     drill.Place
-	instances drill.DescribeInstances
-	fis       drill.ExperimentsAPI
-	queues    drill.QueueAPI
-	// emulated is true for an AWS emulator, where no confirmation is needed.
-	emulated bool
-	// queueURL is the sandbox's queue; empty on AWS.
-	queueURL string
+const awsHelp = `Set up the AWS resources through which Lifeboat receives interruption notices.
+
+The resources of a cluster are a queue, its dead-letter queue and the EventBridge
+rules that send to it, in the account and region of the cluster. With --groups they
+include the lifecycle hooks of Auto Scaling groups, which hold an instance until
+its node is Ready or drained. plan shows the changes, setup shows and makes them,
+destroy deletes the resources. Each command can run again: it skips what is
+correct and corrects what has drifted.
+
+lifeboat aws tags what it creates with lifeboat.dev/cluster. It changes nothing
+without that tag, unless you add --adopt.
+
+To use CloudFormation or Terraform instead, run emit; plan then checks the
+result. iam prints the required permissions.`
+
+func newAWS(s *session) *cobra.Command {
+	cmd := command.Group(&cobra.Command{
+		Use:   "aws",
+		Short: "Create, check or print the AWS resources: queue, rules, permissions",
+		Long:  awsHelp,
+		Example: `  # Show the changes, and then make them
+  lifeboat aws plan --cluster prod
+  lifeboat aws setup --cluster prod
+
+  # Also create hooks for the groups whose nodes are in the cluster
+  lifeboat aws setup --cluster prod --groups nodes-a,nodes-b
+
+  # Print the resources as a CloudFormation template, without an account
+  lifeboat aws emit --cluster prod --format cloudformation
+
+  # Print the IAM policy and the trust policies of the controller's role
+  lifeboat aws iam --cluster prod`,
+	})
+	cmd.AddCommand(newAWSPlan(s), newAWSSetup(s), newAWSDestroy(s), newAWSEmit(s), newAWSIAM(s))
+	return cmd
 }
 
-// awsConfig returns the configuration for the sandbox's AWS, or for the one
-// that the environment names. For the sandbox it also returns the connection.
-// It ignores the user's own AWS configuration for the sandbox, so that a broken
-// profile cannot break it.
-func (s *session) awsConfig(ctx context.Context) (aws.Config, connection, error) {
-	if s.flags.Sandbox == "" {
-		cfg, err := config.LoadDefaultConfig(ctx)
-		if err != nil {
-			return aws.Config{}, connection{}, awsError{fmt.Errorf("reading the AWS configuration: %w", err)}
-		}
-		return awshttp.Use(cfg), connection{}, nil
-	}
-	found, err := s.findSandbox(s.flags.Sandbox)
-	if err != nil {
-		return aws.Config{}, connection{}, err
-	}
-	return awshttp.Use(aws.Config{
-		Region:       found.region,
-		BaseEndpoint: aws.String(found.endpoint),
-		Credentials:  credentials.NewStaticCredentialsProvider(found.accessKeyID, found.secretAccessKey, ""),
-	}), found, nil
+// awsFlags are the flags that select the resources of a cluster.
+type awsFlags struct {
+	cluster, account, region string
+	adopt, yes               bool
+	// groups selects Auto Scaling groups; see selectedGroups.
+	groups string
 }
 
-// connectAWS makes AWS clients and looks up their account. zone gives the
-// region if the environment has none.
-func (s *session) connectAWS(ctx context.Context, zone string) (cloud, error) {
-	cfg, sandbox, err := s.awsConfig(ctx)
-	if err != nil {
-		return cloud{}, err
+var (
+	clusterFormat = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
+	regionFormat  = regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
+	accountFormat = regexp.MustCompile(`^[0-9]{12}$`)
+)
+
+func (f *awsFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.cluster, "cluster", "", "name of the cluster; all resource names contain it")
+	cmd.Flags().StringVar(&f.region, "region", "", "AWS region of the cluster (default: the region of the AWS configuration)")
+}
+
+func (f *awsFlags) check() error {
+	switch {
+	case f.cluster == "":
+		return usageErrorf("the cluster name is missing: add --cluster NAME (the name in EKS or kOps)")
+	case !clusterFormat.MatchString(f.cluster):
+		return usageErrorf("%q is not a valid cluster name: use at most 253 letters, digits, dots, hyphens and underscores, and start with a letter or digit", f.cluster)
+	case f.region != "" && !regionFormat.MatchString(f.region):
+		return usageErrorf("%q is not a valid AWS region: write it like eu-west-1", f.region)
+	case f.account != "" && !accountFormat.MatchString(f.account):
+		return usageErrorf("%q is not a valid AWS account: write its twelve digits", f.account)
 	}
-	cfg.Region = cmp.Or(cfg.Region, drill.RegionOf(zone))
+	return f.checkGroups()
+}
+
+// setupClients holds the AWS clients and the wanted resources.
+type setupClients struct {
+	clients awssetup.Clients
+	groups  *nodegroup.API
+	wanted  awssetup.Wiring
+}
+
+// connectSetup makes clients for the account of the credentials.
+func (s *session) connectSetup(ctx context.Context, f awsFlags) (setupClients, error) {
+	cfg, _, err := s.awsConfig(ctx)
+	if err != nil {
+		return setupClients{}, err
+	}
+	cfg.Region = cmp.Or(f.region, cfg.Region)
 	if cfg.Region == "" {
-		return cloud{}, awsError{&aws.MissingRegionError{}}
+		return setupClients{}, awsError{&aws.MissingRegionError{}}
 	}
 	place, err := drill.Locate(ctx, sts.NewFromConfig(cfg), cfg.Region)
 	if err != nil {
-		return cloud{}, awsError{err}
+		return setupClients{}, awsError{err}
 	}
-	return cloud{
-		place:     place,
-		instances: ec2.NewFromConfig(cfg).DescribeInstances,
-		fis:       fis.NewFromConfig(cfg),
-		queues:    sqs.NewFromConfig(cfg),
-		emulated:  s.flags.Sandbox != "" || isLoopback(aws.ToString(cfg.BaseEndpoint)),
-		queueURL:  sandbox.queueURL,
+	return setupClients{
+		clients: awssetup.Clients{SQS: sqs.NewFromConfig(cfg), Events: eventbridge.NewFromConfig(cfg)},
+		groups:  nodegroup.NewAPI(cfg),
+		wanted:  awssetup.Desired(f.cluster, place.Account, place.Region),
 	}, nil
 }
 
-// isLoopback reports whether an endpoint is on this machine. AWS never is, so
-// such an endpoint is an emulator.
-func isLoopback(endpoint string) bool {
-	u, err := url.Parse(endpoint)
+// observe reads the existing resources.
+func (w setupClients) observe(ctx context.Context) (awssetup.Observed, error) {
+	o, err := awssetup.Observe(ctx, w.clients.SQS, w.clients.Events, w.wanted)
 	if err != nil {
-		return false
+		return awssetup.Observed{}, awsError{fmt.Errorf("reading the AWS resources of cluster %s in %s: %w", w.wanted.Cluster, w.wanted.Region, err)}
 	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
+	return o, nil
+}
+
+// askBefore asks for confirmation unless yes is set.
+func (s *session) askBefore(ctx context.Context, what string, yes bool) error {
+	if yes {
+		return nil
+	}
+	return s.requireConfirmation(ctx, bufio.NewReader(s.env.In), what, "")
+}
+
+// hintSetup returns the next step for a known error of awssetup.
+func (s *session) hintSetup(err error) string {
+	var (
+		call    *awssetup.CallError
+		api     smithy.APIError
+		recent  *sqstypes.QueueDeletedRecently
+		another *sqstypes.QueueNameExists
+	)
+	if errors.Is(err, awssetup.ErrConflicts) {
+		return "Nothing was changed. Run `" + s.name + " aws plan` to see the options for each conflict; --adopt takes the resources over."
+	}
+	if !errors.As(err, &call) {
+		return ""
+	}
+	switch {
+	case errors.As(err, &recent):
+		return "SQS blocks the name of a deleted queue for 60 seconds: try again in a minute."
+	case errors.As(err, &another):
+		return "Another client created this queue a moment ago: run `" + s.name + " aws plan` again."
+	case !errors.As(err, &api):
+		return ""
+	}
+	switch api.ErrorCode() {
+	case "AccessDenied", "AccessDeniedException", "UnauthorizedOperation":
+		return "These AWS credentials lack the permission " + call.Permission + ": ask for it, or check AWS_PROFILE.\n" +
+			"`" + s.name + " aws iam --role setup` prints all permissions that lifeboat aws needs."
+	case "LimitExceededException":
+		return "The default event bus has reached its quota of rules (300 by default): delete some, or request a higher quota from AWS."
+	case "ConcurrentModificationException":
+		return "Another client is changing the same rule: run the command again."
+	}
+	return ""
 }

@@ -36,12 +36,12 @@ func TestCommandsInTheDocs(t *testing.T) {
 func TestWhatIsNoCommandIsFoundInTheDocs(t *testing.T) {
 	t.Parallel()
 	for text, wrong := range map[string]bool{
-		"lifeboat wire hooks --cluster prod":                             true,
-		"lifeboat wire iam --role controller  # and --cluster":           true,
+		"lifeboat aws hooks --cluster prod":                              true,
+		"lifeboat aws iam --role controller  # and --cluster":            true,
 		"lifeboat doctor --claster prod":                                 true,
 		"kubectl get x | lifeboat konvert -f -":                          true,
-		"lifeboat wire apply --yes \\\n  --cluster prod":                 false,
-		"lifeboat wire iam --cluster prod -o json | jq '.a | .b' > x":    false,
+		"lifeboat aws setup --yes \\\n  --cluster prod":                  false,
+		"lifeboat aws iam --cluster prod -o json | jq '.a | .b' > x":     false,
 		"helm install lifeboat charts/lifeboat --namespace lifeboat-ops": false,
 	} {
 		var problems error

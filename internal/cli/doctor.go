@@ -79,7 +79,7 @@ func newDoctor(s *session) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.cluster, "cluster", "", "name of the cluster (default: the cluster of the kubeconfig)")
-	flags.StringVar(&f.queueURL, "queue-url", "", "URL of the queue that Lifeboat reads, if lifeboat wire did not create it")
+	flags.StringVar(&f.queueURL, "queue-url", "", "URL of the queue that Lifeboat reads, if lifeboat aws did not create it")
 	flags.StringVar(&f.region, "region", "", "AWS region of the cluster (default: the region of the queue or of the AWS configuration)")
 	flags.BoolVar(&f.probe, "probe", false, "also send a test event through each rule, and measure the time until lifeboatd answers")
 	flags.BoolVar(&f.offline, "offline", false, "check the files given with -f, without an account")
@@ -141,7 +141,7 @@ func (d *doctorRun) groups() []checkGroup {
 		return []checkGroup{{"files", d.files}}
 	}
 	groups := []checkGroup{
-		{"AWS wiring", d.wiring},
+		{"AWS resources", d.awsResources},
 		{"node groups", d.nodeGroups},
 		{"agents", d.agents},
 		{"workloads", d.workloads},
@@ -190,7 +190,7 @@ func (s *session) doctor(ctx context.Context, f doctorFlags) error {
 // has the same exit code.
 func incomplete(err error) error { return exitError{Code: exitIncomplete, Err: err} }
 
-// reachCluster connects to the cluster. The AWS wiring can be checked without
+// reachCluster connects to the cluster. The AWS resources can be checked without
 // one.
 func (d *doctorRun) reachCluster(ctx context.Context) {
 	c, err := d.connect(ctx)
@@ -201,8 +201,8 @@ func (d *doctorRun) reachCluster(ctx context.Context) {
 	d.kube = &c
 }
 
-// wiring checks the queue and the rules of the AWS account.
-func (d *doctorRun) wiring(ctx context.Context) ([]finding.Finding, error) {
+// awsResources checks the queue and the rules of the AWS account.
+func (d *doctorRun) awsResources(ctx context.Context) ([]finding.Finding, error) {
 	cfg, sandbox, err := d.awsConfig(ctx)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (d *doctorRun) agents(ctx context.Context) ([]finding.Finding, error) {
 		return nil, nil
 	}
 	if running, err := controllers(ctx, *d.kube); err != nil || *running == 0 {
-		return nil, err // the wiring check reports that no controller runs
+		return nil, err // the check of the AWS resources reports that no controller runs
 	}
 	nodes, err := d.kube.nodes(ctx)
 	if err != nil {

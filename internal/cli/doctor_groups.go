@@ -52,7 +52,7 @@ func (d *doctorRun) readGroups(ctx context.Context) {
 func (d *doctorRun) findGroups(ctx context.Context) error {
 	cfg, err := d.placedConfig(ctx)
 	if err != nil {
-		return nil // the wiring check reports this error
+		return nil // the check of the AWS resources reports this error
 	}
 	objects, err := d.nodeGroupObjects(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *doctorRun) groupNames(ctx context.Context, api *nodegroup.API, objects 
 }
 
 // isOfCluster reports whether a group belongs to the cluster: it has one of the
-// tags that `lifeboat wire iam` uses, or it contains one of the cluster's
+// tags that `lifeboat aws iam` uses, or it contains one of the cluster's
 // nodes.
 func (d *doctorRun) isOfCluster(g types.AutoScalingGroup) bool {
 	name := d.clusterName()
@@ -205,7 +205,7 @@ func (d *doctorRun) nodeGroups(ctx context.Context) ([]finding.Finding, error) {
 		all = append(all, finding.Finding{
 			Severity: finding.Unknown, ID: groupsNotSeen, Object: "Auto Scaling groups",
 			Problem: "the groups, their hooks and their warm pools could not be read: " + d.groupsDenied.Error(),
-			Fix:     "allow autoscaling:DescribeAutoScalingGroups, DescribeLifecycleHooks and DescribeWarmPool, and ec2:DescribeInstances: `lifeboat wire iam` prints the policy",
+			Fix:     "allow autoscaling:DescribeAutoScalingGroups, DescribeLifecycleHooks and DescribeWarmPool, and ec2:DescribeInstances: `lifeboat aws iam` prints the policy",
 		})
 	}
 	for _, g := range d.seen {
@@ -224,7 +224,7 @@ func (d *doctorRun) putHooksCommand() string {
 			names = append(names, g.there.Name)
 		}
 	}
-	return fmt.Sprintf("lifeboat wire apply --cluster %s --groups %s", cmp.Or(d.clusterName(), "NAME"), strings.Join(names, ","))
+	return fmt.Sprintf("lifeboat aws setup --cluster %s --groups %s", cmp.Or(d.clusterName(), "NAME"), strings.Join(names, ","))
 }
 
 // ofEKS reports whether EKS manages the group. EKS has its own hooks for such

@@ -86,7 +86,7 @@ func TestGroupFindings(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			all := groupFindings(seen(tc.change), "lifeboat wire apply")
+			all := groupFindings(seen(tc.change), "lifeboat aws setup")
 			if diff := cmp.Diff(tc.want, ids(all)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
@@ -257,13 +257,13 @@ func TestDoctorChecksGroups(t *testing.T) {
 	golden(t, "doctor-groups.golden", r.out)
 
 	// The hooks exist, but the rule matches other groups only.
-	e.want(e.wire("apply", "--yes", "--groups", "nodes-a,by-tag"), ExitOK)
-	e.want(e.wire("apply", "--yes", "--groups", "by-node"), ExitOK)
+	e.want(e.aws("setup", "--yes", "--groups", "nodes-a,by-tag"), ExitOK)
+	e.want(e.aws("setup", "--yes", "--groups", "by-node"), ExitOK)
 	r = e.doctor()
 	if r.code != ExitOK || !strings.Contains(r.out, "group nodes-a and by-tag  group-unheard") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
-	e.want(e.wire("apply", "--yes", "--groups", "all"), ExitOK)
+	e.want(e.aws("setup", "--yes", "--groups", "all"), ExitOK)
 	if r = e.doctor(); r.code != ExitOK || strings.Contains(r.out, "group-unheard") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}

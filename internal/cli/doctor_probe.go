@@ -87,7 +87,7 @@ func probeFindings(results []probe.Result, place drill.Place, cluster string) []
 			all = append(all, finding.Finding{
 				Severity: finding.Broken, ID: probeUnanswered, Object: "rule " + r.Rule, Kinds: r.Kinds,
 				Problem: "a probe was sent through it, but " + r.Problem + ": notices from AWS do not arrive this way either",
-				Fix:     "lifeboat wire apply --cluster " + cluster + " corrects rule, target and policy; the other findings about the rule say which of them is wrong",
+				Fix:     "lifeboat aws setup --cluster " + cluster + " corrects rule, target and policy; the other findings about the rule say which of them is wrong",
 			})
 		case probe.Refused:
 			all = append(all, finding.Finding{
@@ -118,8 +118,8 @@ func mergeFindings(all []finding.Finding, noneAnswered bool, cluster string) []f
 	switch {
 	case noneAnswered:
 		first.Problem = "no probe was answered: lifeboatd does not run, or does not read the queue that the rules send to, or the queue's policy denies all of them; " +
-			"rules that lifeboat wire did not create do not forward probes"
-		first.Fix = "kubectl -n lifeboat-system logs deployment/lifeboat-controller; then lifeboat wire plan --cluster " + cluster
+			"rules that lifeboat aws did not create do not forward probes"
+		first.Fix = "kubectl -n lifeboat-system logs deployment/lifeboat-controller; then lifeboat aws plan --cluster " + cluster
 	case first.ID == probeUnanswered:
 		return all // each rule has its own cause
 	}

@@ -22,18 +22,18 @@ import (
 )
 
 // doctor runs the command doctor for the cluster prod.
-func (e *wireAccount) doctor(args ...string) result {
+func (e *awsAccount) doctor(args ...string) result {
 	e.t.Helper()
 	r := e.run(e.t.Context(), append([]string{"doctor", "--sandbox", "--cluster", "prod"}, args...)...)
 	r.out, r.err = strings.ReplaceAll(r.out, e.url, "https://sqs"), strings.ReplaceAll(r.err, e.url, "https://sqs")
 	return r
 }
 
-func newBrokenAccount(t *testing.T) *wireAccount {
+func newBrokenAccount(t *testing.T) *awsAccount {
 	t.Helper()
-	e := newWireAccount(t)
+	e := newAWSAccount(t)
 	e.cluster = fakeCluster(t, interceptor.Funcs{})
-	e.want(e.wire("apply", "--yes"), ExitOK)
+	e.want(e.aws("setup", "--yes"), ExitOK)
 	return e
 }
 
@@ -116,7 +116,7 @@ func TestDoctorCannotReadTheAccount(t *testing.T) {
 }
 
 func TestDoctorMissingQueue(t *testing.T) {
-	e := newWireAccount(t)
+	e := newAWSAccount(t)
 	e.cluster = fakeCluster(t, interceptor.Funcs{})
 	if r := e.doctor(); r.code != 1 || !strings.Contains(r.out, "queue-missing") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
@@ -148,7 +148,7 @@ func TestDoctorOffline(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	emitted := (&harness{t: t}).run(t.Context(), "wire", "emit", "--cluster", "prod")
+	emitted := (&harness{t: t}).run(t.Context(), "aws", "emit", "--cluster", "prod")
 	for name, tc := range map[string]struct {
 		stdin string
 		args  []string

@@ -60,7 +60,7 @@ func TestDoctorAsksEC2WhichNodesAreSpot(t *testing.T) {
 }
 
 // answering receives messages as lifeboatd does.
-func (e *wireAccount) answering() {
+func (e *awsAccount) answering() {
 	e.t.Helper()
 	cfg := aws.Config{Region: "us-east-1", BaseEndpoint: &e.url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
 	recorder := intake.NewRecorder(e.harness.cluster, noNodes{}, intake.Options{Account: "123456789012", Region: "us-east-1", Live: e.harness.cluster, Clock: time.Now})
@@ -110,7 +110,7 @@ func TestProbeFindings(t *testing.T) {
 		"all came":      {[]probe.Result{answered, answered}, nil, ""},
 		"one is silent": {[]probe.Result{answered, silent}, []string{"broken probe-unanswered rule b"}, "but no report arrived within 30s"},
 		"two of three are silent": {[]probe.Result{answered, silent, silent},
-			[]string{"broken probe-unanswered rule b", "broken probe-unanswered rule b"}, "lifeboat wire apply --cluster prod corrects"},
+			[]string{"broken probe-unanswered rule b", "broken probe-unanswered rule b"}, "lifeboat aws setup --cluster prod corrects"},
 		"all are silent": {[]probe.Result{silent, silent}, []string{"broken probe-unanswered every rule"}, "lifeboatd does not run"},
 		"none was sent":  {[]probe.Result{refused, refused}, []string{"unknown probe-not-sent every rule"}, "events:PutEvents on arn:aws:events:us-east-1:123456789012:event-bus/default"},
 		"none was heard": {[]probe.Result{unheard, unheard}, []string{"unknown probe-not-read every rule"}, "leases.coordination.k8s.io"},

@@ -32,7 +32,7 @@ func (s *session) hint(err error) string {
 }
 
 func (s *session) hintAWS(err error) string {
-	if hint := s.hintWiring(err); hint != "" {
+	if hint := s.hintSetup(err); hint != "" {
 		return hint
 	}
 	var (

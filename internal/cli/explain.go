@@ -22,7 +22,7 @@ If the node has an interruption, the command explains that one. Otherwise, or wi
 --kind, it supposes that a notice arrives now. Use plan to see each pod.`
 
 func newExplain(s *session) *cobra.Command {
-	var f supposition
+	var f whatIf
 	cmd := &cobra.Command{
 		Use:   "explain NODE|INSTANCE",
 		Short: "Show which policy and rule apply to a node, and why",
@@ -83,7 +83,7 @@ type considered struct {
 	Reason string `json:"reason"`
 }
 
-func (s *session) explain(ctx context.Context, f supposition, arg string) error {
+func (s *session) explain(ctx context.Context, f whatIf, arg string) error {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return err

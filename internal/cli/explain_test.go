@@ -151,22 +151,22 @@ func TestSuppose(t *testing.T) {
 		return notice.At(clock.Add(in), typ)
 	}
 	for _, c := range []struct {
-		from supposition
+		from whatIf
 		want v1alpha1.Notice
 	}{
-		{supposition{}, v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: "terminate", Deadline: deadline(2*time.Minute, v1alpha1.DeadlineHard)}},
-		{supposition{kind: "spot", in: "90s"}, v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: "terminate", Deadline: deadline(90*time.Second, v1alpha1.DeadlineHard)}},
-		{supposition{kind: "scheduled"}, v1alpha1.Notice{Kind: notice.KindScheduledChange, InstanceAction: "stop", EventTypeCode: "AWS_EC2_INSTANCE_STOP_SCHEDULED", Deadline: deadline(14*24*time.Hour, v1alpha1.DeadlineSoft)}},
-		{supposition{kind: "scheduled", code: "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", in: "2d"}, v1alpha1.Notice{
+		{whatIf{}, v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: "terminate", Deadline: deadline(2*time.Minute, v1alpha1.DeadlineHard)}},
+		{whatIf{kind: "spot", in: "90s"}, v1alpha1.Notice{Kind: notice.KindSpotInterruption, InstanceAction: "terminate", Deadline: deadline(90*time.Second, v1alpha1.DeadlineHard)}},
+		{whatIf{kind: "scheduled"}, v1alpha1.Notice{Kind: notice.KindScheduledChange, InstanceAction: "stop", EventTypeCode: "AWS_EC2_INSTANCE_STOP_SCHEDULED", Deadline: deadline(14*24*time.Hour, v1alpha1.DeadlineSoft)}},
+		{whatIf{kind: "scheduled", code: "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", in: "2d"}, v1alpha1.Notice{
 			Kind: notice.KindScheduledChange, InstanceAction: "reboot", EventTypeCode: "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", Deadline: deadline(48*time.Hour, v1alpha1.DeadlineSoft)}},
-		{supposition{kind: "ScheduledChange", code: "system-maintenance", in: "1h"}, v1alpha1.Notice{
+		{whatIf{kind: "ScheduledChange", code: "system-maintenance", in: "1h"}, v1alpha1.Notice{
 			Kind: notice.KindScheduledChange, InstanceAction: "maintain", EventTypeCode: "system-maintenance", Deadline: deadline(time.Hour, v1alpha1.DeadlineSoft)}},
-		{supposition{kind: "state"}, v1alpha1.Notice{Kind: notice.KindInstanceStateChange, InstanceState: "stopping", Deadline: deadline(2*time.Minute, v1alpha1.DeadlineEstimated)}},
-		{supposition{kind: "capacity-block"}, v1alpha1.Notice{Kind: notice.KindCapacityBlockExpiration, InstanceAction: "terminate", Deadline: deadline(10*time.Minute, v1alpha1.DeadlineHard)}},
-		{supposition{kind: "autoscaling"}, v1alpha1.Notice{Kind: notice.KindAutoScalingTermination, InstanceAction: "terminate"}},
-		{supposition{kind: "status"}, v1alpha1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "instance"}},
-		{supposition{kind: "status", code: "system"}, v1alpha1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "system"}},
-		{supposition{kind: "lifecycle-failure"}, v1alpha1.Notice{Kind: notice.KindLifecycleActionFailure, EventTypeCode: "ValidationException"}},
+		{whatIf{kind: "state"}, v1alpha1.Notice{Kind: notice.KindInstanceStateChange, InstanceState: "stopping", Deadline: deadline(2*time.Minute, v1alpha1.DeadlineEstimated)}},
+		{whatIf{kind: "capacity-block"}, v1alpha1.Notice{Kind: notice.KindCapacityBlockExpiration, InstanceAction: "terminate", Deadline: deadline(10*time.Minute, v1alpha1.DeadlineHard)}},
+		{whatIf{kind: "autoscaling"}, v1alpha1.Notice{Kind: notice.KindAutoScalingTermination, InstanceAction: "terminate"}},
+		{whatIf{kind: "status"}, v1alpha1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "instance"}},
+		{whatIf{kind: "status", code: "system"}, v1alpha1.Notice{Kind: notice.KindInstanceStatus, EventTypeCode: "system"}},
+		{whatIf{kind: "lifecycle-failure"}, v1alpha1.Notice{Kind: notice.KindLifecycleActionFailure, EventTypeCode: "ValidationException"}},
 	} {
 		for _, n := range []client.Object{node(nodeName, "aws:///us-east-1a/"+instanceA), node(onPremNode, "")} {
 			got, err := c.from.notice(node(n.GetName(), ""), clock)

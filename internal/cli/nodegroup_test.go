@@ -52,7 +52,7 @@ func groupWithProblems() *v1alpha1.NodeGroup {
 	s.Suspended = []string{"AZRebalance"}
 	s.Findings = []v1alpha1.GroupFinding{
 		{Severity: "broken", ID: "launches-fail", Message: "the last 3 launches failed", Fix: "look at the console output"},
-		{Severity: "unknown", ID: "hooks-unknown", Message: "the group's lifecycle hooks could not be read", Fix: "allow autoscaling:DescribeLifecycleHooks: `lifeboat wire iam` prints the policy"},
+		{Severity: "unknown", ID: "hooks-unknown", Message: "the group's lifecycle hooks could not be read", Fix: "allow autoscaling:DescribeLifecycleHooks: `lifeboat aws iam` prints the policy"},
 		{Severity: "info", ID: "process-suspended", Message: "the process AZRebalance is suspended"},
 	}
 	s.Conditions = append(s.Conditions, metav1.Condition{Type: v1alpha1.ConditionSynced, Status: metav1.ConditionTrue, Message: "management is Observe: Lifeboat does not change the group"})

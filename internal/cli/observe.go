@@ -39,7 +39,7 @@ type observed struct {
 
 // observe reads the input of a decision. It uses the current interruption. If
 // there is none, or --kind is set, it uses a hypothetical notice.
-func (s *session) observe(ctx context.Context, c cluster, suppose supposition, arg string) (*observed, error) {
+func (s *session) observe(ctx context.Context, c cluster, suppose whatIf, arg string) (*observed, error) {
 	w := &observed{now: s.now()}
 	var err error
 	if w.nodes, err = c.nodes(ctx); err != nil {
@@ -93,7 +93,7 @@ func openRecord(records []v1alpha1.Interruption, node *corev1.Node, name string)
 
 // suppose takes the notices from the record, or makes a hypothetical one.
 // Approvals and holds apply in both cases.
-func (w *observed) suppose(made supposition) error {
+func (w *observed) suppose(made whatIf) error {
 	if w.record != nil {
 		w.policy.Approval, w.policy.Since = w.record.Spec.Approval, record.Since(&w.record.Status)
 	}

@@ -30,7 +30,7 @@ Exit code 3: some pod cannot leave with its whole grace period before the
 deadline.`
 
 type planFlags struct {
-	supposition
+	whatIf
 	replacedIn, margin time.Duration
 }
 
@@ -71,7 +71,7 @@ func (s *session) plan(ctx context.Context, f planFlags, arg string) error {
 	if err != nil {
 		return err
 	}
-	w, err := s.observe(ctx, c, f.supposition, arg)
+	w, err := s.observe(ctx, c, f.whatIf, arg)
 	if err != nil {
 		return err
 	}

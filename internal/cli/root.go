@@ -17,7 +17,7 @@ Exit codes:
        nothing to hold or to release
   2    wrong usage; doctor: some checks could not run
   3    plan: some pod cannot leave with its whole grace period in time;
-       wire plan: there are changes to make; convert: some input has no
+       aws plan: there are changes to make; migrate: some input has no
        equivalent and needs manual work
   130  stopped by Ctrl-C; temporary resources were cleaned up`
 
@@ -45,18 +45,18 @@ func newRoot(s *session) *cobra.Command {
 
 	root.AddCommand(
 		newApprove(s),
-		newConvert(s),
+		newAWS(s),
 		newDoctor(s),
 		newExplain(s),
 		newHold(s),
 		newInterrupt(s),
+		newMigrate(s),
 		newNodeGroup(s),
 		newPlan(s),
 		newRelease(s),
 		newWatch(s),
 		newSandbox(s),
 		newVersion(s),
-		newWire(s),
 	)
 	command.NameExamples(root, s.name)
 	return root

@@ -96,7 +96,7 @@ func (v *viewer) run(ctx context.Context, c cluster) error {
 		defer drawing.Wait()
 		defer stop()
 	}
-	err := c.follow(ctx, followOptions{onChange: v.update, onListed: v.listed, warn: warn})
+	err := c.listWatch(ctx, listWatchOptions{onChange: v.update, onListed: v.listed, warn: warn})
 	if err != nil {
 		return err
 	}

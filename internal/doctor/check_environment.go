@@ -48,17 +48,17 @@ func checkPermissions(e *diagnosis) []finding.Finding {
 		on := joinList(deniedObjects(e.Denied, action))
 		f := finding.Finding{
 			Severity: finding.Unknown, ID: idPermissionMissing, Object: "permission " + action,
-			Problem: fmt.Sprintf("%s does not have it for %s, so that part of the wiring was not checked", who, on),
+			Problem: fmt.Sprintf("%s does not have it for %s, so that part of the AWS resources was not checked", who, on),
 			Fix:     fmt.Sprintf(`add the statement {"Effect":"Allow","Action":%q,"Resource":"*"}`, action),
 		}
 		switch {
 		case readsMessages(action):
 			f.Severity = finding.Warning
 			f.Problem = fmt.Sprintf("%s does not have it for %s; the controller needs it, if it uses the same credentials", who, on)
-			f.Fix = fmt.Sprintf("add the statements that this command prints to the controller's role: lifeboat wire iam --cluster %s", e.clusterOr("NAME"))
+			f.Fix = fmt.Sprintf("add the statements that this command prints to the controller's role: lifeboat aws iam --cluster %s", e.clusterOr("NAME"))
 		case action == "events:TestEventPattern", action == "events:ListEventBuses", action == "sqs:ListQueueTags":
 			f.Severity = finding.Info
-			f.Problem = fmt.Sprintf("%s does not have it, so the wiring was checked without it", who)
+			f.Problem = fmt.Sprintf("%s does not have it, so the AWS resources were checked without it", who)
 		}
 		all = append(all, f)
 	}

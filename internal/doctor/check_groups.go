@@ -58,7 +58,7 @@ func checkOrder(g snapshot.Group) []finding.Finding {
 // firstHook describes how a template creates the hook together with the group.
 func firstHook(from string) string {
 	if isTerraform(from) {
-		return "add the hook as initial_lifecycle_hook (lifeboat wire emit --groups prints it); a resource aws_autoscaling_lifecycle_hook with the same name can stay"
+		return "add the hook as initial_lifecycle_hook (lifeboat aws emit --groups prints it); a resource aws_autoscaling_lifecycle_hook with the same name can stay"
 	}
 	return "add the hook to LifecycleHookSpecificationList"
 }

@@ -127,7 +127,7 @@ var breakages = []struct {
 			a.putRule(eventbridge.PutRuleInput{Name: aws.String(a.rule("spot-interruption")), EventPattern: aws.String(misspelt)})
 		},
 		want:  []string{"broken rule-matches-nothing rule lifeboat-prod-spot-interruption"},
-		cause: `did you mean "EC2 Spot Instance Interruption Warning"`, fix: "lifeboat wire apply --cluster prod",
+		cause: `did you mean "EC2 Spot Instance Interruption Warning"`, fix: "lifeboat aws setup --cluster prod",
 	},
 	{
 		name: "the spot rule is disabled",
@@ -144,7 +144,7 @@ var breakages = []struct {
 			a.must(awssetup.RemoveRules(a.t.Context(), a.events, []awssetup.Rule{{Name: a.rule("spot-interruption")}}))
 		},
 		want:  []string{"broken kind-uncovered kind SpotInterruption"},
-		cause: "no rule delivers such notices", fix: "lifeboat wire apply --cluster prod",
+		cause: "no rule delivers such notices", fix: "lifeboat aws setup --cluster prod",
 	},
 	{
 		name: "the spot rule has another target",
@@ -155,7 +155,7 @@ var breakages = []struct {
 			a.putTarget(a.rule("spot-interruption"), "", ebtypes.Target{Id: aws.String("q"), Arn: aws.String("arn:aws:sqs:us-east-1:123456789012:audit")})
 		},
 		want:  []string{"broken rule-wrong-target rule lifeboat-prod-spot-interruption"},
-		cause: "and not the queue lifeboat-prod", fix: "lifeboat wire apply",
+		cause: "and not the queue lifeboat-prod", fix: "lifeboat aws setup",
 	},
 	{
 		name: "the spot rule has no target",
@@ -164,7 +164,7 @@ var breakages = []struct {
 			a.must(err)
 		},
 		want:  []string{"broken rule-no-target rule lifeboat-prod-spot-interruption"},
-		cause: "it has no target", fix: "lifeboat wire apply",
+		cause: "it has no target", fix: "lifeboat aws setup",
 	},
 	{
 		name: "the target has an input transformer",
@@ -176,7 +176,7 @@ var breakages = []struct {
 			})
 		},
 		want:  []string{"broken target-input-changed rule lifeboat-prod-spot-interruption"},
-		cause: "InputTransformer", fix: "lifeboat wire apply",
+		cause: "InputTransformer", fix: "lifeboat aws setup",
 	},
 	{
 		name: "the spot rule is on a bus of its own",
@@ -201,13 +201,13 @@ var breakages = []struct {
 				`"Action":"sqs:SendMessage","Resource":"*","Condition":{"ArnEquals":{"aws:SourceArn":"arn:aws:events:us-east-1:123456789012:rule/lifeboat-prod-rebalance"}}}]}`})
 		},
 		want:  []string{"broken queue-policy-refuses queue lifeboat-prod"},
-		cause: "its policy allows EventBridge to send only for other rules", fix: "lifeboat wire apply",
+		cause: "its policy allows EventBridge to send only for other rules", fix: "lifeboat aws setup",
 	},
 	{
 		name:  "the queue has no policy",
 		do:    func(a *account) { a.set(map[string]string{"Policy": ""}) },
 		want:  []string{"broken queue-policy-refuses queue lifeboat-prod"},
-		cause: "it has no policy", fix: "lifeboat wire apply",
+		cause: "it has no policy", fix: "lifeboat aws setup",
 	},
 	{
 		name: "the policy allows everyone",
@@ -224,13 +224,13 @@ var breakages = []struct {
 			a.must(err)
 		},
 		want:  []string{"broken queue-missing queue lifeboat-prod"},
-		cause: "the queue does not exist", fix: "lifeboat wire apply",
+		cause: "the queue does not exist", fix: "lifeboat aws setup",
 	},
 	{
 		name:  "the queue is encrypted with AWS's key",
 		do:    func(a *account) { a.set(map[string]string{"KmsMasterKeyId": "alias/aws/sqs"}) },
 		want:  []string{"broken queue-encryption-aws-key queue lifeboat-prod"},
-		cause: "alias/aws/sqs", fix: "lifeboat wire apply",
+		cause: "alias/aws/sqs", fix: "lifeboat aws setup",
 	},
 	{
 		name:  "the queue is encrypted with a customer's key",
@@ -291,13 +291,13 @@ var breakages = []struct {
 			a.server.Gate.Deny("events", "TestEventPattern")
 		},
 		want:  []string{"unknown permission-missing permission events:ListRules"},
-		cause: "that part of the wiring was not checked", fix: "events:ListRules",
+		cause: "that part of the AWS resources was not checked", fix: "events:ListRules",
 	},
 	{
 		name:  "the doctor may not read the queue's attributes",
 		do:    func(a *account) { a.server.Gate.Deny("sqs", "GetQueueAttributes") },
 		want:  []string{"unknown permission-missing permission sqs:GetQueueAttributes"},
-		cause: "that part of the wiring was not checked",
+		cause: "that part of the AWS resources was not checked",
 	},
 	{
 		name:  "the doctor may not test patterns",

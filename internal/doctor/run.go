@@ -146,10 +146,10 @@ func (e *diagnosis) applyCommand() string {
 	if cluster == "" {
 		cluster = "NAME"
 	}
-	return "lifeboat wire apply --cluster " + cluster
+	return "lifeboat aws setup --cluster " + cluster
 }
 
-// fix returns the fix for a resource: an edit of its file, `lifeboat wire apply` for
+// fix returns the fix for a resource: an edit of its file, `lifeboat aws setup` for
 // Lifeboat's own resources, or a command.
 func (e *diagnosis) fix(from string, ours bool, edit, command string) string {
 	switch {

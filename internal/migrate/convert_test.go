@@ -313,7 +313,7 @@ func kubelets(t *testing.T, text string) string {
 
 func TestGuideDescribesEveryFinding(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/guides/convert.md")
+	guide, err := os.ReadFile("../../docs/guides/migrate-karpenter.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -229,7 +229,7 @@ func TestRefusals(t *testing.T) {
 		"a misspelt section":                {"contoller: {}", "additional properties 'contoller' not allowed"},
 		"no image":                          {"image: {repository: ''}", "image.repository is empty: write where lifeboatd's image is in your registry"},
 		"a tag in the repository":           {"image: {repository: 'lifeboatd:v1'}", "at '/image/repository': 'lifeboatd:v1' does not match pattern"},
-		"no queue":                          {"aws: {queueURL: ''}", "aws.queueURL is empty: write the URL of the SQS queue that `lifeboat wire apply` prints"},
+		"no queue":                          {"aws: {queueURL: ''}", "aws.queueURL is empty: write the URL of the SQS queue that `lifeboat aws setup` prints"},
 		"a queue's name for its URL":        {"aws: {queueURL: lifeboat-prod}", "at '/aws/queueURL': 'lifeboat-prod' does not match pattern"},
 		"a queue's ARN for its URL":         {"aws: {queueURL: 'arn:aws:sqs:eu-west-1:123456789012:q'}", "at '/aws/queueURL'"},
 		"an account that is a number":       {"aws: {account: 123456789012}", "at '/aws/account': got number, want string"},

@@ -32,7 +32,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end }}
 
 {{- define "lifeboat.queueURL" -}}
-{{- required "aws.queueURL is empty: write the URL of the SQS queue that `lifeboat wire apply` prints" .Values.aws.queueURL -}}
+{{- required "aws.queueURL is empty: write the URL of the SQS queue that `lifeboat aws setup` prints" .Values.aws.queueURL -}}
 {{- end }}
 
 {{/* The security context of the containers: no privileges. */}}

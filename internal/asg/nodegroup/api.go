@@ -92,9 +92,9 @@ func stable(err error) error { return stableError{err} }
 // "Common errors", and the errors of each call).
 func classify(permission string, err error) error {
 	if awshttp.IsDenied(err) {
-		prints := "`lifeboat wire iam --manage-groups`"
+		prints := "`lifeboat aws iam --manage-groups`"
 		if strings.Contains(permission, ":Describe") {
-			prints = "`lifeboat wire iam`"
+			prints = "`lifeboat aws iam`"
 		}
 		return &cloud.DeniedError{Err: err, Fix: "allow " + permission + ": " + prints + " prints the policy"}
 	}

@@ -64,7 +64,7 @@ func (r *review) hook(wanted Hook, without string) (Hook, bool) {
 	if !r.o.HooksKnown {
 		if !wanted.Terminating { // report it once, not for each hook
 			r.add(finding.Unknown, "hooks-unknown", "the group's lifecycle hooks could not be read: it is unknown whether instances are held until they are ready",
-				"allow autoscaling:DescribeLifecycleHooks: `lifeboat wire iam` prints the policy")
+				"allow autoscaling:DescribeLifecycleHooks: `lifeboat aws iam` prints the policy")
 		}
 		return Hook{}, false
 	}

@@ -71,7 +71,7 @@ func CloudFormation(cluster string, p Place) ([]byte, error) {
 	return render(object{
 		"AWSTemplateFormatVersion": "2010-09-09",
 		"Description": fmt.Sprintf("Resources that deliver EC2, Auto Scaling and Health notices to Lifeboat in cluster %s. "+
-			"Printed by `lifeboat wire emit`. One stack per cluster and region.", cluster),
+			"Printed by `lifeboat aws emit`. One stack per cluster and region.", cluster),
 		"Resources": resources,
 		"Outputs": object{
 			"QueueURL":           object{"Description": "for lifeboatd --queue-url", "Value": object{"Ref": cfnQueue}},

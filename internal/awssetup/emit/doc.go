@@ -3,7 +3,7 @@
 // fills in unknown values.
 //
 // The resources of a template carry the tag lifeboat.dev/managed-by with the name of
-// the tool. `lifeboat wire` therefore checks them, but never changes them.
+// the tool. `lifeboat aws` therefore checks them, but never changes them.
 package emit
 
 import (

@@ -122,7 +122,7 @@ func TestTerraformHooksAreEqualInGroupAndResource(t *testing.T) {
 	}
 }
 
-// checkDesired checks that `lifeboat wire` finds nothing to change in the resources
+// checkDesired checks that `lifeboat aws` finds nothing to change in the resources
 // of a template, although it does not manage them.
 func checkDesired(t *testing.T, o awssetup.Observed) {
 	t.Helper()
@@ -139,7 +139,7 @@ func checkDesired(t *testing.T, o awssetup.Observed) {
 		t.Errorf("%d rules, notes %v", len(o.Rules), plan.Notes)
 	}
 	if plan := awssetup.Teardown(w, o, awssetup.Options{}); !plan.Empty() {
-		t.Errorf("`lifeboat wire destroy` would delete resources of the template: %+v", plan.Changes)
+		t.Errorf("`lifeboat aws destroy` would delete resources of the template: %+v", plan.Changes)
 	}
 }
 

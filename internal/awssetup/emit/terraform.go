@@ -36,7 +36,7 @@ func Terraform(cluster string, p Place) ([]byte, error) {
 	}
 	hooks := p.hooks()
 	document := object{
-		"//":       "Resources that deliver EC2, Auto Scaling and Health notices to Lifeboat in cluster " + cluster + ". Printed by `lifeboat wire emit`.",
+		"//":       "Resources that deliver EC2, Auto Scaling and Health notices to Lifeboat in cluster " + cluster + ". Printed by `lifeboat aws emit`.",
 		"resource": resources,
 		"output": object{
 			label + "_queue_url": object{"description": "for lifeboatd --queue-url", "value": "${aws_sqs_queue." + label + ".id}"},

@@ -102,7 +102,7 @@ func ManageGroups(d Document, w awssetup.Wiring, nodeRole string) Document {
 	return d
 }
 
-// putHooks allows `lifeboat wire` to create hooks on the named groups.
+// putHooks allows `lifeboat aws` to create hooks on the named groups.
 func putHooks(w awssetup.Wiring) []Statement {
 	if len(w.Groups) == 0 {
 		return nil

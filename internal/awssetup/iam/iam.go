@@ -71,7 +71,7 @@ func Controller(w awssetup.Wiring, canary bool) Document {
 			},
 		},
 		{
-			Sid: "DiagnoseTheWiring", Resource: allResources(), Condition: inRegion(w),
+			Sid: "DiagnoseSetup", Resource: allResources(), Condition: inRegion(w),
 			Action: []string{"events:ListRules", "events:ListEventBuses", "events:ListRuleNamesByTarget", "events:TestEventPattern"},
 		},
 		{
@@ -117,11 +117,11 @@ func sendProbes(w awssetup.Wiring) Statement {
 	}
 }
 
-// Wire is the policy for `lifeboat wire` (plan, apply and destroy) by a person or a
+// Setup is the policy for `lifeboat aws` (plan, apply and destroy) by a person or a
 // pipeline. It covers the cluster's queues and all rules with the cluster's prefix,
 // because roles change with releases. Of Auto Scaling groups it covers only those
 // that w names.
-func Wire(w awssetup.Wiring) Document {
+func Setup(w awssetup.Wiring) Document {
 	rules := w.RuleARN(awssetup.RulePrefix(w.Cluster) + "*")
 	return document(append([]Statement{
 		{

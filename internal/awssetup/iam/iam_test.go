@@ -43,7 +43,7 @@ func TestGolden(t *testing.T) {
 	w := awssetup.Desired("prod", "210987654321", "eu-west-1")
 	golden(t, "controller", iam.Controller(w, true))
 	golden(t, "karpenter", iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"))
-	golden(t, "wire", iam.Wire(w))
+	golden(t, "setup", iam.Setup(w))
 	golden(t, "boot", iam.Boot(w))
 	golden(t, "manage-groups", iam.ManageGroups(iam.Document{Version: "2012-10-17"}, w, "nodes.prod"))
 	g, err := w.ForGroups([]string{"nodes-a", "nodes-b"})
@@ -52,7 +52,7 @@ func TestGolden(t *testing.T) {
 	}
 	golden(t, "controller-groups", iam.Controller(g, false))
 	golden(t, "boot-groups", iam.Boot(g))
-	golden(t, "wire-groups", iam.Wire(g))
+	golden(t, "setup-groups", iam.Setup(g))
 	golden(t, "manage-groups-named", iam.ManageGroups(iam.Document{Version: "2012-10-17"}, g, ""))
 	golden(t, "pod-identity", iam.PodIdentity(w))
 	golden(t, "web-identity", iam.WebIdentity(w, "https://oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B716D3041E"))
@@ -64,9 +64,9 @@ func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, d := range map[string]iam.Document{"controller": iam.Controller(w, false), "canary": iam.Controller(w, true), "wire": iam.Wire(w),
+	for name, d := range map[string]iam.Document{"controller": iam.Controller(w, false), "canary": iam.Controller(w, true), "setup": iam.Setup(w),
 		"karpenter": iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"),
-		"boot":      iam.Boot(w), "boot of groups": iam.Boot(g), "controller of groups": iam.Controller(g, false), "wire of groups": iam.Wire(g),
+		"boot":      iam.Boot(w), "boot of groups": iam.Boot(g), "controller of groups": iam.Controller(g, false), "setup of groups": iam.Setup(g),
 		"groups": iam.ManageGroups(iam.Controller(w, true), w, "nodes"), "named groups": iam.ManageGroups(iam.Controller(g, true), g, ""),
 	} {
 		for _, s := range d.Statement {
@@ -116,7 +116,7 @@ func TestWirePolicyAllowsEveryCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range iam.Wire(w).Statement {
+	for _, s := range iam.Setup(w).Statement {
 		for _, action := range s.Action {
 			allowed[action] = true
 		}

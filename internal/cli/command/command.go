@@ -80,7 +80,7 @@ func Arguments(least, most int, wanted string) cobra.PositionalArgs {
 }
 
 // aCommand is a command of this program inside a text.
-var aCommand = regexp.MustCompile(`\blifeboat (approve|convert|doctor|explain|hold|interrupt|nodegroup|plan|release|sandbox|version|watch|wire)\b`)
+var aCommand = regexp.MustCompile(`\blifeboat (approve|aws|doctor|explain|hold|interrupt|migrate|nodegroup|plan|release|sandbox|version|watch)\b`)
 
 // Rename puts the name that the user calls the program by into a text.
 func Rename(text, name string) string { return aCommand.ReplaceAllString(text, name+" $1") }

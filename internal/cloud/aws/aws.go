@@ -63,7 +63,7 @@ func (c *Cloud) MayTerminate(ctx context.Context, instanceID string) error {
 // classify says whether a retry can help (EC2 API Reference, "Error codes").
 func classify(err error) error {
 	if awshttp.IsDenied(err) {
-		return &cloud.DeniedError{Err: err, Fix: "allow " + permitTerminate + " for this instance: `lifeboat wire iam` prints " +
+		return &cloud.DeniedError{Err: err, Fix: "allow " + permitTerminate + " for this instance: `lifeboat aws iam` prints " +
 			"the policy, which covers instances with the tag kubernetes.io/cluster/NAME or eks:cluster-name of the cluster"}
 	}
 	switch awshttp.Code(err) {

@@ -85,7 +85,7 @@ func TestWhetherAnInstanceMayBeTerminated(t *testing.T) {
 		t.Fatalf("the instance is %s", in.State)
 	}
 	server.Gate.Deny("ec2", "TerminateInstances")
-	if err := c.MayTerminate(t.Context(), id); !cloud.IsDenied(err) || !strings.Contains(err.Error(), "lifeboat wire iam") {
+	if err := c.MayTerminate(t.Context(), id); !cloud.IsDenied(err) || !strings.Contains(err.Error(), "lifeboat aws iam") {
 		t.Errorf("where it is not allowed: %v", err)
 	}
 	server.Gate.LiftAll()
@@ -105,7 +105,7 @@ func TestWhatEC2Refuses(t *testing.T) {
 	}{
 		"not allowed": {
 			prepare: func(s *emulator.Server) { s.Gate.Deny("ec2", "TerminateInstances") },
-			denied:  true, says: "lifeboat wire iam",
+			denied:  true, says: "lifeboat aws iam",
 		},
 		"throttled": {prepare: func(s *emulator.Server) { s.Gate.Throttle("ec2", "TerminateInstances", -1) }, busy: true},
 		"down":      {prepare: func(s *emulator.Server) { s.Gate.Fail("ec2", "TerminateInstances") }, busy: true},

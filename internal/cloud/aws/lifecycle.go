@@ -148,7 +148,7 @@ func classifyLifecycle(err error, permission, group string) error {
 	switch code := awshttp.Code(err); {
 	case awshttp.IsDenied(err):
 		return &cloud.DeniedError{Err: err, Fix: "allow " + permission + " for Auto Scaling group " + group +
-			": `lifeboat wire iam` prints the policy; a group that a service such as EKS owns can be changed only through that service"}
+			": `lifeboat aws iam` prints the policy; a group that a service such as EKS owns can be changed only through that service"}
 	case code == validation && strings.Contains(strings.ToLower(err.Error()), "no active lifecycle action"):
 		return fmt.Errorf("%w: %w", cloud.ErrNoAction, err)
 	case code == "ResourceContention", code == "ScalingActivityInProgress", awshttp.IsBusy(err):

@@ -58,7 +58,7 @@ func chartFlags() []conversion {
 		return conversion{flag, usual, finding.Info, problem, fix}
 	}
 	return []conversion{
-		entry("queue-url", "", "Lifeboat needs its own queue: a queue can have only one reader.", "run lifeboat wire apply --cluster NAME, and set aws.queueURL in the chart"),
+		entry("queue-url", "", "Lifeboat needs its own queue: a queue can have only one reader.", "run lifeboat aws setup --cluster NAME, and set aws.queueURL in the chart"),
 		entry("aws-region", "", "It is a value of Lifeboat's chart.", "aws.region in the chart"),
 		entry("aws-endpoint", "", "It is an environment variable.", "AWS_ENDPOINT_URL in controller.extraEnv"),
 		entry("metadata-url", "http://169.254.169.254", "It is an environment variable.", "AWS_EC2_METADATA_SERVICE_ENDPOINT in agent.extraEnv"),

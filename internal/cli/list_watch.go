@@ -17,26 +17,26 @@ import (
 // retryInterval is the time between two tries to reach the cluster.
 const retryInterval = time.Second
 
-// errStopFollow ends follow when a callback asks for it.
-var errStopFollow = errors.New("follow stopped by the caller")
+// errStopListWatch ends listWatch when a callback asks for it.
+var errStopListWatch = errors.New("stopped by the caller")
 
-// followOptions are the callbacks of follow.
-type followOptions struct {
+// listWatchOptions are the callbacks of listWatch.
+type listWatchOptions struct {
 	// onChange is called for every Interruption at first and on each change. If it
-	// returns true, follow ends.
+	// returns true, listWatch ends.
 	onChange func(*v1alpha1.Interruption) bool
 	// onListed is called after the first list was processed. If it returns true,
-	// follow ends.
+	// listWatch ends.
 	onListed func() bool
 	// warn is called when the cluster stops answering, and when it answers
 	// again.
 	warn func(string)
 }
 
-// follow reports all Interruptions and their changes until a callback stops it
+// listWatch reports all Interruptions and their changes until a callback stops it
 // or ctx ends. If the cluster does not answer at first, that is an error. If it
-// stops answering later, follow retries.
-func (c cluster) follow(ctx context.Context, o followOptions) error {
+// stops answering later, listWatch retries.
+func (c cluster) listWatch(ctx context.Context, o listWatchOptions) error {
 	answered, away := false, false
 	answers := func() {
 		if away {
@@ -47,7 +47,7 @@ func (c cluster) follow(ctx context.Context, o followOptions) error {
 	for {
 		err := c.followOnce(ctx, o, answers)
 		switch {
-		case errors.Is(err, errStopFollow):
+		case errors.Is(err, errStopListWatch):
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -67,7 +67,7 @@ func (c cluster) follow(ctx context.Context, o followOptions) error {
 
 // followOnce lists and then watches until the watch ends. API servers end
 // watches regularly, so that returns nil.
-func (c cluster) followOnce(ctx context.Context, o followOptions, answers func()) error {
+func (c cluster) followOnce(ctx context.Context, o listWatchOptions, answers func()) error {
 	var all v1alpha1.InterruptionList
 	if err := c.list(ctx, "interruptions", &all); err != nil {
 		return err
@@ -75,11 +75,11 @@ func (c cluster) followOnce(ctx context.Context, o followOptions, answers func()
 	answers()
 	for i := range all.Items {
 		if o.onChange(&all.Items[i]) {
-			return errStopFollow
+			return errStopListWatch
 		}
 	}
 	if o.onListed() {
-		return errStopFollow
+		return errStopListWatch
 	}
 	from := &metav1.ListOptions{ResourceVersion: all.ResourceVersion}
 	w, err := c.Watch(ctx, &v1alpha1.InterruptionList{}, &client.ListOptions{Raw: from})
@@ -93,7 +93,7 @@ func (c cluster) followOnce(ctx context.Context, o followOptions, answers func()
 			return nil // an error such as "too old": list again
 		}
 		if change.Type != watch.Deleted && o.onChange(in) {
-			return errStopFollow
+			return errStopListWatch
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // scale sets the desired capacity of a group.
-func (e *wireAccount) scale(group string, desired int) {
+func (e *awsAccount) scale(group string, desired int) {
 	e.t.Helper()
 	if err := e.server.States.AutoScaling.SetDesired(group, desired, false); err != nil {
 		e.t.Fatal(err)
@@ -20,7 +20,7 @@ func (e *wireAccount) scale(group string, desired int) {
 }
 
 // in waits until a group has an instance in a state, and returns its id.
-func (e *wireAccount) in(group, state string) string {
+func (e *awsAccount) in(group, state string) string {
 	e.t.Helper()
 	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
 		for _, m := range e.server.States.AutoScaling.Members() {
@@ -35,7 +35,7 @@ func (e *wireAccount) in(group, state string) string {
 
 // receivedGroups waits until the queue delivers a launch hook message of a group. It
 // returns the groups with messages.
-func (e *wireAccount) receivedGroups(group string) map[string]bool {
+func (e *awsAccount) receivedGroups(group string) map[string]bool {
 	e.t.Helper()
 	groups := map[string]bool{}
 	url := e.url + "/123456789012/lifeboat-prod"
@@ -58,9 +58,9 @@ func (e *wireAccount) receivedGroups(group string) map[string]bool {
 // With an emulator that launches instances: the hooks hold launches, the rules
 // deliver the messages of these groups only, and hooks that hold an instance
 // are not deleted.
-func TestWiredHooksHoldLaunches(t *testing.T) {
+func TestAWSdHooksHoldLaunches(t *testing.T) {
 	t.Parallel()
-	e := newWireAccount(t)
+	e := newAWSAccount(t)
 	if _, err := e.server.States.EC2.CreateTemplate("workers", "", "", ec2.TemplateData{ImageID: "ami-0abc", InstanceType: "m5.large"}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestWiredHooksHoldLaunches(t *testing.T) {
 	if err := e.server.States.AutoScaling.PutHook(autoscaling.Hook{Group: "others", Name: "theirs", Transition: autoscaling.Launching}); err != nil {
 		t.Fatal(err)
 	}
-	e.want(e.wire("apply", "--yes", "--groups", "nodes-a"), ExitOK)
+	e.want(e.aws("setup", "--yes", "--groups", "nodes-a"), ExitOK)
 
 	e.scale("others", 1)
 	e.in("others", "Pending:Wait")
@@ -79,7 +79,7 @@ func TestWiredHooksHoldLaunches(t *testing.T) {
 	if groups := e.receivedGroups("nodes-a"); !groups["nodes-a"] || groups["others"] {
 		t.Errorf("the queue brings what these groups' hooks say: %v", groups)
 	}
-	r := e.wire("destroy", "--yes")
+	r := e.aws("destroy", "--yes")
 	e.want(r, ExitFailed)
 	if !strings.Contains(r.out, id) {
 		t.Errorf("it does not say which instance it waits for:\n%s", r.out)
@@ -88,7 +88,7 @@ func TestWiredHooksHoldLaunches(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.in("nodes-a", "InService")
-	e.want(e.wire("destroy", "--yes"), ExitOK)
+	e.want(e.aws("destroy", "--yes"), ExitOK)
 	if hooks := e.hooks("nodes-a"); len(hooks) > 0 {
 		t.Errorf("hooks that are left: %v", hooks)
 	}

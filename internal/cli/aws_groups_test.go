@@ -18,7 +18,7 @@ import (
 )
 
 // group creates an Auto Scaling group that does not launch instances.
-func (e *wireAccount) group(g autoscaling.Group) {
+func (e *awsAccount) group(g autoscaling.Group) {
 	e.t.Helper()
 	if err := e.server.States.AutoScaling.CreateGroup(g); err != nil {
 		e.t.Fatal(err)
@@ -26,7 +26,7 @@ func (e *wireAccount) group(g autoscaling.Group) {
 }
 
 // member launches an instance into a group.
-func (e *wireAccount) member(group string, state autoscaling.LifecycleState) string {
+func (e *awsAccount) member(group string, state autoscaling.LifecycleState) string {
 	e.t.Helper()
 	made, err := e.server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-1", Min: 1, Max: 1})
 	if err != nil {
@@ -39,7 +39,7 @@ func (e *wireAccount) member(group string, state autoscaling.LifecycleState) str
 }
 
 // hooks returns the hooks of a group, as "name result seconds".
-func (e *wireAccount) hooks(group string) []string {
+func (e *awsAccount) hooks(group string) []string {
 	e.t.Helper()
 	out := []string{}
 	all, err := e.server.States.AutoScaling.Hooks(group, nil)
@@ -53,9 +53,9 @@ func (e *wireAccount) hooks(group string) []string {
 	return out
 }
 
-func TestWirePutsHooks(t *testing.T) {
+func TestAWSPutsHooks(t *testing.T) {
 	t.Parallel()
-	e := newWireAccount(t)
+	e := newAWSAccount(t)
 	e.group(autoscaling.Group{Name: "nodes-a", Max: 3, WarmPool: &autoscaling.WarmPool{}})
 	e.group(autoscaling.Group{Name: "nodes-b", Max: 3, Hooks: []autoscaling.Hook{
 		{Name: "lifeboat-launch", Transition: autoscaling.Launching, DefaultResult: autoscaling.Continue, Heartbeat: 20 * time.Minute},
@@ -63,11 +63,11 @@ func TestWirePutsHooks(t *testing.T) {
 	}})
 	warm := e.member("nodes-a", autoscaling.WarmedStopped)
 
-	plan := e.wire("plan", "--groups", "nodes-b, nodes-a")
+	plan := e.aws("plan", "--groups", "nodes-b, nodes-a")
 	e.want(plan, ExitChanges)
-	golden(t, "wire-plan-groups.golden", strings.ReplaceAll(plan.out, warm, "i-0warm"))
+	golden(t, "aws-plan-groups.golden", strings.ReplaceAll(plan.out, warm, "i-0warm"))
 	e.interactive, e.stdin = true, "y\n"
-	applied := e.wire("apply", "--groups", "nodes-a,nodes-b")
+	applied := e.aws("setup", "--groups", "nodes-a,nodes-b")
 	e.want(applied, ExitOK)
 	for _, want := range []string{"created or updated hook lifeboat-launch of Auto Scaling group nodes-a\n", "created or updated hook lifeboat-terminate of Auto Scaling group nodes-b\n"} {
 		if !strings.Contains(applied.out, want) {
@@ -84,29 +84,29 @@ func TestWirePutsHooks(t *testing.T) {
 	if diff := cmp.Diff([]string{"lifeboat-launch ABANDON 20m0s", "lifeboat-terminate CONTINUE 5m0s", "nodes-b-NTHLifecycleHook CONTINUE 5m0s"}, e.hooks("nodes-b")); diff != "" {
 		t.Errorf("hooks of nodes-b (-want +got):\n%s", diff)
 	}
-	e.want(e.wire("plan", "--groups", "nodes-a,nodes-b"), ExitOK)
-	e.want(e.wire("plan"), ExitOK) // the groups come from the rules
-	e.want(e.wire("plan", "--groups", "all"), ExitChanges)
-	e.want(e.wire("plan", "--groups", "nodes-a"), ExitChanges)
+	e.want(e.aws("plan", "--groups", "nodes-a,nodes-b"), ExitOK)
+	e.want(e.aws("plan"), ExitOK) // the groups come from the rules
+	e.want(e.aws("plan", "--groups", "all"), ExitChanges)
+	e.want(e.aws("plan", "--groups", "nodes-a"), ExitChanges)
 }
 
-func TestWireForNodeGroupsOfTheCluster(t *testing.T) {
+func TestAWSForNodeGroupsOfTheCluster(t *testing.T) {
 	t.Parallel()
-	e := newWireAccount(t)
+	e := newAWSAccount(t)
 	e.group(autoscaling.Group{Name: "nodes.prod", Max: 3})
 	named := &v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{
 		AutoScalingGroup: "nodes.prod", Hooks: v1alpha1.LifecycleHooks{Launch: &v1alpha1.LifecycleHook{Name: "kops-warmpool", TimeoutSeconds: 900}},
 	}}
 	named.Name = "nodes"
 	e.cluster = fakeCluster(t, interceptor.Funcs{})
-	e.want(e.wire("apply", "--yes", "--groups", "nodegroups"), ExitFailed) // the cluster has no NodeGroup
+	e.want(e.aws("setup", "--yes", "--groups", "nodegroups"), ExitFailed) // the cluster has no NodeGroup
 	e.cluster = fakeCluster(t, interceptor.Funcs{}, []client.Object{named}...)
-	e.want(e.wire("apply", "--yes", "--groups", "nodegroups"), ExitOK)
+	e.want(e.aws("setup", "--yes", "--groups", "nodegroups"), ExitOK)
 	if diff := cmp.Diff([]string{"kops-warmpool ABANDON 15m0s", "lifeboat-terminate CONTINUE 5m0s"}, e.hooks("nodes.prod")); diff != "" {
 		t.Errorf("hooks (-want +got):\n%s", diff)
 	}
 	// destroy keeps hooks with other names.
-	e.want(e.wire("destroy", "--yes"), ExitOK)
+	e.want(e.aws("destroy", "--yes"), ExitOK)
 	if diff := cmp.Diff([]string{"kops-warmpool ABANDON 15m0s"}, e.hooks("nodes.prod")); diff != "" {
 		t.Errorf("hooks that are left (-want +got):\n%s", diff)
 	}
@@ -116,12 +116,12 @@ func TestWireForNodeGroupsOfTheCluster(t *testing.T) {
 // or terminating.
 func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	t.Parallel()
-	e := newWireAccount(t)
+	e := newAWSAccount(t)
 	e.group(autoscaling.Group{Name: "nodes-a", Max: 3})
-	e.want(e.wire("apply", "--yes", "--groups", "nodes-a"), ExitOK)
+	e.want(e.aws("setup", "--yes", "--groups", "nodes-a"), ExitOK)
 	id := e.member("nodes-a", "Pending:Wait")
 
-	r := e.wire("destroy", "--yes")
+	r := e.aws("destroy", "--yes")
 	e.want(r, ExitFailed)
 	if !strings.Contains(r.err, "while an instance is launching or terminating") || !strings.Contains(r.out, id+" (Pending:Wait)") {
 		t.Errorf("it does not say what it waits for:\n%s%s", r.out, r.err)
@@ -129,12 +129,12 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 	if hooks := e.hooks("nodes-a"); len(hooks) != 2 {
 		t.Errorf("hooks are gone: %v", hooks)
 	}
-	e.want(e.wire("plan"), ExitOK) // the rest of the wiring still exists
+	e.want(e.aws("plan"), ExitOK) // the rest still exists
 
 	if err := e.server.States.AutoScaling.Attach("nodes-a", id, autoscaling.InService); err != nil {
 		t.Fatal(err)
 	}
-	e.want(e.wire("destroy", "--yes"), ExitOK)
+	e.want(e.aws("destroy", "--yes"), ExitOK)
 	if diff := cmp.Diff([]string{}, e.hooks("nodes-a")); diff != "" {
 		t.Errorf("hooks that are left (-want +got):\n%s", diff)
 	}
@@ -143,9 +143,9 @@ func TestRace24HookReplacedWhileHeld(t *testing.T) {
 // An account cannot create hooks on a group that an AWS service manages.
 func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 	t.Parallel()
-	e := newWireAccount(t)
+	e := newAWSAccount(t)
 	e.group(autoscaling.Group{Name: "eks-workers", Max: 3, Operator: "eks.amazonaws.com"})
-	r := e.wire("apply", "--yes", "--groups", "eks-workers")
+	r := e.aws("setup", "--yes", "--groups", "eks-workers")
 	e.want(r, ExitOK)
 	if !strings.Contains(r.out, "belongs to eks.amazonaws.com, so Lifeboat only observes it") {
 		t.Errorf("it is not said whose it is:\n%s", r.out)
@@ -155,15 +155,15 @@ func TestRace34GroupOwnedByAnOperator(t *testing.T) {
 	}
 }
 
-func TestWireMissingGroup(t *testing.T) {
+func TestAWSMissingGroup(t *testing.T) {
 	t.Parallel()
-	e := newWireAccount(t)
-	for _, command := range []string{"plan", "apply"} {
+	e := newAWSAccount(t)
+	for _, command := range []string{"plan", "setup"} {
 		args := []string{command, "--groups", "nodes-x"}
-		if command == "apply" {
+		if command == "setup" {
 			args = append(args, "--yes")
 		}
-		r := e.wire(args...)
+		r := e.aws(args...)
 		if r.code != ExitFailed || !strings.Contains(r.err, "Auto Scaling group nodes-x does not exist") {
 			t.Errorf("%s: exit code %d\n%s", command, r.code, r.err)
 		}
@@ -171,7 +171,7 @@ func TestWireMissingGroup(t *testing.T) {
 	for groups, want := range map[string]string{
 		"a,,b": "contains an empty name", "arn:aws:autoscaling:eu-west-1:1:autoScalingGroup:x": "not an ARN",
 	} {
-		if r := e.wire("plan", "--groups", groups); r.code != ExitUsage || !strings.Contains(r.err, want) {
+		if r := e.aws("plan", "--groups", groups); r.code != ExitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%s: exit code %d\n%s", groups, r.code, r.err)
 		}
 	}
@@ -179,43 +179,43 @@ func TestWireMissingGroup(t *testing.T) {
 	for _, c := range "abcdefghijklmnopqrst" {
 		names = append(names, strings.Repeat(string(c), 100))
 	}
-	if r := e.wire("plan", "--groups", strings.Join(names, ",")); r.code != ExitFailed || !strings.Contains(r.err, "use --groups all") {
+	if r := e.aws("plan", "--groups", strings.Join(names, ",")); r.code != ExitFailed || !strings.Contains(r.err, "use --groups all") {
 		t.Errorf("too many: exit code %d\n%s", r.code, r.err)
 	}
 }
 
-func TestWireGroupsErrorsHaveANextStep(t *testing.T) {
+func TestAWSGroupsErrorsHaveANextStep(t *testing.T) {
 	t.Parallel()
-	e := newWireAccount(t)
+	e := newAWSAccount(t)
 	e.group(autoscaling.Group{Name: "nodes-a", Max: 3})
 	e.server.Gate.Deny("autoscaling", "PutLifecycleHook")
-	r := e.wire("apply", "--yes", "--groups", "nodes-a")
+	r := e.aws("setup", "--yes", "--groups", "nodes-a")
 	if r.code != ExitFailed || !strings.Contains(r.err, "autoscaling:PutLifecycleHook") || !strings.Contains(r.err, "run it again to continue") {
 		t.Errorf("exit code %d\n%s", r.code, r.err)
 	}
 }
 
-func TestWireEmitsHooks(t *testing.T) {
+func TestAWSEmitsHooks(t *testing.T) {
 	t.Parallel()
 	h := &harness{t: t}
 	for format, want := range map[string]string{
 		"terraform": "initial_lifecycle_hook", "cloudformation": "LifecycleHookSpecificationList", "json": "LifecycleHookSpecificationList",
 	} {
-		r := h.run(t.Context(), "wire", "emit", "--cluster", "prod", "--format", format, "--groups", "nodes-a")
+		r := h.run(t.Context(), "aws", "emit", "--cluster", "prod", "--format", format, "--groups", "nodes-a")
 		if r.code != ExitOK || !strings.Contains(r.err, want) || strings.Count(r.out, "EC2_INSTANCE_LAUNCHING") == 0 {
 			t.Errorf("%s: exit code %d\n%s%s", format, r.code, r.err, r.out)
 		}
 	}
-	if r := h.run(t.Context(), "wire", "emit", "--cluster", "prod"); r.err != "" || strings.Contains(r.out, "EC2_INSTANCE_LAUNCHING") {
+	if r := h.run(t.Context(), "aws", "emit", "--cluster", "prod"); r.err != "" || strings.Contains(r.out, "EC2_INSTANCE_LAUNCHING") {
 		t.Errorf("hooks that no one asked for:\n%s%s", r.err, r.out)
 	}
 }
 
-func TestWireIAMOfGroups(t *testing.T) {
+func TestAWSIAMOfGroups(t *testing.T) {
 	t.Parallel()
 	h := &harness{t: t}
-	place := []string{"wire", "iam", "--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}
-	golden(t, "wire-iam-boot.golden", h.run(t.Context(), append(place, "--role", "boot", "--groups", "nodes-a")...).out)
+	place := []string{"aws", "iam", "--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}
+	golden(t, "aws-iam-boot.golden", h.run(t.Context(), append(place, "--role", "boot", "--groups", "nodes-a")...).out)
 	r := h.run(t.Context(), append(place, "--manage-groups", "--node-role", "nodes.prod", "-o", "json")...)
 	var p permissions
 	if err := json.Unmarshal([]byte(r.out), &p); err != nil || p.Policy == nil {
@@ -239,10 +239,10 @@ func TestWireIAMOfGroups(t *testing.T) {
 
 // Detaching needs the group's name, terminating needs the instance's tag. An
 // instance without a tag runs outside of any group and costs money.
-func TestWireIAMWarnsAboutInstanceTags(t *testing.T) {
+func TestAWSIAMWarnsAboutInstanceTags(t *testing.T) {
 	t.Parallel()
 	h := &harness{t: t}
-	place := []string{"wire", "iam", "--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}
+	place := []string{"aws", "iam", "--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}
 	for _, tc := range []struct {
 		args []string
 		says bool
@@ -251,7 +251,7 @@ func TestWireIAMWarnsAboutInstanceTags(t *testing.T) {
 		{[]string{"--groups", "nodes-a", "--manage-groups", "-o", "json"}, true},
 		{nil, false},
 		{[]string{"--groups", "nodes-a", "--role", "boot"}, false},
-		{[]string{"--groups", "nodes-a", "--role", "wire"}, false},
+		{[]string{"--groups", "nodes-a", "--role", "setup"}, false},
 	} {
 		r := h.run(t.Context(), append(slices.Clone(place), tc.args...)...)
 		says := strings.Contains(r.err, "autoscaling:DetachInstances") && strings.Contains(r.err, "kubernetes.io/cluster/prod=owned")

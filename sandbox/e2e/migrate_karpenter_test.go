@@ -26,7 +26,7 @@ import (
 )
 
 // TestConvertedManifestsAtTheAPIServer needs no sandbox: one API server with Karpenter's
-// own CRDs. What `lifeboat convert` calls broken is refused there, and all else taken.
+// own CRDs. What `lifeboat migrate karpenter` calls broken is refused there, and all else taken.
 func TestConvertedManifestsAtTheAPIServer(t *testing.T) {
 	t.Parallel()
 	c := serveKarpenter(t)

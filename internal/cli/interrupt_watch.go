@@ -115,7 +115,7 @@ func (w *drillWatch) run(ctx context.Context, progress *terminal.Progress, show 
 	})
 	defer limitTimer.Stop()
 
-	err := w.cluster.follow(limited, followOptions{
+	err := w.cluster.listWatch(limited, listWatchOptions{
 		onChange: func(in *v1alpha1.Interruption) bool {
 			w.update(in, progress, show)
 			if len(w.latest) == len(w.targets) {

@@ -10,41 +10,41 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 )
 
-func newWireApply(s *session) *cobra.Command {
-	var f wireFlags
+func newAWSSetup(s *session) *cobra.Command {
+	var f awsFlags
 	cmd := &cobra.Command{
-		Use:   "apply --cluster NAME",
-		Short: "Create or correct the AWS wiring of a cluster",
-		Long: `Create or correct the AWS wiring of a cluster. The command shows the changes and
+		Use:   "setup --cluster NAME",
+		Short: "Create or correct the AWS resources of a cluster",
+		Long: `Create or correct the AWS resources of a cluster. The command shows the changes and
 asks for confirmation. If it is interrupted, run it again: it continues.`,
-		Example: `  lifeboat wire apply --cluster prod --region eu-west-1
+		Example: `  lifeboat aws setup --cluster prod --region eu-west-1
 
   # Include the lifecycle hooks of Auto Scaling groups
-  lifeboat wire apply --cluster prod --groups nodes-a,nodes-b
+  lifeboat aws setup --cluster prod --groups nodes-a,nodes-b
 
   # Run in a pipeline
-  lifeboat wire apply --cluster prod --yes -o json`,
+  lifeboat aws setup --cluster prod --yes -o json`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			return s.wireApply(cmd.Context(), f)
+			return s.awsSetup(cmd.Context(), f)
 		},
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
-	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "take over resources with the wiring's names that lifeboat wire did not create")
+	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "take over resources with the same names that lifeboat aws did not create")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
-func (s *session) wireApply(ctx context.Context, f wireFlags) error {
-	w, err := s.connectWiring(ctx, f)
+func (s *session) awsSetup(ctx context.Context, f awsFlags) error {
+	w, err := s.connectSetup(ctx, f)
 	if err != nil {
 		return err
 	}
-	plan, hooks, err := s.planWiring(ctx, w, f)
+	plan, hooks, err := s.planSetup(ctx, w, f)
 	if err != nil {
 		return err
 	}
@@ -78,14 +78,14 @@ func (s *session) wireApply(ctx context.Context, f wireFlags) error {
 	}
 	s.out.Printf("\nThe queue: %s\n", applied.QueueURL)
 	if !plan.Empty() {
-		s.out.Printf("Attach the policy that `%s wire iam --cluster %s` prints to the role of lifeboatd's pods, and install the chart with\n", s.name, f.cluster)
+		s.out.Printf("Attach the policy that `%s aws iam --cluster %s` prints to the role of lifeboatd's pods, and install the chart with\n", s.name, f.cluster)
 		s.out.Printf("  --set-string aws.queueURL=%s --set-string aws.clusterName=%s\n", applied.QueueURL, f.cluster)
 	}
 	return nil
 }
 
 // applyPlan applies a plan and prints each change.
-func (s *session) applyPlan(ctx context.Context, w wired, plan awssetup.Plan) (awssetup.Applied, error) {
+func (s *session) applyPlan(ctx context.Context, w setupClients, plan awssetup.Plan) (awssetup.Applied, error) {
 	verbs := map[awssetup.Action]string{awssetup.Create: "created", awssetup.Update: "changed", awssetup.Delete: "deleted"}
 	if !s.isJSON() && !plan.Empty() {
 		s.out.Printf("\n")

@@ -17,8 +17,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// supposition is a hypothetical notice.
-type supposition struct{ kind, in, code string }
+// whatIf is a hypothetical notice.
+type whatIf struct{ kind, in, code string }
 
 const (
 	// kindStatus is the short name of the kind that has no message.
@@ -29,7 +29,7 @@ const (
 	defaultStatusCheck = "instance"
 )
 
-func (f *supposition) register(cmd *cobra.Command) {
+func (f *whatIf) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "kind", "", "kind of the hypothetical notice: "+strings.Join(kindWords(), ", ")+", or the name in policies (default spot, if the node has no interruption)")
 	flags.StringVar(&f.in, "in", "", "time until the notice's deadline, such as 12d, 2h or 2m (default 2m for spot, 14d for scheduled)")
@@ -37,7 +37,7 @@ func (f *supposition) register(cmd *cobra.Command) {
 }
 
 // check validates the flags.
-func (f *supposition) check() error {
+func (f *whatIf) check() error {
 	kind, err := findKind(f.kind)
 	switch {
 	case err != nil:
@@ -87,7 +87,7 @@ func hasDeadline(k drill.Kind) bool {
 }
 
 // lead returns the time until the deadline.
-func (f supposition) lead(k drill.Kind) time.Duration {
+func (f whatIf) lead(k drill.Kind) time.Duration {
 	if in, err := parseDays(f.in); err == nil {
 		return in
 	}
@@ -99,7 +99,7 @@ func (f supposition) lead(k drill.Kind) time.Duration {
 
 // notice makes the hypothetical notice. It decodes the message that AWS would
 // send, so that it has no fields that a real notice lacks.
-func (f supposition) notice(node *corev1.Node, now time.Time) (v1alpha1.Notice, error) {
+func (f whatIf) notice(node *corev1.Node, now time.Time) (v1alpha1.Notice, error) {
 	kind, err := findKind(f.kind)
 	if err != nil {
 		return v1alpha1.Notice{}, err
@@ -119,7 +119,7 @@ func (f supposition) notice(node *corev1.Node, now time.Time) (v1alpha1.Notice, 
 	return n, nil
 }
 
-func (f supposition) read(kind drill.Kind, node *corev1.Node, now time.Time) (v1alpha1.Notice, error) {
+func (f whatIf) read(kind drill.Kind, node *corev1.Node, now time.Time) (v1alpha1.Notice, error) {
 	id, zone := instanceOf(node)
 	if id == "" {
 		id = "i-00000000" // a node outside EC2 gets a placeholder

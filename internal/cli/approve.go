@@ -27,16 +27,16 @@ const (
 	maxNoteLength = 512
 )
 
-// sayFlags are the flags of approve, hold and release.
-type sayFlags struct {
+// statementFlags are the flags of approve, hold and release.
+type statementFlags struct {
 	note      string
 	inAdvance bool
 	lasts     time.Duration
 }
 
 func newApprove(s *session) *cobra.Command {
-	var f sayFlags
-	cmd := s.newSay(verbApprove, &f, &cobra.Command{
+	var f statementFlags
+	cmd := s.newStatement(verbApprove, &f, &cobra.Command{
 		Short: "Approve a pending interruption",
 		Long: `Approve an action whose policy requires approval, or a drain that a failed hook
 holds. Your name, the time and the note are written to the Interruption's
@@ -53,8 +53,8 @@ as a spot interruption on a node with a planned reboot, approve it separately.`,
 }
 
 func newHold(s *session) *cobra.Command {
-	var f sayFlags
-	cmd := s.newSay(verbHold, &f, &cobra.Command{
+	var f statementFlags
+	cmd := s.newStatement(verbHold, &f, &cobra.Command{
 		Short: "Put a node's drain on hold",
 		Long: `Hold a drain: no more pods are evicted until the hold is released or --for has
 passed. Pods that are already terminating continue. A hold does not keep a pod
@@ -70,8 +70,8 @@ Your name, the time and the note are written to the Interruption's spec.hold.`,
 }
 
 func newRelease(s *session) *cobra.Command {
-	var f sayFlags
-	return s.newSay(verbRelease, &f, &cobra.Command{
+	var f statementFlags
+	return s.newStatement(verbRelease, &f, &cobra.Command{
 		Short: "End a hold",
 		Long: `End a hold: the drain continues. Your name, the time and the note are written to
 the Interruption's spec.released.`,
@@ -79,8 +79,8 @@ the Interruption's spec.released.`,
 	})
 }
 
-// newSay completes the command of a verb.
-func (s *session) newSay(verb string, f *sayFlags, cmd *cobra.Command) *cobra.Command {
+// newStatement completes the command of a verb.
+func (s *session) newStatement(verb string, f *statementFlags, cmd *cobra.Command) *cobra.Command {
 	cmd.Use = verb + " NODE|INSTANCE..."
 	cmd.Args = arguments(1, -1, "at least one node or instance")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -90,14 +90,14 @@ func (s *session) newSay(verb string, f *sayFlags, cmd *cobra.Command) *cobra.Co
 		case cmd.Flags().Changed("for") && f.lasts <= 0:
 			return usageErrorf("invalid --for %s: write a duration such as 2h, or remove it to hold until a release", f.lasts)
 		}
-		return s.say(cmd.Context(), verb, *f, args)
+		return s.writeStatements(cmd.Context(), verb, *f, args)
 	}
 	cmd.Flags().StringVar(&f.note, "note", "", "reason, for people who read it later")
 	return cmd
 }
 
-// say writes the statement for every node. A failure for one does not affect the others.
-func (s *session) say(ctx context.Context, verb string, f sayFlags, args []string) error {
+// writeStatements writes the statement for every node. A failure for one does not affect the others.
+func (s *session) writeStatements(ctx context.Context, verb string, f statementFlags, args []string) error {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *session) say(ctx context.Context, verb string, f sayFlags, args []strin
 	var all []statementResult
 	var failures []error
 	for _, arg := range args {
-		done, err := s.sayOf(ctx, c, statement{verb: verb, by: by, sayFlags: f}, arg)
+		done, err := s.writeStatement(ctx, c, statement{verb: verb, by: by, statementFlags: f}, arg)
 		if err != nil {
 			failures = append(failures, err)
 			continue
@@ -151,15 +151,15 @@ func (c cluster) whoami(ctx context.Context) (string, error) {
 // statement is what a person says about an interruption.
 type statement struct {
 	verb, by string
-	sayFlags
+	statementFlags
 }
 
-// sayOf writes the statement to the record of one node. After a conflict it checks again
+// writeStatement writes the statement to the record of one node. After a conflict it checks again
 // whether the statement still makes sense.
-func (s *session) sayOf(ctx context.Context, c cluster, it statement, arg string) (statementResult, error) {
+func (s *session) writeStatement(ctx context.Context, c cluster, it statement, arg string) (statementResult, error) {
 	var done statementResult
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		w, err := s.observe(ctx, c, supposition{}, arg)
+		w, err := s.observe(ctx, c, whatIf{}, arg)
 		if err != nil {
 			return err
 		}

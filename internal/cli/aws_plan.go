@@ -13,46 +13,46 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 )
 
-// ExitChanges is the exit code of `lifeboat wire plan` if there are changes to
+// ExitChanges is the exit code of `lifeboat aws plan` if there are changes to
 // make.
 const ExitChanges = 3
 
-func newWirePlan(s *session) *cobra.Command {
-	var f wireFlags
+func newAWSPlan(s *session) *cobra.Command {
+	var f awsFlags
 	cmd := &cobra.Command{
 		Use:   "plan --cluster NAME",
-		Short: "Show what lifeboat wire apply would change",
-		Long: `Show what lifeboat wire apply would change. The command changes nothing.
+		Short: "Show what lifeboat aws setup would change",
+		Long: `Show what lifeboat aws setup would change. The command changes nothing.
 
-Exit codes: 0 no changes; 3 there are changes to make; 1 the wiring could not be
-read, or it conflicts with a resource that lifeboat wire did not create.
+Exit codes: 0 no changes; 3 there are changes to make; 1 the resources could not be
+read, or one of their names belongs to a resource that lifeboat aws did not create.
 
-SQS shows a change of a queue only after up to one minute: a plan right after an
-apply may still show the old state.`,
-		Example: `  lifeboat wire plan --cluster prod --region eu-west-1
+SQS shows a change of a queue only after up to one minute: a plan right after a
+setup may still show the old state.`,
+		Example: `  lifeboat aws plan --cluster prod --region eu-west-1
 
-  # Fail in a pipeline if the wiring has drifted
-  lifeboat wire plan --cluster prod -o json`,
+  # Fail in a pipeline if the resources have drifted
+  lifeboat aws plan --cluster prod -o json`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			return s.wirePlan(cmd.Context(), f)
+			return s.awsPlan(cmd.Context(), f)
 		},
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
-	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "plan to take over resources with the wiring's names that lifeboat wire did not create")
+	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "plan to take over resources with the same names that lifeboat aws did not create")
 	return cmd
 }
 
-func (s *session) wirePlan(ctx context.Context, f wireFlags) error {
-	w, err := s.connectWiring(ctx, f)
+func (s *session) awsPlan(ctx context.Context, f awsFlags) error {
+	w, err := s.connectSetup(ctx, f)
 	if err != nil {
 		return err
 	}
-	plan, hooks, err := s.planWiring(ctx, w, f)
+	plan, hooks, err := s.planSetup(ctx, w, f)
 	if err != nil {
 		return err
 	}
@@ -79,14 +79,14 @@ func (s *session) wirePlan(ctx context.Context, f wireFlags) error {
 		if f.adopt {
 			also += " --adopt"
 		}
-		s.out.Printf("\nRun `%s wire apply --cluster %s%s` to make these changes.\n", s.name, f.cluster, also)
+		s.out.Printf("\nRun `%s aws setup --cluster %s%s` to make these changes.\n", s.name, f.cluster, also)
 	}
 	return exitError{Code: ExitChanges}
 }
 
-// planWiring plans the changes to the wiring and to the hooks of the selected
+// planSetup plans the changes to the queue and the rules and to the hooks of the selected
 // groups.
-func (s *session) planWiring(ctx context.Context, w wired, f wireFlags) (awssetup.Plan, []plannedHooks, error) {
+func (s *session) planSetup(ctx context.Context, w setupClients, f awsFlags) (awssetup.Plan, []plannedHooks, error) {
 	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return awssetup.Plan{}, nil, err
@@ -102,8 +102,8 @@ func (s *session) planWiring(ctx context.Context, w wired, f wireFlags) (awssetu
 	return plan, hooks, err
 }
 
-// plan plans the changes to the wiring.
-func (w wired) plan(ctx context.Context, f wireFlags) (awssetup.Plan, error) {
+// plan plans the changes to the queue and the rules.
+func (w setupClients) plan(ctx context.Context, f awsFlags) (awssetup.Plan, error) {
 	observed, err := w.observe(ctx)
 	if err != nil {
 		return awssetup.Plan{}, err
@@ -124,8 +124,8 @@ func conflictError(p awssetup.Plan) error {
 	return awsError{fmt.Errorf("%w: %s", awssetup.ErrConflicts, strings.Join(names, ", "))}
 }
 
-// plannedWiring is the output of `wire plan` and `wire apply`.
-type plannedWiring struct {
+// plannedSetup is the output of `aws plan` and `aws setup`.
+type plannedSetup struct {
 	Cluster   string              `json:"cluster"`
 	Account   string              `json:"account"`
 	Region    string              `json:"region"`
@@ -134,12 +134,12 @@ type plannedWiring struct {
 	Notes     []string            `json:"notes,omitempty"`
 	// Hooks holds the planned changes to the hooks of Auto Scaling groups.
 	Hooks []plannedHooks `json:"hooks,omitempty"`
-	// Applied is the result of `wire apply`.
+	// Applied is the result of `aws setup`.
 	Applied *awssetup.Applied `json:"applied,omitempty"`
 }
 
-func reportPlan(p awssetup.Plan, hooks []plannedHooks) plannedWiring {
-	return plannedWiring{
+func reportPlan(p awssetup.Plan, hooks []plannedHooks) plannedSetup {
+	return plannedSetup{
 		Cluster: p.Wiring.Cluster, Account: p.Wiring.Account, Region: p.Wiring.Region,
 		Changes: p.Changes, Conflicts: p.Conflicts, Notes: p.Notes, Hooks: hooks,
 	}
@@ -147,7 +147,7 @@ func reportPlan(p awssetup.Plan, hooks []plannedHooks) plannedWiring {
 
 // showPlan prints a plan for people.
 func (s *session) showPlan(p awssetup.Plan, hooks []plannedHooks) {
-	s.out.Printf("%s\n", s.out.Paint(terminal.Bold, fmt.Sprintf("Wiring of cluster %s in account %s, region %s", p.Wiring.Cluster, p.Wiring.Account, p.Wiring.Region)))
+	s.out.Printf("%s\n", s.out.Paint(terminal.Bold, fmt.Sprintf("AWS resources of cluster %s in account %s, region %s", p.Wiring.Cluster, p.Wiring.Account, p.Wiring.Region)))
 	for i, c := range p.Changes {
 		if i == 0 || len(c.Fields) > 0 {
 			s.out.Printf("\n")
@@ -217,7 +217,7 @@ func (s *session) showNew(f awssetup.Field, rules int) {
 	case f.WillBe == "", f.Name == "Description", f.Name == "State", f.Name == "Target.DeadLetterConfig.Arn", strings.HasPrefix(f.Name, "Tag "):
 		return
 	case f.Name == "Policy":
-		s.out.Printf("    %s  only the %d rules of this wiring may send\n", f.Name, rules)
+		s.out.Printf("    %s  only the %d rules of this cluster may send\n", f.Name, rules)
 		return
 	}
 	s.out.Printf("    %s  %s\n", f.Name, withUnit(f.Name, f.WillBe))

@@ -7,22 +7,24 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/migrate"
 	"github.com/lifeboat-dev/lifeboat/internal/migrate/nth"
 )
 
-// Sources that convert can read.
-const (
-	fromKarpenter = "karpenter"
-	fromNTH       = "nth"
-)
-
 // exitManualWork: some input has no equivalent and needs manual work.
 const exitManualWork = 3
 
-const convertHelp = `Convert Karpenter manifests from v1beta1, which Karpenter 1.1 and later reject,
+const migrateHelp = `Convert the files of another tool, or of an old version, to what this cluster needs.
+Nothing is applied: the result goes to standard output, and each change and each
+problem goes to standard error. The severities of problems are:
+  broken   there is no equivalent: it needs manual work
+  warning  nodes or pods may behave differently than you expect
+  info     the text changed, and its meaning did not`
+
+const migrateKarpenterHelp = `Convert Karpenter manifests from v1beta1, which Karpenter 1.1 and later reject,
 to v1. The manifests go to standard output. Each change and each problem goes to
 standard error, with one of these severities:
   broken   v1 has no equivalent: the field is unchanged, or cannot work as it is
@@ -36,52 +38,75 @@ Nothing is applied. Converting the output again changes nothing.
 Pass NodePools together with the EC2NodeClasses that they refer to, because the
 kubelet settings move from the NodePool to the EC2NodeClass.
 
-With --from nth it reads the settings of AWS Node Termination Handler: the values
-of its Helm chart, or its Deployment or DaemonSet. It prints an InterruptionPolicy,
-or nothing if Lifeboat's defaults do the same, and explains what replaces each flag.
-
 Exit codes: 0 all is converted; 1 a file cannot be read; 2 wrong usage; 3 some
 input has no equivalent and needs manual work.`
 
-func newConvert(s *session) *cobra.Command {
-	var files []string
-	var from string
-	cmd := &cobra.Command{
-		Use:   "convert -f FILE",
+const migrateNTHHelp = `Convert the settings of AWS Node Termination Handler (NTH) to an InterruptionPolicy.
+The settings are the values of its Helm chart, or its Deployment or DaemonSet. The
+command prints the policy, or nothing if Lifeboat's defaults do the same. On standard
+error it explains what replaces each setting.
+
+Exit codes: 0 all is converted; 1 a file cannot be read; 2 wrong usage; 3 some
+setting has no equivalent and needs manual work.`
+
+// converter converts files to the manifests of a [migrate.Result].
+type converter func([]migrate.File) (*migrate.Result, error)
+
+func newMigrate(s *session) *cobra.Command {
+	cmd := command.Group(&cobra.Command{
+		Use:   "migrate",
 		Short: "Convert Karpenter v1beta1 manifests to v1, or NTH settings to a policy",
-		Long:  convertHelp,
-		Example: `  lifeboat convert -f karpenter.yaml > karpenter-v1.yaml
+		Long:  migrateHelp,
+		Example: `  # Convert old manifests of Karpenter
+  lifeboat migrate karpenter -f karpenter.yaml > karpenter-v1.yaml
+
+  # Convert the settings of AWS Node Termination Handler
+  lifeboat migrate nth -f values.yaml > policy.yaml`,
+	})
+	cmd.AddCommand(
+		s.newConverter(migrate.Convert, &cobra.Command{
+			Use:   "karpenter -f FILE",
+			Short: "Convert Karpenter manifests from v1beta1 to v1",
+			Long:  migrateKarpenterHelp,
+			Example: `  lifeboat migrate karpenter -f karpenter.yaml > karpenter-v1.yaml
 
   # Convert the manifests of a cluster
-  kubectl get nodepools,ec2nodeclasses -o yaml | lifeboat convert -f -
+  kubectl get nodepools,ec2nodeclasses -o yaml | lifeboat migrate karpenter -f -
 
   # Fill in the variables of a guide, and apply the result
-  lifeboat convert -f guide.yaml | envsubst '${CLUSTER_NAME}' | kubectl apply -f -
-
-  # Convert the settings of AWS Node Termination Handler to a policy
-  lifeboat convert --from nth -f values.yaml > policy.yaml
-  kubectl -n kube-system get deployment aws-node-termination-handler -o yaml | lifeboat convert --from nth -f -
+  lifeboat migrate karpenter -f guide.yaml | envsubst '${CLUSTER_NAME}' | kubectl apply -f -
 
   # For scripts
-  lifeboat convert -f karpenter.yaml -o json | jq '.findings[] | select(.severity == "broken")'`,
-		Args: arguments(0, 0, "no arguments; files are given with -f"),
-		RunE: func(*cobra.Command, []string) error {
-			if len(files) == 0 {
-				return usageErrorf("there is nothing to convert: add -f FILE; - is standard input")
-			}
-			return s.convert(from, files)
-		},
-	}
-	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "file to convert; - is standard input; repeatable")
-	cmd.Flags().StringVar(&from, "from", fromKarpenter, "format of the files: karpenter (v1beta1 manifests) or nth (settings of AWS Node Termination Handler)")
+  lifeboat migrate karpenter -f karpenter.yaml -o json | jq '.findings[] | select(.severity == "broken")'`,
+		}),
+		s.newConverter(nth.Convert, &cobra.Command{
+			Use:   "nth -f FILE",
+			Short: "Convert the settings of AWS Node Termination Handler to a policy",
+			Long:  migrateNTHHelp,
+			Example: `  lifeboat migrate nth -f values.yaml > policy.yaml
+
+  # Convert the settings of a running Deployment
+  kubectl -n kube-system get deployment aws-node-termination-handler -o yaml | lifeboat migrate nth -f -`,
+		}),
+	)
 	return cmd
 }
 
-func (s *session) convert(from string, names []string) error {
-	how, known := map[string]func([]migrate.File) (*migrate.Result, error){fromKarpenter: migrate.Convert, fromNTH: nth.Convert}[from]
-	if !known {
-		return usageErrorf("unknown --from %q: write karpenter or nth", from)
+// newConverter completes a command that converts files.
+func (s *session) newConverter(convert converter, cmd *cobra.Command) *cobra.Command {
+	var files []string
+	cmd.Args = arguments(0, 0, "no arguments; files are given with -f")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if len(files) == 0 {
+			return usageErrorf("there is nothing to convert: add -f FILE; - is standard input")
+		}
+		return s.migrate(convert, files)
 	}
+	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "file to convert; - is standard input; repeatable")
+	return cmd
+}
+
+func (s *session) migrate(convert converter, names []string) error {
 	var files []migrate.File
 	for _, name := range names {
 		file, err := s.read(name)
@@ -90,7 +115,7 @@ func (s *session) convert(from string, names []string) error {
 		}
 		files = append(files, migrate.File(file))
 	}
-	result, err := how(files)
+	result, err := convert(files)
 	var syntax *migrate.SyntaxError
 	switch {
 	case errors.As(err, &syntax) && syntax.Template:
@@ -116,7 +141,7 @@ func countedFindings(all []migrate.Finding) map[finding.Severity]int {
 	return counts
 }
 
-// conversionReport is the output of convert with -o json.
+// conversionReport is the output of migrate with -o json.
 type conversionReport struct {
 	// Output holds the manifests, in YAML.
 	Output    string                   `json:"output"`

@@ -25,21 +25,21 @@ var lateHooksWarning = map[string]string{
 	formatJSON: "The hooks are for existing groups: create a new group together with them, in LifecycleHookSpecificationList.",
 }
 
-func newWireEmit(s *session) *cobra.Command {
-	var f wireFlags
+func newAWSEmit(s *session) *cobra.Command {
+	var f awsFlags
 	var format string
 	cmd := &cobra.Command{
 		Use:   "emit --cluster NAME",
-		Short: "Print the AWS wiring as a template for another tool",
-		Long: `Print the AWS wiring as a template for another tool. The command needs no account:
+		Short: "Print the AWS resources as a template for another tool",
+		Long: `Print the AWS resources as a template for another tool. The command needs no account:
 without --account and --region, the tool fills them in.
 
-The template tags its resources as that tool's. lifeboat wire plan checks them and
+The template tags its resources as that tool's. lifeboat aws plan checks them and
 leaves changes to the tool.`,
-		Example: `  lifeboat wire emit --cluster prod > lifeboat.yaml
+		Example: `  lifeboat aws emit --cluster prod > lifeboat.yaml
   aws cloudformation deploy --stack-name lifeboat-prod --template-file lifeboat.yaml
 
-  lifeboat wire emit --cluster prod --format terraform > lifeboat-prod.tf.json`,
+  lifeboat aws emit --cluster prod --format terraform > lifeboat-prod.tf.json`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
@@ -62,7 +62,7 @@ leaves changes to the tool.`,
 	return cmd
 }
 
-func (s *session) template(ctx context.Context, f wireFlags, format string) ([]byte, error) {
+func (s *session) template(ctx context.Context, f awsFlags, format string) ([]byte, error) {
 	groups, err := s.selectedGroups(ctx, f)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 )
 
-// wireAccount is an emulated AWS account that --sandbox selects.
-type wireAccount struct {
+// awsAccount is an emulated AWS account that --sandbox selects.
+type awsAccount struct {
 	*harness
 
 	server *emulator.Server
@@ -28,11 +28,11 @@ type wireAccount struct {
 	rules  *eventbridge.Client
 }
 
-func newWireAccount(t *testing.T) *wireAccount {
+func newAWSAccount(t *testing.T) *awsAccount {
 	t.Helper()
 	server, url := emulatortest.Serve(t, emulator.Options{})
 	cfg := aws.Config{Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
-	return &wireAccount{harness: atEndpoint(t, url), server: server, url: url, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
+	return &awsAccount{harness: atEndpoint(t, url), server: server, url: url, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
 }
 
 // atEndpoint makes --sandbox select the AWS endpoint at a URL.
@@ -45,31 +45,31 @@ func atEndpoint(t *testing.T, url string) *harness {
 	}}
 }
 
-// wire runs a wire command for the cluster prod.
-func (e *wireAccount) wire(args ...string) result {
+// aws runs an aws command for the cluster prod.
+func (e *awsAccount) aws(args ...string) result {
 	e.t.Helper()
-	r := e.run(e.t.Context(), append(append([]string{"wire"}, args...), "--sandbox", "--cluster", "prod")...)
+	r := e.run(e.t.Context(), append(append([]string{"aws"}, args...), "--sandbox", "--cluster", "prod")...)
 	r.out, r.err = strings.ReplaceAll(r.out, e.url, "https://sqs"), strings.ReplaceAll(r.err, e.url, "https://sqs")
 	return r
 }
 
-func (e *wireAccount) want(r result, code int) {
+func (e *awsAccount) want(r result, code int) {
 	e.t.Helper()
 	if r.code != code {
 		e.t.Fatalf("exit code %d, want %d\n%s%s", r.code, code, r.out, r.err)
 	}
 }
 
-func TestWireApplyAndDestroy(t *testing.T) {
-	e := newWireAccount(t)
-	plan := e.wire("plan")
+func TestAWSApplyAndDestroy(t *testing.T) {
+	e := newAWSAccount(t)
+	plan := e.aws("plan")
 	e.want(plan, ExitChanges)
-	golden(t, "wire-plan-new.golden", plan.out)
-	e.want(e.wire("plan"), ExitChanges) // the plan changed nothing
+	golden(t, "aws-plan-new.golden", plan.out)
+	e.want(e.aws("plan"), ExitChanges) // the plan changed nothing
 
-	apply := e.wire("apply", "--yes")
+	apply := e.aws("setup", "--yes")
 	e.want(apply, ExitOK)
-	if !strings.HasPrefix(apply.out, strings.Split(plan.out, "\nRun `lifeboat wire apply")[0]) {
+	if !strings.HasPrefix(apply.out, strings.Split(plan.out, "\nRun `lifeboat aws setup")[0]) {
 		t.Errorf("apply does not show the plan first:\n%s", apply.out)
 	}
 	for _, want := range []string{"created queue lifeboat-prod-dead-letter\ncreated queue lifeboat-prod\ncreated rule lifeboat-prod-spot-interruption\n",
@@ -78,9 +78,9 @@ func TestWireApplyAndDestroy(t *testing.T) {
 			t.Errorf("apply does not say %q:\n%s", want, apply.out)
 		}
 	}
-	plan = e.wire("plan")
+	plan = e.aws("plan")
 	e.want(plan, ExitOK)
-	if want := "Wiring of cluster prod in account 123456789012, region us-east-1\n\nNo changes are needed.\n"; plan.out != want {
+	if want := "AWS resources of cluster prod in account 123456789012, region us-east-1\n\nNo changes are needed.\n"; plan.out != want {
 		t.Errorf("second plan:\n%s", plan.out)
 	}
 
@@ -88,29 +88,29 @@ func TestWireApplyAndDestroy(t *testing.T) {
 	if _, err := e.queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(strings.Replace(url, "https://sqs", e.url, 1)), MessageBody: aws.String("x")}); err != nil {
 		t.Fatal(err)
 	}
-	e.want(e.wire("destroy"), ExitUsage) // no terminal for the confirmation
+	e.want(e.aws("destroy"), ExitUsage) // no terminal for the confirmation
 	e.interactive, e.stdin = true, "n\n"
-	refused := e.wire("destroy")
+	refused := e.aws("destroy")
 	e.want(refused, ExitFailed)
 	e.stdin = "y\n"
-	destroyed := e.wire("destroy")
+	destroyed := e.aws("destroy")
 	e.want(destroyed, ExitOK)
-	golden(t, "wire-destroy.golden", destroyed.out+"--- standard error\n"+destroyed.err)
-	again := e.wire("destroy")
+	golden(t, "aws-destroy.golden", destroyed.out+"--- standard error\n"+destroyed.err)
+	again := e.aws("destroy")
 	e.want(again, ExitOK)
 	if !strings.Contains(again.out, "No changes are needed.") {
 		t.Errorf("destroyed twice:\n%s", again.out)
 	}
-	soon := e.wire("apply", "--yes")
+	soon := e.aws("setup", "--yes")
 	e.want(soon, ExitFailed)
 	if !strings.Contains(soon.err, "try again in a minute") {
 		t.Errorf("queues that were just deleted:\n%s", soon.err)
 	}
 }
 
-func TestWirePlanShowsDriftAndConflicts(t *testing.T) {
-	e := newWireAccount(t)
-	e.want(e.wire("apply", "--yes"), ExitOK)
+func TestAWSPlanShowsDriftAndConflicts(t *testing.T) {
+	e := newAWSAccount(t)
+	e.want(e.aws("setup", "--yes"), ExitOK)
 	queue := aws.String(e.url + "/123456789012/lifeboat-prod")
 	if _, err := e.queues.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: map[string]string{
 		"KmsMasterKeyId": "alias/aws/sqs", "MessageRetentionPeriod": "300",
@@ -124,71 +124,71 @@ func TestWirePlanShowsDriftAndConflicts(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	drift := e.wire("plan")
+	drift := e.aws("plan")
 	e.want(drift, ExitChanges)
-	golden(t, "wire-plan-drift.golden", drift.out)
+	golden(t, "aws-plan-drift.golden", drift.out)
 
 	if _, err := e.queues.UntagQueue(t.Context(), &sqs.UntagQueueInput{QueueUrl: queue, TagKeys: []string{"lifeboat.dev/cluster"}}); err != nil {
 		t.Fatal(err)
 	}
-	inTheWay := e.wire("plan")
+	inTheWay := e.aws("plan")
 	e.want(inTheWay, ExitFailed)
-	golden(t, "wire-plan-conflict.golden", inTheWay.out+"--- standard error\n"+inTheWay.err)
-	refused := e.wire("apply", "--yes")
+	golden(t, "aws-plan-conflict.golden", inTheWay.out+"--- standard error\n"+inTheWay.err)
+	refused := e.aws("setup", "--yes")
 	e.want(refused, ExitFailed)
 	if strings.Contains(refused.out, "changed") {
 		t.Errorf("something was changed all the same:\n%s", refused.out)
 	}
 
-	adopted := e.wire("apply", "--adopt", "--yes", "-o", "json")
+	adopted := e.aws("setup", "--adopt", "--yes", "-o", "json")
 	e.want(adopted, ExitOK)
-	var report plannedWiring
+	var report plannedSetup
 	if err := json.Unmarshal([]byte(adopted.out), &report); err != nil {
 		t.Fatalf("%v in %s", err, adopted.out)
 	}
 	if report.Applied == nil || report.Applied.QueueURL != "https://sqs/123456789012/lifeboat-prod" || len(report.Changes) != 2 || report.Region != "us-east-1" {
 		t.Errorf("reported %+v", report)
 	}
-	e.want(e.wire("plan"), ExitOK)
+	e.want(e.aws("plan"), ExitOK)
 }
 
-func TestWirePlanInJSON(t *testing.T) {
-	e := newWireAccount(t)
-	r := e.wire("plan", "-o", "json")
+func TestAWSPlanInJSON(t *testing.T) {
+	e := newAWSAccount(t)
+	r := e.aws("plan", "-o", "json")
 	e.want(r, ExitChanges)
-	var report plannedWiring
+	var report plannedSetup
 	if err := json.Unmarshal([]byte(r.out), &report); err != nil {
 		t.Fatalf("%v in %s", err, r.out)
 	}
 	if len(report.Changes) != 10 || report.Cluster != "prod" || report.Account != "123456789012" || r.err != "" {
 		t.Errorf("reported %+v, standard error %q", report, r.err)
 	}
-	e.want(e.wire("apply", "--yes"), ExitOK)
-	if r := e.wire("plan", "-o", "json"); r.code != ExitOK || !strings.Contains(r.out, `"changes": []`) {
+	e.want(e.aws("setup", "--yes"), ExitOK)
+	if r := e.aws("plan", "-o", "json"); r.code != ExitOK || !strings.Contains(r.out, `"changes": []`) {
 		t.Errorf("exit code %d: %s", r.code, r.out)
 	}
 }
 
-func TestWireEmitNeedsNoAccount(t *testing.T) {
+func TestAWSEmitNeedsNoAccount(t *testing.T) {
 	h := &harness{t: t}
 	for format, want := range map[string]string{
 		"cloudformation": "AWSTemplateFormatVersion: \"2010-09-09\"\n", "terraform": `"aws_cloudwatch_event_rule": {`, "json": `"eventPattern": {`,
 	} {
-		r := h.run(t.Context(), "wire", "emit", "--cluster", "prod", "--format", format)
+		r := h.run(t.Context(), "aws", "emit", "--cluster", "prod", "--format", format)
 		if r.code != ExitOK || !strings.Contains(r.out, want) || r.err != "" {
 			t.Errorf("%s: exit code %d, standard error %q:\n%s", format, r.code, r.err, r.out)
 		}
 	}
-	if r := h.run(t.Context(), "wire", "emit", "--cluster", "prod", "-o", "json"); !json.Valid([]byte(r.out)) {
+	if r := h.run(t.Context(), "aws", "emit", "--cluster", "prod", "-o", "json"); !json.Valid([]byte(r.out)) {
 		t.Errorf("-o json printed\n%s", r.out)
 	}
 }
 
-func TestWireIAM(t *testing.T) {
+func TestAWSIAM(t *testing.T) {
 	h := &harness{t: t}
 	place := []string{"--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}
-	golden(t, "wire-iam.golden", h.run(t.Context(), append([]string{"wire", "iam"}, place...)...).out)
-	agent := h.run(t.Context(), "wire", "iam", "--role", "agent", "--cluster", "prod")
+	golden(t, "aws-iam.golden", h.run(t.Context(), append([]string{"aws", "iam"}, place...)...).out)
+	agent := h.run(t.Context(), "aws", "iam", "--role", "agent", "--cluster", "prod")
 	if agent.code != ExitOK || !strings.Contains(agent.out, "needs no IAM permission") {
 		t.Errorf("agent: exit code %d: %s", agent.code, agent.out)
 	}
@@ -197,18 +197,18 @@ func TestWireIAM(t *testing.T) {
 			Statement []struct{ Action []string }
 		}
 	}
-	r := h.run(t.Context(), append([]string{"wire", "iam", "--role", "wire", "-o", "json"}, place...)...)
+	r := h.run(t.Context(), append([]string{"aws", "iam", "--role", "setup", "-o", "json"}, place...)...)
 	if err := json.Unmarshal([]byte(r.out), &p); err != nil || len(p.Policy.Statement) != 3 {
 		t.Errorf("%v: %s", err, r.out)
 	}
 	// Without --account and --region, the credentials decide.
-	e := newWireAccount(t)
-	if r := e.wire("iam"); r.code != ExitOK || !strings.Contains(r.out, "arn:aws:sqs:us-east-1:123456789012:lifeboat-prod") {
+	e := newAWSAccount(t)
+	if r := e.aws("iam"); r.code != ExitOK || !strings.Contains(r.out, "arn:aws:sqs:us-east-1:123456789012:lifeboat-prod") {
 		t.Errorf("exit code %d:\n%s%s", r.code, r.out, r.err)
 	}
 }
 
-func TestWireUsageErrors(t *testing.T) {
+func TestAWSUsageErrors(t *testing.T) {
 	for _, tc := range []struct {
 		args []string
 		want string
@@ -219,11 +219,11 @@ func TestWireUsageErrors(t *testing.T) {
 		{[]string{"plan", "--cluster", "prod", "--region", "eu-west-1a"}, `"eu-west-1a" is not a valid AWS region: write it like eu-west-1`},
 		{[]string{"emit", "--cluster", "prod", "--account", "12"}, "write its twelve digits"},
 		{[]string{"emit", "--cluster", "prod", "--format", "cdk"}, "write --format cloudformation, terraform or json"},
-		{[]string{"iam", "--cluster", "prod", "--role", "x"}, "write --role controller, agent, boot or wire"},
-		{[]string{"applie"}, "did you mean apply?"},
-		{[]string{"apply", "now"}, "takes no arguments, got 1"},
+		{[]string{"iam", "--cluster", "prod", "--role", "x"}, "write --role controller, agent, boot or setup"},
+		{[]string{"setpu"}, "did you mean setup?"},
+		{[]string{"setup", "now"}, "takes no arguments, got 1"},
 	} {
-		r := (&harness{t: t}).run(t.Context(), append([]string{"wire"}, tc.args...)...)
+		r := (&harness{t: t}).run(t.Context(), append([]string{"aws"}, tc.args...)...)
 		if r.code != ExitUsage || !strings.Contains(r.err, tc.want) {
 			t.Errorf("%v: exit code %d: %s", tc.args, r.code, r.err)
 		}
@@ -254,15 +254,15 @@ func refusing(t *testing.T, code, message string) *harness {
 	return atEndpoint(t, proxy.URL)
 }
 
-func TestWireErrorsHaveANextStep(t *testing.T) {
+func TestAWSErrorsHaveANextStep(t *testing.T) {
 	r := refusing(t, "AccessDenied", "Access to the resource https://sqs.us-east-1.amazonaws.com/ is denied.").
-		run(t.Context(), "wire", "plan", "--sandbox", "--cluster", "prod")
-	for _, want := range []string{"queue lifeboat-prod: getting the queue's URL", "lack the permission sqs:GetQueueUrl", "wire iam --role wire"} {
+		run(t.Context(), "aws", "plan", "--sandbox", "--cluster", "prod")
+	for _, want := range []string{"queue lifeboat-prod: getting the queue's URL", "lack the permission sqs:GetQueueUrl", "aws iam --role setup"} {
 		if r.code != ExitFailed || !strings.Contains(r.err, want) {
 			t.Errorf("denied: exit code %d, want %q in\n%s", r.code, want, r.err)
 		}
 	}
-	r = atEndpoint(t, "http://127.0.0.1:1").run(t.Context(), "wire", "plan", "--sandbox", "--cluster", "prod")
+	r = atEndpoint(t, "http://127.0.0.1:1").run(t.Context(), "aws", "plan", "--sandbox", "--cluster", "prod")
 	if r.code != ExitFailed || !strings.Contains(r.err, "AWS does not answer") {
 		t.Errorf("unreachable: exit code %d\n%s", r.code, r.err)
 	}
@@ -273,10 +273,10 @@ func TestWireErrorsHaveANextStep(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	h := &harness{t: t}
-	if r := h.run(t.Context(), "wire", "plan", "--cluster", "prod"); r.code != ExitFailed || !strings.Contains(r.err, "No AWS region is set") {
+	if r := h.run(t.Context(), "aws", "plan", "--cluster", "prod"); r.code != ExitFailed || !strings.Contains(r.err, "No AWS region is set") {
 		t.Errorf("no region: exit code %d\n%s", r.code, r.err)
 	}
-	if r := h.run(t.Context(), "wire", "plan", "--cluster", "prod", "--region", "eu-west-1"); r.code != ExitFailed || !strings.Contains(r.err, "There are no AWS credentials") {
+	if r := h.run(t.Context(), "aws", "plan", "--cluster", "prod", "--region", "eu-west-1"); r.code != ExitFailed || !strings.Contains(r.err, "There are no AWS credentials") {
 		t.Errorf("no credentials: exit code %d\n%s", r.code, r.err)
 	}
 }

@@ -28,12 +28,12 @@ const groupsFlagHelp = `Auto Scaling groups that get lifecycle hooks and whose e
 // maxGroupNameLength is from the EC2 Auto Scaling API Reference, CreateAutoScalingGroup.
 const maxGroupNameLength = 255
 
-func (f *wireFlags) addGroups(cmd *cobra.Command) {
+func (f *awsFlags) addGroups(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.groups, "groups", "", groupsFlagHelp)
 }
 
 // checkGroups validates the names in --groups.
-func (f *wireFlags) checkGroups() error {
+func (f *awsFlags) checkGroups() error {
 	for _, name := range f.groupNames() {
 		switch {
 		case name == "":
@@ -46,7 +46,7 @@ func (f *wireFlags) checkGroups() error {
 }
 
 // groupNames returns the names in --groups.
-func (f *wireFlags) groupNames() []string {
+func (f *awsFlags) groupNames() []string {
 	switch f.groups {
 	case "", groupsAll, groupsByNode:
 		return nil
@@ -60,7 +60,7 @@ func (f *wireFlags) groupNames() []string {
 
 // selectedGroups returns the groups that the flag selects, with their wanted
 // hooks. It returns none for the value all, or without the flag.
-func (s *session) selectedGroups(ctx context.Context, f wireFlags) ([]nodegroup.Wanted, error) {
+func (s *session) selectedGroups(ctx context.Context, f awsFlags) ([]nodegroup.Wanted, error) {
 	var objects []v1alpha1.NodeGroup
 	for _, name := range f.groupNames() {
 		objects = append(objects, v1alpha1.NodeGroup{Spec: v1alpha1.NodeGroupSpec{AutoScalingGroup: name}})
@@ -105,9 +105,9 @@ func limitTo(w awssetup.Wiring, groups []nodegroup.Wanted) (awssetup.Wiring, err
 	return limited, err
 }
 
-// limitAsDeployed limits the wiring to the groups in the existing rules, if --groups
+// limitAsDeployed limits the rules to the groups in the existing rules, if --groups
 // is not set.
-func limitAsDeployed(w awssetup.Wiring, f wireFlags, o awssetup.Observed) (awssetup.Wiring, error) {
+func limitAsDeployed(w awssetup.Wiring, f awsFlags, o awssetup.Observed) (awssetup.Wiring, error) {
 	names, limits := awssetup.LimitedTo(o)
 	if f.groups != "" || !limits {
 		return w, nil

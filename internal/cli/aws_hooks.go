@@ -32,7 +32,7 @@ var errHeld = errors.New("the hooks cannot be deleted while an instance is launc
 
 // planHooks plans the changes that the hooks of groups need. It never creates
 // or changes a group.
-func (w wired) planHooks(ctx context.Context, s *session, groups []nodegroup.Wanted) ([]plannedHooks, error) {
+func (w setupClients) planHooks(ctx context.Context, s *session, groups []nodegroup.Wanted) ([]plannedHooks, error) {
 	var all []plannedHooks
 	for _, g := range groups {
 		g.Management = v1alpha1.ManageHooks
@@ -47,7 +47,7 @@ func (w wired) planHooks(ctx context.Context, s *session, groups []nodegroup.Wan
 }
 
 // remainingFindings returns the findings that the steps of the plan do not fix and that
-// are about the wiring.
+// are about the queue and the rules.
 func remainingFindings(p nodegroup.Plan) []finding.Finding {
 	var all []finding.Finding
 	for _, f := range p.Findings {
@@ -62,7 +62,7 @@ func remainingFindings(p nodegroup.Plan) []finding.Finding {
 
 // planUnhook plans the deletion of Lifeboat's hooks from groups. It keeps hooks
 // with other names.
-func (w wired) planUnhook(ctx context.Context, s *session, groups []nodegroup.Wanted) ([]plannedHooks, error) {
+func (w setupClients) planUnhook(ctx context.Context, s *session, groups []nodegroup.Wanted) ([]plannedHooks, error) {
 	var all []plannedHooks
 	for _, g := range groups {
 		o, err := w.groups.Observe(ctx, g.Group, s.now())
@@ -161,7 +161,7 @@ func (s *session) showStep(step nodegroup.Step) {
 
 // applyHooks applies the steps of plans and prints each. Apply reads the
 // group again before it deletes a hook.
-func (s *session) applyHooks(ctx context.Context, w wired, all []plannedHooks) error {
+func (s *session) applyHooks(ctx context.Context, w setupClients, all []plannedHooks) error {
 	for _, p := range all {
 		for _, step := range p.Steps {
 			if err := w.groups.Apply(ctx, p.wanted, step); err != nil {

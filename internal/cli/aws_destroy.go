@@ -10,13 +10,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 )
 
-func newWireDestroy(s *session) *cobra.Command {
-	var f wireFlags
+func newAWSDestroy(s *session) *cobra.Command {
+	var f awsFlags
 	cmd := &cobra.Command{
 		Use:   "destroy --cluster NAME",
-		Short: "Delete the AWS wiring of a cluster",
-		Long: `Delete the AWS wiring of a cluster: first the rules, then the queues, and only
-what lifeboat wire created. The command shows how many messages are in the queues
+		Short: "Delete the AWS resources of a cluster",
+		Long: `Delete the AWS resources of a cluster: first the rules, then the queues, and only
+what lifeboat aws created. The command shows how many messages are in the queues
 and asks for confirmation.
 
 Before that it deletes the hooks lifeboat-launch and lifeboat-terminate of the
@@ -27,24 +27,24 @@ terminating.
 
 Afterwards Lifeboat receives notices only from its other sources. SQS blocks the
 names of deleted queues for 60 seconds.`,
-		Example: `  lifeboat wire destroy --cluster prod --region eu-west-1`,
+		Example: `  lifeboat aws destroy --cluster prod --region eu-west-1`,
 		Args:    arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			return s.wireDestroy(cmd.Context(), f)
+			return s.awsDestroy(cmd.Context(), f)
 		},
 	}
 	f.add(cmd)
 	f.addGroups(cmd)
-	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "delete rules of the wiring even if they have other targets")
+	cmd.Flags().BoolVar(&f.adopt, "adopt", false, "delete rules even if they have other targets")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
-func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
-	w, err := s.connectWiring(ctx, f)
+func (s *session) awsDestroy(ctx context.Context, f awsFlags) error {
+	w, err := s.connectSetup(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
 		return err
 	}
 	plan := awssetup.Teardown(w.wanted, observed, awssetup.Options{Adopt: f.adopt})
-	hooks, err := s.planUnwiring(ctx, w, f, observed)
+	hooks, err := s.planTeardown(ctx, w, f, observed)
 	if err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func (s *session) wireDestroy(ctx context.Context, f wireFlags) error {
 	return nil
 }
 
-// planUnwiring plans the deletion of the hooks of the selected groups: those of
+// planTeardown plans the deletion of the hooks of the selected groups: those of
 // --groups, or those that the rules are limited to.
-func (s *session) planUnwiring(ctx context.Context, w wired, f wireFlags, o awssetup.Observed) ([]plannedHooks, error) {
+func (s *session) planTeardown(ctx context.Context, w setupClients, f awsFlags, o awssetup.Observed) ([]plannedHooks, error) {
 	if names, limits := awssetup.LimitedTo(o); f.groups == "" && limits {
 		f.groups = strings.Join(names, ",")
 	}

@@ -17,12 +17,12 @@ import (
 const (
 	roleController = "controller"
 	roleAgent      = "agent"
-	roleWire       = "wire"
+	roleSetup      = "setup"
 	roleBoot       = "boot"
 )
 
 type iamFlags struct {
-	wireFlags
+	awsFlags
 
 	role, issuer string
 	canary       bool
@@ -35,7 +35,7 @@ type iamFlags struct {
 	nodeRole     string
 }
 
-func newWireIAM(s *session) *cobra.Command {
+func newAWSIAM(s *session) *cobra.Command {
 	var f iamFlags
 	cmd := &cobra.Command{
 		Use:   "iam --cluster NAME",
@@ -43,30 +43,30 @@ func newWireIAM(s *session) *cobra.Command {
 		Long: `Print the smallest IAM policy for a part of Lifeboat, and the trust policies of its
 role, for EKS Pod Identity and for IRSA. With --account and --region the command
 needs no AWS credentials.`,
-		Example: `  lifeboat wire iam --cluster prod
+		Example: `  lifeboat aws iam --cluster prod
 
   # Write only the policy to a file
-  lifeboat wire iam --cluster prod -o json | jq .policy > policy.json
+  lifeboat aws iam --cluster prod -o json | jq .policy > policy.json
 
   # Print the policy of nodes whose agent answers launch hooks itself
-  lifeboat wire iam --cluster prod --role boot --groups nodes-a,nodes-b
+  lifeboat aws iam --cluster prod --role boot --groups nodes-a,nodes-b
 
-  # Print the policy of the person or pipeline that runs lifeboat wire
-  lifeboat wire iam --cluster prod --role wire --account 210987654321 --region eu-west-1`,
+  # Print the policy of the person or pipeline that runs lifeboat aws
+  lifeboat aws iam --cluster prod --role setup --account 210987654321 --region eu-west-1`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			return s.wireIAM(cmd.Context(), f)
+			return s.awsIAM(cmd.Context(), f)
 		},
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.account, "account", "", "AWS account of the cluster (default: the account of the credentials)")
-	flags.StringVar(&f.role, "role", roleController, "part of Lifeboat: controller, agent, boot (nodes whose agent answers launch hooks itself), or wire (the person or pipeline that runs lifeboat wire)")
+	flags.StringVar(&f.role, "role", roleController, "part of Lifeboat: controller, agent, boot (nodes whose agent answers launch hooks itself), or setup (the person or pipeline that runs lifeboat aws)")
 	flags.StringVar(&f.issuer, "oidc-issuer", "", "OIDC issuer of the cluster, for IRSA (aws eks describe-cluster --query cluster.identity.oidc.issuer)")
-	flags.BoolVar(&f.canary, "canary", false, "add the controller's permissions to send probes through the wiring")
+	flags.BoolVar(&f.canary, "canary", false, "add the controller's permissions to send probes through the rules and the queue")
 	flags.StringVar(&f.karpenterQueue, "karpenter-queue", "", "add the controller's permissions to forward notices to Karpenter's own queue of this name")
 	f.addGroups(cmd)
 	flags.Lookup("groups").Usage = "limit the policy to these Auto Scaling groups: comma-separated names, or nodegroups for the groups of the cluster's NodeGroups (default: groups with a tag of the cluster)"
@@ -75,7 +75,7 @@ needs no AWS credentials.`,
 	return cmd
 }
 
-// permissions is the output of `wire iam`.
+// permissions is the output of `aws iam`.
 type permissions struct {
 	Role string `json:"role"`
 	// Note explains the policy.
@@ -91,18 +91,18 @@ type trust struct {
 	WebIdentity iam.Document `json:"webIdentity"`
 }
 
-func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
+func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
 	var needed permissions
 	switch f.role {
 	case roleAgent:
 		needed = permissions{Role: roleAgent, Note: "lifeboatd agent needs no IAM permission and no role: it reads the metadata of its own instance, " +
 			"which needs none. The pod must be able to reach it: without hostNetwork, set the instance's metadata hop limit to 2."}
-	case roleController, roleWire, roleBoot:
-		w, err := s.wiringAt(ctx, f.wireFlags)
+	case roleController, roleSetup, roleBoot:
+		w, err := s.setupAt(ctx, f.awsFlags)
 		if err != nil {
 			return err
 		}
-		groups, err := s.selectedGroups(ctx, f.wireFlags)
+		groups, err := s.selectedGroups(ctx, f.awsFlags)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
 		}
 		needed = needs(w, f)
 	default:
-		return usageErrorf("unknown role %q: write --role controller, agent, boot or wire", f.role)
+		return usageErrorf("unknown role %q: write --role controller, agent, boot or setup", f.role)
 	}
 	if s.isJSON() {
 		return s.writeJSON(needed)
@@ -122,13 +122,13 @@ func (s *session) wireIAM(ctx context.Context, f iamFlags) error {
 	return s.showPermissions(needed)
 }
 
-// wiringAt returns the wiring for the account and region of the flags or of the
+// setupAt returns the resources for the account and region of the flags or of the
 // credentials.
-func (s *session) wiringAt(ctx context.Context, f wireFlags) (awssetup.Wiring, error) {
+func (s *session) setupAt(ctx context.Context, f awsFlags) (awssetup.Wiring, error) {
 	if f.account != "" && f.region != "" {
 		return awssetup.Desired(f.cluster, f.account, f.region), nil
 	}
-	found, err := s.connectWiring(ctx, f)
+	found, err := s.connectSetup(ctx, f)
 	if err != nil {
 		return awssetup.Wiring{}, fmt.Errorf("reading account and region (--account and --region set them): %w", err)
 	}
@@ -140,9 +140,9 @@ func (s *session) wiringAt(ctx context.Context, f wireFlags) (awssetup.Wiring, e
 
 func needs(w awssetup.Wiring, f iamFlags) permissions {
 	switch f.role {
-	case roleWire:
-		policy := iam.Wire(w)
-		return permissions{Role: roleWire, Policy: &policy, Note: "What lifeboat wire plan, apply and destroy need for cluster " + w.Cluster + "."}
+	case roleSetup:
+		policy := iam.Setup(w)
+		return permissions{Role: roleSetup, Policy: &policy, Note: "What lifeboat aws plan, apply and destroy need for cluster " + w.Cluster + "."}
 	case roleBoot:
 		policy := iam.Boot(w)
 		return permissions{Role: roleBoot, Policy: &policy, Note: bootNote(w)}
