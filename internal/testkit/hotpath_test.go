@@ -33,6 +33,7 @@ var packagesOffPath = map[string]string{
 // reader of the path need not open them.
 var filesOffPath = map[string]string{
 	"internal/kube/mutate/doc.go":                        "the package comment",
+	"internal/controller/interruption/drill.go":          "only for drills",
 	"internal/controller/interruption/status/metrics.go": "metrics, after the status is written",
 	"internal/drain/doc.go":                              "the package comment",
 	"internal/drain/words.go":                            "wording of reasons",

@@ -62,6 +62,33 @@ func TestCapacityComesFirstThenThePodsLeave(t *testing.T) {
 	}
 }
 
+// Anyone who may send to the queue can send a drill, so a drill must not have Karpenter end
+// the node, or tell it that its capacity is reclaimed.
+func TestDrillEndsNoNodeOfKarpenter(t *testing.T) {
+	drill := spot()
+	drill.Drill = true
+	k := withKarpenter(t, recordOf(drill), sized("web-1"))
+	k.loop.Forward = func(_ context.Context, m string) error { k.forwarded = append(k.forwarded, m); return nil }
+	k.settle(time.Second)
+	k.launch()
+	k.boot()
+	k.settle(30 * time.Second)
+	if len(k.evictions) != 1 {
+		t.Fatalf("evicted %v", k.evictions)
+	}
+	k.stopped("web-1")
+	k.settle(5 * time.Second)
+	for k.record().Status.CompletionTime == nil && k.now.Before(start.Add(time.Hour)) {
+		k.settle(30 * time.Second)
+	}
+	if k.record().Status.CompletionTime == nil || k.node().Spec.Unschedulable {
+		t.Errorf("phase %s, unschedulable %v", k.record().Status.Phase, k.node().Spec.Unschedulable)
+	}
+	if k.claim("web-x7k2p") == nil || len(k.forwarded) > 0 {
+		t.Errorf("the NodeClaim is there: %v; sent %v", k.claim("web-x7k2p") != nil, k.forwarded)
+	}
+}
+
 // sized is a pod that fits on no other node, because their allocatable resources are unknown.
 func sized(name string) *corev1.Pod {
 	p := pod(name)

@@ -282,6 +282,26 @@ func TestInstanceIsTerminatedOnceItsPodsHaveLeft(t *testing.T) {
 	}
 }
 
+// Anyone who may send to the queue can send a drill, so a drill must not end an instance.
+func TestDrillTerminatesNoInstance(t *testing.T) {
+	n := impaired()
+	n.Drill = true
+	w := newWorld(t, recordOf(n), node("a", instance), pod("web-1"), team(terminate))
+	cloud := &fakeTerminator{}
+	w.loop.Cloud = cloud
+	w.settle(time.Second)
+	if len(w.evictions) != 1 {
+		t.Fatalf("evicted %v", w.evictions)
+	}
+	w.stopped("web-1")
+	for range 10 {
+		w.settle(w.wake)
+	}
+	if len(cloud.asked) > 0 {
+		t.Errorf("terminated %v", cloud.asked)
+	}
+}
+
 // A budget that allows no disruption must not keep a failed instance.
 func TestTerminationForcesPodsAfterTwoMinutes(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), budget(0), team(terminate))

@@ -41,11 +41,17 @@ func orderReplacement(ctx context.Context, p *pass) (done bool, err error) {
 
 // setTerminationTimestamp tells Karpenter the deadline of a node that it deletes already.
 func setTerminationTimestamp(ctx context.Context, p *pass) (bool, error) {
+	if p.isDrill() {
+		return true, nil
+	}
 	p.replacer(p.facts).SetTerminationTimestamp(ctx, p.facts.forCapacity(p.decision), p)
 	return true, nil
 }
 
 // handOver hands the node over to Karpenter, which ends it, once its pods have left.
 func handOver(ctx context.Context, p *pass) (bool, error) {
+	if p.isDrill() {
+		return true, nil
+	}
 	return true, p.replacer(p.facts).HandOver(ctx, p.facts.forCapacity(p.decision), p.plan, p.isDone(), p)
 }

@@ -84,7 +84,7 @@ func (p *pass) held() bool { return record.Hold(p.facts.in, p.facts.now) != nil 
 
 // terminateInstance requests the termination of the instance.
 func terminateInstance(ctx context.Context, p *pass) (bool, error) {
-	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() {
+	if p.facts.node == nil || p.decision.InstanceGone || !p.isDone() || p.isDrill() {
 		return true, nil
 	}
 	if hold := record.Hold(p.facts.in, p.facts.now); hold != nil {
