@@ -62,6 +62,9 @@ func (s *Sandbox) chartValues() map[string]any {
 	return map[string]any{
 		"image": map[string]any{"repository": lifeboatPart}, "aws": aws,
 		"hooks": map[string]any{"namespaces": []any{hookNamespace}},
+		// Servers for webhooks run on this machine.
+		"webhooks":   map[string]any{"allowHTTP": true, "allowPrivate": true},
+		"controller": map[string]any{"extraArgs": []any{"--webhook-allow-loopback"}},
 	}
 }
 

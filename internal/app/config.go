@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -61,6 +62,8 @@ type Config struct {
 	Namespace string
 	// HookNamespaces are the namespaces in which hooks may run Jobs. Empty: none.
 	HookNamespaces []string
+	// Webhooks limits what webhooks of policies may call.
+	Webhooks runner.Destinations
 	// Margin is the reserve between a pod's last moment and a hard deadline.
 	Margin time.Duration
 	// TTL is how long finished Interruptions are kept.

@@ -322,3 +322,14 @@ func TestJobsAreCreatedOnlyWhereHooksMay(t *testing.T) {
 		}
 	}
 }
+
+func TestWebhooksAreLimitedUnlessValuesSayOtherwise(t *testing.T) {
+	for values, want := range map[string]bool{"": false, "webhooks: {allowHTTP: true, allowPrivate: true}": true} {
+		args := deployment(t, with(t, values)).Spec.Template.Spec.Containers[0].Args
+		for _, arg := range []string{"--webhook-allow-http", "--webhook-allow-private"} {
+			if slices.Contains(args, arg) != want {
+				t.Errorf("%q: arguments %q", values, args)
+			}
+		}
+	}
+}

@@ -35,7 +35,10 @@ type Options struct {
 	// request of a hook, or of a notification, is answered. They must not block. Nil:
 	// the caller relies on HookOutcome.Until and NotifyResult.Wake.
 	WakeHooks, WakeNotifications func(record string)
-	// HTTP makes the requests; nil: a client with default limits. checkRedirect
+	// Destinations limits what webhooks may call.
+	Destinations Destinations
+	// HTTP makes the requests; nil: a client with default limits that checks each
+	// address. checkRedirect
 	// replaces its redirect policy in any case.
 	HTTP *http.Client
 	// Concurrency is how many hook calls may run at the same time; a quarter of

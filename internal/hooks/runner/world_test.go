@@ -81,7 +81,7 @@ func (w *world) restart() {
 		w.stop()
 	}
 	w.runner = runner.New(runner.Options{
-		Client: w.client, Live: w.live, Namespace: "lifeboat-system", JobNamespaces: w.jobNamespaces, Concurrency: 16,
+		Client: w.client, Live: w.live, Namespace: "lifeboat-system", JobNamespaces: w.jobNamespaces, Destinations: runner.Destinations{HTTP: true, Loopback: true}, Concurrency: 16,
 		WakeHooks: func(record string) { w.woken <- record }, WakeNotifications: func(record string) { w.woken <- record },
 	})
 	w.stop = run(w.t, w.runner)
