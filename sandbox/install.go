@@ -15,6 +15,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
+// hookNamespace is where hooks of policies run their Jobs.
+const hookNamespace = "node-hooks"
+
 // install installs the chart as `helm install` does, except for its workloads. The sandbox has no
 // container runtime, so lifeboatd runs as a process, with the arguments and the ServiceAccount of
 // the chart's Deployment.
@@ -34,9 +37,11 @@ func (s *Sandbox) install(ctx context.Context, detail func(string)) error {
 	if err := applyAll(ctx, c, m.CRDs); err != nil {
 		return err
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: chart.Namespace}}
-	if err := client.IgnoreAlreadyExists(c.Create(ctx, ns)); err != nil {
-		return fmt.Errorf("creating the namespace: %w", err)
+	for _, name := range []string{chart.Namespace, hookNamespace} {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := client.IgnoreAlreadyExists(c.Create(ctx, ns)); err != nil {
+			return fmt.Errorf("creating the namespace %s: %w", name, err)
+		}
 	}
 	objects := slices.DeleteFunc(m.Objects, isWorkload)
 	if err := applyAll(ctx, c, objects); err != nil {
@@ -54,7 +59,13 @@ func (s *Sandbox) chartValues() map[string]any {
 	if st.KarpenterQueueURL != "" && !s.opts.KarpenterHears {
 		aws["karpenterQueueURL"] = st.KarpenterQueueURL
 	}
-	return map[string]any{"image": map[string]any{"repository": lifeboatPart}, "aws": aws}
+	return map[string]any{
+		"image": map[string]any{"repository": lifeboatPart}, "aws": aws,
+		"hooks": map[string]any{"namespaces": []any{hookNamespace}},
+		// Servers for webhooks run on this machine.
+		"webhooks":   map[string]any{"allowHTTP": true, "allowPrivate": true},
+		"controller": map[string]any{"extraArgs": []any{"--webhook-allow-loopback"}},
+	}
 }
 
 // isWorkload tells the objects that create pods, and objects about these pods.

@@ -147,8 +147,8 @@ type Hook struct {
 // LIFEBOAT_REASON, LIFEBOAT_DEADLINE (RFC 3339, empty without a deadline),
 // LIFEBOAT_POLICY, LIFEBOAT_HOOK and LIFEBOAT_TRY.
 type HookJob struct {
-	// Namespace is the namespace of the Job. Lifeboat needs the permission to
-	// create Jobs in it. The default is Lifeboat's own namespace.
+	// Namespace is the namespace of the Job: one that the chart's value
+	// hooks.namespaces names. The default is that namespace, if there is one only.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`

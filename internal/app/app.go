@@ -14,11 +14,8 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-logr/logr"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -128,7 +125,6 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Node{}:           {Transform: nodeindex.Slim()},
 				&v1alpha1.Interruption{}: {Transform: record.Slim},
-				&batchv1.Job{}:           hookJobs(c),
 			},
 		},
 		Metrics:                       metricsserver.Options{BindAddress: c.MetricsAddress},
@@ -139,17 +135,6 @@ func newManager(cluster *rest.Config, c Config) (ctrl.Manager, error) {
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &grace,
 	})
-}
-
-// hookJobs limits the cache to hook Jobs in Lifeboat's namespace. Other
-// namespaces are read directly: a deleted namespace, and with it the lost
-// permission to watch, must not block the start.
-func hookJobs(c Config) cache.ByObject {
-	hooks, err := labels.NewRequirement(v1alpha1.LabelInterruption, selection.Exists, nil)
-	if err != nil {
-		return cache.ByObject{} // cannot happen: the label is a valid constant
-	}
-	return cache.ByObject{Label: labels.NewSelector().Add(*hooks), Namespaces: map[string]cache.Config{c.Namespace: {}}}
 }
 
 // clusterConfig returns the cluster's client configuration. It sets no

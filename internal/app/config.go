@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
@@ -59,6 +60,10 @@ type Config struct {
 	// Namespace is Lifeboat's own; empty: that of the lease, else the pod's,
 	// else lifeboat-system.
 	Namespace string
+	// HookNamespaces are the namespaces in which hooks may run Jobs. Empty: none.
+	HookNamespaces []string
+	// Webhooks limits what webhooks of policies may call.
+	Webhooks runner.Destinations
 	// Margin is the reserve between a pod's last moment and a hard deadline.
 	Margin time.Duration
 	// TTL is how long finished Interruptions are kept.
@@ -90,6 +95,9 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("--karpenter-queue-url is Lifeboat's own queue: create a separate queue for Karpenter, without EventBridge rules")
 	}
 	c.Namespace = cmp.Or(c.Namespace, c.LeaderElectionNamespace, podNamespace(), defaultNamespace)
+	if slices.Contains(c.HookNamespaces, c.Namespace) {
+		return c, fmt.Errorf("--hook-namespaces names %s, which is Lifeboat's own: create another namespace for hook Jobs", c.Namespace)
+	}
 	if c.ClusterName == "" {
 		c.ClusterName, c.guessed = clusterOf(c.QueueURL)
 	}

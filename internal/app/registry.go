@@ -129,7 +129,7 @@ func newHookRunner(mgr ctrl.Manager, c Config, hooks, notifications chan<- event
 		return nil, err
 	}
 	return runner.New(runner.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, Metrics: errandMetrics,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, JobNamespaces: c.HookNamespaces, Destinations: c.Webhooks, Metrics: errandMetrics,
 		WakeHooks: offer(hooks), WakeNotifications: offer(notifications),
 	}), nil
 }

@@ -216,7 +216,7 @@ func TestAWSIAMOfGroups(t *testing.T) {
 	h := &harness{t: t}
 	place := []string{"aws", "iam", "--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}
 	golden(t, "aws-iam-boot.golden", h.run(t.Context(), append(place, "--role", "boot", "--groups", "nodes-a")...).out)
-	r := h.run(t.Context(), append(place, "--manage-groups", "--node-role", "nodes.prod", "-o", "json")...)
+	r := h.run(t.Context(), append(place, "--manage-groups", "--group-prefix", "prod-", "--node-role", "nodes.prod", "-o", "json")...)
 	var p permissions
 	if err := json.Unmarshal([]byte(r.out), &p); err != nil || p.Policy == nil {
 		t.Fatalf("%v: %s", err, r.out)
@@ -232,8 +232,23 @@ func TestAWSIAMOfGroups(t *testing.T) {
 			t.Errorf("%s is not allowed:\n%s", action, r.out)
 		}
 	}
-	if w := awssetup.Desired("prod", "210987654321", "eu-west-1"); !strings.Contains(p.Note, "kubernetes.io/cluster/"+w.Cluster) || !strings.Contains(p.Note, "NODE_ROLE") {
+	if w := awssetup.Desired("prod", "210987654321", "eu-west-1"); !strings.Contains(p.Note, w.Cluster+"-*") || !strings.Contains(p.Note, "NODE_ROLE") {
 		t.Errorf("the note does not say what is reached: %s", p.Note)
+	}
+}
+
+func TestAWSIAMOfGroupsNeedsNames(t *testing.T) {
+	t.Parallel()
+	h := &harness{t: t}
+	place := []string{"aws", "iam", "--cluster", "prod", "--account", "210987654321", "--region", "eu-west-1"}
+	for want, args := range map[string][]string{
+		"--manage-groups needs the names of the groups": {"--manage-groups"},
+		"--group-prefix is plain text":                  {"--manage-groups", "--group-prefix", "*"},
+		"only for --manage-groups":                      {"--group-prefix", "prod-"},
+	} {
+		if r := h.run(t.Context(), append(slices.Clone(place), args...)...); r.code == ExitOK || !strings.Contains(r.err, want) {
+			t.Errorf("%q: exit code %d: %s", args, r.code, r.err)
+		}
 	}
 }
 

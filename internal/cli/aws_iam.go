@@ -32,6 +32,7 @@ type iamFlags struct {
 	// manageGroups adds the permissions to change groups. nodeRole is the role
 	// of the instances in their launch templates.
 	manageGroups bool
+	groupPrefix  string
 	nodeRole     string
 }
 
@@ -71,6 +72,7 @@ needs no AWS credentials.`,
 	f.addGroups(cmd)
 	flags.Lookup("groups").Usage = "limit the policy to these Auto Scaling groups: comma-separated names, or nodegroups for the groups of the cluster's NodeGroups (default: groups with a tag of the cluster)"
 	flags.BoolVar(&f.manageGroups, "manage-groups", false, "add the controller's permissions to create and change groups, hooks and warm pools, for NodeGroups with management Hooks or All")
+	flags.StringVar(&f.groupPrefix, "group-prefix", "", "with --manage-groups: limit the policy to Auto Scaling groups whose names begin with this text, besides those of --groups")
 	flags.StringVar(&f.nodeRole, "node-role", "", "role of the nodes' instances, for --manage-groups: the controller needs iam:PassRole for it")
 	return cmd
 }
@@ -92,6 +94,9 @@ type trust struct {
 }
 
 func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
+	if strings.ContainsAny(f.groupPrefix, "*?") || f.groupPrefix != "" && !f.manageGroups {
+		return usageErrorf("--group-prefix is plain text, and only for --manage-groups: write --manage-groups --group-prefix prod-")
+	}
 	var needed permissions
 	switch f.role {
 	case roleAgent:
@@ -108,6 +113,12 @@ func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
 		}
 		for _, g := range groups {
 			w.Groups = append(w.Groups, g.Group)
+		}
+		if f.groupPrefix != "" {
+			w.Groups = append(w.Groups, f.groupPrefix+"*")
+		}
+		if f.manageGroups && len(w.Groups) == 0 {
+			return usageErrorf("--manage-groups needs the names of the groups, because a policy without names could take over any group of the account: add --groups NAME,NAME or --group-prefix TEXT")
 		}
 		if f.role == roleController && len(w.Groups) > 0 {
 			s.err.Printf("%s\n", tagWarning(w))

@@ -225,7 +225,7 @@ func (w *observed) hookLine(h *v1alpha1.Hook) string {
 
 func namespaceOf(j *v1alpha1.HookJob) string {
 	if j.Namespace == "" {
-		return "Lifeboat's own namespace"
+		return "the namespace of hooks"
 	}
 	return "namespace " + j.Namespace
 }

@@ -154,6 +154,19 @@ func TestCheckSaysWhatToWrite(t *testing.T) {
 			"job.template: suspend: true prevents the Job from running: remove it",
 			"job.template: ttlSecondsAfterFinished 0 is too short for Lifeboat to read the Job's result: write at least 60, or remove it",
 		}},
+		{"one of Lifeboat's accounts", jobHook(t, `{spec: {template: {spec: {serviceAccountName: lifeboat-agent, containers: [{name: main, image: x}]}}}}`), []string{
+			"job.template: its Job may not run as Lifeboat's own ServiceAccount lifeboat-agent: write another serviceAccountName",
+		}},
+		{"the same by the deprecated field", jobHook(t, `{spec: {template: {spec: {serviceAccount: lifeboat-controller, containers: [{name: main, image: x}]}}}}`), []string{
+			"job.template: its Job may not run as Lifeboat's own ServiceAccount lifeboat-controller: write another serviceAccountName",
+		}},
+		{"both fields", jobHook(t, `{spec: {template: {spec: {serviceAccountName: kafka-admin, serviceAccount: lifeboat-controller, containers: [{name: main, image: x}]}}}}`), []string{
+			"job.template: its Job may not run as Lifeboat's own ServiceAccount lifeboat-controller: write another serviceAccountName",
+		}},
+		{"labels of a program", jobHook(t, `{metadata: {labels: {app.kubernetes.io/part-of: x}}, spec: {template: {metadata: {labels: {team: a, app.kubernetes.io/name: lifeboat}}, spec: {containers: [{name: main, image: x}]}}}}`), []string{
+			"job.template: the label app.kubernetes.io/part-of is reserved for the programs of the cluster: write a label with another prefix",
+			"job.template: the label app.kubernetes.io/name is reserved for the programs of the cluster: write a label with another prefix",
+		}},
 		{"a bad webhook", with(func(h *v1alpha1.Hook) { h.Job, h.Webhook = nil, &v1alpha1.Webhook{URL: "https:///x"} }), []string{
 			"webhook.url: the URL has no host: write one such as https://hooks.example.com/lifeboat",
 		}},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -63,6 +64,7 @@ func checkJob(j v1alpha1.HookJob) []string {
 			problems = append(problems, fmt.Sprintf("container %d has no name or no image: write both", i+1))
 		}
 	}
+	problems = append(problems, checkIdentity(template)...)
 	if pod.RestartPolicy == corev1.RestartPolicyAlways {
 		problems = append(problems, "Jobs do not allow restartPolicy Always: write Never or OnFailure, or remove it")
 	}
@@ -73,6 +75,44 @@ func checkJob(j v1alpha1.HookJob) []string {
 		problems = append(problems, fmt.Sprintf("ttlSecondsAfterFinished %d is too short for Lifeboat to read the Job's result: write at least %d, or remove it", *kept, minTTL))
 	}
 	return problems
+}
+
+// reservedLabels is the prefix of the labels by which the chart's selectors find
+// Lifeboat's own pods. A Job's pod among them would stop their
+// PodDisruptionBudget from working: a Job has no scale subresource.
+const reservedLabels = "app.kubernetes.io/"
+
+// checkIdentity returns what would let the Job's pod pass for one of Lifeboat's.
+func checkIdentity(template *batchv1.JobTemplateSpec) []string {
+	var problems []string
+	if account := ownAccount(&template.Spec.Template.Spec); account != "" {
+		problems = append(problems, explainAccount(account))
+	}
+	for _, labels := range []map[string]string{template.Labels, template.Spec.Template.Labels} {
+		for _, name := range slices.Sorted(maps.Keys(labels)) {
+			if strings.HasPrefix(name, reservedLabels) {
+				problems = append(problems, fmt.Sprintf("the label %s is reserved for the programs of the cluster: write a label with another prefix", name))
+			}
+		}
+	}
+	return problems
+}
+
+// ownAccount returns the chart's ServiceAccount that a pod would run as, or "".
+// The API server copies the deprecated field serviceAccount to
+// serviceAccountName if that is empty.
+func ownAccount(pod *corev1.PodSpec) string {
+	own := []string{"lifeboat-controller", "lifeboat-agent"}
+	for _, account := range []string{pod.ServiceAccountName, pod.DeprecatedServiceAccount} {
+		if slices.Contains(own, account) {
+			return account
+		}
+	}
+	return ""
+}
+
+func explainAccount(account string) string {
+	return fmt.Sprintf("its Job may not run as Lifeboat's own ServiceAccount %s: write another serviceAccountName", account)
 }
 
 // CheckWebhook returns the problems of a webhook. Each begins with the name of

@@ -25,8 +25,8 @@ const AnnotationUID = "lifeboat.dev/interruption-uid"
 const defaultTTL = 3600
 
 // Job returns the Job of a try of the hook. The same record, hook and try give
-// the same name. The hook's namespace overrides the given one. It fails if the
-// template is not a Job template.
+// the same name. It fails if the template is not a Job template, or if its pod
+// would run as one of Lifeboat's ServiceAccounts.
 func Job(h v1alpha1.Hook, s Subject, try int32, namespace string) (*batchv1.Job, error) {
 	if h.Job == nil {
 		return nil, errors.New("the hook is not a job")
@@ -35,8 +35,8 @@ func Job(h v1alpha1.Hook, s Subject, try int32, namespace string) (*batchv1.Job,
 	if err != nil {
 		return nil, err
 	}
-	if h.Job.Namespace != "" {
-		namespace = h.Job.Namespace
+	if account := ownAccount(&template.Spec.Template.Spec); account != "" {
+		return nil, errors.New(explainAccount(account))
 	}
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{

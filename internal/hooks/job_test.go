@@ -96,13 +96,9 @@ spec:
       initContainers: [{name: first, image: tool:1}]
       containers: [{name: main, image: tool:1, env: [{name: LIFEBOAT_NODE, value: mine}, {name: HERE, value: $(LIFEBOAT_KIND)}]}]
 `)
-	h.Job.Namespace = "kafka"
 	s := subject()
 	s.Deadline, s.Reason = nil, "costs $(HOME)"
 	got := job(t, h, s, 1)
-	if got.Namespace != "kafka" {
-		t.Errorf("namespace %s", got.Namespace)
-	}
 	if diff := cmp.Diff(map[string]string{"team": "kafka", "lifeboat.dev/interruption": "i-0abc"}, got.Labels); diff != "" {
 		t.Errorf("labels (-want +got)\n%s", diff)
 	}

@@ -149,7 +149,7 @@ func wrongHooksAndNotifications() []wrong {
 		{"too many retries", hooked(changed(pages, func(h *v1alpha1.Hook) { h.Retries = 11 })), []string{"hooks[page]: retries 11 is not between 0 and 10: write one such as 2"}},
 		{"a namespace that cannot be", hooked(changed(pages, func(h *v1alpha1.Hook) {
 			h.Webhook, h.Job = nil, &v1alpha1.HookJob{Namespace: "D B", Template: rebuild.Template}
-		})), []string{`hooks[page]: job.namespace "D B" is a name that no namespace has: write the name of one, or remove it for Lifeboat's own`}},
+		})), []string{`hooks[page]: job.namespace "D B" is a name that no namespace has: write the name of one that the chart's value hooks.namespaces names`}},
 		{"what package hook finds", hooked(changed(pages, func(h *v1alpha1.Hook) { h.When = "Later" })), []string{`hooks[page]: unknown when "Later": write BeforeDrain or AfterDrain`}},
 		{"a good notification", notifies(good), nil},
 		{"a notification may be called as a hook is", changed(notifies(changed(good, func(n *v1alpha1.Notification) { n.Name = pages.Name })), func(s *v1alpha1.InterruptionPolicySpec) {

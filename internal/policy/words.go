@@ -65,6 +65,6 @@ const (
 	badName            form = "name %q must be of lower-case letters, digits and hyphens, 30 at most, and begin and end with none of the hyphens: write one such as move-leaders"
 	sameName           form = "name %q is taken by one before it: write another"
 	retriesRange       form = "retries %d is not between 0 and 10: write one such as 2"
-	jobNamespace       form = "job.namespace %q is a name that no namespace has: write the name of one, or remove it for Lifeboat's own"
+	jobNamespace       form = "job.namespace %q is a name that no namespace has: write the name of one that the chart's value hooks.namespaces names"
 	unknownReason      form = "on has %q, which no timeline entry is called: write %s"
 )

@@ -134,8 +134,8 @@ func TestARelease(t *testing.T) {
 		"DaemonSet lifeboat-agent", "Deployment lifeboat-controller",
 		"FlowSchema lifeboat-leader-election", "FlowSchema lifeboat-controller-background", "FlowSchema lifeboat-controller", "FlowSchema lifeboat-agent",
 		"PriorityLevelConfiguration lifeboat", "PriorityLevelConfiguration lifeboat-background", "ServiceMonitor lifeboat",
-		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicy lifeboat-controller", "ValidatingAdmissionPolicy lifeboat-says",
-		"ValidatingAdmissionPolicyBinding lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-controller", "ValidatingAdmissionPolicyBinding lifeboat-says",
+		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicy lifeboat-controller", "ValidatingAdmissionPolicy lifeboat-hooks", "ValidatingAdmissionPolicy lifeboat-says",
+		"ValidatingAdmissionPolicyBinding lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-controller", "ValidatingAdmissionPolicyBinding lifeboat-hooks", "ValidatingAdmissionPolicyBinding lifeboat-says",
 	}
 	if diff := cmp.Diff(want, names(m.Objects)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
@@ -164,7 +164,10 @@ func TestTheControllersRulesAreTheGeneratedOnes(t *testing.T) {
 	}
 	var want []any
 	for _, doc := range strings.Split(string(text), "\n---\n") {
-		want = append(want, values(t, strings.TrimPrefix(doc, "---\n"))["rules"])
+		role := values(t, strings.TrimPrefix(doc, "---\n"))
+		if role["metadata"].(map[string]any)["namespace"] != "lifeboat-hooks" { // granted per namespace of hooks.namespaces
+			want = append(want, role["rules"])
+		}
 	}
 	var got []any
 	for _, o := range render(t, with(t, "")).Objects {
@@ -249,7 +252,7 @@ func TestRefusals(t *testing.T) {
 		"tolerating everything":             {"controller: {tolerations: [{operator: Exists}]}", "scheduled to the very nodes that it clears"},
 		"a hook's namespace that is none":   {"hooks: {namespaces: [Team_A]}", "at '/hooks/namespaces/0': 'Team_A' does not match pattern"},
 		"a hook's namespace twice":          {"hooks: {namespaces: [a, a]}", "at '/hooks/namespaces': items at 0 and 1 are equal"},
-		"a hook's namespace that is ours":   {"hooks: {namespaces: [lifeboat-system]}", "hooks.namespaces names lifeboat-system, where hooks may run in any case: leave it out"},
+		"a hook's namespace that is ours":   {"hooks: {namespaces: [lifeboat-system]}", "hooks.namespaces names lifeboat-system, where hooks may not run Jobs"},
 		"a hook's name that is none":        {"controller: {lifecycleHooks: ['a: b']}", "at '/controller/lifecycleHooks/0': 'a: b' does not match pattern"},
 		"a Secret with its namespace":       {"webhooks: {secrets: [lifeboat-system/slack]}", "at '/webhooks/secrets/0': 'lifeboat-system/slack' does not match pattern"},
 		"a monitor of Services left out":    {"metrics: {service: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor needs the Services: set metrics.service=true"},
@@ -272,7 +275,7 @@ func TestNotesNameMissingValues(t *testing.T) {
 		"":                          "https://sqs.eu-west-1.amazonaws.com/123456789012/lifeboat-prod",
 		"agent: {enabled: false}":   "The agent is left out",
 		"controller: {replicas: 1}": "With one replica",
-		"hooks: {namespaces: [a]}":  "Hooks of policies may run Jobs in a too",
+		"hooks: {namespaces: [a]}":  "Hooks of policies may run Jobs in a.",
 		"webhooks: {secrets: [s]}":  "take their URLs from the Secrets s",
 	} {
 		if notes := render(t, with(t, text)).Notes; !strings.Contains(notes, want) {
@@ -291,28 +294,42 @@ func TestExamplesNameNoRegistry(t *testing.T) {
 	}
 }
 
-// TestHooksElsewhereHaveTheSameRights checks that hooks in another namespace have the
-// same permissions as in Lifeboat's own.
-func TestHooksElsewhereHaveTheSameRights(t *testing.T) {
-	rules := map[string][]any{}
-	for _, o := range render(t, with(t, "hooks: {namespaces: [elsewhere]}")).Objects {
-		if o.GetKind() != "Role" {
-			continue
+// TestJobsAreCreatedOnlyWhereHooksMay checks that the controller may create Jobs in the
+// namespaces of hooks.namespaces and in no other.
+func TestJobsAreCreatedOnlyWhereHooksMay(t *testing.T) {
+	for values, want := range map[string][]string{
+		"": nil, "hooks: {namespaces: [a, b]}": {"Role lifeboat-hooks in a", "Role lifeboat-hooks in b"},
+	} {
+		var got []string
+		for _, o := range render(t, with(t, values)).Objects {
+			all, _, err := unstructured.NestedSlice(o.Object, "rules")
+			if !strings.HasSuffix(o.GetKind(), "Role") || err != nil {
+				continue
+			}
+			if slices.ContainsFunc(all, func(r any) bool {
+				groups, _, err := unstructured.NestedStringSlice(r.(map[string]any), "apiGroups")
+				return err == nil && slices.Contains(groups, "batch")
+			}) {
+				got = append(got, o.GetKind()+" "+o.GetName()+" in "+o.GetNamespace())
+			}
 		}
-		all, _, err := unstructured.NestedSlice(o.Object, "rules")
-		if err != nil {
-			t.Fatal(err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: roles with Jobs (-want +got):\n%s", values, diff)
 		}
-		rules[o.GetName()+" in "+o.GetNamespace()] = slices.DeleteFunc(all, func(r any) bool {
-			groups, _, err := unstructured.NestedStringSlice(r.(map[string]any), "apiGroups")
-			return err != nil || !slices.Contains(groups, "batch")
-		})
+		args := deployment(t, with(t, values)).Spec.Template.Spec.Containers[0].Args
+		if slices.Contains(args, "--hook-namespaces=a,b") != (want != nil) {
+			t.Errorf("%q: arguments %q", values, args)
+		}
 	}
-	here, there := rules["lifeboat-controller in lifeboat-system"], rules["lifeboat-hooks in elsewhere"]
-	if len(here) == 0 {
-		t.Error("there are no rights to run Jobs")
-	}
-	if diff := cmp.Diff(here, there); diff != "" {
-		t.Errorf("rules (-here +elsewhere):\n%s", diff)
+}
+
+func TestWebhooksAreLimitedUnlessValuesSayOtherwise(t *testing.T) {
+	for values, want := range map[string]bool{"": false, "webhooks: {allowHTTP: true, allowPrivate: true}": true} {
+		args := deployment(t, with(t, values)).Spec.Template.Spec.Containers[0].Args
+		for _, arg := range []string{"--webhook-allow-http", "--webhook-allow-private"} {
+			if slices.Contains(args, arg) != want {
+				t.Errorf("%q: arguments %q", values, args)
+			}
+		}
 	}
 }

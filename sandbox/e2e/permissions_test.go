@@ -41,9 +41,7 @@ var rarelyUsed = map[string]string{
 	"/persistentvolumes list":                "an EBS volume that AWS Health names is looked for",
 	"/persistentvolumeclaims get":            "a pod that mounts one must be surged",
 	"/nodes get":                             "the volumes of an instance before its termination are read past the cache",
-	"batch/jobs get":                         "a Job is looked at past the cache when its time is up",
 	"batch/jobs delete":                      "a Job that does not end when its time is up is deleted",
-	"batch/jobs list":                        watched,
 	"apps/replicasets get":                   "a surged pod of a node that lives is given back",
 	"/nodes list":                            watched,
 	"lifeboat.dev/interruptions list":        watched,
@@ -206,8 +204,14 @@ func (r *rig) grants(name string) map[string]bool {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	var ofHooks rbacv1.Role
+	if name == chart.ControllerAccount {
+		if err := r.client.Get(r.t.Context(), client.ObjectKey{Namespace: "node-hooks", Name: "lifeboat-hooks"}, &ofHooks); err != nil {
+			r.t.Fatal(err)
+		}
+	}
 	out := map[string]bool{}
-	for _, rule := range append(ofCluster.Rules, ofNamespace.Rules...) {
+	for _, rule := range slices.Concat(ofCluster.Rules, ofNamespace.Rules, ofHooks.Rules) {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {

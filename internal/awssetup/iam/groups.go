@@ -2,6 +2,7 @@ package iam
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
 )
@@ -71,7 +72,10 @@ const UnknownNodeRole = "NODE_ROLE"
 // to create and change groups, their hooks and warm pools. The creator of a group
 // needs the permissions of its launch template (EC2 Auto Scaling User Guide, "Control
 // Amazon EC2 launch template usage in Auto Scaling groups"). nodeRole is the role
-// that the template gives to instances.
+// that the template gives to instances. w must name groups; a name may end in *.
+// Without names the policy would reach every group of the account: a request that tags
+// a group cannot be told from one that creates it (Auto Scaling has no condition like
+// ec2:CreateAction), and the tag would then allow everything else.
 func ManageGroups(d Document, w awssetup.Wiring, nodeRole string) Document {
 	// EKS itself changes the groups of its node groups.
 	manage := groupStatements(w, "ManageGroups", nil,
@@ -79,18 +83,14 @@ func ManageGroups(d Document, w awssetup.Wiring, nodeRole string) Document {
 		"autoscaling:PutLifecycleHook", "autoscaling:DeleteLifecycleHook",
 		"autoscaling:PutWarmPool", "autoscaling:DeleteWarmPool",
 		"autoscaling:CreateOrUpdateTags", "autoscaling:DeleteTags")[:1]
-	create := Statement{
-		Sid: "CreateGroups", Action: []string{"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags"}, Resource: []string{w.GroupARN("*")},
-		Condition: conditions{"StringEquals": {"aws:RequestTag/kubernetes.io/cluster/" + w.Cluster: "owned"}},
-	}
+	var statements []Statement
 	if len(w.Groups) > 0 {
-		create.Condition, create.Resource = nil, manage[0].Resource
+		statements = append(manage, Statement{
+			Sid: "CreateGroups", Action: []string{"autoscaling:CreateAutoScalingGroup"}, Resource: manage[0].Resource,
+		})
 	}
-	launch := Statement{
-		Sid: "LaunchFromTemplates", Action: []string{"ec2:RunInstances"}, Resource: allResources(), Condition: inRegion(w),
-	}
-	launch.Condition["ArnLike"] = map[string]string{"ec2:LaunchTemplate": "arn:" + w.Partition + ":ec2:" + w.Region + ":" + w.Account + ":launch-template/*"}
-	statements := append(manage, create, launch, Statement{
+	statements = append(statements, launchFromTemplates(w)...)
+	statements = append(statements, Statement{
 		Sid: "TagWhatIsLaunched", Action: []string{"ec2:CreateTags"}, Resource: []string{"arn:" + w.Partition + ":ec2:" + w.Region + ":" + w.Account + ":*/*"},
 		Condition: conditions{"StringEquals": {"ec2:CreateAction": "RunInstances"}},
 	}, Statement{
@@ -100,6 +100,36 @@ func ManageGroups(d Document, w awssetup.Wiring, nodeRole string) Document {
 	})
 	d.Statement = append(d.Statement, document(statements...).Statement...)
 	return d
+}
+
+// launchFromTemplates allows what a group's launch template names. The group itself
+// names the subnets, and with them the network interfaces (EC2 User Guide, "Use
+// launch templates to control launching instances"). Without
+// ec2:IsLaunchTemplateResource any other parameter could be overridden, such as the
+// image.
+func launchFromTemplates(w awssetup.Wiring) []Statement {
+	arns := func(account string, types ...string) []string {
+		var all []string
+		for _, t := range types {
+			all = append(all, "arn:"+w.Partition+":ec2:"+w.Region+":"+account+":"+t+"/*")
+		}
+		return all
+	}
+	ofTemplate := map[string]string{"ec2:LaunchTemplate": arns(w.Account, "launch-template")[0]}
+	run := []string{"ec2:RunInstances"}
+	return []Statement{
+		{
+			Sid: "LaunchFromTemplates", Action: run,
+			// Images belong to no account, and other accounts can share the second kind.
+			Resource: slices.Concat(arns("", "image", "snapshot"), arns("*", "capacity-reservation", "placement-group", "security-group"),
+				arns(w.Account, "instance", "key-pair", "launch-template", "volume")),
+			Condition: conditions{"ArnLike": ofTemplate, "Bool": {"ec2:IsLaunchTemplateResource": "true"}},
+		},
+		{
+			Sid: "LaunchIntoSubnets", Action: run, Resource: arns("*", "network-interface", "subnet"),
+			Condition: conditions{"ArnLike": ofTemplate},
+		},
+	}
 }
 
 // putHooks allows `lifeboat aws` to create hooks on the named groups.

@@ -101,12 +101,16 @@ func FeedKarpenter(d Document, w awssetup.Wiring, queue string) Document {
 // self-managed nodes set it to "owned" (EKS User Guide, "Maintain nodes yourself with
 // self-managed nodes"; Karpenter docs, "EC2NodeClass", spec.tags). EKS tags the
 // instances of its node groups with eks:cluster-name. All conditions of one statement
-// must hold, so each tag needs its own statement.
+// must hold, so each tag needs its own statement. kOps gives the same tag to instances of
+// the control plane, which have one of two more (kOps docs, "Instance groups").
 func terminate(w awssetup.Wiring, sid, tag, value string) Statement {
 	return Statement{
 		Sid: sid, Effect: "Allow", Action: []string{"ec2:TerminateInstances"},
-		Resource:  []string{"arn:" + w.Partition + ":ec2:" + w.Region + ":" + w.Account + ":instance/*"},
-		Condition: map[string]map[string]string{"StringEquals": {"aws:ResourceTag/" + tag: value}},
+		Resource: []string{"arn:" + w.Partition + ":ec2:" + w.Region + ":" + w.Account + ":instance/*"},
+		Condition: map[string]map[string]string{
+			"StringEquals": {"aws:ResourceTag/" + tag: value},
+			"Null":         {"aws:ResourceTag/k8s.io/role/control-plane": "true", "aws:ResourceTag/k8s.io/role/master": "true"},
+		},
 	}
 }
 

@@ -45,11 +45,13 @@ func TestGolden(t *testing.T) {
 	golden(t, "karpenter", iam.FeedKarpenter(iam.Controller(w, false), w, "karpenter"))
 	golden(t, "setup", iam.Setup(w))
 	golden(t, "boot", iam.Boot(w))
-	golden(t, "manage-groups", iam.ManageGroups(iam.Document{Version: "2012-10-17"}, w, "nodes.prod"))
 	g, err := w.ForGroups([]string{"nodes-a", "nodes-b"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := w
+	p.Groups = []string{"prod-*"}
+	golden(t, "manage-groups", iam.ManageGroups(iam.Document{Version: "2012-10-17"}, p, "nodes.prod"))
 	golden(t, "controller-groups", iam.Controller(g, false))
 	golden(t, "boot-groups", iam.Boot(g))
 	golden(t, "setup-groups", iam.Setup(g))
@@ -81,6 +83,16 @@ func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 			if s.Resource[0] == "*" && s.Condition == nil {
 				t.Errorf("%s: %s has no limit", name, s.Sid)
 			}
+			if slices.ContainsFunc(s.Action, changesGroup) && strings.HasSuffix(s.Resource[0], "autoScalingGroupName/*") && !isOfCluster(s.Condition["StringEquals"]) {
+				t.Errorf("%s: %s reaches every group of the account", name, s.Sid)
+			}
+			if slices.Contains(s.Action, "ec2:TerminateInstances") && s.Condition["Null"]["aws:ResourceTag/k8s.io/role/control-plane"] != "true" {
+				t.Errorf("%s: %s reaches the control plane", name, s.Sid)
+			}
+			if slices.Contains(s.Action, "ec2:RunInstances") && (s.Condition["ArnLike"]["ec2:LaunchTemplate"] == "" ||
+				s.Sid != "LaunchIntoSubnets" && s.Condition["Bool"]["ec2:IsLaunchTemplateResource"] != "true") {
+				t.Errorf("%s: %s launches more than templates say", name, s.Sid)
+			}
 			if s.Resource[0] != "*" && !strings.HasPrefix(s.Resource[0], "arn:aws-us-gov:") {
 				t.Errorf("%s: %s allows %s, which is in another partition", name, s.Sid, s.Resource[0])
 			}
@@ -100,6 +112,12 @@ func TestPoliciesAreWellFormedAndNarrow(t *testing.T) {
 	if issuer := iam.WebIdentity(w, "").Statement[0].Principal["Federated"]; !strings.HasSuffix(issuer, iam.UnknownIssuer) {
 		t.Errorf("without an issuer: %s", issuer)
 	}
+}
+
+// changesGroup reports whether an action changes an Auto Scaling group, or its tags.
+func changesGroup(action string) bool {
+	verb, ok := strings.CutPrefix(action, "autoscaling:")
+	return ok && !strings.HasPrefix(verb, "Describe")
 }
 
 // isOfCluster reports whether a condition limits a statement to the cluster's own
@@ -180,6 +198,7 @@ func TestRace33AnotherAnswersForIt(t *testing.T) {
 // findings. A missing permission would otherwise appear only on AWS.
 func TestControllerPolicyAllowsEveryCall(t *testing.T) {
 	w := awssetup.Desired("prod", "210987654321", "eu-west-1")
+	w.Groups = []string{"prod-*"}
 	allowed := map[string]bool{}
 	for _, s := range iam.ManageGroups(iam.Controller(w, true), w, "nodes").Statement {
 		for _, action := range s.Action {

@@ -34,7 +34,7 @@ func withHook(when v1alpha1.HookTime, onFailure v1alpha1.HookFailure) func(*v1al
 
 // withHookRunner adds a hook runner to the controller.
 func (w *world) withHookRunner() *world {
-	w.loop.HookRunner = runner.New(runner.Options{Client: w.client, Live: w.client, Namespace: "lifeboat-system"})
+	w.loop.HookRunner = runner.New(runner.Options{Client: w.client, Live: w.client, Namespace: "lifeboat-system", JobNamespaces: []string{"node-hooks"}})
 	return w
 }
 

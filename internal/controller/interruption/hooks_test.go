@@ -36,7 +36,7 @@ func (w *world) jobsFail(err error) *world {
 			return c.Create(ctx, o, opts...)
 		},
 	})
-	w.loop.HookRunner = runner.New(runner.Options{Client: refusing, Live: w.client, Namespace: "lifeboat-system"})
+	w.loop.HookRunner = runner.New(runner.Options{Client: refusing, Live: w.client, Namespace: "lifeboat-system", JobNamespaces: []string{"node-hooks"}})
 	return w
 }
 

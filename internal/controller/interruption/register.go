@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -73,7 +72,6 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 		Watches(&corev1.Node{}, enqueue(c.ofNode), builder.WithPredicates(nodePredicate)).
 		Watches(&policyv1.PodDisruptionBudget{}, enqueue(c.ofBudget), builder.WithPredicates(budgetPredicate)).
 		Watches(&v1alpha1.InterruptionPolicy{}, enqueue(c.all), builder.WithPredicates(generationPredicate)).
-		Watches(&batchv1.Job{}, enqueue(c.ofJob)).
 		WatchesRawSource(source.Channel(changedNodes, enqueue(c.ofNodeName))).
 		WatchesRawSource(source.Channel(wanted, enqueue(c.ofName))).
 		WatchesRawSource(source.Channel(replaced, enqueue(c.ofReplacement))).
@@ -174,11 +172,6 @@ func (c *Controller) itself(_ context.Context, o client.Object) requests {
 // queued returns the Interruptions that wait for a slot.
 func (c *Controller) queued(ctx context.Context, _ client.Object) requests {
 	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return in.Status.Phase == v1alpha1.PhaseQueued })
-}
-
-// ofJob returns the Interruption that a Job is a hook of.
-func (c *Controller) ofJob(ctx context.Context, job client.Object) requests {
-	return c.ofName(ctx, job.GetLabels()[v1alpha1.LabelInterruption])
 }
 
 func (c *Controller) ofName(ctx context.Context, name string) requests {

@@ -64,7 +64,7 @@ func newWorld(t *testing.T, change func(*v1alpha1.Interruption, *v1alpha1.Interr
 		t.Fatal(err)
 	}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(in, p).WithStatusSubresource(in).Build()
-	runner := runner.New(runner.Options{Client: w.client, Live: w.client, WakeNotifications: func(name string) { w.answered <- name }})
+	runner := runner.New(runner.Options{Client: w.client, Live: w.client, Destinations: runner.Destinations{HTTP: true, Loopback: true}, WakeNotifications: func(name string) { w.answered <- name }})
 	w.controller = New(Options{Client: w.client, Sender: runner, Events: events.NewFakeRecorder(100), Clock: func() time.Time { return w.now }})
 	return w
 }

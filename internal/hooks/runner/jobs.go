@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,41 +21,60 @@ import (
 // startJob creates the Job of a try. A Job of that name with this record's UID
 // was created before a restart, and may have finished already.
 func (w *hookPass) startJob(ctx context.Context, h *v1alpha1.Hook, status *v1alpha1.HookStatus) error {
-	job, err := hooks.Job(*h, w.run.Subject, status.Try, w.o.Namespace)
+	namespace, err := w.jobNamespace(h)
+	if err != nil {
+		return &startError{err, true}
+	}
+	job, err := hooks.Job(*h, w.run.Subject, status.Try, namespace)
 	if err != nil {
 		return &startError{err, true}
 	}
 	key, uid := client.ObjectKeyFromObject(job), job.Annotations[hooks.AnnotationUID]
-	if account := job.Spec.Template.Spec.ServiceAccountName; key.Namespace == w.o.Namespace && slices.Contains(ownAccounts(), account) {
-		return &startError{fmt.Errorf("its Job may not run as Lifeboat's own ServiceAccount %s: write another serviceAccountName in job.template", account), true}
-	}
 	switch err := w.o.Client.Create(ctx, job); {
 	case apierrors.IsAlreadyExists(err):
-		if job, err = w.job(ctx, key, true); err != nil {
+		if job, err = w.job(ctx, key); err != nil {
 			return fmt.Errorf("reading Job %s: %w", key, err)
 		}
 		if job.Annotations[hooks.AnnotationUID] != uid {
 			return &startError{fmt.Errorf("a Job %s is in the way that is not Lifeboat's: delete it", key), false}
 		}
 		w.out.Until = w.run.Now.Add(requeueSoon)
-	case err == nil && key.Namespace != w.o.Namespace:
-		w.out.Until = w.run.Now.Add(unwatchedInterval)
+	case err == nil:
+		w.out.Until = w.run.Now.Add(jobInterval)
 	case rejection.Is(err):
 		return &startError{explainRefused(err, key), false}
-	case err != nil:
+	default:
 		return fmt.Errorf("making Job %s: %w", key, err)
 	}
 	_, status.Message = hooks.Outcome(job)
 	return nil
 }
 
-// ownAccounts are the chart's ServiceAccounts. A hook must not run with their
-// permissions.
-func ownAccounts() []string { return []string{"lifeboat-controller", "lifeboat-agent"} }
+// jobNamespace returns the namespace of a hook's Job: one of those that the
+// chart names. Never Lifeboat's own: its pods may be privileged, so the
+// author of a policy could take over the controller.
+func (w *hookPass) jobNamespace(h *v1alpha1.Hook) (string, error) {
+	named := w.o.JobNamespaces
+	wanted := h.Job.Namespace
+	if wanted == "" && len(named) == 1 {
+		wanted = named[0]
+	}
+	switch {
+	case len(named) == 0:
+		return "", errors.New("hooks may not run Jobs: name a namespace for them in the chart's value hooks.namespaces")
+	case wanted == "":
+		return "", fmt.Errorf("the hook has no job.namespace: write one of %s", strings.Join(named, ", "))
+	case wanted == w.o.Namespace:
+		return "", fmt.Errorf("Jobs may not run in Lifeboat's own namespace %s: write another job.namespace", wanted)
+	case !slices.Contains(named, wanted):
+		return "", fmt.Errorf("hooks may not run Jobs in namespace %s: add it to the chart's value hooks.namespaces, or write another job.namespace", wanted)
+	}
+	return wanted, nil
+}
 
-// unwatchedInterval is how often a Job outside Lifeboat's own namespace is polled: the
-// watch covers that namespace only.
-const unwatchedInterval = 3 * time.Second
+// jobInterval is how often an unfinished Job is read. A watch would stop the
+// start of the process if a namespace with its permissions is deleted.
+const jobInterval = 3 * time.Second
 
 func explainRefused(err error, key client.ObjectKey) error {
 	text := firstLine(err.Error())
@@ -70,24 +90,18 @@ func explainRefused(err error, key client.ObjectKey) error {
 	return fmt.Errorf("the API server rejected its Job: fix job.template in the policy, or the admission rule that rejects it: %s", text)
 }
 
-// job reads a Job, from the cache unless final is set. The cache may lag, may
-// not cover the namespace, or may have lost its watch, so a final verdict needs
-// a live read.
-func (w *hookPass) job(ctx context.Context, key client.ObjectKey, final bool) (*batchv1.Job, error) {
+// job reads a Job. No cache holds Jobs.
+func (w *hookPass) job(ctx context.Context, key client.ObjectKey) (*batchv1.Job, error) {
 	var job batchv1.Job
-	if !final && w.o.Client.Get(ctx, key, &job) == nil {
-		return &job, nil
-	}
 	if err := w.o.Live.Get(ctx, key, &job); err != nil {
 		return nil, err
 	}
 	return &job, nil
 }
 
-// again is when to check an unfinished Job next: at its deadline, or sooner if
-// its namespace is not watched.
-func (w *hookPass) again(key client.ObjectKey, end time.Time) time.Time {
-	if soon := w.run.Now.Add(unwatchedInterval); key.Namespace != w.o.Namespace && soon.Before(end) {
+// again is when to check an unfinished Job next.
+func (w *hookPass) again(end time.Time) time.Time {
+	if soon := w.run.Now.Add(jobInterval); soon.Before(end) {
 		return soon
 	}
 	return end
@@ -95,12 +109,13 @@ func (w *hookPass) again(key client.ObjectKey, end time.Time) time.Time {
 
 // checkJob reads the state of a try's Job.
 func (w *hookPass) checkJob(ctx context.Context, h *v1alpha1.Hook, status v1alpha1.HookStatus) (v1alpha1.HookStatus, error) {
-	key := client.ObjectKey{Namespace: w.o.Namespace, Name: hooks.JobName(*h, w.run.Subject, status.Try)}
-	if h.Job != nil && h.Job.Namespace != "" {
-		key.Namespace = h.Job.Namespace
+	namespace, err := w.jobNamespace(h)
+	if err != nil { // the setting or the policy changed after the Job was created
+		return w.failedForGood(h, status, err.Error()), nil
 	}
+	key := client.ObjectKey{Namespace: namespace, Name: hooks.JobName(*h, w.run.Subject, status.Try)}
 	final := !w.run.Now.Before(w.end(h, status))
-	job, err := w.job(ctx, key, final)
+	job, err := w.job(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
 		return w.failed(h, status, fmt.Sprintf("Job %s was deleted before it finished", key)), nil
@@ -121,7 +136,7 @@ func (w *hookPass) checkJob(ctx context.Context, h *v1alpha1.Hook, status v1alph
 		return w.failed(h, status, fmt.Sprintf("Job %s was deleted before it finished", key)), nil
 	case !final:
 		status.Message = message
-		w.out.Until = w.again(key, w.end(h, status))
+		w.out.Until = w.again(w.end(h, status))
 		return status, nil
 	}
 	switch err := w.remove(ctx, job); {

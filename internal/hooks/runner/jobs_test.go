@@ -31,11 +31,11 @@ func at(t time.Time) metav1.MicroTime { return metav1.NewMicroTime(t) }
 func TestHooksRunOneAfterTheOther(t *testing.T) {
 	w := newWorld(t, none, jobHook("late", afterDrain), jobHook("a"), jobHook("b"))
 	out := w.pass()
-	if out.Waits != "hook a runs (try 1 of 1, at most until 08:15:02 UTC)" || !out.Until.Equal(begin.Add(65*time.Second)) {
+	if out.Waits != "hook a runs (try 1 of 1, at most until 08:15:02 UTC)" || !out.Until.Equal(begin.Add(3*time.Second)) {
 		t.Errorf("%+v", out)
 	}
 	a := w.onlyJob()
-	if a.Namespace != "lifeboat-system" || a.Labels[v1alpha1.LabelInterruption] != "i-0abc" {
+	if a.Namespace != "node-hooks" || a.Labels[v1alpha1.LabelInterruption] != "i-0abc" {
 		t.Errorf("%+v", a.ObjectMeta)
 	}
 	if w.pass(); len(w.jobs()) != 1 {
@@ -57,17 +57,17 @@ func TestHooksRunOneAfterTheOther(t *testing.T) {
 	end := at(begin.Add(10 * time.Second))
 	end2 := at(begin.Add(11 * time.Second))
 	want := []v1alpha1.HookStatus{
-		{Name: "a", State: v1alpha1.HookSucceeded, Try: 1, StartTime: at(begin), CompletionTime: &end, Message: "Job lifeboat-system/" + a.Name + " completed"},
-		{Name: "b", State: v1alpha1.HookSucceeded, Try: 1, StartTime: end, CompletionTime: &end2, Message: "Job lifeboat-system/" + b.Name + " completed"},
+		{Name: "a", State: v1alpha1.HookSucceeded, Try: 1, StartTime: at(begin), CompletionTime: &end, Message: "Job node-hooks/" + a.Name + " completed"},
+		{Name: "b", State: v1alpha1.HookSucceeded, Try: 1, StartTime: end, CompletionTime: &end2, Message: "Job node-hooks/" + b.Name + " completed"},
 	}
 	if diff := cmp.Diff(want, w.status); diff != "" {
 		t.Errorf("status (-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{
 		"HookStarted: hook a began (try 1 of 1)",
-		"HookSucceeded: hook a succeeded: Job lifeboat-system/" + a.Name + " completed",
+		"HookSucceeded: hook a succeeded: Job node-hooks/" + a.Name + " completed",
 		"HookStarted: hook b began (try 1 of 1)",
-		"HookSucceeded: hook b succeeded: Job lifeboat-system/" + b.Name + " completed",
+		"HookSucceeded: hook b succeeded: Job node-hooks/" + b.Name + " completed",
 	}, w.happened); diff != "" {
 		t.Errorf("happened (-want +got)\n%s", diff)
 	}
@@ -121,8 +121,8 @@ func TestAHookThatFailsIsTriedAgainAndThenGivenUp(t *testing.T) {
 			first := w.jobs()[0].Name
 			if diff := cmp.Diff([]string{
 				"HookStarted: hook a began (try 1 of 2)",
-				fmt.Sprintf("HookStarted: hook a is tried again (try 2 of 2): Job lifeboat-system/%s failed: its pod failed; see `kubectl -n lifeboat-system logs job/%s`", first, first),
-				fmt.Sprintf("HookFailed: hook a failed and %s: Job lifeboat-system/%s did not finish within 60s; see `kubectl -n lifeboat-system logs job/%s`", c.ends, second.Name, second.Name),
+				fmt.Sprintf("HookStarted: hook a is tried again (try 2 of 2): Job node-hooks/%s failed: its pod failed; see `kubectl -n node-hooks logs job/%s`", first, first),
+				fmt.Sprintf("HookFailed: hook a failed and %s: Job node-hooks/%s did not finish within 60s; see `kubectl -n node-hooks logs job/%s`", c.ends, second.Name, second.Name),
 			}, w.happened); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -158,7 +158,7 @@ func TestAJobThatHangsIsDeleted(t *testing.T) {
 	if out := w.after(time.Second).pass(); !out.Done || len(w.jobs()) != 0 {
 		t.Errorf("%+v", out)
 	}
-	if got := w.status[0]; got.State != v1alpha1.HookFailed || got.Message != "did not finish within 1m30s: Job lifeboat-system/"+name+" was created; it has no pod yet" {
+	if got := w.status[0]; got.State != v1alpha1.HookFailed || got.Message != "did not finish within 1m30s: Job node-hooks/"+name+" was created; it has no pod yet" {
 		t.Errorf("%+v", got)
 	}
 	if diff := cmp.Diff([]string{"Background"}, propagation); diff != "" {
@@ -205,7 +205,7 @@ func TestAJobThatSomebodyDeletedHasFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pass()
-	if got := w.status[0]; got.State != v1alpha1.HookFailed || got.CompletionTime != nil || got.Message != "Job lifeboat-system/"+j.Name+" was deleted before it finished" {
+	if got := w.status[0]; got.State != v1alpha1.HookFailed || got.CompletionTime != nil || got.Message != "Job node-hooks/"+j.Name+" was deleted before it finished" {
 		t.Errorf("%+v", got)
 	}
 	if w.after(2 * time.Second).pass(); w.onlyJob().Name == j.Name {
@@ -213,7 +213,7 @@ func TestAJobThatSomebodyDeletedHasFailed(t *testing.T) {
 	}
 }
 
-func TestACacheThatIsBehindDoesNotFailATry(t *testing.T) {
+func TestJobsAreReadPastTheCache(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 		return apierrors.NewNotFound(jobsResource, key.Name)
 	}}, jobHook("a"))
@@ -222,31 +222,9 @@ func TestACacheThatIsBehindDoesNotFailATry(t *testing.T) {
 	}
 }
 
-func TestACacheThatStoodStillDoesNotFailATry(t *testing.T) {
-	var still *batchv1.Job
-	w := newWorld(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-		if still == nil {
-			still = &batchv1.Job{}
-			if err := c.Get(ctx, key, still); err != nil {
-				return err
-			}
-		}
-		still.DeepCopyInto(o.(*batchv1.Job))
-		return nil
-	}}, jobHook("a"))
-	w.passes(2)
-	w.ends(w.onlyJob(), batchv1.JobComplete, "")
-	if out := w.after(time.Minute).pass(); out.Done {
-		t.Errorf("the cache does not stand still: %+v", out)
-	}
-	if out := w.after(5 * time.Second).pass(); !out.Done || w.status[0].State != v1alpha1.HookSucceeded {
-		t.Errorf("%+v", w.status)
-	}
-}
-
 func TestAJobThatIsThereAlready(t *testing.T) {
 	h := jobHook("a")
-	made, err := hooks.Job(h, hooks.Subject{Interruption: "i-0abc", UID: "uid-1"}, 1, "lifeboat-system")
+	made, err := hooks.Job(h, hooks.Subject{Interruption: "i-0abc", UID: "uid-1"}, 1, "node-hooks")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +249,7 @@ func TestAJobThatIsThereAlready(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.pass()
-		if want := "a Job lifeboat-system/" + made.Name + " is in the way that is not Lifeboat's: delete it"; w.status[0].Message != want {
+		if want := "a Job node-hooks/" + made.Name + " is in the way that is not Lifeboat's: delete it"; w.status[0].Message != want {
 			t.Errorf("got  %s\nwant %s", w.status[0].Message, want)
 		}
 	})
@@ -315,6 +293,8 @@ func TestAJobThatIsRefusedSaysWhatToDo(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return c.err }},
 				jobHook("a", retries(1), func(h *v1alpha1.Hook) { h.Job.Namespace = "kafka" }))
+			w.jobNamespaces = []string{"kafka"}
+			w.restart()
 			out := w.pass()
 			if w.status[0].Message != c.want || w.status[0].Try != 1 || out.Done || !out.Until.Equal(begin.Add(2*time.Second)) {
 				t.Errorf("got  %+v\nwant %s", w.status[0], c.want)
@@ -426,15 +406,50 @@ func TestHooksSurviveCrashes(t *testing.T) {
 }
 
 func TestAJobMayNotRunAsLifeboatItself(t *testing.T) {
-	as := func(account string) func(*v1alpha1.Hook) {
+	as := func(field, account string) func(*v1alpha1.Hook) {
 		return func(h *v1alpha1.Hook) {
-			h.Job.Template.Raw = []byte(`{"spec":{"template":{"spec":{"serviceAccountName":"` + account + `","containers":[{"name":"main","image":"tool:1"}]}}}}`)
+			h.Job.Template.Raw = []byte(`{"spec":{"template":{"spec":{"` + field + `":"` + account + `","containers":[{"name":"main","image":"tool:1"}]}}}}`)
 		}
 	}
-	for account, want := range map[string]int{"lifeboat-controller": 0, "lifeboat-agent": 0, "kafka-admin": 1} {
-		w := newWorld(t, none, jobHook("a", as(account)))
-		if w.pass(); len(w.jobs()) != want {
-			t.Errorf("as %s: %d jobs, want %d: %s", account, len(w.jobs()), want, w.status[0].Message)
+	for _, field := range []string{"serviceAccountName", "serviceAccount"} {
+		for account, want := range map[string]int{"lifeboat-controller": 0, "lifeboat-agent": 0, "kafka-admin": 1} {
+			w := newWorld(t, none, jobHook("a", as(field, account)))
+			if w.pass(); len(w.jobs()) != want {
+				t.Errorf("%s %s: %d jobs, want %d: %s", field, account, len(w.jobs()), want, w.status[0].Message)
+			}
 		}
+	}
+}
+
+func TestAJobRunsOnlyInANamedNamespace(t *testing.T) {
+	for _, c := range []struct {
+		name, wanted string
+		named        []string
+		want         string
+		why          string
+	}{
+		{"none is named", "kafka", nil, "", "hooks may not run Jobs: name a namespace for them in the chart's value hooks.namespaces"},
+		{"the only one", "", []string{"kafka"}, "kafka", ""},
+		{"one of two", "kafka", []string{"a", "kafka"}, "kafka", ""},
+		{"neither of two", "", []string{"a", "b"}, "", "the hook has no job.namespace: write one of a, b"},
+		{"another", "kafka", []string{"a"}, "", "hooks may not run Jobs in namespace kafka: add it to the chart's value hooks.namespaces, or write another job.namespace"},
+		{"Lifeboat's own", "lifeboat-system", []string{"lifeboat-system"}, "", "Jobs may not run in Lifeboat's own namespace lifeboat-system: write another job.namespace"},
+		{"Lifeboat's own by default", "", []string{"lifeboat-system"}, "", "Jobs may not run in Lifeboat's own namespace lifeboat-system: write another job.namespace"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, none, jobHook("a", retries(3), func(h *v1alpha1.Hook) { h.Job.Namespace = c.wanted }))
+			w.jobNamespaces = c.named
+			w.restart()
+			w.pass()
+			if c.want != "" {
+				if got := w.onlyJob().Namespace; got != c.want {
+					t.Errorf("in %s, want %s", got, c.want)
+				}
+				return
+			}
+			if s := w.status[0]; len(w.jobs()) != 0 || s.State != v1alpha1.HookFailed || s.CompletionTime == nil || s.Message != c.why {
+				t.Errorf("%d Jobs, %+v", len(w.jobs()), s)
+			}
+		})
 	}
 }

@@ -15,26 +15,30 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
-// The chart grants Jobs in other namespaces (hooks.namespaces) and the Secrets
-// that hold URLs (webhooks.secrets) one at a time, by name.
+// The chart grants this Role in each namespace of hooks.namespaces, and in no
+// other. It grants the Secrets that hold URLs (webhooks.secrets) by name.
 //
-// +kubebuilder:rbac:groups=batch,namespace=lifeboat-system,resources=jobs,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=batch,namespace=lifeboat-hooks,resources=jobs,verbs=get;create;delete
 
 // Options configure a Runner.
 type Options struct {
-	// Client creates, reads and deletes Jobs. It may read from a cache.
+	// Client creates and deletes Jobs.
 	Client client.Client
-	// Live reads past the cache: Secrets, and Jobs that the cache does not
-	// hold.
+	// Live reads Jobs and Secrets past the cache.
 	Live client.Reader
-	// Namespace is Lifeboat's own: the default for hook Jobs, and where Secrets
-	// are read.
+	// Namespace is Lifeboat's own, where Secrets are read.
 	Namespace string
+	// JobNamespaces are the only namespaces in which hooks may run Jobs. If
+	// there is one, it is the default.
+	JobNamespaces []string
 	// WakeHooks and WakeNotifications requeue the Interruption of that name when a
 	// request of a hook, or of a notification, is answered. They must not block. Nil:
 	// the caller relies on HookOutcome.Until and NotifyResult.Wake.
 	WakeHooks, WakeNotifications func(record string)
-	// HTTP makes the requests; nil: a client with default limits. checkRedirect
+	// Destinations limits what webhooks may call.
+	Destinations Destinations
+	// HTTP makes the requests; nil: a client with default limits that checks each
+	// address. checkRedirect
 	// replaces its redirect policy in any case.
 	HTTP *http.Client
 	// Concurrency is how many hook calls may run at the same time; a quarter of

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -35,23 +34,17 @@ type webhookClient struct {
 	http      *http.Client
 	secrets   client.Reader
 	namespace string
+
+	destinations Destinations
 }
 
 func newWebhookClient(o *Options) *webhookClient {
-	p := &webhookClient{secrets: o.Live, namespace: o.Namespace}
+	p := &webhookClient{secrets: o.Live, namespace: o.Namespace, destinations: o.Destinations}
 	if o.HTTP != nil {
 		own := *o.HTTP
 		p.http = &own
 	} else {
-		p.http = &http.Client{Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-			TLSHandshakeTimeout:    10 * time.Second,
-			ForceAttemptHTTP2:      true,
-			MaxIdleConnsPerHost:    4,
-			IdleConnTimeout:        time.Minute,
-			MaxResponseHeaderBytes: 64 << 10,
-		}}
+		p.http = &http.Client{Transport: o.Destinations.transport()}
 	}
 	p.http.CheckRedirect = checkRedirect
 	return p
@@ -151,6 +144,9 @@ func (p *webhookClient) target(ctx context.Context, w *v1alpha1.Webhook) (*url.U
 		}
 	}
 	target, err := hooks.ParseURL(text)
+	if err == nil {
+		err = p.destinations.checkScheme(target)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be called: %w", who, err)
 	}

@@ -54,6 +54,8 @@ type world struct {
 	status   []v1alpha1.HookStatus
 	subject  hooks.Subject
 	happened []string
+
+	jobNamespaces []string
 }
 
 func newWorld(t *testing.T, funcs interceptor.Funcs, all ...v1alpha1.Hook) *world {
@@ -65,7 +67,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, all ...v1alpha1.Hook) *worl
 	live := fake.NewClientBuilder().WithScheme(scheme).Build()
 	w := &world{
 		t: t, live: live, client: interceptor.NewClient(live, funcs), woken: make(chan string, 10000), now: begin,
-		hooks: all, when: v1alpha1.HookBeforeDrain,
+		hooks: all, when: v1alpha1.HookBeforeDrain, jobNamespaces: []string{"node-hooks"},
 		subject: hooks.Subject{Interruption: "i-0abc", UID: "uid-1", Node: "node-a", InstanceID: "i-0abc", Kind: "SpotInterruption", Message: "cordoned"},
 	}
 	w.restart()
@@ -79,7 +81,7 @@ func (w *world) restart() {
 		w.stop()
 	}
 	w.runner = runner.New(runner.Options{
-		Client: w.client, Live: w.live, Namespace: "lifeboat-system", Concurrency: 16,
+		Client: w.client, Live: w.live, Namespace: "lifeboat-system", JobNamespaces: w.jobNamespaces, Destinations: runner.Destinations{HTTP: true, Loopback: true}, Concurrency: 16,
 		WakeHooks: func(record string) { w.woken <- record }, WakeNotifications: func(record string) { w.woken <- record },
 	})
 	w.stop = run(w.t, w.runner)
