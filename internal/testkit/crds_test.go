@@ -42,7 +42,9 @@ func TestFieldsOfCRDsAreBounded(t *testing.T) {
 		}
 		var crd struct {
 			Spec struct {
-				Versions []struct{ Schema struct{ OpenAPIV3Schema schema } }
+				Versions []struct {
+					Schema struct{ OpenAPIV3Schema schema }
+				}
 			}
 		}
 		if err := yaml.Unmarshal(text, &crd); err != nil {

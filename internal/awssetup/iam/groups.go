@@ -69,8 +69,8 @@ const UnknownNodeRole = "NODE_ROLE"
 
 // ManageGroups adds the permissions for NodeGroups with the management Hooks or All:
 // to create and change groups, their hooks and warm pools. The creator of a group
-// needs the permissions of its launch template (EC2 Auto Scaling User Guide, "Control
-// Amazon EC2 launch template usage in Auto Scaling groups"). nodeRole is the role
+// needs the permissions of its launch template (User Guide, "Control Amazon EC2 launch
+// template usage in Auto Scaling groups"). nodeRole is the role
 // that the template gives to instances.
 func ManageGroups(d Document, w awssetup.Wiring, nodeRole string) Document {
 	// EKS itself changes the groups of its node groups.

@@ -1,5 +1,5 @@
 // Package probe tests wiring end to end. It sends a private event to EventBridge for
-// each rule, which takes the rule's path into the queue, and waits until a replica of
+// each rule, which takes the rule's path into the queue. It waits until a replica of
 // lifeboatd reports its arrival.
 package probe
 
