@@ -58,6 +58,7 @@ check "go mod tidy" tidy
 check "generated files" generated
 check "golangci-lint, with go vet" go tool -modfile=hack/lint.mod golangci-lint run
 check "golangci-lint in sandbox/" bash -c 'cd sandbox && go tool -modfile=../hack/lint.mod golangci-lint run --config ../.golangci.yml'
+check "kube-api-linter" go tool -modfile=hack/lint.mod golangci-lint-kube-api-linter run --config hack/apilint.yml ./api/...
 check "govulncheck" vulnerabilities
 
 mkdir -p bin/tests

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
@@ -61,7 +60,7 @@ func (c *cloud) config() aws.Config {
 		Region:       c.server.Region(),
 		BaseEndpoint: aws.String(c.endpoint()),
 		HTTPClient:   awshttp.NewClient(),
-		Credentials:  credentials.NewStaticCredentialsProvider(accessKeyID, secretAccessKey, ""),
+		Credentials:  awshttp.StaticCredentials(accessKeyID, secretAccessKey),
 	}
 }
 

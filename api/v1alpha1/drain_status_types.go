@@ -14,6 +14,7 @@ type DrainStatus struct {
 	StartTime *metav1.MicroTime `json:"startTime,omitempty"`
 	// BootID is the node's boot id when Lifeboat marked the node. If a Ready
 	// node has another boot id, it was rebooted since then.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	BootID string `json:"bootID,omitempty"`
 	// Pods counts the pods of the node.
@@ -63,12 +64,18 @@ const (
 // HookStatus is the progress of one of the policy's hooks.
 type HookStatus struct {
 	// Name is the name of the hook.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Name string `json:"name"`
 	// State is Running, Succeeded or Failed.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
 	State HookState `json:"state"`
 	// Try is the number of the latest try, from 1.
+	// +required
 	Try int32 `json:"try"`
 	// StartTime is when the latest try started.
+	// +required
 	StartTime metav1.MicroTime `json:"startTime"`
 	// CompletionTime is when the hook succeeded, or when its last try failed.
 	// +optional
@@ -82,8 +89,11 @@ type HookStatus struct {
 // NotificationStatus is the delivery progress of one of the policy's notifications.
 type NotificationStatus struct {
 	// Name is the name of the notification.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 	// LastDeliveredTime is the time of the latest timeline entry that was sent.
+	// +required
 	LastDeliveredTime metav1.MicroTime `json:"lastDeliveredTime"`
 	// Tries counts the failed tries to send the next entry.
 	// +optional
@@ -123,9 +133,12 @@ const (
 // move.
 type ReplacementStatus struct {
 	// Phase is None, Queued, Ordered, Launched, Ready, Retrying or Failed.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Phase ReplacementPhase `json:"phase"`
 	// Reason is one CamelCase word that explains the phase.
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Reason string `json:"reason"`
 	// Message explains the phase in one sentence.
 	// +kubebuilder:validation:MaxLength=512
@@ -140,6 +153,7 @@ type ReplacementStatus struct {
 	// because they were already launching when it was requested.
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
 	PreexistingInstanceIDs []string `json:"preexistingInstanceIDs,omitempty"`
 	// DetachTime is when Lifeboat knew that the instance was detached from its
@@ -148,15 +162,18 @@ type ReplacementStatus struct {
 	DetachTime *metav1.MicroTime `json:"detachTime,omitempty"`
 	// InstanceID is the instance that the group launched as the replacement. No
 	// other interruption uses it.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	InstanceID string `json:"instanceID,omitempty"`
 	// Name is the name of the NodeClaim.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Name string `json:"name,omitempty"`
 	// UID is the UID of the NodeClaim, once it exists.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 	// NodeName is the name of the replacement's node, once it exists.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
 	// Tries counts how often the replacement was requested.
@@ -177,11 +194,15 @@ type ReplacementStatus struct {
 // NodeClaimDeletionStatus is the progress of the deletion of a NodeClaim.
 type NodeClaimDeletionStatus struct {
 	// NodeClaim is the name of the NodeClaim.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
 	NodeClaim string `json:"nodeClaim"`
 	// UID is the UID of the NodeClaim.
+	// +required
 	UID types.UID `json:"uid"`
 	// Time is when Lifeboat decided to delete it. It is written before the
 	// request.
+	// +required
 	Time metav1.MicroTime `json:"time"`
 	// DeletedTime is when the NodeClaim was known to be deleted or terminating.
 	// +optional
@@ -204,6 +225,7 @@ type NodeClaimDeletionStatus struct {
 type LifecycleHooksStatus struct {
 	// Group is the name of the Auto Scaling group.
 	// +kubebuilder:validation:MaxLength=255
+	// +required
 	Group string `json:"group"`
 	// Hooks lists the hooks that Lifeboat answers. It is empty if no hook holds
 	// the instance, or only hooks of others do.
@@ -266,6 +288,7 @@ type LifecycleHooksStatus struct {
 type LifecycleHookStatus struct {
 	// Name is the name of the hook.
 	// +kubebuilder:validation:MaxLength=255
+	// +required
 	Name string `json:"name"`
 	// Token identifies this invocation of the hook, if known.
 	// +kubebuilder:validation:MaxLength=128
@@ -280,10 +303,14 @@ type LifecycleHookStatus struct {
 // TimelineEntry is something that happened.
 type TimelineEntry struct {
 	// Time is when it happened.
+	// +required
 	Time metav1.MicroTime `json:"time"`
 	// Reason is a CamelCase word, one of the Reason constants.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Reason string `json:"reason"`
 	// Message describes the entry in one sentence.
 	// +kubebuilder:validation:MaxLength=512
+	// +required
 	Message string `json:"message"`
 }

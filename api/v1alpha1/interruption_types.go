@@ -27,14 +27,17 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Interruption struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +structType=atomic
+	// +required
 	Spec InterruptionSpec `json:"spec"`
 	// Status is the decision and the progress. Only Lifeboat's controllers
 	// write it, so the API server does not need to track field ownership.
 	// +structType=atomic
+	// +optional
 	Status InterruptionStatus `json:"status,omitempty"`
 }
 
@@ -57,9 +60,11 @@ type InterruptionSpec struct {
 	// i-0a1b2c3d4e5f60718.
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._-]*$`
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	InstanceID string `json:"instanceID"`
 	// NodeName is the name of the instance's node when the first notice was
 	// recorded. Some clouds reuse node names; NodeUID tells the nodes apart.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
 	// NodeUID is the UID of that node.
@@ -71,6 +76,7 @@ type InterruptionSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=id
+	// +required
 	Notices []Notice `json:"notices"`
 	// Approval is a person's approval. A policy can require it, and a failed
 	// hook with onFailure Hold waits for it.
@@ -110,12 +116,15 @@ const (
 // controllers write it.
 type InterruptionStatus struct {
 	// Phase is a one-word summary, computed from the conditions.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 	// Kind is the kind of the notice that determines the decision.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Kind string `json:"kind,omitempty"`
 	// NodeName is the name of the instance's node.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
 	// Decision is the latest decision of the policy.
@@ -150,9 +159,11 @@ type InterruptionStatus struct {
 	// later.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=128
 	// +optional
 	HandledNotices []string `json:"handledNotices,omitempty"`
 	// LastNoticeID is the id of the newest notice that was processed.
+	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	LastNoticeID string `json:"lastNoticeID,omitempty"`
 	// Since is when an earlier interruption of the same instance completed.
@@ -167,6 +178,7 @@ type InterruptionStatus struct {
 	// Replaced, Drained, WiringDegraded and, computed from them, Ready.
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -174,27 +186,36 @@ type InterruptionStatus struct {
 // Decision is what the policy decided, and which rule decided it.
 type Decision struct {
 	// Action is the action to take.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Action Action `json:"action"`
 	// Policy is the InterruptionPolicy whose rule matched. It is empty for the
 	// built-in defaults.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Policy string `json:"policy,omitempty"`
 	// Rule is the name of the rule, or its index in the policy.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Rule string `json:"rule,omitempty"`
 	// EffectivePolicy is the policy that selects the node. Its workloads, budget,
 	// hooks and notifications apply, even if none of its rules matches and a
 	// default rule decides. It is empty if no policy selects the node.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	EffectivePolicy string `json:"effectivePolicy,omitempty"`
 	// Strategy says how pods are moved, for Drain and Terminate.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Strategy Strategy `json:"strategy,omitempty"`
 	// Replacement says whether replacement capacity starts before the drain,
 	// for Drain and Terminate.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Replacement Replacement `json:"replacement,omitempty"`
 	// Message explains the decision in one sentence.
+	// +kubebuilder:validation:MaxLength=32768
+	// +required
 	Message string `json:"message"`
 }
 
@@ -227,16 +248,24 @@ type PodCounts struct {
 // PendingPod is a pod that is still on an interrupted node and must leave it.
 type PendingPod struct {
 	// Namespace is the pod's namespace.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Namespace string `json:"namespace"`
 	// Name is the pod's name.
+	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 	// UID tells the pod apart from another one with the same name.
+	// +required
 	UID types.UID `json:"uid"`
 	// State is the plan for the pod: Waits, Surge, Evict, Delete or Leaving.
 	// Lost means that the instance stopped before the pod left.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
 	State string `json:"state"`
 	// Reason explains the verdict in one sentence.
 	// +kubebuilder:validation:MaxLength=512
+	// +required
 	Reason string `json:"reason"`
 	// LastCall is the latest time at which the pod must be asked to stop.
 	// +optional

@@ -9,14 +9,17 @@ type NodeGroupStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Group is the name of the Auto Scaling group.
+	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Group string `json:"group,omitempty"`
 	// ARN is the ARN of the Auto Scaling group.
+	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	ARN string `json:"arn,omitempty"`
 	// Operator is the AWS service that manages the group, such as EKS. It is
 	// empty if the account itself manages it. Lifeboat cannot change a group
 	// that has an operator.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Operator string `json:"operator,omitempty"`
 	// Min is the group's minimum size.
@@ -60,6 +63,7 @@ type NodeGroupStatus struct {
 	// Suspended lists the scaling processes that are suspended on the group.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
+	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
 	Suspended []string `json:"suspended,omitempty"`
 	// Unhooked lists instances that were launched before the launch hook
@@ -67,6 +71,7 @@ type NodeGroupStatus struct {
 	// hook waited for their set-up. At most 50.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
+	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
 	Unhooked []string `json:"unhooked,omitempty"`
 	// Findings lists the problems of the group, most severe first, at most 20.
@@ -81,6 +86,7 @@ type NodeGroupStatus struct {
 	// Conditions are Found, HooksReady, Synced and, computed from them, Ready.
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -120,17 +126,24 @@ type InstanceCounts struct {
 // LifecycleAction is an instance that a lifecycle hook holds.
 type LifecycleAction struct {
 	// InstanceID is the id of the instance.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
 	InstanceID string `json:"instanceID"`
 	// State is the lifecycle state, as Auto Scaling reports it.
+	// +kubebuilder:validation:MaxLength=63
+	// +required
 	State string `json:"state"`
 	// NodeName is the name of the instance's node, if it has one.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	NodeName string `json:"nodeName,omitempty"`
 	// Hook is the hook that Lifeboat must answer. It is empty if no hook of
 	// Lifeboat holds the instance.
+	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Hook string `json:"hook,omitempty"`
 	// Since is when Lifeboat first saw that the instance is held.
+	// +required
 	Since metav1.Time `json:"since"`
 	// Expires is when the hook times out, as far as Lifeboat knows.
 	// +optional
@@ -148,22 +161,28 @@ type LifecycleAction struct {
 // warm pool, until they were in service.
 type BootTimes struct {
 	// Count is the number of instances measured.
+	// +required
 	Count int32 `json:"count"`
 	// LastSeconds is the time of the latest instance, in seconds.
+	// +required
 	LastSeconds int32 `json:"lastSeconds"`
 	// LongestSeconds is the longest time, in seconds.
+	// +required
 	LongestSeconds int32 `json:"longestSeconds"`
 }
 
 // GroupFailure is a failed launch or a failed hook answer.
 type GroupFailure struct {
 	// Time is when it failed.
+	// +required
 	Time metav1.Time `json:"time"`
 	// InstanceID is the id of the instance, if known.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	InstanceID string `json:"instanceID,omitempty"`
 	// Message says what failed, and why.
 	// +kubebuilder:validation:MaxLength=512
+	// +required
 	Message string `json:"message"`
 }
 
@@ -171,12 +190,15 @@ type GroupFailure struct {
 type GroupFinding struct {
 	// Severity is broken, unknown, warning or info.
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Severity string `json:"severity"`
 	// ID names the kind of finding, such as launch-hook-missing.
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	ID string `json:"id"`
 	// Message says what is wrong, and what the consequence is.
 	// +kubebuilder:validation:MaxLength=1024
+	// +required
 	Message string `json:"message"`
 	// Fix says how to fix it.
 	// +kubebuilder:validation:MaxLength=1024

@@ -20,10 +20,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type NodeGroup struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   NodeGroupSpec   `json:"spec,omitempty"`
+	// +optional
+	Spec NodeGroupSpec `json:"spec,omitempty"`
+	// +optional
 	Status NodeGroupStatus `json:"status,omitempty"`
 }
 
@@ -166,6 +169,8 @@ type MixedInstances struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=40
 	// +listType=atomic
+	// +kubebuilder:validation:items:MaxLength=63
+	// +required
 	InstanceTypes []string `json:"instanceTypes"`
 	// OnDemandBase is the number of instances that are always on demand.
 	// +kubebuilder:validation:Minimum=0

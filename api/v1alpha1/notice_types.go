@@ -9,18 +9,23 @@ type Notice struct {
 	// the cloud has none, Lifeboat derives one from the content.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +required
 	ID string `json:"id"`
 	// Kind classifies the notice, such as SpotInterruption. It is an open
 	// string, because later releases can add kinds.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Kind string `json:"kind"`
 	// Source is the intake that delivered the notice, such as sqs.
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Source string `json:"source"`
 	// Time is when the cloud issued the notice.
+	// +required
 	Time metav1.Time `json:"time"`
 	// ReceivedTime is when Lifeboat first received the notice.
+	// +required
 	ReceivedTime metav1.MicroTime `json:"receivedTime"`
 	// Deadline is when the instance will stop, if the notice states or implies
 	// it.
@@ -38,6 +43,7 @@ type Notice struct {
 	InstanceAction string `json:"instanceAction,omitempty"`
 	// InstanceState is the new state of the instance, for kinds that report
 	// one: stopping, stopped, shutting-down or terminated.
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	InstanceState string `json:"instanceState,omitempty"`
 	// EventTypeCode is the cloud's own code, more specific than the kind, such
@@ -72,6 +78,7 @@ type Notice struct {
 type LifecycleHookInvocation struct {
 	// Group is the name of the Auto Scaling group.
 	// +kubebuilder:validation:MaxLength=255
+	// +required
 	Group string `json:"group"`
 	// Name is the name of the hook.
 	// +kubebuilder:validation:MaxLength=255
@@ -101,9 +108,11 @@ const (
 // Deadline is when an instance will stop.
 type Deadline struct {
 	// Time is the time of the deadline.
+	// +required
 	Time metav1.Time `json:"time"`
 	// Type says whether the deadline can move: Hard and Estimated deadlines
 	// cannot.
 	// +kubebuilder:validation:Enum=Hard;Estimated;Soft
+	// +required
 	Type DeadlineType `json:"type"`
 }

@@ -14,10 +14,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type InterruptionPolicy struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   InterruptionPolicySpec   `json:"spec"`
+	// +required
+	Spec InterruptionPolicySpec `json:"spec"`
+	// +optional
 	Status InterruptionPolicyStatus `json:"status,omitempty"`
 }
 
@@ -42,6 +45,7 @@ type InterruptionPolicySpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
+	// +required
 	Rules []Rule `json:"rules"`
 	// Workloads give some pods a different order or strategy. The first one
 	// that matches a pod applies.
@@ -77,6 +81,7 @@ type NodeSelector struct {
 	// karpenter.sh/nodepool).
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=253
 	// +optional
 	NodePools []string `json:"nodePools,omitempty"`
 	// NodeGroups lists names of node groups, which are matched against the
@@ -84,6 +89,7 @@ type NodeSelector struct {
 	// kOps instance groups.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=255
 	// +optional
 	NodeGroups []string `json:"nodeGroups,omitempty"`
 	// MatchLabels lists labels that a node must have with these values.
@@ -196,6 +202,7 @@ type Rule struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=set
+	// +required
 	Kinds []string `json:"kinds"`
 	// EventTypeCodes limits the rule to notices with one of these codes, in the
 	// cloud's own words. "*" matches any characters, and case does not matter:
@@ -210,6 +217,7 @@ type Rule struct {
 	// Action is what to do: Ignore, Notify, Cordon, Drain or Terminate.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['Ignore','Notify','Cordon','Drain','Terminate']",messageExpression="'unknown action ' + self + ': write Ignore, Notify, Cordon, Drain or Terminate'"
+	// +required
 	Action Action `json:"action"`
 	// Approval says whether a person must approve before Lifeboat changes the
 	// node: Required or None (the default).
@@ -268,9 +276,11 @@ type Window struct {
 	// day-of-month month day-of-week), such as "0 2 * * *".
 	// +kubebuilder:validation:MaxLength=100
 	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\s*([0-9*,/A-Za-z?-]+\\\\s+){4}[0-9*,/A-Za-z?-]+\\\\s*$')",messageExpression="'schedule \"' + self + '\" is not five cron fields: write minute hour day-of-month month day-of-week, such as \"0 2 * * *\" for 02:00 every day'"
+	// +required
 	Schedule string `json:"schedule"`
 	// Duration is how long the window stays open, from 1m to 168h (7 days).
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h')",message="duration must be between 1m and 168h, such as 2h"
+	// +required
 	Duration metav1.Duration `json:"duration"`
 	// TimeZone is an IANA name such as Europe/Berlin. The default is UTC.
 	// +kubebuilder:validation:MaxLength=64
@@ -285,6 +295,7 @@ type InterruptionPolicyStatus struct {
 	// why.
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

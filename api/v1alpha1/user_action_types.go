@@ -10,8 +10,10 @@ type UserAction struct {
 	// By is the user's name, as the API server authenticated it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +required
 	By string `json:"by"`
 	// Time is when the request was made.
+	// +required
 	Time metav1.MicroTime `json:"time"`
 	// About identifies the notice that the request is about: its kind and, if
 	// it has one, its subject, separated by a space. An approval is valid for

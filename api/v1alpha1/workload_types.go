@@ -69,6 +69,7 @@ type Budget struct {
 	// policy selects. A percentage is rounded up.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^(100|[1-9][0-9]?)%$')",message="maxConcurrent must be a number of at least 1, or a percentage from 1% to 100%"
+	// +required
 	MaxConcurrent intstr.IntOrString `json:"maxConcurrent"`
 }
 
@@ -80,6 +81,7 @@ type Terminations struct {
 	// A percentage is rounded up. The default is 20%.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^(100|[1-9][0-9]?)%$')",message="maxConcurrent must be a number of at least 1, or a percentage from 1% to 100%"
+	// +required
 	MaxConcurrent intstr.IntOrString `json:"maxConcurrent"`
 }
 
@@ -114,10 +116,12 @@ type Hook struct {
 	// Name identifies the hook in status and messages.
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=30
+	// +required
 	Name string `json:"name"`
 	// When says when the hook runs: BeforeDrain or AfterDrain.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in ['BeforeDrain','AfterDrain']",messageExpression="'unknown when ' + self + ': write BeforeDrain or AfterDrain'"
+	// +required
 	When HookTime `json:"when"`
 	// Job is the Job to run. It must complete.
 	// +optional
@@ -156,6 +160,7 @@ type HookJob struct {
 	// CronJob's jobTemplate.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
+	// +required
 	Template runtime.RawExtension `json:"template"`
 }
 
@@ -192,10 +197,12 @@ type SecretKey struct {
 	// Name is the name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
 	// Key is the key in the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Key string `json:"key"`
 }
 
@@ -206,6 +213,7 @@ type Notification struct {
 	// Name identifies the notification in status and messages.
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=30
+	// +required
 	Name string `json:"name"`
 	// Reasons lists the reasons of the timeline entries to send, such as
 	// Drained or PodLost, or "*" for all. The default is NoticeReceived,
@@ -217,5 +225,6 @@ type Notification struct {
 	// +optional
 	Reasons []string `json:"reasons,omitempty"`
 	// Webhook is the request to send.
+	// +required
 	Webhook Webhook `json:"webhook"`
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
@@ -72,7 +72,7 @@ func (s *State) shortly(m *member, doing, cause string) *Activity {
 	now := time.Now().UTC()
 	in, _ := s.ec2.Instance(m.InstanceID)
 	return s.record(&Activity{
-		ID: uuid.NewString(), Group: m.Group, InstanceID: m.InstanceID, Description: doing + m.InstanceID, Cause: because(now, cause),
+		ID: string(uuid.NewUUID()), Group: m.Group, InstanceID: m.InstanceID, Description: doing + m.InstanceID, Cause: because(now, cause),
 		Status: "InProgress", Progress: 50, Start: now, Zone: m.Zone, SubnetID: in.SubnetID,
 	})
 }
@@ -103,7 +103,7 @@ func (s *State) launchFailed(g *group, cause string, err error) {
 	}
 	now := time.Now().UTC()
 	a := s.record(&Activity{
-		ID: uuid.NewString(), Group: g.Name, Description: "Launching a new EC2 instance.  Status Reason: " + err.Error(),
+		ID: string(uuid.NewUUID()), Group: g.Name, Description: "Launching a new EC2 instance.  Status Reason: " + err.Error(),
 		Cause: because(now, cause), Start: now,
 	})
 	a.close("Failed", err.Error()+" Launching EC2 instance failed.")

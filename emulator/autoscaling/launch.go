@@ -11,8 +11,8 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-// groupTag is the tag that Auto Scaling puts on the instances of a group (Amazon EC2 Auto
-// Scaling User Guide, Tag Auto Scaling groups and instances).
+// groupTag is the tag that Auto Scaling puts on the instances of a group (EC2 Auto Scaling
+// User Guide, Tag Auto Scaling groups and instances).
 const groupTag = "aws:autoscaling:groupName"
 
 // subnets lists the subnets of a group. It needs the lock.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
@@ -72,7 +72,7 @@ func (s *State) sendTest(g *group, h Hook) error {
 		header
 		Event    string
 		GroupARN string `json:"AutoScalingGroupARN"`
-	}{g.Name, s.header(uuid.NewString()), "autoscaling:TEST_NOTIFICATION", g.arn})
+	}{g.Name, s.header(string(uuid.NewUUID())), "autoscaling:TEST_NOTIFICATION", g.arn})
 }
 
 func (s *State) send(h Hook, message any) error {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
@@ -84,7 +84,7 @@ func (s *State) StartRefresh(groupName string, o RefreshOptions) (string, error)
 	case o.minHealthy() < 0 || o.minHealthy() > 100:
 		return "", constraint(o.minHealthy(), "minHealthyPercentage", "have value between 0 and 100")
 	}
-	r := &refresh{Refresh: Refresh{ID: uuid.NewString(), Group: g.Name, Options: o, Status: "InProgress", Start: time.Now().UTC()}}
+	r := &refresh{Refresh: Refresh{ID: string(uuid.NewUUID()), Group: g.Name, Options: o, Status: "InProgress", Start: time.Now().UTC()}}
 	now := s.current(g)
 	for _, m := range s.of(g) {
 		if o.concerns(m.Member, outdated(m.Member, now)) {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
@@ -117,7 +117,7 @@ func (s *State) CreateGroup(g Group) error {
 	}
 	made := &group{
 		Group: g, created: time.Now().UTC().Truncate(time.Millisecond), suspended: map[Process]time.Time{},
-		arn: s.scope.ARN("autoscaling", fmt.Sprintf("autoScalingGroup:%s:autoScalingGroupName/%s", uuid.NewString(), g.Name)),
+		arn: s.scope.ARN("autoscaling", fmt.Sprintf("autoScalingGroup:%s:autoScalingGroupName/%s", string(uuid.NewUUID()), g.Name)),
 	}
 	made.Tags = maps.Clone(g.Tags)
 	if made.hasTemplate() {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
@@ -60,7 +60,7 @@ func (s *State) newTransition(m *member, p path, cause string) *transition {
 		m.transition.endExecutions()
 		m.transition.activity.close("Cancelled", "")
 	}
-	t := &transition{path: p, id: uuid.NewString(), requestID: uuid.NewString(), cause: cause, began: time.Now().UTC()}
+	t := &transition{path: p, id: string(uuid.NewUUID()), requestID: string(uuid.NewUUID()), cause: cause, began: time.Now().UTC()}
 	t.activity = s.begin(g, m, t)
 	m.transition, m.Target = t, p.end
 	s.enter(m, p.base, cause)
@@ -103,7 +103,7 @@ func (s *State) waitForHooks(m *member, t *transition) {
 	t.held = time.Now()
 	for _, h := range g.hooks {
 		if h.Transition == t.hookTransition {
-			t.actions = append(t.actions, &action{token: uuid.NewString(), hook: h, limit: time.Now().Add(h.total()), execution: s.recordExecution(m, h)})
+			t.actions = append(t.actions, &action{token: string(uuid.NewUUID()), hook: h, limit: time.Now().Add(h.total()), execution: s.recordExecution(m, h)})
 		}
 	}
 	if len(t.actions) == 0 {

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
@@ -89,7 +89,7 @@ func (s *State) Record(r *wire.Request, failure *wire.Error) {
 		UserIdentity: identity{kind(who.ARN), who.UserID, who.ARN, s.scope.Account, r.AccessKey},
 		EventSource:  r.Service + ".amazonaws.com", EventName: r.Action, Region: s.scope.Region,
 		SourceIP: r.SourceIP(), UserAgent: r.UserAgent(), Parameters: parameters(r), RequestID: r.ID,
-		EventID: uuid.NewString(), EventType: "AwsApiCall", AccountID: s.scope.Account,
+		EventID: string(uuid.NewUUID()), EventType: "AwsApiCall", AccountID: s.scope.Account,
 	}
 	if failure != nil {
 		rec.ErrorCode, rec.ErrorMessage = errorCode(r, failure), failure.Message

@@ -5,9 +5,9 @@ import (
 	"net/http/httptest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/lifeboat-dev/lifeboat/emulator"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 // Direct hands requests to a handler in the goroutine that makes them. No port is
@@ -58,6 +58,6 @@ func Config(server *emulator.Server) aws.Config {
 func ConfigOver(server *emulator.Server, over http.RoundTripper) aws.Config {
 	return aws.Config{
 		Region: server.Region(), HTTPClient: &http.Client{Transport: over},
-		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
+		Credentials: awshttp.StaticCredentials("AKIATEST", "secret"),
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/events/pattern"
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
@@ -104,7 +104,7 @@ func (s *State) publish(busName string, e Event) string {
 
 func (s *State) stamp(e Event) Event {
 	if e.ID == "" {
-		e.ID = uuid.NewString()
+		e.ID = string(uuid.NewUUID())
 	}
 	if e.Account == "" {
 		e.Account = s.scope.Account

@@ -40,8 +40,8 @@ func healthCode(code string) string {
 }
 
 // Schedule plans maintenance: EC2 puts a scheduled event on each instance, which
-// DescribeInstanceStatus and instance metadata show and which happens at its time, and
-// Health sends one event about them all. What becomes of it at EC2, Health sends on: an
+// DescribeInstanceStatus and instance metadata show and which happens at its time. Health
+// sends one event about them all. What becomes of it at EC2, Health sends on: an
 // instance that is done is resolved, and with the last of them the event is closed. It
 // returns the ARN of Health's event. The error is an instance that does not exist; then
 // nothing is planned.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
@@ -74,7 +74,7 @@ func (s *State) open(e Event, plan map[string]string) string {
 	e.Service, e.Category = cmp.Or(e.Service, "EC2"), cmp.Or(e.Category, ScheduledChange)
 	e.Region = cmp.Or(e.Region, s.scope.Region)
 	if e.ARN == "" {
-		e.ARN = fmt.Sprintf("arn:%s:health:%s::event/%s/%s/%s_%s", s.scope.Partition(), e.Region, e.Service, e.Code, e.Code, uuid.NewString())
+		e.ARN = fmt.Sprintf("arn:%s:health:%s::event/%s/%s/%s_%s", s.scope.Partition(), e.Region, e.Service, e.Code, e.Code, string(uuid.NewUUID()))
 	}
 	e.Status = Open
 	if e.Start.After(time.Now()) {

@@ -68,7 +68,7 @@ func New(scope wire.Scope) *State {
 	return &State{scope: scope, profiles: map[string]*profile{}, roles: map[string]*Role{}}
 }
 
-// PutRole creates a role that EC2 may assume, if it does not exist, such as the role of Karpenter's
+// PutRole creates a role that EC2 may assume, if it does not exist. An example is the role of Karpenter's
 // nodes, which must exist before Karpenter starts.
 func (s *State) PutRole(name string) error {
 	s.mu.Lock()

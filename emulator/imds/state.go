@@ -88,7 +88,7 @@ func (s *State) Reads(instanceID string) int {
 	return s.reads[instanceID]
 }
 
-// Serve opens the metadata service of an instance on a separate loopback port, and returns its base
+// Serve opens the metadata service of an instance on a separate loopback port. It returns its base
 // URL, such as http://127.0.0.1:41234, for the SDK's endpoint setting. The port answers while the
 // instance has power; without power it refuses connections. It ends with ctx or stop, which waits
 // until the port is closed.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
@@ -60,7 +60,7 @@ func (s *State) Move(source, destination string) (MoveTask, error) {
 		}
 		from.remove(m)
 		moved := *m
-		moved.id, moved.sent, moved.visibleAt = uuid.NewString(), now, now
+		moved.id, moved.sent, moved.visibleAt = string(uuid.NewUUID()), now, now
 		moved.receives, moved.receivesHere, moved.source, moved.receipt = 0, 0, "", ""
 		moved.firstReceived = time.Time{}
 		to.insert(&moved, now)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs/policy"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
@@ -135,7 +135,7 @@ func (q *queue) accept(out Outgoing, senderID string, now time.Time) Sent {
 		delay = *out.Delay
 	}
 	m := &message{
-		id:         uuid.NewString(),
+		id:         string(uuid.NewUUID()),
 		body:       out.Body,
 		attributes: out.Attributes,
 		trace:      out.TraceHeader,

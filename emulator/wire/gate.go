@@ -14,8 +14,8 @@ import (
 // AnyAction stands for all actions of a service.
 const AnyAction = "*"
 
-// Gate is what every call passes before it reaches its service. It counts calls, and
-// it can turn them away as AWS does when permission is lacking, when there are too
+// Gate is what every call passes before it reaches its service. It counts calls. It
+// can turn them away as AWS does when permission is lacking, when there are too
 // many, or when a service is down. It is safe for concurrent use.
 //
 // Each method names a service by its signing name ("ec2", "autoscaling") and one

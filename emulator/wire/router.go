@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
 // maxBody bounds request bodies. The largest that AWS accepts here is an SQS batch of 1 MiB, which
@@ -53,7 +53,7 @@ func NewRouter(scope Scope, log *slog.Logger, gate *Gate, services []Service) (*
 
 // ServeHTTP implements http.Handler.
 func (rt *Router) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
-	r := &Request{ID: uuid.NewString(), BaseURL: baseURL(hr), Path: hr.URL.Path, http: hr}
+	r := &Request{ID: string(uuid.NewUUID()), BaseURL: baseURL(hr), Path: hr.URL.Path, http: hr}
 	service := &registered{Service: Service{Protocol: Query}}
 	out, err := rt.call(w, r, &service)
 	var a *answer

@@ -1,7 +1,6 @@
 // Command tally reads files with the output of `go test -json` and prints one row per
 // file: the number of passed, failed and skipped tests. It fails if a test failed, if
-// no test of a file passed, or if a test was skipped that the list below does not
-// allow.
+// no test of a file passed, or if the list below does not allow a skip.
 package main
 
 import (

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -17,6 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/emulator/events"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 // account is an emulated AWS account.
@@ -31,7 +31,7 @@ type account struct {
 func newAccount(t *testing.T) *account {
 	t.Helper()
 	server, url := emulatortest.Serve(t, emulator.Options{})
-	cfg := aws.Config{Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
+	cfg := aws.Config{Region: server.Region(), BaseEndpoint: &url, Credentials: awshttp.StaticCredentials("AKIAEXAMPLE", "x")}
 	a := &account{server: server, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
 	a.clients = awssetup.Clients{SQS: a.queues, Events: a.rules}
 	a.w = awssetup.Desired("prod", server.Account(), server.Region())

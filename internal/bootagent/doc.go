@@ -1,5 +1,5 @@
-// Package bootagent is the agent that brings its machine safely into service and out of it again, as
-// a member of an Auto Scaling group that may have a warm pool.
+// Package bootagent is the agent that brings its machine safely into service and out of it again. The
+// machine is a member of an Auto Scaling group that may have a warm pool.
 //
 // The kubelet waits for a gate. Instance metadata has the machine's target: its warm pool, where
 // everything is prepared and the kubelet stays off; service, where the gate is opened; or

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/fis"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -50,7 +49,7 @@ func (s *session) awsConfig(ctx context.Context) (aws.Config, connection, error)
 	return awshttp.Use(aws.Config{
 		Region:       found.region,
 		BaseEndpoint: aws.String(found.endpoint),
-		Credentials:  credentials.NewStaticCredentialsProvider(found.accessKeyID, found.secretAccessKey, ""),
+		Credentials:  awshttp.StaticCredentials(found.accessKeyID, found.secretAccessKey),
 	}), found, nil
 }
 

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 // awsAccount is an emulated AWS account that --sandbox selects.
@@ -31,7 +31,7 @@ type awsAccount struct {
 func newAWSAccount(t *testing.T) *awsAccount {
 	t.Helper()
 	server, url := emulatortest.Serve(t, emulator.Options{})
-	cfg := aws.Config{Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
+	cfg := aws.Config{Region: server.Region(), BaseEndpoint: &url, Credentials: awshttp.StaticCredentials("AKIAEXAMPLE", "x")}
 	return &awsAccount{harness: atEndpoint(t, url), server: server, url: url, queues: sqs.NewFromConfig(cfg), rules: eventbridge.NewFromConfig(cfg)}
 }
 

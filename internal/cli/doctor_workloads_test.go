@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/probe"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
@@ -62,7 +62,7 @@ func TestDoctorAsksEC2WhichNodesAreSpot(t *testing.T) {
 // answering receives messages as lifeboatd does.
 func (e *awsAccount) answering() {
 	e.t.Helper()
-	cfg := aws.Config{Region: "us-east-1", BaseEndpoint: &e.url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", "")}
+	cfg := aws.Config{Region: "us-east-1", BaseEndpoint: &e.url, Credentials: awshttp.StaticCredentials("AKIAEXAMPLE", "x")}
 	recorder := intake.NewRecorder(e.harness.cluster, noNodes{}, intake.Options{Account: "123456789012", Region: "us-east-1", Live: e.harness.cluster, Clock: time.Now})
 	queue, err := e.queues.GetQueueUrl(e.t.Context(), &awssqs.GetQueueUrlInput{QueueName: aws.String("lifeboat-prod")})
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/fis"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -36,7 +36,7 @@ func newEmulated(t *testing.T) *emulated {
 	t.Helper()
 	server, url := emulatortest.Serve(t, emulator.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
 	e := &emulated{Server: server, endpoint: url, config: aws.Config{
-		Region: server.Region(), BaseEndpoint: aws.String(url), Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
+		Region: server.Region(), BaseEndpoint: aws.String(url), Credentials: awshttp.StaticCredentials("AKIATEST", "secret"),
 	}}
 	out, err := sqs.NewFromConfig(e.config).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("lifeboat-prod")})
 	if err != nil {

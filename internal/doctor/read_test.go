@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -20,6 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -40,7 +40,7 @@ func newAccount(t *testing.T) *account {
 	server, url := emulatortest.Serve(t, emulator.Options{})
 	a := &account{t: t, server: server, want: awssetup.Desired("prod", server.Account(), server.Region())}
 	cfg := aws.Config{
-		Region: server.Region(), BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "x", ""),
+		Region: server.Region(), BaseEndpoint: &url, Credentials: awshttp.StaticCredentials("AKIAEXAMPLE", "x"),
 	}
 	a.queues, a.events = sqs.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg)
 	applied, err := awssetup.Apply(t.Context(), awssetup.Clients{SQS: a.queues, Events: a.events}, a.want)

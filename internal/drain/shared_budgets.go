@@ -9,7 +9,7 @@ import (
 )
 
 // successorSettleTime is the estimated time between the stop of a pod and the moment when its successor is
-// Ready and the budget allows the next eviction. If the estimate is too short, a
+// Ready and another eviction is allowed. If the estimate is too short, a
 // PodDisruptionBudget is overridden at the last call. If it is too long, pods lose some seconds
 // of do-not-disrupt.
 const successorSettleTime = 10 * time.Second

@@ -79,8 +79,8 @@ func (p Place) arn(service, resource string) string {
 func (p Place) instanceARN(id string) string { return p.arn("ec2", "instance/"+id) }
 
 // DescribeInstances is ec2.Client's method of that name. It is a function type
-// because an interface that holds the client would keep all of its more than seven
-// hundred operations in the binary, which is tens of megabytes.
+// because an interface that holds the client would keep its more than seven hundred operations
+// in the binary: tens of megabytes.
 type DescribeInstances func(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 
 // NotInterruptibleError lists every target that FIS cannot interrupt, with the

@@ -61,8 +61,8 @@ func reservation(n *Notice, e *envelope) {
 	}{n.Target.InstanceID, n.action(), stamp(n.Begins), n.mark()}
 }
 
-// blockLead is the time before the end of a Capacity Block at which EC2 starts to
-// terminate its instances (EC2 User Guide, "Capacity Blocks for ML").
+// blockLead is the time before the end of a Capacity Block when EC2 starts to terminate
+// instances (EC2 User Guide, "Capacity Blocks for ML").
 const blockLead = 30 * time.Minute
 
 // blockExpiration: EC2 User Guide, "Monitor Capacity Blocks using EventBridge".

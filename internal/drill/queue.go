@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
@@ -63,7 +63,7 @@ type Notice struct {
 
 // NewID returns an id in the format of EventBridge's envelopes.
 func NewID() string {
-	return uuid.NewString()
+	return string(uuid.NewUUID())
 }
 
 // envelope is EventBridge's envelope, with the fields in AWS's order (EventBridge

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/drill"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
@@ -41,7 +41,7 @@ func (recorder) Answer(context.Context, intake.Probe) error { return nil }
 func listen(t *testing.T) (*awssqs.Client, string, recorder) {
 	t.Helper()
 	_, endpoint := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1"})
-	cfg := aws.Config{Region: "eu-west-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", "")}
+	cfg := aws.Config{Region: "eu-west-1", BaseEndpoint: &endpoint, Credentials: awshttp.StaticCredentials("AKIATEST", "secret")}
 	api := awssqs.NewFromConfig(cfg)
 	queue, err := api.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("lifeboat-prod")})
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/json"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
@@ -72,13 +73,21 @@ func decode(raw []byte) (*batchv1.JobTemplateSpec, error) {
 		return nil, errors.New("the template is empty: " + write)
 	}
 	var template batchv1.JobTemplateSpec
-	strict, err := json.UnmarshalStrict(raw, &template)
-	if err != nil {
+	if err := json.Unmarshal(raw, &template); err != nil {
 		return nil, fmt.Errorf("the template is not a Job template: %w: %s", err, write)
 	}
+	var fields map[string]any
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, fmt.Errorf("the template is not an object: %w: %s", err, write)
+	}
 	var unknown []string
-	for _, e := range strict {
-		unknown = append(unknown, e.Error())
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, &batchv1.JobTemplateSpec{}, true)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		for _, e := range strict.Errors() {
+			unknown = append(unknown, e.Error())
+		}
+	} else if err != nil {
+		return nil, fmt.Errorf("the template is not a Job template: %w: %s", err, write)
 	}
 	m := &template.ObjectMeta
 	for _, field := range []struct {

@@ -21,7 +21,7 @@ import (
 
 // StaleAfter is how long after its hard deadline a notice is still recorded. EventBridge
 // retries a delivery for up to 24 hours (EventBridge User Guide, "How EventBridge retries
-// delivering events"), and an instance that was stopped may have been started since.
+// delivering events"). An instance that was stopped may have been started since.
 const StaleAfter = 10 * time.Minute
 
 // ErrRefused is wrapped by errors of Record that a retry does not solve: the API server

@@ -27,8 +27,8 @@ const (
 // rebalance recommendations").
 const AtRiskFor = time.Hour
 
-// Notice is one signal from one source that an instance is going away or is unhealthy, in
-// the form in which a source passes it to the recorder.
+// Notice is one signal from one source that an instance is going away or is unhealthy. It
+// has the form in which a source passes it to the recorder.
 type Notice struct {
 	v1alpha1.Notice
 

@@ -12,7 +12,7 @@ import (
 // stop or terminate it. EC2 asks the operating system to shut down first and cuts the
 // power minutes later (EC2 User Guide, "How instance termination works"). In that time
 // the kubelet stops the pods: its shutdownGracePeriod is 150 s on the EKS AL2023 images
-// from Kubernetes 1.34 on, of which the last 30 s are for critical pods
+// from Kubernetes 1.34 on. The last 30 s are for critical pods
 // (amazon-eks-ami, nodeadm/internal/kubelet/config.go). The Node API does not tell the
 // value, so it is the same for every node.
 const ShutdownTime = 2 * time.Minute

@@ -10,6 +10,6 @@
 // default applies and needs approval (guard.go).
 //
 // The comparisons are in checks.go and match.go, the start time in schedule.go, approval in
-// approval.go, and the validation of policies in validate.go and settings.go, with its messages
-// in words.go.
+// approval.go. The validation of policies is in validate.go and settings.go, and its messages
+// are in words.go.
 package policy

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robfig/cron/v3"
+	"github.com/netresearch/go-cron"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
@@ -23,11 +23,20 @@ type window struct {
 	location *time.Location
 }
 
+// clockChange is longer than any change of the clock by daylight saving.
+const clockChange = 2 * time.Hour
+
 // openingAt returns the opening of the window that is open at a time, or else the next one; zero
-// if it never opens again. Like cron, it uses the zone's local time: an opening in an hour that
-// daylight saving skips does not occur that day, and one in a repeated hour occurs twice.
+// if it never opens again. Like cron, it uses the zone's local time. An opening in an hour that
+// daylight saving skips is as much later as the clock jumps, and one in a repeated hour occurs twice.
 func (w window) openingAt(at time.Time) time.Time {
-	return w.schedule.Next(at.In(w.location).Add(-w.duration))
+	closed := at.In(w.location).Add(-w.duration)
+	// Next finds an opening that was moved only from a time before the clock changes.
+	opening := w.schedule.Next(closed.Add(-clockChange))
+	for !opening.IsZero() && !opening.After(closed) {
+		opening = w.schedule.Next(opening)
+	}
+	return opening
 }
 
 // parseWindow parses a window, or says what to write instead.
@@ -55,17 +64,16 @@ func parseWindow(in v1alpha1.Window) (window, problems) {
 	return w, found
 }
 
-// parse accepts only five cron fields: no @daily, and no time zone. It normalises the spaces,
-// because the parser expects a space after TZ= without checking for it.
+// parse accepts only five cron fields: no @daily, and no time zone. As in CronJobs, a schedule with a
+// day of the month and a day of the week matches on either.
 func parse(schedule string) (cron.Schedule, error) {
-	fields := strings.Fields(schedule)
-	if len(fields) != 5 {
-		return nil, fmt.Errorf("it has %d fields, not 5", len(fields))
+	if n := len(strings.Fields(schedule)); n != 5 {
+		return nil, fmt.Errorf("it has %d fields, not 5", n)
 	}
-	if strings.Contains(fields[0], "=") {
-		return nil, fmt.Errorf("%s does not belong in it (use timeZone)", fields[0])
+	if zone, _, is := strings.Cut(strings.Fields(schedule)[0], "="); is {
+		return nil, fmt.Errorf("%s= does not belong in it (use timeZone)", zone)
 	}
-	return cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(strings.Join(fields, " "))
+	return cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom).Parse(schedule)
 }
 
 // wall formats a time in its zone.

@@ -49,14 +49,18 @@ func TestWindows(t *testing.T) {
 
 		// Berlin, 29 March 2026: 02:00 CET becomes 03:00 CEST.
 		{"in Berlin the day before the hour is skipped", berlin, "2026-03-28T00:00:00Z", "", "2026-03-28T01:30:00Z", "02:30 CET"},
-		{"in Berlin an opening in the skipped hour does not take place", berlin, "2026-03-28T23:00:00Z", "", "2026-03-30T00:30:00Z", "2026-03-30 02:30 CEST"},
+		{"in Berlin an opening in the skipped hour is an hour later", berlin, "2026-03-28T23:00:00Z", "", "2026-03-29T01:30:00Z", "2026-03-29 03:30 CEST"},
+		{"in Berlin a window from the skipped hour stays open", window("30 2 * * *", 2*time.Hour, "Europe/Berlin"), "2026-03-29T03:29:00Z", "", "", "open until 2026-03-29 05:30 CEST"},
+		{"in Berlin a window from the skipped hour closes", window("30 2 * * *", 2*time.Hour, "Europe/Berlin"), "2026-03-29T03:30:00Z", "", "2026-03-30T00:30:00Z", "2026-03-30 02:30 CEST"},
+		{"in Berlin a short window from the skipped hour opens", window("59 2 * * *", 5*time.Minute, "Europe/Berlin"), "2026-03-29T02:00:00Z", "", "", "open until 2026-03-29 04:04 CEST"},
 		{"in Berlin a window across the skipped hour keeps its length", window("30 1 * * *", 2*time.Hour, "Europe/Berlin"), "2026-03-29T02:29:00Z", "", "", "open until 2026-03-29 04:30 CEST"},
 		// Berlin, 25 October 2026: 03:00 CEST becomes 02:00 CET.
 		{"in Berlin the hour that comes twice opens first in summer time", berlin, "2026-10-24T23:00:00Z", "", "2026-10-25T00:30:00Z", "2026-10-25 02:30 CEST"},
 		{"in Berlin the hour that comes twice opens again in winter time", window("30 2 * * *", 10*time.Minute, "Europe/Berlin"), "2026-10-25T00:45:00Z", "", "2026-10-25T01:30:00Z", "2026-10-25 02:30 CET"},
 		// New York, 8 March 2026: 02:00 EST becomes 03:00 EDT; 1 November: back.
 		{"in New York a window that opens before the change is open after it", newYork, "2026-03-08T07:15:00Z", "", "", "open until 2026-03-08 03:30 EDT"},
-		{"in New York an opening in the skipped hour does not take place", window("0 2 * * *", time.Hour, "America/New_York"), "2026-03-08T05:00:00Z", "", "2026-03-09T06:00:00Z", "2026-03-09 02:00 EDT"},
+		{"in New York an opening in the skipped hour is an hour later", window("0 2 * * *", time.Hour, "America/New_York"), "2026-03-08T05:00:00Z", "", "2026-03-08T07:00:00Z", "2026-03-08 03:00 EDT"},
+		{"a day of the month or a day of the week is enough", window("0 2 1 * MON", time.Hour, ""), "2026-03-01T12:00:00Z", "", "2026-03-02T02:00:00Z", "2026-03-02 02:00 UTC"},
 		{"in New York the hour that comes twice opens first in summer time", newYork, "2026-11-01T04:00:00Z", "", "2026-11-01T05:30:00Z", "2026-11-01 01:30 EDT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

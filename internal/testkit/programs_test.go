@@ -71,6 +71,27 @@ func TestProgramsLinkNothingOfTheSandbox(t *testing.T) {
 	}
 }
 
+// maxRequirements is the number of modules that the root module requires directly. Lower it when it
+// can be lower, and never raise it.
+const maxRequirements = 25
+
+func TestRootModuleRequiresFewModules(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := 0
+	for line := range strings.Lines(string(text)) {
+		if aRequirement.MatchString(line) && !strings.Contains(line, "// indirect") {
+			direct++
+		}
+	}
+	if direct != maxRequirements {
+		t.Errorf("go.mod requires %d modules directly, and the limit is %d", direct, maxRequirements)
+	}
+}
+
 var aRequirement = regexp.MustCompile(`(?m)^(?:require)?\s+(\S+) (v\S+)`)
 
 // Both modules then compile the same packages, once.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -34,6 +33,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/program"
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
@@ -79,7 +79,7 @@ func newRig(tb testing.TB) *rig {
 	r.install()
 	r.cloud, r.url = emulatortest.Serve(tb, emulator.Options{Account: account, Region: region})
 	r.aws = awssqs.NewFromConfig(aws.Config{
-		Region: region, BaseEndpoint: &r.url, Credentials: credentials.NewStaticCredentialsProvider("AKIABENCH", "secret", ""),
+		Region: region, BaseEndpoint: &r.url, Credentials: awshttp.StaticCredentials("AKIABENCH", "secret"),
 	})
 	return r
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
@@ -63,7 +62,7 @@ func awsConfig(state sandbox.State) aws.Config {
 	return awshttp.Use(aws.Config{
 		Region:       state.Region,
 		BaseEndpoint: aws.String(state.AWSEndpoint),
-		Credentials:  credentials.NewStaticCredentialsProvider(state.AccessKeyID, state.SecretAccessKey, ""),
+		Credentials:  awshttp.StaticCredentials(state.AccessKeyID, state.SecretAccessKey),
 	})
 }
 

@@ -181,7 +181,7 @@ func (o Observed) youngest() string {
 }
 
 // Unhooked returns the instances that no launch hook held on their way into the
-// pool or into service, so that AWS did not wait for their set-up. Without a
+// pool or into service. AWS thus did not wait for their set-up. Without a
 // launch hook these are all launching and warm ones. With one they are those of
 // before, until the hook holds them or they are in service. Groups with another
 // owner return none.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
@@ -20,6 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 // account is an emulated account with a launch template named workers.
@@ -36,7 +36,7 @@ func newAccount(t *testing.T) *account {
 	server.States.AutoScaling.SetTiming(autoscaling.Timing{Evaluate: time.Millisecond, Launch: time.Millisecond, Settle: time.Millisecond})
 	a := &account{server, nodegroup.NewAPI(aws.Config{
 		Region: "eu-west-1", BaseEndpoint: &url, HTTPClient: emulatortest.HTTPClient(t),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
+		Credentials: awshttp.StaticCredentials("AKIATEST", "secret"),
 	})}
 	if _, err := a.States.EC2.CreateTemplate("workers", "", "", ec2.TemplateData{ImageID: "ami-0abc", InstanceType: "m5.large"}, nil); err != nil {
 		t.Fatal(err)

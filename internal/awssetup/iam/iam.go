@@ -147,8 +147,8 @@ func Setup(w awssetup.Wiring) Document {
 }
 
 // PodIdentity allows pods of the controller's service account in this cluster to
-// assume a role (EKS User Guide, "Create IAM role with trust policy required by EKS
-// Pod Identity").
+// assume a role. The source is the EKS User Guide, "Create IAM role with trust policy
+// required by EKS Pod Identity".
 func PodIdentity(w awssetup.Wiring) Document {
 	return document(Statement{
 		Sid: "EKSPodIdentity", Principal: map[string]string{"Service": "pods.eks.amazonaws.com"},

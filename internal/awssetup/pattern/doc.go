@@ -1,5 +1,5 @@
 // Package pattern implements the EventBridge event-pattern language. It compiles a pattern, matches events against
-// it, explains why an event does not match, and lints a pattern against the events that AWS is known to send.
+// it, and explains why an event does not match. It lints a pattern against the events that AWS is known to send.
 //
 // A pattern is a JSON object in the shape of the event. Every leaf is an array of alternatives, of which one must
 // match. Sibling keys must all match. "$or" offers whole objects as alternatives. The grammar is that of the

@@ -1,5 +1,5 @@
 // Package probe tests wiring end to end. It sends a private event to EventBridge for
-// each rule, which takes the rule's path into the queue, and waits until a replica of
+// each rule, which takes the rule's path into the queue. It waits until a replica of
 // lifeboatd reports its arrival.
 package probe
 
@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
-	"github.com/google/uuid"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -117,7 +117,7 @@ type probe struct {
 func (p *Prober) Run(ctx context.Context, rules []awssetup.Rule) []Result {
 	probes := make([]*probe, len(rules))
 	for i, rule := range rules {
-		probes[i] = &probe{rule: rule, id: uuid.NewString(), result: Result{Rule: rule.Name, Role: rule.Role, Kinds: rule.Kinds}}
+		probes[i] = &probe{rule: rule, id: string(uuid.NewUUID()), result: Result{Rule: rule.Name, Role: rule.Role, Kinds: rule.Kinds}}
 	}
 	limit, cancel := context.WithTimeout(ctx, p.o.Timeout)
 	defer cancel()

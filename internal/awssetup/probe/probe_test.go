@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -31,6 +30,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 )
@@ -55,7 +55,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	_, endpoint := emulatortest.Serve(t, emulator.Options{Account: account, Region: region})
 	cfg := aws.Config{
 		Region: region, BaseEndpoint: &endpoint, HTTPClient: emulatortest.HTTPClient(t),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
+		Credentials: awshttp.StaticCredentials("AKIATEST", "secret"),
 	}
 	queues := awssqs.NewFromConfig(cfg)
 	w := &world{events: eventbridge.NewFromConfig(cfg), want: awssetup.Desired("prod", account, region), metrics: prometheus.NewRegistry()}

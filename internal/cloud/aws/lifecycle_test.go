@@ -9,7 +9,6 @@ import (
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/lifeboat-dev/lifeboat/emulator"
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
@@ -17,13 +16,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/asg/ratelimit"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/aws"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 // lifecycleAt is the Lifecycle of a region whose Auto Scaling is a handler.
 func lifecycleAt(handler http.Handler, q *ratelimit.Limiter) *aws.Lifecycle {
 	return aws.NewLifecycle(awssdk.Config{
 		Region: "eu-west-1", HTTPClient: &http.Client{Transport: emulatortest.Direct{Handler: handler}},
-		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
+		Credentials: awshttp.StaticCredentials("AKIATEST", "secret"),
 	}, q)
 }
 

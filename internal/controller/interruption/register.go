@@ -54,7 +54,7 @@ func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 }
 
 // Register adds the controller to a manager. changedNodes yields the names of nodes whose
-// pods or their owners changed, wanted the names of Interruptions whose hooks or
+// pods or their owners changed; wanted the names of Interruptions whose hooks or
 // notifications changed, and replaced the instances whose replacements changed.
 func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <-chan event.TypedGenericEvent[string]) error {
 	// A manager indexes before its caches start, so no context is needed.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/emulator"
@@ -16,6 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/emulatortest"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/groupcache"
 	"github.com/lifeboat-dev/lifeboat/internal/asg/nodegroup"
+	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
 // TestOnTheWire runs the real controller and watch against a group of an
@@ -27,7 +27,7 @@ func TestOnTheWire(t *testing.T) {
 	}})
 	cfg := aws.Config{
 		Region: "eu-west-1", BaseEndpoint: &url, HTTPClient: emulatortest.HTTPClient(t),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
+		Credentials: awshttp.StaticCredentials("AKIATEST", "secret"),
 	}
 	groups := server.States.AutoScaling
 	groups.SetTiming(autoscaling.Timing{Evaluate: time.Millisecond, Launch: time.Millisecond, Settle: time.Millisecond})

@@ -1,6 +1,6 @@
-// Package simulate simulates a drain with the controller's planner. It makes
-// the plan, assumes that each step succeeds, advances the clock to the next
-// change, and plans again, until every pod has left or nothing can change. It
+// Package simulate simulates a drain with the controller's planner. It plans,
+// assumes that each step succeeds, advances the clock to the next
+// change, and plans again, until every pod left or nothing can change. It
 // is pure. The prediction is as good as these assumptions:
 //   - a pod that is asked to stop uses its whole grace period;
 //   - an owned pod gets a replacement that is ready elsewhere after a fixed

@@ -9,7 +9,7 @@ import (
 )
 
 // lifecycle is a lifecycle action, in the detail of an EventBridge message or in Auto Scaling's
-// own message (Amazon EC2 Auto Scaling User Guide, "EventBridge event reference"). Messages of
+// own message (Auto Scaling User Guide, "EventBridge event reference"). Messages of
 // 2020 lack origin and destination.
 type lifecycle struct {
 	Token       string `json:"LifecycleActionToken"`

@@ -1,5 +1,5 @@
 // Package podcache watches the pods of single nodes, as a kubelet does. Each interrupted
-// node has one watch, selected by spec.nodeName, so that memory grows with the number of
+// node has one watch, selected by spec.nodeName. Memory thus grows with the number of
 // interrupted nodes and not with the size of the cluster.
 package podcache
 

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 var (
@@ -84,8 +83,7 @@ func Understood(root *cobra.Command, args []string, whole bool) error {
 		return err
 	}
 	cmd.InitDefaultHelpFlag()
-	var bare *pflag.ValueRequiredError
-	if err := cmd.ParseFlags(rest); err != nil && (whole || !errors.As(err, &bare)) {
+	if err := cmd.ParseFlags(rest); err != nil && (whole || !strings.HasPrefix(err.Error(), "flag needs an argument")) {
 		return err
 	}
 	if !whole && !cmd.HasSubCommands() {
@@ -98,11 +96,9 @@ func Understood(root *cobra.Command, args []string, whole bool) error {
 func requiredFlags(cmd *cobra.Command) error {
 	var missing error
 	for _, m := range requiredFlag.FindAllStringSubmatch(cmd.Use, -1) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Name == m[1] && !f.Changed {
-				missing = errors.Join(missing, errors.New("it lacks --"+f.Name))
-			}
-		})
+		if f := cmd.Flags().Lookup(m[1]); f != nil && !f.Changed {
+			missing = errors.Join(missing, errors.New("it lacks --"+f.Name))
+		}
 	}
 	return missing
 }

@@ -1,5 +1,5 @@
 // Package timelimit scales the time limits of tests on a control plane by the speed of the
-// machine, measured by the start-up time of a sandbox.
+// machine: the start-up time of a sandbox.
 package timelimit
 
 import "time"
