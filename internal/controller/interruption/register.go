@@ -161,7 +161,7 @@ func nodesOf(o client.Object) []string {
 	return nodes
 }
 
-// checkUnfinished returns the Interruptions that match and are not finished. It reads the cache
+// unfinished returns the Interruptions that match and are not finished. It reads the cache
 // without copies: there may be thousands.
 func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Interruption) bool, only ...client.ListOption) requests {
 	var list v1alpha1.InterruptionList

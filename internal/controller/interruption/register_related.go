@@ -17,6 +17,36 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
+// The changes that matter: not a node's heartbeat, and not the count of healthy pods of a
+// PodDisruptionBudget.
+var (
+	generationPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+	}}
+	nodePredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok1 := e.ObjectOld.(*corev1.Node)
+		is, ok2 := e.ObjectNew.(*corev1.Node)
+		return !ok1 || !ok2 || nodeindex.Ready(was) != nodeindex.Ready(is) || !equality.Semantic.DeepEqual(was.Spec, is.Spec) ||
+			!equality.Semantic.DeepEqual(was.Labels, is.Labels)
+	}}
+	budgetPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok1 := e.ObjectOld.(*policyv1.PodDisruptionBudget)
+		is, ok2 := e.ObjectNew.(*policyv1.PodDisruptionBudget)
+		return !ok1 || !ok2 || was.Generation != is.Generation ||
+			was.Status.DisruptionsAllowed != is.Status.DisruptionsAllowed ||
+			was.Status.ObservedGeneration != is.Status.ObservedGeneration
+	}}
+	// An Interruption whose drain is done, or that is finished, frees a slot.
+	slotPredicate = predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			was, ok1 := e.ObjectOld.(*v1alpha1.Interruption)
+			is, ok2 := e.ObjectNew.(*v1alpha1.Interruption)
+			return ok1 && ok2 && (record.Frees(&was.Status, &is.Status) || !notice.Finished(was) && notice.Finished(is))
+		},
+	}
+)
+
 // queued returns the Interruptions that wait for a slot.
 func (c *Controller) queued(ctx context.Context, _ client.Object) requests {
 	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return in.Status.Phase == v1alpha1.PhaseQueued })
@@ -49,36 +79,6 @@ func (c *Controller) ofBudget(ctx context.Context, budget client.Object) request
 func (c *Controller) all(ctx context.Context, _ client.Object) requests {
 	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true })
 }
-
-// The changes that matter: not a node's heartbeat, and not the count of healthy pods of a
-// PodDisruptionBudget.
-var (
-	generationPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
-	}}
-	nodePredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		was, ok1 := e.ObjectOld.(*corev1.Node)
-		is, ok2 := e.ObjectNew.(*corev1.Node)
-		return !ok1 || !ok2 || nodeindex.Ready(was) != nodeindex.Ready(is) || !equality.Semantic.DeepEqual(was.Spec, is.Spec) ||
-			!equality.Semantic.DeepEqual(was.Labels, is.Labels)
-	}}
-	budgetPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		was, ok1 := e.ObjectOld.(*policyv1.PodDisruptionBudget)
-		is, ok2 := e.ObjectNew.(*policyv1.PodDisruptionBudget)
-		return !ok1 || !ok2 || was.Generation != is.Generation ||
-			was.Status.DisruptionsAllowed != is.Status.DisruptionsAllowed ||
-			was.Status.ObservedGeneration != is.Status.ObservedGeneration
-	}}
-	// An Interruption whose drain is done, or that is finished, frees a slot.
-	slotPredicate = predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, ok1 := e.ObjectOld.(*v1alpha1.Interruption)
-			is, ok2 := e.ObjectNew.(*v1alpha1.Interruption)
-			return ok1 && ok2 && (record.Frees(&was.Status, &is.Status) || !notice.Finished(was) && notice.Finished(is))
-		},
-	}
-)
 
 func (c *Controller) ofName(ctx context.Context, name string) requests {
 	var in v1alpha1.Interruption
