@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -134,25 +133,6 @@ func (b *budget) refuses() (string, bool) {
 	return "", false
 }
 
-// whyZero explains the state of a budget that allows no disruption.
-func (b *budget) whyZero() string {
-	c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
-	if c != nil && c.Status == metav1.ConditionFalse && c.Reason == policyv1.SyncFailedReason {
-		return "it cannot be computed: " + c.Message
-	}
-	counts := fmt.Sprintf("%d of %d pods healthy, %d needed", b.Status.CurrentHealthy, b.Status.ExpectedPods, b.Status.DesiredHealthy)
-	if b.atATime() == 0 {
-		counts += ", so it never allows any"
-	}
-	return counts
-}
-
-// atATime returns how many pods may be away at once while all others are healthy.
-func (b *budget) atATime() int {
-	spare := int64(b.Status.ExpectedPods) - int64(b.Status.DesiredHealthy)
-	return int(max(spare, int64(b.Status.DisruptionsAllowed), 0))
-}
-
 // take records that the pod leaves. If that overrides its budgets, other pods cannot use those
 // disruptions either.
 func (p pdbDecision) take(c *podState) {
@@ -169,21 +149,4 @@ func (p pdbDecision) take(c *podState) {
 		}
 		b.taken++
 	}
-}
-
-func (b *budget) title() string { return "PodDisruptionBudget " + b.Name }
-
-func disruptions(n int32) string {
-	if n == 1 {
-		return "1 disruption"
-	}
-	return fmt.Sprintf("%d disruptions", n)
-}
-
-func names(budgets []*budget) []string {
-	var all []string
-	for _, b := range budgets {
-		all = append(all, b.Name)
-	}
-	return all
 }

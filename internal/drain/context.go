@@ -1,12 +1,10 @@
 package drain
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
@@ -107,7 +105,7 @@ func (s *planContext) addCandidates(ledger *pdbState, workloads []workload) {
 	slices.SortFunc(s.pods, inTurn)
 	if !s.latest.IsZero() {
 		ledger.scheduleSharedBudgets(s.pods)
-		slices.SortStableFunc(s.pods, func(a, b *podState) int { return s.canWait(a) - s.canWait(b) })
+		slices.SortStableFunc(s.pods, func(a, b *podState) int { return s.atLastCall(b) - s.atLastCall(a) })
 	}
 	s.resolveSurged()
 }
@@ -134,30 +132,6 @@ func (s *planContext) candidate(pod *corev1.Pod, ledger *pdbState, workloads []w
 	}
 	c.lastCall, c.turn = lastCall, lastCall
 	return c
-}
-
-// inTurn orders pods by rank, then by grace (the longest has the earliest last call), then by
-// name.
-func inTurn(a, b *podState) int {
-	return cmp.Or(
-		cmp.Compare(a.rank, b.rank),
-		cmp.Compare(b.grace, a.grace),
-		cmp.Compare(a.pod.Namespace, b.pod.Namespace),
-		cmp.Compare(a.pod.Name, b.pod.Name),
-		cmp.Compare(a.pod.UID, b.pod.UID),
-	)
-}
-
-// canWait is 0 for pods whose last call has come, 1 for others.
-func (s *planContext) canWait(c *podState) int {
-	if s.lastCallReached(c) {
-		return 0
-	}
-	return 1
-}
-
-func (s *planContext) respects(c *podState) bool {
-	return s.mode == v1alpha1.DoNotDisruptRespect && c.hold.active()
 }
 
 // lastCallReached reports whether the pod's last call has come.
@@ -267,52 +241,6 @@ func graceOf(pod *corev1.Pod) time.Duration {
 		return time.Second
 	}
 	return time.Duration(min(*seconds, int64(longestGrace/time.Second))) * time.Second
-}
-
-// isCritical reports whether the pod's priority is at least that of the two system classes
-// (Kubernetes documentation, "Guaranteed Scheduling For Critical Add-On Pods").
-func isCritical(pod *corev1.Pod) bool {
-	const systemCritical = 2_000_000_000
-	return pod.Spec.PriorityClassName == "system-cluster-critical" ||
-		pod.Spec.PriorityClassName == "system-node-critical" ||
-		(pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical)
-}
-
-// Stays reports whether a drain leaves a pod on the node: a DaemonSet or the kubelet would
-// recreate it, or it has finished.
-func Stays(pod *corev1.Pod) bool { return stays(pod) }
-
-// OfDaemonSet reports whether a DaemonSet controls the pod.
-func OfDaemonSet(pod *corev1.Pod) bool {
-	_, ok := daemonSetOf(pod)
-	return ok
-}
-
-// stays reports whether a drain leaves the pod on the node.
-func stays(pod *corev1.Pod) bool {
-	_, daemon := daemonSetOf(pod)
-	return daemon || isStatic(pod) || isFinished(pod)
-}
-
-func daemonSetOf(pod *corev1.Pod) (string, bool) {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" {
-		return owner.Name, true
-	}
-	return "", false
-}
-
-// isStatic reports whether the kubelet runs the pod from a file. The API has only its mirror
-// pod, and deleting that stops nothing.
-func isStatic(pod *corev1.Pod) bool {
-	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
-		return true
-	}
-	owner := metav1.GetControllerOfNoCopy(pod)
-	return owner != nil && owner.Kind == "Node"
-}
-
-func isFinished(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 func isLeaving(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil }

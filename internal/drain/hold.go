@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,4 +66,36 @@ func startOf(pod *corev1.Pod) time.Time {
 		return pod.Status.StartTime.Time
 	}
 	return pod.CreationTimestamp.Time
+}
+
+func respected(s *planContext, c *podState) (Verdict, bool) {
+	if !s.respects(c) {
+		return Verdict{}, false
+	}
+	if !c.hold.until.IsZero() {
+		return say(StepWaits, fmt.Sprintf("waits: %s holds it until %s, and the policy respects that whatever the deadline", c.hold.by, date(c.hold.until)))
+	}
+	return say(StepWaits, fmt.Sprintf("waits: %s holds it, and the policy respects that whatever the deadline; remove the annotation to let it go", c.hold.by))
+}
+
+func doNotDisrupt(s *planContext, c *podState) (Verdict, bool) {
+	if !c.hold.active() || !s.awaitsTurn(c) {
+		return Verdict{}, false
+	}
+	reason := fmt.Sprintf("waits: %s holds it", c.hold.by)
+	if c.turn.IsZero() && c.hold.until.IsZero() {
+		reason += ";"
+	}
+	return say(StepWaits, reason+" "+s.untilWhen(c, c.hold.until))
+}
+
+func (s *planContext) whyOverridden(c *podState) string {
+	if s.lastCallReached(c) || c.after == 0 {
+		return "this is its last call"
+	}
+	return c.whyEarlier()
+}
+
+func (s *planContext) respects(c *podState) bool {
+	return s.mode == v1alpha1.DoNotDisruptRespect && c.hold.active()
 }

@@ -1,7 +1,10 @@
 package drain
 
 import (
+	"cmp"
 	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
@@ -55,4 +58,33 @@ func (c *podState) afterWhom() string {
 		return fmt.Sprintf("its order is Last (%s), so it leaves after the others", c.treatment.title())
 	}
 	return "those whose order is First leave before it"
+}
+
+// isCritical reports whether the pod's priority is at least that of the two system classes
+// (Kubernetes documentation, "Guaranteed Scheduling For Critical Add-On Pods").
+func isCritical(pod *corev1.Pod) bool {
+	const systemCritical = 2_000_000_000
+	return pod.Spec.PriorityClassName == "system-cluster-critical" ||
+		pod.Spec.PriorityClassName == "system-node-critical" ||
+		(pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical)
+}
+
+// inTurn orders pods by rank, then by grace (the longest has the earliest last call), then by
+// name.
+func inTurn(a, b *podState) int {
+	return cmp.Or(
+		cmp.Compare(a.rank, b.rank),
+		cmp.Compare(b.grace, a.grace),
+		cmp.Compare(a.pod.Namespace, b.pod.Namespace),
+		cmp.Compare(a.pod.Name, b.pod.Name),
+		cmp.Compare(a.pod.UID, b.pod.UID),
+	)
+}
+
+// atLastCall is 1 for pods whose last call has come, 0 for others.
+func (s *planContext) atLastCall(c *podState) int {
+	if s.lastCallReached(c) {
+		return 1
+	}
+	return 0
 }

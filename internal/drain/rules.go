@@ -3,7 +3,6 @@ package drain
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // rule looks at one pod and decides the step, or has no opinion.
@@ -35,72 +34,6 @@ func say(step Step, reason string) (Verdict, bool) {
 	return Verdict{Step: step, Reason: reason}, true
 }
 
-func daemonSetStays(_ *planContext, c *podState) (Verdict, bool) {
-	name, ok := daemonSetOf(c.pod)
-	if !ok {
-		return Verdict{}, false
-	}
-	return say(StepStays, fmt.Sprintf("stays: DaemonSet %s keeps one on every node", name))
-}
-
-func staticStays(_ *planContext, c *podState) (Verdict, bool) {
-	if !isStatic(c.pod) {
-		return Verdict{}, false
-	}
-	return say(StepStays, "stays: it is a static pod, which the kubelet runs from a file on the node")
-}
-
-func finishedStays(_ *planContext, c *podState) (Verdict, bool) {
-	if !isFinished(c.pod) {
-		return Verdict{}, false
-	}
-	return say(StepStays, fmt.Sprintf("stays: it has finished (%s)", c.pod.Status.Phase))
-}
-
-// instanceGone deletes pods of an instance that no longer runs with a grace of 0, which is safe
-// only here. A StatefulSet then starts the successor at once.
-func instanceGone(s *planContext, c *podState) (Verdict, bool) {
-	if !s.facts.InstanceGone {
-		return Verdict{}, false
-	}
-	if isLeaving(c.pod) && graceGiven(c.pod) == 0 {
-		return say(StepLeaving, "leaving: its instance is gone and it was deleted with grace 0; "+finalizers(c.pod))
-	}
-	var none int64
-	return Verdict{
-		Step:         StepDelete,
-		Reason:       "deleted with grace 0: its instance is gone, so nothing of it runs and no kubelet can confirm that it stopped",
-		GraceSeconds: &none,
-	}, true
-}
-
-// leavingTooLate shortens the grace of a pod that was asked to stop before, so that it is killed
-// before the instance ends. It does so as late as possible. The API server counts the shorter
-// grace from the first request, and if that has already expired it leaves one second
-// (k8s.io/apiserver pkg/registry/rest, BeforeDelete). Asking earlier would cost the pod time.
-func leavingTooLate(s *planContext, c *podState) (Verdict, bool) {
-	at := s.cutAt(c)
-	if at.IsZero() || s.now.Before(at) {
-		return Verdict{}, false
-	}
-	grace := int64(shortestGrace / time.Second)
-	return Verdict{
-		Step: StepDelete,
-		Reason: fmt.Sprintf("deleted again with grace %d s: its grace of %s ends at %s, and the deadline %s",
-			grace, seconds(graceGiven(c.pod)), clock(c.pod.DeletionTimestamp.Time), s.whenDeadline()),
-		GraceSeconds: &grace,
-	}, true
-}
-
-// cutAt is when the grace of a leaving pod is shortened; zero if it ends before the deadline,
-// cannot be shortened, or the deadline is only an estimate.
-func (s *planContext) cutAt(c *podState) time.Time {
-	if s.deadline.IsZero() || s.estimated || !isLeaving(c.pod) || !c.pod.DeletionTimestamp.After(s.deadline) || graceGiven(c.pod) <= shortestGrace {
-		return time.Time{}
-	}
-	return s.latest.Add(-shortestGrace)
-}
-
 func leaving(s *planContext, c *podState) (Verdict, bool) {
 	if !isLeaving(c.pod) {
 		return Verdict{}, false
@@ -114,16 +47,6 @@ func leaving(s *planContext, c *podState) (Verdict, bool) {
 		reason += fmt.Sprintf(", after the deadline; it is cut short at %s", clock(at))
 	}
 	return say(StepLeaving, reason)
-}
-
-func respected(s *planContext, c *podState) (Verdict, bool) {
-	if !s.respects(c) {
-		return Verdict{}, false
-	}
-	if !c.hold.until.IsZero() {
-		return say(StepWaits, fmt.Sprintf("waits: %s holds it until %s, and the policy respects that whatever the deadline", c.hold.by, date(c.hold.until)))
-	}
-	return say(StepWaits, fmt.Sprintf("waits: %s holds it, and the policy respects that whatever the deadline; remove the annotation to let it go", c.hold.by))
 }
 
 // heldAtLastCall deletes a pod that the Eviction API would not evict, or refused to.
@@ -155,17 +78,6 @@ func heldAtLastCall(s *planContext, c *podState) (Verdict, bool) {
 	}, true
 }
 
-func doNotDisrupt(s *planContext, c *podState) (Verdict, bool) {
-	if !c.hold.active() || !s.awaitsTurn(c) {
-		return Verdict{}, false
-	}
-	reason := fmt.Sprintf("waits: %s holds it", c.hold.by)
-	if c.turn.IsZero() && c.hold.until.IsZero() {
-		reason += ";"
-	}
-	return say(StepWaits, reason+" "+s.untilWhen(c, c.hold.until))
-}
-
 func heldByBudget(s *planContext, c *podState) (Verdict, bool) {
 	p := permitFor(c)
 	if p.granted {
@@ -195,11 +107,4 @@ func evict(s *planContext, c *podState) Verdict {
 	}
 	v.Reason = fmt.Sprintf("goes now: %s; %s%s", why, s.timing(c, v.GraceSeconds), c.whyNotSurged())
 	return v
-}
-
-func (s *planContext) whyOverridden(c *podState) string {
-	if s.lastCallReached(c) || c.after == 0 {
-		return "this is its last call"
-	}
-	return c.whyEarlier()
 }

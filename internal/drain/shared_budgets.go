@@ -89,3 +89,9 @@ func earliest(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// atATime returns how many pods may be away at once while all others are healthy.
+func (b *budget) atATime() int {
+	spare := int64(b.Status.ExpectedPods) - int64(b.Status.DesiredHealthy)
+	return int(max(spare, int64(b.Status.DisruptionsAllowed), 0))
+}

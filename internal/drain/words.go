@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // longestReason is the limit of the Interruption's status.
@@ -119,4 +122,34 @@ func clip(reason string) string {
 		return reason
 	}
 	return string([]rune(reason)[:longestReason-1]) + "…"
+}
+
+// whyZero explains the state of a budget that allows no disruption.
+func (b *budget) whyZero() string {
+	c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
+	if c != nil && c.Status == metav1.ConditionFalse && c.Reason == policyv1.SyncFailedReason {
+		return "it cannot be computed: " + c.Message
+	}
+	counts := fmt.Sprintf("%d of %d pods healthy, %d needed", b.Status.CurrentHealthy, b.Status.ExpectedPods, b.Status.DesiredHealthy)
+	if b.atATime() == 0 {
+		counts += ", so it never allows any"
+	}
+	return counts
+}
+
+func (b *budget) title() string { return "PodDisruptionBudget " + b.Name }
+
+func disruptions(n int32) string {
+	if n == 1 {
+		return "1 disruption"
+	}
+	return fmt.Sprintf("%d disruptions", n)
+}
+
+func names(budgets []*budget) []string {
+	var all []string
+	for _, b := range budgets {
+		all = append(all, b.Name)
+	}
+	return all
 }

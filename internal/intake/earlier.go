@@ -31,3 +31,13 @@ func isOfEarlierLife(n *notice.Notice, node *corev1.Node) bool {
 func saysGone(n *notice.Notice) bool {
 	return notice.InstanceGone([]v1alpha1.Notice{n.Notice}, time.Time{})
 }
+
+// isStale reports whether the notice is too old to act on: its firm deadline passed long
+// ago, or it is a rebalance recommendation from before the time for which a node counts as
+// at risk. EC2 never withdraws those, and the instance metadata repeats them for good.
+func isStale(n *notice.Notice, now time.Time) bool {
+	if n.Kind == notice.KindRebalanceRecommendation && !n.Withdrawn && !n.Time.IsZero() && now.Sub(n.Time.Time) > notice.AtRiskFor {
+		return true
+	}
+	return notice.IsFirm(n.Deadline) && now.Sub(n.Deadline.Time.Time) > StaleAfter
+}

@@ -9,8 +9,10 @@ package intake
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Outcome is the result of recording a notice. All but NotYetKnown are final: the source
@@ -51,4 +53,24 @@ type NodeIndex interface {
 	// NodeByInstance returns the node whose spec.providerID ends in the
 	// instance id, or nil where there is none.
 	NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error)
+}
+
+// Options configure a Recorder.
+type Options struct {
+	// Account and Region are those of this cluster. Notices that name another are refused.
+	// Empty is not checked, and a notice that names none is not refused. Set both where
+	// they are known: the account keeps out messages that others send to the queue.
+	Account, Region string
+	// Cluster is this cluster's name: probes of other clusters are ignored. Empty is not
+	// checked.
+	Cluster string
+	// Alias reports whether another name is this cluster's too; nil: none is.
+	Alias func(cluster string) bool
+	// Live reads without a cache, after a write has shown that the cache is stale. Nil: the
+	// client itself.
+	Live client.Reader
+	// Metrics count what is recorded; nil: not exposed.
+	Metrics *Metrics
+	// Clock returns the time; nil: time.Now.
+	Clock func() time.Time
 }

@@ -34,26 +34,6 @@ var errStaleRead = errors.New("the interruption has changed since it was read")
 // maxDescription is the bound on Notice.Description in the CRD, in characters.
 const maxDescription = 1024
 
-// Options configure a Recorder.
-type Options struct {
-	// Account and Region are those of this cluster. Notices that name another are refused.
-	// Empty is not checked, and a notice that names none is not refused. Set both where
-	// they are known: the account keeps out messages that others send to the queue.
-	Account, Region string
-	// Cluster is this cluster's name: probes of other clusters are ignored. Empty is not
-	// checked.
-	Cluster string
-	// Alias reports whether another name is this cluster's too; nil: none is.
-	Alias func(cluster string) bool
-	// Live reads without a cache, after a write has shown that the cache is stale. Nil: the
-	// client itself.
-	Live client.Reader
-	// Metrics count what is recorded; nil: not exposed.
-	Metrics *Metrics
-	// Clock returns the time; nil: time.Now.
-	Clock func() time.Time
-}
-
 // Recorder makes notices durable. It writes the spec of Interruptions and nothing else.
 // It is safe for concurrent use, within a process and across replicas.
 type Recorder struct {
@@ -172,53 +152,6 @@ func newRecord(node *corev1.Node, n *notice.Notice) *v1alpha1.Interruption {
 			Notices:    []v1alpha1.Notice{n.Notice},
 		},
 	}
-}
-
-// join adds the notice to an existing record. The node may be gone, and the record may be
-// completed: the controller reopens it for notices that count as received since.
-func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *notice.Notice) (Outcome, error) {
-	// The optimistic lock below makes this safe: if the controller completes the record at
-	// the same time, one of the two writes conflicts and is decided again.
-	completed := notice.Completed(record)
-	added := n.Notice
-	added.ReceivedTime = notice.ReceivedAfter(n.ReceivedTime, completed)
-	notices, changed := notice.JoinSince(record.Spec.Notices, added, completed)
-	if !changed {
-		log.FromContext(ctx).V(1).Info("notice is already recorded", describe(n, "node", record.Spec.NodeName)...)
-		return Repeated, nil
-	}
-	if hasLives(n) {
-		node, err := r.nodes.NodeByInstance(ctx, n.InstanceID)
-		if err != nil {
-			return "", fmt.Errorf("finding the node: %w", err)
-		}
-		if isOfEarlierLife(n, node) {
-			r.explainEarlier(ctx, n)
-			return Stale, nil
-		}
-	}
-	// The patch carries the whole list, so it must fail after any other write.
-	patch := client.MergeFromWithOptions(record.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	record.Spec.Notices = notices
-	err := r.client.Patch(ctx, record, patch)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("%w: %w", errStaleRead, err)
-	}
-	if err != nil {
-		return "", fmt.Errorf("joining the interruption: %w", err)
-	}
-	log.FromContext(ctx).Info("joined notice to interruption", describe(n, "node", record.Spec.NodeName)...)
-	return Joined, nil
-}
-
-// isStale reports whether the notice is too old to act on: its firm deadline passed long
-// ago, or it is a rebalance recommendation from before the time for which a node counts as
-// at risk. EC2 never withdraws those, and the instance metadata repeats them for good.
-func isStale(n *notice.Notice, now time.Time) bool {
-	if n.Kind == notice.KindRebalanceRecommendation && !n.Withdrawn && !n.Time.IsZero() && now.Sub(n.Time.Time) > notice.AtRiskFor {
-		return true
-	}
-	return notice.IsFirm(n.Deadline) && now.Sub(n.Deadline.Time.Time) > StaleAfter
 }
 
 // receivedAt returns when the notice was received: as its source says, else now. It is

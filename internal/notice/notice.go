@@ -12,15 +12,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-const (
-	// MaxPerInstance is how many notices an Interruption holds; the CRD has the same bound.
-	MaxPerInstance = 32
-	// MaxFromAgent is how many of them the node's agent can write; all other sources share
-	// the rest. The admission policy forbids an agent to remove notices of other sources,
-	// so they must always leave it this room.
-	MaxFromAgent = 8
-)
-
 // AtRiskFor is how long a node counts as at risk after a notice without a deadline that
 // EC2 usually does not follow up. EC2 never withdraws a rebalance recommendation, and the
 // instance metadata keeps it for the life of the instance (EC2 User Guide, "EC2 instance
@@ -36,93 +27,6 @@ type Notice struct {
 	InstanceID string
 	// Account and Region are where the notice says it comes from.
 	Account, Region string
-}
-
-// Join is JoinSince for a record of which no interruption was completed yet.
-func Join(recorded []v1alpha1.Notice, n v1alpha1.Notice) ([]v1alpha1.Notice, bool) {
-	return JoinSince(recorded, n, time.Time{})
-}
-
-// JoinSince adds a notice to those recorded about the instance. Notices with the same
-// subject replace each other: the newer one wins. It reports false if nothing changed,
-// because the notice is a repeat or is older than what is recorded of its subject.
-//
-// since is when the latest interruption of the instance was completed, or zero. If the
-// record is full, the notices that were received until then are dropped first, then
-// withdrawn ones, then the oldest. The notice that rules is kept.
-func JoinSince(recorded []v1alpha1.Notice, n v1alpha1.Notice, since time.Time) ([]v1alpha1.Notice, bool) {
-	for i := range recorded {
-		if recorded[i].ID == n.ID || (sameSubject(&recorded[i], &n) && n.Time.Before(&recorded[i].Time)) {
-			return recorded, false
-		}
-	}
-	joined := slices.DeleteFunc(slices.Clone(recorded), func(r v1alpha1.Notice) bool { return sameSubject(&r, &n) })
-	takeBack(joined, &n)
-	joined = append(joined, n)
-	return dropExcess(joined, since), true
-}
-
-func isFromAgent(n *v1alpha1.Notice) bool { return n.Source == SourceIMDS }
-
-// dropExcess drops one notice if the added one, which is the last, has made its writers
-// exceed their share of the record. It keeps the added one and the one that rules.
-func dropExcess(joined []v1alpha1.Notice, since time.Time) []v1alpha1.Notice {
-	added := &joined[len(joined)-1]
-	limit := MaxPerInstance - MaxFromAgent
-	if isFromAgent(added) {
-		limit = MaxFromAgent
-	}
-	ruling, _ := Ruling(joined, since)
-	count, victim := 1, -1
-	for i := range joined[:len(joined)-1] {
-		if isFromAgent(&joined[i]) != isFromAgent(added) {
-			continue
-		}
-		count++
-		if joined[i].ID == ruling.ID {
-			continue
-		}
-		if victim < 0 || keepRank(&joined[i], since) < keepRank(&joined[victim], since) {
-			victim = i
-		}
-	}
-	if count <= limit || victim < 0 {
-		return joined
-	}
-	return slices.Delete(joined, victim, victim+1)
-}
-
-// keepRank orders notices by how much a full record needs them.
-func keepRank(n *v1alpha1.Notice, since time.Time) int {
-	switch {
-	case !isLater(n, since):
-		return 0
-	case n.Withdrawn:
-		return 1
-	}
-	return 2
-}
-
-// sameSubject reports whether a and b are about the same thing.
-func sameSubject(a, b *v1alpha1.Notice) bool {
-	return a.Subject != "" && a.Subject == b.Subject && a.Kind == b.Kind && a.Source == b.Source
-}
-
-// takeBack withdraws what n contradicts.
-func takeBack(recorded []v1alpha1.Notice, n *v1alpha1.Notice) {
-	for i := range recorded {
-		if TakesBack(n, &recorded[i]) {
-			recorded[i].Withdrawn = true
-		}
-	}
-}
-
-// TakesBack reports whether n contradicts a notice of another source: an instance that its
-// Auto Scaling group lists as in service is not being terminated by the group, whatever an
-// event said. Drills are not the group's doing.
-func TakesBack(n, said *v1alpha1.Notice) bool {
-	return n.Withdrawn && n.Kind == KindAutoScalingTermination && n.Source == SourceAutoScaling &&
-		said.Kind == n.Kind && !said.Drill
 }
 
 // counts reports whether the notice must be acted on: it was received after since and is
@@ -145,38 +49,12 @@ func Received(n *v1alpha1.Notice, now time.Time) time.Time {
 	return n.ReceivedTime.Time
 }
 
-// ReceivedAfter returns the received time of a notice that is added to a record whose
-// latest interruption was completed at since: received, but always after since. The times
-// come from the clocks of different machines, so a notice that is added after a completion
-// can carry an earlier time. It would then count as handled, although no pass has seen it.
-func ReceivedAfter(received metav1.MicroTime, since time.Time) metav1.MicroTime {
-	if received.After(since) {
-		return received
-	}
-	return metav1.NewMicroTime(since.Add(time.Microsecond)) // the resolution of MicroTime in JSON
-}
-
 // Unanswered returns the notices whose ids are not in answered.
 func Unanswered(notices []v1alpha1.Notice, answered []string) []v1alpha1.Notice {
 	if len(answered) == 0 {
 		return notices
 	}
 	return slices.DeleteFunc(slices.Clone(notices), func(n v1alpha1.Notice) bool { return slices.Contains(answered, n.ID) })
-}
-
-// AllWithdrawn reports whether there are notices received after since, and all of them are
-// withdrawn.
-func AllWithdrawn(notices []v1alpha1.Notice, since time.Time) bool {
-	withdrawn := false
-	for i := range notices {
-		switch {
-		case counts(&notices[i], since):
-			return false
-		case isLater(&notices[i], since):
-			withdrawn = true
-		}
-	}
-	return withdrawn
 }
 
 // Finished reports whether nothing is left to do about an Interruption: it is
@@ -186,19 +64,6 @@ func Finished(in *v1alpha1.Interruption) bool {
 	return in.Status.CompletionTime != nil && !slices.ContainsFunc(in.Spec.Notices, func(n v1alpha1.Notice) bool {
 		return !n.Withdrawn && !slices.Contains(in.Status.HandledNotices, n.ID)
 	})
-}
-
-// Completed returns when the latest interruption of the record was completed, or zero. It
-// is in status.completionTime until the controller starts the next one, then in
-// status.since.
-func Completed(in *v1alpha1.Interruption) time.Time {
-	var latest time.Time
-	for _, at := range []*metav1.MicroTime{in.Status.Since, in.Status.CompletionTime} {
-		if at != nil && at.After(latest) {
-			latest = at.Time
-		}
-	}
-	return latest
 }
 
 // Ruling returns the notice that rules among those that count, that is, those received

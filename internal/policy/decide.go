@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,73 +91,23 @@ type Decision struct {
 	Considered []Considered
 }
 
-// Considered is one policy, or one of its rules, that was compared.
-type Considered struct {
-	// Policy is the policy's name; empty for the built-in defaults.
-	Policy string
-	// Rule is the rule's name or position; empty for the policy as a whole.
-	Rule string
-	// Rules is set for the rule that applies.
-	Rules bool
-	// Reason is a sentence that says why it applies or does not.
-	Reason string
-}
-
-// Decide returns the decision. It reports false if no notice is valid. A notice without an
-// action now does not hide another that drains the node now, unless its deadline is firm: a sick
-// instance is drained although a change is planned in twelve days.
+// Decide returns the decision. It reports false if no notice is valid. A notice with a firm
+// deadline, or that drains the node now, decides alone.
 func Decide(f Facts) (Decision, bool) {
 	notices := counting(f)
 	first, ok := decideOn(f, notices)
 	if !ok {
 		return withdrawn(f)
 	}
-	if first.drainsNow() || first.InstanceGone || isFirm(first.Notice) {
+	if first.drainsNow() || first.InstanceGone || notice.IsFirm(first.Notice.Deadline) {
 		return first, true
 	}
-	for passed := []Decision{first}; ; {
-		notices = notice.Unanswered(notices, []string{passed[len(passed)-1].Notice.ID})
-		next, ok := decideOn(f, notices)
-		if !ok {
-			return first, true
-		}
-		if next.drainsNow() {
-			next.Considered = append(whyNotDeciding(passed), next.Considered...)
-			return next, true
-		}
-		passed = append(passed, next)
-		first.Next = soonest(first.Next, next.NotBefore, next.ProceedsAt)
-	}
+	return passOver(f, first, notices)
 }
 
 // drainsNow reports whether a node must be drained now, without waiting for anything.
 func (d *Decision) drainsNow() bool {
 	return (d.Action == v1alpha1.ActionDrain || d.Action == v1alpha1.ActionTerminate) && d.NotBefore.IsZero() && !d.AwaitsApproval
-}
-
-func isFirm(n v1alpha1.Notice) bool {
-	return notice.IsFirm(n.Deadline)
-}
-
-// whyNotDeciding says why notices of higher rank do not decide.
-func whyNotDeciding(decisions []Decision) []Considered {
-	var all []Considered
-	for _, d := range decisions {
-		all = append(all, Considered{Policy: d.Policy, Rule: d.Rule, Reason: fmt.Sprintf(
-			"%s is passed over, since another notice drains the node now and this does not. %s", subject(d.Notice), d.Message)})
-	}
-	return all
-}
-
-// soonest returns the earliest time that is not zero; zero if there is none.
-func soonest(moments ...time.Time) time.Time {
-	var first time.Time
-	for _, at := range moments {
-		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
-			first = at
-		}
-	}
-	return first
 }
 
 // decideOn returns the decision for some notices: the one of the highest rank decides.
@@ -213,33 +162,6 @@ func (d *Decision) governedBy(p *v1alpha1.InterruptionPolicy) {
 	}
 }
 
-// withdrawn is the decision if no notice is valid but there were some.
-func withdrawn(f Facts) (Decision, bool) {
-	standing := counting(f)
-	if !notice.AllWithdrawn(standing, time.Time{}) {
-		return Decision{}, false
-	}
-	last := standing[len(standing)-1]
-	q := &matchContext{node: f.Node, notice: last}
-	q.match(f.Policies)
-	d := Decision{
-		Decision: v1alpha1.Decision{
-			Action:  v1alpha1.ActionIgnore,
-			Message: fmt.Sprintf("%s: %s", v1alpha1.ActionIgnore, whyWithdrawn(f, last)),
-		},
-		Notice: last, Withdrawn: true,
-	}
-	d.governedBy(q.effectivePolicy()) // whose notifications are sent
-	return d, true
-}
-
-func whyWithdrawn(f Facts, last v1alpha1.Notice) string {
-	if last.Kind == notice.KindInstanceStateChange && !notice.Lived(f.Notices, f.Node).IsZero() {
-		return "the instance was started again after it was stopped"
-	}
-	return "AWS has taken back " + subject(last)
-}
-
 // counting returns the unhandled notices received after since. A notice that the instance is
 // shutting down or gone always has a deadline (see ending). A stopped instance that runs again
 // cancels its earlier state changes: if there was no leader meanwhile, its pods would be deleted
@@ -259,29 +181,55 @@ func counting(f Facts) []v1alpha1.Notice {
 	return counting
 }
 
-// ending is the deadline of a notice that the instance is shutting down or gone. During the
-// shutdown it is an estimate, even if the record says Hard: records of earlier releases have the
-// time of the notice there.
-func ending(n v1alpha1.Notice) *v1alpha1.Deadline {
-	d := notice.ShutdownDeadline(n.InstanceState, issued(n))
-	if n.Deadline != nil && n.Deadline.Type == d.Type {
-		return n.Deadline
+// begin says when an action may begin, and why. An action with a firm deadline begins now. One
+// with a soft deadline begins notBefore it, or, with a window, when that first opens from then
+// on. If the window does not open in time, it begins an hour before the deadline: late is worse
+// than outside of the window. An instance that its group already terminates does not wait
+// either.
+func (c match) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now time.Time) startTime {
+	switch {
+	case isTermination(ruling):
+		return c.regardless("its group is taking the instance away")
+	case notice.IsEstimated(deadline):
+		return c.regardless("the instance is shutting down")
+	case notice.IsFirm(deadline):
+		return c.regardless("the deadline is hard")
+	case c.window == nil && deadline == nil:
+		return startTime{}
+	case c.window == nil:
+		return c.before(deadline, cmp.Or(c.notBefore, lead), now, "")
+	case deadline == nil:
+		return c.whenOpen(now, now)
 	}
-	return d
+	return c.inTime(deadline, now)
 }
 
-// issued is when the cloud issued the notice, or else when it was received.
-func issued(n v1alpha1.Notice) time.Time {
-	if n.Time.IsZero() {
-		return n.ReceivedTime.Time
+// regardless begins now and ignores the rule's times.
+func (c match) regardless(because string) startTime {
+	if c.window == nil {
+		return startTime{}
 	}
-	return n.Time.Time
+	return startTime{because: "its window does not count, since " + because}
 }
 
-// riskOver is when a node that is only marked is restored.
-func riskOver(d Decision) time.Time {
-	if d.Deadline != nil || (d.Action != v1alpha1.ActionNotify && d.Action != v1alpha1.ActionCordon) {
-		return time.Time{}
+// due is the effective deadline: that of the notices, or else one that bounds the drain.
+func (c match) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) *v1alpha1.Deadline {
+	deadline := notice.Deadline(notices, time.Time{})
+	switch {
+	case c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate:
+		return deadline
+	case isTermination(ruling) && f.Extended:
+		return c.extended(f, notices, deadline)
+	case c.action == v1alpha1.ActionTerminate && deadline == nil && !f.Begun.IsZero() && !f.Held:
+		return notice.At(whole(latest(f.Begun, f.Released).Add(cmp.Or(c.drainTimeout, terminationTime))), v1alpha1.DeadlineHard)
 	}
-	return issued(d.Notice).Add(notice.AtRiskFor)
+	return deadline
+}
+
+func isTermination(n v1alpha1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination }
+
+// startTime is when an action may begin, and why not now.
+type startTime struct {
+	notBefore time.Time // zero: now
+	because   string    // a clause; empty if there is no reason
 }

@@ -9,6 +9,33 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
+// matchPolicies finds the governing policy of the node and returns its first rule for the
+// notice, or nil.
+func (q *matchContext) matchPolicies(policies []v1alpha1.InterruptionPolicy) *match {
+	var ranked []*v1alpha1.InterruptionPolicy
+	for i := range policies {
+		ranked = append(ranked, &policies[i])
+	}
+	slices.SortFunc(ranked, func(a, b *v1alpha1.InterruptionPolicy) int {
+		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), cmp.Compare(a.Name, b.Name))
+	})
+	var chosen *match
+	for _, p := range ranked {
+		if objection, objects := q.policyMismatch(p); objects {
+			q.consider(p.Name, "", false, objection)
+			continue
+		}
+		q.says = p
+		if q.invalid = Validate(p.Spec); len(q.invalid) > 0 {
+			q.consider(p.Name, "", false, q.whyGuarded())
+			continue
+		}
+		q.consider(p.Name, "", false, fmt.Sprintf("has the say: it selects the node, and none that does has a priority above its %d", p.Spec.Priority))
+		chosen = q.matchRules(p)
+	}
+	return chosen
+}
+
 // matchRules returns the first rule of the governing policy for the notice, or nil.
 func (q *matchContext) matchRules(p *v1alpha1.InterruptionPolicy) *match {
 	for i, r := range p.Spec.Rules {

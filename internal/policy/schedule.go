@@ -23,35 +23,6 @@ const terminationTime = 2 * time.Minute
 // group's lifecycle hook.
 const hookTime = time.Hour
 
-// startTime is when an action may begin, and why not now.
-type startTime struct {
-	notBefore time.Time // zero: now
-	because   string    // a clause; empty if there is no reason
-}
-
-// begin says when an action may begin, and why. An action with a firm deadline begins now. One
-// with a soft deadline begins notBefore it, or, with a window, when that first opens from then
-// on. If the window does not open in time, it begins an hour before the deadline: late is worse
-// than outside of the window. An instance that its group already terminates does not wait
-// either.
-func (c match) begin(ruling v1alpha1.Notice, deadline *v1alpha1.Deadline, now time.Time) startTime {
-	switch {
-	case isTermination(ruling):
-		return c.regardless("its group is taking the instance away")
-	case notice.IsEstimated(deadline):
-		return c.regardless("the instance is shutting down")
-	case notice.IsFirm(deadline):
-		return c.regardless("the deadline is hard")
-	case c.window == nil && deadline == nil:
-		return startTime{}
-	case c.window == nil:
-		return c.before(deadline, cmp.Or(c.notBefore, lead), now, "")
-	case deadline == nil:
-		return c.whenOpen(now, now)
-	}
-	return c.inTime(deadline, now)
-}
-
 // inTime begins when the window first opens from notBefore on, or else without the window.
 func (c match) inTime(deadline *v1alpha1.Deadline, now time.Time) startTime {
 	from, last := now, deadline.Time.Add(-lead)
@@ -72,14 +43,6 @@ func (c match) inTime(deadline *v1alpha1.Deadline, now time.Time) startTime {
 // lead is how long before a soft deadline the action begins at the latest.
 func (c match) lead() time.Duration {
 	return min(cmp.Or(c.notBefore, lead), lead)
-}
-
-// regardless begins now and ignores the rule's times.
-func (c match) regardless(because string) startTime {
-	if c.window == nil {
-		return startTime{}
-	}
-	return startTime{because: "its window does not count, since " + because}
 }
 
 // whenOpen begins when the window first opens from a time on.
@@ -107,30 +70,6 @@ func (c match) before(deadline *v1alpha1.Deadline, d time.Duration, now time.Tim
 		return startTime{because: "the deadline is near" + because}
 	}
 	return startTime{notBefore: at, because: fmt.Sprintf("it begins at %s, %s before the deadline%s", wall(at), span(d), because)}
-}
-
-// harden makes the deadline of a scheduled change hard once it is near and nothing is left to
-// wait for: it is no longer moved, and a graceful stop is better than a power cut. If the
-// instance only loses its network or power for a moment, its pods need not be killed for it.
-func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts startTime, now time.Time) *v1alpha1.Deadline {
-	if deadline == nil || !starts.notBefore.IsZero() || now.Before(deadline.Time.Add(-lead)) || !disturbs(n) {
-		return deadline
-	}
-	return notice.At(deadline.Time.Time, v1alpha1.DeadlineHard)
-}
-
-// due is the effective deadline: that of the notices, or else one that bounds the drain.
-func (c match) due(f Facts, ruling v1alpha1.Notice, notices []v1alpha1.Notice) *v1alpha1.Deadline {
-	deadline := notice.Deadline(notices, time.Time{})
-	switch {
-	case c.action != v1alpha1.ActionDrain && c.action != v1alpha1.ActionTerminate:
-		return deadline
-	case isTermination(ruling) && f.Extended:
-		return c.extended(f, notices, deadline)
-	case c.action == v1alpha1.ActionTerminate && deadline == nil && !f.Begun.IsZero() && !f.Held:
-		return notice.At(whole(latest(f.Begun, f.Released).Add(cmp.Or(c.drainTimeout, terminationTime))), v1alpha1.DeadlineHard)
-	}
-	return deadline
 }
 
 // extended is the deadline of a drain during which Lifeboat sends heartbeats. It is hard,
@@ -170,8 +109,6 @@ func terminationSince(begun time.Time, notices []v1alpha1.Notice) time.Time {
 // pass would differ from the stored one and be written each time.
 func whole(at time.Time) time.Time { return at.Truncate(time.Second) }
 
-func isTermination(n v1alpha1.Notice) bool { return n.Kind == notice.KindAutoScalingTermination }
-
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -190,4 +127,47 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%dm", d/time.Minute)
 	}
 	return d.String()
+}
+
+// disturbs reports whether a scheduled change stops the workloads of the instance. A code that
+// this release does not know has no action, and is only reported.
+func disturbs(n v1alpha1.Notice) bool {
+	return n.Kind == notice.KindScheduledChange && n.InstanceAction != "" && n.InstanceAction != notice.ActionMaintain
+}
+
+// harden makes the deadline of a scheduled change hard once it is near and nothing is left to
+// wait for: it is no longer moved, and a graceful stop is better than a power cut. If the
+// instance only loses its network or power for a moment, its pods need not be killed for it.
+func harden(n v1alpha1.Notice, deadline *v1alpha1.Deadline, starts startTime, now time.Time) *v1alpha1.Deadline {
+	if deadline == nil || !starts.notBefore.IsZero() || now.Before(deadline.Time.Add(-lead)) || !disturbs(n) {
+		return deadline
+	}
+	return notice.At(deadline.Time.Time, v1alpha1.DeadlineHard)
+}
+
+// ending is the deadline of a notice that the instance is shutting down or gone. During the
+// shutdown it is an estimate, even if the record says Hard: records of earlier releases have the
+// time of the notice there.
+func ending(n v1alpha1.Notice) *v1alpha1.Deadline {
+	d := notice.ShutdownDeadline(n.InstanceState, issued(n))
+	if n.Deadline != nil && n.Deadline.Type == d.Type {
+		return n.Deadline
+	}
+	return d
+}
+
+// issued is when the cloud issued the notice, or else when it was received.
+func issued(n v1alpha1.Notice) time.Time {
+	if n.Time.IsZero() {
+		return n.ReceivedTime.Time
+	}
+	return n.Time.Time
+}
+
+// riskOver is when a node that is only marked is restored.
+func riskOver(d Decision) time.Time {
+	if d.Deadline != nil || (d.Action != v1alpha1.ActionNotify && d.Action != v1alpha1.ActionCordon) {
+		return time.Time{}
+	}
+	return issued(d.Notice).Add(notice.AtRiskFor)
 }

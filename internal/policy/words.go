@@ -1,6 +1,12 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
 
 // form is the format of a problem's message. All of them are here, so that the guide can explain
 // each. If the CRD has the same rule, both have the same message.
@@ -68,3 +74,43 @@ const (
 	jobNamespace       form = "job.namespace %q is a name that no namespace has: write the name of one that the chart's value hooks.namespaces names"
 	unknownReason      form = "on has %q, which no timeline entry is called: write %s"
 )
+
+// leaves says what the group does with the instance.
+func leaves(n v1alpha1.Notice) string {
+	if n.InstanceAction == notice.ActionReturn {
+		return "its Auto Scaling group takes the instance back into its warm pool"
+	}
+	return "its Auto Scaling group terminates the instance"
+}
+
+// message is the reported sentence: the action, why, and what it waits for.
+func (c match) message(agreed approvalState, starts startTime) string {
+	clauses := []string{fmt.Sprintf("%s: %s", c.action, c.because)}
+	if agreed.because != "" {
+		clauses = append(clauses, agreed.because)
+	}
+	switch {
+	case starts.because == "":
+	case agreed.awaited && !starts.notBefore.IsZero():
+		clauses = append(clauses, "once approved "+starts.because)
+	default:
+		clauses = append(clauses, starts.because)
+	}
+	return strings.Join(clauses, "; ")
+}
+
+// Considered is one policy, or one of its rules, that was compared.
+type Considered struct {
+	// Policy is the policy's name; empty for the built-in defaults.
+	Policy string
+	// Rule is the rule's name or position; empty for the policy as a whole.
+	Rule string
+	// Rules is set for the rule that applies.
+	Rules bool
+	// Reason is a sentence that says why it applies or does not.
+	Reason string
+}
+
+func (q *matchContext) consider(policy, rule string, rules bool, reason string) {
+	q.considered = append(q.considered, Considered{Policy: policy, Rule: rule, Rules: rules, Reason: reason})
+}

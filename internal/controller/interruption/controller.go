@@ -8,101 +8,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/cloud"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/capacity"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/evict"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
-	"github.com/lifeboat-dev/lifeboat/internal/hooks/runner"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
-	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
-
-// PodSource knows the pods of a node; podwatch.Watcher is one.
-type PodSource interface {
-	// Pods returns the pods bound to a node and whether all are known.
-	Pods(ctx context.Context, node string) ([]*corev1.Pod, bool, error)
-	// Await returns once the pods of a node are known, or ctx is done. Pods was called for
-	// the node before.
-	Await(ctx context.Context, node string)
-	// Current reports whether the watch of a node's pods is open.
-	Current(node string) bool
-	// Forget ends the watch of a node's pods.
-	Forget(node string)
-}
-
-// NodeIndex finds the node of an instance; nil: it has none.
-type NodeIndex interface {
-	NodeByInstance(ctx context.Context, instanceID string) (*corev1.Node, error)
-}
-
-// OwnerSource knows the owners of the pods of a node; ownerwatch.Watcher is one.
-type OwnerSource interface {
-	// Owners returns the owners of the pods and the volume claims that they mount, and
-	// whether all are known.
-	Owners(ctx context.Context, node string, pods []*corev1.Pod) (drain.Owners, bool, error)
-	// Forget ends the watches for a node.
-	Forget(node string)
-}
-
-// HookRunner runs the hooks of policies; runner.Runner is one.
-type HookRunner interface {
-	// Hooks takes the hooks of an Interruption one step further.
-	Hooks(context.Context, runner.HookRun) (runner.HookOutcome, error)
-}
-
-// Options are what the controller needs. Live, Owners, HookRunner, Cloud, Claims, Groups and
-// Lifecycle may be nil. Without them no pod is surged, no hook runs, no notification is
-// sent, no instance is terminated, and Karpenter or Auto Scaling is left alone.
-type Options struct {
-	Client client.Client
-	// Live reads past the cache.
-	Live       client.Reader
-	Nodes      NodeIndex
-	Pods       PodSource
-	Owners     OwnerSource
-	HookRunner HookRunner
-	Cloud      cloud.Cloud
-	Claims     capacity.ClaimSource
-	// Groups knows Auto Scaling groups. Lifecycle completes their lifecycle hooks and
-	// takes instances out of them.
-	Groups    GroupSource
-	Lifecycle cloud.Lifecycle
-	// Hooks are patterns of the names of lifecycle hooks to complete, such as lifeboat-*,
-	// in addition to those that NodeGroups name.
-	Hooks []string
-	// GroupChanges yields the names of groups that changed; nil: they are only polled.
-	GroupChanges <-chan event.TypedGenericEvent[string]
-	// Forward puts a message on Karpenter's own queue; nil: Lifeboat does not feed it.
-	Forward func(ctx context.Context, message string) error
-	// Place is where the cluster is on AWS.
-	Place   replacement.Place
-	Events  events.EventRecorder
-	Metrics *status.Metrics
-	// Clock returns the time; a pass reads it once.
-	Clock func() time.Time
-	// Margin is kept between the last call of a pod and a hard deadline.
-	Margin time.Duration
-	// FlushInterval is how long a transitional change of the status may stay unwritten
-	// after the last write; zero: every change is written at once.
-	FlushInterval time.Duration
-	// TTL is how long a finished Interruption is kept.
-	TTL time.Duration
-}
 
 // Controller reconciles Interruptions.
 type Controller struct {
@@ -201,29 +124,6 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	return result, nil
 }
 
-// forgetFinished frees the memory for an Interruption that is finished. It keeps the pod
-// watch where another Interruption has a node of the same name.
-func (c *Controller) forgetFinished(ctx context.Context, in *v1alpha1.Interruption) {
-	c.barrier.forget(in.Name)
-	if node := in.Status.NodeName; len(c.ofNodeName(ctx, node)) == 0 {
-		c.forget(node)
-	}
-}
-
-// expire deletes a finished Interruption after its TTL.
-func (c *Controller) expire(ctx context.Context, in *v1alpha1.Interruption, now time.Time) (reconcile.Result, error) {
-	if left := in.Status.CompletionTime.Add(c.TTL).Sub(now); left > 0 {
-		return reconcile.Result{RequeueAfter: left}, nil
-	}
-	// The resource version protects a notice that has just been added.
-	err := c.Client.Delete(ctx, in, client.Preconditions{UID: &in.UID, ResourceVersion: &in.ResourceVersion})
-	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-		return reconcile.Result{}, fmt.Errorf("deleting the finished Interruption: %w", err)
-	}
-	c.records.forget(in.Name)
-	return reconcile.Result{}, nil
-}
-
 // sooner is the earlier of two results; a zero RequeueAfter means none.
 func sooner(a, b reconcile.Result) reconcile.Result {
 	if a.RequeueAfter == 0 || (b.RequeueAfter > 0 && b.RequeueAfter < a.RequeueAfter) {
@@ -238,4 +138,59 @@ func requeueAt(now, at time.Time) reconcile.Result {
 		return reconcile.Result{}
 	}
 	return reconcile.Result{RequeueAfter: max(at.Sub(now), time.Millisecond)}
+}
+
+// expectationTimeout is how long a version that this process replaced counts as
+// stale. The watch delivers the next version long before.
+const expectationTimeout = 5 * time.Second
+
+// expectations remembers which versions of objects this process has replaced. A
+// pass against such a version would repeat its work: the cache is stale. Best
+// effort: after a restart the worst case is one conflict error.
+type expectations struct {
+	mu      sync.Mutex
+	objects map[string]replacedVersions // by name
+}
+
+type replacedVersions struct {
+	versions []string
+	last     time.Time // when the latest of them was replaced
+}
+
+// Replaced notes that this process has replaced a version of an object.
+func (e *expectations) Replaced(name, version string, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known := e.objects[name]
+	set(&e.objects, name, replacedVersions{append(known.versions, version), now})
+}
+
+// isStale reports whether this process has replaced a version. A version that it
+// has not replaced makes the earlier ones irrelevant.
+func (e *expectations) isStale(name, version string, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known, ok := e.objects[name]
+	if !ok {
+		return false
+	}
+	if slices.Contains(known.versions, version) && now.Sub(known.last) < expectationTimeout {
+		return true
+	}
+	known.versions = nil
+	e.objects[name] = known
+	return false
+}
+
+// LastWrite is when this process last replaced a version of an object; zero: never.
+func (e *expectations) LastWrite(name string) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.objects[name].last
+}
+
+func (e *expectations) forget(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.objects, name)
 }

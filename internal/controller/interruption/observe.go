@@ -16,8 +16,6 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
-	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
-	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -60,26 +58,9 @@ func (f *facts) begun(d policy.Decision) bool {
 	return record.Cordoned(&f.was)
 }
 
-// otherNoticeApplies reports whether another notice than the deciding one still applies to a node that
-// lives: its deadline is in the future, or it reports a failed status check.
-func (f *facts) otherNoticeApplies(d policy.Decision) bool {
-	if f.node == nil || d.InstanceGone {
-		return false
-	}
-	return slices.ContainsFunc(notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices), func(n v1alpha1.Notice) bool {
-		return n.ID != d.Notice.ID && !n.Withdrawn &&
-			(n.Kind == notice.KindInstanceStatus || n.Deadline != nil && n.Deadline.Time.After(f.now))
-	})
-}
-
 // waitsForWindow reports whether the action does not begin yet.
 func (f *facts) waitsForWindow(d policy.Decision) bool {
 	return d.NotBefore.After(f.now) && !f.begun(d)
-}
-
-// rebooted reports whether the node was rebooted since its drain began.
-func (f *facts) rebooted() bool {
-	return f.drain().BootID != "" && nodeindex.Ready(f.node) && f.node.Status.NodeInfo.BootID != f.drain().BootID
 }
 
 func (f *facts) forDrain(d policy.Decision, margin time.Duration) drain.Facts {
@@ -165,14 +146,6 @@ func (c *Controller) observeBoundPods(ctx context.Context, f *facts, d policy.De
 	return nil
 }
 
-// listed returns the pods that the status lists. When the node is gone, a new node may
-// have its name: on EC2 these are DNS names, which are reused.
-func (f *facts) listed(pods []*corev1.Pod) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		return !slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool { return left.UID == pod.UID })
-	})
-}
-
 // budgets returns the PodDisruptionBudgets of the namespaces of the pods.
 func (c *Controller) budgets(ctx context.Context, pods []*corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
 	seen := map[string]bool{}
@@ -216,12 +189,6 @@ func (c *Controller) waitAtBarrier(ctx context.Context, f *facts, d policy.Decis
 // drain is the drain as it is written, for reading.
 func (f *facts) drain() *v1alpha1.DrainStatus { return record.Drain(&f.was) }
 
-// onlyMarked reports whether the node is cordoned and the status does not say so: the
-// process stopped between the two writes.
-func (f *facts) onlyMarked() bool {
-	return f.node != nil && mutate.IsMarked(f.node, mutate.MarkInterrupted) && record.Begun(&f.was).IsZero() && !record.Cordoned(&f.was)
-}
-
 // mayDrain reports whether the node is drained now, or may be once policy has decided.
 func mayDrain(in *v1alpha1.Interruption) bool {
 	d := in.Status.Decision
@@ -230,8 +197,10 @@ func mayDrain(in *v1alpha1.Interruption) bool {
 	}, in.Status.Phase))
 }
 
-// isUntrusted reports whether only an agent of another node has reported the instance.
-func (f *facts) isUntrusted() bool {
-	trusted := notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices)
-	return f.node != nil && !slices.ContainsFunc(trusted, func(n v1alpha1.Notice) bool { return !n.Withdrawn })
+// listed returns the pods that the status lists. When the node is gone, a new node may
+// have its name: on EC2 these are DNS names, which are reused.
+func (f *facts) listed(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return !slices.ContainsFunc(f.drain().PendingPods, func(left v1alpha1.PendingPod) bool { return left.UID == pod.UID })
+	})
 }

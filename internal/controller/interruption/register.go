@@ -3,12 +3,10 @@ package interruption
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -18,12 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
-	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -78,36 +74,6 @@ func (c *Controller) Register(mgr ctrl.Manager, changedNodes, wanted, replaced <
 		WithOptions(controller.Options{MaxConcurrentReconciles: maxReconciles, RateLimiter: backoff()}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), c))
 }
-
-// The changes that matter: not a node's heartbeat, and not the count of healthy pods of a
-// PodDisruptionBudget.
-var (
-	generationPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
-	}}
-	nodePredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		was, ok1 := e.ObjectOld.(*corev1.Node)
-		is, ok2 := e.ObjectNew.(*corev1.Node)
-		return !ok1 || !ok2 || nodeindex.Ready(was) != nodeindex.Ready(is) || !equality.Semantic.DeepEqual(was.Spec, is.Spec) ||
-			!equality.Semantic.DeepEqual(was.Labels, is.Labels)
-	}}
-	budgetPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		was, ok1 := e.ObjectOld.(*policyv1.PodDisruptionBudget)
-		is, ok2 := e.ObjectNew.(*policyv1.PodDisruptionBudget)
-		return !ok1 || !ok2 || was.Generation != is.Generation ||
-			was.Status.DisruptionsAllowed != is.Status.DisruptionsAllowed ||
-			was.Status.ObservedGeneration != is.Status.ObservedGeneration
-	}}
-	// An Interruption whose drain is done, or that is finished, frees a slot.
-	slotPredicate = predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, ok1 := e.ObjectOld.(*v1alpha1.Interruption)
-			is, ok2 := e.ObjectNew.(*v1alpha1.Interruption)
-			return ok1 && ok2 && (record.Frees(&was.Status, &is.Status) || !notice.Finished(was) && notice.Finished(is))
-		},
-	}
-)
 
 // feedBarrier updates the cordon barrier before an Interruption is enqueued, so that no
 // reconcile misses an Interruption that arrived earlier.
@@ -169,28 +135,6 @@ func (c *Controller) itself(_ context.Context, o client.Object) requests {
 	return requests{in.Name: record.Priority(in)}
 }
 
-// queued returns the Interruptions that wait for a slot.
-func (c *Controller) queued(ctx context.Context, _ client.Object) requests {
-	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool { return in.Status.Phase == v1alpha1.PhaseQueued })
-}
-
-func (c *Controller) ofName(ctx context.Context, name string) requests {
-	var in v1alpha1.Interruption
-	if name == "" || c.Client.Get(ctx, client.ObjectKey{Name: name}, &in) != nil {
-		return nil // it is deleted
-	}
-	return requests{name: record.Priority(&in)}
-}
-
-// ofReplacement returns the Interruption that a replacement is for, and those whose
-// replacements wait to be ordered.
-func (c *Controller) ofReplacement(ctx context.Context, instanceID string) requests {
-	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
-		s := record.Drain(&in.Status).Replacement
-		return in.Spec.InstanceID == instanceID || s != nil && s.Phase == v1alpha1.ReplacementQueued
-	})
-}
-
 func (c *Controller) ofNode(ctx context.Context, node client.Object) requests {
 	return c.ofNodeName(ctx, node.GetName())
 }
@@ -215,21 +159,7 @@ func nodesOf(o client.Object) []string {
 	return nodes
 }
 
-// ofBudget returns the Interruptions with a pod in the budget's namespace that is not
-// evicted yet.
-func (c *Controller) ofBudget(ctx context.Context, budget client.Object) requests {
-	return c.unfinished(ctx, func(in *v1alpha1.Interruption) bool {
-		return slices.ContainsFunc(record.Drain(&in.Status).PendingPods, func(left v1alpha1.PendingPod) bool {
-			return left.EvictionTime == nil && left.Namespace == budget.GetNamespace()
-		})
-	})
-}
-
-func (c *Controller) all(ctx context.Context, _ client.Object) requests {
-	return c.unfinished(ctx, func(*v1alpha1.Interruption) bool { return true })
-}
-
-// checkUnfinished returns the Interruptions that match and are not finished. It reads the cache
+// unfinished returns the Interruptions that match and are not finished. It reads the cache
 // without copies: there may be thousands.
 func (c *Controller) unfinished(ctx context.Context, matches func(*v1alpha1.Interruption) bool, only ...client.ListOption) requests {
 	var list v1alpha1.InterruptionList

@@ -11,8 +11,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/status"
 	"github.com/lifeboat-dev/lifeboat/internal/drain"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
 const (
@@ -135,20 +137,51 @@ func (p *pass) Checkpoint(ctx context.Context) error {
 // Drain is the drain of the status that is being built.
 func (p *pass) Drain() *v1alpha1.DrainStatus { return p.update.Drain() }
 
-// Record adds a timeline entry.
-func (p *pass) Record(reason, message string) { p.update.Record(reason, message) }
-
-// SetReplacement notes the state of the replacement.
-func (p *pass) SetReplacement(s *v1alpha1.ReplacementStatus) { p.update.SetReplacement(s) }
-
-// RequeueAt asks for a pass at a time; zero: none.
-func (p *pass) RequeueAt(at time.Time) { p.outcome.requeueAt(at) }
-
 func isHard(d *policy.Decision) bool { return notice.IsFirm(d.Deadline) }
 
-func laterOf(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// awaitInstanceGone waits until the node or its instance is gone, or its deadline is well
+// past.
+func awaitInstanceGone(_ context.Context, p *pass) (bool, error) {
+	end := p.end()
+	switch {
+	case p.facts.awaitsNode(p.decision):
+		end = p.decision.Notice.Deadline.Time.Time
+	case p.facts.node == nil && p.plan.Empty(),
+		p.decision.InstanceGone && !nodeindex.Ready(p.facts.node),
+		p.decision.Notice.InstanceAction == notice.ActionReboot && p.facts.rebooted():
+		return true, nil
+	case !p.facts.now.Before(end) && p.facts.isLeaving(): // for example another hook holds it
+		end = p.facts.now.Add(leavingRequeue).Truncate(leavingRequeue)
+	case !p.facts.now.Before(end):
+		return true, nil
 	}
-	return b
+	p.outcome.wait(end, "waits for the instance to go, at the latest until "+end.UTC().Format(time.RFC3339))
+	return false, nil
+}
+
+// end is when a node that still exists counts as one that lives.
+func (p *pass) end() time.Time {
+	switch d := p.decision; {
+	case d.Deadline != nil && d.Notice.EndTime != nil && d.Notice.EndTime.After(d.Deadline.Time.Time):
+		return d.Notice.EndTime.Add(status.AfterDeadline)
+	case d.Deadline != nil && !p.terminates():
+		return d.Deadline.Time.Add(status.AfterDeadline)
+	case p.terminates():
+		return p.facts.drain().TerminationTime.Add(status.AfterDeadline)
+	case !d.Until.IsZero():
+		return d.Until
+	}
+	return p.endWithoutDeadline()
+}
+
+// complete completes the Interruption, or, where another notice still applies, only the
+// work for this notice.
+func complete(_ context.Context, p *pass) (bool, error) {
+	if p.facts.otherNoticeApplies(p.decision) && !replacement.IsDetached(p.facts.drain().Replacement) {
+		p.outcome.Answered = p.decision.Notice.ID
+		p.outcome.wait(p.facts.now, "waits for the next notice")
+		return false, nil
+	}
+	p.outcome.Completed = true
+	return true, nil
 }

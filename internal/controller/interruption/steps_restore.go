@@ -61,3 +61,9 @@ func (f *facts) nextIsDue(d policy.Decision) bool {
 	next, ok := policy.Decide(facts)
 	return ok && record.Drains(next.Action) && !next.NotBefore.After(f.now) && !next.AwaitsApproval
 }
+
+// onlyMarked reports whether the node is cordoned and the status does not say so: the
+// process stopped between the two writes.
+func (f *facts) onlyMarked() bool {
+	return f.node != nil && mutate.IsMarked(f.node, mutate.MarkInterrupted) && record.Begun(&f.was).IsZero() && !record.Cordoned(&f.was)
+}

@@ -6,10 +6,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/controller/interruption/concurrency"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
 // An action that has begun does not wait in these steps: not after its window closed, and
@@ -122,4 +125,31 @@ func (p *pass) awaitSlot(ctx context.Context, l *concurrency.Limit) (bool, error
 		p.outcome.requeueAt(d.Time.Add(-policy.Lead)) // from then on the deadline is hard
 	}
 	return false, nil
+}
+
+// withoutDeadline is how long a node stays marked where nothing says when the risk ends,
+// from the notice or from when it was cordoned.
+const withoutDeadline = time.Hour
+
+// endWithoutDeadline is when a node counts as one that lives where nothing says when the
+// risk ends.
+func (p *pass) endWithoutDeadline() time.Time {
+	begun := p.decision.Notice.Time.Time
+	c := meta.FindStatusCondition(p.facts.was.Conditions, v1alpha1.ConditionCordoned)
+	switch {
+	case record.Drains(p.decision.Action) && p.facts.begun(p.decision):
+		begun = record.Begun(&p.facts.was) // it may have been cordoned long before
+	case p.facts.begun(p.decision) && c != nil:
+		begun = c.LastTransitionTime.Time // its window may have opened long after the notice
+	case p.outcome.Marked == mutate.MarkInterrupted:
+		begun = p.facts.now // it begins in this pass
+	}
+	return laterOf(begun, p.facts.heldUntil()).Add(withoutDeadline)
+}
+
+func laterOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -156,3 +156,10 @@ func (p *pass) awaitTermination(at time.Time, refusal string) (bool, error) {
 	p.outcome.wait(again, refusal+"; tried again every minute")
 	return false, nil
 }
+
+// terminates reports whether Lifeboat has requested the termination for what is decided
+// now: for the action Terminate, or since the instance was detached from its group.
+func (p *pass) terminates() bool {
+	return p.facts.drain().TerminationTime != nil &&
+		(p.decision.Action == v1alpha1.ActionTerminate || replacement.IsDetached(p.facts.drain().Replacement) || p.facts.isRetained())
+}

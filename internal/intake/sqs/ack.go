@@ -62,61 +62,6 @@ func (s *Source) acknowledge(ctx context.Context, handles []string) {
 	}
 }
 
-// notDeleted returns the entries worth another try: those that failed through no fault
-// of the sender.
-func notDeleted(entries []types.DeleteMessageBatchRequestEntry, failed []types.BatchResultErrorEntry) []types.DeleteMessageBatchRequestEntry {
-	retry := map[string]bool{}
-	for _, f := range failed {
-		retry[aws.ToString(f.Id)] = !f.SenderFault
-	}
-	var left []types.DeleteMessageBatchRequestEntry
-	for _, e := range entries {
-		if retry[aws.ToString(e.Id)] {
-			left = append(left, e)
-		}
-	}
-	return left
-}
-
-// visibilityChange hides a message for a time from now on.
-type visibilityChange struct {
-	handle  string
-	timeout time.Duration
-}
-
-// changeVisibility sets visibility timeouts. Best effort: where it fails, the message
-// becomes visible when its current timeout ends.
-func (s *Source) changeVisibility(ctx context.Context, all []visibilityChange) {
-	ctx, cancel := context.WithTimeout(ctx, responseTime)
-	defer cancel()
-	var entries []types.ChangeMessageVisibilityBatchRequestEntry
-	for i, c := range all {
-		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
-			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(c.handle), VisibilityTimeout: seconds(c.timeout)})
-	}
-	out, err := s.api.ChangeMessageVisibilityBatch(ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(s.queue), Entries: entries}, once)
-	switch {
-	case err != nil:
-		s.failed(ctx, "postpone", "sqs:ChangeMessageVisibility", err)
-	case len(out.Failed) > 0:
-		s.failedEntries(ctx, "postpone", out.Failed)
-	}
-}
-
-func (s *Source) failed(ctx context.Context, operation, permission string, err error) {
-	reason, advice := explain(permission, err)
-	s.o.Metrics.Failed(Name, operation, reason)
-	s.logThrottled(ctx, operation+" "+reason, "cannot "+operation+" messages: they become visible again", "error", err.Error(), "advice", advice)
-}
-
-func (s *Source) failedEntries(ctx context.Context, operation string, failed []types.BatchResultErrorEntry) {
-	for _, f := range failed {
-		s.o.Metrics.Failed(Name, operation, "entry")
-		s.logThrottled(ctx, operation+" "+aws.ToString(f.Code), "cannot "+operation+" a message: it becomes visible again",
-			"code", aws.ToString(f.Code), "error", aws.ToString(f.Message))
-	}
-}
-
 const (
 	// batchLinger is how long an entry waits for others to share its request. It must be
 	// short compared with the visibility timeout, within which the request has to arrive.

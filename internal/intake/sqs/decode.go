@@ -1,11 +1,8 @@
 package sqs
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -25,8 +22,6 @@ const (
 	// oldest and newest bound plausible years: EC2 began in 2006, and times too far away cannot
 	// be recorded.
 	oldest, newest = 2006, 9000
-	// autoScaling is the source in messages that Auto Scaling sends without EventBridge.
-	autoScaling = "AWS Auto Scaling"
 )
 
 // instanceID matches EC2 instance ids: 8 hexadecimal digits until 2016, 17 since (EC2 User
@@ -50,36 +45,7 @@ type decoded struct {
 	what string
 }
 
-// group is a notice of instances that the message does not list.
-type group struct {
-	// filter and value select them (EC2 API, DescribeInstances).
-	filter, value string
-	// notice is the notice of each of them, without the instance id.
-	notice notice.Notice
-}
-
-// Filters of DescribeInstances.
-const (
-	filterReservation = "capacity-reservation-id"
-	filterHost        = "host-id"
-)
-
 func one(n notice.Notice) decoded { return decoded{notices: []notice.Notice{n}} }
-
-// unreadableError says which part of a message could not be read.
-type unreadableError struct {
-	// field is the part of the message, such as detail.instance-id. It is from a closed list,
-	// so that it can be a metric label.
-	field string
-	// cause says what was found and what was expected.
-	cause string
-}
-
-func (e *unreadableError) Error() string { return "reading " + e.field + ": " + e.cause }
-
-func unreadable(field, cause string, args ...any) error {
-	return &unreadableError{field: field, cause: fmt.Sprintf(cause, args...)}
-}
 
 // decode reads the body of a message. It tolerates the known variations of AWS: version or
 // resources missing, resources a single string, unknown fields, spaces around an id, detail_type
@@ -139,14 +105,6 @@ func (e *envelope) about(instance, kind string) (notice.Notice, error) {
 	return n, nil
 }
 
-// isDrill reports whether the message is a drill.
-func (e *envelope) isDrill() bool {
-	var detail struct {
-		Drill json.RawMessage `json:"lifeboat-drill"`
-	}
-	return json.Unmarshal(e.Detail, &detail) == nil && len(detail.Drill) > 0
-}
-
 // moment parses a time: RFC 3339, as EventBridge writes it, or AWS Health's format, whose days
 // may have one digit and whose weekdays may be wrong (AWS Health User Guide, "EventBridge event
 // schema"). Go treats unknown zones as UTC, so only GMT is accepted.
@@ -161,9 +119,6 @@ func moment(field, text string) (time.Time, error) {
 	}
 	return at.UTC(), nil
 }
-
-// stamp formats a time for people.
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // instance is the instance's id, from the detail, or else from the resource after the last
 // slash. Spot warnings have the availability zone instead of the region in the ARN, and no
@@ -189,28 +144,6 @@ func (e *envelope) instance() (string, error) {
 		return "", unreadable("detail.instance-id", "%s is no instance id: expected i- and 8 to 17 hexadecimal digits", quote(id))
 	}
 	return id, nil
-}
-
-// instanceIn returns the instance id in a value: the value itself, or the end of an ARN.
-func instanceIn(value string) (string, bool) {
-	last := strings.TrimSpace(value[strings.LastIndexByte(value, '/')+1:])
-	return last, instanceID.MatchString(last)
-}
-
-// derivedID is the id for messages without a usable one: equal content gives equal ids.
-func derivedID(kind, instance string, issued time.Time) string {
-	sum := sha256.Sum256([]byte(kind + "\n" + instance + "\n" + issued.UTC().Format(time.RFC3339Nano)))
-	return "sha256-" + hex.EncodeToString(sum[:])
-}
-
-// maxQuote is how much of a value from a message goes into a log line.
-const maxQuote = 80
-
-func quote(s string) string {
-	if len(s) > maxQuote {
-		s = strings.ToValidUTF8(s[:maxQuote], "") + "…"
-	}
-	return fmt.Sprintf("%q", s)
 }
 
 // envelope has the common fields of all messages (EventBridge User Guide, "Events in Amazon
@@ -242,22 +175,11 @@ type envelope struct {
 // open finds the envelope in a body.
 func open(body []byte) (*envelope, error) {
 	e, err := parse(body)
-	if err == nil && e.Type == "Notification" && e.DetailType == "" && e.Message != "" {
-		body = []byte(e.Message)
-		e, err = parse(body)
-		if err != nil {
-			return nil, unreadable("Message", "what SNS wrapped: %v", err)
-		}
+	if err == nil {
+		e, err = unwrap(e, body)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if e.DetailType == "" && e.Service == autoScaling {
-		// EventBridge's detail is at the top level here.
-		e.Source, e.DetailType, e.Account, e.Detail = autoScaling, e.Event, e.AccountID, body
-		if e.DetailType == "" {
-			e.DetailType = e.LifecycleTransition
-		}
 	}
 	switch {
 	case e.DetailType == "":
@@ -279,52 +201,17 @@ func parse(body []byte) (*envelope, error) {
 	return &e, nil
 }
 
-// resources accepts a list or a single string, and ignores anything else: its ids are needed
-// only if the detail has none.
-type resources []string
-
-// UnmarshalJSON never fails.
-func (r *resources) UnmarshalJSON(data []byte) error {
-	var list []any
-	var one string
-	switch {
-	case json.Unmarshal(data, &list) == nil:
-		*r = nil
-		for _, entry := range list {
-			if s, ok := entry.(string); ok {
-				*r = append(*r, s)
-			}
-		}
-	case json.Unmarshal(data, &one) == nil:
-		*r = resources{one}
-	default:
-		*r = nil
-	}
-	return nil
-}
-
 // into reads the detail.
 func (e *envelope) into(detail any) error { return into("detail", e.Detail, detail) }
 
 // into reads a JSON object from the field parent, or from the whole body if parent is empty. All
 // requested members are strings.
 func into(parent string, data []byte, object any) error {
-	name := parent
-	if parent == "" {
-		name = "body"
-	}
 	if len(data) == 0 {
-		return unreadable(name, "missing: expected a JSON object")
+		return unreadable(cmp.Or(parent, "body"), "missing: expected a JSON object")
 	}
-	err := json.Unmarshal(data, object)
-	var wrongType *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &wrongType):
-		return unreadable(name, "expected a JSON object: %v", err)
-	case wrongType.Field == "":
-		return unreadable(name, "found a JSON %s, expected a JSON object", wrongType.Value)
+	if err := json.Unmarshal(data, object); err != nil {
+		return unreadableJSON(parent, err)
 	}
-	return unreadable(strings.TrimPrefix(parent+"."+wrongType.Field, "."), "found a JSON %s, expected a string", wrongType.Value)
+	return nil
 }

@@ -1,8 +1,13 @@
 package sqs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
 // row says how messages of one source with some detail-types are read.
@@ -57,3 +62,38 @@ func find(source, detailType string) *row {
 
 // fold undoes the changes of input transformers to words.
 func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
+
+// spotLead is the time from the warning until EC2 reclaims a spot instance or lent
+// capacity. The message of a spot instance does not contain that time (EC2 User Guide,
+// "Spot Instance interruption notices").
+const spotLead = 2 * time.Minute
+
+// readSpot: EC2 User Guide, "Spot Instance interruption notices". The warning comes two minutes
+// before stop and terminate; hibernation begins immediately.
+func readSpot(e *envelope) (decoded, error) {
+	n, err := e.notice(notice.KindSpotInterruption)
+	if err != nil {
+		return decoded{}, err
+	}
+	var detail struct {
+		Action string `json:"instance-action"`
+	}
+	if err := e.into(&detail); err != nil {
+		return decoded{}, err
+	}
+	action, lead := fold(detail.Action), spotLead
+	switch action {
+	case notice.ActionTerminate, notice.ActionStop:
+	case notice.ActionHibernate:
+		lead = 0
+	default: // EC2 reclaims it with any other action too
+		action = ""
+	}
+	n.InstanceAction = action
+	n.Deadline = notice.At(n.Time.Add(lead), v1alpha1.DeadlineHard)
+	n.Description = fmt.Sprintf("EC2 takes the spot instance back at %s", stamp(n.Deadline.Time.Time))
+	if action != "" {
+		n.Description += " (" + action + ")"
+	}
+	return one(n), nil
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
@@ -15,6 +16,12 @@ const (
 	// pendingInterval is how often pending messages are retried. A retry costs some
 	// microseconds a message and no API request.
 	pendingInterval = time.Second
+	// urgentRetry and softRetry hide a message whose instance has no Node yet; half of it
+	// after the first receive. They can be long because retryPending notices the Node
+	// within a second. The whole time is lost only if this process ends meanwhile, or if
+	// the message names its instances by a group.
+	urgentRetry = 30 * time.Second
+	softRetry   = time.Minute
 	// maxPending bounds the pending messages.
 	maxPending = 2000
 )
@@ -107,4 +114,33 @@ func (s *Source) retryOnce(ctx context.Context, m *message) (disposition, bool) 
 		last = outcome
 	}
 	return disposition{outcome: string(last), ack: true}, true
+}
+
+// awaitNode hides the message of an instance that has no Node yet, or gives it up.
+func (s *Source) awaitNode(ctx context.Context, m *types.Message, n *notice.Notice) disposition {
+	if s.isGivenUp(m, n) {
+		s.logThrottled(ctx, "given up "+n.Kind, "dropped notice of an instance that is not of this cluster",
+			"instance", n.InstanceID, "kind", n.Kind, "notice", n.ID, "receives", receives(m),
+			"advice", "nothing, if the instance is of another cluster (give each cluster a queue of its own); else see why its Node has no spec.providerID that ends in the instance id")
+		return disposition{outcome: string(intake.Foreign), ack: true}
+	}
+	retry := softRetry
+	if isUrgent(n) {
+		retry = urgentRetry
+	}
+	if receives(m) == 1 {
+		retry /= 2
+	}
+	return disposition{outcome: string(intake.NotYetKnown), retryIn: &retry}
+}
+
+// isGivenUp reports whether an instance without a Node will stay without one: the message
+// was received often enough, or a second time after the deadline.
+func (s *Source) isGivenUp(m *types.Message, n *notice.Notice) bool {
+	limit := s.o.MaxReceives
+	if policy := s.redrive.Load(); policy != nil && policy.Target != "" {
+		limit = min(limit, policy.Receives)
+	}
+	over := n.Deadline != nil && s.o.Clock().After(n.Deadline.Time.Time)
+	return receives(m) >= limit || (over && receives(m) >= 2)
 }

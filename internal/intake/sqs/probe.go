@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
@@ -30,4 +31,12 @@ func readProbe(e *envelope) (decoded, error) {
 		return decoded{unconcern: "it says that it is a probe, and lacks its id or rule"}, nil
 	}
 	return decoded{probe: &p}, nil
+}
+
+// isDrill reports whether the message is a drill.
+func (e *envelope) isDrill() bool {
+	var detail struct {
+		Drill json.RawMessage `json:"lifeboat-drill"`
+	}
+	return json.Unmarshal(e.Detail, &detail) == nil && len(detail.Drill) > 0
 }

@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -22,37 +21,6 @@ type Recorder interface {
 	Record(ctx context.Context, n notice.Notice) (intake.Outcome, error)
 	Report(ctx context.Context, r intake.Report) (intake.Outcome, error)
 	Answer(ctx context.Context, p intake.Probe) error
-}
-
-// Options configure a Source. Zero values are the defaults.
-type Options struct {
-	// Receivers is how many long polls are open while the queue is quiet; 4. MaxReceivers
-	// is how many while batches are busy; 16, or Receivers if that is more.
-	Receivers, MaxReceivers int
-	// ConcurrentWrites bounds the writes to the API server in flight; 64. Urgent notices
-	// go first.
-	ConcurrentWrites int
-	// Wait is how long SQS keeps a long poll open, in whole seconds; 20 s, which is also
-	// the maximum.
-	Wait time.Duration
-	// Visibility is the visibility timeout of received messages, in whole seconds; 10 s.
-	// It is renewed while a message is being processed, so it is what a crash costs.
-	Visibility time.Duration
-	// MaxReceives is after how many receives the notice of an instance without a Node is
-	// dropped; 5, which takes about two minutes, or three and a half with a soft deadline.
-	// A redrive policy with a lower maxReceiveCount lowers it.
-	MaxReceives int
-	// Instances returns the ids of the instances that match a filter of EC2's
-	// DescribeInstances, for notices that name only a Capacity Block or a host. Nil: such
-	// notices are ignored.
-	Instances func(ctx context.Context, filter, value string) ([]string, error)
-	// GroupNews is called with each Auto Scaling group that a message is about, so that
-	// the group is polled sooner. It must not block. Nil: not called.
-	GroupNews func(group string)
-	// Metrics count what is received; nil: not exposed.
-	Metrics *intake.Metrics
-	// Clock returns the time; nil: time.Now.
-	Clock func() time.Time
 }
 
 // Source receives notices from one queue.
@@ -85,22 +53,6 @@ func New(queueURL string, api API, recorder Recorder, o Options) (*Source, error
 		receivers: receiverPool{least: o.Receivers, most: o.MaxReceivers},
 		writes:    newPrioritySemaphore(o.ConcurrentWrites), background: make(chan struct{}, maxBackgroundBatches),
 	}, nil
-}
-
-func (o Options) complete() Options {
-	o.Receivers = cmp.Or(max(o.Receivers, 0), 4)
-	o.MaxReceivers = max(cmp.Or(max(o.MaxReceivers, 0), 16), o.Receivers)
-	o.ConcurrentWrites = cmp.Or(max(o.ConcurrentWrites, 0), 64)
-	o.MaxReceives = cmp.Or(max(o.MaxReceives, 0), 5)
-	o.Visibility = cmp.Or(max(o.Visibility, 0), 10*time.Second)
-	if o.Wait <= 0 || o.Wait > longestWait {
-		o.Wait = longestWait
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
-	o.Metrics = o.Metrics.OrUnread()
-	return o
 }
 
 // Name returns the name that notices, metrics and logs carry.
@@ -145,13 +97,6 @@ func (s *Source) request() *awssqs.ReceiveMessageInput {
 	return in
 }
 
-// logThrottled logs at most one line a minute for each key.
-func (s *Source) logThrottled(ctx context.Context, key, message string, names ...any) {
-	if held, ok := s.throttle.Allow(key); ok {
-		log.FromContext(ctx).Info(message, append(names, "alikeSince", held)...)
-	}
-}
-
 func seconds(d time.Duration) int32 { return int32(d / time.Second) }
 
 const (
@@ -163,44 +108,6 @@ const (
 	// receives again: a thousand messages of a few KiB each.
 	maxBackgroundBatches = 100
 )
-
-// receiverPool counts the receivers: at least least, and up to most while batches are
-// busy. SQS returns at most ten messages a call, so a burst needs concurrent receivers.
-type receiverPool struct {
-	least, most int
-
-	mu      sync.Mutex
-	running int
-	group   sync.WaitGroup
-}
-
-// grow starts one more receiver, unless the pool is at its maximum.
-func (p *receiverPool) grow(receive func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.running < p.most {
-		p.running++
-		p.group.Go(receive)
-	}
-}
-
-// shrink reports whether the calling receiver must stop; it then no longer counts.
-func (p *receiverPool) shrink() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.running <= p.least {
-		return false
-	}
-	p.running--
-	return true
-}
-
-// hasExtra reports whether more than the minimum run.
-func (p *receiverPool) hasExtra() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.running > p.least
-}
 
 // receive receives one batch after the other until ctx is done or the pool shrinks.
 func (s *Source) receive(ctx context.Context) {

@@ -1,9 +1,13 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -65,4 +69,42 @@ func receives(m *types.Message) int {
 		return 1
 	}
 	return count
+}
+
+// unreadableError says which part of a message could not be read.
+type unreadableError struct {
+	// field is the part of the message, such as detail.instance-id. It is from a closed list,
+	// so that it can be a metric label.
+	field string
+	// cause says what was found and what was expected.
+	cause string
+}
+
+func (e *unreadableError) Error() string { return "reading " + e.field + ": " + e.cause }
+
+func unreadable(field, cause string, args ...any) error {
+	return &unreadableError{field: field, cause: fmt.Sprintf(cause, args...)}
+}
+
+// maxQuote is how much of a value from a message goes into a log line.
+const maxQuote = 80
+
+func quote(s string) string {
+	if len(s) > maxQuote {
+		s = strings.ToValidUTF8(s[:maxQuote], "") + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// unreadableJSON is the error for JSON in the field parent, or the whole body if parent is
+// empty, that is no object or has a member that is no string.
+func unreadableJSON(parent string, err error) error {
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrongType):
+		return unreadable(cmp.Or(parent, "body"), "expected a JSON object: %v", err)
+	case wrongType.Field == "":
+		return unreadable(cmp.Or(parent, "body"), "found a JSON %s, expected a JSON object", wrongType.Value)
+	}
+	return unreadable(strings.TrimPrefix(parent+"."+wrongType.Field, "."), "found a JSON %s, expected a string", wrongType.Value)
 }

@@ -91,10 +91,6 @@ func IsMarked(node *corev1.Node, mark Mark) bool {
 
 func isOurs(t corev1.Taint) bool { return t.Key == v1alpha1.TaintInterrupted }
 
-func isAtRiskTaint(t corev1.Taint) bool {
-	return isOurs(t) && t.Effect == corev1.TaintEffectPreferNoSchedule
-}
-
 // readBefore reads the former state. If the annotation cannot be parsed, the node counts as
 // schedulable and in load balancers, as nearly all nodes are.
 func readBefore(n *corev1.Node) (formerState, bool) {

@@ -55,3 +55,7 @@ func HasMark(node *corev1.Node) bool {
 	_, saved := node.Annotations[v1alpha1.AnnotationOriginalState]
 	return saved || slices.ContainsFunc(node.Spec.Taints, isOurs)
 }
+
+func isAtRiskTaint(t corev1.Taint) bool {
+	return isOurs(t) && t.Effect == corev1.TaintEffectPreferNoSchedule
+}

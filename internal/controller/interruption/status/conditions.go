@@ -84,19 +84,6 @@ func (u *Update) setDrained(o Outcome) {
 	}
 }
 
-// slack says how much time was left before the deadline.
-func (u *Update) slack() string {
-	deadline := u.pass.Decision.Deadline
-	if deadline == nil {
-		return ""
-	}
-	left := deadline.Time.Sub(u.now).Round(time.Second)
-	if left < 0 {
-		return fmt.Sprintf(", %s after the deadline", -left)
-	}
-	return fmt.Sprintf(", %s before the deadline", left)
-}
-
 // setCondition sets a condition and reports whether its status or reason changed.
 func (u *Update) setCondition(typ string, status bool, reason, message string) bool {
 	c := metav1.Condition{
@@ -148,21 +135,4 @@ func drainPhase(s *v1alpha1.InterruptionStatus, hasNode bool, now time.Time) v1a
 		return v1alpha1.PhaseDraining
 	}
 	return v1alpha1.PhaseScheduled
-}
-
-// notifyPhase is the phase of an Interruption that is only reported.
-func notifyPhase(s *v1alpha1.InterruptionStatus) v1alpha1.Phase {
-	switch {
-	case s.CompletionTime != nil:
-		return v1alpha1.PhaseCompleted
-	case meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionCordoned) == nil:
-		return v1alpha1.PhaseScheduled // it is not marked yet
-	}
-	return v1alpha1.PhaseNotified
-}
-
-// outlived reports whether the deadline is well past, so that a node that still exists counts as
-// alive.
-func outlived(s *v1alpha1.InterruptionStatus, now time.Time) bool {
-	return s.Deadline == nil || !now.Before(s.Deadline.Time.Add(AfterDeadline))
 }

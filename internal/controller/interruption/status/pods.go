@@ -1,7 +1,6 @@
 package status
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -74,15 +73,6 @@ func leftInTime(left v1alpha1.PendingPod, deadline *v1alpha1.Deadline, now time.
 	}
 	end := left.EvictionTime.Add(time.Duration(*left.GraceSeconds) * time.Second)
 	return !end.After(deadline.Time.Time)
-}
-
-// departure names a pod that left, with the time that it took.
-func departure(left v1alpha1.PendingPod, now time.Time) string {
-	if left.EvictionTime == nil || left.GraceSeconds == nil {
-		return podName(left)
-	}
-	took := now.Sub(left.EvictionTime.Time).Round(time.Second)
-	return fmt.Sprintf("%s (%s of %ds grace)", podName(left), took, *left.GraceSeconds)
 }
 
 // listPods lists the pods that have to leave, with what the plan says about them.
@@ -187,8 +177,6 @@ func (u *Update) CountPods() {
 	pods.Total = pods.Moved + pods.Lost + pods.Leaving + pods.Waiting
 }
 
-func podName(left v1alpha1.PendingPod) string { return left.Namespace + "/" + left.Name }
-
 // podEvent is an event about a pod that its entry shows already.
 type podEvent struct {
 	reason string
@@ -250,29 +238,6 @@ func evictionReason(v drain.Verdict) string {
 		return v1alpha1.ReasonDeleted
 	}
 	return v1alpha1.ReasonEvicted
-}
-
-// RevertEvicted reverts all pods that were marked as evicted.
-func (u *Update) RevertEvicted() {
-	for _, left := range u.pendingPods() {
-		u.revertEvicted(left)
-	}
-	u.podEvents = nil
-}
-
-// revertEvicted reverts a pod that was marked as evicted, and removes its events.
-func (u *Update) revertEvicted(left *v1alpha1.PendingPod) {
-	was, marked := u.markedEvicted[left.UID]
-	if !marked {
-		return
-	}
-	pod := left.UID
-	*left = was
-	delete(u.markedEvicted, pod)
-	isEviction := func(e event) bool {
-		return e.pod != nil && e.pod.UID == pod && slices.Contains([]string{v1alpha1.ReasonProtectionOverridden, v1alpha1.ReasonDeleted, v1alpha1.ReasonEvicted}, e.Reason)
-	}
-	u.writtenEvents, u.events, u.timelineDirty = slices.DeleteFunc(u.writtenEvents, isEviction), slices.DeleteFunc(u.events, isEviction), true
 }
 
 // applyEvictions notes which evictions succeeded and which failed.

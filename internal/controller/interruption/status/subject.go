@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
@@ -29,4 +30,12 @@ func drainID(s *v1alpha1.InterruptionStatus) string {
 		return fmt.Sprint(begun.UnixMicro())
 	}
 	return ""
+}
+
+// ForTimeline begins an update that leaves the drain as it is, such as one of
+// status.notifications.
+func ForTimeline(in *v1alpha1.Interruption, now time.Time) *Update {
+	u := &Update{now: now, before: in.DeepCopy(), after: in}
+	u.entries = u.before.Status.Timeline
+	return u
 }

@@ -101,18 +101,6 @@ type podGroup struct {
 	whats []string
 }
 
-// text says what happened to the pods of the group.
-func (g *podGroup) text() string {
-	if len(slices.Compact(slices.Clone(g.whats))) == 1 {
-		return fmt.Sprintf("%s (%d pods: %s)", g.whats[0], len(g.names), strings.Join(g.names, ", "))
-	}
-	each := make([]string, len(g.names))
-	for i, name := range g.names {
-		each[i] = name + " " + g.whats[i]
-	}
-	return fmt.Sprintf("%d pods: %s", len(each), strings.Join(each, "; "))
-}
-
 // timelineEntries merges events about pods into one entry where the same happened to
 // several at the same time: one for each pod would fill the timeline.
 func timelineEntries(all []event) []event {
@@ -161,12 +149,4 @@ func trim(t []v1alpha1.TimelineEntry) []v1alpha1.TimelineEntry {
 		return append(t[:keepFirst:keepFirst], t[keepFirst+over:]...)
 	}
 	return t
-}
-
-// Clip shortens a message to what the CRD takes.
-func Clip(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "") + "…"
 }

@@ -3,13 +3,11 @@
 package status
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -126,22 +124,11 @@ func NewUpdate(in *v1alpha1.Interruption, now time.Time) *Update {
 	return u
 }
 
-// ForTimeline begins an update that leaves the drain as it is, such as one of
-// status.notifications.
-func ForTimeline(in *v1alpha1.Interruption, now time.Time) *Update {
-	u := &Update{now: now, before: in.DeepCopy(), after: in}
-	u.entries = u.before.Status.Timeline
-	return u
-}
-
 // Status is the status that is being built.
 func (u *Update) Status() *v1alpha1.InterruptionStatus { return &u.after.Status }
 
 // Drain is the drain of the status that is being built.
 func (u *Update) Drain() *v1alpha1.DrainStatus { return record.EnsureDrain(&u.after.Status) }
-
-// Written is the status that is known to be durable.
-func (u *Update) Written() *v1alpha1.InterruptionStatus { return &u.before.Status }
 
 // Changed reports whether the status differs from the one that was written.
 func (u *Update) Changed() bool {
@@ -224,66 +211,17 @@ func (u *Update) Apply(o Outcome) {
 	if o.Hooks != nil {
 		u.Drain().Hooks, u.material = o.Hooks, true
 	}
-	if o.Rescheduled {
-		u.setRescheduled(o)
-	}
-	if o.Released {
-		u.endDrain()
-		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonNodeRestored, "the deciding notice does not drain the node")
-	}
+	u.applyEndings(o)
 	u.applyEvictions(o)
 	u.CountPods()
 	u.setConditions(o)
 	u.flushPodEvents()
-	if o.Terminated {
-		u.Record(v1alpha1.ReasonTerminated, "the cloud was asked to terminate the instance")
-	}
-	if o.SurgesUndone > 0 {
-		u.Record(v1alpha1.ReasonSurgeReverted, fmt.Sprintf("%d pods are their ReplicaSets' again", o.SurgesUndone))
-	}
-	if o.Restored && !u.pass.Decision.InstanceGone {
-		u.Record(v1alpha1.ReasonNodeRestored, "the node is as it was before")
-	}
-	if o.Answered != "" {
-		u.endDrain()
-		u.after.Status.HandledNotices = append(u.after.Status.HandledNotices, o.Answered)
-		u.Record(v1alpha1.ReasonNoticeHandled, u.pass.Decision.Notice.Kind+" is dealt with; another notice still stands")
-	}
+	u.recordEndings(o)
 	if o.Completed && u.after.Status.CompletionTime == nil {
 		u.complete()
 		u.Record(v1alpha1.ReasonCompleted, u.summary())
 	}
 	u.after.Status.Phase = phase(&u.after.Status, o.Stage, u.pass.Decision.Withdrawn, u.pass.Node != nil, u.now)
-}
-
-// setRescheduled notes that a node whose drain had begun was restored.
-func (u *Update) setRescheduled(o Outcome) {
-	u.after.Status.Deadline = u.pass.Decision.Deadline
-	u.endDrain()
-	text := "the deadline has moved; the node is as it was before"
-	if o.SurgesUndone > 0 {
-		text += fmt.Sprintf(", and %d pods are their ReplicaSets' again", o.SurgesUndone)
-	}
-	u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPostponed, text)
-	u.Record(v1alpha1.ReasonPostponed, text)
-}
-
-// SetUntrusted completes an Interruption without any action, because only an agent of
-// another node has reported its instance.
-func (u *Update) SetUntrusted(node *corev1.Node) {
-	u.complete()
-	u.node, u.after.Status.Phase = node, v1alpha1.PhaseIgnored
-	text := fmt.Sprintf("the agent of node %s reported instance %s, which is node %s: not acted on", u.before.Spec.NodeName, u.before.Spec.InstanceID, node.Name)
-	u.setCondition(v1alpha1.ConditionAccepted, false, v1alpha1.ReasonInvalid, text)
-	u.Record(v1alpha1.ReasonInvalid, text)
-}
-
-// endDrain removes all status of the drain: the node lives, or another drain begins.
-func (u *Update) endDrain() {
-	s := &u.after.Status
-	s.Drain = nil
-	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReplaced)
-	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDrained)
 }
 
 // pruneAnswered keeps of the handled notices those that the spec still has, which
@@ -305,20 +243,6 @@ func (u *Update) complete() {
 		}
 	}
 	u.pruneAnswered()
-}
-
-// summary is a sentence about the result.
-func (u *Update) summary() string {
-	pods := u.Drain().Pods
-	if d := u.after.Status.Decision; !record.Drains(d.Action) || len(u.after.Status.Conditions) > 0 &&
-		meta.FindStatusCondition(u.after.Status.Conditions, v1alpha1.ConditionDrained) == nil {
-		return "nothing is left to do"
-	}
-	text := fmt.Sprintf("%d of %d pods moved, %d lost", pods.Moved, pods.Total, pods.Lost)
-	if a := u.after.Status.LifecycleHooks; a != nil && a.ReturnsToWarmPool && a.CompletedTime != nil {
-		text += "; the instance went back to the warm pool of group " + a.Group
-	}
-	return text
 }
 
 // MicroTime is a time of the API with microseconds.

@@ -1,0 +1,42 @@
+package interruption
+
+import (
+	"slices"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+	"github.com/lifeboat-dev/lifeboat/internal/policy"
+	"github.com/lifeboat-dev/lifeboat/internal/record"
+)
+
+// rebooted reports whether the node was rebooted since its drain began.
+func (f *facts) rebooted() bool {
+	return f.drain().BootID != "" && nodeindex.Ready(f.node) && f.node.Status.NodeInfo.BootID != f.drain().BootID
+}
+
+// isUntrusted reports whether only an agent of another node has reported the instance.
+func (f *facts) isUntrusted() bool {
+	trusted := notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices)
+	return f.node != nil && !slices.ContainsFunc(trusted, func(n v1alpha1.Notice) bool { return !n.Withdrawn })
+}
+
+// otherNoticeApplies reports whether another notice than the deciding one still applies to a node that
+// lives: its deadline is in the future, or it reports a failed status check.
+func (f *facts) otherNoticeApplies(d policy.Decision) bool {
+	if f.node == nil || d.InstanceGone {
+		return false
+	}
+	return slices.ContainsFunc(notice.Unanswered(record.Trusted(f.in, f.node), f.was.HandledNotices), func(n v1alpha1.Notice) bool {
+		return n.ID != d.Notice.ID && !n.Withdrawn &&
+			(n.Kind == notice.KindInstanceStatus || n.Deadline != nil && n.Deadline.Time.After(f.now))
+	})
+}
+
+// awaitsNode reports whether the node is gone and its instance may still run: a node that a
+// person or a controller deleted registers again, and the planned change still applies.
+func (f *facts) awaitsNode(d policy.Decision) bool {
+	planned := d.Notice.Deadline // the decision's is hard in the last hour
+	return f.node == nil && !d.InstanceGone && !d.Withdrawn && planned != nil &&
+		planned.Type == v1alpha1.DeadlineSoft && planned.Time.After(f.now)
+}

@@ -1,0 +1,87 @@
+package status
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
+
+// applyEndings notes that the drain of a node ended, because it was restored.
+func (u *Update) applyEndings(o Outcome) {
+	if o.Rescheduled {
+		u.setRescheduled(o)
+	}
+	if o.Released {
+		u.endDrain()
+		u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonNodeRestored, "the deciding notice does not drain the node")
+	}
+}
+
+// recordEndings adds the timeline entries of how a drain ends other than by completion.
+func (u *Update) recordEndings(o Outcome) {
+	if o.Terminated {
+		u.Record(v1alpha1.ReasonTerminated, "the cloud was asked to terminate the instance")
+	}
+	if o.SurgesUndone > 0 {
+		u.Record(v1alpha1.ReasonSurgeReverted, fmt.Sprintf("%d pods are their ReplicaSets' again", o.SurgesUndone))
+	}
+	if o.Restored && !u.pass.Decision.InstanceGone {
+		u.Record(v1alpha1.ReasonNodeRestored, "the node is as it was before")
+	}
+	if o.Answered != "" {
+		u.endDrain()
+		u.after.Status.HandledNotices = append(u.after.Status.HandledNotices, o.Answered)
+		u.Record(v1alpha1.ReasonNoticeHandled, u.pass.Decision.Notice.Kind+" is dealt with; another notice still stands")
+	}
+}
+
+// setRescheduled notes that a node whose drain had begun was restored.
+func (u *Update) setRescheduled(o Outcome) {
+	u.after.Status.Deadline = u.pass.Decision.Deadline
+	u.endDrain()
+	text := "the deadline has moved; the node is as it was before"
+	if o.SurgesUndone > 0 {
+		text += fmt.Sprintf(", and %d pods are their ReplicaSets' again", o.SurgesUndone)
+	}
+	u.setCondition(v1alpha1.ConditionCordoned, false, v1alpha1.ReasonPostponed, text)
+	u.Record(v1alpha1.ReasonPostponed, text)
+}
+
+// SetUntrusted completes an Interruption without any action, because only an agent of
+// another node has reported its instance.
+func (u *Update) SetUntrusted(node *corev1.Node) {
+	u.complete()
+	u.node, u.after.Status.Phase = node, v1alpha1.PhaseIgnored
+	text := fmt.Sprintf("the agent of node %s reported instance %s, which is node %s: not acted on", u.before.Spec.NodeName, u.before.Spec.InstanceID, node.Name)
+	u.setCondition(v1alpha1.ConditionAccepted, false, v1alpha1.ReasonInvalid, text)
+	u.Record(v1alpha1.ReasonInvalid, text)
+}
+
+// endDrain removes all status of the drain: the node lives, or another drain begins.
+func (u *Update) endDrain() {
+	s := &u.after.Status
+	s.Drain = nil
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReplaced)
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionDrained)
+}
+
+// notifyPhase is the phase of an Interruption that is only reported.
+func notifyPhase(s *v1alpha1.InterruptionStatus) v1alpha1.Phase {
+	switch {
+	case s.CompletionTime != nil:
+		return v1alpha1.PhaseCompleted
+	case meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionCordoned) == nil:
+		return v1alpha1.PhaseScheduled // it is not marked yet
+	}
+	return v1alpha1.PhaseNotified
+}
+
+// outlived reports whether the deadline is well past, so that a node that still exists counts as
+// alive.
+func outlived(s *v1alpha1.InterruptionStatus, now time.Time) bool {
+	return s.Deadline == nil || !now.Before(s.Deadline.Time.Add(AfterDeadline))
+}

@@ -1,0 +1,50 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/notice"
+)
+
+// join adds the notice to an existing record. The node may be gone, and the record may be
+// completed: the controller reopens it for notices that count as received since.
+func (r *Recorder) join(ctx context.Context, record *v1alpha1.Interruption, n *notice.Notice) (Outcome, error) {
+	// The optimistic lock below makes this safe: if the controller completes the record at
+	// the same time, one of the two writes conflicts and is decided again.
+	completed := notice.Completed(record)
+	added := n.Notice
+	added.ReceivedTime = notice.ReceivedAfter(n.ReceivedTime, completed)
+	notices, changed := notice.JoinSince(record.Spec.Notices, added, completed)
+	if !changed {
+		log.FromContext(ctx).V(1).Info("notice is already recorded", describe(n, "node", record.Spec.NodeName)...)
+		return Repeated, nil
+	}
+	if hasLives(n) {
+		node, err := r.nodes.NodeByInstance(ctx, n.InstanceID)
+		if err != nil {
+			return "", fmt.Errorf("finding the node: %w", err)
+		}
+		if isOfEarlierLife(n, node) {
+			r.explainEarlier(ctx, n)
+			return Stale, nil
+		}
+	}
+	// The patch carries the whole list, so it must fail after any other write.
+	patch := client.MergeFromWithOptions(record.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	record.Spec.Notices = notices
+	err := r.client.Patch(ctx, record, patch)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("%w: %w", errStaleRead, err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("joining the interruption: %w", err)
+	}
+	log.FromContext(ctx).Info("joined notice to interruption", describe(n, "node", record.Spec.NodeName)...)
+	return Joined, nil
+}
