@@ -29,9 +29,9 @@ const (
 
 // statementFlags are the flags of approve, hold and release.
 type statementFlags struct {
-	note      string
-	inAdvance bool
-	lasts     time.Duration
+	note       string
+	preApprove bool
+	lasts      time.Duration
 }
 
 func newApprove(s *session) *cobra.Command {
@@ -46,9 +46,9 @@ An approval applies to the notice that rules. If another notice rules later, suc
 as a spot interruption on a node with a planned reboot, approve it separately.`,
 		Example: `  lifeboat approve ip-10-0-1-5.ec2.internal --note "replica caught up"
   lifeboat approve ip-10-0-1-5.ec2.internal ip-10-0-1-6.ec2.internal
-  lifeboat approve ip-10-0-1-5.ec2.internal --in-advance`,
+  lifeboat approve ip-10-0-1-5.ec2.internal --pre-approve`,
 	})
-	cmd.Flags().BoolVar(&f.inAdvance, "in-advance", false, "record the approval although nothing waits for it; it applies when an action for the same notice waits")
+	cmd.Flags().BoolVar(&f.preApprove, "pre-approve", false, "record the approval although nothing waits for it; it applies when an action for the same notice waits")
 	return cmd
 }
 
@@ -232,12 +232,12 @@ func statementTime(in *v1alpha1.Interruption, now time.Time) time.Time {
 
 func (it statement) checkApproval(s *session, w *observed, d policy.Decision) error {
 	waits := d.AwaitsApproval && w.policy.Begun.IsZero()
-	if waits || it.inAdvance || w.failedHook(d) != nil {
+	if waits || it.preApprove || w.failedHook(d) != nil {
 		return nil
 	}
 	if say := w.policy.Approval; say != nil && d.Approved {
 		return fmt.Errorf("%s is already approved by %s", w.name(), statementText(say, w.now))
 	}
-	return fmt.Errorf("nothing about %s waits for approval (%s); to approve %s in advance, add --in-advance; `%s explain %s` shows more",
+	return fmt.Errorf("nothing about %s waits for approval (%s); to approve %s before that, add --pre-approve; `%s explain %s` shows more",
 		w.name(), d.Message, d.About, s.name, w.name())
 }

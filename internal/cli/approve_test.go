@@ -71,7 +71,7 @@ func TestSay(t *testing.T) {
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain now: its node is cordoned and its pods leave"},
 		{"approve, and the budget is used up", database(soon, draining("databases")), []string{"approve", nodeName},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "its phase is Queued: policy databases allows 50%, which is 1 of 1 node at a time, and 1 now"},
-		{"approve in advance", append(mixedNode(), stopping(26*time.Hour)), []string{"approve", nodeName, "--in-advance"},
+		{"pre-approve", append(mixedNode(), stopping(26*time.Hour)), []string{"approve", nodeName, "--pre-approve"},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain in 1d1h"},
 		{"approve after a hook has failed", database(failed), []string{"approve", nodeName},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "the drain continues at once"},
@@ -123,7 +123,7 @@ func TestStatementsOfALaptopWhoseClockIsBehind(t *testing.T) {
 				in.Spec.Notices[i].ReceivedTime = *ahead(2 * time.Hour)
 			}
 			cluster := fakeCluster(t, withUser("carol"), append(mixedNode(), in)...)
-			for _, args := range [][]string{{"approve", nodeName, "--in-advance"}, {"hold", nodeName, "--for", "2h"}, {"release", nodeName}} {
+			for _, args := range [][]string{{"approve", nodeName, "--pre-approve"}, {"hold", nodeName, "--for", "2h"}, {"release", nodeName}} {
 				if r := (&harness{t: t, cluster: cluster}).run(t.Context(), args...); r.code != ExitOK {
 					t.Fatalf("%s: exit code %d, %s", args, r.code, r.err)
 				}

@@ -29,18 +29,18 @@ stops the experiment before that.
 as a drill. This works for every kind and tests Lifeboat alone: nodes are drained,
 but nothing is reclaimed, and EventBridge and EC2 are not involved.
 
-Kinds: spot, rebalance, scheduled (--code, --in, --close), health (--code,
---close), state (--state), capacity-reservation (--in), capacity-block (--in),
-autoscaling (--group), lifecycle-failure (--group); or the names in policies.`
+Kinds: spot, rebalance, scheduled (--event-type-code, --in, --cancel),
+health (--event-type-code, --cancel), state (--state), capacity-reservation (--in),
+capacity-block (--in), autoscaling (--group), lifecycle-failure (--group); or the
+names in policies.`
 
 type interruptFlags struct {
 	kind, via, queueURL, role string
-	instances                 []string
 	delay                     time.Duration
 	wait, watch, yes          bool
 	interactive, dryRun       bool
 	action, state, code, in   string
-	closes                    bool
+	cancel                    bool
 	group, until              string
 	lead                      time.Duration // the value of in, or the kind's default
 	of                        drill.Kind    // the parsed kind
@@ -54,8 +54,8 @@ const (
 	kindSpot      = "spot"
 	kindRebalance = "rebalance"
 
-	untilDrained = "drained"
-	untilOver    = "over"
+	untilDrained   = "drained"
+	untilCompleted = "completed"
 )
 
 func newInterrupt(s *session) *cobra.Command {
@@ -74,10 +74,9 @@ func newInterrupt(s *session) *cobra.Command {
   lifeboat interrupt ip-10-0-1-5.ec2.internal --via queue --wait
 
   # Announce a reboot in 12 days, and then cancel it
-  lifeboat interrupt ip-10-0-1-5.ec2.internal --kind scheduled --code AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED --in 12d
-  lifeboat interrupt ip-10-0-1-5.ec2.internal --kind scheduled --close`,
+  lifeboat interrupt ip-10-0-1-5.ec2.internal --kind scheduled --event-type-code AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED --in 12d
+  lifeboat interrupt ip-10-0-1-5.ec2.internal --kind scheduled --cancel`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args = append(args, f.instances...)
 			f.viaGiven, f.delayGiven = cmd.Flags().Changed("via"), cmd.Flags().Changed("delay")
 			if err := f.check(cmd, args); err != nil {
 				return err
@@ -93,21 +92,20 @@ func (f *interruptFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "kind", kindSpot, "kind of the notice; see above")
 	flags.StringVar(&f.via, "via", viaFIS, "fis interrupts for real; queue tests Lifeboat alone (the default for all kinds except spot)")
-	flags.StringSliceVar(&f.instances, "instance-id", nil, "id of an instance, the same as an argument")
 	flags.BoolVar(&f.interactive, "interactive", false, "choose from a list of the spot nodes")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the request or the message, and send nothing")
 	flags.DurationVar(&f.delay, "delay", 0, "time before the notice, up to 13m")
 	flags.StringVar(&f.action, "action", "", "what EC2 does to the instance: terminate (the default), stop or hibernate")
 	flags.StringVar(&f.state, "state", "", "the new state of the instance: stopping (the default), stopped, shutting-down or terminated")
-	flags.StringVar(&f.code, "code", "", "AWS Health's event type code (default for --kind scheduled "+drill.DefaultScheduledCode+")")
+	flags.StringVar(&f.code, "event-type-code", "", "AWS Health's event type code (default for --kind scheduled "+drill.DefaultScheduledCode+")")
 	flags.StringVar(&f.in, "in", "", "time until the change, such as 12d, 2h or 2m (default for --kind scheduled 14d)")
-	flags.BoolVar(&f.closes, "close", false, "cancel the change that an earlier drill announced")
+	flags.BoolVar(&f.cancel, "cancel", false, "cancel the change that an earlier drill announced")
 	flags.StringVar(&f.group, "group", "", "name of the Auto Scaling group (default: a name that does not exist)")
 	flags.StringVar(&f.queueURL, "queue-url", "", "URL of Lifeboat's queue (default: the queue named lifeboat-CLUSTER)")
 	flags.StringVar(&f.role, "fis-role-arn", "", "ARN of the role that FIS assumes (the sandbox needs none)")
 	flags.BoolVar(&f.wait, "wait", false, "wait until the interruption is handled; exit 1 if a pod was lost")
 	flags.BoolVar(&f.watch, "watch", false, "like --wait, and print the timeline")
-	flags.StringVar(&f.until, "until", "", "goal of --wait: drained (no pod is left to move, the default via queue), or over (the node is gone or has recovered, the default via fis)")
+	flags.StringVar(&f.until, "until", "", "goal of --wait: drained (no pod is left to move, the default via queue), or completed (the node is gone or has recovered, the default via fis)")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 }
 
@@ -194,7 +192,7 @@ func (it *drilling) consequence() string {
 	case f.via == viaFIS:
 		return fmt.Sprintf("AWS account %s will reclaim these spot instances in %s, in about %s: %s.",
 			it.cloud.place.Account, it.cloud.place.Region, terminal.Duration(f.delay+drill.Lead), all)
-	case f.closes:
+	case f.cancel:
 		return fmt.Sprintf("Lifeboat gets a message that the planned change of these nodes is cancelled: %s.", all)
 	case f.state == notice.StateStopped || f.state == notice.StateTerminated:
 		return fmt.Sprintf("Lifeboat gets a message that these instances are gone. It deletes their pods without a grace period, although they still run: %s.", all)
@@ -212,7 +210,7 @@ func (s *session) printSent(progress *terminal.Progress, it *drilling, done inte
 	for _, t := range done.Targets {
 		text := fmt.Sprintf("wrote a notice of kind %s about %s into the queue; this tests Lifeboat only, nothing is reclaimed", done.Kind, t)
 		switch {
-		case it.flags.closes:
+		case it.flags.cancel:
 			text = fmt.Sprintf("wrote a message into the queue that cancels the %s of %s", done.Kind, t)
 		case it.isRecommendation():
 			text = fmt.Sprintf("FIS sent the rebalance recommendation for %s; the interruption notice follows in about %s", t, terminal.Duration(it.flags.delay))

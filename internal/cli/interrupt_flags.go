@@ -69,9 +69,9 @@ func (f *interruptFlags) checkUntil() error {
 	case f.until == "" && f.via == viaQueue:
 		f.until = untilDrained
 	case f.until == "":
-		f.until = untilOver
-	case f.until != untilDrained && f.until != untilOver:
-		return usageErrorf("unknown --until %q: write drained or over", f.until)
+		f.until = untilCompleted
+	case f.until != untilDrained && f.until != untilCompleted:
+		return usageErrorf("unknown --until %q: write drained or completed", f.until)
 	}
 	return nil
 }
@@ -80,9 +80,9 @@ func (f *interruptFlags) checkUntil() error {
 func (f *interruptFlags) checkOptions() error {
 	given := map[drill.Option]bool{
 		drill.OptionAction: f.action != "", drill.OptionState: f.state != "", drill.OptionCode: f.code != "",
-		drill.OptionIn: f.in != "", drill.OptionClose: f.closes, drill.OptionGroup: f.group != "",
+		drill.OptionIn: f.in != "", drill.OptionCancel: f.cancel, drill.OptionGroup: f.group != "",
 	}
-	for _, o := range []drill.Option{drill.OptionAction, drill.OptionState, drill.OptionCode, drill.OptionIn, drill.OptionClose, drill.OptionGroup} {
+	for _, o := range []drill.Option{drill.OptionAction, drill.OptionState, drill.OptionCode, drill.OptionIn, drill.OptionCancel, drill.OptionGroup} {
 		switch {
 		case !given[o]:
 		case !f.of.Accepts(o):
@@ -91,8 +91,8 @@ func (f *interruptFlags) checkOptions() error {
 			return usageErrorf("--%s works only with --via queue: with FIS, EC2 follows the spot request", o)
 		}
 	}
-	if f.closes && f.in != "" {
-		return usageErrorf("--close cancels an announced change: remove --in")
+	if f.cancel && f.in != "" {
+		return usageErrorf("--cancel cancels an announced change: remove --in")
 	}
 	return nil
 }
@@ -102,11 +102,11 @@ func (f *interruptFlags) checkWords() error {
 	states := []string{notice.StateStopping, notice.StateStopped, notice.StateShuttingDown, notice.StateTerminated}
 	switch {
 	case f.action != "" && !slices.Contains(actions, f.action):
-		return usageErrorf("unknown action %q: write one of %s", f.action, strings.Join(actions, ", "))
+		return usageErrorf("unknown --action %q: write one of %s", f.action, strings.Join(actions, ", "))
 	case f.state != "" && !slices.Contains(states, f.state):
-		return usageErrorf("unknown state %q: write one of %s", f.state, strings.Join(states, ", "))
+		return usageErrorf("unknown --state %q: write one of %s", f.state, strings.Join(states, ", "))
 	case f.code != "" && !strings.HasPrefix(f.code, "AWS_EC2_"):
-		return usageErrorf("unknown code %q: EC2's codes begin with AWS_EC2_, such as %s", f.code, drill.DefaultScheduledCode)
+		return usageErrorf("unknown --event-type-code %q: EC2's codes begin with AWS_EC2_, such as %s", f.code, drill.DefaultScheduledCode)
 	}
 	return nil
 }

@@ -30,18 +30,17 @@ func TestInterruptSendsWhatTheFlagsSay(t *testing.T) {
 	for args, parts := range map[string][]string{
 		"--kind scheduled --in 12d": {
 			`"detail-type":"AWS Health Event"`, `"eventTypeCode":"AWS_EC2_INSTANCE_STOP_SCHEDULED"`, `"startTime":"Sat, 23 May 2026 08:14:02 GMT"`, `"statusCode":"upcoming"`},
-		"--kind ScheduledChange --in 1d12h --code AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED": {
+		"--kind ScheduledChange --in 1d12h --event-type-code AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED": {
 			`AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED`, `"startTime":"Tue, 12 May 2026 20:14:02 GMT"`},
-		"--kind scheduled --in 0s":                                {`"statusCode":"open"`, `"startTime":"Mon, 11 May 2026 08:14:02 GMT"`},
-		"--kind health":                                           {`"eventTypeCategory":"issue"`},
-		"--kind state --state shutting-down":                      {`"state":"shutting-down"`},
-		"--kind capacity-reservation --in 3m":                     {`"instance-termination-time":"2026-05-11T08:17:02Z"`},
-		"--kind autoscaling --group workers":                      {`"AutoScalingGroupName":"workers"`, `EC2_INSTANCE_TERMINATING`},
-		"--kind lifecycle-failure":                                {`"eventName":"CompleteLifecycleAction"`},
-		"--via queue --action hibernate":                          {`"instance-action":"hibernate"`},
-		"--kind rebalance":                                        {`Rebalance Recommendation`},
-		"--kind rebalance --instance-id " + instanceA:             {`Rebalance Recommendation`},
-		"--kind scheduled --dry-run -o json --in 2h --until over": nil,
+		"--kind scheduled --in 0s":                                     {`"statusCode":"open"`, `"startTime":"Mon, 11 May 2026 08:14:02 GMT"`},
+		"--kind health":                                                {`"eventTypeCategory":"issue"`},
+		"--kind state --state shutting-down":                           {`"state":"shutting-down"`},
+		"--kind capacity-reservation --in 3m":                          {`"instance-termination-time":"2026-05-11T08:17:02Z"`},
+		"--kind autoscaling --group workers":                           {`"AutoScalingGroupName":"workers"`, `EC2_INSTANCE_TERMINATING`},
+		"--kind lifecycle-failure":                                     {`"eventName":"CompleteLifecycleAction"`},
+		"--via queue --action hibernate":                               {`"instance-action":"hibernate"`},
+		"--kind rebalance":                                             {`Rebalance Recommendation`},
+		"--kind scheduled --dry-run -o json --in 2h --until completed": nil,
 	} {
 		t.Run(args, func(t *testing.T) {
 			r := h.run(t.Context(), append([]string{"interrupt", nodeName, "--sandbox"}, strings.Fields(args)...)...)
@@ -193,7 +192,7 @@ func TestInterruptSaysThatAChangeIsFarAway(t *testing.T) {
 	s := &script{states: []*v1alpha1.Interruption{nil, scheduled("n", false)}}
 	s.states[0] = interruption(spotNotice("old", time.Hour))
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
-	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--kind", "scheduled", "--in", "12d", "--watch", "--until", "over")
+	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--kind", "scheduled", "--in", "12d", "--watch", "--until", "completed")
 	want := nodeName + " is Scheduled: waits for its time, which comes at 2026-05-23T07:14:02Z\nnothing happens to it until then; run `lifeboat watch " + nodeName + "`"
 	if r.code != ExitOK || !strings.Contains(r.out, want) {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
@@ -204,7 +203,7 @@ func TestInterruptCloses(t *testing.T) {
 	e := newEmulated(t)
 	s := &script{states: []*v1alpha1.Interruption{scheduled("n1", false), scheduled("n1", false), scheduled("n2", true)}}
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
-	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--kind", "scheduled", "--close", "--wait")
+	r := h.run(t.Context(), "interrupt", instanceA, "--sandbox", "--kind", "scheduled", "--cancel", "--wait")
 	if r.code != ExitOK || !strings.Contains(r.out, nodeName+" is Cancelled") {
 		t.Fatalf("exit code %d: %s%s", r.code, r.out, r.err)
 	}
@@ -231,7 +230,7 @@ func TestInterruptHasNothingToClose(t *testing.T) {
 		"not a drill": {interruption(spotNotice("x", time.Minute))},
 	} {
 		h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, append(twoNodes(), records...)...)}
-		r := h.run(t.Context(), "interrupt", nodeName, "--sandbox", "--kind", "scheduled", "--close")
+		r := h.run(t.Context(), "interrupt", nodeName, "--sandbox", "--kind", "scheduled", "--cancel")
 		if r.code != ExitFailed || !strings.Contains(r.err, "no drill of kind ScheduledChange is open for "+nodeName) {
 			t.Errorf("%s: exit code %d: %s", name, r.code, r.err)
 		}

@@ -52,7 +52,7 @@ func (s *session) prepare(ctx context.Context, f interruptFlags, c cloud, target
 			Action: f.action, State: f.state, Code: f.code, Group: f.group,
 		})
 	}
-	if f.closes {
+	if f.cancel {
 		if err := s.continueDrills(ctx, it); err != nil {
 			return nil, err
 		}

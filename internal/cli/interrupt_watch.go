@@ -71,7 +71,7 @@ func (s *session) beforeDrill(ctx context.Context, it *drilling) (*drillWatch, e
 		return nil, err
 	}
 	w := &drillWatch{
-		session: s, cluster: c, targets: it.targets, kind: it.flags.of.Name, waitForEnd: it.flags.until == untilOver, limit: it.maxWait(),
+		session: s, cluster: c, targets: it.targets, kind: it.flags.of.Name, waitForEnd: it.flags.until == untilCompleted, limit: it.maxWait(),
 		before: map[string]bool{}, latest: map[string]*v1alpha1.Interruption{}, events: newTimeline(),
 	}
 	for i := range all.Items {

@@ -22,7 +22,7 @@ an interruption, the command shows that one, unless --kind is given.
 
 The prediction uses the controller's own code and simulates the drain. It assumes:
   - every pod uses its whole grace period
-  - a pod that left has a ready successor after --replaced-in
+  - a pod that left has a ready successor after --replacement-time
   - every BeforeDrain hook takes its whole timeout
   - if an approval is required, a person approves now
 
@@ -31,7 +31,7 @@ deadline.`
 
 type planFlags struct {
 	whatIf
-	replacedIn, margin time.Duration
+	replacementTime, margin time.Duration
 }
 
 func newPlan(s *session) *cobra.Command {
@@ -50,8 +50,8 @@ func newPlan(s *session) *cobra.Command {
   done`,
 		Args: arguments(1, 1, "one node or instance"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.replacedIn < 0 || f.margin < 0 {
-				return usageErrorf("--replaced-in and --margin cannot be negative")
+			if f.replacementTime < 0 || f.margin < 0 {
+				return usageErrorf("--replacement-time and --margin cannot be negative")
 			}
 			if err := f.check(); err != nil {
 				return err
@@ -61,7 +61,7 @@ func newPlan(s *session) *cobra.Command {
 	}
 	f.register(cmd)
 	flags := cmd.Flags()
-	flags.DurationVar(&f.replacedIn, "replaced-in", 20*time.Second, "assumed time until the successor of a pod is ready")
+	flags.DurationVar(&f.replacementTime, "replacement-time", 20*time.Second, "assumed time until the successor of a pod is ready")
 	flags.DurationVar(&f.margin, "margin", 10*time.Second, "time that lifeboatd keeps between the end of a pod and the deadline")
 	return cmd
 }
@@ -126,7 +126,7 @@ func (w *observed) simulate(s *session, f planFlags, d policy.Decision, counts b
 	for _, g := range facts.Gates {
 		p.Waits = append(p.Waits, g.Why)
 	}
-	for _, result := range w.forecasts(simulate.Facts{Facts: facts, Replaced: f.replacedIn}, d) {
+	for _, result := range w.forecasts(simulate.Facts{Facts: facts, Replaced: f.replacementTime}, d) {
 		p.add(result, w.now)
 	}
 	p.advise(d, begins)

@@ -16,9 +16,9 @@ type Option string
 const (
 	OptionAction Option = "action"
 	OptionState  Option = "state"
-	OptionCode   Option = "code"
+	OptionCode   Option = "event-type-code"
 	OptionIn     Option = "in"
-	OptionClose  Option = "close"
+	OptionCancel Option = "cancel"
 	OptionGroup  Option = "group"
 )
 
@@ -44,9 +44,9 @@ func Kinds() []Kind {
 		{Name: notice.KindSpotInterruption, Short: "spot", Takes: []Option{OptionAction}, detail: spot},
 		{Name: notice.KindRebalanceRecommendation, Short: "rebalance", detail: rebalance},
 		// Health announces scheduled changes about two weeks in advance.
-		{Name: notice.KindScheduledChange, Short: "scheduled", Takes: []Option{OptionCode, OptionIn, OptionClose},
+		{Name: notice.KindScheduledChange, Short: "scheduled", Takes: []Option{OptionCode, OptionIn, OptionCancel},
 			Lead: 14 * 24 * time.Hour, detail: scheduledChange},
-		{Name: notice.KindHealthIssue, Short: "health", Takes: []Option{OptionCode, OptionClose}, detail: healthIssue},
+		{Name: notice.KindHealthIssue, Short: "health", Takes: []Option{OptionCode, OptionCancel}, detail: healthIssue},
 		{Name: notice.KindInstanceStateChange, Short: "state", Takes: []Option{OptionState}, detail: stateChange},
 		{Name: notice.KindCapacityReservationInterruption, Short: "capacity-reservation", Takes: []Option{OptionAction, OptionIn},
 			Lead: 2 * time.Minute, detail: reservation},
