@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
 	"testing"
@@ -173,4 +174,23 @@ func newPost(ctx context.Context, t *testing.T, url, form string) *http.Request 
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA/20260511/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0")
 	return req
+}
+
+// A form of a web page can carry an access key in its fields, but not without an Origin.
+func TestRequestsOfWebPagesAreRefused(t *testing.T) {
+	server, err := emulator.New(emulator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for origin, want := range map[string]bool{"": false, "https://evil.example.com": true, "null": true} {
+		r := newPost(t.Context(), t, "http://127.0.0.1/", "Action=GetCallerIdentity&Version=2011-06-15&AWSAccessKeyId=AKIATEST")
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		w := httptest.NewRecorder()
+		server.Handler().ServeHTTP(w, r)
+		if refused := w.Code == http.StatusForbidden && strings.Contains(w.Body.String(), "web pages"); refused != want {
+			t.Errorf("origin %q: %d %s", origin, w.Code, w.Body)
+		}
+	}
 }

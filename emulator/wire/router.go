@@ -53,6 +53,11 @@ func NewRouter(scope Scope, log *slog.Logger, gate *Gate, services []Service) (*
 
 // ServeHTTP implements http.Handler.
 func (rt *Router) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
+	// Only a browser sends it. A page could otherwise post forms to this machine.
+	if hr.Header.Get("Origin") != "" {
+		http.Error(w, "requests of web pages are refused: remove the header Origin", http.StatusForbidden)
+		return
+	}
 	r := &Request{ID: string(uuid.NewUUID()), BaseURL: baseURL(hr), Path: hr.URL.Path, http: hr}
 	service := &registered{Service: Service{Protocol: Query}}
 	out, err := rt.call(w, r, &service)

@@ -61,6 +61,7 @@ func NewRecorder(c client.Client, nodes NodeIndex, o Options) *Recorder {
 func (r *Recorder) Record(ctx context.Context, n notice.Notice) (Outcome, error) {
 	now := r.o.Clock()
 	n.ReceivedTime = receivedAt(&n, now)
+	notice.Sanitize(&n.Notice)
 	n.Description = shorten(n.Description)
 	if r.refuses(ctx, &n) {
 		return Foreign, nil

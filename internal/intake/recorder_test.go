@@ -178,7 +178,7 @@ func TestRecordOutcomes(t *testing.T) {
 
 func TestRecordWritesTheWholeRecord(t *testing.T) {
 	c := cluster(interceptor.Funcs{})
-	n := spot("a", func(n *notice.Notice) { n.Description = strings.Repeat("ä", 2000) })
+	n := spot("a", func(n *notice.Notice) { n.Description = "\x1b" + strings.Repeat("ä", 2000) })
 	if _, err := intake.NewRecorder(c, oneNode(), options()).Record(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,11 @@
 package notice
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+
+	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+)
 
 // ProbeSource is the source of Lifeboat's own test events, which check the path through
 // EventBridge; they are never notices. EventBridge rejects events whose source begins with
@@ -16,4 +21,32 @@ func Cut(s string, most int) string {
 		return string(runes[:most])
 	}
 	return s
+}
+
+// Sanitize removes control and formatting characters from the text of a notice. The text
+// comes from outside, and reaches the terminals of operators: an escape sequence there
+// can hide lines or write to the clipboard.
+func Sanitize(n *v1alpha1.Notice) {
+	for _, text := range []*string{&n.ID, &n.InstanceAction, &n.InstanceState, &n.EventTypeCode, &n.Subject, &n.Description} {
+		*text = printable(*text)
+	}
+	if n.LifecycleHook != nil {
+		hook := *n.LifecycleHook
+		hook.Group, hook.Name, hook.Token = printable(hook.Group), printable(hook.Name), printable(hook.Token)
+		n.LifecycleHook = &hook
+	}
+}
+
+// printable replaces line breaks and tabs by spaces, and removes other control and
+// formatting characters, such as ESC and marks of the writing direction.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case strings.ContainsRune("\t\n\r\u2028\u2029", r):
+			return ' '
+		case unicode.In(r, unicode.Cc, unicode.Cf):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "�"))
 }
