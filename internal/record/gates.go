@@ -12,7 +12,7 @@ import (
 
 // Hold returns the hold that is in force at a time, or nil.
 func Hold(in *v1alpha1.Interruption, at time.Time) *v1alpha1.UserAction {
-	hold := in.Spec.Hold
+	hold := counted(in.Spec.Hold, at)
 	if hold == nil || (hold.Until != nil && !at.Before(hold.Until.Time)) || !hold.Time.After(Since(&in.Status)) {
 		return nil
 	}
@@ -23,10 +23,10 @@ func Hold(in *v1alpha1.Interruption, at time.Time) *v1alpha1.UserAction {
 // none. It is never in the future.
 func Released(in *v1alpha1.Interruption, now time.Time) time.Time {
 	var at time.Time
-	if hold := in.Spec.Hold; hold != nil && hold.Until != nil && hold.Time.After(Since(&in.Status)) {
+	if hold := counted(in.Spec.Hold, now); hold != nil && hold.Until != nil && hold.Time.After(Since(&in.Status)) {
 		at = hold.Until.Time
 	}
-	if said := in.Spec.Released; said != nil && said.Time.After(Since(&in.Status)) && said.Time.After(at) {
+	if said := counted(in.Spec.Released, now); said != nil && said.Time.After(Since(&in.Status)) && said.Time.After(at) {
 		at = said.Time.Time
 	}
 	if at.After(now) {
@@ -49,8 +49,8 @@ func HoldGate(hold *v1alpha1.UserAction) drain.Gate {
 }
 
 // GoAhead is when a person last approved, or zero.
-func GoAhead(in *v1alpha1.Interruption) time.Time {
-	if say := in.Spec.Approval; say != nil {
+func GoAhead(in *v1alpha1.Interruption, now time.Time) time.Time {
+	if say := counted(in.Spec.Approval, now); say != nil {
 		return say.Time.Time
 	}
 	return time.Time{}

@@ -19,7 +19,7 @@ import (
 func Facts(in *v1alpha1.Interruption, node *corev1.Node, policies []v1alpha1.InterruptionPolicy, now time.Time) policy.Facts {
 	f := policy.Facts{
 		Now: now, Notices: Trusted(in, node), Since: Since(&in.Status), Answered: in.Status.HandledNotices,
-		Node: node, Policies: policies, Approval: in.Spec.Approval, Begun: Begun(&in.Status),
+		Node: node, Policies: policies, Approval: counted(in.Spec.Approval, now), Begun: Begun(&in.Status),
 		Held: Hold(in, now) != nil, Released: Released(in, now),
 	}
 	if a := in.Status.LifecycleHooks; a != nil && len(a.Hooks) > 0 && a.WaitingSince != nil {

@@ -67,7 +67,7 @@ func (c *Controller) hookGate(f *facts, d policy.Decision) (drain.Gate, bool) {
 		if h.When != v1alpha1.HookBeforeDrain {
 			continue
 		}
-		if gate, waits := record.HookGate(h, record.Hook(f.drain().Hooks, h.Name), record.GoAhead(f.in), f.nodeName); waits {
+		if gate, waits := record.HookGate(h, record.Hook(f.drain().Hooks, h.Name), record.GoAhead(f.in, f.now), f.nodeName); waits {
 			return gate, true
 		}
 	}
@@ -101,7 +101,7 @@ func runHooksAfter(ctx context.Context, p *pass) (bool, error) {
 		}
 		return done, err
 	}
-	status, goAhead := p.Drain().Hooks, record.GoAhead(p.facts.in)
+	status, goAhead := p.Drain().Hooks, record.GoAhead(p.facts.in, p.facts.now)
 	if hooks.Awaited(p.hooksOf(p.facts, p.decision), v1alpha1.HookAfterDrain, status, p.update.Subject(), goAhead) == "" {
 		return true, nil
 	}
@@ -138,7 +138,7 @@ func (p *pass) hooks(ctx context.Context, when v1alpha1.HookTime) (bool, error) 
 	}
 	out, err := p.HookRunner.Hooks(ctx, runner.HookRun{
 		Hooks: hooks, When: when, Status: p.Drain().Hooks,
-		Subject: p.update.Subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in),
+		Subject: p.update.Subject(), Now: p.facts.now, GoAhead: record.GoAhead(p.facts.in, p.facts.now),
 	})
 	switch {
 	case ctx.Err() != nil:
