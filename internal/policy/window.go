@@ -73,7 +73,7 @@ func parse(schedule string) (cron.Schedule, error) {
 	if zone, _, is := strings.Cut(strings.Fields(schedule)[0], "="); is {
 		return nil, fmt.Errorf("%s= does not belong in it (use timeZone)", zone)
 	}
-	return cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom).Parse(schedule)
+	return cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom).Parse(schedule)
 }
 
 // wall formats a time in its zone.
