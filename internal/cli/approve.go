@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/policy"
@@ -82,6 +83,7 @@ the Interruption's spec.released.`,
 // newStatement completes the command of a verb.
 func (s *session) newStatement(verb string, f *statementFlags, cmd *cobra.Command) *cobra.Command {
 	cmd.Use = verb + " NODE|INSTANCE..."
+	command.Outputs(cmd, command.OutputText, command.OutputJSON, command.OutputName)
 	cmd.Args = arguments(1, -1, "at least one node or instance")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -115,8 +117,11 @@ func (s *session) writeStatements(ctx context.Context, verb string, f statementF
 			continue
 		}
 		all = append(all, done)
-		if !s.isJSON() {
+		switch s.flags.Output {
+		case command.OutputText:
 			done.print(s.out)
+		case command.OutputName:
+			s.out.Printf("interruption.%s/%s\n", v1alpha1.GroupVersion.Group, done.Interruption)
 		}
 	}
 	if s.isJSON() && len(all) > 0 {
@@ -136,7 +141,7 @@ func (s *session) writeStatements(ctx context.Context, verb string, f statementF
 // whoami returns the user name that the cluster has for this client. The chart's admission
 // policy rejects a statement with another name.
 func (c cluster) whoami(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := c.limit(ctx)
 	defer cancel()
 	var review authenticationv1.SelfSubjectReview
 	if err := c.Create(ctx, &review); err != nil {
@@ -174,7 +179,7 @@ func (s *session) writeStatement(ctx context.Context, c cluster, it statement, a
 		if err := it.apply(s, w, decision); err != nil {
 			return err
 		}
-		patch, cancel := context.WithTimeout(ctx, requestTimeout)
+		patch, cancel := c.limit(ctx)
 		defer cancel()
 		if err := c.Patch(patch, w.record, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("writing to interruption %s: %w", w.record.Name, err)

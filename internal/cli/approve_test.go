@@ -67,6 +67,8 @@ func TestSay(t *testing.T) {
 		{"approve", database(stopping(26 * time.Hour)), []string{"approve", nodeName, "--note", "go"},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("go") },
 			"approved by carol: ip-10-0-0-10.ec2.internal (i-0a1b2c3d4e5f60718)\nabout     ScheduledChange instance-event-1\nnext      Drain in 2h, at 2026-05-11 10:14 UTC; until then its phase is Scheduled\n"},
+		{"approve, for scripts", database(stopping(26 * time.Hour)), []string{"approve", nodeName, "-o", "name"},
+			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "interruption.lifeboat.dev/i-0a1b2c3d4e5f60718\n"},
 		{"approve by instance, late", database(soon), []string{"approve", instanceA},
 			func(s *v1alpha1.InterruptionSpec) { s.Approval = mine("") }, "next      Drain now: its node is cordoned and its pods leave"},
 		{"approve, and the budget is used up", database(soon, draining("databases")), []string{"approve", nodeName},

@@ -6,24 +6,28 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 )
 
-// requestTimeout limits the time of one API request.
-const requestTimeout = 15 * time.Second
+// requestTimeout limits the time of one request to AWS.
+const requestTimeout = command.DefaultRequestTimeout
 
 // cluster is a client of the Kubernetes cluster that a command works with.
 type cluster struct {
 	client.WithWatch
 	// name is the cluster's name in the kubeconfig.
 	name string
+	// requestTimeout limits the time of one API request. 0 means no limit.
+	requestTimeout time.Duration
 }
 
 // connection holds the addresses and credentials of a running sandbox.
@@ -58,7 +62,7 @@ func (s *session) connectKubernetes(context.Context) (cluster, error) {
 		}
 		rules.ExplicitPath = sandbox.kubeconfig
 	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.flags.Context})
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &s.flags.Overrides)
 	if err := s.checkContext(loader); err != nil {
 		return cluster{}, err
 	}
@@ -71,11 +75,27 @@ func (s *session) connectKubernetes(context.Context) (cluster, error) {
 	if err != nil {
 		return cluster{}, err
 	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	mapper, err := newMapper(config, s.flags.RequestTimeout)
 	if err != nil {
 		return cluster{}, fmt.Errorf("connecting to the cluster %s: %w", config.Host, err)
 	}
-	return cluster{WithWatch: c, name: s.clusterName(loader)}, nil
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return cluster{}, fmt.Errorf("connecting to the cluster %s: %w", config.Host, err)
+	}
+	return cluster{WithWatch: c, name: s.clusterName(loader), requestTimeout: s.flags.RequestTimeout}, nil
+}
+
+// newMapper returns a mapper whose discovery requests have the time limit. They get no
+// context, and without a limit they stop after 32 seconds.
+func newMapper(config *rest.Config, limit time.Duration) (meta.RESTMapper, error) {
+	limited := rest.CopyConfig(config)
+	limited.Timeout = limit
+	httpClient, err := rest.HTTPClientFor(limited)
+	if err != nil {
+		return nil, err
+	}
+	return apiutil.NewDynamicRESTMapper(limited, httpClient)
 }
 
 // checkContext returns an error if the context of --context does not exist.
@@ -84,8 +104,8 @@ func (s *session) checkContext(loader clientcmd.ClientConfig) error {
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	if _, ok := raw.Contexts[s.flags.Context]; s.flags.Context != "" && !ok {
-		return fmt.Errorf("reading the kubeconfig: %w: %s", command.ErrNoContext, s.flags.Context)
+	if _, ok := raw.Contexts[s.flags.Overrides.CurrentContext]; s.flags.Overrides.CurrentContext != "" && !ok {
+		return fmt.Errorf("reading the kubeconfig: %w: %s", command.ErrNoContext, s.flags.Overrides.CurrentContext)
 	}
 	return nil
 }
@@ -99,8 +119,8 @@ func (s *session) clusterName(loader clientcmd.ClientConfig) string {
 		return ""
 	}
 	current := raw.CurrentContext
-	if s.flags.Context != "" {
-		current = s.flags.Context
+	if s.flags.Overrides.CurrentContext != "" {
+		current = s.flags.Overrides.CurrentContext
 	}
 	entry, ok := raw.Contexts[current]
 	if !ok {
@@ -120,9 +140,17 @@ func shortClusterName(name string) string {
 	return name
 }
 
+// limit limits the time of one API request.
+func (c cluster) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.requestTimeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, c.requestTimeout)
+}
+
 // list lists objects with a time limit.
 func (c cluster) list(ctx context.Context, what string, into client.ObjectList, opts ...client.ListOption) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := c.limit(ctx)
 	defer cancel()
 	if err := c.List(ctx, into, opts...); err != nil {
 		return fmt.Errorf("listing %s: %w", what, err)

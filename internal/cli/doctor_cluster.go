@@ -96,7 +96,7 @@ func readyOf(own appsv1.Deployment) *int {
 // controller returns the Deployment of Lifeboat's controllers, or an empty one
 // if it does not exist.
 func controller(ctx context.Context, c cluster) (appsv1.Deployment, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := c.limit(ctx)
 	defer cancel()
 	var own appsv1.Deployment
 	err := c.Get(ctx, client.ObjectKey{Namespace: lifeboatNamespace, Name: lifeboatController}, &own)

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
+	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
@@ -60,7 +61,9 @@ func (h *harness) run(ctx context.Context, args ...string) result {
 	s.now = func() time.Time { return clock }
 	s.interactive = h.interactive
 	if h.cluster != nil {
-		s.connect = func(context.Context) (cluster, error) { return cluster{WithWatch: h.cluster, name: "prod"}, nil }
+		s.connect = func(context.Context) (cluster, error) {
+			return cluster{WithWatch: h.cluster, name: "prod", requestTimeout: command.DefaultRequestTimeout}, nil
+		}
 	}
 	if h.setup != nil {
 		h.setup(s)

@@ -43,7 +43,7 @@ func newNodeGroup(s *session) *cobra.Command {
 }
 
 func newNodeGroupList(s *session) *cobra.Command {
-	return &cobra.Command{
+	return command.ObjectOutputs(&cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List node groups and their state",
@@ -51,12 +51,11 @@ func newNodeGroupList(s *session) *cobra.Command {
 a lifecycle hook holds. For each group that is not ready, show the reason.`,
 		Example: `  lifeboat nodegroup list
   lifeboat nodegroup list -o json | jq -r '.items[] | select(.status.pendingActions > 0) | .metadata.name'`,
-		Args:        arguments(0, 0, "no arguments"),
-		Annotations: map[string]string{command.TakesYAML: "yes"},
+		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.listNodeGroups(cmd.Context())
 		},
-	}
+	})
 }
 
 func (s *session) listNodeGroups(ctx context.Context) error {
@@ -71,10 +70,12 @@ func (s *session) listNodeGroups(ctx context.Context) error {
 	slices.SortFunc(all.Items, func(a, b v1alpha1.NodeGroup) int { return strings.Compare(a.Name, b.Name) })
 	if s.flags.Output != command.OutputText {
 		all.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "NodeGroupList"}
+		var names []string
 		for i := range all.Items {
 			prepareOutput(&all.Items[i])
+			names = append(names, all.Items[i].Name)
 		}
-		return s.writeObject(&all)
+		return s.writeObject(&all, names...)
 	}
 	if len(all.Items) == 0 {
 		s.err.Printf("no node groups: run `%s nodegroup adopt AUTO-SCALING-GROUP` to adopt one\n", s.name)
@@ -116,9 +117,15 @@ func prepareOutput(g *v1alpha1.NodeGroup) {
 	g.ManagedFields = nil
 }
 
-// writeObject writes one value as JSON or YAML.
-func (s *session) writeObject(value any) error {
-	if s.flags.Output != command.OutputYAML {
+// writeObject writes a NodeGroup or a list of them as JSON or YAML, or only the names.
+func (s *session) writeObject(value any, names ...string) error {
+	switch s.flags.Output {
+	case command.OutputName:
+		for _, name := range names {
+			s.out.Printf("nodegroup.%s/%s\n", v1alpha1.GroupVersion.Group, name)
+		}
+		return nil
+	case command.OutputJSON:
 		return s.writeJSON(value)
 	}
 	text, err := yaml.Marshal(value)
@@ -132,7 +139,7 @@ func (s *session) writeObject(value any) error {
 // nodeGroup reads a NodeGroup by its name or by the name of its Auto Scaling
 // group.
 func (s *session) nodeGroup(ctx context.Context, c cluster, name string) (*v1alpha1.NodeGroup, error) {
-	reading, cancel := context.WithTimeout(ctx, requestTimeout)
+	reading, cancel := c.limit(ctx)
 	defer cancel()
 	var g v1alpha1.NodeGroup
 	err := c.Get(reading, client.ObjectKey{Name: name}, &g)

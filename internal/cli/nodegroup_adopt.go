@@ -42,8 +42,7 @@ delete what the NodeGroup does not declare.`,
 		Example: `  lifeboat nodegroup adopt nodes-eu-west-1a.prod.example.com
   lifeboat nodegroup adopt workers --management Hooks
   lifeboat nodegroup adopt workers --management All --dry-run -o yaml > workers.yaml`,
-		Args:        arguments(1, 1, "the name of one Auto Scaling group"),
-		Annotations: map[string]string{command.TakesYAML: "yes"},
+		Args: arguments(1, 1, "the name of one Auto Scaling group"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -51,9 +50,10 @@ delete what the NodeGroup does not declare.`,
 			return s.adopt(cmd.Context(), f, args[0])
 		},
 	}
+	command.ObjectOutputs(cmd)
 	cmd.Flags().StringVar(&f.management, "management", string(v1alpha1.ManageNothing), "how much Lifeboat changes at AWS: Observe, Hooks or All")
 	cmd.Flags().StringVar(&f.name, "name", "", "name of the NodeGroup (default: the group's name in kOps, EKS or eksctl, otherwise its own name)")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the NodeGroup as YAML, or with -o json as JSON, and create nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the NodeGroup as YAML, or as -o says, and create nothing")
 	return cmd
 }
 
@@ -85,7 +85,7 @@ func (s *session) adopt(ctx context.Context, f adoptFlags, group string) error {
 		if s.flags.Output == command.OutputText {
 			s.flags.Output = command.OutputYAML
 		}
-		return s.writeObject(manifest(g))
+		return s.writeObject(manifest(g), g.Name)
 	}
 	return s.createNodeGroup(ctx, g, o)
 }
@@ -114,7 +114,7 @@ func (s *session) createNodeGroup(ctx context.Context, g *v1alpha1.NodeGroup, o 
 			return fmt.Errorf("adopting Auto Scaling group %s: it already has NodeGroup %s; run `%s nodegroup describe %s` to see it", nodegroup.Name(g), other.Name, s.name, other.Name)
 		}
 	}
-	writing, cancel := context.WithTimeout(ctx, requestTimeout)
+	writing, cancel := c.limit(ctx)
 	defer cancel()
 	err = c.Create(writing, g)
 	switch {
@@ -125,7 +125,7 @@ func (s *session) createNodeGroup(ctx context.Context, g *v1alpha1.NodeGroup, o 
 	}
 	if s.flags.Output != command.OutputText {
 		prepareOutput(g)
-		return s.writeObject(g)
+		return s.writeObject(g, g.Name)
 	}
 	s.out.Printf("Adopted Auto Scaling group %s as NodeGroup %s (management %s).\n", nodegroup.Name(g), g.Name, g.Spec.Management)
 	if broken := firstBroken(g, o); broken != "" {

@@ -18,7 +18,7 @@ import (
 )
 
 func newNodeGroupDescribe(s *session) *cobra.Command {
-	return &cobra.Command{
+	return command.ObjectOutputs(&cobra.Command{
 		Use:     "describe NAME",
 		Aliases: []string{"show"},
 		Short:   "Show the state and the problems of a node group",
@@ -29,12 +29,11 @@ fix them, and what happens at AWS when you delete the object.
 NAME is the name of the NodeGroup or of its Auto Scaling group.`,
 		Example: `  lifeboat nodegroup describe workers
   lifeboat nodegroup describe workers -o json | jq '.status.findings'`,
-		Args:        arguments(1, 1, "one node group"),
-		Annotations: map[string]string{command.TakesYAML: "yes"},
+		Args: arguments(1, 1, "one node group"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.describeNodeGroup(cmd.Context(), args[0])
 		},
-	}
+	})
 }
 
 func (s *session) describeNodeGroup(ctx context.Context, name string) error {
@@ -48,7 +47,7 @@ func (s *session) describeNodeGroup(ctx context.Context, name string) error {
 	}
 	if s.flags.Output != command.OutputText {
 		prepareOutput(g)
-		return s.writeObject(g)
+		return s.writeObject(g, g.Name)
 	}
 	s.describeHead(g)
 	s.describeHeld(g)

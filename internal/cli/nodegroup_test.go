@@ -76,6 +76,9 @@ func TestNodeGroupList(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(r.out), &list); err != nil || len(list.Items) != 3 {
 		t.Errorf("%v: %s%s", err, r.out, r.err)
 	}
+	if r = h.run(t.Context(), "nodegroup", "list", "-o", "name"); r.out != "nodegroup.lifeboat.dev/batch\nnodegroup.lifeboat.dev/fresh\nnodegroup.lifeboat.dev/workers\n" {
+		t.Errorf("%s%s", r.out, r.err)
+	}
 	r = (&harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{})}).run(t.Context(), "nodegroup", "list")
 	if r.code != ExitOK || r.out != "" || !strings.Contains(r.err, "`lifeboat nodegroup adopt AUTO-SCALING-GROUP`") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
@@ -107,7 +110,7 @@ func TestNodeGroupDescribe(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", name, r.code, r.err)
 		}
 	}
-	if r := h.run(t.Context(), "plan", "x", "-o", "yaml"); r.code != ExitUsage || !strings.Contains(r.err, "lifeboat plan does not support YAML") {
+	if r := h.run(t.Context(), "plan", "x", "-o", "yaml"); r.code != ExitUsage || !strings.Contains(r.err, `does not support the output format "yaml": use -o text or -o json`) {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 }

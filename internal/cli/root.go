@@ -42,6 +42,7 @@ func newRoot(s *session) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	s.flags.Add(root)
+	s.flags.Connection.Add(root)
 
 	root.AddCommand(
 		newApprove(s),
@@ -58,6 +59,7 @@ func newRoot(s *session) *cobra.Command {
 		newSandbox(s),
 		newVersion(s),
 	)
+	command.DescribeOutputs(root)
 	command.NameExamples(root, s.name)
 	return root
 }

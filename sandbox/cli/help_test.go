@@ -40,7 +40,7 @@ func TestCommandsAreNamedAsTheUserCallsThem(t *testing.T) {
 		"up --help":    "kubectl lifeboat sandbox up [flags]",
 		"upp":          `kubectl lifeboat sandbox has no command "upp"; did you mean up?`,
 		"down x":       "kubectl lifeboat sandbox down takes no arguments, got 1",
-		"list -o ya":   `unknown output format "ya"`,
+		"list -o ya":   `does not support the output format "ya": use -o text or -o json`,
 		"__complete u": "up\tBring a sandbox up",
 	} {
 		r := h.run(t.Context(), strings.Fields(args)...)

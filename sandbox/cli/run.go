@@ -73,6 +73,7 @@ func newRoot(s *session) *cobra.Command {
 	root.SetErr(s.err)
 	s.flags.Add(root)
 	root.AddCommand(newSandbox(s))
+	command.DescribeOutputs(root)
 	command.NameExamples(root, s.name)
 	return root
 }

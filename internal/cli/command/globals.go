@@ -3,6 +3,8 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,44 +16,81 @@ import (
 const (
 	OutputText = "text"
 	OutputJSON = "json"
-	// OutputYAML is for commands that write objects; TakesYAML marks them.
 	OutputYAML = "yaml"
-	TakesYAML  = "lifeboat.dev/yaml"
+	OutputName = "name"
 )
+
+// outputs is the annotation with the values of -o that a command supports.
+const outputs = "lifeboat.dev/outputs"
+
+// Outputs declares the values of -o that a command supports. Without it they are text and
+// json.
+func Outputs(cmd *cobra.Command, formats ...string) *cobra.Command {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[outputs] = strings.Join(formats, " ")
+	return cmd
+}
+
+// ObjectOutputs declares the values of -o of a command that prints API objects.
+func ObjectOutputs(cmd *cobra.Command) *cobra.Command {
+	return Outputs(cmd, OutputText, OutputJSON, OutputYAML, OutputName)
+}
+
+func outputsOf(cmd *cobra.Command) []string {
+	if list := cmd.Annotations[outputs]; list != "" {
+		return strings.Fields(list)
+	}
+	return []string{OutputText, OutputJSON}
+}
+
+// alternatives lists formats as flags.
+func alternatives(formats []string) string {
+	last := len(formats) - 1
+	return "-o " + strings.Join(formats[:last], ", -o ") + " or -o " + formats[last]
+}
+
+// DescribeOutputs adds the supported values of -o to the help of each command.
+func DescribeOutputs(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		DescribeOutputs(sub)
+	}
+	if cmd.HasSubCommands() || cmd.DisableFlagParsing {
+		return
+	}
+	if cmd.Long == "" {
+		cmd.Long = cmd.Short + "."
+	}
+	cmd.Long += "\n\nOutput formats (-o): " + strings.Join(outputsOf(cmd), ", ") + "."
+}
 
 // Globals are the flags that every command has.
 type Globals struct {
-	Kubeconfig string
-	Context    string
-	Sandbox    string
-	Output     string
+	Connection
+
+	Sandbox string
+	Output  string
 }
 
 // Add adds the flags to the root, which then checks them.
 func (g *Globals) Add(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVar(&g.Kubeconfig, "kubeconfig", "", "path of the kubeconfig (default $KUBECONFIG, then ~/.kube/config)")
-	f.StringVar(&g.Context, "context", "", "context in the kubeconfig")
 	f.StringVar(&g.Sandbox, "sandbox", "", "use the sandbox of this name on this machine: its cluster, its AWS emulator and its queue")
 	f.Lookup("sandbox").NoOptDefVal = sandboxstate.DefaultName
-	f.StringVarP(&g.Output, "output", "o", OutputText, "output format: text, or json for scripts")
+	f.StringVarP(&g.Output, "output", "o", OutputText, "output format: text or json; for API objects also yaml or name")
 	root.PersistentPreRunE = g.check
 }
 
 func (g *Globals) check(cmd *cobra.Command, _ []string) error {
-	switch g.Output {
-	case OutputText, OutputJSON:
-	case OutputYAML:
-		if cmd.Annotations[TakesYAML] == "" {
-			return UsageErrorf("%s does not support YAML: use -o text or -o json", cmd.CommandPath())
-		}
-	default:
-		return UsageErrorf("unknown output format %q: use -o text or -o json", g.Output)
+	if known := outputsOf(cmd); !slices.Contains(known, g.Output) {
+		return UsageErrorf("%s does not support the output format %q: use %s", cmd.CommandPath(), g.Output, alternatives(known))
 	}
-	if g.Sandbox != "" && (g.Kubeconfig != "" || g.Context != "") {
-		return UsageErrorf("--sandbox has its own cluster: remove --kubeconfig and --context")
+	given := g.given(cmd.Flags())
+	if g.Sandbox != "" && len(given) > 0 {
+		return UsageErrorf("--sandbox has its own cluster and credentials: remove --sandbox, or --%s", strings.Join(given, " and --"))
 	}
-	return nil
+	return g.Connection.check()
 }
 
 // IsJSON reports whether the user wants JSON.
