@@ -94,9 +94,6 @@ type trust struct {
 }
 
 func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
-	if strings.ContainsAny(f.groupPrefix, "*?") || f.groupPrefix != "" && !f.manageGroups {
-		return usageErrorf("--group-prefix is plain text, and only for --manage-groups: write --manage-groups --group-prefix prod-")
-	}
 	var needed permissions
 	switch f.role {
 	case roleAgent:
@@ -107,18 +104,8 @@ func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
 		if err != nil {
 			return err
 		}
-		groups, err := s.selectedGroups(ctx, f.awsFlags)
-		if err != nil {
+		if w.Groups, err = s.groupNames(ctx, f); err != nil {
 			return err
-		}
-		for _, g := range groups {
-			w.Groups = append(w.Groups, g.Group)
-		}
-		if f.groupPrefix != "" {
-			w.Groups = append(w.Groups, f.groupPrefix+"*")
-		}
-		if f.manageGroups && len(w.Groups) == 0 {
-			return usageErrorf("--manage-groups needs the names of the groups, because a policy without names could take over any group of the account: add --groups NAME,NAME or --group-prefix TEXT")
 		}
 		if f.role == roleController && len(w.Groups) > 0 {
 			s.err.Printf("%s\n", tagWarning(w))
@@ -131,6 +118,29 @@ func (s *session) awsIAM(ctx context.Context, f iamFlags) error {
 		return s.writeJSON(needed)
 	}
 	return s.showPermissions(needed)
+}
+
+// groupNames returns the names of the groups that the policy is limited to; one of them may
+// end in *.
+func (s *session) groupNames(ctx context.Context, f iamFlags) ([]string, error) {
+	if strings.ContainsAny(f.groupPrefix, "*?") || f.groupPrefix != "" && !f.manageGroups {
+		return nil, usageErrorf("--group-prefix is plain text, and only for --manage-groups: write --manage-groups --group-prefix prod-")
+	}
+	groups, err := s.selectedGroups(ctx, f.awsFlags)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.Group)
+	}
+	if f.groupPrefix != "" {
+		names = append(names, f.groupPrefix+"*")
+	}
+	if f.manageGroups && len(names) == 0 {
+		return nil, usageErrorf("--manage-groups needs the names of the groups, because a policy without names could take over any group of the account: add --groups NAME,NAME or --group-prefix TEXT")
+	}
+	return names, nil
 }
 
 // setupAt returns the resources for the account and region of the flags or of the

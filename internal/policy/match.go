@@ -78,6 +78,8 @@ type defaultRule struct {
 }
 
 // defaultFor returns the built-in rule for a notice about a node; the node may be nil.
+//
+//nolint:gocyclo // one row for each kind
 func defaultFor(n v1alpha1.Notice, node *corev1.Node) defaultRule {
 	const terminate, drain, notify = v1alpha1.ActionTerminate, v1alpha1.ActionDrain, v1alpha1.ActionNotify
 	switch n.Kind {

@@ -240,11 +240,14 @@ func (c case_) begun() time.Time {
 // said is a person's hold of this interruption, or nil.
 func (c case_) said() *v1alpha1.UserAction {
 	hold, since := c.record.Spec.Hold, c.record.Status.Since
-	if hold == nil || since != nil && !hold.Time.After(since.Time) {
+	if hold == nil || c.isFuture(hold) || since != nil && !hold.Time.After(since.Time) {
 		return nil
 	}
 	return hold
 }
+
+// isFuture reports whether a person's clock, or forgery, is more than five minutes ahead.
+func (c case_) isFuture(a *v1alpha1.UserAction) bool { return a.Time.After(c.now.Add(5 * time.Minute)) }
 
 func (c case_) held() bool {
 	hold := c.said()
@@ -266,7 +269,7 @@ func (c case_) consent(v *verdict) {
 	}
 	since := c.record.Status.Since
 	say := c.record.Spec.Approval
-	if say != nil && say.About == subjectOf(v.notice) && (since == nil || say.Time.After(since.Time)) {
+	if say != nil && !c.isFuture(say) && say.About == subjectOf(v.notice) && (since == nil || say.Time.After(since.Time)) {
 		return
 	}
 	if v.rule.IfUnanswered == v1alpha1.UnansweredProceed {

@@ -65,7 +65,7 @@ func (w *hookPass) jobNamespace(h *v1alpha1.Hook) (string, error) {
 	case wanted == "":
 		return "", fmt.Errorf("the hook has no job.namespace: write one of %s", strings.Join(named, ", "))
 	case wanted == w.o.Namespace:
-		return "", fmt.Errorf("Jobs may not run in Lifeboat's own namespace %s: write another job.namespace", wanted)
+		return "", fmt.Errorf("hooks may not run Jobs in Lifeboat's own namespace %s: write another job.namespace", wanted)
 	case !slices.Contains(named, wanted):
 		return "", fmt.Errorf("hooks may not run Jobs in namespace %s: add it to the chart's value hooks.namespaces, or write another job.namespace", wanted)
 	}

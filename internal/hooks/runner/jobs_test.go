@@ -433,8 +433,8 @@ func TestAJobRunsOnlyInANamedNamespace(t *testing.T) {
 		{"one of two", "kafka", []string{"a", "kafka"}, "kafka", ""},
 		{"neither of two", "", []string{"a", "b"}, "", "the hook has no job.namespace: write one of a, b"},
 		{"another", "kafka", []string{"a"}, "", "hooks may not run Jobs in namespace kafka: add it to the chart's value hooks.namespaces, or write another job.namespace"},
-		{"Lifeboat's own", "lifeboat-system", []string{"lifeboat-system"}, "", "Jobs may not run in Lifeboat's own namespace lifeboat-system: write another job.namespace"},
-		{"Lifeboat's own by default", "", []string{"lifeboat-system"}, "", "Jobs may not run in Lifeboat's own namespace lifeboat-system: write another job.namespace"},
+		{"Lifeboat's own", "lifeboat-system", []string{"lifeboat-system"}, "", "hooks may not run Jobs in Lifeboat's own namespace lifeboat-system: write another job.namespace"},
+		{"Lifeboat's own by default", "", []string{"lifeboat-system"}, "", "hooks may not run Jobs in Lifeboat's own namespace lifeboat-system: write another job.namespace"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, none, jobHook("a", retries(3), func(h *v1alpha1.Hook) { h.Job.Namespace = c.wanted }))
