@@ -68,14 +68,16 @@ func Boot(w awssetup.Wiring) Document {
 // UnknownNodeRole stands for an unknown role of the nodes' instances.
 const UnknownNodeRole = "NODE_ROLE"
 
-// ManageGroups adds the permissions for NodeGroups with the management Hooks or All:
-// to create and change groups, their hooks and warm pools. The creator of a group
-// needs the permissions of its launch template (EC2 Auto Scaling User Guide, "Control
-// Amazon EC2 launch template usage in Auto Scaling groups"). nodeRole is the role
-// that the template gives to instances. w must name groups; a name may end in *.
-// Without names the policy would reach every group of the account: a request that tags
-// a group cannot be told from one that creates it (Auto Scaling has no condition like
-// ec2:CreateAction), and the tag would then allow everything else.
+// ManageGroups adds the permissions for NodeGroups with the management Hooks or All: to
+// create and change groups, their hooks and warm pools. The creator of a group needs the
+// permissions of its launch template (User Guide, "Control Amazon EC2 launch template
+// usage in Auto Scaling groups"). nodeRole is the role that the template gives to
+// instances.
+//
+// w must name groups; a name may end in *. Without names the policy would reach every
+// group of the account. Auto Scaling has no condition like ec2:CreateAction. So a request
+// that tags a group cannot be told from one that creates it, and the tag would then allow
+// everything else.
 func ManageGroups(d Document, w awssetup.Wiring, nodeRole string) Document {
 	// EKS itself changes the groups of its node groups.
 	manage := groupStatements(w, "ManageGroups", nil,
