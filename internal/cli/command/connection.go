@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -62,18 +61,20 @@ func connectionFlags() clientcmd.ConfigOverrideFlags {
 	return all
 }
 
-// given lists the flags of the connection that the user set.
-func (c *Connection) given(all *pflag.FlagSet) []string {
-	own := pflag.NewFlagSet("", pflag.ContinueOnError)
-	own.String("kubeconfig", "", "")
-	clientcmd.BindOverrideFlags(&clientcmd.ConfigOverrides{}, own, connectionFlags())
-	var names []string
-	all.Visit(func(f *pflag.Flag) {
-		// Without an effect on the sandbox's credentials, a time limit is valid there too.
-		if own.Lookup(f.Name) != nil && f.Name != clientcmd.FlagTimeout {
-			names = append(names, f.Name)
-		}
-	})
+// given lists the flags of the connection that the user set. A time limit has no effect on
+// the sandbox's credentials, so it is valid there too.
+func (c *Connection) given(cmd *cobra.Command) []string {
+	f := connectionFlags()
+	auth, server := f.AuthOverrideFlags, f.ClusterOverrideFlags
+	names := []string{"kubeconfig"}
+	for _, flag := range []clientcmd.FlagInfo{
+		f.CurrentContext, f.ContextOverrideFlags.AuthInfoName, auth.ClientCertificate, auth.ClientKey, auth.Token,
+		auth.Impersonate, auth.ImpersonateUID, auth.ImpersonateGroups, server.APIServer, server.CertificateAuthority,
+		server.InsecureSkipTLSVerify, server.TLSServerName, server.ProxyURL,
+	} {
+		names = append(names, flag.LongName)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !cmd.Flags().Changed(name) })
 	slices.Sort(names)
 	return names
 }

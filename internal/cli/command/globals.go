@@ -86,7 +86,7 @@ func (g *Globals) check(cmd *cobra.Command, _ []string) error {
 	if known := outputsOf(cmd); !slices.Contains(known, g.Output) {
 		return UsageErrorf("%s does not support the output format %q: use %s", cmd.CommandPath(), g.Output, alternatives(known))
 	}
-	given := g.given(cmd.Flags())
+	given := g.given(cmd)
 	if g.Sandbox != "" && len(given) > 0 {
 		return UsageErrorf("--sandbox has its own cluster and credentials: remove --sandbox, or --%s", strings.Join(given, " and --"))
 	}
