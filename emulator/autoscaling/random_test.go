@@ -96,8 +96,8 @@ func (r *region) chance(rng *rand.Rand) string {
 	return act.name + " " + id
 }
 
-// calm removes hooks, suspended processes and capacity limits, so that the group can converge.
-func (r *region) calm(t *testing.T) {
+// removeFaults removes hooks, suspended processes and capacity limits, so that the group can converge.
+func (r *region) removeFaults(t *testing.T) {
 	t.Helper()
 	check(t, r.Resume("g", nil))
 	r.ec2.RestoreCapacity()
@@ -134,7 +134,7 @@ func TestAnythingCanHappen(t *testing.T) {
 				for _, c := range r.Trace() {
 					detached[c.InstanceID] = c.To == autoscaling.Detached
 				}
-				r.calm(t)
+				r.removeFaults(t)
 				for _, c := range r.Trace() {
 					if !slices.Contains(strings.Split(allowed[string(c.From)], ", "), string(c.To)) {
 						t.Errorf("%s went from %q to %q: %s", c.InstanceID, c.From, c.To, c.Cause)

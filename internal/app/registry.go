@@ -124,12 +124,12 @@ func addLoops(ctx context.Context, mgr ctrl.Manager, nodes *nodeindex.Index, gro
 // newHookRunner returns the runner of hooks and notifications. hooks and notifications
 // receive the names of the Interruptions of which a request is answered.
 func newHookRunner(mgr ctrl.Manager, c Config, hooks, notifications chan<- event.TypedGenericEvent[string]) (*runner.Runner, error) {
-	errandMetrics, err := runner.NewMetrics(metrics.Registry)
+	hookMetrics, err := runner.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
 	return runner.New(runner.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, JobNamespaces: c.HookNamespaces, Destinations: c.Webhooks, Metrics: errandMetrics,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: c.Namespace, JobNamespaces: c.HookNamespaces, Destinations: c.Webhooks, Metrics: hookMetrics,
 		WakeHooks: offer(hooks), WakeNotifications: offer(notifications),
 	}), nil
 }

@@ -25,7 +25,7 @@ import (
 const awsHelp = `Set up the AWS resources through which Lifeboat receives interruption notices.
 
 The resources of a cluster are a queue, its dead-letter queue and the EventBridge
-rules that send to it, in the account and region of the cluster. With --groups they
+rules that send to it. They are in the account and region of the cluster. With --groups they
 include the lifecycle hooks of Auto Scaling groups, which hold an instance until
 its node is Ready or drained. plan shows the changes, setup shows and makes them,
 destroy deletes the resources. Each command can run again: it skips what is

@@ -14,9 +14,9 @@ import (
 )
 
 const explainHelp = `Show which policy and which rule apply to a node, why the others do not, and the
-consequences: the action, whether a person must approve it, when it starts, how
-many nodes are drained at a time, how pods are moved, and which hooks run and
-which notifications are sent.
+consequences: the action, whether a person must approve it, and when it starts. It
+also shows how many nodes are drained at a time, how pods are moved, which hooks
+run, and which notifications are sent.
 
 If the node has an interruption, the command explains that one. Otherwise, or with
 --kind, it supposes that a notice arrives now. Use plan to see each pod.`

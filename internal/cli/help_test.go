@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,6 +26,34 @@ func TestEveryCommandHasAnExampleAndAShortText(t *testing.T) {
 		if seen < 5 {
 			t.Errorf("only %d commands", seen)
 		}
+	}
+}
+
+var sentenceEnd = regexp.MustCompile(`[.!?:;](\s|$)|\n\s*\n|\n +`)
+
+// Many readers are not native speakers.
+func TestHelpHasShortSentences(t *testing.T) {
+	s := newSession(Env{Args: []string{"lifeboat"}, Getenv: func(string) string { return "" }})
+	read := 0
+	check := func(where, text string) {
+		for _, sentence := range sentenceEnd.Split(text, -1) {
+			read++
+			if n := len(strings.Fields(sentence)); n > 25 {
+				t.Errorf("%s: a sentence of %d words, at most 25: %s", where, n, sentence)
+			}
+		}
+	}
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		check(cmd.CommandPath(), cmd.Short+".\n\n"+cmd.Long)
+		check(cmd.CommandPath()+" flags", cmd.LocalFlags().FlagUsages())
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRoot(s))
+	if read < 200 {
+		t.Errorf("only %d sentences were read", read)
 	}
 }
 

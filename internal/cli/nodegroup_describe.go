@@ -22,9 +22,9 @@ func newNodeGroupDescribe(s *session) *cobra.Command {
 		Use:     "describe NAME",
 		Aliases: []string{"show"},
 		Short:   "Show the state and the problems of a node group",
-		Long: `Show a node group: its sizes, its instances by state, the instances that a hook
-holds, since when and until when, how long launches take, the problems and how to
-fix them, and what happens at AWS when you delete the object.
+		Long: `Show a node group: its sizes, its instances by state, and the instances that a hook
+holds, since when and until when. It also shows how long launches take, the
+problems and how to fix them, and what happens on AWS when you delete the object.
 
 NAME is the name of the NodeGroup or of its Auto Scaling group.`,
 		Example: `  lifeboat nodegroup describe workers

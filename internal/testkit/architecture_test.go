@@ -173,7 +173,7 @@ var rules = []struct {
 	},
 	{
 		packages:  `^internal/intake(/|$)`,
-		forbidden: `lifeboat/internal/(controller|calm)(/|$)`,
+		forbidden: `lifeboat/internal/controller(/|$)`,
 		reason:    "intake and controllers share the Interruption object and nothing else",
 	},
 	{

@@ -30,6 +30,9 @@ var bannedWords = map[string]string{
 	`turnstile|likeness|foretold`: "semaphore, similarity, expected",
 }
 
+// bannedInNames finds such words in names, where they have no boundaries.
+var bannedInNames = regexp.MustCompile(`\w*(Nobody|Whoever|Anew|Abreast|Errand|Muster|Herald|Vanguard|HeardOf|InVain|ComesAgain)\w*`)
+
 // skippedDirs hold what others wrote, what is generated, and what is built.
 var skippedDirs = map[string]bool{".git": true, "bin": true, "testdata": true, "samples": true, "node_modules": true}
 
@@ -78,6 +81,9 @@ func TestBannedWords(t *testing.T) {
 			return
 		}
 		for i, line := range strings.Split(text, "\n") {
+			if found := bannedInNames.FindString(line); found != "" {
+				t.Errorf("%s:%d: the name %q has a word that is not used: see bannedWords", name, i+1, found)
+			}
 			for word, instead := range words {
 				if found := word.FindString(line); found != "" && found != "NoBody" { // http.NoBody
 					t.Errorf("%s:%d: %q: write %s", name, i+1, found, instead)

@@ -113,7 +113,7 @@ func TestNoGroupsNoCalls(t *testing.T) {
 
 // An instance moves between the lists of the pool and the group, and is never
 // lost.
-func TestNobodyIsLostOnTheWayThroughThePool(t *testing.T) {
+func TestNoInstanceIsLostOnItsWayThroughThePool(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.server.States.AutoScaling.SetConsistency(emu.Consistency{Lag: 3 * time.Second})
 		w.group(emu.Group{Name: "workers", Desired: 1, WarmPool: &emu.WarmPool{MinSize: 2, MaxPrepared: new(4), ReuseOnScaleIn: true}})

@@ -73,7 +73,7 @@ func TestHeartbeats(t *testing.T) {
 
 // There must be few heartbeats after the own hook was completed, or was created during the hold,
 // while another hook holds the instance.
-func TestHeartbeatsInVain(t *testing.T) {
+func TestHeartbeatsThatFail(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{30 * time.Second, time.Minute, 5 * time.Minute, 2 * time.Hour} {
 		f := facts("Terminating:Wait", 0, told("a"))

@@ -212,7 +212,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-func TestDeletionIsForetold(t *testing.T) {
+func TestDeletionIsAnnounced(t *testing.T) {
 	t.Parallel()
 	deleting := group(func(s *v1alpha1.NodeGroupSpec) { s.DeletionPolicy = v1alpha1.DeleteGroup })
 	named := group(func(s *v1alpha1.NodeGroupSpec) { s.Hooks.Launch = &v1alpha1.LifecycleHook{Name: "kops-warmpool"} })

@@ -53,7 +53,7 @@ func TestUrgentCallsGoFirst(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsForEver(t *testing.T) {
+func TestNoCallWaitsForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, l := ratelimit.New(1, 1), line{}
 		l.join(t, q, ratelimit.Ask, "first")
@@ -116,7 +116,7 @@ func TestThrottlingSlowsAllDownAndPasses(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpTakesNobodysTurn(t *testing.T) {
+func TestACallThatGivesUpTakesNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, l := ratelimit.New(1, 1), line{}
 		l.join(t, q, ratelimit.Ask, "first")

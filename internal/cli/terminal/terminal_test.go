@@ -122,7 +122,7 @@ func TestProgressOnTerminalMovesAndLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestNewStreamIsPlainWhereNobodyReadsAlong(t *testing.T) {
+func TestNewStreamIsPlainWithoutATerminal(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/out")
 	if err != nil {
 		t.Fatal(err)

@@ -164,8 +164,8 @@ func instanceIs(n *corev1.Node, id string) bool { return n != nil && instanceOf(
 
 // hookTimedOut is the hook's timeout. It must not happen without a fault.
 func (g *modelGroup) hookTimedOut(m *modelMember) {
-	calm := !slices.ContainsFunc(g.bookkeeping.troubles, func(t disturbance) bool { return t.to.After(m.expires.Add(-g.timeout)) })
-	if calm && g.life != nil && len(g.bookkeeping.inst(m.id).accepted) > 0 && g.bookkeeping.inst(m.id).deletedAt.IsZero() {
+	undisturbed := !slices.ContainsFunc(g.bookkeeping.troubles, func(t disturbance) bool { return t.to.After(m.expires.Add(-g.timeout)) })
+	if undisturbed && g.life != nil && len(g.bookkeeping.inst(m.id).accepted) > 0 && g.bookkeeping.inst(m.id).deletedAt.IsZero() {
 		g.fail("the hook of %s ran out: %+v", m.id, g.bookkeeping.recordOf(m.id).Status.LifecycleHooks)
 	}
 	g.lapses++

@@ -74,7 +74,7 @@ func TestNothingIsDoneBeforeAPersonApproves(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyApprovesIsOverWithItsDeadline(t *testing.T) {
+func TestWhatIsNotApprovedIsOverWithItsDeadline(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"), team(needsApproval))
 	w.settle(time.Second)
@@ -425,7 +425,7 @@ func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
 
 // An instance was impaired for more than an hour before the notice arrived. The wait for
 // approval still lasts an hour.
-func TestApprovalWithoutDeadlineIsWaitedForFromWhenItWasHeardOf(t *testing.T) {
+func TestApprovalWithoutDeadlineIsAwaitedFromTheReceivedTime(t *testing.T) {
 	sick := v1alpha1.Notice{
 		ID: "sick", Kind: notice.KindInstanceStatus, Source: "ec2", Subject: "instance status",
 		Time: metav1.NewTime(start.Add(-61 * time.Minute)), ReceivedTime: metav1.NewMicroTime(start),

@@ -166,7 +166,7 @@ func TestSomebodyElseWroteTheRecord(t *testing.T) {
 	}
 }
 
-func TestCausesAreFoundAnewAfterAWhile(t *testing.T) {
+func TestCausesAreFoundAgainAfterAWhile(t *testing.T) {
 	now, asked := start, 0
 	c := newCauses(func(context.Context, string) (string, string) { asked++; return "", "" }, func() time.Time { return now })
 	for _, step := range []struct {

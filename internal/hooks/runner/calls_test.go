@@ -155,7 +155,7 @@ func TestARedirectAtTheSamePlaceIsFollowed(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestNoListener(t *testing.T) {
 	s := serve(t, status(200, ""))
 	s.Close()
 	w := newWorld(t, none, webHook("page", s.URL+path))
@@ -308,7 +308,7 @@ func TestAPlaceThatHangsStarvesNoOther(t *testing.T) {
 			t.Fatalf("only %d were answered", len(well.requests()))
 		}
 	}
-	if a, b := hanging.mostAbreast(), well.mostAbreast(); a > 4 || b > 4 {
+	if a, b := hanging.maxConcurrent(), well.maxConcurrent(); a > 4 || b > 4 {
 		t.Errorf("%d and %d requests at the same time to one place", a, b)
 	}
 }

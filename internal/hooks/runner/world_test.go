@@ -267,7 +267,7 @@ func (s *server) requests() []request {
 	return slices.Clone(s.asked)
 }
 
-func (s *server) mostAbreast() int {
+func (s *server) maxConcurrent() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.most
