@@ -70,6 +70,7 @@ func TestTheControllerChangesOnlyItsOwnFieldsOfNodes(t *testing.T) {
 	node := newNode(t, "node-limited")
 	before := node.DeepCopy()
 	node.Labels["pool"] = "a"
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, "karpenter.sh/do-not-disrupt", "true")
 	node.Spec.Taints = []corev1.Taint{{Key: "example.com/gpu", Effect: corev1.TaintEffectNoSchedule}}
 	if err := admin(t).Patch(t.Context(), node, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
@@ -84,6 +85,10 @@ func TestTheControllerChangesOnlyItsOwnFieldsOfNodes(t *testing.T) {
 			n.Labels[v1alpha1.LabelExcludeBalancers] = "lifeboat"
 			metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1alpha1.AnnotationOriginalState, "{}")
 		}, ""},
+		"releases a replacement": {func(n *corev1.Node) { delete(n.Annotations, "karpenter.sh/do-not-disrupt") }, ""},
+		"changes an annotation": {func(n *corev1.Node) {
+			metav1.SetMetaDataAnnotation(&n.ObjectMeta, "node.alpha.kubernetes.io/ttl", "9")
+		}, "only its own annotations"},
 		"removes another's taint": {func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{interrupted} }, "only its own taints"},
 		"adds another's taint": {func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "node.kubernetes.io/out-of-service", Effect: corev1.TaintEffectNoExecute})
