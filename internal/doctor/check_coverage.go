@@ -119,11 +119,11 @@ func (e *diagnosis) covered(kind string, c coverage) []finding.Finding {
 	case len(c.missing) > 0:
 		f.ID = idKindPartlyCovered
 		f.Problem = "no rule delivers " + joinList(c.missing)
-		f.Fix = e.fixCoverage(kind)
+		f.Fix, f.Change = e.fixCoverage(kind), e.addRule(kind)
 	case !c.complete && !isGroupScoped(kind):
 		f.ID = idKindPartlyCovered
 		f.Problem = "the rules deliver it only for some events: their patterns require a particular " + joinList(c.narrowed)
-		f.Fix = e.fixCoverage(kind)
+		f.Fix, f.Change = e.fixCoverage(kind), e.addRule(kind)
 	default:
 		return coveredTwice(kind, c)
 	}
@@ -148,6 +148,7 @@ func (e *diagnosis) uncovered(kinds []string) finding.Finding {
 		Severity: severityOf(kinds), ID: idKindUncovered, Object: "kind " + joinList(kinds), Kinds: kinds,
 		Problem: "no rule delivers such notices to the queue",
 		Fix:     e.fixCoverage(kinds[0]),
+		Change:  e.addRule(kinds[0]),
 	}
 	if rule, ok := e.desiredRule(kinds[0]); ok && rule.Optional() {
 		f.Severity = finding.Info

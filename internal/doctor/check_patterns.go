@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/pattern"
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/snapshot"
 	"github.com/lifeboat-dev/lifeboat/internal/doctor/finding"
 )
 
@@ -40,6 +41,7 @@ func (e *diagnosis) invalid(r *rule) finding.Finding {
 		f.Problem = "EventBridge refuses its pattern: " + r.err.Error()
 	}
 	f.Fix = e.fixPattern(r, "write a valid pattern (EventBridge User Guide, \"Creating event patterns\")")
+	f.Change = usePattern(r)
 	return f
 }
 
@@ -65,6 +67,7 @@ func (e *diagnosis) matchesNothing(r *rule) finding.Finding {
 		suggestions = []string{"compare the pattern with the event that it should match"}
 	}
 	f.Fix = e.fixPattern(r, strings.Join(suggestions, "; "))
+	f.Change = usePattern(r)
 	return f
 }
 
@@ -92,11 +95,19 @@ func (e *diagnosis) lints(r *rule) []finding.Finding {
 		f.Fix = e.fix(r.From, false, l.Suggestion, "")
 		if l.Severity != pattern.SeverityAdvice {
 			f.Problem = sentence(l)
-			f.Fix = e.fixPattern(r, l.Suggestion)
+			f.Fix, f.Change = e.fixPattern(r, l.Suggestion), usePattern(r)
 		}
 		all = append(all, f)
 	}
 	return all
+}
+
+// usePattern replaces a rule's pattern by the corrected one.
+func usePattern(r *rule) change {
+	if r.fixedPattern == "" {
+		return nil
+	}
+	return onRule(r, func(o *snapshot.Rule) { o.Pattern = r.fixedPattern })
 }
 
 // fixPattern returns the fix for a rule's pattern: the complete corrected pattern if

@@ -3,6 +3,7 @@ package doctor
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lifeboat-dev/lifeboat/internal/awssetup/queuepolicy"
@@ -38,11 +39,13 @@ func checkPolicy(e *diagnosis) []finding.Finding {
 		}}
 	}
 	all := e.checkAllowed(policy, feeding)
-	if open := tooPermissiveFor(policy, e.queue.ARN); open != "" {
+	if open, statements := tooPermissiveFor(policy, e.queue.ARN); open != "" {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idQueuePolicyOpen, Object: e.queueObject(),
 			Problem: "its policy lets " + open + " send to it: a forged notice drains nodes, and a flood of messages delays real notices",
 			Fix:     e.fixQueue(fmt.Sprintf("add a condition: %s", condition(feeding, e.account())), ""),
+			Change: together(restrict(e.queue.ARN, statements, "ArnEquals", "aws:SourceArn", arnsOf(feeding)),
+				restrict(e.queue.ARN, statements, "StringEquals", "aws:SourceAccount", e.account())),
 		})
 	}
 	return all
@@ -71,10 +74,13 @@ func (e *diagnosis) checkAllowed(policy *queuepolicy.Policy, feeding []*rule) []
 			Severity: finding.Broken, ID: idQueuePolicyRefuses, Object: e.queueObject(), Kinds: kinds,
 			Problem: e.denialReason(len(by[queuepolicy.Deny]) > 0, len(refused) < len(feeding)) +
 				": EventBridge cannot deliver the events of " + joinList(names),
-			Fix: e.fixQueue("add to its policy: "+allowStatement(refused, e.account(), e.queue.ARN), ""),
+			Fix:    e.fixQueue("add to its policy: "+allowStatement(refused, e.account(), e.queue.ARN), ""),
+			Change: allowRules(refused, e.account(), e.queue.ARN),
 		}
-		if len(by[queuepolicy.Deny]) > 0 {
-			f.Fix = e.fixQueue("remove "+eventBridge+" from the statement with Effect Deny", "")
+		if denied := by[queuepolicy.Deny]; len(denied) > 0 {
+			f.Fix = e.fixQueue("add to its statement with Effect Deny the condition "+exemption(denied), "")
+			f.Change = together(exempt(e.queue.ARN, e.denying(policy, denied), denied), allowRules(refused, e.account(), e.queue.ARN))
+			f.Fix += "; and add the statement " + allowStatement(refused, e.account(), e.queue.ARN)
 		}
 		all = append(all, f)
 	}
@@ -83,10 +89,30 @@ func (e *diagnosis) checkAllowed(policy *queuepolicy.Policy, feeding []*rule) []
 		all = append(all, finding.Finding{
 			Severity: finding.Unknown, ID: idQueuePolicyUnread, Object: e.queueObject(),
 			Problem: "whether its policy lets " + joinList(names) + " send depends on a condition that only AWS can evaluate",
-			Fix:     e.fixQueue("replace it: "+allowStatement(undecided, e.account(), e.queue.ARN), ""),
+			Fix:     e.fixQueue("replace it: "+allowStatement(feeding, e.account(), e.queue.ARN), ""),
+			Change:  together(onQueue(e.queue.ARN, func(q *snapshot.Queue) { q.Policy = "" }), allowRules(feeding, e.account(), e.queue.ARN)),
 		})
 	}
 	return all
+}
+
+// denying returns the indexes of the statements that deny rules.
+func (e *diagnosis) denying(policy *queuepolicy.Policy, rules []*rule) []int {
+	var all []int
+	for _, r := range rules {
+		all = append(all, policy.Applying("Deny", deliveryRequest(r.ARN, snapshot.Part(r.ARN, 4), e.queue.ARN))...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// exemption returns the condition that excludes rules from a statement.
+func exemption(rules []*rule) string {
+	text, err := json.Marshal(map[string]any{denyOperator: map[string]any{"aws:SourceArn": arnsOf(rules)}})
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 func (e *diagnosis) denialReason(denied, some bool) string {
@@ -136,22 +162,25 @@ func deliveryRequest(ruleARN, account, queueARN string) queuepolicy.Request {
 // foreignAccount is an account id that no customer uses.
 const foreignAccount = "999999999999"
 
-// tooPermissiveFor names the foreign senders that a policy allows. It returns "" if
-// there are none.
-func tooPermissiveFor(policy *queuepolicy.Policy, queueARN string) string {
+// tooPermissiveFor names the foreign senders that a policy allows, and the statements
+// that allow them. It returns "" if there are none.
+func tooPermissiveFor(policy *queuepolicy.Policy, queueARN string) (who string, statements []int) {
 	region := snapshot.Part(queueARN, 3)
 	anyone := queuepolicy.Request{
 		ARN: "arn:aws:iam::" + foreignAccount + ":user/anyone", Account: foreignAccount, Action: "sqs:SendMessage", Resource: queueARN,
 		Context: map[string]string{"aws:SecureTransport": "true"},
 	}
-	rule := "arn:aws:events:" + region + ":" + foreignAccount + ":rule/foreign"
+	rule := deliveryRequest("arn:aws:events:"+region+":"+foreignAccount+":rule/foreign", foreignAccount, queueARN)
+	by := append(policy.Applying("Allow", anyone), policy.Applying("Allow", rule)...)
+	slices.Sort(by)
+	by = slices.Compact(by)
 	switch queuepolicy.Allow {
 	case policy.Evaluate(anyone):
-		return "anyone"
-	case policy.Evaluate(deliveryRequest(rule, foreignAccount, queueARN)):
-		return "the rules of every AWS account"
+		return "anyone", by
+	case policy.Evaluate(rule):
+		return "the rules of every AWS account", by
 	}
-	return ""
+	return "", nil
 }
 
 // allowStatement returns the policy statement that allows only these rules to send.
@@ -171,12 +200,8 @@ func allowStatement(rules []*rule, account, queueARN string) string {
 
 // condition limits a statement to rules of an account.
 func condition(rules []*rule, account string) string {
-	arns := []string{}
-	for _, r := range rules {
-		arns = append(arns, r.ARN)
-	}
 	text, err := json.Marshal(map[string]any{
-		"ArnEquals":    map[string]any{"aws:SourceArn": arns},
+		"ArnEquals":    map[string]any{"aws:SourceArn": arnsOf(rules)},
 		"StringEquals": map[string]string{"aws:SourceAccount": account},
 	})
 	if err != nil {

@@ -55,6 +55,7 @@ func checkEncryption(e *diagnosis) []finding.Finding {
 			Severity: finding.Broken, ID: idQueueEncryptionAWSKey, Object: e.queueObject(),
 			Problem: "it is encrypted with alias/aws/sqs. EventBridge may not use that key, and its policy cannot be changed: every delivery fails",
 			Fix:     e.fixQueue("use SSE-SQS (SqsManagedSseEnabled: true, no KmsMasterKeyId)", "SqsManagedSseEnabled=true"),
+			Change:  e.useManagedSSE(),
 		}}
 	case q.KMSKey != "":
 		return e.customerKey()
@@ -63,6 +64,7 @@ func checkEncryption(e *diagnosis) []finding.Finding {
 			Severity: finding.Info, ID: idQueueUnencrypted, Object: e.queueObject(),
 			Problem: "it is not encrypted; SSE-SQS is free and needs no permission",
 			Fix:     e.fixQueue("set SqsManagedSseEnabled to true", "SqsManagedSseEnabled=true"),
+			Change:  e.useManagedSSE(),
 		}}
 	}
 	return nil
@@ -79,6 +81,7 @@ func (e *diagnosis) customerKey() []finding.Finding {
 		ID: idQueueEncryptionKey, Object: e.queueObject(),
 		Fix: `add to the key's policy {"Effect":"Allow","Principal":{"Service":"` + eventBridge +
 			`"},"Action":["kms:Decrypt","kms:GenerateDataKey"],"Resource":"*"}; or use SSE-SQS`,
+		Change: e.useManagedSSE(),
 	}
 	if e.queue.KeyPolicy == "" {
 		f.Severity = finding.Warning
@@ -113,31 +116,39 @@ func checkQueueSettings(e *diagnosis) []finding.Finding {
 		return nil
 	}
 	var all []finding.Finding
-	add := func(bad bool, id, problem, attribute string, value any) {
+	add := func(bad bool, id, problem, attribute string, value any, edit func(*snapshot.Queue)) {
 		if bad {
 			all = append(all, finding.Finding{
 				Severity: finding.Warning, ID: id, Object: e.queueObject(), Problem: problem,
-				Fix: e.fixQueue(fmt.Sprintf("set %s to %v", attribute, value), fmt.Sprintf("%s=%v", attribute, value)),
+				Fix:    e.fixQueue(fmt.Sprintf("set %s to %v", attribute, value), fmt.Sprintf("%s=%v", attribute, value)),
+				Change: onQueue(q.ARN, edit),
 			})
 		}
 	}
 	shortest, why := e.shortestRetention()
 	add(q.Retention > 0 && q.Retention < shortest, idQueueRetentionShort,
-		fmt.Sprintf("it keeps messages for only %s: %s", formatDuration(q.Retention), why), "MessageRetentionPeriod", 345600)
+		fmt.Sprintf("it keeps messages for only %s: %s", formatDuration(q.Retention), why), "MessageRetentionPeriod", 345600,
+		func(q *snapshot.Queue) { q.Retention = 96 * time.Hour })
 	add(q.Visibility > maxVisibility, idQueueVisibilityLong,
 		fmt.Sprintf("after a crash of its reader, a message stays hidden for %s of the two minutes of a spot interruption (lifeboatd itself sets a shorter timeout)", formatDuration(q.Visibility)),
-		"VisibilityTimeout", 10)
-	add(q.Delay > 0, idQueueDelay, fmt.Sprintf("it delays every message for %s of the two minutes of a spot interruption", formatDuration(q.Delay)), "DelaySeconds", 0)
+		"VisibilityTimeout", 10, func(q *snapshot.Queue) { q.Visibility = 10 * time.Second })
+	add(q.Delay > 0, idQueueDelay, fmt.Sprintf("it delays every message for %s of the two minutes of a spot interruption", formatDuration(q.Delay)), "DelaySeconds", 0, func(q *snapshot.Queue) { q.Delay = 0 })
 	add(q.MaximumSize > 0 && q.MaximumSize < maxEventSize, idQueueMessageSize,
-		fmt.Sprintf("it refuses messages above %d bytes; events of AWS Health have up to %d", q.MaximumSize, maxEventSize), "MaximumMessageSize", maxEventSize)
+		fmt.Sprintf("it refuses messages above %d bytes; events of AWS Health have up to %d", q.MaximumSize, maxEventSize), "MaximumMessageSize", maxEventSize, func(q *snapshot.Queue) { q.MaximumSize = maxEventSize })
 	if q.FIFO {
 		all = append(all, finding.Finding{
 			Severity: finding.Warning, ID: idQueueFIFO, Object: e.queueObject(),
 			Problem: "it is a FIFO queue: one message in progress delays all others of its group",
 			Fix:     e.fixQueue("use a standard queue", "") + "; " + e.applyCommand() + " creates one",
+			Change:  standardQueue(q),
 		})
 	}
 	return all
+}
+
+// useManagedSSE encrypts the queue with SSE-SQS.
+func (e *diagnosis) useManagedSSE() change {
+	return onQueue(e.queue.ARN, func(q *snapshot.Queue) { q.KMSKey, q.KeyPolicy, q.ManagedSSE = "", "", true })
 }
 
 // shortestRetention returns the minimum retention for the notices that the queue
@@ -166,6 +177,7 @@ func checkDeadLetters(e *diagnosis) []finding.Finding {
 			Severity: finding.Warning, ID: idDeadLetterMissing, Object: e.queueObject(),
 			Problem: "it has no dead-letter queue: an unreadable message returns until it expires, and then is lost",
 			Fix:     e.fixQueue("add a RedrivePolicy with a maxReceiveCount of 30", "") + "; " + e.applyCommand() + " creates one",
+			Change:  addDeadLetterQueue(q),
 		}}
 	}
 	var all []finding.Finding
@@ -174,6 +186,7 @@ func checkDeadLetters(e *diagnosis) []finding.Finding {
 			Severity: finding.Warning, ID: idDeadLetterMaxReceives, Object: e.queueObject(),
 			Problem: fmt.Sprintf("a good notice moves to the dead-letter queue after %d receives, which a short outage of the API server uses up", q.MaxReceives),
 			Fix:     e.fixQueue("set maxReceiveCount to 30", ""),
+			Change:  onQueue(q.ARN, func(q *snapshot.Queue) { q.MaxReceives = fixReceives }),
 		})
 	}
 	dead, ok := e.FindQueue(q.DeadLetterARN)
@@ -183,6 +196,7 @@ func checkDeadLetters(e *diagnosis) []finding.Finding {
 			Severity: finding.Warning, ID: idDeadLetterRetention, Object: "queue " + dead.Name,
 			Problem: fmt.Sprintf("it keeps messages for %s after they were first sent, and the queue itself for %s: messages that arrive late expire immediately", formatDuration(dead.Retention), formatDuration(q.Retention)),
 			Fix:     e.fix(dead.From, e.hasLifeboatName(), edit, e.setAttributes(dead, "MessageRetentionPeriod=1209600")),
+			Change:  onQueue(dead.ARN, func(q *snapshot.Queue) { q.Retention = fixRetention }),
 		})
 	}
 	return all

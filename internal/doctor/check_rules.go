@@ -37,6 +37,7 @@ func (e *diagnosis) checkReachable(r *rule) []finding.Finding {
 			Severity: severityOf(r.intendedKinds), ID: idRuleDisabled, Object: r.object(), Kinds: r.intendedKinds,
 			Problem: "it is disabled, so it sends nothing",
 			Fix:     e.fix(r.From, false, "set its state to ENABLED", "aws events enable-rule --name "+r.Name),
+			Change:  onRule(r, func(r *snapshot.Rule) { r.Enabled = true }),
 		})
 	}
 	if !r.OnDefaultBus() {
@@ -45,6 +46,7 @@ func (e *diagnosis) checkReachable(r *rule) []finding.Finding {
 			Problem: fmt.Sprintf("it is on the bus %s, but AWS services send only to the account's default bus", snapshot.BusName(r.Bus)),
 			Fix: e.fix(r.From, false, "remove the bus, so that the rule is on the default bus",
 				fmt.Sprintf("aws events put-rule --name %s --event-pattern %s, then add the target", r.Name, quoteShell(r.Pattern))),
+			Change: toDefaultBus(r),
 		})
 	}
 	if r.inOtherRegion(e.Region) {
@@ -67,6 +69,7 @@ func (e *diagnosis) checkDestination(r *rule) []finding.Finding {
 			Severity: finding.Broken, ID: idRuleNoTarget, Object: r.object(), Kinds: r.intendedKinds,
 			Problem: "it has no target, so matched events are dropped",
 			Fix:     e.fix(r.From, r.role != "", "add the queue as its target", e.putTarget(r)),
+			Change:  e.addTarget(r),
 		}}
 	}
 	if r.role == "" {
@@ -80,6 +83,7 @@ func (e *diagnosis) checkDestination(r *rule) []finding.Finding {
 		Severity: finding.Broken, ID: idRuleWrongTarget, Object: r.object(), Kinds: r.intendedKinds,
 		Problem: fmt.Sprintf("its target is %s and not the queue %s that Lifeboat reads", joinList(to), e.queue.Name),
 		Fix:     e.fix(r.From, true, "add "+e.queue.ARN+" as its target", e.putTarget(r)),
+		Change:  e.addTarget(r),
 	}}
 }
 

@@ -39,6 +39,7 @@ func (e *diagnosis) checkInput(r *rule, t snapshot.Target) []finding.Finding {
 		Problem: "its target has an " + what + ", which changes the event: Lifeboat cannot read the message",
 		Fix: e.fix(r.From, r.role != "", "remove "+what+" from the target",
 			fmt.Sprintf("aws events put-targets --rule %s --targets Id=%s,Arn=%s", r.Name, t.ID, t.ARN)),
+		Change: onTargets(r, t.ARN, func(t *snapshot.Target) { t.Input, t.InputPath, t.Transformed = "", "", false }),
 	}}
 }
 
@@ -55,7 +56,8 @@ func (e *diagnosis) checkFIFO(r *rule, t snapshot.Target) []finding.Finding {
 	}
 	return []finding.Finding{{
 		Severity: finding.Broken, ID: idTargetFIFOGroup, Object: r.object(), Kinds: r.intendedKinds, Problem: problem,
-		Fix: e.fix(r.From, r.role != "", "use a standard queue as target", "create a standard queue: "+e.applyCommand()),
+		Fix:    e.fix(r.From, r.role != "", "use a standard queue as target", "create a standard queue: "+e.applyCommand()),
+		Change: standardQueue(e.queue),
 	}}
 }
 
@@ -76,6 +78,7 @@ func (e *diagnosis) checkDelivery(r *rule, t snapshot.Target) []finding.Finding 
 			Severity: finding.Info, ID: idTargetRole, Object: r.object(),
 			Problem: fmt.Sprintf("it delivers with the role %s, which needs sqs:SendMessage; that was not checked", t.RoleARN),
 			Fix:     e.fix(r.From, r.role != "", "remove the role: the queue's policy is enough within an account", ""),
+			Change:  onTargets(r, t.ARN, func(t *snapshot.Target) { t.RoleARN = "" }),
 		})
 	}
 	return all
@@ -106,6 +109,7 @@ func checkTargetDeadLetters(e *diagnosis) []finding.Finding {
 			Severity: finding.Warning, ID: idTargetDeadLetterRefuse, Object: "queue " + q.Name,
 			Problem: "its policy does not let " + joinList(names) + " send undeliverable events to it: EventBridge drops them silently",
 			Fix:     e.fix(q.From, e.hasLifeboatName(), edit, edit),
+			Change:  allowRules(by[arn], snapshot.Part(arn, 4), arn),
 		})
 	}
 	if len(without) > 0 {
@@ -114,6 +118,7 @@ func checkTargetDeadLetters(e *diagnosis) []finding.Finding {
 			Severity: finding.Info, ID: idTargetDeadLetter, Object: e.queueObject(),
 			Problem: "EventBridge silently drops events that " + joinList(without) + " cannot deliver to it",
 			Fix:     e.fix(from, e.hasLifeboatName(), edit, edit),
+			Change:  e.addTargetDeadLetters(),
 		})
 	}
 	return all

@@ -57,12 +57,15 @@ type diagnosis struct {
 	found []finding.Finding
 }
 
-// Run checks a wiring. s is the existing wiring, want the one that Lifeboat would
-// create, and cluster describes other programs. If want.Cluster is empty, no
-// resources are expected by name. The result is sorted by severity, the worst first.
-func Run(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) []finding.Finding {
+func newDiagnosis(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) diagnosis {
 	e := diagnosis{Snapshot: s, desired: want, cluster: cluster, examples: sampleEvents(s.Account, s.Region)}
 	e.all = analyzeRules(s, want, e.examples)
+	return e
+}
+
+// diagnose checks a wiring. It does not verify the fixes.
+func diagnose(s snapshot.Snapshot, want awssetup.Wiring, cluster Cluster) []finding.Finding {
+	e := newDiagnosis(s, want, cluster)
 	var all []finding.Finding
 	for _, queue := range e.queuesToCheck() {
 		if e.Offline && len(e.Rules)+len(e.Queues) == 0 {

@@ -71,6 +71,21 @@ func (p *Policy) Evaluate(r Request) Verdict {
 	return NoOpinion
 }
 
+// Applying returns the indexes of the statements with an effect that apply to a
+// request, or may apply.
+func (p *Policy) Applying(effect string, r Request) []int {
+	if p == nil {
+		return nil
+	}
+	var all []int
+	for i := range p.statements {
+		if applies, _ := p.statements[i].applies(r); applies && p.statements[i].Effect == effect {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
 // applies reports whether a statement applies to a request, and whether that is
 // certain.
 func (s *statement) applies(r Request) (applies, certain bool) {

@@ -41,6 +41,10 @@ type Finding struct {
 	// Kinds are the kinds of notices that do not arrive because of it; empty if it
 	// concerns all kinds, or none in particular.
 	Kinds []string `json:"kinds,omitempty"`
+	// Change applies the fix in memory, so that a second check can verify it before it
+	// is printed. The package that checks defines its type. It is nil for a fix that
+	// cannot be applied in memory.
+	Change any `json:"-"`
 }
 
 // Sort sorts by severity, the worst first, and otherwise keeps the order.
