@@ -22,8 +22,8 @@ func agent() *cobra.Command {
 	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "path of the kubeconfig file (default: the pod's service account)")
 	f.StringVar(&c.NodeName, "node-name", os.Getenv("NODE_NAME"), "name of the node on which the agent runs [$NODE_NAME]")
 	f.DurationVar(&c.PollInterval, "poll-interval", 2*time.Second, "interval between reads of instance metadata")
-	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8090", "address of the Prometheus metrics; 0 disables them")
-	f.StringVar(&c.HealthAddress, "health-probe-bind-address", ":8091", "address of /healthz and /readyz; 0 disables them")
+	f.StringVar(&c.MetricsAddress, "metrics-bind-address", "127.0.0.1:8090", "host:port of the Prometheus metrics; 0 disables them")
+	f.StringVar(&c.HealthAddress, "health-probe-bind-address", "127.0.0.1:8091", "host:port of /healthz and /readyz; 0 disables them")
 	f.BoolVar(&c.Development, "text-logs", false, "log as text instead of JSON")
 	f.IntVarP(&c.Verbosity, "verbosity", "v", 0, "log level; 0: changes; 1: also decisions")
 	return cmd

@@ -23,9 +23,9 @@ func TestVulnerabilityCheckFailsClosed(t *testing.T) {
 		want int
 		says string
 	}{
-		"no vulnerability":                             {"No vulnerabilities found.", 0, nil, 0, ""},
-		"a vulnerability":                              {"GO-2026-0001", 3, nil, 1, "GO-2026-0001"},
-		"a vulnerability whose text names a timeout":   {"GO-2026-0001: an i/o timeout in net/http", 3, nil, 1, "i/o timeout"},
+		"no vulnerability": {"No vulnerabilities found.", 0, nil, 0, ""},
+		"a vulnerability":  {"GO-2026-0001", 3, nil, 1, "GO-2026-0001"},
+		"a vulnerability whose text names a timeout": {"GO-2026-0001: an i/o timeout in net/http", 3, nil, 1, "i/o timeout"},
 		"the same in CI":                               {"GO-2026-0001: dial tcp", 3, []string{"LIFEBOAT_CI=1", "LIFEBOAT_VULNDB_OPTIONAL=1"}, 1, "GO-2026-0001"},
 		"another error":                                {"no required module provides package", 1, nil, 1, "no required module"},
 		"an unreachable database":                      {unreachable, 1, nil, 2, "NOT CHECKED"},

@@ -66,6 +66,7 @@ controller:
 agent:
   serviceAccount: {annotations: {a: b}}
   extraArgs: [--some-flag=1]
+  metrics: true
   extraEnv: [{name: GOMAXPROCS, value: '1'}]
   hostNetwork: false
   nodeSelector: {kubernetes.io/arch: arm64}

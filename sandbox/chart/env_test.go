@@ -8,6 +8,7 @@ import (
 )
 
 func TestTheMemoryLimitBecomesGOMEMLIMIT(t *testing.T) {
+	podIP := corev1.EnvVar{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}
 	fromLimit := &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"}}
 	for name, test := range map[string]struct {
 		values string
@@ -19,7 +20,7 @@ func TestTheMemoryLimitBecomesGOMEMLIMIT(t *testing.T) {
 		"overridden by the user": {"controller: {extraEnv: [{name: GOMEMLIMIT, value: 100MiB}]}", []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "100MiB"}}},
 	} {
 		got := deployment(t, with(t, test.values)).Spec.Template.Spec.Containers[0].Env
-		if diff := cmp.Diff(test.want, got); diff != "" {
+		if diff := cmp.Diff(append([]corev1.EnvVar{podIP}, test.want...), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -50,15 +50,31 @@ fsGroup: 65532
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
-{{/* Probes of /healthz and /readyz. */}}
+{{/* Probes of /healthz and /readyz. Arg: the part's values. */}}
 {{- define "lifeboat.probes" -}}
+{{- $host := ternary "host: 127.0.0.1, " "" .hostNetwork -}}
 livenessProbe:
-  httpGet: {path: /healthz, port: health}
+  httpGet: {path: /healthz, {{ $host }}port: health}
   periodSeconds: 10
   failureThreshold: 6
 readinessProbe:
-  httpGet: {path: /readyz, port: health}
+  httpGet: {path: /readyz, {{ $host }}port: health}
   periodSeconds: 5
+{{- end }}
+
+{{/* Addresses to serve on; with hostNetwork never all addresses of the node. The kubelet
+probes on the node. The brackets are for IPv6. Arg: the part's values. */}}
+{{- define "lifeboat.healthAddress" -}}
+{{ ternary "127.0.0.1" "" .hostNetwork }}:{{ .ports.health }}
+{{- end }}
+
+{{- define "lifeboat.metricsAddress" -}}
+[$(POD_IP)]:{{ .ports.metrics }}
+{{- end }}
+
+{{- define "lifeboat.podIP" }}
+- name: POD_IP
+  valueFrom: {fieldRef: {fieldPath: status.podIP}}
 {{- end }}
 
 {{/* Where a pod runs. Arg: the part's values. */}}
