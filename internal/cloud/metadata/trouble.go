@@ -3,8 +3,11 @@ package metadata
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // Reason is why instance metadata cannot be read, as a metric label.
@@ -22,6 +25,10 @@ const (
 	Throttled Reason = "throttled"
 	// Unreachable: the metadata service cannot be reached.
 	Unreachable Reason = "unreachable"
+	// ServerError: the metadata service answers with an HTTP error.
+	ServerError Reason = "serverError"
+	// Unreadable: the content of a path cannot be decoded.
+	Unreadable Reason = "unreadable"
 	// Disabled: the SDK is configured not to use it.
 	Disabled Reason = "disabled"
 	// Unexpected: the response is not from the metadata service.
@@ -41,6 +48,52 @@ func (t *ReadError) Error() string { return t.Err.Error() }
 
 // Unwrap returns the cause.
 func (t *ReadError) Unwrap() error { return t.Err }
+
+// Reasons returns the distinct reasons in err. Errors of another type have none.
+func Reasons(err error) []Reason {
+	var reasons []Reason
+	for _, e := range each(err) {
+		if !slices.Contains(reasons, e.Reason) {
+			reasons = append(reasons, e.Reason)
+		}
+	}
+	return reasons
+}
+
+// Explain adds reason and advice to the text of err, once for each reason.
+// instanceID may be empty.
+func Explain(err error, instanceID string) error {
+	var all []error
+	for _, reason := range Reasons(err) {
+		var texts []string
+		for _, e := range each(err) {
+			if e.Reason == reason {
+				texts = append(texts, e.Error())
+			}
+		}
+		all = append(all, &ReadError{Reason: reason, Err: fmt.Errorf("%s: reason=%s: %s", strings.Join(texts, "; "), reason, Advice(reason, instanceID))})
+	}
+	if len(all) == 0 {
+		return err
+	}
+	return errors.Join(all...)
+}
+
+// each returns the read errors that err is, wraps or joins.
+func each(err error) []*ReadError {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*ReadError
+		for _, e := range joined.Unwrap() {
+			all = append(all, each(e)...)
+		}
+		return all
+	}
+	var one *ReadError
+	if errors.As(err, &one) {
+		return []*ReadError{one}
+	}
+	return nil
+}
 
 // diagnose derives the cause of a failed read from the last exchange. A token
 // request is a PUT. Only its response has a limited number of network hops
@@ -75,7 +128,7 @@ func diagnoseStatus(status int) Reason {
 		return Throttled
 	}
 	if status >= http.StatusInternalServerError {
-		return Unreachable
+		return ServerError
 	}
 	return Unexpected
 }
@@ -97,6 +150,10 @@ func Advice(reason Reason, instanceID string) string {
 		return "nothing if it is temporary: the agent polls less often; otherwise find what else on the node reads metadata constantly"
 	case Unreachable:
 		return "make sure that the pod can reach 169.254.169.254: run the agent with hostNetwork: true, and look for a NetworkPolicy or an iptables rule that blocks it; also check that this node is an EC2 instance"
+	case ServerError:
+		return "nothing if it is temporary: the metadata service answers with an error, and the agent tries again; otherwise check for a proxy between the pod and 169.254.169.254, or replace the instance"
+	case Unreadable:
+		return "check what responds at 169.254.169.254; if it is the instance metadata service, report the content as a bug of Lifeboat"
 	case Disabled:
 		return "unset AWS_EC2_METADATA_DISABLED, and correct AWS_EC2_METADATA_SERVICE_ENDPOINT if it is set"
 	case WrongInstance:

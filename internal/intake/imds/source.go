@@ -119,11 +119,11 @@ func (s *Source) Run(ctx context.Context) error {
 }
 
 // Ready returns nil while metadata can be read and everything is recorded; else
-// the cause.
+// the causes, with reason and advice.
 func (s *Source) Ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.read, s.wrong, s.stored)
+	return errors.Join(s.read, metadata.Explain(s.wrong, s.expected), s.stored)
 }
 
 // flush records pending notices until ctx is done.

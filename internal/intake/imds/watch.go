@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/metadata"
-	"github.com/lifeboat-dev/lifeboat/internal/intake/poll"
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
@@ -20,28 +20,28 @@ const (
 	// maintenanceEvery is how many reads pass between reads of maintenance
 	// events, which are announced days ahead.
 	maintenanceEvery = 5
-	// missedEnough is after how many consecutive reads an event that metadata
-	// no longer lists is over.
-	missedEnough = 3
 	// longestPause is the longest wait between failing reads.
 	longestPause = 30 * time.Second
 )
 
-// watch reads metadata until ctx is done.
+// watch reads metadata until ctx is done. It backs off only while no path
+// responds: a path that fails must not delay the notices of the others.
 func (s *Source) watch(ctx context.Context) {
 	pause := backoff{first: s.o.Interval, longest: longestPause}
 	for looks := 0; ; looks++ {
-		err := s.look(ctx, looks%maintenanceEvery == 0)
+		responds, err := s.look(ctx, looks%maintenanceEvery == 0)
 		if ctx.Err() != nil {
 			return
 		}
 		s.looked(ctx, err)
 		wait := vary(s.o.Interval)
-		if err != nil {
-			wait = pause.next()
-			looks = -1 // the next read includes maintenance events
-		} else {
+		if responds {
 			pause.reset()
+		} else {
+			wait = pause.next()
+		}
+		if err != nil {
+			looks = -1 // the next read includes maintenance events, which may be what failed
 		}
 		if !sleep.For(ctx, wait) {
 			return
@@ -56,7 +56,7 @@ func (s *Source) looked(ctx context.Context, err error) {
 	if instance == "" {
 		instance = s.expected
 	}
-	s.read = err
+	s.read = metadata.Explain(err, instance)
 	s.mu.Unlock()
 	s.o.Metrics.Up(Name, err == nil)
 	if err == nil {
@@ -65,22 +65,40 @@ func (s *Source) looked(ctx context.Context, err error) {
 		}
 		return
 	}
-	reason := metadata.Unexpected
-	var trouble *metadata.ReadError
-	if errors.As(err, &trouble) {
-		reason = trouble.Reason
+	for _, reason := range metadata.Reasons(err) {
+		if reason == metadata.Unreadable {
+			continue // lookAt has logged and counted it
+		}
+		s.o.Metrics.Failed(Name, "read", string(reason))
+		s.logThrottled(ctx, "read "+string(reason)+instance, "cannot read instance metadata, retrying",
+			"reason", reason, "error", err.Error(), "advice", metadata.Advice(reason, instance))
 	}
-	s.o.Metrics.Failed(Name, "read", string(reason))
-	s.logThrottled(ctx, "read "+string(reason)+instance, "cannot read instance metadata, retrying",
-		"reason", reason, "error", err.Error(), "advice", metadata.Advice(reason, instance))
 }
 
-// look reads everything once. An error means that metadata does not respond.
-// Content that cannot be decoded is not an error.
-func (s *Source) look(ctx context.Context, whole bool) error {
+// subject reads one path for notices.
+type subject struct {
+	path string
+	read func(text string, now time.Time) (n notice.Notice, ok bool, err error)
+}
+
+// subjects are the paths that are read each time, the most urgent first.
+func subjects() []subject {
+	return []subject{
+		{pathSpot, func(text string, now time.Time) (notice.Notice, bool, error) { return ok(readSpot(text, now)) }},
+		{pathAutoScaling, func(text string, _ time.Time) (notice.Notice, bool, error) {
+			n, ok := readLifecycle(text)
+			return n, ok, nil
+		}},
+		{pathRebalance, func(text string, _ time.Time) (notice.Notice, bool, error) { return ok(readRebalance(text)) }},
+	}
+}
+
+// look reads each path once, independently of the others. It reports whether
+// any path responds, and joins the errors of those that fail.
+func (s *Source) look(ctx context.Context, whole bool) (responds bool, _ error) {
 	instance, err := s.identify(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	see := func(n notice.Notice) {
 		n.InstanceID = instance
@@ -88,33 +106,33 @@ func (s *Source) look(ctx context.Context, whole bool) error {
 			s.poke()
 		}
 	}
+	var failed []error
+	note := func(err error) {
+		failed = append(failed, err)
+		responds = responds || err == nil || hasReason(err, metadata.Unreadable)
+	}
 	now := s.o.Clock()
-	for _, p := range []struct {
-		path string
-		read func(text string) (n notice.Notice, ok bool, err error)
-	}{
-		{pathSpot, func(text string) (notice.Notice, bool, error) { return ok(readSpot(text, now)) }},
-		{pathRebalance, func(text string) (notice.Notice, bool, error) { return ok(readRebalance(text)) }},
-		{pathAutoScaling, func(text string) (notice.Notice, bool, error) {
-			n, ok := readLifecycle(text)
-			return n, ok, nil
-		}},
-	} {
+	for _, p := range subjects() {
 		err := s.lookAt(ctx, p.path, func(text string) error {
-			n, ok, err := p.read(text)
+			n, ok, err := p.read(text, now)
 			if ok {
 				see(n)
 			}
 			return err
 		})
-		if err != nil {
-			return err
+		note(err)
+		if hasReason(err, metadata.HopLimit) || hasReason(err, metadata.Disabled) {
+			return responds, err // no path can respond, and each would wait for its timeout
 		}
 	}
-	if !whole {
-		return nil
+	if whole {
+		note(s.lookAtMaintenance(ctx, see))
 	}
-	return s.lookAtMaintenance(ctx, see)
+	return responds, errors.Join(failed...)
+}
+
+func hasReason(err error, reason metadata.Reason) bool {
+	return slices.Contains(metadata.Reasons(err), reason)
 }
 
 // ok reports a notice if there is no error.
@@ -143,8 +161,8 @@ func (s *Source) identify(ctx context.Context) (string, error) {
 	return instance, nil
 }
 
-// lookAt reads a path. Content that cannot be decoded is counted and skipped: a
-// later read may succeed.
+// lookAt reads a path. Content that cannot be decoded is counted, logged, and
+// an error: it may be a notice.
 func (s *Source) lookAt(ctx context.Context, path string, read func(text string) error) error {
 	text, found, err := s.metadata.Get(ctx, path)
 	if err != nil || !found {
@@ -152,94 +170,11 @@ func (s *Source) lookAt(ctx context.Context, path string, read func(text string)
 	}
 	if err := read(text); err != nil {
 		s.o.Metrics.Unreadable(Name, path)
-		s.logThrottled(ctx, "unreadable "+path, "cannot decode instance metadata", "path", path, "error", err.Error())
+		s.logThrottled(ctx, "unreadable "+path, "cannot decode instance metadata: a notice may be lost", "path", path, "error", err.Error(),
+			"advice", metadata.Advice(metadata.Unreadable, ""))
+		return &metadata.ReadError{Reason: metadata.Unreadable, Err: fmt.Errorf("decoding instance metadata %s: %w", path, err)}
 	}
 	return nil
-}
-
-// lookAtMaintenance reads the scheduled events. Only if a known event is no
-// longer listed does it read the history.
-func (s *Source) lookAtMaintenance(ctx context.Context, see func(notice.Notice)) error {
-	listed, sure := map[string]bool{}, true
-	note := func(path string, isHistory bool) error {
-		return s.lookAt(ctx, path, func(text string) error {
-			notices, err := readMaintenance(text, isHistory)
-			for _, n := range notices {
-				if isHistory && !s.knows(n.Subject) {
-					continue // it was over before it was observed
-				}
-				listed[n.Subject] = true
-				s.remember(n)
-				see(n)
-			}
-			sure = sure && err == nil
-			return err
-		})
-	}
-	if err := note(pathScheduled, false); err != nil {
-		return err
-	}
-	if len(s.missing(listed)) == 0 {
-		return nil
-	}
-	if err := note(pathHistory, true); err != nil {
-		return err
-	}
-	if !sure {
-		return nil // the missing event may be the one that was not decoded
-	}
-	for _, n := range s.missing(listed) {
-		if s.miss(n.Subject) {
-			see(poll.Withdraw(n, "EC2 no longer lists the scheduled event "+n.EventTypeCode))
-		}
-	}
-	return nil
-}
-
-func (s *Source) knows(subject string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.known[subject]
-	return ok
-}
-
-// remember stores an upcoming event, or drops one that is over.
-func (s *Source) remember(n notice.Notice) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n.Withdrawn {
-		delete(s.known, n.Subject)
-		return
-	}
-	s.known[n.Subject] = event{notice: n}
-}
-
-// missing returns the upcoming events that are not listed.
-func (s *Source) missing(listed map[string]bool) []notice.Notice {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var missing []notice.Notice
-	for subject, e := range s.known {
-		if !listed[subject] {
-			missing = append(missing, e.notice)
-		}
-	}
-	return missing
-}
-
-// miss counts that an event is not listed, and reports whether that is enough
-// to consider it over.
-func (s *Source) miss(subject string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.known[subject]
-	e.missed++
-	s.known[subject] = e
-	if e.missed < missedEnough {
-		return false
-	}
-	delete(s.known, subject)
-	return true
 }
 
 // backoff is an exponential backoff.

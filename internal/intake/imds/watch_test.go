@@ -21,13 +21,14 @@ const instance = "i-0a1b2c3d4e5f60718"
 type page struct {
 	mu     sync.Mutex
 	says   map[string]string
-	fails  error
+	fails  error            // of every path
+	failed map[string]error // by path
 	counts map[string]int
 	looks  []time.Time // at the first path
 }
 
 func newPage() *page {
-	return &page{says: map[string]string{pathInstance: instance, pathScheduled: "[]"}, counts: map[string]int{}}
+	return &page{says: map[string]string{pathInstance: instance, pathScheduled: "[]"}, counts: map[string]int{}, failed: map[string]error{}}
 }
 
 func (p *page) Get(_ context.Context, path string) (string, bool, error) {
@@ -38,13 +39,32 @@ func (p *page) Get(_ context.Context, path string) (string, bool, error) {
 		p.looks = append(p.looks, time.Now())
 	}
 	text, found := p.says[path]
-	return text, found && p.fails == nil, p.fails
+	err := p.fails
+	if err == nil {
+		err = p.failed[path]
+	}
+	if err != nil {
+		return "", false, err
+	}
+	return text, found, nil
 }
 
 func (p *page) set(path, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.says[path] = text
+}
+
+func (p *page) remove(path string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.says, path)
+}
+
+func (p *page) failPath(path string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed[path] = err
 }
 
 func (p *page) fail(err error) {
