@@ -12,7 +12,7 @@ import (
 
 // Nine groups are created at the same time, three of them with warm pools, while Auto Scaling's
 // answers lag (kubernetes/kops#16582); then all are scaled out.
-func TestNineGroupsAtOnce(t *testing.T) {
+func TestNineGroupsCreatedAtOnce(t *testing.T) {
 	t.Parallel()
 	const groups, each = 9, 3
 	for seed := range uint64(4) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// auditEvent is what the benchmark reads of a line of the API server's audit log
+// auditEvent has the fields that the benchmark reads from the API server's audit log
 // (audit.k8s.io/v1, Event).
 type auditEvent struct {
 	Stage      string    `json:"stage"`
@@ -30,7 +30,7 @@ type auditEvent struct {
 	} `json:"responseStatus"`
 }
 
-// kind names the request: its verb and resource, and apart those that failed.
+// kind names the request by verb and resource; failed requests have kinds of their own.
 func (e auditEvent) kind() string {
 	what, _, _ := strings.Cut(e.RequestURI, "?")
 	if e.ObjectRef != nil {
@@ -46,8 +46,8 @@ func (e auditEvent) kind() string {
 	return kind
 }
 
-// counts reports whether the event is a request to count: a watch when it begins, any other
-// request when it is answered.
+// counts reports whether the event counts as a request: a watch when it starts, any other request
+// when it completes.
 func (e auditEvent) counts() bool {
 	return e.Stage == "ResponseStarted" == (e.Verb == "watch")
 }
@@ -59,7 +59,7 @@ type auditReader struct {
 	events []auditEvent
 }
 
-// audit returns a reader that begins at the log's present end.
+// audit returns a reader that starts at the current end of the log.
 func (r *rig) audit() *auditReader {
 	r.Helper()
 	info, err := os.Stat(r.cluster.auditLog)
@@ -67,7 +67,7 @@ func (r *rig) audit() *auditReader {
 	return &auditReader{path: r.cluster.auditLog, offset: info.Size()}
 }
 
-// read reads the lines that were added.
+// read reads the new lines.
 func (a *auditReader) read() error {
 	file, err := os.Open(a.path)
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *auditReader) read() error {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			return nil // the rest is not a whole line yet
+			return nil // the rest is an incomplete line
 		}
 		a.offset += int64(len(line))
 		var e auditEvent
@@ -94,7 +94,7 @@ func (a *auditReader) read() error {
 	}
 }
 
-// lastWrite is when lifeboatd's last request was answered that changed something, except leases.
+// lastWrite returns when lifeboatd's last write except leases completed.
 func (a *auditReader) lastWrite() time.Time {
 	var last time.Time
 	for _, e := range a.events {
@@ -105,7 +105,7 @@ func (a *auditReader) lastWrite() time.Time {
 	return last
 }
 
-// last is when lifeboatd's last request of a kind was answered.
+// last returns when lifeboatd's last request of one of the kinds completed.
 func (a *auditReader) last(kinds ...string) time.Time {
 	var last time.Time
 	for _, e := range a.events {
@@ -116,10 +116,10 @@ func (a *auditReader) last(kinds ...string) time.Time {
 	return last
 }
 
-// requests are numbers of requests by kind.
+// requests are request counts by kind.
 type requests map[string]int
 
-// between counts the requests that were received in a span of time.
+// between counts the requests received in a time span.
 func (a *auditReader) between(from, to time.Time) requests {
 	n := requests{}
 	for _, e := range a.events {
@@ -130,10 +130,10 @@ func (a *auditReader) between(from, to time.Time) requests {
 	return n
 }
 
-// eviction is the kind of an eviction that was accepted.
+// eviction is the kind of an accepted eviction.
 const eviction = "create pods/eviction"
 
-// besides is the number of requests except evictions and leases.
+// besides returns the number of requests except evictions and leases.
 func (n requests) besides() int {
 	sum := 0
 	for kind, count := range n {
@@ -144,7 +144,7 @@ func (n requests) besides() int {
 	return sum
 }
 
-// kinds are all kinds of several counts, sorted.
+// kinds returns the kinds of all counts, sorted.
 func kinds(all ...requests) []string {
 	names := map[string]bool{}
 	for _, n := range all {

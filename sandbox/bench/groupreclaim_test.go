@@ -30,21 +30,21 @@ import (
 )
 
 const (
-	// groupBoot is what an instance of a group takes to boot, from its launch or out of
-	// the warm pool; groupPrepare what it takes beyond that once, at its first boot.
+	// groupBoot is the boot time of a group's instance, from launch or out of the warm pool.
+	// groupPrepare is the extra time of its first boot.
 	groupBoot, groupPrepare = 20 * time.Second, 40 * time.Second
 	groupName               = "web"
 )
 
-// groupSide is who replaces a spot instance of a group that is taken back.
+// groupSide is what replaces a reclaimed spot instance of a group.
 type groupSide struct {
 	name          string
-	lifeboat      bool // else the group alone
+	lifeboat      bool // false: only the group
 	warm          int
 	boot, prepare time.Duration
-	// rebalances is the group's Capacity Rebalancing.
+	// rebalances enables the group's Capacity Rebalancing.
 	rebalances bool
-	// recommended is how long before the warning EC2 recommends to rebalance. AWS sends the
+	// recommended is the time from EC2's rebalance recommendation to its warning. AWS sends the
 	// recommendation with the warning at the latest (EC2 User Guide, "EC2 instance rebalance
 	// recommendations"), so zero is the worst case.
 	recommended time.Duration
@@ -58,10 +58,10 @@ var groupSides = []groupSide{
 	{name: "lifeboat-warm", lifeboat: true, boot: groupBoot, prepare: groupPrepare, warm: 1},
 }
 
-// BenchmarkGroupReclaim has EC2 take back the one spot instance of an Auto Scaling
-// group, with the four pods that fill it, and measures when the replacement node is Ready,
-// and what became of the pods: with the group alone, with Capacity Rebalancing, and with
-// Lifeboat, cold and from a warm pool. Each is on a cluster of its own.
+// BenchmarkGroupReclaim reclaims the only spot instance of an Auto Scaling group, which four pods
+// fill. It measures the time until the replacement node is Ready and the disruption of the pods:
+// with the group alone, with Capacity Rebalancing, and with Lifeboat, cold and from a warm pool.
+// Each runs on its own cluster.
 func BenchmarkGroupReclaim(b *testing.B) {
 	for _, who := range groupSides {
 		b.Run(who.name, func(b *testing.B) {
@@ -78,8 +78,8 @@ func BenchmarkGroupReclaim(b *testing.B) {
 	}
 }
 
-// groupReclaimed is one round. after is the time from EC2's first word, the recommendation or
-// the warning, until another node was Ready and open.
+// groupReclaimed is one round. after is the time from EC2's first message, the recommendation or
+// the warning, until another node was Ready and schedulable.
 func groupReclaimed(tb testing.TB, who groupSide) (after time.Duration, cost loss) {
 	tb.Helper()
 	s := newGroupWorld(tb, who)
@@ -106,7 +106,7 @@ func groupReclaimed(tb testing.TB, who groupSide) (after time.Duration, cost los
 	r.deadline = r.warned.Add(who.recommended + ec2.WarningLead)
 	s.reclaimGroup(tb, who, ids)
 	cost = s.follow(tb, r, pods)
-	return nodes.firstBut(interrupted).Sub(r.warned), cost
+	return nodes.firstReadyExcept(interrupted).Sub(r.warned), cost
 }
 
 // reclaimGroup sends the recommendation, and later the warning to the instances that still run.
@@ -120,7 +120,7 @@ func (s *sideBySide) reclaimGroup(tb testing.TB, who groupSide, ids []string) {
 	timer := time.AfterFunc(who.recommended, func() {
 		err := s.EC2().Interrupt(ids, ec2.InterruptOptions{})
 		var gone *ec2.NotRunningSpotError
-		if err != nil && !errors.As(err, &gone) { // the group may have replaced them by now
+		if err != nil && !errors.As(err, &gone) { // the group may already have replaced them
 			tb.Error(err)
 		}
 	})
@@ -142,7 +142,7 @@ func (who groupSide) group() scenario.GroupStatement {
 	return g
 }
 
-// capacityFirst is the policy of who wants the successor first.
+// capacityFirst is a policy that orders the replacement before the drain.
 func capacityFirst() *v1alpha1.InterruptionPolicy {
 	return &v1alpha1.InterruptionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "capacity-first"},
@@ -153,7 +153,7 @@ func capacityFirst() *v1alpha1.InterruptionPolicy {
 	}
 }
 
-// newGroupWorld is a sandbox whose nodes come of a group.
+// newGroupWorld is a sandbox with an Auto Scaling group as its only nodes.
 func newGroupWorld(tb testing.TB, who groupSide) *sideBySide {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -169,7 +169,7 @@ func newGroupWorld(tb testing.TB, who groupSide) *sideBySide {
 			tb.Error(err)
 		}
 	})
-	s := &sideBySide{Sandbox: box, dark: map[string]time.Time{}}
+	s := &sideBySide{Sandbox: box, poweredOff: map[string]time.Time{}}
 	scheme := runtime.NewScheme()
 	must(tb, clientgoscheme.AddToScheme(scheme))
 	must(tb, v1alpha1.AddToScheme(scheme))
@@ -179,11 +179,11 @@ func newGroupWorld(tb testing.TB, who groupSide) *sideBySide {
 	must(tb, err)
 	s.kube, err = kubernetes.NewForConfig(config)
 	must(tb, err)
-	tb.Cleanup(s.noteDark())
+	tb.Cleanup(s.recordPowerOffs())
 	return s
 }
 
-// podsUp counts the pods that are Ready.
+// podsUp counts the Ready pods.
 func (s *sideBySide) podsUp(ctx context.Context) (int, error) {
 	var pods corev1.PodList
 	if err := s.client.List(ctx, &pods, client.InNamespace("default")); err != nil {
@@ -198,7 +198,7 @@ func (s *sideBySide) podsUp(ctx context.Context) (int, error) {
 	return up, nil
 }
 
-// readyNodes notes when which node was Ready first, and open for pods.
+// readyNodes records when each node was first Ready and schedulable.
 type readyNodes struct {
 	mu    sync.Mutex
 	first map[string]time.Time
@@ -217,14 +217,14 @@ func (s *sideBySide) watchNodes(tb testing.TB) *readyNodes {
 	tb.Cleanup(cancel)
 	go informer.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
-		tb.Fatal("the nodes cannot be watched")
+		tb.Fatal("the node watch did not sync")
 	}
 	return r
 }
 
 func (r *readyNodes) note(object any) {
 	node, ok := object.(*corev1.Node)
-	if !ok || !nodeindex.Ready(node) || slices.ContainsFunc(node.Spec.Taints, shutsOut) {
+	if !ok || !nodeindex.Ready(node) || slices.ContainsFunc(node.Spec.Taints, isStartupTaint) {
 		return
 	}
 	r.mu.Lock()
@@ -234,13 +234,13 @@ func (r *readyNodes) note(object any) {
 	}
 }
 
-// shutsOut are the taints of nodes that come up.
-func shutsOut(t corev1.Taint) bool {
+// isStartupTaint reports whether a taint is one of a starting node.
+func isStartupTaint(t corev1.Taint) bool {
 	return t.Key == v1alpha1.TaintNotInService || t.Key == corev1.TaintNodeNotReady
 }
 
-// firstBut is when the first node was Ready that is none of those; zero: none was.
-func (r *readyNodes) firstBut(those map[string]bool) time.Time {
+// firstReadyExcept returns when the first node outside of those was Ready; zero if none was.
+func (r *readyNodes) firstReadyExcept(those map[string]bool) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var first time.Time

@@ -18,10 +18,10 @@ type load struct {
 	name     string
 	messages int
 	body     func(round, i, nodes int) string
-	nodes    int // that the messages are about, in turn
-	records  int // Interruptions that they end up in
-	// kept is how many messages stay on the queue: their instances may become nodes. They are
-	// not counted as done.
+	nodes    int // number of nodes that the messages are about, in turn
+	records  int // number of resulting Interruptions
+	// kept is the number of messages that stay in the queue because their instances may still
+	// register as nodes. They do not count as done.
 	kept int
 }
 
@@ -44,9 +44,9 @@ func newLoad(name string, messages, relevant, nodes int, body func(round, i, nod
 	return l
 }
 
-// BenchmarkIntake records a load on a replica that does not lead. The floors are creates of as many
-// Interruptions, and of as many small ConfigMaps: the difference is the price of the design
-// that each instance has an object of its own with a schema.
+// BenchmarkIntake records a load on a replica that does not lead. The floors create as many
+// Interruptions, and as many small ConfigMaps. The difference is the cost of one object with a
+// schema per instance.
 func BenchmarkIntake(b *testing.B) {
 	r := newRig(b)
 	for _, l := range loads() {
@@ -75,7 +75,7 @@ func BenchmarkIntake(b *testing.B) {
 	}
 }
 
-// takeIn has lifeboatd record a load.
+// takeIn lets lifeboatd record a load.
 func (r *rig) takeIn(l load, round int) (seconds float64, used cpu) {
 	r.Helper()
 	r.startIntake()
@@ -125,8 +125,8 @@ func (r *rig) createSmall(n int) float64 {
 	return seconds
 }
 
-// BenchmarkSpotBehindNoise times one spot warning that was sent after ten thousand messages that
-// concern no node, until its node is cordoned.
+// BenchmarkSpotBehindNoise sends ten thousand messages about no node, then a spot warning. It
+// measures the time from the warning until its node is cordoned.
 func BenchmarkSpotBehindNoise(b *testing.B) {
 	r := newRig(b)
 	r.rebuild(100, 0, 0, 1)

@@ -60,11 +60,11 @@ func (r *rig) latencies(n int) map[string][]float64 {
 	return report
 }
 
-// apart is the time between two warnings. Lifeboat treats notices that arrive within half a
-// second as one reclaim, and waits for more of them.
+// apart is the time between two warnings. Lifeboat treats notices within half a second as one
+// burst, and waits for more.
 const apart = time.Second
 
-// rest lets the last warning pass, so that the next one comes to an idle cluster.
+// rest waits for the last burst to end, so that the next warning reaches an idle cluster.
 func (r *rig) rest() {
 	r.Helper()
 	select {
@@ -74,7 +74,8 @@ func (r *rig) rest() {
 	}
 }
 
-// untilSeen waits until a watch showed that the i-th node is cordoned and one of its pods evicted.
+// untilSeen waits until the watch has shown the i-th node as cordoned and one of its pods as
+// evicted.
 func (r *rig) untilSeen(seen *observer, i int) (cordoned, evicted time.Time) {
 	r.Helper()
 	r.until("a node to be cordoned and a pod evicted", time.Minute, func() (bool, error) {
@@ -84,7 +85,7 @@ func (r *rig) untilSeen(seen *observer, i int) (cordoned, evicted time.Time) {
 	return cordoned, evicted
 }
 
-// podNames are the names of the pods of the i-th node.
+// podNames returns the names of the pods on the i-th node.
 func (r *rig) podNames(i int) []string {
 	names := make([]string, r.world.podsPerNode)
 	for k := range names {
@@ -93,8 +94,8 @@ func (r *rig) podNames(i int) []string {
 	return names
 }
 
-// floorNotice is the least that can be done: it receives a message, cordons a node that it need
-// not look up, and evicts one pod. It returns when the message was sent.
+// floorNotice makes the fewest calls with the same effect: it receives a message, cordons a known
+// node and evicts one pod. It returns when the message was sent.
 func (r *rig) floorNotice(url string, i int) time.Time {
 	r.Helper()
 	done := make(chan error, 1)
@@ -110,7 +111,7 @@ func (r *rig) floorNotice(url string, i int) time.Time {
 		if err == nil {
 			err = r.evict(r.Context(), i*r.world.podsPerNode)
 		}
-		if err == nil { // else it is delivered again in a later round
+		if err == nil { // otherwise a later round would receive it again
 			_, err = r.aws.DeleteMessage(r.Context(), &awssqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: out.Messages[0].ReceiptHandle})
 		}
 		done <- err
@@ -122,7 +123,8 @@ func (r *rig) floorNotice(url string, i int) time.Time {
 	return began
 }
 
-// untilRecorded waits until lifeboatd has evicted all pods of a node and its Interruption says so.
+// untilRecorded waits until lifeboatd has evicted all pods of a node and recorded that in its
+// Interruption.
 func (r *rig) untilRecorded(i int) {
 	r.Helper()
 	r.until("the Interruption to tell of all evictions", 2*time.Minute, func() (bool, error) {

@@ -57,7 +57,7 @@ func node(i int, claim types.UID) *corev1.Node {
 			Type: c.typ, Status: c.status, Reason: "Kubelet" + string(c.typ), Message: c.says, LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
 		})
 	}
-	for k := range 25 { // images are most of a real node's bytes
+	for k := range 25 { // images make up most of a real node's bytes
 		n.Status.Images = append(n.Status.Images, corev1.ContainerImage{
 			Names: []string{fmt.Sprintf("registry.example.com/team-%d/service@sha256:%064x", k, k), fmt.Sprintf("registry.example.com/team-%d/service:v1.2.3", k)}, SizeBytes: 123456789,
 		})
@@ -95,8 +95,8 @@ const karpenterAPI = "karpenter.sh/v1"
 
 func claimName(i int) string { return fmt.Sprintf("default-%05x", i) }
 
-// nodeClaim is the i-th node's, as Karpenter creates it. It has no finalizer: Karpenter, which
-// would remove it, does not run.
+// nodeClaim is the i-th NodeClaim as Karpenter creates it, without the finalizer: Karpenter does
+// not run and would not remove it.
 func nodeClaim(i int, pool types.UID) *unstructured.Unstructured {
 	labels := map[string]any{}
 	for key, value := range nodeLabels(i) {
@@ -160,7 +160,7 @@ func appLabels(app int) map[string]string {
 	return map[string]string{"app.kubernetes.io/name": appName(app), "app.kubernetes.io/instance": appName(app), "pod-template-hash": "6c9fd7d8b5"}
 }
 
-// The objects of an app. No controller runs that would create pods of them.
+// The objects of an app. No controller runs that would create pods from them.
 
 func deployment(app int, replicas int32) *appsv1.Deployment {
 	return &appsv1.Deployment{
@@ -223,8 +223,8 @@ func podSpec() corev1.PodSpec {
 	}}}
 }
 
-// running is the status of a pod that runs and is ready. When it evicts a pod that does not run
-// yet, the API server does not ask its PodDisruptionBudget.
+// running is the status of a running, ready pod. For a pod that does not run yet, the API server
+// evicts without checking its PodDisruptionBudget.
 func running(p *corev1.Pod, on int) corev1.PodStatus {
 	now := metav1.Now()
 	status := corev1.PodStatus{

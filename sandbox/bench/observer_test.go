@@ -21,28 +21,28 @@ import (
 // observer watches nodes and pods.
 type observer struct {
 	mu       sync.Mutex
-	there    int // objects that it has seen
+	there    int // number of objects seen
 	cordoned map[string]moment
 	evicted  map[string]departed
 	stop     context.CancelFunc
 }
 
-// moment is when something was seen, and the resource version that made it true. All resource
-// versions come from one counter of etcd, so they order events of different watches.
+// moment is when a change was seen, and its resource version. One etcd counter issues all resource
+// versions, so they order events of different watches.
 type moment struct {
 	at      time.Time
 	version uint64
 }
 
-// departed is how a pod was asked to stop.
+// departed is how a pod was evicted.
 type departed struct {
 	moment
 	end   time.Time
 	grace int64
 }
 
-// observe watches until it is stopped. It returns when it has seen the whole world. Of the pods it
-// is sent the metadata only: the API server drops watches that are too slow.
+// observe starts the watches and returns when they have seen the whole world. The pod watch
+// receives metadata only: the API server drops watches that are too slow.
 func (r *rig) observe() *observer {
 	r.Helper()
 	o := &observer{cordoned: map[string]moment{}, evicted: map[string]departed{}}
@@ -81,7 +81,7 @@ func (o *observer) follow(ctx context.Context, begin func(context.Context, metav
 		for e := range w.ResultChan() {
 			m, err := meta.Accessor(e.Object)
 			if err != nil {
-				last = "" // too old: begin from the present state
+				last = "" // expired: start from the current state
 				continue
 			}
 			last = m.GetResourceVersion()
@@ -123,7 +123,7 @@ func (o *observer) counts() (cordoned, evicted int) {
 	return len(o.cordoned), len(o.evicted)
 }
 
-// of is when a node was cordoned, and when the first of its pods was evicted.
+// of returns when a node was cordoned and when its first pod was evicted.
 func (o *observer) of(node string, pods []string) (cordoned, evicted time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -147,7 +147,7 @@ func (o *observer) lastCordon() moment {
 	return last
 }
 
-// evictions are the first and the last eviction.
+// evictions returns the times of the first and the last eviction.
 func (o *observer) evictions() (first, last time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -175,8 +175,8 @@ func (o *observer) evictedBefore(version uint64) int {
 	return n
 }
 
-// shortGrace counts the pods with less than their full grace before the deadline. Without a storm
-// all of them could have had it.
+// shortGrace counts pods that graceLost less than their full grace period before the deadline. Outside a
+// storm every pod has enough time.
 func (o *observer) shortGrace(deadline time.Time) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

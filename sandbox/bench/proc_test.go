@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// cpu is the processor time that each process has used, in seconds. Bench is this
-// process, in which the AWS emulator runs as well.
+// cpu is the processor time of each process in seconds. Bench is this process, which also runs the
+// AWS emulator.
 type cpu struct {
 	APIServer float64 `json:"kube-apiserver"`
 	Etcd      float64 `json:"etcd"`
@@ -68,7 +68,7 @@ func memoryOf(pid int) (memory, error) {
 	for name, field := range map[string]*float64{"VmRSS": &m.Resident, "RssAnon": &m.Anonymous, "RssFile": &m.File} {
 		_, after, ok := strings.Cut(string(text), "\n"+name+":")
 		if !ok {
-			return memory{}, fmt.Errorf("reading the memory of process %d: there is no %s: run this on Linux", pid, name)
+			return memory{}, fmt.Errorf("reading the memory of process %d: no field %s: run this on Linux", pid, name)
 		}
 		kib, err := strconv.ParseFloat(strings.Fields(after)[0], 64)
 		if err != nil {

@@ -11,19 +11,19 @@ import (
 const (
 	// bootDelay is the time from the launch of an instance to its Node.
 	bootDelay = 30 * time.Second
-	// podStarts is the time from a pod's binding to its Ready, podStops what its
-	// preStop hook takes of podGrace. Simulated kubelets take up to a second more.
+	// podStarts is the time from a pod's binding to Ready, podStops the time that its preStop hook
+	// takes. Simulated kubelets take up to a second more.
 	podStarts, podStops, podGrace = 3 * time.Second, 10 * time.Second, 20 * time.Second
-	// podsFit is how many pods fit on a node, which they fill.
+	// podsFit is the number of pods that fill a node.
 	podsFit = 4
 )
 
-// trial is what is reclaimed at once: all nodes that there are.
+// trial is one reclaim of all nodes at once.
 type trial struct {
 	name           string
 	apps, replicas int  // Deployments, and the pods of each
 	budgets        bool // maxUnavailable 1 for each
-	exhaust        bool // what was reclaimed is not to be had again
+	exhaust        bool // the reclaimed instance types and zones have no more capacity
 }
 
 func (t trial) nodes() int { return t.apps * t.replicas / podsFit }
@@ -35,19 +35,19 @@ var trials = []trial{
 	{name: "twenty-exhausted", apps: 8, replicas: 10, budgets: true, exhaust: true},
 }
 
-// side is who handles the interruption.
+// side is the program that handles the interruption.
 type side struct {
 	name     string
-	lifeboat bool // else Karpenter
-	surge    bool // by a policy; else Lifeboat is as installed
+	lifeboat bool // false: Karpenter
+	surge    bool // with a surge policy; false: Lifeboat's defaults
 }
 
 var sides = []side{{name: "karpenter"}, {name: "lifeboat", lifeboat: true}, {name: "surge", lifeboat: true, surge: true}}
 
-// BenchmarkSideBySide has EC2 take back nodes of Karpenter, first with Karpenter's own
-// interruption handling and then with Lifeboat's, on one cluster. Workloads and nodes are
-// replaced in between, and Karpenter is restarted because it remembers for minutes what it
-// cannot launch. Karpenter logs at its default level.
+// BenchmarkSideBySide reclaims Karpenter's nodes on one cluster, first with Karpenter's own
+// interruption handling and then with Lifeboat's. Each round starts with new workloads and nodes.
+// Karpenter restarts before each, because it remembers unavailable capacity for minutes. Karpenter
+// logs at its default level.
 func BenchmarkSideBySide(b *testing.B) {
 	s := newSideBySide(b)
 	for _, t := range trials {
@@ -70,12 +70,11 @@ func (s *sideBySide) bench(b *testing.B, t trial, who side) {
 	b.ReportMetric(cost.recovered.Seconds(), "recovery-s")
 	b.ReportMetric(0, "ns/op")
 	if t.name == "one" && !who.lifeboat && cost.below == 0 {
-		b.Fatal("with Karpenter alone all pods of the only node were Ready all the time: this shows nothing")
+		b.Fatal("with Karpenter alone all pods of the only node stayed Ready: the setup cannot detect a loss")
 	}
 }
 
-// reclaimed makes the workloads of a trial, has their nodes taken back, and returns
-// what that cost.
+// reclaimed creates the workloads of a trial, reclaims their nodes, and returns the disruption.
 func (s *sideBySide) reclaimed(tb testing.TB, t trial, who side) loss {
 	tb.Helper()
 	s.clean(tb)
@@ -84,7 +83,7 @@ func (s *sideBySide) reclaimed(tb testing.TB, t trial, who side) loss {
 	s.untilReady(tb, t)
 	ids, interrupted := s.powered()
 	if len(ids) != t.nodes() {
-		tb.Logf("%s, %s: %d nodes, %d would do", t.name, who.name, len(ids), t.nodes())
+		tb.Logf("%s, %s: %d nodes, want %d", t.name, who.name, len(ids), t.nodes())
 	}
 	pods := s.watchPods(tb)
 	r := reclaim{warned: time.Now(), wanted: map[string]int{}, interrupted: interrupted}
@@ -96,12 +95,12 @@ func (s *sideBySide) reclaimed(tb testing.TB, t trial, who side) loss {
 	return s.follow(tb, r, pods)
 }
 
-// settling is how long everything has to stand as it should until a round is over,
-// and overtime how long after the deadline it is at the latest.
+// settling is the time for which the wanted state must hold before a round ends, overtime the limit
+// for that after the deadline.
 const settling, overtime = 5 * time.Second, 90 * time.Second
 
-// follow waits until the interrupted nodes are gone and all wanted pods run on other nodes, if that
-// happens.
+// follow waits until the interrupted nodes are gone and all wanted pods run on other nodes, or
+// until the limit.
 func (s *sideBySide) follow(tb testing.TB, r reclaim, pods *podLog) loss {
 	tb.Helper()
 	tick := time.NewTicker(500 * time.Millisecond)
@@ -112,7 +111,7 @@ func (s *sideBySide) follow(tb testing.TB, r reclaim, pods *podLog) loss {
 			tb.Fatal(tb.Context().Err())
 		case <-tick.C:
 		}
-		r.until, r.sightings, r.off = time.Now(), pods.all(), s.darkNodes(r.interrupted)
+		r.until, r.sightings, r.off = time.Now(), pods.all(), s.powerOffTimes(r.interrupted)
 		cost := r.judge()
 		stands := cost.recovered >= 0 && r.until.Sub(r.warned) > cost.recovered+settling && len(r.off) == len(r.interrupted)
 		if stands || r.until.After(r.deadline.Add(overtime)) {

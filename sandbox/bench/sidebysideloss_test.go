@@ -13,8 +13,8 @@ import (
 type observation struct {
 	at             time.Time
 	uid, app, node string
-	ready          bool      // and not asked to stop, as a Deployment counts it
-	asked          time.Time // when it was asked to stop; zero: not
+	ready          bool      // Ready and not terminating, as a Deployment counts
+	asked          time.Time // time of its eviction or deletion; zero: none
 	given, grace   time.Duration
 	end            ending
 }
@@ -24,7 +24,7 @@ type ending int
 const (
 	lives  ending = iota
 	exited        // without a signal
-	killed        // with exit code 137, or it is gone without having exited
+	killed        // with exit code 137, or removed before it exited
 )
 
 // reclaim holds the observations of reclaimed nodes.
@@ -32,21 +32,21 @@ type reclaim struct {
 	warned, deadline, until time.Time
 	wanted                  map[string]int // pods, by app
 	interrupted             map[string]bool
-	off                     map[string]time.Time // when which of the interrupted nodes lost its current
+	off                     map[string]time.Time // when each interrupted node lost power
 	sightings               []observation        // in order
 }
 
 // loss is the disruption that a reclaim caused.
 type loss struct {
-	wanted, lowest int           // pods that were Ready, of those that are wanted
-	below          time.Duration // in all, with any app short of a pod
-	missing        time.Duration // times the number of pods that were
-	// short is how many pods on interrupted nodes did not have their whole grace period: it ended
-	// after the deadline, was shortened, or was cut off. A pod is cut off if it still ran or was
-	// stopping at the power off, or was killed before the end of its grace.
+	wanted, lowest int           // wanted pods, and the fewest that were Ready
+	below          time.Duration // total time in which any app lacked a pod
+	missing        time.Duration // that time, multiplied by the number of missing pods
+	// short counts pods on interrupted nodes that did not have their whole grace period: it ended
+	// after the deadline, was shortened, or was cut off. A pod is cut off if it was running or
+	// stopping at the power off, or was killed before the end of its grace period.
 	pods, short, cut int
-	// recovered is the time from the warning until as many pods as are wanted were
-	// Ready on other nodes, and remained so; negative: they were not.
+	// recovered is the time from the warning until all wanted pods were Ready on other nodes and
+	// stayed so; negative: they did not recover.
 	recovered time.Duration
 }
 
@@ -91,7 +91,7 @@ func (r reclaim) judge() loss {
 	}
 	for _, d := range r.leaving() {
 		t.pods++
-		cut, short := d.had(r.off[d.node], r.deadline)
+		cut, short := d.graceLost(r.off[d.node], r.deadline)
 		if cut {
 			t.cut++
 		}
@@ -102,7 +102,7 @@ func (r reclaim) judge() loss {
 	return t
 }
 
-// times are the moments from the warning on at which something changed.
+// times returns the times of all changes since the warning.
 func (r reclaim) times() []time.Time {
 	all := []time.Time{r.warned}
 	for _, s := range r.sightings {
@@ -116,13 +116,13 @@ func (r reclaim) times() []time.Time {
 	return slices.CompactFunc(all, time.Time.Equal)
 }
 
-// readyAt is how many pods are Ready, and how many of them on nodes that stay; those
-// that an app has beyond what is wanted make up for no other's.
+// readyAt counts the Ready pods, and those on nodes that stay. Surplus pods of one app do not
+// compensate for another app.
 func (r reclaim) readyAt(t time.Time, pods map[string]observation) (ready, elsewhere int) {
 	all, staying := map[string]int{}, map[string]int{}
 	for _, s := range pods {
-		off, dark := r.off[s.node]
-		if !s.ready || s.end != lives || dark && !off.After(t) {
+		off, poweredOff := r.off[s.node]
+		if !s.ready || s.end != lives || poweredOff && !off.After(t) {
 			continue
 		}
 		all[s.app]++
@@ -137,15 +137,15 @@ func (r reclaim) readyAt(t time.Time, pods map[string]observation) (ready, elsew
 	return ready, elsewhere
 }
 
-// departure is how a pod left a interrupted node.
+// departure is how a pod left an interrupted node.
 type departure struct {
 	node         string
-	asked, ended time.Time // zero: it was not, or has not
+	asked, ended time.Time // zero: not evicted, or not ended
 	given, grace time.Duration
 	how          ending
 }
 
-// leaving are the pods that were on interrupted nodes when the warning came, or since.
+// leaving returns the pods that were on interrupted nodes at the warning or later.
 func (r reclaim) leaving() map[string]departure {
 	all := map[string]departure{}
 	for _, s := range r.sightings {
@@ -158,7 +158,7 @@ func (r reclaim) leaving() map[string]departure {
 			d.asked, d.given = s.asked, s.given
 		}
 		if s.end == lives {
-			d.given = min(d.given, s.given) // it may be asked again, to be quicker
+			d.given = min(d.given, s.given) // a second eviction may shorten the grace period
 		} else {
 			d.ended, d.how = s.at, s.end
 		}
@@ -172,12 +172,12 @@ func (r reclaim) leaving() map[string]departure {
 	return all
 }
 
-// second is how exactly the API server and the simulated kubelets tell times.
+// second is the time resolution of the API server and the simulated kubelets.
 const second = time.Second
 
-// had tells whether a pod was cut off, when its node lost its current at off, and
-// whether its grace was too short.
-func (d departure) had(off, deadline time.Time) (cut, short bool) {
+// graceLost reports whether a pod was cut off when its node lost power at off, and whether its grace
+// period was too short.
+func (d departure) graceLost(off, deadline time.Time) (cut, short bool) {
 	whole := d.asked.Add(d.grace)
 	switch {
 	case d.asked.IsZero():
@@ -191,7 +191,7 @@ func (d departure) had(off, deadline time.Time) (cut, short bool) {
 	return cut, cut || d.given < d.grace || whole.After(deadline.Add(second))
 }
 
-func TestWhatAReclaimCosts(t *testing.T) {
+func TestReclaimLoss(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 5, 11, 9, 30, 0, 0, time.UTC)
 	at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(second))) }
@@ -207,11 +207,11 @@ func TestWhatAReclaimCosts(t *testing.T) {
 	}
 	a, b := on(-5, "a", "old"), on(-5, "b", "old")
 	for name, c := range map[string]struct {
-		off  float64 // 0: it has current
+		off  float64 // 0: has power
 		seen []observation
 		want loss
 	}{
-		"nothing moves, and the current is cut": {120, []observation{a, b}, loss{
+		"nothing moves before the power off": {120, []observation{a, b}, loss{
 			wanted: 2, below: 30 * second, missing: 60 * second, pods: 2, short: 2, cut: 2, recovered: -1,
 		}},
 		"successors first": {60, []observation{
@@ -223,23 +223,23 @@ func TestWhatAReclaimCosts(t *testing.T) {
 			ends(stopping(1, "a", "old", podGrace), 11, exited), ends(stopping(1, "b", "old", podGrace), 11, exited),
 			on(36, "c", "new"), on(37, "d", "new"),
 		}, loss{wanted: 2, below: 36 * second, missing: 71 * second, pods: 2, recovered: 37 * second}},
-		"asked too late for the whole grace, and gone in time all the same": {120, []observation{
+		"evicted too late for the whole grace, but ended in time": {120, []observation{
 			a, on(0, "c", "new"), stopping(105, "a", "old", podGrace), ends(stopping(105, "a", "old", podGrace), 115, exited), on(115, "d", "new"),
 		}, loss{wanted: 2, lowest: 1, below: 10 * second, missing: 10 * second, pods: 1, short: 1, recovered: 115 * second}},
-		"cut off while it stops": {120, []observation{
+		"cut off while stopping": {120, []observation{
 			a, on(0, "c", "new"), on(0, "d", "new"), stopping(112, "a", "old", podGrace), ends(stopping(112, "a", "old", podGrace), 140, killed),
 		}, loss{wanted: 2, lowest: 2, pods: 1, short: 1, cut: 1, recovered: 0}},
-		"asked again to be quicker, and killed": {0, []observation{
+		"grace shortened by a second eviction, then killed": {0, []observation{
 			a, on(0, "c", "new"), on(0, "d", "new"), stopping(10, "a", "old", podGrace), stopping(10, "a", "old", 2*second),
 			ends(stopping(10, "a", "old", 2*second), 12, killed),
 		}, loss{wanted: 2, lowest: 2, pods: 1, short: 1, cut: 1, recovered: 0}},
-		"killed when its grace was over": {0, []observation{
+		"killed at the end of its grace": {0, []observation{
 			a, on(0, "c", "new"), on(0, "d", "new"), stopping(10, "a", "old", podGrace), ends(stopping(10, "a", "old", podGrace), 30.2, killed),
 		}, loss{wanted: 2, lowest: 2, pods: 1, recovered: 0}},
-		"a pod that left before the warning, and one too many": {0, []observation{
+		"one pod gone before the warning, one surplus pod": {0, []observation{
 			ends(stopping(-20, "z", "old", podGrace), -10, exited), on(-1, "c", "new"), on(-1, "d", "new"), on(-1, "e", "new"),
 		}, loss{wanted: 2, lowest: 2, recovered: 0}},
-		"recovery that does not last": {0, []observation{
+		"recovery that is lost again": {0, []observation{
 			on(-1, "c", "new"), on(5, "d", "new"), ends(stopping(10, "d", "new", podGrace), 20, exited), on(25, "e", "new"),
 		}, loss{wanted: 2, lowest: 1, below: 10 * second, missing: 10 * second, recovered: 25 * second}},
 	} {

@@ -14,7 +14,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/reflector"
 )
 
-// podLog records the pods of a watch.
+// podLog records the events of a pod watch.
 type podLog struct {
 	mu   sync.Mutex
 	seen []observation
@@ -35,7 +35,7 @@ func (s *sideBySide) watchPods(tb testing.TB) *podLog {
 	tb.Cleanup(cancel)
 	go informer.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
-		tb.Fatal("the pods cannot be watched")
+		tb.Fatal("the pod watch did not sync")
 	}
 	return l
 }
@@ -63,7 +63,7 @@ func (l *podLog) all() []observation {
 	return slices.Clone(l.seen)
 }
 
-// look reads what counts of a pod.
+// look reads the relevant fields of a pod.
 func look(pod *corev1.Pod) observation {
 	s := observation{uid: string(pod.UID), app: pod.Labels["app"], node: pod.Spec.NodeName}
 	if pod.Spec.TerminationGracePeriodSeconds != nil {

@@ -36,7 +36,8 @@ import (
 
 const karpenterQueue = "karpenter"
 
-// sideBySide is a sandbox with Karpenter, in which Karpenter or Lifeboat handles interruptions.
+// sideBySide is a sandbox with Karpenter, in which either Karpenter or Lifeboat handles
+// interruptions.
 type sideBySide struct {
 	*sandbox.Sandbox
 	client client.Client
@@ -44,8 +45,8 @@ type sideBySide struct {
 	queues *awssqs.Client
 	events *eventbridge.Client
 
-	mu   sync.Mutex
-	dark map[string]time.Time // nodes that lost their current
+	mu         sync.Mutex
+	poweredOff map[string]time.Time // when each node lost power
 }
 
 func newSideBySide(tb testing.TB) *sideBySide {
@@ -63,7 +64,7 @@ func newSideBySide(tb testing.TB) *sideBySide {
 		}
 	})
 	s := &sideBySide{
-		Sandbox: box, queues: awssqs.NewFromConfig(box.AWSConfig()), events: eventbridge.NewFromConfig(box.AWSConfig()), dark: map[string]time.Time{},
+		Sandbox: box, queues: awssqs.NewFromConfig(box.AWSConfig()), events: eventbridge.NewFromConfig(box.AWSConfig()), poweredOff: map[string]time.Time{},
 	}
 	scheme := runtime.NewScheme()
 	must(tb, clientgoscheme.AddToScheme(scheme))
@@ -74,25 +75,25 @@ func newSideBySide(tb testing.TB) *sideBySide {
 	must(tb, err)
 	s.kube, err = kubernetes.NewForConfig(config)
 	must(tb, err)
-	tb.Cleanup(s.noteDark())
+	tb.Cleanup(s.recordPowerOffs())
 	must(tb, karpenter.MakeRules(tb.Context(), box.AWSConfig(), box.State().KarpenterQueueURL))
 	s.makeNodePool(tb)
 	return s
 }
 
-// noteDark records which nodes lose power from now on.
-func (s *sideBySide) noteDark() (cancel func()) {
+// recordPowerOffs starts to record when nodes lose power.
+func (s *sideBySide) recordPowerOffs() (cancel func()) {
 	return s.EC2().Subscribe(func(c ec2.Change) {
 		if c.What == ec2.PowerOff {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.dark[c.Instance.PrivateDNSName] = time.Now()
+			s.poweredOff[c.Instance.PrivateDNSName] = time.Now()
 		}
 	})
 }
 
-// makeNodePool makes one of nodes of a size, which stay when they are empty, so that
-// nothing moves but for the interruption.
+// makeNodePool creates a NodePool for nodes of one size. Empty nodes stay, so only interruptions
+// move pods.
 func (s *sideBySide) makeNodePool(tb testing.TB) {
 	tb.Helper()
 	nodeClass, nodePool, err := karpenter.Defaults(0)
@@ -108,7 +109,7 @@ func (s *sideBySide) makeNodePool(tb testing.TB) {
 	must(tb, s.client.Create(tb.Context(), nodePool))
 }
 
-// tune selects who receives interruptions. Karpenter is restarted without its caches.
+// tune selects the side that receives interruptions. Karpenter restarts without its caches.
 func (s *sideBySide) tune(tb testing.TB, who side) {
 	tb.Helper()
 	ctx := tb.Context()
@@ -117,7 +118,7 @@ func (s *sideBySide) tune(tb testing.TB, who side) {
 	rules, err := s.events.ListRules(ctx, &eventbridge.ListRulesInput{NamePrefix: &prefix})
 	must(tb, err)
 	if len(rules.Rules) == 0 {
-		tb.Fatal("Karpenter has no rules to turn on or off")
+		tb.Fatal("there are no EventBridge rules for Karpenter")
 	}
 	for _, rule := range rules.Rules {
 		if who.lifeboat {
@@ -183,8 +184,7 @@ func appTemplate(labels map[string]string) corev1.PodTemplateSpec {
 	}
 }
 
-// untilReady waits until all pods are Ready, and Karpenter has taken their nodes into
-// service.
+// untilReady waits until all pods are Ready and Karpenter has initialised their nodes.
 func (s *sideBySide) untilReady(tb testing.TB, t trial) {
 	tb.Helper()
 	s.wait(tb, "the workloads to be up", 5*time.Minute, func(ctx context.Context) (bool, error) {
@@ -207,7 +207,7 @@ func (s *sideBySide) untilReady(tb testing.TB, t trial) {
 	})
 }
 
-// clean takes everything away that a round has left.
+// clean deletes everything that a round left.
 func (s *sideBySide) clean(tb testing.TB) {
 	tb.Helper()
 	ctx := tb.Context()
@@ -246,10 +246,10 @@ func (s *sideBySide) clean(tb testing.TB) {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.dark)
+	clear(s.poweredOff)
 }
 
-// powered are the instances with power, and their nodes' names.
+// powered returns the instances with power, and the names of their nodes.
 func (s *sideBySide) powered() (ids []string, nodes map[string]bool) {
 	nodes = map[string]bool{}
 	for _, in := range s.EC2().Instances() {
@@ -261,13 +261,13 @@ func (s *sideBySide) powered() (ids []string, nodes map[string]bool) {
 	return ids, nodes
 }
 
-// darkNodes returns when each of the interrupted nodes lost its power.
-func (s *sideBySide) darkNodes(interrupted map[string]bool) map[string]time.Time {
+// powerOffTimes returns when each interrupted node lost power.
+func (s *sideBySide) powerOffTimes(interrupted map[string]bool) map[string]time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	dark := maps.Clone(s.dark)
-	maps.DeleteFunc(dark, func(node string, _ time.Time) bool { return !interrupted[node] })
-	return dark
+	poweredOff := maps.Clone(s.poweredOff)
+	maps.DeleteFunc(poweredOff, func(node string, _ time.Time) bool { return !interrupted[node] })
+	return poweredOff
 }
 
 // wait waits for a condition.

@@ -14,7 +14,7 @@ func TestBenchmarksWork(t *testing.T) {
 	const nodes, messages = 20, 200
 	r.rebuild(nodes, 0, 0, 1)
 	if r.createInterruptions(nodes) <= 0 || r.createSmall(nodes) <= 0 {
-		t.Error("the floors of intake took no time")
+		t.Error("the intake floors measured no time")
 	}
 	r.takeIn(newLoad("noise", messages, messages/20, nodes, noisy), 0)
 	if took := r.spotBehindNoise(0, 20); took <= 0 {
@@ -45,7 +45,7 @@ func (r *rig) smokeStorm(t *testing.T) {
 	const nodes = 8
 	r.world.nodes = nodes
 	if best := r.fastestInFlight(); best == 0 {
-		t.Error("no number in flight was the fastest")
+		t.Error("fastestInFlight returned 0")
 	}
 	report := stormReport{Case: "smoke", Nodes: nodes, Pods: r.world.pods(), Floors: []floorResult{r.measureFloor(50)}}
 	report.Storm = r.storm(stormCase{name: "smoke", nodes: nodes, agents: 50})

@@ -19,13 +19,12 @@ import (
 const (
 	// podsPerNode is the number of pods on each node, and stormReplicas of each Deployment.
 	podsPerNode, stormReplicas = 10, 10
-	// quiet is how long lifeboatd writes nothing until a storm counts as over, and patience how
-	// long the benchmark waits for that.
+	// quiet is the time without writes from lifeboatd after which a storm is over, patience the
+	// limit for that wait.
 	quiet, patience = 5 * time.Second, 150 * time.Second
 )
 
-// stormCase is a storm: its nodes, and how many in a hundred of them have an agent that records
-// the notice as well.
+// stormCase is a storm: its nodes, and the percentage of them whose agents also record the notice.
 type stormCase struct {
 	name          string
 	nodes, agents int
@@ -33,9 +32,8 @@ type stormCase struct {
 
 var stormCases = []stormCase{{"200", 200, 0}, {"200-agents", 200, 50}, {"1000", 1000, 0}, {"1000-agents", 1000, 50}}
 
-// BenchmarkStorm warns all nodes of a cluster at the same moment, and measures how long it takes
-// until all nodes are cordoned and all pods are evicted, with how many requests. The floor runs
-// before and after it.
+// BenchmarkStorm warns all nodes of a cluster at once. It measures the time until all nodes are
+// cordoned and all pods are evicted, and the requests for that. The floor runs before and after it.
 func BenchmarkStorm(b *testing.B) {
 	r := newRig(b)
 	inFlight := 0
@@ -59,14 +57,15 @@ func BenchmarkStorm(b *testing.B) {
 	}
 }
 
-// stormResult is one storm. Times are in seconds since the first notice was on the queue.
+// stormResult is the result of one storm. Times are in seconds since the first notice entered the
+// queue.
 type stormResult struct {
 	Cordoned     float64 `json:"cordonedSeconds"`
 	FirstEvicted float64 `json:"firstEvictedSeconds"`
 	Evicted      float64 `json:"evictedSeconds"`
-	// Recorded is when every Interruption accounted for all its pods, LastStatus when the last
-	// status patch was answered: it can be one for a NodeClaim that was deleted at the handover.
-	// Complete is false if a part of the pods was not recorded within the patience.
+	// Recorded is when every Interruption accounted for all its pods. LastStatus is when the last
+	// status patch completed: it can be one for a deleted NodeClaim. Complete is false if some pods
+	// were not recorded within the patience.
 	Recorded   float64 `json:"recordedSeconds"`
 	LastStatus float64 `json:"lastStatusSeconds"`
 	LastWrite  float64 `json:"lastWriteSeconds"`
@@ -75,8 +74,8 @@ type stormResult struct {
 	// got less than their full grace before the deadline.
 	Early      int `json:"evictedBeforeLastCordon"`
 	ShortGrace int `json:"podsWithShortGrace"`
-	// The processor time and lifeboatd's requests until all pods were evicted, until lifeboatd
-	// wrote nothing for five seconds, and, from then on, while the pods left.
+	// Processor time and requests of lifeboatd until all pods were evicted, until lifeboatd graceLost
+	// written nothing for five seconds, and afterwards while the pods left.
 	EvictedCPU      cpu      `json:"evictedCPU"`
 	QuietCPU        cpu      `json:"quietCPU"`
 	EvictedRequests requests `json:"evictedRequests"`
@@ -129,8 +128,8 @@ func (r *rig) storm(c stormCase) stormResult {
 	return result
 }
 
-// warmUp sends a notice of one more node without pods, and waits until it is cordoned: lifeboatd
-// is ready a moment before its loops run.
+// warmUp sends a notice about an extra node without pods, and waits until that node is cordoned:
+// lifeboatd reports ready shortly before its loops run.
 func (r *rig) warmUp() {
 	r.Helper()
 	i := r.world.nodes
@@ -144,7 +143,7 @@ func (r *rig) warmUp() {
 	r.must(r.admin.Delete(r.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}))
 }
 
-// untilAccounted waits until the Interruptions of so many nodes account for all their pods. It
+// untilAccounted waits until the Interruptions of that many nodes account for all their pods. It
 // reports whether they did within the patience.
 func (r *rig) untilAccounted(nodes int) bool {
 	r.Helper()
@@ -171,7 +170,7 @@ func (r *rig) untilQuiet(log *auditReader) {
 	}
 }
 
-// recorded counts the Interruptions that tell of all pods of their nodes.
+// recorded counts the Interruptions that account for all pods of their nodes.
 func (r *rig) recorded() int {
 	r.Helper()
 	var list v1alpha1.InterruptionList
@@ -190,8 +189,8 @@ func (r *rig) recorded() int {
 	return n
 }
 
-// agents records the notices of a share of the nodes in the way of their agents, which poll the
-// instance metadata every two seconds. The function that it returns waits for them.
+// agents records the notices of a share of the nodes as their agents would, which poll instance
+// metadata every two seconds. The returned function waits for them.
 func (r *rig) agents(c stormCase, deadline time.Time) (wait func() error) {
 	n := c.nodes * c.agents / 100
 	done := make(chan error, n)

@@ -10,10 +10,10 @@ import (
 	"text/tabwriter"
 )
 
-// reportDirEnv names a directory in which each storm leaves its figures as JSON.
+// reportDirEnv names a directory to which each storm writes its results as JSON.
 const reportDirEnv = "LIFEBOAT_BENCH_DIR"
 
-// stormReport is a storm beside its floors.
+// stormReport is a storm and its floors.
 type stormReport struct {
 	Case          string        `json:"case"`
 	Nodes         int           `json:"nodes"`
@@ -25,7 +25,7 @@ type stormReport struct {
 	Storm         stormResult   `json:"storm"`
 }
 
-// bestFloor takes the best of each figure from the runs of the floor.
+// bestFloor takes the best value of each measurement from the floor's runs.
 func (s stormReport) bestFloor() floorResult {
 	best := s.Floors[0]
 	for _, f := range s.Floors[1:] {
@@ -41,7 +41,7 @@ func (s stormReport) bestFloor() floorResult {
 
 func (s stormReport) perNode(n int) float64 { return float64(n) / float64(s.Nodes) }
 
-// table is the report for people.
+// table formats the report as text.
 func (s stormReport) table() string {
 	var text strings.Builder
 	out := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -84,7 +84,7 @@ func (s stormReport) table() string {
 	return text.String()
 }
 
-// publish prints the report, and writes it as JSON where LIFEBOAT_BENCH_DIR says so.
+// publish prints the report, and writes it as JSON if LIFEBOAT_BENCH_DIR is set.
 func (s stormReport) publish(b *testing.B) {
 	b.Helper()
 	fmt.Println("\n" + s.table()) // b.Log keeps ten lines

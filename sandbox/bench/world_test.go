@@ -19,18 +19,18 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/karpenter"
 )
 
-// creators is how many writes are in flight while a world is created. More are not faster on
-// two cores.
+// creators is the number of concurrent writes that create a world. On two cores more are not
+// faster.
 const creators = 64
 
-// world is a cluster that Karpenter has made: nodes with NodeClaims, and pods with owners and
+// world is a cluster as Karpenter leaves it: nodes with NodeClaims, and pods with owners and
 // PodDisruptionBudgets.
 type world struct {
 	nodes, podsPerNode int
-	// running is how many of the nodes have pods that run, from the first on. The pods of the
-	// others are bound and never start, which saves a write for each.
+	// running is the number of nodes, from the first, whose pods run. Pods of other nodes are bound
+	// but never start, which saves a write for each.
 	running int
-	// replicas is how many pods a Deployment has.
+	// replicas is the number of pods of each Deployment.
 	replicas int
 	nodeUIDs []types.UID
 
@@ -123,7 +123,7 @@ func (r *rig) karpenter() {
 	})
 }
 
-// createApps creates the Deployments that are missing, and resets all PodDisruptionBudgets.
+// createApps creates the missing Deployments, and resets all PodDisruptionBudgets.
 func (r *rig) createApps() {
 	r.Helper()
 	w := r.world
@@ -172,8 +172,8 @@ func (r *rig) createNode(ctx context.Context, i int) error {
 	return err
 }
 
-// createPods creates the pods of a node, and reports them as running where the world says so.
-// They never leave: there is no kubelet.
+// createPods creates the pods of a node, and marks them as running if the world requires it. They
+// never end: no kubelet runs.
 func (r *rig) createPods(ctx context.Context, on int) error {
 	for i := range r.world.podsPerNode {
 		app := r.world.app(on, i)
@@ -206,8 +206,8 @@ func (r *rig) podRef(i int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(r.world.app(on, k)), Name: podName(on, k)}}
 }
 
-// untilIdle waits until API server, etcd and lifeboatd have used nearly no processor time for a
-// second and a half. The work of creating a world or of a start is not part of a measurement.
+// untilIdle waits until API server, etcd and lifeboatd have used nearly no processor time for 1.5
+// seconds. Measurements exclude the work of a start or of creating a world.
 func (r *rig) untilIdle() {
 	r.Helper()
 	const window, little, windows = 500 * time.Millisecond, 0.05, 3
@@ -223,6 +223,6 @@ func (r *rig) untilIdle() {
 		if used > little {
 			quiet = 0
 		}
-		return quiet == windows, fmt.Errorf("in the last %s they used %.2f s of processor time", window, used)
+		return quiet == windows, fmt.Errorf("processor time in the last %s: %.2f s", window, used)
 	})
 }

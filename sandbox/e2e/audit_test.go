@@ -12,7 +12,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
-// removalsPolicy has the API server log every request that takes a pod away.
+// removalsPolicy makes the API server log every request that deletes or evicts a pod.
 const removalsPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -23,12 +23,12 @@ rules:
 - {level: None}
 `
 
-// request is a line of the audit log.
+// request is one line of the audit log.
 type request struct {
 	Verb      string
 	User      struct{ Username string }
 	ObjectRef struct{ APIGroup, Resource, Subresource, Name string }
-	// ResponseStatus has no message with level Metadata.
+	// ResponseStatus has no message at level Metadata.
 	ResponseStatus struct{ Code int }
 }
 
@@ -40,8 +40,7 @@ func (r request) String() string {
 	return r.ObjectRef.APIGroup + "/" + resource + " " + r.Verb
 }
 
-// auditArgs makes the API server log what a policy says, and returns its arguments and
-// the path of the log.
+// auditArgs returns the API server's arguments for an audit policy, and the path of the log.
 func auditArgs(t *testing.T, policy string) (args []string, log string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +51,7 @@ func auditArgs(t *testing.T, policy string) (args []string, log string) {
 	return []string{"--audit-policy-file=" + path, "--audit-log-path=" + log, "--audit-log-mode=blocking"}, log
 }
 
-// readAudit reads the audit log, by account.
+// readAudit reads the audit log, grouped by account.
 func readAudit(t *testing.T, path string) map[string][]request {
 	t.Helper()
 	file, err := os.Open(path)
@@ -69,7 +68,7 @@ func readAudit(t *testing.T, path string) map[string][]request {
 			t.Fatalf("reading the audit log: %v: %s", err, lines.Text())
 		}
 		if q.ObjectRef.Resource == "" || q.ObjectRef.Name == sandbox.NotMine {
-			continue // discovery, and the sandbox's own request
+			continue // discovery, or a request of the sandbox itself
 		}
 		account := strings.TrimPrefix(q.User.Username, "system:serviceaccount:"+chart.Namespace+":")
 		out[account] = append(out[account], q)
@@ -80,13 +79,13 @@ func readAudit(t *testing.T, path string) map[string][]request {
 	return out
 }
 
-// removal is how often lifeboatd asked the API server to evict or delete a pod.
+// removal counts lifeboatd's evictions and deletions of one pod.
 type removal struct {
 	accepted int
-	cutOff   int // lifeboatd was killed before the answer, so that it may have taken effect
+	cutOff   int // lifeboatd was killed before the response, so the request may have taken effect
 }
 
-// removals counts lifeboatd's evictions and deletions, by pod. Refusals do not count.
+// removals counts lifeboatd's evictions and deletions, by pod. Rejected requests do not count.
 func (r *rig) removals() map[string]removal {
 	r.t.Helper()
 	out := map[string]removal{}

@@ -20,10 +20,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/testkit/need"
 )
 
-// TestTheGuidesGroupComesUp makes an Auto Scaling group with a warm pool by the commands
-// that docs/guides/rehearse.md has for it: one node in service, one instance warm, and
-// every hook answered.
-func TestTheGuidesGroupComesUp(t *testing.T) {
+// TestGuideCommandsCreateWarmPoolGroup runs the commands of docs/guides/rehearse.md that create an
+// Auto Scaling group with a warm pool. The result must be one node in service, one warm instance,
+// and every lifecycle hook completed.
+func TestGuideCommandsCreateWarmPoolGroup(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "aws")
 	guide, err := os.ReadFile("../../docs/guides/rehearse.md")
@@ -34,9 +34,9 @@ func TestTheGuidesGroupComesUp(t *testing.T) {
 	_, block, _ := strings.Cut(after, "```sh\n")
 	block, _, closed := strings.Cut(block, "```")
 	if !found || !closed {
-		t.Fatal("the guide has no commands for a group any more")
+		t.Fatal("the guide has no commands for a group")
 	}
-	// The sandbox is this test's own.
+	// The sandbox belongs to this test alone.
 	block = strings.Replace(block, "eval \"$(lifeboat sandbox env)\"\n", "set -e\n", 1)
 	block = strings.Replace(block, "kubectl get nodes --watch\n", "", 1)
 	r := newRig(t)

@@ -28,9 +28,9 @@ type breakage struct {
 	do   func(*testing.T, *rig, *eventbridge.Client)
 	// within is how long the warning may take to arrive by another source.
 	within time.Duration
-	// source is by which way in.
+	// source is the source that then delivers the warning.
 	source string
-	// says is the text of the record and of the doctor, both in one.
+	// says is text that the Interruption and the doctor's finding must contain.
 	says []string
 }
 
@@ -78,9 +78,9 @@ func breakages() []breakage {
 
 func (r *rig) spotRule() string { return awssetup.RuleName(r.Wiring().Cluster, "spot-interruption") }
 
-// TestReclaimIsHeardWhateverIsWrongWithTheWiring: the pods leave in time, and
-// the record and the doctor say what is wrong.
-func TestReclaimIsHeardWhateverIsWrongWithTheWiring(t *testing.T) {
+// TestSpotWarningIsRecordedWithBrokenWiring checks that the drain completes in time, and that the
+// Interruption and the doctor name the fault.
+func TestSpotWarningIsRecordedWithBrokenWiring(t *testing.T) {
 	for _, b := range breakages() {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +100,7 @@ func TestReclaimIsHeardWhateverIsWrongWithTheWiring(t *testing.T) {
 			})
 			record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, time.Minute)
 			r.checkDrain(records, interrupted, pods, record)
-			r.saysWhatIsWrong(interrupted.ID, b.says)
+			r.checkWiringDegraded(interrupted.ID, b.says)
 			r.doctorFinds(events, b.says)
 		})
 	}
@@ -112,14 +112,14 @@ func (r *rig) agentsUp() {
 	r.until("the agents to be up", 30*time.Second, func(context.Context) (bool, error) {
 		for _, in := range r.EC2().Instances() {
 			if r.AWS().States.IMDS.Reads(in.ID) == 0 {
-				return false, fmt.Errorf("that of %s is not", in.ID)
+				return false, fmt.Errorf("not read: that of %s", in.ID)
 			}
 		}
 		return true, nil
 	})
 }
 
-func (r *rig) saysWhatIsWrong(id string, words []string) {
+func (r *rig) checkWiringDegraded(id string, words []string) {
 	r.t.Helper()
 	var text string
 	r.until("the record to say what is wrong", 40*time.Second, func(ctx context.Context) (bool, error) {
@@ -136,7 +136,7 @@ func (r *rig) saysWhatIsWrong(id string, words []string) {
 	})
 	for _, word := range words {
 		if !strings.Contains(text, word) {
-			r.t.Errorf("the record says %q, and not %q", text, word)
+			r.t.Errorf("the condition says %q, want %q in it", text, word)
 		}
 	}
 }
@@ -160,5 +160,5 @@ func (r *rig) doctorFinds(events *eventbridge.Client, words []string) {
 			return
 		}
 	}
-	r.t.Errorf("the doctor finds nothing broken with %q in it and a mend:\n%s", words, strings.Join(all, "\n"))
+	r.t.Errorf("the doctor has no broken finding with %q and a fix:\n%s", words, strings.Join(all, "\n"))
 }

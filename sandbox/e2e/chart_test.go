@@ -11,10 +11,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
-// TestLifeboatdKnowsTheChartsFlags has lifeboatd read the arguments of the
-// chart's containers. With --help after them it goes no further, but one that it
-// does not know, or a value that it cannot read, is an error all the same.
-func TestLifeboatdKnowsTheChartsFlags(t *testing.T) {
+// TestLifeboatdAcceptsChartFlags lets lifeboatd parse the arguments of the chart's containers, with
+// --help appended. It then only parses them, and still fails for an unknown flag or a bad value.
+func TestLifeboatdAcceptsChartFlags(t *testing.T) {
 	m, err := chart.Render(t.Context(), chart.Options{Values: map[string]any{
 		"image": map[string]any{"repository": "lifeboatd"},
 		"aws":   map[string]any{"queueURL": "https://sqs.eu-west-1.amazonaws.com/123456789012/q", "account": "123456789012", "region": "eu-west-1"},
@@ -27,7 +26,7 @@ func TestLifeboatdKnowsTheChartsFlags(t *testing.T) {
 		if o.GetKind() != "Deployment" && o.GetKind() != "DaemonSet" {
 			continue
 		}
-		var d appsv1.Deployment // a DaemonSet's template is where a Deployment's is
+		var d appsv1.Deployment // decodes the DaemonSet too: its pod template has the same path
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +37,7 @@ func TestLifeboatdKnowsTheChartsFlags(t *testing.T) {
 		}
 		wrong := append(slices.Clone(args), "--not-a-flag", "--help")
 		if out, err := exec.CommandContext(t.Context(), lifeboatd, wrong...).CombinedOutput(); err == nil {
-			t.Errorf("lifeboatd %q is no error, so this test shows nothing: %s", wrong, out)
+			t.Errorf("lifeboatd %q must fail, or this test cannot find a bad flag: %s", wrong, out)
 		}
 	}
 	if !commands["controller"] || !commands["agent"] {

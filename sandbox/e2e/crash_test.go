@@ -11,14 +11,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 )
 
-// stage puts three workloads' pods on one spot node and makes room for them elsewhere.
-// The budget lets the pods of web leave one at a time.
+// stage creates three workloads on one spot node, and room for them on other nodes. The budget of
+// web allows one eviction at a time.
 func (r *rig) stage() (interrupted ec2.Instance, pods int) {
 	r.t.Helper()
 	return r.stageWeb(4)
 }
 
-// stageWeb is stage with so many pods of web.
+// stageWeb is stage with the given number of web pods.
 func (r *rig) stageWeb(web int32) (interrupted ec2.Instance, pods int) {
 	r.t.Helper()
 	interrupted, pods = r.launch(1)[0], int(web)+3
@@ -32,7 +32,7 @@ func (r *rig) stageWeb(web int32) (interrupted ec2.Instance, pods int) {
 	return interrupted, pods
 }
 
-// reclaim has EC2 take an instance back; the notice goes through EventBridge.
+// reclaim lets EC2 interrupt an instance; the notice arrives through EventBridge.
 func (r *rig) reclaim(in ec2.Instance) {
 	r.t.Helper()
 	if err := r.EC2().Interrupt([]string{in.ID}, ec2.InterruptOptions{}); err != nil {
@@ -40,16 +40,15 @@ func (r *rig) reclaim(in ec2.Instance) {
 	}
 }
 
-// checkDrain checks what must hold after a drain: lifeboatd removed every pod of the
-// interrupted node once, each had its full grace and left before the deadline, and no other
-// pod was touched.
+// checkDrain checks a finished drain: lifeboatd removed every pod of the interrupted node once,
+// each had its full grace period and ended before the deadline, and no other pod was touched.
 func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, record *v1alpha1.Interruption) {
 	r.t.Helper()
 	t, deadline := r.t, record.Status.Deadline.Time.Time
 	r.closeOn(l, interrupted)
 	left := l.on(interrupted.PrivateDNSName)
 	if len(left) != pods {
-		t.Errorf("%d pods were on the interrupted node, the records have %d: one landed on it after the notice", pods, len(left))
+		t.Errorf("%d pods were on the interrupted node, the records have %d: a pod was scheduled to it after the notice", pods, len(left))
 	}
 	removed := r.removals()
 	was := map[string]bool{}
@@ -57,19 +56,19 @@ func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, reco
 		was[a.name] = true
 		switch {
 		case a.gone.IsZero():
-			t.Errorf("%s never left", a.name)
+			t.Errorf("%s was not removed", a.name)
 		case a.gone.After(deadline):
-			t.Errorf("%s left %s after the deadline", a.name, a.gone.Sub(deadline))
-		case a.asked.IsZero() && !l.blind: // what deletes a pod at once is seen to have asked it
-			t.Errorf("%s left, and was never asked to stop", a.name)
+			t.Errorf("%s ended %s after the deadline", a.name, a.gone.Sub(deadline))
+		case a.asked.IsZero() && !l.blind: // the watch sees every deletion unless it was interrupted
+			t.Errorf("%s ended without an eviction", a.name)
 		case !a.asked.IsZero() && a.grace != 30:
-			t.Errorf("%s was given %d s of its 30", a.name, a.grace)
+			t.Errorf("%s got a grace period of %d s, want 30", a.name, a.grace)
 		}
-		// An API server that is killed may lose the last lines of its log. While it is away an
-		// eviction can be repeated once it counts as lost (status.EvictionCacheLag). The
-		// precondition on the UID makes that harmless.
+		// A killed API server may lose the last lines of its audit log. During an outage lifeboatd
+		// can repeat an eviction after status.EvictionCacheLag. The precondition on the UID makes
+		// the repetition harmless.
 		if n := removed[a.name]; !l.blind && (n.accepted > 1 || n == (removal{})) {
-			t.Errorf("lifeboatd evicted %s not once: %+v", a.name, n)
+			t.Errorf("lifeboatd must evict %s once: %+v", a.name, n)
 		}
 		delete(removed, a.name)
 	}
@@ -77,14 +76,14 @@ func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, reco
 		t.Errorf("lifeboatd evicted pods of other nodes: %v", removed)
 	}
 	for _, a := range l.notOn(interrupted.PrivateDNSName) {
-		// kwok removes a pod that has ended by its name, without its UID, and can so
-		// remove its successor. The audit log above shows that lifeboatd did not.
+		// kwok removes a finished pod by name, without the UID, and so can remove its successor.
+		// The audit log above shows that lifeboatd did not.
 		if a.grace == 0 && was[a.name] {
 			continue
 		}
-		// A StatefulSet's controller may take back a pod that has no node yet.
+		// A StatefulSet's controller may delete a pod that has no node yet.
 		if !a.asked.IsZero() && a.node != "" {
-			t.Errorf("%s on %s was asked to stop, with grace %d s: it had moved already", a.name, a.node, a.grace)
+			t.Errorf("%s on %s was asked to stop, with grace %d s: it had already moved", a.name, a.node, a.grace)
 		}
 	}
 	if want := (v1alpha1.PodCounts{Total: int32(pods), Moved: int32(pods)}); drainOf(record).Pods != want {
@@ -92,19 +91,19 @@ func (r *rig) checkDrain(l *podRecords, interrupted ec2.Instance, pods int, reco
 	}
 }
 
-// closeOn waits until podRecords shows that every pod of the node is gone: its own watch
-// may be behind the record, by seconds where the API server was away.
+// closeOn waits until podRecords shows that every pod of the node is gone. After an API server
+// outage its watch can be seconds behind the Interruption.
 func (r *rig) closeOn(l *podRecords, interrupted ec2.Instance) {
 	r.t.Helper()
 	r.until("the records to show every pod leave", 45*time.Second, func(context.Context) (bool, error) {
 		open := l.where(func(a podRecord) bool { return a.node == interrupted.PrivateDNSName && a.gone.IsZero() })
-		return len(open) == 0, fmt.Errorf("these have not: %+v", open)
+		return len(open) == 0, fmt.Errorf("still there: %+v", open)
 	})
 }
 
-// TestKilledAfterEachStepItStillEvacuates kills lifeboatd each time that it has got one
-// step further: the record exists, the node is cordoned, one more pod is evicted.
-func TestKilledAfterEachStepItStillEvacuates(t *testing.T) {
+// TestDrainCompletesWhenKilledAfterEachStep kills lifeboatd after each step of a drain: the
+// Interruption exists, the node is cordoned, one more pod is evicted.
+func TestDrainCompletesWhenKilledAfterEachStep(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	records := r.watchPods()
@@ -119,8 +118,8 @@ func TestKilledAfterEachStepItStillEvacuates(t *testing.T) {
 	r.finish(interrupted)
 }
 
-// begun counts the first steps of an interruption that are done: its record exists, its
-// node is cordoned.
+// begun counts the completed first steps of an interruption: the Interruption exists, the node is
+// cordoned.
 func (r *rig) begun(ctx context.Context, in ec2.Instance) (steps int, err error) {
 	record, err := r.record(ctx, in.ID)
 	if err != nil {
@@ -139,24 +138,23 @@ func (r *rig) begun(ctx context.Context, in ec2.Instance) (steps int, err error)
 	return steps, nil
 }
 
-// kills says how often lifeboatd is killed.
+// kills sets how often lifeboatd is killed.
 type kills struct {
 	least, most int
-	steps       int // with so many steps done there is nothing left to disturb
+	steps       int // stop killing after this many steps
 }
 
-// killAfterEachStep kills lifeboatd whenever it has got at least one step further since
-// it was last started. It stops early enough before the last call for the drain to be
-// finished in time at the speed of this machine.
+// killAfterEachStep kills lifeboatd when at least one step has completed since its last start. It
+// stops early enough for a drain at this machine's speed to complete before the last call.
 func (r *rig) killAfterEachStep(k kills, steps func(context.Context) (int, error)) {
 	r.t.Helper()
 	const lastCall = 75 * time.Second // the notice is 2 min, the grace 30 s, the margin 10 s
 	enough := time.Now().Add(lastCall - 4*r.starts)
 	killed, last := 0, 0
 	for killed < k.most {
-		// Steps that the killed process took may be seen only now. They do not count.
+		// Steps of the killed process may become visible only now. They do not count.
 		r.until("lifeboatd to be started again", 30*time.Second, func(context.Context) (bool, error) {
-			return r.lifeboatPID() != last, fmt.Errorf("its process is %d", r.lifeboatPID())
+			return r.lifeboatPID() != last, fmt.Errorf("process ID %d", r.lifeboatPID())
 		})
 		before := 0
 		r.until("the API server to tell how far it is", 30*time.Second, func(ctx context.Context) (bool, error) {
@@ -172,10 +170,10 @@ func (r *rig) killAfterEachStep(k kills, steps func(context.Context) (int, error
 			if err != nil {
 				return false, err
 			}
-			return n > before, fmt.Errorf("%d are done", n)
+			return n > before, fmt.Errorf("%d steps done", n)
 		})
-		// The API server charges the budget before it deletes a pod. A kill between the two
-		// blocks the budget for two minutes, and the next step is at the last call.
+		// The API server decrements the budget before it deletes a pod. A kill between the two
+		// blocks the budget for two minutes, so the next step comes at the last call.
 		if killed >= k.least && time.Now().After(enough) {
 			break
 		}
@@ -191,7 +189,7 @@ func (r *rig) killAfterEachStep(k kills, steps func(context.Context) (int, error
 	}
 }
 
-// lifeboatPID is the process id of lifeboatd as it was last started.
+// lifeboatPID is the process ID of the latest lifeboatd.
 func (r *rig) lifeboatPID() int {
 	for _, part := range r.State().Parts {
 		if part.Name == "lifeboatd" {
@@ -201,7 +199,7 @@ func (r *rig) lifeboatPID() int {
 	return 0
 }
 
-// finish lets the instance go at once, and follows the record to its end.
+// finish terminates the instance now and waits until the Interruption completes.
 func (r *rig) finish(interrupted ec2.Instance) {
 	r.t.Helper()
 	node, err := r.node(r.t.Context(), interrupted)

@@ -19,9 +19,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-// TestNothingIsDoneBeforeItIsRecorded: while no Interruption can be created, the message of a
-// spot warning stays on the queue and the node as it is. Once one can be, the node is drained.
-func TestNothingIsDoneBeforeItIsRecorded(t *testing.T) {
+// TestNodeIsUntouchedUntilRecordExists denies creating Interruptions. The spot warning must stay in
+// the queue and the node unchanged. Once creating is allowed, the node is drained.
+func TestNodeIsUntouchedUntilRecordExists(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	in := r.launch(1)[0]
@@ -30,19 +30,19 @@ func TestNothingIsDoneBeforeItIsRecorded(t *testing.T) {
 	r.say("denied", spotWarning, in, map[string]string{"instance-action": "terminate"})
 	r.until("the message to be handed back twice", 2*time.Minute, func(context.Context) (bool, error) {
 		n := r.metric("lifeboat_received_messages_total", `outcome="failed"`)
-		return n >= 2, fmt.Errorf("%v were", n)
+		return n >= 2, fmt.Errorf("%v denied", n)
 	})
 	if record, err := r.record(t.Context(), in.ID); record != nil || err != nil {
-		t.Fatalf("there is a record %v, or it cannot be read: %v", record, err)
+		t.Fatalf("record %v, error %v, want neither", record, err)
 	}
 	if diff := cmp.Diff(before, r.visible(in)); diff != "" {
-		t.Errorf("the node is touched before there is a record: %s", diff)
+		t.Errorf("the node changed before the record exists: %s", diff)
 	}
 	allow()
 	r.reaches(in.ID, v1alpha1.PhaseDrained, 2*time.Minute)
 }
 
-// say sends a notice of an instance, now and once.
+// say sends a notice about an instance straight to the queue.
 func (r *rig) say(id, detailType string, in ec2.Instance, detail map[string]string) {
 	r.t.Helper()
 	st := r.State()
@@ -50,8 +50,8 @@ func (r *rig) say(id, detailType string, in ec2.Instance, detail map[string]stri
 	r.send(envelope(id, detailType, st.Account, st.Region, time.Now(), detail))
 }
 
-// denyRecords has the API server refuse to make Interruptions until the function that it
-// returns is called.
+// denyRecords makes the API server reject creating Interruptions until the returned function is
+// called.
 func (r *rig) denyRecords() (allow func()) {
 	r.t.Helper()
 	name, no := "no-records", "it is tested what happens without"

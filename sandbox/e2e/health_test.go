@@ -19,7 +19,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/nodeindex"
 )
 
-// visible is the part of a node that Lifeboat could change.
+// visible returns the fields of a node that Lifeboat could change.
 func (r *rig) visible(in ec2.Instance) map[string]any {
 	r.t.Helper()
 	node, err := r.node(r.t.Context(), in)
@@ -29,8 +29,8 @@ func (r *rig) visible(in ec2.Instance) map[string]any {
 	return map[string]any{"uid": node.UID, "labels": node.Labels, "annotations": node.Annotations, "spec": node.Spec}
 }
 
-// settled returns what is visible of a new node once Kubernetes' own
-// controllers are done with it.
+// settled returns the visible fields of a new node after Kubernetes' own controllers have finished
+// with it.
 func (r *rig) settled(in ec2.Instance) map[string]any {
 	r.t.Helper()
 	r.until("the node to settle", 30*time.Second, func(ctx context.Context) (bool, error) {
@@ -40,9 +40,9 @@ func (r *rig) settled(in ec2.Instance) map[string]any {
 	return r.visible(in)
 }
 
-// putBack waits until a node is as it was: Kubernetes' own taint for what is
-// unschedulable goes a moment later.
-func (r *rig) putBack(in ec2.Instance, before map[string]any) {
+// waitRestored waits until a node has its former state. Kubernetes removes its own unschedulable
+// taint a moment after the field.
+func (r *rig) waitRestored(in ec2.Instance, before map[string]any) {
 	r.t.Helper()
 	r.until("the node to be as it was", 30*time.Second, func(context.Context) (bool, error) {
 		diff := cmp.Diff(before, r.visible(in))
@@ -50,9 +50,9 @@ func (r *rig) putBack(in ec2.Instance, before map[string]any) {
 	})
 }
 
-// TestStopDueInTwelveDays: it is scheduled, nothing is done today, and when AWS
-// closes it the record is cancelled.
-func TestStopDueInTwelveDays(t *testing.T) {
+// TestScheduledStopInTwelveDaysWaits checks that a stop due in twelve days changes nothing today,
+// and that the record is cancelled when AWS closes the event.
+func TestScheduledStopInTwelveDaysWaits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	in := r.launch(1)[0]
@@ -67,17 +67,17 @@ func TestStopDueInTwelveDays(t *testing.T) {
 		t.Errorf("deadline %+v, want %s", d, at)
 	}
 	if diff := cmp.Diff(before, r.visible(in)); diff != "" {
-		t.Errorf("the node was changed twelve days ahead:\n%s", diff)
+		t.Errorf("the node was changed twelve days before the stop:\n%s", diff)
 	}
 	if err := r.AWS().States.Health.Close(arn); err != nil {
 		t.Fatal(err)
 	}
 	r.reaches(in.ID, v1alpha1.PhaseCancelled, 2*time.Minute) // the other source notices within a minute
-	r.putBack(in, before)
+	r.waitRestored(in, before)
 }
 
-// TestStopThatIsCalledOffWhileItIsUnderWay: the node is put back.
-func TestStopThatIsCalledOffWhileItIsUnderWay(t *testing.T) {
+// TestStopCancelledDuringDrainRestoresNode cancels a scheduled stop during the drain.
+func TestStopCancelledDuringDrainRestoresNode(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	in := r.launch(1)[0]
@@ -93,11 +93,11 @@ func TestStopThatIsCalledOffWhileItIsUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.reaches(in.ID, v1alpha1.PhaseCancelled, 2*time.Minute)
-	r.putBack(in, before)
+	r.waitRestored(in, before)
 }
 
-// TestReboot: the node is emptied before, comes back as the same node, and
-// takes pods again.
+// TestReboot checks that the node is drained before its reboot, returns as the same node, and takes
+// pods again.
 func TestReboot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -123,5 +123,5 @@ func TestReboot(t *testing.T) {
 		return err == nil && after.Status.NodeInfo.BootID != boot && nodeindex.Ready(after) && !after.Spec.Unschedulable,
 			fmt.Errorf("%+v, %w", after.Spec, err)
 	})
-	r.putBack(in, before)
+	r.waitRestored(in, before)
 }

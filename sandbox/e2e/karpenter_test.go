@@ -21,13 +21,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/karpenter"
 )
 
-// olderKarpenter is an environment variable that adds an older version of Karpenter
-// to the test. Building it takes some minutes, once; CI sets the variable.
+// olderKarpenter is an environment variable that adds an older Karpenter version to the test.
+// Building it takes some minutes once; CI sets the variable.
 const olderKarpenter = "LIFEBOAT_OLDER_KARPENTER"
 
-// TestKarpenterBringsCapacityAndTakesItAway is Karpenter, unmodified, from the first
-// pending pod to the last empty node. It is killed on both ways.
-func TestKarpenterBringsCapacityAndTakesItAway(t *testing.T) {
+// TestKarpenterScalesUpAndDown runs unmodified Karpenter from the first pending pod to the last
+// empty node, and kills it during both.
+func TestKarpenterScalesUpAndDown(t *testing.T) {
 	versions := map[string]sandbox.Options{"current": {}}
 	if os.Getenv(olderKarpenter) != "" {
 		versions["older"] = sandbox.Options{OlderKarpenter: true}
@@ -35,12 +35,12 @@ func TestKarpenterBringsCapacityAndTakesItAway(t *testing.T) {
 	for name, o := range versions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			newKarpenterRig(t, o).comesAndGoes()
+			newKarpenterRig(t, o).scaleUpAndDown()
 		})
 	}
 }
 
-func (r *rig) comesAndGoes() {
+func (r *rig) scaleUpAndDown() {
 	t := r.t
 	web := deployment("web", 2, 0)
 	web.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
@@ -51,8 +51,8 @@ func (r *rig) comesAndGoes() {
 	}
 	r.untilRunning("web", 2)
 
-	// One that was launched at the moment of the kill may be unknown to Karpenter, and idle
-	// until Karpenter's garbage collection finds it.
+	// Karpenter may not know an instance that it launched at the moment of the kill. That instance
+	// stays idle until Karpenter's garbage collection finds it.
 	var up []ec2.Instance
 	for _, in := range r.EC2().Instances() {
 		if in.Powered && len(r.podsOn(in)) > 0 {
@@ -60,7 +60,7 @@ func (r *rig) comesAndGoes() {
 		}
 	}
 	if len(up) == 0 {
-		t.Fatal("pods run, but on no instance")
+		t.Fatal("the running pods are on no instance")
 	}
 	for _, in := range up {
 		r.until("node "+in.PrivateDNSName+" to be initialised", time.Minute, func(ctx context.Context) (bool, error) { return r.initialised(ctx, in) })
@@ -97,9 +97,9 @@ func (r *rig) comesAndGoes() {
 	})
 }
 
-// TestKarpentersOwnHandling is Karpenter without Lifeboat: with a queue that
-// EventBridge fills, it hears of an interruption itself and evicts at once.
-func TestKarpentersOwnHandling(t *testing.T) {
+// TestKarpenterHandlesInterruptionAlone runs Karpenter without Lifeboat: it receives the notice
+// from its own queue and evicts at once.
+func TestKarpenterHandlesInterruptionAlone(t *testing.T) {
 	t.Parallel()
 	r := newKarpenterRig(t, sandbox.Options{NoLifeboat: true, KarpenterQueue: "karpenter", KarpenterHears: true})
 	r.apply(deployment("web", 1, 0))
@@ -116,7 +116,7 @@ func TestKarpentersOwnHandling(t *testing.T) {
 	r.until("the interrupted instance to be terminated by Karpenter", time.Minute, func(context.Context) (bool, error) {
 		for _, in := range r.EC2().Instances() {
 			if in.ID == interrupted.ID && in.State != ec2.Terminated {
-				return false, fmt.Errorf("it is %s", in.State)
+				return false, fmt.Errorf("state %s", in.State)
 			}
 		}
 		return true, nil
@@ -126,8 +126,8 @@ func TestKarpentersOwnHandling(t *testing.T) {
 	}
 }
 
-// newKarpenterRig is a rig with Karpenter, a NodeClass and a NodePool that are
-// Ready. Empty nodes go after a second.
+// newKarpenterRig is a rig with Karpenter and a Ready NodeClass and NodePool. Karpenter removes
+// empty nodes after one second.
 func newKarpenterRig(t *testing.T, o sandbox.Options) *rig {
 	t.Helper()
 	o.Karpenter = true
@@ -154,7 +154,7 @@ func newKarpenterRig(t *testing.T, o sandbox.Options) *rig {
 					return true, nil
 				}
 			}
-			return false, fmt.Errorf("its conditions are %v (%w)", conditions, err)
+			return false, fmt.Errorf("conditions %v (%w)", conditions, err)
 		})
 	}
 	return r
@@ -172,8 +172,8 @@ func (r *rig) list(ctx context.Context, kind string) []unstructured.Unstructured
 	return list.Items
 }
 
-// initialised tells whether Karpenter has taken an instance's node into service; it
-// checks that the node is what the NodePool promised.
+// initialised reports whether Karpenter has initialised an instance's node, and checks the node
+// against its NodePool.
 func (r *rig) initialised(ctx context.Context, in ec2.Instance) (bool, error) {
 	node, err := r.node(ctx, in)
 	if err != nil || node.Labels["karpenter.sh/initialized"] != "true" {
@@ -185,7 +185,7 @@ func (r *rig) initialised(ctx context.Context, in ec2.Instance) (bool, error) {
 	return true, nil
 }
 
-// untilRunning waits until as many pods of a Deployment run.
+// untilRunning waits until n pods of a Deployment run.
 func (r *rig) untilRunning(app string, n int) {
 	r.t.Helper()
 	r.until(fmt.Sprintf("%d pods of %s to run", n, app), 2*time.Minute, func(ctx context.Context) (bool, error) {
@@ -203,7 +203,7 @@ func (r *rig) untilRunning(app string, n int) {
 	})
 }
 
-// scale changes how many replicas a Deployment has.
+// scale sets the replicas of a Deployment.
 func (r *rig) scale(name string, replicas int) {
 	r.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))

@@ -15,13 +15,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// killSandboxes is how many sandboxes TestKills runs at the same time. They mostly wait for
+// killSandboxes is the number of sandboxes that TestKills runs in parallel. They mostly wait for
 // pods to stop.
 const killSandboxes = 3
 
-// TestKills evacuates a node in one sandbox after the other, and kills lifeboatd at
-// random steps of each drain, until LIFEBOAT_KILLS kills have happened (`make kills`).
-// After each drain it checks that nothing was lost and nothing was done twice.
+// TestKills drains one node per sandbox and kills lifeboatd at random steps of each drain, until
+// LIFEBOAT_KILLS kills have happened (`make kills`). After each drain it checks that every pod was
+// evicted exactly once and in time.
 func TestKills(t *testing.T) {
 	want, err := strconv.ParseInt(os.Getenv("LIFEBOAT_KILLS"), 10, 64)
 	if err != nil || want < 1 {
@@ -64,8 +64,8 @@ func drainUnderKills(t *testing.T) (killed, pods int) {
 	return killed, pods
 }
 
-// killAtRandom kills lifeboatd after random numbers of steps, until all steps are done or
-// the last call is near. It returns how often it did.
+// killAtRandom kills lifeboatd after random numbers of steps, until all steps are done or the last
+// call is near. It returns the number of kills.
 func (r *rig) killAtRandom(all int, steps func(context.Context) (int, error)) (killed int) {
 	r.t.Helper()
 	const lastCall = 75 * time.Second // the notice is 2 min, the grace 30 s, the margin 10 s
@@ -75,17 +75,17 @@ func (r *rig) killAtRandom(all int, steps func(context.Context) (int, error)) (k
 		r.until(fmt.Sprintf("step %d", next), time.Minute, func(ctx context.Context) (bool, error) {
 			n, err := steps(ctx)
 			done = n
-			return err == nil && n >= next, fmt.Errorf("%d are done: %w", n, err)
+			return err == nil && n >= next, fmt.Errorf("%d steps done: %w", n, err)
 		})
 		if time.Now().After(enough) {
-			break // this step was at the last call
+			break // this step happened at the last call
 		}
 		if err := r.KillLifeboat(); err != nil {
 			r.t.Fatal(err)
 		}
 		killed++
 		r.until("lifeboatd to be started again", 30*time.Second, func(context.Context) (bool, error) {
-			return r.lifeboatPID() != last, fmt.Errorf("its process is %d", r.lifeboatPID())
+			return r.lifeboatPID() != last, fmt.Errorf("process ID %d", r.lifeboatPID())
 		})
 		next = done + 1 + rand.IntN(2)
 	}

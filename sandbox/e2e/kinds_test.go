@@ -25,9 +25,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
-// TestEveryKindArrives has AWS do all that it can to nodes, and waits for each
-// notice to come through EventBridge, its rule and the queue.
-func TestEveryKindArrives(t *testing.T) {
+// TestEveryNoticeKindArrives makes AWS send every kind of notice about nodes, and waits until each
+// arrives through EventBridge, its rule and the queue.
+func TestEveryNoticeKindArrives(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, sandbox.Options{LifeboatdArgs: []string{"--status-interval=5s"}})
 	states := r.AWS().States
@@ -88,7 +88,7 @@ func TestEveryKindArrives(t *testing.T) {
 				InstanceId: &in.ID, LifecycleActionResult: aws.String("CONTINUE"),
 			})
 			if err == nil {
-				return fmt.Errorf("a lifecycle action that is not there was completed")
+				return fmt.Errorf("completing an unknown lifecycle action must fail")
 			}
 			return nil
 		},
@@ -106,14 +106,14 @@ func TestEveryKindArrives(t *testing.T) {
 			}
 			source := notice.SourceQueue
 			if kind == notice.KindInstanceStatus {
-				source = notice.SourceEC2 // EventBridge is silent about status checks
+				source = notice.SourceEC2 // EventBridge sends no events for status checks
 			}
-			return slices.Contains(kinds, kind+" by "+source), fmt.Errorf("heard %v", kinds)
+			return slices.Contains(kinds, kind+" by "+source), fmt.Errorf("received %v", kinds)
 		})
 	}
 }
 
-// launchFor launches an instance to which the kind can happen.
+// launchFor launches an instance that can get a notice of the kind.
 func (r *rig) launchFor(kind string) ec2.Instance {
 	r.t.Helper()
 	input := ec2.LaunchInput{ImageID: "ami-0123456789abcdef0", Type: "m5.xlarge", Min: 1, Max: 1}
@@ -128,9 +128,9 @@ func (r *rig) launchFor(kind string) ec2.Instance {
 	return r.launchAll(input)[0]
 }
 
-// TestNewsOfWhatIsNoInstance: a volume's reaches its claim and its pods, an
-// account's the cluster; neither touches a node.
-func TestNewsOfWhatIsNoInstance(t *testing.T) {
+// TestVolumeAndAccountNoticesTouchNoNode sends a notice about a volume, which affects its claim and
+// pods, and one about the account, which affects the cluster.
+func TestVolumeAndAccountNoticesTouchNoNode(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	node := r.launch(1)[0]
@@ -163,7 +163,7 @@ func TestNewsOfWhatIsNoInstance(t *testing.T) {
 			}), nil
 		})
 	}
-	r.putBack(node, before)
+	r.waitRestored(node, before)
 	if in, err := r.record(t.Context(), node.ID); err != nil || in != nil {
 		t.Errorf("the node has a record: %v, error %v", in, err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-func TestAnotherReplicaTakesOverFromAKilledLeader(t *testing.T) {
+func TestReplicaTakesOverFromKilledLeader(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	if err := r.StopLifeboat(); err != nil {
@@ -87,7 +87,7 @@ func (r *rig) replica(name string) *process.Process {
 	return p
 }
 
-// leader waits until somebody other than not holds the lease, and returns who.
+// leader waits until a replica other than not holds the lease, and returns its identity.
 func (r *rig) leader(not string) string {
 	r.t.Helper()
 	var lease coordinationv1.Lease

@@ -12,14 +12,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// Many nodes at once: a third of a pool is reclaimed in the same second.
+// Many nodes at once: EC2 reclaims a third of a pool in the same second.
 const (
 	manyNodes  = 24
 	manyDoomed = 8
 	manyPods   = 120
 )
 
-func TestManyNodesGoAtOnceAndNoPodMovesTwice(t *testing.T) {
+func TestManyNodesReclaimedNoPodMovesTwice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	nodes := r.launch(manyNodes)
@@ -27,7 +27,7 @@ func TestManyNodesGoAtOnceAndNoPodMovesTwice(t *testing.T) {
 	records := r.watchPods()
 	r.until("all pods to run", time.Minute, func(context.Context) (bool, error) {
 		running := records.where(func(a podRecord) bool { return a.node != "" && a.gone.IsZero() })
-		return len(running) == manyPods, fmt.Errorf("%d do", len(running))
+		return len(running) == manyPods, fmt.Errorf("%d run", len(running))
 	})
 
 	interrupted := map[string]ec2.Instance{}
@@ -52,11 +52,11 @@ func TestManyNodesGoAtOnceAndNoPodMovesTwice(t *testing.T) {
 
 	asked := records.where(func(a podRecord) bool { return !a.asked.IsZero() && a.node != "" })
 	if len(asked) != int(moved) {
-		t.Errorf("%d pods were asked to stop, %d had to move: some moved twice", len(asked), moved)
+		t.Errorf("%d pods were evicted, %d had to move: some moved twice", len(asked), moved)
 	}
 	for _, a := range asked {
 		if _, ok := interrupted[a.node]; !ok {
-			t.Errorf("%s on %s, which lives, was asked to stop", a.name, a.node)
+			t.Errorf("%s on healthy node %s was evicted", a.name, a.node)
 		}
 		if a.asked.Before(start.Add(-time.Second)) || a.grace != 30 {
 			t.Errorf("%s: asked %s, grace %d s", a.name, a.asked, a.grace)

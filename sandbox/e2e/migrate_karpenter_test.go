@@ -25,9 +25,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/karpenter"
 )
 
-// TestConvertedManifestsAtTheAPIServer needs no sandbox: one API server with Karpenter's
-// own CRDs. What `lifeboat migrate karpenter` calls broken is refused there, and all else taken.
-func TestConvertedManifestsAtTheAPIServer(t *testing.T) {
+// TestAPIServerAcceptsMigratedManifests uses only an API server with Karpenter's CRDs. It must
+// reject what `lifeboat migrate karpenter` reports as broken, and accept the rest.
+func TestAPIServerAcceptsMigratedManifests(t *testing.T) {
 	t.Parallel()
 	c := serveKarpenter(t)
 	for _, name := range []string{"walkthrough.in.yaml", "everything.in.yaml"} {
@@ -37,7 +37,7 @@ func TestConvertedManifestsAtTheAPIServer(t *testing.T) {
 		}
 		for _, o := range objectsOf(t, text) {
 			if err := offer(t, c, o); !meta.IsNoMatchError(err) {
-				t.Errorf("%s: as it was, the API server says of %s %s: %v", name, o.GetKind(), o.GetName(), err)
+				t.Errorf("%s: unconverted %s %s: got error %v, want no match", name, o.GetKind(), o.GetName(), err)
 			}
 		}
 		r, err := migrate.Convert([]migrate.File{{Name: name, Data: text}})
@@ -50,18 +50,18 @@ func TestConvertedManifestsAtTheAPIServer(t *testing.T) {
 		}
 		for _, o := range objectsOf(t, r.Output) {
 			title := o.GetKind() + " " + o.GetName()
-			// Scripts in user data are beyond the API server.
+			// The API server cannot check scripts in user data.
 			if err := offer(t, c, o); (err != nil) != wrong[title] && title != "EC2NodeClass old-scripts" {
-				t.Errorf("%s: converted, the API server says of %s: %v", name, title, err)
+				t.Errorf("%s: converted %s: error %v", name, title, err)
 			}
 		}
 	}
 }
 
-// serveKarpenter starts an API server that knows what Karpenter does.
+// serveKarpenter starts an API server with Karpenter's CRDs.
 func serveKarpenter(t *testing.T) client.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the programs may have to be built
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute) // the programs may need a build
 	defer cancel()
 	paths, err := assets.EnsureKarpenter(ctx, os.Stderr)
 	if err != nil {
@@ -88,7 +88,7 @@ func serveKarpenter(t *testing.T) client.Client {
 	return c
 }
 
-// objectsOf are the NodePools and EC2NodeClasses of a text.
+// objectsOf parses the NodePools and EC2NodeClasses of a text.
 func objectsOf(t *testing.T, text []byte) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -117,8 +117,7 @@ func objectsOf(t *testing.T, text []byte) []*unstructured.Unstructured {
 	return out
 }
 
-// offer tries to create an object as kubectl does, completed by what the examples leave
-// out; nothing is stored.
+// offer validates an object with a dry-run create, after adding the fields that the examples omit.
 func offer(t *testing.T, c client.Client, o *unstructured.Unstructured) error {
 	t.Helper()
 	o = o.DeepCopy()

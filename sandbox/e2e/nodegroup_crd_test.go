@@ -21,10 +21,10 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/assets"
 )
 
-// TestNodeGroupsAtTheAPIServer needs no sandbox: one API server with the CRD.
-func TestNodeGroupsAtTheAPIServer(t *testing.T) {
+// TestAPIServerValidatesNodeGroups uses only an API server with the CRD.
+func TestAPIServerValidatesNodeGroups(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute) // the programs may have to be built
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute) // the programs may need a build
 	defer cancel()
 	paths, err := assets.Ensure(ctx, os.Stderr)
 	if err != nil {
@@ -36,9 +36,9 @@ func TestNodeGroupsAtTheAPIServer(t *testing.T) {
 		err := c.Create(ctx, nodeGroup(t, "{}"), client.DryRunAll)
 		return err == nil, err
 	})
-	t.Run("wrong ones are refused with what to write instead", func(t *testing.T) { refusesNodeGroups(t, c, crd) })
-	t.Run("those of the guide and the chart are taken", func(t *testing.T) { takesNodeGroups(t, c) })
-	t.Run("defaults", func(t *testing.T) { defaultsNodeGroups(t, c) })
+	t.Run("invalid specs are rejected with a remedy", func(t *testing.T) { rejectsInvalidNodeGroups(t, c, crd) })
+	t.Run("examples of the guide and the chart are accepted", func(t *testing.T) { acceptsNodeGroupExamples(t, c) })
+	t.Run("defaults", func(t *testing.T) { checkNodeGroupDefaults(t, c) })
 }
 
 func nodeGroup(t *testing.T, spec string) *unstructured.Unstructured {
@@ -52,8 +52,8 @@ func nodeGroup(t *testing.T, spec string) *unstructured.Unstructured {
 	}}
 }
 
-// refusesNodeGroups tries every refusal, and that they meet every rule of the CRD.
-func refusesNodeGroups(t *testing.T, c client.Client, crd *unstructured.Unstructured) {
+// rejectsInvalidNodeGroups creates invalid specs, and checks that they cover every rule of the CRD.
+func rejectsInvalidNodeGroups(t *testing.T, c client.Client, crd *unstructured.Unstructured) {
 	all := func(more string) string {
 		return "{management: All, launchTemplate: {name: a}, maxSize: 5, subnets: [subnet-1a], " + more + "}"
 	}
@@ -91,7 +91,7 @@ func refusesNodeGroups(t *testing.T, c client.Client, crd *unstructured.Unstruct
 	} {
 		expect(spec, c.Create(t.Context(), nodeGroup(t, spec), client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)), want)
 	}
-	// What may not change.
+	// Immutable fields.
 	made := nodeGroup(t, "{autoScalingGroup: a}")
 	made.SetName("made")
 	if err := c.Create(t.Context(), made); err != nil {
@@ -104,7 +104,7 @@ func refusesNodeGroups(t *testing.T, c client.Client, crd *unstructured.Unstruct
 	}
 	for where, pattern := range rulesOf(crd) {
 		if !slices.ContainsFunc(keys(met), regexp.MustCompile("^"+pattern+"$").MatchString) {
-			t.Errorf("no spec here is refused by the rule of %s", where)
+			t.Errorf("no spec in this test violates the rule of %s", where)
 		}
 	}
 	for spec, want := range map[string]string{
@@ -122,8 +122,8 @@ func refusesNodeGroups(t *testing.T, c client.Client, crd *unstructured.Unstruct
 	}
 }
 
-// takesNodeGroups tries every example that is a NodeGroup.
-func takesNodeGroups(t *testing.T, c client.Client) {
+// acceptsNodeGroupExamples creates every NodeGroup example.
+func acceptsNodeGroupExamples(t *testing.T, c client.Client) {
 	examples, err := filepath.Glob("../../charts/lifeboat/examples/nodegroup-*.yaml")
 	if err != nil || len(examples) != 2 {
 		t.Fatalf("%v, %v", examples, err)
@@ -153,8 +153,8 @@ func takesNodeGroups(t *testing.T, c client.Client) {
 	}
 }
 
-// defaultsNodeGroups: what is not written is the careful choice.
-func defaultsNodeGroups(t *testing.T, c client.Client) {
+// checkNodeGroupDefaults checks that the defaults are the conservative values.
+func checkNodeGroupDefaults(t *testing.T, c client.Client) {
 	g := nodeGroup(t, "{launchTemplate: {name: a}, warmPool: {}}")
 	if err := c.Create(t.Context(), g, client.DryRunAll); err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ const (
 	unknown     = "i-0fffffffffffffff0"
 )
 
-// noise is what a queue may hold beside the one notice that counts: each kind
-// with the outcome that the metric of received messages has for it.
+// noise returns the messages that a queue may hold beside the one relevant notice, by the outcome
+// under which the metric of received messages counts them.
 func noise(account, region, alive string, now time.Time) map[string][]string {
 	terminate := func(id string) map[string]string {
 		return map[string]string{"instance-id": id, "instance-action": "terminate"}
@@ -47,7 +47,7 @@ func noise(account, region, alive string, now time.Time) map[string][]string {
 	}
 }
 
-func TestNoiseHarmsNothingAndIsVisible(t *testing.T) {
+func TestNoiseMessagesAreCountedAndIgnored(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	records := r.watchPods()
@@ -61,7 +61,7 @@ func TestNoiseHarmsNothingAndIsVisible(t *testing.T) {
 			r.send(body)
 		}
 	}
-	// The one that counts comes last, three times, after its own aftermath.
+	// The relevant notice comes last, three times, after the state changes that follow from it.
 	r.send(envelope("late", stateChange, st.Account, st.Region, now.Add(time.Second),
 		map[string]string{"instance-id": interrupted.ID, "state": "pending"}))
 	for range 3 {
@@ -72,7 +72,7 @@ func TestNoiseHarmsNothingAndIsVisible(t *testing.T) {
 	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, time.Minute)
 	r.checkDrain(records, interrupted, pods, record)
 	if n := len(record.Spec.Notices); n != 1 {
-		t.Errorf("the record holds %d notices of one that was delivered three times", n)
+		t.Errorf("%d notices in the record, want 1: it was delivered three times", n)
 	}
 	for _, id := range []string{alive.ID, unknown} {
 		if in, err := r.record(t.Context(), id); err != nil || in != nil {
@@ -82,15 +82,14 @@ func TestNoiseHarmsNothingAndIsVisible(t *testing.T) {
 	for outcome, bodies := range all {
 		r.until(fmt.Sprintf("%d messages counted as %s", len(bodies), outcome), 30*time.Second, func(context.Context) (bool, error) {
 			got := r.metric("lifeboat_received_messages_total", fmt.Sprintf("outcome=%q", outcome))
-			return got >= float64(len(bodies)), fmt.Errorf("%v are", got)
+			return got >= float64(len(bodies)), fmt.Errorf("%v counted", got)
 		})
 	}
 	r.unreadableReachTheDeadLetterQueue(len(all["unreadable"]))
 	r.logSaysWhatToDo()
 }
 
-// unreadableReachTheDeadLetterQueue shows that what cannot be read is not
-// thrown away.
+// unreadableReachTheDeadLetterQueue checks that unreadable messages are kept.
 func (r *rig) unreadableReachTheDeadLetterQueue(n int) {
 	r.t.Helper()
 	url := r.State().DeadLetterURL
@@ -102,7 +101,7 @@ func (r *rig) unreadableReachTheDeadLetterQueue(n int) {
 			return false, err
 		}
 		got := out.Attributes[string(sqstypes.QueueAttributeNameApproximateNumberOfMessages)]
-		return got == fmt.Sprint(n), fmt.Errorf("it holds %s", got)
+		return got == fmt.Sprint(n), fmt.Errorf("%s messages", got)
 	})
 }
 
@@ -114,7 +113,7 @@ func (r *rig) logSaysWhatToDo() {
 	}
 	for _, want := range []string{"999999999999", "ap-south-1", "unreadable"} {
 		if !strings.Contains(string(text), want) {
-			r.t.Errorf("the log does not speak of %s", want)
+			r.t.Errorf("the log does not mention %s", want)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/kube/mutate"
 )
 
-func TestTheAPIServerGoesAwayInTheMiddle(t *testing.T) {
+func TestDrainSurvivesAPIServerOutage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	records := r.watchPods()
@@ -23,7 +23,7 @@ func TestTheAPIServerGoesAwayInTheMiddle(t *testing.T) {
 
 	records.blind = true
 	r.StopAPIServer()
-	away(t, 20*time.Second)
+	outage(t, 20*time.Second)
 	if err := r.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestTheAPIServerGoesAwayInTheMiddle(t *testing.T) {
 	r.checkDrain(records, interrupted, pods, record)
 }
 
-func TestSQSGoesAwayWhenTheNoticeComes(t *testing.T) {
+func TestNoticeSurvivesSQSOutage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	records := r.watchPods()
@@ -39,27 +39,27 @@ func TestSQSGoesAwayWhenTheNoticeComes(t *testing.T) {
 
 	r.StopAWS()
 	r.reclaim(interrupted)
-	away(t, 20*time.Second)
+	outage(t, 20*time.Second)
 	if up := r.metric("lifeboat_source_up", `source="sqs"`); up != 0 {
-		t.Errorf("the source counts as up (%v) while its queue is away", up)
+		t.Errorf("source_up is %v while SQS is down", up)
 	}
 	r.StartAWS()
 	record := r.reaches(interrupted.ID, v1alpha1.PhaseDrained, 80*time.Second)
 	r.checkDrain(records, interrupted, pods, record)
 	if up := r.metric("lifeboat_source_up", `source="sqs"`); up != 1 {
-		t.Errorf("the source does not count as up again: %v", up)
+		t.Errorf("source_up is %v after SQS came back", up)
 	}
 }
 
-// away is the outage itself: a span of time, not a wait for a condition.
-func away(t *testing.T, span time.Duration) {
+// outage waits for the duration of the outage, not for a condition.
+func outage(t *testing.T, span time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), span)
 	defer cancel()
 	<-ctx.Done()
 }
 
-func TestNodeThatIsOnlyAtRiskKeepsItsPods(t *testing.T) {
+func TestAtRiskNodeKeepsItsPods(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	in := r.launch(1)[0]
@@ -76,7 +76,7 @@ func TestNodeThatIsOnlyAtRiskKeepsItsPods(t *testing.T) {
 	if !mutate.IsMarked(node, mutate.MarkAtRisk) || node.Spec.Unschedulable {
 		t.Errorf("node: %+v", node.Spec)
 	}
-	// A person calls it off by deleting the record: the node is as it was.
+	// A user cancels it by deleting the record: the node gets its former state back.
 	if err := r.client.Delete(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}

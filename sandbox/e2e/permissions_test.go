@@ -22,7 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/chart"
 )
 
-// auditPolicy has the API server write down the requests of the chart's accounts.
+// auditPolicy makes the API server log the requests of the chart's accounts.
 const auditPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -32,8 +32,8 @@ rules:
 - {level: None}
 `
 
-// rarelyUsed are permissions that this story does not come to, with the reason
-// why each is needed all the same.
+// rarelyUsed are permissions that this scenario does not use, each with the reason why it is
+// needed.
 var rarelyUsed = map[string]string{
 	"coordination.k8s.io/leases patch":       "a probe of the doctor is answered",
 	"coordination.k8s.io/leases list":        "the canary, which is off by default, watches for answers",
@@ -63,36 +63,35 @@ var rarelyUsed = map[string]string{
 	"karpenter.k8s.aws/ec2nodeclasses get": noKarpenter,
 }
 
-// sometimesUsed are permissions that this story uses or not, as timing has it.
+// sometimesUsed are permissions that this scenario uses or not, depending on timing.
 var sometimesUsed = map[string]string{
 	"events.k8s.io/events patch":     "client-go counts an event that is repeated within minutes by patching the first",
 	"/events patch":                  "the same, for the events of leader election",
 	"lifeboat.dev/interruptions get": "a write that meets a newer record reads it past the cache",
 }
 
-// noKarpenter is why what a replacement takes is not used: see
-// TestCapacityComesBeforeThePodsLeave, which does.
-const noKarpenter = "Karpenter is not part of this story"
+// noKarpenter is the reason for permissions that replacements need:
+// TestReplacementIsReadyBeforeEviction uses them.
+const noKarpenter = "Karpenter is not part of this scenario"
 
-// noGroup is why what Auto Scaling groups take is not used: see the scenarios that
-// have one, such as declared and reuse.
-const noGroup = "there is no Auto Scaling group in this story"
+// noGroup is the reason for permissions on Auto Scaling groups: the scenarios declared and reuse
+// use them.
+const noGroup = "there is no Auto Scaling group in this scenario"
 
-// watched is why what is watched must be listed: an API server that can not send
-// the state within the watch (before Kubernetes 1.34 by default) is asked for it.
+// watched is the reason for list permissions on watched resources: before Kubernetes 1.34, an API
+// server does not send the initial state within a watch by default.
 const watched = "client-go lists what it watches, where the API server does not stream the list"
 
-// TestEveryPermissionIsUsedAndNoneIsMissing plays an interruption from the first
-// notice until its record is removed, with controller and agents under the chart's
-// ServiceAccounts, and holds what they asked of the API server against what the
-// chart grants them.
-func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
+// TestChartPermissionsAreUsedAndSufficient plays an interruption from the first notice until its
+// record is deleted. Controller and agents run under the chart's ServiceAccounts. The test compares
+// their requests with the chart's grants.
+func TestChartPermissionsAreUsedAndSufficient(t *testing.T) {
 	t.Parallel()
 	args, log := auditArgs(t, auditPolicy)
 	r := newRigWith(t, sandbox.Options{
 		APIServerArgs: args,
 		LifeboatdArgs: []string{"--leader-elect=true", "--ttl=1m"},
-		NoLifeboat:    true, // at first, so that the agent is the first to hear
+		NoLifeboat:    true, // at first, so that the agent receives the notice first
 		Agents:        true,
 	})
 	r.apply(&v1alpha1.InterruptionPolicy{
@@ -103,7 +102,7 @@ func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
 				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "held"}}, Strategy: v1alpha1.StrategyEvict,
 			}},
 			Hooks: []v1alpha1.Hook{{
-				// No node has such a label, so that it times out.
+				// No node has this label, so the Job times out.
 				Name: "never", When: v1alpha1.HookBeforeDrain, Timeout: &metav1.Duration{Duration: 2 * time.Second},
 				Job: &v1alpha1.HookJob{Template: runtime.RawExtension{Raw: []byte(
 					`{"spec":{"template":{"spec":{"nodeSelector":{"no":"node"},"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`)}},
@@ -111,10 +110,10 @@ func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
 		},
 	})
 	interrupted := r.launch(1)[0]
-	// The budget of the second holds its pod until last call, when it is deleted.
+	// The budget of held blocks its pod until the last call; then lifeboatd deletes it.
 	r.apply(deployment("web", 2, time.Second), budget("web", 1), deployment("held", 1, time.Second), budget("held", 1))
 	r.waitPods(interrupted, 3)
-	unheard := r.launch(2)[0] // and one to move to
+	terminated := r.launch(2)[0] // and one for the replacements
 	if err := r.EC2().Recommend([]string{interrupted.ID}); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +124,7 @@ func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
 	if err := r.StartLifeboat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.EC2().Terminate([]string{unheard.ID}); err != nil { // instance metadata tells nothing of it
+	if _, err := r.EC2().Terminate([]string{terminated.ID}); err != nil { // not visible in instance metadata
 		t.Fatal(err)
 	}
 	if err := r.EC2().Interrupt([]string{interrupted.ID}, ec2.InterruptOptions{Notice: 60 * time.Second}); err != nil {
@@ -149,8 +148,8 @@ func TestEveryPermissionIsUsedAndNoneIsMissing(t *testing.T) {
 	checkExceptions(t, granted, unused)
 }
 
-// checkUse compares what an account asked for with what it is granted, and returns
-// which grants it did not use.
+// checkUse compares an account's requests with its grants, and returns the grants that it did not
+// use.
 func checkUse(t *testing.T, account string, asked []request, grants map[string]bool) (unused []string) {
 	t.Helper()
 	used := map[string]bool{}
@@ -166,15 +165,15 @@ func checkUse(t *testing.T, account string, asked []request, grants map[string]b
 		}
 		unused = append(unused, grant)
 		if rarelyUsed[grant] == "" && sometimesUsed[grant] == "" {
-			t.Errorf("%s may %s and never did: take it out of the chart, or have this story come to it", account, grant)
+			t.Errorf("%s never used %s: remove it from the chart, or let this scenario use it", account, grant)
 		}
 	}
 	t.Logf("%s made %d requests, of %d kinds; it is granted %d", account, len(asked), len(used), len(grants))
 	return unused
 }
 
-// checkExceptions finds exceptions that are none: the chart does not grant the
-// permission, or every account that has it used it.
+// checkExceptions finds obsolete exceptions: the chart does not grant the permission, or every
+// account that has it used it.
 func checkExceptions(t *testing.T, granted, unused map[string]bool) {
 	t.Helper()
 	for _, grant := range slices.Sorted(maps.Keys(rarelyUsed)) {
@@ -182,7 +181,7 @@ func checkExceptions(t *testing.T, granted, unused map[string]bool) {
 		case !granted[grant]:
 			t.Errorf("%q is listed as rarely used, and the chart grants it to no account: take it off the list", grant)
 		case !unused[grant]:
-			t.Errorf("%q is listed as rarely used, and this story used it: take it off the list", grant)
+			t.Errorf("%q is listed as rarely used, and this scenario used it: take it off the list", grant)
 		}
 	}
 	for _, grant := range slices.Sorted(maps.Keys(sometimesUsed)) {
@@ -192,7 +191,7 @@ func checkExceptions(t *testing.T, granted, unused map[string]bool) {
 	}
 }
 
-// grants are what the chart's roles of this name grant.
+// grants returns the permissions that the chart's roles of this name grant.
 func (r *rig) grants(name string) map[string]bool {
 	r.t.Helper()
 	var ofCluster rbacv1.ClusterRole

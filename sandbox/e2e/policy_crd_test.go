@@ -28,20 +28,20 @@ import (
 
 const policyCRD = "crds/lifeboat.dev_interruptionpolicies.yaml"
 
-// TestPoliciesAtTheAPIServer needs no sandbox: one API server with the CRD.
-func TestPoliciesAtTheAPIServer(t *testing.T) {
+// TestAPIServerValidatesPolicies uses only an API server with the CRD.
+func TestAPIServerValidatesPolicies(t *testing.T) {
 	t.Parallel()
 	crd := object(t, read(t, policyCRD))
 	c := serve(t, crd)
-	t.Run("wrong ones are refused with what to write instead", func(t *testing.T) { refuses(t, c, crd) })
-	t.Run("what the schema refuses is as the guide says", func(t *testing.T) { refusesBySchema(t, c) })
-	t.Run("those of the guide are taken", func(t *testing.T) { takesTheGuides(t, c) })
+	t.Run("invalid specs are rejected with a remedy", func(t *testing.T) { rejectsInvalidPolicies(t, c, crd) })
+	t.Run("schema errors are those of the guide", func(t *testing.T) { rejectsBySchema(t, c) })
+	t.Run("examples of the guide are accepted", func(t *testing.T) { acceptsGuideExamples(t, c) })
 }
 
-// serve starts an API server that knows policies.
+// serve starts an API server with the policy CRD.
 func serve(t *testing.T, crd *unstructured.Unstructured) client.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute) // the programs may have to be built
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute) // the programs may need a build
 	defer cancel()
 	paths, err := assets.Ensure(ctx, os.Stderr)
 	if err != nil {
@@ -56,8 +56,7 @@ func serve(t *testing.T, crd *unstructured.Unstructured) client.Client {
 	return c
 }
 
-// serveKinds starts an API server that is told of kinds; a moment later it knows
-// them.
+// serveKinds starts an API server, creates CRDs, and waits until they are established.
 func serveKinds(ctx context.Context, t *testing.T, kubernetes string, crds ...*unstructured.Unstructured) client.Client {
 	t.Helper()
 	plane, err := controlplane.Start(ctx, controlplane.Options{Binary: kubernetes, Dir: filepath.Join(t.TempDir(), "cp")})
@@ -77,7 +76,7 @@ func serveKinds(ctx context.Context, t *testing.T, kubernetes string, crds ...*u
 	return c
 }
 
-// create tries to create a policy; nothing is stored.
+// create validates a policy with a dry-run create.
 func create(ctx context.Context, c client.Client, spec string) error {
 	var fields map[string]any
 	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
@@ -89,7 +88,7 @@ func create(ctx context.Context, c client.Client, spec string) error {
 	return c.Create(ctx, p, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 }
 
-// refusals are wrong specs, and what is said of them: path and message.
+// refusals maps invalid specs to the path and message of the expected error.
 func refusals() map[string][2]string {
 	rule := func(more string) string { return "{rules: [{kinds: ['*'], action: Drain, " + more + "}]}" }
 	ignore := func(more string) string { return "{rules: [{kinds: ['*'], action: Ignore, " + more + "}]}" }
@@ -152,8 +151,8 @@ func refusals() map[string][2]string {
 	}
 }
 
-// refuses tries every refusal, and that they meet every rule of the CRD.
-func refuses(t *testing.T, c client.Client, crd *unstructured.Unstructured) {
+// rejectsInvalidPolicies creates invalid specs, and checks that they cover every rule of the CRD.
+func rejectsInvalidPolicies(t *testing.T, c client.Client, crd *unstructured.Unstructured) {
 	met := map[string]bool{}
 	for spec, want := range refusals() {
 		err := create(t.Context(), c, spec)
@@ -171,7 +170,7 @@ func refuses(t *testing.T, c client.Client, crd *unstructured.Unstructured) {
 	}
 	for where, pattern := range rules {
 		if !slices.ContainsFunc(keys(met), regexp.MustCompile("^"+pattern+"$").MatchString) {
-			t.Errorf("no spec here is refused by the rule of %s", where)
+			t.Errorf("no spec in this test violates the rule of %s", where)
 		}
 	}
 }
@@ -189,7 +188,7 @@ var (
 	given = regexp.MustCompile(`(?s)^Invalid value: (("(\\.|[^"\\])*"|-?\d+): )?`)
 )
 
-// causes are the paths and messages of what the API server refused.
+// causes returns the paths and messages of a validation error.
 func causes(err error) [][2]string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -202,7 +201,7 @@ func causes(err error) [][2]string {
 	return all
 }
 
-// rulesOf returns patterns of what the CRD's rules say, "path: message".
+// rulesOf returns patterns for the messages of the CRD's rules, as "path: message".
 func rulesOf(crd *unstructured.Unstructured) map[string]string {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	schema, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema")
@@ -231,14 +230,14 @@ func rulesOf(crd *unstructured.Unstructured) map[string]string {
 	return found
 }
 
-// refusesBySchema tries what is refused by types and bounds: the first table of
-// messages in the guide.
-func refusesBySchema(t *testing.T, c client.Client) {
+// rejectsBySchema creates specs with wrong types or values out of bounds. The guide lists these
+// messages in its first table.
+func rejectsBySchema(t *testing.T, c client.Client) {
 	many := strings.Repeat("{kinds: ['*'], action: Drain},", 33)
 	long := strings.Repeat("a", 64)
 	with := func(more string) string { return "{rules: [{kinds: ['*'], action: Drain}], " + more + "}" }
 	guide := guide(t)
-	for spec, want := range map[string][2]string{ // where, and what
+	for spec, want := range map[string][2]string{ // path and message
 		"{}":                        {"spec.rules:", "Required value"},
 		"{rules: [{}]}":             {"spec.rules[0].kinds:", "Required value"},
 		"{rules: [{kinds: ['*']}]}": {"spec.rules[0].action:", "some validation rules were not checked because the object was invalid"},
@@ -265,8 +264,8 @@ func refusesBySchema(t *testing.T, c client.Client) {
 	}
 }
 
-// takesTheGuides tries every example of the guides that is a policy.
-func takesTheGuides(t *testing.T, c client.Client) {
+// acceptsGuideExamples creates every policy example of the guides.
+func acceptsGuideExamples(t *testing.T, c client.Client) {
 	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n").FindAllStringSubmatch(guide(t), -1)
 	if len(blocks) < 8 {
 		t.Fatalf("only %d examples", len(blocks))

@@ -18,15 +18,15 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
-// TestCapacityComesBeforeThePodsLeave is a spot interruption of a node that
-// Karpenter launched: its replacement is Ready before the first pod is evicted,
-// there is one, Karpenter ends the interrupted node, and the new one is released.
-func TestCapacityComesBeforeThePodsLeave(t *testing.T) {
+// TestReplacementIsReadyBeforeEviction interrupts a node that Karpenter launched. One replacement
+// must be Ready before the first eviction. Then Karpenter terminates the interrupted node, and
+// Lifeboat releases the replacement.
+func TestReplacementIsReadyBeforeEviction(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]bool{"undisturbed": false, "lifeboatd is killed again and again": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// With time to boot, there is a moment between the instance and its node.
+			// A slow boot leaves time between the instance's launch and its node's registration.
 			newKarpenterRig(t, sandbox.Options{BootDelay: 4 * time.Second}).replacesFirst(kill)
 		})
 	}
@@ -57,16 +57,16 @@ func (r *rig) replacesFirst(kill bool) {
 	}
 	for _, a := range records.asked(interrupted) {
 		if a.grace != 30 {
-			t.Errorf("%s was given %d s of its 30", a.name, a.grace)
+			t.Errorf("%s got a grace period of %d s, want 30", a.name, a.grace)
 		}
 	}
 	for name, n := range r.removals() {
 		if n.accepted > 1 {
-			t.Errorf("lifeboatd evicted %s not once: %+v", name, n)
+			t.Errorf("lifeboatd must evict %s once: %+v", name, n)
 		}
 	}
 	if s.Drain == nil || s.Drain.NodeClaimDeletion == nil || s.Drain.NodeClaimDeletion.DeletedTime == nil {
-		t.Errorf("handover %+v", s.Drain.NodeClaimDeletion)
+		t.Errorf("NodeClaim deletion %+v", s.Drain.NodeClaimDeletion)
 	}
 	if n := len(r.EC2().Instances()); n != 2 {
 		t.Errorf("%d instances were launched, want the interrupted one and its replacement", n)
@@ -86,8 +86,8 @@ func (r *rig) replacesFirst(kill bool) {
 	}
 }
 
-// replaced counts the steps towards a replacement that are done, besides those that
-// every interruption begins with: a NodeClaim, an instance, a node.
+// replaced counts the completed steps of a replacement: a NodeClaim, an instance, a node, beside
+// the steps of every interruption.
 func (r *rig) replaced(ctx context.Context, interrupted ec2.Instance) (steps int, err error) {
 	steps, err = r.begun(ctx, interrupted)
 	if err != nil {
@@ -105,9 +105,9 @@ func (r *rig) replaced(ctx context.Context, interrupted ec2.Instance) (steps int
 	return steps, nil
 }
 
-// TestWhereThereIsNoCapacityPodsLeaveAtLastCall: EC2 has no machine of any type, so
-// Karpenter deletes the NodeClaim, each time that it is ordered.
-func TestWhereThereIsNoCapacityPodsLeaveAtLastCall(t *testing.T) {
+// TestPodsLeaveAtLastCallWithoutCapacity lets EC2 reject every launch, so Karpenter deletes each
+// NodeClaim that Lifeboat creates.
+func TestPodsLeaveAtLastCallWithoutCapacity(t *testing.T) {
 	t.Parallel()
 	r := newKarpenterRig(t, sandbox.Options{})
 	interrupted := r.busyNode()
@@ -119,7 +119,7 @@ func TestWhereThereIsNoCapacityPodsLeaveAtLastCall(t *testing.T) {
 	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime != nil || s.Drain.Replacement.Tries < 2 || s.Drain.Pods.Lost > 0 {
 		t.Errorf("replacement %+v, pods %+v", s.Drain.Replacement, s.Drain.Pods)
 	}
-	lastCall := s.Deadline.Time.Add(-40 * time.Second) // a grace of 30 s, and the margin
+	lastCall := s.Deadline.Time.Add(-40 * time.Second) // a grace period of 30 s, and the margin
 	for _, e := range s.Timeline {
 		t.Logf("%s %-20s %s", e.Time.Format("15:04:05.000"), e.Reason, e.Message)
 		if e.Reason == v1alpha1.ReasonEvicted && e.Time.Time.Before(lastCall.Add(-time.Second)) {
@@ -129,15 +129,16 @@ func TestWhereThereIsNoCapacityPodsLeaveAtLastCall(t *testing.T) {
 	r.until("no replacement to be left", 30*time.Second, func(ctx context.Context) (bool, error) {
 		for _, claim := range r.list(ctx, "NodeClaim") {
 			if claim.GetLabels()[v1alpha1.LabelReplacesInstance] != "" {
-				return false, fmt.Errorf("%s is", claim.GetName())
+				return false, fmt.Errorf("%s exists", claim.GetName())
 			}
 		}
 		return true, nil
 	})
 }
 
-// TestKarpenterIsToldAtTheHandover, by its own queue, which has no other sender.
-func TestKarpenterIsToldAtTheHandover(t *testing.T) {
+// TestKarpenterReceivesForwardedMessage checks the forwarded message in Karpenter's queue, which
+// has no other sender.
+func TestKarpenterReceivesForwardedMessage(t *testing.T) {
 	t.Parallel()
 	r := newKarpenterRig(t, sandbox.Options{KarpenterQueue: "karpenter"})
 	if err := r.RestartLifeboat(t.Context(), "--karpenter-queue-url="+r.State().KarpenterQueueURL); err != nil {
@@ -149,16 +150,15 @@ func TestKarpenterIsToldAtTheHandover(t *testing.T) {
 	}
 	s := r.reaches(interrupted.ID, v1alpha1.PhaseCompleted, 2*time.Minute).Status
 	if s.Drain == nil || s.Drain.Replacement == nil || s.Drain.Replacement.ReadyTime == nil || s.Drain.NodeClaimDeletion == nil || s.Drain.NodeClaimDeletion.ForwardedTime == nil || s.Drain.NodeClaimDeletion.Tries > 0 {
-		t.Errorf("replacement %+v, handover %+v", s.Drain.Replacement, s.Drain.NodeClaimDeletion)
+		t.Errorf("replacement %+v, NodeClaim deletion %+v", s.Drain.Replacement, s.Drain.NodeClaimDeletion)
 	}
 	r.until("Karpenter to have heard", 30*time.Second, func(context.Context) (bool, error) {
 		n := r.metricOf("karpenter", "karpenter_interruption_received_messages_total", `message_type="spot_interrupted"`)
-		return n >= 1, fmt.Errorf("it has counted %v messages", n)
+		return n >= 1, fmt.Errorf("Karpenter counted %v messages", n)
 	})
 }
 
-// busyNode returns the instance that two pods run on, which Karpenter launched for
-// them.
+// busyNode returns the instance that Karpenter launched for two pods, once both run on it.
 func (r *rig) busyNode() ec2.Instance {
 	r.t.Helper()
 	web := deployment("web", 2, 30*time.Second)

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 func buildAndRun(m *testing.M) int {
-	ctrllog.SetLogger(logr.Discard()) // lifeboatd's own log tells what matters
+	ctrllog.SetLogger(logr.Discard()) // lifeboatd writes its own log
 	dir, err := os.MkdirTemp("", "lifeboat-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -53,7 +53,7 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// rig is a sandbox with operations for tests.
+// rig is a sandbox with helpers for tests.
 type rig struct {
 	*sandbox.Sandbox
 	t      *testing.T
@@ -61,7 +61,7 @@ type rig struct {
 	sqs    *awssqs.Client
 	audit  string        // path of the API server's audit log
 	starts time.Duration // how long lifeboatd took to become ready
-	slow   float64       // by what time limits are multiplied on this machine
+	slow   float64       // factor for time limits on this machine
 }
 
 func newRig(t *testing.T) *rig {
@@ -69,7 +69,7 @@ func newRig(t *testing.T) *rig {
 	return newRigWith(t, sandbox.Options{})
 }
 
-// newRigWith is a rig of a sandbox with some options of its own.
+// newRigWith is a rig on a sandbox with the given options.
 func newRigWith(t *testing.T, o sandbox.Options) *rig {
 	t.Helper()
 	o.Name, o.Dir, o.Lifeboatd = "e2e", filepath.Join(t.TempDir(), "s"), lifeboatd
@@ -85,7 +85,7 @@ func newRigWith(t *testing.T, o sandbox.Options) *rig {
 		if s.Done && s.Name == "lifeboatd" {
 			r.starts = s.Took
 		}
-		if s.Done && s.Name != "programs" { // they may have to be built first
+		if s.Done && s.Name != "programs" { // they may need a build first
 			up += s.Took
 		}
 	}
@@ -121,14 +121,14 @@ func newRigWith(t *testing.T, o sandbox.Options) *rig {
 	r.sqs = awssqs.NewFromConfig(s.AWSConfig())
 	t.Cleanup(func() {
 		if t.Failed() {
-			r.tellState()
+			r.logState()
 		}
 	})
 	return r
 }
 
-// tellState logs what is in the cluster when a test fails.
-func (r *rig) tellState() {
+// logState logs the state of the cluster for a failed test.
+func (r *rig) logState() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	var records v1alpha1.InterruptionList
@@ -152,8 +152,8 @@ func (r *rig) tellState() {
 
 func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
 
-// until waits for a condition; the API server may be away meanwhile. The limit is that of
-// a quiet machine.
+// until waits for a condition, also while the API server is down. The limit applies to a quiet
+// machine.
 func (r *rig) until(what string, within time.Duration, holds func(ctx context.Context) (bool, error)) {
 	r.t.Helper()
 	within = timelimit.Stretch(within, r.slow)
@@ -215,7 +215,7 @@ func (r *rig) node(ctx context.Context, in ec2.Instance) (*corev1.Node, error) {
 	return node, r.client.Get(ctx, types.NamespacedName{Name: in.PrivateDNSName}, node)
 }
 
-// record reads the interruption of an instance; nil where there is none.
+// record reads the Interruption of an instance; nil if it has none.
 func (r *rig) record(ctx context.Context, id string) (*v1alpha1.Interruption, error) {
 	in := &v1alpha1.Interruption{}
 	err := r.client.Get(ctx, types.NamespacedName{Name: id}, in)
@@ -225,7 +225,7 @@ func (r *rig) record(ctx context.Context, id string) (*v1alpha1.Interruption, er
 	return in, err
 }
 
-// reaches waits until an interruption is in a phase, and returns it.
+// reaches waits until an Interruption is in a phase, and returns it.
 func (r *rig) reaches(id string, phase v1alpha1.Phase, within time.Duration) *v1alpha1.Interruption {
 	r.t.Helper()
 	var found *v1alpha1.Interruption
@@ -235,7 +235,7 @@ func (r *rig) reaches(id string, phase v1alpha1.Phase, within time.Duration) *v1
 			return false, err
 		}
 		found = in
-		return in.Status.Phase == phase, fmt.Errorf("it is %s, with %+v", in.Status.Phase, drainOf(in).Pods)
+		return in.Status.Phase == phase, fmt.Errorf("phase %s, pods %+v", in.Status.Phase, drainOf(in).Pods)
 	})
 	return found
 }
@@ -260,7 +260,7 @@ func (r *rig) podsOn(in ec2.Instance) []corev1.Pod {
 	return list.Items
 }
 
-// send puts a message into the queue, past EventBridge.
+// send puts a message into the queue without EventBridge.
 func (r *rig) send(body string) {
 	r.t.Helper()
 	url := r.State().QueueURL
@@ -269,14 +269,14 @@ func (r *rig) send(body string) {
 	}
 }
 
-// metric reads the sum of a metric's series whose labels contain the given
-// text from lifeboatd; -1 where there are none.
+// metric returns the sum of a lifeboatd metric's series whose labels contain the text; -1 if there
+// are none.
 func (r *rig) metric(name, labels string) float64 {
 	r.t.Helper()
 	return r.metricOf("lifeboatd", name, labels)
 }
 
-// metricOf is metric for another part of the sandbox.
+// metricOf is metric for another process of the sandbox.
 func (r *rig) metricOf(of, name, labels string) float64 {
 	r.t.Helper()
 	var address string
@@ -315,12 +315,12 @@ func envelope(id, detailType, account, region string, at time.Time, detail map[s
 		"time": at.UTC().Format(time.RFC3339), "region": region, "resources": []string{}, "detail": detail,
 	})
 	if err != nil {
-		panic(err) // strings always marshal
+		panic(err) // a map of strings always marshals
 	}
 	return string(text)
 }
 
-// drainOf returns the drain of an Interruption; an empty one where it has none.
+// drainOf returns the drain status of an Interruption, or an empty one.
 func drainOf(in *v1alpha1.Interruption) v1alpha1.DrainStatus {
 	if in.Status.Drain == nil {
 		return v1alpha1.DrainStatus{}

@@ -17,7 +17,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-func TestPolicySaysWhetherItIsInForce(t *testing.T) {
+func TestPolicyReportsAcceptedCondition(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	tests := map[string]struct {

@@ -27,24 +27,24 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
-// surger is a rig without lifeboatd, on which the acts are tried one by one.
+// surger is a rig without lifeboatd; the test calls the surge functions one by one.
 type surger struct{ *rig }
 
-// in is the surger of a subtest.
+// in returns the surger for a subtest.
 func (s surger) in(t *testing.T) surger {
 	r := *s.rig
 	r.t = t
 	return surger{&r}
 }
 
-// TestSurge holds what is said of surges against the real controllers.
+// TestSurge checks what the code and the guides assume about surges, against the real controllers.
 func TestSurge(t *testing.T) {
 	t.Parallel()
 	s := surger{newRigWith(t, sandbox.Options{NoLifeboat: true})}
 	s.launch(2)
-	t.Run("a single replica that a budget holds", func(t *testing.T) { s.in(t).serves() })
+	t.Run("a single replica that a budget protects", func(t *testing.T) { s.in(t).serves() })
 	t.Run("budgets", func(t *testing.T) { s.budgets(t) })
-	t.Run("no successor may be made", func(t *testing.T) { s.in(t).full() })
+	t.Run("a quota allows no successor", func(t *testing.T) { s.in(t).full() })
 	t.Run("undo", func(t *testing.T) { s.undo(t) })
 }
 
@@ -57,12 +57,12 @@ func (s surger) serves() {
 	})
 	s.until("the pod to serve", 20*time.Second, func(ctx context.Context) (bool, error) { return s.serving(ctx, "web", old) })
 	if answer, err := mutate.Evict(s.t.Context(), s.client, old, nil); err != nil || answer.Refused == "" {
-		s.t.Fatalf("the budget did not hold the only pod: %+v, %v", answer, err)
+		s.t.Fatalf("the budget did not protect the only pod: %+v, %v", answer, err)
 	}
 
 	s.surge(old)
 	if answer, err := mutate.Surge(s.t.Context(), s.client, old, time.Now(), ""); err != nil || answer != (mutate.Answer{}) {
-		s.t.Errorf("surging from what was read before: %+v, %v", answer, err)
+		s.t.Errorf("surging from a stale read: %+v, %v", answer, err)
 	}
 	next := s.successor("web", old)
 	s.until("both to serve", 20*time.Second, func(ctx context.Context) (bool, error) { return s.serving(ctx, "web", old, next) })
@@ -77,8 +77,8 @@ func (s surger) serves() {
 	s.pods("web", 1, func(pod corev1.Pod) bool { return pod.UID == next.UID })
 }
 
-// budgets shows, for every form of a budget, what it allows while a pod is
-// alone, while its successor is on the way, and once that is Ready.
+// budgets logs, for every form of a budget, the allowed disruptions while the pod is alone, while
+// its successor starts, and once that is Ready.
 func (s surger) budgets(t *testing.T) {
 	forms := map[string]func(*policyv1.PodDisruptionBudgetSpec){
 		"min-1":    func(b *policyv1.PodDisruptionBudgetSpec) { b.MinAvailable = whole(1) },
@@ -107,8 +107,8 @@ func (s surger) budgets(t *testing.T) {
 	}
 }
 
-// full surges where a quota allows no successor. A budget in percent then counts
-// no controller, and allows nothing, so that it goes on protecting the pod.
+// full surges where a quota allows no successor. The pod has no controller then, so a percentage
+// budget allows no disruption and still protects the pod.
 func (s surger) full() {
 	_, old := s.one("full", budgetOf("full", func(b *policyv1.PodDisruptionBudgetSpec) { b.MinAvailable = percent("100%") }))
 	s.allows("full", "one pod", 0)
@@ -129,16 +129,16 @@ func (s surger) full() {
 		return b.Status.ExpectedPods == 0 && b.Status.CurrentHealthy == 1, fmt.Errorf("%+v, %w", b.Status, err)
 	})
 	if answer, err := mutate.Evict(s.t.Context(), s.client, old, nil); err != nil || answer.Refused == "" {
-		s.t.Errorf("the budget did not hold the only pod: %+v, %v", answer, err)
+		s.t.Errorf("the budget did not protect the only pod: %+v, %v", answer, err)
 	}
 	s.undone(old)
 	s.pods("full", 1, func(pod corev1.Pod) bool { return pod.UID == old.UID && s.ownedAndReady(pod) })
 	s.allows("full", "the surge is undone", 0)
 }
 
-// undo takes surges back after all that may have happened meanwhile.
+// undo reverts surges after each change that may have happened in between.
 func (s surger) undo(t *testing.T) {
-	t.Run("the node lives", func(t *testing.T) {
+	t.Run("the node recovers", func(t *testing.T) {
 		s := s.in(t)
 		_, old := s.one("lives")
 		s.surge(old)
@@ -146,7 +146,7 @@ func (s surger) undo(t *testing.T) {
 		s.undone(old)
 		s.pods("lives", 1, s.ownedAndReady)
 	})
-	t.Run("the node lives before the successor came", func(t *testing.T) {
+	t.Run("the node recovers before the successor exists", func(t *testing.T) {
 		s := s.in(t)
 		_, old := s.one("early")
 		s.cordon(true)
@@ -204,7 +204,7 @@ func (s surger) undo(t *testing.T) {
 	})
 }
 
-// one makes a Deployment of one pod, which is Ready.
+// one creates a Deployment of one pod and waits until the pod is Ready.
 func (s surger) one(name string, more ...client.Object) (*appsv1.Deployment, *corev1.Pod) {
 	s.t.Helper()
 	d := deployment(name, 1, time.Second)
@@ -228,7 +228,7 @@ func (s surger) surge(pod *corev1.Pod) {
 	}
 }
 
-// successor waits for a Ready pod beside the old one.
+// successor waits for a Ready pod beside the old one, and returns it.
 func (s surger) successor(name string, old *corev1.Pod) *corev1.Pod {
 	s.t.Helper()
 	for _, pod := range s.pods(name, 2, isReady) {
@@ -240,7 +240,7 @@ func (s surger) successor(name string, old *corev1.Pod) *corev1.Pod {
 	return nil
 }
 
-// undone undoes the surge of a pod, and once more.
+// undone reverts the surge of a pod, and checks that a second call reverts nothing.
 func (s surger) undone(old *corev1.Pod) {
 	s.t.Helper()
 	for _, want := range []int{1, 0} {
@@ -251,7 +251,7 @@ func (s surger) undone(old *corev1.Pod) {
 	}
 }
 
-// evict waits until the budget grants an eviction.
+// evict waits until the budget allows an eviction.
 func (s surger) evict(pod *corev1.Pod) {
 	s.t.Helper()
 	s.until("the eviction to be granted", 20*time.Second, func(ctx context.Context) (bool, error) {
@@ -264,7 +264,7 @@ func (s surger) evict(pod *corev1.Pod) {
 	})
 }
 
-// allows waits until a budget allows that many disruptions, and logs why.
+// allows waits until a budget allows want disruptions, and logs its status.
 func (s surger) allows(name, when string, want int32) {
 	s.t.Helper()
 	b := &policyv1.PodDisruptionBudget{}
@@ -277,7 +277,7 @@ func (s surger) allows(name, when string, want int32) {
 		b.Status.ExpectedPods, b.Status.DesiredHealthy, b.Status.CurrentHealthy, b.Status.DisruptionsAllowed)
 }
 
-// pods waits until the pods that stay are n, and all as they should be.
+// pods waits until n pods that are not terminating exist, and all satisfy holds.
 func (s surger) pods(name string, n int, holds func(corev1.Pod) bool) []corev1.Pod {
 	s.t.Helper()
 	var found []corev1.Pod
@@ -285,12 +285,12 @@ func (s surger) pods(name string, n int, holds func(corev1.Pod) bool) []corev1.P
 		pods, err := s.list(ctx, name)
 		found = pods
 		wrong := slices.ContainsFunc(pods, func(p corev1.Pod) bool { return !holds(p) })
-		return err == nil && len(pods) == n && !wrong, fmt.Errorf("%d are there, %w", len(pods), err)
+		return err == nil && len(pods) == n && !wrong, fmt.Errorf("%d pods, %w", len(pods), err)
 	})
 	return found
 }
 
-// list returns the pods of a Deployment that were not asked to stop.
+// list returns the pods of a Deployment that are not terminating.
 func (s surger) list(ctx context.Context, name string) ([]corev1.Pod, error) {
 	var all corev1.PodList
 	err := s.client.List(ctx, &all, client.InNamespace("default"), client.MatchingLabels{"app": name})
@@ -315,7 +315,7 @@ func (s surger) setOf(ctx context.Context, pod *corev1.Pod) (*appsv1.ReplicaSet,
 	return set, s.client.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: owner.Name}, set)
 }
 
-// serving reports whether exactly these pods are ready endpoints.
+// serving reports whether the ready endpoints are exactly these pods.
 func (s surger) serving(ctx context.Context, service string, pods ...*corev1.Pod) (bool, error) {
 	var slicesOf discoveryv1.EndpointSliceList
 	if err := s.client.List(ctx, &slicesOf, client.InNamespace("default"), client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
@@ -338,7 +338,7 @@ func (s surger) serving(ctx context.Context, service string, pods ...*corev1.Pod
 	return diff == "", fmt.Errorf("endpoints (-want +got): %s", diff)
 }
 
-// cordon keeps new pods off all nodes, or no longer.
+// cordon makes all nodes unschedulable, or schedulable again.
 func (s surger) cordon(off bool) {
 	s.t.Helper()
 	var nodes corev1.NodeList
@@ -363,7 +363,7 @@ func (s surger) change(d *appsv1.Deployment, how func(*appsv1.Deployment)) {
 	}
 }
 
-// ownedAndReady reports whether a pod is as if it had never been surged.
+// ownedAndReady reports whether a pod has a controller and no trace of a surge.
 func (s surger) ownedAndReady(pod corev1.Pod) bool {
 	_, surged := pod.Labels[v1alpha1.LabelSurged]
 	_, noted := pod.Annotations[v1alpha1.AnnotationSurgeOrigin]

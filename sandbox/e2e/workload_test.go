@@ -22,7 +22,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/kwok"
 )
 
-// deployment makes replicas that take stop to stop.
+// deployment is a Deployment whose pods need the time stop to stop.
 func deployment(name string, replicas int32, stop time.Duration) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
@@ -79,23 +79,23 @@ func (r *rig) waitPods(in ec2.Instance, n int) {
 				}
 			}
 		}
-		return ready == n, fmt.Errorf("%d are", ready)
+		return ready == n, fmt.Errorf("%d Ready", ready)
 	})
 }
 
-// podRecords records every pod, from a separate watch.
+// podRecords records the history of every pod from a separate watch.
 type podRecords struct {
-	blind bool // the API server was away, so that the watch may have missed something
+	blind bool // the API server was down, so the watch may have missed changes
 
 	mu   sync.Mutex // guards pods
 	pods map[types.UID]*podRecord
 }
 
-// podRecord is what became of a pod.
+// podRecord is the history of one pod.
 type podRecord struct {
 	name, node string
-	asked      time.Time // when it was first asked to stop
-	grace      int64     // what it was given, in seconds
+	asked      time.Time // when its deletion was first requested
+	grace      int64     // its grace period, in seconds
 	gone       time.Time
 }
 
@@ -111,7 +111,7 @@ func (r *rig) watchPods() *podRecords {
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: l.seen,
 		UpdateFunc: func(old, pod any) {
-			if isAnother(old, pod) { // a StatefulSet's, of which the watch has missed that the first one went
+			if isAnother(old, pod) { // the watch missed the deletion of a StatefulSet's earlier pod
 				l.lost(old)
 			}
 			l.seen(pod)
@@ -123,12 +123,12 @@ func (r *rig) watchPods() *podRecords {
 	}
 	go informer.RunWithContext(r.t.Context())
 	if !cache.WaitForCacheSync(r.t.Context().Done(), informer.HasSynced) {
-		r.t.Fatal("the podRecords does not see the pods")
+		r.t.Fatal("the pod watch did not sync")
 	}
 	return l
 }
 
-// isAnother reports whether two pods of one name are not the same.
+// isAnother reports whether two pods of one name have different UIDs.
 func isAnother(old, pod any) bool {
 	was, ok := old.(*corev1.Pod)
 	is, also := pod.(*corev1.Pod)
@@ -171,7 +171,7 @@ func (l *podRecords) on(node string) []podRecord {
 	return l.where(func(a podRecord) bool { return a.node == node })
 }
 
-// asked returns the records of the pods of an instance's node that were asked to stop.
+// asked returns the records of the pods on an instance's node whose deletion was requested.
 func (l *podRecords) asked(in ec2.Instance) []podRecord {
 	return l.where(func(a podRecord) bool { return a.node == in.PrivateDNSName && !a.asked.IsZero() })
 }

@@ -1,10 +1,9 @@
-// Package real holds tests of what people lose when a node goes: requests and
-// preStop hooks. They run on real instances: kubelets, containers, kube-proxy
-// and a network, in namespaces of this machine (see docs/guides/real-nodes.md).
+// Package real holds tests on real instances of what a lost node costs users: failed requests and
+// preStop hooks that did not finish. Kubelets, containers, kube-proxy and the network run in
+// namespaces of this machine (see docs/guides/real-nodes.md).
 //
-// Every test that shows that nothing is lost has a twin in which one thing is
-// missing, and which has to show that something is: a rig that cannot lose
-// requests proves nothing.
+// Each test that expects no loss has a twin without one of the safeguards. The twin must lose
+// something: otherwise the test could not detect a loss.
 //
 //	make e2e
 package real

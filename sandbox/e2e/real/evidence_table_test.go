@@ -13,10 +13,10 @@ var zero = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return zero.Add(time.Duration(seconds * float64(time.Second))) }
 
-// journal writes "started 0, ready 1.5" as a server would.
-func journal(story string) string {
+// journalText writes the journal of a server from a short form such as "started 0, ready 1.5".
+func journalText(events string) string {
 	var b strings.Builder
-	for item := range strings.SplitSeq(story, ", ") {
+	for item := range strings.SplitSeq(events, ", ") {
 		var what string
 		var seconds float64
 		if _, err := fmt.Sscan(item, &what, &seconds); err != nil {
@@ -27,11 +27,11 @@ func journal(story string) string {
 	return b.String()
 }
 
-func TestEndsAreJudged(t *testing.T) {
+func TestPodEndChecks(t *testing.T) {
 	off := at(40)
 	for _, tc := range []struct {
-		name, story string
-		// What each judge says; "" is that nothing is wrong.
+		name, journal string
+		// Text in each check's error; "" means no error.
 		whole, unasked, cut, shortened string
 	}{
 		{
@@ -67,7 +67,7 @@ func TestEndsAreJudged(t *testing.T) {
 			"started 2 times", "was asked", "not cut", "not cut",
 		},
 	} {
-		l, err := readLife(journal(tc.story))
+		l, err := parseJournal(journalText(tc.journal))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestEndsAreJudged(t *testing.T) {
 			"shortened": {text(l.shortened(off)), tc.shortened},
 		} {
 			if got, want := said[0], said[1]; (got == "") != (want == "") || !strings.Contains(got, want) {
-				t.Errorf("%s: %s says %q, want %q in it", tc.name, judge, got, want)
+				t.Errorf("%s: %s returned %q, want %q in it", tc.name, judge, got, want)
 			}
 		}
 	}
@@ -91,20 +91,20 @@ func text(err error) string {
 	return err.Error()
 }
 
-func TestBrokenJournalsAreErrors(t *testing.T) {
-	for _, broken := range []string{"", journal("started 0") + `{"time":"2026-`, journal("started 0, fell-over 1"), journal("ready 1")} {
-		if l, err := readLife(broken); err == nil {
+func TestParseJournalRejectsBrokenJournals(t *testing.T) {
+	for _, broken := range []string{"", journalText("started 0") + `{"time":"2026-`, journalText("started 0, fell-over 1"), journalText("ready 1")} {
+		if l, err := parseJournal(broken); err == nil {
 			t.Errorf("%q: %+v", broken, l)
 		}
 	}
 }
 
-// readLives reads journals of one line each.
-func readLives(t *testing.T, stories ...string) []life {
+// parseJournals parses one journal from each short form.
+func parseJournals(t *testing.T, stories ...string) []podJournal {
 	t.Helper()
-	var out []life
+	var out []podJournal
 	for _, s := range stories {
-		l, err := readLife(journal(s))
+		l, err := parseJournal(journalText(s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,16 +113,16 @@ func readLives(t *testing.T, stories ...string) []life {
 	return out
 }
 
-func TestSuccessorsAreJudged(t *testing.T) {
-	old := readLives(t, "started 0, ready 1, hook-begin 10, hook-end 40, sigterm 40.01")[0]
+func TestSuccessorChecks(t *testing.T) {
+	old := parseJournals(t, "started 0, ready 1, hook-begin 10, hook-end 40, sigterm 40.01")[0]
 	for _, tc := range []struct {
 		name              string
-		fresh             []life
+		fresh             []podJournal
 		overlaps, follows string
 	}{
-		{"while the hook runs", readLives(t, "started 12, ready 13"), "", "before SIGTERM"},
-		{"started in time and ready too late", readLives(t, "started 39, ready 41"), "none of 1", "before SIGTERM"},
-		{"when the old one has ended", readLives(t, "started 42, ready 43"), "none of 1", ""},
+		{"while the hook runs", parseJournals(t, "started 12, ready 13"), "", "before SIGTERM"},
+		{"started in time and ready too late", parseJournals(t, "started 39, ready 41"), "none of 1", "before SIGTERM"},
+		{"when the old one has ended", parseJournals(t, "started 42, ready 43"), "none of 1", ""},
 		{"never", nil, "none of 0", "no successor"},
 	} {
 		for judge, said := range map[string][2]string{
@@ -130,23 +130,23 @@ func TestSuccessorsAreJudged(t *testing.T) {
 			"follows":  {text(follows(old, tc.fresh)), tc.follows},
 		} {
 			if got, want := said[0], said[1]; (got == "") != (want == "") || !strings.Contains(got, want) {
-				t.Errorf("%s: %s says %q, want %q in it", tc.name, judge, got, want)
+				t.Errorf("%s: %s returned %q, want %q in it", tc.name, judge, got, want)
 			}
 		}
 	}
 }
 
-func TestReplacementsAreReadyFirst(t *testing.T) {
-	lives := func(stories ...string) []life { return readLives(t, stories...) }
+func TestReplacedFirstCheck(t *testing.T) {
+	parse := func(stories ...string) []podJournal { return parseJournals(t, stories...) }
 	for _, tc := range []struct {
 		name       string
-		old, fresh []life
+		old, fresh []podJournal
 		says       string
 	}{
-		{"one after the other", lives("started 0, hook-begin 12", "started 0, hook-begin 15"), lives("started 10, ready 14", "started 10, ready 11"), ""},
-		{"the second too soon", lives("started 0, hook-begin 12", "started 0, hook-begin 13"), lives("started 10, ready 14", "started 10, ready 11"), "number 2"},
-		{"one too few", lives("started 0, hook-begin 12", "started 0, hook-begin 15"), lives("started 10, ready 14", "started 10"), "1 others"},
-		{"never asked", lives("started 0"), lives("started 10, ready 14"), "not asked"},
+		{"one after the other", parse("started 0, hook-begin 12", "started 0, hook-begin 15"), parse("started 10, ready 14", "started 10, ready 11"), ""},
+		{"the second too soon", parse("started 0, hook-begin 12", "started 0, hook-begin 13"), parse("started 10, ready 14", "started 10, ready 11"), "number 2"},
+		{"one too few", parse("started 0, hook-begin 12", "started 0, hook-begin 15"), parse("started 10, ready 14", "started 10"), "1 others"},
+		{"never asked", parse("started 0"), parse("started 10, ready 14"), "not asked"},
 	} {
 		if got := text(replacedFirst(tc.old, tc.fresh)); (got == "") != (tc.says == "") || !strings.Contains(got, tc.says) {
 			t.Errorf("%s: %q, want %q in it", tc.name, got, tc.says)
@@ -154,9 +154,9 @@ func TestReplacementsAreReadyFirst(t *testing.T) {
 	}
 }
 
-func TestTrafficIsMeasured(t *testing.T) {
+func TestTrafficRateAndLongestSilence(t *testing.T) {
 	load := traffic{Began: zero, OK: 120, Failed: 4, Kinds: map[string]int64{"refused": 3, "eof": 1}, Slowest: 31, Connections: 124}
-	for i := range 30 { // 3 s: 30 a bucket for a second, nothing for 0.7 s, 10 a bucket
+	for i := range 30 { // 3 s: 30 a bucket for 1 s, none for 0.7 s, then 10 a bucket
 		switch {
 		case i < 10:
 			load.Buckets = append(load.Buckets, [2]int64{30, 0})
@@ -173,7 +173,7 @@ func TestTrafficIsMeasured(t *testing.T) {
 	}
 	gap, since := load.silence()
 	if gap != 700*time.Millisecond || !since.Equal(at(1)) {
-		t.Errorf("silence of %s since %s", gap, since)
+		t.Errorf("longest silence %s since %s", gap, since)
 	}
 	if got, want := load.String(), "4 of 124 failed (1 eof, 3 refused), longest time without a success 700ms, slowest 31 ms, 124 connections"; got != want {
 		t.Errorf("%s, want %s", got, want)

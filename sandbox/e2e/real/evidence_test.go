@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// life is what a server's journal says of one pod (modules/workload writes it).
-// A zero time: it did not come to that.
-type life struct {
+// podJournal is what a server's journal records of one pod (modules/workload writes it). A zero
+// time means that the event did not happen.
+type podJournal struct {
 	Pod                 string
 	Started, Ready      time.Time
 	HookBegin, HookEnd  time.Time
 	SIGTERM, Exit       time.Time
 	LastRequest         time.Time
 	Requests            int64
-	Starts, Hooks, Ends int // how often it started, the hook began, SIGTERM came
+	Starts, Hooks, Ends int // number of starts, hook starts and SIGTERMs
 }
 
-// readLife reads a journal. A last line without its end is an error: lines are
-// written whole.
-func readLife(text string) (life, error) {
-	var l life
+// parseJournal parses a journal. An incomplete last line is an error, because the server writes
+// whole lines.
+func parseJournal(text string) (podJournal, error) {
+	var l podJournal
 	for line := range strings.Lines(text) {
 		var e struct {
 			Time     time.Time `json:"time"`
@@ -54,20 +54,19 @@ func readLife(text string) (life, error) {
 		case "exit":
 			l.Exit = e.Time
 		default:
-			return l, fmt.Errorf("reading the journal: it has an unknown %q", e.What)
+			return l, fmt.Errorf("reading the journal: unknown event %q", e.What)
 		}
 	}
 	if l.Starts == 0 {
-		return l, errors.New("reading the journal: nothing was started")
+		return l, errors.New("reading the journal: no start event")
 	}
 	return l, nil
 }
 
-// whole says what is wrong with the end of a pod whose preStop hook was to take
-// so long: the hook ran once from beginning to end, then came SIGTERM, and all
-// of it before the power went.
-func (l life) whole(hook time.Duration, off time.Time) error {
-	const slack = 20 * time.Millisecond // between the clocks of two readings of it
+// whole checks that the preStop hook ran once for its full duration, that SIGTERM came after it,
+// and that both came before the power off.
+func (l podJournal) whole(hook time.Duration, off time.Time) error {
+	const slack = 20 * time.Millisecond // allowed clock difference between the two processes that write timestamps
 	switch {
 	case l.Starts != 1:
 		return fmt.Errorf("%s started %d times", l.Pod, l.Starts)
@@ -88,26 +87,26 @@ func (l life) whole(hook time.Duration, off time.Time) error {
 	}
 }
 
-// unasked says what is wrong with the end of a pod that was not asked to stop.
-func (l life) unasked() error {
+// unasked checks that the pod got neither its preStop hook nor SIGTERM.
+func (l podJournal) unasked() error {
 	if l.Hooks > 0 || l.Ends > 0 || !l.Exit.IsZero() {
 		return fmt.Errorf("%s was asked to stop: %+v", l.Pod, l)
 	}
 	return nil
 }
 
-// cutHook says what is wrong with the end of a pod whose hook was to be cut by
-// the power: it began, did not end, and SIGTERM never came.
-func (l life) cutHook() error {
+// cutHook checks that the power off interrupted the preStop hook: it started, did not finish, and
+// SIGTERM never came.
+func (l podJournal) cutHook() error {
 	if l.Hooks != 1 || !l.HookEnd.IsZero() || l.Ends > 0 {
 		return fmt.Errorf("%s: its hook was not cut by the power: %+v", l.Pod, l)
 	}
 	return nil
 }
 
-// shortened says what is wrong with the end of a pod whose grace period was to
-// end before the power went: its hook was cut, and yet SIGTERM came in time.
-func (l life) shortened(off time.Time) error {
+// shortened checks that the end of the grace period interrupted the preStop hook: it did not
+// finish, and SIGTERM came before the power off.
+func (l podJournal) shortened(off time.Time) error {
 	switch {
 	case l.Hooks != 1 || !l.HookEnd.IsZero():
 		return fmt.Errorf("%s: its hook was not cut: %+v", l.Pod, l)
@@ -120,10 +119,8 @@ func (l life) shortened(off time.Time) error {
 	}
 }
 
-// replacedFirst says whether each of the old was asked to stop only once a new
-// one of its own was ready: the first of them after one was, the second after
-// two were, and so on.
-func replacedFirst(old, fresh []life) error {
+// replacedFirst checks that the n-th old pod was asked to stop only after n new pods were ready.
+func replacedFirst(old, fresh []podJournal) error {
 	var asked, ready []time.Time
 	for _, l := range old {
 		if l.HookBegin.IsZero() {
@@ -137,19 +134,19 @@ func replacedFirst(old, fresh []life) error {
 		}
 	}
 	if len(ready) < len(asked) {
-		return fmt.Errorf("%d were asked to stop, and %d others became ready", len(asked), len(ready))
+		return fmt.Errorf("%d pods were asked to stop, and %d others became ready", len(asked), len(ready))
 	}
 	slices.SortFunc(asked, time.Time.Compare)
 	slices.SortFunc(ready, time.Time.Compare)
 	for i := range asked {
 		if asked[i].Before(ready[i]) {
-			return fmt.Errorf("number %d was asked to stop at %s, and its replacement was ready at %s", i+1, clock(asked[i]), clock(ready[i]))
+			return fmt.Errorf("pod number %d was asked to stop at %s, and its replacement was ready at %s", i+1, clock(asked[i]), clock(ready[i]))
 		}
 	}
 	return nil
 }
 
-// traffic is what a load saw (modules/workload writes it).
+// traffic is the result of a load (modules/workload writes it).
 type traffic struct {
 	Began, Ended time.Time
 	Before       int64
@@ -173,7 +170,7 @@ type lostRequest struct {
 
 const bucket = 100 * time.Millisecond
 
-// rate is how many requests succeeded a second between two moments.
+// rate returns successful requests per second between two times.
 func (t traffic) rate(from, to time.Time) float64 {
 	var n int64
 	first, last := t.at(from), t.at(to)
@@ -188,8 +185,8 @@ func (t traffic) rate(from, to time.Time) float64 {
 
 func (t traffic) at(when time.Time) int { return int(when.Sub(t.Began) / bucket) }
 
-// silence is the longest time without a success, to a tenth of a second, and
-// when it began.
+// silence returns the longest time without a successful request, in steps of 100 ms, and when it
+// began.
 func (t traffic) silence() (time.Duration, time.Time) {
 	longest, run, end := 0, 0, 0
 	for i, b := range t.Buckets {
@@ -204,7 +201,7 @@ func (t traffic) silence() (time.Duration, time.Time) {
 	return time.Duration(longest) * bucket, t.Began.Add(time.Duration(end-longest) * bucket)
 }
 
-// String is a line for people: how many, how many failed, and how.
+// String summarises the load for test logs: requests, failures and their kinds.
 func (t traffic) String() string {
 	text := fmt.Sprintf("%d of %d failed", t.Failed, t.OK+t.Failed)
 	var kinds []string

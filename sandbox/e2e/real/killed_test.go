@@ -19,13 +19,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
-// asVictimEnv makes the test binary a test runner that is going to be killed;
-// its value is the path of lifeboatd.
+// asVictimEnv makes the test binary run as the test runner that the test kills; its value is the
+// path of lifeboatd.
 const asVictimEnv = "LIFEBOAT_E2E_VICTIM"
 
 const victimName = "e2e-killed"
 
-// victim brings a sandbox with a node up, says so, and waits to be killed.
+// victim starts a sandbox with one node, prints a line when it is up, and waits to be killed.
 func victim(lifeboatd string) error {
 	s, err := sandbox.New(sandbox.Options{Name: victimName, Lifeboatd: lifeboatd, RealNodes: true})
 	if err != nil {
@@ -48,13 +48,13 @@ func victim(lifeboatd string) error {
 		return err
 	}
 	fmt.Println("READY")
-	_, err = io.Copy(io.Discard, os.Stdin) // ends with the test, should that not kill it
+	_, err = io.Copy(io.Discard, os.Stdin) // the test closes stdin when it ends, in case the kill failed
 	return err
 }
 
-// TestKilledRunnerLeavesNothing: a runner that is killed takes its processes
-// with it, and what else it leaves is gone after the next start and stop. All
-// the while another sandbox lives on this machine, and is not touched.
+// TestKilledRunnerLeavesNothing kills a test runner. The kernel must end its processes too, and the
+// next start and stop must remove everything else. A second sandbox on this machine must stay
+// untouched.
 func TestKilledRunnerLeavesNothing(t *testing.T) {
 	s := needWorld(t)
 	lifeboatd, err := buildLifeboatd()
@@ -85,13 +85,13 @@ func TestKilledRunnerLeavesNothing(t *testing.T) {
 	if err := runner.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = runner.Wait() // it was killed
+	_ = runner.Wait() // an error is expected: it was killed
 	if !up {
 		t.Fatal("the runner did not come up")
 	}
 	s.until("the processes of the killed runner to end", 30*time.Second, func(context.Context) (bool, error) {
 		left, err := processesOf(dir)
-		return len(left) == 0, fmt.Errorf("there are %q, %w", left, err)
+		return len(left) == 0, fmt.Errorf("left over: %q, %w", left, err)
 	})
 
 	again, err := sandbox.New(sandbox.Options{Name: victimName, Lifeboatd: lifeboatd, RealNodes: true, NoLifeboat: true})
@@ -111,12 +111,12 @@ func TestKilledRunnerLeavesNothing(t *testing.T) {
 	defer cancel()
 	for _, in := range s.EC2().Instances() {
 		if in.Powered {
-			s.holds(s.waitReady(ctx, in))
+			s.check(s.waitReady(ctx, in))
 		}
 	}
 }
 
-// leftovers is what there still is of a sandbox.
+// leftovers lists the processes, namespaces and files that a sandbox left.
 func leftovers(name, dir string) ([]string, error) {
 	left, err := processesOf(dir)
 	if err != nil {
@@ -138,7 +138,7 @@ func leftovers(name, dir string) ([]string, error) {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
-				return nil // it went meanwhile, or there is none
+				return nil // it ended between the two calls, or never existed
 			case strings.Contains(filepath.Base(path), name):
 				left = append(left, path)
 				return filepath.SkipDir
@@ -155,8 +155,7 @@ func leftovers(name, dir string) ([]string, error) {
 	return left, nil
 }
 
-// processesOf are the command lines of the processes that have a directory in
-// theirs.
+// processesOf returns the command lines of the processes that mention a directory.
 func processesOf(dir string) ([]string, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -166,7 +165,7 @@ func processesOf(dir string) ([]string, error) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		if line := strings.ReplaceAll(string(text), "\x00", " "); strings.Contains(line, dir) {
 			out = append(out, "process "+line)

@@ -17,14 +17,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/machines"
 )
 
-// TestMisspeltRule: the rule asks for what AWS does not send, so that all the
-// queue brings is that the instance is shutting down. Here Lifeboat listens to
-// the queue alone, and to its agents where there are any.
+// TestMisspeltRule gives the spot rule a detail-type that AWS never sends. The queue then receives
+// only the state change to shutting-down. Lifeboat polls no AWS API in this test; its sources are
+// the queue and the node agents.
 func TestMisspeltRule(t *testing.T) {
 	s := needWorld(t)
-	s.spell("EC2 Spot Interruption Warning")
+	s.setDetailType("EC2 Spot Interruption Warning")
 	t.Cleanup(func() {
-		s.spell("EC2 Spot Instance Interruption Warning")
+		s.setDetailType("EC2 Spot Instance Interruption Warning")
 		if err := s.RestartLifeboat(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -41,65 +41,65 @@ func TestMisspeltRule(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("group", func(t *testing.T) { // its parallel tests end before all is mended
-		t.Run("with an agent on the node hooks run whole", heardByAgent)
-		t.Run("twin: with the queue alone they do not begin", heardTooLate)
+	t.Run("group", func(t *testing.T) { // its parallel tests must end before the rule is repaired
+		t.Run("with an agent on the node, hooks complete", receivedByAgent)
+		t.Run("twin: with the queue alone, hooks do not start", receivedTooLate)
 	})
 }
 
-func heardByAgent(t *testing.T) {
+func receivedByAgent(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
 	w := web{Name: "heard", Replicas: 2, PreStop: hook}
 	interrupted := s.interrupted(w.pool())
 	pods := s.place(w, interrupted)
 	s.until("its agent to read the metadata of "+interrupted.ID, 30*time.Second, func(context.Context) (bool, error) {
-		return s.AWS().States.IMDS.Reads(interrupted.ID) > 0, errors.New("it has not")
+		return s.AWS().States.IMDS.Reads(interrupted.ID) > 0, errors.New("no read yet")
 	})
-	// The metadata tells the deadline, so it need not be two minutes away.
-	told := s.reclaim(interrupted, 30*time.Second)
-	if got := s.heard(interrupted.ID, 15*time.Second).Spec.Notices[0]; got.Source != notice.SourceIMDS {
+	// The deadline comes from instance metadata, so it can be shorter than two minutes.
+	warned := s.reclaim(interrupted, 30*time.Second)
+	if got := s.waitRecord(interrupted.ID, 15*time.Second).Spec.Notices[0]; got.Source != notice.SourceIMDS {
 		t.Errorf("received from %s", got.Source)
 	}
-	off := s.dark(interrupted, time.Minute)
-	for _, l := range s.lives(pods) {
-		s.holds(l.whole(hook, off))
+	off := s.waitPowerOff(interrupted, time.Minute)
+	for _, l := range s.readJournals(pods) {
+		s.check(l.whole(hook, off))
 		t.Logf("FIGURES %s: %s asked %s, hook whole %s, power off %s", t.Name(), l.Pod,
-			since(told, l.HookBegin), since(told, l.HookEnd), since(told, off))
+			since(warned, l.HookBegin), since(warned, l.HookEnd), since(warned, off))
 	}
 }
 
-func heardTooLate(t *testing.T) {
+func receivedTooLate(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
 	w := web{Name: "unheard", Replicas: 2, PreStop: hook}
 	interrupted := s.interrupted(w.pool(), machines.TagNoAgent, "true")
 	pods := s.place(w, interrupted)
-	told := s.reclaim(interrupted, shortNotice)
-	off := s.dark(interrupted, time.Minute)
-	if got := s.heard(interrupted.ID, 20*time.Second).Spec.Notices[0]; got.Source != notice.SourceQueue {
+	warned := s.reclaim(interrupted, shortNotice)
+	off := s.waitPowerOff(interrupted, time.Minute)
+	if got := s.waitRecord(interrupted.ID, 20*time.Second).Spec.Notices[0]; got.Source != notice.SourceQueue {
 		t.Errorf("received from %s", got.Source)
 	}
-	for _, l := range s.lives(pods) {
-		s.holds(l.unasked())
-		t.Logf("FIGURES %s: %s asked %s, power off %s", t.Name(), l.Pod, since(told, l.HookBegin), since(told, off))
+	for _, l := range s.readJournals(pods) {
+		s.check(l.unasked())
+		t.Logf("FIGURES %s: %s asked %s, power off %s", t.Name(), l.Pod, since(warned, l.HookBegin), since(warned, off))
 	}
 }
 
-// heard waits until there is a record of an instance, and returns it.
-func (s *stage) heard(id string, within time.Duration) *v1alpha1.Interruption {
+// waitRecord waits for the Interruption of an instance and returns it.
+func (s *stage) waitRecord(id string, within time.Duration) *v1alpha1.Interruption {
 	s.t.Helper()
 	var found *v1alpha1.Interruption
 	s.until("a record of "+id, within, func(ctx context.Context) (bool, error) {
 		in, err := s.record(ctx, id)
 		found = in
-		return in != nil && len(in.Spec.Notices) > 0, fmt.Errorf("there is none, %w", err)
+		return in != nil && len(in.Spec.Notices) > 0, fmt.Errorf("no Interruption: %w", err)
 	})
 	return found
 }
 
-// spell has the rule for spot warnings ask for a detail-type.
-func (s *stage) spell(detailType string) {
+// setDetailType changes the detail-type that the spot rule matches.
+func (s *stage) setDetailType(detailType string) {
 	s.t.Helper()
 	pattern := fmt.Sprintf(`{"source":["aws.ec2"],"detail-type":[%q]}`, detailType)
 	name := awssetup.RuleName(s.Wiring().Cluster, "spot-interruption")

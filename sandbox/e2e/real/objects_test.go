@@ -19,17 +19,17 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/instances"
 )
 
-// web is a server under test: a Deployment, a Service, and perhaps a budget.
+// web is a server under test: a Deployment, a Service and optionally a PodDisruptionBudget.
 type web struct {
 	Name       string
-	Pool       string // of the interrupted node; empty: called as the server is
+	Pool       string // pool of the interrupted node; empty: Name
 	Replicas   int
-	PreStop    time.Duration // of the hook; zero: none
-	Leave      bool          // the hook has the server end its connections
+	PreStop    time.Duration // duration of the hook; zero: no hook
+	Leave      bool          // the hook makes the server close its connections
 	Grace      int64         // seconds; zero: 30
 	AtSIGTERM  string        // exit, graceful or ignore; empty: exit
 	ReadyAfter time.Duration
-	// MinAvailable of a PodDisruptionBudget; zero: there is none.
+	// MinAvailable of the PodDisruptionBudget; zero: no budget.
 	MinAvailable int
 	Annotations  map[string]string
 }
@@ -67,7 +67,7 @@ func (w web) podSpec() corev1.PodSpec {
 	c := container("web", "server", "--at-sigterm="+cmp.Or(w.AtSIGTERM, "exit"), "--ready-after="+w.ReadyAfter.String())
 	c.ReadinessProbe = &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt(8080)}},
-		PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 5, // a busy machine is no reason to be unready
+		PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 5, // a slow machine must not make the pod unready
 	}
 	if w.PreStop > 0 {
 		command := []string{images.ProgramPath, "prestop", "--sleep=" + w.PreStop.String()}
@@ -81,7 +81,7 @@ func (w web) podSpec() corev1.PodSpec {
 
 func (w web) pool() string { return cmp.Or(w.Pool, w.Name) }
 
-// placement is the interrupted node as long as it takes pods, else the safe one.
+// placement prefers the interrupted node; the only alternative is the safe pool.
 func (w web) placement() *corev1.Affinity {
 	in := func(pools ...string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
@@ -96,7 +96,7 @@ func (w web) placement() *corev1.Affinity {
 	}}
 }
 
-// container is one that runs the workload program and writes its journal.
+// container runs the workload program, which writes its journal.
 func container(name string, args ...string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: images.Workload, ImagePullPolicy: corev1.PullNever, Args: args,
@@ -122,7 +122,7 @@ func podSpec(c corev1.Container, grace int64, affinity *corev1.Affinity) corev1.
 	}
 }
 
-// loadPod is a load on a URL.
+// loadPod is a pod that sends requests to a URL.
 func loadPod(name, url string, args []string) *corev1.Pod {
 	c := container("load", append([]string{
 		"load", "--url=" + url, fmt.Sprintf("--summary=%s/%s.json", journals, name),

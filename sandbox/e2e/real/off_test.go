@@ -14,12 +14,11 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-// shortNotice is for reclaims without a controller: there is nothing
-// to wait for.
+// shortNotice is for reclaims without Lifeboat: no drain needs the full two minutes.
 const shortNotice = 15 * time.Second
 
-// TestWithoutLifeboat is the twin of TestReclaim and of TestTerminatedInstance: the same nodes go in the same
-// way, and no controller receives it.
+// TestWithoutLifeboat is the twin of TestReclaim and of TestTerminatedInstance: the same
+// interruptions without a running controller.
 func TestWithoutLifeboat(t *testing.T) {
 	s := needWorld(t)
 	if err := s.StopLifeboat(); err != nil {
@@ -31,18 +30,18 @@ func TestWithoutLifeboat(t *testing.T) {
 		}
 	})
 	t.Run("group", func(t *testing.T) { // its parallel tests end before Lifeboat is started again
-		t.Run("requests are lost", func(t *testing.T) {
+		t.Run("requests fail", func(t *testing.T) {
 			t.Parallel()
 			w := web{Name: "orphans", Replicas: 2, PreStop: hook}
-			loses(t, underLoad(t, w, "", reclaimed{}))
+			requireFailures(t, underLoad(t, w, "", reclaimed{}))
 		})
-		t.Run("hooks do not run, or are cut", heldPodsAlone)
-		t.Run("a terminated instance: the successor starts last", terminatedAlone)
+		t.Run("hooks do not run, or are interrupted", heldPodsAlone)
+		t.Run("terminated instance: the successor starts after SIGTERM", terminatedAlone)
 	})
 }
 
-// heldPodsAlone: the pods of heldPods without Lifeboat. Somebody drains in their
-// own way and does not look at the clock.
+// heldPodsAlone is heldPods without Lifeboat. The test deletes one pod itself, with a grace period
+// that is longer than the notice.
 func heldPodsAlone(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
@@ -60,13 +59,13 @@ func heldPodsAlone(t *testing.T) {
 	if err := s.client.Delete(t.Context(), pod, &client.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.dark(interrupted, time.Minute)
-	s.pass(2 * time.Second) // nothing may come after it
+	s.waitPowerOff(interrupted, time.Minute)
+	s.sleep(2 * time.Second) // a late SIGTERM would still show
 
-	for _, l := range append(s.lives(quiet), s.lives(budgeted)...) {
-		s.holds(l.unasked())
+	for _, l := range append(s.readJournals(quiet), s.readJournals(budgeted)...) {
+		s.check(l.unasked())
 	}
-	for _, l := range s.lives(patient) {
-		s.holds(l.cutHook())
+	for _, l := range s.readJournals(patient) {
+		s.check(l.cutHook())
 	}
 }

@@ -11,27 +11,26 @@ import (
 )
 
 const (
-	hook = 10 * time.Second // of every preStop hook that is to run whole
+	hook = 10 * time.Second // duration of every preStop hook that must complete
 
-	// ahead is how long before the power goes the reclaims are warned of where
-	// the end is only there to show that nothing was left on the node. Lifeboat
-	// takes every warning for one of two minutes, so what depends on the deadline
-	// has all of these.
+	// ahead is the time from the warning to the power off, for reclaims that need the power off
+	// only to show that the node was empty. Lifeboat assumes two minutes for every warning, so
+	// tests of the deadline use two minutes.
 	ahead = 50 * time.Second
 
-	// after is how long a load goes on when the power is gone: failures of what
-	// still went to the dead node show within the client's time-out.
+	// after is how long a load continues after the power off: requests to the dead node fail within
+	// the client's timeout.
 	after = 8 * time.Second
 
 	surge = `[{kinds: [SpotInterruption], action: Drain, strategy: Surge}]`
 	evict = `[{kinds: [SpotInterruption], action: Drain, strategy: Evict}]`
 )
 
-// TestReclaim takes spot nodes back, all of them with Lifeboat in charge, along
-// the whole way: EC2's warning, rule, queue, Lifeboat, deadline, power cut.
+// TestReclaim reclaims spot instances with Lifeboat running, through the whole path: EC2's warning,
+// rule, queue, Lifeboat, deadline, power off.
 func TestReclaim(t *testing.T) {
 	needWorld(t)
-	t.Run("two replicas surge and lose nothing", func(t *testing.T) {
+	t.Run("two replicas surge without failed requests", func(t *testing.T) {
 		t.Parallel()
 		w := web{Name: "pair", Replicas: 2, PreStop: hook}
 		seen := underLoad(t, w, surge, reclaimed{wholeHooks: true, replacedFirst: true})
@@ -39,17 +38,17 @@ func TestReclaim(t *testing.T) {
 			t.Errorf("requests failed: %s", seen)
 		}
 	})
-	t.Run("twin: without preStop requests are lost", func(t *testing.T) {
+	t.Run("twin: without preStop requests fail", func(t *testing.T) {
 		t.Parallel()
 		w := web{Name: "hookless", Replicas: 2}
-		loses(t, underLoad(t, w, surge, reclaimed{}))
+		requireFailures(t, underLoad(t, w, surge, reclaimed{}))
 	})
 	t.Run("twin: evicted, slow to start, no budget", func(t *testing.T) {
 		t.Parallel()
 		w := web{Name: "slow", Replicas: 2, PreStop: hook, ReadyAfter: 20 * time.Second}
-		loses(t, underLoad(t, w, evict, reclaimed{wholeHooks: true}))
+		requireFailures(t, underLoad(t, w, evict, reclaimed{wholeHooks: true}))
 	})
-	t.Run("a single replica under minAvailable 1 surges and loses nothing", func(t *testing.T) {
+	t.Run("a single replica under minAvailable 1 surges without failed requests", func(t *testing.T) {
 		t.Parallel()
 		w := web{Name: "single", Replicas: 1, MinAvailable: 1, PreStop: hook, ReadyAfter: 15 * time.Second}
 		seen := underLoad(t, w, surge, reclaimed{wholeHooks: true, replacedFirst: true})
@@ -60,20 +59,19 @@ func TestReclaim(t *testing.T) {
 	t.Run("twin: a single replica, evicted, no budget", func(t *testing.T) {
 		t.Parallel()
 		w := web{Name: "alone", Replicas: 1, PreStop: hook, ReadyAfter: 15 * time.Second}
-		loses(t, underLoad(t, w, evict, reclaimed{wholeHooks: true}))
+		requireFailures(t, underLoad(t, w, evict, reclaimed{wholeHooks: true}))
 	})
-	t.Run("what is held gets its hook before the power goes", heldPods)
-	t.Run("connections that last", lastingConnections)
+	t.Run("protected pods complete their hooks before the power off", heldPods)
+	t.Run("long-lived connections", longLivedConnections)
 }
 
-// reclaimed is what has to be true of a reclaim, besides its failures.
+// reclaimed is what underLoad checks after a reclaim, besides failed requests.
 type reclaimed struct {
 	wholeHooks    bool // of the pods on the interrupted node
 	replacedFirst bool
 }
 
-// underLoad takes the node of a server back while requests come, and returns
-// what came of them.
+// underLoad reclaims the node of a server while requests arrive, and returns their results.
 func underLoad(t *testing.T, w web, rules string, want reclaimed) traffic {
 	t.Helper()
 	s := needWorld(t)
@@ -85,49 +83,47 @@ func underLoad(t *testing.T, w web, rules string, want reclaimed) traffic {
 	}
 	old := s.place(w, interrupted)
 	load := s.load(w, "/")
-	s.pass(2 * time.Second) // of undisturbed traffic, to measure by
+	s.sleep(2 * time.Second) // undisturbed traffic, for the rate before the warning
 
-	told := s.reclaim(interrupted, ahead)
-	off := s.dark(interrupted, ahead+30*time.Second)
-	s.pass(after)
+	warned := s.reclaim(interrupted, ahead)
+	off := s.waitPowerOff(interrupted, ahead+30*time.Second)
+	s.sleep(after)
 	seen := load.stop()
 
-	if before := seen.rate(seen.Began, told); before < minRate {
-		t.Errorf("only %.0f requests a second: too few to show anything", before)
+	if before := seen.rate(seen.Began, warned); before < minRate {
+		t.Errorf("only %.0f requests a second: too few to show a loss", before)
 	} else {
 		t.Logf("%.0f requests a second before the warning", before)
 	}
-	lives := s.lives(old)
-	for _, l := range lives {
+	oldJournals := s.readJournals(old)
+	for _, l := range oldJournals {
 		if want.wholeHooks {
-			s.holds(l.whole(w.PreStop, off))
+			s.check(l.whole(w.PreStop, off))
 		}
 	}
 	if want.replacedFirst {
-		s.holds(replacedFirst(lives, s.others(w.Name, old)))
+		s.check(replacedFirst(oldJournals, s.otherJournals(w.Name, old)))
 	}
 	return seen
 }
 
-// loads has a place for each load that may run. More of them at once leave each other so
-// little of two cores that too few requests come to show anything.
+// loads limits the loads that run at the same time. On two cores, more of them would each send too
+// few requests to show a loss.
 var loads = make(chan struct{}, 3)
 
-// minRate is the least that a load has to bring; some run side by side on two
-// cores.
+// minRate is the least rate that a load must reach; several loads share two cores.
 const minRate = 150
 
-// loses fails a twin that shows nothing: what it is the twin of proves nothing
-// then.
-func loses(t *testing.T, seen traffic) {
+// requireFailures fails a twin in which no request failed: then the setup cannot detect a loss.
+func requireFailures(t *testing.T, seen traffic) {
 	t.Helper()
 	if seen.Failed == 0 {
-		t.Errorf("no request failed (%s): the rig cannot show what it is there to show", seen)
+		t.Errorf("no request failed (%s): the setup cannot detect a loss", seen)
 	}
 }
 
-// heldPods: one pod says that it must not be disturbed, one a budget holds, and
-// one asks for more time to stop than there is. There are the whole two minutes.
+// heldPods reclaims the node of three pods with the full two minutes: one has do-not-disrupt, one a
+// PodDisruptionBudget that allows no eviction, and one a grace period longer than the notice.
 func heldPods(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
@@ -141,29 +137,28 @@ func heldPods(t *testing.T) {
 	budgeted := s.place(web{Name: "budgeted", Pool: pool, Replicas: 1, PreStop: hook, MinAvailable: 1, ReadyAfter: time.Second}, interrupted)
 	patient := s.place(web{Name: "patient", Pool: pool, Replicas: 1, PreStop: 5 * time.Minute, Grace: 600}, interrupted)
 
-	told := s.reclaim(interrupted, 0) // two minutes
-	off := s.dark(interrupted, 150*time.Second)
+	warned := s.reclaim(interrupted, 0) // two minutes
+	off := s.waitPowerOff(interrupted, 150*time.Second)
 
-	for _, l := range append(s.lives(quiet), s.lives(budgeted)...) {
-		s.holds(l.whole(hook, off))
-		// What holds them counts for something: they were let be for most of it.
-		if waited := l.HookBegin.Sub(told); waited < 30*time.Second {
+	for _, l := range append(s.readJournals(quiet), s.readJournals(budgeted)...) {
+		s.check(l.whole(hook, off))
+		// The protections must have delayed the evictions for most of the notice.
+		if waited := l.HookBegin.Sub(warned); waited < 30*time.Second {
 			t.Errorf("%s was asked to stop after %s", l.Pod, waited)
 		}
 		t.Logf("FIGURES %s: %s asked %s, hook whole %s, power off %s", t.Name(), l.Pod,
-			since(told, l.HookBegin), since(told, l.HookEnd), since(told, off))
+			since(warned, l.HookBegin), since(warned, l.HookEnd), since(warned, off))
 	}
-	for _, l := range s.lives(patient) {
-		s.holds(l.shortened(off))
+	for _, l := range s.readJournals(patient) {
+		s.check(l.shortened(off))
 		t.Logf("FIGURES %s: %s with a grace of 10 min asked %s, SIGTERM %s, power off %s", t.Name(), l.Pod,
-			since(told, l.HookBegin), since(told, l.SIGTERM), since(told, off))
+			since(warned, l.HookBegin), since(warned, l.SIGTERM), since(warned, off))
 	}
 }
 
-// lastingConnections: the Service's rules are for new connections; one that is
-// open goes on to its pod until somebody ends it. What becomes of those is as
-// the guide says.
-func lastingConnections(t *testing.T) {
+// longLivedConnections checks the results that the guide states for open connections. A Service's
+// rules apply to new connections; an open one stays with its pod until one side closes it.
+func longLivedConnections(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
 	const pool = "lasting"
@@ -188,16 +183,16 @@ func lastingConnections(t *testing.T) {
 	for _, w := range webs[3:] {
 		running[w.Name] = s.load(w, "/download?seconds=60", "--mode=download", "--workers=4")
 	}
-	told := s.reclaim(interrupted, 0)
-	off := s.dark(interrupted, 150*time.Second)
-	s.pass(after)
+	warned := s.reclaim(interrupted, 0)
+	off := s.waitPowerOff(interrupted, 150*time.Second)
+	s.sleep(after)
 	got := map[string]traffic{}
 	for _, w := range webs {
 		got[w.Name] = running[w.Name].stop()
-		for _, l := range s.lives(old[w.Name]) {
-			s.holds(l.whole(hook, off))
+		for _, l := range s.readJournals(old[w.Name]) {
+			s.check(l.whole(hook, off))
 			t.Logf("FIGURES %s: %s asked %s, SIGTERM %s, ended in time %s, power off %s", t.Name(), l.Pod,
-				since(told, l.HookBegin), since(told, l.SIGTERM), since(told, l.Exit), since(told, off))
+				since(warned, l.HookBegin), since(warned, l.SIGTERM), since(warned, l.Exit), since(warned, off))
 		}
 	}
 	for _, name := range []string{"keep-leave", "download-long"} {
@@ -207,18 +202,18 @@ func lastingConnections(t *testing.T) {
 	}
 	for _, name := range []string{"keep-exit", "download-short"} {
 		if got[name].Failed == 0 {
-			t.Errorf("%s: %s: the rig cannot show what it is there to show", name, got[name])
+			t.Errorf("%s: %s: the setup cannot detect a loss", name, got[name])
 		}
 	}
 	for _, name := range []string{"keep-exit", "keep-graceful"} {
-		// Those that most clients would repeat by themselves.
+		// Most clients retry requests that failed on a reused connection.
 		if got[name].OnReused != got[name].Failed {
 			t.Errorf("%s: %d on new connections: %s", name, got[name].Failed-got[name].OnReused, got[name])
 		}
 	}
 }
 
-// since is how long after a moment another was, in words.
+// since formats the time from one event to another.
 func since(from, to time.Time) string {
 	if to.IsZero() {
 		return "never"

@@ -14,37 +14,37 @@ import (
 )
 
 const (
-	// longHook is long enough that a successor starts while it runs.
+	// longHook is long enough for a successor to start while it runs.
 	longHook = 30 * time.Second
-	// halt is within which a node halts whose pods have stopped. It is less than the time
-	// after which the instance no longer waits for its kubelet.
+	// halt limits how long a node without running pods may take to power off. It is less than the
+	// time after which the emulator powers an instance off without its kubelet.
 	halt = 2 * time.Minute
 )
 
-// TestTerminatedInstance: the user terminates an instance, without a warning. Its operating
-// system shuts down first, and its kubelet stops the pods. Lifeboat hears that the instance
-// is shutting down, and evicts them: their successors start while they still run.
+// TestTerminatedInstance terminates an instance as a user does, without a warning. Its operating
+// system shuts down first, and its kubelet stops the pods. Lifeboat receives the shutting-down
+// state and evicts the pods: their successors start while they still run.
 func TestTerminatedInstance(t *testing.T) {
 	s := needWorld(t)
 	w := web{Name: "terminated", Replicas: 1, PreStop: longHook, Grace: 60}
 	interrupted := s.interrupted(w.pool())
 	old := s.place(w, interrupted)
-	told, off := s.terminate(interrupted)
-	if got := s.heard(interrupted.ID, 20*time.Second).Spec.Notices[0]; got.Kind != notice.KindInstanceStateChange {
+	warned, off := s.terminate(interrupted)
+	if got := s.waitRecord(interrupted.ID, 20*time.Second).Spec.Notices[0]; got.Kind != notice.KindInstanceStateChange {
 		t.Errorf("received a notice of kind %s", got.Kind)
 	}
-	s.ended(w, old, told, off, overlaps)
+	s.checkEnds(w, old, warned, off, overlaps)
 }
 
-// terminatedAlone is the twin without Lifeboat: the kubelet gives the pod the same time, and
-// its successor starts only when it has ended.
+// terminatedAlone is the twin without Lifeboat: the kubelet gives the pod the same time, but its
+// successor starts only after the pod has ended.
 func terminatedAlone(t *testing.T) {
 	t.Parallel()
 	s := needWorld(t)
 	w := web{Name: "alone-terminated", Replicas: 1, PreStop: longHook, Grace: 60}
 	interrupted := s.interrupted(w.pool())
 	old := s.place(w, interrupted)
-	told, off := s.terminate(interrupted)
+	warned, off := s.terminate(interrupted)
 	s.until("the successor to be Ready", 3*time.Minute, func(ctx context.Context) (bool, error) {
 		pods, err := s.pods(ctx, w.Name)
 		for i := range pods {
@@ -54,47 +54,45 @@ func terminatedAlone(t *testing.T) {
 		}
 		return false, errors.Join(err, errors.New(states(pods)))
 	})
-	s.ended(w, old, told, off, follows)
+	s.checkEnds(w, old, warned, off, follows)
 }
 
-// terminate ends an instance as a user does, and returns when, and when its power went.
-func (s *stage) terminate(in ec2.Instance) (told, off time.Time) {
+// terminate ends an instance as a user does. It returns when, and when its power went off.
+func (s *stage) terminate(in ec2.Instance) (warned, off time.Time) {
 	s.t.Helper()
-	told = time.Now()
+	warned = time.Now()
 	if _, err := s.EC2().Terminate([]string{in.ID}); err != nil {
 		s.t.Fatal(err)
 	}
-	return told, s.dark(in, halt)
+	return warned, s.waitPowerOff(in, halt)
 }
 
-// ended judges the end of a server's pods, each with its successors.
-func (s *stage) ended(w web, old []string, told, off time.Time, judge func(old life, fresh []life) error) {
+// checkEnds checks the ends of a server's pods, each with its successors.
+func (s *stage) checkEnds(w web, old []string, warned, off time.Time, judge func(old podJournal, fresh []podJournal) error) {
 	s.t.Helper()
-	fresh := s.others(w.Name, old)
-	for _, l := range s.lives(old) {
-		s.holds(l.whole(w.PreStop, off), judge(l, fresh))
+	fresh := s.otherJournals(w.Name, old)
+	for _, l := range s.readJournals(old) {
+		s.check(l.whole(w.PreStop, off), judge(l, fresh))
 		s.t.Logf("FIGURES %s: %s asked %s, hook whole %s, SIGTERM %s, power off %s", s.t.Name(), l.Pod,
-			since(told, l.HookBegin), since(told, l.HookEnd), since(told, l.SIGTERM), since(told, off))
+			since(warned, l.HookBegin), since(warned, l.HookEnd), since(warned, l.SIGTERM), since(warned, off))
 	}
 	for _, l := range fresh {
-		s.t.Logf("FIGURES %s: successor %s started %s, ready %s", s.t.Name(), l.Pod, since(told, l.Started), since(told, l.Ready))
+		s.t.Logf("FIGURES %s: successor %s started %s, ready %s", s.t.Name(), l.Pod, since(warned, l.Started), since(warned, l.Ready))
 	}
 }
 
-// overlaps says what is wrong where no successor was ready while the old one still ran its
-// hook.
-func overlaps(old life, fresh []life) error {
+// overlaps checks that a successor was ready while the old pod still ran its hook.
+func overlaps(old podJournal, fresh []podJournal) error {
 	for _, l := range fresh {
 		if !l.Ready.IsZero() && l.Ready.Before(old.HookEnd) {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: its hook ended at %s, and none of %d successors was ready before", old.Pod, clock(old.HookEnd), len(fresh))
+	return fmt.Errorf("%s: its hook ended at %s, and none of %d successors was ready before that", old.Pod, clock(old.HookEnd), len(fresh))
 }
 
-// follows says what is wrong where a successor started before the old one was told to end,
-// or none did.
-func follows(old life, fresh []life) error {
+// follows checks that there is a successor and that none started before the old pod got SIGTERM.
+func follows(old podJournal, fresh []podJournal) error {
 	if len(fresh) == 0 {
 		return fmt.Errorf("%s has no successor", old.Pod)
 	}

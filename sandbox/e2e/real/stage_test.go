@@ -24,7 +24,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-// stage is the world as one test uses it.
+// stage is the shared world for one test.
 type stage struct {
 	*world
 	t *testing.T
@@ -39,7 +39,7 @@ func (s *stage) until(what string, within time.Duration, ok func(context.Context
 	}
 }
 
-// interrupted boots the node that the test is about. It is gone when the test is.
+// interrupted boots the node that the test interrupts, and terminates it after the test.
 func (s *stage) interrupted(pool string, tags ...string) ec2.Instance {
 	s.t.Helper()
 	began := time.Now()
@@ -61,7 +61,7 @@ func (s *stage) interrupted(pool string, tags ...string) ec2.Instance {
 	return in
 }
 
-// apply creates objects, which are gone when the test is.
+// apply creates objects, and deletes them after the test.
 func (s *stage) apply(objects ...client.Object) {
 	s.t.Helper()
 	for _, o := range objects {
@@ -78,7 +78,7 @@ func (s *stage) apply(objects ...client.Object) {
 	}
 }
 
-// policy puts a policy for a pool in force.
+// policy creates a policy for a pool.
 func (s *stage) policy(pool, rules string) {
 	s.t.Helper()
 	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: pool}}
@@ -89,7 +89,7 @@ func (s *stage) policy(pool, rules string) {
 	s.apply(p)
 }
 
-// place applies a server and returns its pods once all are Ready, on that node.
+// place applies a server and returns its pods once all are Ready on the node.
 func (s *stage) place(w web, on ec2.Instance) []string {
 	s.t.Helper()
 	s.apply(w.objects(s)...)
@@ -125,34 +125,34 @@ func isReady(p *corev1.Pod) bool {
 	return false
 }
 
-// journalDir is where journals are, on this machine.
+// journalDir is the directory of the journals on this machine.
 func (s *stage) journalDir() string { return s.SharedDir() }
 
-// life reads the journal of a pod, which outlives its node.
-func (s *stage) life(pod string) life {
+// readJournal reads the journal of a pod; it is kept after its node is gone.
+func (s *stage) readJournal(pod string) podJournal {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.journalDir(), pod+".jsonl"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	l, err := readLife(string(text))
+	l, err := parseJournal(string(text))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return l
 }
 
-func (s *stage) lives(pods []string) []life {
+func (s *stage) readJournals(pods []string) []podJournal {
 	s.t.Helper()
-	var out []life
+	var out []podJournal
 	for _, name := range pods {
-		out = append(out, s.life(name))
+		out = append(out, s.readJournal(name))
 	}
 	return out
 }
 
-// others are the lives of the pods of an app but these.
-func (s *stage) others(app string, but []string) []life {
+// otherJournals reads the journals of an app's other pods.
+func (s *stage) otherJournals(app string, but []string) []podJournal {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.journalDir(), app+"-*.jsonl"))
 	if err != nil {
@@ -162,16 +162,16 @@ func (s *stage) others(app string, but []string) []life {
 	for _, name := range but {
 		known[name+".jsonl"] = true
 	}
-	var out []life
+	var out []podJournal
 	for _, file := range files {
 		if name := filepath.Base(file); !known[name] {
-			out = append(out, s.life(name[:len(name)-len(".jsonl")]))
+			out = append(out, s.readJournal(name[:len(name)-len(".jsonl")]))
 		}
 	}
 	return out
 }
 
-// load starts a load on a server and returns once it counts.
+// load starts a load on a server and returns once requests succeed.
 func (s *stage) load(w web, path string, args ...string) *load {
 	s.t.Helper()
 	svc := &corev1.Service{}
@@ -179,7 +179,7 @@ func (s *stage) load(w web, path string, args ...string) *load {
 		s.t.Fatal(err)
 	}
 	l := &load{stage: s, name: "load-" + w.Name}
-	if err := os.RemoveAll(l.file()); err != nil { // of an earlier run of the same test
+	if err := os.RemoveAll(l.file()); err != nil { // from an earlier run of the same test
 		s.t.Fatal(err)
 	}
 	s.apply(loadPod(l.name, "http://"+svc.Spec.ClusterIP+path, args))
@@ -190,7 +190,7 @@ func (s *stage) load(w web, path string, args ...string) *load {
 	return l
 }
 
-// load is a load that runs.
+// load is a running load.
 type load struct {
 	*stage
 	name string
@@ -198,7 +198,7 @@ type load struct {
 
 func (l *load) file() string { return filepath.Join(l.journalDir(), l.name+".json") }
 
-// sofar is what it saw until about a second ago.
+// sofar returns the results up to about a second ago.
 func (l *load) sofar() (traffic, error) {
 	var seen traffic
 	text, err := os.ReadFile(l.file())
@@ -211,7 +211,7 @@ func (l *load) sofar() (traffic, error) {
 	return seen, json.Unmarshal(text, &seen)
 }
 
-// stop ends the load and returns all that it saw.
+// stop ends the load and returns its results.
 func (l *load) stop() traffic {
 	l.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: l.name}}
@@ -231,18 +231,18 @@ func (l *load) stop() traffic {
 	return seen
 }
 
-// reclaim takes a spot instance back, and returns when it was told so.
+// reclaim reclaims a spot instance, and returns when the warning was sent.
 func (s *stage) reclaim(in ec2.Instance, notice time.Duration) time.Time {
 	s.t.Helper()
-	told := time.Now()
+	warned := time.Now()
 	if err := s.EC2().Interrupt([]string{in.ID}, ec2.InterruptOptions{Notice: notice}); err != nil {
 		s.t.Fatal(err)
 	}
-	return told
+	return warned
 }
 
-// dark waits until the power of an instance is gone, and returns when it went.
-func (s *stage) dark(in ec2.Instance, within time.Duration) time.Time {
+// waitPowerOff waits until an instance's power is off, and returns when that happened.
+func (s *stage) waitPowerOff(in ec2.Instance, within time.Duration) time.Time {
 	s.t.Helper()
 	s.until("the power of "+in.ID+" to go", within, func(context.Context) (bool, error) {
 		return !s.powerOff(in.ID).IsZero(), nil
@@ -250,7 +250,7 @@ func (s *stage) dark(in ec2.Instance, within time.Duration) time.Time {
 	return s.powerOff(in.ID)
 }
 
-// record reads the interruption of an instance; nil where there is none.
+// record reads the Interruption of an instance; nil if it has none.
 func (s *stage) record(ctx context.Context, id string) (*v1alpha1.Interruption, error) {
 	in := &v1alpha1.Interruption{}
 	err := s.client.Get(ctx, types.NamespacedName{Name: id}, in)
@@ -260,19 +260,19 @@ func (s *stage) record(ctx context.Context, id string) (*v1alpha1.Interruption, 
 	return in, err
 }
 
-// pass lets time pass in which something may still happen: nothing tells that
-// it will not.
-func (s *stage) pass(d time.Duration) {
+// sleep waits a fixed time, for checks that something does not happen: no event marks the end of
+// those.
+func (s *stage) sleep(d time.Duration) {
 	s.t.Helper()
 	select {
 	case <-s.t.Context().Done():
-		s.t.Fatal("the test was ended")
+		s.t.Fatal("the test was cancelled")
 	case <-time.After(d):
 	}
 }
 
-// holds fails the test where a judge has something to say.
-func (s *stage) holds(errs ...error) {
+// check fails the test for each error.
+func (s *stage) check(errs ...error) {
 	s.t.Helper()
 	for _, err := range errs {
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// states says how far pods have come.
+// states lists the state of each pod, for messages.
 func states(pods []corev1.Pod) string {
 	var all []string
 	for i := range pods {

@@ -31,23 +31,23 @@ import (
 )
 
 const (
-	// poolLabel tells nodes apart: each test has its own interrupted one.
+	// poolLabel separates the nodes of the tests: each has its own interrupted node.
 	poolLabel = "lifeboat.dev/pool"
-	safePool  = "safe" // where replacements go
-	loadPool  = "load" // where the load runs
+	safePool  = "safe" // for replacements
+	loadPool  = "load" // for the load
 )
 
-// world is the sandbox that all tests share: one control plane, one node for
-// replacements and one for the load. Each test adds the node that it dooms.
+// world is the sandbox that all tests share: one control plane, one node for replacements and one
+// for the load. Each test adds the node that it interrupts.
 type world struct {
 	*sandbox.Sandbox
 	client client.Client
 
 	mu  sync.Mutex
-	off map[string]time.Time // when the power of an instance went
+	off map[string]time.Time // when an instance's power went off, by its ID
 }
 
-// theWorld is made by the first test that asks for it.
+// theWorld is created by the first test that needs it.
 var theWorld = sync.OnceValues(newWorld)
 
 func TestMain(m *testing.M) {
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 }
 
 func runAndTidy(m *testing.M) int {
-	ctrllog.SetLogger(logr.Discard()) // lifeboatd's own log tells what matters
+	ctrllog.SetLogger(logr.Discard()) // lifeboatd writes its own log
 	if lifeboatd := os.Getenv(asVictimEnv); lifeboatd != "" {
 		if err := victim(lifeboatd); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -78,7 +78,7 @@ func runAndTidy(m *testing.M) int {
 	return code
 }
 
-// needWorld is the world, or the end of the test.
+// needWorld returns the world; it skips or fails the test without one.
 func needWorld(t *testing.T) *stage {
 	t.Helper()
 	if err := instances.Missing(); err != nil {
@@ -97,8 +97,8 @@ func newWorld() (*world, error) {
 		return nil, err
 	}
 	s, err := sandbox.New(sandbox.Options{
-		// A name of its own, and always the same: what a run that was killed left
-		// behind the next one finds and removes.
+		// A fixed name, different from other sandboxes: each run finds and removes what a killed
+		// run left.
 		Name: "e2e-real", Lifeboatd: lifeboatd, RealNodes: true,
 		Progress: func(step sandbox.Step) {
 			if step.Done {
@@ -124,7 +124,7 @@ func newWorld() (*world, error) {
 	return w, nil
 }
 
-// newWorldOf is the world of a sandbox that is up.
+// newWorldOf creates the world on a running sandbox.
 func newWorldOf(s *sandbox.Sandbox) (*world, error) {
 	scheme := apiruntime.NewScheme()
 	for _, add := range []func(*apiruntime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
@@ -155,8 +155,8 @@ func buildLifeboatd() (string, error) {
 	return program.Lifeboatd(context.Background(), filepath.Join(cache, "lifeboat", "e2e"))
 }
 
-// survivors launches the nodes that stay. Replacements go where they must, and
-// not before: what is to run on a interrupted node is placed there first.
+// survivors launches the nodes that stay: one for replacements and one for the load. The first has
+// a PreferNoSchedule taint, so the scheduler places pods on the interrupted node first.
 func (w *world) survivors() error {
 	safe, err := w.boot(safePool, nil, machines.TagNodeTaints, poolLabel+"="+safePool+":PreferNoSchedule")
 	if err != nil {
@@ -176,7 +176,7 @@ func (w *world) survivors() error {
 	return nil
 }
 
-// boot launches an instance whose node is in a pool, with more tags as pairs.
+// boot launches an instance whose node is in a pool; tags are further key-value pairs.
 func (w *world) boot(pool string, spot *ec2.SpotOptions, tags ...string) (ec2.Instance, error) {
 	all := map[string]string{machines.TagNodeLabels: poolLabel + "=" + pool}
 	for pair := range slices.Chunk(tags, 2) {
@@ -192,8 +192,8 @@ func (w *world) boot(pool string, spot *ec2.SpotOptions, tags ...string) (ec2.In
 	return in[0], nil
 }
 
-// waitReady waits until a node is Ready and pods can be scheduled to it: the controller
-// manager takes its not-ready taint away later.
+// waitReady waits until a node is Ready and schedulable: the controller manager removes the
+// not-ready taint after the Ready condition.
 func (w *world) waitReady(ctx context.Context, in ec2.Instance) error {
 	return wait(ctx, "node "+in.PrivateDNSName+" to be Ready", func(ctx context.Context) (bool, error) {
 		node := &corev1.Node{}
@@ -208,14 +208,14 @@ func (w *world) waitReady(ctx context.Context, in ec2.Instance) error {
 	})
 }
 
-// powerOff is when the power of an instance went; zero: it has not.
+// powerOff returns when an instance's power went off; zero if it is on.
 func (w *world) powerOff(id string) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.off[id]
 }
 
-// wait asks until ok says yes or ctx ends.
+// wait polls ok until it returns true or ctx ends.
 func wait(ctx context.Context, what string, ok func(context.Context) (bool, error)) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -22,26 +22,25 @@ import (
 )
 
 const (
-	// registersIn and joinsIn are how long a kubelet takes, from its start, to
-	// register its node and to make it Ready.
+	// registersIn and joinsIn are the times from a kubelet's start to its node's registration and
+	// to its Ready condition.
 	registersIn, joinsIn = 4 * time.Second, 12 * time.Second
-	// beatsEvery is how often a kubelet reports where nothing has changed
-	// (Kubernetes documentation, "Node status").
+	// beatsEvery is the interval of a kubelet's status reports when nothing changes (Kubernetes
+	// documentation, "Node status").
 	beatsEvery = 5 * time.Minute
-	// missedAfter is when a node whose kubelet is silent is not Ready any more.
+	// missedAfter is the time after a kubelet's last report at which its node becomes Unknown.
 	missedAfter = 40 * time.Second
 )
 
-// newKube is an API server that holds objects and does nothing automatically.
+// newKube is a fake API server without controllers.
 func newKube() client.Client {
 	scheme := runtime.NewScheme()
-	_ = clientgoscheme.AddToScheme(scheme) // of constants
+	_ = clientgoscheme.AddToScheme(scheme) // fails only for invalid constants
 	_ = v1alpha1.AddToScheme(scheme)
 	return fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&corev1.Node{}, &v1alpha1.NodeGroup{}, &v1alpha1.Interruption{}).Build()
 }
 
-// control runs what of lifeboatd's controller sees instances into service, until
-// ctx is done.
+// control runs lifeboatd's loops that bring instances into service, until ctx is done.
 func (w *world) control(ctx context.Context) {
 	w.t.Helper()
 	config, limit := w.config(&network{w: w, handler: w.cloud.Handler()}), ratelimit.New(0, 0)
@@ -67,13 +66,13 @@ func (w *world) control(ctx context.Context) {
 		w.t.Fatal(err)
 	}
 	groups.Subscribe(sweep.News)
-	w.running.Go(func() { _ = groups.Start(ctx) }) // they return nil, when ctx is done
+	w.running.Go(func() { _ = groups.Start(ctx) }) // Start returns nil when ctx is done
 	w.running.Go(func() { _ = sweep.Start(ctx) })
 }
 
 func (m *machine) nodeName() string { return "node-of-" + m.id }
 
-// live is the life of a kubelet, until ctx is done.
+// live simulates a kubelet until ctx is done.
 func (m *machine) live(ctx context.Context) {
 	if !sleep.For(ctx, registersIn) {
 		return
@@ -90,27 +89,27 @@ func (m *machine) live(ctx context.Context) {
 	}
 }
 
-// await waits for the network; false: ctx was done before.
+// await waits for the network; false if ctx ended first.
 func (m *machine) await(ctx context.Context) bool {
 	for m.cloud.isDown() && sleep.For(ctx, time.Second) {
 	}
 	return ctx.Err() == nil
 }
 
-// silence has the node lose its readiness some time after the kubelet was last
-// heard, and go with its instance, as the cluster's own controllers do.
+// silence simulates the cluster's controllers after a kubelet stops: the node becomes NotReady
+// after a while, and is deleted with its instance.
 func (m *machine) silence(ctx context.Context, forGood bool) {
 	if !sleep.For(ctx, missedAfter) || m.hasKubelet() {
 		return
 	}
 	if forGood {
-		_ = m.w.kube.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.nodeName()}}) // it may never have been
+		_ = m.w.kube.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.nodeName()}}) // the node may not exist
 		return
 	}
 	m.report(ctx, corev1.ConditionUnknown)
 }
 
-// register makes the node, or takes over what is left of it.
+// register creates the node, or takes over the existing one.
 func (m *machine) register(ctx context.Context) {
 	in, _ := m.w.cloud.States.EC2.Instance(m.id)
 	node := &corev1.Node{
@@ -120,15 +119,15 @@ func (m *machine) register(ctx context.Context) {
 			Taints:     []corev1.Taint{{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}},
 		},
 	}
-	_ = m.w.kube.Create(ctx, node) // it may be there
+	_ = m.w.kube.Create(ctx, node) // the node may exist
 	m.report(ctx, corev1.ConditionFalse)
 }
 
-// report says how the node is.
+// report writes the node's Ready condition.
 func (m *machine) report(ctx context.Context, ready corev1.ConditionStatus) {
 	var node corev1.Node
 	if m.w.kube.Get(ctx, client.ObjectKey{Name: m.nodeName()}, &node) != nil {
-		return // somebody has deleted it
+		return // the node was deleted
 	}
 	now := metav1.Now()
 	c := corev1.NodeCondition{Type: corev1.NodeReady, Status: ready, LastHeartbeatTime: now, LastTransitionTime: now}
@@ -136,10 +135,10 @@ func (m *machine) report(ctx context.Context, ready corev1.ConditionStatus) {
 		if node.Status.Conditions[0].Status == ready {
 			c.LastTransitionTime = node.Status.Conditions[0].LastTransitionTime
 		}
-		if ready == corev1.ConditionUnknown { // it is not the kubelet who says so
+		if ready == corev1.ConditionUnknown { // set by the node lifecycle controller, not by the kubelet
 			c.LastHeartbeatTime = node.Status.Conditions[0].LastHeartbeatTime
 		}
 	}
 	node.Status.Conditions = []corev1.NodeCondition{c}
-	_ = m.w.kube.Status().Update(ctx, &node) // it is said again
+	_ = m.w.kube.Status().Update(ctx, &node) // the next report repeats it
 }

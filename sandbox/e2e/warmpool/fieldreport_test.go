@@ -34,27 +34,26 @@ func groups() []group {
 	return all
 }
 
-// story is what is played.
-type story struct {
+// scenario is one replay of the report.
+type scenario struct {
 	way    way
 	groups []group
-	// control runs what of the controller is to run; nil: none.
+	// control runs the controller, or parts of it; nil: no controller.
 	control func(ctx context.Context, w *world)
-	// trouble begins once instances are taken out of the pools; nil: none.
+	// trouble starts when instances leave the warm pools; nil: no fault.
 	trouble func(ctx context.Context, w *world)
 }
 
-// untilPools is how long groups have to settle before instances are taken out of
-// their pools.
+// untilPools is the time for groups to settle before instances leave their pools.
 const untilPools = 15 * time.Minute
 
-// play makes the groups at once, lets them settle, then has those with a warm
-// pool grow by one instance out of it, and returns what must not have happened.
-func (s story) play(t *testing.T, seed uint64) []fault {
+// play creates the groups at once and lets them settle. Then each group with a warm pool grows by
+// one instance from it. It returns the faults.
+func (s scenario) play(t *testing.T, seed uint64) []fault {
 	t.Helper()
 	w := newWorld(t, seed, s.way)
 	w.template()
-	w.cloud.Gate.Limit("autoscaling", wire.AnyAction, 4, 12) // calls are throttled now and then
+	w.cloud.Gate.Limit("autoscaling", wire.AnyAction, 4, 12) // some calls are throttled
 	judge := &judge{w: w, groups: s.groups}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -69,7 +68,7 @@ func (s story) play(t *testing.T, seed uint64) []fault {
 	began := time.Now()
 	failed := make(chan error, len(s.groups))
 	for _, g := range s.groups {
-		go func() { failed <- patiently(ctx, func() error { return s.way.make(ctx, w, g) }) }()
+		go func() { failed <- retryThrottled(ctx, func() error { return s.way.make(ctx, w, g) }) }()
 	}
 	for range s.groups {
 		if err := <-failed; err != nil {
@@ -83,7 +82,7 @@ func (s story) play(t *testing.T, seed uint64) []fault {
 			continue
 		}
 		sleep.For(ctx, w.between(0, 20*time.Second))
-		if err := patiently(ctx, func() error {
+		if err := retryThrottled(ctx, func() error {
 			_, err := client.SetDesiredCapacity(ctx, &awsas.SetDesiredCapacityInput{AutoScalingGroupName: &g.name, DesiredCapacity: aws.Int32(g.size + 1)})
 			return err
 		}); err != nil {
@@ -99,8 +98,8 @@ func (s story) play(t *testing.T, seed uint64) []fault {
 	return judge.end(s.control != nil)
 }
 
-// patiently does what may be throttled.
-func patiently(ctx context.Context, do func() error) error {
+// retryThrottled retries a call that may be throttled.
+func retryThrottled(ctx context.Context, do func() error) error {
 	var err error
 	for range 60 {
 		if err = do(); err == nil || !strings.Contains(err.Error(), "Throttling") {
@@ -111,7 +110,7 @@ func patiently(ctx context.Context, do func() error) error {
 	return err
 }
 
-// wanted is how many instances of a group are to serve in the end.
+// wanted is the number of instances that a group must have in service at the end.
 func (g group) wanted() int32 {
 	if g.warm > 0 {
 		return g.size + 1
@@ -124,7 +123,7 @@ func makeTemplate(_ context.Context, w *world) error {
 	return err
 }
 
-// subnets are those of the account.
+// subnets returns the IDs of the account's subnets.
 func (w *world) subnets() []string {
 	var ids []string
 	for _, s := range w.cloud.States.EC2.Subnets() {
@@ -133,15 +132,14 @@ func (w *world) subnets() []string {
 	return ids
 }
 
-// TestTheHookAfterTheGroup shows that the report can be played: groups made the
-// way that kOps makes them lose healthy machines, or have some serve that were
-// never set up.
-func TestTheHookAfterTheGroup(t *testing.T) {
+// TestHookCreatedAfterGroupLosesMachines shows that the replay reproduces the report: with kOps'
+// order of creation, healthy machines are terminated, or machines without setup come into service.
+func TestHookCreatedAfterGroupLosesMachines(t *testing.T) {
 	t.Parallel()
 	found := map[string]int{}
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
-			for _, f := range (story{way: kops{}, groups: groups()}).play(t, seed) {
+			for _, f := range (scenario{way: kops{}, groups: groups()}).play(t, seed) {
 				found[f.kind]++
 			}
 		})
@@ -149,38 +147,37 @@ func TestTheHookAfterTheGroup(t *testing.T) {
 	t.Logf("20 times: %v", found)
 	for _, kind := range []string{takenDown, joined, tooEarly, unsettled} {
 		if found[kind] == 0 {
-			t.Errorf("of the failures of the report, none is %q: %v", kind, found)
+			t.Errorf("the replay did not reproduce %q: %v", kind, found)
 		}
 	}
 }
 
-// TestNineGroupsAtOnce plays the report the way that Lifeboat does it: none serves
-// that was not set up, none is taken down that is healthy, none joins while it
-// warms.
-func TestNineGroupsAtOnce(t *testing.T) {
+// TestNineGroupsCreatedAtOnce replays the report with Lifeboat. No instance is in service without
+// setup, no healthy instance is terminated, no node joins while its instance warms.
+func TestNineGroupsCreatedAtOnce(t *testing.T) {
 	t.Parallel()
-	story{way: lifeboat{}, groups: groups(), control: always}.wellFor(t, repetitions())
+	scenario{way: lifeboat{}, groups: groups(), control: always}.playWithoutFaults(t, repetitions())
 }
 
-// TestTheAgentsAlone does without the controller: hooks are answered all the same.
-func TestTheAgentsAlone(t *testing.T) {
+// TestAgentsWithoutController checks that the agents complete the hooks without the controller.
+func TestAgentsWithoutController(t *testing.T) {
 	t.Parallel()
-	story{way: lifeboat{}, groups: groups()}.wellFor(t, max(2, repetitions()/10))
+	scenario{way: lifeboat{}, groups: groups()}.playWithoutFaults(t, max(2, repetitions()/10))
 }
 
-// TestTheControllerAlone does without the agents' answers, for groups without a
-// warm pool: what a machine in a pool has done, only its agent knows.
-func TestTheControllerAlone(t *testing.T) {
+// TestControllerWithoutAgents checks groups without a warm pool. In a pool, only an agent knows
+// what its machine has completed.
+func TestControllerWithoutAgents(t *testing.T) {
 	t.Parallel()
 	cold := groups()
 	for i := range cold {
 		cold[i].warm = 0
 	}
-	story{way: lifeboat{silent: true}, groups: cold, control: always}.wellFor(t, max(2, repetitions()/10))
+	scenario{way: lifeboat{silent: true}, groups: cold, control: always}.playWithoutFaults(t, max(2, repetitions()/10))
 }
 
-// wellFor plays a story again and again, and nothing goes wrong.
-func (s story) wellFor(t *testing.T, times int) {
+// playWithoutFaults plays a scenario with several seeds, and fails for any fault.
+func (s scenario) playWithoutFaults(t *testing.T, times int) {
 	for seed := range uint64(times) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -194,7 +191,7 @@ func (s story) wellFor(t *testing.T, times int) {
 
 func always(ctx context.Context, w *world) { w.control(ctx) }
 
-// repetitions is how many seeds a story is played with.
+// repetitions is the number of seeds for each scenario.
 func repetitions() int {
 	if testing.Short() {
 		return 6

@@ -14,17 +14,17 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
-// judge watches a world, and notes what must not happen.
+// judge watches a world and records faults.
 type judge struct {
 	w      *world
 	groups []group
 
 	mu     sync.Mutex
 	faults []fault
-	read   int // changes of state that were judged
+	read   int // number of state changes that were checked
 }
 
-// fault is something that must not happen.
+// fault is a forbidden event.
 type fault struct {
 	kind string
 	at   time.Time
@@ -42,7 +42,7 @@ const (
 
 func (f fault) String() string { return f.at.Format(time.TimeOnly) + " " + f.kind + ": " + f.text }
 
-// fault notes one, once.
+// fault records a fault once.
 func (j *judge) fault(kind string, at time.Time, format string, args ...any) {
 	f := fault{kind, at, fmt.Sprintf(format, args...)}
 	if !slices.ContainsFunc(j.faults, func(o fault) bool { return o.kind == f.kind && o.text == f.text }) {
@@ -50,7 +50,7 @@ func (j *judge) fault(kind string, at time.Time, format string, args ...any) {
 	}
 }
 
-// look judges what has happened since it last looked, and what is.
+// look checks the state changes since its last call, and the current state.
 func (j *judge) look() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -73,18 +73,18 @@ func (j *judge) change(c autoscaling.Change) {
 	case c.To == autoscaling.InService && !m.isReadyAt(c.Time):
 		j.fault(tooEarly, c.Time, "%s of %s", c.InstanceID, c.Group)
 	case c.To == autoscaling.Terminating || c.To == autoscaling.WarmedTerminating:
-		// Nothing is scaled in here, and no machine is broken.
+		// This scenario never scales in, and no machine is broken.
 		j.fault(takenDown, c.Time, "%s of %s out of %s: %s", c.InstanceID, c.Group, c.From, c.Cause)
 	}
 }
 
-// tainted tells of a node that still keeps pods off.
+// tainted reports whether a node still has a taint that keeps pods off.
 func tainted(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == v1alpha1.TaintNotInService })
 }
 
-// nodes judges the nodes: pods come to none before it is in service, and, where the
-// controller runs, to each that is.
+// nodes checks that pods reach no node before its instance is in service, and, with a controller,
+// every node after that.
 func (j *judge) nodes(controlled, last bool) {
 	var list corev1.NodeList
 	if err := j.w.kube.List(context.Background(), &list); err != nil {
@@ -109,7 +109,7 @@ func (j *judge) nodes(controlled, last bool) {
 	}
 }
 
-// end judges how it stands in the end.
+// end checks the final state.
 func (j *judge) end(controlled bool) []fault {
 	j.look()
 	j.mu.Lock()

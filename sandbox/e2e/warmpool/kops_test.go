@@ -17,10 +17,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// kops is how kOps 1.28 does it: the group is made, its hook and its warm pool
-// follow when their turn comes, and a program that runs once a boot sets the
-// machine up, starts the kubelet unless the instance warms, and answers the hook
-// (kops: upup/pkg/fi/cloudup/awstasks, upup/pkg/fi/nodeup; issue 16582).
+// kops follows kOps 1.28: it creates the group, later its hook and its warm pool. A program runs
+// once per boot. It sets the machine up, starts the kubelet unless the instance warms, and
+// completes the hook (kops: upup/pkg/fi/cloudup/awstasks, upup/pkg/fi/nodeup; issue 16582).
 type kops struct{}
 
 func (kops) make(ctx context.Context, w *world, g group) error {
@@ -32,7 +31,7 @@ func (kops) make(ctx context.Context, w *world, g group) error {
 		return err
 	}
 	pool := func() error {
-		sleep.For(ctx, w.between(0, time.Minute)) // its turn comes
+		sleep.For(ctx, w.between(0, time.Minute)) // kOps works through a task queue
 		_, err := client.PutWarmPool(ctx, &awsas.PutWarmPoolInput{AutoScalingGroupName: &g.name, MinSize: aws.Int32(g.warm)})
 		return err
 	}
@@ -53,12 +52,12 @@ func (kops) make(ctx context.Context, w *world, g group) error {
 	return errors.Join(<-failed, <-failed)
 }
 
-// boot: user data runs at the first boot alone, and installs what runs at each.
+// boot: user data runs only at the first boot, and installs the program that runs at each boot.
 func (kops) boot(ctx context.Context, m *machine) {
 	first := false
 	m.disk.set(func(d *disk) { first, d.begun = !d.begun, true })
 	if !first && !m.disk.isDone() {
-		return // the first boot was cut off before it had installed anything
+		return // the power went off during the first boot, before the installation
 	}
 	for !nodeup(ctx, m) {
 		if !sleep.For(ctx, 30*time.Second) {
@@ -67,7 +66,7 @@ func (kops) boot(ctx context.Context, m *machine) {
 	}
 }
 
-// nodeup runs once; false: it failed, and is run again.
+// nodeup runs once; false: it failed and must run again.
 func nodeup(ctx context.Context, m *machine) bool {
 	target, err := m.target(ctx)
 	if err != nil || !m.setUp(ctx) {
@@ -85,7 +84,7 @@ func nodeup(ctx context.Context, m *machine) bool {
 	name := member.AutoScalingInstances[0].AutoScalingGroupName
 	hooks, err := client.DescribeLifecycleHooks(ctx, &awsas.DescribeLifecycleHooksInput{AutoScalingGroupName: name, LifecycleHookNames: []string{hookName}})
 	if err != nil || len(hooks.LifecycleHooks) == 0 {
-		return err == nil // without a hook there is nothing to answer
+		return err == nil // without a hook there is nothing to complete
 	}
 	_, err = client.CompleteLifecycleAction(ctx, &awsas.CompleteLifecycleActionInput{
 		AutoScalingGroupName: name, LifecycleHookName: aws.String(hookName), InstanceId: &m.id, LifecycleActionResult: aws.String("CONTINUE"),
@@ -93,7 +92,7 @@ func nodeup(ctx context.Context, m *machine) bool {
 	return err == nil
 }
 
-// target reads the target lifecycle state; nothing there is read as none.
+// target reads the target lifecycle state; empty if the metadata has none.
 func (m *machine) target(ctx context.Context) (string, error) {
 	out, err := m.imds().GetMetadata(ctx, &awsimds.GetMetadataInput{Path: "autoscaling/target-lifecycle-state"})
 	var answered *smithyhttp.ResponseError

@@ -19,15 +19,14 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// lifeboat is how Lifeboat does it: a group is made with its hook, the pool once
-// the hook is seen to be there, and an agent stands before the kubelet.
+// lifeboat follows Lifeboat: it creates a group with its hook, and the pool once the hook exists.
+// An agent runs before the kubelet.
 type lifeboat struct {
-	// silent agents answer no hooks.
+	// silent agents complete no hooks.
 	silent bool
 }
 
-// make looks, plans and acts until nothing is left to do, as the loop over
-// NodeGroups does.
+// make observes, plans and applies until nothing is left to do, as the NodeGroup loop does.
 func (lifeboat) make(ctx context.Context, w *world, g group) error {
 	least, most, warm := g.size, g.size+g.warm, g.warm
 	object := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: g.name}, Spec: v1alpha1.NodeGroupSpec{
@@ -51,21 +50,21 @@ func (lifeboat) make(ctx context.Context, w *world, g group) error {
 			}
 			for _, step := range plan.Steps {
 				if err = api.Apply(ctx, wanted, step); err != nil {
-					break // it looks again
+					break // the next pass observes again
 				}
 			}
 		}
 		sleep.For(ctx, w.between(time.Second, 10*time.Second))
 	}
-	return fmt.Errorf("making %s: not done after 100 looks: %w", g.name, err)
+	return fmt.Errorf("making %s: not done after 100 passes: %w", g.name, err)
 }
 
 const bootstrap = "bootstrap"
 
-// boot runs the agent, as its unit does.
+// boot runs the agent as its systemd unit does.
 func (l lifeboat) boot(ctx context.Context, m *machine) {
 	gate := &boottest.Memory{}
-	_ = bootagent.New(bootagent.Options{ // it returns nil, when the power goes
+	_ = bootagent.New(bootagent.Options{ // Run returns nil at the power off
 		Settings: bootagent.Settings{Prepare: []string{bootstrap}, NoAnswer: l.silent},
 		Metadata: func() bootagent.Metadata { return metadata.NewClientOver(aws.Config{}, doer{m.metadata}) },
 		Connect: func(context.Context) (bootagent.AutoScaling, error) {
@@ -77,7 +76,7 @@ func (l lifeboat) boot(ctx context.Context, m *machine) {
 		BootID: func() (string, error) {
 			in, ok := m.w.cloud.States.EC2.Instance(m.id)
 			if !ok {
-				return "", errors.New("there is no such instance")
+				return "", errors.New("no such instance")
 			}
 			return in.BootID, nil
 		},
@@ -85,7 +84,7 @@ func (l lifeboat) boot(ctx context.Context, m *machine) {
 	}).Run(ctx)
 }
 
-// node is the machine's node as its kubelet tells.
+// node returns the machine's node as its kubelet reports it.
 func (m *machine) node(context.Context, string, string) bootagent.Node {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,12 +97,12 @@ func (m *machine) node(context.Context, string, string) bootagent.Node {
 	return bootagent.Node{Name: m.nodeName(), Ready: time.Since(m.since) >= joinsIn, Heartbeat: time.Now()}
 }
 
-// run runs the commands of the defaults, and the one that sets the machine up.
+// run simulates the commands of the agent's defaults, and the setup command.
 func (m *machine) run(ctx context.Context, command []string) (string, error) {
 	switch said := strings.Join(command, " "); {
 	case strings.Contains(said, bootstrap):
 		if !m.setUp(ctx) {
-			return "", errors.New("the power went")
+			return "", errors.New("the power went off")
 		}
 	case strings.Contains(said, "is-active"):
 		if !m.hasKubelet() {
@@ -119,8 +118,8 @@ func (m *machine) run(ctx context.Context, command []string) (string, error) {
 	return "", nil
 }
 
-// doer makes requests as the SDK wants them made.
+// doer adapts the network to the SDK's HTTP client interface.
 type doer struct{ *network }
 
-// Do makes one.
+// Do implements the SDK's HTTPClient.
 func (d doer) Do(r *http.Request) (*http.Response, error) { return d.RoundTrip(r) }

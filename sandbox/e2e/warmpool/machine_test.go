@@ -15,26 +15,26 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// machine is what an instance is to itself. Its disk outlives being stopped.
+// machine is the operating system of an instance. Its disk survives a stop.
 type machine struct {
 	w  *world
 	id string
-	// metadata and cloud are its ways to instance metadata and to AWS.
+	// metadata and cloud are its connections to instance metadata and to AWS.
 	metadata, cloud *network
 	disk            disk
-	files           boottest.Memory // the agent's, on the disk
+	files           boottest.Memory // the agent's files, on the disk
 
 	mu      sync.Mutex
 	off     context.CancelFunc // nil: no power
-	powered context.Context    // is done when the power goes
-	kubelet context.CancelFunc // nil: it does not run
-	since   time.Time          // when the kubelet was started
+	powered context.Context    // done at the power off
+	kubelet context.CancelFunc // nil: not running
+	since   time.Time          // start of the kubelet
 }
 
-// disk is what stays when the power goes.
+// disk is the state that survives a power off.
 type disk struct {
 	mu sync.Mutex
-	// begun is set once the first boot has begun, done once the machine is set up.
+	// begun is set when the first boot begins, done when the setup is complete.
 	begun, done bool
 }
 
@@ -50,8 +50,8 @@ func (d *disk) isDone() bool {
 	return d.done
 }
 
-// hear switches machines on and off as EC2 does.
-func (w *world) hear(ctx context.Context, c ec2.Change) {
+// handleChange powers machines on and off as EC2 does.
+func (w *world) handleChange(ctx context.Context, c ec2.Change) {
 	switch c.What {
 	case ec2.Booted:
 		w.machine(c.Instance.ID).on(ctx)
@@ -62,7 +62,7 @@ func (w *world) hear(ctx context.Context, c ec2.Change) {
 	}
 }
 
-// all are the machines there ever were.
+// all returns all machines, also terminated ones.
 func (w *world) all() []*machine {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,10 +93,10 @@ func (m *machine) on(ctx context.Context) {
 	ctx, m.off = context.WithCancel(ctx)
 	m.powered = ctx
 	m.w.running.Go(func() {
-		if !sleep.For(ctx, m.w.between(4*time.Second, 12*time.Second)) { // its kernel starts
+		if !sleep.For(ctx, m.w.between(4*time.Second, 12*time.Second)) { // the kernel starts
 			return
 		}
-		if m.w.often(0.5) { // its network restarts once, some time while it is set up
+		if m.w.often(0.5) { // the network restarts once during the setup
 			m.w.running.Go(func() {
 				if sleep.For(ctx, m.w.between(0, 90*time.Second)) {
 					down := m.w.between(2*time.Second, 30*time.Second)
@@ -109,7 +109,7 @@ func (m *machine) on(ctx context.Context) {
 	})
 }
 
-// powerOff takes the power away; ctx is the world's.
+// powerOff turns the power off; ctx is the world's.
 func (m *machine) powerOff(ctx context.Context, forGood bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,7 +121,7 @@ func (m *machine) powerOff(ctx context.Context, forGood bool) {
 	m.w.running.Go(func() { m.silence(ctx, forGood) })
 }
 
-// kill ends the kubelet. It needs the lock.
+// kill ends the kubelet. The caller must hold the lock.
 func (m *machine) kill() {
 	if m.kubelet != nil {
 		m.kubelet()
@@ -129,7 +129,7 @@ func (m *machine) kill() {
 	}
 }
 
-// startKubelet starts it, if it does not run.
+// startKubelet starts the kubelet unless it runs.
 func (m *machine) startKubelet() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,7 +147,7 @@ func (m *machine) stopKubelet() {
 	m.kill()
 }
 
-// isReadyAt tells whether its node was at a moment that has just been.
+// isReadyAt reports whether the node was Ready at a recent time.
 func (m *machine) isReadyAt(at time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,13 +160,13 @@ func (m *machine) hasKubelet() bool {
 	return m.kubelet != nil
 }
 
-// imds reads the machine's own metadata.
+// imds reads the machine's own instance metadata.
 func (m *machine) imds() *awsimds.Client {
 	return awsimds.New(awsimds.Options{Endpoint: "http://imds.test", HTTPClient: &http.Client{Transport: m.metadata}})
 }
 
-// setUp is the work of a first boot: packages, images, certificates. What is done
-// is not done again; where the power goes in between it was for nothing.
+// setUp is the work of a first boot: packages, images, certificates. A later call returns at once.
+// A power off during the setup loses the work.
 func (m *machine) setUp(ctx context.Context) bool {
 	return m.disk.isDone() || sleep.For(ctx, m.w.between(30*time.Second, 120*time.Second)) && m.noteDone()
 }

@@ -12,25 +12,25 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// TestOutages shows what is lost where something is away while instances come into
-// service, with hooks that wait for ten minutes: docs/guides/warm-pools.md has the
-// same table.
+// TestOutages measures what an outage costs while instances come into service, with hooks of ten
+// minutes. docs/guides/warm-pools.md has the same table.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		story
-		// loses: launches that are held when the time of their hook is out are
+		scenario
+		// loses: the hook's timeout abandons the launches that wait, and the group replaces their
+		// instances.
 		// abandoned, and others take their place.
 		loses bool
 	}{
-		{"the controller for ten minutes", story{control: awayFor(10 * time.Minute), trouble: none}, false},
-		{"Auto Scaling's API for nine minutes", story{control: always, trouble: noAPI(9 * time.Minute)}, false},
-		{"Auto Scaling's API for longer than the hook waits", story{control: always, trouble: noAPI(12 * time.Minute)}, true},
-		{"the machines' network for nine minutes", story{control: always, trouble: noNetwork(9 * time.Minute)}, false},
-		{"the machines' network for longer than the hook waits", story{control: always, trouble: noNetwork(14 * time.Minute)}, false},
-		{"the controller and the machines' network for nine minutes", story{control: awayFor(9 * time.Minute), trouble: noNetwork(9 * time.Minute)}, false},
-		{"the controller and the machines' network for longer than the hook waits", story{control: awayFor(14 * time.Minute), trouble: noNetwork(14 * time.Minute)}, true},
+		{"the controller for ten minutes", scenario{control: noController(10 * time.Minute), trouble: none}, false},
+		{"Auto Scaling's API for nine minutes", scenario{control: always, trouble: noAPI(9 * time.Minute)}, false},
+		{"Auto Scaling's API for longer than the hook waits", scenario{control: always, trouble: noAPI(12 * time.Minute)}, true},
+		{"the machines' network for nine minutes", scenario{control: always, trouble: noNetwork(9 * time.Minute)}, false},
+		{"the machines' network for longer than the hook waits", scenario{control: always, trouble: noNetwork(14 * time.Minute)}, false},
+		{"the controller and the machines' network for nine minutes", scenario{control: noController(9 * time.Minute), trouble: noNetwork(9 * time.Minute)}, false},
+		{"the controller and the machines' network for longer than the hook waits", scenario{control: noController(14 * time.Minute), trouble: noNetwork(14 * time.Minute)}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +46,7 @@ func TestOutages(t *testing.T) {
 						t.Error(fmt.Sprint(seed), f)
 					}
 					if tt.loses && lost == 0 {
-						t.Error("nothing was lost: the page says too much")
+						t.Error("no launch was lost, but the guide lists losses")
 					}
 				})
 			}
@@ -54,9 +54,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// awayFor has the controller be away for some time from when instances are taken
-// out of the pools.
-func awayFor(d time.Duration) func(context.Context, *world) {
+// noController stops the controller for some time, starting when instances leave the pools.
+func noController(d time.Duration) func(context.Context, *world) {
 	return func(ctx context.Context, w *world) {
 		first, stop := context.WithCancel(ctx)
 		w.control(first)
@@ -70,7 +69,7 @@ func awayFor(d time.Duration) func(context.Context, *world) {
 
 func none(context.Context, *world) {}
 
-// noAPI has every call to Auto Scaling fail.
+// noAPI makes every Auto Scaling call fail.
 func noAPI(d time.Duration) func(context.Context, *world) {
 	return func(ctx context.Context, w *world) {
 		sleep.For(ctx, 30*time.Second)
@@ -80,7 +79,7 @@ func noAPI(d time.Duration) func(context.Context, *world) {
 	}
 }
 
-// noNetwork has no machine reach AWS, its metadata or the cluster.
+// noNetwork cuts all machines off from AWS, instance metadata and the cluster.
 func noNetwork(d time.Duration) func(context.Context, *world) {
 	return func(ctx context.Context, w *world) {
 		until := time.Now().Add(d)

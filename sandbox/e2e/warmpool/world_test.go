@@ -21,13 +21,13 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/sleep"
 )
 
-// world is an AWS account with groups, the machines that its instances are, and
-// what goes wrong between them.
+// world is an AWS account with groups, the machines of its instances, and random faults between
+// them.
 type world struct {
 	t     *testing.T
 	cloud *emulator.Server
 	kube  client.Client
-	// way is how machines are set up, and groups made.
+	// way sets machines up and creates groups.
 	way way
 
 	mu       sync.Mutex
@@ -36,11 +36,11 @@ type world struct {
 	running  sync.WaitGroup
 }
 
-// way is one way of running a cluster's nodes in groups.
+// way is one tool that runs a cluster's nodes in groups.
 type way interface {
-	// make makes a group, whose launch hook is called lifeboat-launch.
+	// make creates a group, whose launch hook is called lifeboat-launch.
 	make(ctx context.Context, w *world, g group) error
-	// boot is what a machine does from when it has power until ctx is done.
+	// boot runs on a machine from power on until ctx is done.
 	boot(ctx context.Context, m *machine)
 }
 
@@ -48,10 +48,10 @@ type way interface {
 type group struct {
 	name string
 	size int32
-	warm int32 // instances in the warm pool; 0: none
+	warm int32 // instances in the warm pool; 0: no pool
 }
 
-// The clock of the emulated cloud, near to that of the real one.
+// The emulated cloud's timing, close to that of AWS.
 func pace() ec2.Timing {
 	return ec2.Timing{PendingFor: 12 * time.Second, StoppingFor: 8 * time.Second, ShutdownFor: 15 * time.Second, PowerOffAfter: 6 * time.Second}
 }
@@ -76,49 +76,49 @@ func newWorld(t *testing.T, seed uint64, way way) *world {
 		w.running.Wait()
 	})
 	w.running.Go(func() { cloud.Work(ctx) })
-	stop := cloud.States.EC2.Subscribe(func(c ec2.Change) { w.hear(ctx, c) })
+	stop := cloud.States.EC2.Subscribe(func(c ec2.Change) { w.handleChange(ctx, c) })
 	t.Cleanup(stop)
 	return w
 }
 
-// between is a time within bounds.
+// between returns a random time within bounds.
 func (w *world) between(least, most time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return least + time.Duration(w.chance.Int64N(int64(most-least)+1))
 }
 
-// often is true with a probability.
+// often returns true with probability p.
 func (w *world) often(p float64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.chance.Float64() < p
 }
 
-// config leads the AWS SDK to the cloud, by way of a network.
+// config connects the AWS SDK to the cloud through a network.
 func (w *world) config(n *network) aws.Config {
 	return emulatortest.ConfigOver(w.cloud, n)
 }
 
-// client makes calls that nothing disturbs but the delay of each.
+// client makes calls that only the usual latency delays.
 func (w *world) client() *awsas.Client {
 	return awsas.NewFromConfig(w.config(&network{w: w, handler: w.cloud.Handler()}))
 }
 
-// network carries requests to a handler in this process. Each takes its time, and
-// none arrives while the network is down.
+// network carries requests to a handler in this process. Each request takes some time, and none
+// arrives while the network is down.
 type network struct {
 	w       *world
 	handler http.Handler
-	fast    bool // of the machine itself
+	fast    bool // the connection of the machine itself
 
 	mu   sync.Mutex
-	down time.Time // until then
+	down time.Time // time at which it is up again
 }
 
 var errDown = errors.New("connect: network is unreachable")
 
-// restart takes the network down for a time.
+// restart takes the network down for a while.
 func (n *network) restart(d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,8 +131,8 @@ func (n *network) isDown() bool {
 	return time.Now().Before(n.down)
 }
 
-// RoundTrip implements http.RoundTripper. A request that is under way when the
-// network goes down has arrived, or not; its answer is lost in any case.
+// RoundTrip implements http.RoundTripper. A request in flight when the network goes down may or may
+// not arrive; its response is lost.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	there, back := time.Millisecond, time.Duration(0)
 	if !n.fast {
@@ -148,7 +148,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return reply, err
 }
 
-// template makes the launch template that all groups use.
+// template creates the launch template that all groups use.
 func (w *world) template() {
 	w.t.Helper()
 	if err := makeTemplate(w.t.Context(), w); err != nil {
