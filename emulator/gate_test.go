@@ -20,7 +20,7 @@ import (
 )
 
 // Each service's SDK reads the service's own errors.
-func TestSDKsReadRefusals(t *testing.T) {
+func TestSDKsParseErrors(t *testing.T) {
 	t.Parallel()
 	server, url := emulatortest.Serve(t, emulator.Options{})
 	if err := server.States.SQS.Create("q", nil, nil); err != nil {

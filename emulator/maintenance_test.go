@@ -19,7 +19,7 @@ import (
 
 // One call schedules maintenance everywhere: at EC2, in instance metadata, in Health, and for the
 // machine itself.
-func TestMaintenanceIsTheSameEverywhere(t *testing.T) {
+func TestMaintenanceIsConsistentAcrossServices(t *testing.T) {
 	t.Parallel()
 	server, url := emulatortest.Serve(t, emulator.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
 	states := server.States

@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/sqs"
 )
 
-func TestListenRefusesWhatIsNotLoopback(t *testing.T) {
+func TestListenRejectsNonLoopbackAddresses(t *testing.T) {
 	server, err := emulator.New(emulator.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestListenRefusesWhatIsNotLoopback(t *testing.T) {
 	}
 }
 
-func TestServeRefusesWhatIsNotLoopback(t *testing.T) {
+func TestServeRejectsNonLoopbackAddresses(t *testing.T) {
 	server, err := emulator.New(emulator.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ type openListener struct{ net.Listener }
 func (openListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4zero, Port: 1} }
 func (openListener) Close() error   { return nil }
 
-func TestNewRefusesBadScopes(t *testing.T) {
+func TestNewRejectsInvalidScopes(t *testing.T) {
 	for _, o := range []emulator.Options{{Account: "12345"}, {Account: "12345678901x"}, {Region: "Frankfurt"}, {Region: "eu-central"}} {
 		if _, err := emulator.New(o); err == nil {
 			t.Errorf("accepted %+v", o)
@@ -108,7 +108,7 @@ func TestServeStopsWithALongPollOpen(t *testing.T) {
 	}
 }
 
-func TestAccountsAreApart(t *testing.T) {
+func TestAccountsAreIsolated(t *testing.T) {
 	one, _ := emulatortest.Serve(t, emulator.Options{})
 	two, url := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1"})
 	if err := one.States.SQS.Create("q", nil, nil); err != nil {
@@ -128,7 +128,7 @@ func TestAccountsAreApart(t *testing.T) {
 }
 
 // A poll of a disconnected caller takes no later message.
-func TestAbandonedPollsTakeNothing(t *testing.T) {
+func TestAbandonedPollsReceiveNoMessage(t *testing.T) {
 	answered := make(answers, 10)
 	server, url := emulatortest.Serve(t, emulator.Options{
 		Logger: slog.New(slog.NewTextHandler(answered, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -177,7 +177,7 @@ func newPost(ctx context.Context, t *testing.T, url, form string) *http.Request 
 }
 
 // A form of a web page can carry an access key in its fields, but not without an Origin.
-func TestRequestsOfWebPagesAreRefused(t *testing.T) {
+func TestBrowserRequestsAreRejected(t *testing.T) {
 	server, err := emulator.New(emulator.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/ec2"
 )
 
-func TestTheAgentAtBootRunsNoCommandOfItsUserData(t *testing.T) {
+func TestBootAgentRunsNoUserDataCommand(t *testing.T) {
 	t.Parallel()
 	i := newBootAgentsOf(t)
 	text := "#!/bin/sh\nlifeboatd agent boot --answer=false --prepare=reboot --start=reboot --wipe-path=/ --hooks=a --state-dir=/\n"

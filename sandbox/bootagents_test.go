@@ -64,7 +64,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func TestAMachineBootsStopsAndBootsFromItsDisk(t *testing.T) {
+func TestMachineKeepsDiskAcrossStop(t *testing.T) {
 	t.Parallel()
 	i := newBootAgentsOf(t)
 	cloud := i.s.EC2()
@@ -110,7 +110,7 @@ func TestAMachineBootsStopsAndBootsFromItsDisk(t *testing.T) {
 	})
 }
 
-func TestAHibernatedMachineGoesOnWhereItWas(t *testing.T) {
+func TestHibernatedMachineResumes(t *testing.T) {
 	t.Parallel()
 	i := newBootAgentsOf(t)
 	cloud := i.s.EC2()

@@ -22,9 +22,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox"
 )
 
-// TestTheChartsIdentities checks that what runs in the sandbox runs as it would
+// TestChartIdentities checks that what runs in the sandbox runs as it would
 // in a cluster: as the chart's ServiceAccounts, the agent tied to its node.
-func TestTheChartsIdentities(t *testing.T) {
+func TestChartIdentities(t *testing.T) {
 	sb, err := sandbox.New(sandbox.Options{Dir: filepath.Join(t.TempDir(), "sb"), NoLifeboat: true})
 	if err != nil {
 		t.Fatal(err)

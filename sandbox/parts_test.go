@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/sandbox/process"
 )
 
-func TestAKeptProgramIsStartedAgain(t *testing.T) {
+func TestExitedProgramIsRestarted(t *testing.T) {
 	dir := t.TempDir()
 	pids := make(chan int, 10)
 	k := &supervisor{
@@ -61,7 +61,7 @@ func TestAKeptProgramIsStartedAgain(t *testing.T) {
 	}
 }
 
-func TestAGateThatIsShutCutsConnections(t *testing.T) {
+func TestClosedGateCutsConnections(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestMinor(t *testing.T) {
 	}
 }
 
-func TestOptionsRefuseWhatCannotBe(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	for _, name := range []string{"Up", "a/b", "..", "a-very-long-name-that-is-over-the-limit"} {
 		if _, err := New(Options{Name: name}); err == nil {
 			t.Errorf("the name %q was taken", name)

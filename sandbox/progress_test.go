@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/terminal"
 )
 
-func TestProgressWithoutATerminalIsALineAStep(t *testing.T) {
+func TestProgressWithoutTerminalPrintsLinePerStep(t *testing.T) {
 	var out bytes.Buffer
 	render, finish := RenderStep(terminal.Stream{Writer: &out})
 	o := Options{Progress: render}
@@ -37,7 +37,7 @@ func TestProgressWithoutATerminalIsALineAStep(t *testing.T) {
 	}
 }
 
-func TestASlowStepWithoutATerminalIsToldOfNowAndThen(t *testing.T) {
+func TestSlowStepIsReportedPeriodically(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		render, finish := RenderStep(terminal.Stream{Writer: &out})
@@ -60,7 +60,7 @@ func TestASlowStepWithoutATerminalIsToldOfNowAndThen(t *testing.T) {
 	})
 }
 
-func TestAStepMovesOnATerminal(t *testing.T) {
+func TestProgressAnimatesOnTerminal(t *testing.T) {
 	var out bytes.Buffer
 	render, finish := RenderStep(terminal.Stream{Writer: &out, TTY: true})
 	render(Step{Name: "programs", Detail: "building"})
@@ -72,7 +72,7 @@ func TestAStepMovesOnATerminal(t *testing.T) {
 	}
 }
 
-func TestLinesAreHandedOverWhole(t *testing.T) {
+func TestOutputIsSplitIntoLines(t *testing.T) {
 	var got []string
 	w := &lineWriter{line: func(s string) { got = append(got, s) }}
 	for _, part := range []string{"one", " line\n\n  two", "\nthr"} {

@@ -136,7 +136,7 @@ func (r realWorld) processes(in ec2.Instance) string {
 	return text
 }
 
-func TestARealInstanceFromItsLaunchToItsEnd(t *testing.T) {
+func TestRealInstanceLifecycle(t *testing.T) {
 	needRealNodes(t)
 	before := machineState(t)
 	r := upReal(t, "real")
@@ -267,9 +267,9 @@ func machineState(t *testing.T) map[string][]string {
 	return state
 }
 
-// TestRealOnesSideBySide has two sandboxes with the same addresses, ports and
+// TestRealInstancesInParallel has two sandboxes with the same addresses, ports and
 // names within.
-func TestRealOnesSideBySide(t *testing.T) {
+func TestRealInstancesInParallel(t *testing.T) {
 	needRealNodes(t)
 	a, b := upReal(t, "side-a"), upReal(t, "side-b")
 	first, second := a.launch(nil), b.launch(nil)
@@ -301,9 +301,9 @@ func (r realWorld) lease(in ec2.Instance) time.Time {
 	return l.Spec.RenewTime.Time
 }
 
-// TestAKilledSupervisorTakesItsInstancesAlong kills the supervisor as a crash would, with an
+// TestKilledSupervisorEndsInstances kills the supervisor as a crash would, with an
 // instance in the middle of its life, and starts the same sandbox again.
-func TestAKilledSupervisorTakesItsInstancesAlong(t *testing.T) {
+func TestKilledSupervisorEndsInstances(t *testing.T) {
 	needRealNodes(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Setenv(superviseReal, "1")

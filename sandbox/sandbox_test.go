@@ -135,7 +135,7 @@ func checkGone(t *testing.T, st sandbox.State, home string) {
 	}
 }
 
-func TestInTheBackgroundAndDownAgain(t *testing.T) {
+func TestUpInBackgroundAndDown(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", home)
 	st, err := start(t, "one")
@@ -197,7 +197,7 @@ func checkUsable(t *testing.T, st sandbox.State) {
 	}
 }
 
-func TestAKilledSupervisorLeavesNothing(t *testing.T) {
+func TestKilledSupervisorLeavesNothing(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", home)
 	st, err := start(t, "killed")
@@ -219,7 +219,7 @@ func TestAKilledSupervisorLeavesNothing(t *testing.T) {
 	checkGone(t, st, home)
 }
 
-func TestGivingUpOnTheWayLeavesNothing(t *testing.T) {
+func TestCancelledUpLeavesNothing(t *testing.T) {
 	for _, at := range []string{"programs", "control plane", "AWS emulator", "machines", "wiring", "karpenter"} {
 		t.Run(at, func(t *testing.T) {
 			home := t.TempDir()
@@ -241,10 +241,10 @@ func TestGivingUpOnTheWayLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestAMachineWithoutPowerIsFoundOutByKubernetes checks what the scenarios are
+// TestKubernetesDetectsPoweredOffMachine checks what the scenarios are
 // built on: a node that goes dark is marked NotReady by the real controller, its
 // pods come to no end, and its Node is deleted only then.
-func TestAMachineWithoutPowerIsFoundOutByKubernetes(t *testing.T) {
+func TestKubernetesDetectsPoweredOffMachine(t *testing.T) {
 	sb, err := sandbox.New(sandbox.Options{Dir: filepath.Join(t.TempDir(), "sb"), NoLifeboat: true, BootDelay: time.Second})
 	if err != nil {
 		t.Fatal(err)

@@ -188,7 +188,7 @@ func TestBootAsAProcess(t *testing.T) {
 	}
 }
 
-func TestBootSaysWhatToWrite(t *testing.T) {
+func TestBootErrorsSayWhatToWrite(t *testing.T) {
 	t.Parallel()
 	for args, says := range map[string]string{
 		"--poll-interval 1ms":               "from 1s to 1m",

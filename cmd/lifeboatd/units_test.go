@@ -23,7 +23,7 @@ func unit(t *testing.T, name string) string {
 }
 
 // The systemd units and the flags' defaults must have the same paths and names.
-func TestUnitsMatchTheFlags(t *testing.T) {
+func TestUnitsMatchFlags(t *testing.T) {
 	t.Parallel()
 	flags := bootAgent().Flags()
 	gate, state := flags.Lookup("gate-file").DefValue, flags.Lookup("state-dir").DefValue
@@ -47,7 +47,7 @@ func TestUnitsMatchTheFlags(t *testing.T) {
 	}
 }
 
-func TestUnitsAsSystemdReadsThem(t *testing.T) {
+func TestSystemdAcceptsUnits(t *testing.T) {
 	t.Parallel()
 	analyze := need.Program(t, "systemd-analyze")
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 )
 
 // Subscribers of EC2 see the instances of groups as any others.
-func TestSubscribersSeeTheInstancesOfGroups(t *testing.T) {
+func TestSubscribersSeeGroupInstances(t *testing.T) {
 	inLiving(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		var mu sync.Mutex
 		var seen []string
@@ -39,7 +39,7 @@ func TestSubscribersSeeTheInstancesOfGroups(t *testing.T) {
 }
 
 // Each execution of a hook has its own token; the token of an earlier execution is rejected.
-func TestTokensNameOneFiring(t *testing.T) {
+func TestActionTokenIdentifiesOneHookExecution(t *testing.T) {
 	inLiving(t, autoscaling.Group{WarmPool: fixed(1, ""), Hooks: []autoscaling.Hook{up()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)
 		id := r.in(autoscaling.WarmedPending + ":Wait")[0]
@@ -58,7 +58,7 @@ func TestTokensNameOneFiring(t *testing.T) {
 }
 
 // The events of an instance over its whole life.
-func TestEventsOfALife(t *testing.T) {
+func TestLifecycleEventsAreSent(t *testing.T) {
 	inLiving(t, autoscaling.Group{WarmPool: fixed(1, ""), Hooks: []autoscaling.Hook{up(), down()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)
 		r.answer(t, autoscaling.WarmedPending+":Wait", autoscaling.Continue)
@@ -87,7 +87,7 @@ func TestEventsOfALife(t *testing.T) {
 }
 
 // An instance that terminates during its launch is replaced.
-func TestAnInstanceThatEndsInItsLaunchIsReplaced(t *testing.T) {
+func TestInstanceEndedDuringLaunchIsReplaced(t *testing.T) {
 	inLiving(t, autoscaling.Group{Desired: 1, Hooks: []autoscaling.Hook{up()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)
 		id := r.in(autoscaling.Pending + ":Wait")[0]
@@ -98,7 +98,7 @@ func TestAnInstanceThatEndsInItsLaunchIsReplaced(t *testing.T) {
 	})
 }
 
-func TestSizesMoveTheDesiredCapacity(t *testing.T) {
+func TestSizeChangesLimitDesiredCapacity(t *testing.T) {
 	inLiving(t, autoscaling.Group{Desired: 2}, func(t *testing.T, r *region) {
 		check(t, r.Update("g", func(g *autoscaling.Group) error { g.Min = 3; return nil }))
 		_, up, _, _ := r.Sizes("g")
@@ -121,7 +121,7 @@ func TestSizesMoveTheDesiredCapacity(t *testing.T) {
 }
 
 // Load balancers deregister instances before hooks are notified.
-func TestDeregistrationTakesItsTime(t *testing.T) {
+func TestDeregistrationTakesConfiguredTime(t *testing.T) {
 	inLiving(t, autoscaling.Group{Desired: 2, Hooks: []autoscaling.Hook{down()}}, func(t *testing.T, r *region) {
 		r.SetTiming(autoscaling.Timing{Deregister: 30 * time.Second})
 		settled()

@@ -15,7 +15,7 @@ func (r *region) limit(instanceType, lifecycle string, n int) {
 	}
 }
 
-func TestWithoutCapacityTheGroupTriesAgain(t *testing.T) {
+func TestGroupRetriesWithoutCapacity(t *testing.T) {
 	inLiving(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		r.limit("m5.large", ec2.OnDemand, 0)
 		r.ec2.SetCapacity(ec2.Offering{Type: "m5.large", Zone: "eu-west-1c", CapacityType: ec2.OnDemand}, 1)
@@ -202,7 +202,7 @@ func TestConsistency(t *testing.T) {
 }
 
 // As on AWS, the call succeeds and the launches fail.
-func TestAGroupLargerThanTheQuota(t *testing.T) {
+func TestGroupLargerThanQuota(t *testing.T) {
 	inLiving(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		settled()
 		check(t, r.Update("g", func(g *autoscaling.Group) error {
@@ -235,7 +235,7 @@ func leave(t *testing.T, cloud *ec2.State, n int) {
 	}
 }
 
-func TestAWarmPoolLargerThanTheQuota(t *testing.T) {
+func TestWarmPoolLargerThanQuota(t *testing.T) {
 	inLiving(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		leave(t, r.ec2, 250)
 		check(t, r.Update("g", func(g *autoscaling.Group) error { g.Max = 100_000; return nil }))

@@ -17,7 +17,7 @@ func spotGroup(rebalance bool, hooks ...autoscaling.Hook) autoscaling.Group {
 	}}
 }
 
-func TestAnAbandonedLaunchIsReplaced(t *testing.T) {
+func TestAbandonedLaunchIsReplaced(t *testing.T) {
 	for _, how := range []string{"said", "timed out"} {
 		t.Run(how, func(t *testing.T) {
 			inLiving(t, autoscaling.Group{Desired: 1, Hooks: []autoscaling.Hook{up(), down()}}, func(t *testing.T, r *region) {
@@ -65,7 +65,7 @@ func TestRetained(t *testing.T) {
 }
 
 // EC2 acts on one of two instances in service.
-func TestEC2TakesAMember(t *testing.T) {
+func TestSpotReclaimOfMember(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		rebalance bool
@@ -119,7 +119,7 @@ func TestEC2TakesAMember(t *testing.T) {
 }
 
 // Spot instances end at the deadline, even while their hook is active.
-func TestSpotEndsWhateverTheHookSays(t *testing.T) {
+func TestSpotReclaimIgnoresHookResult(t *testing.T) {
 	hook := down()
 	hook.Heartbeat = time.Hour
 	inLiving(t, spotGroup(true, hook), func(t *testing.T, r *region) {
@@ -133,7 +133,7 @@ func TestSpotEndsWhateverTheHookSays(t *testing.T) {
 	})
 }
 
-func TestAStoppedMemberIsReplacedWithItsHook(t *testing.T) {
+func TestStoppedMemberIsReplacedAfterHook(t *testing.T) {
 	inLiving(t, autoscaling.Group{Desired: 2, Hooks: []autoscaling.Hook{down()}}, func(t *testing.T, r *region) {
 		settled()
 		id := r.in(autoscaling.InService)[0]
@@ -147,7 +147,7 @@ func TestAStoppedMemberIsReplacedWithItsHook(t *testing.T) {
 }
 
 // There is no health check before the launch hook completes.
-func TestHealthIsNotCheckedBeforeTheLaunchHook(t *testing.T) {
+func TestHealthIsUncheckedDuringLaunchHook(t *testing.T) {
 	inLiving(t, autoscaling.Group{Desired: 1, Hooks: []autoscaling.Hook{up()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)
 		id := r.in(autoscaling.Pending + ":Wait")[0]
@@ -178,7 +178,7 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-func TestDeletedHookLetsGo(t *testing.T) {
+func TestDeletedHookReleasesInstance(t *testing.T) {
 	inLiving(t, autoscaling.Group{Desired: 2, Hooks: []autoscaling.Hook{up(), down()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)
 		stays := r.in(autoscaling.Pending + ":Wait")

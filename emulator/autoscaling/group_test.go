@@ -117,7 +117,7 @@ func (r *region) path(id string) string {
 // settled waits until all work that needs no hook result is done.
 func settled() { pass(20 * time.Second) }
 
-func TestAGroupKeepsItsSize(t *testing.T) {
+func TestGroupKeepsDesiredSize(t *testing.T) {
 	inLiving(t, autoscaling.Group{Min: 1, Desired: 3, Tags: map[string]string{"team": "a", "own": "x"}, NotPropagated: []string{"own"}}, func(t *testing.T, r *region) {
 		settled()
 		same(t, "at first", r.states(), "3 InService")
@@ -150,7 +150,7 @@ func TestAGroupKeepsItsSize(t *testing.T) {
 }
 
 // The hooks of a new group apply to its first instances, and to those of its pool.
-func TestHooksHoldTheFirstInstances(t *testing.T) {
+func TestHooksHoldInitialInstances(t *testing.T) {
 	pool := autoscaling.WarmPool{MinSize: 2, MaxPrepared: new(int)}
 	inLiving(t, autoscaling.Group{Desired: 1, Hooks: []autoscaling.Hook{up()}, WarmPool: &pool}, func(t *testing.T, r *region) {
 		pass(5 * time.Second)

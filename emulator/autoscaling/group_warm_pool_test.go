@@ -44,7 +44,7 @@ func TestPoolStates(t *testing.T) {
 
 // Without a launch hook an instance for the pool is stopped as soon as it runs, before its user
 // data finishes.
-func TestPoolWithoutHookStopsAtOnce(t *testing.T) {
+func TestPoolWithoutHookStopsImmediately(t *testing.T) {
 	inLiving(t, autoscaling.Group{WarmPool: fixed(1, "")}, func(t *testing.T, r *region) {
 		settled()
 		var booted, stopping time.Time
@@ -103,7 +103,7 @@ func TestAbandonedReturnTerminates(t *testing.T) {
 	})
 }
 
-func TestPoolShrinksAndEnds(t *testing.T) {
+func TestPoolShrinksAndIsDeleted(t *testing.T) {
 	inLiving(t, autoscaling.Group{Max: 3, WarmPool: &autoscaling.WarmPool{}, Hooks: []autoscaling.Hook{down()}}, func(t *testing.T, r *region) {
 		settled()
 		same(t, "as large as the group could be", r.states(), "3 Warmed:Stopped")
@@ -156,7 +156,7 @@ func TestPoolRefills(t *testing.T) {
 }
 
 // An empty pool leads to cold starts.
-func TestDepletedPoolMeansColdStarts(t *testing.T) {
+func TestDepletedPoolCausesColdStarts(t *testing.T) {
 	inLiving(t, autoscaling.Group{WarmPool: fixed(1, ""), Hooks: []autoscaling.Hook{up()}}, func(t *testing.T, r *region) {
 		pass(2 * time.Second)
 		r.answer(t, autoscaling.WarmedPending+":Wait", autoscaling.Continue)

@@ -116,7 +116,7 @@ func (r *region) removeFaults(t *testing.T) {
 
 // After any sequence of actions every state change is an allowed one. In the end the group has its
 // desired state, and no instance is left over at EC2.
-func TestAnythingCanHappen(t *testing.T) {
+func TestRandomOperationsKeepInvariants(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := autoscaling.Group{Desired: 2, Hooks: []autoscaling.Hook{up(), down()}, Retain: seed%3 == 0}

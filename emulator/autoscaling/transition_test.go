@@ -131,7 +131,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-func TestTargetIsKnownBeforeTheHookIs(t *testing.T) {
+func TestTargetStateIsSetBeforeHookExists(t *testing.T) {
 	inRegion(t, autoscaling.Group{DeregistrationDelay: time.Minute}, func(t *testing.T, r *region) {
 		r.hook(t, "down", autoscaling.Leaving, autoscaling.Continue)
 		id := r.member(t, autoscaling.InService)
@@ -142,7 +142,7 @@ func TestTargetIsKnownBeforeTheHookIs(t *testing.T) {
 	})
 }
 
-func TestHeartbeatsPutTheTimeOutOff(t *testing.T) {
+func TestHeartbeatExtendsTimeout(t *testing.T) {
 	inRegion(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		r.hook(t, "down", autoscaling.Leaving, autoscaling.Continue)
 		id := r.member(t, autoscaling.InService)
@@ -212,7 +212,7 @@ func TestAbandonedLaunchEndsTheInstance(t *testing.T) {
 }
 
 // No hook holds an instance that EC2 terminates, and a completion comes too late then.
-func TestEC2EndsAnInstanceThatAHookHolds(t *testing.T) {
+func TestInstanceTerminatedDuringHook(t *testing.T) {
 	inRegion(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		r.hook(t, "down", autoscaling.Leaving, autoscaling.Continue)
 		id, idle := r.member(t, autoscaling.InService), r.member(t, autoscaling.InService)
@@ -227,7 +227,7 @@ func TestEC2EndsAnInstanceThatAHookHolds(t *testing.T) {
 	})
 }
 
-func TestSetUpIsChecked(t *testing.T) {
+func TestInvalidGroupsAreRejected(t *testing.T) {
 	inRegion(t, autoscaling.Group{}, func(t *testing.T, r *region) {
 		id := r.member(t, autoscaling.InService)
 		for what, err := range map[string]error{

@@ -61,7 +61,7 @@ func hookSpec(name, transition string) types.LifecycleHookSpecification {
 	}
 }
 
-func TestSDKMakesALivingGroup(t *testing.T) {
+func TestSDKCreatesGroup(t *testing.T) {
 	t.Parallel()
 	a := newGroups(t)
 	subnets := a.States.EC2.Subnets()
@@ -115,7 +115,7 @@ func TestSDKMakesALivingGroup(t *testing.T) {
 	same(t, "the warm one comes", a.reach(t, "workers-a", 1, types.LifecycleStatePendingWait), []string{*warm.InstanceId})
 }
 
-func TestSDKRefusesGroups(t *testing.T) {
+func TestSDKRejectsInvalidGroups(t *testing.T) {
 	t.Parallel()
 	a := newGroups(t)
 	for _, tc := range []struct {
@@ -155,7 +155,7 @@ func TestSDKRefusesGroups(t *testing.T) {
 	same(t, "group", a.group(t, "g").AutoScalingGroupName, (*string)(nil))
 }
 
-func TestSDKIsAnsweredWhileAGroupAsksForTooMuch(t *testing.T) {
+func TestSDKWorksWhileGroupExceedsQuota(t *testing.T) {
 	t.Parallel()
 	a := newGroups(t)
 	leave(t, a.States.EC2, 300)

@@ -214,7 +214,7 @@ func complete(group, hook, id, token string) *sdk.CompleteLifecycleActionInput {
 	return in
 }
 
-func TestSDKAnswersATermination(t *testing.T) {
+func TestSDKCompletesTerminationHook(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	check(t, a.States.SQS.Create("hooks", nil, nil))

@@ -72,7 +72,7 @@ func TestCapacityBlockExpires(t *testing.T) {
 	})
 }
 
-func TestMarketsAreChecked(t *testing.T) {
+func TestInvalidMarketsAreRejected(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		for code, input := range map[string]LaunchInput{
 			"InvalidParameterValue":       {Market: "flea", CapacityReservationID: "cr-1"},

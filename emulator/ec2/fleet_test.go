@@ -61,7 +61,7 @@ func (w *world) setPrices(t *testing.T, prices map[string]float64) {
 	}
 }
 
-func TestFleetChooses(t *testing.T) {
+func TestFleetChoosesOfferings(t *testing.T) {
 	const none = "!InsufficientInstanceCapacity "
 	for name, c := range map[string]struct {
 		lifecycle, strategy string
@@ -141,7 +141,7 @@ func TestFleetChooses(t *testing.T) {
 	}
 }
 
-func TestFleetMakesInstances(t *testing.T) {
+func TestFleetLaunchesInstances(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		in := w.fleet(t, Spot, PriceCapacityOptimized, 2, "m5.large/b")
 		spec := func(kind, value string) TagSpecification {
@@ -189,7 +189,7 @@ func TestFleetMakesInstances(t *testing.T) {
 	})
 }
 
-func TestFleetRefuses(t *testing.T) {
+func TestFleetRejectsInvalidRequests(t *testing.T) {
 	negative, zero := -1.0, 0.0
 	for name, c := range map[string]struct {
 		change func(*FleetInput)
@@ -235,7 +235,7 @@ func TestFleetRefuses(t *testing.T) {
 	}
 }
 
-func TestFleetMeetsAFullSubnet(t *testing.T) {
+func TestFleetWithFullSubnet(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		w.hosts["eu-west-1a"] = w.Subnets()[0].capacity() - 1
 		in := w.fleet(t, OnDemand, LowestPrice, 3, "m5.large/a", "m5.large/b")
@@ -266,7 +266,7 @@ func TestOldFleetsAreForgotten(t *testing.T) {
 }
 
 // A template with tags for spot requests cannot be used on demand.
-func TestTagsForARequestThatIsNotMade(t *testing.T) {
+func TestTagsForUncreatedSpotRequest(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		in := w.fleet(t, OnDemand, "", 1, "m5.large/a")
 		in.Configs[0].Template.Name = w.template(t, func(d *TemplateData) {

@@ -92,7 +92,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-func TestSpotReclaimTellsItsWholeStory(t *testing.T) {
+func TestSpotReclaimSendsEveryEvent(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		id := w.launch(t, &SpotOptions{})
 		w.pass(59 * time.Second)
@@ -132,7 +132,7 @@ func TestSpotReclaimTellsItsWholeStory(t *testing.T) {
 	})
 }
 
-func TestLaunchBootsAndTerminatedOnesLeaveTheListAfterAnHour(t *testing.T) {
+func TestTerminatedInstancesAreListedForOneHour(t *testing.T) {
 	inWorld(t, Timing{PendingFor: 5 * time.Second}, func(t *testing.T, w *world) {
 		id := w.launch(t, nil)
 		if in, _ := w.Instance(id); in.State != Pending || in.Powered {
@@ -162,7 +162,7 @@ func TestLaunchBootsAndTerminatedOnesLeaveTheListAfterAnHour(t *testing.T) {
 	})
 }
 
-func TestTerminatedWhileItBoots(t *testing.T) {
+func TestTerminateDuringBoot(t *testing.T) {
 	inWorld(t, Timing{PendingFor: 5 * time.Second, ShutdownFor: 10 * time.Second}, func(t *testing.T, w *world) {
 		id := w.launch(t, nil)
 		if _, err := w.Terminate([]string{id}); err != nil {
@@ -173,7 +173,7 @@ func TestTerminatedWhileItBoots(t *testing.T) {
 	})
 }
 
-func TestUserTerminatesDuringTheNotice(t *testing.T) {
+func TestUserTerminatesDuringNotice(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		id := w.launch(t, &SpotOptions{})
 		if err := w.Interrupt([]string{id}, InterruptOptions{}); err != nil {
@@ -192,7 +192,7 @@ func TestUserTerminatesDuringTheNotice(t *testing.T) {
 	})
 }
 
-func TestInterruptionStopsAPersistentInstance(t *testing.T) {
+func TestInterruptionStopsPersistentInstance(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		id := w.launch(t, &SpotOptions{Persistent: true, Behaviour: Stop})
 		if err := w.Interrupt([]string{id}, InterruptOptions{Reason: ReasonExperiment}); err != nil {
@@ -210,7 +210,7 @@ func TestInterruptionStopsAPersistentInstance(t *testing.T) {
 	})
 }
 
-func TestHibernationBeginsWithTheWarning(t *testing.T) {
+func TestHibernationStartsAtWarning(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		id := w.launch(t, &SpotOptions{Persistent: true, Behaviour: Hibernate})
 		w.forget()
@@ -224,7 +224,7 @@ func TestHibernationBeginsWithTheWarning(t *testing.T) {
 	})
 }
 
-func TestShortNoticeIsWarnedOfAtOnce(t *testing.T) {
+func TestShortNoticeWarnsImmediately(t *testing.T) {
 	inWorld(t, Timing{PowerOffAfter: time.Second}, func(t *testing.T, w *world) {
 		id := w.launch(t, &SpotOptions{})
 		w.forget()
@@ -238,7 +238,7 @@ func TestShortNoticeIsWarnedOfAtOnce(t *testing.T) {
 	})
 }
 
-func TestTheEarlierDeadlineStands(t *testing.T) {
+func TestEarlierDeadlineIsKept(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		id := w.launch(t, &SpotOptions{})
 		w.forget()
@@ -254,7 +254,7 @@ func TestTheEarlierDeadlineStands(t *testing.T) {
 	})
 }
 
-func TestWithdrawCallsOffWhatWasNotWarnedOf(t *testing.T) {
+func TestWithdrawCancelsUnannouncedInterruption(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		id := w.launch(t, &SpotOptions{})
 		w.forget()
@@ -276,7 +276,7 @@ func TestWithdrawCallsOffWhatWasNotWarnedOf(t *testing.T) {
 	})
 }
 
-func TestOnlyRunningSpotInstancesAreInterrupted(t *testing.T) {
+func TestOnlyRunningSpotIsInterrupted(t *testing.T) {
 	inWorld(t, Timing{PendingFor: time.Minute}, func(t *testing.T, w *world) {
 		booting := w.launch(t, &SpotOptions{})
 		w.pass(2 * time.Minute)
@@ -322,7 +322,7 @@ func TestStopAndStart(t *testing.T) {
 	})
 }
 
-func TestNothingHappensAfterTheEnd(t *testing.T) {
+func TestNoEventsAfterTermination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Scope: wire.Scope{Account: "210987654321", Region: "eu-west-1"}})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -350,7 +350,7 @@ func wantCode(t *testing.T, err error, code string) {
 
 // While the operating system shuts down the machine has power. The state lasts until it has halted,
 // or until the limit.
-func TestTheOperatingSystemShutsDownFirst(t *testing.T) {
+func TestOperatingSystemShutsDownFirst(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(t *testing.T, w *world, id string)

@@ -91,7 +91,7 @@ func TestScheduledEventsMoveAndEnd(t *testing.T) {
 }
 
 // An instance that its user stops and starts runs on other hardware.
-func TestStartEndsWhatIsScheduled(t *testing.T) {
+func TestStartCancelsScheduledEvent(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		id := w.launch(t, nil)
 		w.schedule(t, id, "instance-retirement")

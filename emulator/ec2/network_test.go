@@ -2,7 +2,7 @@ package ec2
 
 import "testing"
 
-func TestTagsOfTheNetwork(t *testing.T) {
+func TestNetworkTags(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		subnet := w.Subnets()[1].ID
 		same(t, "at first", w.tagsOn(defaultGroupID), map[string]string{

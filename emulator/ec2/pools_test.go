@@ -104,7 +104,7 @@ func TestSpotPrices(t *testing.T) {
 	})
 }
 
-func TestTheQuotaOfInstances(t *testing.T) {
+func TestInstanceQuota(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		launch := func(least, most int, spot *SpotOptions) ([]Instance, error) {
 			return w.Launch(LaunchInput{ImageID: "ami-1", Type: "m5.xlarge", Min: least, Max: most, Spot: spot})

@@ -218,7 +218,7 @@ func TestSpotReclaimReachesTheQueue(t *testing.T) {
 	})
 }
 
-func TestMisspeltRuleHearsNothingOfTheWarning(t *testing.T) {
+func TestMisspeltRuleDropsWarning(t *testing.T) {
 	inAccount(t, func(t *testing.T, a *account) {
 		a.allow(t, a.wire(t, "spot", misspelt), a.wire(t, "state", statePattern))
 		id := a.runSpot(t)
@@ -237,7 +237,7 @@ func TestMisspeltRuleHearsNothingOfTheWarning(t *testing.T) {
 	})
 }
 
-func TestQueuePolicyOfAnotherRuleLetsNothingIn(t *testing.T) {
+func TestQueuePolicyOfAnotherRuleDeniesDelivery(t *testing.T) {
 	inAccount(t, func(t *testing.T, a *account) {
 		a.wire(t, "spot", spotPattern)
 		a.allow(t, "arn:aws:events:eu-west-1:210987654321:rule/another")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestLaunchGivesIdentitiesAsEC2Does(t *testing.T) {
+func TestLaunchAssignsIDsAsEC2Does(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		made, err := w.Launch(LaunchInput{ImageID: "ami-1", Type: "c5.large", Zone: "eu-west-1c", Min: 1, Max: 2, Spot: &SpotOptions{}})
 		if err != nil {
@@ -33,7 +33,7 @@ func TestLaunchGivesIdentitiesAsEC2Does(t *testing.T) {
 	})
 }
 
-func TestLaunchRefuses(t *testing.T) {
+func TestLaunchRejectsInvalidRequests(t *testing.T) {
 	good := func(change func(*LaunchInput)) LaunchInput {
 		in := LaunchInput{ImageID: "ami-1", Min: 1, Max: 1}
 		change(&in)
@@ -236,7 +236,7 @@ func TestStatusAndMaintenance(t *testing.T) {
 	})
 }
 
-func TestCancelledRequestLeavesTheInstanceRunning(t *testing.T) {
+func TestCancelledRequestKeepsInstanceRunning(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		id := w.launch(t, &SpotOptions{})
 		if _, err := w.CancelSpotRequests([]string{w.request(t, id).ID}); err != nil {
@@ -264,7 +264,7 @@ func TestZoneIDs(t *testing.T) {
 	}
 }
 
-func TestSubscriberMayCallBackAndMayLeave(t *testing.T) {
+func TestSubscriberMayCallBackAndUnsubscribe(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		var seen []string
 		var cancel func()
@@ -284,7 +284,7 @@ func TestSubscriberMayCallBackAndMayLeave(t *testing.T) {
 	})
 }
 
-func TestManyAtOnce(t *testing.T) {
+func TestConcurrentCalls(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		var all sync.WaitGroup
 		for range 8 {

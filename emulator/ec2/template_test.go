@@ -20,7 +20,7 @@ func (w *world) template(t *testing.T, change func(*TemplateData)) string {
 	return name
 }
 
-func TestTemplateLives(t *testing.T) {
+func TestTemplateVersions(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		name := w.template(t, func(d *TemplateData) { d.InstanceType = "m5.large" })
 		made, v, err := w.FindTemplate(TemplateRef{Name: name})
@@ -68,7 +68,7 @@ func TestTemplateLives(t *testing.T) {
 	})
 }
 
-func TestTemplateRefuses(t *testing.T) {
+func TestTemplateRejectsInvalidRequests(t *testing.T) {
 	inWorld(t, Timing{}, func(t *testing.T, w *world) {
 		name := w.template(t, nil)
 		create := func(name, token, userData string) error {
@@ -103,7 +103,7 @@ func TestTemplateRefuses(t *testing.T) {
 	})
 }
 
-func TestRequestGoesOverTemplate(t *testing.T) {
+func TestRequestOverridesTemplate(t *testing.T) {
 	t.Parallel()
 	tags := func(kind, key, value string) TagSpecification {
 		spec := TagSpecification{ResourceType: kind}

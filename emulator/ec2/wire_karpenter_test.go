@@ -104,7 +104,7 @@ func TestSDKReadsSpotPrices(t *testing.T) {
 	same(t, "of Windows", len(windows.SpotPriceHistory), 0)
 }
 
-func TestSDKDiscoversTheNetwork(t *testing.T) {
+func TestSDKDiscoversNetwork(t *testing.T) {
 	t.Parallel()
 	_, c := newClient(t)
 	discovery := []types.Filter{filter("tag:karpenter.sh/discovery", "sandbox")}

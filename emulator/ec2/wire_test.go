@@ -155,7 +155,7 @@ func TestSDKPages(t *testing.T) {
 	wantCode(t, "a page of ids", err, "InvalidParameterCombination")
 }
 
-func TestSDKSeesErrorsAsOfEC2(t *testing.T) {
+func TestSDKSeesEC2Errors(t *testing.T) {
 	t.Parallel()
 	_, c := newClient(t)
 	_, err := c.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{"i-0123456789abcdef0"}})
@@ -234,7 +234,7 @@ func TestSDKTagsAndRegion(t *testing.T) {
 	same(t, "subnets", []any{len(subnets), *subnets[0].CidrBlock, *subnets[0].AvailableIpAddressCount}, []any{1, "10.0.64.0/18", int32(16384 - 12)})
 }
 
-func TestSDKReadsTheCatalogue(t *testing.T) {
+func TestSDKReadsCatalogue(t *testing.T) {
 	t.Parallel()
 	_, c := newClient(t)
 	list := must(c.DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{

@@ -96,7 +96,7 @@ func warning(id string) Event {
 	}
 }
 
-func TestEventReachesTheQueueAsAWSSendsIt(t *testing.T) {
+func TestQueueReceivesEventInAWSFormat(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.rule(t, "spot", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"]}`, Target{ID: "q", ARN: queueARN})
 		w.rule(t, "other", `{"source":["aws.health"]}`, Target{ID: "q", ARN: queueARN})
@@ -119,7 +119,7 @@ func TestEventReachesTheQueueAsAWSSendsIt(t *testing.T) {
 	})
 }
 
-func TestDeliveriesKeepTheOrderOfEvents(t *testing.T) {
+func TestDeliveriesKeepEventOrder(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.rule(t, "b", `{"source":["aws.ec2"]}`, Target{ID: "1", ARN: queueARN}, Target{ID: "2", ARN: deadARN})
 		w.rule(t, "a", `{"source":["aws.ec2"]}`, Target{ID: "3", ARN: queueARN})
@@ -138,7 +138,7 @@ func TestDeliveriesKeepTheOrderOfEvents(t *testing.T) {
 	})
 }
 
-func TestRefusedDeliveryIsCountedAndBuried(t *testing.T) {
+func TestRejectedDeliveryGoesToDeadLetterQueue(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.refuse[queueARN] = &sqs.DeliveryError{Reason: sqs.NoPermissions, Message: "the queue policy does not allow it"}
 		w.rule(t, "bare", `{"source":["aws.ec2"]}`, Target{ID: "q", ARN: queueARN})
@@ -168,7 +168,7 @@ func TestRefusedDeliveryIsCountedAndBuried(t *testing.T) {
 	})
 }
 
-func TestDisabledRulesAndOtherBusesAreSilent(t *testing.T) {
+func TestDisabledRulesAndOtherBusesDeliverNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.rule(t, "off", `{"source":["aws.ec2"]}`, Target{ID: "q", ARN: queueARN})
 		if err := w.SetEnabled("", "off", false); err != nil {
@@ -196,7 +196,7 @@ func TestDisabledRulesAndOtherBusesAreSilent(t *testing.T) {
 	})
 }
 
-func TestPuttingARuleAgainKeepsItsTargets(t *testing.T) {
+func TestPutRuleKeepsTargets(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.rule(t, "r", `{"source":["a"]}`, Target{ID: "q", ARN: queueARN})
 		w.Emit(Event{Source: "a", DetailType: "x", Detail: json.RawMessage(`{}`)})
@@ -234,7 +234,7 @@ func TestRuleErrorsAndLimits(t *testing.T) {
 	})
 }
 
-func TestTargetsAreChecked(t *testing.T) {
+func TestInvalidTargetsAreRejected(t *testing.T) {
 	n := func(v int) *int { return &v }
 	for name, c := range map[string]struct {
 		target Target
@@ -326,7 +326,7 @@ func TestTags(t *testing.T) {
 	})
 }
 
-func TestPutEventsRefusesEntries(t *testing.T) {
+func TestPutEventsRejectsInvalidEntries(t *testing.T) {
 	ok := entry{Source: "mine", DetailType: "x", Detail: `{}`}
 	with := func(change func(*entry)) entry { e := ok; change(&e); return e }
 	for name, c := range map[string]struct {

@@ -174,7 +174,7 @@ func TestSDKManagesTargets(t *testing.T) {
 	wantCode(t, "six targets", err, "LimitExceededException")
 }
 
-func TestSDKCannotForgeEventsOfAWS(t *testing.T) {
+func TestSDKCannotForgeAWSEvents(t *testing.T) {
 	t.Parallel()
 	c, _ := newClient(t)
 	out := must(c.PutEvents(t.Context(), &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{
@@ -189,7 +189,7 @@ func TestSDKCannotForgeEventsOfAWS(t *testing.T) {
 	}
 }
 
-func TestSDKEventReachesTheQueue(t *testing.T) {
+func TestSDKEventReachesQueue(t *testing.T) {
 	t.Parallel()
 	c, cfg := newClient(t)
 	queues := sqs.NewFromConfig(cfg)

@@ -135,7 +135,7 @@ func wantCode(t *testing.T, what string, err error, code string) {
 	}
 }
 
-func TestExperimentInterruptsASpotInstance(t *testing.T) {
+func TestExperimentInterruptsSpotInstance(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		id := w.launch(t, 1, &ec2.SpotOptions{}, nil)[0]
 		w.pass(9 * time.Second)
@@ -168,7 +168,7 @@ func TestExperimentInterruptsASpotInstance(t *testing.T) {
 	})
 }
 
-func TestExperimentFailsOnTargetsThatCannotBeInterrupted(t *testing.T) {
+func TestExperimentFailsOnInvalidTargets(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		good := w.launch(t, 1, &ec2.SpotOptions{}, nil)[0]
 		onDemand := w.launch(t, 1, nil, nil)[0]
@@ -231,7 +231,7 @@ func TestTargetsByTagAndSelection(t *testing.T) {
 	})
 }
 
-func TestTemplatesAreChecked(t *testing.T) {
+func TestInvalidTemplatesAreRejected(t *testing.T) {
 	byARN := Target{ResourceARNs: arns("i-0123456789abcdef0")}
 	duration := func(d string) func(*Template) {
 		return func(t *Template) { t.Actions["itn"].Parameters["durationBeforeInterruption"] = d }
@@ -277,7 +277,7 @@ func TestTemplatesAreChecked(t *testing.T) {
 	}
 }
 
-func TestStopCallsOffWhatWasNotWarnedOf(t *testing.T) {
+func TestStopCancelsUnannouncedInterruption(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		id := w.launch(t, 1, &ec2.SpotOptions{}, nil)[0]
 		run := w.run(t, interruption(Target{ResourceARNs: arns(id)}, nil))
@@ -297,7 +297,7 @@ func TestStopCallsOffWhatWasNotWarnedOf(t *testing.T) {
 	})
 }
 
-func TestStoppedBeforeItRuns(t *testing.T) {
+func TestStopBeforeStart(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		id := w.launch(t, 1, &ec2.SpotOptions{}, nil)[0]
 		for _, when := range []time.Duration{100 * time.Millisecond, 300 * time.Millisecond} {
@@ -366,7 +366,7 @@ func TestClientTokens(t *testing.T) {
 	})
 }
 
-func TestRehearsalTouchesNothing(t *testing.T) {
+func TestSkipAllExperimentChangesNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		id := w.launch(t, 1, &ec2.SpotOptions{}, nil)[0]
 		made, err := w.CreateTemplate(interruption(Target{ResourceARNs: arns(id)}, nil), "")

@@ -137,7 +137,7 @@ func TestSDKRunsAnExperiment(t *testing.T) {
 	}
 }
 
-func TestSDKSeesWhatFISRefuses(t *testing.T) {
+func TestSDKSeesFISErrors(t *testing.T) {
 	t.Parallel()
 	server, c := newClient(t)
 	_, err := c.CreateExperimentTemplate(t.Context(), template("i-0123456789abcdef0", "PT1M"))

@@ -221,7 +221,7 @@ func TestHealthFollowsEC2(t *testing.T) {
 	})
 }
 
-func TestEventsOfOtherThings(t *testing.T) {
+func TestEventsOfOtherServices(t *testing.T) {
 	inRegion(t, func(t *testing.T, r *region) {
 		arn := r.Open(health.Event{
 			Service: "EBS", Code: "AWS_EBS_VOLUME_LOST", Category: health.Issue, Start: r.start,
@@ -254,7 +254,7 @@ func TestEventsOfOtherThings(t *testing.T) {
 	})
 }
 
-func TestEventsOfTheAccountBeginAndEnd(t *testing.T) {
+func TestAccountEventsOpenAndClose(t *testing.T) {
 	inRegion(t, func(t *testing.T, r *region) {
 		arn := r.Open(health.Event{
 			Service: "EKS", Code: "AWS_EKS_PLANNED_LIFECYCLE_EVENT", Public: true, Region: "eu-central-1", Form: health.Form{Backup: true, NoResources: true},

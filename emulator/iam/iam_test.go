@@ -128,7 +128,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-func TestListsComeInPages(t *testing.T) {
+func TestListsArePaged(t *testing.T) {
 	t.Parallel()
 	server, call := caller(t)
 	for i := range 5 {

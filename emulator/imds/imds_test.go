@@ -110,7 +110,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-func TestSDKReadsWhatAnInstanceIs(t *testing.T) {
+func TestSDKReadsInstanceIdentity(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, ec2.LaunchInput{
 		Type: "m5.xlarge", Zone: "eu-west-1b", UserData: "I2Nsb3VkLWNvbmZpZw==", Spot: &ec2.SpotOptions{},
@@ -152,7 +152,7 @@ func TestSDKReadsWhatAnInstanceIs(t *testing.T) {
 	same(t, "tags", []string{m.get(t, "tags/instance/"), m.get(t, "tags/instance/Name")}, []string{"Name", "web"})
 }
 
-func TestSDKReadsWhatIsToCome(t *testing.T) {
+func TestSDKReadsInterruptionAndScheduledEvents(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, ec2.LaunchInput{Spot: &ec2.SpotOptions{}})
 	for _, action := range []ec2.Behaviour{ec2.Stop, ec2.Terminate} {
@@ -196,7 +196,7 @@ func TestSDKReadsWhatIsToCome(t *testing.T) {
 }
 
 // Metadata shows the termination to an instance before hooks are notified.
-func TestSDKReadsTheTargetState(t *testing.T) {
+func TestSDKReadsTargetState(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, ec2.LaunchInput{})
 	groups := m.States.AutoScaling
@@ -278,7 +278,7 @@ func TestTokens(t *testing.T) {
 }
 
 // The SDK gets a new token once the old one is refused.
-func TestSDKOutlivesItsToken(t *testing.T) {
+func TestSDKRenewsToken(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, ec2.LaunchInput{})
 	c := sdk.New(sdk.Options{Endpoint: m.url, EnableFallback: aws.FalseTernary, ClientEnableState: sdk.ClientEnabled})
@@ -322,7 +322,7 @@ func TestSDKSeesFailures(t *testing.T) {
 	}
 }
 
-func TestPowerCutsTheService(t *testing.T) {
+func TestPowerOffStopsMetadata(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, ec2.LaunchInput{})
 	refused := func() bool {

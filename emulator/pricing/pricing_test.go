@@ -70,7 +70,7 @@ func prices(t *testing.T, list []string) map[string]string {
 }
 
 // The two queries are Karpenter's (karpenter-provider-aws v1.14, pkg/providers/pricing).
-func TestQueriesOfKarpenter(t *testing.T) {
+func TestKarpenterQueries(t *testing.T) {
 	t.Parallel()
 	_, url := emulatortest.Serve(t, emulator.Options{Region: "eu-west-1"})
 	common := []string{"regionCode=eu-west-1", "serviceCode=AmazonEC2", "preInstalledSw=NA", "operatingSystem=Linux", "capacitystatus=Used", "marketoption=OnDemand"}

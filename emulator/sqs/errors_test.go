@@ -152,7 +152,7 @@ func TestMessageErrorsHaveAWSCodes(t *testing.T) {
 	}
 }
 
-func TestPolicyDeniesCallers(t *testing.T) {
+func TestQueuePolicyDeniesCallers(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	url := newQueue(t, c, "q", map[string]string{"Policy": `{"Statement":[
 		{"Effect":"Deny","Principal":"*","Action":["sqs:PurgeQueue","sqs:DeleteMessage"],"Resource":"*"},
@@ -164,7 +164,7 @@ func TestPolicyDeniesCallers(t *testing.T) {
 	wantCode(t, "AccessDenied", second(c.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: url})))
 }
 
-func TestRedriveAllowPolicyIsHeeded(t *testing.T) {
+func TestRedriveAllowPolicyIsEnforced(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	url, dead := newQueue(t, c, "q", nil), newQueue(t, c, "dead", map[string]string{
 		"RedriveAllowPolicy": `{"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:us-east-1:123456789012:friend"]}`,

@@ -162,7 +162,7 @@ func held(s *State) string {
 	return ""
 }
 
-func TestDisconnectedCallerTakesNoMessage(t *testing.T) {
+func TestDisconnectedCallerReceivesNoMessage(t *testing.T) {
 	s := newState(t, nil)
 	mustSend(t, s, "m")
 	gone, cancel := context.WithCancel(t.Context())
@@ -175,7 +175,7 @@ func TestDisconnectedCallerTakesNoMessage(t *testing.T) {
 	}
 }
 
-func TestHiddenMessagesComeBack(t *testing.T) {
+func TestHiddenMessagesBecomeVisibleAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newState(t, map[string]string{"VisibilityTimeout": "30"})
 		mustSend(t, s, "m")
@@ -223,7 +223,7 @@ func TestHiddenMessagesComeBack(t *testing.T) {
 	})
 }
 
-func TestVisibilityHasACeiling(t *testing.T) {
+func TestVisibilityTimeoutIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newState(t, map[string]string{"VisibilityTimeout": "43200"})
 		mustSend(t, s, "m")
@@ -259,7 +259,7 @@ func TestMessagesExpire(t *testing.T) {
 	})
 }
 
-func TestDeadLettersKeepTheirTime(t *testing.T) {
+func TestDeadLettersKeepSentTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newState(t, map[string]string{
 			"VisibilityTimeout": "10",
@@ -292,7 +292,7 @@ func TestDeadLettersKeepTheirTime(t *testing.T) {
 	})
 }
 
-func TestCountsTellDelayedFromInFlight(t *testing.T) {
+func TestCountsSeparateDelayedAndInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newState(t, nil)
 		five := 5
@@ -343,7 +343,7 @@ func TestInFlightLimit(t *testing.T) {
 	})
 }
 
-func TestNamesAreFreeAgainAfterAMinute(t *testing.T) {
+func TestDeletedQueueNameIsFreeAfterOneMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newState(t, nil)
 		for _, err := range []error{s.Delete("q"), s.Purge("dead")} {
@@ -362,7 +362,7 @@ func TestNamesAreFreeAgainAfterAMinute(t *testing.T) {
 	})
 }
 
-func TestDeliverHonoursThePolicy(t *testing.T) {
+func TestDeliverEnforcesQueuePolicy(t *testing.T) {
 	rule := "arn:aws:events:us-east-1:123456789012:rule/spot"
 	allow := func(condition string) string {
 		return `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},` +

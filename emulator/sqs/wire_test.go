@@ -69,7 +69,7 @@ func attributes(t testing.TB, c *sqs.Client, url *string, names ...types.QueueAt
 	return must(c.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: url, AttributeNames: names}))(t).Attributes
 }
 
-func TestQueueLife(t *testing.T) {
+func TestQueueCreateAndDelete(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	url := newQueue(t, c, "orders", map[string]string{"VisibilityTimeout": "45"})
 	if !strings.HasPrefix(*url, "http://127.0.0.1:") || !strings.HasSuffix(*url, "/123456789012/orders") {
@@ -116,7 +116,7 @@ func TestQueueLife(t *testing.T) {
 	wantCode(t, "AWS.SimpleQueueService.NonExistentQueue", second(c.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: url})))
 }
 
-func TestListQueuesInPages(t *testing.T) {
+func TestListQueuesIsPaged(t *testing.T) {
 	c := newClient(t)
 	for i := range 5 {
 		newQueue(t, c, fmt.Sprintf("a-%d", i), nil)
@@ -214,7 +214,7 @@ func TestOnlyWantedAttributesAreReturned(t *testing.T) {
 	}
 }
 
-func TestBatchesFailInPart(t *testing.T) {
+func TestBatchesFailPartly(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	url := newQueue(t, c, "q", map[string]string{"MaximumMessageSize": "1024"})
 	sent := must(c.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: url, Entries: []types.SendMessageBatchRequestEntry{
@@ -301,7 +301,7 @@ func TestLongPollWakesOnArrival(t *testing.T) {
 	}
 }
 
-func TestDeadLettersAndTheirWayBack(t *testing.T) {
+func TestDeadLettersAndRedrive(t *testing.T) {
 	c, ctx := newClient(t), t.Context()
 	dead := newQueue(t, c, "dead", nil)
 	deadARN := attributes(t, c, dead, "QueueArn")["QueueArn"]

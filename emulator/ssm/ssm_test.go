@@ -49,7 +49,7 @@ func TestPublicParameters(t *testing.T) {
 	}
 }
 
-func TestOnTheWire(t *testing.T) {
+func TestOverHTTP(t *testing.T) {
 	t.Parallel()
 	server, url := emulatortest.Serve(t, emulator.Options{})
 	server.States.SSM.Put("/team/image", "ami-0")

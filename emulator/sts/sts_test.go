@@ -72,7 +72,7 @@ func TestIdentitiesFollowCredentials(t *testing.T) {
 	}
 }
 
-func TestAssumeRoleRefuses(t *testing.T) {
+func TestAssumeRoleRejectsInvalidRequests(t *testing.T) {
 	c := newClient(t)(aws.Credentials{AccessKeyID: "AKIATEST", SecretAccessKey: "secret"})
 	good := sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::210987654321:role/drill"), RoleSessionName: aws.String("me")}
 	for name, change := range map[string]func(*sts.AssumeRoleInput){

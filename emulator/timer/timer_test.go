@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestClockRunsThingsUnderTheLockUntilItIsStopped(t *testing.T) {
+func TestTimersRunUnderLockUntilStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var done []string

@@ -63,7 +63,7 @@ func TestFormDecode(t *testing.T) {
 	}
 }
 
-func TestFormDecodeRefuses(t *testing.T) {
+func TestFormDecodeRejectsInvalidForms(t *testing.T) {
 	for _, form := range []string{"Count=many", "DryRun=perhaps", "Ratio=x", "Data=%21", "Count=99999999999999999999"} {
 		values, err := url.ParseQuery(form)
 		if err != nil {

@@ -52,7 +52,7 @@ func callsByProtocol() map[string]call {
 	}
 }
 
-func TestGateTurnsCallsAway(t *testing.T) {
+func TestGateRejectsCalls(t *testing.T) {
 	who := "User: arn:aws:iam::123456789012:user/AKIA is not authorized to perform: "
 	denied := func(service, on string) string {
 		return who + service + ":DeleteThing" + on + " because no identity-based policy allows the " + service + ":DeleteThing action"
@@ -175,7 +175,7 @@ func TestGateLimitsTheRate(t *testing.T) {
 }
 
 // A fault of a permission applies to every action that needs it.
-func TestGateKnowsPermissions(t *testing.T) {
+func TestGateChecksPermissions(t *testing.T) {
 	gate := newGate()
 	router, err := wire.NewRouter(wire.Scope{Region: "eu-west-1"}, slog.New(slog.DiscardHandler), gate, []wire.Service{{
 		Name: "q", Protocol: wire.Query, Actions: map[string]wire.Action{"GetThingBatch": actions["GetThing"]},

@@ -187,7 +187,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestRequestsThatReachNoAction(t *testing.T) {
+func TestRequestsWithoutAction(t *testing.T) {
 	for _, tc := range []routerCase{
 		{"unknown action in JSON", call{service: "both", target: "Both.Fly", contentType: json10},
 			400, `{"__type":"com.amazon.coral.service#UnknownOperationException","message":""}`, "x-amzn-query-error: InvalidAction;Sender"},
@@ -231,7 +231,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-func TestRouterRefusesBadTables(t *testing.T) {
+func TestRouterRejectsInvalidTables(t *testing.T) {
 	good := wire.Service{Name: "a", Protocol: wire.Query, Actions: actions}
 	for name, services := range map[string][]wire.Service{
 		"registered twice": {good, good},

@@ -20,7 +20,7 @@ func TestDiagramIsCurrent(t *testing.T) {
 	}
 }
 
-func TestDrawRefusesOtherLines(t *testing.T) {
+func TestDrawRejectsUnknownLines(t *testing.T) {
 	for _, source := range []string{"box a", "column\ncircle a"} {
 		if _, err := draw(source); err == nil {
 			t.Errorf("draw accepted %q", source)

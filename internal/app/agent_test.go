@@ -130,7 +130,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func TestTheAgentOfANode(t *testing.T) {
+func TestAgentOfNode(t *testing.T) {
 	server, _ := emulatortest.Serve(t, emulator.Options{Timing: ec2.Timing{PendingFor: time.Millisecond}})
 	made, err := server.States.EC2.Launch(ec2.LaunchInput{ImageID: "ami-0abc", Min: 1, Max: 1, Spot: &ec2.SpotOptions{}})
 	if err != nil {
@@ -197,7 +197,7 @@ func TestTheAgentOfANode(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatCannotStartSaysWhatToWrite(t *testing.T) {
+func TestAgentStartErrorsSayWhatToWrite(t *testing.T) {
 	good := AgentConfig{NodeName: nodeName, PollInterval: 2 * time.Second}
 	if err := good.check(); err != nil {
 		t.Errorf("what is right: %v", err)
@@ -219,7 +219,7 @@ func TestAnAgentThatCannotStartSaysWhatToWrite(t *testing.T) {
 	}
 }
 
-func TestTheAgentsNode(t *testing.T) {
+func TestAgentFindsItsNode(t *testing.T) {
 	api := &apiServer{node: corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}, TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}}}
 	cluster := httptest.NewServer(api)
 	t.Cleanup(cluster.Close)

@@ -24,7 +24,7 @@ func bootConfig(t *testing.T, file string) BootConfig {
 	return c
 }
 
-func TestFlagsGoBeforeTheFileAndListsAddUp(t *testing.T) {
+func TestFlagsOverrideFileAndListsMerge(t *testing.T) {
 	t.Parallel()
 	c := bootConfig(t, `
 images: [b]
@@ -49,7 +49,7 @@ nodeName: from-file
 	}
 }
 
-func TestAFileThatIsWrongSaysWhatToWrite(t *testing.T) {
+func TestConfigFileErrorsSayWhatToWrite(t *testing.T) {
 	t.Parallel()
 	for file, says := range map[string]string{
 		"image: [a]":        "valid keys are the lists images, prepare, hooks and wipePaths",

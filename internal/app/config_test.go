@@ -14,7 +14,7 @@ func good() Config {
 	}
 }
 
-func TestAccountComesFromTheQueue(t *testing.T) {
+func TestAccountIsTakenFromQueue(t *testing.T) {
 	for queue, want := range map[string]string{
 		"https://sqs.eu-west-1.amazonaws.com/210987654321/lifeboat-prod": "210987654321",
 		"http://127.0.0.1:4566/123456789012/lifeboat-sandbox":            "123456789012",
@@ -35,7 +35,7 @@ func TestAccountComesFromTheQueue(t *testing.T) {
 	}
 }
 
-func TestWrongConfigurationSaysWhatToWrite(t *testing.T) {
+func TestConfigurationErrorsSayWhatToWrite(t *testing.T) {
 	tests := map[string]struct {
 		change func(*Config)
 		says   string
@@ -64,7 +64,7 @@ func TestWrongConfigurationSaysWhatToWrite(t *testing.T) {
 	}
 }
 
-func TestAQueueIsNeededByItsSourceAlone(t *testing.T) {
+func TestOnlyQueueSourceNeedsQueue(t *testing.T) {
 	c := good()
 	c.QueueURL, c.Sources = "", []string{"ec2"}
 	if _, err := c.complete(); err != nil {
@@ -80,7 +80,7 @@ func TestAQueueIsNeededByItsSourceAlone(t *testing.T) {
 	}
 }
 
-func TestWhereSourcesRun(t *testing.T) {
+func TestSourceReplicaPlacement(t *testing.T) {
 	got := map[string]bool{}
 	for _, r := range sources() {
 		got[r.name] = sourceRunnable{where: r.where}.NeedLeaderElection()

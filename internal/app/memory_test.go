@@ -24,7 +24,7 @@ func TestGOGCIsRespected(t *testing.T) {
 	}
 }
 
-func TestMemoryIsFreedOnceTheCachesHaveSynced(t *testing.T) {
+func TestMemoryIsFreedAfterCacheSync(t *testing.T) {
 	released := func() uint64 {
 		sample := []metrics.Sample{{Name: "/memory/classes/heap/released:bytes"}}
 		metrics.Read(sample)

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
-func TestNotifyBlocksWhileTheChannelIsFullAndLosesNothing(t *testing.T) {
+func TestNotifyBlocksOnFullChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := make(chan event.TypedGenericEvent[string], 1)
 		changed := notify(t.Context(), to)
@@ -23,7 +23,7 @@ func TestNotifyBlocksWhileTheChannelIsFullAndLosesNothing(t *testing.T) {
 	})
 }
 
-func TestNotifyGivesUpWhenTheContextEnds(t *testing.T) {
+func TestNotifyEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		returned := false

@@ -46,7 +46,7 @@ func (q *tags) ListQueueTags(context.Context, *sqs.ListQueueTagsInput, ...func(*
 	return &sqs.ListQueueTagsOutput{Tags: q.of}, q.err
 }
 
-func TestTheQueuesTagTellsTheClusterWhereItsNameDoesNot(t *testing.T) {
+func TestQueueTagNamesCluster(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cluster string
 		queue   tags
@@ -78,7 +78,7 @@ func TestTheQueuesTagTellsTheClusterWhereItsNameDoesNot(t *testing.T) {
 	}
 }
 
-func TestANameThatWasGivenIsNotGuessed(t *testing.T) {
+func TestGivenClusterNameIsNotInferred(t *testing.T) {
 	c := good()
 	c.QueueURL, c.ClusterName = queues+awssetup.QueueName("prod.example.com"), "prod.example.com"
 	c, err := c.complete()
@@ -89,7 +89,7 @@ func TestANameThatWasGivenIsNotGuessed(t *testing.T) {
 
 // The doctor and the canary use the configured cluster name, including its
 // dots.
-func TestTheDoctorsProbesAreAnsweredWhateverTheClusterIsCalled(t *testing.T) {
+func TestDoctorProbesAreAnsweredForAnyClusterName(t *testing.T) {
 	long := strings.Repeat("long-", 30)
 	for _, tc := range []struct {
 		cluster, probed string
@@ -134,7 +134,7 @@ func (d *doer) Apply(_ context.Context, w nodegroup.Wanted, s nodegroup.Step) er
 
 // IAM denies the tag of a cluster that does not exist. If IAM matches group
 // names, the tag creates instances that no role may terminate.
-func TestNoGroupIsTaggedWithAGuess(t *testing.T) {
+func TestNoGroupIsTaggedWithInferredName(t *testing.T) {
 	tagged := map[string]string{"kubernetes.io/cluster/prod.example.com": "owned"}
 	for name, tc := range map[string]struct {
 		cluster string

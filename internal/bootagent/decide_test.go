@@ -171,7 +171,7 @@ func TestDecide(t *testing.T) {
 }
 
 // Some decisions must not follow from any facts.
-func TestWhatIsNeverDecided(t *testing.T) {
+func TestDecideNeverReturnsUnsafeActions(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(1, 2))
 	counts := map[Do]int{}

@@ -9,7 +9,7 @@ import (
 )
 
 // The agent is killed before each of its effects on the way into the pool, out of it, and back.
-func TestKilledAtAnyLine(t *testing.T) {
+func TestAgentKilledAtAnyCall(t *testing.T) {
 	t.Parallel()
 	g := pooled(autoscaling.WarmedRunning)
 	g.WarmPool.ReuseOnScaleIn = true
@@ -71,7 +71,7 @@ func TestKilledAtAnyLine(t *testing.T) {
 }
 
 // The journal is lost while the machine serves; the open gate still shows that it serves.
-func TestAJournalThatIsLost(t *testing.T) {
+func TestLostJournal(t *testing.T) {
 	t.Parallel()
 	g := pooled(autoscaling.WarmedRunning)
 	g.WarmPool.ReuseOnScaleIn = true
@@ -99,7 +99,7 @@ func TestAJournalThatIsLost(t *testing.T) {
 }
 
 // The kubelet takes over image pulls that are unfinished when the machine must serve.
-func TestPullsEndWhenTheMachineIsToServe(t *testing.T) {
+func TestPullsEndWhenInstanceEntersService(t *testing.T) {
 	t.Parallel()
 	g := pooled(autoscaling.WarmedRunning)
 	g.Hooks = nil

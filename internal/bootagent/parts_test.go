@@ -196,7 +196,7 @@ func TestNodeReader(t *testing.T) {
 	}
 }
 
-func TestNoWayToTheAPIServer(t *testing.T) {
+func TestAPIServerUnreachable(t *testing.T) {
 	t.Parallel()
 	kubelet := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(kubelet.Close)
@@ -214,7 +214,7 @@ func TestNoWayToTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestStatusForPeople(t *testing.T) {
+func TestStatusText(t *testing.T) {
 	t.Parallel()
 	s := Status{
 		Time: ago(time.Hour), Instance: "i-1", Goal: Serve, Since: ago(time.Minute), Target: "InService", Group: "g", State: "Pending:Wait",

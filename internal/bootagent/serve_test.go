@@ -108,7 +108,7 @@ func (w *world) alone() *boottest.Machine {
 	return w.only()
 }
 
-func TestAMachineInNoGroup(t *testing.T) {
+func TestInstanceWithoutGroup(t *testing.T) {
 	t.Parallel()
 	run(t, cold(0), host(), func(w *world) { // as Auto Scaling says
 		m := w.alone()
@@ -173,7 +173,7 @@ func TestRace14ServingWhileTheHookWaits(t *testing.T) {
 	})
 }
 
-func TestANodeThatIsGoneAgainIsNotReady(t *testing.T) {
+func TestDeletedNodeIsNotReady(t *testing.T) {
 	t.Parallel()
 	run(t, cold(1), host(), func(w *world) {
 		m := w.only()

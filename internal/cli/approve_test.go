@@ -103,7 +103,7 @@ func TestSay(t *testing.T) {
 
 // The controller ignores statements from before status.since, and approvals
 // from before a hook failed. Its clock can be ahead of the laptop's.
-func TestStatementsOfALaptopWhoseClockIsBehind(t *testing.T) {
+func TestStatementsWithSlowClock(t *testing.T) {
 	ahead := func(d time.Duration) *metav1.MicroTime { m := metav1.NewMicroTime(clock.Add(d)); return &m }
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.InterruptionStatus)

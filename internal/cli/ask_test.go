@@ -18,7 +18,7 @@ func (k ctrlC) Read([]byte) (int, error) {
 	return 0, context.Canceled
 }
 
-func TestCtrlCEndsAQuestion(t *testing.T) {
+func TestCtrlCCancelsPrompt(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		args []string

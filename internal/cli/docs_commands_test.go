@@ -33,7 +33,7 @@ func TestCommandsInTheDocs(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCommandIsFoundInTheDocs(t *testing.T) {
+func TestUnknownCommandsAreFoundInDocs(t *testing.T) {
 	t.Parallel()
 	for text, wrong := range map[string]bool{
 		"lifeboat aws hooks --cluster prod":                              true,

@@ -111,7 +111,7 @@ func TestNoCluster(t *testing.T) {
 	}
 }
 
-func TestWatchSaysWhereLifeboatIsNotInstalled(t *testing.T) {
+func TestWatchReportsMissingInstallation(t *testing.T) {
 	funcs := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "lifeboat.dev", Kind: "Interruption"}}
 	}}
@@ -185,7 +185,7 @@ func TestShortClusterName(t *testing.T) {
 	}
 }
 
-func TestAnEndpointOnLoopbackIsASandbox(t *testing.T) {
+func TestLoopbackEndpointIsSandbox(t *testing.T) {
 	for endpoint, want := range map[string]bool{
 		"http://127.0.0.1:4566": true, "http://localhost:4566": true, "http://[::1]:4566": true,
 		"https://sqs.us-east-1.amazonaws.com": false, "": false, "http://10.0.0.1": false,

@@ -129,7 +129,7 @@ func TestExplain(t *testing.T) {
 }
 
 // Every kind can be supposed and gets its own decision.
-func TestEveryKindCanBeSupposed(t *testing.T) {
+func TestEveryKindCanBeHypothetical(t *testing.T) {
 	for _, kind := range notice.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			h := &harness{t: t, cluster: fakeCluster(t, interceptor.Funcs{}, mixedNode()...)}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func TestEveryCommandHasAnExampleAndAShortText(t *testing.T) {
+func TestEveryCommandHasExampleAndShortHelp(t *testing.T) {
 	for _, name := range []string{"lifeboat", "/usr/local/bin/kubectl-lifeboat", `kubectl-lifeboat.exe`} {
 		s := newSession(Env{Args: []string{name}, Getenv: func(string) string { return "" }})
 		seen := 0
@@ -57,7 +57,7 @@ func TestHelpHasShortSentences(t *testing.T) {
 	}
 }
 
-func TestHelpUsesTheNameItWasCalledBy(t *testing.T) {
+func TestHelpUsesInvokedName(t *testing.T) {
 	h := &harness{t: t, name: "/opt/bin/kubectl-lifeboat"}
 	r := h.run(t.Context(), "plan", "--help")
 	for _, want := range []string{"  kubectl lifeboat plan ip-10-0-1-5.ec2.internal\n", "kubectl lifeboat plan NODE|INSTANCE [flags]"} {

@@ -70,7 +70,7 @@ func TestInterruptSendsOneMessagePerCapacityBlock(t *testing.T) {
 }
 
 // --until-done does not wait for a change that is weeks away.
-func TestWatchUntilDoneDoesNotWaitForAnotherDay(t *testing.T) {
+func TestWatchUntilDoneSkipsScheduledChanges(t *testing.T) {
 	s := &script{states: []*v1alpha1.Interruption{scheduled("n", false)}}
 	r := (&harness{t: t, cluster: fakeCluster(t, s.funcs())}).run(t.Context(), "watch", "--until-done")
 	if r.code != ExitOK || r.err != "" {

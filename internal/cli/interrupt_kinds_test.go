@@ -24,7 +24,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-func TestInterruptSendsWhatTheFlagsSay(t *testing.T) {
+func TestInterruptSendsNoticeFromFlags(t *testing.T) {
 	e := newEmulated(t)
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, twoNodes()...)}
 	for args, parts := range map[string][]string{
@@ -66,7 +66,7 @@ func TestInterruptSendsWhatTheFlagsSay(t *testing.T) {
 	}
 }
 
-func TestInterruptDryRunPrintsTheTemplate(t *testing.T) {
+func TestInterruptDryRunPrintsTemplate(t *testing.T) {
 	e := newEmulated(t)
 	id := e.launch(t, &ec2.SpotOptions{})
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, node(nodeName, "aws:///us-east-1a/"+id))}
@@ -149,7 +149,7 @@ func TestInterruptInteractive(t *testing.T) {
 }
 
 // If EC2 fails, the labels of the nodes decide.
-func TestInterruptInteractiveGoesByLabels(t *testing.T) {
+func TestInterruptInteractiveSelectsByLabels(t *testing.T) {
 	labelled := node("node-d", "aws:///us-east-1a/"+instanceA)
 	labelled.Labels = map[string]string{"karpenter.sh/capacity-type": "spot"}
 	h := &harness{t: t, interactive: true, stdin: "1\ny\n", cluster: fakeCluster(t, interceptor.Funcs{}, labelled, node("node-e", "aws:///us-east-1a/"+instanceB))}
@@ -187,7 +187,7 @@ func scheduled(id string, withdrawn bool) *v1alpha1.Interruption {
 	return in
 }
 
-func TestInterruptSaysThatAChangeIsFarAway(t *testing.T) {
+func TestInterruptReportsDistantChange(t *testing.T) {
 	e := newEmulated(t)
 	s := &script{states: []*v1alpha1.Interruption{nil, scheduled("n", false)}}
 	s.states[0] = interruption(spotNotice("old", time.Hour))
@@ -199,7 +199,7 @@ func TestInterruptSaysThatAChangeIsFarAway(t *testing.T) {
 	}
 }
 
-func TestInterruptCloses(t *testing.T) {
+func TestInterruptClosesChange(t *testing.T) {
 	e := newEmulated(t)
 	s := &script{states: []*v1alpha1.Interruption{scheduled("n1", false), scheduled("n1", false), scheduled("n2", true)}}
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, s.funcs())}
@@ -220,7 +220,7 @@ func TestInterruptCloses(t *testing.T) {
 	}
 }
 
-func TestInterruptHasNothingToClose(t *testing.T) {
+func TestInterruptWithNothingToClose(t *testing.T) {
 	e := newEmulated(t)
 	waitForEnd := scheduled("n1", false)
 	done := metav1.NewMicroTime(clock.Add(time.Hour))
@@ -241,7 +241,7 @@ func TestInterruptHasNothingToClose(t *testing.T) {
 }
 
 // After the recommendation, and before the notice, Ctrl-C stops the reclaim.
-func TestInterruptRebalanceViaFISIsCalledOffByCtrlC(t *testing.T) {
+func TestInterruptRebalanceIsCancelledByCtrlC(t *testing.T) {
 	e := newEmulated(t)
 	id := e.launch(t, &ec2.SpotOptions{})
 	ctx, cancel := context.WithCancel(t.Context())

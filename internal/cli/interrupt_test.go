@@ -128,7 +128,7 @@ func TestInterruptViaFIS(t *testing.T) {
 	}
 }
 
-func TestInterruptRefusesWhatFISCannotInterrupt(t *testing.T) {
+func TestInterruptRejectsTargetsFISCannotInterrupt(t *testing.T) {
 	e := newEmulated(t)
 	id, missing := e.launch(t, nil), "i-0fedcba9876543210"
 	h := &harness{t: t, setup: e.use, cluster: fakeCluster(t, interceptor.Funcs{}, node(nodeName, "aws:///us-east-1a/"+id))}

@@ -164,7 +164,7 @@ func TestPlanSurges(t *testing.T) {
 	}
 }
 
-func TestPlanWorksWhereLifeboatIsNotInstalled(t *testing.T) {
+func TestPlanWorksWithoutLifeboat(t *testing.T) {
 	funcs := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		if _, ok := list.(*v1alpha1.InterruptionPolicyList); ok {
 			return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "lifeboat.dev", Kind: "InterruptionPolicy"}}

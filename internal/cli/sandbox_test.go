@@ -16,7 +16,7 @@ import (
 )
 
 // What follows `sandbox` goes to the other program as it is, also global flags before it.
-func TestSandboxPassesArgumentsOn(t *testing.T) {
+func TestSandboxForwardsArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"sandbox":                           "",
 		"sandbox --help":                    "--help",
@@ -42,7 +42,7 @@ func TestSandboxPassesArgumentsOn(t *testing.T) {
 	}
 }
 
-func TestSandboxSaysHowToGetItsProgram(t *testing.T) {
+func TestSandboxErrorNamesInstallCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	r := (&harness{t: t}).run(t.Context(), "sandbox", "list")
 	if r.code != ExitFailed || !strings.Contains(r.err, "make build") {
@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 }
 
 // The program takes over the streams and the exit code, and hears how the user calls it.
-func TestSandboxBecomesItsProgram(t *testing.T) {
+func TestSandboxExecsProgram(t *testing.T) {
 	dir := t.TempDir()
 	script := "#!/bin/sh\necho \"$LIFEBOAT_CALLED_AS:$*\"\ncat\necho trouble >&2\nexit 7\n"
 	if err := os.WriteFile(filepath.Join(dir, sandboxProgram), []byte(script), 0o700); err != nil {
@@ -83,7 +83,7 @@ func TestSandboxBecomesItsProgram(t *testing.T) {
 	}
 }
 
-func TestASandboxThatDoesNotRunIsOfNoUse(t *testing.T) {
+func TestSandboxMustBeRunning(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", home)
 	dead := sandboxstate.State{Name: "dead", Dir: filepath.Join(home, "lifeboat", "sandbox", "dead")}

@@ -140,7 +140,7 @@ func TestWatchUntilDone(t *testing.T) {
 	}
 }
 
-func TestWatchEndsWithCtrlC(t *testing.T) {
+func TestWatchEndsOnCtrlC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -143,7 +143,7 @@ func TestWatchTable(t *testing.T) {
 	})
 }
 
-func TestWatchTableEndsWhenItIsDone(t *testing.T) {
+func TestWatchTableEndsWhenDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{states: []*v1alpha1.Interruption{inProgress(), finished(1)}, all: true}
 		var out bytes.Buffer

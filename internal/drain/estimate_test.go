@@ -22,7 +22,7 @@ func (w *world) estimated() bool {
 // The test simulates each world until a minute after the estimated end of its instance, which
 // keeps running. Every pod that is asked to stop must get its own grace, or at least the time
 // until the estimate. The grace of a leaving pod must never change.
-func TestAnEstimatedDeadlineCostsNoGrace(t *testing.T) {
+func TestEstimatedDeadlineKeepsGrace(t *testing.T) {
 	t.Parallel()
 	asked, deleted := 0, 0
 	eachWorld(t, func(t *testing.T, w *world) {
@@ -79,7 +79,7 @@ func given(v drain.Verdict) time.Duration {
 
 // A pod with 54 s of grace left keeps them after the estimated end has passed. Only a hard
 // deadline shortens them.
-func TestWhatIsLeavingKeepsItsGrace(t *testing.T) {
+func TestLeavingPodsKeepGrace(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		deadline time.Duration

@@ -26,9 +26,9 @@ func FuzzNewPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bytes []byte) { checkOdd(t, bytes) })
 }
 
-// TestOddPodsAndBudgets runs the fuzz target with thousands of generated inputs, so that it can
+// TestUnusualPodsAndBudgets runs the fuzz target with thousands of generated inputs, so that it can
 // fail without fuzzing.
-func TestOddPodsAndBudgets(t *testing.T) {
+func TestUnusualPodsAndBudgets(t *testing.T) {
 	t.Parallel()
 	r := rand.NewChaCha8([32]byte{1})
 	for i := 0; i < 4*worlds && !t.Failed(); i++ {

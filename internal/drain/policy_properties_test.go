@@ -41,7 +41,7 @@ func acts(v drain.Verdict) bool {
 }
 
 // An action for one pod must not depend on whether another pod has do-not-disrupt.
-func TestHoldingOnePodNeverDelaysAnother(t *testing.T) {
+func TestHeldPodDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	simulateWorlds(t, func(t *testing.T, w *world) {
 		before := byName(drain.NewPlan(w.facts))
@@ -68,7 +68,7 @@ func TestHoldingOnePodNeverDelaysAnother(t *testing.T) {
 
 // With a later deadline no pod gets a shorter grace, nothing more is overridden, and every last
 // call moves by the same amount.
-func TestMoreTimeNeverMakesAPlanWorse(t *testing.T) {
+func TestMoreTimeNeverWorsensPlan(t *testing.T) {
 	t.Parallel()
 	simulateWorlds(t, func(t *testing.T, w *world) {
 		if w.hard().IsZero() || w.facts.DoNotDisrupt == v1alpha1.DoNotDisruptRespect {
@@ -94,7 +94,7 @@ func TestMoreTimeNeverMakesAPlanWorse(t *testing.T) {
 
 // Under a gate the plan does only what the deadline forces, and it does that under a gate too. A
 // gate that has ended has no effect.
-func TestGatesHoldAllPodsAndNoneTooLong(t *testing.T) {
+func TestGatesHoldPodsUntilLastCall(t *testing.T) {
 	t.Parallel()
 	simulateWorlds(t, func(t *testing.T, w *world) {
 		if w.facts.DoNotDisrupt == v1alpha1.DoNotDisruptRespect {
@@ -145,7 +145,7 @@ func equal(a, b planOut) bool {
 
 // Without a deadline, a surged pod must be asked to leave within five minutes, unless another
 // rule holds it. The state of its successor and its ReplicaSet does not matter.
-func TestASurgedPodAlwaysLeaves(t *testing.T) {
+func TestSurgedPodAlwaysLeaves(t *testing.T) {
 	t.Parallel()
 	ofWorlds(t, worlds/4, func(t *testing.T, w *world) {
 		if len(w.fleets) == 0 {
@@ -180,7 +180,7 @@ func TestASurgedPodAlwaysLeaves(t *testing.T) {
 }
 
 // The random worlds must reach every rule. Otherwise the properties prove nothing about it.
-func TestRandomWorldsMeetEverything(t *testing.T) {
+func TestRandomWorldsCoverEveryRule(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	phrases := []string{

@@ -98,7 +98,7 @@ func (w *world) checkGrace(t *testing.T, v drain.Verdict) {
 	}
 }
 
-func TestEveryPodHasExactlyOneVerdictWithAReason(t *testing.T) {
+func TestEveryPodHasOneVerdictWithReason(t *testing.T) {
 	t.Parallel()
 	eachWorld(t, func(t *testing.T, w *world) {
 		plan := drain.NewPlan(w.facts)
@@ -120,7 +120,7 @@ func TestEveryPodHasExactlyOneVerdictWithAReason(t *testing.T) {
 	})
 }
 
-func TestOrderOfTheInputIsIrrelevant(t *testing.T) {
+func TestInputOrderIsIrrelevant(t *testing.T) {
 	t.Parallel()
 	eachWorld(t, func(t *testing.T, w *world) {
 		want := written(drain.NewPlan(w.facts))
@@ -169,7 +169,7 @@ func TestDrainSecondBySecond(t *testing.T) {
 
 // The test simulates each world with a plan only when something changed or WakeAt has come, and
 // checks that no action is missed.
-func TestDrainWakingOnlyWhenToldTo(t *testing.T) {
+func TestDrainWakesAtRequestedTimes(t *testing.T) {
 	t.Parallel()
 	eachWorld(t, func(t *testing.T, w *world) {
 		var last drain.Plan

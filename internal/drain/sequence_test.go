@@ -35,7 +35,7 @@ func (w *world) until(kind v1alpha1.DeadlineType, in time.Duration) {
 
 // The plan depends only on the current facts: each case must give the plan that it would give
 // without the cases before it.
-func TestANoticeOvertakesAnother(t *testing.T) {
+func TestPlanDependsOnlyOnCurrentFacts(t *testing.T) {
 	held := map[string]string{v1alpha1.AnnotationDoNotDisrupt: "true"}
 	tenMinutes, minute := int64(600), int64(60)
 	in := scenario{
@@ -107,7 +107,7 @@ func TestANoticeOvertakesAnother(t *testing.T) {
 }
 
 // The state of its ReplicaSet and Deployment changes while a surged pod waits.
-func TestASurgedPodWhoseOwnersChange(t *testing.T) {
+func TestSurgedPodWithChangedOwners(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		set  setIn
@@ -142,7 +142,7 @@ func TestASurgedPodWhoseOwnersChange(t *testing.T) {
 
 // A surge must not use the one disruption that the budget allows: it is left for a pod that
 // cannot be surged.
-func TestASurgeTakesNothingFromABudget(t *testing.T) {
+func TestSurgeUsesNoBudget(t *testing.T) {
 	in := scenario{
 		Strategy: v1alpha1.StrategySurge,
 		Pods:     []podIn{{Name: "a", App: "x", Set: "web"}, {Name: "b", App: "x", Owner: "StatefulSet/db"}},
@@ -154,7 +154,7 @@ func TestASurgeTakesNothingFromABudget(t *testing.T) {
 	}
 }
 
-func TestOriginIsReadAsItWasWritten(t *testing.T) {
+func TestOriginRoundTrip(t *testing.T) {
 	want := drain.Origin{ReplicaSet: "web-5d9c", UID: "u", Hash: "5d9c", Time: noon, Seen: "17"}
 	pod := podIn{Name: "web-0", App: "web"}.pod()
 	if _, ok := drain.SurgedFrom(pod); ok {

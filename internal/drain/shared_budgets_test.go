@@ -15,7 +15,7 @@ import (
 
 // Pods that wait for do-not-disrupt or for ordinary pods must still leave one batch after the
 // other, early enough that the plan need not override their budget.
-func TestSharedBudgetsAreRespectedWhereThereIsTime(t *testing.T) {
+func TestSharedBudgetsAreRespected(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		w := newWorld(seed)

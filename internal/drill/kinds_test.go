@@ -23,7 +23,7 @@ func example(kind string) Notice {
 	}
 }
 
-func TestEveryKindThatAWSSendsCanBeSent(t *testing.T) {
+func TestEveryKindCanBeSent(t *testing.T) {
 	for _, name := range notice.Kinds() {
 		_, err := FindKind(name)
 		if (err == nil) == (name == notice.KindInstanceStatus) {

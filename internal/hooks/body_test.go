@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/hooks"
 )
 
-func TestTheDefaultBodyHasEverything(t *testing.T) {
+func TestDefaultBodyHasAllFields(t *testing.T) {
 	s := subject()
 	s.Message, s.Drill = "the node is cordoned: a < b\n3 pods left", true
 	body, err := hooks.Body(v1alpha1.Webhook{}, s)
@@ -66,7 +66,7 @@ func TestBodyFromATemplate(t *testing.T) {
 }
 
 // A template must not crash the process or keep it busy.
-func TestATemplateCannotHangOrFillTheMemory(t *testing.T) {
+func TestTemplateTimeAndMemoryAreLimited(t *testing.T) {
 	doubling := `{{$a := "0123456789"}}` + strings.Repeat(`{{$a = print $a $a}}`, 200) + `{{$a}}`
 	calls := `{{define "0"}}x{{end}}`
 	for i := range 60 {
@@ -124,7 +124,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-func TestCheckSaysWhatToWrite(t *testing.T) {
+func TestCheckErrorsSayWhatToWrite(t *testing.T) {
 	with := func(change func(*v1alpha1.Hook)) v1alpha1.Hook {
 		h := jobHook(t, smallest)
 		change(&h)
@@ -179,7 +179,7 @@ func TestCheckSaysWhatToWrite(t *testing.T) {
 	}
 }
 
-func TestCheckWebhookSaysWhatToWriteAndTellsNoSecret(t *testing.T) {
+func TestCheckWebhookErrorsHideSecrets(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		w    v1alpha1.Webhook
@@ -245,7 +245,7 @@ func TestAwaited(t *testing.T) {
 	}
 }
 
-func TestBackoffDoublesUpToAMinute(t *testing.T) {
+func TestBackoffDoublesUpToOneMinute(t *testing.T) {
 	var got []string
 	for tries := range int32(8) {
 		got = append(got, hooks.Backoff(tries).String())

@@ -48,7 +48,7 @@ func job(t *testing.T, h v1alpha1.Hook, s hooks.Subject, try int32) *batchv1.Job
 	return j
 }
 
-func TestJobFillsInWhatTheTemplateLeavesOpen(t *testing.T) {
+func TestJobDefaultsMissingFields(t *testing.T) {
 	h := jobHook(t, smallest)
 	h.Timeout = &metav1.Duration{Duration: 90500 * time.Millisecond}
 	got := job(t, h, subject(), 2)
@@ -80,7 +80,7 @@ func TestJobFillsInWhatTheTemplateLeavesOpen(t *testing.T) {
 	}
 }
 
-func TestJobKeepsWhatTheTemplateSays(t *testing.T) {
+func TestJobKeepsTemplateFields(t *testing.T) {
 	h := jobHook(t, `
 metadata:
   creationTimestamp: null
@@ -151,7 +151,7 @@ func TestJobNames(t *testing.T) {
 	}
 }
 
-func TestJobRefusesATemplateThatIsNone(t *testing.T) {
+func TestJobRejectsInvalidTemplate(t *testing.T) {
 	const write = ": write metadata (labels, annotations) and spec, as in a CronJob's jobTemplate"
 	for _, c := range []struct{ name, template, want string }{
 		{"misspelt", `{spec: {template: {spec: {container: []}}, backofflimit: 1}}`,

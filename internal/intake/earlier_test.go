@@ -30,7 +30,7 @@ func readiness(status corev1.ConditionStatus, turned, spoke time.Time) nodes {
 
 // An instance that was stopped and started keeps its node: a late stop notice is obsolete once
 // its kubelet has reported since.
-func TestAStopBeforeTheKubeletReportedIsOfAnEarlierLife(t *testing.T) {
+func TestStopBeforeBootIsStale(t *testing.T) {
 	stop := now.Add(-5 * time.Minute)
 	long, soon, later := stop.Add(-time.Hour), stop.Add(5*time.Second), stop.Add(time.Minute)
 	drill := func(n *notice.Notice) { n.Drill = true }
@@ -62,7 +62,7 @@ func TestAStopBeforeTheKubeletReportedIsOfAnEarlierLife(t *testing.T) {
 
 // An instance that returned from its warm pool has a new node: queued events from before are
 // about the old one. A poll shows the current state.
-func TestATerminationBeforeTheNodeIsOfAnEarlierLife(t *testing.T) {
+func TestTerminationBeforeNodeIsStale(t *testing.T) {
 	ends := func(source string, at time.Time) notice.Notice {
 		return spot("token", func(n *notice.Notice) {
 			n.Kind, n.Source, n.InstanceAction, n.Deadline = notice.KindAutoScalingTermination, source, notice.ActionReturn, nil

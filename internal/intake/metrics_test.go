@@ -118,7 +118,7 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-func TestThrottleRemembersABoundedNumberOfKeys(t *testing.T) {
+func TestThrottleKeysAreBounded(t *testing.T) {
 	at := now
 	throttle := intake.NewThrottle(func() time.Time { return at })
 	passed := func() int {

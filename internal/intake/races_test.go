@@ -18,7 +18,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
 )
 
-func TestManyReplicasMakeOneRecord(t *testing.T) {
+func TestReplicasCreateOneRecord(t *testing.T) {
 	const replicas, each = 8, 3
 	c := cluster(interceptor.Funcs{})
 	outcomes := make(chan intake.Outcome, 2*replicas*each)
@@ -64,7 +64,7 @@ func behind(c client.WithWatch) client.WithWatch {
 	})
 }
 
-func TestAStaleCacheIsBypassed(t *testing.T) {
+func TestStaleCacheIsBypassed(t *testing.T) {
 	c := cluster(interceptor.Funcs{}, recorded(spot("old").Notice))
 	o := options()
 	o.Live = c
@@ -79,7 +79,7 @@ func TestAStaleCacheIsBypassed(t *testing.T) {
 	}
 }
 
-func TestWritesOfOthersInBetween(t *testing.T) {
+func TestConcurrentWrites(t *testing.T) {
 	tests := []struct {
 		name    string
 		meddle  func(context.Context, client.WithWatch) error
@@ -138,7 +138,7 @@ func changeRecord(ctx context.Context, c client.Client, change func(*v1alpha1.In
 	return change(&record)
 }
 
-func TestARecordThatIsBeingDeletedIsNotJoined(t *testing.T) {
+func TestDeletingRecordIsNotJoined(t *testing.T) {
 	record := recorded(spot("old").Notice)
 	record.Finalizers = []string{"example.com/held"}
 	record.DeletionTimestamp = &metav1.Time{Time: now}

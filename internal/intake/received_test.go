@@ -17,7 +17,7 @@ import (
 
 // A notice that joins a record which was completed after the notice was received must
 // reopen it: the pass that completed it has not seen the notice.
-func TestANoticeThatJoinsACompletedRecordReopensIt(t *testing.T) {
+func TestNoticeReopensCompletedRecord(t *testing.T) {
 	for name, completed := range map[string]time.Time{
 		"completed between receipt and write":        now.Add(5 * time.Millisecond),
 		"completed in the same microsecond":          now,
@@ -48,7 +48,7 @@ func TestANoticeThatJoinsACompletedRecordReopensIt(t *testing.T) {
 }
 
 // The same for a record that another notice has reopened: status.since is the completion.
-func TestANoticeThatJoinsAReopenedRecordCounts(t *testing.T) {
+func TestNoticeJoinsReopenedRecord(t *testing.T) {
 	in := recorded(spot("old").Notice)
 	since := metav1.NewMicroTime(now.Add(time.Minute)) // the leader's clock is ahead
 	in.Status.Since = &since
@@ -58,7 +58,7 @@ func TestANoticeThatJoinsAReopenedRecordCounts(t *testing.T) {
 	}
 }
 
-func TestARepeatDoesNotReopenACompletedRecord(t *testing.T) {
+func TestRepeatDoesNotReopenCompletedRecord(t *testing.T) {
 	in := recorded(spot("a").Notice)
 	done := metav1.NewMicroTime(now.Add(time.Minute))
 	in.Status.CompletionTime, in.Status.HandledNotices = &done, []string{"a"}
@@ -72,7 +72,7 @@ func TestARepeatDoesNotReopenACompletedRecord(t *testing.T) {
 }
 
 // A source can pass the time of first sight, and its clock can have been set back since.
-func TestReceivedTimesAreNotInTheFuture(t *testing.T) {
+func TestReceivedTimesAreNotInFuture(t *testing.T) {
 	for name, tc := range map[string]struct{ received, want time.Time }{
 		"ahead":               {now.Add(10 * time.Second), now},
 		"at first sight":      {now.Add(-10 * time.Second), now.Add(-10 * time.Second)},

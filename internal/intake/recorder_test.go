@@ -176,7 +176,7 @@ func TestRecordOutcomes(t *testing.T) {
 	}
 }
 
-func TestRecordWritesTheWholeRecord(t *testing.T) {
+func TestRecordWritesAllFields(t *testing.T) {
 	c := cluster(interceptor.Funcs{})
 	n := spot("a", func(n *notice.Notice) { n.Description = "\x1b" + strings.Repeat("ä", 2000) })
 	if _, err := intake.NewRecorder(c, oneNode(), options()).Record(t.Context(), n); err != nil {
@@ -213,7 +213,7 @@ func TestJoiningKeepsStatusAndNode(t *testing.T) {
 	}
 }
 
-func TestTheRecordStaysBounded(t *testing.T) {
+func TestRecordSizeIsBounded(t *testing.T) {
 	c := cluster(interceptor.Funcs{})
 	recorder := intake.NewRecorder(c, oneNode(), options())
 	for i := range notice.MaxPerInstance + 3 {
@@ -272,7 +272,7 @@ func TestErrorsAreNotOutcomes(t *testing.T) {
 	}
 }
 
-func TestANodeIndexThatFailsIsAnError(t *testing.T) {
+func TestNodeIndexErrorIsReturned(t *testing.T) {
 	recorder := intake.NewRecorder(cluster(interceptor.Funcs{}), brokenIndex{}, options())
 	if outcome, err := recorder.Record(t.Context(), spot("a")); outcome != "" || !errors.Is(err, errIndex) {
 		t.Errorf("got %q, %v", outcome, err)

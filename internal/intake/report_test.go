@@ -46,7 +46,7 @@ func storage() []client.Object {
 	}
 }
 
-func TestReportsReachTheirOwners(t *testing.T) {
+func TestReportsReachOwners(t *testing.T) {
 	for name, tc := range map[string]struct {
 		report  intake.Report
 		outcome intake.Outcome
@@ -91,7 +91,7 @@ func TestReportsReachTheirOwners(t *testing.T) {
 	}
 }
 
-func TestReportThatCannotBeWrittenIsNotForgotten(t *testing.T) {
+func TestFailedReportIsRetried(t *testing.T) {
 	c := cluster(interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 		return errors.New("away")
 	}})
@@ -132,7 +132,7 @@ func TestProbesAreAnswered(t *testing.T) {
 	}
 }
 
-func TestAProbeOfAnotherNameOfOursIsAnswered(t *testing.T) {
+func TestProbeForClusterAliasIsAnswered(t *testing.T) {
 	for theirs, answered := range map[string]bool{"": true, "prod-example-com-7405b025": true, "prod.example.com": true, "prod": false} {
 		c, o := cluster(interceptor.Funcs{}), options()
 		o.Cluster, o.Alias = "prod-example-com-7405b025", func(name string) bool { return name == "prod.example.com" }
@@ -146,7 +146,7 @@ func TestAProbeOfAnotherNameOfOursIsAnswered(t *testing.T) {
 	}
 }
 
-func TestWithdrawnNoticeOfAnUnknownInstanceIsNotWaitedFor(t *testing.T) {
+func TestWithdrawalForUnknownInstanceIsDropped(t *testing.T) {
 	n := spot("a", func(n *notice.Notice) { n.Withdrawn = true })
 	got, err := intake.NewRecorder(cluster(interceptor.Funcs{}), nodes{}, options()).Record(t.Context(), n)
 	if err != nil || got != intake.Foreign {
@@ -155,7 +155,7 @@ func TestWithdrawnNoticeOfAnUnknownInstanceIsNotWaitedFor(t *testing.T) {
 }
 
 // The queue keeps no order, so the end of a change is recorded even if its beginning is unknown.
-func TestTheEndIsRecordedBeforeTheBeginning(t *testing.T) {
+func TestClosingNoticeArrivesFirst(t *testing.T) {
 	c := cluster(interceptor.Funcs{})
 	recorder := intake.NewRecorder(c, oneNode(), options())
 	news := func(id string, at time.Time, withdrawn bool) notice.Notice {

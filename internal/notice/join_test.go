@@ -19,7 +19,7 @@ func byAgent(n *v1alpha1.Notice) { n.Source, n.ID = notice.SourceIMDS, "agent-"+
 
 // The admission policy lets an agent remove only its own notices, so a record that other
 // sources have filled must have room for it, and the agent must not fill theirs.
-func TestAFullRecordHasRoomForTheAgent(t *testing.T) {
+func TestFullRecordKeepsRoomForAgent(t *testing.T) {
 	var recorded []v1alpha1.Notice
 	for i := range 3 * notice.MaxPerInstance {
 		recorded, _ = notice.Join(recorded, heard(fmt.Sprint("q", i), i))
@@ -40,7 +40,7 @@ func TestAFullRecordHasRoomForTheAgent(t *testing.T) {
 	}
 }
 
-func TestWhatAFullRecordDrops(t *testing.T) {
+func TestFullRecordDropsLeastRelevantNotice(t *testing.T) {
 	const share = notice.MaxPerInstance - notice.MaxFromAgent
 	stopped := heard("old-stop", 0, state(notice.StateStopped))
 	for name, tc := range map[string]struct {

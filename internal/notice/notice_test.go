@@ -105,7 +105,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-func TestJoinLeavesRoomBehindTheRecordedAlone(t *testing.T) {
+func TestJoinDoesNotModifyArguments(t *testing.T) {
 	backing := append(make([]v1alpha1.Notice, 0, 4), heard("a", 0))
 	first, _ := notice.Join(backing, heard("b", 1))
 	second, _ := notice.Join(backing, heard("c", 2))
@@ -207,7 +207,7 @@ func TestKindsAreSorted(t *testing.T) {
 }
 
 // The record must not depend on the order of notices and repeats.
-func TestOrderOfArrivalDoesNotChangeTheDeadline(t *testing.T) {
+func TestArrivalOrderDoesNotChangeDeadline(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		var all []v1alpha1.Notice
@@ -247,7 +247,7 @@ func TestOrderOfArrivalDoesNotChangeTheDeadline(t *testing.T) {
 }
 
 // The earliest hard deadline must never be dropped from a full record.
-func TestAFullRecordStillKnowsTheDeadline(t *testing.T) {
+func TestFullRecordKeepsDeadline(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var recorded, all []v1alpha1.Notice
@@ -281,7 +281,7 @@ func anyNotice(r *rand.Rand, i int) v1alpha1.Notice {
 	return n
 }
 
-func TestOnlyStoppedAndTerminatedInstancesAreGone(t *testing.T) {
+func TestOnlyEndedInstancesAreGone(t *testing.T) {
 	for _, c := range []struct {
 		state string
 		gone  bool

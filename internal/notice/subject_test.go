@@ -21,7 +21,7 @@ func news(id string, issued int, more ...func(*v1alpha1.Notice)) v1alpha1.Notice
 
 func withdrawn(n *v1alpha1.Notice) { n.Withdrawn = true }
 
-func TestANewerNoticeOfASubjectReplacesTheOlder(t *testing.T) {
+func TestNewerNoticeReplacesOlder(t *testing.T) {
 	other := func(change func(*v1alpha1.Notice)) v1alpha1.Notice { return news("b", 5, change) }
 	for name, tc := range map[string]struct {
 		second  v1alpha1.Notice
@@ -45,7 +45,7 @@ func TestANewerNoticeOfASubjectReplacesTheOlder(t *testing.T) {
 }
 
 // The queue keeps no order, so the opening may arrive after the closing.
-func TestAClosedEventStaysClosed(t *testing.T) {
+func TestClosedEventStaysClosed(t *testing.T) {
 	opened, closed := news("a", 1, soft(60)), news("b", 2, soft(60), withdrawn)
 	for _, order := range [][]v1alpha1.Notice{{opened, closed}, {closed, opened}} {
 		var record []v1alpha1.Notice
@@ -76,7 +76,7 @@ func TestAllWithdrawn(t *testing.T) {
 
 // If the group lists the instance as in service, earlier events about its termination from any
 // source are withdrawn, and nothing else.
-func TestAnInstanceThatServesAgainTakesBackWhatEventsSaid(t *testing.T) {
+func TestReturnToServiceWithdrawsEvents(t *testing.T) {
 	ends := func(source string, change ...func(*v1alpha1.Notice)) v1alpha1.Notice {
 		n := heard(source, 1, change...)
 		n.Kind, n.Source = notice.KindAutoScalingTermination, source

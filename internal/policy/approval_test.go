@@ -115,7 +115,7 @@ func TestRulesWithoutApprovalDoNotWait(t *testing.T) {
 }
 
 // A window that opens after the approval is used.
-func TestALateApprovalBeginsInTheNextOpening(t *testing.T) {
+func TestLateApprovalWaitsForNextWindow(t *testing.T) {
 	rule := on(v1alpha1.ActionDrain, "*")
 	rule.Approval, rule.Window = v1alpha1.ApprovalRequired, window("0 2 * * *", 2*time.Hour, "")
 	facts := policy.Facts{
@@ -138,7 +138,7 @@ func TestALateApprovalBeginsInTheNextOpening(t *testing.T) {
 }
 
 // AWS Health and EC2's own scheduled events report the same change, each with its own id.
-func TestWhoApprovesOneNoticeOfAChangeApprovesTheOther(t *testing.T) {
+func TestApprovalCoversAllNoticesOfChange(t *testing.T) {
 	due := noon.Add(12 * 24 * time.Hour)
 	health := scheduled(notice.ActionStop, due)
 	health.ID, health.Subject = "health", "arn:aws:health:event"

@@ -64,7 +64,7 @@ func TestSelectionOfNodes(t *testing.T) {
 	}
 }
 
-func TestConsideredTellsTheWholeStory(t *testing.T) {
+func TestConsideredListsEveryPolicy(t *testing.T) {
 	facts := policy.Facts{
 		Now: noon, Notices: []v1alpha1.Notice{spot()}, Node: ofPool("web"),
 		Policies: []v1alpha1.InterruptionPolicy{
@@ -101,7 +101,7 @@ func TestConsideredTellsTheWholeStory(t *testing.T) {
 	}
 }
 
-func TestConsideredEndsWithTheDefaultWhereItRules(t *testing.T) {
+func TestConsideredEndsWithDefaultRule(t *testing.T) {
 	d, _ := policy.Decide(policy.Facts{
 		Now: noon, Notices: []v1alpha1.Notice{spot()}, Node: ofPool("web"),
 		Policies: []v1alpha1.InterruptionPolicy{named("hints", 0, on(v1alpha1.ActionCordon, notice.KindRebalanceRecommendation))},

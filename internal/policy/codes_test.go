@@ -51,7 +51,7 @@ func TestEventTypeCodesNarrowARule(t *testing.T) {
 	}
 }
 
-func TestConsideredTellsOfCodes(t *testing.T) {
+func TestConsideredListsEventTypeCodes(t *testing.T) {
 	coded := func(name string, codes ...string) v1alpha1.Rule {
 		return v1alpha1.Rule{Name: name, Kinds: []string{notice.KindScheduledChange}, EventTypeCodes: codes, Action: v1alpha1.ActionDrain}
 	}

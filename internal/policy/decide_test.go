@@ -32,7 +32,7 @@ func gistOf(d policy.Decision) gist {
 	return g
 }
 
-func TestDefaultsRuleWhereNoPolicyDoes(t *testing.T) {
+func TestDefaultsApplyWithoutPolicy(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		notices []v1alpha1.Notice
@@ -126,7 +126,7 @@ func TestDefaultsRuleWhereNoPolicyDoes(t *testing.T) {
 	}
 }
 
-func TestTheNoticeThatRules(t *testing.T) {
+func TestRulingNotice(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		notices []v1alpha1.Notice
@@ -197,7 +197,7 @@ func TestTheNoticeThatRules(t *testing.T) {
 	}
 }
 
-func TestTheRuleThatRules(t *testing.T) {
+func TestRulingRule(t *testing.T) {
 	drains := on(v1alpha1.ActionDrain, "*")
 	for _, c := range []struct {
 		name     string
@@ -250,7 +250,7 @@ func TestTheRuleThatRules(t *testing.T) {
 	}
 }
 
-func TestDoNotDisruptComesFromTheRule(t *testing.T) {
+func TestDoNotDisruptIsTakenFromRule(t *testing.T) {
 	for given, want := range map[v1alpha1.DoNotDisrupt]v1alpha1.DoNotDisrupt{
 		"":                                 v1alpha1.DoNotDisruptUntilLastCall,
 		v1alpha1.DoNotDisruptUntilLastCall: v1alpha1.DoNotDisruptUntilLastCall,
@@ -266,7 +266,7 @@ func TestDoNotDisruptComesFromTheRule(t *testing.T) {
 	}
 }
 
-func TestOnlyAMarkWithoutADeadlineEnds(t *testing.T) {
+func TestOnlyMarkWithoutDeadlineExpires(t *testing.T) {
 	soft := rebalance(due(noon.Add(time.Hour), v1alpha1.DeadlineSoft))
 	for _, c := range []struct {
 		name   string

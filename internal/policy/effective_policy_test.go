@@ -25,7 +25,7 @@ func governing(name string, priority int32, rules ...v1alpha1.Rule) v1alpha1.Int
 }
 
 // The governing policy's budget and hooks apply even if a default rule is used.
-func TestTheGovernorAppliesWithoutAMatchingRule(t *testing.T) {
+func TestEffectivePolicyAppliesWithoutMatchingRule(t *testing.T) {
 	none := v1alpha1.Terminations{MaxConcurrent: intstr.FromString("20%")}
 	db := governing("db", 2, on(v1alpha1.ActionIgnore, notice.KindScheduledChange))
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestTheGovernorAppliesWithoutAMatchingRule(t *testing.T) {
 	}
 }
 
-func TestHowPodsAreMoved(t *testing.T) {
+func TestPodStrategy(t *testing.T) {
 	moved := func(action v1alpha1.Action, strategy v1alpha1.Strategy, replacement v1alpha1.Replacement) v1alpha1.InterruptionPolicy {
 		rule := on(action, "*")
 		rule.Strategy, rule.Replacement = strategy, replacement
@@ -95,7 +95,7 @@ func TestHowPodsAreMoved(t *testing.T) {
 	}
 }
 
-func TestASickInstanceIsTerminatedWhereItIsReplaced(t *testing.T) {
+func TestFailingInstanceIsTerminatedIfReplaced(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		node    *corev1.Node

@@ -23,7 +23,7 @@ func gated() v1alpha1.InterruptionPolicy {
 
 // The restrictions of an invalid policy cannot be read, so no action that can wait begins
 // without approval. What cannot wait is drained by the default.
-func TestAnInvalidPolicyStillGates(t *testing.T) {
+func TestInvalidPolicyStillGates(t *testing.T) {
 	t.Parallel()
 	planned := build("change", notice.KindScheduledChange, due(noon.Add(30*time.Minute), v1alpha1.DeadlineSoft),
 		func(n *v1alpha1.Notice) { n.InstanceAction = notice.ActionStop })
@@ -66,7 +66,7 @@ func TestAnInvalidPolicyStillGates(t *testing.T) {
 
 // The deadline that Lifeboat sets for its own termination does not count as one that the
 // instance cannot outlive.
-func TestAPolicyMidDrainThatBecomesInvalid(t *testing.T) {
+func TestPolicyBecomesInvalidDuringDrain(t *testing.T) {
 	t.Parallel()
 	d, _ := policy.Decide(policy.Facts{
 		Now: noon.Add(time.Minute), Notices: []v1alpha1.Notice{build("sick", notice.KindInstanceStatus)}, Node: ofPool("db"),
@@ -78,7 +78,7 @@ func TestAPolicyMidDrainThatBecomesInvalid(t *testing.T) {
 }
 
 // Another policy or the default applies instead.
-func TestAnInvalidSelectorSelectsNothing(t *testing.T) {
+func TestInvalidSelectorSelectsNothing(t *testing.T) {
 	t.Parallel()
 	broken := selecting(gated(), v1alpha1.NodeSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "role", Operator: "Near", Values: []string{"db"}}}})
 	facts := policy.Facts{

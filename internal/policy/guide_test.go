@@ -14,7 +14,7 @@ import (
 
 // The examples of the guide must work when copied. sandbox/e2e tests that the API server accepts
 // them too.
-func TestTheGuidesPoliciesAreValid(t *testing.T) {
+func TestGuidePoliciesAreValid(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/policy.md")
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestTheGuidesPoliciesAreValid(t *testing.T) {
 }
 
 // Users need the reasons to configure notifications.
-func TestTheGuideNamesEveryReason(t *testing.T) {
+func TestGuideNamesEveryReason(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/policy.md")
 	if err != nil {
 		t.Fatal(err)

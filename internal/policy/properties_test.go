@@ -121,11 +121,11 @@ func begins(f policy.Facts, d policy.Decision) time.Time {
 	return at
 }
 
-func TestThePromisesOfADecision(t *testing.T) {
+func TestDecisionInvariants(t *testing.T) {
 	worlds(t, func(t *testing.T, _ dice, f policy.Facts, d policy.Decision) { keepsPromises(t, f, d) })
 }
 
-func TestTheOrderOfPoliciesDoesNotMatter(t *testing.T) {
+func TestPolicyOrderIsIrrelevant(t *testing.T) {
 	worlds(t, func(t *testing.T, d dice, f policy.Facts, decided policy.Decision) {
 		d.Shuffle(len(f.Policies), func(i, j int) { f.Policies[i], f.Policies[j] = f.Policies[j], f.Policies[i] })
 		again, _ := policy.Decide(f)
@@ -137,7 +137,7 @@ func TestTheOrderOfPoliciesDoesNotMatter(t *testing.T) {
 
 // As time passes, NotBefore must not change, and the action must begin then. Only another notice
 // may change that, and not before Next.
-func TestAPromisedBeginningIsKept(t *testing.T) {
+func TestStartTimeIsKept(t *testing.T) {
 	worlds(t, func(t *testing.T, d dice, f policy.Facts, decided policy.Decision) {
 		if decided.NotBefore.IsZero() {
 			return
@@ -162,7 +162,7 @@ func TestAPromisedBeginningIsKept(t *testing.T) {
 }
 
 // A window either opens in time, or the action begins at the lead time before the deadline.
-func TestWhatWaitsForAWindowBeginsInIt(t *testing.T) {
+func TestDrainStartsInWindow(t *testing.T) {
 	inWindow := 0
 	worlds(t, func(t *testing.T, _ dice, f policy.Facts, d policy.Decision) {
 		r := ruling(f, d)
@@ -211,7 +211,7 @@ func isOpen(t *testing.T, w *v1alpha1.Window, at time.Time) bool {
 
 // Under a soft deadline no action begins before notBefore, unless the group already terminates
 // the instance.
-func TestNothingBeginsBeforeItsNotBefore(t *testing.T) {
+func TestNoStartBeforeNotBefore(t *testing.T) {
 	worlds(t, func(t *testing.T, _ dice, f policy.Facts, d policy.Decision) {
 		r := ruling(f, d)
 		if r == nil || r.NotBefore == nil || d.Deadline == nil || d.Deadline.Type == v1alpha1.DeadlineHard ||

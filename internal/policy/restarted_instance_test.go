@@ -14,7 +14,7 @@ import (
 
 // A stop that was not acted on, because there was no leader, must not be acted on once the
 // instance runs again: its pods would be deleted without their grace.
-func TestAStopThatIsOver(t *testing.T) {
+func TestPastStop(t *testing.T) {
 	heard := func(status corev1.ConditionStatus, after time.Duration) *corev1.Node {
 		n := node(nil)
 		n.Status.Conditions = []corev1.NodeCondition{{

@@ -66,7 +66,7 @@ func TestNotBefore(t *testing.T) {
 	}
 }
 
-func TestNotBeforeMeansNothingWithoutASoftDeadline(t *testing.T) {
+func TestNotBeforeNeedsSoftDeadline(t *testing.T) {
 	rule := on(v1alpha1.ActionDrain, "*")
 	rule.NotBefore = after(24 * time.Hour)
 	for name, n := range map[string]v1alpha1.Notice{"a hard deadline": spot(), "no deadline": rebalance()} {
@@ -77,7 +77,7 @@ func TestNotBeforeMeansNothingWithoutASoftDeadline(t *testing.T) {
 	}
 }
 
-func TestATerminationHasAnEnd(t *testing.T) {
+func TestTerminationHasTimeout(t *testing.T) {
 	sick := build("n", notice.KindInstanceStatus)
 	for _, c := range []struct {
 		name   string

@@ -44,7 +44,7 @@ func TestScheduledChanges(t *testing.T) {
 	}
 }
 
-func TestWithdrawnNoticesUndo(t *testing.T) {
+func TestWithdrawnNoticesRestoreNode(t *testing.T) {
 	withdrawn := func(n *v1alpha1.Notice) { n.Withdrawn, n.EventTypeCode = true, "instance-stop" }
 	gone := scheduled(notice.ActionStop, noon.Add(time.Hour), withdrawn)
 	d, ok := policy.Decide(policy.Facts{Now: noon, Notices: []v1alpha1.Notice{gone}, Node: node(nil)})
@@ -61,7 +61,7 @@ func TestWithdrawnNoticesUndo(t *testing.T) {
 }
 
 // A notice with an earlier deadline but no action, now or ever, must not hide it.
-func TestANoticeThatDrainsNowIsNotHidden(t *testing.T) {
+func TestNoticeThatDrainsNowTakesPrecedence(t *testing.T) {
 	in12Days := noon.Add(12 * 24 * time.Hour)
 	sick := build("sick", notice.KindInstanceStatus)
 	stop := scheduled(notice.ActionStop, noon.Add(time.Hour))

@@ -174,7 +174,7 @@ func wrongs() []wrong {
 	return list
 }
 
-func TestValidateSaysWhatToWrite(t *testing.T) {
+func TestValidateErrorsSayWhatToWrite(t *testing.T) {
 	for _, c := range wrongs() {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, policy.Validate(c.spec)); diff != "" {

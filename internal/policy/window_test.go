@@ -103,7 +103,7 @@ func moment(t *testing.T, s string) time.Time {
 
 // Compares Decide with a minute-by-minute simulation of a window, over the days around both
 // changes of the clock.
-func TestWindowsAreFoundMinuteByMinute(t *testing.T) {
+func TestWindowsMatchMinuteByMinuteSearch(t *testing.T) {
 	for _, zone := range []string{"Europe/Berlin", "America/New_York", "UTC", "Asia/Kolkata", "Australia/Lord_Howe"} {
 		location, err := time.LoadLocation(zone)
 		if err != nil {

@@ -145,7 +145,7 @@ func said(rule map[string]any) string {
 }
 
 // The messages of Validate, of the CRD and of hooks must be in the guide.
-func TestTheGuideExplainsEveryMessage(t *testing.T) {
+func TestGuideExplainsEveryMessage(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/policy.md")
 	if err != nil {
 		t.Fatal(err)

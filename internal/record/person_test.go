@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-func TestActionsOfTheFutureDoNotCount(t *testing.T) {
+func TestFutureActionsAreIgnored(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ahead  time.Duration
 		counts bool

@@ -13,7 +13,7 @@ import (
 
 var clock = time.Date(2026, 5, 11, 8, 14, 0, 0, time.UTC)
 
-func TestAnAgentOfAnotherNodeIsNotTrusted(t *testing.T) {
+func TestAgentOfOtherNodeIsNotTrusted(t *testing.T) {
 	in := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{NodeName: "a", Notices: []v1alpha1.Notice{
 		{ID: "1", Source: "imds"}, {ID: "2", Source: "sqs"},
 	}}}
@@ -28,7 +28,7 @@ func TestAnAgentOfAnotherNodeIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestWhenANodeTakesAPlaceInItsBudget(t *testing.T) {
+func TestNodeUsesBudgetSlot(t *testing.T) {
 	begun := metav1.NewMicroTime(clock)
 	drained := []metav1.Condition{{Type: v1alpha1.ConditionDrained, Status: metav1.ConditionTrue}}
 	policy := []v1alpha1.Hook{
@@ -63,7 +63,7 @@ func TestWhenANodeTakesAPlaceInItsBudget(t *testing.T) {
 	}
 }
 
-func TestWhatFreesAPlaceInABudget(t *testing.T) {
+func TestBudgetSlotIsReleased(t *testing.T) {
 	begun := metav1.NewMicroTime(clock)
 	is := func(isDrained bool, hooks ...v1alpha1.HookStatus) *v1alpha1.InterruptionStatus {
 		s := &v1alpha1.InterruptionStatus{Drain: &v1alpha1.DrainStatus{StartTime: &begun, Hooks: hooks}}
@@ -102,7 +102,7 @@ func TestHoldEnds(t *testing.T) {
 	}
 }
 
-func TestWhatAHookHasPodsWaitFor(t *testing.T) {
+func TestHookGates(t *testing.T) {
 	ended := metav1.NewMicroTime(clock)
 	failed := &v1alpha1.HookStatus{State: v1alpha1.HookFailed, CompletionTime: &ended}
 	hold, goOn := &v1alpha1.Hook{Name: "h", OnFailure: v1alpha1.HookHold, Retries: 2}, &v1alpha1.Hook{Name: "h"}

@@ -47,7 +47,7 @@ func slim(t *testing.T, object any) any {
 	return slimmed
 }
 
-func TestACachedRecordIsSmall(t *testing.T) {
+func TestCachedRecordIsSlim(t *testing.T) {
 	want := decoded(t, "n")
 	want.ManagedFields = nil
 	got, ok := slim(t, decoded(t, "n")).(*v1alpha1.Interruption)
@@ -77,7 +77,7 @@ func TestACachedRecordIsSmall(t *testing.T) {
 func isSameText(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
 
 // A full update would delete what a cached record lacks.
-func TestAPatchFromACachedRecordLeavesItsPods(t *testing.T) {
+func TestPatchFromCachedRecordKeepsPods(t *testing.T) {
 	in, _ := slim(t, decoded(t, "n")).(*v1alpha1.Interruption)
 	patch := client.MergeFrom(in.DeepCopy())
 	in.Spec.Notices = append(in.Spec.Notices, v1alpha1.Notice{ID: "later"})
@@ -87,7 +87,7 @@ func TestAPatchFromACachedRecordLeavesItsPods(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRecordIsLeftAlone(t *testing.T) {
+func TestSlimIgnoresOtherObjects(t *testing.T) {
 	gone := cache.DeletedFinalStateUnknown{Key: "i-1"}
 	if got := slim(t, gone); got != gone {
 		t.Errorf("%v", got)

@@ -15,7 +15,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-func TestWhetherAReplacementIsOrdered(t *testing.T) {
+func TestOrderDecision(t *testing.T) {
 	t.Parallel()
 	wanted := metav1.NewMicroTime(noon.Add(-time.Minute))
 	tests := map[string]struct {
@@ -88,7 +88,7 @@ func otherClaim(cpu string) *Claim {
 	}
 }
 
-func TestNodeClaimIsMadeFromTheTemplate(t *testing.T) {
+func TestNodeClaimFromTemplate(t *testing.T) {
 	t.Parallel()
 	got := Decide(facts()).Order
 	want := map[string]any{
@@ -145,7 +145,7 @@ func requirementsOf(t *testing.T, d Decision) []string {
 	return lines
 }
 
-func TestWhatTheNodeClaimRequires(t *testing.T) {
+func TestNodeClaimRequirements(t *testing.T) {
 	t.Parallel()
 	const (
 		notType = corev1.LabelInstanceTypeStable + " NotIn " + spotType
@@ -243,7 +243,7 @@ func TestNamesAreStableAndShort(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsTriedForAWhile(t *testing.T) {
+func TestUnreadableNodePoolIsRetried(t *testing.T) {
 	t.Parallel()
 	e := facts().QuickFacts
 	long := metav1.NewMicroTime(noon.Add(-time.Minute))

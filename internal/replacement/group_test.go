@@ -40,7 +40,7 @@ func doomedIn(m GroupMember) GroupFacts {
 	}
 }
 
-func TestWhetherAnInstanceIsTakenOut(t *testing.T) {
+func TestDetachDecision(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(*GroupFacts)
@@ -76,9 +76,9 @@ func TestWhetherAnInstanceIsTakenOut(t *testing.T) {
 	}
 }
 
-// TestWhichInstanceIsTheReplacement: a new one that no other interruption uses,
+// TestReplacementInstanceIsIdentified: a new one that no other interruption uses,
 // the furthest in its launch; it is stored before pods move to it.
-func TestWhichInstanceIsTheReplacement(t *testing.T) {
+func TestReplacementInstanceIsIdentified(t *testing.T) {
 	t.Parallel()
 	claimed := func(m *GroupMember) { m.Claimed = true }
 	f := doomedIn(inGroup("i", "InService"))
@@ -113,7 +113,7 @@ func TestWhichInstanceIsTheReplacement(t *testing.T) {
 	}
 }
 
-func TestWhatBecomesOfADetachment(t *testing.T) {
+func TestDetachProgress(t *testing.T) {
 	t.Parallel()
 	order := func() *Status { return DecideGroup(doomedIn(inGroup("i", "InService"))) }
 	seen := func(after time.Duration, doomed ...GroupMember) *ScalingGroup {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTheGuideNamesEveryReason that a replacement's phase has.
-func TestTheGuideNamesEveryReason(t *testing.T) {
+// TestGuideNamesEveryReason that a replacement's phase has.
+func TestGuideNamesEveryReason(t *testing.T) {
 	t.Parallel()
 	var guide strings.Builder
 	for _, name := range []string{"karpenter", "terminations"} {

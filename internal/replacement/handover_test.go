@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-func TestWhenTheDoomedNodeIsGivenOver(t *testing.T) {
+func TestNodeClaimDeletionDecision(t *testing.T) {
 	t.Parallel()
 	plan := func(steps ...drain.Step) drain.Plan {
 		var p drain.Plan
@@ -63,7 +63,7 @@ func TestDeadlineIsOnlyTightened(t *testing.T) {
 	}
 }
 
-func TestNoticeIsToldToKarpenterAsEventBridgeWould(t *testing.T) {
+func TestForwardedNoticeMatchesEventBridgeFormat(t *testing.T) {
 	t.Parallel()
 	n := v1alpha1.Notice{ID: "1234", Kind: notice.KindSpotInterruption, Time: metav1.NewTime(noon), InstanceAction: "terminate"}
 	text, ok := Message(n, instance, zoneA, Place{"111122223333", "us-east-1"})

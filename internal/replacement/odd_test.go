@@ -16,9 +16,9 @@ import (
 
 var errOdd = errors.New("odd")
 
-// FuzzOddObjects: no object in the API causes a panic, and every decision has a
+// FuzzUnusualObjects: no object in the API causes a panic, and every decision has a
 // reason.
-func FuzzOddObjects(f *testing.F) {
+func FuzzUnusualObjects(f *testing.F) {
 	for _, o := range []*unstructured.Unstructured{poolObject(), claimObject("a"), poolObject(set("1", "spec", "limits", "cpu"))} {
 		text, err := json.Marshal(o.Object)
 		if err != nil {
@@ -60,9 +60,9 @@ func FuzzOddObjects(f *testing.F) {
 	})
 }
 
-// TestOrdersKeepToLimits: with random pods, limits and neighbours, an order
+// TestOrdersRespectLimits: with random pods, limits and neighbours, an order
 // covers the pods, respects the limits, and is one of three.
-func TestOrdersKeepToLimits(t *testing.T) {
+func TestOrdersRespectLimits(t *testing.T) {
 	t.Parallel()
 	ordered := 0
 	for seed := range uint64(2000) {

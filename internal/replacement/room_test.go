@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-func TestWhetherPodsFindRoomElsewhere(t *testing.T) {
+func TestPodsFitElsewhere(t *testing.T) {
 	t.Parallel()
 	tainted := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
@@ -65,7 +65,7 @@ func TestWhetherPodsFindRoomElsewhere(t *testing.T) {
 
 func finished(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
 
-func TestPodsThatMoveAndThoseThatDoNot(t *testing.T) {
+func TestMovablePods(t *testing.T) {
 	t.Parallel()
 	static := func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }
 	leaving := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }
@@ -75,7 +75,7 @@ func TestPodsThatMoveAndThoseThatDoNot(t *testing.T) {
 	}
 }
 
-func TestWhatAPodIsCountedAs(t *testing.T) {
+func TestPodResourceRequests(t *testing.T) {
 	t.Parallel()
 	always := corev1.ContainerRestartPolicyAlways
 	container := func(cpu string) corev1.Container {
@@ -106,7 +106,7 @@ func TestWhatAPodIsCountedAs(t *testing.T) {
 	}
 }
 
-func TestReplacementIsFollowed(t *testing.T) {
+func TestReplacementProgress(t *testing.T) {
 	t.Parallel()
 	at := metav1.NewMicroTime(noon.Add(-40 * time.Second))
 	was := func(phase v1alpha1.ReplacementPhase, tries int32, uid string) Status {
@@ -148,7 +148,7 @@ func TestReplacementIsFollowed(t *testing.T) {
 	}
 }
 
-func TestWhenItIsOrderedAgain(t *testing.T) {
+func TestOrderIsRetried(t *testing.T) {
 	t.Parallel()
 	at := metav1.NewMicroTime(noon)
 	for _, test := range []struct {
@@ -164,7 +164,7 @@ func TestWhenItIsOrderedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatPodsWaitFor(t *testing.T) {
+func TestPodsWaitForReplacement(t *testing.T) {
 	t.Parallel()
 	at := metav1.NewMicroTime(noon)
 	for phase, test := range map[v1alpha1.ReplacementPhase]struct{ hard, soft bool }{

@@ -116,7 +116,7 @@ func floor(path string) int {
 	return best
 }
 
-func TestImportsPointDown(t *testing.T) {
+func TestImportsFollowLayers(t *testing.T) {
 	for _, p := range packages(t) {
 		if strings.HasSuffix(p.ImportPath, "/testkit") || strings.Contains(p.ImportPath, "/e2e") {
 			continue // for tests; they may import everything
@@ -245,7 +245,7 @@ func TestOnlyTestsImportTestkit(t *testing.T) {
 	}
 }
 
-func TestEveryPackageSaysWhatItIs(t *testing.T) {
+func TestEveryPackageHasDoc(t *testing.T) {
 	for _, p := range packages(t) {
 		if p.Doc == "" && len(p.GoFiles) > 0 {
 			t.Errorf("%s has no package comment", p.ImportPath)
@@ -263,7 +263,7 @@ func TestRootModuleReplacesNothing(t *testing.T) {
 	}
 }
 
-func TestNothingRegistersItselfByInit(t *testing.T) {
+func TestNoInitFunctions(t *testing.T) {
 	pattern := regexp.MustCompile(`(?m)^func init\(\)`)
 	for _, p := range packages(t) {
 		for _, name := range p.GoFiles {

@@ -164,7 +164,7 @@ func linesOf(t *testing.T, files []string) (lines int) {
 	return lines
 }
 
-func TestThePathOfASpotNoticeStaysShort(t *testing.T) {
+func TestHotPathStaysShort(t *testing.T) {
 	p := readHotPath(t)
 	lines := linesOf(t, p.files)
 	var skip []string
@@ -188,11 +188,11 @@ func TestThePathOfASpotNoticeStaysShort(t *testing.T) {
 	}
 }
 
-// TestThePathOfASpotNoticeIsWhole checks the list against the code: every file of a package
+// TestHotPathIsComplete checks the list against the code: every file of a package
 // on the path, and every package that a file on the path imports, is on the path, may be
 // skipped, or is off the path for a reason. It does not see packages that are reached
 // through an interface, such as podwatch.
-func TestThePathOfASpotNoticeIsWhole(t *testing.T) {
+func TestHotPathIsComplete(t *testing.T) {
 	p := readHotPath(t)
 	there := map[string]bool{}
 	for _, dir := range p.packages() {

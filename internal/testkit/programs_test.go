@@ -46,7 +46,7 @@ func TestProgramsAreSmall(t *testing.T) {
 
 // Neither Helm nor netlink may be linked. Only cobra may import text/template, which it uses
 // only for custom help templates.
-func TestProgramsLinkNothingOfTheSandbox(t *testing.T) {
+func TestProgramsDoNotLinkSandbox(t *testing.T) {
 	t.Parallel()
 	for name := range programs {
 		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}`, "./cmd/"+name)

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestIntakeGetsNoCallbackOfAController: intake and controllers share the Interruption
+// TestIntakeHasNoControllerCallback: intake and controllers share the Interruption
 // object and nothing else. The import rules cannot see a method value or a closure of a
 // controller that the composition root passes to intake, so this test reads its source.
-func TestIntakeGetsNoCallbackOfAController(t *testing.T) {
+func TestIntakeHasNoControllerCallback(t *testing.T) {
 	dir := filepath.Join(root(t), "internal", "app")
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(names) == 0 {

@@ -52,9 +52,9 @@ func TestLoadCountsFailuresAtServerEnd(t *testing.T) {
 	}
 }
 
-// TestServerThatLeavesLosesNoRequest: a server that announces its end in time loses
+// TestLeavingServerLosesNoRequest: a server that announces its end in time loses
 // no request.
-func TestServerThatLeavesLosesNoRequest(t *testing.T) {
+func TestLeavingServerLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
 	file := filepath.Join(t.TempDir(), "load.json")

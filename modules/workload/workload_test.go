@@ -308,7 +308,7 @@ func TestReapWaitsForEveryEndedChild(t *testing.T) {
 	})
 }
 
-func TestWrongCommandLinesAreRefused(t *testing.T) {
+func TestInvalidCommandLinesAreRejected(t *testing.T) {
 	for _, tc := range []struct{ args, says string }{
 		{"", "use server"},
 		{"serve", "unknown command"},
@@ -329,7 +329,7 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 	}
 }
 
-func TestJournalsOfTwoProcessesDoNotMix(t *testing.T) {
+func TestConcurrentJournalWritesDoNotMix(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "journal")
 	var all sync.WaitGroup
 	for range 4 {

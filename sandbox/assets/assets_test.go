@@ -125,7 +125,7 @@ func TestEnsureBuildsOnceThenFinds(t *testing.T) {
 	}
 }
 
-func TestOnlyOneOfManyBuilds(t *testing.T) {
+func TestConcurrentBuildsRunOnce(t *testing.T) {
 	b, out := newTestBuilder(t)
 	var wg sync.WaitGroup
 	for range 4 {
@@ -141,7 +141,7 @@ func TestOnlyOneOfManyBuilds(t *testing.T) {
 	}
 }
 
-func TestAChangedSourceIsBuiltAndOldBuildsGo(t *testing.T) {
+func TestChangedSourceIsRebuiltAndOldBuildsPruned(t *testing.T) {
 	b, _ := newTestBuilder(t)
 	main := filepath.Join(b.source, "modules", "tiny", "main.go")
 	source, err := os.ReadFile(main)
@@ -176,7 +176,7 @@ func TestAChangedSourceIsBuiltAndOldBuildsGo(t *testing.T) {
 	}
 }
 
-func TestACompilersComplaintIsTold(t *testing.T) {
+func TestCompilerErrorIsReported(t *testing.T) {
 	b, _ := newTestBuilder(t)
 	write(t, filepath.Join(b.source, "modules", "tiny", "main.go"), "package main\n\nfunc main() { nonsense() }\n")
 	_, _, err := b.ensure(t.Context(), tiny())
@@ -188,7 +188,7 @@ func TestACompilersComplaintIsTold(t *testing.T) {
 	}
 }
 
-func TestAnEndedContextStopsTheBuildAndLeavesNothing(t *testing.T) {
+func TestCancelledBuildLeavesNothing(t *testing.T) {
 	b, out := newTestBuilder(t)
 	// A go command that never ends, with a child that never ends.
 	bin := t.TempDir()
@@ -228,7 +228,7 @@ func TestAnEndedContextStopsTheBuildAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestWaitingForAnotherBuildEndsWithTheContext(t *testing.T) {
+func TestWaitForOtherBuildEndsWithContext(t *testing.T) {
 	b, out := newTestBuilder(t)
 	unlock, err := b.lock(t.Context(), "tiny")
 	if err != nil {
@@ -248,7 +248,7 @@ func TestWaitingForAnotherBuildEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestWithoutGoWhatIsBuiltIsFoundAndTheRestExplained(t *testing.T) {
+func TestWithoutGoExistingBuildsAreUsed(t *testing.T) {
 	b, _ := newTestBuilder(t)
 	t.Setenv("PATH", "/nonexistent")
 	_, _, err := b.ensure(t.Context(), tiny())
@@ -297,7 +297,7 @@ func TestSeveralProgramsOfOneModule(t *testing.T) {
 	}
 }
 
-func TestAModuleThatRequiresNothing(t *testing.T) {
+func TestModuleWithoutRequirements(t *testing.T) {
 	b, _ := newTestBuilder(t)
 	write(t, filepath.Join(b.source, "modules", "alone", "go.mod"), "module example.com/alone\n\ngo 1.26\n")
 	write(t, filepath.Join(b.source, "modules", "alone", "main.go"), "package main\n\nfunc main() {}\n")

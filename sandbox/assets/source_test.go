@@ -43,7 +43,7 @@ func TestFindSource(t *testing.T) {
 }
 
 // The modules that Ensure builds must be there, pinned, and without a cache that hides it if they are not.
-func TestTheRealModulesAreFound(t *testing.T) {
+func TestRealModulesAreFound(t *testing.T) {
 	t.Setenv(CacheEnv, t.TempDir())
 	b, err := newBuilder(nil)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestPinnedVersion(t *testing.T) {
 	}
 }
 
-func TestProgressReadsTheBuildsLog(t *testing.T) {
+func TestProgressReadsBuildLog(t *testing.T) {
 	log := buildLog{path: filepath.Join(t.TempDir(), "build.log")}
 	for _, tc := range []struct{ log, want string }{
 		{"", "getting ready"},
@@ -110,7 +110,7 @@ func TestProgressReadsTheBuildsLog(t *testing.T) {
 	}
 }
 
-func TestOnATerminalALineIsOverwritten(t *testing.T) {
+func TestTerminalLineIsOverwritten(t *testing.T) {
 	out := &output{}
 	p := &progress{w: out, terminal: true, every: time.Second}
 	p.update("one")

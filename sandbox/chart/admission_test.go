@@ -70,7 +70,7 @@ func check(t *testing.T, err error, want string) {
 	}
 }
 
-func TestAnAgentCreatesRecordsOfItsNodeOnly(t *testing.T) {
+func TestAgentCreatesOnlyItsNodesRecords(t *testing.T) {
 	s := newStage(t)
 	edited := func(edit func(*v1alpha1.Interruption)) *v1alpha1.Interruption {
 		r := record("i-1", "node-a", newNotice("1", "imds"))
@@ -118,7 +118,7 @@ func word(by string) *v1alpha1.UserAction {
 	return &v1alpha1.UserAction{By: by, Time: metav1.NewMicroTime(time.Now()), About: "SpotInterruption"}
 }
 
-func TestAnAgentChangesItsOwnNoticesOnly(t *testing.T) {
+func TestAgentChangesOnlyItsNotices(t *testing.T) {
 	s := newStage(t)
 	fromQueue, fromNode := newNotice("q", "sqs"), newNotice("n", "imds")
 	own := record("i-own", "node-a", fromQueue, fromNode)
@@ -196,8 +196,8 @@ func patch(t *testing.T, c client.Client, r *v1alpha1.Interruption, edit func(*v
 	return c.Patch(t.Context(), edited, client.MergeFrom(r.DeepCopy()), client.DryRunAll)
 }
 
-// TestAnAgentMayDoNothingElse tries requests that RBAC forbids.
-func TestAnAgentMayDoNothingElse(t *testing.T) {
+// TestAgentHasNoOtherPermissions tries requests that RBAC forbids.
+func TestAgentHasNoOtherPermissions(t *testing.T) {
 	s := newStage(t)
 	own := record("i-own-2", "node-a", newNotice("1", "imds"))
 	if err := s.agentA.Create(t.Context(), own); err != nil {
@@ -222,10 +222,10 @@ func TestAnAgentMayDoNothingElse(t *testing.T) {
 	check(t, s.agentA.List(t.Context(), &corev1.SecretList{}), `cannot list resource "secrets"`)
 }
 
-// TestAPodsTokenNamesItsNode checks the policy with the token that an agent has in a
+// TestPodTokenNamesNode checks the policy with the token that an agent has in a
 // cluster. The kubelet requests a token that is bound to the pod, and the API server
 // adds the pod's node to it.
-func TestAPodsTokenNamesItsNode(t *testing.T) {
+func TestPodTokenNamesNode(t *testing.T) {
 	s := newStage(t)
 	pod := podOf(t, render(t, with(t, "")), "DaemonSet")
 	pod.Name, pod.Namespace, pod.Spec.NodeName = "an-agent", chart.Namespace, "node-a"
@@ -240,9 +240,9 @@ func TestAPodsTokenNamesItsNode(t *testing.T) {
 	check(t, agent.Create(t.Context(), record("i-1", "node-b", newNotice("1", "imds")), client.DryRunAll), "of that node only")
 }
 
-// TestATokenEndsWithItsNode checks that the token of an agent is invalid after its
+// TestTokenExpiresWithNode checks that the token of an agent is invalid after its
 // node was deleted.
-func TestATokenEndsWithItsNode(t *testing.T) {
+func TestTokenExpiresWithNode(t *testing.T) {
 	c := admin(t)
 	node := newNode(t, "soon-gone")
 	agent := clientOf(t, agentOn(t, node))

@@ -117,7 +117,7 @@ func names(objects []*unstructured.Unstructured) []string {
 	return out
 }
 
-func TestARelease(t *testing.T) {
+func TestChartRelease(t *testing.T) {
 	m := render(t, with(t, everything))
 	if diff := cmp.Diff([]string{
 		"CustomResourceDefinition interruptionpolicies.lifeboat.dev", "CustomResourceDefinition interruptions.lifeboat.dev", "CustomResourceDefinition nodegroups.lifeboat.dev",
@@ -156,9 +156,9 @@ func TestDisabledAgentHasNoObjects(t *testing.T) {
 	}
 }
 
-// TestTheControllersRulesAreTheGeneratedOnes checks that the chart's rules equal the
+// TestControllerRulesAreGenerated checks that the chart's rules equal the
 // generated ones.
-func TestTheControllersRulesAreTheGeneratedOnes(t *testing.T) {
+func TestControllerRulesAreGenerated(t *testing.T) {
 	text, err := os.ReadFile(chartDir + "/rbac/role.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func deployment(t *testing.T, v map[string]any) appsv1.Deployment {
 	return appsv1.Deployment{}
 }
 
-func TestValuesReachTheController(t *testing.T) {
+func TestValuesReachController(t *testing.T) {
 	image := "lifeboatd@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	d := deployment(t, with(t, everything))
 	c := d.Spec.Template.Spec.Containers[0]
@@ -295,9 +295,9 @@ func TestExamplesNameNoRegistry(t *testing.T) {
 	}
 }
 
-// TestJobsAreCreatedOnlyWhereHooksMay checks that the controller may create Jobs in the
+// TestJobsAreLimitedToHookNamespaces checks that the controller may create Jobs in the
 // namespaces of hooks.namespaces and in no other.
-func TestJobsAreCreatedOnlyWhereHooksMay(t *testing.T) {
+func TestJobsAreLimitedToHookNamespaces(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": nil, "hooks: {namespaces: [a, b]}": {"Role lifeboat-hooks in a", "Role lifeboat-hooks in b"},
 	} {
@@ -324,7 +324,7 @@ func TestJobsAreCreatedOnlyWhereHooksMay(t *testing.T) {
 	}
 }
 
-func TestWebhooksAreLimitedUnlessValuesSayOtherwise(t *testing.T) {
+func TestWebhooksAreLimitedByDefault(t *testing.T) {
 	for values, want := range map[string]bool{"": false, "webhooks: {allowHTTP: true, allowPrivate: true}": true} {
 		args := deployment(t, with(t, values)).Spec.Template.Spec.Containers[0].Args
 		for _, arg := range []string{"--webhook-allow-http", "--webhook-allow-private"} {

@@ -22,7 +22,7 @@ func edit[O client.Object](t *testing.T, c client.Client, o O, change func(O)) e
 }
 
 // A token of the controller must not be worth more than what Lifeboat does with it.
-func TestTheControllerChangesOnlyItsOwnFieldsOfPods(t *testing.T) {
+func TestControllerChangesOnlyOwnPodFields(t *testing.T) {
 	controller := clientOf(t, as(t, chart.ControllerAccount, nil))
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -65,7 +65,7 @@ func owners(version, kind string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "x", UID: "b5a7d7a4-0000-0000-0000-000000000000"}}
 }
 
-func TestTheControllerChangesOnlyItsOwnFieldsOfNodes(t *testing.T) {
+func TestControllerChangesOnlyOwnNodeFields(t *testing.T) {
 	controller := clientOf(t, as(t, chart.ControllerAccount, nil))
 	node := newNode(t, "node-limited")
 	before := node.DeepCopy()

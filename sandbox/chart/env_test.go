@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestTheMemoryLimitBecomesGOMEMLIMIT(t *testing.T) {
+func TestMemoryLimitSetsGOMEMLIMIT(t *testing.T) {
 	podIP := corev1.EnvVar{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}
 	fromLimit := &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"}}
 	for name, test := range map[string]struct {

@@ -34,7 +34,7 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `
 
-func TestTheAPIServerAcceptsEverySetOfValues(t *testing.T) {
+func TestAPIServerAcceptsAllValues(t *testing.T) {
 	c := admin(t)
 	if err := c.Create(t.Context(), &unstructured.Unstructured{Object: values(t, serviceMonitors)}); err != nil {
 		t.Fatal(err)
@@ -67,9 +67,9 @@ func TestTheAPIServerAcceptsEverySetOfValues(t *testing.T) {
 	}
 }
 
-// TestPodsMeetTheirSecurityLevel checks which Pod Security Standard admits the pods.
+// TestPodsMeetSecurityLevel checks which Pod Security Standard admits the pods.
 // The agent needs more permissions only because it uses the host network.
-func TestPodsMeetTheirSecurityLevel(t *testing.T) {
+func TestPodsMeetSecurityLevel(t *testing.T) {
 	c := admin(t)
 	for _, level := range []string{"restricted", "privileged"} {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: level, Labels: map[string]string{"pod-security.kubernetes.io/enforce": level}}}
@@ -128,9 +128,9 @@ func podOf(t *testing.T, m chart.Manifests, kind string) *corev1.Pod {
 	}
 }
 
-// TestTheWorkloadsMakePods checks that real controllers can create the pods of the
+// TestWorkloadsCreatePods checks that real controllers can create the pods of the
 // installed chart: priority classes, service accounts and other dependencies exist.
-func TestTheWorkloadsMakePods(t *testing.T) {
+func TestWorkloadsCreatePods(t *testing.T) {
 	c := admin(t)
 	newNode(t, "with-an-agent")
 	until(t, "the pods of controller and agent", func() (bool, error) {
@@ -144,9 +144,9 @@ func TestTheWorkloadsMakePods(t *testing.T) {
 	})
 }
 
-// TestOtherCRDsStopAnUpgrade checks that the chart refuses an upgrade with outdated
+// TestOtherCRDsBlockUpgrade checks that the chart refuses an upgrade with outdated
 // CRDs. Helm itself does not upgrade CRDs and reports nothing.
-func TestOtherCRDsStopAnUpgrade(t *testing.T) {
+func TestOtherCRDsBlockUpgrade(t *testing.T) {
 	c := admin(t)
 	upgrade := func(text string) error {
 		_, err := chart.Render(t.Context(), chart.Options{Values: with(t, text), Cluster: cluster, Upgrade: true})
@@ -185,9 +185,9 @@ func TestOtherCRDsStopAnUpgrade(t *testing.T) {
 	}
 }
 
-// TestAMissingCRDStopsAnUpgrade checks the same for a kind that the previous chart
+// TestMissingCRDBlocksUpgrade checks the same for a kind that the previous chart
 // did not have.
-func TestAMissingCRDStopsAnUpgrade(t *testing.T) {
+func TestMissingCRDBlocksUpgrade(t *testing.T) {
 	c := admin(t)
 	var gone *unstructured.Unstructured
 	for _, crd := range render(t, with(t, "")).CRDs {

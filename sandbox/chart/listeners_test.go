@@ -70,7 +70,7 @@ func hasPodIP(env []corev1.EnvVar) bool {
 	return false
 }
 
-func TestTheAgentServesMetricsOnlyOnRequest(t *testing.T) {
+func TestAgentServesMetricsOnRequest(t *testing.T) {
 	for _, o := range render(t, with(t, "")).Objects {
 		if o.GetKind() == "Service" && o.GetName() == "lifeboat-agent" {
 			t.Error("there is a Service for metrics that the agent does not serve")

@@ -118,7 +118,7 @@ func TestOperatorRequestsAreAccepted(t *testing.T) {
 	}
 }
 
-func TestWhatAnOperatorMayDo(t *testing.T) {
+func TestOperatorPermissions(t *testing.T) {
 	admin(t)
 	want := []string{
 		"/nodes get", "/nodes list",
@@ -132,9 +132,9 @@ func TestWhatAnOperatorMayDo(t *testing.T) {
 	}
 }
 
-// TestTheOperatorsRoleIsInNoOther checks that no other role contains the operator's
+// TestOperatorRoleIsNotAggregated checks that no other role contains the operator's
 // role.
-func TestTheOperatorsRoleIsInNoOther(t *testing.T) {
+func TestOperatorRoleIsNotAggregated(t *testing.T) {
 	for _, o := range render(t, with(t, everything)).Objects {
 		if o.GetName() != "lifeboat-operator" {
 			continue

@@ -49,7 +49,7 @@ func granted(t *testing.T, config *rest.Config) []string {
 	return out
 }
 
-func TestWhatTheAgentMayDo(t *testing.T) {
+func TestAgentPermissions(t *testing.T) {
 	admin(t)
 	want := []string{
 		"/nodes get",
@@ -60,10 +60,10 @@ func TestWhatTheAgentMayDo(t *testing.T) {
 	}
 }
 
-// TestWhatTheControllerMayDo checks that the granted permissions equal the generated
+// TestControllerPermissions checks that the granted permissions equal the generated
 // roles, bindings included. The end-to-end tests, in which lifeboatd has this
 // account, check that each of them is needed.
-func TestWhatTheControllerMayDo(t *testing.T) {
+func TestControllerPermissions(t *testing.T) {
 	admin(t)
 	var want []string
 	for _, o := range render(t, with(t, "")).Objects {

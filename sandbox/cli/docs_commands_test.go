@@ -34,7 +34,7 @@ func TestCommandsInTheDocs(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCommandIsFoundInTheDocs(t *testing.T) {
+func TestUnknownCommandsAreFoundInDocs(t *testing.T) {
 	t.Parallel()
 	found := doccommands.ToCopy("```sh\neval \"$(lifeboat sandbox enf)\"\n```\n")
 	if len(found) != 1 || understood(found[0], true) == nil {

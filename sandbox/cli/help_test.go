@@ -9,7 +9,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cli/command"
 )
 
-func TestEveryCommandHasAnExampleAndASentence(t *testing.T) {
+func TestEveryCommandHasExampleAndSummary(t *testing.T) {
 	for _, name := range []string{"lifeboat", "kubectl lifeboat"} {
 		s := newSession(command.Env{Getenv: func(key string) string {
 			return map[string]string{command.CalledAsEnv: name}[key]
@@ -33,7 +33,7 @@ func TestEveryCommandHasAnExampleAndASentence(t *testing.T) {
 }
 
 // What help and errors call the commands is what the user writes.
-func TestCommandsAreNamedAsTheUserCallsThem(t *testing.T) {
+func TestCommandsUseInvokedName(t *testing.T) {
 	h := &harness{t: t, getenv: map[string]string{command.CalledAsEnv: "kubectl lifeboat"}}
 	for args, want := range map[string]string{
 		"--help":       "kubectl lifeboat sandbox [command]",

@@ -144,7 +144,7 @@ func prefixed(prefix, text string) string {
 }
 
 // `up` must start a command line that this program accepts.
-func TestUpAndSuperviseAgree(t *testing.T) {
+func TestUpAndSuperviseFlagsMatch(t *testing.T) {
 	var got sandbox.Options
 	m := &testHarness{up: map[string]sandbox.Status{}}
 	h := &harness{t: t, setup: func(s *session) {
@@ -261,7 +261,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-func TestWhatTheDemoPlays(t *testing.T) {
+func TestDemoScenario(t *testing.T) {
 	for args, want := range map[string]string{"": "spot-walkthrough 0s", "--small": "first-voyage 0s", "surge": "surge 0s", "--boot-delay=3s": "spot-walkthrough 3s"} {
 		m := &testHarness{report: &scenario.Report{Passed: true}}
 		r := (&harness{t: t, setup: m.use}).run(t.Context(), append([]string{"demo"}, strings.Fields(args)...)...)

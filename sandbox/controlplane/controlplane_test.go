@@ -83,7 +83,7 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func TestItIsTheVersionItWasBuiltFrom(t *testing.T) {
+func TestVersionMatchesBuild(t *testing.T) {
 	c := start(t, controlplane.Options{})
 	v, err := clientOf(t, c.Kubeconfig()).Discovery().ServerVersion()
 	if err != nil {
@@ -94,7 +94,7 @@ func TestItIsTheVersionItWasBuiltFrom(t *testing.T) {
 	}
 }
 
-func TestDataSurvivesAKillAndAStop(t *testing.T) {
+func TestDataSurvivesKillAndStop(t *testing.T) {
 	c := start(t, controlplane.Options{})
 	client := clientOf(t, c.Kubeconfig())
 	url, pid := c.URL(), c.PID()
@@ -132,7 +132,7 @@ func TestDataSurvivesAKillAndAStop(t *testing.T) {
 	}
 }
 
-func TestTwoSideBySideDoNotMeet(t *testing.T) {
+func TestTwoControlPlanesAreIndependent(t *testing.T) {
 	a, b := start(t, controlplane.Options{}), start(t, controlplane.Options{})
 	inA, inB := clientOf(t, a.Kubeconfig()), clientOf(t, b.Kubeconfig())
 	if _, err := inA.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("only-in-a"), metav1.CreateOptions{}); err != nil {
@@ -153,7 +153,7 @@ func TestTwoSideBySideDoNotMeet(t *testing.T) {
 	}
 }
 
-func TestUsersMayDoWhatRBACSays(t *testing.T) {
+func TestRBACIsEnforced(t *testing.T) {
 	c := start(t, controlplane.Options{})
 	kubeconfig, err := c.UserKubeconfig("lifeboat:controller", "lifeboat:system")
 	if err != nil {
@@ -201,7 +201,7 @@ func createBinding(t *testing.T, admin *kubernetes.Clientset, subject rbacv1.Sub
 }
 
 // Controller manager and scheduler are there: a Deployment's pod is made, and bound to a node.
-func TestTheControllersWork(t *testing.T) {
+func TestControllersWork(t *testing.T) {
 	c := start(t, controlplane.Options{NodeMonitorGracePeriod: 10 * time.Minute})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -239,7 +239,7 @@ func createNode(t *testing.T, client *kubernetes.Clientset) error {
 	return err
 }
 
-func TestAFailedStartTellsWhy(t *testing.T) {
+func TestFailedStartReportsCause(t *testing.T) {
 	_, err := controlplane.Start(t.Context(), controlplane.Options{
 		Binary: paths.Kubernetes, Dir: t.TempDir(), APIServerArgs: []string{"--no-such-flag=1"},
 	})
@@ -248,7 +248,7 @@ func TestAFailedStartTellsWhy(t *testing.T) {
 	}
 }
 
-func TestAStartThatIsGivenUpLeavesNoProcess(t *testing.T) {
+func TestCancelledStartLeavesNoProcess(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	dir := t.TempDir()
@@ -267,7 +267,7 @@ func TestAStartThatIsGivenUpLeavesNoProcess(t *testing.T) {
 	}
 }
 
-func TestTheSameDirectoryGoesOn(t *testing.T) {
+func TestDirectoryIsReused(t *testing.T) {
 	dir := t.TempDir()
 	first := start(t, controlplane.Options{Dir: dir})
 	if _, err := clientOf(t, first.Kubeconfig()).CoreV1().ConfigMaps("default").Create(t.Context(), configMap("kept"), metav1.CreateOptions{}); err != nil {

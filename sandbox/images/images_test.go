@@ -69,7 +69,7 @@ func decode[T any](t *testing.T, data []byte) T {
 	return v
 }
 
-func TestArchiveLeadsFromTheIndexToTheProgram(t *testing.T) {
+func TestArchiveIndexReferencesProgram(t *testing.T) {
 	program := []byte("\x7fELF, or so it says")
 	var archive bytes.Buffer
 	images := []Image{{Name: "example.com/a:1"}, {Name: "example.com/b:2", Args: []string{"pause", "--long"}}}
@@ -114,7 +114,7 @@ func TestArchiveLeadsFromTheIndexToTheProgram(t *testing.T) {
 	}
 }
 
-func TestWriteFileGivesTheSameBytesEachTime(t *testing.T) {
+func TestWriteFileIsReproducible(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
 	if err := os.WriteFile(program, bytes.Repeat([]byte("program"), 1000), 0o755); err != nil {
@@ -148,7 +148,7 @@ func TestWriteFileGivesTheSameBytesEachTime(t *testing.T) {
 	}
 }
 
-func TestWriteFileSaysWhatIsMissing(t *testing.T) {
+func TestWriteFileReportsMissingFile(t *testing.T) {
 	dir := t.TempDir()
 	err := WriteFile(filepath.Join(dir, "images.tar"), filepath.Join(dir, "nothing"))
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "reading the program") {

@@ -63,7 +63,7 @@ func TestFilesOfAnInstance(t *testing.T) {
 	}
 }
 
-func TestMoreCPUsThanTheMachineHas(t *testing.T) {
+func TestMoreCPUsThanHost(t *testing.T) {
 	for _, tc := range []struct {
 		name, instanceType string
 		cpus               int
@@ -81,7 +81,7 @@ func TestMoreCPUsThanTheMachineHas(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAgentThereIsNoProgramOfIt(t *testing.T) {
+func TestNoAgentProgramWithoutAgent(t *testing.T) {
 	s := exampleSpec(t, "m5.large", 2)
 	s.Programs.Lifeboatd = ""
 	text, err := json.Marshal(machineConfig(s))
@@ -107,7 +107,7 @@ func TestPodRangesAreDisjoint(t *testing.T) {
 	}
 }
 
-func TestRangesOfTerminatedInstancesAreUsedAgain(t *testing.T) {
+func TestTerminatedInstanceRangesAreReused(t *testing.T) {
 	f := &Fleet{pods: map[string]int{}}
 	for i, id := range []string{"a", "b", "c"} {
 		if n, err := f.rangeOf(id); err != nil || n != i {
@@ -125,7 +125,7 @@ func TestRangesOfTerminatedInstancesAreUsedAgain(t *testing.T) {
 	}
 }
 
-func TestLabelsReachTheKubelet(t *testing.T) {
+func TestLabelsReachKubelet(t *testing.T) {
 	s := exampleSpec(t, "m5.large", 2)
 	s.Node = &corev1.Node{}
 	s.Node.Labels = map[string]string{"b": "2", "a": "1"}

@@ -38,7 +38,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestCRDsAreAskedForOfTheProgram(t *testing.T) {
+func TestCRDsComeFromProgram(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "karpenter")
 	script := "#!/bin/sh\n[ \"$1\" = crds ] || exit 1\nprintf '%s\\n' '---' '{kind: CustomResourceDefinition, metadata: {name: a}}' '' '---' '---' '{kind: CustomResourceDefinition, metadata: {name: b}}'\n"
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
@@ -60,7 +60,7 @@ func TestCRDsAreAskedForOfTheProgram(t *testing.T) {
 	}
 }
 
-func TestKarpentersEnvironmentIsItsOwn(t *testing.T) {
+func TestKarpenterEnvironmentIsIsolated(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "mine")
 	t.Setenv("CLUSTER_NAME", "production")
 	t.Setenv("INTERRUPTION_QUEUE", "production")

@@ -22,7 +22,7 @@ func exec(command ...string) *corev1.LifecycleHandler {
 	return &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: command}}
 }
 
-func TestPodsStopAsTheirWorkSays(t *testing.T) {
+func TestPodsStopAfterConfiguredTime(t *testing.T) {
 	t.Parallel()
 	shared.node(t, "stop")
 	for _, tc := range []struct {
@@ -60,7 +60,7 @@ func TestPodsStopAsTheirWorkSays(t *testing.T) {
 	}
 }
 
-func TestAskingAgainWithLessGraceKillsEarlier(t *testing.T) {
+func TestShorterGraceKillsEarlier(t *testing.T) {
 	t.Parallel()
 	shared.node(t, "again")
 	shared.running(t, pod{node: "again", name: "again", grace: 300, preStop: sleepAction(290)})
@@ -79,7 +79,7 @@ func TestAskingAgainWithLessGraceKillsEarlier(t *testing.T) {
 	}
 }
 
-func TestPodsTakeTheirTimeToStart(t *testing.T) {
+func TestPodsStartAfterConfiguredTime(t *testing.T) {
 	t.Parallel()
 	shared.node(t, "start")
 	begun := time.Now()
@@ -94,7 +94,7 @@ func TestPodsTakeTheirTimeToStart(t *testing.T) {
 	}
 }
 
-func TestAPodThatNeverStartedEndsAtOnce(t *testing.T) {
+func TestUnstartedPodEndsImmediately(t *testing.T) {
 	t.Parallel()
 	shared.node(t, "early")
 	shared.create(t, pod{
@@ -109,7 +109,7 @@ func TestAPodThatNeverStartedEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestFinalizersHoldAPodThatHasEnded(t *testing.T) {
+func TestFinalizersHoldEndedPod(t *testing.T) {
 	t.Parallel()
 	shared.node(t, "final")
 	shared.running(t, pod{node: "final", name: "final", grace: 30, preStop: sleepAction(1), finalizers: []string{"lifeboat.dev/test"}})
@@ -125,7 +125,7 @@ func TestFinalizersHoldAPodThatHasEnded(t *testing.T) {
 }
 
 // A power cut: no heartbeat, and pods neither start nor stop, those included whose time was running.
-func TestADarkNodeDoesNothing(t *testing.T) {
+func TestPoweredOffNodeDoesNothing(t *testing.T) {
 	t.Parallel()
 	shared.node(t, "dark")
 	shared.running(t, pod{node: "dark", name: "stopping", grace: 60, preStop: sleepAction(2)})
@@ -167,7 +167,7 @@ func TestADarkNodeDoesNothing(t *testing.T) {
 }
 
 // kwok and the API server are killed while a pod is stopping, and started again.
-func TestAStopSurvivesACrash(t *testing.T) {
+func TestStopSurvivesCrash(t *testing.T) {
 	t.Parallel()
 	c, err := startCluster(t.Context(), t.TempDir())
 	if c != nil {
@@ -209,7 +209,7 @@ func TestAStopSurvivesACrash(t *testing.T) {
 }
 
 // As the pods of Jobs do.
-func TestPodsFinishByThemselves(t *testing.T) {
+func TestPodsRunToCompletion(t *testing.T) {
 	t.Parallel()
 	shared.node(t, "finish")
 	for _, tc := range []struct {

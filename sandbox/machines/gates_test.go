@@ -17,7 +17,7 @@ import (
 
 func userData(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-func TestUserDataThatStartsTheAgentAtBoot(t *testing.T) {
+func TestUserDataStartsBootAgent(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
 		flags      []string
@@ -41,7 +41,7 @@ func TestUserDataThatStartsTheAgentAtBoot(t *testing.T) {
 	}
 }
 
-func TestTimesAreRead(t *testing.T) {
+func TestDurationsAreParsed(t *testing.T) {
 	in := ec2.Instance{ID: "i-1", Tags: map[string]string{TagBootTime: "20s", TagPrepareTime: "soon"}}
 	if d, err := BootTime(in, time.Second); err != nil || d != 20*time.Second {
 		t.Errorf("BootTime() = %s, %v", d, err)
@@ -59,9 +59,9 @@ func TestTimesAreRead(t *testing.T) {
 	}
 }
 
-// TestAGatedKubeletRunsWhileItsGateIsOpen is an instance whose kubelet is started,
+// TestGatedKubeletRunsWhileGateIsOpen is an instance whose kubelet is started,
 // stopped and started within one boot, and is shut again by the next boot.
-func TestAGatedKubeletRunsWhileItsGateIsOpen(t *testing.T) {
+func TestGatedKubeletRunsWhileGateIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := ec2.New(ec2.Options{})
 		client := fake.NewClientset()

@@ -88,7 +88,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestNodeIsAsOnEC2(t *testing.T) {
+func TestNodeMatchesEC2(t *testing.T) {
 	in := instance(ec2.Running, true)
 	in.UserData = base64.StdEncoding.EncodeToString([]byte(
 		"#!/bin/bash\n/etc/eks/bootstrap.sh c --kubelet-extra-args '--node-labels=team=web,tier=x --register-with-taints=spot=true:NoSchedule'\n"))
@@ -118,7 +118,7 @@ func TestNodeIsAsOnEC2(t *testing.T) {
 	}
 }
 
-func TestWrongTagsSayWhatToWrite(t *testing.T) {
+func TestTagErrorsSayWhatToWrite(t *testing.T) {
 	for tag, want := range map[string][2]string{
 		TagNodeLabels: {"team", `instance i-0a1b2c3d4e5f60718: node label "team": write key=value`},
 		TagNodeTaints: {"a=b:Never", `instance i-0a1b2c3d4e5f60718: node taint "a=b:Never": write key=value:NoSchedule, PreferNoSchedule or NoExecute`},
@@ -131,9 +131,9 @@ func TestWrongTagsSayWhatToWrite(t *testing.T) {
 	}
 }
 
-// TestOperatorFollowsAnInstanceToItsEnd runs a real emulated EC2 and an
+// TestOperatorFollowsInstanceToTermination runs a real emulated EC2 and an
 // operator, which is replaced in the middle, against a fake API server.
-func TestOperatorFollowsAnInstanceToItsEnd(t *testing.T) {
+func TestOperatorFollowsInstanceToTermination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := ec2.New(ec2.Options{})
 		client := fake.NewClientset()

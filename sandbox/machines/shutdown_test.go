@@ -19,7 +19,7 @@ func shuttingDown(powered bool) ec2.Instance {
 	return in
 }
 
-func TestAMachineThatShutsDownIsNotCut(t *testing.T) {
+func TestShutdownCompletesBeforePowerOff(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		instance ec2.Instance
@@ -42,9 +42,9 @@ func TestAMachineThatShutsDownIsNotCut(t *testing.T) {
 	}
 }
 
-// TestOrdinaryPodsStopBeforeCriticalOnes: each with its own grace, or what is configured
+// TestCriticalPodsStopLast: each with its own grace, or what is configured
 // for its group; the machine halts when all have stopped.
-func TestOrdinaryPodsStopBeforeCriticalOnes(t *testing.T) {
+func TestCriticalPodsStopLast(t *testing.T) {
 	pod := func(name string, grace int64, critical bool) *corev1.Pod {
 		p := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -120,7 +120,7 @@ func TestOrdinaryPodsStopBeforeCriticalOnes(t *testing.T) {
 }
 
 // A machine whose pods do not stop halts when the kubelet's time is over.
-func TestAMachineHaltsAtTheLatestWhenTheKubeletsTimeIsOver(t *testing.T) {
+func TestMachineHaltsAtShutdownTimeout(t *testing.T) {
 	n := node(true, corev1.ConditionFalse)
 	stuck := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "stuck"}, Spec: corev1.PodSpec{NodeName: n.Name}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	hardware := NewSimulated(fake.NewClientset(n, stuck))

@@ -134,7 +134,7 @@ func TestUserData(t *testing.T) {
 	}
 }
 
-func TestWrongUserDataSaysWhatIsWrong(t *testing.T) {
+func TestUserDataErrorsSayWhatToWrite(t *testing.T) {
 	const head = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n"
 	for _, tc := range []struct{ name, text, want string }{
 		{"a message that ends early", "MIME-Version: 1.0\n", "as a MIME message"},
@@ -161,7 +161,7 @@ func TestWrongUserDataSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestWhatTheKubeletKeepsIsNotAllocatable(t *testing.T) {
+func TestReservedResourcesAreNotAllocatable(t *testing.T) {
 	for _, tc := range []struct{ name, config, cpu, memory, pods string }{
 		{"as the image has it", "{}", "1930m", "7518Mi", "29"},
 		{"fewer pods", "{maxPods: 8}", "1930m", "7518Mi", "8"},

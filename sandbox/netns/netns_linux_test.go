@@ -54,7 +54,7 @@ func here(t *testing.T) string {
 	return where
 }
 
-func TestNothingOfThisProcessMovesButTheFunction(t *testing.T) {
+func TestDoMovesOnlyItsThread(t *testing.T) {
 	n := newNamespace(t)
 	before := here(t)
 	for range 50 {
@@ -76,7 +76,7 @@ func TestNothingOfThisProcessMovesButTheFunction(t *testing.T) {
 	}
 }
 
-func TestARelayCarriesBothWaysAndEnds(t *testing.T) {
+func TestRelayForwardsBothDirectionsAndEnds(t *testing.T) {
 	n := newNamespace(t)
 	inside, err := n.Listen("127.0.0.1:0")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestThreadsAreSpentButNeverTheMainOne(t *testing.T) {
+func TestMainThreadIsNeverUsed(t *testing.T) {
 	seen := map[int]bool{}
 	for range 200 {
 		id := make(chan int, 1)

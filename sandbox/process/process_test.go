@@ -110,7 +110,7 @@ func alive(pid int) bool {
 	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
 }
 
-func TestAFailureTellsItsLastLines(t *testing.T) {
+func TestFailureReportsLastLogLines(t *testing.T) {
 	p := start(t, "fail", 0)
 	<-p.Done()
 	var exit *ExitError
@@ -130,7 +130,7 @@ func TestAFailureTellsItsLastLines(t *testing.T) {
 	}
 }
 
-func TestLastLinesAreThisRunsOnly(t *testing.T) {
+func TestLastLinesAreFromThisRun(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, []byte("of an earlier run\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestLastLinesAreThisRunsOnly(t *testing.T) {
 	}
 }
 
-func TestStopAsksFirst(t *testing.T) {
+func TestStopSendsSIGTERMFirst(t *testing.T) {
 	p := start(t, "polite", patience)
 	waitLine(t, p, "up")
 	if err := p.Stop(); err != nil {
@@ -159,7 +159,7 @@ func TestStopAsksFirst(t *testing.T) {
 	}
 }
 
-func TestStopKillsTheGroupAfterTheGrace(t *testing.T) {
+func TestStopKillsGroupAfterGrace(t *testing.T) {
 	p := start(t, "stubborn", 50*time.Millisecond)
 	grandchild, err := strconv.Atoi(waitLine(t, p, "grandchild "))
 	if err != nil {
@@ -174,7 +174,7 @@ func TestStopKillsTheGroupAfterTheGrace(t *testing.T) {
 	}
 }
 
-func TestAChildsLeftoversGoWithIt(t *testing.T) {
+func TestGrandchildrenEndWithChild(t *testing.T) {
 	p := start(t, "careless", 0)
 	<-p.Done()
 	grandchild, err := strconv.Atoi(waitLine(t, p, "grandchild "))
@@ -187,7 +187,7 @@ func TestAChildsLeftoversGoWithIt(t *testing.T) {
 	}
 }
 
-func TestAChildDiesWithItsParent(t *testing.T) {
+func TestChildEndsWithParent(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), roleEnv+"=parent", "LOG="+filepath.Join(t.TempDir(), "log"))
 	out, err := parent.StdoutPipe()
@@ -217,7 +217,7 @@ func TestAChildDiesWithItsParent(t *testing.T) {
 
 // The thread that forks must not end, or the kernel would kill the child. Many children started from
 // goroutines that come and go would show it.
-func TestAChildOutlivesTheGoroutineThatStartedIt(t *testing.T) {
+func TestChildOutlivesStartingGoroutine(t *testing.T) {
 	var all []*Process
 	for range 10 {
 		started := make(chan *Process)
@@ -232,7 +232,7 @@ func TestAChildOutlivesTheGoroutineThatStartedIt(t *testing.T) {
 	}
 }
 
-func TestTheWatchdogKillsWhenItsPipeEnds(t *testing.T) {
+func TestWatchdogKillsAtPipeEnd(t *testing.T) {
 	child := exec.Command("sleep", "1000")
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := child.Start(); err != nil {
@@ -251,7 +251,7 @@ func TestTheWatchdogKillsWhenItsPipeEnds(t *testing.T) {
 	w.release()
 }
 
-func TestAReleasedWatchdogDoesNothing(t *testing.T) {
+func TestReleasedWatchdogDoesNothing(t *testing.T) {
 	child := exec.Command("sleep", "1000")
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := child.Start(); err != nil {

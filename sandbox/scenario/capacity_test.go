@@ -81,7 +81,7 @@ func TestCapacityOverTime(t *testing.T) {
 	}
 }
 
-func TestAWorkloadIsReadyOnceItsPodsAreSeenToBe(t *testing.T) {
+func TestWorkloadIsReadyWithItsPods(t *testing.T) {
 	w := served()
 	for _, app := range []string{"web", "other"} {
 		w.Workload("Deployment", "default", app, true)
@@ -93,7 +93,7 @@ func TestAWorkloadIsReadyOnceItsPodsAreSeenToBe(t *testing.T) {
 	check(t, w, "pods ready", true)
 }
 
-func TestMoreOfOneWorkloadMakesUpForNoOther(t *testing.T) {
+func TestSurplusDoesNotCompensateOtherWorkload(t *testing.T) {
 	w := served()
 	w.MarkInterrupted([]string{"b"})
 	w.Start(at(1), at(121))
@@ -105,7 +105,7 @@ func TestMoreOfOneWorkloadMakesUpForNoOther(t *testing.T) {
 	}
 }
 
-func TestTheReportTellsOfCapacityWhereSomethingProvisions(t *testing.T) {
+func TestReportIncludesCapacityWithProvisioner(t *testing.T) {
 	w := served()
 	w.Pod(at(20), deleted(replica("web", "w1", "node-a"), 30), false)
 	w.Pod(at(50), replica("web", "w3", "node-b"), false)

@@ -11,7 +11,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-func TestFillInOpensAtAFullMinute(t *testing.T) {
+func TestFillInStartsAtFullMinute(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		now   time.Time
@@ -33,7 +33,7 @@ func TestFillInOpensAtAFullMinute(t *testing.T) {
 	}
 }
 
-func TestFillInLeavesOtherTextAlone(t *testing.T) {
+func TestFillInKeepsOtherText(t *testing.T) {
 	const text = "command: [sh, -c, 'echo $HOME $(NAME)']"
 	got, opens, err := fillIn([]byte(text), time.Now())
 	if err != nil || string(got) != text || !opens.IsZero() {
@@ -41,7 +41,7 @@ func TestFillInLeavesOtherTextAlone(t *testing.T) {
 	}
 }
 
-func TestSayPatchesAreWhatTheCommandsWrite(t *testing.T) {
+func TestSayPatchesMatchCommands(t *testing.T) {
 	now := time.Date(2026, 5, 11, 8, 14, 2, 0, time.UTC)
 	record := &v1alpha1.Interruption{Spec: v1alpha1.InterruptionSpec{
 		InstanceID: "i-a", Notices: []v1alpha1.Notice{{

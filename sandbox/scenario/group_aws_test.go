@@ -28,7 +28,7 @@ func made(t *testing.T, st GroupStatement) (*emulator.States, []ec2.Instance) {
 	return server.States, server.States.EC2.Instances()
 }
 
-func TestAGroupIsMadeAsItIsWritten(t *testing.T) {
+func TestGroupIsCreatedFromStatement(t *testing.T) {
 	for line, judge := range map[string]func(t *testing.T, aws *emulator.States, all []ec2.Instance){
 		"group web desired=2 boot=3s prepare=4s labels=a=b": func(t *testing.T, aws *emulator.States, all []ec2.Instance) {
 			if len(all) != 2 {

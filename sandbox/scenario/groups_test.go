@@ -13,7 +13,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/api/v1alpha1"
 )
 
-func TestParseReadsStoriesOfGroups(t *testing.T) {
+func TestParseGroupScenarios(t *testing.T) {
 	sc, err := Parse("x.txtar", []byte(story(`
 group web
 group pool desired=2 min=1 max=4 type=c5.large zones=us-east-1a,us-east-1b spot rebalance warm=1 pool=running reuse hooks=launch launch-time=40s terminate-time=30s boot=3s prepare=4s agent=silent labels=a=b taints=k=v:NoSchedule
@@ -67,7 +67,7 @@ terminate a by=autoscaler
 	}
 }
 
-func TestWrongLinesAboutGroupsSayWhatToWrite(t *testing.T) {
+func TestGroupErrorsSayWhatToWrite(t *testing.T) {
 	for line, want := range map[string]string{
 		"group":                             "a group needs a name; write: group NAME",
 		"group Web":                         `group name "Web" is not lower-case letters, digits and -`,
@@ -121,7 +121,7 @@ func checkG(t *testing.T, w *World, text string, want bool) {
 	checkWith(t, w, &parser{nodes: map[string]bool{"a": true, "b": true}, groups: map[string]bool{"web": true}}, text, want)
 }
 
-func TestInstancesAreCountedByWhereTheyStand(t *testing.T) {
+func TestInstancesAreCountedByState(t *testing.T) {
 	w := grouped()
 	told := pass(w, 0, "i-a", "Pending", "Pending:Wait", "Pending:Proceed", "InService")
 	told = append(told, pass(w, 4, "i-b", "Warmed:Pending", "Warmed:Pending:Wait", "Warmed:Pending:Proceed", "Warmed:Stopped")...)
@@ -148,7 +148,7 @@ func TestInstancesAreCountedByWhereTheyStand(t *testing.T) {
 	}
 }
 
-func TestANodeOfAWarmInstanceIsSeen(t *testing.T) {
+func TestWarmInstanceNodeIsDetected(t *testing.T) {
 	startup := corev1.Taint{Key: v1alpha1.TaintNotInService, Effect: corev1.TaintEffectNoSchedule}
 	w := grouped()
 	pass(w, 0, "i-b", "Warmed:Pending")
@@ -174,7 +174,7 @@ func TestANodeOfAWarmInstanceIsSeen(t *testing.T) {
 	checkG(t, w, "group web warm-nodes=1", true)
 }
 
-func TestHooksAreJudgedByHowTheyEnded(t *testing.T) {
+func TestHooksAreCheckedByResult(t *testing.T) {
 	w := grouped()
 	checkG(t, w, "every hook of web answered", false)
 	fired := []HookExecution{{Instance: "i-a", Group: "web", Hook: "launch", Held: at(1)}}
@@ -203,7 +203,7 @@ func TestHooksAreJudgedByHowTheyEnded(t *testing.T) {
 	checkG(t, w, "group web timed-out=1 abandoned=1 answered=1", true)
 }
 
-func TestANodeGroupIsTakenAtItsWord(t *testing.T) {
+func TestNodeGroupSpecIsApplied(t *testing.T) {
 	w := grouped()
 	checkG(t, w, "nodegroup web ready", false)
 	g := &v1alpha1.NodeGroup{ObjectMeta: metav1.ObjectMeta{Name: "web"}}

@@ -16,7 +16,7 @@ func story(script string) string {
 	return "A title\n\nSome prose.\n\n-- w.yaml --\nkind: Pod\n-- script --\n" + script
 }
 
-func TestParseReadsEveryStatement(t *testing.T) {
+func TestParseEveryStatement(t *testing.T) {
 	sc, err := Parse("x.txtar", []byte(story(`
 node a type=c5.large zone=us-east-1b spot labels=team=web,tier=x taints=k=v:NoSchedule  # the interrupted one
 node b
@@ -71,7 +71,7 @@ until deadline+3s
 	}
 }
 
-func TestParseReadsWhatPeopleAndPlansAdd(t *testing.T) {
+func TestParseApprovalAndPlanStatements(t *testing.T) {
 	sc, err := Parse("x.txtar", []byte("A title\n\nProse.\n\n-- p.yaml --\nschedule: \"${cron +20s}\"\n-- script --\n"+`
 node a b c labels=x=y spot
 lifeboat on sources=ec2 status-interval=2s
@@ -128,7 +128,7 @@ interrupt c notice=5m via=fis
 	}
 }
 
-func TestParseReadsStoriesWithKarpenter(t *testing.T) {
+func TestParseKarpenterScenarios(t *testing.T) {
 	sc, err := Parse("x.txtar", []byte(story(`
 karpenter on hears boot-delay=15s
 wait node a launched within 2m
@@ -175,7 +175,7 @@ expect node b unprotected
 	}
 }
 
-func TestParseErrorsNameTheLineAndSayWhatToWrite(t *testing.T) {
+func TestParseErrorsNameLineAndRemedy(t *testing.T) {
 	const nodes = "node a spot\nnode b\n"
 	for _, tc := range []struct{ name, text, want string }{
 		{"no title", "-- script --\nnode a\n", `x.txtar:1: no title: begin with a line that says what the scenario shows`},
@@ -268,7 +268,7 @@ func TestParseErrorsNameTheLineAndSayWhatToWrite(t *testing.T) {
 	}
 }
 
-func TestWhenWritesItselfAsItIsRead(t *testing.T) {
+func TestWhenRoundTrip(t *testing.T) {
 	for _, text := range []string{"1m0s", "2.5s", "deadline", "deadline+3s", "deadline-10s", "window", "window-1m0s", "job"} {
 		w, err := parseWhen(text)
 		if err != nil || w.String() != text {

@@ -12,7 +12,7 @@ import (
 
 // A pod that its kubelet stops, because the node shuts down, is judged like a deleted pod: by
 // whether it had its grace period.
-func TestAPodThatItsKubeletStops(t *testing.T) {
+func TestPodStoppedByKubelet(t *testing.T) {
 	start := time.Date(2026, 5, 11, 8, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		name string

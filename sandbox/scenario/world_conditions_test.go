@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestAPromiseIsBrokenOnceAndTold(t *testing.T) {
+func TestBrokenPromiseIsReportedOnce(t *testing.T) {
 	w, p := stage()
 	step := Step{Line: 7, Text: "always pods p ready>=1"}
 	ready := p.DeepCopy()
@@ -37,7 +37,7 @@ func TestAPromiseIsBrokenOnceAndTold(t *testing.T) {
 	}
 }
 
-func TestAPodWithoutPowerServesNoRequest(t *testing.T) {
+func TestPodWithoutPowerIsNotServing(t *testing.T) {
 	w, p := stage()
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	w.Pod(at(1), p, false)
@@ -52,7 +52,7 @@ func TestAPodWithoutPowerServesNoRequest(t *testing.T) {
 	}
 }
 
-func TestTheClockStartsAgainWithAnotherNotice(t *testing.T) {
+func TestClockRestartsWithNextNotice(t *testing.T) {
 	w, p := stage()
 	w.Pod(at(10), deleted(p, 30), false)
 	w.Pod(at(26), ended(deleted(p, 30), 0), true)

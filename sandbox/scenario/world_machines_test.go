@@ -32,7 +32,7 @@ func texts(moments []Moment) []string {
 	return out
 }
 
-func TestWhatKarpenterLaunchesIsNamedInOrder(t *testing.T) {
+func TestKarpenterNodesAreNamedInOrder(t *testing.T) {
 	w := NewWorld()
 	if ok, why := (somethingLaunched{}).Holds(w); ok || why == "" {
 		t.Errorf("something was launched in an empty world: %v, %q", ok, why)
@@ -69,7 +69,7 @@ func upNode(name string, taints ...corev1.Taint) *corev1.Node {
 	}
 }
 
-func TestANodeThatKarpenterHasNotTakenInIsNotReadyAndOneThatItEndsIsCordoned(t *testing.T) {
+func TestKarpenterNodeStates(t *testing.T) {
 	w, _ := stage()
 	w.Provisioned(at(1), "Karpenter", "i-c", "node-c", "")
 	w.Name("c")
@@ -89,7 +89,7 @@ func checkC(t *testing.T, w *World, text string, want bool) {
 	checkWith(t, w, &parser{nodes: map[string]bool{"a": true, "c": true}, karpenter: true}, text, want)
 }
 
-func TestProtectionIsSeenOnTheNodeAndOnItsNodeClaim(t *testing.T) {
+func TestProtectionIsReadFromNodeAndNodeClaim(t *testing.T) {
 	w, _ := stage()
 	w.Provisioned(at(1), "Karpenter", "i-c", "node-c", "")
 	w.Name("c")
@@ -119,7 +119,7 @@ func TestProtectionIsSeenOnTheNodeAndOnItsNodeClaim(t *testing.T) {
 	checkC(t, w, "node a unprotected", false) // the script's own: nothing protects or does not
 }
 
-func TestNodeClaimsAreCountedAsLongAsTheyAreThere(t *testing.T) {
+func TestDeletingNodeClaimsAreCounted(t *testing.T) {
 	w, _ := stage()
 	w.Claim(at(-5), claimOf("old", "i-a", nil), false)
 	w.Claim(at(1), claimOf("new", "", nil), false)
@@ -136,7 +136,7 @@ func TestNodeClaimsAreCountedAsLongAsTheyAreThere(t *testing.T) {
 	checkC(t, w, "claims=2", false)
 }
 
-func TestAStoryWithKarpenterWantsASandboxWithIt(t *testing.T) {
+func TestKarpenterScenarioNeedsKarpenterSandbox(t *testing.T) {
 	parse := func(line string) *Scenario {
 		sc, err := Parse("My Story", []byte(story(line+"\n")))
 		if err != nil {

@@ -121,7 +121,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestPodsThatNeedNotLeaveAreNotJudged(t *testing.T) {
+func TestStayingPodsAreNotChecked(t *testing.T) {
 	w, _ := stage()
 	yes := true
 	daemon := newPod("daemon", "node-a", 0, 30)
@@ -139,7 +139,7 @@ func TestPodsThatNeedNotLeaveAreNotJudged(t *testing.T) {
 	}
 }
 
-func TestTheTimelineOfAPodMovedInTime(t *testing.T) {
+func TestMovedPodTimeline(t *testing.T) {
 	w, p := stage()
 	var got []string
 	note := func(moments []Moment) {

@@ -30,7 +30,7 @@ func TestEveryScenarioIsWellFormed(t *testing.T) {
 	}
 }
 
-func TestTheTourShowsEveryScenario(t *testing.T) {
+func TestTourShowsEveryScenario(t *testing.T) {
 	tour, err := os.ReadFile("../../docs/tour.md")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestTheTourShowsEveryScenario(t *testing.T) {
 	}
 }
 
-func TestReadNamesWhatThereIs(t *testing.T) {
+func TestReadErrorListsScenarios(t *testing.T) {
 	_, err := scenarios.Read("maiden-voyage")
 	want := `unknown scenario "maiden-voyage"; the scenarios are adopted, budget, capacity-rebalance, chain, controller-away, ` +
 		`database-approval, declared, do-not-disrupt, first-voyage, held-pods, hold, hook-hangs, hook-job, instance-refresh, ` +

@@ -37,7 +37,7 @@ func judge(t *testing.T, c conformance.Pattern) string {
 	return conformance.NoMatch
 }
 
-func TestCompileErrorsReadLikeThoseOfAWS(t *testing.T) {
+func TestCompileErrorsMatchAWS(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"source":"aws.ec2"}`: `Reason: "source" must be an object or an array` + "\n at [Source: (String)",
 		"{\n \"a\": []}":       "Reason: Empty arrays are not allowed",
@@ -57,7 +57,7 @@ func TestCompileErrorsReadLikeThoseOfAWS(t *testing.T) {
 	}
 }
 
-func TestOrIsLimited(t *testing.T) {
+func TestOrAlternativesAreLimited(t *testing.T) {
 	or := func(n int) string {
 		return `{"$or":[` + strings.TrimSuffix(strings.Repeat(`{"k":[1]},`, n), ",") + `]}`
 	}
@@ -68,7 +68,7 @@ func TestOrIsLimited(t *testing.T) {
 	}
 }
 
-func TestDecodeWantsAnObject(t *testing.T) {
+func TestDecodeRejectsNonObjects(t *testing.T) {
 	for _, text := range []string{``, `1`, `[]`, `null`, `{`} {
 		if _, err := pattern.Decode([]byte(text)); err == nil {
 			t.Errorf("Decode(%q) succeeded", text)

@@ -22,7 +22,7 @@ func hooks() []emu.Hook {
 	}
 }
 
-func TestWhatIsKnownOfAGroup(t *testing.T) {
+func TestKnownGroupFields(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.group(emu.Group{
 			Name: "workers", Min: 1, Max: 7, Desired: 2, Hooks: hooks(), Tags: map[string]string{"team": "a"}, Operator: "eks.amazonaws.com",
@@ -64,7 +64,7 @@ func TestWhatIsKnownOfAGroup(t *testing.T) {
 	})
 }
 
-func TestGroupsOfNodesAreLearned(t *testing.T) {
+func TestGroupsOfNodesAreDiscovered(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.group(emu.Group{Name: "ours", Desired: 3})
 		w.group(emu.Group{Name: "ours-too", Desired: 1})
@@ -100,7 +100,7 @@ func TestGroupsOfNodesAreLearned(t *testing.T) {
 	})
 }
 
-func TestNoGroupsNoCalls(t *testing.T) {
+func TestNoCallsWithoutGroups(t *testing.T) {
 	inWorld(t, func(w *world) {
 		stop := w.runs()
 		defer stop()
@@ -113,7 +113,7 @@ func TestNoGroupsNoCalls(t *testing.T) {
 
 // An instance moves between the lists of the pool and the group, and is never
 // lost.
-func TestNoInstanceIsLostOnItsWayThroughThePool(t *testing.T) {
+func TestInstanceIsTrackedThroughWarmPool(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.server.States.AutoScaling.SetConsistency(emu.Consistency{Lag: 3 * time.Second})
 		w.group(emu.Group{Name: "workers", Desired: 1, WarmPool: &emu.WarmPool{MinSize: 2, MaxPrepared: new(4), ReuseOnScaleIn: true}})
@@ -146,7 +146,7 @@ func TestNoInstanceIsLostOnItsWayThroughThePool(t *testing.T) {
 	})
 }
 
-func TestHooksAreReadSeldom(t *testing.T) {
+func TestHooksAreReadRarely(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.group(emu.Group{Name: "workers", Desired: 2, Hooks: hooks()})
 		w.named = []string{"workers"}
@@ -206,7 +206,7 @@ func TestNotAllowed(t *testing.T) {
 
 // Data stay while AWS does not respond: a failed read does not mean that there
 // are no instances.
-func TestAWSIsAway(t *testing.T) {
+func TestAWSOutage(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.group(emu.Group{Name: "workers", Desired: 2, WarmPool: &emu.WarmPool{MinSize: 1, MaxPrepared: new(3)}})
 		w.named = []string{"workers"}
@@ -233,7 +233,7 @@ func TestAWSIsAway(t *testing.T) {
 	})
 }
 
-func TestNewsIsToldOnce(t *testing.T) {
+func TestChangesAreReportedOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.group(emu.Group{Name: "workers", Desired: 3})
 		w.named = []string{"workers"}

@@ -12,7 +12,7 @@ import (
 )
 
 // The guide must have every message of status.lifecycleHooks.
-func TestTheGuideExplainsEveryMessage(t *testing.T) {
+func TestGuideExplainsEveryMessage(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guides/terminations.md")
 	if err != nil {

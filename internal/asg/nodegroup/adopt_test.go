@@ -11,7 +11,7 @@ import (
 // The user who adopts may have fewer permissions than the controller. What was
 // not read is not declared, and must not be deleted or duplicated because of
 // that.
-func TestAdoptWithoutTheRightToRead(t *testing.T) {
+func TestAdoptWithoutReadPermission(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		management v1alpha1.Management

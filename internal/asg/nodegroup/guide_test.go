@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestTheGuideNamesEveryFinding, and every reason of a condition.
-func TestTheGuideNamesEveryFinding(t *testing.T) {
+// TestGuideNamesEveryFinding, and every reason of a condition.
+func TestGuideNamesEveryFinding(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guides/node-groups.md")
 	if err != nil {

@@ -92,8 +92,8 @@ func eachPolicy(t *testing.T, f func(t *testing.T, o nodegroup.Observed, has str
 	}
 }
 
-// TestAdoptPolicyThatCannotBeSaid adopts only the hooks and explains why.
-func TestAdoptPolicyThatCannotBeSaid(t *testing.T) {
+// TestAdoptUnsupportedPolicy adopts only the hooks and explains why.
+func TestAdoptUnsupportedPolicy(t *testing.T) {
 	t.Parallel()
 	eachPolicy(t, func(t *testing.T, o nodegroup.Observed, has string) {
 		t.Helper()
@@ -108,9 +108,9 @@ func TestAdoptPolicyThatCannotBeSaid(t *testing.T) {
 	})
 }
 
-// TestPolicyThatCannotBeSaid: such a policy is never written in part, which
+// TestUnsupportedPolicy: such a policy is never written in part, which
 // would delete the rest. Other settings of the group are still managed.
-func TestPolicyThatCannotBeSaid(t *testing.T) {
+func TestUnsupportedPolicy(t *testing.T) {
 	t.Parallel()
 	eachPolicy(t, func(t *testing.T, o nodegroup.Observed, has string) {
 		t.Helper()

@@ -167,7 +167,7 @@ func TestPlan(t *testing.T) {
 
 // No plan changes the desired capacity, and applying a plan twice has the same
 // effect as once.
-func TestDesiredCapacityIsNeverPlanned(t *testing.T) {
+func TestDesiredCapacityIsNotPlanned(t *testing.T) {
 	t.Parallel()
 	for _, o := range []nodegroup.Observed{seen(), seen(noHooks), {Name: "workers"}, seen(withPool), seen(func(o *nodegroup.Observed) { o.Min, o.Max, o.Desired = 0, 0, 0 })} {
 		for _, s := range plan(group(declarePool), o).Steps {

@@ -13,7 +13,7 @@ import (
 
 // A change of another tag must not stop the propagation of a tag to instances:
 // IAM policies for termination may depend on it.
-func TestTagsGoOnReachingInstances(t *testing.T) {
+func TestTagsKeepPropagatingToInstances(t *testing.T) {
 	t.Parallel()
 	const cluster = "kubernetes.io/cluster/prod"
 	type tags = map[string]string

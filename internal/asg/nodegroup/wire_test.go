@@ -108,7 +108,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 
 // Even with many concurrent creations no instance bypasses the launch hook on
 // its way into service or into the pool.
-func TestNoInstancePrecedesItsHooks(t *testing.T) {
+func TestNoInstanceBeforeHooks(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	const groups = 9
@@ -143,7 +143,7 @@ func TestNoInstancePrecedesItsHooks(t *testing.T) {
 	}
 }
 
-func TestDeclaredGroupOnTheWire(t *testing.T) {
+func TestDeclaredGroupOverHTTP(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	g := a.declare("workers", declarePool, func(s *v1alpha1.NodeGroupSpec) {
@@ -194,7 +194,7 @@ func TestDeclaredGroupOnTheWire(t *testing.T) {
 }
 
 // A group that another tool created first is adopted and corrected.
-func TestGroupThatIsThereAlready(t *testing.T) {
+func TestExistingGroup(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	if err := a.States.AutoScaling.CreateGroup(autoscaling.Group{Name: "workers", Max: 3, Template: ec2.TemplateRef{Name: "workers"}}); err != nil {
@@ -232,7 +232,7 @@ func TestGroupThatIsThereAlready(t *testing.T) {
 
 // A hook that holds a launch is not deleted, even if it began to hold it after
 // the plan.
-func TestHookIsNotDeletedUnderAnInstance(t *testing.T) {
+func TestHookInUseIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	g := a.declare("workers")
@@ -247,7 +247,7 @@ func TestHookIsNotDeletedUnderAnInstance(t *testing.T) {
 	}
 }
 
-func TestGroupIsDeletedOnceItIsEmpty(t *testing.T) {
+func TestEmptyGroupIsDeleted(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	g := a.declare("workers", declarePool)
@@ -281,7 +281,7 @@ func TestGroupIsDeletedOnceItIsEmpty(t *testing.T) {
 	})
 }
 
-func TestOperatorRefusesOthers(t *testing.T) {
+func TestOperatorRejectsOtherCallers(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	if err := a.States.AutoScaling.CreateGroup(autoscaling.Group{Name: "workers", Max: 3, Template: ec2.TemplateRef{Name: "workers"}, Operator: "eks.amazonaws.com"}); err != nil {

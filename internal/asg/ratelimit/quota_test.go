@@ -53,7 +53,7 @@ func TestUrgentCallsGoFirst(t *testing.T) {
 	})
 }
 
-func TestNoCallWaitsForEver(t *testing.T) {
+func TestNoCallStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, l := ratelimit.New(1, 1), line{}
 		l.join(t, q, ratelimit.Ask, "first")
@@ -71,7 +71,7 @@ func TestNoCallWaitsForEver(t *testing.T) {
 	})
 }
 
-func TestThrottlingSlowsAllDownAndPasses(t *testing.T) {
+func TestThrottlingSlowsAllCallsTemporarily(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := ratelimit.New(10, 10)
 		next := func() time.Duration {
@@ -116,7 +116,7 @@ func TestThrottlingSlowsAllDownAndPasses(t *testing.T) {
 	})
 }
 
-func TestACallThatGivesUpTakesNoTurn(t *testing.T) {
+func TestCancelledCallUsesNoToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, l := ratelimit.New(1, 1), line{}
 		l.join(t, q, ratelimit.Ask, "first")
@@ -134,7 +134,7 @@ func TestACallThatGivesUpTakesNoTurn(t *testing.T) {
 	})
 }
 
-func TestNoQuota(t *testing.T) {
+func TestWithoutQuota(t *testing.T) {
 	var q *ratelimit.Limiter
 	for range 1000 {
 		if err := q.Wait(t.Context(), ratelimit.Ask); err != nil {

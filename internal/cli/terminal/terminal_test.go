@@ -34,7 +34,7 @@ func TestDurationOffsetAndRelative(t *testing.T) {
 	}
 }
 
-func TestTablePadsByRunesAndNotByColours(t *testing.T) {
+func TestTablePadsByRunesWithoutColours(t *testing.T) {
 	table := NewTable("POD", "STEP", "WHY")
 	table.Row(Cell{Text: "shop/käse-0"}, Cell{Text: "Evict", Style: Good}, Cell{Text: "leaves now"})
 	table.Row(Cell{Text: "web"}, Cell{Text: "Waits", Style: Warn})
@@ -55,7 +55,7 @@ func TestTablePadsByRunesAndNotByColours(t *testing.T) {
 	}
 }
 
-func TestProgressWithoutTerminalTellsOfLongWaitsOnly(t *testing.T) {
+func TestProgressWithoutTerminalReportsLongWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		p := NewProgress(Stream{Writer: &out})
@@ -80,7 +80,7 @@ func TestProgressWithoutTerminalTellsOfLongWaitsOnly(t *testing.T) {
 	})
 }
 
-func TestProgressOnTerminalMovesAndLeavesNothing(t *testing.T) {
+func TestProgressOnTerminalIsErasedAtEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var progress, out bytes.Buffer
 		p := NewProgress(Stream{Writer: &progress, TTY: true, Width: 24})

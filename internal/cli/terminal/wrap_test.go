@@ -25,7 +25,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-func TestFactsAndWhatIsUnderARow(t *testing.T) {
+func TestFactsAndRowDetails(t *testing.T) {
 	var out bytes.Buffer
 	s := Stream{Writer: &out, Width: 24}
 	s.Fact(6, "why", Plain, "because it is so and not otherwise")
@@ -40,7 +40,7 @@ func TestFactsAndWhatIsUnderARow(t *testing.T) {
 	}
 }
 
-func TestATableIsCut(t *testing.T) {
+func TestTableIsTruncated(t *testing.T) {
 	var out bytes.Buffer
 	table := NewTable("NAME", "REASON", "MORE")
 	table.Row(Cell{Text: "a-name", Style: Bad}, Cell{Text: "a long reason", Style: Dim}, Cell{Text: "unseen"})
@@ -61,7 +61,7 @@ func TestATableIsCut(t *testing.T) {
 	}
 }
 
-func TestAPictureIsDrawnOverTheLast(t *testing.T) {
+func TestFrameOverwritesPreviousFrame(t *testing.T) {
 	var out bytes.Buffer
 	p := NewPicture(Stream{Writer: &out})
 	p.Draw("one\ntwo\n")

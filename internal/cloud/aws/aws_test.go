@@ -59,7 +59,7 @@ func reaches(t *testing.T, server *emulator.Server, id string, state ec2.Instanc
 	}
 }
 
-func TestInstancesAreTerminatedOnceAndForAll(t *testing.T) {
+func TestTerminateIsIdempotent(t *testing.T) {
 	t.Parallel()
 	server, c, id := account(t)
 	if err := c.Terminate(t.Context(), id); err != nil {
@@ -75,7 +75,7 @@ func TestInstancesAreTerminatedOnceAndForAll(t *testing.T) {
 }
 
 // The dry run terminates nothing.
-func TestWhetherAnInstanceMayBeTerminated(t *testing.T) {
+func TestTerminationPreconditions(t *testing.T) {
 	t.Parallel()
 	server, c, id := account(t)
 	if err := c.MayTerminate(t.Context(), id); err != nil {
@@ -95,7 +95,7 @@ func TestWhetherAnInstanceMayBeTerminated(t *testing.T) {
 	}
 }
 
-func TestWhatEC2Refuses(t *testing.T) {
+func TestEC2Errors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		prepare      func(*emulator.Server)
@@ -152,7 +152,7 @@ func TestProtectedInstance(t *testing.T) {
 	}
 }
 
-func TestNoAnswer(t *testing.T) {
+func TestNoResponse(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()

@@ -97,7 +97,7 @@ func TestDetaching(t *testing.T) {
 	}
 }
 
-func TestWhatAutoScalingRefuses(t *testing.T) {
+func TestAutoScalingErrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		code, message          string
@@ -139,7 +139,7 @@ func TestWhatAutoScalingRefuses(t *testing.T) {
 	}
 }
 
-func TestOneThatWaitsForItsTurnTooLong(t *testing.T) {
+func TestRateLimitedCallTimesOut(t *testing.T) {
 	t.Parallel()
 	q := ratelimit.New(0.001, 1)
 	if err := q.Wait(t.Context(), ratelimit.Answer); err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
-// TestLongAnswersComeWhole closes the request body as soon as the response
+// TestLongResponsesAreReadInFull closes the request body as soon as the response
 // begins, as the SDK does.
-func TestLongAnswersComeWhole(t *testing.T) {
+func TestLongResponsesAreReadInFull(t *testing.T) {
 	long := strings.Repeat("x", 64<<10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

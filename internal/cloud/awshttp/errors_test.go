@@ -11,7 +11,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-func TestWhatAWSSaid(t *testing.T) {
+func TestAWSErrorText(t *testing.T) {
 	t.Parallel()
 	said := func(code string) error { return fmt.Errorf("calling: %w", &smithy.GenericAPIError{Code: code}) }
 	answered := func(status int) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/emulator/wire"
 )
 
-func TestALaunchIsSeenIntoService(t *testing.T) {
+func TestLaunchIsFollowedIntoService(t *testing.T) {
 	inWorld(t, emu.Group{Desired: 3, Hooks: []emu.Hook{launchHook(), terminateHook()}}, nil, func(w *world) {
 		w.until(time.Minute, "they wait", w.is("3 Pending:Wait"))
 		w.until(time.Minute, "nodes register", func() bool { return w.nodes() == 3 })
@@ -66,7 +66,7 @@ func TestThroughTheWarmPool(t *testing.T) {
 
 // Nodes that register before the group was read again cause a refresh, and are not handled with
 // their instance's old state.
-func TestNodesThatRegisterBeforeTheNextRead(t *testing.T) {
+func TestNodeRegisteredBetweenReads(t *testing.T) {
 	group := emu.Group{Desired: 1, Hooks: []emu.Hook{launchHook(), terminateHook()}, WarmPool: &emu.WarmPool{MinSize: 2, MaxPrepared: new(3)}}
 	inWorld(t, group, func(w *world) { w.agent, w.boot = true, 2*time.Second }, func(w *world) {
 		w.until(5*time.Minute, "one serves and two are warm", w.is("1 InService, 2 Warmed:Stopped"))
@@ -87,7 +87,7 @@ func TestNodesThatRegisterBeforeTheNextRead(t *testing.T) {
 	})
 }
 
-func TestGhosts(t *testing.T) {
+func TestWarmInstanceNodesAreDeleted(t *testing.T) {
 	// The kubelets start in the pool because nothing delays them. The hook is completed by
 	// others, and there is no agent.
 	group := emu.Group{Hooks: []emu.Hook{launchHook(), terminateHook()}, WarmPool: &emu.WarmPool{MinSize: 2, MaxPrepared: new(2)}}
@@ -109,7 +109,7 @@ func TestGhosts(t *testing.T) {
 	})
 }
 
-func TestNoNodeNoWait(t *testing.T) {
+func TestNoWaitWithoutNode(t *testing.T) {
 	group := emu.Group{Desired: 2, Hooks: []emu.Hook{terminateHook()}}
 	inWorld(t, group, func(w *world) { w.boot = time.Hour }, func(w *world) { // the nodes never come
 		w.until(time.Minute, "in service", w.is("2 InService"))
@@ -124,7 +124,7 @@ func TestNoNodeNoWait(t *testing.T) {
 	})
 }
 
-func TestLaunchesThatFail(t *testing.T) {
+func TestFailedLaunches(t *testing.T) {
 	hook := launchHook()
 	hook.Heartbeat = time.Minute
 	inWorld(t, emu.Group{Desired: 1, Hooks: []emu.Hook{hook}}, func(w *world) { w.broken = func(string) bool { return true } }, func(w *world) {

@@ -16,7 +16,7 @@ import (
 	emu "github.com/lifeboat-dev/lifeboat/emulator/autoscaling"
 )
 
-func TestAWSShowsAStaleState(t *testing.T) {
+func TestStaleAWSState(t *testing.T) {
 	inWorld(t, emu.Group{Desired: 3, Hooks: []emu.Hook{launchHook(), terminateHook()}}, func(w *world) {
 		w.boot = 5 * time.Second
 		w.server.States.AutoScaling.SetConsistency(emu.Consistency{Lag: 8 * time.Second, ActionAfter: 25 * time.Second})
@@ -30,7 +30,7 @@ func TestAWSShowsAStaleState(t *testing.T) {
 	})
 }
 
-func TestAWSIsAwayWhileTheHookWaits(t *testing.T) {
+func TestAWSOutageDuringHook(t *testing.T) {
 	inWorld(t, emu.Group{Desired: 2, Hooks: []emu.Hook{launchHook()}}, func(w *world) { w.boot = 30 * time.Second }, func(w *world) {
 		w.until(time.Minute, "they wait", w.is("2 Pending:Wait"))
 		for _, action := range []string{"DescribeAutoScalingGroups", "DescribeLifecycleHooks", "CompleteLifecycleAction", "RecordLifecycleActionHeartbeat"} {
@@ -47,7 +47,7 @@ func TestAWSIsAwayWhileTheHookWaits(t *testing.T) {
 	})
 }
 
-func TestDescribingIsNotAllowedAnyMore(t *testing.T) {
+func TestDescribePermissionIsRevoked(t *testing.T) {
 	inWorld(t, emu.Group{Desired: 1, Hooks: []emu.Hook{launchHook()}}, func(w *world) { w.boot = 2 * time.Minute }, func(w *world) {
 		w.until(time.Minute, "it is known to wait", func() bool { return len(w.sweep.Actions("workers")) == 1 })
 		w.server.Gate.Deny("autoscaling", "DescribeAutoScalingGroups")
@@ -86,7 +86,7 @@ func TestPodsInThePool(t *testing.T) {
 	})
 }
 
-func TestHooksOfOthers(t *testing.T) {
+func TestHooksOfOtherTools(t *testing.T) {
 	other := emu.Hook{Name: "codedeploy", Transition: emu.Launching, Heartbeat: time.Hour}
 	inWorld(t, emu.Group{Desired: 1, Hooks: []emu.Hook{launchHook(), other}}, nil, func(w *world) {
 		w.until(5*time.Minute, "it is said who still holds it", func() bool {
@@ -109,8 +109,8 @@ var (
 	metricIn = regexp.MustCompile(`Name: "(lifeboat_[a-z_]+)"`)
 )
 
-// TestTheGuideKnowsAll checks docs/guides/launches.md against the code.
-func TestTheGuideKnowsAll(t *testing.T) {
+// TestGuideListsEveryMessage checks docs/guides/launches.md against the code.
+func TestGuideListsEveryMessage(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guides/launches.md")
 	if err != nil {

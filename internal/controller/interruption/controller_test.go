@@ -23,7 +23,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/record"
 )
 
-func TestSpotNoticeIsSurvived(t *testing.T) {
+func TestPodsMoveAfterSpotNotice(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
 
 	w.settle(time.Second)
@@ -63,7 +63,7 @@ func TestSpotNoticeIsSurvived(t *testing.T) {
 }
 
 // See evict, which checks this for each pod.
-func TestNoPodIsAskedBeforeItIsWrittenDown(t *testing.T) {
+func TestPodIsRecordedBeforeEviction(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.failPatch = errors.New("the API server is away")
 	if err := w.pass(time.Second); err == nil {
@@ -80,7 +80,7 @@ func TestNoPodIsAskedBeforeItIsWrittenDown(t *testing.T) {
 	}
 }
 
-func TestRebalanceHintMarksTheNodeAndComesToNothing(t *testing.T) {
+func TestWithdrawnRebalanceHintRestoresNode(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(rebalance()), before, pod("web-1"))
 	w.settle(time.Second)
@@ -102,7 +102,7 @@ func TestRebalanceHintMarksTheNodeAndComesToNothing(t *testing.T) {
 	}
 }
 
-func TestSpotNoticeOvertakesARebalanceHint(t *testing.T) {
+func TestSpotNoticeSupersedesRebalanceHint(t *testing.T) {
 	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
 	w.addNotices(spot())
@@ -115,7 +115,7 @@ func TestSpotNoticeOvertakesARebalanceHint(t *testing.T) {
 	}
 }
 
-func TestInstanceThatOutlivesItsDeadlineIsPutBack(t *testing.T) {
+func TestNodeIsRestoredIfInstanceOutlivesDeadline(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(spot()), before)
 	w.settle(time.Second)
@@ -132,7 +132,7 @@ func TestInstanceThatOutlivesItsDeadlineIsPutBack(t *testing.T) {
 	}
 }
 
-func TestPodsOfAnInstanceThatIsGoneAreLostAndCleanedUp(t *testing.T) {
+func TestPodsOfTerminatedInstanceCountAsLost(t *testing.T) {
 	w := newWorld(t, recordOf(stateChange(notice.StateTerminated, start)), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
 	if grace, ok := w.deletions["web-1"]; !ok || grace != 0 {
@@ -150,7 +150,7 @@ func TestPodsOfAnInstanceThatIsGoneAreLostAndCleanedUp(t *testing.T) {
 	}
 }
 
-func TestPodThatFinishesBeforeItIsRemovedCountsAsMoved(t *testing.T) {
+func TestFinishedPodCountsAsMoved(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
 	w.finish("web-1", corev1.PodSucceeded) // kubelets report this before they remove it
@@ -166,7 +166,7 @@ func TestPodThatFinishesBeforeItIsRemovedCountsAsMoved(t *testing.T) {
 	}
 }
 
-func TestPodThatVanishedAfterTheDeadlineCountsAsLost(t *testing.T) {
+func TestPodGoneAfterDeadlineCountsAsLost(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"), budget(1))
 	w.settle(time.Second) // web-1 is evicted; web-2 waits for the budget
 	if len(w.evictions) != 1 {
@@ -180,7 +180,7 @@ func TestPodThatVanishedAfterTheDeadlineCountsAsLost(t *testing.T) {
 	}
 }
 
-func TestNewNoticeOpensAFinishedRecordAgain(t *testing.T) {
+func TestNewNoticeReopensCompletedRecord(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.settle(time.Second)
 	w.stopped("web-1")
@@ -202,7 +202,7 @@ func TestNewNoticeOpensAFinishedRecordAgain(t *testing.T) {
 	}
 }
 
-func TestEveryDoomedNodeIsCordonedBeforeAPodIsMoved(t *testing.T) {
+func TestAllNodesAreCordonedBeforeFirstEviction(t *testing.T) {
 	other := recordOf(spot())
 	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0000000000000000b", "i-0000000000000000b", "b"
 	w := newWorld(t, recordOf(spot()), other, node("a", instance), node("b", other.Name), pod("web-1"))
@@ -219,7 +219,7 @@ func TestEveryDoomedNodeIsCordonedBeforeAPodIsMoved(t *testing.T) {
 	}
 }
 
-func TestPodIsNotAskedAgainWhileTheWatchIsBehind(t *testing.T) {
+func TestPodIsEvictedOnceWithStaleCache(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.lagging = true
 	w.settle(time.Second)
@@ -241,7 +241,7 @@ func TestPodIsNotAskedAgainWhileTheWatchIsBehind(t *testing.T) {
 	}
 }
 
-func TestRefusedEvictionIsReportedAndTriedAgain(t *testing.T) {
+func TestRejectedEvictionIsReportedAndRetried(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.refuse = refusal()
 	w.settle(time.Second)
@@ -259,7 +259,7 @@ func TestRefusedEvictionIsReportedAndTriedAgain(t *testing.T) {
 	}
 }
 
-func TestConflictWhileReportingLosesNothing(t *testing.T) {
+func TestStatusConflictLosesNothing(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	for range 4 {
 		w.failPatch = apierrors.NewConflict(schema.GroupResource{}, instance, errors.New("written meanwhile"))
@@ -279,7 +279,7 @@ func TestConflictWhileReportingLosesNothing(t *testing.T) {
 	}
 }
 
-func TestIgnoredNoticeIsVisiblyIgnored(t *testing.T) {
+func TestIgnoredNoticeIsReported(t *testing.T) {
 	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "batch"}}
 	p.Spec.Rules = []v1alpha1.Rule{{Kinds: []string{"*"}, Action: v1alpha1.ActionIgnore}}
 	before := node("a", instance)
@@ -294,7 +294,7 @@ func TestIgnoredNoticeIsVisiblyIgnored(t *testing.T) {
 	}
 }
 
-func TestDrainThatBeganInItsWindowGoesOnAfterIt(t *testing.T) {
+func TestDrainContinuesAfterWindow(t *testing.T) {
 	p := &v1alpha1.InterruptionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "nightly"}}
 	p.Spec.Rules = []v1alpha1.Rule{{
 		Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1alpha1.ActionDrain,
@@ -326,7 +326,7 @@ func TestDrainThatBeganInItsWindowGoesOnAfterIt(t *testing.T) {
 	}
 }
 
-func TestUnknownPodsAreNoEmptyNode(t *testing.T) {
+func TestUnknownPodsDoNotCompleteDrain(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.unknown = true
 	w.settle(time.Second)
@@ -341,7 +341,7 @@ func TestUnknownPodsAreNoEmptyNode(t *testing.T) {
 }
 
 // A pod may have been bound between the list and the cordon.
-func TestAListThatMayBeOldIsNoEmptyNode(t *testing.T) {
+func TestStalePodListDoesNotCompleteDrain(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance))
 	w.stale = true
 	w.settle(time.Second)
@@ -359,7 +359,7 @@ func TestAListThatMayBeOldIsNoEmptyNode(t *testing.T) {
 }
 
 // An instance without a node has no pods to watch.
-func TestAnInstanceThatIsNoNodeIsDone(t *testing.T) {
+func TestInstanceWithoutNodeCompletes(t *testing.T) {
 	in := recordOf(spot())
 	in.Spec.NodeName = ""
 	w := newWorld(t, in)

@@ -17,7 +17,7 @@ func arriving(name string) *v1alpha1.Interruption {
 	return in
 }
 
-func TestTheBarrierWaitsForOtherNodes(t *testing.T) {
+func TestBarrierWaitsForOtherNodes(t *testing.T) {
 	none := func(string) (bool, error) { return false, nil }
 	all := func(string) (bool, error) { return true, nil }
 	for name, tc := range map[string]struct {
@@ -83,7 +83,7 @@ func TestTheBarrierWaitsForOtherNodes(t *testing.T) {
 
 // No Interruption waits longer than the limit, for any number of nodes. The barrier's memory is
 // freed with the Interruptions.
-func TestTheBarrierHasAnAbsoluteLimitAndFreesMemory(t *testing.T) {
+func TestBarrierHasTimeLimitAndFreesMemory(t *testing.T) {
 	var b cordonBarrier
 	none := func(string) (bool, error) { return false, nil }
 	now := start
@@ -106,7 +106,7 @@ func TestTheBarrierHasAnAbsoluteLimitAndFreesMemory(t *testing.T) {
 	}
 }
 
-func TestTheBarrierReportsThatTheCacheCannotBeRead(t *testing.T) {
+func TestBarrierReportsCacheErrors(t *testing.T) {
 	var b cordonBarrier
 	b.observe(nil, arriving("b"), start)
 	if _, err := b.wait("a", start, start, func(string) (bool, error) { return false, errors.New("no index") }); err == nil {

@@ -40,7 +40,7 @@ func (w *world) writes() (count func() int) {
 	}
 }
 
-func TestTransitionalChangesAreWrittenWithAFlush(t *testing.T) {
+func TestTransitionalChangesAreWrittenOnFlush(t *testing.T) {
 	w := flushing(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"), pod("web-3"))
 	if err := w.pass(time.Second); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestTransitionalChangesAreWrittenWithAFlush(t *testing.T) {
 }
 
 // A crash loses nothing that was deferred: the next process recomputes it.
-func TestADeferredChangeIsRecomputedAfterACrash(t *testing.T) {
+func TestDeferredStatusIsRecomputedAfterCrash(t *testing.T) {
 	w := flushing(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
 	_ = w.pass(time.Second)
 	w.stopped("web-1")
@@ -98,7 +98,7 @@ func TestADeferredChangeIsRecomputedAfterACrash(t *testing.T) {
 }
 
 // A deferred departure is written by the deadline: one that is noticed later counts as lost.
-func TestADeferredDepartureIsWrittenByTheDeadline(t *testing.T) {
+func TestDeferredDepartureIsWrittenByDeadline(t *testing.T) {
 	w := flushing(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
 	_ = w.pass(time.Second)
 	w.settle(110 * time.Second) // of two minutes
@@ -110,7 +110,7 @@ func TestADeferredDepartureIsWrittenByTheDeadline(t *testing.T) {
 }
 
 // Two sources that report one reclaim cause one decision and one write.
-func TestASecondSourceCostsNoWriteOfItsOwn(t *testing.T) {
+func TestSecondSourceNeedsNoExtraWrite(t *testing.T) {
 	w := flushing(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	_ = w.pass(time.Second)
 	second := spot()
@@ -125,7 +125,7 @@ func TestASecondSourceCostsNoWriteOfItsOwn(t *testing.T) {
 
 // Eviction requests that hang, as behind a slow admission webhook, are sent once before the pods
 // that were not tried yet. From then on they are sent after them.
-func TestSlowEvictionsDelayOnlyThemselves(t *testing.T) {
+func TestSlowEvictionsDelayNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods := []client.Object{recordOf(spot()), node("a", instance)}
 		for i := range 24 {

@@ -53,7 +53,7 @@ func TestEvictionMarksAreReverted(t *testing.T) {
 
 // The evictions that a drain starts with are written once, before the requests. What the watch
 // shows of them afterwards causes no write.
-func TestOneWriteForADrainThatBegins(t *testing.T) {
+func TestDrainStartNeedsOneWrite(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), pod("web-2"))
 	w.lagging = true
 	w.settle(time.Second)

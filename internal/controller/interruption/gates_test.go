@@ -58,7 +58,7 @@ func (w *world) ended(typ batchv1.JobConditionType) {
 	}
 }
 
-func TestPodsWaitForAHookBeforeTheDrain(t *testing.T) {
+func TestPodsWaitForBeforeDrainHook(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, ""))).withHookRunner()
 	w.settle(time.Second)
 	if len(w.jobs()) != 1 || len(w.evictions) > 0 {
@@ -78,7 +78,7 @@ func TestPodsWaitForAHookBeforeTheDrain(t *testing.T) {
 	}
 }
 
-func TestHookThatHangsCostsNoPodItsGrace(t *testing.T) {
+func TestHangingHookKeepsFullGrace(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
 		withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold)(s)
 		s.Hooks[0].Timeout.Duration = time.Hour
@@ -92,7 +92,7 @@ func TestHookThatHangsCostsNoPodItsGrace(t *testing.T) {
 	}
 }
 
-func TestFailedHookThatHoldsIsLetThroughByAPerson(t *testing.T) {
+func TestUserReleasesFailedHook(t *testing.T) {
 	n := planned("h1", notice.ActionStop, start.Add(50*time.Minute))
 	w := newWorld(t, recordOf(n), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookBeforeDrain, v1alpha1.HookHold))).withHookRunner()
 	w.settle(time.Second)
@@ -110,7 +110,7 @@ func TestFailedHookThatHoldsIsLetThroughByAPerson(t *testing.T) {
 	}
 }
 
-func TestHookAfterTheDrainRunsOnceThePodsHaveLeft(t *testing.T) {
+func TestAfterDrainHookRunsAfterPodsLeft(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(withHook(v1alpha1.HookAfterDrain, ""))).withHookRunner()
 	w.settle(time.Second)
 	if len(w.jobs()) > 0 || len(w.evictions) != 1 {
@@ -163,7 +163,7 @@ func surging(t *testing.T) (*world, *appsv1.ReplicaSet) {
 	return w, rs
 }
 
-func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
+func TestPodIsEvictedAfterSuccessorIsReady(t *testing.T) {
 	w, rs := surging(t)
 	w.settle(time.Second)
 	got := &corev1.Pod{}
@@ -195,7 +195,7 @@ func TestPodIsEvictedOnceItsSuccessorIsReady(t *testing.T) {
 
 // A person may uncordon the node before the notice is withdrawn. The surged pods go back
 // to their ReplicaSets all the same: nothing else finds them later.
-func TestSurgesAreRevertedOnANodeThatAPersonUncordoned(t *testing.T) {
+func TestSurgesAreRevertedAfterUserUncordons(t *testing.T) {
 	w, rs := surging(t)
 	if err := w.client.Create(t.Context(), rs); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestSurgesAreRevertedOnANodeThatAPersonUncordoned(t *testing.T) {
 
 // Otherwise pods that should be surged would be evicted after each restart while they wait, for
 // example for a replacement.
-func TestOwnersAreAwaitedAgainAfterARestart(t *testing.T) {
+func TestOwnersAreReadAgainAfterRestart(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Rules[0].Strategy = v1alpha1.StrategySurge
 	}))

@@ -41,7 +41,7 @@ func (w *world) jobsFail(err error) *world {
 }
 
 // No error of the API server for a hook's Job may make a pod wait past its last call.
-func TestHookWhoseJobCannotBeMadeCostsNoPodItsLastCall(t *testing.T) {
+func TestFailedHookJobDelaysNoLastCall(t *testing.T) {
 	for name, err := range map[string]error{
 		"denied with 400": deniedBy(http.StatusBadRequest), "denied with 500": deniedBy(http.StatusInternalServerError),
 		"the API server is away": errors.New("connection refused"),
@@ -60,7 +60,7 @@ func TestHookWhoseJobCannotBeMadeCostsNoPodItsLastCall(t *testing.T) {
 
 // The last known result of a hook still counts while the API server is unreachable, and the pass
 // keeps its other wake-ups.
-func TestHookAfterTheDrainThatCannotBeReadIsRetried(t *testing.T) {
+func TestUnreadableAfterDrainHookIsRetried(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), team(withHook(v1alpha1.HookAfterDrain, ""))).
 		jobsFail(errors.New("connection refused"))
 	w.settle(time.Second)
@@ -75,7 +75,7 @@ func TestHookAfterTheDrainThatCannotBeReadIsRetried(t *testing.T) {
 
 // A budget slot is kept until the last hook after the drain has finished, also between two hooks
 // and between two tries.
-func TestBudgetIsKeptForAllHooksAfterTheDrain(t *testing.T) {
+func TestBudgetIsHeldForAllAfterDrainHooks(t *testing.T) {
 	other := recordOf(rebalance())
 	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0ffffffffffffffff", "i-0ffffffffffffffff", "z"
 	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), other, node("z", other.Name), team(func(s *v1alpha1.InterruptionPolicySpec) {
@@ -124,7 +124,7 @@ func TestBudgetIsKeptForAllHooksAfterTheDrain(t *testing.T) {
 }
 
 // A hook after the drain that holds for an approval stops holding when the interruption ends.
-func TestHoldAfterTheDrainEnds(t *testing.T) {
+func TestHoldOfAfterDrainHookEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		notice v1alpha1.Notice
 		action v1alpha1.Action
@@ -167,7 +167,7 @@ func TestHoldAfterTheDrainEnds(t *testing.T) {
 	}
 }
 
-func TestHookRunsAgainForTheNextDrainOfARecord(t *testing.T) {
+func TestHookRunsAgainForNextDrain(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(50*time.Minute))), node("a", instance), pod("web-1"), budget(0),
 		team(withHook(v1alpha1.HookBeforeDrain, ""))).withHookRunner()
 	w.settle(time.Second)

@@ -20,7 +20,7 @@ import (
 // node on its own, or is down; the process is killed at any write. There must never be more than
 // one replacement, each pod must be asked to stop by its last call, and in the end no
 // replacement is protected or pending.
-func TestWhateverKarpenterDoes(t *testing.T) {
+func TestRandomKarpenterBehaviour(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(40)
 	if testing.Short() {

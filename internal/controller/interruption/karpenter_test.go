@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/replacement"
 )
 
-func TestCapacityComesFirstThenThePodsLeave(t *testing.T) {
+func TestReplacementIsReadyBeforePodsLeave(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"), sized("web-2"))
 	k.loop.Forward = func(_ context.Context, m string) error { k.forwarded = append(k.forwarded, m); return nil }
 	k.settle(time.Second)
@@ -64,7 +64,7 @@ func TestCapacityComesFirstThenThePodsLeave(t *testing.T) {
 
 // Anyone who may send to the queue can send a drill, so a drill must not have Karpenter end
 // the node, or tell it that its capacity is reclaimed.
-func TestDrillEndsNoNodeOfKarpenter(t *testing.T) {
+func TestDrillDeletesNoNodeClaim(t *testing.T) {
 	drill := spot()
 	drill.Drill = true
 	k := withKarpenter(t, recordOf(drill), sized("web-1"))
@@ -96,7 +96,7 @@ func sized(name string) *corev1.Pod {
 	return p
 }
 
-func TestNoCapacityIsTriedThriceAndPodsLeaveAtLastCall(t *testing.T) {
+func TestWithoutCapacityPodsLeaveAtLastCall(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"))
 	k.settle(time.Second)
 	at := func(second int) { k.settle(start.Add(time.Duration(second) * time.Second).Sub(k.now)) }
@@ -121,7 +121,7 @@ func TestNoCapacityIsTriedThriceAndPodsLeaveAtLastCall(t *testing.T) {
 	}
 }
 
-func TestNodeClaimThatTakesItsTimeToGoIsWaitedFor(t *testing.T) {
+func TestSlowNodeClaimDeletionIsAwaited(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"))
 	k.settle(time.Second)
 	c := k.claim(ourClaim)
@@ -145,7 +145,7 @@ func TestNodeClaimThatTakesItsTimeToGoIsWaitedFor(t *testing.T) {
 
 // The test kills the process before each of its writes in turn and restarts it. There must be
 // one replacement, it must be released, and the interrupted node must be handed over.
-func TestKilledAtEveryLine(t *testing.T) {
+func TestControllerKilledAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for n := range 40 {
 		k := withKarpenter(t, recordOf(spot()), sized("web-1"))
@@ -197,7 +197,7 @@ func (w *world) withoutKills(do func()) {
 	w.lives = lives
 }
 
-func TestWhereNoReplacementComesPodsLeaveAtOnce(t *testing.T) {
+func TestPodsLeaveAtOnceWithoutReplacement(t *testing.T) {
 	static := func(k *karpenter) {
 		p := nodePool()
 		p.SetResourceVersion("")
@@ -244,7 +244,7 @@ func TestWhereNoReplacementComesPodsLeaveAtOnce(t *testing.T) {
 	}
 }
 
-func TestNodeClaimThatIsGoingAlreadyGetsTheDeadline(t *testing.T) {
+func TestDeletingNodeClaimGetsTerminationTime(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"))
 	c := k.claim("web-x7k2p")
 	c.SetFinalizers([]string{"karpenter.sh/termination"})
@@ -262,7 +262,7 @@ func TestNodeClaimThatIsGoingAlreadyGetsTheDeadline(t *testing.T) {
 	}
 }
 
-func TestNodeThatKarpenterEndsMeanwhileGetsTheDeadline(t *testing.T) {
+func TestNodeDeletedByKarpenterGetsTerminationTime(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"))
 	k.settle(time.Second)
 	c := k.claim("web-x7k2p")
@@ -285,7 +285,7 @@ func TestNodeThatKarpenterEndsMeanwhileGetsTheDeadline(t *testing.T) {
 	}
 }
 
-func TestNodeThatLivesReleasesItsReplacement(t *testing.T) {
+func TestRestoredNodeReleasesReplacement(t *testing.T) {
 	change := spot()
 	change.Kind, change.Subject = "ScheduledChange", "arn:1"
 	for name, booted := range map[string]bool{"with its node": true, "without an instance": false} {
@@ -314,7 +314,7 @@ func TestNodeThatLivesReleasesItsReplacement(t *testing.T) {
 	}
 }
 
-func TestNoMoreThanThreeAreWithoutAnInstance(t *testing.T) {
+func TestAtMostThreeNodeClaimsArePending(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"))
 	for _, other := range []string{"i-1", "i-2", "i-3"} {
 		c := object(replacement.KindNodeClaim, "web-lb-"+other, map[string]any{"spec": map[string]any{}})
@@ -334,7 +334,7 @@ func TestNoMoreThanThreeAreWithoutAnInstance(t *testing.T) {
 	}
 }
 
-func TestInstanceThatIsInterruptedAgainIsReplacedAgain(t *testing.T) {
+func TestSecondInterruptionOrdersSecondReplacement(t *testing.T) {
 	k := withKarpenter(t, recordOf(spot()), sized("web-1"))
 	served := object(replacement.KindNodeClaim, ourClaim, map[string]any{"spec": map[string]any{}})
 	served.SetAnnotations(map[string]string{v1alpha1.AnnotationInterruption: instance})

@@ -169,7 +169,7 @@ func TestRace17BackIntoThePool(t *testing.T) {
 }
 
 // A late event must not delete the node of an instance that is InService.
-func TestANodeOfAnInstanceThatServesIsNotDeleted(t *testing.T) {
+func TestNodeOfServingInstanceIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	n := terminating(notice.SourceQueue)
 	n.InstanceAction = notice.ActionReturn
@@ -429,7 +429,7 @@ func TestRace35AbandonChosenByTimeout(t *testing.T) {
 	}
 }
 
-func TestNothingIsAnswered(t *testing.T) {
+func TestHooksThatAreNotCompleted(t *testing.T) {
 	t.Parallel()
 	drill := terminating(notice.SourceQueue)
 	drill.Drill = true
@@ -468,7 +468,7 @@ func TestNothingIsAnswered(t *testing.T) {
 
 // A missing permission to send heartbeats is reported, and the pods have their last call before
 // the hook times out.
-func TestWhatAnswersAreRefusedWith(t *testing.T) {
+func TestHookCompletionErrors(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(terminating(notice.SourceQueue)), pod("web-1"), budget(0))
 	g.hold("Terminating:Wait")

@@ -28,7 +28,7 @@ func (w *world) boot(id string) {
 }
 
 // A reboot before the drain is not the planned one: EC2 still reboots the instance.
-func TestAnEarlierRebootDoesNotEndADrainForAPlannedReboot(t *testing.T) {
+func TestEarlierRebootDoesNotCompletePlannedReboot(t *testing.T) {
 	due := start.Add(12 * 24 * time.Hour)
 	n := node("a", instance)
 	n.Status.NodeInfo.BootID = "first"
@@ -50,7 +50,7 @@ func TestAnEarlierRebootDoesNotEndADrainForAPlannedReboot(t *testing.T) {
 }
 
 // A kubelet that is dead never confirms that a pod has stopped.
-func TestAnInstanceWithADeadKubeletIsTerminated(t *testing.T) {
+func TestInstanceWithDeadKubeletIsTerminated(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
 	cloud := &fakeTerminator{}
 	w.loop.Cloud = cloud
@@ -73,7 +73,7 @@ func TestAnInstanceWithADeadKubeletIsTerminated(t *testing.T) {
 }
 
 // A termination that was refused, and whose reason is over, does not end a later drain.
-func TestATerminationOfAnEarlierDrainDoesNotEndTheNext(t *testing.T) {
+func TestEarlierTerminationDoesNotCompleteNextDrain(t *testing.T) {
 	n := node("a", instance)
 	n.Labels["karpenter.sh/nodepool"] = "spot"
 	sick := impaired()
@@ -112,7 +112,7 @@ func TestATerminationOfAnEarlierDrainDoesNotEndTheNext(t *testing.T) {
 }
 
 // A hold holds what Lifeboat itself would do at a deadline that it set itself.
-func TestAHoldHoldsATermination(t *testing.T) {
+func TestHoldDelaysTermination(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
 	cloud := &fakeTerminator{}
 	w.loop.Cloud = cloud
@@ -154,7 +154,7 @@ func (w *world) stoppedOnce(name string) {
 
 // The list of handled notices is bounded in the CRD. One beyond it would make the API
 // server refuse every later status.
-func TestHandledNoticesAreThoseOfTheSpec(t *testing.T) {
+func TestHandledNoticesAreInSpec(t *testing.T) {
 	in := recordOf(planned("h1", notice.ActionStop, start.Add(12*24*time.Hour)))
 	for i := range 32 {
 		in.Status.HandledNotices = append(in.Status.HandledNotices, fmt.Sprint("old-", i))
@@ -168,7 +168,7 @@ func TestHandledNoticesAreThoseOfTheSpec(t *testing.T) {
 
 // A person or a controller may delete a Node whose instance runs on. It registers again,
 // and the planned change still stands.
-func TestAPlannedChangeOutlivesTheNodeObject(t *testing.T) {
+func TestPlannedChangeSurvivesNodeDeletion(t *testing.T) {
 	due := start.Add(5 * 24 * time.Hour)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, due)), node("a", instance), pod("web-1"),
 		team(func(s *v1alpha1.InterruptionPolicySpec) {
@@ -197,7 +197,7 @@ func TestAPlannedChangeOutlivesTheNodeObject(t *testing.T) {
 }
 
 // A node that never comes back does not keep its Interruption beyond the date.
-func TestAPlannedChangeOfAVanishedNodeEnds(t *testing.T) {
+func TestPlannedChangeOfDeletedNodeCompletes(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(24*time.Hour))), node("a", instance))
 	w.settle(time.Second)
 	w.remove(w.node())
@@ -212,7 +212,7 @@ func TestAPlannedChangeOfAVanishedNodeEnds(t *testing.T) {
 }
 
 // Clocks of agents do not order anything: ids tell which notices are handled.
-func TestAnAgentsClockDoesNotReopenAnInterruption(t *testing.T) {
+func TestAgentClockSkewDoesNotReopen(t *testing.T) {
 	n := rebalance()
 	n.ReceivedTime, n.Time = metav1.NewMicroTime(start.Add(10*time.Second)), metav1.NewTime(start.Add(-61*time.Minute))
 	w := newWorld(t, recordOf(n), node("a", instance))
@@ -227,7 +227,7 @@ func TestAnAgentsClockDoesNotReopenAnInterruption(t *testing.T) {
 }
 
 // A notice that joins in the moment of completion, with an earlier received time, counts.
-func TestANoticeThatJoinsWhileItCompletesIsNotLost(t *testing.T) {
+func TestNoticeDuringCompletionIsKept(t *testing.T) {
 	old := rebalance()
 	old.Time = metav1.NewTime(start.Add(-61 * time.Minute))
 	w := newWorld(t, recordOf(old), node("a", instance), pod("web-1"))
@@ -246,7 +246,7 @@ func TestANoticeThatJoinsWhileItCompletesIsNotLost(t *testing.T) {
 }
 
 // An agent of another node that reopens an Interruption does not keep it open.
-func TestAnInterruptionThatAStrangerReopensEnds(t *testing.T) {
+func TestReopenedInterruptionCompletesAgain(t *testing.T) {
 	old := rebalance()
 	old.Time = metav1.NewTime(start.Add(-61 * time.Minute))
 	w := newWorld(t, recordOf(old), node("b", instance))
@@ -278,7 +278,7 @@ func (s *staleNodes) NodeByInstance(ctx context.Context, id string) (*corev1.Nod
 
 // A stale cache may show the node as cordoned after this process has restored it. No pod
 // is evicted from a node that is not cordoned.
-func TestAStaleCacheOfARestoredNodeIsNoCordon(t *testing.T) {
+func TestStaleNodeCacheIsNotCordon(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	nodes := &staleNodes{world: w}
 	w.loop.Nodes = nodes

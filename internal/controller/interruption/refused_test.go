@@ -45,7 +45,7 @@ func (w *world) queued(until time.Time) (passes int, last error) {
 	return passes, last
 }
 
-func TestRefusedEvictionMissesNoLastCall(t *testing.T) {
+func TestRejectedEvictionIsRetriedAtLastCall(t *testing.T) {
 	for name, err := range map[string]error{
 		"denied with 400": deniedBy(http.StatusBadRequest), "denied with 500": deniedBy(http.StatusInternalServerError),
 		"no right":               apierrors.NewForbidden(corev1.Resource("pods"), "web-1", errors.New("rbac")),
@@ -66,7 +66,7 @@ func TestRefusedEvictionMissesNoLastCall(t *testing.T) {
 	}
 }
 
-func TestRefusedEvictionMissesNoLastCallOfAPlannedChange(t *testing.T) {
+func TestRejectedEvictionOfPlannedChangeIsRetried(t *testing.T) {
 	deadline := start.Add(3 * time.Hour)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, deadline)), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Rules[0].NotBefore = &metav1.Duration{Duration: 24 * time.Hour}
@@ -85,7 +85,7 @@ func TestRefusedEvictionMissesNoLastCallOfAPlannedChange(t *testing.T) {
 	}
 }
 
-func TestFailedPassesAreRepeatedWithinSeconds(t *testing.T) {
+func TestFailedReconcileRetriesWithinSeconds(t *testing.T) {
 	limiter := backoff()
 	var r reconcile.Request
 	if first := limiter.When(r); first != 100*time.Millisecond {

@@ -49,7 +49,7 @@ func (g *scaledGroup) untaint(name string) {
 // The instance is detached from its group. Its pods wait until another instance is in service,
 // its node is Ready and its startup taint is gone. Lifeboat terminates the instance once they
 // have left.
-func TestAGroupReplaces(t *testing.T) {
+func TestGroupLaunchesReplacement(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(spot()), pod("web-1"))
 	g.launch("i-0bbbbbbbbbbbbbbbb", "Pending") // for a reason of its own
@@ -93,7 +93,7 @@ func TestAGroupReplaces(t *testing.T) {
 }
 
 // The group launches no replacement.
-func TestPodsDoNotWaitPastTheirLastCall(t *testing.T) {
+func TestPodsLeaveByLastCall(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(spot()), pod("web-1"))
 	g.run(2*time.Minute, g.stopsIn(29*time.Second))
@@ -103,7 +103,7 @@ func TestPodsDoNotWaitPastTheirLastCall(t *testing.T) {
 }
 
 // The reason is reported, and no pod waits.
-func TestWhatForbidsToDetach(t *testing.T) {
+func TestDetachPreconditions(t *testing.T) {
 	t.Parallel()
 	reboot := spot()
 	reboot.Kind, reboot.InstanceAction, reboot.Deadline = notice.KindScheduledChange, notice.ActionReboot, notice.At(start.Add(30*time.Minute), v1alpha1.DeadlineSoft)
@@ -178,7 +178,7 @@ func TestNoDetachWithoutPermissionToTerminate(t *testing.T) {
 	}
 }
 
-func TestAThrottledDetachIsTriedAgain(t *testing.T) {
+func TestThrottledDetachIsRetried(t *testing.T) {
 	t.Parallel()
 	g := withGroup(t, recordOf(spot()), pod("web-1"))
 	g.refuse = fmt.Errorf("Throttling: %w", cloud.ErrBusy)
@@ -193,7 +193,7 @@ func TestAThrottledDetachIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestTwoDoomedNodesNeverClaimOneInstance(t *testing.T) {
+func TestReplacementIsClaimedOnce(t *testing.T) {
 	t.Parallel()
 	other := recordOf(spot())
 	other.Name, other.Spec.InstanceID, other.Spec.NodeName = "i-0ffffffffffffffff", "i-0ffffffffffffffff", "z"
@@ -221,7 +221,7 @@ func TestTwoDoomedNodesNeverClaimOneInstance(t *testing.T) {
 
 // After the detach the instance is drained and terminated even if the reason is withdrawn, but
 // without overrides. The group has already launched another.
-func TestReasonWithdrawnAfterTheDetach(t *testing.T) {
+func TestNoticeWithdrawnAfterDetach(t *testing.T) {
 	t.Parallel()
 	planned := spot()
 	planned.Kind, planned.Subject, planned.InstanceAction = notice.KindScheduledChange, "arn", notice.ActionStop
@@ -269,7 +269,7 @@ func TestReasonWithdrawnAfterTheDetach(t *testing.T) {
 
 // The detach was written to the status, the process was killed before the call, and afterwards
 // it was not wanted any more.
-func TestADetachThatWasNeverSentIsCancelled(t *testing.T) {
+func TestUnsentDetachIsCancelled(t *testing.T) {
 	t.Parallel()
 	planned := spot()
 	planned.Kind, planned.Subject, planned.InstanceAction = notice.KindScheduledChange, "arn", notice.ActionStop
@@ -294,7 +294,7 @@ func TestADetachThatWasNeverSentIsCancelled(t *testing.T) {
 // terminates the instance on its own; the process is killed at any write and any call. The
 // instance must be detached at most once, be terminated if it was, and use one replacement. Each
 // pod must be asked to stop by its last call.
-func TestWhateverTheGroupDoes(t *testing.T) {
+func TestRandomGroupBehaviour(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(30)
 	if testing.Short() {

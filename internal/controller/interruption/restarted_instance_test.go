@@ -14,7 +14,7 @@ import (
 
 // A stop was recorded while there was no leader, and the instance runs again when one is
 // elected. Its pods and its node are left alone. A stop that was acted on completes too.
-func TestAStopIsOverOnceTheInstanceRuns(t *testing.T) {
+func TestStopCompletesWhenInstanceRuns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		acted   bool
 		deleted int

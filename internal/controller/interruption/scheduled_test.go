@@ -36,7 +36,7 @@ func (w *world) same(before *corev1.Node) {
 	}
 }
 
-func TestStopDueInTwelveDaysDoesNothingToday(t *testing.T) {
+func TestScheduledStopChangesNothingToday(t *testing.T) {
 	before, due := node("a", instance), start.Add(12*24*time.Hour)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, due)), before, pod("web-1"))
 	w.settle(time.Second)
@@ -72,7 +72,7 @@ func TestClosedChangeIsCancelled(t *testing.T) {
 	}
 }
 
-func TestChangeThatIsClosedAfterItHappenedStaysCompleted(t *testing.T) {
+func TestClosedChangeStaysCompleted(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(time.Minute))), node("a", instance))
 	w.settle(time.Second)
 	w.addNotices(stateChange(notice.StateTerminated, start.Add(time.Minute)))
@@ -87,7 +87,7 @@ func TestChangeThatIsClosedAfterItHappenedStaysCompleted(t *testing.T) {
 	}
 }
 
-func TestRebootedNodeIsPutBack(t *testing.T) {
+func TestRebootedNodeIsRestored(t *testing.T) {
 	before := node("a", instance)
 	before.Status.NodeInfo.BootID = "first"
 	w := newWorld(t, recordOf(planned("h1", notice.ActionReboot, start.Add(30*time.Minute))), before)
@@ -144,7 +144,7 @@ func TestStopAfterAReboot(t *testing.T) {
 	}
 }
 
-func TestMaintenanceInAWindowKeepsTheMarkUntilItsEnd(t *testing.T) {
+func TestMaintenanceKeepsMarkUntilWindowEnds(t *testing.T) {
 	before, n := node("a", instance), planned("h1", notice.ActionMaintain, start.Add(2*time.Hour))
 	end := metav1.NewTime(start.Add(4 * time.Hour))
 	n.EndTime = &end
@@ -162,7 +162,7 @@ func TestMaintenanceInAWindowKeepsTheMarkUntilItsEnd(t *testing.T) {
 	}
 }
 
-func TestAgentOfAnotherNodeIsNotBelieved(t *testing.T) {
+func TestAgentOfOtherNodeIsIgnored(t *testing.T) {
 	n := spot()
 	n.Source = notice.SourceIMDS
 	in := recordOf(n)
@@ -187,7 +187,7 @@ func TestAgentOfAnotherNodeIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestDrillsSaySo(t *testing.T) {
+func TestDrillsAreReported(t *testing.T) {
 	n := spot()
 	n.Drill = true
 	w := newWorld(t, recordOf(n), node("a", instance))
@@ -206,7 +206,7 @@ func TestDrillsSaySo(t *testing.T) {
 }
 
 // A sick instance is drained now, although a change is planned for later.
-func TestAChangeThatIsPlannedHidesNoSickInstance(t *testing.T) {
+func TestPlannedChangeDoesNotHideFailingInstance(t *testing.T) {
 	t.Parallel()
 	sick := v1alpha1.Notice{
 		ID: "sick", Kind: notice.KindInstanceStatus, Source: "ec2", Subject: "instance status", EventTypeCode: "instance status",
@@ -221,7 +221,7 @@ func TestAChangeThatIsPlannedHidesNoSickInstance(t *testing.T) {
 	}
 }
 
-func TestAChangeThatLeadsToNothingHidesNoStop(t *testing.T) {
+func TestIgnoredChangeDoesNotHideStop(t *testing.T) {
 	t.Parallel()
 	end := metav1.NewTime(start.Add(6 * time.Hour))
 	maintenance := planned("m1", notice.ActionMaintain, start.Add(2*time.Hour))

@@ -52,7 +52,7 @@ func (w *world) by(about string) *v1alpha1.UserAction {
 // about is the subject that an approval of planned must name.
 const about = notice.KindScheduledChange + " arn:aws:health:event"
 
-func TestNothingIsDoneBeforeAPersonApproves(t *testing.T) {
+func TestNoActionBeforeApproval(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"), team(needsApproval))
 	w.settle(time.Second)
@@ -74,7 +74,7 @@ func TestNothingIsDoneBeforeAPersonApproves(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotApprovedIsOverWithItsDeadline(t *testing.T) {
+func TestUnapprovedChangeEndsAtDeadline(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"), team(needsApproval))
 	w.settle(time.Second)
@@ -85,7 +85,7 @@ func TestWhatIsNotApprovedIsOverWithItsDeadline(t *testing.T) {
 	}
 }
 
-func TestApprovalOfSomethingElseDoesNotCount(t *testing.T) {
+func TestApprovalOfOtherChangeIsIgnored(t *testing.T) {
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), node("a", instance), pod("web-1"), team(needsApproval))
 	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Approval = w.by(notice.KindSpotInterruption) })
 	w.settle(time.Second)
@@ -94,7 +94,7 @@ func TestApprovalOfSomethingElseDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestPersonHoldsADrainUntilLastCall(t *testing.T) {
+func TestUserHoldsDrainUntilLastCall(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
 	w.settle(time.Second)
@@ -107,7 +107,7 @@ func TestPersonHoldsADrainUntilLastCall(t *testing.T) {
 	}
 }
 
-func TestReleasedNodeGoesOn(t *testing.T) {
+func TestReleasedNodeContinues(t *testing.T) {
 	w := newWorld(t, recordOf(spot()), node("a", instance), pod("web-1"))
 	w.setStatement(func(s *v1alpha1.InterruptionSpec) { s.Hold = w.by("") })
 	w.settle(time.Second)
@@ -118,7 +118,7 @@ func TestReleasedNodeGoesOn(t *testing.T) {
 	}
 }
 
-func TestDrainIsPutBackWhenItsDeadlineMovesAway(t *testing.T) {
+func TestDrainIsRevertedWhenDeadlineMoves(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(planned("h1", notice.ActionStop, start.Add(30*time.Minute))), before, pod("web-1"))
 	w.settle(time.Second)
@@ -191,7 +191,7 @@ func (w *world) phases() map[v1alpha1.Phase]int {
 	return phases
 }
 
-func TestBudgetLetsOneNodeAtATimeDrain(t *testing.T) {
+func TestBudgetDrainsOneNodeAtATime(t *testing.T) {
 	w := fleet(t, 5, team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
 		s.Rules[0].NotBefore = &metav1.Duration{Duration: 24 * time.Hour}
@@ -212,7 +212,7 @@ func TestBudgetLetsOneNodeAtATimeDrain(t *testing.T) {
 	}
 }
 
-func TestPercentageOfABudgetIsOfTheNodesThatThePolicySelects(t *testing.T) {
+func TestBudgetPercentageCountsSelectedNodes(t *testing.T) {
 	w := fleet(t, 10, team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromString("25%")}
 		s.Rules[0].NotBefore = &metav1.Duration{Duration: 24 * time.Hour}
@@ -223,7 +223,7 @@ func TestPercentageOfABudgetIsOfTheNodesThatThePolicySelects(t *testing.T) {
 	}
 }
 
-func TestHardDeadlineWaitsForNoBudget(t *testing.T) {
+func TestHardDeadlineIgnoresBudget(t *testing.T) {
 	w := fleet(t, 5, team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Budget = &v1alpha1.Budget{MaxConcurrent: intstr.FromInt32(1)}
 	}), start.Add(30*time.Minute))
@@ -257,7 +257,7 @@ func impaired() v1alpha1.Notice {
 
 func terminate(s *v1alpha1.InterruptionPolicySpec) { s.Rules[0].Action = v1alpha1.ActionTerminate }
 
-func TestInstanceIsTerminatedOnceItsPodsHaveLeft(t *testing.T) {
+func TestInstanceIsTerminatedAfterPodsLeft(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), pod("web-1"), team(terminate))
 	cloud := &fakeTerminator{}
 	w.loop.Cloud = cloud
@@ -317,7 +317,7 @@ func TestTerminationForcesPodsAfterTwoMinutes(t *testing.T) {
 	}
 }
 
-func TestInstanceThatCannotBeTerminatedIsReported(t *testing.T) {
+func TestFailedTerminationIsReported(t *testing.T) {
 	w := newWorld(t, recordOf(impaired()), node("a", instance), team(terminate))
 	cloud := &fakeTerminator{err: errors.New("UnauthorizedOperation")}
 	w.loop.Cloud = cloud
@@ -331,7 +331,7 @@ func TestInstanceThatCannotBeTerminatedIsReported(t *testing.T) {
 	}
 }
 
-func TestNoMoreThanAShareOfAPoolIsTerminated(t *testing.T) {
+func TestTerminationsAreLimitedPerPool(t *testing.T) {
 	w := newWorld(t, team(terminate))
 	w.loop.Cloud = &fakeTerminator{}
 	for i := range 10 {
@@ -350,7 +350,7 @@ func TestNoMoreThanAShareOfAPoolIsTerminated(t *testing.T) {
 	}
 }
 
-func TestVolumesAreDetachedBeforeTheInstanceIsTerminated(t *testing.T) {
+func TestVolumesDetachBeforeTermination(t *testing.T) {
 	n := node("a", instance)
 	n.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "kubernetes.io/csi/ebs.csi.aws.com^vol-1"}}
 	w := newWorld(t, recordOf(impaired()), n, team(terminate))
@@ -377,7 +377,7 @@ func TestVolumesAreDetachedBeforeTheInstanceIsTerminated(t *testing.T) {
 	}
 }
 
-func TestCordonedNodeIsNotDrainedWithoutApproval(t *testing.T) {
+func TestCordonedNodeWaitsForApproval(t *testing.T) {
 	hint := rebalance()
 	w := newWorld(t, recordOf(hint), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
 		needsApproval(s)
@@ -394,7 +394,7 @@ func TestCordonedNodeIsNotDrainedWithoutApproval(t *testing.T) {
 	}
 }
 
-func TestCordonedNodeIsNotDrainedBeforeItsTime(t *testing.T) {
+func TestCordonedNodeWaitsForStartTime(t *testing.T) {
 	w := newWorld(t, recordOf(rebalance()), node("a", instance), pod("web-1"), team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Rules = append([]v1alpha1.Rule{{Kinds: []string{notice.KindRebalanceRecommendation}, Action: v1alpha1.ActionCordon}}, s.Rules...)
 	}))
@@ -406,7 +406,7 @@ func TestCordonedNodeIsNotDrainedBeforeItsTime(t *testing.T) {
 	}
 }
 
-func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
+func TestDrainIsRevertedWhenRuleIsIgnore(t *testing.T) {
 	before := node("a", instance)
 	w := newWorld(t, recordOf(rebalance()), before, pod("web-1"), budget(0), team(func(s *v1alpha1.InterruptionPolicySpec) {
 		s.Rules = append([]v1alpha1.Rule{{Kinds: []string{notice.KindSpotInterruption}, Action: v1alpha1.ActionIgnore}}, s.Rules...)
@@ -425,7 +425,7 @@ func TestDrainIsPutBackWhenWhatRulesSaysToIgnore(t *testing.T) {
 
 // An instance was impaired for more than an hour before the notice arrived. The wait for
 // approval still lasts an hour.
-func TestApprovalWithoutDeadlineIsAwaitedFromTheReceivedTime(t *testing.T) {
+func TestApprovalTimeoutStartsAtReceivedTime(t *testing.T) {
 	sick := v1alpha1.Notice{
 		ID: "sick", Kind: notice.KindInstanceStatus, Source: "ec2", Subject: "instance status",
 		Time: metav1.NewTime(start.Add(-61 * time.Minute)), ReceivedTime: metav1.NewMicroTime(start),

@@ -29,7 +29,7 @@ func ourClaim(providerID string) *unstructured.Unstructured {
 	return u
 }
 
-func TestReplacementsWithoutARecordAreReleased(t *testing.T) {
+func TestReplacementsWithoutRecordAreReleased(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: "new", Labels: map[string]string{v1alpha1.LabelReplacesInstance: instance}, Annotations: map[string]string{replacement.AnnotationDoNotDisrupt: "true"},

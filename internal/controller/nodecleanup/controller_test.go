@@ -46,7 +46,7 @@ func cluster(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) cl
 		}).Build()
 }
 
-func TestNodesWithoutARecordArePutBack(t *testing.T) {
+func TestNodesWithoutRecordAreRestored(t *testing.T) {
 	plain := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{ProviderID: "aws:///z/" + instance}}
 	doomed := mutate.Marked(plain, mutate.MarkInterrupted, "SpotInterruption")
 	record := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: instance}}
@@ -92,7 +92,7 @@ func TestNodesWithoutARecordArePutBack(t *testing.T) {
 
 // A crash between the two writes leaves the mark, which triggers the next
 // attempt.
-func TestTheMarkGoesOnlyOnceAllSurgesAreUndone(t *testing.T) {
+func TestTaintStaysUntilSurgesAreReverted(t *testing.T) {
 	doomed := mutate.Marked(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, mutate.MarkInterrupted, "SpotInterruption")
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-5d4f", UID: "set"},

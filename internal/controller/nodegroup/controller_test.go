@@ -54,7 +54,7 @@ func TestObservedGroupIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestGroupThatIsNotThere(t *testing.T) {
+func TestMissingGroup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared(manage(v1alpha1.ManageHooks)))
 	g := w.rest()
@@ -69,7 +69,7 @@ func TestGroupThatIsNotThere(t *testing.T) {
 	wants(t, w.rest(), v1alpha1.ConditionReady, isTrue, reasonLookedAt, "")
 }
 
-func TestStatusIsWrittenWhenItChanged(t *testing.T) {
+func TestStatusIsWrittenOnChange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared())
 	w.at = healthy()
@@ -108,7 +108,7 @@ func TestStatusIsWrittenWhenItChanged(t *testing.T) {
 	}
 }
 
-func TestAWSIsAskedSeldom(t *testing.T) {
+func TestAWSIsCalledRarely(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared())
 	w.at = healthy()
@@ -134,7 +134,7 @@ func TestAWSIsAskedSeldom(t *testing.T) {
 	}
 }
 
-func TestWhatAWSRefusesIsSaid(t *testing.T) {
+func TestAWSErrorsAreReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared())
 	w.at = healthy()
@@ -163,7 +163,7 @@ func TestWhatAWSRefusesIsSaid(t *testing.T) {
 }
 
 // A tool that reverts Lifeboat's changes must not cause a storm of calls.
-func TestWhatDoesNotStayIsDoneSeldom(t *testing.T) {
+func TestRevertedChangesAreRetriedRarely(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared())
 	w.at, w.idle = healthy(), true
@@ -220,7 +220,7 @@ func TestNodesAreLabelled(t *testing.T) {
 	}
 }
 
-func TestBookIsNotBelievedBeforeItIsSeeded(t *testing.T) {
+func TestCountsAreUnknownBeforeFirstRead(t *testing.T) {
 	t.Parallel()
 	g := declared()
 	g.Status.Actions = []v1alpha1.LifecycleAction{{InstanceID: "i-2", State: "Pending:Wait", Since: metav1.NewTime(start)}}

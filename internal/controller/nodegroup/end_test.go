@@ -20,7 +20,7 @@ func (w *world) delete() {
 	}
 }
 
-func TestKeptGroupIsLeftAlone(t *testing.T) {
+func TestRetainedGroupIsUnchanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared())
 	w.at = healthy()
@@ -35,7 +35,7 @@ func TestKeptGroupIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestGroupIsDeletedOnceNothingRuns(t *testing.T) {
+func TestGroupIsDeletedWithoutInstances(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared(deleting, func(g *v1alpha1.NodeGroup) { g.Spec.WarmPool = &v1alpha1.WarmPool{State: "Stopped"} }))
 	w.at = healthy()
@@ -84,7 +84,7 @@ func TestGroupIsDeletedOnceNothingRuns(t *testing.T) {
 	}
 }
 
-func TestDeletionCanBeLetGoOf(t *testing.T) {
+func TestDeletionCanBeAbandoned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared(deleting))
 	w.at = healthy()
@@ -105,7 +105,7 @@ func TestDeletionCanBeLetGoOf(t *testing.T) {
 	}
 }
 
-func TestFinalizerGoesWithThePolicy(t *testing.T) {
+func TestFinalizerIsRemovedWithPolicy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, declared(deleting))
 	w.at = healthy()

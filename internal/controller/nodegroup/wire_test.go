@@ -18,9 +18,9 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/cloud/awshttp"
 )
 
-// TestOnTheWire runs the real controller and watch against a group of an
+// TestOverHTTP runs the real controller and watch against a group of an
 // emulated account.
-func TestOnTheWire(t *testing.T) {
+func TestOverHTTP(t *testing.T) {
 	t.Parallel()
 	server, url := emulatortest.Serve(t, emulator.Options{Account: "210987654321", Region: "eu-west-1", Timing: ec2.Timing{
 		PendingFor: time.Millisecond, StoppingFor: time.Millisecond, ShutdownFor: time.Millisecond,

@@ -114,7 +114,7 @@ func (w *world) reasons() (reasons []string) {
 	return reasons
 }
 
-func TestNotificationsFollowTheTimeline(t *testing.T) {
+func TestNotificationsMatchTimeline(t *testing.T) {
 	w := newWorld(t, func(*v1alpha1.Interruption, *v1alpha1.InterruptionPolicy) {})
 	w.add(v1alpha1.ReasonDecided, "not asked for")
 	w.add(v1alpha1.ReasonCordoned, "no new pods")
@@ -136,7 +136,7 @@ func TestNotificationsFollowTheTimeline(t *testing.T) {
 	}
 }
 
-func TestAFailedNotificationIsReportedOnce(t *testing.T) {
+func TestFailedNotificationIsReportedOnce(t *testing.T) {
 	w := newWorld(t, func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) {
 		in.Status.Phase = v1alpha1.PhaseCompleted
 	})
@@ -152,7 +152,7 @@ func TestAFailedNotificationIsReportedOnce(t *testing.T) {
 	}
 }
 
-func TestWhoGetsNoNotification(t *testing.T) {
+func TestSkippedNotifications(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Interruption, *v1alpha1.InterruptionPolicy){
 		"before a decision": func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) { in.Status.Decision = nil },
 		"without a policy": func(in *v1alpha1.Interruption, _ *v1alpha1.InterruptionPolicy) {

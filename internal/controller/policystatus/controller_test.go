@@ -75,7 +75,7 @@ func named(generation int64, kinds ...string) *v1alpha1.InterruptionPolicy {
 	}
 }
 
-func TestAPolicySaysWhetherItIsInForce(t *testing.T) {
+func TestPolicyReportsAccepted(t *testing.T) {
 	lost := named(5, "*")
 	lost.Spec.Nodes.NodePools = []string{""}
 	for _, c := range []struct {
@@ -114,7 +114,7 @@ func TestAPolicySaysWhetherItIsInForce(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatIsMendedIsInForce(t *testing.T) {
+func TestCorrectedPolicyIsAccepted(t *testing.T) {
 	w := newWorld(t, named(1, "SpotInteruption"))
 	if err := w.pass(t); err != nil {
 		t.Fatal(err)
@@ -132,8 +132,8 @@ func TestAPolicyThatIsMendedIsInForce(t *testing.T) {
 	}
 }
 
-// TestManyProblemsFitIntoACondition: the API server takes 32,768 characters.
-func TestManyProblemsFitIntoACondition(t *testing.T) {
+// TestManyProblemsAreTruncatedInCondition: the API server takes 32,768 characters.
+func TestManyProblemsAreTruncatedInCondition(t *testing.T) {
 	p := named(1)
 	rule := v1alpha1.Rule{Action: v1alpha1.ActionDrain}
 	for range 32 {
@@ -152,7 +152,7 @@ func TestManyProblemsFitIntoACondition(t *testing.T) {
 	}
 }
 
-func TestWhatTheAPIServerSays(t *testing.T) {
+func TestAPIServerErrors(t *testing.T) {
 	resource := schema.GroupResource{Group: "lifeboat.dev", Resource: "interruptionpolicies"}
 	down := errors.New("the API server is away")
 	for _, c := range []struct {

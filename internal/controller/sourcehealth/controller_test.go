@@ -96,7 +96,7 @@ func (w *world) condition() *metav1.Condition {
 	return meta.FindStatusCondition(w.record().Status.Conditions, v1alpha1.ConditionWiringDegraded)
 }
 
-func TestWhatTheQueueDidNotBringIsSaidOnce(t *testing.T) {
+func TestMissingQueueNoticeIsReportedOnce(t *testing.T) {
 	w := newWorld(t, spot(notice.SourceIMDS, start))
 	if again := w.pass(time.Second); again != 14*time.Second || w.condition() != nil {
 		t.Errorf("looks again in %s, condition %v", again, w.condition())
@@ -115,7 +115,7 @@ func TestWhatTheQueueDidNotBringIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestQueueThatIsLateIsForgiven(t *testing.T) {
+func TestLateQueueNoticeIsTolerated(t *testing.T) {
 	w := newWorld(t, spot(notice.SourceIMDS, start))
 	w.pass(time.Minute)
 	in := w.record()
@@ -130,7 +130,7 @@ func TestQueueThatIsLateIsForgiven(t *testing.T) {
 }
 
 // The group proceeds without an event: only the poll saw its wait.
-func TestWhatWasMissedStaysSaidWhenTheStateMovesOn(t *testing.T) {
+func TestMissedNoticeStaysReported(t *testing.T) {
 	waits := spot(notice.SourceAutoScaling, start)
 	waits.Kind, waits.EventTypeCode = notice.KindAutoScalingTermination, "Terminating:Wait"
 	w := newWorld(t, waits)
@@ -146,14 +146,14 @@ func TestWhatWasMissedStaysSaidWhenTheStateMovesOn(t *testing.T) {
 	}
 }
 
-func TestNothingIsSaidWhereTheQueueSpoke(t *testing.T) {
+func TestNoReportIfQueueDelivered(t *testing.T) {
 	w := newWorld(t, spot(notice.SourceQueue, start), spot(notice.SourceIMDS, start))
 	if again := w.pass(time.Hour); again != 0 || w.condition() != nil || w.asked != 0 {
 		t.Errorf("looks again in %s, condition %v, asked %d times", again, w.condition(), w.asked)
 	}
 }
 
-func TestSomebodyElseWroteTheRecord(t *testing.T) {
+func TestConcurrentStatusWriteIsRetried(t *testing.T) {
 	w := newWorld(t, spot(notice.SourceEC2, start))
 	w.refuse = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("interruptions").GroupResource(), instance, nil)
 	again := w.pass(time.Minute)
@@ -166,7 +166,7 @@ func TestSomebodyElseWroteTheRecord(t *testing.T) {
 	}
 }
 
-func TestCausesAreFoundAgainAfterAWhile(t *testing.T) {
+func TestCauseIsDiagnosedAgainAfterInterval(t *testing.T) {
 	now, asked := start, 0
 	c := newCauses(func(context.Context, string) (string, string) { asked++; return "", "" }, func() time.Time { return now })
 	for _, step := range []struct {

@@ -137,7 +137,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-func TestMakeLeavesItsFactsAlone(t *testing.T) {
+func TestMakeDoesNotModifyFacts(t *testing.T) {
 	f := facts(2*time.Minute, []*corev1.Pod{pod("a", "web", 15), pod("b", "web", 15)}, budget("web", 2, 1))
 	before := f
 	before.Pods = []*corev1.Pod{f.Pods[0].DeepCopy(), f.Pods[1].DeepCopy()}
@@ -150,7 +150,7 @@ func TestMakeLeavesItsFactsAlone(t *testing.T) {
 
 // Any simulation ends, returns every pod once, asks no pod after the deadline,
 // and gives no pod more grace than it requests.
-func TestMakeHoldsItsPromises(t *testing.T) {
+func TestMakeInvariants(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var pods []*corev1.Pod

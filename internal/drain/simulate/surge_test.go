@@ -51,7 +51,7 @@ func surgedBefore(f *simulate.Facts, p *corev1.Pod, ago time.Duration) {
 	set.Status.ReadyReplicas--
 }
 
-func TestSurgeGatesAndOrdersArePlayedForward(t *testing.T) {
+func TestSurgeGatesAndOrdersAreSimulated(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func() simulate.Facts
@@ -128,7 +128,7 @@ func TestSurgeGatesAndOrdersArePlayedForward(t *testing.T) {
 	}
 }
 
-func TestMakeLeavesOwnersAlone(t *testing.T) {
+func TestMakeDoesNotModifyOwners(t *testing.T) {
 	a, b := pod("a", "web", 15), pod("b", "web", 15)
 	f := facts(2*time.Minute, []*corev1.Pod{a, b}, budget("web", 2, 1))
 	deployed(&f, "web", 2, a, b)
@@ -146,7 +146,7 @@ func TestMakeLeavesOwnersAlone(t *testing.T) {
 
 // A pod that fits before a deadline also fits before a later one, and every
 // surged pod leaves.
-func TestMoreTimeNeverMakesAForecastWorse(t *testing.T) {
+func TestMoreTimeNeverWorsensForecast(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		var pods []*corev1.Pod

@@ -27,7 +27,7 @@ const path = "/services/T0/B0/s3cr3t-t0ken-0123456789"
 
 func hostOf(s *server) string { return strings.TrimPrefix(s.URL, "http://") }
 
-func TestAWebhookSucceeds(t *testing.T) {
+func TestWebhookSucceeds(t *testing.T) {
 	s := serve(t, status(http.StatusAccepted, "thanks"))
 	w := newWorld(t, none, webHook("page", s.URL+path, func(h *v1alpha1.Hook) {
 		h.Webhook.Headers = map[string]string{"X-Team": "kafka", "Content-Type": "text/plain"}
@@ -53,7 +53,7 @@ func TestAWebhookSucceeds(t *testing.T) {
 	}
 }
 
-func TestTheDefaultBodyIsJSON(t *testing.T) {
+func TestDefaultBodyIsJSON(t *testing.T) {
 	s := serve(t, status(200, ""))
 	w := newWorld(t, none, webHook("page", s.URL))
 	w.pass()
@@ -63,7 +63,7 @@ func TestTheDefaultBodyIsJSON(t *testing.T) {
 	}
 }
 
-func TestAWebhookThatFailsSaysWhyAndTellsNoSecret(t *testing.T) {
+func TestWebhookErrorsHideSecrets(t *testing.T) {
 	elsewhere := serve(t, status(200, "for somebody else"))
 	for _, c := range []struct {
 		name   string
@@ -124,7 +124,7 @@ func TestAWebhookThatFailsSaysWhyAndTellsNoSecret(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatDripsIsNotWaitedFor(t *testing.T) {
+func TestSlowResponseTimesOut(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
@@ -138,7 +138,7 @@ func TestAnAnswerThatDripsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestARedirectAtTheSamePlaceIsFollowed(t *testing.T) {
+func TestSameHostRedirectIsFollowed(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/there" {
 			http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
@@ -167,7 +167,7 @@ func TestNoListener(t *testing.T) {
 	}
 }
 
-func TestAURLFromASecret(t *testing.T) {
+func TestURLFromSecret(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/T0/B0" {
 			http.Error(w, "no hook "+r.URL.Path+" of key hush", http.StatusForbidden)
@@ -218,7 +218,7 @@ func TestAURLFromASecret(t *testing.T) {
 	}
 }
 
-func TestEachTryHasAKeyOfItsOwnAndACrashRepeatsIt(t *testing.T) {
+func TestAttemptKeyIsStableAcrossCrash(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { hang(w, r) })
 	w := newWorld(t, none, webHook("page", s.URL, retries(1), timeout(time.Hour)))
 	w.pass()
@@ -245,7 +245,7 @@ func TestEachTryHasAKeyOfItsOwnAndACrashRepeatsIt(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsKeptUntilItIsWrittenDown(t *testing.T) {
+func TestResultIsKeptUntilRecorded(t *testing.T) {
 	s := serve(t, status(200, ""))
 	w := newWorld(t, none, webHook("page", s.URL))
 	w.pass()
@@ -260,14 +260,14 @@ func TestAnAnswerIsKeptUntilItIsWrittenDown(t *testing.T) {
 	}
 }
 
-func TestABodyThatCannotBeMadeIsNotTriedAgain(t *testing.T) {
+func TestInvalidBodyIsNotRetried(t *testing.T) {
 	w := newWorld(t, none, webHook("page", "http://127.0.0.1:1", retries(3), func(h *v1alpha1.Hook) { h.Webhook.Body = "{{.Node.Name}}" }))
 	if out := w.pass(); !out.Done || !strings.HasPrefix(w.status[0].Message, "rendering the body:") {
 		t.Errorf("%+v", w.status)
 	}
 }
 
-func TestTheEndOfTheProcessIsNoFailure(t *testing.T) {
+func TestShutdownIsNotFailure(t *testing.T) {
 	s := serve(t, hang)
 	w := newWorld(t, none, webHook("page", s.URL, timeout(time.Hour)))
 	w.pass()
@@ -279,7 +279,7 @@ func TestTheEndOfTheProcessIsNoFailure(t *testing.T) {
 }
 
 // A thousand hooks to an unresponsive host must not delay the hooks to others.
-func TestAPlaceThatHangsStarvesNoOther(t *testing.T) {
+func TestHangingHostDelaysNoOther(t *testing.T) {
 	hanging, well := serve(t, hang), serve(t, status(200, ""))
 	w := newWorld(t, none)
 	ask := func(record, url string) runner.HookOutcome {
@@ -313,7 +313,7 @@ func TestAPlaceThatHangsStarvesNoOther(t *testing.T) {
 	}
 }
 
-func TestACallThatIsNotTakenInTimeSaysSo(t *testing.T) {
+func TestQueuedCallTimesOut(t *testing.T) {
 	s := serve(t, hang)
 	w := newWorld(t, none)
 	ask := func(record string, within time.Duration, status []v1alpha1.HookStatus) []v1alpha1.HookStatus {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestAddressesThatWebhooksMayCall(t *testing.T) {
+func TestAllowedWebhookAddresses(t *testing.T) {
 	for _, c := range []struct {
 		address string
 		want    string // "", or the words of the refusal
@@ -54,7 +54,7 @@ func TestAddressesThatWebhooksMayCall(t *testing.T) {
 
 // A name is checked after its resolution: localhost stands for any name that
 // leads to a refused address.
-func TestANameThatLeadsToARefusedAddress(t *testing.T) {
+func TestHostnameOfDeniedAddress(t *testing.T) {
 	called := false
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))
 	defer server.Close()
@@ -73,7 +73,7 @@ func TestANameThatLeadsToARefusedAddress(t *testing.T) {
 	}
 }
 
-func TestTheSchemeIsHTTPSUnlessAllowed(t *testing.T) {
+func TestHTTPSIsRequiredByDefault(t *testing.T) {
 	plain, secure := &url.URL{Scheme: "http", Host: "x"}, &url.URL{Scheme: "https", Host: "x"}
 	if (Destinations{}).checkScheme(plain) == nil || (Destinations{}).checkScheme(secure) != nil || (Destinations{HTTP: true}).checkScheme(plain) != nil {
 		t.Error("the scheme is not checked")

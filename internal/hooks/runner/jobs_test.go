@@ -28,7 +28,7 @@ var jobsResource = schema.GroupResource{Group: "batch", Resource: "jobs"}
 
 func at(t time.Time) metav1.MicroTime { return metav1.NewMicroTime(t) }
 
-func TestHooksRunOneAfterTheOther(t *testing.T) {
+func TestHooksRunSequentially(t *testing.T) {
 	w := newWorld(t, none, jobHook("late", afterDrain), jobHook("a"), jobHook("b"))
 	out := w.pass()
 	if out.Waits != "hook a runs (try 1 of 1, at most until 08:15:02 UTC)" || !out.Until.Equal(begin.Add(3*time.Second)) {
@@ -77,7 +77,7 @@ func TestHooksRunOneAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestNoHookOfThatTimeIsDone(t *testing.T) {
+func TestNoHooksForPhase(t *testing.T) {
 	w := newWorld(t, none, jobHook("late", afterDrain))
 	w.status = []v1alpha1.HookStatus{{Name: "gone", State: v1alpha1.HookRunning, Try: 1, StartTime: at(begin)}}
 	out := w.pass()
@@ -86,7 +86,7 @@ func TestNoHookOfThatTimeIsDone(t *testing.T) {
 	}
 }
 
-func TestAHookThatFailsIsTriedAgainAndThenGivenUp(t *testing.T) {
+func TestFailedHookIsRetriedThenAbandoned(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*v1alpha1.Hook)
@@ -142,7 +142,7 @@ func TestAHookThatFailsIsTriedAgainAndThenGivenUp(t *testing.T) {
 	}
 }
 
-func TestAJobThatHangsIsDeleted(t *testing.T) {
+func TestHangingJobIsDeleted(t *testing.T) {
 	var propagation []string
 	w := newWorld(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 		var all client.DeleteOptions
@@ -166,7 +166,7 @@ func TestAJobThatHangsIsDeleted(t *testing.T) {
 	}
 }
 
-func TestAJobThatCannotBeDeletedIsNotLeftBehind(t *testing.T) {
+func TestJobDeletionIsRetried(t *testing.T) {
 	away := errors.New("etcd is away")
 	var fails error
 	w := newWorld(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -187,7 +187,7 @@ func TestAJobThatCannotBeDeletedIsNotLeftBehind(t *testing.T) {
 	}
 }
 
-func TestAJobThatMayNotBeDeletedHoldsNothingUp(t *testing.T) {
+func TestForbiddenJobDeletionDoesNotBlock(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
 		return apierrors.NewForbidden(jobsResource, "x", errors.New("no"))
 	}}, jobHook("a"))
@@ -197,7 +197,7 @@ func TestAJobThatMayNotBeDeletedHoldsNothingUp(t *testing.T) {
 	}
 }
 
-func TestAJobThatSomebodyDeletedHasFailed(t *testing.T) {
+func TestDeletedJobCountsAsFailed(t *testing.T) {
 	w := newWorld(t, none, jobHook("a", retries(1)))
 	w.pass()
 	j := w.onlyJob()
@@ -213,7 +213,7 @@ func TestAJobThatSomebodyDeletedHasFailed(t *testing.T) {
 	}
 }
 
-func TestJobsAreReadPastTheCache(t *testing.T) {
+func TestJobsBypassCache(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 		return apierrors.NewNotFound(jobsResource, key.Name)
 	}}, jobHook("a"))
@@ -222,7 +222,7 @@ func TestJobsAreReadPastTheCache(t *testing.T) {
 	}
 }
 
-func TestAJobThatIsThereAlready(t *testing.T) {
+func TestExistingJob(t *testing.T) {
 	h := jobHook("a")
 	made, err := hooks.Job(h, hooks.Subject{Interruption: "i-0abc", UID: "uid-1"}, 1, "node-hooks")
 	if err != nil {
@@ -265,7 +265,7 @@ func TestAJobThatIsThereAlready(t *testing.T) {
 	})
 }
 
-func TestAJobThatIsRefusedSaysWhatToDo(t *testing.T) {
+func TestRejectedJobSaysWhatToDo(t *testing.T) {
 	noReason := func(code int32, text string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: text}}
 	}
@@ -309,7 +309,7 @@ func TestAJobThatIsRefusedSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAnAPIServerThatCannotAnswerCountsForNoTry(t *testing.T) {
+func TestAPIServerOutageIsNoAttempt(t *testing.T) {
 	var fails error
 	fail := func() error { return fails }
 	w := newWorld(t, interceptor.Funcs{
@@ -333,14 +333,14 @@ func TestAnAPIServerThatCannotAnswerCountsForNoTry(t *testing.T) {
 	}
 }
 
-func TestATemplateThatIsNoneIsNotTriedAgain(t *testing.T) {
+func TestInvalidTemplateIsNotRetried(t *testing.T) {
 	w := newWorld(t, none, jobHook("a", retries(5), func(h *v1alpha1.Hook) { h.Job.Template.Raw = []byte(`{"specs":{}}`) }))
 	if out := w.pass(); !out.Done || w.status[0].Try != 1 || !strings.Contains(w.status[0].Message, `unknown field "specs"`) {
 		t.Errorf("%+v", w.status)
 	}
 }
 
-func TestTheListOfStatusIsBounded(t *testing.T) {
+func TestStatusListIsBounded(t *testing.T) {
 	w := newWorld(t, none, jobHook("a"))
 	for i := range 8 {
 		w.status = append(w.status, v1alpha1.HookStatus{Name: fmt.Sprint("gone-", i), State: v1alpha1.HookSucceeded, Try: 1, StartTime: at(begin)})
@@ -405,7 +405,7 @@ func TestHooksSurviveCrashes(t *testing.T) {
 	}
 }
 
-func TestAJobMayNotRunAsLifeboatItself(t *testing.T) {
+func TestJobCannotUseLifeboatServiceAccount(t *testing.T) {
 	as := func(field, account string) func(*v1alpha1.Hook) {
 		return func(h *v1alpha1.Hook) {
 			h.Job.Template.Raw = []byte(`{"spec":{"template":{"spec":{"` + field + `":"` + account + `","containers":[{"name":"main","image":"tool:1"}]}}}}`)
@@ -421,7 +421,7 @@ func TestAJobMayNotRunAsLifeboatItself(t *testing.T) {
 	}
 }
 
-func TestAJobRunsOnlyInANamedNamespace(t *testing.T) {
+func TestJobNeedsAllowedNamespace(t *testing.T) {
 	for _, c := range []struct {
 		name, wanted string
 		named        []string

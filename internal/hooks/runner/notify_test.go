@@ -86,7 +86,7 @@ func toldBy(t *testing.T, s *server) []string {
 	return all
 }
 
-func TestWhatIsDueIsToldAtOnce(t *testing.T) {
+func TestDueNotificationsAreSentAtOnce(t *testing.T) {
 	chat := serve(t, status(200, "ok"))
 	s := newStory(t, notification("chat", chat.URL))
 	if told := s.tell(); !told.Idle || len(s.notified) != 0 {
@@ -118,7 +118,7 @@ func TestWhatIsDueIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoIsToldWhat(t *testing.T) {
+func TestNotificationSelection(t *testing.T) {
 	all, few := serve(t, status(200, "")), serve(t, status(200, ""))
 	s := newStory(t, notification("all", all.URL, "*"), notification("few", few.URL, "Evicted", "Surged"))
 	s.happens("NoticeReceived", "Evicted", "NotificationFailed", "PodTerminated")
@@ -134,7 +134,7 @@ func TestWhoIsToldWhat(t *testing.T) {
 	}
 }
 
-func TestANoticeEnteredWithAnEarlierTimeIsTold(t *testing.T) {
+func TestNotificationWithEarlierTimeIsSent(t *testing.T) {
 	chat := serve(t, status(200, ""))
 	s := newStory(t, notification("chat", chat.URL))
 	s.happens("Cordoned")
@@ -153,7 +153,7 @@ func TestANoticeEnteredWithAnEarlierTimeIsTold(t *testing.T) {
 	}
 }
 
-func TestATimelineThatWasTrimmed(t *testing.T) {
+func TestTrimmedTimeline(t *testing.T) {
 	chat := serve(t, status(200, ""))
 	s := newStory(t, notification("chat", chat.URL))
 	s.happens("NoticeReceived")
@@ -167,7 +167,7 @@ func TestATimelineThatWasTrimmed(t *testing.T) {
 	}
 }
 
-func TestAnEarlierInterruptionIsNotToldAgain(t *testing.T) {
+func TestEarlierNotificationsAreNotRepeated(t *testing.T) {
 	chat := serve(t, status(200, ""))
 	s := newStory(t, notification("chat", chat.URL))
 	s.happens("NoticeReceived", "Completed")
@@ -181,7 +181,7 @@ func TestAnEarlierInterruptionIsNotToldAgain(t *testing.T) {
 	}
 }
 
-func TestANotificationIsTriedThreeTimes(t *testing.T) {
+func TestNotificationIsTriedThreeTimes(t *testing.T) {
 	chat := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no_service", http.StatusNotFound) })
 	s := newStory(t, notification("chat", chat.URL, "*"))
 	s.happens("NoticeReceived")
@@ -219,7 +219,7 @@ func TestANotificationIsTriedThreeTimes(t *testing.T) {
 	}
 }
 
-func TestAChatThatAsksForSilenceGetsIt(t *testing.T) {
+func TestRetryAfterIsRespected(t *testing.T) {
 	chat := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "30")
 		w.WriteHeader(http.StatusTooManyRequests)
@@ -233,7 +233,7 @@ func TestAChatThatAsksForSilenceGetsIt(t *testing.T) {
 	}
 }
 
-func TestABodyThatCannotBeMadeIsGivenUp(t *testing.T) {
+func TestNotificationWithInvalidBodyIsAbandoned(t *testing.T) {
 	n := notification("chat", "http://127.0.0.1:1")
 	n.Webhook.Body = "{{.Message.Text}}"
 	s := newStory(t, n)
@@ -244,7 +244,7 @@ func TestABodyThatCannotBeMadeIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestTooMuchToTellIsCut(t *testing.T) {
+func TestLongNotificationIsTruncated(t *testing.T) {
 	chat := serve(t, status(200, ""))
 	s := newStory(t, notification("chat", chat.URL, "*"))
 	for i := range 50 {
@@ -261,7 +261,7 @@ func TestTooMuchToTellIsCut(t *testing.T) {
 	}
 }
 
-func TestTheListOfNotifiedIsBounded(t *testing.T) {
+func TestNotifiedListIsBounded(t *testing.T) {
 	chat := serve(t, status(200, ""))
 	s := newStory(t, notification("chat", chat.URL))
 	for i := range 8 {

@@ -15,7 +15,7 @@ import (
 
 // A notice of the queue alone is withdrawn after the group's list has shown the
 // instance in service for longer than the list may lag, each time.
-func TestWhatTheQueueBroughtIsTakenBack(t *testing.T) {
+func TestQueueNoticeIsWithdrawn(t *testing.T) {
 	a := newAccount(t)
 	ids := a.group("workers", emu.InService, emu.InService, emu.InService)
 	a.nodes(ids)
@@ -56,7 +56,7 @@ func TestWhatTheQueueBroughtIsTakenBack(t *testing.T) {
 
 // An instance returns to its warm pool, serves again with a new node, and
 // returns again within the record's TTL.
-func TestASecondReturnToThePoolIsHeard(t *testing.T) {
+func TestSecondReturnToPoolIsRecorded(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restarts %t", restarts), func(t *testing.T) {
 			a := newAccount(t)

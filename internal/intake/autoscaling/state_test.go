@@ -32,7 +32,7 @@ var fates = map[types.LifecycleState]stateMeaning{
 	types.LifecycleStateWarmedStopped: unaffected, types.LifecycleStateWarmedRunning: unaffected, types.LifecycleStateWarmedHibernated: unaffected,
 }
 
-func TestEveryStateHasAFate(t *testing.T) {
+func TestEveryStateHasDisposition(t *testing.T) {
 	for _, state := range types.LifecycleState("").Values() {
 		want, known := fates[state]
 		if !known {

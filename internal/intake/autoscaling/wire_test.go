@@ -166,7 +166,7 @@ func TestATermination(t *testing.T) {
 	}
 }
 
-func TestWhatLives(t *testing.T) {
+func TestLiveStates(t *testing.T) {
 	a := newAccount(t)
 	ids := a.group("workers", "Standby", "Warmed:Stopped", "Warmed:Terminating:Wait", "Detaching", "Pending:Wait", "Teleporting")
 	a.nodes(ids)
@@ -179,7 +179,7 @@ func TestWhatLives(t *testing.T) {
 	}
 }
 
-func TestFewCallsHoweverManyNodes(t *testing.T) {
+func TestCallsDoNotGrowWithNodes(t *testing.T) {
 	a := newAccount(t)
 	for g := range 3 {
 		states := make([]emu.LifecycleState, 60)

@@ -12,7 +12,7 @@ import (
 // EC2 does not always report the start of a failing check. Each episode must
 // still be a separate notice, and the same episode the same notice after a
 // restart.
-func TestEachEpisodeOfAFailingCheckIsANotice(t *testing.T) {
+func TestEachFailedCheckEpisodeIsNotice(t *testing.T) {
 	w := polltest.New(t)
 	w.Set(now)
 	w.AddNode(instance)

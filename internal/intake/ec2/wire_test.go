@@ -102,7 +102,7 @@ func (a *account) must(err error) {
 	}
 }
 
-func TestASpotRequestThatIsMarked(t *testing.T) {
+func TestMarkedSpotRequest(t *testing.T) {
 	a := newAccount(t)
 	ids := a.launch(2, 1)
 	a.start()
@@ -162,7 +162,7 @@ func TestScheduledEvents(t *testing.T) {
 	}
 }
 
-func TestWhatIsOverAlreadyIsNotRecorded(t *testing.T) {
+func TestPastEventsAreNotRecorded(t *testing.T) {
 	a := newAccount(t)
 	id := a.launch(1, 1)[0]
 	event, err := a.server.States.EC2.ScheduleMaintenance(id, emu.Maintenance{Code: "system-reboot", NotBefore: time.Now().Add(time.Hour)})
@@ -209,7 +209,7 @@ func TestStatusChecks(t *testing.T) {
 	})
 }
 
-func TestAStopDoesNotTakeBackWhatWasScheduled(t *testing.T) {
+func TestStopDoesNotWithdrawScheduledEvents(t *testing.T) {
 	a := newAccount(t)
 	id := a.launch(1, 1)[0]
 	_, err := a.server.States.EC2.ScheduleMaintenance(id, emu.Maintenance{Code: "instance-stop", NotBefore: time.Now().Add(time.Hour)})
@@ -264,7 +264,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-func TestFewCallsHoweverLargeTheAccount(t *testing.T) {
+func TestCallsDoNotGrowWithAccount(t *testing.T) {
 	a := newAccount(t)
 	for range 3 {
 		a.launch(500, 0)

@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/notice"
 )
 
-func TestWhatIsSeenAgainCostsNothing(t *testing.T) {
+func TestKnownNoticeNeedsNoWrite(t *testing.T) {
 	w := newWorld(t)
 	w.seen(about("event-1", "a"))
 	if reads, writes := w.Spent(); reads == 0 || writes != 1 {
@@ -40,7 +40,7 @@ func TestWhatIsSeenAgainCostsNothing(t *testing.T) {
 	}
 }
 
-func TestNewsOfASubject(t *testing.T) {
+func TestChangedNoticeIsRecorded(t *testing.T) {
 	tests := []struct {
 		name  string
 		looks []notice.Notice
@@ -75,7 +75,7 @@ func TestNewsOfASubject(t *testing.T) {
 	}
 }
 
-func TestWhatIsOverIsNotTakenBack(t *testing.T) {
+func TestCompletedNoticeIsNotWithdrawn(t *testing.T) {
 	w := newWorld(t)
 	w.seen(about("e", "a"))
 	w.Finish(instance)
@@ -85,7 +85,7 @@ func TestWhatIsOverIsNotTakenBack(t *testing.T) {
 	}
 }
 
-func TestWhatWasSeenWhileTheAPIServerWasAwayIsNotForgotten(t *testing.T) {
+func TestNoticeDuringAPIServerOutageIsKept(t *testing.T) {
 	w := newWorld(t)
 	w.Away(true)
 	w.ledger.Observe(about("e", "a"))
@@ -108,7 +108,7 @@ func TestWhatWasSeenWhileTheAPIServerWasAwayIsNotForgotten(t *testing.T) {
 	}
 }
 
-func TestWhatChangesWhileTheAPIServerIsAway(t *testing.T) {
+func TestChangeDuringAPIServerOutage(t *testing.T) {
 	w := newWorld(t)
 	w.seen(about("e", "a"))
 	w.Away(true)
@@ -153,7 +153,7 @@ func deadline(in time.Duration, typ v1alpha1.DeadlineType) func(*notice.Notice) 
 	return func(n *notice.Notice) { n.Deadline = notice.At(noon.Add(in), typ) }
 }
 
-func TestTheMostUrgentFirst(t *testing.T) {
+func TestMostUrgentNoticeFirst(t *testing.T) {
 	w, m := newWorld(t), &memory{outcome: intake.Recorded}
 	l := w.with(m)
 	for _, n := range []notice.Notice{
@@ -170,7 +170,7 @@ func TestTheMostUrgentFirst(t *testing.T) {
 	}
 }
 
-func TestOneThatFailsHoldsUpNoOther(t *testing.T) {
+func TestFailedRecordDelaysNoOther(t *testing.T) {
 	w, m := newWorld(t), &memory{outcome: intake.Recorded, fails: map[string]bool{"soon": true}}
 	l := w.with(m)
 	l.Observe(about("1", "soon", deadline(0, v1alpha1.DeadlineHard)))
@@ -185,7 +185,7 @@ func TestOneThatFailsHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-func TestWhereAllFailNotAllAreTried(t *testing.T) {
+func TestRetriesStopWhenAllFail(t *testing.T) {
 	w, m := newWorld(t), &memory{fails: map[string]bool{}}
 	l := w.with(m)
 	for i := range 50 {
@@ -201,7 +201,7 @@ func TestWhereAllFailNotAllAreTried(t *testing.T) {
 	}
 }
 
-func TestANodeThatRegistersLater(t *testing.T) {
+func TestNodeRegistersLater(t *testing.T) {
 	w := newWorld(t)
 	other := "i-0bbbbbbbbbbbbbbbb"
 	w.seen(about("e", "a", of(other)))
@@ -213,7 +213,7 @@ func TestANodeThatRegistersLater(t *testing.T) {
 	}
 }
 
-func TestANodeThatNeverRegisters(t *testing.T) {
+func TestNodeNeverRegisters(t *testing.T) {
 	w, m := newWorld(t), &memory{outcome: intake.NotYetKnown}
 	l := w.with(m)
 	l.Observe(about("e", "a"))
@@ -228,7 +228,7 @@ func TestANodeThatNeverRegisters(t *testing.T) {
 	}
 }
 
-func TestWhatIsSeenNoMoreIsForgotten(t *testing.T) {
+func TestAbsentNoticeIsForgotten(t *testing.T) {
 	w := newWorld(t)
 	n := about("e", "a")
 	w.seen(n)
@@ -313,7 +313,7 @@ func (s *slow) Record(ctx context.Context, n notice.Notice) (intake.Outcome, err
 	return outcome, err
 }
 
-func TestTwoAtOnceDoNotDoTheSame(t *testing.T) {
+func TestConcurrentPollsRecordOnce(t *testing.T) {
 	w := newWorld(t)
 	s := &slow{memory: memory{outcome: intake.Recorded}, began: make(chan struct{}), goOn: make(chan struct{})}
 	l := poll.NewDeduper(s, w.Kube, poll.Options{Source: source, Clock: w.Clock})

@@ -16,7 +16,7 @@ import (
 // Deleting a Node object completes the record although EC2 still plans to stop
 // the instance. When the kubelet registers again, the change must be recorded
 // again.
-func TestAPlannedChangeIsRecordedAgainAfterTheNodeRegistersAgain(t *testing.T) {
+func TestPlannedChangeIsRecordedForNewNode(t *testing.T) {
 	const day = 24 * time.Hour
 	soft := func(in time.Duration) func(*notice.Notice) { return deadline(in, v1alpha1.DeadlineSoft) }
 	for name, tc := range map[string]struct {
@@ -82,7 +82,7 @@ func TestAPlannedChangeIsRecordedAgainAfterTheNodeRegistersAgain(t *testing.T) {
 // A change that was recorded again counts as known: a restart writes nothing,
 // completing the record with the node in place causes no loop, and the cloud
 // can withdraw it.
-func TestWhatWasRecordedAgainIsNotRecordedAThirdTime(t *testing.T) {
+func TestPlannedChangeIsRecordedAgainOnce(t *testing.T) {
 	w := newWorld(t)
 	plan := about("e", "a", deadline(5*24*time.Hour, v1alpha1.DeadlineSoft))
 	start := func() {
@@ -122,7 +122,7 @@ func TestWhatWasRecordedAgainIsNotRecordedAThirdTime(t *testing.T) {
 // A person cancels an interruption by deleting its record. The polls of this
 // process respect that while the node stays, but not for a Node object that
 // registers later.
-func TestAPlannedChangeWhoseRecordIsGone(t *testing.T) {
+func TestPlannedChangeWithDeletedRecord(t *testing.T) {
 	w := newWorld(t)
 	plan := about("e", "a", deadline(5*24*time.Hour, v1alpha1.DeadlineSoft))
 	w.ledger = poll.NewDeduper(w.Recorder(), w.Kube, poll.Options{Source: source, Nodes: w, Clock: w.Clock})

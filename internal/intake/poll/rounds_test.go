@@ -64,7 +64,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-func TestOneQuestionThatIsDeniedHoldsUpNoOther(t *testing.T) {
+func TestDeniedQueryDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		metrics, err := intake.NewMetrics(registry)
@@ -109,7 +109,7 @@ lifeboat_source_up{source="test"} 1
 	})
 }
 
-func TestTheClusterThatIsAwayIsNotBlamedOnAWS(t *testing.T) {
+func TestAPIServerOutageIsNotAWSFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		metrics, err := intake.NewMetrics(registry)
@@ -132,7 +132,7 @@ func TestTheClusterThatIsAwayIsNotBlamedOnAWS(t *testing.T) {
 	})
 }
 
-func TestANoticeIsRecordedSoonAfterTheAPIServerIsBack(t *testing.T) {
+func TestNoticeIsRecordedAfterAPIServerReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Away(true)

@@ -76,7 +76,7 @@ func TestScheduled(t *testing.T) {
 	}
 }
 
-func TestScheduledThatCannotBeRead(t *testing.T) {
+func TestUnreadableScheduledEvent(t *testing.T) {
 	for says, change := range map[string]func(*poll.Scheduled){
 		"has no valid start":    func(s *poll.Scheduled) { s.NotBefore = time.Time{} },
 		"no valid start time":   func(s *poll.Scheduled) { s.NotBefore = time.Unix(0, 0) },
@@ -88,7 +88,7 @@ func TestScheduledThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestTheSameEventHasTheSameID(t *testing.T) {
+func TestSameEventHasSameID(t *testing.T) {
 	id := func(change ...func(*poll.Scheduled)) string {
 		n, err := event(change...).Notice(source, instance)
 		if err != nil {

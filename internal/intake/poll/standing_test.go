@@ -25,7 +25,7 @@ func (w *world) reopen() {
 }
 
 // A completed notice is not open: its withdrawal would withdraw newer notices.
-func TestWhatWasDealtWithDoesNotStand(t *testing.T) {
+func TestHandledNoticeIsNotOpen(t *testing.T) {
 	w := newWorld(t)
 	standing := func(want ...string) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestWhatWasDealtWithDoesNotStand(t *testing.T) {
 }
 
 // The group's list withdraws what only events have reported, except drills.
-func TestTheGroupTakesBackWhatOthersSaid(t *testing.T) {
+func TestGroupStateWithdrawsOtherNotices(t *testing.T) {
 	said := func(source, id string, drill bool) notice.Notice {
 		n := about("token", id)
 		n.Kind, n.Source, n.Drill = notice.KindAutoScalingTermination, source, drill

@@ -108,7 +108,7 @@ func TestUrgentNoticesAreWrittenFirst(t *testing.T) {
 	})
 }
 
-func TestANoticeIsRecordedOnceItsNodeRegisters(t *testing.T) {
+func TestNoticeIsRecordedWhenNodeRegisters(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		began := time.Now()
 		api := newFakeQueue(spot("a", other).String())

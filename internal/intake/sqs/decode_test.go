@@ -90,7 +90,7 @@ func TestDecodeSamples(t *testing.T) {
 }
 
 // The group is then refreshed sooner.
-func TestWhatAutoScalingSaysNamesItsGroup(t *testing.T) {
+func TestAutoScalingNoticesNameGroup(t *testing.T) {
 	found := 0
 	for name, body := range samples(t) {
 		d, err := decode(body)
@@ -108,7 +108,7 @@ func TestWhatAutoScalingSaysNamesItsGroup(t *testing.T) {
 	}
 }
 
-func TestEveryRowHasASample(t *testing.T) {
+func TestEveryDecoderHasSample(t *testing.T) {
 	seen := map[*row]bool{}
 	for _, body := range samples(t) {
 		if e, err := open([]byte(body)); err == nil {
@@ -125,7 +125,7 @@ func TestEveryRowHasASample(t *testing.T) {
 	}
 }
 
-func TestTheTableGivesEveryKindThatIsKnown(t *testing.T) {
+func TestDecodersCoverEveryKind(t *testing.T) {
 	var got []string
 	for _, body := range samples(t) {
 		d, _ := decode(body)
@@ -145,7 +145,7 @@ func TestTheTableGivesEveryKindThatIsKnown(t *testing.T) {
 	}
 }
 
-func TestBodiesHaveALimit(t *testing.T) {
+func TestBodySizeIsLimited(t *testing.T) {
 	body := samples(t)["testdata/spot-terminate"]
 	fits := body + strings.Repeat(" ", maxBody-len(body))
 	if _, err := decode(fits); err != nil {

@@ -26,7 +26,7 @@ const blockExpires = `{"id":"b","detail-type":"Capacity Block Reservation Expira
 
 // A Capacity Block's warning names no instance. While EC2 cannot list them, the message stays in
 // the queue.
-func TestGroupsAreTakenApart(t *testing.T) {
+func TestGroupNoticesAreSplitByInstance(t *testing.T) {
 	two := []string{"i-0a1b2c3d4e5f60718", "i-0bb2c3d4e5f607182"}
 	for name, tc := range map[string]struct {
 		instances func(context.Context, string, string) ([]string, error)
@@ -68,7 +68,7 @@ func TestGroupsAreTakenApart(t *testing.T) {
 
 // Only a message whose notices all name their instance is retried while it is hidden. Any other
 // waits for the next receive.
-func TestAGroupWithAnInstanceThatIsNotKnownIsRedelivered(t *testing.T) {
+func TestGroupNoticeWithUnknownInstanceIsRedelivered(t *testing.T) {
 	const late = "i-0bb2c3d4e5f607182"
 	for name, tc := range map[string]struct {
 		body string
@@ -113,7 +113,7 @@ func TestAGroupWithAnInstanceThatIsNotKnownIsRedelivered(t *testing.T) {
 
 // The dead-letter queue takes a message after thirty receives, so it must be received less and
 // less often while EC2 cannot list its instances. Its other notices are recorded meanwhile.
-func TestAGroupOutlastsAnOutageOfEC2(t *testing.T) {
+func TestGroupNoticeSurvivesEC2Outage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const outage, most = 35 * time.Minute, 30
 		began := time.Now()

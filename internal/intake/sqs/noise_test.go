@@ -40,7 +40,7 @@ func (w *world) fill(count int) {
 	}
 }
 
-func TestASpotWarningIsNotStuckBehindNoise(t *testing.T) {
+func TestSpotWarningPassesNoise(t *testing.T) {
 	const messages = 5000
 	w := newWorld(t)
 	w.fill(messages)
@@ -71,7 +71,7 @@ func TestASpotWarningIsNotStuckBehindNoise(t *testing.T) {
 }
 
 // A slow message must delay neither those of its batch nor those of the next.
-func TestASlowWriteDelaysNoOther(t *testing.T) {
+func TestSlowWriteDelaysNoOther(t *testing.T) {
 	w := newWorld(t)
 	slow := make(chan struct{})
 	var quick atomic.Int32

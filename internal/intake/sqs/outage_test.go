@@ -56,7 +56,7 @@ func newGate(t *testing.T, w *world, state int32) (*gate, *httptest.Server) {
 
 func (w *world) isUp() bool { return w.count("lifeboat_source_up", "source")["sqs"] == 1 }
 
-func TestSQSAwayAndBack(t *testing.T) {
+func TestSQSOutageAndRecovery(t *testing.T) {
 	for name, away := range map[string]struct {
 		state  int32
 		reason string
@@ -98,7 +98,7 @@ func TestSQSAwayAndBack(t *testing.T) {
 	}
 }
 
-func TestAQueueThatIsCreatedLater(t *testing.T) {
+func TestQueueCreatedLater(t *testing.T) {
 	w := newWorld(t)
 	made := w.queue
 	if _, err := w.aws.DeleteQueue(t.Context(), &awssqs.DeleteQueueInput{QueueUrl: &made}); err != nil {
@@ -116,7 +116,7 @@ func TestAQueueThatIsCreatedLater(t *testing.T) {
 	w.until("it is up", w.isUp)
 }
 
-func TestStoppingEndsLongPolls(t *testing.T) {
+func TestStopEndsLongPolls(t *testing.T) {
 	w := newWorld(t)
 	stop := w.start(w.aws, sqs.Options{})
 	w.until("it polls", func() bool { return w.isUp() && w.calls.of("receive") > 4 })
@@ -127,7 +127,7 @@ func TestStoppingEndsLongPolls(t *testing.T) {
 	}
 }
 
-func TestNewWantsAQueueURL(t *testing.T) {
+func TestNewRequiresQueueURL(t *testing.T) {
 	for _, queue := range []string{"", "lifeboat", "arn:aws:sqs:eu-west-1:210987654321:lifeboat", "https://sqs.eu-west-1.amazonaws.com", "ftp://x/y/z", "http://%zz"} {
 		if _, err := sqs.New(queue, nil, nil, sqs.Options{}); err == nil || !strings.Contains(err.Error(), "get-queue-url") {
 			t.Errorf("New(%q): %v", queue, err)
@@ -145,7 +145,7 @@ type closedEarly struct{ *strings.Reader }
 func (closedEarly) WriteTo(io.Writer) (int64, error) { return 0, io.EOF }
 func (closedEarly) Close() error                     { return nil }
 
-func TestAnImmediateResponseIsReadInFull(t *testing.T) {
+func TestImmediateResponseIsReadInFull(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
 	}))

@@ -48,7 +48,7 @@ func startOnFakeQueue(t *testing.T, api *fakeQueue, recorder recorderFunc) (w *w
 	return w, w.run(api, recorder, sqs.Options{Receivers: 1, Metrics: metrics})
 }
 
-func TestTheAPIServerAwayForTwentySeconds(t *testing.T) {
+func TestShortAPIServerOutage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		began, attempts := time.Now(), 0
 		api := newFakeQueue(spot("a", instance).String())
@@ -76,7 +76,7 @@ func TestTheAPIServerAwayForTwentySeconds(t *testing.T) {
 	})
 }
 
-func TestTheAPIServerAwayForLongerThanMessagesAreHeld(t *testing.T) {
+func TestAPIServerOutageLongerThanVisibility(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		began := time.Now()
 		api := newFakeQueue(spot("a", instance).String())
@@ -93,7 +93,7 @@ func TestTheAPIServerAwayForLongerThanMessagesAreHeld(t *testing.T) {
 	})
 }
 
-func TestARecordThatIsRefusedIsLeft(t *testing.T) {
+func TestRejectedRecordStaysInQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var attempts atomic.Int32
 		api := newFakeQueue(spot("a", instance).String())
@@ -112,7 +112,7 @@ func TestARecordThatIsRefusedIsLeft(t *testing.T) {
 	})
 }
 
-func TestAWriteThatHangsIsTriedAgain(t *testing.T) {
+func TestHangingWriteIsRetried(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		began, attempts := time.Now(), 0
 		api := newFakeQueue(spot("a", instance).String())
@@ -130,7 +130,7 @@ func TestAWriteThatHangsIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestStoppingFinishesWhatIsInHand(t *testing.T) {
+func TestStopFinishesReceivedMessages(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		api := newFakeQueue(spot("a", instance).String())
 		_, stop := startOnFakeQueue(t, api, func(ctx context.Context, _ notice.Notice) (intake.Outcome, error) {
@@ -150,7 +150,7 @@ func TestStoppingFinishesWhatIsInHand(t *testing.T) {
 	})
 }
 
-func TestStoppingReleasesWhatCannotBeFinished(t *testing.T) {
+func TestStopReleasesUnfinishedMessages(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		api := newFakeQueue(spot("a", instance).String(), state("b", instance, "running").String())
 		_, stop := startOnFakeQueue(t, api, func(ctx context.Context, _ notice.Notice) (intake.Outcome, error) {
@@ -169,7 +169,7 @@ func TestStoppingReleasesWhatCannotBeFinished(t *testing.T) {
 	})
 }
 
-func TestReceivesThatFailAreSpaced(t *testing.T) {
+func TestFailedReceivesBackOff(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		api := newFakeQueue()
 		api.receiveErr = errDown
@@ -187,7 +187,7 @@ func TestReceivesThatFailAreSpaced(t *testing.T) {
 	})
 }
 
-func TestAnEmptyQueueIsReachedAtOnce(t *testing.T) {
+func TestEmptyQueueCountsAsReached(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		w, stop := startOnFakeQueue(t, newFakeQueue(), nil)
 		synctest.Wait() // no time passes
@@ -198,7 +198,7 @@ func TestAnEmptyQueueIsReachedAtOnce(t *testing.T) {
 	})
 }
 
-func TestDeletesThatFail(t *testing.T) {
+func TestFailedDeletes(t *testing.T) {
 	entry := func(fault bool) []types.BatchResultErrorEntry {
 		return []types.BatchResultErrorEntry{{Id: aws.String("0"), Code: aws.String("ReceiptHandleIsInvalid"), SenderFault: fault}}
 	}
@@ -230,7 +230,7 @@ func TestDeletesThatFail(t *testing.T) {
 	}
 }
 
-func TestAQueueThatMayNotBeInspected(t *testing.T) {
+func TestQueueWithoutAttributePermission(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		api := newFakeQueue(spot("a", instance).String())
 		api.inspectErr = &smithy.GenericAPIError{Code: "AccessDenied", Message: "no"}

@@ -33,7 +33,7 @@ func TestPrioritySemaphoreAdmitsUrgentCallersFirst(t *testing.T) {
 	})
 }
 
-func TestPrioritySemaphorePassesOnTheSlotOfACancelledCaller(t *testing.T) {
+func TestPrioritySemaphoreReusesCancelledSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPrioritySemaphore(1)
 		if err := s.acquire(t.Context(), false); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/lifeboat-dev/lifeboat/internal/intake/sqs"
 )
 
-func TestMessagesOnTheWire(t *testing.T) {
+func TestMessagesOverHTTP(t *testing.T) {
 	foreignAccount, foreignRegion := spot("a", instance), spot("b", instance)
 	foreignAccount.account, foreignRegion.region = "999999999999", "us-east-1"
 	late, lateState := spot("a", instance), state("b", instance, "stopping")
@@ -65,7 +65,7 @@ func TestMessagesOnTheWire(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadGoesToTheDeadLetterQueue(t *testing.T) {
+func TestUnreadableMessageGoesToDeadLetterQueue(t *testing.T) {
 	w := newWorld(t)
 	dead := w.create("dead", nil)
 	w.queue = w.create("with-dead", map[string]string{"RedrivePolicy": fmt.Sprintf(
@@ -88,7 +88,7 @@ func TestWhatCannotBeReadGoesToTheDeadLetterQueue(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsNeverDeleted(t *testing.T) {
+func TestUnreadableMessageIsNotDeleted(t *testing.T) {
 	w := newWorld(t)
 	api := &visibilityRecorder{API: w.aws}
 	w.start(api, sqs.Options{Receivers: 1, Wait: time.Second})
@@ -107,7 +107,7 @@ func TestWhatCannotBeReadIsNeverDeleted(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatIsKnownLater(t *testing.T) {
+func TestInstanceKnownLater(t *testing.T) {
 	w := newWorld(t)
 	api := &visibilityRecorder{API: w.aws}
 	api.heard = func(times int) {
@@ -124,7 +124,7 @@ func TestAnInstanceThatIsKnownLater(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatIsNeverKnown(t *testing.T) {
+func TestInstanceNeverKnown(t *testing.T) {
 	w := newWorld(t)
 	api := &visibilityRecorder{API: w.aws}
 	past := state("b", other, "stopping") // it should be off by now
@@ -153,7 +153,7 @@ func TestPausesBetweenReceivesGrow(t *testing.T) {
 	}
 }
 
-func TestDeletesThatFailInPart(t *testing.T) {
+func TestPartlyFailedDeletes(t *testing.T) {
 	w := newWorld(t)
 	for i := range 10 {
 		w.send(spot(fmt.Sprint("n", i), instance).String())
@@ -172,7 +172,7 @@ func TestDeletesThatFailInPart(t *testing.T) {
 	}
 }
 
-func TestManyReplicasAndOneQueue(t *testing.T) {
+func TestReplicasShareQueue(t *testing.T) {
 	w := newWorld(t)
 	want := map[string][]string{}
 	for i := range 5 {
@@ -192,7 +192,7 @@ func TestManyReplicasAndOneQueue(t *testing.T) {
 	}
 }
 
-func TestACrashBetweenRecordAndDelete(t *testing.T) {
+func TestCrashBetweenRecordAndDelete(t *testing.T) {
 	w := newWorld(t)
 	w.send(spot("a", instance).String())
 	crashed := make(chan struct{})

@@ -61,7 +61,7 @@ func evict(r *events.Recorder, name string) {
 	synctest.Wait()
 }
 
-func TestAnEventIsWritten(t *testing.T) {
+func TestEventIsWritten(t *testing.T) {
 	written, _ := write(t, works, func(r *events.Recorder) { evict(r, "a") })
 	if len(written) != 1 {
 		t.Fatalf("%d Events, want 1", len(written))
@@ -73,7 +73,7 @@ func TestAnEventIsWritten(t *testing.T) {
 	}
 }
 
-func TestARepeatedEventJoinsItsSeries(t *testing.T) {
+func TestRepeatedEventJoinsSeries(t *testing.T) {
 	written, verbs := write(t, works, func(r *events.Recorder) {
 		for range 5 {
 			evict(r, "a")
@@ -89,7 +89,7 @@ func TestARepeatedEventJoinsItsSeries(t *testing.T) {
 	}
 }
 
-func TestASeriesEnds(t *testing.T) {
+func TestSeriesEnds(t *testing.T) {
 	written, _ := write(t, works, func(r *events.Recorder) {
 		evict(r, "a")
 		time.Sleep(10 * time.Minute)
@@ -100,7 +100,7 @@ func TestASeriesEnds(t *testing.T) {
 	}
 }
 
-func TestARepeatedEventIsCreatedAgainIfTheFirstWasDeleted(t *testing.T) {
+func TestRepeatedEventIsRecreatedAfterDeletion(t *testing.T) {
 	n := 0
 	written, _ := write(t, func() error {
 		if n++; n == 2 { // the patch
@@ -117,7 +117,7 @@ func TestARepeatedEventIsCreatedAgainIfTheFirstWasDeleted(t *testing.T) {
 	}
 }
 
-func TestAnEventWaitsForTheAPIServer(t *testing.T) {
+func TestEventWaitsForAPIServer(t *testing.T) {
 	var back time.Time
 	away := func() error {
 		if time.Now().Before(back) {
@@ -135,7 +135,7 @@ func TestAnEventWaitsForTheAPIServer(t *testing.T) {
 	}
 }
 
-func TestAnEventThatIsRejectedIsNotRetried(t *testing.T) {
+func TestRejectedEventIsNotRetried(t *testing.T) {
 	written, verbs := write(t, func() error { return apierrors.NewForbidden(eventsv1.Resource("events"), "", nil) }, func(r *events.Recorder) {
 		evict(r, "a")
 		time.Sleep(time.Hour)
@@ -145,7 +145,7 @@ func TestAnEventThatIsRejectedIsNotRetried(t *testing.T) {
 	}
 }
 
-func TestEventsOfTheShutdownAreWritten(t *testing.T) {
+func TestShutdownEventsAreWritten(t *testing.T) {
 	written, _ := write(t, works, func(r *events.Recorder) {
 		for i := range 100 {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("p", i)}}

@@ -14,7 +14,7 @@ import (
 
 // The patch that is built field by field must equal the one from a comparison of whole nodes,
 // between all states that marking knows.
-func TestTheNodePatchIsWhatAComparisonFinds(t *testing.T) {
+func TestNodePatchMatchesDiff(t *testing.T) {
 	states := map[string]*corev1.Node{}
 	for was, node := range nodes() {
 		node.Name, node.ResourceVersion = "n", "7"

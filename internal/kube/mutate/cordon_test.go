@@ -32,7 +32,7 @@ func nodes() map[string]*corev1.Node {
 	}
 }
 
-func TestNodeThatLivesIsExactlyAsItWas(t *testing.T) {
+func TestRestoredNodeEqualsOriginal(t *testing.T) {
 	marks := map[string][]Mark{
 		"at risk": {MarkAtRisk}, "doomed": {MarkInterrupted},
 		"at risk, then interrupted": {MarkAtRisk, MarkInterrupted}, "interrupted, then at risk": {MarkInterrupted, MarkAtRisk},
@@ -58,7 +58,7 @@ func TestNodeThatLivesIsExactlyAsItWas(t *testing.T) {
 
 // The weaker mark leaves a node schedulable, so others may have cordoned it, or excluded it from
 // load balancers, before it was interrupted.
-func TestAPersonsCordonOfANodeAtRiskIsKept(t *testing.T) {
+func TestUserCordonOfAtRiskNodeIsKept(t *testing.T) {
 	risky := Marked(nodes()["plain"], MarkAtRisk, "RebalanceRecommendation")
 	risky.Spec.Unschedulable = true
 	risky.Labels = map[string]string{v1alpha1.LabelExcludeBalancers: "somebody"}
@@ -73,7 +73,7 @@ func TestAPersonsCordonOfANodeAtRiskIsKept(t *testing.T) {
 	}
 }
 
-func TestMarkingSaysWhatItIs(t *testing.T) {
+func TestMarkingReportsResult(t *testing.T) {
 	doomed := Marked(nodes()["tainted"], MarkInterrupted, "SpotInterruption")
 	want := []corev1.Taint{otherTaint, {Key: v1alpha1.TaintInterrupted, Value: "SpotInterruption", Effect: corev1.TaintEffectNoSchedule}}
 	if diff := cmp.Diff(want, doomed.Spec.Taints); diff != "" {
@@ -98,7 +98,7 @@ func TestInterruptedNodeKeepsItsMarkAfterAHint(t *testing.T) {
 	}
 }
 
-func TestNodeThatSomebodyUncordonedIsCordonedAgain(t *testing.T) {
+func TestUncordonedNodeIsCordonedAgain(t *testing.T) {
 	doomed := Marked(nodes()["plain"], MarkInterrupted, "SpotInterruption")
 	doomed.Spec.Unschedulable = false
 	if IsMarked(doomed, MarkInterrupted) {

@@ -35,7 +35,7 @@ func denied(code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: denies}}
 }
 
-func TestWhatTheAPIServerAnswersToAnEviction(t *testing.T) {
+func TestEvictionResponses(t *testing.T) {
 	tests := map[string]struct {
 		err  error
 		want Answer
@@ -87,7 +87,7 @@ func TestWhatTheAPIServerAnswersToAnEviction(t *testing.T) {
 	}
 }
 
-func TestDeleteIsTiedToThePodAndItsGrace(t *testing.T) {
+func TestDeleteUsesPodUIDAndGrace(t *testing.T) {
 	var got client.DeleteOptions
 	c := fake.NewClientBuilder().WithObjects(pod()).WithInterceptorFuncs(interceptor.Funcs{
 		Delete: func(_ context.Context, _ client.WithWatch, _ client.Object, opts ...client.DeleteOption) error {

@@ -73,7 +73,7 @@ func read(t *testing.T, c client.Reader, pod *corev1.Pod) *corev1.Pod {
 	return found
 }
 
-func TestSurgeRemovesTheLabelAndRecordsIt(t *testing.T) {
+func TestSurgeRemovesAndRecordsLabel(t *testing.T) {
 	set := replicaSet(strings.Repeat("a-long-name-", 10) + "5d4f")
 	c := cluster(interceptor.Funcs{}, controlled("a", set))
 	pod := read(t, c, controlled("a", set))
@@ -104,7 +104,7 @@ func TestSurgeRemovesTheLabelAndRecordsIt(t *testing.T) {
 	}
 }
 
-func TestWhatTheAPIServerAnswersToASurge(t *testing.T) {
+func TestSurgeResponses(t *testing.T) {
 	tests := map[string]struct {
 		err  error
 		want Answer
@@ -141,7 +141,7 @@ func TestWhatTheAPIServerAnswersToASurge(t *testing.T) {
 	}
 }
 
-func TestPodsThatNoReplicaSetControlsAreNotSurged(t *testing.T) {
+func TestPodsWithoutReplicaSetAreNotSurged(t *testing.T) {
 	noHash := controlled("a", replicaSet("web"))
 	delete(noHash.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
 	daemon := controlled("a", replicaSet("web"))
@@ -209,7 +209,7 @@ func TestUndoingSurges(t *testing.T) {
 	}
 }
 
-func TestAnErrorForOnePodDoesNotStopTheOthers(t *testing.T) {
+func TestErrorForOnePodDoesNotStopOthers(t *testing.T) {
 	set := replicaSet("web-5d4f")
 	stuck := errors.New("a webhook denies it")
 	c := cluster(interceptor.Funcs{

@@ -69,7 +69,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func TestKarpenterThatIsInstalledLaterIsNoticed(t *testing.T) {
+func TestKarpenterInstalledLaterIsDetected(t *testing.T) {
 	t.Parallel()
 	var installed atomic.Bool
 	c := cluster(t, &installed)

@@ -208,7 +208,7 @@ func names(o drain.Owners) []string {
 	return all
 }
 
-func TestOwnersOfPodsAreKnownOnceTheyAreRead(t *testing.T) {
+func TestPodOwnersAreKnownAfterRead(t *testing.T) {
 	shared := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shared", ManagedFields: []metav1.ManagedFieldsEntry{{}}},
 		Spec:       corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}},
@@ -247,7 +247,7 @@ func TestOwnersOfPodsAreKnownOnceTheyAreRead(t *testing.T) {
 	}, shared)
 }
 
-func TestOneWatchServesAllNodesAndEndsWithTheLast(t *testing.T) {
+func TestOneWatchServesAllNodes(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		set := c.web()
 		c.ask(t, "a", podOf(set))
@@ -281,7 +281,7 @@ func TestOneWatchServesAllNodesAndEndsWithTheLast(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotExistIsKnownToBeAbsent(t *testing.T) {
+func TestMissingOwnerIsKnownAbsent(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		set := c.web()
 		before := set
@@ -303,7 +303,7 @@ func TestWhatDoesNotExistIsKnownToBeAbsent(t *testing.T) {
 	})
 }
 
-func TestAnOwnerThatChangesAllTheTimeIsToldOfOnceASecond(t *testing.T) {
+func TestOwnerChangesAreDebounced(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		set := c.web()
 		c.ask(t, "a", podOf(set))
@@ -345,7 +345,7 @@ func TestAnOwnerThatChangesAllTheTimeIsToldOfOnceASecond(t *testing.T) {
 
 // This test runs in real time: client-go limits its error reports with a clock
 // that all tests share.
-func TestWhatMayNotBeReadDoesNotHoldUpADrain(t *testing.T) {
+func TestUnreadableOwnerDoesNotBlockDrain(t *testing.T) {
 	changed := make(chan string, 100)
 	c := newCluster(t.Context(), func(node string) { changed <- node })
 	set := c.web()
@@ -369,7 +369,7 @@ func TestWhatMayNotBeReadDoesNotHoldUpADrain(t *testing.T) {
 	c.Forget("a")
 }
 
-func TestWhatIsKnownIsReturnedWithAnError(t *testing.T) {
+func TestKnownOwnersAreReturnedWithError(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		set := c.web()
 		c.ask(t, "a", podOf(set))
@@ -382,7 +382,7 @@ func TestWhatIsKnownIsReturnedWithAnError(t *testing.T) {
 }
 
 // A reconcile may cancel its context when it returns; the next one still needs the watch.
-func TestTheWatchOutlivesTheContextOfItsFirstCaller(t *testing.T) {
+func TestWatchOutlivesFirstCallerContext(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		pods := []*corev1.Pod{podOf(c.web())}
 		ctx, cancel := context.WithCancel(t.Context())

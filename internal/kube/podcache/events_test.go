@@ -14,7 +14,7 @@ import (
 
 // A lost connection continues from the last version; an event that cannot be decoded needs
 // a list.
-func TestALostConnectionIsNotADecodingError(t *testing.T) {
+func TestLostConnectionIsNoDecodingError(t *testing.T) {
 	read := func(text []byte) (watch.Event, error) {
 		r, err := newEventReader(io.NopCloser(bytes.NewReader(text)), runtime.NewClientNegotiator(scheme.Codecs.WithoutConversion(), corev1.SchemeGroupVersion))
 		if err != nil {

@@ -86,7 +86,7 @@ func (s *stage) told() int {
 	return n
 }
 
-func TestOnlyThePodsOfTheAskedNodeAreKnown(t *testing.T) {
+func TestOnlyRequestedNodesAreCached(t *testing.T) {
 	play(t, asItIs, func(s *stage) {
 		s.are("one")
 		if s.told() != 1 {
@@ -110,7 +110,7 @@ func TestOnlyThePodsOfTheAskedNodeAreKnown(t *testing.T) {
 }
 
 // A reconcile may cancel its context when it returns; the next one still needs the watch.
-func TestTheWatchOutlivesTheContextOfItsFirstCaller(t *testing.T) {
+func TestWatchOutlivesFirstCallerContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{T: t, server: newServer(t, pod("one", "a")), changed: make(chan string, 100)}
 		s.w = New(t.Context(), s.client(), func(node string) { s.changed <- node })
@@ -127,7 +127,7 @@ func TestTheWatchOutlivesTheContextOfItsFirstCaller(t *testing.T) {
 	})
 }
 
-func TestTheWatchEndsWithTheWatcher(t *testing.T) {
+func TestWatchEndsWithWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := newServer(t, pod("one", "a"))
@@ -145,7 +145,7 @@ func TestTheWatchEndsWithTheWatcher(t *testing.T) {
 }
 
 // A node whose list was empty is not known to be empty: a pod may have been bound since.
-func TestCurrentMeansThatAWatchIsOpen(t *testing.T) {
+func TestCurrentRequiresOpenWatch(t *testing.T) {
 	play(t, asItIs, func(s *stage) {
 		if s.are("one"); !s.w.Current("a") {
 			t.Error("the watch is open, but the node is not current")
@@ -166,7 +166,7 @@ func TestCurrentMeansThatAWatchIsOpen(t *testing.T) {
 	})
 }
 
-func TestAwaitReturnsOnceThePodsAreKnown(t *testing.T) {
+func TestAwaitReturnsWhenPodsAreKnown(t *testing.T) {
 	play(t, func(s *server) { s.unreachable = true }, func(s *stage) {
 		ctx, cancel := context.WithTimeout(s.T.Context(), time.Second)
 		defer cancel()
@@ -181,7 +181,7 @@ func TestAwaitReturnsOnceThePodsAreKnown(t *testing.T) {
 	})
 }
 
-func TestChangesAreTold(t *testing.T) {
+func TestChangesAreReported(t *testing.T) {
 	play(t, asItIs, func(s *stage) {
 		s.told()
 		s.tell("a", watch.Added, pod("late", "a"))
@@ -212,7 +212,7 @@ func TestChangesAreTold(t *testing.T) {
 	})
 }
 
-func TestAWatchThatEndsGoesOnWhereItWas(t *testing.T) {
+func TestWatchResumesAtResourceVersion(t *testing.T) {
 	play(t, asItIs, func(s *stage) {
 		s.tell("a", watch.Bookmark, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}})
 		time.Sleep(minTimeout)
@@ -226,7 +226,7 @@ func TestAWatchThatEndsGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-func TestWhatWasMissedIsListed(t *testing.T) {
+func TestMissedChangesAreListed(t *testing.T) {
 	for name, expire := range map[string]func(s *stage){
 		"told while it watches": func(s *stage) {
 			gone := apierrors.NewResourceExpired("too old")
@@ -264,7 +264,7 @@ func TestWhatWasMissedIsListed(t *testing.T) {
 	}
 }
 
-func TestTheWatchRecoversSoonAfterAnOutage(t *testing.T) {
+func TestWatchRecoversAfterOutage(t *testing.T) {
 	play(t, asItIs, func(s *stage) {
 		const outage = 20 * time.Second
 		s.set(func() { s.unreachable = true })
@@ -283,7 +283,7 @@ func TestTheWatchRecoversSoonAfterAnOutage(t *testing.T) {
 	})
 }
 
-func TestTheWatchBacksOffFromAnAPIServerThatRefuses(t *testing.T) {
+func TestWatchBacksOffWhenRejected(t *testing.T) {
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", http.ErrNotSupported)
 	play(t, func(s *server) { s.refuses = refusal }, func(s *stage) {
 		time.Sleep(5 * time.Minute)

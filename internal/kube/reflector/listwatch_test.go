@@ -41,7 +41,7 @@ func (s *server) listWatch() cache.ListerWatcher {
 	}
 }
 
-func TestRequestsAreRepeatedUntilTheServerIsBack(t *testing.T) {
+func TestRequestsAreRetriedDuringOutage(t *testing.T) {
 	away := map[string]error{
 		"no one listens":      errors.New("dial tcp 127.0.0.1:6443: connect: connection refused"),
 		"the server starts":   apierrors.NewServiceUnavailable("starting"),
@@ -70,7 +70,7 @@ func TestRequestsAreRepeatedUntilTheServerIsBack(t *testing.T) {
 	}
 }
 
-func TestAnswersArePassedOn(t *testing.T) {
+func TestResponsesArePassedThrough(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
 	for _, err := range []error{
 		apierrors.NewForbidden(resource, "", errors.New("rbac")),
@@ -86,7 +86,7 @@ func TestAnswersArePassedOn(t *testing.T) {
 	}
 }
 
-func TestRepeatingEndsWithItsContext(t *testing.T) {
+func TestRetryEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{err: errors.New("connection refused"), back: time.Now().Add(time.Hour)}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

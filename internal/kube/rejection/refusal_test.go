@@ -21,7 +21,7 @@ func says(code int32, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: message}}
 }
 
-func TestWhatIsARefusal(t *testing.T) {
+func TestIsRejection(t *testing.T) {
 	const webhook = `admission webhook "validate.example" denied the request: no`
 	for name, tc := range map[string]struct {
 		err  error

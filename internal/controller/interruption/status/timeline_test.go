@@ -15,7 +15,7 @@ import (
 
 // Events of several pods share an entry only if the same happened at the same time. Every pod is
 // in a Kubernetes Event.
-func TestOneEntryTellsOfSeveralPods(t *testing.T) {
+func TestOneEntryForSeveralPods(t *testing.T) {
 	now := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	pod := func(i int) v1alpha1.PendingPod {
 		return v1alpha1.PendingPod{Namespace: "default", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint(i))}
@@ -81,7 +81,7 @@ func messages(u *Update) (all []string) {
 	return all
 }
 
-func TestOneEventForWhatHappenedToSeveralPods(t *testing.T) {
+func TestOneEventForSeveralPods(t *testing.T) {
 	of := func(name, what string) event {
 		return event{
 			TimelineEntry: v1alpha1.TimelineEntry{Time: MicroTime(time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)), Reason: v1alpha1.ReasonEvicted, Message: drillPrefix + name + " " + what},

@@ -13,7 +13,7 @@ import (
 )
 
 // The status is replaced as a whole, and only if nothing has changed since it was read.
-func TestAStatusIsWrittenOfTheVersionThatWasRead(t *testing.T) {
+func TestStatusPatchUsesReadVersion(t *testing.T) {
 	in := &v1alpha1.Interruption{ObjectMeta: metav1.ObjectMeta{Name: "i-a"}, Status: v1alpha1.InterruptionStatus{Kind: "SpotInterruption"}}
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

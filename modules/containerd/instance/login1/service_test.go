@@ -114,7 +114,7 @@ func TestShutdownWaitsForEveryLock(t *testing.T) {
 
 // A lock is a file: it ends with the last process that has it open, not with the
 // connection.
-func TestALockOutlivesItsConnection(t *testing.T) {
+func TestLockSurvivesConnection(t *testing.T) {
 	s, path := listen(t, timeout)
 	c, err := dbus.Connect("unix:path=" + path)
 	if err != nil {
