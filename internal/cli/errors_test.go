@@ -39,7 +39,7 @@ func TestHints(t *testing.T) {
 		{"not logged in", "log in again", apierrors.NewUnauthorized("who are you")},
 		{"not allowed", "lack a permission", apierrors.NewForbidden(resource, "", errors.New("no"))},
 		{"not allowed to approve", "which the ClusterRole lifeboat-operator has", apierrors.NewForbidden(resource, "", errors.New("no"))},
-		{"speaking for another", "", apierrors.NewForbidden(resource, "", errors.New("ValidatingAdmissionPolicy 'lifeboat-says' denied request: use `lifeboat approve`"))},
+		{"speaking for another", "", apierrors.NewForbidden(resource, "", errors.New("ValidatingAdmissionPolicy 'lifeboat-interruptions' denied request: use `lifeboat approve`"))},
 		{"no sandbox", "`lifeboat sandbox up` starts one", fmt.Errorf("looking: %w", sandboxstate.ErrNotRunning)},
 		{"AWS is away", "AWS does not answer", fromAWS(refused)},
 		{"no region", "set AWS_REGION", fromAWS(&aws.MissingRegionError{})},

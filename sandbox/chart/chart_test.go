@@ -135,8 +135,8 @@ func TestChartRelease(t *testing.T) {
 		"DaemonSet lifeboat-agent", "Deployment lifeboat-controller",
 		"FlowSchema lifeboat-leader-election", "FlowSchema lifeboat-controller-background", "FlowSchema lifeboat-controller", "FlowSchema lifeboat-agent",
 		"PriorityLevelConfiguration lifeboat", "PriorityLevelConfiguration lifeboat-background", "ServiceMonitor lifeboat",
-		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicy lifeboat-controller", "ValidatingAdmissionPolicy lifeboat-hooks", "ValidatingAdmissionPolicy lifeboat-says",
-		"ValidatingAdmissionPolicyBinding lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-controller", "ValidatingAdmissionPolicyBinding lifeboat-hooks", "ValidatingAdmissionPolicyBinding lifeboat-says",
+		"ValidatingAdmissionPolicy lifeboat-agent", "ValidatingAdmissionPolicy lifeboat-controller", "ValidatingAdmissionPolicy lifeboat-hooks", "ValidatingAdmissionPolicy lifeboat-interruptions",
+		"ValidatingAdmissionPolicyBinding lifeboat-agent", "ValidatingAdmissionPolicyBinding lifeboat-controller", "ValidatingAdmissionPolicyBinding lifeboat-hooks", "ValidatingAdmissionPolicyBinding lifeboat-interruptions",
 	}
 	if diff := cmp.Diff(want, names(m.Objects)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)

@@ -19,6 +19,28 @@ import (
 
 const alice, bob = "alice@example.com", "bob@example.com"
 
+// notices is the refusal of other fields than those of an operator.
+const notices = "you may write only spec.approval, spec.hold and spec.released"
+
+// grant gives a user a permission.
+func grant(t *testing.T, user string, rule rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "granted-"}, Rules: []rbacv1.PolicyRule{rule}}
+	if err := admin(t).Create(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, role) })
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "granted-"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
+	}
+	if err := admin(t).Create(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, binding) })
+}
+
 // operator is a user with the chart's role for operators.
 func operator(t *testing.T, name string) *rest.Config {
 	t.Helper()
@@ -78,6 +100,26 @@ func TestAuthorsCannotBeForged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { check(t, patch(t, c, test.record, test.edit), test.want) })
 	}
+	for name, test := range map[string]struct {
+		edit func(*v1alpha1.Interruption)
+		want string
+	}{
+		"adds a notice":          {func(r *v1alpha1.Interruption) { r.Spec.Notices = append(r.Spec.Notices, newNotice("2", "sqs")) }, notices},
+		"withdraws a notice":     {func(r *v1alpha1.Interruption) { r.Spec.Notices[0].Withdrawn = true }, notices},
+		"moves it to a node":     {func(r *v1alpha1.Interruption) { r.Spec.NodeName = "node-b" }, notices},
+		"with a word of its own": {func(r *v1alpha1.Interruption) { r.Spec.NodeName, r.Spec.Hold = "node-b", word(alice) }, notices},
+		"has it deleted":         {func(r *v1alpha1.Interruption) { r.OwnerReferences = owners("v1", "ConfigMap") }, "may not change the finalizers or the owners"},
+		"keeps it for ever":      {func(r *v1alpha1.Interruption) { r.Finalizers = []string{"example.com/kept"} }, "may not change the finalizers or the owners"},
+	} {
+		t.Run("an operator "+name, func(t *testing.T) { check(t, patch(t, c, plain, test.edit), test.want) })
+	}
+	t.Run("an operator who may write notices adds one", func(t *testing.T) {
+		grant(t, alice, rbacv1.PolicyRule{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"interruptions/notices"}, Verbs: []string{"update"}})
+		until(t, "the permission", func() (bool, error) {
+			err := patch(t, c, plain, func(r *v1alpha1.Interruption) { r.Spec.Notices = append(r.Spec.Notices, newNotice("2", "sqs")) })
+			return err == nil, err
+		})
+	})
 	t.Run("others write beside what was said", func(t *testing.T) {
 		add := func(r *v1alpha1.Interruption) { r.Spec.Notices = append(r.Spec.Notices, newNotice("2", "sqs")) }
 		check(t, patch(t, admin(t), held, add), "")
