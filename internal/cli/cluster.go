@@ -28,6 +28,8 @@ type cluster struct {
 	name string
 	// requestTimeout limits the time of one API request. 0 means no limit.
 	requestTimeout time.Duration
+	// as returns a client that impersonates a user. It is nil for a cluster in memory.
+	as func(user rest.ImpersonationConfig) (client.Client, error)
 }
 
 // connection holds the addresses and credentials of a running sandbox.
@@ -83,7 +85,12 @@ func (s *session) connectKubernetes(context.Context) (cluster, error) {
 	if err != nil {
 		return cluster{}, fmt.Errorf("connecting to the cluster %s: %w", config.Host, err)
 	}
-	return cluster{WithWatch: c, name: s.clusterName(loader), requestTimeout: s.flags.RequestTimeout}, nil
+	as := func(user rest.ImpersonationConfig) (client.Client, error) {
+		config := rest.CopyConfig(config)
+		config.Impersonate = user
+		return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
+	}
+	return cluster{WithWatch: c, name: s.clusterName(loader), requestTimeout: s.flags.RequestTimeout, as: as}, nil
 }
 
 // newMapper returns a mapper whose discovery requests have the time limit. They get no

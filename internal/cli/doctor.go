@@ -144,6 +144,7 @@ func (d *doctorRun) groups() []checkGroup {
 		{"AWS resources", d.awsResources},
 		{"node groups", d.nodeGroups},
 		{"agents", d.agents},
+		{"admission policies", d.admissionPolicies},
 		{"workloads", d.workloads},
 	}
 	if d.flags.probe {
