@@ -54,6 +54,8 @@ type modelRun struct {
 	horizon     time.Time
 	bookkeeping *bookkeeping
 	group       *modelGroup // nil: the cluster has no group
+	// plant plants a defect into what the controller calls; nil: there is none.
+	plant func(*modelRun, *Options)
 
 	mu     sync.Mutex
 	wanted []wantedWatch

@@ -34,17 +34,19 @@ func (noKarpenter) Claims() []*replacement.Claim { return nil }
 
 // wire creates the controller and delivers to it the changes that Register subscribes to.
 func (l *controllerProcess) wire(c *model.Client) {
-	l.loop = New(Options{
+	o := Options{
 		Client: c, Live: l.Live(), Nodes: l.nodes, Pods: l, Owners: l, Cloud: l, Claims: noKarpenter{}, Metrics: l.run.metrics, Events: recorderOfEvents{l.run},
 		Clock: l.run.c.Now, Margin: modelMargin, TTL: modelTTL, FlushInterval: status.FlushInterval,
-	})
+	}
 	if l.run.group != nil {
-		o := l.loop.Options
 		o.Claims, o.Groups, o.Lifecycle, o.Hooks = nil, l, l, []string{"lifeboat-*"}
-		l.loop = New(o)
 		l.Cache("NodeGroup", func(model.Change) {})
 		l.refreshGroup()
 	}
+	if l.run.plant != nil {
+		l.run.plant(l.run, &o)
+	}
+	l.loop = New(o)
 	if err := c.IndexField(l.Context, nil, byNode, nodesOf); err != nil {
 		panic(err)
 	}
