@@ -87,7 +87,11 @@ func (c Config) wiring() awssetup.Wiring {
 // cluster name that its sender knows: it is ours if `lifeboat aws` derives our
 // queue name from it.
 func (c Config) expected() intake.Options {
-	return intake.Options{Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Alias: c.isCluster}
+	var rules []string
+	for _, rule := range c.wiring().Rules {
+		rules = append(rules, rule.Role)
+	}
+	return intake.Options{Account: c.Account, Region: c.Region, Cluster: c.ClusterName, Alias: c.isCluster, Rules: rules}
 }
 
 // tagReader reads queue tags; *sqs.Client implements it.

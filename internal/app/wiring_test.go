@@ -5,10 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -109,13 +111,15 @@ func TestDoctorProbesAreAnsweredForAnyClusterName(t *testing.T) {
 		if err := coordinationv1.AddToScheme(scheme); err != nil {
 			t.Fatal(err)
 		}
-		kube := fake.NewClientBuilder().WithScheme(scheme).Build()
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: intake.ProbeNamespace, Name: intake.ProbeLease}}
+		intake.Announce(lease, "1", time.Now(), time.Now())
+		kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(lease).Build()
 		recorder := intake.NewRecorder(kube, nil, ofCluster(t, tc.cluster).expected())
 		if err := recorder.Answer(t.Context(), intake.Probe{ID: "1", Cluster: tc.probed, Rule: awssetup.RoleSpotInterruption}); err != nil {
 			t.Fatal(err)
 		}
-		err := kube.Get(t.Context(), client.ObjectKey{Namespace: intake.ProbeNamespace, Name: intake.ProbeLease}, &coordinationv1.Lease{})
-		if answered := err == nil; answered != tc.answered {
+		err := kube.Get(t.Context(), client.ObjectKeyFromObject(lease), lease)
+		if answered := err == nil && lease.Annotations[intake.ProbeAnnotation(awssetup.RoleSpotInterruption)] != ""; answered != tc.answered {
 			t.Errorf("cluster %s got a probe of %s: answered %v (%v)", tc.cluster, tc.probed, answered, err)
 		}
 	}

@@ -97,7 +97,7 @@ func probeFindings(results []probe.Result, place drill.Place, cluster string) []
 		case probe.Unheard:
 			all = append(all, finding.Finding{
 				Severity: finding.Unknown, ID: probeNotRead, Object: "rule " + r.Rule, Kinds: r.Kinds, Problem: "the answer could not be read: " + r.Problem,
-				Fix: "allow get, list and watch of leases.coordination.k8s.io in namespace lifeboat-system",
+				Fix: "allow create, get, list, patch and watch of leases.coordination.k8s.io in namespace lifeboat-system",
 			})
 		}
 	}

@@ -66,6 +66,8 @@ type Options struct {
 	Cluster string
 	// Alias reports whether another name is this cluster's too; nil: none is.
 	Alias func(cluster string) bool
+	// Rules are the roles of the rules whose probes are answered; none: all.
+	Rules []string
 	// Live reads without a cache, after a write has shown that the cache is stale. Nil: the
 	// client itself.
 	Live client.Reader

@@ -41,6 +41,7 @@ type Recorder struct {
 	nodes    NodeIndex
 	o        Options
 	throttle *Throttle
+	probes   *probes
 }
 
 // NewRecorder returns a Recorder that writes with c and finds nodes in nodes.
@@ -52,7 +53,7 @@ func NewRecorder(c client.Client, nodes NodeIndex, o Options) *Recorder {
 		o.Live = c
 	}
 	o.Metrics = o.Metrics.OrUnread()
-	return &Recorder{client: c, nodes: nodes, o: o, throttle: NewThrottle(o.Clock)}
+	return &Recorder{client: c, nodes: nodes, o: o, throttle: NewThrottle(o.Clock), probes: newProbes()}
 }
 
 // Record adds the notice to the Interruption of its instance, and creates that if there is

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +28,8 @@ import (
 type Report struct {
 	// ID is the same for repeats.
 	ID string
-	// Volume is the affected EBS volume; empty: the cluster as a whole.
-	Volume string
+	// Volumes are the affected EBS volumes; none: the cluster as a whole.
+	Volumes []string
 	// Account and Region are the origin that the event names.
 	Account, Region string
 	// Time is when the cloud issued it.
@@ -41,15 +43,15 @@ type Report struct {
 // not durable.
 func (r *Recorder) Report(ctx context.Context, report Report) (Outcome, error) {
 	about := notice.Notice{Notice: v1alpha1.Notice{ID: report.ID, Kind: "Report", Time: metav1.NewTime(report.Time)},
-		InstanceID: report.Volume, Account: report.Account, Region: report.Region}
+		InstanceID: strings.Join(report.Volumes, " "), Account: report.Account, Region: report.Region}
 	if r.refuses(ctx, &about) {
 		return Foreign, nil
 	}
 	regarding := []corev1.ObjectReference{{APIVersion: "v1", Kind: "Namespace", Name: metav1.NamespaceSystem}}
-	if report.Volume != "" {
+	if len(report.Volumes) > 0 {
 		var err error
-		if regarding, err = r.usersOf(ctx, report.Volume); err != nil {
-			return "", fmt.Errorf("finding who uses volume %s: %w", report.Volume, err)
+		if regarding, err = r.usersOf(ctx, report.Volumes); err != nil {
+			return "", fmt.Errorf("finding who uses %d volumes: %w", len(report.Volumes), err)
 		}
 	}
 	if len(regarding) == 0 {
@@ -66,52 +68,72 @@ func (r *Recorder) Report(ctx context.Context, report Report) (Outcome, error) {
 		}
 	}
 	if outcome == Recorded {
-		log.FromContext(ctx).Info("reported", "volume", report.Volume, "message", report.Message)
+		log.FromContext(ctx).Info("reported", "volumes", len(report.Volumes), "message", report.Message)
 	}
 	return outcome, nil
 }
 
-// usersOf finds the claim of an EBS volume and the pods that use it. Such events are rare, so it
-// reads from the API server instead of caching all volumes.
-func (r *Recorder) usersOf(ctx context.Context, volume string) ([]corev1.ObjectReference, error) {
+// usersOf finds the claims of EBS volumes and the pods that use them. Such events are rare, so it
+// reads from the API server instead of caching all volumes: once, however many volumes there are,
+// and the pods once for each namespace.
+func (r *Recorder) usersOf(ctx context.Context, ids []string) ([]corev1.ObjectReference, error) {
 	var volumes corev1.PersistentVolumeList
 	if err := r.o.Live.List(ctx, &volumes); err != nil {
 		return nil, fmt.Errorf("listing persistent volumes: %w", err)
 	}
-	for i := range volumes.Items {
-		v := &volumes.Items[i]
-		if claim := v.Spec.ClaimRef; claim != nil && isVolume(v, volume) {
-			return r.usersOfClaim(ctx, claim)
-		}
+	affected := map[string]bool{}
+	for _, id := range ids {
+		affected[id] = true
 	}
-	return nil, nil
+	var users []corev1.ObjectReference
+	claims := map[string]map[string]bool{} // names by namespace
+	for i := range volumes.Items {
+		claim := volumes.Items[i].Spec.ClaimRef
+		if claim == nil || !affected[volumeID(&volumes.Items[i])] || claims[claim.Namespace][claim.Name] {
+			continue
+		}
+		if claims[claim.Namespace] == nil {
+			claims[claim.Namespace] = map[string]bool{}
+		}
+		claims[claim.Namespace][claim.Name] = true
+		users = append(users, corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID})
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(claims)) {
+		pods, err := r.podsWith(ctx, namespace, claims[namespace])
+		if err != nil {
+			return nil, err
+		}
+		users = append(users, pods...)
+	}
+	return users, nil
 }
 
-// isVolume reports whether a persistent volume is the EBS volume: by the CSI driver's handle, or
-// by the path with a zone of in-tree volumes.
-func isVolume(v *corev1.PersistentVolume, id string) bool {
+// volumeID is the EBS volume of a persistent volume: the CSI driver's handle, or the end of the
+// path with a zone of in-tree volumes. It is empty for other kinds.
+func volumeID(v *corev1.PersistentVolume) string {
 	switch {
 	case v.Spec.CSI != nil:
-		return v.Spec.CSI.VolumeHandle == id
+		return v.Spec.CSI.VolumeHandle
 	case v.Spec.AWSElasticBlockStore != nil:
-		return strings.HasSuffix("/"+v.Spec.AWSElasticBlockStore.VolumeID, "/"+id)
+		path := v.Spec.AWSElasticBlockStore.VolumeID
+		return path[strings.LastIndexByte(path, '/')+1:]
 	}
-	return false
+	return ""
 }
 
-func (r *Recorder) usersOfClaim(ctx context.Context, claim *corev1.ObjectReference) ([]corev1.ObjectReference, error) {
-	users := []corev1.ObjectReference{{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID}}
+// podsWith returns the pods of a namespace that use one of the claims.
+func (r *Recorder) podsWith(ctx context.Context, namespace string, claims map[string]bool) ([]corev1.ObjectReference, error) {
 	var pods corev1.PodList
-	if err := r.o.Live.List(ctx, &pods, client.InNamespace(claim.Namespace)); err != nil {
+	if err := r.o.Live.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
 	}
+	var users []corev1.ObjectReference
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		for _, v := range pod.Spec.Volumes {
-			if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name {
-				users = append(users, corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID})
-				break
-			}
+		if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && claims[v.PersistentVolumeClaim.ClaimName]
+		}) {
+			users = append(users, corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID})
 		}
 	}
 	return users, nil

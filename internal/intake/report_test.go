@@ -3,10 +3,15 @@ package intake_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -52,10 +57,11 @@ func TestReportsReachOwners(t *testing.T) {
 		outcome intake.Outcome
 		about   []string
 	}{
-		"a volume of the CSI driver":   {intake.Report{Volume: "vol-1"}, intake.Recorded, []string{"shop PersistentVolumeClaim data", "shop Pod db-0"}},
-		"a volume of the in-tree kind": {intake.Report{Volume: "vol-2"}, intake.Recorded, []string{"shop PersistentVolumeClaim old"}},
-		"a volume without a claim":     {intake.Report{Volume: "vol-3"}, intake.Foreign, nil},
-		"a volume of another cluster":  {intake.Report{Volume: "vol-4"}, intake.Foreign, nil},
+		"a volume of the CSI driver":   {intake.Report{Volumes: []string{"vol-1"}}, intake.Recorded, []string{"shop PersistentVolumeClaim data", "shop Pod db-0"}},
+		"a volume of the in-tree kind": {intake.Report{Volumes: []string{"vol-2"}}, intake.Recorded, []string{"shop PersistentVolumeClaim old"}},
+		"two volumes":                  {intake.Report{Volumes: []string{"vol-2", "vol-1"}}, intake.Recorded, []string{"shop PersistentVolumeClaim data", "shop PersistentVolumeClaim old", "shop Pod db-0"}},
+		"a volume without a claim":     {intake.Report{Volumes: []string{"vol-3"}}, intake.Foreign, nil},
+		"a volume of another cluster":  {intake.Report{Volumes: []string{"vol-4"}}, intake.Foreign, nil},
 		"the whole account":            {intake.Report{}, intake.Recorded, []string{"default Namespace kube-system"}},
 		"another account":              {intake.Report{Account: "111111111111"}, intake.Foreign, nil},
 		"another region":               {intake.Report{Region: "us-west-2"}, intake.Foreign, nil},
@@ -91,6 +97,25 @@ func TestReportsReachOwners(t *testing.T) {
 	}
 }
 
+// A message of AWS Health can name hundreds of volumes.
+func TestReportListsVolumesOnce(t *testing.T) {
+	lists := map[string]int{}
+	c := cluster(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+		lists[fmt.Sprintf("%T", list)]++
+		return c.List(ctx, list, o...)
+	}}, storage()...)
+	report := intake.Report{ID: "r-1", Message: "AWS Health reports", Time: now}
+	for i := range 500 {
+		report.Volumes = append(report.Volumes, fmt.Sprintf("vol-%d", i))
+	}
+	if got, err := intake.NewRecorder(c, oneNode(), options()).Report(t.Context(), report); err != nil || got != intake.Recorded {
+		t.Errorf("%s, %v", got, err)
+	}
+	if diff := cmp.Diff(map[string]int{"*v1.PersistentVolumeList": 1, "*v1.PodList": 1}, lists); diff != "" {
+		t.Errorf("lists (-want +got):\n%s", diff)
+	}
+}
+
 func TestFailedReportIsRetried(t *testing.T) {
 	c := cluster(interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 		return errors.New("away")
@@ -100,48 +125,104 @@ func TestFailedReportIsRetried(t *testing.T) {
 	}
 }
 
-func TestProbesAreAnswered(t *testing.T) {
-	c := cluster(interceptor.Funcs{})
-	recorder := intake.NewRecorder(c, oneNode(), options())
-	for _, p := range []intake.Probe{{ID: "p-1", Rule: "health"}, {ID: "p-2", Rule: "rebalance"}, {ID: "p-3", Rule: "health"}} {
-		if !p.Valid() {
-			t.Fatalf("%+v is not valid", p)
+// probeLease returns the Lease with announcements.
+func probeLease(ids ...string) *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{ObjectMeta: named(intake.ProbeNamespace, intake.ProbeLease)}
+	for _, id := range ids {
+		intake.Announce(lease, id, now, now.Add(time.Minute))
+	}
+	return lease
+}
+
+// answers returns the answers in the Lease, by rule.
+func answers(t *testing.T, c client.Client) map[string]string {
+	t.Helper()
+	var lease coordinationv1.Lease
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(probeLease()), &lease); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for key, value := range lease.Annotations {
+		if rule, ok := strings.CutPrefix(key, intake.ProbeAnnotation("")); ok {
+			all[rule] = value
 		}
+	}
+	return all
+}
+
+// Everybody who can put events on the bus can send probes.
+func TestOnlyAnnouncedProbesOfKnownRulesAreAnsweredOnce(t *testing.T) {
+	patches := 0
+	c := cluster(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		patches++
+		return c.Patch(ctx, o, p, opts...)
+	}}, probeLease("p-1", "p-2"))
+	o := options()
+	o.Cluster, o.Rules = "ours", []string{"health", "rebalance", "capacity"}
+	recorder := intake.NewRecorder(c, oneNode(), o)
+	for _, p := range []intake.Probe{
+		{ID: "p-1", Rule: "health"}, {ID: "p-2", Rule: "rebalance"}, {ID: "p-2", Rule: "health"},
+		{ID: "p-2", Rule: "health"},                      // once more
+		{ID: "p-3", Rule: "capacity"},                    // not announced
+		{ID: "p-1", Rule: "no-rule"},                     // of an unknown rule
+		{ID: "p-1", Rule: "capacity", Cluster: "theirs"}, // of another cluster
+		{Rule: "health"}, {ID: "p-1", Rule: "no such/rule"}, {ID: "a b", Rule: "health"},
+	} {
 		if err := recorder.Answer(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	o := options()
-	o.Cluster = "ours"
-	if err := intake.NewRecorder(c, oneNode(), o).Answer(t.Context(), intake.Probe{ID: "p-4", Rule: "health", Cluster: "theirs"}); err != nil {
-		t.Fatal(err)
+	want := map[string]string{"health": intake.ProbeValue("p-2", now), "rebalance": intake.ProbeValue("p-2", now)}
+	if diff := cmp.Diff(want, answers(t, c)); diff != "" || patches != 3 {
+		t.Errorf("%d patches, want 3; answers (-want +got):\n%s", patches, diff)
 	}
-	var lease coordinationv1.Lease
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: intake.ProbeNamespace, Name: intake.ProbeLease}, &lease); err != nil {
-		t.Fatal(err)
-	}
-	for rule, want := range map[string]string{"health": intake.ProbeValue("p-3", now), "rebalance": intake.ProbeValue("p-2", now)} {
-		if got := lease.Annotations[intake.ProbeAnnotation(rule)]; got != want {
-			t.Errorf("rule %s: %q, want %q", rule, got, want)
+}
+
+// Probes that were not announced cost one read of the Lease together.
+func TestForgedProbesShareOneRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reads := 0
+		c := cluster(interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			reads++
+			return c.Get(ctx, key, o, opts...)
+		}})
+		recorder := intake.NewRecorder(c, oneNode(), options())
+		began := time.Now()
+		var group sync.WaitGroup
+		for i := range 3000 {
+			group.Go(func() {
+				if err := recorder.Answer(t.Context(), intake.Probe{ID: "p", Rule: fmt.Sprintf("rule-%d", i)}); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-	}
-	for _, bad := range []intake.Probe{{Rule: "health"}, {ID: "p"}, {ID: "p", Rule: "no such/rule"}, {ID: "a b", Rule: "health"}} {
-		if bad.Valid() {
-			t.Errorf("%+v is valid", bad)
+		group.Wait()
+		if took := time.Since(began); reads > 2 || took > 250*time.Millisecond {
+			t.Errorf("%d reads in %s for 3000 probes", reads, took)
 		}
+	})
+}
+
+func TestAnnouncementsExpire(t *testing.T) {
+	lease := probeLease("p-1")
+	intake.Announce(lease, "p-2", now.Add(2*time.Minute), now.Add(3*time.Minute))
+	intake.Announce(lease, "p-3", now.Add(2*time.Minute), now.Add(3*time.Minute))
+	intake.Retract(lease, "p-3")
+	want := map[string]string{"lifeboat.dev/announced-p-2": now.Add(3 * time.Minute).UTC().Format(time.RFC3339)}
+	if diff := cmp.Diff(want, lease.Annotations); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestProbeForClusterAliasIsAnswered(t *testing.T) {
 	for theirs, answered := range map[string]bool{"": true, "prod-example-com-7405b025": true, "prod.example.com": true, "prod": false} {
-		c, o := cluster(interceptor.Funcs{}), options()
+		c, o := cluster(interceptor.Funcs{}, probeLease("p-1")), options()
 		o.Cluster, o.Alias = "prod-example-com-7405b025", func(name string) bool { return name == "prod.example.com" }
 		if err := intake.NewRecorder(c, oneNode(), o).Answer(t.Context(), intake.Probe{ID: "p-1", Rule: "health", Cluster: theirs}); err != nil {
 			t.Fatal(err)
 		}
-		err := c.Get(t.Context(), client.ObjectKey{Namespace: intake.ProbeNamespace, Name: intake.ProbeLease}, &coordinationv1.Lease{})
-		if answered != (err == nil) {
-			t.Errorf("probe of %q: want an answer: %v (%v)", theirs, answered, err)
+		if got := answers(t, c); answered != (got["health"] != "") {
+			t.Errorf("probe of %q: want an answer: %v (%v)", theirs, answered, got)
 		}
 	}
 }

@@ -83,6 +83,8 @@ func TestEveryNoticeKindArrives(t *testing.T) {
 			return states.AutoScaling.Send(in.ID, autoscaling.ScaleIn, "the group shrinks")
 		},
 		notice.KindLifecycleActionFailure: func(in ec2.Instance) error {
+			// A refused call counts only in the instance's own group.
+			r.EC2().SetSystemTags(in.ID, map[string]string{"aws:autoscaling:groupName": "workers"})
 			_, err := failing.CompleteLifecycleAction(t.Context(), &awsautoscaling.CompleteLifecycleActionInput{
 				AutoScalingGroupName: aws.String("workers"), LifecycleHookName: aws.String("drain"),
 				InstanceId: &in.ID, LifecycleActionResult: aws.String("CONTINUE"),

@@ -44,8 +44,8 @@ type EventsAPI interface {
 // Options configure a Prober. Timeout and Clock have defaults.
 type Options struct {
 	Events EventsAPI
-	// Kube watches the Lease in which lifeboatd reports probes. It must not be a
-	// cache.
+	// Kube writes and watches the Lease in which probes are announced, and in which
+	// lifeboatd reports them. It must not be a cache.
 	Kube client.WithWatch
 	// Cluster is the cluster's name, which is part of the probe.
 	Cluster string
@@ -81,8 +81,8 @@ const (
 	Unanswered Verdict = "unanswered"
 	// Refused: EventBridge refused the probe, so it says nothing about the rule.
 	Refused Verdict = "refused"
-	// Unheard: the reports could not be read, so the probe says nothing about the
-	// rule.
+	// Unheard: the probe could not be announced, or the reports could not be read. It
+	// says nothing about the rule.
 	Unheard Verdict = "unheard"
 )
 
@@ -116,12 +116,18 @@ type probe struct {
 // It takes at most the timeout plus the time to send.
 func (p *Prober) Run(ctx context.Context, rules []awssetup.Rule) []Result {
 	probes := make([]*probe, len(rules))
+	id := string(uuid.NewUUID())
 	for i, rule := range rules {
-		probes[i] = &probe{rule: rule, id: string(uuid.NewUUID()), result: Result{Rule: rule.Name, Role: rule.Role, Kinds: rule.Kinds}}
+		probes[i] = &probe{rule: rule, id: id, result: Result{Rule: rule.Name, Role: rule.Role, Kinds: rule.Kinds}}
 	}
 	limit, cancel := context.WithTimeout(ctx, p.o.Timeout)
 	defer cancel()
-	p.sendAndWait(limit, probes)
+	if err := p.announce(limit, id, p.o.Clock().Add(p.o.Timeout)); err != nil {
+		failAll(probes, fmt.Sprintf("writing the Lease %s/%s: %v", intake.ProbeNamespace, intake.ProbeLease, err), err)
+	} else {
+		p.sendAndWait(limit, probes)
+		p.retract(ctx, id)
+	}
 	results := make([]Result, len(probes))
 	for i, f := range probes {
 		if !f.finished {
@@ -137,14 +143,19 @@ func (f *probe) fail(v Verdict, problem string, err error) {
 	f.result.Verdict, f.result.Problem, f.result.Err = v, problem, err
 }
 
+// failAll fails probes of which no report can be read.
+func failAll(probes []*probe, problem string, err error) {
+	for _, f := range probes {
+		f.fail(Unheard, problem, err)
+	}
+}
+
 // sendAndWait sends the probes and records the reports. It starts the watch before it
 // sends, so that it misses no report.
 func (p *Prober) sendAndWait(ctx context.Context, probes []*probe) {
 	w, err := p.watch(ctx)
 	if err != nil {
-		for _, f := range probes {
-			f.fail(Unheard, fmt.Sprintf("watching the Lease %s/%s: %v", intake.ProbeNamespace, intake.ProbeLease, err), err)
-		}
+		failAll(probes, fmt.Sprintf("watching the Lease %s/%s: %v", intake.ProbeNamespace, intake.ProbeLease, err), err)
 		return
 	}
 	for batch := range slices.Chunk(probes, entriesPerCall) {

@@ -210,6 +210,33 @@ func TestRefusedProbesSayNothingAboutTheRule(t *testing.T) {
 	}
 }
 
+// What was not announced could be anybody's.
+func TestUnannouncedProbeIsNotSent(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		return errors.New("leases is forbidden")
+	}})
+	p := New(Options{Events: refusing{err: errors.New("sent all the same")}, Kube: w.kube})
+	for _, r := range p.Run(t.Context(), w.want.Rules) {
+		if r.Verdict != Unheard || !strings.Contains(r.Problem, "writing the Lease lifeboat-system/lifeboat-probe: leases is forbidden") {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestAnnouncementEndsWithRun(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	for range 2 {
+		w.prober(20*time.Second).Run(t.Context(), w.want.Rules[:2])
+	}
+	var lease coordinationv1.Lease
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Namespace: intake.ProbeNamespace, Name: intake.ProbeLease}, &lease); err != nil {
+		t.Fatal(err)
+	}
+	if len(lease.Annotations) != 2 {
+		t.Errorf("annotations %v, want the two answers", lease.Annotations)
+	}
+}
+
 func TestNoProbeIsSentIfReportsCannotBeRead(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{Watch: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
 		return nil, errors.New("leases is forbidden")

@@ -3,6 +3,8 @@ package ec2
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,6 +32,9 @@ const (
 	maxPages = 200
 	// idsAtOnce is how many instances a call may name.
 	idsAtOnce = 100
+	// valuesAtOnce is how many values a filter may have (Amazon EC2 API Reference,
+	// Filter).
+	valuesAtOnce = 200
 )
 
 // API are the operations of EC2 that the source uses. They are function values
@@ -53,33 +58,70 @@ func NewAPI(config aws.Config) API {
 	return API{SpotRequests: client.DescribeSpotInstanceRequests, Status: client.DescribeInstanceStatus, Instances: client.DescribeInstances}
 }
 
-// InstancesWith returns the ids of the instances that are not stopped or
-// terminated and match a filter of DescribeInstances, such as
-// capacity-reservation-id or host-id. It needs the IAM action
-// ec2:DescribeInstances.
-func (a API) InstancesWith(ctx context.Context, filter, value string) ([]string, error) {
-	var ids []string
-	in := &awsec2.DescribeInstancesInput{
-		MaxResults: aws.Int32(pageSize),
-		Filters: []types.Filter{
-			where(filter, value), where("instance-state-name", "pending", "running", "shutting-down", "stopping"),
-		},
-	}
-	for range maxPages {
-		out, err := a.Instances(ctx, in)
-		if err != nil {
-			return nil, poll.Needs(permitInstances, fmt.Errorf("finding the instances with %s %s: %w", filter, value, err))
+// attributes are what the filters of InstancesWith match.
+var attributes = map[string]func(*types.Instance) string{
+	"capacity-reservation-id": func(in *types.Instance) string { return aws.ToString(in.CapacityReservationId) },
+	"host-id": func(in *types.Instance) string {
+		if in.Placement == nil {
+			return ""
 		}
-		for _, reservation := range out.Reservations {
-			for i := range reservation.Instances {
-				ids = append(ids, aws.ToString(reservation.Instances[i].InstanceId))
+		return aws.ToString(in.Placement.HostId)
+	},
+	"tag:aws:autoscaling:groupName": func(in *types.Instance) string {
+		for _, tag := range in.Tags {
+			if aws.ToString(tag.Key) == "aws:autoscaling:groupName" {
+				return aws.ToString(tag.Value)
 			}
 		}
-		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-			return ids, nil
+		return ""
+	},
+}
+
+// InstancesWith returns the ids of the instances that are not stopped or
+// terminated and match a filter of DescribeInstances, by value of the filter. It
+// knows the filters of attributes. One call has up to 200 values. It needs the IAM
+// action ec2:DescribeInstances.
+func (a API) InstancesWith(ctx context.Context, filter string, values []string) (map[string][]string, error) {
+	attribute := attributes[filter]
+	if attribute == nil {
+		return nil, fmt.Errorf("finding instances: unknown filter %s", filter)
+	}
+	ids := map[string][]string{}
+	for chunk := range slices.Chunk(values, valuesAtOnce) {
+		for page, err := range a.pagesWith(ctx, where(filter, chunk...)) {
+			if err != nil {
+				return nil, poll.Needs(permitInstances, fmt.Errorf("finding the instances with %s %s: %w", filter, chunk[0], err))
+			}
+			for _, reservation := range page.Reservations {
+				for i := range reservation.Instances {
+					in := &reservation.Instances[i]
+					ids[attribute(in)] = append(ids[attribute(in)], aws.ToString(in.InstanceId))
+				}
+			}
 		}
 	}
-	return nil, fmt.Errorf("finding the instances with %s %s: more than %d pages", filter, value, maxPages)
+	return ids, nil
+}
+
+// pagesWith reads the instances that are not stopped or terminated and match a
+// filter.
+func (a API) pagesWith(ctx context.Context, filter types.Filter) iter.Seq2[*awsec2.DescribeInstancesOutput, error] {
+	return func(yield func(*awsec2.DescribeInstancesOutput, error) bool) {
+		in := &awsec2.DescribeInstancesInput{
+			MaxResults: aws.Int32(pageSize),
+			Filters:    []types.Filter{filter, where("instance-state-name", "pending", "running", "shutting-down", "stopping")},
+		}
+		for range maxPages {
+			out, err := a.Instances(ctx, in)
+			if !yield(out, err) || err != nil {
+				return
+			}
+			if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+				return
+			}
+		}
+		yield(nil, fmt.Errorf("more than %d pages", maxPages))
+	}
 }
 
 // spotRequests returns the spot requests that EC2 is about to act on. Rows that

@@ -304,18 +304,29 @@ func TestInstancesWith(t *testing.T) {
 	a.launch(2, 0)
 	made, err := a.server.States.EC2.Launch(emu.LaunchInput{ImageID: "ami-0abc", Min: 2, Max: 2, Market: emu.CapacityBlock, CapacityReservationID: "cr-0123456789abcdef0"})
 	a.must(err)
-	want := []string{made[0].ID, made[1].ID}
-	slices.Sort(want)
-	got, err := a.api.InstancesWith(t.Context(), "capacity-reservation-id", "cr-0123456789abcdef0")
-	slices.Sort(got)
+	want := map[string][]string{"cr-0123456789abcdef0": {made[0].ID, made[1].ID}}
+	slices.Sort(want["cr-0123456789abcdef0"])
+	var reservations []string
+	for i := range 250 {
+		reservations = append(reservations, fmt.Sprintf("cr-%017x", i))
+	}
+	before := a.server.Gate.Calls("ec2", "DescribeInstances")
+	got, err := a.api.InstancesWith(t.Context(), "capacity-reservation-id", append(reservations, "cr-0123456789abcdef0"))
+	slices.Sort(got["cr-0123456789abcdef0"])
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if got, err := a.api.InstancesWith(t.Context(), "host-id", "h-1"); got != nil || err != nil {
+	if calls := a.server.Gate.Calls("ec2", "DescribeInstances") - before; calls != 2 {
+		t.Errorf("%d calls for 251 reservations, want 2", calls)
+	}
+	if got, err := a.api.InstancesWith(t.Context(), "host-id", []string{"h-1"}); len(got) != 0 || err != nil {
 		t.Errorf("of a host without any: %v, %v", got, err)
 	}
+	if _, err := a.api.InstancesWith(t.Context(), "vpc-id", []string{"vpc-1"}); err == nil {
+		t.Error("a filter that it cannot attribute was accepted")
+	}
 	a.server.Gate.Deny("ec2", "DescribeInstances")
-	if _, err := a.api.InstancesWith(t.Context(), "host-id", "h-1"); err == nil || !strings.Contains(err.Error(), "finding the instances with host-id h-1") {
+	if _, err := a.api.InstancesWith(t.Context(), "host-id", []string{"h-1"}); err == nil || !strings.Contains(err.Error(), "finding the instances with host-id h-1") {
 		t.Errorf("denied: %v", err)
 	}
 }

@@ -21,7 +21,12 @@ type lifecycle struct {
 	Destination string `json:"Destination"`
 }
 
-const warmPool = "WarmPool"
+const (
+	warmPool = "WarmPool"
+	// maxGroupName is the limit of AWS (EC2 Auto Scaling API Reference,
+	// CreateAutoScalingGroup).
+	maxGroupName = 255
+)
 
 // lifecycle reads a lifecycle action. The resources name only the group.
 func (e *envelope) lifecycle() (lifecycle, error) {
@@ -141,6 +146,9 @@ func readLaunched(e *envelope) (decoded, error) {
 // readTrail: CloudTrail's record of a refused call that completes a lifecycle action. Without
 // another call the hook ends by its timeout, and a launch hook then terminates the healthy
 // instance. CloudTrail's records arrive minutes late (AWS CloudTrail User Guide).
+//
+// A caller with permissions for one group can name any instance, and AWS records the refusal. So
+// the instance must belong to the group. A drill names no real group.
 func readTrail(e *envelope) (decoded, error) {
 	var call struct {
 		Name       string `json:"eventName"`
@@ -162,8 +170,8 @@ func readTrail(e *envelope) (decoded, error) {
 	if words := strings.Fields(call.Message); !ok && len(words) > 0 { // a call by token has it only in the message
 		id, ok = instanceIn(words[len(words)-1])
 	}
-	if !ok {
-		return decoded{unconcern: "the call names no instance"}, nil
+	if !ok || call.Parameters.Group == "" || len(call.Parameters.Group) > maxGroupName {
+		return decoded{unconcern: "the call names no instance of a group"}, nil
 	}
 	n, err := e.about(id, notice.KindLifecycleActionFailure)
 	if err != nil {
@@ -172,5 +180,8 @@ func readTrail(e *envelope) (decoded, error) {
 	n.EventTypeCode = notice.Cut(call.Error, 128)
 	n.Description = fmt.Sprintf("completing hook %s of Auto Scaling group %s was refused: %s",
 		notice.Cut(call.Parameters.Hook, 255), notice.Cut(call.Parameters.Group, 255), notice.Cut(call.Message, 400))
-	return one(n), nil
+	if n.Drill {
+		return one(n), nil
+	}
+	return decoded{groups: []group{{filter: filterScalingGroup, value: call.Parameters.Group, notice: n}}}, nil
 }

@@ -3,6 +3,7 @@ package sqs
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +55,14 @@ type message struct {
 
 func (m *message) handle() string { return aws.ToString(m.ReceiptHandle) }
 
+// dropBody keeps what unreadable messages quote, so that messages which wait for the API server do
+// not hold their bodies.
+func (m *message) dropBody() {
+	if body := aws.ToString(m.Body); len(body) > maxQuote {
+		m.Body = aws.String(strings.Clone(body[:maxQuote+1]))
+	}
+}
+
 // handle processes the messages of a batch concurrently, so that none waits for the write
 // of another, then acknowledges or hides each.
 func (s *Source) handle(ctx context.Context, received []types.Message) {
@@ -69,6 +78,7 @@ func (s *Source) handle(ctx context.Context, received []types.Message) {
 		m := &messages[i]
 		m.Message = &received[i]
 		m.decoded, m.err = decode(aws.ToString(m.Body))
+		m.dropBody()
 		if m.scaling != "" && s.o.GroupNews != nil {
 			s.o.GroupNews(m.scaling)
 		}

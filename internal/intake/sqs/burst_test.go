@@ -21,9 +21,9 @@ import (
 
 func TestReceiversGrowWhileBatchesAreBusy(t *testing.T) {
 	for size, wantInHand := range map[int]int{
-		10: (100 + 12) * 10, // a hundred batches in the background, and one per receiver
-		7:  (100 + 12) * 7,  // SQS returns partial batches although it has more
-		5:  (100 + 12) * 5,
+		10: (100 + 12) * 10, // a thousand messages in the background, and a batch per receiver
+		7:  (142 + 12) * 7,  // SQS returns partial batches although it has more
+		5:  200 * 5,         // all of them
 		4:  2 * 4, // no sign of a burst
 	} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

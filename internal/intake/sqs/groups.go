@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
@@ -20,18 +21,21 @@ const (
 	longestGroupRetry = 2 * time.Minute
 )
 
-// group is a notice of instances that the message does not list.
+// group is a notice of instances that EC2 must list.
 type group struct {
 	// filter and value select them (EC2 API, DescribeInstances).
 	filter, value string
-	// notice is the notice of each of them, without the instance id.
+	// notice is the notice of each of them. If it has an instance id, it is a notice of that
+	// instance alone, provided that EC2 lists it.
 	notice notice.Notice
 }
 
-// Filters of DescribeInstances.
+// Filters of DescribeInstances. Auto Scaling tags the instances of its groups. Others cannot set
+// that tag (EC2 Auto Scaling User Guide, "Tag Auto Scaling groups and instances").
 const (
-	filterReservation = "capacity-reservation-id"
-	filterHost        = "host-id"
+	filterReservation  = "capacity-reservation-id"
+	filterHost         = "host-id"
+	filterScalingGroup = "tag:aws:autoscaling:groupName"
 )
 
 // resolve returns the notices of a message, including one for each instance of the groups
@@ -39,21 +43,21 @@ const (
 func (s *Source) resolve(ctx context.Context, m *message) ([]notice.Notice, []disposition) {
 	notices := slices.Clone(m.notices)
 	var errs []error
-	for _, g := range m.groups {
+	for filter, values := range valuesByFilter(m.groups) {
 		if s.o.Instances == nil {
-			s.logThrottled(ctx, "no resolver", "ignored notice of a group of instances", "filter", g.filter, "value", g.value,
+			s.logThrottled(ctx, "no resolver", "ignored notice of a group of instances", "filter", filter, "values", quote(strings.Join(values, " ")),
 				"advice", "enable the ec2 source")
 			continue
 		}
-		ids, err := s.o.Instances(ctx, g.filter, g.value)
+		found, err := s.o.Instances(ctx, filter, values)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("instances with %s %s: %w", g.filter, g.value, err))
+			errs = append(errs, fmt.Errorf("instances with %s %s: %w", filter, quote(strings.Join(values, " ")), err))
 			continue
 		}
-		for _, id := range ids {
-			n := g.notice
-			n.InstanceID = id
-			notices = append(notices, n)
+		for _, g := range m.groups {
+			if g.filter == filter {
+				notices = append(notices, g.of(found[g.value])...)
+			}
 		}
 	}
 	if len(errs) == 0 {
@@ -64,27 +68,57 @@ func (s *Source) resolve(ctx context.Context, m *message) ([]notice.Notice, []di
 	return notices, []disposition{{outcome: outcomeFailed, retryIn: retryAfter(m.Message, firstGroupRetry, longestGroupRetry)}}
 }
 
+// valuesByFilter returns the distinct values of each filter, so that one request finds the instances
+// of all of them.
+func valuesByFilter(groups []group) map[string][]string {
+	all := map[string][]string{}
+	for _, g := range groups {
+		if !slices.Contains(all[g.filter], g.value) {
+			all[g.filter] = append(all[g.filter], g.value)
+		}
+	}
+	return all
+}
+
+// of returns the notices of the group's instances.
+func (g *group) of(ids []string) (notices []notice.Notice) {
+	for _, id := range ids {
+		if only := g.notice.InstanceID; only == "" || only == id {
+			n := g.notice
+			n.InstanceID = id
+			notices = append(notices, n)
+		}
+	}
+	return notices
+}
+
 // recordOthers makes durable the parts of a message that are no notices of an instance.
 func (s *Source) recordOthers(ctx context.Context, d *decoded) (parts []disposition) {
 	for _, r := range d.reports {
-		parts = append(parts, s.recordOther(ctx, func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Report(ctx, r) }))
+		parts = append(parts, s.report(ctx, r))
 	}
 	if d.probe != nil {
-		parts = append(parts, s.recordOther(ctx, func(ctx context.Context) (intake.Outcome, error) {
-			return outcomeProbe, s.recorder.Answer(ctx, *d.probe)
-		}))
+		parts = append(parts, s.answer(ctx, d.probe))
 	}
 	return parts
 }
 
-// recordOther makes durable a part of a message that is not a notice of an instance.
-func (s *Source) recordOther(ctx context.Context, write func(context.Context) (intake.Outcome, error)) disposition {
-	outcome, err := s.recordWithRetry(ctx, false, write)
-	switch {
-	case err != nil:
+// report makes a report durable.
+func (s *Source) report(ctx context.Context, r intake.Report) disposition {
+	outcome, err := s.recordWithRetry(ctx, false, func(ctx context.Context) (intake.Outcome, error) { return s.recorder.Report(ctx, r) })
+	if err != nil {
 		return disposition{outcome: outcomeFailed}
-	case outcome == outcomeProbe:
-		return disposition{outcome: outcomeProbe, ack: true}
 	}
 	return disposition{outcome: string(outcome), ack: outcome.Final()}
+}
+
+// answer tries once to answer a probe. Its prober reports a lost one and sends others, so that a
+// retry is not worth the receives.
+func (s *Source) answer(ctx context.Context, p *intake.Probe) disposition {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	if err := s.recorder.Answer(ctx, *p); err != nil {
+		s.logThrottled(ctx, "unanswered", "cannot answer probe, dropped it", "error", err.Error(), "advice", "run lifeboat doctor --probe")
+	}
+	return disposition{outcome: outcomeProbe, ack: true}
 }

@@ -3,6 +3,7 @@ package sqs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,18 +30,18 @@ const blockExpires = `{"id":"b","detail-type":"Capacity Block Reservation Expira
 func TestGroupNoticesAreSplitByInstance(t *testing.T) {
 	two := []string{"i-0a1b2c3d4e5f60718", "i-0bb2c3d4e5f607182"}
 	for name, tc := range map[string]struct {
-		instances func(context.Context, string, string) ([]string, error)
+		instances func(context.Context, string, []string) (map[string][]string, error)
 		recorded  []string
 		deletes   int
 	}{
-		"each instance gets its notice": {func(_ context.Context, filter, value string) ([]string, error) {
-			if filter != "capacity-reservation-id" || value != "cr-1" {
-				return nil, errors.New("asked for " + filter + " " + value)
+		"each instance gets its notice": {func(_ context.Context, filter string, values []string) (map[string][]string, error) {
+			if filter != "capacity-reservation-id" || !slices.Equal(values, []string{"cr-1"}) {
+				return nil, fmt.Errorf("asked for %s %v", filter, values)
 			}
-			return two, nil
+			return map[string][]string{"cr-1": two}, nil
 		}, two, 1},
-		"a block without instances is ignored": {func(context.Context, string, string) ([]string, error) { return nil, nil }, nil, 1},
-		"what cannot be asked for stays":       {func(context.Context, string, string) ([]string, error) { return nil, errors.New("denied") }, nil, 0},
+		"a block without instances is ignored": {func(context.Context, string, []string) (map[string][]string, error) { return nil, nil }, nil, 1},
+		"what cannot be asked for stays":       {func(context.Context, string, []string) (map[string][]string, error) { return nil, errors.New("denied") }, nil, 0},
 		"without the source it is passed over": {nil, nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,8 +86,8 @@ func TestGroupNoticeWithUnknownInstanceIsRedelivered(t *testing.T) {
 				recorder := &lateRecorder{late: tc.late, down: tc.down, done: map[string]bool{}}
 				queue := &visibleAPI{fakeQueue: newFakeQueue(), body: tc.body}
 				w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
-				stop := w.run(queue, recorder, sqs.Options{Receivers: 1, Instances: func(context.Context, string, string) ([]string, error) {
-					return []string{instance, late}, nil
+				stop := w.run(queue, recorder, sqs.Options{Receivers: 1, Instances: func(_ context.Context, _ string, values []string) (map[string][]string, error) {
+					return map[string][]string{values[0]: {instance, late}}, nil
 				}})
 				time.Sleep(27 * time.Second) // on synctest's clock; longer than a batch is held
 				synctest.Wait()
@@ -120,11 +121,11 @@ func TestGroupNoticeSurvivesEC2Outage(t *testing.T) {
 		recorder := &lateRecorder{done: map[string]bool{}}
 		queue := &visibleAPI{fakeQueue: newFakeQueue(), body: healthOf(other, "h-0a1b2c3d4e5f60718")}
 		w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
-		stop := w.run(queue, recorder, sqs.Options{Receivers: 1, Instances: func(context.Context, string, string) ([]string, error) {
+		stop := w.run(queue, recorder, sqs.Options{Receivers: 1, Instances: func(_ context.Context, _ string, values []string) (map[string][]string, error) {
 			if time.Since(began) < outage {
 				return nil, errors.New("RequestLimitExceeded")
 			}
-			return []string{instance}, nil
+			return map[string][]string{values[0]: {instance}}, nil
 		}})
 		time.Sleep(40 * time.Second)
 		synctest.Wait()
@@ -136,6 +137,66 @@ func TestGroupNoticeSurvivesEC2Outage(t *testing.T) {
 		stop()
 		if got := recorder.all(); queue.received() >= most || queue.deleted() == 0 || !slices.Equal(got, []string{instance, other}) {
 			t.Errorf("received %d times in %s, deleted %d times, recorded %v", queue.received(), outage, queue.deleted(), got)
+		}
+	})
+}
+
+// A caller with permissions for one group can name any instance in a call that AWS refuses.
+func TestRefusedCompletionCountsOnlyInOwnGroup(t *testing.T) {
+	refused := func(group, more string) string {
+		return `{"id":"t","detail-type":"AWS API Call via CloudTrail","source":"aws.autoscaling","account":"210987654321","time":"2026-05-11T08:14:02Z",` +
+			`"region":"eu-west-1","detail":{"eventName":"CompleteLifecycleAction","errorCode":"ValidationException","errorMessage":"No active Lifecycle Action found",` +
+			`"requestParameters":{"autoScalingGroupName":"` + group + `","lifecycleHookName":"drain","instanceId":"` + instance + `"}` + more + `}}`
+	}
+	for name, tc := range map[string]struct {
+		body string
+		want []string
+	}{
+		"of its own group":     {refused("workers", ""), []string{instance}},
+		"of a group of others": {refused("theirs", ""), nil},
+		"of no group":          {refused("", ""), nil},
+		"of a drill":           {refused("lifeboat-drill", `,"lifeboat-drill":{"id":"d"}`), []string{instance}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				recorder, api := &lateRecorder{done: map[string]bool{}}, newFakeQueue(tc.body)
+				w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
+				stop := w.run(api, recorder, sqs.Options{Receivers: 1, Instances: func(_ context.Context, filter string, values []string) (map[string][]string, error) {
+					if filter != "tag:aws:autoscaling:groupName" {
+						return nil, fmt.Errorf("asked for %s %v", filter, values)
+					}
+					return map[string][]string{"workers": {other, instance}, "theirs": {other}}, nil
+				}})
+				time.Sleep(time.Second) // on synctest's clock
+				synctest.Wait()
+				stop()
+				if got := recorder.all(); !slices.Equal(got, tc.want) || len(api.deletes) != 1 {
+					t.Errorf("recorded %v, deleted %d; want %v and 1", got, len(api.deletes), tc.want)
+				}
+			})
+		})
+	}
+}
+
+// One message can name many hosts, which cost one request to EC2.
+func TestHostsOfOneMessageShareOneRequest(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var hosts []string
+		for i := range 500 {
+			hosts = append(hosts, fmt.Sprintf("h-%017x", i))
+		}
+		requests := 0
+		recorder, api := &lateRecorder{done: map[string]bool{}}, newFakeQueue(healthOf(hosts...), healthOf(append(hosts, "h-1")...))
+		w := &world{t: t, queue: "http://queue/0/lifeboat", calls: &calls{}, log: &lines{}}
+		stop := w.run(api, recorder, sqs.Options{Receivers: 1, Instances: func(_ context.Context, _ string, values []string) (map[string][]string, error) {
+			requests++
+			return map[string][]string{values[7]: {instance}}, nil
+		}})
+		time.Sleep(time.Second) // on synctest's clock
+		synctest.Wait()
+		stop()
+		if got := recorder.all(); requests != 1 || len(api.deletes) != 1 || !slices.Equal(got, []string{instance}) {
+			t.Errorf("%d requests for 500 hosts, deleted %d, recorded %v; want one each: 501 hosts are unreadable", requests, len(api.deletes), got)
 		}
 	})
 }
@@ -192,7 +253,9 @@ func (r *lateRecorder) Report(_ context.Context, report intake.Report) (intake.O
 	if r.down != nil {
 		return "", r.down
 	}
-	r.done[report.Volume] = true
+	for _, volume := range report.Volumes {
+		r.done[volume] = true
+	}
 	return intake.Recorded, nil
 }
 

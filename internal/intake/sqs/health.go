@@ -41,6 +41,9 @@ const (
 	scheduledChange = "scheduledChange"
 	statusClosed    = "closed"
 	statusResolved  = "RESOLVED"
+	// maxEntities bounds the entities of one message that are read. AWS Health puts at most 100
+	// on a page (AWS Health User Guide, "Pagination of events on EventBridge").
+	maxEntities = 500
 )
 
 // readHealth returns one notice for each named instance. A message without any never means all
@@ -57,6 +60,9 @@ func readHealth(e *envelope) (decoded, error) {
 		for _, arn := range e.Resources {
 			h.Entities = append(h.Entities, entity{Value: arn})
 		}
+	}
+	if len(h.Entities) > maxEntities {
+		return decoded{}, unreadable("detail.affectedEntities", "%d entities: expected at most %d", len(h.Entities), maxEntities)
 	}
 	if h.Region != "" {
 		e.Region = h.Region // the envelope has the region of delivery
@@ -94,12 +100,21 @@ func (h *health) entity(e *envelope, it entity, d *decoded) error {
 		d.groups = append(d.groups, group{filter: filterHost, value: last, notice: n})
 		return err
 	case strings.HasPrefix(last, "vol-") && !h.over(it):
-		report, err := h.report(e)
-		report.Volume = last
-		report.ID += " " + last
-		d.reports = append(d.reports, report)
-		return err
+		return h.volume(e, last, d)
 	}
+	return nil
+}
+
+// volume adds a volume to the report of this message.
+func (h *health) volume(e *envelope, id string, d *decoded) error {
+	if len(d.reports) == 0 {
+		report, err := h.report(e)
+		if err != nil {
+			return err
+		}
+		d.reports = []intake.Report{report}
+	}
+	d.reports[0].Volumes = append(d.reports[0].Volumes, id)
 	return nil
 }
 

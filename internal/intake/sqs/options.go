@@ -27,9 +27,9 @@ type Options struct {
 	// A redrive policy with a lower maxReceiveCount lowers it.
 	MaxReceives int
 	// Instances returns the ids of the instances that match a filter of EC2's
-	// DescribeInstances, for notices that name only a Capacity Block or a host. Nil: such
-	// notices are ignored.
-	Instances func(ctx context.Context, filter, value string) ([]string, error)
+	// DescribeInstances, by value of the filter: for notices that name only a Capacity Block
+	// or a host, or whose group must be the instance's. Nil: such notices are ignored.
+	Instances func(ctx context.Context, filter string, values []string) (map[string][]string, error)
 	// GroupNews is called with each Auto Scaling group that a message is about, so that
 	// the group is polled sooner. It must not block. Nil: not called.
 	GroupNews func(group string)

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/lifeboat-dev/lifeboat/internal/intake"
@@ -35,8 +36,9 @@ type Source struct {
 	reach   reach
 
 	receivers  receiverPool
+	largest    atomic.Int64 // size of the largest message of the latest batches
 	writes     *prioritySemaphore
-	background chan struct{} // one slot for each batch handled in the background
+	background *semaphore.Weighted // messages handled in the background
 	pending    pendingMessages
 	deletes    *batcher[string] // receipt handles
 	visibility *batcher[visibilityChange]
@@ -51,7 +53,7 @@ func New(queueURL string, api API, recorder Recorder, o Options) (*Source, error
 	return &Source{
 		queue: queueURL, api: api, recorder: recorder, o: o, throttle: intake.NewThrottle(o.Clock),
 		receivers: receiverPool{least: o.Receivers, most: o.MaxReceivers},
-		writes:    newPrioritySemaphore(o.ConcurrentWrites), background: make(chan struct{}, maxBackgroundBatches),
+		writes:    newPrioritySemaphore(o.ConcurrentWrites), background: semaphore.NewWeighted(maxBackground),
 	}, nil
 }
 
@@ -83,7 +85,7 @@ func (s *Source) Run(ctx context.Context) error {
 func (s *Source) request() *awssqs.ReceiveMessageInput {
 	in := &awssqs.ReceiveMessageInput{
 		QueueUrl:                    aws.String(s.queue),
-		MaxNumberOfMessages:         batchSize,
+		MaxNumberOfMessages:         s.batchSize(),
 		WaitTimeSeconds:             seconds(s.o.Wait),
 		VisibilityTimeout:           seconds(s.o.Visibility),
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
@@ -100,25 +102,44 @@ func (s *Source) request() *awssqs.ReceiveMessageInput {
 func seconds(d time.Duration) int32 { return int32(d / time.Second) }
 
 const (
-	// busyBatch is the batch size from which the queue probably holds more. A full batch
-	// is no precondition: SQS may return fewer messages than it has (SQS API Reference,
-	// ReceiveMessage, MaxNumberOfMessages).
-	busyBatch = batchSize / 2
-	// maxBackgroundBatches bounds the batches that are handled while their receiver
-	// receives again: a thousand messages of a few KiB each.
-	maxBackgroundBatches = 100
+	// maxBackground bounds the messages that are handled, without their bodies, while
+	// their receiver receives again.
+	maxBackground = 1000
+	// receiveBudget is how many bytes of bodies one receive should return. Messages can be
+	// 1 MiB each, and there are up to 16 receivers; AWS's own have a few KiB.
+	receiveBudget = 512 << 10
 )
+
+// batchSize is how many messages to ask for: fewer if the latest were large.
+func (s *Source) batchSize() int32 {
+	return int32(max(1, min(batchSize, receiveBudget/max(1, s.largest.Load()))))
+}
+
+// observeSize remembers the size of the largest message. A batch of smaller ones halves it.
+func (s *Source) observeSize(messages []types.Message) {
+	var largest int64
+	for i := range messages {
+		largest = max(largest, int64(len(aws.ToString(messages[i].Body))))
+	}
+	s.largest.Store(max(largest, s.largest.Load()/2))
+}
+
+// isBusy reports whether the queue probably holds more. A full batch is no precondition: SQS may
+// return fewer messages than it has (SQS API Reference, ReceiveMessage, MaxNumberOfMessages).
+func isBusy(messages []types.Message, requested int32) bool { return 2*len(messages) >= int(requested) }
 
 // receive receives one batch after the other until ctx is done or the pool shrinks.
 func (s *Source) receive(ctx context.Context) {
 	pause := backoff{longest: longestPause}
 	for ctx.Err() == nil {
-		out, err := s.api.ReceiveMessage(ctx, s.request(), once)
+		in := s.request()
+		out, err := s.api.ReceiveMessage(ctx, in, once)
 		switch {
 		case err == nil:
 			pause.reset()
 			s.reached(ctx)
-			s.dispatch(ctx, out.Messages)
+			s.observeSize(out.Messages)
+			s.dispatch(ctx, out.Messages, isBusy(out.Messages, in.MaxNumberOfMessages))
 		case ctx.Err() == nil:
 			s.unreached(ctx, "receive", err)
 		}
@@ -133,18 +154,17 @@ func (s *Source) receive(ctx context.Context) {
 }
 
 // dispatch handles a batch. A busy batch adds a receiver and is handled in the
-// background, so that receiving goes on while its notices are recorded.
-func (s *Source) dispatch(ctx context.Context, messages []types.Message) {
-	if len(messages) >= busyBatch {
+// background, so that receiving goes on while its notices are recorded. If too many are
+// handled already, the receiver waits for its batch.
+func (s *Source) dispatch(ctx context.Context, messages []types.Message, busy bool) {
+	if busy {
 		s.receivers.grow(func() { s.receive(ctx) })
-		select {
-		case s.background <- struct{}{}:
+		if n := int64(len(messages)); s.background.TryAcquire(n) {
 			s.receivers.group.Go(func() {
-				defer func() { <-s.background }()
+				defer s.background.Release(n)
 				s.handle(ctx, messages)
 			})
 			return
-		default: // too many already: let this receiver wait for its batch
 		}
 	}
 	s.handle(ctx, messages)
