@@ -98,7 +98,7 @@ var floors = [][]string{
 	{"internal/awssetup/template"},
 	{"internal/asg/lifecycle", "internal/awssetup/pattern", "internal/awssetup/snapshot", "internal/awssetup/queuepolicy", "internal/kube/reflector", "internal/kube/events", "internal/migrate"},
 	{"internal/notice", "internal/hooks", "internal/cloud"},
-	{"api/", "internal/version", "internal/text/levenshtein", "internal/cloud/awshttp", "internal/cloud/metadata", "internal/doctor/finding", "charts/", "internal/testkit/model", "internal/testkit/conformance", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/asg/ratelimit", "internal/sleep", "internal/kube/rejection"},
+	{"api/", "internal/version", "internal/text/levenshtein", "internal/cloud/awshttp", "internal/cloud/metadata", "internal/doctor/finding", "internal/awssetup/symbol", "charts/", "internal/testkit/model", "internal/testkit/conformance", "internal/testkit/program", "internal/testkit/need", "internal/testkit/timelimit", "internal/testkit/doccommands", "internal/sandboxstate", "internal/asg/ratelimit", "internal/sleep", "internal/kube/rejection"},
 }
 
 // floor returns the layer of a package, or -1; the longest match counts.

@@ -2,14 +2,17 @@ package queuepolicy
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 )
 
 // condition is one operator on one key. It holds if any of the values matches.
 type condition struct {
 	key      string
 	values   []string
-	compare  func(pattern, text string) bool
+	compare  func(pattern, text string) symbol.Truth
 	negated  bool
 	ifExists bool
 	forAll   bool
@@ -20,12 +23,20 @@ type condition struct {
 }
 
 // comparisons are the operators that have a Not form.
-var comparisons = map[string]func(pattern, text string) bool{
-	"StringEquals":           func(pattern, text string) bool { return pattern == text },
-	"StringEqualsIgnoreCase": strings.EqualFold,
-	"StringLike":             glob,
-	"ArnEquals":              arnLike, // the same as ArnLike (IAM User Guide)
-	"ArnLike":                arnLike,
+var comparisons = map[string]func(pattern, text string) symbol.Truth{
+	"StringEquals":           symbol.Equal,
+	"StringEqualsIgnoreCase": equalFold,
+	"StringLike":             symbol.Glob,
+	"ArnEquals":              symbol.ARNLike, // the same as ArnLike (IAM User Guide)
+	"ArnLike":                symbol.ARNLike,
+}
+
+// equalFold compares without regard to case.
+func equalFold(pattern, text string) symbol.Truth {
+	if symbol.Within(pattern) || symbol.Within(text) {
+		return max(symbol.Equal(pattern, text), symbol.Maybe)
+	}
+	return symbol.Of(strings.EqualFold(pattern, text))
 }
 
 func newCondition(operator, key string, values []string) condition {
@@ -35,7 +46,7 @@ func newCondition(operator, key string, values []string) condition {
 	name, c.ifExists = strings.CutSuffix(name, "IfExists")
 	switch name {
 	case "Bool":
-		c.compare = strings.EqualFold
+		c.compare = equalFold
 		return c
 	case "Null":
 		c.null = true
@@ -43,23 +54,40 @@ func newCondition(operator, key string, values []string) condition {
 	}
 	positive := strings.Replace(name, "Not", "", 1)
 	c.negated = positive != name
-	if c.compare = comparisons[positive]; c.compare == nil {
+	if c.compare = comparisons[positive]; c.compare == nil || symbol.Within(key) || slices.ContainsFunc(values, hasVariable) {
 		c.unknown = operator
 	}
 	return c
 }
 
+// hasVariable reports whether a value contains a policy variable such as
+// ${aws:SourceAccount} (IAM User Guide, "Policy elements: Variables and tags").
+func hasVariable(value string) bool { return strings.Contains(value, "${") }
+
 // holds evaluates the condition. If the key is missing, negated operators hold. The
 // others do not, unless they end in IfExists or begin with ForAllValues.
-func (c condition) holds(context map[string]string) bool {
+func (c condition) holds(context map[string]string) symbol.Truth {
 	text, found := lookUp(context, c.key)
 	switch {
 	case c.null:
-		return slices.ContainsFunc(c.values, func(v string) bool { return strings.EqualFold(v, "true") != found })
+		return anyOf(c.values, func(v string) symbol.Truth { return equalFold(v, strconv.FormatBool(!found)) })
 	case !found:
-		return c.negated || c.ifExists || c.forAll
+		return symbol.Of(c.negated || c.ifExists || c.forAll)
 	}
-	return c.negated != slices.ContainsFunc(c.values, func(v string) bool { return c.compare(v, text) })
+	result := anyOf(c.values, func(v string) symbol.Truth { return c.compare(v, text) })
+	if c.negated {
+		return result.Not()
+	}
+	return result
+}
+
+// anyOf reports whether one of the values holds.
+func anyOf(values []string, holds func(string) symbol.Truth) symbol.Truth {
+	result := symbol.No
+	for _, v := range values {
+		result = max(result, holds(v))
+	}
+	return result
 }
 
 func lookUp(context map[string]string, key string) (string, bool) {
@@ -69,19 +97,4 @@ func lookUp(context map[string]string, key string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// arnLike matches ARNs part by part, so that * does not match a colon in the first
-// five parts.
-func arnLike(pattern, text string) bool {
-	patterns, texts := strings.SplitN(pattern, ":", 6), strings.SplitN(text, ":", 6)
-	if len(patterns) != 6 || len(texts) != 6 {
-		return false
-	}
-	for i := range patterns {
-		if !glob(patterns[i], texts[i]) {
-			return false
-		}
-	}
-	return true
 }

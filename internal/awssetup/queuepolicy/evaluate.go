@@ -3,6 +3,8 @@ package queuepolicy
 import (
 	"slices"
 	"strings"
+
+	"github.com/lifeboat-dev/lifeboat/internal/awssetup/symbol"
 )
 
 // Verdict is the result of the evaluation of a policy.
@@ -18,7 +20,8 @@ const (
 	// Deny means that a statement denies the request.
 	Deny
 	// Unknown means that the result depends on a condition that cannot be evaluated:
-	// its operator is not implemented (see ParseAny), or its key is in UnknownKeys.
+	// its operator is not implemented (see ParseAny), or its key is in UnknownKeys. It
+	// can also depend on the value of a symbol (package symbol).
 	Unknown
 )
 
@@ -49,14 +52,13 @@ func (p *Policy) Evaluate(r Request) Verdict {
 	allowed, mayAllow, mayDeny := false, false, false
 	for i := range p.statements {
 		s := &p.statements[i]
-		applies, certain := s.applies(r)
-		switch {
-		case !applies:
-		case s.Effect == "Deny" && certain:
+		switch applies := s.applies(r); {
+		case applies == symbol.No:
+		case s.Effect == "Deny" && applies == symbol.Yes:
 			return Deny
 		case s.Effect == "Deny":
 			mayDeny = true
-		case certain:
+		case applies == symbol.Yes:
 			allowed = true
 		default:
 			mayAllow = true
@@ -79,50 +81,54 @@ func (p *Policy) Applying(effect string, r Request) []int {
 	}
 	var all []int
 	for i := range p.statements {
-		if applies, _ := p.statements[i].applies(r); applies && p.statements[i].Effect == effect {
+		if p.statements[i].applies(r) != symbol.No && p.statements[i].Effect == effect {
 			all = append(all, i)
 		}
 	}
 	return all
 }
 
-// applies reports whether a statement applies to a request, and whether that is
-// certain.
-func (s *statement) applies(r Request) (applies, certain bool) {
-	if !s.covers(r) ||
-		!matchesElement(s.Action, s.NotAction, strings.ToLower(r.Action), strings.ToLower) ||
-		!matchesElement(s.Resource, s.NotResource, r.Resource, func(p string) string { return p }) {
-		return false, true
-	}
-	certain = true
+// applies reports whether a statement applies to a request.
+func (s *statement) applies(r Request) symbol.Truth {
+	same := func(p string) string { return p }
+	result := min(s.covers(r),
+		matchesElement(s.Action, s.NotAction, strings.ToLower(r.Action), strings.ToLower),
+		matchesElement(s.Resource, s.NotResource, r.Resource, same))
 	for _, c := range s.conditions {
 		if c.unknown != "" || slices.ContainsFunc(r.UnknownKeys, func(key string) bool { return strings.EqualFold(key, c.key) }) {
-			certain = false
-		} else if !c.holds(r.Context) {
-			return false, true
+			result = min(result, symbol.Maybe)
+		} else {
+			result = min(result, c.holds(r.Context))
 		}
 	}
-	return true, certain
+	return result
 }
 
 // covers reports whether the caller is one of the statement's principals.
-func (s *statement) covers(r Request) bool {
+func (s *statement) covers(r Request) symbol.Truth {
 	if s.NotPrincipal != nil {
-		return !s.NotPrincipal.include(r)
+		return s.NotPrincipal.include(r).Not()
 	}
 	return s.Principal.include(r)
 }
 
-func (p principals) include(r Request) bool {
+func (p principals) include(r Request) symbol.Truth {
+	result := symbol.No
 	for _, principal := range p["AWS"] {
-		if principal == "*" {
-			return true // all principals, including AWS services
-		}
-		if r.Service == "" && (principal == r.ARN || principal == r.Account || isRoot(principal, r.Account)) {
-			return true
+		switch {
+		case principal == "*":
+			return symbol.Yes // all principals, including AWS services
+		case r.Service != "":
+		case isRoot(principal, r.Account):
+			return symbol.Yes
+		default:
+			result = max(result, symbol.Equal(principal, r.ARN), symbol.Equal(principal, r.Account))
 		}
 	}
-	return r.Service != "" && slices.Contains(p["Service"], r.Service)
+	if r.Service != "" {
+		result = max(result, anyOf(p["Service"], func(v string) symbol.Truth { return symbol.Equal(v, r.Service) }))
+	}
+	return result
 }
 
 // isRoot reports whether an ARN stands for a whole account, for example
@@ -134,32 +140,10 @@ func isRoot(arn, account string) bool {
 
 // matchesElement reports whether text matches one of the patterns, or none of the
 // patterns of the Not element.
-func matchesElement(patterns, not oneOrMore, text string, fold func(string) string) bool {
-	matches := func(pattern string) bool { return glob(fold(pattern), text) }
+func matchesElement(patterns, not oneOrMore, text string, fold func(string) string) symbol.Truth {
+	matches := func(pattern string) symbol.Truth { return symbol.Glob(fold(pattern), text) }
 	if not != nil {
-		return !slices.ContainsFunc(not, matches)
+		return anyOf(not, matches).Not()
 	}
-	return slices.ContainsFunc(patterns, matches)
-}
-
-// glob matches text with * (any characters) and ? (one character).
-func glob(pattern, text string) bool {
-	p, t := 0, 0
-	star, mark := -1, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
-			p++
-			t++
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
+	return anyOf(patterns, matches)
 }
