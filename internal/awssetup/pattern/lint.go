@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -228,6 +229,9 @@ func (k *knownEvent) accepts(path string, t test) bool {
 		return slices.ContainsFunc(values, func(v string) bool { return t.holds(text(v)) })
 	}
 	at := k.event.at(path)
+	if s, ok := t.(exactString); ok && formats[path] != nil && !formats[path].MatchString(s.want) {
+		return false
+	}
 	switch {
 	case within(k.open, path):
 		return true
@@ -236,14 +240,21 @@ func (k *knownEvent) accepts(path string, t test) bool {
 	case len(at.values) == 0:
 		return false
 	case path == "resources":
-		return slices.ContainsFunc(at.values, func(v *node) bool { return possibleResource(t, v) })
+		return slices.ContainsFunc(at.values, func(v *node) bool { return k.possibleResource(t, v) })
 	}
 	return slices.ContainsFunc(at.values, func(v *node) bool { return !wrongType(t, v) })
 }
 
+// formats are the formats of fields that all events have (EventBridge User Guide, "Events structure"). A value in
+// braces stands for one that a template does not define.
+var formats = map[string]*regexp.Regexp{
+	"account": regexp.MustCompile(`^([0-9]{12}|\{[^}]*\})$`),
+	"region":  regexp.MustCompile(`^([a-z]+(-[a-z]+)+-[0-9]+|\{[^}]*\})$`),
+}
+
 // possibleResource reports whether a test can match a resource of the sample's form. It excludes only one case: an
 // ARN with a region and an account where AWS sends an availability zone.
-func possibleResource(t test, v *node) bool {
+func (k *knownEvent) possibleResource(t test, v *node) bool {
 	if wrongType(t, v) {
 		return false
 	}
@@ -258,5 +269,7 @@ func possibleResource(t test, v *node) bool {
 	case wildcard:
 		want = t.literals[0]
 	}
-	return !zoneARN.MatchString(v.text) || !regionAndAccount.MatchString(want)
+	// The EC2 User Guide shows rebalance recommendations with a region and an account,
+	// and other sources show the form of spot interruptions. Both forms are possible.
+	return k.Name == "rebalance-recommendation" || !zoneARN.MatchString(v.text) || !regionAndAccount.MatchString(want)
 }

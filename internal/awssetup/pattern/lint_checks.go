@@ -47,11 +47,11 @@ var awsPrefix = regexp.MustCompile(`(?i)^(aws|amazon)[.:/-]`)
 func (l *linter) sources(b branch) {
 	known, accepted := knownSources(), b.awsSources()
 	for _, source := range accepted {
-		right := "aws." + foldCase(awsPrefix.ReplaceAllString(source, ""))
+		right := "aws." + strings.TrimSuffix(foldCase(awsPrefix.ReplaceAllString(source, "")), ".amazonaws.com")
 		if slices.Contains(known, source) || !slices.Contains(known, right) || slices.Contains(accepted, right) {
 			continue
 		}
-		if awsPrefix.MatchString(source) || b.onlyKnownTypes() {
+		if awsPrefix.MatchString(source) || strings.HasSuffix(source, ".amazonaws.com") || b.onlyKnownTypes() {
 			l.add(Finding{Severity: SeverityError, Code: "unknown-source", Path: "source",
 				Message:    fmt.Sprintf("AWS does not send events from the source %s", quote(source)),
 				Suggestion: "write " + quote(right), wrong: quote(source), right: quote(right)})
@@ -171,6 +171,9 @@ func (l *linter) value(f *Finding, t test, sent []*knownEvent) bool {
 				right := quote(strings.Trim(t.String(), `"`))
 				f.Suggestion, f.wrong, f.right = fmt.Sprintf("write [%s]", right), "["+t.String()+"]", "["+right+"]"
 			}
+		case formats[f.Path] != nil:
+			f.Code = "unknown-value"
+			f.Message = fmt.Sprintf("%s never matches: it is not an AWS %s, such as %s", t, f.Path, at.values[0])
 		default:
 			f.Code = "zone-arn"
 			f.Message = fmt.Sprintf("%s never matches: the resource of %s names an availability zone in place of the region, and no account", t, quote(k.DetailType))

@@ -103,7 +103,7 @@ func TestLintHasNoFalsePositives(t *testing.T) {
 		{karpenter + ": rebalance", `{"source":["aws.ec2"],"detail-type":["EC2 Instance Rebalance Recommendation"]}`, []string{"rebalance-recommendation"}},
 		{karpenter + ": states", `{"source":["aws.ec2"],"detail-type":["EC2 Instance State-change Notification"],"detail":{"state":["stopping","terminated"]}}`, []string{"instance-state-change"}},
 		{karpenter + ": health", `{"source":["aws.health"],"detail-type":["AWS Health Event"],"detail":{"service":["EC2"],"eventTypeCategory":["scheduledChange"]}}`, []string{"health-event"}},
-		{"one instance, account and region", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"account":["1"],"region":["xx-north-9"],"detail":{"instance-id":["i-1"]}}`, []string{"spot-interruption-warning"}},
+		{"one instance, account and region", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"account":["123456789012"],"region":["xx-north-9"],"detail":{"instance-id":["i-1"]}}`, []string{"spot-interruption-warning"}},
 		{"a wildcard for zones", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"resources":[{"wildcard":"arn:aws:ec2:us-east-1*:instance/*"}]}`, []string{"spot-interruption-warning"}},
 		{"a zone of another region", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"resources":[{"prefix":"arn:aws:ec2:us-east-1a:"}]}`, []string{"spot-interruption-warning"}},
 		{"the region, without account", `{"source":["aws.ec2"],"detail-type":["EC2 Spot Instance Interruption Warning"],"resources":[{"prefix":"arn:aws:ec2:us-east-1"}]}`, []string{"spot-interruption-warning"}},

@@ -13,6 +13,20 @@ func (p *Pattern) CouldMatch(e *Event, fixed ...string) bool {
 	})
 }
 
+// PathsWith returns the paths of the fields for which the pattern has a value with a
+// property.
+func (p *Pattern) PathsWith(has func(value string) bool) []string {
+	var paths []string
+	for _, b := range p.branches {
+		for _, l := range b.leaves {
+			if slices.ContainsFunc(l.tests, func(t test) bool { return has(t.String()) }) && !slices.Contains(paths, l.path) {
+				paths = append(paths, l.path)
+			}
+		}
+	}
+	return paths
+}
+
 // knownEventFor returns the catalogue's knowledge about events like this one, with this event as the example.
 func knownEventFor(e *Event) *knownEvent {
 	like := knownEvent{event: e}
